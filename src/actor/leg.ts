@@ -1,0 +1,57 @@
+/**
+ * A leg: the far end of one Session as its actor sees it, whatever carries it (a SIP dialog, a WebSocket). The actor orders, the leg obeys and
+ * signals; each order returns at once, and what comes of it arrives later as a `LegSignal`, an ordinary input of the Session's machine.
+ */
+import type { HangupBy, HangupCause, RejectReason } from '../event/hangup.ts';
+import type { MediaNotice, Playlist } from '../media/engine.ts';
+
+/** Why a leg is over, as seen from the wire (contract §2, `hangup_cause`). */
+export interface LegEnd {
+  readonly cause: HangupCause;
+  readonly by: HangupBy;
+  readonly description: string;
+}
+
+export type LegSignal =
+  | { readonly type: 'leg.ringing' }
+  | { readonly type: 'leg.early_media' }
+  /** Our 200 went out, or theirs came in. */
+  | { readonly type: 'leg.answered' }
+  | { readonly type: 'leg.held' }
+  | { readonly type: 'leg.resumed' }
+  /** The last signal of a leg, sent exactly once, whoever ended it; its ports and dialog are given back. */
+  | { readonly type: 'leg.ended'; readonly end: LegEnd }
+  /** A key by SIP INFO; keys by RFC 4733 and in band are media notices. */
+  | { readonly type: 'leg.digit'; readonly digit: string; readonly durationMs: number }
+  | { readonly type: 'leg.media'; readonly notice: MediaNotice };
+
+export interface PlayOrder {
+  readonly operationUuid: string;
+  readonly playlist: Playlist;
+  /** Times through the list; 0: until stopped. */
+  readonly loop: number;
+  /** Percent, 0 to 200. */
+  readonly volume: number;
+}
+
+export interface Leg {
+  /** Inbound: sends 180, once. */
+  ring(): void;
+  /** Inbound, before answer: 183 with SDP, so that playback is heard; then `leg.early_media`. */
+  startEarlyMedia(): void;
+  /** Inbound: 200 with SDP, then `leg.answered`. */
+  answer(): void;
+  /** Inbound, before answer: the final response of the reason (contract §2). */
+  reject(reason: RejectReason): void;
+  /** Outbound, before answer: CANCEL. After a crossing 200: ACK, then BYE. */
+  cancel(): void;
+  /** Any state: BYE, CANCEL or a final response, whichever the dialog is at. Safe to call twice. */
+  hangup(): void;
+  /** Replaces whatever plays; media notices tell its start and end. */
+  play(order: PlayOrder): void;
+  /** Stops the playback of that operation; no effect when another one plays or none. */
+  stopPlayback(operationUuid: string): void;
+}
+
+/** What a door calls to hand its leg's signals to the Session's actor. Signals arrive in order. */
+export type LegListener = (signal: LegSignal) => void;

@@ -1,0 +1,76 @@
+/**
+ * The Sessions of this node as the doors see them: commands in, answers out. HTTP routes validate shapes and call this; nothing here
+ * knows HTTP beyond the status of an answer.
+ */
+import type { RejectReason } from '../event/hangup.ts';
+import type { Problem } from '../problem.ts';
+
+/** What a command carries besides its body. */
+export interface CommandContext {
+  readonly appUuid: string;
+  /** Of the request, or platform-generated. */
+  readonly operationUuid: string;
+  /** The Idempotency-Key to store the answer under, in the same commit as the effect. */
+  readonly idempotencyKey: string | undefined;
+  readonly traceparent: string;
+}
+
+/** An admitted command: the status and body to send, already stored under the Idempotency-Key. */
+export interface Answer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** The acknowledgement of an admitted command (interface, Operation acknowledgement). */
+export const accepted = (operationUuid: string, more: Readonly<Record<string, unknown>> = {}): Answer => ({
+  status: 202,
+  body: { ...more, operation_uuid: operationUuid, status: 'in_progress' },
+});
+
+export interface DialRequest {
+  readonly from: string;
+  readonly to: string;
+  readonly ring_timeout_sec: number;
+  readonly trunk?: string;
+  readonly display_name?: string;
+  readonly max_duration_sec?: number;
+  readonly sip_headers?: Readonly<Record<string, string>>;
+  readonly client_state?: string;
+}
+
+export type SessionCommand =
+  | { readonly type: 'answer' }
+  | { readonly type: 'reject'; readonly reason: RejectReason }
+  | { readonly type: 'cancel' }
+  | { readonly type: 'hangup' }
+  | { readonly type: 'play'; readonly urls: readonly string[]; readonly loop: number; readonly volume: number }
+  | { readonly type: 'stop_playback' };
+
+/** A Session as GET and list show it, before `state` is named `status` (interface, Session). */
+export interface SessionView {
+  readonly session_uuid: string;
+  readonly type: string;
+  readonly state: string;
+  readonly created_at: string;
+  readonly caller_id: string;
+  readonly did: string;
+}
+
+export interface SessionFilter {
+  readonly states: readonly string[];
+  /** Inclusive, ms since the epoch. */
+  readonly createdAfter: number | undefined;
+  /** Exclusive. */
+  readonly createdBefore: number | undefined;
+  readonly limit: number;
+}
+
+export interface Sessions {
+  dial(request: DialRequest, context: CommandContext): Promise<Answer | Problem>;
+  /** Whether the Session is the application's and takes commands: live, or (for terminal commands) ended less than 24 h ago. */
+  owns(appUuid: string, sessionUuid: string, command: SessionCommand['type']): Promise<boolean>;
+  /** Admission from the state on: 409 is decided by the Session's machine, then the work, then one commit. */
+  command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem>;
+  get(appUuid: string, sessionUuid: string): Promise<SessionView | undefined>;
+  list(appUuid: string, filter: SessionFilter): Promise<readonly SessionView[] | Problem>;
+}

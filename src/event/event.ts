@@ -1,0 +1,74 @@
+/**
+ * The webhook events of the interface as one closed union, and their wire form. A machine emits an `Event`; the actor turns it into a
+ * `PlatformEvent` (identified, timestamped, serialised once: the body is byte-identical over all attempts) inside the commit that changes
+ * the state.
+ */
+import type { HangupBy, HangupCause } from './hangup.ts';
+
+export type Event =
+  | { event: 'session.created'; session_uuid: string; caller_id: string; did: string; type: 'phone_in' }
+  | { event: 'session.ringing_started'; session_uuid: string }
+  | { event: 'session.early_media_started'; session_uuid: string }
+  | { event: 'session.answered'; session_uuid: string; operation_uuid?: string }
+  | { event: 'session.held'; session_uuid: string }
+  | { event: 'session.resumed'; session_uuid: string }
+  | {
+      event: 'session.ended';
+      session_uuid: string;
+      answered: boolean;
+      hangup_cause: HangupCause;
+      hangup_by: HangupBy;
+      hangup_description: string;
+      duration_seconds: number;
+      operation_uuid?: string;
+    }
+  | { event: 'playback.started'; session_uuid: string; operation_uuid: string; urls: readonly string[] }
+  | {
+      event: 'playback.ended';
+      session_uuid: string;
+      operation_uuid: string;
+      urls?: readonly string[];
+      reason: 'completed' | 'stopped';
+    }
+  | {
+      event: 'playback.failed';
+      session_uuid: string;
+      operation_uuid: string;
+      urls?: readonly string[];
+      reason: PlaybackFailure;
+      source_index?: number;
+    }
+  | {
+      event: 'dtmf.received';
+      session_uuid: string;
+      digit: string;
+      duration_ms: number;
+      method: 'rfc4733' | 'inband' | 'sip_info';
+    };
+
+/** Contract §3. */
+export type PlaybackFailure =
+  | 'media_unavailable'
+  | 'no_active_playback'
+  | 'source_disconnected'
+  | 'ingest_timeout'
+  | 'decode_error'
+  | 'internal_error';
+
+/** One event as it is stored and sent. */
+export interface PlatformEvent {
+  /** `evt_<uuid-v4>`, the `Webhook-Id` of every attempt. */
+  readonly webhookId: string;
+  readonly appUuid: string;
+  readonly name: string;
+  /** The Session the event is about, if any: the `session_uuid` filter of the event log. */
+  readonly sessionUuid: string | undefined;
+  /** Every lane the event must be the head of before it is sent (contract §9), as `session:<uuid>`, `room:<id>`, `message:<uuid>`… */
+  readonly lanes: readonly string[];
+  /** The exact JSON text of the webhook's body. */
+  readonly body: string;
+  /** `traceparent` of the request that caused the event, or `""`. */
+  readonly traceparent: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}

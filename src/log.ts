@@ -1,0 +1,23 @@
+import pino from 'pino';
+
+/**
+ * What a component may say. Fields are an allow-list by construction: identifiers, counts, states and durations. Never a header, a body, a
+ * URL's query, a secret or a digit.
+ */
+export interface Log {
+  debug(fields: LogFields, message: string): void;
+  info(fields: LogFields, message: string): void;
+  warn(fields: LogFields, message: string): void;
+  error(fields: LogFields, message: string): void;
+}
+
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** JSON lines on stdout; human-readable when stdout is a terminal. */
+export function createLog(level: string): Log {
+  const pretty = process.stdout.isTTY ? { transport: { target: 'pino-pretty' } } : {};
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, ...pretty });
+}
+
+/** Says nothing; for tests. */
+export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };

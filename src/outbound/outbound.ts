@@ -1,0 +1,49 @@
+/**
+ * Every connection the platform makes for an application goes through here: webhooks, playback sources, WebSockets. A name is resolved,
+ * every address is screened, and the connection is made to the address that was screened, so that DNS which changes its answer gains nothing.
+ */
+
+export type OutboundFailure =
+  /** By our own rules: a private address, a port we do not reach, a scheme, userinfo, too many redirects. */
+  | 'rejected'
+  | 'timeout'
+  /** Refused, reset, no route, or the name does not resolve. */
+  | 'unreachable'
+  | 'dns'
+  | 'tls'
+  /** The far end does not speak HTTP. */
+  | 'invalid_response';
+
+export class OutboundError extends Error {
+  override readonly name = 'OutboundError';
+  readonly failure: OutboundFailure;
+  constructor(failure: OutboundFailure, message: string) {
+    super(message);
+    this.failure = failure;
+  }
+}
+
+export interface OutboundRequest {
+  readonly url: string;
+  readonly method: 'GET' | 'HEAD' | 'POST';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** From the call to the response's header, connecting included, for one hop. */
+  readonly responseTimeoutMs: number;
+  /** Redirects to follow, each screened; 0: a 3xx is returned as it is. */
+  readonly redirects: number;
+  /** Aborts at any time, the body included. */
+  readonly signal?: AbortSignal;
+}
+
+export interface OutboundResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Undefined where the response has none. Must be read to its end or cancelled. */
+  readonly body: ReadableStream<Uint8Array> | undefined;
+}
+
+export interface Outbound {
+  /** Rejects with `OutboundError` only. */
+  fetch(request: OutboundRequest): Promise<OutboundResponse>;
+}

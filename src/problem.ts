@@ -1,0 +1,92 @@
+/**
+ * The closed table of expected errors (interface, Errors). A problem is a value: machines return it, admission returns it, and
+ * the HTTP door writes it as `{code, message}`. It never carries what the caller submitted.
+ */
+export type ProblemCode =
+  | 'invalid_request'
+  | 'invalid_authorization_header'
+  | 'payload_too_large'
+  | 'result_set_too_large'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'conflict'
+  | 'recording_not_active'
+  | 'room_full'
+  | 'rate_limited'
+  | 'playback_source_error'
+  | 'unavailable';
+
+export type SourceReason =
+  | 'unsupported'
+  | 'not_found'
+  | 'access_denied'
+  | 'timeout'
+  | 'unreachable'
+  | 'rejected'
+  | 'invalid_response'
+  | 'preparation_failed';
+
+/** The `detail` of a 502 (interface, 502 detail object). */
+export interface SourceDetail {
+  readonly reason: SourceReason;
+  readonly source_index?: number;
+  readonly retryable: boolean;
+  readonly upstream_status?: number;
+}
+
+export interface Problem {
+  readonly problem: ProblemCode;
+  readonly status: number;
+  readonly message: string;
+  /** Whole seconds; only in the `Retry-After` header, never in the body. */
+  readonly retryAfterSec?: number;
+  /** The `Allow` header of a 405. */
+  readonly allow?: string;
+  readonly detail?: SourceDetail;
+}
+
+const make = (problem: ProblemCode, status: number, message: string, more: Partial<Problem> = {}): Problem => ({
+  problem,
+  status,
+  message,
+  ...more,
+});
+
+export const isProblem = (value: unknown): value is Problem =>
+  typeof value === 'object' && value !== null && 'problem' in value && 'status' in value;
+
+const SEE_HEADER = 'See Retry-After header.';
+
+export const problems = {
+  invalid: (message: string) => make('invalid_request', 400, message),
+  unprocessable: (message: string) => make('invalid_request', 422, message),
+  methodNotAllowed: (allow: string) => make('invalid_request', 405, 'Method not allowed on this path', { allow }),
+  unsupportedMediaType: () => make('invalid_request', 415, 'Content-Type must be application/json'),
+  keyReused: () => make('invalid_request', 422, 'Idempotency-Key was already used with a different request'),
+  malformedAuthorization: () =>
+    make('invalid_authorization_header', 400, 'Authorization must be: Bearer <app_uuid>:<api_key>'),
+  missingApiKey: () => make('unauthorized', 401, 'Missing API key'),
+  invalidApiKey: () => make('unauthorized', 401, 'Invalid API key'),
+  invalidOperatorToken: () => make('unauthorized', 401, 'Invalid operator token'),
+  tooLarge: (limitBytes: number) => make('payload_too_large', 413, `Request body is larger than ${limitBytes} bytes`),
+  tooManySessions: () =>
+    make('result_set_too_large', 413, 'Too many results to return; narrow your query using filters.'),
+  tooManyResults: () => make('result_set_too_large', 413, 'Too many results to return.'),
+  forbidden: (message: string) => make('forbidden', 403, message),
+  noRoute: () => make('not_found', 404, 'No route matches this path'),
+  notFound: (what: string) => make('not_found', 404, `${what} not found`),
+  conflict: (message: string) => make('conflict', 409, message),
+  requestInProgress: () =>
+    make('conflict', 409, 'Request already in progress: another request with the same Idempotency-Key is still processing'),
+  rateLimited: (retryAfterSec: number) =>
+    make('rate_limited', 429, `Command rate limit exceeded. ${SEE_HEADER}`, { retryAfterSec }),
+  source: (detail: SourceDetail) => make('playback_source_error', 502, 'A playback source could not be admitted', { detail }),
+  /** 503: what is missing is a setting; waiting does not help. */
+  notConfigured: (what: string) => make('unavailable', 503, `${what} is not configured`),
+  /** 503: temporary; `Retry-After` says when to come back. */
+  unavailable: (message: string, retryAfterSec: number) => make('unavailable', 503, message, { retryAfterSec }),
+  /** 529: no outbound capacity. */
+  noCapacity: (retryAfterSec: number) =>
+    make('unavailable', 529, `No outbound capacity. ${SEE_HEADER}`, { retryAfterSec }),
+} as const;
