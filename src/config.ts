@@ -25,7 +25,18 @@ export interface Config {
   readonly masterKey: Uint8Array;
   /** CIDRs that may be reached although private; loopback is already added on a loopback `HTTP_HOST`. */
   readonly outboundAllow: readonly string[];
-  readonly recordings: { readonly kind: 'file' } | { readonly kind: 's3'; readonly bucket: string; readonly prefix: string; readonly endpoint: string; readonly region: string; readonly accessKeyId: string; readonly secretAccessKey: string } | { readonly kind: 'off' };
+  readonly recordings:
+    | { readonly kind: 'file' }
+    | {
+        readonly kind: 's3';
+        readonly bucket: string;
+        readonly prefix: string;
+        readonly endpoint: string;
+        readonly region: string;
+        readonly accessKeyId: string;
+        readonly secretAccessKey: string;
+      }
+    | { readonly kind: 'off' };
   readonly recordingUrlTtlSec: number;
   readonly recordingRetentionDays: number;
   readonly paymentProvider: 'sandbox' | 'nedarim_plus' | 'off';

@@ -64,14 +64,12 @@ export const problems = {
   methodNotAllowed: (allow: string) => make('invalid_request', 405, 'Method not allowed on this path', { allow }),
   unsupportedMediaType: () => make('invalid_request', 415, 'Content-Type must be application/json'),
   keyReused: () => make('invalid_request', 422, 'Idempotency-Key was already used with a different request'),
-  malformedAuthorization: () =>
-    make('invalid_authorization_header', 400, 'Authorization must be: Bearer <app_uuid>:<api_key>'),
+  malformedAuthorization: () => make('invalid_authorization_header', 400, 'Authorization must be: Bearer <app_uuid>:<api_key>'),
   missingApiKey: () => make('unauthorized', 401, 'Missing API key'),
   invalidApiKey: () => make('unauthorized', 401, 'Invalid API key'),
   invalidOperatorToken: () => make('unauthorized', 401, 'Invalid operator token'),
   tooLarge: (limitBytes: number) => make('payload_too_large', 413, `Request body is larger than ${limitBytes} bytes`),
-  tooManySessions: () =>
-    make('result_set_too_large', 413, 'Too many results to return; narrow your query using filters.'),
+  tooManySessions: () => make('result_set_too_large', 413, 'Too many results to return; narrow your query using filters.'),
   tooManyResults: () => make('result_set_too_large', 413, 'Too many results to return.'),
   forbidden: (message: string) => make('forbidden', 403, message),
   noRoute: () => make('not_found', 404, 'No route matches this path'),
@@ -87,6 +85,5 @@ export const problems = {
   /** 503: temporary; `Retry-After` says when to come back. */
   unavailable: (message: string, retryAfterSec: number) => make('unavailable', 503, message, { retryAfterSec }),
   /** 529: no outbound capacity. */
-  noCapacity: (retryAfterSec: number) =>
-    make('unavailable', 529, `No outbound capacity. ${SEE_HEADER}`, { retryAfterSec }),
+  noCapacity: (retryAfterSec: number) => make('unavailable', 529, `No outbound capacity. ${SEE_HEADER}`, { retryAfterSec }),
 } as const;

@@ -27,7 +27,7 @@ export interface OutboundRequest {
   readonly url: string;
   readonly method: 'GET' | 'HEAD' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | Uint8Array;
+  readonly body?: string | Uint8Array<ArrayBuffer>;
   /** From the call to the response's header, connecting included, for one hop. */
   readonly responseTimeoutMs: number;
   /** Redirects to follow, each screened; 0: a 3xx is returned as it is. */

@@ -1,0 +1,85 @@
+/**
+ * `Outbound` over the runtime's `fetch`. The URL's host is replaced by the screened address, with the name in `Host` and in TLS server name
+ * indication, so the certificate is still checked against the name. Redirects are followed by hand, each hop screened like the first.
+ */
+import { isIPv6 } from 'node:net';
+import { type Outbound, OutboundError, type OutboundFailure, type OutboundRequest, type OutboundResponse } from './outbound.ts';
+import { type Resolver, resolveScreened, systemResolver } from './resolve.ts';
+import { type Cidr, mayUsePort, parseCidr } from './screen.ts';
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+
+/** `allow`: CIDRs that may be reached although private; the configuration has checked them. */
+export function createOutbound(allow: readonly string[], resolver: Resolver = systemResolver): Outbound {
+  const cidrs = allow.map(parseCidr).filter((cidr) => cidr !== undefined);
+  return { fetch: (request) => follow(request, cidrs, resolver) };
+}
+
+async function follow(request: OutboundRequest, allow: readonly Cidr[], resolver: Resolver): Promise<OutboundResponse> {
+  let url = checkedUrl(request.url);
+  for (let hop = 0; ; hop++) {
+    const response = await once(url, request, allow, resolver);
+    const location = response.headers.get('location');
+    if (request.redirects === 0 || !REDIRECTS.has(response.status) || location === null) {
+      return { status: response.status, headers: response.headers, body: response.body ?? undefined };
+    }
+    await response.body?.cancel();
+    if (hop >= request.redirects) throw new OutboundError('rejected', 'too many redirects');
+    url = checkedUrl(location, url);
+  }
+}
+
+/** Rejects with `rejected` what is no http(s) URL, carries userinfo, or names a port of another protocol. */
+function checkedUrl(text: string, base?: URL): URL {
+  const url = URL.parse(text, base);
+  if (url === null) throw new OutboundError('rejected', 'not a URL');
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new OutboundError('rejected', 'neither http nor https');
+  if (url.username !== '' || url.password !== '') throw new OutboundError('rejected', 'userinfo in the URL');
+  if (!mayUsePort(portOf(url))) throw new OutboundError('rejected', 'a port of another protocol');
+  return url;
+}
+
+const portOf = (url: URL): number => (url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port));
+
+async function once(url: URL, request: OutboundRequest, allow: readonly Cidr[], resolver: Resolver): Promise<Response> {
+  const started = performance.now();
+  const address = await resolveScreened(url.hostname, allow, resolver, request.responseTimeoutMs);
+  const pinned = new URL(url);
+  pinned.hostname = isIPv6(address) ? `[${address}]` : address;
+  const abort = new AbortController();
+  const giveUp = () => abort.abort(new OutboundError('timeout', 'no response in time'));
+  const timer = setTimeout(giveUp, Math.max(1, request.responseTimeoutMs - (performance.now() - started)));
+  const signal = request.signal === undefined ? abort.signal : AbortSignal.any([abort.signal, request.signal]);
+  const init: BunFetchRequestInit = {
+    method: request.method,
+    // No content coding: a source is audio already, and a decompressed body would have no bound of its own.
+    headers: { 'accept-encoding': 'identity', ...request.headers, host: url.host },
+    redirect: 'manual',
+    decompress: false,
+    signal,
+    ...(request.body === undefined ? {} : { body: request.body }),
+    ...(url.protocol === 'https:' ? { tls: { serverName: url.hostname } } : {}),
+  };
+  try {
+    return await fetch(pinned, init);
+  } catch (error) {
+    throw asOutboundError(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Any failure of `fetch`, before the response's header or inside its body, in our own words. */
+export function asOutboundError(error: unknown): OutboundError {
+  if (error instanceof OutboundError) return error;
+  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+  return new OutboundError(failureOf(code, error), code === '' ? 'the connection failed' : code);
+}
+
+function failureOf(code: string, error: unknown): OutboundFailure {
+  if (error instanceof DOMException && (error.name === 'TimeoutError' || error.name === 'AbortError')) return 'timeout';
+  if (/^(Malformed_HTTP|Invalid_HTTP|HPE_|InvalidHTTP)/i.test(code)) return 'invalid_response';
+  if (/CERT|SSL|TLS|EPROTO|VERIFY|SIGNED/.test(code)) return 'tls';
+  if (code === 'ETIMEDOUT') return 'timeout';
+  return 'unreachable';
+}

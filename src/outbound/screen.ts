@@ -1,0 +1,39 @@
+/** Which addresses and ports the platform may reach for an application (contract §1 `OUTBOUND_ALLOW`, §3 `rejected`). Pure. */
+import ipaddr from 'ipaddr.js';
+
+export type Cidr = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+/** Parses one CIDR, or a bare address as the block of one. Undefined when it is neither. */
+export function parseCidr(text: string): Cidr | undefined {
+  if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);
+  if (!ipaddr.isValid(text)) return undefined;
+  const address = ipaddr.parse(text);
+  return [address, address.kind() === 'ipv4' ? 32 : 128];
+}
+
+/** Whether `address` lies in `cidr`; an IPv4-mapped IPv6 address counts as its IPv4 address. */
+export function inCidr(address: string, cidr: Cidr): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  const parsed = ipaddr.process(address);
+  const [network, bits] = cidr;
+  if (parsed.kind() === 'ipv4' && network.kind() === 'ipv4') return (parsed as ipaddr.IPv4).match(network as ipaddr.IPv4, bits);
+  if (parsed.kind() === 'ipv6' && network.kind() === 'ipv6') return (parsed as ipaddr.IPv6).match(network as ipaddr.IPv6, bits);
+  return false;
+}
+
+/** Whether the address is public unicast, or lies in one of the allowed blocks. */
+export function mayReach(address: string, allow: readonly Cidr[]): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  return ipaddr.process(address).range() === 'unicast' || allow.some((cidr) => inCidr(address, cidr));
+}
+
+// Ports where another protocol listens that could be talked into something by an HTTP request (WHATWG Fetch, "bad port"), the ones that matter.
+const OTHER_PROTOCOLS = new Set([
+  1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113,
+  115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556,
+  563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667,
+  6668, 6669, 6679, 6697, 10080,
+]);
+
+/** Whether a TCP port may be connected to for HTTP. */
+export const mayUsePort = (port: number): boolean => port >= 1 && port <= 65_535 && !OTHER_PROTOCOLS.has(port);

@@ -1,0 +1,140 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import net from 'node:net';
+import { OutboundError, type OutboundFailure, type OutboundRequest } from '../../src/outbound/outbound.ts';
+import { createOutbound } from '../../src/outbound/safe-fetch.ts';
+import { mayReach, mayUsePort, parseCidr } from '../../src/outbound/screen.ts';
+
+const closers: (() => void)[] = [];
+afterAll(() => {
+  for (const close of closers) close();
+});
+
+const serve = (handler: (request: Request) => Response | Promise<Response>): string => {
+  const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: handler });
+  closers.push(() => server.stop(true));
+  return `http://127.0.0.1:${server.port}`;
+};
+
+/** A TCP server that answers whatever it is sent with `reply`. */
+const raw = async (reply: string): Promise<string> => {
+  const server = net.createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', () => socket.write(reply));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(() => server.close());
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/`;
+};
+
+const get = (url: string, more: Partial<OutboundRequest> = {}): OutboundRequest => ({
+  url,
+  method: 'GET',
+  headers: {},
+  responseTimeoutMs: 5000,
+  redirects: 5,
+  ...more,
+});
+
+const failure = async (promise: Promise<unknown>): Promise<OutboundFailure | 'none'> => {
+  try {
+    await promise;
+    return 'none';
+  } catch (error) {
+    if (error instanceof OutboundError) return error.failure;
+    throw error;
+  }
+};
+
+const local = createOutbound(['127.0.0.0/8', '::1']);
+const open = createOutbound([]);
+
+describe('outbound connections', () => {
+  test('a private address is rejected in each way it can be written', async () => {
+    const urls = [
+      'http://127.0.0.1/',
+      'http://2130706433/',
+      'http://0x7f.1/',
+      'http://[::1]/',
+      'http://[::ffff:10.0.0.1]/',
+      'http://10.1.2.3/',
+      'http://192.168.0.1/',
+      'http://172.16.0.1/',
+      'http://169.254.169.254/latest',
+      'http://100.64.0.1/',
+      'http://0.0.0.0/',
+      'http://[fd00::1]/',
+      'http://[fe80::1]/',
+      'http://224.0.0.1/',
+    ];
+    for (const url of urls) expect([url, await failure(open.fetch(get(url)))]).toEqual([url, 'rejected']);
+  });
+
+  test('a name with one private address among public ones is rejected', async () => {
+    const mixed = createOutbound([], async () => ['93.184.216.34', '10.0.0.1']);
+    expect(await failure(mixed.fetch(get('http://example.test/')))).toBe('rejected');
+  });
+
+  test('the connection goes to the address that was screened, with the name in Host', async () => {
+    const url = new URL(serve((request) => new Response(request.headers.get('host'))));
+    let lookups = 0;
+    const rebinding = createOutbound(['127.0.0.0/8'], async () => (lookups++ === 0 ? ['127.0.0.1'] : ['10.0.0.1']));
+    const response = await rebinding.fetch(get(`http://example.test:${url.port}/`));
+    expect(await new Response(response.body).text()).toBe(`example.test:${url.port}`);
+    expect(lookups).toBe(1);
+  });
+
+  test('userinfo, other schemes and ports of other protocols are rejected', async () => {
+    for (const url of ['http://u:p@127.0.0.1/', 'ftp://127.0.0.1/', 'file:///etc/passwd', 'http://127.0.0.1:25/', 'nonsense']) {
+      expect([url, await failure(local.fetch(get(url)))]).toEqual([url, 'rejected']);
+    }
+  });
+
+  test('redirects are followed up to the limit and each hop is screened', async () => {
+    const hops = serve((request) => {
+      const left = Number(new URL(request.url).searchParams.get('left'));
+      return left === 0
+        ? new Response('there')
+        : new Response(null, { status: 302, headers: { location: `/?left=${left - 1}` } });
+    });
+    const there = await local.fetch(get(`${hops}/?left=5`));
+    expect(await new Response(there.body).text()).toBe('there');
+    expect(await failure(local.fetch(get(`${hops}/?left=6`)))).toBe('rejected');
+    const inward = serve(() => new Response(null, { status: 302, headers: { location: 'http://10.0.0.1/' } }));
+    expect(await failure(local.fetch(get(inward)))).toBe('rejected');
+  });
+
+  test('with no redirects allowed a 302 is returned as it is', async () => {
+    const url = serve(() => new Response(null, { status: 302, headers: { location: '/elsewhere' } }));
+    expect((await local.fetch(get(url, { redirects: 0 }))).status).toBe(302);
+  });
+
+  test('each failure has its name', async () => {
+    expect(await failure(local.fetch(get(await raw('ICY 200 OK\r\n\r\nabc'))))).toBe('invalid_response');
+    expect(await failure(local.fetch(get((await raw('nothing')).replace('http', 'https'))))).toBe('tls');
+    const gone = net.createServer().listen(0, '127.0.0.1');
+    const address = gone.address();
+    gone.close();
+    expect(await failure(local.fetch(get(`http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`)))).toBe(
+      'unreachable',
+    );
+    const slow = serve(() => new Promise<Response>(() => {}));
+    expect(await failure(local.fetch(get(slow, { responseTimeoutMs: 50 })))).toBe('timeout');
+    const nowhere = createOutbound([], () => Promise.reject(new Error('ENOTFOUND')));
+    expect(await failure(nowhere.fetch(get('http://nowhere.test/')))).toBe('dns');
+    const stuck = createOutbound([], () => new Promise(() => {}));
+    expect(await failure(stuck.fetch(get('http://stuck.test/', { responseTimeoutMs: 50 })))).toBe('timeout');
+  });
+});
+
+describe('the screen', () => {
+  test('blocks that are allowed are reached although private, others are not', () => {
+    const allow = [parseCidr('10.1.0.0/16'), parseCidr('::1')].filter((cidr) => cidr !== undefined);
+    expect(
+      ['10.1.2.3', '::ffff:10.1.2.3', '::1', '8.8.8.8', '10.2.0.1', 'fd00::1', 'x'].map((address) => mayReach(address, allow)),
+    ).toEqual([true, true, true, true, false, false, false]);
+  });
+  test('ports are 1 to 65535 without those of other protocols', () => {
+    expect([0, 1, 22, 80, 443, 8080, 65535, 65536].map(mayUsePort)).toEqual([false, false, false, true, true, true, true, false]);
+  });
+});
