@@ -1,0 +1,68 @@
+#!/usr/bin/env node
+/**
+ * The whole suite: the native tests under the sanitizers, then every test file on Bun, in parallel. Ends with one line that counts them all.
+ * Arguments are passed to `bun test` (a path, `-t NAME`); with arguments the native tests are left out.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const args = process.argv.slice(2);
+const total = { passed: 0, failed: 0, skipped: 0 };
+
+if (args.length === 0) {
+  for (const peer of ['sipp', 'baresip']) {
+    if (spawnSync(peer, ['-v'], { stdio: 'ignore' }).error !== undefined) {
+      console.log(`sidetone: ${peer} is not installed; the tests against it are skipped (Debian: apt-get install sip-tester baresip-core)`);
+    }
+  }
+  await watch('make', ['-s', '-j2', '-C', 'native', 'test'], (line) => {
+    const counted = /^(\d+) passed, (\d+) failed$/.exec(line);
+    if (counted !== null) add(Number(counted[1]), Number(counted[2]), 0);
+  });
+}
+const workers = `--parallel=${Math.max(2, availableParallelism())}`;
+await watch(join(root, 'node_modules/.bin/bun'), ['test', workers, '--no-orphans', '--timeout=30000', ...args], (line) => {
+  const counted = /^\s*(\d+) (pass|fail|skip)$/.exec(line);
+  if (counted === null) return;
+  const count = Number(counted[1]);
+  add(counted[2] === 'pass' ? count : 0, counted[2] === 'fail' ? count : 0, counted[2] === 'skip' ? count : 0);
+});
+const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : '';
+console.log(`${total.passed} passed, ${total.failed} failed${skipped}`);
+
+function add(passed, failed, skippedCount) {
+  total.passed += passed;
+  total.failed += failed;
+  total.skipped += skippedCount;
+}
+
+/** Runs a command, shows its output, hands each line to `read`; a failing exit becomes ours. */
+function watch(command, commandArgs, read) {
+  return new Promise((resolve) => {
+    const child = spawn(command, commandArgs, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const [source, sink] of [
+      [child.stdout, process.stdout],
+      [child.stderr, process.stderr],
+    ]) {
+      let rest = '';
+      source.on('data', (chunk) => {
+        sink.write(chunk);
+        const lines = (rest + chunk).split('\n');
+        rest = (lines.pop() ?? '').slice(-10_000);
+        for (const line of lines) read(line);
+      });
+    }
+    child.on('error', () => {
+      console.error(`sidetone: ${command} could not be started`);
+      process.exitCode = 1;
+      resolve();
+    });
+    child.on('close', (code) => {
+      if (code !== 0) process.exitCode = 1;
+      resolve();
+    });
+  });
+}
