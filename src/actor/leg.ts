@@ -35,6 +35,11 @@ export interface PlayOrder {
 }
 
 export interface Leg {
+  /**
+   * Outbound: places the call. The door's `dial` only reserves the channel and makes the leg; nothing is sent before this, so that the
+   * Session is durable before the far end hears of it. Inbound: no effect.
+   */
+  start(): void;
   /** Inbound: sends 180, once. */
   ring(): void;
   /** Inbound, before answer: 183 with SDP, so that playback is heard; then `leg.early_media`. */
@@ -55,3 +60,32 @@ export interface Leg {
 
 /** What a door calls to hand its leg's signals to the Session's actor. Signals arrive in order. */
 export type LegListener = (signal: LegSignal) => void;
+
+/** What a Session asks of the door that can place a phone call. */
+export interface DialOptions {
+  readonly to: string;
+  readonly from: string;
+  readonly trunk?: string;
+  readonly displayName?: string;
+  readonly sipHeaders?: Readonly<Record<string, string>>;
+  readonly listener: LegListener;
+}
+
+/** `no_trunk`: none is configured, or none of that name. `no_capacity`: every channel of the trunks that could carry it is in use. */
+export type DialRefused = 'no_trunk' | 'no_capacity';
+
+/** The carrier as the heart sees it. */
+export interface Dialer {
+  dial(options: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused };
+}
+
+/** A call that came in and was given to an application; 100 has been sent. */
+export interface IncomingCall {
+  /** E.164, or `""` when the far end withholds it. */
+  readonly callerId: string;
+  readonly did: string;
+  readonly appUuid: string;
+  readonly leg: Leg;
+  /** Hands over the leg's signals, in order, from its beginning. Called once, at once. */
+  listen(listener: LegListener): void;
+}
