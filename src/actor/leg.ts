@@ -2,28 +2,11 @@
  * A leg: the far end of one Session as its actor sees it, whatever carries it (a SIP dialog, a WebSocket). The actor orders, the leg obeys and
  * signals; each order returns at once, and what comes of it arrives later as a `LegSignal`, an ordinary input of the Session's machine.
  */
-import type { HangupBy, HangupCause, RejectReason } from '../event/hangup.ts';
-import type { MediaNotice, Playlist } from '../media/engine.ts';
+import type { RejectReason } from '../event/hangup.ts';
+import type { Playlist } from '../media/engine.ts';
+import type { LegEnd, LegSignal } from '../session/signal.ts';
 
-/** Why a leg is over, as seen from the wire (contract §2, `hangup_cause`). */
-export interface LegEnd {
-  readonly cause: HangupCause;
-  readonly by: HangupBy;
-  readonly description: string;
-}
-
-export type LegSignal =
-  | { readonly type: 'leg.ringing' }
-  | { readonly type: 'leg.early_media' }
-  /** Our 200 went out, or theirs came in. */
-  | { readonly type: 'leg.answered' }
-  | { readonly type: 'leg.held' }
-  | { readonly type: 'leg.resumed' }
-  /** The last signal of a leg, sent exactly once, whoever ended it; its ports and dialog are given back. */
-  | { readonly type: 'leg.ended'; readonly end: LegEnd }
-  /** A key by SIP INFO; keys by RFC 4733 and in band are media notices. */
-  | { readonly type: 'leg.digit'; readonly digit: string; readonly durationMs: number }
-  | { readonly type: 'leg.media'; readonly notice: MediaNotice };
+export type { LegEnd, LegSignal };
 
 export interface PlayOrder {
   readonly operationUuid: string;

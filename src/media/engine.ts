@@ -2,8 +2,10 @@
  * The face of the media plane on the main thread: legs, playlists and what is heard back. The implementation drives a fixed pool of
  * worker threads, each ticking its own native plane; no RTP packet crosses into script.
  */
-import type { PlaybackFailure } from '../event/event.ts';
 import type { SourceDetail } from '../problem.ts';
+import type { MediaNotice } from '../session/signal.ts';
+
+export type { MediaNotice };
 
 /** Static payload types of RFC 3551 table 4, and what a codec is called in SDP. */
 export type CodecName = 'PCMU' | 'PCMA' | 'G722';
@@ -24,23 +26,6 @@ export interface RtpParameters {
   /** We expect audio; the media timeout runs only while this is true. */
   readonly receive: boolean;
 }
-
-export type MediaNotice =
-  /** The first valid RTP packet of the leg. */
-  | { readonly type: 'media.started' }
-  /** No RTP came for `MEDIA_TIMEOUT_SEC` while it was expected. Sent once for each such silence. */
-  | { readonly type: 'media.timeout' }
-  | { readonly type: 'digit'; readonly digit: string; readonly durationMs: number; readonly method: 'rfc4733' | 'inband' }
-  /** The first frame of the first source has been handed to the network. */
-  | { readonly type: 'playback.started'; readonly operationUuid: string }
-  | { readonly type: 'playback.completed'; readonly operationUuid: string }
-  | { readonly type: 'playback.stopped'; readonly operationUuid: string }
-  | {
-      readonly type: 'playback.failed';
-      readonly operationUuid: string;
-      readonly reason: PlaybackFailure;
-      readonly sourceIndex?: number;
-    };
 
 /** Counters of one leg (RFC 3550 §6.4), as of the call. */
 export interface LegCounters {
