@@ -18,3 +18,53 @@ export const ENDED_SESSION_KEPT_SEC = 24 * 3600;
 export const MAILBOX_MAX_INPUTS = 1_000;
 /** Live Sessions of one node; a dial past it is 529, an INVITE 503. */
 export const LIVE_SESSIONS_MAX = 50_000;
+
+// SIP. RFC 3261 table 4: the estimates every transaction timer is built from.
+export const SIP_T1_MS = 500;
+export const SIP_T2_MS = 4_000;
+export const SIP_T4_MS = 5_000;
+/** RFC 3261 §16.6: an INVITE client transaction that only ever hears provisional responses; the ring timeout normally ends it long before. */
+export const SIP_PROCEEDING_MAX_MS = 700_000;
+/** Start line and header fields of one message; past it a datagram is dropped and a stream closed. */
+export const SIP_HEAD_MAX_BYTES = 32 * 1024;
+export const SIP_BODY_MAX_BYTES = 64 * 1024;
+export const SIP_HEADER_MAX_FIELDS = 256;
+/** Client and server transactions of one user agent, each; past it a request is answered 503 without state, and our own fails. */
+export const SIP_TRANSACTIONS_MAX = 200_000;
+/** Calls of one user agent; an INVITE past it is answered 503. */
+export const SIP_CALLS_MAX = 50_000;
+/** Early dialogs that one forked INVITE may open; a provisional response of a further branch is ignored. */
+export const SIP_FORKS_MAX = 16;
+/** Route set of one dialog; a longer Record-Route is refused. */
+export const SIP_ROUTES_MAX = 32;
+/** Reliable provisional responses that wait for the PRACK of the one before (RFC 3262 §3). */
+export const SIP_RELIABLE_QUEUE_MAX = 8;
+/** Times one request is sent again with new credentials before the challenge counts as a refusal. */
+export const SIP_CHALLENGES_MAX = 2;
+/** RFC 4028: what we propose, and the least we accept. */
+export const SIP_SESSION_EXPIRES_SEC = 1_800;
+export const SIP_MIN_SE_SEC = 90;
+/** Answering a 422, a 491 or an auth challenge again and again ends here. */
+export const SIP_RETRIES_MAX = 4;
+export const SIP_REGISTER_EXPIRES_SEC = 300;
+export const SIP_REGISTER_RETRY_SEC = 30;
+export const SIP_PROBE_INTERVAL_SEC = 30;
+/** `Retry-After` of a 503: at capacity, or draining. */
+export const SIP_RETRY_AFTER_SEC = 5;
+/** Stream connections of the listener, in and out; a further one is closed at once. */
+export const SIP_CONNECTIONS_MAX = 10_000;
+/** Bytes waiting to be written to one connection; past it the connection is closed. */
+export const SIP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
+export const SIP_CONNECT_TIMEOUT_MS = 5_000;
+export const SIP_CONNECTION_IDLE_MS = 600_000;
+/** Datagrams waiting for room in one UDP socket's send buffer; past it the oldest is dropped, as the network would. */
+export const SIP_DATAGRAM_QUEUE_MAX = 4_096;
+/** Resolved names kept, and for how long. */
+export const SIP_RESOLVED_MAX = 1_000;
+export const SIP_RESOLVED_TTL_MS = 30_000;
+export const SIP_RESOLVE_TIMEOUT_MS = 4_000;
+/** Calls of one trunk when it sets no `max_channels`. */
+export const SIP_TRUNK_CHANNELS_DEFAULT = 10_000;
+/** Header fields an application may add to a dial, and their size. */
+export const SIP_EXTRA_HEADERS_MAX = 20;
+export const SIP_EXTRA_HEADER_MAX_CHARS = 1_024;

@@ -1,0 +1,47 @@
+/**
+ * Non-INVITE server transaction (RFC 3261 §17.2.2).
+ *
+ *   trying --1xx--> proceeding --200..699--> completed --J--> terminated
+ */
+import { SIP_T1_MS } from '../../limits.ts';
+
+export interface NonInviteServer {
+  state: 'trying' | 'proceeding' | 'completed' | 'terminated';
+  readonly reliable: boolean;
+  J: number;
+}
+
+export type NonInviteServerInput = 'request' | 'provisional' | 'final' | 'clock';
+export type NonInviteServerEffect = 'send' | 'done';
+
+const NOTHING: readonly NonInviteServerEffect[] = [];
+
+export const startNonInviteServer = (reliable: boolean): NonInviteServer => ({ state: 'trying', reliable, J: Infinity });
+
+export const nonInviteServerDeadline = (t: NonInviteServer): number => t.J;
+
+/** Moves `t` and says what is to be done, in order. For a response input, `send` means that it may go out. */
+export function stepNonInviteServer(t: NonInviteServer, input: NonInviteServerInput, now: number): readonly NonInviteServerEffect[] {
+  switch (input) {
+    case 'request':
+      return t.state === 'proceeding' || t.state === 'completed' ? ['send'] : NOTHING;
+    case 'provisional':
+      if (t.state !== 'trying' && t.state !== 'proceeding') return NOTHING;
+      t.state = 'proceeding';
+      return ['send'];
+    case 'final':
+      if (t.state !== 'trying' && t.state !== 'proceeding') return NOTHING;
+      if (t.reliable) {
+        t.state = 'terminated';
+        return ['send', 'done'];
+      }
+      t.state = 'completed';
+      t.J = now + 64 * SIP_T1_MS;
+      return ['send'];
+    case 'clock':
+      if (t.J > now) return NOTHING;
+      t.state = 'terminated';
+      t.J = Infinity;
+      return ['done'];
+  }
+}

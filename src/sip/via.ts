@@ -1,0 +1,51 @@
+/** Via (RFC 3261 §20.42), with rport and received (RFC 3581). */
+import { formatHostPort, type Parameters, parseHostPort, parseParameters } from './uri.ts';
+
+export type TransportName = 'udp' | 'tcp' | 'tls';
+
+export interface Via {
+  /** As it came, in lower case. */
+  readonly transport: string;
+  readonly host: string;
+  readonly port: number | undefined;
+  /** `""` when absent. */
+  readonly branch: string;
+  readonly parameters: Parameters;
+}
+
+/** The cookie that makes a branch globally unique (RFC 3261 §8.1.1.7). */
+export const MAGIC_COOKIE = 'z9hG4bK';
+
+/** The first Via of a Via value. Undefined when malformed. */
+export function parseVia(value: string): Via | undefined {
+  const comma = value.indexOf(',');
+  const first = comma < 0 || value.includes('"') ? value : value.slice(0, comma);
+  const semicolon = first.indexOf(';');
+  const head = (semicolon < 0 ? first : first.slice(0, semicolon)).trim();
+  const parts = /^SIP[ \t]*\/[ \t]*2\.0[ \t]*\/[ \t]*([A-Za-z0-9-]{1,16})[ \t]+([^ \t].*)$/i.exec(head);
+  const transport = parts?.[1];
+  const sentBy = parts?.[2];
+  if (transport === undefined || sentBy === undefined) return undefined;
+  const hostPort = parseHostPort(sentBy.replace(/[ \t]*:[ \t]*(?=[0-9]+$)/, ':'));
+  const parameters = parseParameters(semicolon < 0 ? '' : first.slice(semicolon).trim());
+  if (hostPort === undefined || parameters === undefined) return undefined;
+  return { transport: transport.toLowerCase(), ...hostPort, branch: parameters.get('branch') ?? '', parameters };
+}
+
+/** Our Via. `rport` asks the far end to answer to where the request came from (RFC 3581 §3). */
+export const formatVia = (transport: TransportName, host: string, port: number, branch: string): string =>
+  `SIP/2.0/${transport.toUpperCase()} ${formatHostPort(host, port)};branch=${branch};rport`;
+
+/**
+ * The top Via as a server stores it: with `received` and a filled `rport` where the source differs or the client asked
+ * (RFC 3261 §18.2.1, RFC 3581 §4).
+ */
+export function stampVia(value: string, via: Via, source: { readonly host: string; readonly port: number }): string {
+  const asked = via.parameters.has('rport');
+  if (!asked && via.host === source.host) return value;
+  const comma = value.includes('"') ? -1 : value.indexOf(',');
+  const first = comma < 0 ? value : value.slice(0, comma);
+  const rest = comma < 0 ? '' : value.slice(comma);
+  const bare = first.replace(/;[ \t]*(rport|received)[ \t]*(=[^;]*)?/gi, '').trimEnd();
+  return `${bare};received=${source.host}${asked ? `;rport=${source.port}` : ''}${rest}`;
+}
