@@ -1,0 +1,146 @@
+/** Contract §1's table of environment variables, each checked once, at start. */
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
+import ipaddr from 'ipaddr.js';
+import type { Config } from '../config.ts';
+import { keptSecret } from './secret-file.ts';
+import { cidrs, decimal, type Environment, host, portRange, SettingError, sipListen, text, url, whole, word } from './value.ts';
+
+const DAY_SEC = 24 * 3600;
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
+
+/**
+ * Every setting, from the environment and its defaults. `OPERATOR_TOKEN` and `MASTER_KEY`, where unset, are made once and kept in `DATA_DIR`.
+ * Throws `SettingError`, whose message is one line naming the variable and what was expected; it never repeats a value.
+ */
+export function loadConfig(env: Environment): Config {
+  const httpHost = host(env, 'HTTP_HOST', '127.0.0.1');
+  const httpPort = whole(env, 'HTTP_PORT', 8080, 0, 65535);
+  const dataDir = resolve(text(env, 'DATA_DIR') ?? './data');
+  const listen = sipListen(env, 'SIP_LISTEN', 'udp:127.0.0.1:5060,tcp:127.0.0.1:5060');
+  const [firstPort, lastPort] = portRange(env, 'RTP_PORTS', [20000, 29999]);
+  const allow = cidrs(env, 'OUTBOUND_ALLOW');
+  return {
+    http: { host: httpHost, port: httpPort },
+    publicUrl: publicUrl(env, httpHost, httpPort),
+    dataDir,
+    databaseUrl: url(env, 'DATABASE_URL', ['postgres:', 'postgresql:']),
+    databaseDriver: databaseDriver(env),
+    sip: {
+      listen,
+      tls: sipTls(
+        env,
+        listen.some((each) => each.transport === 'tls'),
+      ),
+      advertise: advertised(env),
+    },
+    rtp: { host: host(env, 'RTP_HOST', listen[0]?.host ?? '127.0.0.1'), firstPort, lastPort },
+    mediaWorkers: whole(env, 'MEDIA_WORKERS', Math.max(1, availableParallelism() - 1), 1, 256),
+    operatorToken: operatorToken(env, dataDir),
+    masterKey: masterKey(env, dataDir),
+    outboundAllow: isLoopback(httpHost) ? [...allow, '127.0.0.0/8', '::1/128'] : allow,
+    recordings: recordings(env),
+    recordingUrlTtlSec: whole(env, 'RECORDING_URL_TTL_SEC', DAY_SEC, 1, 365 * DAY_SEC),
+    recordingRetentionDays: whole(env, 'RECORDING_RETENTION_DAYS', 30, 1, 36_500),
+    paymentProvider: word(env, 'PAYMENT_PROVIDER', 'sandbox', ['sandbox', 'nedarim_plus', 'off']),
+    smsProvider: smsProvider(env),
+    natsUrl: url(env, 'NATS_URL', ['nats:', 'tls:', 'ws:', 'wss:']),
+    logLevel: word(env, 'LOG_LEVEL', 'info', LOG_LEVELS),
+    orphanTimeoutSec: whole(env, 'ORPHAN_TIMEOUT_SEC', 120, 1, DAY_SEC),
+    recordingLivenessSec: whole(env, 'RECORDING_LIVENESS_SEC', 10, 1, 3600),
+    webhookTimeoutSec: decimal(env, 'WEBHOOK_TIMEOUT_SEC', 10, 0.05, 120),
+    webhookRetryScale: decimal(env, 'WEBHOOK_RETRY_SCALE', 1, 0, 100),
+    // Contract §6: a card reference may not outlive an hour.
+    paymentReferenceTtlSec: whole(env, 'PAYMENT_REFERENCE_TTL_SEC', 3600, 1, 3600),
+    mediaTimeoutSec: whole(env, 'MEDIA_TIMEOUT_SEC', 30, 1, DAY_SEC),
+    shutdownGraceSec: whole(env, 'SHUTDOWN_GRACE_SEC', 30, 0, 3600),
+  };
+}
+
+function publicUrl(env: Environment, httpHost: string, httpPort: number): string {
+  const given = url(env, 'PUBLIC_URL', ['http:', 'https:']);
+  if (given === undefined) return `http://${httpHost.includes(':') ? `[${httpHost}]` : httpHost}:${httpPort}`;
+  const parsed = new URL(given);
+  if (parsed.pathname !== '/' || parsed.search !== '' || parsed.hash !== '' || parsed.username !== '' || parsed.password !== '')
+    throw new SettingError('PUBLIC_URL', 'an origin without path, query or user, as https://voice.example.com');
+  return parsed.origin;
+}
+
+function databaseDriver(env: Environment): 'postgres' | 'neon' {
+  const driver = word(env, 'DATABASE_DRIVER', 'postgres', ['postgres', 'neon']);
+  if (driver === 'neon' && text(env, 'DATABASE_URL') === undefined)
+    throw new SettingError('DATABASE_URL', 'a postgres:// URL, because DATABASE_DRIVER is neon');
+  return driver;
+}
+
+function sipTls(env: Environment, wanted: boolean): { certFile: string; keyFile: string } | undefined {
+  const certFile = text(env, 'SIP_TLS_CERT');
+  const keyFile = text(env, 'SIP_TLS_KEY');
+  if (certFile === undefined && keyFile === undefined && !wanted) return undefined;
+  if (certFile === undefined)
+    throw new SettingError('SIP_TLS_CERT', 'the path of a PEM certificate, because SIP over TLS is set up');
+  if (keyFile === undefined) throw new SettingError('SIP_TLS_KEY', 'the path of a PEM key, because SIP over TLS is set up');
+  return { certFile: resolve(certFile), keyFile: resolve(keyFile) };
+}
+
+const advertised = (env: Environment): string | undefined =>
+  text(env, 'SIP_ADVERTISE') === undefined ? undefined : host(env, 'SIP_ADVERTISE', '');
+
+function operatorToken(env: Environment, dataDir: string): string {
+  const token = text(env, 'OPERATOR_TOKEN') ?? kept(dataDir, 'operator.token', 'base64url');
+  if (!/^[\x21-\x7e]{16,512}$/.test(token))
+    throw new SettingError('OPERATOR_TOKEN', '16 to 512 printable characters without spaces');
+  return token;
+}
+
+function masterKey(env: Environment, dataDir: string): Uint8Array {
+  const key = text(env, 'MASTER_KEY') ?? kept(dataDir, 'master.key', 'base64');
+  if (!/^[A-Za-z0-9+/]{43}=$/.test(key)) throw new SettingError('MASTER_KEY', '32 bytes in base64 (44 characters)');
+  return new Uint8Array(Buffer.from(key, 'base64'));
+}
+
+function kept(dataDir: string, name: string, encoding: 'base64' | 'base64url'): string {
+  try {
+    return keptSecret(dataDir, name, 32, encoding);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
+    throw new SettingError('DATA_DIR', `a directory in which ${name} can be kept${code}`);
+  }
+}
+
+function isLoopback(httpHost: string): boolean {
+  if (httpHost === 'localhost') return true;
+  return ipaddr.isValid(httpHost) && ipaddr.process(httpHost).range() === 'loopback';
+}
+
+function recordings(env: Environment): Config['recordings'] {
+  const given = text(env, 'RECORDINGS') ?? 'file';
+  if (given === 'file' || given === 'off') return { kind: given };
+  const [, bucket, prefix] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([^?#\s]*))?$/.exec(given) ?? [];
+  if (bucket === undefined) throw new SettingError('RECORDINGS', 'file, off or s3://BUCKET/PREFIX');
+  const endpoint = url(env, 'S3_ENDPOINT', ['http:', 'https:']);
+  const needed = (variable: string): string => {
+    const value = text(env, variable);
+    if (value === undefined) throw new SettingError(variable, 'a value, because RECORDINGS is in S3');
+    return value;
+  };
+  if (endpoint === undefined) needed('S3_ENDPOINT');
+  return {
+    kind: 's3',
+    bucket,
+    prefix: prefix ?? '',
+    endpoint: endpoint ?? '',
+    region: needed('S3_REGION'),
+    accessKeyId: needed('S3_ACCESS_KEY_ID'),
+    secretAccessKey: needed('S3_SECRET_ACCESS_KEY'),
+  };
+}
+
+function smsProvider(env: Environment): Config['smsProvider'] {
+  const given = text(env, 'SMS_PROVIDER') ?? 'sandbox';
+  if (given === 'sandbox' || given === 'off') return { kind: given };
+  const parsed = URL.canParse(given) ? new URL(given) : undefined;
+  if (parsed === undefined || parsed.protocol !== 'smpp:' || parsed.hostname === '')
+    throw new SettingError('SMS_PROVIDER', 'sandbox, off or smpp://USER:PASSWORD@HOST:PORT');
+  return { kind: 'smpp', url: given };
+}

@@ -1,0 +1,115 @@
+/** One environment variable at a time: its text in, a value out, or a `SettingError` that names it and what was expected, never what was given. */
+import ipaddr from 'ipaddr.js';
+import type { SipListen } from '../config.ts';
+
+/** A malformed variable. The message is the one line that stops the start. */
+export class SettingError extends Error {
+  override readonly name = 'SettingError';
+  constructor(variable: string, expected: string) {
+    super(`${variable}: expected ${expected}`);
+  }
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The text of a variable. Empty counts as unset, as compose files write it. */
+export const text = (env: Environment, variable: string): string | undefined => {
+  const value = env[variable]?.trim();
+  return value === '' ? undefined : value;
+};
+
+/** A whole number in `[least, most]`. */
+export function whole(env: Environment, variable: string, fallback: number, least: number, most: number): number {
+  const given = text(env, variable);
+  if (given === undefined) return fallback;
+  const value = /^[0-9]{1,12}$/.test(given) ? Number(given) : Number.NaN;
+  if (!(value >= least && value <= most)) throw new SettingError(variable, `a whole number from ${least} to ${most}`);
+  return value;
+}
+
+/** A decimal number in `[least, most]`. */
+export function decimal(env: Environment, variable: string, fallback: number, least: number, most: number): number {
+  const given = text(env, variable);
+  if (given === undefined) return fallback;
+  const value = /^[0-9]{1,9}(\.[0-9]{1,9})?$/.test(given) ? Number(given) : Number.NaN;
+  if (!(value >= least && value <= most)) throw new SettingError(variable, `a number from ${least} to ${most}`);
+  return value;
+}
+
+/** One of a closed list of words. */
+export function word<const W extends string>(env: Environment, variable: string, fallback: W, words: readonly W[]): W {
+  const given = text(env, variable);
+  if (given === undefined) return fallback;
+  const found = words.find((each) => each === given);
+  if (found === undefined) throw new SettingError(variable, `one of ${words.join(', ')}`);
+  return found;
+}
+
+const HOST_NAME = /^(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,62}))*\.?$/;
+
+/** Whether `host` is an IP address (IPv6 without brackets) or a host name. */
+export const isHost = (host: string): boolean =>
+  /^[0-9.]+$/.test(host) ? ipaddr.IPv4.isValidFourPartDecimal(host) : ipaddr.IPv6.isValid(host) || HOST_NAME.test(host);
+
+/** A host to listen on or to write into messages. */
+export function host(env: Environment, variable: string, fallback: string): string {
+  const given = text(env, variable)?.replace(/^\[(.*)\]$/, '$1');
+  if (given === undefined) return fallback;
+  if (!isHost(given)) throw new SettingError(variable, 'an IP address or a host name');
+  return given;
+}
+
+/** An absolute URL of one of the `schemes` (with their colon). */
+export function url(env: Environment, variable: string, schemes: readonly string[]): string | undefined {
+  const given = text(env, variable);
+  if (given === undefined) return undefined;
+  const parsed = URL.canParse(given) ? new URL(given) : undefined;
+  if (parsed === undefined || !schemes.includes(parsed.protocol) || parsed.hostname === '')
+    throw new SettingError(variable, `a URL starting with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`);
+  return given;
+}
+
+/** `a-b`, both ports, `a` the lower, room for at least one RTP and RTCP pair. */
+export function portRange(env: Environment, variable: string, fallback: readonly [number, number]): readonly [number, number] {
+  const given = text(env, variable);
+  if (given === undefined) return fallback;
+  const [, first, last] = /^([0-9]{1,5})-([0-9]{1,5})$/.exec(given) ?? [];
+  const range = [Number(first), Number(last)] as const;
+  if (!(range[0] >= 1024 && range[1] <= 65535 && range[1] > range[0]))
+    throw new SettingError(variable, 'FIRST-LAST, two ports from 1024 to 65535 in rising order');
+  return range;
+}
+
+const LISTEN = /^(udp|tcp|tls):(\[[0-9a-fA-F:.]+\]|[^:[\]]+):([0-9]{1,5})$/;
+
+/** `transport:host:port`, comma-separated; IPv6 in brackets. */
+export function sipListen(env: Environment, variable: string, fallback: string): SipListen[] {
+  return (text(env, variable) ?? fallback).split(',').map((part) => {
+    const [, transport, address, port] = LISTEN.exec(part.trim()) ?? [];
+    const bare = address?.replace(/^\[(.*)\]$/, '$1') ?? '';
+    const known = transport === 'udp' || transport === 'tcp' || transport === 'tls' ? transport : undefined;
+    if (known === undefined || !isHost(bare) || Number(port) > 65535)
+      throw new SettingError(variable, 'a comma list of udp:HOST:PORT, tcp:HOST:PORT or tls:HOST:PORT');
+    return { transport: known, host: bare, port: Number(port) };
+  });
+}
+
+/** A comma list of CIDRs; a bare address is a network of one. Written back in one spelling, `address/length`. */
+export function cidrs(env: Environment, variable: string): string[] {
+  const given = text(env, variable);
+  if (given === undefined) return [];
+  return given.split(',').map((part) => {
+    const cidr = normalCidr(part.trim());
+    if (cidr === undefined) throw new SettingError(variable, 'a comma list of CIDRs, as 10.0.0.0/8,fd00::/8');
+    return cidr;
+  });
+}
+
+/** `address/length` of a CIDR or of a bare address; undefined when it is neither. */
+export function normalCidr(given: string): string | undefined {
+  const [address = '', length, ...rest] = given.split('/');
+  if (rest.length > 0 || (!ipaddr.IPv4.isValidFourPartDecimal(address) && !ipaddr.IPv6.isValid(address))) return undefined;
+  const bits = address.includes(':') ? 128 : 32;
+  if (length !== undefined && (!/^[0-9]{1,3}$/.test(length) || Number(length) > bits)) return undefined;
+  return `${address}/${length ?? bits}`;
+}

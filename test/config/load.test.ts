@@ -1,0 +1,141 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadConfig } from '../../src/settings/load.ts';
+
+const dirs: string[] = [];
+function freshDir(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'sidetone-config-'));
+  dirs.push(dir);
+  return dir;
+}
+afterAll(() => {
+  for (const dir of dirs) rmSync(dir, { recursive: true, force: true });
+});
+const load = (env: Record<string, string>) => loadConfig({ DATA_DIR: freshDir(), ...env });
+
+describe('settings', () => {
+  test('without any variable have the defaults of the contract', () => {
+    const config = load({});
+    expect(config).toMatchObject({
+      http: { host: '127.0.0.1', port: 8080 },
+      publicUrl: 'http://127.0.0.1:8080',
+      databaseUrl: undefined,
+      databaseDriver: 'postgres',
+      rtp: { host: '127.0.0.1', firstPort: 20000, lastPort: 29999 },
+      outboundAllow: ['127.0.0.0/8', '::1/128'],
+      recordings: { kind: 'file' },
+      recordingUrlTtlSec: 86400,
+      recordingRetentionDays: 30,
+      paymentProvider: 'sandbox',
+      smsProvider: { kind: 'sandbox' },
+      natsUrl: undefined,
+      logLevel: 'info',
+      orphanTimeoutSec: 120,
+      recordingLivenessSec: 10,
+      webhookTimeoutSec: 10,
+      webhookRetryScale: 1,
+      paymentReferenceTtlSec: 3600,
+      mediaTimeoutSec: 30,
+      shutdownGraceSec: 30,
+    });
+    expect(config.sip.listen).toEqual([
+      { transport: 'udp', host: '127.0.0.1', port: 5060 },
+      { transport: 'tcp', host: '127.0.0.1', port: 5060 },
+    ]);
+    expect(config.mediaWorkers).toBeGreaterThanOrEqual(1);
+    expect(config.masterKey.length).toBe(32);
+  });
+
+  test('make the operator token and the master key once, readable by their owner only', () => {
+    const dir = freshDir();
+    const first = loadConfig({ DATA_DIR: dir });
+    const second = loadConfig({ DATA_DIR: dir });
+    expect(second.operatorToken).toBe(first.operatorToken);
+    expect(second.masterKey).toEqual(first.masterKey);
+    for (const name of ['operator.token', 'master.key']) expect(statSync(join(dir, name)).mode & 0o777).toBe(0o600);
+  });
+
+  test('allow loopback targets only while HTTP_HOST is loopback', () => {
+    expect(load({ HTTP_HOST: '0.0.0.0', OUTBOUND_ALLOW: '10.0.0.0/8' }).outboundAllow).toEqual(['10.0.0.0/8']);
+    expect(load({ HTTP_HOST: '::1' }).outboundAllow).toContain('127.0.0.0/8');
+  });
+
+  test('read every form of the variables with a grammar', () => {
+    const config = load({
+      HTTP_HOST: '::',
+      HTTP_PORT: '0',
+      SIP_LISTEN: 'udp:0.0.0.0:5070, tls:[::1]:5061',
+      SIP_TLS_CERT: '/etc/tls/cert.pem',
+      SIP_TLS_KEY: '/etc/tls/key.pem',
+      RECORDINGS: 's3://bucket-name/some/prefix',
+      S3_ENDPOINT: 'https://s3.example.com',
+      S3_REGION: 'eu-1',
+      S3_ACCESS_KEY_ID: 'id',
+      S3_SECRET_ACCESS_KEY: 'secret',
+      SMS_PROVIDER: 'smpp://user:pass@smsc.example.com:2775',
+      OUTBOUND_ALLOW: '192.168.1.7,fd00::/8',
+    });
+    expect(config.publicUrl).toBe('http://[::]:0');
+    expect(config.sip.listen[1]).toEqual({ transport: 'tls', host: '::1', port: 5061 });
+    expect(config.rtp.host).toBe('0.0.0.0');
+    expect(config.recordings).toMatchObject({ kind: 's3', bucket: 'bucket-name', prefix: 'some/prefix' });
+    expect(config.smsProvider.kind).toBe('smpp');
+    expect(config.outboundAllow).toEqual(['192.168.1.7/32', 'fd00::/8']);
+  });
+
+  const malformed: readonly (readonly [string, string])[] = [
+    ['HTTP_HOST', '300.1.1.1'],
+    ['HTTP_HOST', 'a b'],
+    ['HTTP_PORT', '65536'],
+    ['HTTP_PORT', '80a'],
+    ['PUBLIC_URL', 'voice.example.com'],
+    ['PUBLIC_URL', 'https://voice.example.com/path'],
+    ['DATABASE_URL', 'mysql://h/d'],
+    ['DATABASE_DRIVER', 'sqlite'],
+    ['SIP_LISTEN', 'udp:127.0.0.1'],
+    ['SIP_LISTEN', 'sctp:127.0.0.1:5060'],
+    ['SIP_LISTEN', 'udp:127.0.0.1:70000'],
+    ['SIP_ADVERTISE', 'not a host'],
+    ['SIP_TLS_CERT', ''],
+    ['RTP_PORTS', '30000-20000'],
+    ['RTP_PORTS', '20000'],
+    ['MEDIA_WORKERS', '0'],
+    ['OPERATOR_TOKEN', 'short'],
+    ['MASTER_KEY', 'c2hvcnQ='],
+    ['OUTBOUND_ALLOW', '10.0.0.0/33'],
+    ['OUTBOUND_ALLOW', '10/8'],
+    ['RECORDINGS', 'ftp://x'],
+    ['RECORDING_URL_TTL_SEC', '-1'],
+    ['RECORDING_RETENTION_DAYS', 'x'],
+    ['PAYMENT_PROVIDER', 'stripe'],
+    ['SMS_PROVIDER', 'http://x'],
+    ['NATS_URL', 'http://x'],
+    ['LOG_LEVEL', 'loud'],
+    ['ORPHAN_TIMEOUT_SEC', '0'],
+    ['WEBHOOK_RETRY_SCALE', '-1'],
+    ['WEBHOOK_TIMEOUT_SEC', 'ten'],
+    ['PAYMENT_REFERENCE_TTL_SEC', '3601'],
+    ['MEDIA_TIMEOUT_SEC', '1e3'],
+    ['SHUTDOWN_GRACE_SEC', '-5'],
+  ];
+  test.each(malformed)('stop at a malformed %s, naming it in one line without its value (%s)', (variable, value) => {
+    const more: Record<string, string> = variable === 'SIP_TLS_CERT' ? { SIP_LISTEN: 'tls:127.0.0.1:5061' } : {};
+    let message = '';
+    try {
+      load({ [variable]: value, ...more });
+    } catch (error) {
+      message = error instanceof Error ? error.message : '';
+    }
+    expect(message).toStartWith(`${variable}: expected `);
+    expect(message).not.toContain('\n');
+    if (value.length > 4) expect(message).not.toContain(value);
+  });
+
+  test('name the missing half of what belongs together', () => {
+    expect(() => load({ DATABASE_DRIVER: 'neon' })).toThrow(/^DATABASE_URL: expected/);
+    expect(() => load({ RECORDINGS: 's3://bucket' })).toThrow(/^S3_ENDPOINT: expected/);
+    expect(() => load({ DATA_DIR: '/dev/null/x' })).toThrow(/^DATA_DIR: expected/);
+  });
+});
