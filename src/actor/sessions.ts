@@ -2,8 +2,8 @@
  * The Sessions of this node as the doors see them: commands in, answers out. HTTP routes validate shapes and call this; nothing here
  * knows HTTP beyond the status of an answer.
  */
-import type { RejectReason } from '../event/hangup.ts';
 import type { Problem } from '../problem.ts';
+import type { Command } from '../session/input.ts';
 
 /** What a command carries besides its body. */
 export interface CommandContext {
@@ -38,13 +38,7 @@ export interface DialRequest {
   readonly client_state?: string;
 }
 
-export type SessionCommand =
-  | { readonly type: 'answer' }
-  | { readonly type: 'reject'; readonly reason: RejectReason }
-  | { readonly type: 'cancel' }
-  | { readonly type: 'hangup' }
-  | { readonly type: 'play'; readonly urls: readonly string[]; readonly loop: number; readonly volume: number }
-  | { readonly type: 'stop_playback' };
+export type SessionCommand = Command;
 
 /** A Session as GET and list show it, before `state` is named `status` (interface, Session). */
 export interface SessionView {

@@ -1,0 +1,293 @@
+/**
+ * One live Session: its state, its mailbox and its leg. Inputs are taken one at a time: step → commit → perform → sleep until the next
+ * deadline. Nothing is ordered of the leg, and no command is acknowledged, before the step is durable.
+ *
+ * When the database is away, a command is refused (503) and changes nothing; a signal is a fact, so its step is kept and tried again until it
+ * is stored, while the call and its audio go on.
+ */
+import type { Clock } from '../clock.ts';
+import { platformEvent } from '../event/platform-event.ts';
+import { newUuid, newWebhookId } from '../id.ts';
+import { MAILBOX_MAX_INPUTS } from '../limits.ts';
+import type { Log } from '../log.ts';
+import type { Playlist } from '../media/engine.ts';
+import { isProblem, type Problem, problems } from '../problem.ts';
+import { refusal } from '../session/command.ts';
+import type { Command, Effect, SessionInput, Step } from '../session/input.ts';
+import { nextDeadline, type SessionState } from '../session/session.ts';
+import { step } from '../session/step.ts';
+import { type Change, type Journal, type SessionRow, StoreUnavailable } from '../store/journal.ts';
+import type { Leg } from './leg.ts';
+import { type Answer, accepted, type CommandContext } from './sessions.ts';
+
+const RETRY_FIRST_MS = 100;
+const RETRY_LONGEST_MS = 2_000;
+const RETRY_AFTER_SEC = 2;
+
+export interface ActorEnvironment {
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly nodeId: string;
+  /** The Session has ended and its end is durable; the actor takes no more inputs. */
+  onEnded(sessionUuid: string): void;
+}
+
+interface Mail {
+  readonly input: SessionInput;
+  readonly context: CommandContext | undefined;
+  readonly answer: Answer | undefined;
+  readonly playlist: Playlist | undefined;
+  readonly reply: ((answer: Answer | Problem) => void) | undefined;
+}
+
+export class SessionActor {
+  #state: SessionState;
+  #row: SessionRow | undefined;
+  #leg: Leg | undefined;
+  readonly #environment: ActorEnvironment;
+  readonly #mailbox: Mail[] = [];
+  #busy = false;
+  #stalled = false;
+  #closed = false;
+  #cancelTimer: (() => void) | undefined;
+  /** The trace of the command that last changed the Session: events it causes later continue it. */
+  #traceparent = '';
+
+  constructor(state: SessionState, leg: Leg | undefined, environment: ActorEnvironment) {
+    this.#state = state;
+    this.#leg = leg;
+    this.#environment = environment;
+  }
+
+  get state(): SessionState {
+    return this.#state;
+  }
+
+  /** A signal of the leg, a deadline, or the platform's own word. Never lost while the Session lives. */
+  signal(input: SessionInput): void {
+    if (this.#closed) return;
+    if (this.#mailbox.length >= MAILBOX_MAX_INPUTS) {
+      this.#environment.log.error({ session_uuid: this.#state.sessionUuid }, 'mailbox full: the Session is ended');
+      this.#refuseAll();
+      this.#post({ input: { type: 'broken' }, context: undefined, answer: undefined, playlist: undefined, reply: undefined });
+      return;
+    }
+    this.#post({ input, context: undefined, answer: undefined, playlist: undefined, reply: undefined });
+  }
+
+  /** The 409 that a command of this type would get now, before any work for it is done. */
+  refusal(type: Command['type']): Problem | undefined {
+    return refusal(this.#state, type);
+  }
+
+  /**
+   * Begins the Session. For a dial, `context` and `answer` are stored with it, and the promise tells the answer or why it could not be
+   * stored; then the leg was not started.
+   */
+  begin(context: CommandContext | undefined, answer: Answer | undefined): Promise<Answer | Problem> {
+    return this.#ask({ type: 'begin' }, context, answer, undefined);
+  }
+
+  /** Takes over `playlist`: it is played, or released when the command is refused. */
+  command(command: Command, context: CommandContext, playlist?: Playlist): Promise<Answer | Problem> {
+    const { operationUuid } = context;
+    return this.#ask({ type: 'command', command, operationUuid }, context, accepted(operationUuid), playlist);
+  }
+
+  #ask(
+    input: SessionInput,
+    context: CommandContext | undefined,
+    answer: Answer | undefined,
+    playlist: Playlist | undefined,
+  ): Promise<Answer | Problem> {
+    const { promise, resolve } = Promise.withResolvers<Answer | Problem>();
+    const reply = (result: Answer | Problem) => {
+      if (isProblem(result)) playlist?.release();
+      resolve(result);
+    };
+    if (this.#closed) reply(problems.notFound('Session'));
+    else if (this.#stalled || this.#mailbox.length >= MAILBOX_MAX_INPUTS) reply(storeAway());
+    else this.#post({ input, context, answer, playlist, reply });
+    return promise;
+  }
+
+  #post(mail: Mail): void {
+    this.#mailbox.push(mail);
+    if (!this.#busy) void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    this.#busy = true;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    for (let mail = this.#mailbox.shift(); mail !== undefined && !this.#closed; mail = this.#mailbox.shift()) {
+      try {
+        await this.#take(mail);
+      } catch (error) {
+        this.#break(mail, error);
+      }
+    }
+    this.#busy = false;
+    if (!this.#closed) this.#sleep();
+  }
+
+  async #take(mail: Mail): Promise<void> {
+    const now = this.#environment.clock.now();
+    const next = step(this.#state, mail.input, now);
+    if (next.refused !== undefined) {
+      mail.reply?.(next.refused);
+      return;
+    }
+    if (mail.context !== undefined) this.#traceparent = mail.context.traceparent;
+    const change = this.#changeOf(next, mail, now);
+    if (change !== undefined && !(await this.#store(change, mail))) return;
+    this.#state = next.state;
+    if (change?.session !== undefined) this.#row = change.session;
+    this.#perform(next.effects, mail.playlist);
+    if (mail.answer !== undefined) mail.reply?.(mail.answer);
+    else mail.reply?.({ status: 202, body: {} });
+    if (next.state.phase === 'ended') this.#close();
+  }
+
+  /** What the step writes; undefined when there is nothing. */
+  #changeOf(next: Step, mail: Mail, now: number): Change | undefined {
+    const { state } = next;
+    const row: SessionRow = {
+      sessionUuid: state.sessionUuid,
+      appUuid: state.appUuid,
+      nodeId: this.#environment.nodeId,
+      type: state.type,
+      state: state.phase,
+      callerId: state.callerId,
+      did: state.did,
+      answered: state.answeredAt !== undefined,
+      clientState: state.clientState,
+      createdAt: state.createdAt,
+      endedAt: state.endedAt,
+    };
+    const rowChanged = row.state !== this.#row?.state || row.answered !== this.#row.answered;
+    const key = mail.context?.idempotencyKey;
+    const { context, answer } = mail;
+    const stored =
+      context !== undefined && answer !== undefined && key !== undefined
+        ? { appUuid: context.appUuid, key, status: answer.status, body: answer.body }
+        : undefined;
+    if (!rowChanged && next.events.length === 0 && stored === undefined) return undefined;
+    const about = { appUuid: state.appUuid, clientState: state.clientState, traceparent: this.#traceparent, now };
+    return {
+      ...(rowChanged ? { session: row } : {}),
+      events: next.events.map((event) => platformEvent(event, { ...about, webhookId: newWebhookId() })),
+      ...(stored === undefined ? {} : { answer: stored }),
+    };
+  }
+
+  /** False: it was a command, it has been refused, and the step did not happen. */
+  async #store(change: Change, mail: Mail): Promise<boolean> {
+    for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(waitMs * 2, RETRY_LONGEST_MS)) {
+      try {
+        const stored = await this.#environment.journal.commit(change);
+        this.#stalled = false;
+        if (!stored) this.#endedElsewhere(mail);
+        return stored;
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error;
+        if (mail.reply !== undefined) {
+          mail.reply(storeAway());
+          return false;
+        }
+        this.#stalled = true;
+        await this.#pause(waitMs);
+      }
+    }
+  }
+
+  #endedElsewhere(mail: Mail): void {
+    this.#leg?.hangup();
+    mail.reply?.(problems.notFound('Session'));
+    this.#close();
+  }
+
+  #pause(ms: number): Promise<void> {
+    const { clock } = this.#environment;
+    return new Promise((resolve) => clock.at(clock.now() + ms, resolve));
+  }
+
+  #perform(effects: readonly Effect[], playlist: Playlist | undefined): void {
+    const leg = this.#leg;
+    if (leg === undefined) return;
+    for (const effect of effects) {
+      switch (effect.do) {
+        case 'start':
+          leg.start();
+          break;
+        case 'ring':
+          leg.ring();
+          break;
+        case 'early_media':
+          leg.startEarlyMedia();
+          break;
+        case 'answer':
+          leg.answer();
+          break;
+        case 'reject':
+          leg.reject(effect.reason);
+          break;
+        case 'cancel':
+          leg.cancel();
+          break;
+        case 'hangup':
+          leg.hangup();
+          break;
+        case 'play':
+          if (playlist !== undefined) leg.play({ ...effect, playlist });
+          break;
+        case 'stop_playback':
+          leg.stopPlayback(effect.operationUuid);
+          break;
+      }
+    }
+  }
+
+  /** A bug in this Session ends this Session, and nothing else. */
+  #break(mail: Mail, error: unknown): void {
+    const supportId = newUuid();
+    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#environment.log.error(
+      { session_uuid: this.#state.sessionUuid, support_id: supportId, reason },
+      'a bug ended a Session',
+    );
+    mail.reply?.(storeAway());
+    if (mail.input.type === 'broken') {
+      this.#leg?.hangup();
+      this.#close();
+      return;
+    }
+    this.#refuseAll();
+    this.#mailbox.push({
+      input: { type: 'broken' },
+      context: undefined,
+      answer: undefined,
+      playlist: undefined,
+      reply: undefined,
+    });
+  }
+
+  #refuseAll(): void {
+    for (const mail of this.#mailbox.splice(0)) mail.reply?.(storeAway());
+  }
+
+  #sleep(): void {
+    const deadline = nextDeadline(this.#state);
+    if (deadline === undefined) return;
+    this.#cancelTimer = this.#environment.clock.at(deadline, () => this.signal({ type: 'deadline' }));
+  }
+
+  #close(): void {
+    this.#closed = true;
+    for (const mail of this.#mailbox.splice(0)) mail.reply?.(problems.notFound('Session'));
+    this.#environment.onEnded(this.#state.sessionUuid);
+  }
+}
+
+const storeAway = () => problems.unavailable('The Session could not take the command; try again.', RETRY_AFTER_SEC);

@@ -1,0 +1,294 @@
+/** The live Sessions of this node, and the way in for every command and call. */
+import type { Clock } from '../clock.ts';
+import { timestampSeconds } from '../clock.ts';
+import { newUuid } from '../id.ts';
+import { CALL_DURATION_DEFAULT_SEC, ENDED_SESSION_KEPT_SEC, LIVE_SESSIONS_MAX } from '../limits.ts';
+import type { Log } from '../log.ts';
+import type { MediaEngine } from '../media/engine.ts';
+import { isProblem, type Problem, problems } from '../problem.ts';
+import { afterEnd } from '../session/after-end.ts';
+import { inbound, outbound, recovered } from '../session/session.ts';
+import type { Journal, SessionRow } from '../store/journal.ts';
+import { StoreUnavailable } from '../store/journal.ts';
+import type { Dialer, IncomingCall, LegListener } from './leg.ts';
+import { type ActorEnvironment, SessionActor } from './session-actor.ts';
+import {
+  type Answer,
+  accepted,
+  type CommandContext,
+  type DialRequest,
+  type SessionCommand,
+  type SessionFilter,
+  type Sessions,
+  type SessionView,
+} from './sessions.ts';
+
+const NO_CAPACITY_RETRY_SEC = 5;
+const DRAINING_RETRY_SEC = 30;
+
+/** The rows of Sessions, as the heart reads them. */
+export interface SessionRecords {
+  find(sessionUuid: string): Promise<SessionRow | undefined>;
+  list(appUuid: string, filter: SessionFilter): Promise<readonly SessionRow[] | 'too_many'>;
+  /** Sessions that a process left behind without an end. */
+  unfinished(): Promise<readonly SessionRow[]>;
+}
+
+export interface RegistryOptions {
+  readonly journal: Journal;
+  readonly records: SessionRecords;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly nodeId: string;
+  readonly media: Pick<MediaEngine, 'openPlaylist'>;
+  readonly orphanTimeoutMs: number;
+  /** Whether the application may show `from` as its caller ID. */
+  mayCallFrom(appUuid: string, from: string): Promise<boolean>;
+}
+
+export class SessionRegistry implements Sessions {
+  readonly #actors = new Map<string, SessionActor>();
+  readonly #options: RegistryOptions;
+  readonly #environment: ActorEnvironment;
+  #dialer: Dialer | undefined;
+  #draining = false;
+  #whenEmpty: (() => void) | undefined;
+
+  constructor(options: RegistryOptions) {
+    this.#options = options;
+    this.#environment = {
+      journal: options.journal,
+      clock: options.clock,
+      log: options.log,
+      nodeId: options.nodeId,
+      onEnded: (sessionUuid) => this.#forget(sessionUuid),
+    };
+  }
+
+  /** The door that places calls; it needs the registry for the calls that come in, so it is named after both exist. */
+  connect(dialer: Dialer): void {
+    this.#dialer = dialer;
+  }
+
+  get size(): number {
+    return this.#actors.size;
+  }
+
+  /** A call from a trunk for an application of ours. */
+  async incoming(call: IncomingCall): Promise<void> {
+    if (this.#draining || this.#actors.size >= LIVE_SESSIONS_MAX) {
+      call.listen(() => {});
+      call.leg.hangup();
+      return;
+    }
+    const sessionUuid = newUuid();
+    const { appUuid, callerId, did } = call;
+    const { orphanTimeoutMs, clock } = this.#options;
+    const state = inbound({ sessionUuid, appUuid, callerId, did, orphanTimeoutMs }, clock.now());
+    const actor = new SessionActor(state, call.leg, this.#environment);
+    this.#actors.set(sessionUuid, actor);
+    const context = { appUuid, operationUuid: '', idempotencyKey: undefined, traceparent: '' };
+    // Asked, not signalled: a call that cannot be made durable is refused at once, so that the carrier can go elsewhere.
+    const begun = actor.begin(context, undefined);
+    call.listen((signal) => actor.signal(signal));
+    if (isProblem(await begun)) {
+      this.#forget(sessionUuid);
+      call.leg.hangup();
+    }
+  }
+
+  async dial(request: DialRequest, context: CommandContext): Promise<Answer | Problem> {
+    if (this.#draining) return problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC);
+    if (!(await this.#options.mayCallFrom(context.appUuid, request.from))) {
+      return problems.forbidden('Caller ID is not permitted for this application');
+    }
+    if (this.#dialer === undefined) return problems.notConfigured('A trunk');
+    if (this.#actors.size >= LIVE_SESSIONS_MAX) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
+    // The leg may speak before its actor is there, never before it is started.
+    let listener: LegListener = () => {};
+    const reserved = this.#dialer.dial({
+      to: request.to,
+      from: request.from,
+      ...(request.trunk === undefined ? {} : { trunk: request.trunk }),
+      ...(request.display_name === undefined ? {} : { displayName: request.display_name }),
+      ...(request.sip_headers === undefined ? {} : { sipHeaders: request.sip_headers }),
+      listener: (signal) => listener(signal),
+    });
+    if ('unavailable' in reserved) {
+      return reserved.unavailable === 'no_trunk' ? problems.notConfigured('A trunk') : problems.noCapacity(NO_CAPACITY_RETRY_SEC);
+    }
+    const actor = this.#dialled(request, context, reserved.leg);
+    listener = (signal) => actor.signal(signal);
+    const { sessionUuid } = actor.state;
+    const result = await actor.begin(context, accepted(context.operationUuid, { session_uuid: sessionUuid }));
+    if (isProblem(result)) {
+      this.#forget(sessionUuid);
+      reserved.leg.hangup();
+    }
+    return result;
+  }
+
+  #dialled(request: DialRequest, context: CommandContext, leg: ConstructorParameters<typeof SessionActor>[1]): SessionActor {
+    const sessionUuid = newUuid();
+    const state = outbound(
+      {
+        sessionUuid,
+        appUuid: context.appUuid,
+        operationUuid: context.operationUuid,
+        callerId: request.from,
+        did: request.to,
+        clientState: request.client_state ?? '',
+        ringTimeoutMs: request.ring_timeout_sec * 1000,
+        maxDurationMs: (request.max_duration_sec ?? CALL_DURATION_DEFAULT_SEC) * 1000,
+        orphanTimeoutMs: this.#options.orphanTimeoutMs,
+      },
+      this.#options.clock.now(),
+    );
+    const actor = new SessionActor(state, leg, this.#environment);
+    this.#actors.set(sessionUuid, actor);
+    return actor;
+  }
+
+  async owns(appUuid: string, sessionUuid: string, command: SessionCommand['type']): Promise<boolean> {
+    const actor = this.#actors.get(sessionUuid);
+    if (actor !== undefined) return actor.state.appUuid === appUuid;
+    const ended = await this.#ended(sessionUuid);
+    return ended !== undefined && ended.appUuid === appUuid && afterEnd(ended, command) !== 'not_found';
+  }
+
+  async command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
+    const actor = this.#actors.get(sessionUuid);
+    if (actor === undefined) return this.#afterEnd(sessionUuid, command, context);
+    const result = command.type === 'play' ? await this.#play(actor, command, context) : await actor.command(command, context);
+    // The call ended while the command waited its turn.
+    if (isProblem(result) && result.status === 404) return this.#afterEnd(sessionUuid, command, context);
+    return result;
+  }
+
+  async #play(
+    actor: SessionActor,
+    command: Extract<SessionCommand, { type: 'play' }>,
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const refused = actor.refusal('play');
+    if (refused !== undefined) return refused;
+    const playlist = await this.#options.media.openPlaylist(command.urls);
+    if ('refused' in playlist) {
+      const { source_index, ...detail } = playlist.refused;
+      const several = command.urls.length > 1 && source_index !== undefined;
+      return problems.source(several ? { ...detail, source_index } : detail);
+    }
+    return actor.command(command, context, playlist);
+  }
+
+  async #afterEnd(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
+    const ended = await this.#ended(sessionUuid);
+    if (ended === undefined || ended.appUuid !== context.appUuid) return problems.notFound('Session');
+    const outcome = afterEnd(ended, command.type);
+    if (outcome === 'not_found') return problems.notFound('Session');
+    if (outcome === 'conflict') return problems.conflict('Session has already ended');
+    const answer: Answer = {
+      status: 202,
+      body: { operation_uuid: context.operationUuid, status: 'completed', already_ended: true },
+    };
+    const { appUuid, idempotencyKey: key } = context;
+    if (key === undefined) return answer;
+    try {
+      await this.#options.journal.commit({ events: [], answer: { appUuid, key, ...answer } });
+    } catch (error) {
+      if (error instanceof StoreUnavailable) return problems.unavailable('The database is away.', 2);
+      throw error;
+    }
+    return answer;
+  }
+
+  /** The row of a Session that ended less than 24 h ago. */
+  async #ended(sessionUuid: string): Promise<SessionRow | undefined> {
+    const row = await this.#options.records.find(sessionUuid);
+    if (row?.endedAt === undefined) return undefined;
+    return row.endedAt + ENDED_SESSION_KEPT_SEC * 1000 > this.#options.clock.now() ? row : undefined;
+  }
+
+  async get(appUuid: string, sessionUuid: string): Promise<SessionView | undefined> {
+    const actor = this.#actors.get(sessionUuid);
+    if (actor !== undefined) {
+      const { state } = actor;
+      return state.appUuid === appUuid && state.phase !== 'ended' ? view({ ...state, state: state.phase }) : undefined;
+    }
+    const row = await this.#options.records.find(sessionUuid);
+    return row !== undefined && row.appUuid === appUuid && row.state !== 'ended' ? view(row) : undefined;
+  }
+
+  async list(appUuid: string, filter: SessionFilter): Promise<readonly SessionView[] | Problem> {
+    const rows = await this.#options.records.list(appUuid, filter);
+    return rows === 'too_many' ? problems.tooManySessions() : rows.map(view);
+  }
+
+  /** Takes over what a process before this one left without an end; call before any door opens. Returns how many there were. */
+  async recover(): Promise<number> {
+    const { clock, orphanTimeoutMs, records } = this.#options;
+    const rows = await records.unfinished();
+    for (const row of rows) {
+      if (row.type === 'websocket' || row.state === 'connecting') continue;
+      const state = recovered({ ...row, type: row.type, phase: row.state, orphanTimeoutMs }, clock.now());
+      const actor = new SessionActor(state, undefined, this.#environment);
+      this.#actors.set(row.sessionUuid, actor);
+      actor.signal({ type: 'begin' });
+    }
+    return rows.length;
+  }
+
+  /** Takes nothing new. Resolves when the last live call has ended, or after `graceMs`, when those left are ended by the system. */
+  async drain(graceMs: number, teardownMs: number): Promise<void> {
+    this.#draining = true;
+    if (await this.#emptyWithin(graceMs)) return;
+    for (const actor of this.#actors.values()) actor.signal({ type: 'shutdown' });
+    await this.#emptyWithin(teardownMs);
+  }
+
+  #live(): number {
+    let live = 0;
+    for (const actor of this.#actors.values()) if (actor.state.hasLeg) live++;
+    return live;
+  }
+
+  #emptyWithin(ms: number): Promise<boolean> {
+    if (this.#live() === 0) return Promise.resolve(true);
+    const { clock } = this.#options;
+    return new Promise((resolve) => {
+      const stop = clock.at(clock.now() + ms, () => {
+        this.#whenEmpty = undefined;
+        resolve(false);
+      });
+      this.#whenEmpty = () => {
+        stop();
+        this.#whenEmpty = undefined;
+        resolve(true);
+      };
+    });
+  }
+
+  #forget(sessionUuid: string): void {
+    this.#actors.delete(sessionUuid);
+    if (this.#whenEmpty !== undefined && this.#live() === 0) this.#whenEmpty();
+  }
+}
+
+/** A Session as the interface shows it (interface, Session). */
+function view(of: {
+  readonly sessionUuid: string;
+  readonly type: string;
+  readonly state: string;
+  readonly createdAt: number;
+  readonly callerId: string;
+  readonly did: string;
+}): SessionView {
+  return {
+    session_uuid: of.sessionUuid,
+    type: of.type,
+    state: of.state,
+    created_at: timestampSeconds(of.createdAt),
+    caller_id: of.callerId,
+    did: of.did,
+  };
+}

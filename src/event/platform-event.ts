@@ -1,0 +1,28 @@
+import { timestamp } from '../clock.ts';
+import type { Event, PlatformEvent } from './event.ts';
+
+/** What surrounds an event that a machine emitted. */
+export interface Circumstances {
+  readonly appUuid: string;
+  /** Of the dial or connectWebsocket that began the Session; echoed in each of its events (contract §2). `""`: none. */
+  readonly clientState: string;
+  readonly traceparent: string;
+  readonly webhookId: string;
+  readonly now: number;
+}
+
+/** Serialises an event for the outbox: `aud`, `event`, `timestamp`, then its own fields (interface, Events). */
+export function platformEvent(event: Event, about: Circumstances): PlatformEvent {
+  const { event: name, ...fields } = event;
+  const clientState = about.clientState === '' ? {} : { client_state: about.clientState };
+  return {
+    webhookId: about.webhookId,
+    appUuid: about.appUuid,
+    name,
+    sessionUuid: event.session_uuid,
+    lanes: [`session:${event.session_uuid}`],
+    body: JSON.stringify({ aud: about.appUuid, event: name, timestamp: timestamp(about.now), ...fields, ...clientState }),
+    traceparent: about.traceparent,
+    at: about.now,
+  };
+}

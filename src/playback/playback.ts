@@ -1,0 +1,71 @@
+/**
+ * The playback of one Session (contract §3), a part of its state:
+ *
+ *   none ─play→ starting ─started→ playing ─stop→ stopping ─→ none
+ *
+ * Each admitted play ends in exactly one `playback.ended` or `playback.failed`.
+ */
+import type { Event } from '../event/event.ts';
+import type { MediaNotice } from '../session/signal.ts';
+
+export interface Playback {
+  readonly operationUuid: string;
+  readonly urls: readonly string[];
+  readonly phase: 'starting' | 'playing' | 'stopping';
+}
+
+export interface PlaybackStep {
+  readonly playback: Playback | undefined;
+  readonly events: readonly Event[];
+}
+
+/** The terminal event of a playback that did not fail. */
+export const playbackEnded = (sessionUuid: string, playback: Playback, reason: 'completed' | 'stopped'): Event => ({
+  event: 'playback.ended',
+  session_uuid: sessionUuid,
+  operation_uuid: playback.operationUuid,
+  urls: playback.urls,
+  reason,
+});
+
+/** A command that needs a playback found none: 202, then this (contract §2). */
+export const noActivePlayback = (sessionUuid: string, operationUuid: string): Event => ({
+  event: 'playback.failed',
+  session_uuid: sessionUuid,
+  operation_uuid: operationUuid,
+  reason: 'no_active_playback',
+});
+
+/** What a media notice means for the current playback. Notices of another operation are late ones of a playback already told of. */
+export function hearPlayback(sessionUuid: string, playback: Playback | undefined, notice: MediaNotice): PlaybackStep {
+  if (playback === undefined || !('operationUuid' in notice) || notice.operationUuid !== playback.operationUuid) {
+    return { playback, events: [] };
+  }
+  const { operationUuid, urls } = playback;
+  switch (notice.type) {
+    case 'playback.started':
+      if (playback.phase !== 'starting') return { playback, events: [] };
+      return {
+        playback: { ...playback, phase: 'playing' },
+        events: [{ event: 'playback.started', session_uuid: sessionUuid, operation_uuid: operationUuid, urls }],
+      };
+    case 'playback.completed':
+      return { playback: undefined, events: [playbackEnded(sessionUuid, playback, 'completed')] };
+    case 'playback.stopped':
+      return { playback: undefined, events: [playbackEnded(sessionUuid, playback, 'stopped')] };
+    case 'playback.failed':
+      return {
+        playback: undefined,
+        events: [
+          {
+            event: 'playback.failed',
+            session_uuid: sessionUuid,
+            operation_uuid: operationUuid,
+            urls,
+            reason: notice.reason,
+            ...(notice.sourceIndex === undefined ? {} : { source_index: notice.sourceIndex }),
+          },
+        ],
+      };
+  }
+}

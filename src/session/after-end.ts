@@ -1,0 +1,21 @@
+import type { Command } from './input.ts';
+
+/**
+ * What a terminal command gets of a Session that has already ended (contract §2): `completed` with `already_ended`, a conflict where the call
+ * it would have stopped was answered or is of the other direction, or nothing (404) for any other command.
+ */
+export function afterEnd(
+  ended: { readonly type: string; readonly answered: boolean },
+  command: Command['type'],
+): 'completed' | 'conflict' | 'not_found' {
+  switch (command) {
+    case 'hangup':
+      return 'completed';
+    case 'cancel':
+      return ended.answered || ended.type !== 'phone_out' ? 'conflict' : 'completed';
+    case 'reject':
+      return ended.answered || ended.type !== 'phone_in' ? 'conflict' : 'completed';
+    default:
+      return 'not_found';
+  }
+}

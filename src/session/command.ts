@@ -1,0 +1,97 @@
+/** Commands of the application. A refusal is a value: the 409 of the interface. */
+
+import { noActivePlayback, playbackEnded } from '../playback/playback.ts';
+import { type Problem, problems } from '../problem.ts';
+import { applicationSide, ending, orderEnd } from './end.ts';
+import type { Command, Effect, Step } from './input.ts';
+import { rises, type SessionState } from './session.ts';
+
+const stay = (state: SessionState): Step => ({ state, events: [], effects: [] });
+
+const CANNOT: Readonly<Record<Command['type'], string>> = {
+  answer: 'Session cannot be answered in its current state',
+  reject: 'Session cannot be rejected in its current state',
+  cancel: 'Session cannot be cancelled in its current state',
+  hangup: 'Session cannot be ended in its current state',
+  play: 'Session cannot play audio in its current state',
+  stop_playback: 'Session has no audio in its current state',
+};
+
+/** The 409 a command would get now, or undefined: asked before its work, such as opening sources, and again by `command` itself. */
+export function refusal(state: SessionState, type: Command['type']): Problem | undefined {
+  return permits(state, type) ? undefined : problems.conflict(CANNOT[type]);
+}
+
+function permits(state: SessionState, type: Command['type']): boolean {
+  const live = state.hasLeg && state.phase !== 'ended';
+  const unanswered = live && state.phase !== 'answered';
+  switch (type) {
+    case 'answer':
+      return unanswered && state.type === 'phone_in' && state.ending === undefined && state.answering === undefined;
+    case 'reject':
+      return unanswered && state.type === 'phone_in' && state.answering === undefined;
+    case 'cancel':
+      return unanswered && state.type === 'phone_out';
+    case 'hangup':
+      return true;
+    case 'play':
+    case 'stop_playback':
+      return live && state.ending === undefined && (state.phase === 'answered' || state.type === 'phone_in');
+  }
+}
+
+/** One command, at `now`. */
+export function command(state: SessionState, order: Command, operationUuid: string, now: number): Step {
+  const refused = refusal(state, order.type);
+  if (refused !== undefined) return { ...stay(state), refused };
+  // A second order to end changes nothing: the first one's cause stands.
+  const isEnding = state.ending !== undefined;
+  switch (order.type) {
+    case 'answer':
+      return { state: { ...state, answering: operationUuid }, events: [], effects: [{ do: 'answer' }] };
+    case 'reject': {
+      if (isEnding) return stay(state);
+      return orderEnd(state, ending(order.reason, 'callee', operationUuid), { do: 'reject', reason: order.reason }, now);
+    }
+    case 'cancel':
+      return isEnding ? stay(state) : orderEnd(state, ending('cancelled', 'caller', operationUuid), { do: 'cancel' }, now);
+    case 'hangup':
+      return isEnding ? stay(state) : hangup(state, operationUuid, now);
+    case 'play':
+      return play(state, order, operationUuid);
+    case 'stop_playback':
+      return stopPlayback(state, operationUuid);
+  }
+}
+
+/** DELETE, answered or not: BYE, CANCEL, or a decline. */
+function hangup(state: SessionState, operationUuid: string, now: number): Step {
+  const by = applicationSide(state);
+  if (state.phase === 'answered' || !state.hasLeg)
+    return orderEnd(state, ending('completed', by, operationUuid), { do: 'hangup' }, now);
+  if (state.type === 'phone_out') return orderEnd(state, ending('cancelled', by, operationUuid), { do: 'cancel' }, now);
+  if (state.answering !== undefined) return orderEnd(state, ending('completed', by, operationUuid), { do: 'hangup' }, now);
+  return orderEnd(state, ending('rejected', by, operationUuid), { do: 'reject', reason: 'rejected' }, now);
+}
+
+function play(state: SessionState, order: Extract<Command, { type: 'play' }>, operationUuid: string): Step {
+  const effects: Effect[] = [{ do: 'play', operationUuid, loop: order.loop, volume: order.volume }];
+  if (rises(state.phase, 'early_media') && state.answering === undefined) effects.unshift({ do: 'early_media' });
+  const old = state.playback;
+  return {
+    state: { ...state, playback: { operationUuid, urls: order.urls, phase: 'starting' } },
+    events: old === undefined ? [] : [playbackEnded(state.sessionUuid, old, 'stopped')],
+    effects,
+  };
+}
+
+function stopPlayback(state: SessionState, operationUuid: string): Step {
+  const { playback } = state;
+  if (playback === undefined) return { state, events: [noActivePlayback(state.sessionUuid, operationUuid)], effects: [] };
+  if (playback.phase === 'stopping') return stay(state);
+  return {
+    state: { ...state, playback: { ...playback, phase: 'stopping' } },
+    events: [],
+    effects: [{ do: 'stop_playback', operationUuid: playback.operationUuid }],
+  };
+}

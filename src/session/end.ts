@@ -1,0 +1,67 @@
+/** How a Session ends: one way in for every cause, so that it ends once. */
+import type { Event } from '../event/event.ts';
+import type { HangupBy, HangupCause } from '../event/hangup.ts';
+import { playbackEnded } from '../playback/playback.ts';
+import type { Effect, Step } from './input.ts';
+import type { Ending, SessionState } from './session.ts';
+
+/** How long the far end has to confirm an end that was ordered (Timer F and H take 32 s; nobody should wait that long for an event). */
+export const TEARDOWN_MS = 5_000;
+
+const DESCRIPTION: Readonly<Record<HangupCause, string>> = {
+  completed: 'The call was hung up',
+  busy: 'The called party is busy',
+  rejected: 'The call was declined',
+  timeout: 'The call was not answered in time',
+  not_answered: 'The called party could not be reached',
+  invalid_number: 'The number is not valid',
+  cancelled: 'The call was cancelled before it was answered',
+  carrier_congested: 'The carrier has no capacity at the moment',
+  carrier_unreachable: 'The carrier could not be reached',
+  failed: 'The call failed',
+  number_not_found: 'The number is not in service',
+};
+
+/** The party of an inbound call is its callee, of an outbound call its caller (interface, `hangup_by`). */
+export const applicationSide = (state: SessionState): HangupBy => (state.type === 'phone_in' ? 'callee' : 'caller');
+
+export const ending = (cause: HangupCause, by: HangupBy, operationUuid?: string, description = DESCRIPTION[cause]): Ending => ({
+  cause,
+  by,
+  description,
+  operationUuid,
+});
+
+/** Orders the end: the event follows when the far end has confirmed it, or after `TEARDOWN_MS`. */
+export function orderEnd(state: SessionState, why: Ending, order: Effect, now: number): Step {
+  if (!state.hasLeg) return end({ ...state, ending: why }, why, now);
+  return {
+    state: { ...state, ending: why, deadlines: { teardown: now + TEARDOWN_MS } },
+    events: [],
+    effects: [order],
+  };
+}
+
+/**
+ * Ends the Session now. `why` counts only where no end was ordered before. Playback that is still running is told of first (contract §2,
+ * Order at the end).
+ */
+export function end(state: SessionState, why: Ending, now: number, effects: readonly Effect[] = []): Step {
+  const reason = state.ending ?? why;
+  const { answeredAt, playback, sessionUuid } = state;
+  const ended: Event = {
+    event: 'session.ended',
+    session_uuid: sessionUuid,
+    answered: answeredAt !== undefined,
+    hangup_cause: reason.cause,
+    hangup_by: reason.by,
+    hangup_description: reason.description,
+    duration_seconds: answeredAt === undefined ? 0 : Math.max(0, Math.floor((now - answeredAt) / 1000)),
+    ...(reason.operationUuid === undefined ? {} : { operation_uuid: reason.operationUuid }),
+  };
+  return {
+    state: { ...state, phase: 'ended', endedAt: now, ending: reason, playback: undefined, deadlines: {} },
+    events: playback === undefined ? [ended] : [playbackEnded(sessionUuid, playback, 'stopped'), ended],
+    effects,
+  };
+}

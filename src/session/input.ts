@@ -1,0 +1,45 @@
+/** What a Session's machine is told, and what it asks for in return. */
+import type { Event } from '../event/event.ts';
+import type { RejectReason } from '../event/hangup.ts';
+import type { Problem } from '../problem.ts';
+import type { SessionState } from './session.ts';
+import type { LegSignal } from './signal.ts';
+
+export type Command =
+  | { readonly type: 'answer' }
+  | { readonly type: 'reject'; readonly reason: RejectReason }
+  | { readonly type: 'cancel' }
+  | { readonly type: 'hangup' }
+  | { readonly type: 'play'; readonly urls: readonly string[]; readonly loop: number; readonly volume: number }
+  | { readonly type: 'stop_playback' };
+
+export type SessionInput =
+  /** The first input of every Session. */
+  | { readonly type: 'begin' }
+  | { readonly type: 'command'; readonly command: Command; readonly operationUuid: string }
+  | { readonly type: 'deadline' }
+  /** The platform is going down and the grace is over. */
+  | { readonly type: 'shutdown' }
+  /** A bug in this Session's own actor. */
+  | { readonly type: 'broken' }
+  | LegSignal;
+
+/** Orders to the leg, performed after the step is durable, in this order. */
+export type Effect =
+  | { readonly do: 'start' }
+  | { readonly do: 'ring' }
+  | { readonly do: 'early_media' }
+  | { readonly do: 'answer' }
+  | { readonly do: 'reject'; readonly reason: RejectReason }
+  | { readonly do: 'cancel' }
+  | { readonly do: 'hangup' }
+  | { readonly do: 'play'; readonly operationUuid: string; readonly loop: number; readonly volume: number }
+  | { readonly do: 'stop_playback'; readonly operationUuid: string };
+
+export interface Step {
+  readonly state: SessionState;
+  readonly events: readonly Event[];
+  readonly effects: readonly Effect[];
+  /** Of a command only: why it was refused. Absent: admitted. */
+  readonly refused?: Problem;
+}

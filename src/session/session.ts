@@ -1,0 +1,138 @@
+/**
+ * The state of one Session (interface, Sessions; contract §2), as plain data:
+ *
+ *   phone_in    new ─ ringing ─ early_media ─ answered ─ ended        phone_out   new ─ ringing ─ early_media ─ answered ─ ended
+ *
+ * Ranks only rise. `ending` is set while an end was ordered and the far end has not confirmed it; whatever ends the call first names the cause.
+ */
+import type { HangupBy, HangupCause } from '../event/hangup.ts';
+import { CALL_DURATION_DEFAULT_SEC } from '../limits.ts';
+import type { Playback } from '../playback/playback.ts';
+
+export type Phase = 'new' | 'ringing' | 'early_media' | 'answered' | 'ended';
+
+const RANK: Readonly<Record<Phase, number>> = { new: 0, ringing: 1, early_media: 2, answered: 3, ended: 4 };
+
+/** Whether going from `from` to `to` is a step forward; any other signal is ignored and emits nothing. */
+export const rises = (from: Phase, to: Phase): boolean => RANK[to] > RANK[from];
+
+export interface Ending {
+  readonly cause: HangupCause;
+  readonly by: HangupBy;
+  readonly description: string;
+  /** Of the command that ended the Session, if one did. */
+  readonly operationUuid: string | undefined;
+}
+
+/** Everything that can fall due, in ms since the epoch. Absent: not armed. */
+export interface Deadlines {
+  /** `ring_timeout_sec` from the dial's 202. */
+  readonly ring?: number;
+  /** No command and no signalling on an unanswered inbound call, or a Session whose leg was lost (interface, Orphaned Session cleanup). */
+  readonly orphan?: number;
+  /** `max_duration_sec` from the answer. */
+  readonly duration?: number;
+  /** The far end's confirmation of an ordered end; past it the Session ends without. */
+  readonly teardown?: number;
+}
+
+/** The settings a Session lives by, fixed when it begins. */
+export interface Terms {
+  readonly orphanTimeoutMs: number;
+  readonly maxDurationMs: number;
+}
+
+export interface SessionState {
+  readonly sessionUuid: string;
+  readonly appUuid: string;
+  readonly type: 'phone_in' | 'phone_out';
+  readonly phase: Phase;
+  readonly callerId: string;
+  readonly did: string;
+  readonly clientState: string;
+  readonly createdAt: number;
+  readonly answeredAt: number | undefined;
+  readonly endedAt: number | undefined;
+  readonly held: boolean;
+  /** The dial or answer command that `session.answered` may name. */
+  readonly answering: string | undefined;
+  readonly ending: Ending | undefined;
+  /** False where the process that ran the call is gone: nothing can be ordered of it any more. */
+  readonly hasLeg: boolean;
+  readonly playback: Playback | undefined;
+  readonly deadlines: Deadlines;
+  readonly terms: Terms;
+}
+
+interface Begin {
+  readonly sessionUuid: string;
+  readonly appUuid: string;
+  readonly callerId: string;
+  readonly did: string;
+  readonly orphanTimeoutMs: number;
+}
+
+const begin = (from: Begin, type: SessionState['type'], now: number): SessionState => ({
+  sessionUuid: from.sessionUuid,
+  appUuid: from.appUuid,
+  type,
+  phase: 'new',
+  callerId: from.callerId,
+  did: from.did,
+  clientState: '',
+  createdAt: now,
+  answeredAt: undefined,
+  endedAt: undefined,
+  held: false,
+  answering: undefined,
+  ending: undefined,
+  hasLeg: true,
+  playback: undefined,
+  deadlines: {},
+  terms: { orphanTimeoutMs: from.orphanTimeoutMs, maxDurationMs: CALL_DURATION_DEFAULT_SEC * 1000 },
+});
+
+/** A call that has just come in. */
+export const inbound = (from: Begin, now: number): SessionState => ({
+  ...begin(from, 'phone_in', now),
+  deadlines: { orphan: now + from.orphanTimeoutMs },
+});
+
+export interface BeginOutbound extends Begin {
+  readonly operationUuid: string;
+  readonly ringTimeoutMs: number;
+  readonly maxDurationMs: number;
+  readonly clientState: string;
+}
+
+/** A call that is about to be placed; its ring window starts with the 202, now. */
+export const outbound = (from: BeginOutbound, now: number): SessionState => ({
+  ...begin(from, 'phone_out', now),
+  clientState: from.clientState,
+  answering: from.operationUuid,
+  deadlines: { ring: now + from.ringTimeoutMs },
+  terms: { orphanTimeoutMs: from.orphanTimeoutMs, maxDurationMs: from.maxDurationMs },
+});
+
+export interface Remains extends Begin {
+  readonly type: SessionState['type'];
+  readonly phase: Phase;
+  readonly clientState: string;
+  readonly createdAt: number;
+}
+
+/** What a process that is gone left in the database: it can only be ended, by `DELETE` or as an orphan. */
+export const recovered = (from: Remains, now: number): SessionState => ({
+  ...begin(from, from.type, from.createdAt),
+  phase: from.phase,
+  clientState: from.clientState,
+  hasLeg: false,
+  deadlines: { orphan: now + from.orphanTimeoutMs },
+});
+
+/** The earliest deadline, or undefined when none is armed. */
+export function nextDeadline(state: SessionState): number | undefined {
+  const { ring, orphan, duration, teardown } = state.deadlines;
+  const earliest = Math.min(ring ?? Infinity, orphan ?? Infinity, duration ?? Infinity, teardown ?? Infinity);
+  return earliest === Infinity ? undefined : earliest;
+}

@@ -1,0 +1,147 @@
+/** The Session's machine: (state, input, now) → state, events, effects. Pure; it decides and never acts. */
+import { hearPlayback } from '../playback/playback.ts';
+import { command } from './command.ts';
+import { applicationSide, end, ending, orderEnd } from './end.ts';
+import type { Effect, SessionInput, Step } from './input.ts';
+import { type Phase, rises, type SessionState } from './session.ts';
+import type { LegSignal, MediaNotice } from './signal.ts';
+
+const stay = (state: SessionState): Step => ({ state, events: [], effects: [] });
+
+/** One input. After `ended` nothing changes any more and nothing is emitted. */
+export function step(before: SessionState, input: SessionInput, now: number): Step {
+  if (before.phase === 'ended') return stay(before);
+  const state = touched(before, input, now);
+  switch (input.type) {
+    case 'begin':
+      return start(state);
+    case 'command':
+      return command(state, input.command, input.operationUuid, now);
+    case 'deadline':
+      return deadline(state, now);
+    case 'shutdown':
+      return shutdown(state, now);
+    case 'broken':
+      return end(state, ending('failed', 'system'), now, state.hasLeg ? [{ do: 'hangup' }] : []);
+    default:
+      return hear(state, input, now);
+  }
+}
+
+/** Any command or signal is activity: it puts the orphan deadline of an unanswered call off. */
+function touched(state: SessionState, input: SessionInput, now: number): SessionState {
+  if (state.deadlines.orphan === undefined || !state.hasLeg || input.type === 'deadline') return state;
+  return { ...state, deadlines: { ...state.deadlines, orphan: now + state.terms.orphanTimeoutMs } };
+}
+
+function start(state: SessionState): Step {
+  const { sessionUuid: session_uuid, callerId: caller_id, did } = state;
+  if (!state.hasLeg) return stay(state);
+  if (state.type === 'phone_out') return { state, events: [], effects: [{ do: 'start' }] };
+  return {
+    // `ringing` at once: the 180 is the first thing that is done with the call.
+    state: { ...state, phase: 'ringing' },
+    events: [{ event: 'session.created', session_uuid, caller_id, did, type: 'phone_in' }],
+    effects: [{ do: 'ring' }],
+  };
+}
+
+function hear(state: SessionState, signal: LegSignal, now: number): Step {
+  const { sessionUuid: session_uuid } = state;
+  switch (signal.type) {
+    case 'leg.ringing':
+      return advance(state, 'ringing', 'session.ringing_started');
+    case 'leg.early_media':
+      return advance(state, 'early_media', 'session.early_media_started');
+    case 'leg.answered':
+      return answered(state, now);
+    case 'leg.held':
+      if (state.held || state.phase !== 'answered') return stay(state);
+      return { state: { ...state, held: true }, events: [{ event: 'session.held', session_uuid }], effects: [] };
+    case 'leg.resumed':
+      if (!state.held) return stay(state);
+      return { state: { ...state, held: false }, events: [{ event: 'session.resumed', session_uuid }], effects: [] };
+    case 'leg.ended':
+      return end({ ...state, hasLeg: false }, ending(signal.end.cause, signal.end.by, undefined, signal.end.description), now);
+    case 'leg.digit':
+      return digit(state, signal.digit, signal.durationMs, 'sip_info');
+    case 'leg.media':
+      return hearMedia(state, signal.notice, now);
+  }
+}
+
+/** The far end of a dial moves on; on an inbound call it is ourselves who did, and nobody needs to be told. */
+function advance(state: SessionState, phase: Phase, event: 'session.ringing_started' | 'session.early_media_started'): Step {
+  if (!rises(state.phase, phase) || state.ending !== undefined) return stay(state);
+  return {
+    state: { ...state, phase },
+    events: state.type === 'phone_out' ? [{ event, session_uuid: state.sessionUuid }] : [],
+    effects: [],
+  };
+}
+
+function answered(state: SessionState, now: number): Step {
+  if (state.phase === 'answered') return stay(state);
+  // The 200 crossed our order to end: the leg is told again, and the call was never answered for the application.
+  if (state.ending !== undefined) return { state, events: [], effects: [{ do: 'hangup' }] };
+  const operation = state.answering === undefined ? {} : { operation_uuid: state.answering };
+  return {
+    state: {
+      ...state,
+      phase: 'answered',
+      answeredAt: now,
+      answering: undefined,
+      deadlines: { duration: now + state.terms.maxDurationMs },
+    },
+    events: [{ event: 'session.answered', session_uuid: state.sessionUuid, ...operation }],
+    effects: [],
+  };
+}
+
+function hearMedia(state: SessionState, notice: MediaNotice, now: number): Step {
+  if (notice.type === 'digit') return digit(state, notice.digit, notice.durationMs, notice.method);
+  if (notice.type === 'media.timeout') {
+    if (state.held || state.phase !== 'answered' || state.ending !== undefined) return stay(state);
+    return orderEnd(state, ending('timeout', 'system', undefined, 'No audio came from the far end'), { do: 'hangup' }, now);
+  }
+  const heard = hearPlayback(state.sessionUuid, state.playback, notice);
+  return { state: { ...state, playback: heard.playback }, events: heard.events, effects: [] };
+}
+
+function digit(state: SessionState, key: string, durationMs: number, method: 'rfc4733' | 'inband' | 'sip_info'): Step {
+  return {
+    state,
+    events: [{ event: 'dtmf.received', session_uuid: state.sessionUuid, digit: key, duration_ms: durationMs, method }],
+    effects: [],
+  };
+}
+
+function deadline(state: SessionState, now: number): Step {
+  const { ring, orphan, duration, teardown } = state.deadlines;
+  const due = (at: number | undefined) => at !== undefined && at <= now;
+  if (due(teardown)) return end(state, ending('failed', 'system'), now);
+  if (due(ring)) return orderEnd(state, ending('timeout', 'system'), { do: 'cancel' }, now);
+  if (due(duration)) {
+    const why = ending('completed', 'system', undefined, 'The call reached its longest duration');
+    return orderEnd(state, why, { do: 'hangup' }, now);
+  }
+  if (due(orphan)) return orphaned(state, now);
+  return stay(state);
+}
+
+/** Synthetic where the leg is lost; an unanswered inbound call that nobody takes is declined as timed out. */
+function orphaned(state: SessionState, now: number): Step {
+  if (!state.hasLeg) return end(state, ending('failed', 'system', undefined, 'The Session was lost'), now);
+  if (state.playback !== undefined) {
+    return stay({ ...state, deadlines: { ...state.deadlines, orphan: now + state.terms.orphanTimeoutMs } });
+  }
+  return orderEnd(state, ending('timeout', 'system'), { do: 'reject', reason: 'timeout' }, now);
+}
+
+function shutdown(state: SessionState, now: number): Step {
+  if (state.ending !== undefined || !state.hasLeg) return stay(state);
+  const cause = state.phase === 'answered' ? 'completed' : applicationSide(state) === 'caller' ? 'cancelled' : 'rejected';
+  const order: Effect =
+    state.phase === 'answered' ? { do: 'hangup' } : state.type === 'phone_out' ? { do: 'cancel' } : { do: 'hangup' };
+  return orderEnd(state, ending(cause, 'system', undefined, 'The platform is shutting down'), order, now);
+}
