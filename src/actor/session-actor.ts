@@ -197,6 +197,7 @@ export class SessionActor {
           return false;
         }
         this.#stalled = true;
+        this.#refuseCommands();
         await this.#pause(waitMs);
       }
     }
@@ -271,6 +272,12 @@ export class SessionActor {
       playlist: undefined,
       reply: undefined,
     });
+  }
+
+  /** Signals wait for the database, people do not. */
+  #refuseCommands(): void {
+    const facts = this.#mailbox.filter((mail) => mail.reply === undefined);
+    for (const mail of this.#mailbox.splice(0, Infinity, ...facts)) if (mail.reply !== undefined) mail.reply(storeAway());
   }
 
   #refuseAll(): void {
