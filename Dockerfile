@@ -1,0 +1,36 @@
+# Build: everything, dev dependencies included; native headers come from npm, so nothing is fetched but packages.
+FROM debian:bookworm-slim AS build
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends build-essential ca-certificates nodejs npm \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY native native
+RUN make -C native addon
+RUN npm prune --omit=dev --no-audit --no-fund
+
+# Run: the runtime, the addon and the sources; no compiler, no dev dependency, no root.
+FROM debian:bookworm-slim
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends ca-certificates libstdc++6 \
+ && rm -rf /var/lib/apt/lists/* \
+ && useradd --system --uid 10001 --create-home sidetone \
+ && install -d -o sidetone -g sidetone /var/lib/sidetone
+WORKDIR /app
+COPY --from=build /app/node_modules node_modules
+COPY --from=build /app/build/sidetone_media.node build/sidetone_media.node
+COPY package.json LICENSE ./
+COPY bin bin
+COPY drizzle drizzle
+COPY src src
+USER sidetone
+ENV HTTP_HOST=0.0.0.0 \
+    SIP_LISTEN=udp:0.0.0.0:5060,tcp:0.0.0.0:5060 \
+    DATA_DIR=/var/lib/sidetone
+VOLUME /var/lib/sidetone
+EXPOSE 8080/tcp 5060/udp 5060/tcp 20000-29999/udp
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \
+  CMD ["/app/node_modules/.bin/bun", "-e", "process.exit((await fetch(`http://127.0.0.1:${process.env.HTTP_PORT ?? 8080}/readyz`)).ok ? 0 : 1)"]
+CMD ["/app/node_modules/.bin/bun", "src/main.ts"]

@@ -1,0 +1,150 @@
+/** Holds the house (docs/architecture.md): which way imports point, what is pure, how long a file may be, and names that say nothing. */
+import { describe, expect, test } from 'bun:test';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+
+const ROOT = join(import.meta.dir, '..');
+const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })
+  .split('\n')
+  .filter((path) => path !== '' && existsSync(join(ROOT, path)));
+const source = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const sources = tracked.filter((path) => path.startsWith('src/') && path.endsWith('.ts'));
+const native = tracked.filter((path) => /^native\/.*\.(cc|h)$/.test(path));
+
+/** A folder's floor; imports point to the same folder or to a lower floor. Folders of one floor never import each other. */
+const FLOOR: Readonly<Record<string, number>> = {
+  '': 0,
+  settings: 1,
+  sip: 1,
+  sdp: 1,
+  event: 2,
+  playback: 3,
+  session: 3,
+  store: 4,
+  media: 4,
+  outbound: 4,
+  actor: 5,
+  http: 6,
+  carrier: 6,
+  webhook: 6,
+  main: 7,
+};
+/** Machines that make up one state import each other's types. */
+const TOGETHER = new Set(['session>playback', 'playback>session', 'media>outbound']);
+const PURE = ['sip', 'sdp', 'event', 'playback', 'session'];
+
+const folderOf = (path: string): string => (path === 'src/main.ts' ? 'main' : (path.split('/').slice(1, -1)[0] ?? ''));
+
+/** Relative and package imports of a file, `import type` included. */
+const importsOf = (path: string): string[] =>
+  [...source(path).matchAll(/^(?:import|export)\s[^'"]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm)].map(
+    (match) => match[1] ?? match[2] ?? match[3] ?? '',
+  );
+const resolved = (path: string, target: string): string => normalize(join(dirname(path), target));
+
+describe('the house', () => {
+  test('every folder of src has its floor', () => {
+    expect(sources.map(folderOf).filter((folder) => !(folder in FLOOR))).toEqual([]);
+  });
+
+  test('imports point down', () => {
+    const wrong: string[] = [];
+    for (const path of sources) {
+      const from = folderOf(path);
+      for (const target of importsOf(path).filter((name) => name.startsWith('.'))) {
+        const to = folderOf(resolved(path, target));
+        const down = from === to || (FLOOR[to] ?? 99) < (FLOOR[from] ?? -1) || TOGETHER.has(`${from}>${to}`);
+        if (!down) wrong.push(`${path} imports ${target}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test('no file imports itself through others, types aside', () => {
+    const edges = new Map<string, string[]>();
+    for (const path of sources) {
+      const values = [...source(path).matchAll(/^(?:import|export)\s+(?!type\b)[^'"]*?from\s+'(\.[^']+)'/gm)];
+      edges.set(
+        path,
+        values.map((match) => resolved(path, match[1] ?? '')),
+      );
+    }
+    const done = new Set<string>();
+    const cycles: string[] = [];
+    const visit = (path: string, trail: string[]): void => {
+      if (trail.includes(path)) cycles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
+      if (done.has(path) || trail.includes(path)) return;
+      for (const next of edges.get(path) ?? []) visit(next, [...trail, path]);
+      done.add(path);
+    };
+    for (const path of sources) visit(path, []);
+    expect(cycles).toEqual([]);
+  });
+
+  test('machines and protocols are pure: no clock, entropy, timer, process or platform', () => {
+    const impure =
+      /\b(Date\.now|new Date\(\)|Math\.random|performance\.|setTimeout|setInterval|setImmediate|queueMicrotask|crypto\.|process\.|Bun\.|console\.|await\s|fetch\()/;
+    const wrong = sources
+      .filter((path) => PURE.includes(folderOf(path)))
+      .flatMap((path) => [
+        ...importsOf(path)
+          .filter((name) => name.startsWith('node:') || name.startsWith('bun'))
+          .map((name) => `${path} imports ${name}`),
+        ...source(path)
+          .split('\n')
+          .filter((line) => impure.test(line) && !/^\s*(\*|\/\/|\/\*)/.test(line))
+          .map((line) => `${path}: ${line.trim()}`),
+      ]);
+    expect(wrong).toEqual([]);
+  });
+
+  test('what is Bun’s own stays in main and the engines; the HTTP floor and all below it run elsewhere too', () => {
+    const bound = sources.filter((path) =>
+      ['', 'event', 'session', 'playback', 'sip', 'sdp', 'store', 'actor', 'http'].includes(folderOf(path)),
+    );
+    const wrong = bound.filter((path) => /\bBun\.|from 'bun/.test(source(path).replace(/^\s*(\*|\/\/).*$/gm, '')));
+    expect(wrong).toEqual([]);
+  });
+
+  test('one file of script loads the addon, one file of C++ knows Node-API', () => {
+    expect(sources.filter((path) => /\.node['"`]/.test(source(path)))).toEqual(['src/media/native.ts']);
+    expect(native.filter((path) => /#include\s+[<"](node_api|napi)/.test(source(path)))).toEqual(['native/addon.cc']);
+  });
+
+  test('kernels allocate nothing and know no thread, lock or clock', () => {
+    const banned =
+      /#include\s+<(thread|mutex|chrono|atomic|memory|string|map|unordered_map|iostream)>|\b(malloc|calloc|realloc)\s*\(|\bnew\s+[A-Za-z]/;
+    const kernels = native.filter((path) => path.startsWith('native/kernel/'));
+    expect(kernels.length).toBeGreaterThan(0);
+    const wrong = kernels.flatMap((path) =>
+      source(path)
+        .split('\n')
+        .filter((line) => banned.test(line.replace(/\/\/.*$/, '')) && !/^\s*\*/.test(line))
+        .map((line) => `${path}: ${line.trim()}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('a file is one idea: 500 lines at most', () => {
+    const long = [...sources, ...native].filter((path) => source(path).split('\n').length > 501);
+    expect(long).toEqual([]);
+  });
+
+  test('names say what a file is', () => {
+    const empty = /(^|[-_/.])(utils?|helpers?|common|libs?|core|services?|managers?|misc)([-_/.]|$)/;
+    expect([...sources, ...native].filter((path) => empty.test(path.replace(/^src\//, '')))).toEqual([]);
+  });
+
+  test('nothing is hidden from the checks', () => {
+    const hidden = /@ts-(ignore|nocheck|expect-error)|biome-ignore|\bas any\b|\bas unknown as\b|\b(TODO|FIXME|XXX|HACK)\b/;
+    const scripts = tracked.filter((path) => /^(src|test|bench|bin|native)\//.test(path) && path !== 'test/tidy.test.ts');
+    const wrong = scripts.flatMap((path) =>
+      source(path)
+        .split('\n')
+        .filter((line) => hidden.test(line))
+        .map((line) => `${path}: ${line.trim()}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
