@@ -1,0 +1,165 @@
+/** The real platform as a child process, on its embedded database, in a directory and on ports of its own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dir, '../..');
+
+export interface Credentials {
+  readonly appUuid: string;
+  readonly apiKey: string;
+  readonly webhookSecret: string;
+}
+
+interface Ready {
+  readonly http_port: number;
+  readonly sip_udp_port: number;
+  readonly sip_tcp_port: number;
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: Headers;
+  // A JSON body of any shape: tests look into it.
+  readonly body: Record<string, unknown>;
+}
+
+/** One RTP range a test file: files run at the same time, and a port that is taken is skipped by the platform. */
+const rtpRange = (): string => {
+  const first = 20_000 + 400 * (process.pid % 100);
+  return `${first}-${first + 399}`;
+};
+
+export class Platform {
+  readonly dataDir: string;
+  readonly #environment: Readonly<Record<string, string>>;
+  #child: ChildProcess | undefined;
+  #ready: Ready | undefined;
+  #output = '';
+
+  private constructor(environment: Readonly<Record<string, string>>) {
+    this.dataDir = mkdtempSync(join(tmpdir(), 'sidetone-'));
+    this.#environment = environment;
+  }
+
+  static async start(environment: Readonly<Record<string, string>> = {}): Promise<Platform> {
+    const platform = new Platform(environment);
+    await platform.start();
+    return platform;
+  }
+
+  /** Starts it (again, on the same data) and resolves when it takes calls. */
+  async start(): Promise<void> {
+    const child = spawn(join(ROOT, 'node_modules/.bin/bun'), ['src/main.ts'], {
+      cwd: ROOT,
+      env: {
+        PATH: process.env.PATH ?? '',
+        HTTP_PORT: '0',
+        SIP_LISTEN: 'udp:127.0.0.1:0,tcp:127.0.0.1:0',
+        RTP_PORTS: rtpRange(),
+        MEDIA_WORKERS: '1',
+        DATA_DIR: this.dataDir,
+        ...this.#environment,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    const { promise, resolve, reject } = Promise.withResolvers<Ready>();
+    const read = (chunk: Buffer) => {
+      this.#output = (this.#output + chunk.toString()).slice(-200_000);
+      const line = /^\{.*"http_port".*\}$/m.exec(this.#output)?.[0];
+      if (line !== undefined) resolve(JSON.parse(line));
+    };
+    this.#output = '';
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
+    child.once('exit', (code) => reject(new Error(`the platform ended with ${code}:\n${this.#output}`)));
+    this.#ready = await promise;
+  }
+
+  get output(): string {
+    return this.#output;
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#ready?.http_port}`;
+  }
+
+  get sipUdp(): string {
+    return `127.0.0.1:${this.#ready?.sip_udp_port}`;
+  }
+
+  get sipTcp(): string {
+    return `127.0.0.1:${this.#ready?.sip_tcp_port}`;
+  }
+
+  /** SIGKILL, as a power cut would; the database server is left to itself. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  /** Ends it and removes its data. */
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM');
+    const pidFile = join(this.dataDir, 'postgres/postmaster.pid');
+    if (existsSync(pidFile)) process.kill(Number(readFileSync(pidFile, 'utf8').split('\n')[0]), 'SIGKILL');
+    rmSync(this.dataDir, { recursive: true, force: true });
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    child.kill(signal);
+    await ended;
+  }
+
+  /** The operator API. */
+  operator(method: string, path: string, body?: unknown): Promise<Answered> {
+    const token = readFileSync(join(this.dataDir, 'operator.token'), 'utf8').trim();
+    return this.#call(method, `/operator/v1${path}`, token, body, {});
+  }
+
+  /** The application's API. */
+  api(app: Credentials, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answered> {
+    return this.#call(method, path, `${app.appUuid}:${app.apiKey}`, body, headers);
+  }
+
+  async #call(method: string, path: string, token: string, body: unknown, headers: Record<string, string>): Promise<Answered> {
+    const response = await fetch(this.url + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: text === '' ? {} : JSON.parse(text) };
+  }
+
+  /** An application with a webhook, a number, the same number as caller ID, and a trunk at `trunkUri` (host:port) open to loopback. */
+  async application(webhookUrl: string, number: string): Promise<Credentials> {
+    const made = await this.operator('POST', '/apps', { name: 'test', webhook_url: webhookUrl });
+    const { app_uuid: appUuid, api_key: apiKey, webhook_secret: webhookSecret } = made.body;
+    await this.operator('PUT', `/numbers/${encodeURIComponent(number)}`, { app_uuid: appUuid });
+    await this.operator('PUT', `/apps/${appUuid}/caller-ids/${encodeURIComponent(number)}`);
+    return { appUuid: String(appUuid), apiKey: String(apiKey), webhookSecret: String(webhookSecret) };
+  }
+
+  /** A trunk for calls from loopback and to `address` (host:port). */
+  async trunk(address: string, transport: 'udp' | 'tcp' = 'udp', name = 'carrier'): Promise<void> {
+    const made = await this.operator('PUT', `/trunks/${name}`, {
+      uri: `sip:${address};transport=${transport}`,
+      inbound_cidrs: ['127.0.0.0/8'],
+    });
+    if (made.status !== 204) throw new Error(`trunk: ${made.status} ${JSON.stringify(made.body)}`);
+  }
+}

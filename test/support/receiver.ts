@@ -1,0 +1,95 @@
+/** An application's webhook endpoint: verifies each signature, keeps each event once by its `Webhook-Id`, and can misbehave. */
+import { Webhook } from 'standardwebhooks';
+
+export interface Received {
+  readonly webhookId: string;
+  readonly event: string;
+  readonly body: Record<string, unknown>;
+  readonly headers: Headers;
+}
+
+export class Receiver {
+  readonly #server: ReturnType<typeof Bun.serve>;
+  readonly #waiting: { ready: () => boolean; resolve: () => void }[] = [];
+  /** First successful deliveries, in the order in which they came. */
+  readonly events: Received[] = [];
+  /** Every request, failed ones too. */
+  attempts = 0;
+  badSignatures = 0;
+  secret = '';
+  /** What to answer; undefined: 200. Called before the event counts as received. */
+  misbehave: ((event: Record<string, unknown>) => Response | Promise<Response> | undefined) | undefined;
+
+  constructor() {
+    this.#server = Bun.serve({ port: 0, hostname: '127.0.0.1', idleTimeout: 60, fetch: (request) => this.#receive(request) });
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#server.port}/hook`;
+  }
+
+  async #receive(request: Request): Promise<Response> {
+    this.attempts++;
+    const text = await request.text();
+    const webhookId = request.headers.get('webhook-id') ?? '';
+    try {
+      if (this.secret !== '') new Webhook(this.secret).verify(text, Object.fromEntries(request.headers));
+    } catch {
+      this.badSignatures++;
+      return new Response(null, { status: 401 });
+    }
+    const body: Record<string, unknown> = JSON.parse(text);
+    const bad = await this.misbehave?.(body);
+    if (bad !== undefined) return bad;
+    if (!this.events.some((event) => event.webhookId === webhookId)) {
+      this.events.push({ webhookId, event: String(body.event), body, headers: request.headers });
+    }
+    for (const waiter of this.#waiting.filter((candidate) => candidate.ready())) {
+      this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
+      waiter.resolve();
+    }
+    return new Response(null, { status: 204 });
+  }
+
+  of(sessionUuid: string): Received[] {
+    return this.events.filter((event) => event.body.session_uuid === sessionUuid);
+  }
+
+  names(sessionUuid?: string): string[] {
+    return (sessionUuid === undefined ? this.events : this.of(sessionUuid)).map((event) => event.event);
+  }
+
+  count(event: string): number {
+    return this.events.filter((received) => received.event === event).length;
+  }
+
+  /** Resolves with the first event of that name (and Session); rejects after `timeoutMs`. */
+  async event(name: string, sessionUuid?: string, timeoutMs = 15_000): Promise<Received> {
+    const find = () =>
+      this.events.find((event) => event.event === name && (sessionUuid === undefined || event.body.session_uuid === sessionUuid));
+    await this.until(() => find() !== undefined, `event ${name}`, timeoutMs);
+    const found = find();
+    if (found === undefined) throw new Error('unreachable');
+    return found;
+  }
+
+  /** Resolves when `ready` holds after some delivery. */
+  async until(ready: () => boolean, what: string, timeoutMs = 15_000): Promise<void> {
+    if (ready()) return;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const timer = setTimeout(
+      () => reject(new Error(`waited for ${what}; came: ${this.names().slice(-30).join(', ')}`)),
+      timeoutMs,
+    );
+    this.#waiting.push({ ready, resolve });
+    try {
+      await promise;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#server.stop(true);
+  }
+}

@@ -1,0 +1,88 @@
+/** SIPp, a SIP peer that is not ours, run on scenario files. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export const sippInstalled = spawnSync('sipp', ['-v'], { stdio: 'ignore' }).error === undefined;
+
+export interface SippOptions {
+  /** A scenario file of `test/whole/sipp`, without `.xml`. */
+  readonly scenario: string;
+  /** Where to send; absent: wait for calls. */
+  readonly to?: string;
+  readonly transport?: 'udp' | 'tcp';
+  readonly port?: number;
+  readonly calls?: number;
+  readonly rate?: number;
+  /** Percent of UDP packets to lose, both ways. */
+  readonly lossPercent?: number;
+  readonly keys?: Readonly<Record<string, string>>;
+  readonly number?: string;
+  /** How long a `<pause/>` of the scenario is. */
+  readonly pauseMs?: number;
+  readonly timeoutSec?: number;
+}
+
+export interface Sipp {
+  readonly port: number;
+  /** Resolves with true when every call of the scenario went as written. */
+  readonly done: Promise<boolean>;
+  stop(): void;
+  /** What went wrong, for a test's message. */
+  errors(): string;
+}
+
+/** A UDP port that is free at the moment. */
+export async function freePort(): Promise<number> {
+  const socket = createSocket('udp4');
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+  const { port } = socket.address();
+  await new Promise<void>((resolve) => socket.close(() => resolve()));
+  return port;
+}
+
+export async function sipp(options: SippOptions): Promise<Sipp> {
+  const directory = mkdtempSync(join(tmpdir(), 'sipp-'));
+  const port = options.port ?? (await freePort());
+  const keys = Object.entries({ rtp_port: '6000', ...options.keys }).flatMap(([name, value]) => ['-key', name, value]);
+  const calls = options.calls ?? 1;
+  const args = [
+    ...(options.to === undefined ? [] : [options.to]),
+    ...['-sf', join(import.meta.dir, '../whole/sipp', `${options.scenario}.xml`)],
+    ...['-i', '127.0.0.1', '-p', String(port), '-m', String(calls), '-r', String(options.rate ?? 1)],
+    ...['-t', options.transport === 'tcp' ? 't1' : 'u1'],
+    ...[
+      '-s',
+      options.number ?? '15550002',
+      '-nostdin',
+      '-d',
+      String(options.pauseMs ?? 0),
+      '-trace_err',
+      '-timeout',
+      String(options.timeoutSec ?? 60),
+      '-timeout_error',
+    ],
+    ...(options.lossPercent === undefined ? [] : ['-lost', String(options.lossPercent)]),
+    ...['-l', String(Math.max(10, calls)), '-skip_rlimit', ...keys],
+  ];
+  const child: ChildProcess = spawn('sipp', args, { cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr?.on('data', (chunk) => {
+    said = (said + chunk).slice(-5_000);
+  });
+  const errors = () => {
+    const files = readdirSync(directory).filter((file) => file.endsWith('errors.log'));
+    return said + files.map((file) => readFileSync(join(directory, file), 'utf8').slice(0, 5_000)).join('\n');
+  };
+  let failure = '';
+  const done = new Promise<boolean>((resolve) => {
+    child.once('exit', (code) => {
+      failure = errors();
+      rmSync(directory, { recursive: true, force: true });
+      resolve(code === 0);
+    });
+  });
+  return { port, done, stop: () => child.kill('SIGKILL'), errors: () => (failure === '' ? errors() : failure) };
+}
