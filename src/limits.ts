@@ -68,3 +68,44 @@ export const SIP_TRUNK_CHANNELS_DEFAULT = 10_000;
 /** Header fields an application may add to a dial, and their size. */
 export const SIP_EXTRA_HEADERS_MAX = 20;
 export const SIP_EXTRA_HEADER_MAX_CHARS = 1_024;
+
+// Store: the embedded PostgreSQL.
+export const EMBEDDED_START_MAX_SEC = 60;
+export const EMBEDDED_SHUTDOWN_MAX_SEC = 20;
+/** Emptied at a start past this. */
+export const EMBEDDED_LOG_MAX_BYTES = 10 * 1024 * 1024;
+export const EMBEDDED_OUTPUT_MAX_CHARS = 600;
+
+// Store: connections and queries.
+export const DATABASE_CONNECTIONS_MAX = 10;
+/** A query that has not answered by then fails as `StoreUnavailable`; the server gives it up a little earlier. */
+export const QUERY_MAX_MS = 5_000;
+export const STATEMENT_MAX_MS = 4_500;
+export const CONNECT_MAX_SEC = 3;
+/** Changes waiting for the next flush; past this a commit is refused as `StoreUnavailable`. */
+export const JOURNAL_WAITING_MAX_CHANGES = 20_000;
+/** Changes written by one statement. */
+export const JOURNAL_FLUSH_MAX_CHANGES = 500;
+/** Reads and marks of one kind waiting for the next round trip; past this they are refused as `StoreUnavailable`. */
+export const COALESCE_WAITING_MAX_ITEMS = 20_000;
+export const COALESCE_BATCH_MAX_ITEMS = 500;
+/** Rows one clean-up statement deletes. */
+export const RETENTION_BATCH_MAX_ROWS = 5_000;
+export const RETENTION_MAX_BATCHES = 1_000;
+export const EVENT_RETENTION_DAYS = 30;
+export const EVENT_LIST_MAX_ITEMS = 1_000;
+export const OPERATOR_LIST_MAX_ITEMS = 10_000;
+/** A NOTIFY to the other nodes at most this often. */
+export const NOTIFY_SPACING_MS = 1;
+
+// Contract §10: idempotency.
+export const IDEMPOTENCY_LEASE_SEC = 60;
+export const IDEMPOTENCY_KEPT_SEC = 24 * 3600;
+export const IDEMPOTENCY_KEY_MAX_CHARS = 255;
+
+// Store: what an operator may make.
+export const API_KEYS_PER_APP_MAX = 100;
+export const TRUNKS_MAX = 1_000;
+/** Contract §1: the replaced webhook secret signs along. */
+export const WEBHOOK_SECRET_OVERLAP_SEC = 24 * 3600;
+export const RETENTION_EVERY_SEC = 3600;
