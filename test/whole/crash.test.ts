@@ -1,0 +1,63 @@
+/** `kill -9` with calls up: what was committed is delivered, in order, once; every call ends once. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type Credentials, Platform } from '../support/platform.ts';
+import { Receiver } from '../support/receiver.ts';
+import { sipp, sippInstalled } from '../support/sipp.ts';
+
+const CALLS = 50;
+
+describe.skipIf(!sippInstalled)('kill -9', () => {
+  let platform: Platform;
+  let app: Credentials;
+  const receiver = new Receiver();
+
+  beforeAll(async () => {
+    platform = await Platform.start({ ORPHAN_TIMEOUT_SEC: '2', WEBHOOK_RETRY_SCALE: '0.1' });
+    app = await platform.application(receiver.url, '+15550002');
+    receiver.secret = app.webhookSecret;
+    await platform.trunk('127.0.0.1:9');
+  }, 60_000);
+
+  afterAll(async () => {
+    await platform?.stop();
+    await receiver.stop();
+  });
+
+  test('of the platform with 50 answered calls: 50 synthetic ends after the restart, and no event lost, doubled or out of order', async () => {
+    // Half of the answers' events are refused, so that they are still to be sent when the platform dies.
+    const refused = new Set<unknown>();
+    receiver.misbehave = (event) => {
+      if (event.event !== 'session.answered' || refused.size >= CALLS / 2 || refused.has(event.session_uuid)) return undefined;
+      refused.add(event.session_uuid);
+      return new Response(null, { status: 500 });
+    };
+    const caller = await sipp({ scenario: 'caller-waits', to: platform.sipUdp, calls: CALLS, rate: 50, timeoutSec: 30 });
+    const answered = new Set<string>();
+    const statuses: Promise<number>[] = [];
+    await receiver.until(() => {
+      for (const event of receiver.events) {
+        const sessionUuid = String(event.body.session_uuid);
+        if (event.event !== 'session.created' || answered.has(sessionUuid)) continue;
+        answered.add(sessionUuid);
+        statuses.push(platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`).then(({ status }) => status));
+      }
+      return answered.size === CALLS;
+    }, 'all calls');
+    expect(new Set(await Promise.all(statuses))).toEqual(new Set([202]));
+    await receiver.until(() => receiver.count('session.answered') >= CALLS / 2, 'half of the answers');
+    const list = async () => (await platform.api(app, 'GET', '/v1/sessions?state=answered')).body.sessions;
+    expect(await list()).toHaveLength(CALLS);
+
+    await platform.kill();
+    caller.stop();
+    await platform.start();
+    await receiver.until(() => receiver.count('session.ended') === CALLS, 'the ends', 20_000);
+    for (const sessionUuid of answered) {
+      expect(receiver.names(sessionUuid)).toEqual(['session.created', 'session.answered', 'session.ended']);
+    }
+    const ends = receiver.events.filter((event) => event.event === 'session.ended');
+    for (const end of ends) expect(end.body).toMatchObject({ answered: false, duration_seconds: 0, hangup_by: 'system' });
+    expect(receiver.badSignatures).toBe(0);
+    expect(await list()).toEqual([]);
+  }, 90_000);
+});
