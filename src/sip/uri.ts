@@ -175,4 +175,6 @@ export function tagOf(value: string | undefined): string | undefined {
 
 /** The user part of a URI, with what RFC 3261 §25.1 does not allow there percent-escaped. */
 export const escapeUser = (user: string): string =>
-  user.replace(/[^A-Za-z0-9\-_.!~*'()&=+$,;?/]/g, (c) => encodeURIComponent(c).replace(/^(?!%)/, () => `%${c.charCodeAt(0).toString(16)}`));
+  user.replace(/[^A-Za-z0-9\-_.!~*'()&=+$,;?/]/g, (c) =>
+    encodeURIComponent(c).replace(/^(?!%)/, () => `%${c.charCodeAt(0).toString(16)}`),
+  );

@@ -33,7 +33,11 @@ export const startNonInviteClient = (reliable: boolean, now: number): NonInviteC
 export const nonInviteClientDeadline = (t: NonInviteClient): number => Math.min(t.E, t.F, t.K);
 
 /** Moves `t` and says what is to be done, in order. */
-export function stepNonInviteClient(t: NonInviteClient, input: NonInviteClientInput, now: number): readonly NonInviteClientEffect[] {
+export function stepNonInviteClient(
+  t: NonInviteClient,
+  input: NonInviteClientInput,
+  now: number,
+): readonly NonInviteClientEffect[] {
   const open = t.state === 'trying' || t.state === 'proceeding';
   switch (input) {
     case 'provisional':

@@ -21,7 +21,11 @@ export const startNonInviteServer = (reliable: boolean): NonInviteServer => ({ s
 export const nonInviteServerDeadline = (t: NonInviteServer): number => t.J;
 
 /** Moves `t` and says what is to be done, in order. For a response input, `send` means that it may go out. */
-export function stepNonInviteServer(t: NonInviteServer, input: NonInviteServerInput, now: number): readonly NonInviteServerEffect[] {
+export function stepNonInviteServer(
+  t: NonInviteServer,
+  input: NonInviteServerInput,
+  now: number,
+): readonly NonInviteServerEffect[] {
   switch (input) {
     case 'request':
       return t.state === 'proceeding' || t.state === 'completed' ? ['send'] : NOTHING;

@@ -1,0 +1,46 @@
+/** What this user agent can do, and how it says so: Allow, Supported, Require, Reason. */
+import type { Headers } from './message.ts';
+
+/** Methods answered (RFC 3261 §20.5). */
+export const ALLOWED = 'INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO';
+const ALLOWED_METHODS = new Set(ALLOWED.split(', '));
+/** Methods that exist but are not for us: 405; any other is 501 (§8.2.1, §21.5.2). */
+const FOREIGN_METHODS = new Set(['REGISTER', 'SUBSCRIBE', 'NOTIFY', 'REFER', 'MESSAGE', 'PUBLISH']);
+
+/** Option tags we understand (§20.37). */
+export const SUPPORTED = '100rel, timer';
+const SUPPORTED_TAGS = new Set(SUPPORTED.split(', '));
+
+/** The refusal for a method we do not answer; undefined for one that we do. */
+export const methodRefusal = (method: string): 405 | 501 | undefined =>
+  ALLOWED_METHODS.has(method) ? undefined : FOREIGN_METHODS.has(method) ? 405 : 501;
+
+/** Option tags that the far end requires and we do not know (§8.2.2.3). */
+export const unsupportedTags = (headers: Headers): string[] =>
+  headers.has('require') ? headers.list('require').filter((tag) => !SUPPORTED_TAGS.has(tag.toLowerCase())) : [];
+
+/** Whether an option tag stands in `require` or `supported`. */
+export const hasTag = (headers: Headers, name: 'require' | 'supported', tag: string): boolean =>
+  headers.has(name) && headers.list(name).some((each) => each.toLowerCase() === tag);
+
+/** Whether the far end's Allow names the method. */
+export const allows = (headers: Headers, method: string): boolean =>
+  headers.has('allow') && headers.list('allow').includes(method);
+
+/** The Q.850 cause of a Reason header (RFC 3326), 1 to 127. */
+export function q850Cause(headers: Headers): number | undefined {
+  if (!headers.has('reason')) return undefined;
+  for (const value of headers.list('reason')) {
+    const parts = value.split(';');
+    if (parts[0]?.trim().toLowerCase() !== 'q.850') continue;
+    for (const part of parts.slice(1)) {
+      const cause = /^\s*cause\s*=\s*([0-9]{1,3})\s*$/i.exec(part)?.[1];
+      if (cause !== undefined && Number(cause) > 0 && Number(cause) < 128) return Number(cause);
+    }
+  }
+  return undefined;
+}
+
+/** The media type of the body in lower case, without parameters; `""` when there is none. */
+export const contentType = (headers: Headers): string =>
+  headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';

@@ -1,0 +1,104 @@
+/** One request of ours until its outcome: our Via on top, and sent again with credentials when it is challenged (RFC 3261 §22). */
+import { SIP_CHALLENGES_MAX } from '../limits.ts';
+import type { Authentication, Core, RequestOwner } from './core.ts';
+import { authorization, challengesOf } from './digest.ts';
+import type { Peer } from './flow.ts';
+import { Headers, type SipRequest, type SipResponse } from './message.ts';
+import type { ClientOwner, ClientTransaction } from './transaction/client.ts';
+import { formatVia } from './via.ts';
+
+export class Outgoing implements ClientOwner {
+  readonly peer: Peer;
+  /** As last sent, credentials included. */
+  request: SipRequest;
+  transaction: ClientTransaction | undefined;
+  readonly #core: Core;
+  readonly #owner: RequestOwner;
+  readonly #authentication: Authentication;
+  #challenges = 0;
+  #nonceCounts = new Map<string, number>();
+
+  /** `request` has no Via yet. Nothing is sent before `send`. */
+  constructor(core: Core, request: SipRequest, peer: Peer, owner: RequestOwner, authentication: Authentication) {
+    this.#core = core;
+    this.request = request;
+    this.peer = peer;
+    this.#owner = owner;
+    this.#authentication = authentication;
+  }
+
+  send(): this {
+    const branch = this.#core.layer.newBranch();
+    const { host, port } = this.#core.local(this.peer);
+    const headers = new Headers().add('via', formatVia(this.peer.transport, host, port, branch));
+    const from = this.request.headers;
+    for (let i = 0; i < from.names.length; i++) {
+      const name = from.names[i];
+      const value = from.values[i];
+      if (name !== undefined && value !== undefined && name !== 'via') headers.add(name, value);
+    }
+    this.request = { ...this.request, headers };
+    this.transaction = this.#core.layer.request(this.request, branch, this.peer, this);
+    if (this.transaction === undefined) this.#owner.onFailure('unreachable');
+    return this;
+  }
+
+  /** Sends the request anew with other header fields, as a 422 or 423 asks. */
+  sendWith(change: (headers: Headers) => void): void {
+    const headers = new Headers();
+    headers.names.push(...this.request.headers.names);
+    headers.values.push(...this.request.headers.values);
+    headers.set('cseq', `${this.#authentication.nextNumber()} ${this.request.method}`);
+    change(headers);
+    this.request = { ...this.request, headers };
+    this.send();
+  }
+
+  onResponse(response: SipResponse, transaction: ClientTransaction): void {
+    // A late response of a request that was sent again since.
+    if (transaction !== this.transaction && response.status >= 300) return;
+    if ((response.status === 401 || response.status === 407) && this.#answerChallenge(response)) return;
+    this.#owner.onResponse(response);
+  }
+
+  onTimeout(transaction: ClientTransaction): void {
+    if (transaction === this.transaction) this.#owner.onFailure('timeout');
+  }
+
+  onUnreachable(transaction: ClientTransaction): void {
+    if (transaction === this.transaction) this.#owner.onFailure('unreachable');
+  }
+
+  #answerChallenge(response: SipResponse): boolean {
+    const credentials = this.#authentication.credentials();
+    if (credentials === undefined) return false;
+    const challenges = challengesOf(response);
+    const [first] = challenges;
+    if (first === undefined || this.#challenges >= SIP_CHALLENGES_MAX) return false;
+    // The same answer to the same question would be refused again, unless only the nonce was old.
+    if (this.request.headers.has(first.header) && !challenges.some((each) => each.stale)) return false;
+    this.#challenges++;
+    this.sendWith((headers) => {
+      for (const name of new Set(challenges.map((each) => each.header))) removeAll(headers, name);
+      for (const challenge of challenges) {
+        const nonceCount = (this.#nonceCounts.get(challenge.nonce) ?? 0) + 1;
+        this.#nonceCounts.set(challenge.nonce, nonceCount);
+        const input = { method: this.request.method, uri: this.request.uri, nonceCount, cnonce: this.#core.entropy.token() };
+        headers.add(challenge.header, authorization(this.#core.hash, challenge, credentials, input));
+      }
+    });
+    return true;
+  }
+}
+
+function removeAll(headers: Headers, name: string): void {
+  for (let i = headers.names.length - 1; i >= 0; i--) {
+    if (headers.names[i] === name) {
+      headers.names.splice(i, 1);
+      headers.values.splice(i, 1);
+    }
+  }
+}
+
+/** An owner that wants to hear nothing: of a CANCEL, of the BYE of a call that is over. */
+export const NOBODY: RequestOwner = { onResponse() {}, onFailure() {} };

@@ -1,0 +1,137 @@
+/**
+ * A registration kept alive (RFC 3261 §10.2): REGISTER, again before it runs out, again after failures.
+ *
+ *   unregistered --200--> registered --refresh 200--> registered
+ *        ^ 423: longer expiry; 401/407: credentials; else retry later
+ */
+import { SIP_REGISTER_EXPIRES_SEC, SIP_REGISTER_RETRY_SEC, SIP_RETRIES_MAX } from '../limits.ts';
+import { ALLOWED } from './capability.ts';
+import { type Core, contactFor, type RegistrationState, type RequestOwner } from './core.ts';
+import type { Timed } from './deadlines.ts';
+import type { Credentials } from './digest.ts';
+import type { Peer } from './flow.ts';
+import { Headers, NO_BODY, parseDeltaSeconds, type SipRequest, type SipResponse } from './message.ts';
+import { Outgoing } from './outgoing.ts';
+import { escapeUser, parseNameAddress } from './uri.ts';
+
+export interface RegistrationOptions {
+  /** Names it in `registration` outputs. */
+  readonly name: string;
+  /** `sip:` and the registrar's domain. */
+  readonly registrar: string;
+  /** `sip:user@domain`. */
+  readonly address: string;
+  readonly peer: Peer;
+  readonly credentials: Credentials;
+}
+
+export class Registration implements RequestOwner, Timed {
+  place = -1;
+  at = 0;
+  readonly #core: Core;
+  readonly #options: RegistrationOptions;
+  readonly #callId: string;
+  readonly #tag: string;
+  #number = 0;
+  #state: RegistrationState = 'unregistered';
+  #expiresSec = SIP_REGISTER_EXPIRES_SEC;
+  #tooBrief = 0;
+  #stopped = false;
+  #outgoing: Outgoing | undefined;
+
+  constructor(core: Core, options: RegistrationOptions) {
+    this.#core = core;
+    this.#options = options;
+    // §10.2: all REGISTERs of one binding share a Call-ID and count their CSeq.
+    this.#callId = core.entropy.token();
+    this.#tag = core.entropy.token();
+  }
+
+  get state(): RegistrationState {
+    return this.#state;
+  }
+
+  start(now: number): void {
+    this.#core.layer.now = now;
+    this.#send(this.#expiresSec);
+  }
+
+  /** Takes the binding back, without waiting for the answer. */
+  stop(now: number): void {
+    this.#core.layer.now = now;
+    if (this.#stopped) return;
+    this.#stopped = true;
+    this.#core.layer.deadlines.set(this, Infinity);
+    if (this.#state === 'registered') this.#send(0);
+    this.#state = 'unregistered';
+  }
+
+  due(): void {
+    this.#send(this.#expiresSec);
+  }
+
+  onResponse(response: SipResponse): void {
+    if (this.#stopped || response.status < 200) return;
+    const { status } = response;
+    if (status < 300) {
+      this.#tooBrief = 0;
+      const granted = this.#granted(response);
+      this.#to('registered', status);
+      this.#again(granted > 60 ? granted - 30 : Math.max(1, granted / 2));
+      return;
+    }
+    if (status === 423 && this.#tooBrief++ < SIP_RETRIES_MAX) {
+      const least = parseDeltaSeconds(response.headers.get('min-expires'));
+      if (least !== undefined && least <= 86_400 && least > this.#expiresSec) {
+        this.#expiresSec = least;
+        this.#send(least);
+        return;
+      }
+    }
+    this.#to('refused', status);
+    this.#again(Math.max(1, Math.min(3600, parseDeltaSeconds(response.headers.get('retry-after')) ?? SIP_REGISTER_RETRY_SEC)));
+  }
+
+  onFailure(): void {
+    if (this.#stopped) return;
+    this.#to('unreachable', 0);
+    this.#again(SIP_REGISTER_RETRY_SEC);
+  }
+
+  /** The expiry of our own binding among those the registrar lists (§10.2.4). */
+  #granted(response: SipResponse): number {
+    const ours = parseNameAddress(this.#outgoing?.request.headers.get('contact') ?? '')?.uri;
+    for (const value of response.headers.list('contact')) {
+      const contact = parseNameAddress(value);
+      const expires = parseDeltaSeconds(contact?.parameters.get('expires'));
+      if (contact?.uri === ours && expires !== undefined) return expires;
+    }
+    return parseDeltaSeconds(response.headers.get('expires')) ?? this.#expiresSec;
+  }
+
+  #send(expiresSec: number): void {
+    const { registrar, address, peer, credentials } = this.#options;
+    const headers = new Headers()
+      .add('max-forwards', '70')
+      .add('from', `<${address}>;tag=${this.#tag}`)
+      .add('to', `<${address}>`)
+      .add('call-id', this.#callId)
+      .add('cseq', `${++this.#number} REGISTER`)
+      .add('contact', contactFor(this.#core, peer, escapeUser(credentials.username)))
+      .add('expires', String(expiresSec))
+      .add('allow', ALLOWED)
+      .add('user-agent', this.#core.product);
+    const request: SipRequest = { kind: 'request', method: 'REGISTER', uri: registrar, headers, body: NO_BODY };
+    const authentication = { credentials: () => credentials, nextNumber: () => ++this.#number };
+    this.#outgoing = new Outgoing(this.#core, request, peer, this, authentication).send();
+  }
+
+  #again(seconds: number): void {
+    this.#core.layer.deadlines.set(this, this.#core.layer.now + seconds * 1000);
+  }
+
+  #to(state: RegistrationState, status: number): void {
+    this.#state = state;
+    this.#core.emit({ type: 'registration', name: this.#options.name, state, status });
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * The transaction layer (RFC 3261 §17): finds the transaction of each message, makes new ones, and hands the rest up. Sends nothing itself:
+ * `transmit` appends to the outputs.
+ */
+import { Deadlines } from '../deadlines.ts';
+import { defaultPort, type Entropy, type Peer } from '../flow.ts';
+import { parseCSeq, type SipMessage, type SipRequest, type SipResponse } from '../message.ts';
+import { makeResponse } from '../response.ts';
+import { serialize } from '../serializer.ts';
+import { tagOf } from '../uri.ts';
+import { MAGIC_COOKIE, parseVia, stampVia, type Via } from '../via.ts';
+import { type ClientOwner, ClientTransaction } from './client.ts';
+import { ServerTransaction } from './server.ts';
+
+/** The transaction user: what is above. */
+export interface TransactionUser {
+  onRequest(transaction: ServerTransaction): void;
+  /** An ACK that belongs to no transaction: of a 2xx (§13.3.1.4), or stray. */
+  onAck(request: SipRequest): void;
+}
+
+export interface TransactionLimits {
+  readonly transactions: number;
+  readonly retryAfterSec: number;
+}
+
+export class TransactionLayer {
+  readonly deadlines = new Deadlines();
+  /** The time of the input being worked on, ms. */
+  now = 0;
+  readonly #entropy: Entropy;
+  readonly #limits: TransactionLimits;
+  readonly #user: TransactionUser;
+  readonly #transmit: (bytes: Uint8Array, peer: Peer, ticket: string) => void;
+  readonly #clients = new Map<string, ClientTransaction>();
+  readonly #servers = new Map<string, ServerTransaction>();
+  readonly #merging = new Map<string, ServerTransaction>();
+
+  constructor(
+    entropy: Entropy,
+    limits: TransactionLimits,
+    user: TransactionUser,
+    transmit: (bytes: Uint8Array, peer: Peer, ticket: string) => void,
+  ) {
+    this.#entropy = entropy;
+    this.#limits = limits;
+    this.#user = user;
+    this.#transmit = transmit;
+  }
+
+  get size(): number {
+    return this.#clients.size + this.#servers.size;
+  }
+
+  /** Bytes out; `ticket` names the client transaction to tell when they cannot be delivered, `""` none. */
+  transmit(bytes: Uint8Array, peer: Peer, ticket: string): void {
+    this.#transmit(bytes, peer, ticket);
+  }
+
+  newBranch(): string {
+    return MAGIC_COOKIE + this.#entropy.token();
+  }
+
+  /** Starts a client transaction for a request whose top Via is ours. Undefined when there are too many. */
+  request(request: SipRequest, branch: string, peer: Peer, owner: ClientOwner): ClientTransaction | undefined {
+    if (this.#clients.size >= this.#limits.transactions) return undefined;
+    const key = `${branch} ${request.method}`;
+    const transaction = new ClientTransaction(this, key, request, peer, owner);
+    this.#clients.set(key, transaction);
+    return transaction;
+  }
+
+  /** The transport says that what was sent with this ticket did not go out. */
+  sendFailed(ticket: string): void {
+    this.#clients.get(ticket)?.unreachable();
+  }
+
+  receive(message: SipMessage, source: Peer): void {
+    if (message.kind === 'response') this.#receiveResponse(message);
+    else this.#receiveRequest(message, source);
+  }
+
+  /** Answers a request that could not be parsed, without state (RFC 4475). */
+  refuse(request: SipRequest, status: number, source: Peer): void {
+    const value = request.headers.get('via');
+    const via = value === undefined ? undefined : parseVia(value);
+    if (value === undefined || via === undefined) return;
+    request.headers.values[request.headers.names.indexOf('via')] = stampVia(value, via, source);
+    const response = makeResponse(request, status, this.#entropy.token());
+    this.transmit(serialize(response), responsePeer(via, source), '');
+  }
+
+  /** The INVITE transaction that a CANCEL is about (§9.2). */
+  inviteOf(cancel: SipRequest): ServerTransaction | undefined {
+    const via = parseVia(cancel.headers.get('via') ?? '');
+    return via === undefined ? undefined : this.#servers.get(serverKey(cancel, via, 'INVITE'));
+  }
+
+  /** Whether this request came before, on another path, and is being worked on (§8.2.2.2). */
+  isMerged(transaction: ServerTransaction): boolean {
+    const first = this.#merging.get(transaction.mergeKey);
+    return first !== undefined && first !== transaction;
+  }
+
+  forgetClient(transaction: ClientTransaction): void {
+    this.deadlines.set(transaction, Infinity);
+    this.#clients.delete(transaction.key);
+  }
+
+  forgetServer(transaction: ServerTransaction): void {
+    this.deadlines.set(transaction, Infinity);
+    this.#servers.delete(transaction.key);
+    if (this.#merging.get(transaction.mergeKey) === transaction) this.#merging.delete(transaction.mergeKey);
+  }
+
+  #receiveResponse(response: SipResponse): void {
+    // §8.1.3.3: more than one Via is a response that was not for us.
+    const { headers } = response;
+    const value = headers.get('via');
+    if (value === undefined || headers.count('via') > 1) return;
+    const via = parseVia(value);
+    const cseq = parseCSeq(headers.get('cseq'));
+    if (via === undefined || cseq === undefined) return;
+    this.#clients.get(`${via.branch} ${cseq.method}`)?.receive(response);
+  }
+
+  #receiveRequest(request: SipRequest, source: Peer): void {
+    const { headers } = request;
+    const value = headers.get('via') ?? '';
+    const via = parseVia(value);
+    if (via === undefined) return;
+    const ack = request.method === 'ACK';
+    const key = serverKey(request, via, ack ? 'INVITE' : request.method);
+    const known = this.#servers.get(key);
+    if (known !== undefined) {
+      known.receive(request);
+      return;
+    }
+    if (ack) {
+      this.#user.onAck(request);
+      return;
+    }
+    headers.values[headers.names.indexOf('via')] = stampVia(value, via, source);
+    const peer = responsePeer(via, source);
+    if (this.#servers.size >= this.#limits.transactions) {
+      const busy = makeResponse(request, 503, this.#entropy.token());
+      busy.headers.add('retry-after', String(this.#limits.retryAfterSec));
+      this.transmit(serialize(busy), peer, '');
+      return;
+    }
+    const mergeKey = request.method === 'INVITE' ? mergeKeyOf(request) : '';
+    const transaction = new ServerTransaction(this, key, mergeKey, request, source, peer, this.#entropy.token());
+    this.#servers.set(key, transaction);
+    if (mergeKey !== '' && !this.#merging.has(mergeKey)) this.#merging.set(mergeKey, transaction);
+    this.#user.onRequest(transaction);
+  }
+}
+
+function mergeKeyOf(request: SipRequest): string {
+  const { headers } = request;
+  if (tagOf(headers.get('to')) !== undefined) return '';
+  return `${headers.get('call-id')} ${tagOf(headers.get('from')) ?? ''} ${headers.get('cseq')}`;
+}
+
+/** §17.2.3; of a client without the magic cookie (RFC 2543), what identifies its request instead. */
+function serverKey(request: SipRequest, via: Via, method: string): string {
+  if (via.branch.startsWith(MAGIC_COOKIE) && via.branch.length > MAGIC_COOKIE.length) {
+    return `${via.branch} ${via.host.toLowerCase()}:${via.port ?? ''} ${method}`;
+  }
+  const { headers } = request;
+  const number = Number.parseInt(headers.get('cseq') ?? '', 10);
+  return `${headers.get('call-id')} ${tagOf(headers.get('from')) ?? ''} ${number} ${request.uri} ${via.host}:${via.port ?? ''} ${via.branch} ${method}`;
+}
+
+/** §18.2.2 and RFC 3581 §4. maddr is not followed. */
+function responsePeer(via: Via, source: Peer): Peer {
+  const answersToSource = source.transport === 'udp' && via.parameters.has('rport');
+  const port = answersToSource ? source.port : (via.port ?? defaultPort(source.transport));
+  return { transport: source.transport, host: source.host, port, flow: source.flow };
+}

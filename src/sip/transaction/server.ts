@@ -1,0 +1,137 @@
+/** A server transaction of either kind, with what it carries: the request, where responses go, and the last one sent. */
+import type { Timed } from '../deadlines.ts';
+import { isReliable, type Peer } from '../flow.ts';
+import type { SipRequest, SipResponse } from '../message.ts';
+import { makeResponse } from '../response.ts';
+import { serialize } from '../serializer.ts';
+import {
+  type InviteServer,
+  type InviteServerEffect,
+  inviteServerDeadline,
+  startInviteServer,
+  stepInviteServer,
+} from './invite-server.ts';
+import type { TransactionLayer } from './layer.ts';
+import {
+  type NonInviteServer,
+  type NonInviteServerEffect,
+  nonInviteServerDeadline,
+  startNonInviteServer,
+  stepNonInviteServer,
+} from './non-invite-server.ts';
+
+/** Who answers an INVITE. */
+export interface ServerOwner {
+  /** The ACK of a 2xx that came on the INVITE's own branch. */
+  onAck(ack: SipRequest): void;
+  /** Our failure response was never acknowledged (timer H). */
+  onUnacknowledged(): void;
+}
+
+export class ServerTransaction implements Timed {
+  place = -1;
+  at = 0;
+  readonly key: string;
+  /** `Call-ID`, From tag and CSeq of a request outside a dialog, to tell merged ones (RFC 3261 §8.2.2.2). */
+  readonly mergeKey: string;
+  readonly request: SipRequest;
+  /** Where the request came from. */
+  readonly source: Peer;
+  /** Where responses go (§18.2.2). */
+  readonly peer: Peer;
+  /** The To tag of every response but 100. */
+  readonly tag: string;
+  owner: ServerOwner | undefined;
+  readonly #layer: TransactionLayer;
+  readonly #invite: InviteServer | undefined;
+  readonly #other: NonInviteServer | undefined;
+  #last: Uint8Array | undefined;
+
+  constructor(
+    layer: TransactionLayer,
+    key: string,
+    mergeKey: string,
+    request: SipRequest,
+    source: Peer,
+    peer: Peer,
+    tag: string,
+  ) {
+    this.#layer = layer;
+    this.key = key;
+    this.mergeKey = mergeKey;
+    this.request = request;
+    this.source = source;
+    this.peer = peer;
+    this.tag = tag;
+    const reliable = isReliable(source.transport);
+    this.#invite = request.method === 'INVITE' ? startInviteServer(reliable) : undefined;
+    this.#other = this.#invite === undefined ? startNonInviteServer(reliable) : undefined;
+  }
+
+  /** A response to this request, to be completed and handed to `send`. */
+  make(status: number, body?: Uint8Array): SipResponse {
+    return makeResponse(this.request, status, this.tag, body);
+  }
+
+  /** Makes and sends a response without more header fields. */
+  respond(status: number): void {
+    this.send(this.make(status));
+  }
+
+  /** Sends a response unless a final one went out already; returns whether it was sent. */
+  send(response: SipResponse): boolean {
+    const { now } = this.#layer;
+    const { status } = response;
+    const effects =
+      this.#invite !== undefined
+        ? stepInviteServer(this.#invite, status < 200 ? 'provisional' : status < 300 ? 'success' : 'failure', now)
+        : this.#other !== undefined
+          ? stepNonInviteServer(this.#other, status < 200 ? 'provisional' : 'final', now)
+          : [];
+    if (!effects.includes('send')) return false;
+    this.#last = serialize(response);
+    this.#perform(effects, undefined);
+    return true;
+  }
+
+  /** The bytes of the last response once more: a 2xx until its ACK, a reliable 18x until its PRACK. */
+  sendAgain(bytes: Uint8Array): void {
+    this.#layer.transmit(bytes, this.peer, '');
+  }
+
+  /** The bytes last sent. */
+  get lastBytes(): Uint8Array | undefined {
+    return this.#last;
+  }
+
+  /** The request again, or the ACK on this branch. */
+  receive(request: SipRequest): void {
+    const { now } = this.#layer;
+    const input = request.method === 'ACK' ? 'ack' : 'request';
+    if (this.#invite !== undefined) this.#perform(stepInviteServer(this.#invite, input, now), request);
+    else if (this.#other !== undefined && input === 'request')
+      this.#perform(stepNonInviteServer(this.#other, input, now), request);
+  }
+
+  due(): void {
+    const { now } = this.#layer;
+    if (this.#invite !== undefined) this.#perform(stepInviteServer(this.#invite, 'clock', now), undefined);
+    else if (this.#other !== undefined) this.#perform(stepNonInviteServer(this.#other, 'clock', now), undefined);
+  }
+
+  #perform(effects: readonly (InviteServerEffect | NonInviteServerEffect)[], request: SipRequest | undefined): void {
+    const at =
+      this.#invite !== undefined
+        ? inviteServerDeadline(this.#invite)
+        : this.#other !== undefined
+          ? nonInviteServerDeadline(this.#other)
+          : Infinity;
+    this.#layer.deadlines.set(this, at);
+    for (const effect of effects) {
+      if (effect === 'send' && this.#last !== undefined) this.#layer.transmit(this.#last, this.peer, '');
+      else if (effect === 'pass ack' && request !== undefined) this.owner?.onAck(request);
+      else if (effect === 'timeout') this.owner?.onUnacknowledged();
+      else if (effect === 'done') this.#layer.forgetServer(this);
+    }
+  }
+}

@@ -1,0 +1,283 @@
+/**
+ * The user agent (RFC 3261 §8): bytes and orders in with the time, bytes and events out. It owns no socket and no clock: feed `receive` and
+ * `advance`, then `take` what came of it, and come back at `nextDeadline`.
+ */
+import { SIP_CALLS_MAX, SIP_RETRY_AFTER_SEC, SIP_TRANSACTIONS_MAX } from '../limits.ts';
+import { Call, refuseInterval } from './call.ts';
+import { ALLOWED, contentType, methodRefusal, SUPPORTED, unsupportedTags } from './capability.ts';
+import { type Core, contactFor, type UserAgentOutput } from './core.ts';
+import { dialogKey } from './dialog.ts';
+import type { Credentials, Hash } from './digest.ts';
+import type { Entropy, Peer } from './flow.ts';
+import { Headers, NO_BODY, type SipRequest } from './message.ts';
+import { Outgoing } from './outgoing.ts';
+import { parseMessage } from './parser.ts';
+import { Registration, type RegistrationOptions } from './registration.ts';
+import { isTooSmall } from './session-timer.ts';
+import { TransactionLayer } from './transaction/layer.ts';
+import type { ServerTransaction } from './transaction/server.ts';
+import { UasInvite } from './uas-invite.ts';
+import { parseUri, tagOf } from './uri.ts';
+
+export interface UserAgentOptions {
+  readonly entropy: Entropy;
+  readonly hash: Hash;
+  /** User-Agent and Server. */
+  readonly product: string;
+  /** The address to write into Via and Contact of what goes to that peer. */
+  local(peer: Peer): { readonly host: string; readonly port: number };
+  readonly maxTransactions?: number;
+  readonly maxCalls?: number;
+  /** What we propose in an INVITE (RFC 4028). */
+  readonly sessionExpiresSec: number;
+}
+
+export interface InviteOptions {
+  readonly peer: Peer;
+  readonly uri: string;
+  /** name-addr, without tag. */
+  readonly from: string;
+  readonly to: string;
+  readonly body: Uint8Array;
+  readonly credentials: Credentials | undefined;
+  /** Further fields; names canonical, values without CR and LF. */
+  readonly fields: readonly (readonly [string, string])[];
+}
+
+export class UserAgent {
+  readonly #options: UserAgentOptions;
+  readonly #layer: TransactionLayer;
+  readonly #core: Core;
+  readonly #dialogs = new Map<string, Call>();
+  readonly #calls = new Set<Call>();
+  #outputs: UserAgentOutput[] = [];
+  #lastCall = 0;
+  #draining = false;
+
+  constructor(options: UserAgentOptions) {
+    this.#options = options;
+    const limits = { transactions: options.maxTransactions ?? SIP_TRANSACTIONS_MAX, retryAfterSec: SIP_RETRY_AFTER_SEC };
+    const user = {
+      onRequest: (transaction: ServerTransaction) => this.#onRequest(transaction),
+      onAck: (ack: SipRequest) => this.#onAck(ack),
+    };
+    this.#layer = new TransactionLayer(options.entropy, limits, user, (bytes, peer, ticket) =>
+      this.#outputs.push({ type: 'send', bytes, peer, ticket }),
+    );
+    this.#core = {
+      layer: this.#layer,
+      entropy: options.entropy,
+      hash: options.hash,
+      product: options.product,
+      local: (peer) => options.local(peer),
+      emit: (output) => this.#outputs.push(output),
+      enter: (key, call) => this.#dialogs.set(key, call),
+      leave: (key) => this.#dialogs.delete(key),
+      closed: (call) => this.#calls.delete(call),
+    };
+  }
+
+  /** One whole message from the transport. Never throws on what it contains. */
+  receive(bytes: Uint8Array, source: Peer, now: number): void {
+    this.#layer.now = now;
+    const parsed = parseMessage(bytes);
+    if (parsed.ok) this.#layer.receive(parsed.message, source);
+    else if (parsed.refuse !== undefined) this.#layer.refuse(parsed.refuse.request, parsed.refuse.status, source);
+  }
+
+  /** The transport could not deliver what was sent with this ticket. */
+  sendFailed(ticket: string, now: number): void {
+    this.#layer.now = now;
+    this.#layer.sendFailed(ticket);
+  }
+
+  /** Lets every timer fire that is due. */
+  advance(now: number): void {
+    this.#layer.now = now;
+    this.#layer.deadlines.advance(now);
+  }
+
+  /** When `advance` is to be called next, ms; Infinity: not before another input. */
+  nextDeadline(): number {
+    return this.#layer.deadlines.next();
+  }
+
+  /** What has come out since the last `take`, in order. */
+  take(): UserAgentOutput[] {
+    if (this.#outputs.length === 0) return [];
+    const outputs = this.#outputs;
+    this.#outputs = [];
+    return outputs;
+  }
+
+  /** Starts a call; undefined when there are as many as there may be. */
+  invite(options: InviteOptions, now: number): Call | undefined {
+    this.#layer.now = now;
+    if (this.#calls.size >= this.#maxCalls) return undefined;
+    const { entropy } = this.#options;
+    const headers = new Headers()
+      .add('max-forwards', '70')
+      .add('from', `${options.from};tag=${entropy.token()}`)
+      .add('to', options.to)
+      .add('call-id', entropy.token())
+      .add('cseq', '1 INVITE')
+      .add('contact', contactFor(this.#core, options.peer))
+      .add('allow', ALLOWED)
+      .add('supported', SUPPORTED)
+      .add('session-expires', String(this.#options.sessionExpiresSec))
+      .add('min-se', '90')
+      .add('user-agent', this.#options.product);
+    for (const [name, value] of options.fields) headers.add(name, value);
+    headers.add('content-type', 'application/sdp');
+    const call = this.#newCall('outbound', options.credentials);
+    call.dial({ kind: 'request', method: 'INVITE', uri: options.uri, headers, body: options.body }, options.peer);
+    return call;
+  }
+
+  /** A registration that keeps itself alive once started. */
+  register(options: RegistrationOptions): Registration {
+    return new Registration(this.#core, options);
+  }
+
+  /** Sends OPTIONS (§11); the outcome comes as a `probed` output. */
+  probe(name: string, uri: string, peer: Peer, now: number): void {
+    this.#layer.now = now;
+    const { entropy, product } = this.#options;
+    const { host } = this.#options.local(peer);
+    let number = 1;
+    const headers = new Headers()
+      .add('max-forwards', '70')
+      .add('from', `<sip:sidetone@${host.includes(':') ? `[${host}]` : host}>;tag=${entropy.token()}`)
+      .add('to', `<${uri}>`)
+      .add('call-id', entropy.token())
+      .add('cseq', '1 OPTIONS')
+      .add('contact', contactFor(this.#core, peer))
+      .add('accept', 'application/sdp')
+      .add('user-agent', product);
+    const report = (status: number) => this.#core.emit({ type: 'probed', name, status });
+    const owner = {
+      onResponse: (response: { status: number }) => (response.status >= 200 ? report(response.status) : undefined),
+      onFailure: () => report(0),
+    };
+    const request: SipRequest = { kind: 'request', method: 'OPTIONS', uri, headers, body: NO_BODY };
+    new Outgoing(this.#core, request, peer, owner, { credentials: () => undefined, nextNumber: () => ++number }).send();
+  }
+
+  /** From now on INVITEs and OPTIONS from outside a dialog are answered 503. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  load(): { readonly dialogs: number; readonly transactions: number } {
+    return { dialogs: this.#calls.size, transactions: this.#layer.size };
+  }
+
+  /** Deadlines and dialog keys held, for tests that nothing leaks. */
+  holdings(): { readonly deadlines: number; readonly keys: number } {
+    return { deadlines: this.#layer.deadlines.size, keys: this.#dialogs.size };
+  }
+
+  get #maxCalls(): number {
+    return this.#options.maxCalls ?? SIP_CALLS_MAX;
+  }
+
+  #newCall(direction: 'inbound' | 'outbound', credentials: Credentials | undefined): Call {
+    const call = new Call(this.#core, ++this.#lastCall, direction, credentials);
+    this.#calls.add(call);
+    return call;
+  }
+
+  #callOf(request: SipRequest): Call | undefined {
+    const { headers } = request;
+    return this.#dialogs.get(
+      dialogKey(headers.get('call-id') ?? '', tagOf(headers.get('to')) ?? '', tagOf(headers.get('from')) ?? ''),
+    );
+  }
+
+  #onAck(ack: SipRequest): void {
+    this.#callOf(ack)?.onAck(ack);
+  }
+
+  #onRequest(transaction: ServerTransaction): void {
+    const { request } = transaction;
+    const { method, headers } = request;
+    if (method === 'CANCEL') {
+      this.#onCancel(transaction);
+      return;
+    }
+    const refusal = methodRefusal(method);
+    if (refusal !== undefined) {
+      this.#refuse(transaction, refusal, 'allow', ALLOWED);
+      return;
+    }
+    const unknown = unsupportedTags(headers);
+    if (unknown.length > 0) {
+      this.#refuse(transaction, 420, 'unsupported', unknown.join(', '));
+      return;
+    }
+    if (parseUri(request.uri) === undefined) {
+      transaction.respond(/^sips?:/i.test(request.uri) ? 400 : 416);
+      return;
+    }
+    if (tagOf(headers.get('to')) !== undefined) {
+      const call = this.#callOf(request);
+      if (call === undefined) transaction.respond(481);
+      else call.onRequest(transaction);
+      return;
+    }
+    if (headers.get('max-forwards') === '0' && method !== 'OPTIONS') transaction.respond(483);
+    else if (method === 'INVITE') this.#onInvite(transaction);
+    else if (method === 'OPTIONS') this.#onOptions(transaction);
+    else transaction.respond(481);
+  }
+
+  #onInvite(transaction: ServerTransaction): void {
+    const { request } = transaction;
+    const { headers } = request;
+    if (this.#layer.isMerged(transaction)) transaction.respond(482);
+    else if (tagOf(headers.get('from')) === undefined) transaction.respond(400);
+    else if (this.#draining || this.#calls.size >= this.#maxCalls)
+      this.#refuse(transaction, 503, 'retry-after', String(SIP_RETRY_AFTER_SEC));
+    else if (request.body.length > 0 && contentType(headers) !== 'application/sdp')
+      this.#refuse(transaction, 415, 'accept', 'application/sdp');
+    else if (headers.has('content-encoding') && headers.get('content-encoding') !== 'identity')
+      this.#refuse(transaction, 415, 'accept-encoding', 'identity');
+    else if (isTooSmall(headers)) refuseInterval(transaction);
+    else {
+      const call = this.#newCall('inbound', undefined);
+      if (!call.begin(transaction)) {
+        this.#calls.delete(call);
+        transaction.respond(400);
+        return;
+      }
+      this.#core.emit({ type: 'invite', call, request, source: transaction.source });
+    }
+  }
+
+  #onCancel(transaction: ServerTransaction): void {
+    const invite = this.#layer.inviteOf(transaction.request);
+    if (invite === undefined) {
+      transaction.respond(481);
+      return;
+    }
+    transaction.respond(200);
+    if (invite.owner instanceof UasInvite) this.#dialogs.get(inviteKey(invite))?.onCancel(transaction.request);
+  }
+
+  #onOptions(transaction: ServerTransaction): void {
+    const response = transaction.make(this.#draining ? 503 : 200);
+    if (this.#draining) response.headers.add('retry-after', String(SIP_RETRY_AFTER_SEC));
+    response.headers.add('allow', ALLOWED).add('accept', 'application/sdp').add('supported', SUPPORTED);
+    response.headers.add('contact', contactFor(this.#core, transaction.source));
+    transaction.send(response);
+  }
+
+  #refuse(transaction: ServerTransaction, status: number, name: string, value: string): void {
+    const response = transaction.make(status);
+    response.headers.add(name, value);
+    transaction.send(response);
+  }
+}
+
+const inviteKey = ({ request, tag }: ServerTransaction): string =>
+  dialogKey(request.headers.get('call-id') ?? '', tag, tagOf(request.headers.get('from')) ?? '');
