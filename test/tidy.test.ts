@@ -19,6 +19,7 @@ const FLOOR: Readonly<Record<string, number>> = {
   sip: 1,
   sdp: 1,
   event: 2,
+  dtmf: 3,
   playback: 3,
   session: 3,
   store: 4,
@@ -32,7 +33,7 @@ const FLOOR: Readonly<Record<string, number>> = {
 };
 /** Machines that make up one state import each other's types. */
 const TOGETHER = new Set(['session>playback', 'playback>session', 'media>outbound']);
-const PURE = ['sip', 'sdp', 'event', 'playback', 'session'];
+const PURE = ['sip', 'sdp', 'event', 'dtmf', 'playback', 'session'];
 
 const folderOf = (path: string): string => (path === 'src/main.ts' ? 'main' : (path.split('/').slice(1, -1)[0] ?? ''));
 

@@ -44,6 +44,15 @@ export type Event =
       digit: string;
       duration_ms: number;
       method: 'rfc4733' | 'inband' | 'sip_info';
+    }
+  | {
+      event: 'digits.collected';
+      session_uuid: string;
+      operation_uuid: string;
+      status: 'success' | 'no_input' | 'partial_then_timeout' | 'cancelled' | 'failure';
+      digits: string;
+      terminator: string;
+      reason?: string;
     };
 
 /** Contract §3. */
