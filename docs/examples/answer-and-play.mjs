@@ -1,0 +1,50 @@
+// Answers every call and plays a short melody. Plain Node: APP=app_… KEY=… node answer-and-play.mjs
+import { createServer } from 'node:http';
+
+const { APP, KEY, SIDETONE = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
+if (!APP || !KEY) throw new Error('set APP and KEY to the application identifier and API key that `npm start` printed');
+
+const command = async (path, body = {}) => {
+  const response = await fetch(`${SIDETONE}/v1/sessions/${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  if (!response.ok) console.log(path, response.status, await response.text());
+};
+
+createServer(async (request, response) => {
+  if (request.url === '/melody.wav') return response.writeHead(200, { 'content-type': 'audio/wav' }).end(melody());
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
+  const event = JSON.parse(text);
+  console.log(event.event, event.session_uuid, event.hangup_cause ?? '');
+  if (event.event === 'session.created') await command(`${event.session_uuid}/answer`);
+  if (event.event === 'session.answered') {
+    await command(`${event.session_uuid}/playback/play`, { type: 'files', urls: [`http://127.0.0.1:${PORT}/melody.wav`] });
+  }
+}).listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on http://127.0.0.1:${PORT}/`));
+
+/** C, E, G, C: a third of a second each, 8 kHz 16-bit mono WAV. */
+function melody() {
+  const rate = 8000;
+  const samples = [262, 330, 392, 523].flatMap((hz) =>
+    Array.from({ length: rate / 3 }, (_, at) => Math.round(9000 * Math.sin((2 * Math.PI * hz * at) / rate) * Math.exp((-3 * at) / rate))),
+  );
+  const wav = Buffer.alloc(44 + samples.length * 2);
+  wav.write('RIFF', 0);
+  wav.writeUInt32LE(wav.length - 8, 4);
+  wav.write('WAVEfmt ', 8);
+  wav.writeUInt32LE(16, 16);
+  wav.writeUInt16LE(1, 20);
+  wav.writeUInt16LE(1, 22);
+  wav.writeUInt32LE(rate, 24);
+  wav.writeUInt32LE(rate * 2, 28);
+  wav.writeUInt16LE(2, 32);
+  wav.writeUInt16LE(16, 34);
+  wav.write('data', 36);
+  wav.writeUInt32LE(samples.length * 2, 40);
+  for (const [at, sample] of samples.entries()) wav.writeInt16LE(sample, 44 + at * 2);
+  return wav;
+}
