@@ -62,6 +62,7 @@ CREATE TABLE "outbox" (
 	"xid" "xid8" DEFAULT pg_current_xact_id() NOT NULL,
 	"event_id" bigint NOT NULL,
 	"app_uuid" text NOT NULL,
+	"attempts_before" integer DEFAULT 0 NOT NULL,
 	CONSTRAINT "outbox_xid_event_id_pk" PRIMARY KEY("xid","event_id")
 );
 --> statement-breakpoint

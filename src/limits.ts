@@ -109,3 +109,68 @@ export const TRUNKS_MAX = 1_000;
 /** Contract §1: the replaced webhook secret signs along. */
 export const WEBHOOK_SECRET_OVERLAP_SEC = 24 * 3600;
 export const RETENTION_EVERY_SEC = 3600;
+
+// Media.
+/** Notices a media worker takes from its plane at once; the rest follows in the same turn. */
+export const MEDIA_NOTICES_A_TICK_MAX = 1_024;
+/** A freed RTP port pair rests this long (contract §2). */
+export const RTP_PORT_REST_MS = 60_000;
+/** Port pairs tried for one leg, where other processes hold some, before it is given up. */
+export const RTP_BIND_TRIES = 32;
+/** A media worker that has not answered for this long at start, or told of a tick since, is not ready. */
+export const MEDIA_WORKER_START_MS = 10_000;
+export const MEDIA_WORKER_PULSE_MAX_MS = 5_000;
+
+// Playback sources (contract §3).
+export const SOURCE_MAX_BYTES = 100 * 1024 * 1024;
+export const SOURCE_REDIRECTS_MAX = 5;
+export const SOURCE_FIRST_BYTE_MS = 10_000;
+/** A source that sends nothing for this long while it is waited for is gone. */
+export const SOURCE_STALL_MS = 10_000;
+/** From the request to the first audio of every source of a playlist. */
+export const SOURCE_ADMISSION_MS = 20_000;
+/** Bytes looked at for the first audio, ID3 pictures included. */
+export const SOURCE_HEAD_MAX_BYTES = 4 * 1024 * 1024;
+/** A source no larger than this is kept in memory whole; a larger one is streamed, or fetched again at its turn. */
+export const SOURCE_HELD_MAX_BYTES = 256 * 1024;
+/** All held sources of a node; past it they are fetched again instead. */
+export const SOURCE_HELD_TOTAL_MAX_BYTES = 256 * 1024 * 1024;
+/** Compressed bytes given to a decoder at once: 4 s of MP3 at 32 kbit/s. */
+export const DECODE_STEP_BYTES = 16 * 1024;
+/** PCM fed ahead of what is heard. */
+export const PLAYER_AHEAD_MS = 2_000;
+/** Decoders open at once; a playback past it fails as `internal_error`. */
+export const DECODERS_MAX = 4_000;
+export const MP3_DECODERS_MAX = 256;
+
+// SDP.
+export const SDP_MAX_BYTES = 16 * 1024;
+export const SDP_MEDIA_MAX = 16;
+export const SDP_PAYLOADS_MAX = 64;
+
+// Webhooks.
+/** How long a relay may deliver without renewing; another takes over no sooner. */
+export const RELAY_LEASE_MS = 4_000;
+/** Without any wake-up: what a node that only polls is late by, at most. */
+export const RELAY_POLL_MS = 1_000;
+/** Committed events wait for an older transaction to end: look again this soon. */
+export const RELAY_HELD_BACK_MS = 2;
+export const RELAY_OUTAGE_PAUSE_MS = 500;
+export const RELAY_PAGE_MAX_EVENTS = 2_000;
+/** Undelivered events in memory; past it an application keeps `RELAY_APP_LEAST_EVENTS`, and past twice as many reading stops. */
+export const RELAY_MEMORY_MAX_EVENTS = 50_000;
+export const RELAY_APP_MAX_EVENTS = 8_000;
+export const RELAY_APP_LEAST_EVENTS = 100;
+export const RELAY_IN_FLIGHT_MAX = 1_000;
+/** Outcomes not yet written; past it no delivery is started. */
+export const RELAY_SETTLING_MAX_EVENTS = 20_000;
+export const SETTLE_BATCH_MAX_EVENTS = 1_000;
+export const SETTLE_RETRY_MS = 250;
+/** Deliveries under way to one application. */
+export const APP_WINDOW_MAX_JOBS = 64;
+/** Of an application whose endpoint times out again and again. */
+export const APP_WINDOW_LEAST_JOBS = 2;
+/** A receiver's answer is read, and thrown away, up to here; then the connection is closed. */
+export const WEBHOOK_ANSWER_MAX_BYTES = 64 * 1024;
+export const ENDPOINT_CACHE_MS = 5_000;
+export const ENDPOINT_CACHE_MAX_APPS = 10_000;

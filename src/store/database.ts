@@ -58,7 +58,8 @@ export async function openDatabase(settings: DatabaseSettings, log: Log): Promis
     await migrate(connection);
   } catch (error) {
     await close();
-    throw error;
+    const away = asUnavailable(error) instanceof StoreUnavailable;
+    throw away ? new Error(`DATABASE_URL: the database cannot be reached (${reason(error)})`, { cause: error }) : error;
   }
   return {
     drizzle: connection.drizzle,
@@ -88,6 +89,13 @@ async function bounded<T>(answer: Promise<T>): Promise<T> {
     clearTimeout(timer);
   }
 }
+
+const reason = (error: unknown): string =>
+  error instanceof Error
+    ? 'code' in error && typeof error.code === 'string'
+      ? error.code
+      : error.message || error.name
+    : 'closed';
 
 /** SQLSTATE classes that say "not now": connection, resources, operator intervention, rolled back, and a read-only standby. */
 const TRANSIENT = /^(08|53|57|40|25006|58)/;

@@ -13,6 +13,8 @@ export interface Attempt {
   /** `""` on success, else what went wrong, in a word. */
   readonly error: string;
   readonly duration_ms: number;
+  /** When the next attempt is due, ms since the epoch; null when this was the last. */
+  readonly retry_at: number | null;
 }
 
 export interface LoggedEvent {
@@ -45,8 +47,8 @@ export interface EventLog {
 }
 
 const REPLAY = `
-WITH found AS (SELECT event_id, app_uuid FROM events WHERE webhook_id = $1 AND status <> 'pending' FOR UPDATE),
-queued AS (INSERT INTO outbox (event_id, app_uuid) SELECT event_id, app_uuid FROM found),
+WITH found AS (SELECT event_id, app_uuid, jsonb_array_length(attempts) AS made FROM events WHERE webhook_id = $1 AND status <> 'pending' FOR UPDATE),
+queued AS (INSERT INTO outbox (event_id, app_uuid, attempts_before) SELECT event_id, app_uuid, made FROM found),
 again AS (UPDATE events AS e SET status = 'pending' FROM found WHERE e.event_id = found.event_id RETURNING 1)
 SELECT (SELECT count(*)::int FROM again) AS queued, EXISTS (SELECT 1 FROM events WHERE webhook_id = $1) AS known`;
 

@@ -21,7 +21,7 @@ export interface OutboxEvent extends Cursor {
   readonly traceparent: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Failed attempts since the event was queued or replayed. */
+  /** Failed attempts since the event was queued, or replayed. */
   readonly attempts: readonly Attempt[];
 }
 
@@ -64,7 +64,7 @@ const HORIZON = 'SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid';
 const BACKLOG = 'SELECT DISTINCT app_uuid FROM outbox WHERE (xid, event_id) <= ($1::text::xid8, $2::bigint)';
 
 const COLUMNS = `o.xid::text AS xid, o.event_id, e.webhook_id, e.app_uuid, e.name, array_to_json(e.lanes)::text AS lanes, e.body, e.traceparent, e.at,
-  e.attempts::text AS attempts`;
+  o.attempts_before, e.attempts::text AS attempts`;
 const READ = `SELECT ${COLUMNS} FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
   WHERE (o.xid, o.event_id) > ($1::text::xid8, $2::bigint) AND o.xid < pg_snapshot_xmin(pg_current_snapshot())
   ORDER BY o.xid, o.event_id LIMIT $3::int`;
@@ -129,15 +129,18 @@ function merge(settlements: readonly Settlement[]): object[] {
   return [...rows.values()];
 }
 
-const outboxEvent = (row: Row): OutboxEvent => ({
-  xid: String(row.xid),
-  eventId: Number(row.event_id),
-  webhookId: String(row.webhook_id),
-  appUuid: String(row.app_uuid),
-  name: String(row.name),
-  lanes: JSON.parse(String(row.lanes)),
-  body: String(row.body),
-  traceparent: String(row.traceparent),
-  at: Number(row.at),
-  attempts: JSON.parse(String(row.attempts)),
-});
+function outboxEvent(row: Row): OutboxEvent {
+  const made: readonly Attempt[] = JSON.parse(String(row.attempts));
+  return {
+    xid: String(row.xid),
+    eventId: Number(row.event_id),
+    webhookId: String(row.webhook_id),
+    appUuid: String(row.app_uuid),
+    name: String(row.name),
+    lanes: JSON.parse(String(row.lanes)),
+    body: String(row.body),
+    traceparent: String(row.traceparent),
+    at: Number(row.at),
+    attempts: made.slice(Number(row.attempts_before)),
+  };
+}

@@ -23,8 +23,8 @@ export function openPostgres(target: PostgresTarget): Connection {
   };
   const client =
     'url' in target
-      ? postgres(target.url, options)
-      : postgres({ ...options, path: `${target.socketDir}/.s.PGSQL.${target.port}`, user: 'sidetone', database: 'postgres' });
+      ? postgres(...address(target.url, options))
+      : postgres({ ...options, path: socketPath(target.socketDir, target.port), user: 'sidetone', database: 'postgres' });
   return {
     // Drizzle sets the client's parsers: from here on JSON parameters are text, as `query` documents.
     drizzle: drizzle(client),
@@ -57,4 +57,15 @@ function queryable(client: Pick<postgres.Sql, 'unsafe'>): Queryable {
       }
     },
   };
+}
+
+const socketPath = (dir: string, port: number | string): string => `${dir}/.s.PGSQL.${port}`;
+
+/** As libpq writes a Unix socket: `postgres://user@localhost/database?host=/directory`. postgres.js would take it for a name. */
+function address<O extends object>(url: string, options: O): [string, O & { path?: string }] {
+  const parsed = new URL(url);
+  const dir = parsed.searchParams.get('host');
+  if (dir?.startsWith('/') !== true) return [url, options];
+  parsed.searchParams.delete('host');
+  return [parsed.href, { ...options, path: socketPath(dir, parsed.port === '' ? 5432 : parsed.port) }];
 }

@@ -144,7 +144,7 @@ export const events = pgTable(
     at: ms('at').notNull(),
     /** pending, delivered, dead, blocked, undeliverable. */
     status: text('status').notNull().default('pending'),
-    /** `[{at, status, error, duration_ms}]`, oldest first. */
+    /** `[{at, status, error, duration_ms, retry_at}]`, oldest first. */
     attempts: jsonb('attempts').notNull().default([]),
   },
   (table) => [
@@ -164,6 +164,8 @@ export const outbox = pgTable(
     xid: xid8('xid').notNull().default(sql`pg_current_xact_id()`),
     eventId: bigint('event_id', { mode: 'number' }).notNull(),
     appUuid: text('app_uuid').notNull(),
+    /** Attempts made before a replay: they do not count towards the retry schedule. */
+    attemptsBefore: integer('attempts_before').notNull().default(0),
   },
   (table) => [
     primaryKey({ columns: [table.xid, table.eventId] }),

@@ -1,0 +1,79 @@
+/** One attempt: sign, post, judge the answer (contract §9). */
+import { randomBytes } from 'node:crypto';
+import { WEBHOOK_ANSWER_MAX_BYTES } from '../limits.ts';
+import { type Outbound, OutboundError } from '../outbound/outbound.ts';
+import type { OutboxEvent } from '../store/outbox.ts';
+import type { Endpoint } from './endpoint.ts';
+import { retryAfterMs } from './retry.ts';
+import { signatureHeaders } from './signature.ts';
+
+export interface AttemptOutcome {
+  /** The receiver's status; null when none came. */
+  readonly status: number | null;
+  /** `""`: delivered. Otherwise a word: `http_status`, `gone`, `timeout`, `unreachable`, … */
+  readonly error: string;
+  readonly retryAfterMs: number;
+}
+
+/** Posts the event once. Never rejects. Takes at most `timeoutMs`, the answer's body included. `now` is in ms since the epoch. */
+export async function attemptDelivery(
+  outbound: Outbound,
+  endpoint: Endpoint,
+  event: OutboxEvent,
+  timeoutMs: number,
+  now: () => number,
+): Promise<AttemptOutcome> {
+  const abort = new AbortController();
+  const timer = setTimeout(() => abort.abort(), timeoutMs);
+  try {
+    const response = await outbound.fetch({
+      url: endpoint.url,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'Sidetone-Webhooks/1',
+        ...signatureHeaders(endpoint.keys, event.webhookId, Math.floor(now() / 1000), event.body),
+        traceparent: continued(event.traceparent),
+      },
+      body: event.body,
+      responseTimeoutMs: timeoutMs,
+      redirects: 0,
+      signal: abort.signal,
+    });
+    // The status is the answer; the body is read only so that the connection can be used again.
+    await discard(response.body);
+    const { status } = response;
+    if (status >= 200 && status < 300) return { status, error: '', retryAfterMs: 0 };
+    const wait = retryAfterMs(response.headers.get('retry-after'), now());
+    return { status, error: status === 410 ? 'gone' : 'http_status', retryAfterMs: wait };
+  } catch (error) {
+    const failure = abort.signal.aborted ? 'timeout' : error instanceof OutboundError ? error.failure : 'unreachable';
+    return { status: null, error: failure, retryAfterMs: 0 };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Reads a body to its end, or gives it up at the limit, at an error or at the abort that ends the attempt. */
+async function discard(body: ReadableStream<Uint8Array> | undefined): Promise<void> {
+  if (body === undefined) return;
+  const reader = body.getReader();
+  try {
+    for (let bytes = 0; bytes <= WEBHOOK_ANSWER_MAX_BYTES; ) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      bytes += value.length;
+    }
+    await reader.cancel();
+  } catch {
+    // The status line has come: what happens to the body changes nothing.
+  }
+}
+
+const TRACEPARENT = /^00-([0-9a-f]{32})-[0-9a-f]{16}-([0-9a-f]{2})$/;
+
+/** The same trace with a span of its own for this attempt (W3C Trace Context); a new trace where none is known. */
+function continued(traceparent: string): string {
+  const [, trace, flags] = TRACEPARENT.exec(traceparent) ?? [];
+  return `00-${trace ?? randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-${flags ?? '01'}`;
+}

@@ -1,0 +1,36 @@
+/** When a failed delivery is tried again (contract §9). Pure. */
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+const FIRST_DELAYS_MS = [1, 2, 5, 10, 30].map((s) => s * SECOND).concat([1, 2, 5, 15, 30].map((min) => min * MINUTE));
+/** Hourly, as long as the attempt is still within 24 h of the first. */
+const HOURLY = Math.floor((24 * HOUR - FIRST_DELAYS_MS.reduce((sum, delay) => sum + delay, 0)) / HOUR);
+
+/** Every delay of the schedule, in milliseconds, before scale and jitter. */
+export const RETRY_DELAYS_MS: readonly number[] = [...FIRST_DELAYS_MS, ...new Array<number>(HOURLY).fill(HOUR)];
+
+const JITTER = 0.1;
+/** A receiver may ask for a longer wait, but not for one that outlives the schedule's longest step. */
+export const RETRY_AFTER_MAX_MS = HOUR;
+
+/**
+ * Milliseconds until the next attempt after `failures` failed ones (1 or more), or undefined when the event is to be set aside.
+ * `random` is in [0, 1); `retryAfterMs` is what the receiver asked for, taken where it is the longer.
+ */
+export function retryDelayMs(failures: number, scale: number, random: number, retryAfterMs = 0): number | undefined {
+  const delay = RETRY_DELAYS_MS[failures - 1];
+  if (delay === undefined) return undefined;
+  const jittered = delay * scale * (1 - JITTER + 2 * JITTER * random);
+  return Math.max(jittered, Math.min(retryAfterMs, RETRY_AFTER_MAX_MS));
+}
+
+/** A `Retry-After` value (RFC 9110 §10.2.3), in milliseconds from `now`; 0 when absent, past or malformed. */
+export function retryAfterMs(header: string | null, now: number): number {
+  const text = header?.trim() ?? '';
+  if (/^[0-9]{1,9}$/.test(text)) return Number(text) * SECOND;
+  // An HTTP-date always names its day and ends in GMT; Date.parse alone would take "5" or "1e3" for one.
+  const at = /^[A-Za-z]{3}.*GMT$/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? 0 : Math.max(0, at - now);
+}

@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { Webhook } from 'standardwebhooks';
+import { systemClock } from '../../src/clock.ts';
+import { newUuid } from '../../src/id.ts';
+import { silentLog } from '../../src/log.ts';
+import { createRelay, type Relay } from '../../src/webhook/relay.ts';
+import { openTestStore, type TestStore } from '../store/open.ts';
+import { eventOf, script } from './emit.ts';
+import { plainOutbound } from './plain-outbound.ts';
+import { firstAccepted, startReceiver } from './receiver.ts';
+
+let test_: TestStore;
+let relay: Relay;
+const RETRY_SCALE = 0.01;
+
+beforeAll(async () => {
+  test_ = await openTestStore();
+  const { outbox, apps, credentials } = test_.store;
+  relay = createRelay({
+    outbox,
+    apps,
+    credentials,
+    outbound: plainOutbound,
+    clock: systemClock(),
+    log: silentLog,
+    timeoutSec: 0.5,
+    retryScale: RETRY_SCALE,
+  });
+  relay.start();
+});
+afterAll(async () => {
+  await relay.stop();
+  await test_.close();
+});
+
+const makeApp = (webhookUrl: string, blockedWebhookEvents: string[] = []) =>
+  test_.store.apps.create({ name: 'receiver test', webhookUrl, blockedWebhookEvents });
+const emit = (events: readonly ReturnType<typeof eventOf>[]) =>
+  Promise.all(events.map((event) => test_.store.journal.commit({ events: [event] })));
+
+/** The log's entry of an event, once it has the status. */
+async function settled(webhookId: string, appUuid: string, status: string) {
+  for (let look = 0; look < 400; look += 1) {
+    const found = (
+      await test_.store.events.list({ appUuid, sessionUuid: undefined, status: undefined, after: 0, limit: 1000 })
+    ).find((each) => each.webhookId === webhookId);
+    if (found?.status === status) return found;
+    await new Promise((wake) => setTimeout(wake, 10));
+  }
+  throw new Error(`never became ${status}`);
+}
+
+describe('a webhook', () => {
+  test('is signed as Standard Webhooks says, and by both secrets while one is rotated', async () => {
+    const receiver = startReceiver();
+    const { appUuid, webhookSecret } = await makeApp(receiver.url);
+    await emit([eventOf(appUuid, newUuid(), 1)]);
+    await receiver.until((received) => received.length === 1);
+    const next = await test_.store.credentials.rotateSecret(appUuid);
+    await emit([eventOf(appUuid, newUuid(), 2)]);
+    await receiver.until((received) => received.length === 2);
+    const [first, second] = receiver.received;
+    const verify = (secret: string, each: typeof first) =>
+      new Webhook(secret).verify(each?.body ?? '', Object.fromEntries(each?.headers ?? []));
+    expect(verify(webhookSecret, first)).toMatchObject({ step: 1 });
+    expect(verify(webhookSecret, second)).toMatchObject({ step: 2 });
+    expect(verify(next ?? '', second)).toMatchObject({ step: 2 });
+    expect(() => verify(next ?? '', first)).toThrow();
+    expect(first?.headers.get('webhook-id')).toMatch(/^evt_[0-9a-f-]{36}$/);
+    expect(first?.headers.get('content-type')).toBe('application/json');
+    receiver.stop();
+  });
+
+  test('continues the trace of the request that caused it, with a span of its own for each attempt', async () => {
+    const receiver = startReceiver(({ nth }) => new Response(null, { status: nth === 1 ? 500 : 200 }));
+    const { appUuid } = await makeApp(receiver.url);
+    const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+    await emit([{ ...eventOf(appUuid, newUuid(), 1), traceparent: `00-${trace}-00f067aa0ba902b7-01` }]);
+    await receiver.until((received) => received.length === 2);
+    const spans = receiver.received.map((each) => each.headers.get('traceparent') ?? '');
+    for (const span of spans) expect(span).toMatch(new RegExp(`^00-${trace}-[0-9a-f]{16}-01$`));
+    expect(new Set([...spans, '00f067aa0ba902b7']).size).toBe(3);
+    expect(new Set(receiver.received.map((each) => each.body)).size).toBe(1);
+    receiver.stop();
+  });
+
+  test('of a receiver that fails 30 % of requests arrives in emission order in each Session, none lost', async () => {
+    const receiver = startReceiver(() => new Response(null, { status: Math.random() < 0.3 ? 503 : 200 }));
+    const { appUuid } = await makeApp(receiver.url);
+    await emit(script(appUuid, 30, 20));
+    await receiver.until((received) => [...firstAccepted(received).values()].flat().length === 600, 30_000);
+    const inOrder = Array.from({ length: 20 }, (_, step) => step);
+    for (const steps of firstAccepted(receiver.received).values()) expect(steps).toEqual(inOrder);
+    receiver.stop();
+  });
+
+  test('that hangs, or is redirected, holds up neither other Sessions nor other applications', async () => {
+    const stuck = newUuid();
+    const receiver = startReceiver(async ({ session, nth, signal }) => {
+      if (session !== stuck || nth > 2) return new Response(null, { status: 200 });
+      if (nth === 1) return new Response(null, { status: 302, headers: { location: '/elsewhere' } });
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      return new Response(null, { status: 408 });
+    });
+    const dead = startReceiver(
+      ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve(new Response()))),
+    );
+    const { appUuid } = await makeApp(receiver.url);
+    const { appUuid: hanging } = await makeApp(dead.url);
+    await emit(script(hanging, 200, 1));
+    await emit([eventOf(appUuid, stuck, 1), eventOf(appUuid, stuck, 2), ...script(appUuid, 20, 3)]);
+    await receiver.until(
+      (received) => received.filter((each) => each.session !== stuck && each.status === 200).length === 60,
+      3_000,
+    );
+    await receiver.until((received) => firstAccepted(received).get(stuck)?.length === 2);
+    expect(firstAccepted(receiver.received).get(stuck)).toEqual([1, 2]);
+    expect(receiver.received.filter((each) => each.session === stuck).map((each) => each.status)).toContain(302);
+    await test_.store.apps.patch(hanging, { webhookUrl: '' });
+    dead.stop();
+    receiver.stop();
+  });
+
+  test('waits as long as Retry-After asks', async () => {
+    const receiver = startReceiver(({ nth }) =>
+      nth === 1 ? new Response(null, { status: 429, headers: { 'retry-after': '1' } }) : new Response(null, { status: 200 }),
+    );
+    const { appUuid } = await makeApp(receiver.url);
+    const started = performance.now();
+    await emit([eventOf(appUuid, newUuid(), 1)]);
+    await receiver.until((received) => received.length === 2);
+    expect(performance.now() - started).toBeGreaterThanOrEqual(990);
+    receiver.stop();
+  });
+
+  test('to an endpoint that answers 410 is the last one until the application is patched', async () => {
+    const receiver = startReceiver(({ step }) => new Response(null, { status: step === 1 ? 410 : 200 }));
+    const { appUuid } = await makeApp(receiver.url);
+    const session = newUuid();
+    const gone = eventOf(appUuid, session, 1);
+    await emit([gone]);
+    expect((await settled(gone.webhookId, appUuid, 'dead')).attempts).toMatchObject([{ status: 410, error: 'gone' }]);
+    const unsent = eventOf(appUuid, session, 2);
+    await emit([unsent]);
+    await settled(unsent.webhookId, appUuid, 'undeliverable');
+    await test_.store.apps.patch(appUuid, { webhookUrl: receiver.url });
+    await emit([eventOf(appUuid, session, 3)]);
+    await receiver.until((received) => received.some((each) => each.step === 3));
+    expect(receiver.received.map((each) => each.step)).toEqual([1, 3]);
+    expect(await test_.store.events.replay(unsent.webhookId)).toBe('queued');
+    await receiver.until((received) => received.some((each) => each.step === 2));
+    expect(receiver.received.at(-1)?.id).toBe(unsent.webhookId);
+    receiver.stop();
+  });
+
+  test('that is blocked is logged, never sent, and leaves no hole in the order', async () => {
+    const receiver = startReceiver();
+    const { appUuid } = await makeApp(receiver.url, ['playback.*', 'session.held']);
+    const session = newUuid();
+    const names = ['session.created', 'session.held', 'playback.started', 'session.ended'];
+    const events = names.map((name, step) => eventOf(appUuid, session, step, name));
+    await emit(events);
+    await receiver.until((received) => received.length === 2);
+    expect(receiver.received.map((each) => each.event)).toEqual(['session.created', 'session.ended']);
+    await settled(events[1]?.webhookId ?? '', appUuid, 'blocked');
+    await settled(events[2]?.webhookId ?? '', appUuid, 'blocked');
+    receiver.stop();
+  });
+
+  test('of an application without a URL is logged as undeliverable', async () => {
+    const { appUuid } = await makeApp('');
+    const event = eventOf(appUuid, newUuid(), 1);
+    await emit([event]);
+    expect((await settled(event.webhookId, appUuid, 'undeliverable')).attempts).toEqual([]);
+  });
+
+  test('that belongs to two lanes is sent when it is the head of both', async () => {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const receiver = startReceiver(async ({ step }) => {
+      if (step === 1) await Promise.race([held, new Promise((wake) => setTimeout(wake, 400))]);
+      return new Response(null, { status: 200 });
+    });
+    const { appUuid } = await makeApp(receiver.url);
+    const [a, b] = [newUuid(), newUuid()];
+    const both = { ...eventOf(appUuid, b, 2), lanes: [`session:${b}`, 'room:r'] };
+    await emit([
+      { ...eventOf(appUuid, a, 1), lanes: [`session:${a}`, 'room:r'] },
+      both,
+      eventOf(appUuid, b, 3),
+      eventOf(appUuid, newUuid(), 4),
+    ]);
+    await receiver.until((received) => received.some((each) => each.step === 4));
+    expect(receiver.received.map((each) => each.step)).toEqual([4]);
+    release();
+    await receiver.until((received) => received.length === 4);
+    expect(receiver.received.map((each) => each.step)).toEqual([4, 1, 2, 3]);
+    receiver.stop();
+  });
+});
