@@ -1,0 +1,99 @@
+#include "kernel/g711.h"
+
+#include <cstring>
+
+#include "kernel/dispatch.h"
+
+// The logarithm of G.711 is that of a float: converting the magnitude to binary32 leaves the segment in the exponent and the four
+// bits of the interval at the top of the mantissa, so encoding is one conversion, one shift and a subtraction for every lane.
+
+namespace sidetone {
+namespace {
+
+KERNEL_BODY int32_t float_bits(int32_t value) {
+  const float real = static_cast<float>(value);
+  int32_t bits;
+  std::memcpy(&bits, &real, sizeof bits);
+  return bits;
+}
+
+KERNEL_BODY void mulaw_encode_body(const int16_t* pcm, uint8_t* out, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const int32_t sample = pcm[i];
+    const int32_t sign = sample >> 31;  // -1 for the negative half
+    int32_t magnitude = ((sample ^ sign) >> 2) + 33;
+    magnitude = magnitude > 0x1fff ? 0x1fff : magnitude;
+    const int32_t code = (float_bits(magnitude) >> 19) - ((127 + 5) << 4);
+    out[i] = static_cast<uint8_t>((0xff - code) ^ (sign & 0x80));
+  }
+}
+
+KERNEL_BODY void alaw_encode_body(const int16_t* pcm, uint8_t* out, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const int32_t sample = pcm[i];
+    const int32_t sign = sample >> 31;
+    const int32_t magnitude = (sample ^ sign) >> 4;
+    const int32_t logarithmic = (float_bits(magnitude) >> 19) - ((127 + 3) << 4);
+    const int32_t code = magnitude < 16 ? magnitude : logarithmic;  // the first segment is linear
+    out[i] = static_cast<uint8_t>((code | (~sign & 0x80)) ^ 0x55);
+  }
+}
+
+KERNEL_BODY void mulaw_decode_body(const uint8_t* in, int16_t* pcm, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const int32_t code = in[i] ^ 0xff;
+    const int32_t exponent = (code >> 4) & 7;
+    const int32_t magnitude = ((((code & 15) << 3) + 132) << exponent) - 132;
+    const int32_t sign = -(code >> 7);  // all ones for the negative half
+    pcm[i] = static_cast<int16_t>((magnitude ^ sign) - sign);
+  }
+}
+
+KERNEL_BODY void alaw_decode_body(const uint8_t* in, int16_t* pcm, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const int32_t code = in[i] ^ 0x55;
+    const int32_t exponent = (code >> 4) & 7;
+    const int32_t implied = exponent == 0 ? 0 : 256;
+    const int32_t shift = exponent == 0 ? 0 : exponent - 1;
+    const int32_t magnitude = ((((code & 15) << 4) + 8 + implied) << shift);
+    const int32_t sign = (code >> 7) - 1;  // the A-law sign bit is set on the positive half
+    pcm[i] = static_cast<int16_t>((magnitude ^ sign) - sign);
+  }
+}
+
+using Encode = void (*)(const int16_t*, uint8_t*, size_t);
+using Decode = void (*)(const uint8_t*, int16_t*, size_t);
+
+#define G711_FORMS(name, From, To)                                                                      \
+  void name##_portable(const From* in, To* out, size_t count) { name##_body(in, out, count); }          \
+  G711_WIDE_FORMS(name, From, To)
+
+#if KERNEL_WIDE
+#define G711_WIDE_FORMS(name, From, To)                                                                 \
+  KERNEL_AVX2 void name##_avx2(const From* in, To* out, size_t count) { name##_body(in, out, count); }  \
+  KERNEL_AVX512 void name##_avx512(const From* in, To* out, size_t count) { name##_body(in, out, count); }
+#define G711_CHOOSE(name)                                                                               \
+  (kernel_width() == Width::avx512 ? name##_avx512 : kernel_width() == Width::avx2 ? name##_avx2 : name##_portable)
+#else
+#define G711_WIDE_FORMS(name, From, To)
+#define G711_CHOOSE(name) name##_portable
+#endif
+
+G711_FORMS(mulaw_encode, int16_t, uint8_t)
+G711_FORMS(alaw_encode, int16_t, uint8_t)
+G711_FORMS(mulaw_decode, uint8_t, int16_t)
+G711_FORMS(alaw_decode, uint8_t, int16_t)
+
+const Encode choose_mulaw_encode = G711_CHOOSE(mulaw_encode);
+const Encode choose_alaw_encode = G711_CHOOSE(alaw_encode);
+const Decode choose_mulaw_decode = G711_CHOOSE(mulaw_decode);
+const Decode choose_alaw_decode = G711_CHOOSE(alaw_decode);
+
+}  // namespace
+
+void mulaw_encode(const int16_t* pcm, uint8_t* out, size_t count) { choose_mulaw_encode(pcm, out, count); }
+void alaw_encode(const int16_t* pcm, uint8_t* out, size_t count) { choose_alaw_encode(pcm, out, count); }
+void mulaw_decode(const uint8_t* in, int16_t* pcm, size_t count) { choose_mulaw_decode(in, pcm, count); }
+void alaw_decode(const uint8_t* in, int16_t* pcm, size_t count) { choose_alaw_decode(in, pcm, count); }
+
+}  // namespace sidetone

@@ -1,0 +1,244 @@
+#include "plane/leg.h"
+
+#include <cstdio>
+#include <cstring>
+
+namespace sidetone {
+namespace {
+
+constexpr uint64_t ntp_epoch_sec = 2'208'988'800;  // 1900 to 1970
+
+uint64_t ntp_time(int64_t wall_us) {
+  const uint64_t us = static_cast<uint64_t>(wall_us);
+  return (us / 1'000'000 + ntp_epoch_sec) << 32 | ((us % 1'000'000) << 32) / 1'000'000;
+}
+
+}  // namespace
+
+Leg::Leg(uint32_t id, const Identity& identity, int64_t media_timeout_us)
+    : id_(id),
+      media_timeout_us_(media_timeout_us),
+      ssrc_(identity.ssrc),
+      sequence_(identity.sequence),
+      timestamp_(identity.timestamp),
+      seed_(identity.seed | 1) {
+  std::snprintf(cname_, sizeof cname_, "%016llx", static_cast<unsigned long long>(identity.name));
+}
+
+uint32_t Leg::random() {  // xorshift64*: spreads reports, guards nothing
+  seed_ ^= seed_ >> 12;
+  seed_ ^= seed_ << 25;
+  seed_ ^= seed_ >> 27;
+  return static_cast<uint32_t>((seed_ * 0x2545f4914f6cdd1dULL) >> 32);
+}
+
+/** 0.5 to 1.5 times five seconds, over e - 3/2 (RFC 3550 §6.3.1). */
+int64_t Leg::report_interval_us() { return static_cast<int64_t>((0.5 + random() / 4294967296.0) * report_us / 1.21828); }
+
+void Leg::negotiate(const Negotiated& parameters, const Now& now) {
+  const bool codec_changed = !negotiated_ || parameters.codec != agreed_.codec;
+  const bool resumed = parameters.send && (!negotiated_ || !agreed_.send);
+  const bool expects = parameters.receive && (!negotiated_ || !agreed_.receive);
+  agreed_ = parameters;
+  latch_.expect(parameters.rtp);
+  if (codec_changed) {
+    timestamp_ += static_cast<uint32_t>(pending_);
+    pending_ = 0;
+    encoder_.reset();
+    if (playout_) playout_->restart(parameters.codec);
+  }
+  if (resumed) marker_ = true;
+  if (expects) {
+    heard_us_ = now.us;
+    timed_out_ = false;
+  }
+  if (!negotiated_) report_due_us_ = now.us + report_interval_us() / 2;  // the first report comes early (§6.2)
+  negotiated_ = true;
+}
+
+void Leg::listen(Listener* listener) {
+  listener_ = listener;
+  if (listener == nullptr) playout_.reset();
+  else if (!playout_) playout_ = std::make_unique<Playout>(agreed_.codec);
+}
+
+/** Whether the packet is of the source we hear; a new source is taken at its second packet in sequence. */
+bool Leg::belongs(const RtpPacket& packet) {
+  if (reception_.started() && packet.ssrc == reception_.ssrc()) {
+    other_seen_ = false;
+    return true;
+  }
+  const bool confirmed = other_seen_ && packet.ssrc == other_ssrc_ && packet.sequence == other_next_;
+  if (reception_.started() && !confirmed) {
+    other_seen_ = true;
+    other_ssrc_ = packet.ssrc;
+    other_next_ = static_cast<uint16_t>(packet.sequence + 1);
+    return false;
+  }
+  received_before_ += reception_.received();
+  lost_before_ += reception_.lost();
+  reception_.start(packet.ssrc, packet.sequence);
+  event_.reset();
+  if (playout_) playout_->restart(agreed_.codec);
+  other_seen_ = false;
+  last_sr_ = 0;
+  return true;
+}
+
+void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices) {
+  if (!negotiated_) return;
+  if (rtp_is_rtcp(datagram.bytes, datagram.count)) {
+    receive_rtcp(datagram, now);
+    return;
+  }
+  RtpPacket packet;
+  if (!rtp_parse(datagram.bytes, datagram.count, packet)) return;
+  const bool event = packet.payload_type == agreed_.event_payload_type;
+  const bool audio = packet.payload_type == agreed_.payload_type;
+  const bool comfort_noise = packet.payload_type == 13;  // RFC 3389: a sign of life, played as silence
+  if (!event && !audio && !comfort_noise) return;
+  if (!latch_.accept(datagram.source, packet.ssrc, packet.sequence)) return;
+  if (!belongs(packet)) return;
+
+  int64_t arrival_us = now.us;
+  if (datagram.arrival_us != 0) {
+    const int64_t age = now.wall_us - datagram.arrival_us;
+    if (age > 0 && age < 5'000'000) arrival_us -= age;
+  }
+  const Reception::Verdict verdict = reception_.sequence(packet.sequence);
+  if (verdict == Reception::Verdict::rejected) return;
+  heard_us_ = now.us;
+  timed_out_ = false;
+  if (verdict == Reception::Verdict::duplicate_or_late) return;
+  if (!media_started_) {
+    media_started_ = true;
+    notices.push_back({NoticeKind::media_started, id_});
+  }
+  if (event) {
+    Digit digit;
+    if (event_.receive(packet.payload, packet.payload_bytes, packet.timestamp, packet.marker, now.us, digit)) {
+      notices.push_back({NoticeKind::digit, id_, static_cast<uint32_t>(digit.key), digit.duration_ms});
+    }
+  } else if (audio) {
+    reception_.arrival(packet.timestamp, arrival_us / JitterBuffer::unit_us);
+    if (playout_) (void)playout_->jitter().insert(packet.timestamp, packet.payload, packet.payload_bytes, arrival_us);
+  }
+}
+
+void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
+  RtcpHeard heard;
+  if (!negotiated_ || !rtcp_parse(datagram.bytes, datagram.count, ssrc_, heard)) return;
+  if (heard.sender_report && reception_.started() && heard.sender_ssrc == reception_.ssrc()) {
+    last_sr_ = heard.middle_ntp;
+    last_sr_us_ = now.us;
+  }
+}
+
+void Leg::tick(const Now& now, Notices& notices) {
+  if (!negotiated_) return;
+  Digit digit;
+  if (event_.active() && event_.expire(now.us, digit)) {
+    notices.push_back({NoticeKind::digit, id_, static_cast<uint32_t>(digit.key), digit.duration_ms});
+  }
+  if (agreed_.receive && !timed_out_ && now.us - heard_us_ >= media_timeout_us_) {
+    timed_out_ = true;
+    notices.push_back({NoticeKind::media_timeout, id_});
+  }
+  if (listener_ != nullptr) listen_tick(now);
+  send_tick(now, notices);
+  if (now.us >= report_due_us_) {
+    send_report(now, false);
+    report_due_us_ = now.us + report_interval_us();
+  }
+}
+
+void Leg::listen_tick(const Now& now) {
+  int16_t pcm[frame_samples_max];
+  bool heard = false;
+  const size_t count = playout_->frame(now.us, pcm, heard);
+  listener_->hear(pcm, count, codec_rate_hz(agreed_.codec), heard);
+}
+
+void Leg::send_tick(const Now&, Notices& notices) {
+  int16_t pcm[frame_samples_max];
+  const uint32_t playback = player_.playback();
+  const bool was_started = player_.started();
+  const bool voiced = player_.frame(pcm, codec_samples(agreed_.codec, frame_units), codec_rate_hz(agreed_.codec));
+  if (agreed_.send) {
+    if (voiced && !speaking_) marker_ = true;  // the first packet of a talkspurt (RFC 3551 §4.1)
+    encoder_.encode(agreed_.codec, voiced ? pcm : nullptr, packet_ + rtp_header_bytes + pending_, frame_units);
+    pending_ += frame_units;
+    const size_t units = agreed_.ptime_ms * (rtp_clock_hz / 1000);
+    while (pending_ >= units) send_packet(units);
+  } else {
+    timestamp_ += static_cast<uint32_t>(pending_ + frame_units);
+    pending_ = 0;
+  }
+  speaking_ = voiced;
+  if (playback == 0) return;
+  if (!was_started && player_.started()) notices.push_back({NoticeKind::playback_started, id_, playback});
+  if (player_.ended()) {
+    player_.clear();
+    notices.push_back({NoticeKind::playback_ended, id_, playback});
+  } else if (player_.hungry()) {
+    notices.push_back({NoticeKind::playback_hungry, id_, playback, player_.queued_ms(), {player_.fed(), 0, 0, 0}});
+  }
+}
+
+void Leg::send_packet(size_t units) {
+  rtp_write_header(packet_, marker_, agreed_.payload_type, sequence_, timestamp_, ssrc_);
+  if (send_datagram(ports_.rtp(), latch_.remote(), packet_, rtp_header_bytes + units)) {
+    sent_++;
+    sent_octets_ += static_cast<uint32_t>(units);
+  }
+  sequence_++;
+  timestamp_ += static_cast<uint32_t>(units);
+  marker_ = false;
+  pending_ -= units;
+  if (pending_ > 0) std::memmove(packet_ + rtp_header_bytes, packet_ + rtp_header_bytes + units, pending_);
+}
+
+void Leg::skip(uint32_t frames) {
+  timestamp_ += static_cast<uint32_t>(pending_ + frames * frame_units);
+  pending_ = 0;
+  marker_ = true;
+}
+
+void Leg::send_report(const Now& now, bool bye) {
+  if (agreed_.rtcp.empty()) return;
+  SenderInfo sender;
+  sender.ntp = ntp_time(now.wall_us);
+  sender.timestamp = timestamp_ + static_cast<uint32_t>(pending_);
+  sender.packets = sent_;
+  sender.octets = sent_octets_;
+  ReportBlock block;
+  const bool heard = reception_.started() && reception_.received() > 0;
+  if (heard) {
+    block.ssrc = reception_.ssrc();
+    block.fraction_lost = reception_.fraction_lost();
+    block.lost = reception_.lost();
+    block.highest = reception_.extended_highest();
+    block.jitter = reception_.jitter_units();
+    block.last_sr = last_sr_;
+    block.delay_since_sr = last_sr_ == 0 ? 0 : static_cast<uint32_t>((now.us - last_sr_us_) * 65536 / 1'000'000);
+  }
+  uint8_t out[rtcp_max_bytes];
+  const size_t count = rtcp_write(out, ssrc_, sent_ > 0 ? &sender : nullptr, heard ? &block : nullptr, cname_, bye);
+  const bool shared = agreed_.rtcp == agreed_.rtp;  // rtcp-mux (RFC 5761)
+  (void)send_datagram(shared ? ports_.rtp() : ports_.rtcp(), shared ? latch_.remote() : agreed_.rtcp, out, count);
+}
+
+void Leg::bye(const Now& now) {
+  if (negotiated_) send_report(now, true);
+}
+
+Counters Leg::counters() const {
+  Counters counters;
+  counters.received = received_before_ + reception_.received();
+  counters.sent = sent_;
+  counters.lost = lost_before_ + reception_.lost();
+  counters.jitter_us = reception_.jitter_units() * static_cast<uint32_t>(JitterBuffer::unit_us);
+  return counters;
+}
+
+}  // namespace sidetone

@@ -1,0 +1,139 @@
+// One leg: a port pair and everything that runs on it. What arrives is judged, counted and (only while someone listens) buffered and decoded;
+// what leaves is one frame a tick from the player, or silence.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "plane/codec.h"
+#include "plane/latch.h"
+#include "plane/notice.h"
+#include "plane/player.h"
+#include "plane/playout.h"
+#include "plane/port.h"
+#include "plane/reception.h"
+#include "plane/rtcp.h"
+#include "plane/rtp.h"
+#include "plane/telephone_event.h"
+
+namespace sidetone {
+
+/** One instant on both clocks. Deadlines run on the monotonic one; RTCP and kernel timestamps speak of the other. */
+struct Now {
+  int64_t us = 0;
+  int64_t wall_us = 0;
+};
+
+/** What an offer and its answer agreed on (src/media/engine.ts, RtpParameters). */
+struct Negotiated {
+  Address rtp;
+  Address rtcp;
+  Codec codec = Codec::pcmu;
+  uint8_t payload_type = 0;
+  int32_t event_payload_type = -1;
+  uint32_t ptime_ms = 20;
+  bool send = true;
+  bool receive = true;
+};
+
+struct Counters {
+  uint32_t received = 0;
+  uint32_t sent = 0;
+  int32_t lost = 0;
+  uint32_t jitter_us = 0;
+};
+
+/** Whoever needs the leg's sound as PCM: a room, a recorder, a tone detector. Without one nothing is decoded. */
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  /** One 20 ms frame; `heard` is false where nothing was said. */
+  virtual void hear(const int16_t* pcm, size_t count, uint32_t rate_hz, bool heard) = 0;
+};
+
+using Notices = std::vector<Notice>;
+
+class Leg {
+ public:
+  struct Identity {
+    uint32_t ssrc;
+    uint32_t timestamp;
+    uint16_t sequence;
+    uint64_t name;
+    uint64_t seed;
+  };
+
+  Leg(uint32_t id, const Identity& identity, int64_t media_timeout_us);
+
+  uint32_t id() const { return id_; }
+  PortPair& ports() { return ports_; }
+  Player& player() { return player_; }
+  uint32_t ssrc() const { return ssrc_; }
+
+  void negotiate(const Negotiated& parameters, const Now& now);
+  void listen(Listener* listener);
+
+  void receive_rtp(const Datagram& datagram, const Now& now, Notices& notices);
+  void receive_rtcp(const Datagram& datagram, const Now& now);
+  /** One 20 ms frame in and out. */
+  void tick(const Now& now, Notices& notices);
+  /** The plane gave up on `frames` ticks after a long stall: the timeline jumps, nothing is sent for it. */
+  void skip(uint32_t frames);
+  /** Sends RTCP BYE. */
+  void bye(const Now& now);
+  Counters counters() const;
+
+ private:
+  bool belongs(const RtpPacket& packet);
+  void listen_tick(const Now& now);
+  void send_tick(const Now& now, Notices& notices);
+  void send_packet(size_t units);
+  void send_report(const Now& now, bool bye);
+  uint32_t random();
+  int64_t report_interval_us();
+
+  static constexpr int64_t report_us = 5'000'000;
+  static constexpr size_t pending_max = 1024;
+
+  const uint32_t id_;
+  PortPair ports_;
+
+  bool negotiated_ = false;
+  Negotiated agreed_;
+  Latch latch_;
+
+  Reception reception_;
+  uint32_t other_ssrc_ = 0;
+  uint16_t other_next_ = 0;
+  bool other_seen_ = false;
+  uint32_t received_before_ = 0;  // of sources that came before this one
+  int32_t lost_before_ = 0;
+  TelephoneEvent event_;
+  std::unique_ptr<Playout> playout_;
+  Listener* listener_ = nullptr;
+  bool media_started_ = false;
+  bool timed_out_ = false;
+  int64_t heard_us_ = 0;
+  const int64_t media_timeout_us_;
+
+  Player player_;
+  Encoder encoder_;
+  const uint32_t ssrc_;
+  uint16_t sequence_;
+  uint32_t timestamp_;  // of the first unit in `pending_`
+  bool marker_ = true;
+  bool speaking_ = false;
+  size_t pending_ = 0;
+  uint32_t sent_ = 0;
+  uint32_t sent_octets_ = 0;
+
+  uint64_t seed_;
+  char cname_[17] = {};
+  int64_t report_due_us_ = 0;
+  uint32_t last_sr_ = 0;
+  int64_t last_sr_us_ = 0;
+
+  uint8_t packet_[rtp_header_bytes + pending_max] = {};
+};
+
+}  // namespace sidetone

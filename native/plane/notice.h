@@ -1,0 +1,27 @@
+// What the plane tells upward: fixed records of eight 32-bit words, packed into the buffer the worker hands to each tick.
+#pragma once
+#include <cstdint>
+
+namespace sidetone {
+
+/** The numbers are shared with src/media/notice.ts. */
+enum class NoticeKind : uint32_t {
+  media_started = 1,
+  media_timeout = 2,
+  digit = 3,             // a: character code, b: duration in ms
+  playback_started = 4,  // a: playback
+  playback_ended = 5,    // a: playback; all that was fed has been sent
+  playback_stopped = 6,  // a: playback
+  playback_hungry = 7,   // a: playback, b: milliseconds queued, c: samples fed so far
+};
+
+struct Notice {
+  NoticeKind kind;
+  uint32_t leg;
+  uint32_t a = 0;
+  uint32_t b = 0;
+  uint32_t more[4] = {0, 0, 0, 0};  // c, and three reserved
+};
+static_assert(sizeof(Notice) == 32, "one record of the notice buffer");
+
+}  // namespace sidetone

@@ -1,0 +1,202 @@
+#include "plane/plane.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace sidetone {
+namespace {
+
+constexpr int events_max = 512;
+
+int64_t clock_us(clockid_t clock) {
+  timespec time;
+  ::clock_gettime(clock, &time);
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000 + time.tv_nsec / 1000;
+}
+
+}  // namespace
+
+Now Plane::now() { return {clock_us(CLOCK_MONOTONIC), clock_us(CLOCK_REALTIME)}; }
+
+std::unique_ptr<Plane> Plane::create(int64_t media_timeout_us, int& error) {
+  std::unique_ptr<Plane> plane(new Plane());
+  plane->media_timeout_us_ = media_timeout_us;
+  plane->epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
+  plane->timer_fd_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  plane->wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  error = plane->epoll_fd_ < 0 || plane->timer_fd_ < 0 || plane->wake_fd_ < 0 ? errno : 0;
+  plane->deadline_us_ = now().us + tick_us;
+  if (error != 0) plane.reset();
+  return plane;
+}
+
+Plane::~Plane() {
+  legs_.clear();
+  if (epoll_fd_ >= 0) ::close(epoll_fd_);
+  if (timer_fd_ >= 0) ::close(timer_fd_);
+  if (wake_fd_ >= 0) ::close(wake_fd_);
+}
+
+Leg* Plane::leg(uint32_t id) {
+  const auto found = legs_.find(id);
+  return found == legs_.end() ? nullptr : found->second.get();
+}
+
+int Plane::open(uint32_t id, const Address& rtp, const Address& rtcp) {
+  if (legs_.count(id) != 0) return EEXIST;
+  Leg::Identity identity;
+  if (::getrandom(&identity, sizeof identity, 0) != static_cast<ssize_t>(sizeof identity)) return EIO;
+  auto leg = std::make_unique<Leg>(id, identity, media_timeout_us_);
+  const int error = leg->ports().open(rtp, rtcp);
+  if (error != 0) return error;
+  const uintptr_t at = reinterpret_cast<uintptr_t>(leg.get());
+  epoll_event event;
+  event.events = EPOLLIN;
+  event.data.u64 = at;
+  if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, leg->ports().rtp(), &event) != 0) return errno;
+  event.data.u64 = at | 1;  // a Leg is aligned: its lowest bit tells RTCP
+  if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, leg->ports().rtcp(), &event) != 0) return errno;
+  order_.push_back(leg.get());
+  legs_.emplace(id, std::move(leg));
+  return 0;
+}
+
+bool Plane::close(uint32_t id, Counters& counters) {
+  const auto found = legs_.find(id);
+  if (found == legs_.end()) return false;
+  Leg* leg = found->second.get();
+  if (leg->player().active()) stop(id, leg->player().playback());
+  leg->bye(now());
+  counters = leg->counters();
+  order_.erase(std::find(order_.begin(), order_.end(), leg));
+  legs_.erase(found);
+  return true;
+}
+
+bool Plane::negotiate(uint32_t id, const Negotiated& parameters) {
+  Leg* leg = this->leg(id);
+  if (leg != nullptr) leg->negotiate(parameters, now());
+  return leg != nullptr;
+}
+
+bool Plane::play(uint32_t id, uint32_t playback, uint32_t rate_hz, int32_t volume_percent) {
+  Leg* leg = this->leg(id);
+  if (leg == nullptr) return false;
+  if (leg->player().active()) stop(id, leg->player().playback());
+  leg->player().play(playback, rate_hz, volume_percent);
+  return true;
+}
+
+bool Plane::feed(uint32_t id, uint32_t playback, const int16_t* pcm, size_t count) {
+  Leg* leg = this->leg(id);
+  return leg != nullptr && leg->player().feed(playback, pcm, count);
+}
+
+bool Plane::finish(uint32_t id, uint32_t playback) {
+  Leg* leg = this->leg(id);
+  if (leg == nullptr || leg->player().playback() != playback) return false;
+  leg->player().finish(playback);
+  return true;
+}
+
+bool Plane::stop(uint32_t id, uint32_t playback) {
+  Leg* leg = this->leg(id);
+  if (leg == nullptr || playback == 0 || leg->player().playback() != playback) return false;
+  leg->player().clear();
+  notices_.push_back({NoticeKind::playback_stopped, id, playback});
+  return true;
+}
+
+bool Plane::counters(uint32_t id, Counters& counters) const {
+  const auto found = legs_.find(id);
+  if (found == legs_.end()) return false;
+  counters = found->second->counters();
+  return true;
+}
+
+TickReport Plane::run() {
+  TickReport report;
+  int64_t time = clock_us(CLOCK_MONOTONIC);
+  if (time < deadline_us_) {
+    itimerspec alarm = {};
+    alarm.it_value.tv_sec = deadline_us_ / 1'000'000;
+    alarm.it_value.tv_nsec = deadline_us_ % 1'000'000 * 1000;
+    (void)::timerfd_settime(timer_fd_, TFD_TIMER_ABSTIME, &alarm, nullptr);
+    pollfd waits[2] = {{timer_fd_, POLLIN, 0}, {wake_fd_, POLLIN, 0}};
+    (void)::poll(waits, 2, 1000);  // EINTR ends it early, which is harmless
+    if ((waits[1].revents & POLLIN) != 0) {
+      uint64_t count;
+      (void)!::read(wake_fd_, &count, sizeof count);
+    }
+    time = clock_us(CLOCK_MONOTONIC);
+  }
+  if (time < deadline_us_) return report;
+  report.lateness_us = time - deadline_us_;
+  const int64_t due = (time - deadline_us_) / tick_us + 1;
+  if (due > catch_up_max) {
+    const uint32_t frames = static_cast<uint32_t>(due - 1);
+    for (Leg* leg : order_) leg->skip(frames);
+    deadline_us_ += static_cast<int64_t>(frames) * tick_us;
+    report.skipped = frames;
+  }
+  const Now started = now();
+  drain(started);
+  // A tick that overruns its period cannot hold the loop for ever: what is due after these is done on the next call.
+  for (int64_t i = 0; i < catch_up_max && deadline_us_ <= started.us; i++) {
+    // Each tick happens at its deadline, also one that is made up for: what is played out then depends on no stall of ours.
+    const Now instant{deadline_us_, started.wall_us - (started.us - deadline_us_)};
+    for (Leg* leg : order_) leg->tick(instant, notices_);
+    deadline_us_ += tick_us;
+    report.ticks++;
+  }
+  report.busy_us = clock_us(CLOCK_MONOTONIC) - started.us;
+  return report;
+}
+
+void Plane::tick(const Now& now) {
+  drain(now);
+  for (Leg* leg : order_) leg->tick(now, notices_);
+}
+
+void Plane::drain(const Now& now) {
+  epoll_event events[events_max];
+  const size_t rounds = order_.size() * 2 / events_max + 1;
+  for (size_t round = 0; round < rounds && notices_.size() < notices_max; round++) {
+    const int count = ::epoll_wait(epoll_fd_, events, events_max, 0);
+    for (int i = 0; i < count; i++) {
+      Leg* leg = reinterpret_cast<Leg*>(static_cast<uintptr_t>(events[i].data.u64 & ~uint64_t{1}));
+      receive(*leg, (events[i].data.u64 & 1) != 0, now);
+    }
+    if (count < events_max) break;
+  }
+}
+
+/** Takes all that has come, to a bound: a flooded leg waits for the next tick, the others do not wait for it. */
+void Plane::receive(Leg& leg, bool rtcp, const Now& now) {
+  const int fd = rtcp ? leg.ports().rtcp() : leg.ports().rtp();
+  for (int round = 0; round < batches_max; round++) {
+    const int count = batch_.receive(fd);
+    for (int i = 0; i < count; i++) {
+      if (rtcp) leg.receive_rtcp(batch_[i], now);
+      else leg.receive_rtp(batch_[i], now, notices_);
+    }
+    if (count < Batch::size) break;
+  }
+}
+
+size_t Plane::take_notices(Notice* out, size_t room) {
+  const size_t count = std::min(room, notices_.size());
+  std::copy_n(notices_.begin(), count, out);
+  notices_.erase(notices_.begin(), notices_.begin() + static_cast<std::ptrdiff_t>(count));
+  return count;
+}
+
+}  // namespace sidetone

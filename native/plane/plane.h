@@ -1,0 +1,77 @@
+// The legs of one media worker and their clock. Each tick drains everything that has arrived, then sends one frame for every leg. Deadlines are
+// absolute and 20 ms apart: a stall is caught up at once, so it leaves no delay behind; only one beyond `catch_up_max` ticks is jumped over.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "plane/leg.h"
+#include "plane/notice.h"
+
+namespace sidetone {
+
+/** What one `Plane::run` did. */
+struct TickReport {
+  uint32_t ticks = 0;
+  uint32_t skipped = 0;
+  int64_t lateness_us = 0;  // of the tick's start behind its deadline, the worst
+  int64_t busy_us = 0;
+};
+
+class Plane {
+ public:
+  /** Errors are an errno; the plane is then unusable. */
+  static std::unique_ptr<Plane> create(int64_t media_timeout_us, int& error);
+  ~Plane();
+  Plane(const Plane&) = delete;
+  Plane& operator=(const Plane&) = delete;
+
+  /** Binds both ports. Returns 0 or an errno (EADDRINUSE, EEXIST for an id in use). */
+  int open(uint32_t id, const Address& rtp, const Address& rtcp);
+  /** Stops a playback in progress (noticed), says BYE and gives the ports back. False where there is no such leg. */
+  bool close(uint32_t id, Counters& counters);
+  bool negotiate(uint32_t id, const Negotiated& parameters);
+  bool play(uint32_t id, uint32_t playback, uint32_t rate_hz, int32_t volume_percent);
+  bool feed(uint32_t id, uint32_t playback, const int16_t* pcm, size_t count);
+  bool finish(uint32_t id, uint32_t playback);
+  bool stop(uint32_t id, uint32_t playback);
+  bool counters(uint32_t id, Counters& counters) const;
+  Leg* leg(uint32_t id);
+
+  /** Sleeps until the next deadline or `wake`, then runs every tick that is due. */
+  TickReport run();
+  /** One tick at an instant of the caller's: what `run` does when one is due. */
+  void tick(const Now& now);
+  /** Written to by other threads to end the sleep of `run`. */
+  int wake_fd() const { return wake_fd_; }
+  /** Moves up to `room` waiting notices out; returns how many. */
+  size_t take_notices(Notice* out, size_t room);
+  size_t legs() const { return order_.size(); }
+
+  static Now now();
+
+  static constexpr int64_t tick_us = 20'000;
+  /** Half a second: what a far jitter buffer can still take as a burst. */
+  static constexpr int64_t catch_up_max = 25;
+  /** Notices held while script is away; at this many, arrivals stay in the sockets. */
+  static constexpr size_t notices_max = 65'536;
+  static constexpr int batches_max = 8;
+
+ private:
+  Plane() = default;
+  void drain(const Now& now);
+  void receive(Leg& leg, bool rtcp, const Now& now);
+
+  int epoll_fd_ = -1;
+  int timer_fd_ = -1;
+  int wake_fd_ = -1;
+  int64_t media_timeout_us_ = 0;
+  int64_t deadline_us_ = 0;
+  std::unordered_map<uint32_t, std::unique_ptr<Leg>> legs_;
+  std::vector<Leg*> order_;
+  Notices notices_;
+  Batch batch_;
+};
+
+}  // namespace sidetone

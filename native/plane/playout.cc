@@ -1,0 +1,154 @@
+#include "plane/playout.h"
+
+#include <cstring>
+
+namespace sidetone {
+namespace {
+
+constexpr size_t lag_min = 40;    // 200 Hz to 5 ms at 8 kHz: the pitch of speech
+constexpr size_t lag_max = 120;   // 66 Hz
+constexpr size_t compared = 160;  // 20 ms
+constexpr int32_t fade_frames = 4;
+
+inline int16_t blend(int16_t from, int16_t to, size_t at, size_t length) {
+  const int32_t weight = static_cast<int32_t>(at * 256 / length);
+  return static_cast<int16_t>((from * (256 - weight) + to * weight) >> 8);
+}
+
+}  // namespace
+
+void Playout::restart(Codec codec) { *this = Playout(codec); }
+
+void Playout::remember(const int16_t* pcm, size_t count) {
+  if (count >= history_max) {
+    std::memcpy(history_, pcm + count - history_max, sizeof history_);
+    return;
+  }
+  std::memmove(history_, history_ + count, (history_max - count) * sizeof(int16_t));
+  std::memcpy(history_ + history_max - count, pcm, count * sizeof(int16_t));
+}
+
+/** The distance at which the sound before `end` looks most like itself: least mean difference, sampled every second point. */
+size_t Playout::pitch_lag(const int16_t* end) const {
+  const size_t k = scale();
+  const int16_t* at = end - compared * k;
+  size_t best = lag_min * k;
+  int64_t least = -1;
+  for (size_t lag = lag_min * k; lag <= lag_max * k; lag += k) {
+    int64_t difference = 0;
+    for (size_t i = 0; i < compared * k; i += 2) {
+      const int32_t d = at[i] - at[i - lag];
+      difference += d < 0 ? -d : d;
+    }
+    if (least < 0 || difference < least) {
+      least = difference;
+      best = lag;
+    }
+  }
+  return best;
+}
+
+void Playout::append_decoded(const uint8_t* octets) {
+  int16_t* out = queue_ + queued_;
+  const size_t count = samples();
+  decoder_.decode(codec_, octets, out, frame_units);
+  voiced_ = true;
+  if (lost_frames_ > 0) {  // lead from the invented back to the real over 5 ms
+    const size_t length = 40 * scale();
+    const int16_t* period = history_ + history_max - lag_;
+    for (size_t i = 0; i < length; i++) {
+      const int16_t invented = lost_frames_ > fade_frames ? int16_t{0} : static_cast<int16_t>(period[(lag_at_ + i) % lag_] / 2);
+      out[i] = blend(invented, out[i], i, length);
+    }
+    lost_frames_ = 0;
+  }
+  remember(out, count);
+  queued_ += count;
+}
+
+void Playout::append_concealed() {
+  int16_t* out = queue_ + queued_;
+  const size_t count = samples();
+  if (lost_frames_ == 0) {
+    lag_ = pitch_lag(history_ + history_max);
+    lag_at_ = 0;
+  }
+  lost_frames_++;
+  concealed_++;
+  if (lost_frames_ > static_cast<uint32_t>(fade_frames)) {
+    std::memset(out, 0, count * sizeof(int16_t));
+  } else {
+    // The history stays as it was, so that every repetition is of real sound; the gain falls linearly to silence at 80 ms.
+    const int16_t* period = history_ + history_max - lag_;
+    const int32_t total = fade_frames * static_cast<int32_t>(count);
+    for (size_t i = 0; i < count; i++) {
+      const int32_t age = static_cast<int32_t>((lost_frames_ - 1) * count + i);
+      out[i] = static_cast<int16_t>(static_cast<int64_t>(period[lag_at_]) * (total - age) / total);
+      lag_at_ = (lag_at_ + 1) % lag_;
+    }
+  }
+  queued_ += count;
+}
+
+/** Removes one pitch period from the queue (two frames or more), cross-fading over it. */
+void Playout::compress() {
+  const size_t k = scale();
+  const size_t lag = pitch_lag(queue_ + queued_);
+  const size_t fade = lag_min * k;
+  if (queued_ < lag + fade) return;
+  const size_t start = queued_ - lag - fade;
+  for (size_t i = 0; i < fade; i++) queue_[start + i] = blend(queue_[start + i], queue_[start + lag + i], i, fade);
+  std::memmove(queue_ + start + fade, queue_ + start + lag + fade, (queued_ - start - lag - fade) * sizeof(int16_t));
+  queued_ -= lag;
+}
+
+/** Says the last pitch period of the queue (one frame or more) twice, cross-fading into its repetition. */
+void Playout::stretch() {
+  const size_t k = scale();
+  const size_t lag = pitch_lag(history_ + history_max);
+  const size_t fade = lag_min * k;
+  if (queued_ < lag || queued_ + lag > queue_max) return;
+  int16_t copy[lag_max * 2];
+  std::memcpy(copy, queue_ + queued_ - lag, lag * sizeof(int16_t));
+  // The copy follows the original; its first samples fade from the natural continuation, one period earlier in the history.
+  const int16_t* before = history_ + history_max - lag;
+  for (size_t i = 0; i < fade && i < lag; i++) copy[i] = blend(before[i], copy[i], i, fade);
+  std::memcpy(queue_ + queued_, copy, lag * sizeof(int16_t));
+  queued_ += lag;
+}
+
+size_t Playout::frame(int64_t now_us, int16_t* out, bool& heard) {
+  const size_t count = samples();
+  const size_t k = scale();
+  uint8_t octets[frame_units];
+  const JitterBuffer::Plan plan = jitter_.plan(now_us, static_cast<uint32_t>(queued_ / k));
+  if (queued_ < count && plan == JitterBuffer::Plan::wait) {
+    if (!voiced_) {  // nothing heard yet
+      heard = false;
+      std::memset(out, 0, count * sizeof(int16_t));
+      return count;
+    }
+    append_concealed();
+  } else if (plan == JitterBuffer::Plan::accelerate && jitter_.has(frame_units * (queued_ < count ? 2 : 1)) &&
+             queued_ + 2 * count <= queue_max) {
+    while (queued_ < 2 * count) {
+      (void)jitter_.take(octets, frame_units);
+      append_decoded(octets);
+    }
+    compress();
+  } else if (queued_ < count) {
+    if (jitter_.take(octets, frame_units)) {
+      append_decoded(octets);
+      if (plan == JitterBuffer::Plan::expand) stretch();
+    } else {
+      append_concealed();
+    }
+  }
+  heard = lost_frames_ <= static_cast<uint32_t>(fade_frames);
+  std::memcpy(out, queue_, count * sizeof(int16_t));
+  queued_ -= count;
+  std::memmove(queue_, queue_ + count, queued_ * sizeof(int16_t));
+  return count;
+}
+
+}  // namespace sidetone

@@ -1,0 +1,51 @@
+// From the jitter buffer to ears: one frame of PCM a tick. Decodes once, hides loss by repeating the last pitch period with a fade (after
+// ITU-T G.711 Appendix I), and lengthens or shortens by one pitch period, cross-faded, where the jitter buffer's plan asks for it.
+// Exists only while someone listens to the leg.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "plane/codec.h"
+#include "plane/jitter_buffer.h"
+
+namespace sidetone {
+
+class Playout {
+ public:
+  explicit Playout(Codec codec) : codec_(codec) {}
+
+  JitterBuffer& jitter() { return jitter_; }
+  /** A new source, or another codec. */
+  void restart(Codec codec);
+  /** Fills one 20 ms frame at the codec's rate; returns its samples. `heard` is false where it is silence only. */
+  size_t frame(int64_t now_us, int16_t* out, bool& heard);
+  uint32_t concealed_frames() const { return concealed_; }
+
+ private:
+  static constexpr size_t history_max = 800;  // 50 ms at 16 kHz: two of the longest pitch periods and what they are compared with
+  static constexpr size_t queue_max = 2 * frame_samples_max + 320;
+
+  void append_decoded(const uint8_t* octets);
+  void append_concealed();
+  void remember(const int16_t* pcm, size_t count);
+  size_t pitch_lag(const int16_t* end) const;
+  void compress();
+  void stretch();
+
+  size_t scale() const { return codec_rate_hz(codec_) / 8000; }
+  size_t samples() const { return frame_units * scale(); }
+
+  Codec codec_;
+  Decoder decoder_;
+  JitterBuffer jitter_;
+  int16_t queue_[queue_max] = {};
+  size_t queued_ = 0;
+  int16_t history_[history_max] = {};
+  bool voiced_ = false;
+  size_t lag_ = 0;
+  size_t lag_at_ = 0;
+  uint32_t lost_frames_ = 0;
+  uint32_t concealed_ = 0;
+};
+
+}  // namespace sidetone

@@ -1,0 +1,92 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "plane/port.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/ip.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace sidetone {
+namespace {
+
+int bind_udp(const Address& address, int& fd) {
+  fd = ::socket(address.any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return errno;
+  const int on = 1;
+  (void)::setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+  const int expedited = 46 << 2;  // DSCP EF (RFC 3246); best effort where it is not allowed
+  if (address.any.sa_family == AF_INET) {
+    (void)::setsockopt(fd, IPPROTO_IP, IP_TOS, &expedited, sizeof expedited);
+  } else {
+    (void)::setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &expedited, sizeof expedited);
+  }
+  if (::bind(fd, &address.any, address.length) != 0) {
+    const int error = errno;
+    ::close(fd);
+    fd = -1;
+    return error;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int PortPair::open(const Address& rtp, const Address& rtcp) {
+  close();
+  int error = bind_udp(rtp, rtp_);
+  if (error == 0) error = bind_udp(rtcp, rtcp_);
+  if (error != 0) close();
+  return error;
+}
+
+void PortPair::close() {
+  if (rtp_ >= 0) ::close(rtp_);
+  if (rtcp_ >= 0) ::close(rtcp_);
+  rtp_ = -1;
+  rtcp_ = -1;
+}
+
+int Batch::receive(int fd) {
+  mmsghdr messages[size];
+  iovec vectors[size];
+  alignas(cmsghdr) uint8_t control[size][CMSG_SPACE(sizeof(timespec))];
+  for (int i = 0; i < size; i++) {
+    vectors[i] = {datagrams_[i].bytes, sizeof datagrams_[i].bytes};
+    messages[i].msg_hdr = {&datagrams_[i].source.any, sizeof datagrams_[i].source.v6, &vectors[i], 1, control[i], sizeof control[i], 0};
+    messages[i].msg_len = 0;
+  }
+  int count;
+  do count = ::recvmmsg(fd, messages, size, MSG_DONTWAIT, nullptr);
+  while (count < 0 && errno == EINTR);
+  if (count < 0) return 0;  // nothing there, or an ICMP error of an earlier send, which recvmmsg has now cleared
+  for (int i = 0; i < count; i++) {
+    msghdr& header = messages[i].msg_hdr;
+    datagrams_[i].source.length = header.msg_namelen;
+    datagrams_[i].count = (header.msg_flags & MSG_TRUNC) != 0 ? 0 : messages[i].msg_len;
+    datagrams_[i].arrival_us = 0;
+    for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
+      if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_TIMESTAMPNS) continue;
+      timespec stamp;
+      std::memcpy(&stamp, CMSG_DATA(part), sizeof stamp);
+      datagrams_[i].arrival_us = static_cast<int64_t>(stamp.tv_sec) * 1'000'000 + stamp.tv_nsec / 1000;
+    }
+  }
+  return count;
+}
+
+bool send_datagram(int fd, const Address& to, const uint8_t* bytes, size_t count) {
+  ssize_t sent;
+  do sent = ::sendto(fd, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL, &to.any, to.length);
+  while (sent < 0 && errno == EINTR);
+  if (sent >= 0) return true;
+  // An ICMP error of an earlier datagram is reported once on the next call; that datagram, not this one, was refused.
+  if (errno == ECONNREFUSED) sent = ::sendto(fd, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL, &to.any, to.length);
+  return sent >= 0;
+}
+
+}  // namespace sidetone

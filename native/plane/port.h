@@ -1,0 +1,51 @@
+// A pair of UDP sockets: RTP on an even port, RTCP on the next (RFC 3550 §11). Non-blocking; datagrams are taken in batches and carry the
+// kernel's own time of arrival, so that jitter is measured right however late they are read.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "plane/address.h"
+
+namespace sidetone {
+
+struct Datagram {
+  Address source;
+  int64_t arrival_us = 0;  // on the realtime clock; 0: unknown
+  size_t count = 0;
+  uint8_t bytes[1500];
+};
+
+/** Buffers for one recvmmsg; one for a whole plane. */
+class Batch {
+ public:
+  static constexpr int size = 16;
+  /** Receives what is waiting on `fd`, at most `size` datagrams. Returns how many; oversized ones come with a count of 0. */
+  int receive(int fd);
+  const Datagram& operator[](int index) const { return datagrams_[index]; }
+
+ private:
+  Datagram datagrams_[size];
+};
+
+class PortPair {
+ public:
+  PortPair() = default;
+  ~PortPair() { close(); }
+  PortPair(const PortPair&) = delete;
+  PortPair& operator=(const PortPair&) = delete;
+
+  /** Binds both. Returns 0 or an errno; after an error nothing is open. */
+  int open(const Address& rtp, const Address& rtcp);
+  void close();
+  int rtp() const { return rtp_; }
+  int rtcp() const { return rtcp_; }
+
+ private:
+  int rtp_ = -1;
+  int rtcp_ = -1;
+};
+
+/** Sends one datagram. False where it was not taken (full buffer, unreachable): it is lost, as datagrams are. */
+bool send_datagram(int fd, const Address& to, const uint8_t* bytes, size_t count);
+
+}  // namespace sidetone

@@ -1,0 +1,49 @@
+// What one synchronization source has sent us (RFC 3550 §6.4.1, §A.1, §A.3, §A.8): validity of sequence numbers, loss, interarrival jitter.
+#pragma once
+#include <cstdint>
+
+namespace sidetone {
+
+class Reception {
+ public:
+  enum class Verdict : uint8_t { accepted, duplicate_or_late, rejected };
+
+  /** Starts over for a source, at its first packet. */
+  void start(uint32_t ssrc, uint16_t sequence);
+  bool started() const { return started_; }
+  uint32_t ssrc() const { return ssrc_; }
+
+  /** Judges one packet's sequence number. `rejected` is a jump that a second packet has not confirmed. */
+  Verdict sequence(uint16_t sequence);
+  /** Folds one audio packet's arrival (in timestamp units) into the jitter estimate. Not for telephone events, whose timestamp stands still. */
+  void arrival(uint32_t timestamp, int64_t arrival_units);
+
+  uint32_t received() const { return received_; }
+  uint32_t extended_highest() const { return cycles_ + highest_; }
+  /** Cumulative loss; negative when duplicates outweigh it. */
+  int32_t lost() const;
+  /** Interarrival jitter in timestamp units. */
+  uint32_t jitter_units() const { return static_cast<uint32_t>(jitter_q4_ >> 4); }
+  /** Fraction lost since the last call, in 1/256 (RFC 3550 §A.3). */
+  uint8_t fraction_lost();
+
+ private:
+  static constexpr uint16_t dropout_max = 3000;
+  static constexpr uint16_t misorder_max = 100;
+
+  bool started_ = false;
+  uint32_t ssrc_ = 0;
+  uint32_t base_ = 0;
+  uint32_t cycles_ = 0;
+  uint16_t highest_ = 0;
+  uint32_t bad_next_ = 0x10000;
+  uint32_t received_ = 0;
+  uint32_t expected_prior_ = 0;
+  uint32_t received_prior_ = 0;
+  uint64_t seen_ = 0;  // bit n: `highest_ - n` has come
+  bool have_transit_ = false;
+  int64_t transit_ = 0;
+  int64_t jitter_q4_ = 0;
+};
+
+}  // namespace sidetone

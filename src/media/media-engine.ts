@@ -1,0 +1,115 @@
+/** The media engine: a fixed pool of workers, the node's RTP ports, and the decoding thread. */
+import { isIP } from 'node:net';
+import { RTP_BIND_TRIES, RTP_PORT_REST_MS } from '../limits.ts';
+import type { Log } from '../log.ts';
+import type { Outbound } from '../outbound/outbound.ts';
+import { DecoderThread } from './decoder.ts';
+import type { MediaEngine, MediaNotice, RtpLeg } from './engine.ts';
+import { MediaWorker, type TickLoad } from './media-worker.ts';
+import { openPlaylist } from './playlist.ts';
+import { PortPool } from './port-pool.ts';
+import { HeldBytes } from './source.ts';
+import { UdpLeg } from './udp-leg.ts';
+
+export interface MediaEngineOptions {
+  /** `host` is a literal address to bind; pairs lie within `firstPort` to `lastPort`. */
+  readonly rtp: { readonly host: string; readonly firstPort: number; readonly lastPort: number };
+  readonly workers: number;
+  readonly mediaTimeoutSec: number;
+  readonly outbound: Outbound;
+  readonly log: Log;
+  /** How long a freed port rests; only tests have a reason to change it. */
+  readonly portRestMs?: number;
+}
+
+/** Errnos of `bind` that another pair may not have: EACCES, EADDRINUSE. */
+const TAKEN = new Set([13, 98]);
+
+/** What the pool is doing, for `/metrics`. */
+export interface NativeMediaEngine extends MediaEngine {
+  ticks(): readonly TickLoad[];
+}
+
+/** Starts the workers one after another and resolves when all of them tick. Rejects where one does not. */
+export async function createMediaEngine(options: MediaEngineOptions): Promise<NativeMediaEngine> {
+  const { rtp, log, outbound } = options;
+  if (isIP(rtp.host) === 0) throw new TypeError(`RTP host is no address: ${rtp.host}`);
+  const ports = new PortPool(rtp.firstPort, rtp.lastPort, options.portRestMs ?? RTP_PORT_REST_MS);
+  const held = new HeldBytes();
+  const decoders = new DecoderThread(log);
+  const workers: MediaWorker[] = [];
+  const closeAll = async () => {
+    await decoders.close();
+    for (const worker of workers) await worker.close();
+  };
+  try {
+    for (let i = 0; i < options.workers; i++) workers.push(await MediaWorker.start(options.mediaTimeoutSec * 1000, log));
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+
+  const legs = new Set<RtpLeg>();
+  let lastLeg = 0;
+  let lastPlayback = 0;
+  let closing: Promise<void> | undefined;
+  /** Numbers of the plane are 32 bits and never 0; no leg or playback lives long enough to meet its successor. */
+  const next = (last: number) => (last % 0xffff_ffff) + 1;
+  const nextPlayback = () => {
+    lastPlayback = next(lastPlayback);
+    return lastPlayback;
+  };
+  const leastLoaded = () => workers.filter((worker) => worker.alive).sort((a, b) => a.legs - b.legs)[0];
+
+  /** One try: the leg, or the errno of its bind. */
+  const tryOpen = (worker: MediaWorker, port: number, notify: (notice: MediaNotice) => void) =>
+    new Promise<UdpLeg | number>((resolve) => {
+      lastLeg = next(lastLeg);
+      const id = lastLeg;
+      const leg: UdpLeg = new UdpLeg({
+        id,
+        host: rtp.host,
+        port,
+        worker,
+        decoders,
+        notify,
+        nextPlayback,
+        bound: (errno) => {
+          if (errno === 0) legs.add(leg);
+          else worker.detach(id);
+          resolve(errno === 0 ? leg : errno);
+        },
+        freed: () => {
+          if (legs.delete(leg)) ports.release(port, performance.now());
+        },
+      });
+      worker.attach(id, leg);
+      worker.order({ type: 'open', leg: id, host: rtp.host, port });
+    });
+
+  return {
+    async openRtpLeg(notify) {
+      for (let attempt = 0; attempt < RTP_BIND_TRIES && closing === undefined; attempt++) {
+        const worker = leastLoaded();
+        const port = worker === undefined ? undefined : ports.take(performance.now());
+        if (worker === undefined || port === undefined) return undefined;
+        const leg = await tryOpen(worker, port, notify);
+        if (typeof leg !== 'number') return leg;
+        ports.release(port, performance.now());
+        if (!TAKEN.has(leg)) {
+          log.error({ errno: leg, port }, 'an RTP port could not be bound');
+          return undefined;
+        }
+      }
+      return undefined;
+    },
+    openPlaylist: (urls) => openPlaylist(outbound, urls, held),
+    ready: () => closing === undefined && workers.every((worker) => worker.alive),
+    load: () => ({ legs: legs.size, portsFree: ports.free(performance.now()) }),
+    ticks: () => workers.map((worker) => worker.load),
+    close() {
+      closing ??= Promise.all([...legs].map((leg) => leg.close())).then(closeAll);
+      return closing;
+    },
+  };
+}

@@ -1,0 +1,159 @@
+/** One media worker as the main thread sees it: orders go down in batches, replies and notices come up to whoever they concern. */
+import { MEDIA_WORKER_PULSE_MAX_MS, MEDIA_WORKER_START_MS } from '../limits.ts';
+import type { Log } from '../log.ts';
+import type { LegCounters } from './engine.ts';
+import { native } from './native.ts';
+import { type NoticeRecord, unpackNotices } from './notice.ts';
+import type { Order, Reply } from './order.ts';
+
+/** What the worker has to tell about one leg. */
+export interface LegEars {
+  opened(errno: number): void;
+  notice(record: NoticeRecord): void;
+  closed(counters: LegCounters): void;
+  /** The worker died, and the leg with it. */
+  lost(): void;
+}
+
+const NO_COUNTERS: LegCounters = { packetsReceived: 0, packetsSent: 0, packetsLost: 0, jitterMs: 0 };
+
+/** Lateness and load of the ticks of the last second. */
+export interface TickLoad {
+  readonly skippedTicks: number;
+  readonly latenessMaxUs: number;
+  readonly busyUs: number;
+}
+
+export class MediaWorker {
+  readonly #worker: Worker;
+  readonly #log: Log;
+  readonly #ears = new Map<number, LegEars>();
+  readonly #asked = new Map<number, (counters: LegCounters) => void>();
+  readonly #ended: Promise<void>;
+  #up: ((error: Error | undefined) => void) | undefined;
+  #orders: Order[] = [];
+  #wakeFd = -1;
+  #lastRequest = 0;
+  #pulseAt = 0;
+  #closing = false;
+  #dead = false;
+  #load: TickLoad = { skippedTicks: 0, latenessMaxUs: 0, busyUs: 0 };
+
+  private constructor(log: Log) {
+    this.#log = log;
+    this.#worker = new Worker(new URL('./worker.ts', import.meta.url));
+    this.#worker.onmessage = (event: MessageEvent<Reply>) => this.#hear(event.data);
+    this.#worker.onerror = (event) => log.error({ error: event.message }, 'media worker');
+    this.#ended = new Promise((resolve) => {
+      this.#worker.addEventListener('close', () => {
+        this.#die();
+        resolve();
+      });
+    });
+  }
+
+  /** Resolves once the worker ticks; rejects where it does not within `MEDIA_WORKER_START_MS`. */
+  static async start(mediaTimeoutMs: number, log: Log): Promise<MediaWorker> {
+    const worker = new MediaWorker(log);
+    const timer = setTimeout(() => worker.#up?.(new Error('a media worker did not start in time')), MEDIA_WORKER_START_MS);
+    const started = new Promise<void>((resolve, reject) => {
+      worker.#up = (error) => (error === undefined ? resolve() : reject(error));
+    });
+    worker.order({ type: 'start', mediaTimeoutMs });
+    await started.finally(() => clearTimeout(timer));
+    return worker;
+  }
+
+  get legs(): number {
+    return this.#ears.size;
+  }
+
+  get load(): TickLoad {
+    return this.#load;
+  }
+
+  /** Whether ticks were heard of lately. */
+  get alive(): boolean {
+    return !this.#dead && performance.now() - this.#pulseAt < MEDIA_WORKER_PULSE_MAX_MS;
+  }
+
+  attach(leg: number, ears: LegEars): void {
+    this.#ears.set(leg, ears);
+  }
+
+  detach(leg: number): void {
+    this.#ears.delete(leg);
+  }
+
+  /** Queues an order; all of one turn go down together, in order. */
+  order(order: Order): void {
+    if (this.#dead) return;
+    if (this.#orders.length === 0) queueMicrotask(() => this.#send());
+    this.#orders.push(order);
+  }
+
+  counters(leg: number): Promise<LegCounters> {
+    if (this.#dead) return Promise.resolve(NO_COUNTERS);
+    const request = ++this.#lastRequest;
+    return new Promise((resolve) => {
+      this.#asked.set(request, resolve);
+      this.order({ type: 'counters', leg, request });
+    });
+  }
+
+  /** Ends the thread. Legs that are still open lose their ports. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.order({ type: 'quit' });
+    await this.#ended;
+  }
+
+  #send(): void {
+    const orders = this.#orders;
+    this.#orders = [];
+    if (this.#dead) return;
+    this.#worker.postMessage(orders);
+    if (this.#wakeFd >= 0) native.wake(this.#wakeFd);
+    if (this.#closing) this.#wakeFd = -1; // its number may soon be another file's
+  }
+
+  #hear(reply: Reply): void {
+    switch (reply.type) {
+      case 'up':
+        this.#wakeFd = reply.wakeFd;
+        this.#pulseAt = performance.now();
+        this.#up?.(undefined);
+        break;
+      case 'notices':
+        for (const record of unpackNotices(reply.words, reply.count)) this.#ears.get(record.leg)?.notice(record);
+        break;
+      case 'opened':
+        this.#ears.get(reply.leg)?.opened(reply.errno);
+        break;
+      case 'closed':
+        this.#ears.get(reply.leg)?.closed(reply.counters);
+        break;
+      case 'counters':
+        this.#asked.get(reply.request)?.(reply.counters);
+        this.#asked.delete(reply.request);
+        break;
+      case 'pulse':
+        this.#pulseAt = performance.now();
+        this.#load = reply;
+        break;
+      case 'failed':
+        this.#log.error({ error: reply.message }, 'media order failed');
+        break;
+    }
+  }
+
+  #die(): void {
+    this.#dead = true;
+    this.#wakeFd = -1;
+    if (!this.#closing) this.#log.error({ legs: this.#ears.size }, 'a media worker is gone');
+    this.#up?.(new Error('a media worker ended at its start'));
+    for (const asked of this.#asked.values()) asked(NO_COUNTERS);
+    this.#asked.clear();
+    for (const ears of [...this.#ears.values()]) ears.lost();
+  }
+}

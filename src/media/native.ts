@@ -1,0 +1,60 @@
+/**
+ * The one importer of the addon. Every thread that imports this gets an environment of its own; handles never leave the thread that made them.
+ * Arguments are validated by the callers; the addon throws a TypeError for what still is wrong.
+ */
+import { createRequire } from 'node:module';
+
+declare const handle: unique symbol;
+export interface PlaneHandle {
+  readonly [handle]: 'plane';
+}
+export interface WavHandle {
+  readonly [handle]: 'wav';
+}
+export interface PcmHandle {
+  readonly [handle]: 'pcm';
+}
+
+export interface Native {
+  planeCreate(mediaTimeoutMs: number): PlaneHandle;
+  planeDestroy(plane: PlaneHandle): void;
+  /** An eventfd; `wake` on it from any thread ends the sleep of `planeRun`. */
+  planeWakeFd(plane: PlaneHandle): number;
+  wake(fd: number): boolean;
+  /** Sleeps to the next tick, runs what is due; returns the notices written from word 8 on, eight words each (notice.ts). */
+  planeRun(plane: PlaneHandle, notices: Uint32Array): number;
+  planeNotices(plane: PlaneHandle, notices: Uint32Array): number;
+  /** Returns 0 or an errno. */
+  legOpen(plane: PlaneHandle, leg: number, host: string, port: number): number;
+  legClose(plane: PlaneHandle, leg: number, counters: Uint32Array): boolean;
+  legCounters(plane: PlaneHandle, leg: number, counters: Uint32Array): boolean;
+  legNegotiate(
+    plane: PlaneHandle,
+    leg: number,
+    remoteHost: string,
+    remotePort: number,
+    remoteRtcpPort: number,
+    codec: number,
+    payloadType: number,
+    telephoneEventPayloadType: number,
+    ptimeMs: number,
+    send: boolean,
+    receive: boolean,
+  ): boolean;
+  legPlay(plane: PlaneHandle, leg: number, playback: number, rateHz: number, volumePercent: number): boolean;
+  /** False where the playback is over or its queue full. */
+  legFeed(plane: PlaneHandle, leg: number, playback: number, pcm: Int16Array): boolean;
+  legFinish(plane: PlaneHandle, leg: number, playback: number): boolean;
+  legStop(plane: PlaneHandle, leg: number, playback: number): boolean;
+  /** Reads a file's head: 0 more is needed, 1 audio begins here, 2 it holds none, 3 it is no WAV we read. */
+  wavProbe(head: Uint8Array): number;
+  wavCreate(outHz: number): WavHandle;
+  /** `status` becomes bytes consumed, samples made, state (as `wavProbe`), 1 where the file is not complete. */
+  wavRead(wav: WavHandle, bytes: Uint8Array, out: Int16Array, status: Uint32Array): void;
+  wavFlush(wav: WavHandle, out: Int16Array): number;
+  pcmCreate(inHz: number, outHz: number): PcmHandle;
+  pcmConvert(pcm: PcmHandle, left: Float32Array, right: Float32Array, out: Int16Array): number;
+  pcmFlush(pcm: PcmHandle, out: Int16Array): number;
+}
+
+export const native: Native = createRequire(import.meta.url)('../../build/sidetone_media.node');

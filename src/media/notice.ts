@@ -1,0 +1,40 @@
+/** The notices of the native plane as they lie in its buffer: records of eight 32-bit words (native/plane/notice.h). */
+
+/** The numbers of `NoticeKind` in native/plane/notice.h. */
+export const NOTICE = {
+  mediaStarted: 1,
+  mediaTimeout: 2,
+  digit: 3,
+  playbackStarted: 4,
+  playbackEnded: 5,
+  playbackStopped: 6,
+  playbackHungry: 7,
+} as const;
+
+export const NOTICE_WORDS = 8;
+/** Words before the first notice: the report of the tick. */
+export const REPORT_WORDS = 8;
+
+export interface NoticeRecord {
+  readonly kind: number;
+  readonly leg: number;
+  /** The playback; for a digit its character code. */
+  readonly a: number;
+  /** For a digit its duration, for a hungry playback what is queued; milliseconds. */
+  readonly b: number;
+  /** For a hungry playback, the samples fed so far. */
+  readonly c: number;
+}
+
+/** Unpacks `count` notices from a buffer without the report. */
+export function* unpackNotices(words: Uint32Array, count: number): Generator<NoticeRecord> {
+  for (let at = 0; at < count * NOTICE_WORDS; at += NOTICE_WORDS) {
+    yield {
+      kind: words[at] ?? 0,
+      leg: words[at + 1] ?? 0,
+      a: words[at + 2] ?? 0,
+      b: words[at + 3] ?? 0,
+      c: words[at + 4] ?? 0,
+    };
+  }
+}

@@ -1,0 +1,37 @@
+/** What the main thread and a media worker say to each other. Orders arrive in batches and are carried out in order, between two ticks. */
+import type { CodecName, LegCounters, RtpParameters } from './engine.ts';
+
+export type Order =
+  | { readonly type: 'start'; readonly mediaTimeoutMs: number }
+  | { readonly type: 'open'; readonly leg: number; readonly host: string; readonly port: number }
+  | { readonly type: 'negotiate'; readonly leg: number; readonly parameters: RtpParameters }
+  | { readonly type: 'play'; readonly leg: number; readonly playback: number; readonly rateHz: number; readonly volume: number }
+  | { readonly type: 'feed'; readonly leg: number; readonly playback: number; readonly pcm: Int16Array<ArrayBuffer> }
+  | { readonly type: 'finish'; readonly leg: number; readonly playback: number }
+  | { readonly type: 'stop'; readonly leg: number; readonly playback: number }
+  | { readonly type: 'counters'; readonly leg: number; readonly request: number }
+  | { readonly type: 'close'; readonly leg: number }
+  | { readonly type: 'quit' };
+
+export type Reply =
+  | { readonly type: 'up'; readonly wakeFd: number }
+  /** `errno` 0: open. */
+  | { readonly type: 'opened'; readonly leg: number; readonly errno: number }
+  | { readonly type: 'counters'; readonly request: number; readonly counters: LegCounters }
+  | { readonly type: 'closed'; readonly leg: number; readonly counters: LegCounters }
+  | { readonly type: 'notices'; readonly words: Uint32Array<ArrayBuffer>; readonly count: number }
+  /** Once a second: the worker ticks. */
+  | {
+      readonly type: 'pulse';
+      readonly ticks: number;
+      readonly skippedTicks: number;
+      readonly latenessMaxUs: number;
+      readonly busyUs: number;
+    }
+  | { readonly type: 'failed'; readonly message: string };
+
+/** The numbers of `Codec` in native/plane/codec.h. */
+export const CODEC_NUMBER: Readonly<Record<CodecName, number>> = { PCMU: 0, PCMA: 1, G722: 2 };
+
+/** Rate of the PCM a codec is made from. */
+export const codecRateHz = (codec: CodecName): number => (codec === 'G722' ? 16_000 : 8_000);

@@ -1,0 +1,64 @@
+/** Sounds to play and ears to measure them: WAV writing, G.711 by its formulas, and the purity of a tone. */
+
+/** A sine at `hz`, `seconds` long; `amplitude` of full scale. */
+export function tone(hz: number, seconds: number, rateHz: number, amplitude = 0.5): Float64Array {
+  return Float64Array.from(
+    { length: Math.round(seconds * rateHz) },
+    (_, i) => amplitude * Math.sin((2 * Math.PI * hz * i) / rateHz),
+  );
+}
+
+/** A PCM16 WAV of one channel, or of two equal ones. */
+export function wav(samples: Float64Array, rateHz: number, channels = 1): Uint8Array<ArrayBuffer> {
+  const data = samples.length * 2 * channels;
+  const bytes = new Uint8Array(44 + data);
+  const view = new DataView(bytes.buffer);
+  const text = (at: number, id: string) => bytes.set(new TextEncoder().encode(id), at);
+  text(0, 'RIFF');
+  view.setUint32(4, 36 + data, true);
+  text(8, 'WAVEfmt ');
+  view.setUint32(16, 16, true);
+  view.setUint16(20, 1, true);
+  view.setUint16(22, channels, true);
+  view.setUint32(24, rateHz, true);
+  view.setUint32(28, rateHz * 2 * channels, true);
+  view.setUint16(32, 2 * channels, true);
+  view.setUint16(34, 16, true);
+  text(36, 'data');
+  view.setUint32(40, data, true);
+  samples.forEach((sample, i) => {
+    for (let channel = 0; channel < channels; channel++)
+      view.setInt16(44 + 2 * (i * channels + channel), Math.round(sample * 32767), true);
+  });
+  return bytes;
+}
+
+/** ITU-T G.711 mu-law octet to a 16-bit sample, as table 2a has it. */
+export function mulawSample(octet: number): number {
+  const code = ~octet & 0xff;
+  const magnitude = (((code & 15) * 2 + 33) << ((code >> 4) & 7)) - 33;
+  return ((code & 0x80) !== 0 ? -magnitude : magnitude) * 4;
+}
+
+/** ITU-T G.711 A-law octet to a 16-bit sample, as table 1a has it. */
+export function alawSample(octet: number): number {
+  const code = octet ^ 0x55;
+  const segment = (code >> 4) & 7;
+  const magnitude = segment === 0 ? (code & 15) * 2 + 1 : ((code & 15) * 2 + 33) << (segment - 1);
+  return ((code & 0x80) !== 0 ? magnitude : -magnitude) * 8;
+}
+
+/** Signal to noise of a sine at `hz`, in dB: what of the sound is that sine of any phase and level, over what is not. */
+export function toneSnrDb(pcm: readonly number[], hz: number, rateHz: number): number {
+  let cos = 0;
+  let sin = 0;
+  let total = 0;
+  pcm.forEach((sample, i) => {
+    const angle = (2 * Math.PI * hz * i) / rateHz;
+    cos += sample * Math.cos(angle);
+    sin += sample * Math.sin(angle);
+    total += sample * sample;
+  });
+  const signal = (2 * (cos * cos + sin * sin)) / pcm.length;
+  return 10 * Math.log10(signal / Math.max(total - signal, 1e-9));
+}
