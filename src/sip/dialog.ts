@@ -126,7 +126,8 @@ export function peerOfUri(text: string, like: Peer): Peer | undefined {
           ? 'udp'
           : like.transport;
   const port = uri.port ?? defaultPort(transport);
-  return { transport, host: uri.host, port, flow: transport === like.transport ? like.flow : 0 };
+  const name = like.name !== undefined && uri.host === like.host ? { name: like.name } : {};
+  return { transport, host: uri.host, port, flow: transport === like.transport ? like.flow : 0, ...name };
 }
 
 const PRIVATE =

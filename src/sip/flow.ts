@@ -9,6 +9,8 @@ export interface Peer {
   readonly port: number;
   /** The socket or connection to use, as the transport numbered it; 0: whichever fits, or a new one. */
   readonly flow: number;
+  /** The name `host` was resolved from: what a TLS certificate must be for. */
+  readonly name?: string;
 }
 
 /** Randomness, given from outside: each token has at least 64 bits and only characters of RFC 3261 `token`. */

@@ -1,0 +1,29 @@
+/** The randomness and the hashes that the pure user agent is given. */
+import { createHash, randomBytes } from 'node:crypto';
+import type { Hash } from '../sip/digest.ts';
+import type { Entropy } from '../sip/flow.ts';
+
+const POOL_BYTES = 4_096;
+/** 96 bits: above the 64 that a tag and a branch need to be unguessable. */
+const TOKEN_BYTES = 12;
+
+/** Tokens of 96 random bits, drawn from the system a pool at a time. */
+export function systemEntropy(): Entropy {
+  let pool = randomBytes(POOL_BYTES);
+  let used = 0;
+  return {
+    token() {
+      if (used + TOKEN_BYTES > POOL_BYTES) {
+        pool = randomBytes(POOL_BYTES);
+        used = 0;
+      }
+      used += TOKEN_BYTES;
+      return pool.toString('hex', used - TOKEN_BYTES, used);
+    },
+    fraction: () => randomBytes(4).readUInt32BE() / 2 ** 32,
+  };
+}
+
+const NAMES = { MD5: 'md5', 'SHA-256': 'sha256', 'SHA-512-256': 'sha512-256' } as const;
+
+export const systemHash: Hash = (name, text) => createHash(NAMES[name]).update(text).digest('hex');

@@ -1,0 +1,140 @@
+/** The sockets of the carrier: every SIP message goes out and comes in here. */
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import type { Clock } from '../clock.ts';
+import type { SipListen } from '../config.ts';
+import type { Log } from '../log.ts';
+import type { Peer } from '../sip/flow.ts';
+import { type DatagramSocket, openDatagramSocket } from './datagram.ts';
+import { createResolver, type Resolver } from './resolver.ts';
+import { Streams, type StreamTransport } from './stream.ts';
+
+export interface ListenerOptions {
+  readonly listen: readonly SipListen[];
+  /** For `tls` in `listen`, and for trunks over TLS. `caFile`: authorities beside the system's own. */
+  readonly tls: { readonly certFile?: string; readonly keyFile?: string; readonly caFile?: string } | undefined;
+  readonly advertise: string | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  onMessage(bytes: Uint8Array, source: Peer): void;
+}
+
+export interface BoundPort {
+  readonly transport: SipListen['transport'];
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface Listener {
+  readonly ports: readonly BoundPort[];
+  readonly resolver: Resolver;
+  /** Sends; `failed` is called, later, when it is known that the bytes did not go out. */
+  send(bytes: Uint8Array, peer: Peer, failed: () => void): void;
+  /** Our address as that peer reaches it: the advertised one, else the bound one, else the interface on the way. */
+  local(peer: Peer): { readonly host: string; readonly port: number };
+  close(): Promise<void>;
+}
+
+/** Opens every socket; rejects, with all closed again, when one cannot be bound. */
+export async function openListener(options: ListenerOptions): Promise<Listener> {
+  const datagrams: DatagramSocket[] = [];
+  const ports: BoundPort[] = [];
+  const { tls } = options;
+  const streams = new Streams(options.listen.length, {
+    tls: {
+      ...(tls?.certFile === undefined ? {} : { cert: readFileSync(tls.certFile) }),
+      ...(tls?.keyFile === undefined ? {} : { key: readFileSync(tls.keyFile) }),
+      ...(tls?.caFile === undefined ? {} : { ca: readFileSync(tls.caFile) }),
+    },
+    onMessage(bytes, { transport, remoteHost: host, remotePort: port, flow }) {
+      options.onMessage(bytes, { transport, host, port, flow });
+    },
+  });
+  const close = async () => {
+    for (const socket of datagrams) socket.close();
+    await streams.close();
+  };
+  const families = (): readonly (4 | 6)[] =>
+    options.listen.length > 0 && options.listen.every((each) => isIP(each.host) === 6) ? [6] : [4, 6];
+  const resolver = createResolver(options.clock, families);
+  try {
+    for (const { transport, host, port } of options.listen) {
+      if (transport === 'udp') {
+        const flow = datagrams.length + 1;
+        const socket = await openDatagramSocket(host, port, (bytes, from, fromPort) =>
+          options.onMessage(bytes, { transport: 'udp', host: from, port: fromPort, flow }),
+        );
+        datagrams.push(socket);
+        ports.push({ transport, host, port: socket.port });
+      } else ports.push({ transport, host, port: await streams.listen(transport, host, port) });
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+
+  const sendTo = (bytes: Uint8Array, peer: Peer, host: string, port: number, failed: () => void): void => {
+    if (peer.transport !== 'udp') {
+      streams.send(peer.transport satisfies StreamTransport, peer.flow, host, port, peer.name ?? peer.host, bytes, failed);
+      return;
+    }
+    const family = isIP(host) === 6 ? 6 : 4;
+    const socket = datagrams[peer.flow - 1] ?? datagrams.find((each) => each.family === family);
+    if (socket === undefined || !socket.send(bytes, host, port)) failed();
+  };
+
+  return {
+    ports,
+    resolver,
+    send(bytes, peer, failed) {
+      const later = () => queueMicrotask(failed);
+      if (isIP(peer.host) !== 0) {
+        sendTo(bytes, peer, peer.host, peer.port, later);
+        return;
+      }
+      void resolver.resolve(peer.host, peer.port, peer.transport).then((found) => {
+        if (found === undefined) failed();
+        else sendTo(bytes, peer, found.host, found.port, later);
+      });
+    },
+    local(peer) {
+      const own = ports.filter((each) => each.transport === peer.transport);
+      const bound = (peer.transport === 'udp' ? own[peer.flow - 1] : undefined) ?? own[0] ?? ports[0];
+      const host = bound?.host ?? '0.0.0.0';
+      const port = own.length > 0 ? (bound?.port ?? 5060) : peer.transport === 'tls' ? 5061 : (bound?.port ?? 5060);
+      if (options.advertise !== undefined) return { host: options.advertise, port };
+      return { host: host === '0.0.0.0' || host === '::' ? interfaceTowards(peer.host) : host, port };
+    },
+    close,
+  };
+}
+
+const INTERFACES_KEPT_MS = 10_000;
+let interfaces = networkInterfaces();
+let interfacesReadAt = performance.now();
+
+/** The address of the interface whose network a peer is in, else of the first that leads anywhere. */
+export function interfaceTowards(peer: string): string {
+  if (performance.now() - interfacesReadAt > INTERFACES_KEPT_MS) {
+    interfaces = networkInterfaces();
+    interfacesReadAt = performance.now();
+  }
+  const wanted = isIP(peer) === 6 ? 'IPv6' : 'IPv4';
+  const all = Object.values(interfaces).flatMap((each) => each ?? []);
+  const usable = all.filter((each) => each.family === wanted);
+  if (wanted === 'IPv4') {
+    const near = usable.find((each) => sameNetwork(each.address, peer, each.netmask));
+    if (near !== undefined) return near.address;
+  } else if (peer === '::1') return '::1';
+  return usable.find((each) => !each.internal && !each.address.startsWith('fe80'))?.address ?? usable[0]?.address ?? '127.0.0.1';
+}
+
+function sameNetwork(a: string, b: string, mask: string): boolean {
+  const [x, y, m] = [number(a), number(b), number(mask)];
+  return x !== undefined && y !== undefined && m !== undefined && ((x ^ y) & m) === 0;
+}
+
+function number(address: string): number | undefined {
+  return isIP(address) === 4 ? address.split('.').reduce((value, part) => (value << 8) | Number(part), 0) : undefined;
+}

@@ -1,0 +1,68 @@
+/** Names → addresses (RFC 3263, without NAPTR): SRV where no port was given, then A and AAAA; kept for a while, never forever. */
+import { lookup, resolveSrv } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import type { Clock } from '../clock.ts';
+import { SIP_RESOLVE_TIMEOUT_MS, SIP_RESOLVED_MAX, SIP_RESOLVED_TTL_MS } from '../limits.ts';
+import { defaultPort } from '../sip/flow.ts';
+import type { TransportName } from '../sip/via.ts';
+
+export interface Resolved {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface Resolver {
+  /** The address to send to; undefined when the name has none. Never rejects. */
+  resolve(host: string, port: number | undefined, transport: TransportName): Promise<Resolved | undefined>;
+}
+
+/** `families`: the IP versions our sockets speak, best first. */
+export function createResolver(clock: Clock, families: () => readonly (4 | 6)[]): Resolver {
+  const kept = new Map<string, { readonly until: number; readonly found: Promise<Resolved | undefined> }>();
+
+  const find = async (host: string, port: number | undefined, transport: TransportName): Promise<Resolved | undefined> => {
+    let target = host;
+    let at = port;
+    if (at === undefined && host.includes('.')) {
+      const service = transport === 'tls' ? `_sips._tcp.${host}` : `_sip._${transport}.${host}`;
+      const records = await within(resolveSrv(service)).catch(() => undefined);
+      const best = records?.toSorted((a, b) => a.priority - b.priority || b.weight - a.weight)[0];
+      if (best !== undefined) {
+        target = best.name;
+        at = best.port;
+      }
+    }
+    const addresses = await within(lookup(target, { all: true })).catch(() => undefined);
+    const order = families();
+    const usable = addresses?.filter((each) => order.some((family) => family === each.family));
+    const chosen = usable?.find((each) => each.family === order[0]) ?? usable?.[0];
+    return chosen === undefined ? undefined : { host: chosen.address, port: at ?? defaultPort(transport) };
+  };
+
+  return {
+    resolve(host, port, transport) {
+      if (isIP(host) !== 0) return Promise.resolve({ host, port: port ?? defaultPort(transport) });
+      const key = `${transport} ${host} ${port ?? ''}`;
+      const known = kept.get(key);
+      if (known !== undefined && known.until > clock.now()) return known.found;
+      if (kept.size >= SIP_RESOLVED_MAX) kept.clear();
+      const found = find(host, port, transport);
+      kept.set(key, { until: clock.now() + SIP_RESOLVED_TTL_MS, found });
+      // A failure is not remembered: the next call asks again.
+      void found.then((result) => {
+        if (result === undefined && kept.get(key)?.found === found) kept.delete(key);
+      });
+      return found;
+    },
+  };
+}
+
+async function within<T>(work: Promise<T>): Promise<T | undefined> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => resolve(undefined), SIP_RESOLVE_TIMEOUT_MS);
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,203 @@
+/** SIP over TCP and TLS (RFC 3261 §18): connections in and out, reused both ways, each with bounds on time and bytes. */
+import { createConnection, createServer, type Server, type Socket } from 'node:net';
+import { type ConnectionOptions, connect as connectTls, createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { SIP_CONNECT_TIMEOUT_MS, SIP_CONNECTION_IDLE_MS, SIP_CONNECTIONS_MAX, SIP_WRITE_BUFFER_MAX_BYTES } from '../limits.ts';
+import { StreamFraming } from '../sip/framing.ts';
+
+export type StreamTransport = 'tcp' | 'tls';
+
+export interface StreamOptions {
+  readonly tls: TlsOptions & Pick<ConnectionOptions, 'ca'>;
+  onMessage(bytes: Uint8Array, connection: Connection): void;
+}
+
+const PONG = new Uint8Array([0x0d, 0x0a]);
+
+/** One connection. What is written before it is up waits, within the same bound. */
+export class Connection {
+  readonly flow: number;
+  readonly transport: StreamTransport;
+  readonly remoteHost: string;
+  readonly remotePort: number;
+  readonly #socket: Socket;
+  readonly #closed: (connection: Connection) => void;
+  #up: boolean;
+  #over = false;
+  /** Told when the connection fails before what they wrote can have arrived. */
+  #failures: (() => void)[] = [];
+
+  constructor(
+    flow: number,
+    transport: StreamTransport,
+    socket: Socket,
+    remote: { readonly host: string; readonly port: number },
+    up: boolean,
+    onMessage: (bytes: Uint8Array, connection: Connection) => void,
+    closed: (connection: Connection) => void,
+  ) {
+    this.flow = flow;
+    this.transport = transport;
+    this.#socket = socket;
+    this.remoteHost = remote.host;
+    this.remotePort = remote.port;
+    this.#up = up;
+    this.#closed = closed;
+    const framing = new StreamFraming();
+    socket.setNoDelay(true);
+    socket.setTimeout(up ? SIP_CONNECTION_IDLE_MS : SIP_CONNECT_TIMEOUT_MS);
+    socket.on('timeout', () => socket.destroy());
+    socket.on(transport === 'tls' ? 'secureConnect' : 'connect', () => {
+      this.#up = true;
+      this.#failures = [];
+      socket.setTimeout(SIP_CONNECTION_IDLE_MS);
+    });
+    socket.on('data', (chunk: Buffer) => {
+      for (const frame of framing.push(chunk)) {
+        if (this.#over) return;
+        if (frame.type === 'message') onMessage(frame.bytes, this);
+        else if (frame.type === 'ping') this.write(PONG, () => {});
+        else socket.destroy();
+      }
+    });
+    // The 'close' event follows every error.
+    socket.on('error', () => {});
+    socket.on('close', () => this.#end());
+  }
+
+  /** Queues bytes; `failed` is called when the connection does not come up, or cannot take them. */
+  write(bytes: Uint8Array, failed: () => void): void {
+    if (this.#over || this.#socket.destroyed) {
+      failed();
+      return;
+    }
+    if (this.#socket.writableLength + bytes.length > SIP_WRITE_BUFFER_MAX_BYTES) {
+      // A peer that does not read: what it was sent is lost with the connection.
+      failed();
+      this.#socket.destroy();
+      return;
+    }
+    if (!this.#up) this.#failures.push(failed);
+    this.#socket.write(bytes);
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #end(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#closed(this);
+    const failures = this.#failures;
+    this.#failures = [];
+    for (const failed of failures) failed();
+  }
+}
+
+/** All connections of one listener. */
+export class Streams {
+  readonly #options: StreamOptions;
+  readonly #byFlow = new Map<number, Connection>();
+  readonly #byRemote = new Map<string, Connection>();
+  readonly #servers: Server[] = [];
+  readonly #firstFlow: number;
+  #flows = 0;
+
+  /** Flow numbers start above those of the datagram sockets. */
+  constructor(firstFlow: number, options: StreamOptions) {
+    this.#firstFlow = firstFlow;
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#byFlow.size;
+  }
+
+  /** Listens; resolves with the bound port, rejects when the address is taken. */
+  listen(transport: StreamTransport, host: string, port: number): Promise<number> {
+    const accept = (socket: Socket) => {
+      const { remoteAddress, remotePort } = socket;
+      if (this.#byFlow.size >= SIP_CONNECTIONS_MAX || remoteAddress === undefined || remotePort === undefined) {
+        socket.destroy();
+        return;
+      }
+      const remote = { host: remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress, port: remotePort };
+      this.#add(transport, socket, remote, true);
+    };
+    const server =
+      transport === 'tls'
+        ? createTlsServer({ ...this.#options.tls, handshakeTimeout: SIP_CONNECT_TIMEOUT_MS }, accept)
+        : createServer(accept);
+    // A handshake that fails is the peer's affair.
+    server.on('tlsClientError', () => {});
+    this.#servers.push(server);
+    return new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, host, () => {
+        server.removeListener('error', reject);
+        server.on('error', () => {});
+        const address = server.address();
+        resolve(typeof address === 'object' && address !== null ? address.port : port);
+      });
+    });
+  }
+
+  /** Sends over the connection of that flow, else one to that address, else a new one. `name`: what a TLS certificate must be for. */
+  send(
+    transport: StreamTransport,
+    flow: number,
+    host: string,
+    port: number,
+    name: string,
+    bytes: Uint8Array,
+    failed: () => void,
+  ): void {
+    const known = this.#byFlow.get(flow);
+    const reused = known !== undefined && known.transport === transport && known.remoteHost === host ? known : undefined;
+    const connection = reused ?? this.#byRemote.get(`${transport} ${host} ${port}`) ?? this.#open(transport, host, port, name);
+    if (connection === undefined) failed();
+    else connection.write(bytes, failed);
+  }
+
+  close(): Promise<void> {
+    for (const connection of [...this.#byFlow.values()]) connection.close();
+    return Promise.all(this.#servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())))).then(
+      () => {},
+    );
+  }
+
+  #open(transport: StreamTransport, host: string, port: number, name: string): Connection | undefined {
+    if (this.#byFlow.size >= SIP_CONNECTIONS_MAX) return undefined;
+    const { ca } = this.#options.tls;
+    const servername = /^[0-9.]+$|:/.test(name) ? {} : { servername: name };
+    const socket =
+      transport === 'tls'
+        ? connectTls({ host, port, rejectUnauthorized: true, ...servername, ...(ca === undefined ? {} : { ca }) })
+        : createConnection({ host, port });
+    return this.#add(transport, socket, { host, port }, false);
+  }
+
+  #add(
+    transport: StreamTransport,
+    socket: Socket,
+    remote: { readonly host: string; readonly port: number },
+    up: boolean,
+  ): Connection {
+    const key = `${transport} ${remote.host} ${remote.port}`;
+    const connection = new Connection(
+      this.#firstFlow + ++this.#flows,
+      transport,
+      socket,
+      remote,
+      up,
+      (bytes, from) => this.#options.onMessage(bytes, from),
+      (gone) => {
+        this.#byFlow.delete(gone.flow);
+        if (this.#byRemote.get(key) === gone) this.#byRemote.delete(key);
+      },
+    );
+    this.#byFlow.set(connection.flow, connection);
+    this.#byRemote.set(key, connection);
+    return connection;
+  }
+}

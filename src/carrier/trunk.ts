@@ -1,0 +1,86 @@
+/** A trunk: a carrier we exchange calls with, as the operator set it up. */
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { SIP_TRUNK_CHANNELS_DEFAULT } from '../limits.ts';
+import type { AudioCodec } from '../sdp/negotiation.ts';
+import { defaultPort } from '../sip/flow.ts';
+import { formatHostPort, parseUri } from '../sip/uri.ts';
+import type { TransportName } from '../sip/via.ts';
+
+export interface Trunk {
+  readonly name: string;
+  /** `sip:host[:port][;transport=udp|tcp|tls]`. */
+  readonly uri: string;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  readonly register: boolean;
+  readonly inboundCidrs: readonly string[];
+  readonly maxChannels: number | undefined;
+  /** PCMU, PCMA, G722, in order of preference; undefined: PCMU, PCMA. */
+  readonly codecs: readonly string[] | undefined;
+}
+
+export interface TrunkAddress {
+  readonly host: string;
+  /** Undefined: SRV where the name has it, else the transport's default. */
+  readonly port: number | undefined;
+  readonly transport: TransportName;
+}
+
+/** Where a trunk's URI points; undefined when it is no SIP URI of the form above. */
+export function trunkAddress(uri: string): TrunkAddress | undefined {
+  const parsed = parseUri(uri);
+  if (parsed === undefined || parsed.scheme === 'tel' || parsed.host === '') return undefined;
+  const named = parsed.parameters.get('transport')?.toLowerCase();
+  if (named !== undefined && named !== 'udp' && named !== 'tcp' && named !== 'tls') return undefined;
+  return { host: parsed.host, port: parsed.port, transport: parsed.scheme === 'sips' ? 'tls' : (named ?? 'udp') };
+}
+
+/** The host part of URIs for this trunk: without a port when it is the default. */
+export const trunkDomain = ({ host, port, transport }: TrunkAddress): string =>
+  formatHostPort(host, port === defaultPort(transport) ? undefined : port);
+
+const CODECS: readonly AudioCodec[] = ['PCMU', 'PCMA', 'G722'];
+
+/** The codecs of a trunk in order; names it does not know are left out, and without any it speaks G.711. */
+export function trunkCodecs(trunk: Trunk): readonly AudioCodec[] {
+  const chosen = (trunk.codecs ?? []).flatMap((name) => CODECS.filter((codec) => codec === name.toUpperCase()));
+  return chosen.length > 0 ? [...new Set(chosen)] : ['PCMU', 'PCMA'];
+}
+
+export const trunkChannels = (trunk: Trunk): number => trunk.maxChannels ?? SIP_TRUNK_CHANNELS_DEFAULT;
+
+interface Range {
+  readonly name: string;
+  readonly network: ipaddr.IPv4 | ipaddr.IPv6;
+  readonly bits: number;
+}
+
+/** Finds the trunk that an address belongs to; made anew when the trunks change. */
+export class TrunkRanges {
+  readonly #ranges: readonly Range[];
+
+  /** CIDRs that are none are skipped; the API refuses them before. The narrowest match wins. */
+  constructor(trunks: readonly Trunk[]) {
+    this.#ranges = trunks
+      .flatMap((trunk) => trunk.inboundCidrs.flatMap((cidr) => rangeOf(trunk.name, cidr)))
+      .sort((a, b) => b.bits - a.bits);
+  }
+
+  /** The name of the trunk that calls from this address come from. */
+  trunkOf(address: string): string | undefined {
+    if (isIP(address) === 0) return undefined;
+    const parsed = ipaddr.process(address);
+    return this.#ranges.find((range) => range.network.kind() === parsed.kind() && parsed.match(range.network, range.bits))?.name;
+  }
+}
+
+function rangeOf(name: string, cidr: string): Range[] {
+  try {
+    const text = cidr.includes('/') ? cidr : `${cidr}/${isIP(cidr) === 6 ? 128 : 32}`;
+    const [network, bits] = ipaddr.parseCIDR(text);
+    return [{ name, network, bits }];
+  } catch {
+    return [];
+  }
+}

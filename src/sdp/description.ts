@@ -1,0 +1,114 @@
+/** A session description (RFC 8866) as far as telephone audio needs it: read with sdp-transform, then checked. */
+import { type ParsedConnection, type ParsedMedia, parse } from 'sdp-transform';
+import { SDP_MAX_BYTES, SDP_MEDIA_MAX, SDP_PAYLOADS_MAX } from '../limits.ts';
+
+export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
+
+/** One format of an m-line. */
+export interface Format {
+  readonly payloadType: number;
+  /** Upper case; static types of RFC 3551 need no rtpmap. `""` when unknown. */
+  readonly name: string;
+  readonly clockRate: number;
+  readonly channels: number;
+}
+
+export interface Media {
+  readonly type: string;
+  readonly port: number;
+  readonly protocol: string;
+  /** The fmt list as text, to be echoed in a rejection. */
+  readonly formatText: string;
+  readonly formats: readonly Format[];
+  /** An IP address; `""` when neither level has a usable one. */
+  readonly host: string;
+  readonly direction: Direction;
+  readonly ptimeMs: number | undefined;
+  readonly rtcpPort: number | undefined;
+}
+
+export interface Description {
+  readonly media: readonly Media[];
+}
+
+const STATIC: ReadonlyMap<number, readonly [name: string, clockRate: number]> = new Map([
+  [0, ['PCMU', 8000]],
+  [3, ['GSM', 8000]],
+  [4, ['G723', 8000]],
+  [8, ['PCMA', 8000]],
+  [9, ['G722', 8000]],
+  [13, ['CN', 8000]],
+  [18, ['G729', 8000]],
+]);
+
+const decoder = new TextDecoder();
+
+/** Reads a session description. Undefined when it is not one (answer 400); never throws. */
+export function parseDescription(body: Uint8Array): Description | undefined {
+  if (body.length === 0 || body.length > SDP_MAX_BYTES) return undefined;
+  const text = decoder.decode(body);
+  if (!text.startsWith('v=0')) return undefined;
+  const parsed = readParsed(text);
+  if (parsed === undefined || parsed.media.length === 0 || parsed.media.length > SDP_MEDIA_MAX) return undefined;
+  const media: Media[] = [];
+  for (const each of parsed.media) {
+    const checked = checkMedia(each, parsed.connection, directionOf(parsed.direction) ?? 'sendrecv');
+    if (checked === undefined) return undefined;
+    media.push(checked);
+  }
+  return { media };
+}
+
+function readParsed(text: string) {
+  try {
+    return parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function checkMedia(parsed: ParsedMedia, session: ParsedConnection | undefined, fallback: Direction): Media | undefined {
+  const { type, port, protocol, payloads } = parsed;
+  if (typeof type !== 'string' || typeof protocol !== 'string' || typeof port !== 'number' || payloads === undefined)
+    return undefined;
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) return undefined;
+  const formatText = String(payloads).trim();
+  const numbers = formatText.split(/\s+/).slice(0, SDP_PAYLOADS_MAX);
+  return {
+    type,
+    port,
+    protocol,
+    formatText,
+    formats: protocol.startsWith('RTP/') ? numbers.flatMap((number) => formatOf(number, parsed)) : [],
+    host: hostOf(parsed.connection ?? session),
+    direction: directionOf(parsed.direction) ?? fallback,
+    ptimeMs: typeof parsed.ptime === 'number' && parsed.ptime > 0 ? parsed.ptime : undefined,
+    rtcpPort:
+      typeof parsed.rtcp?.port === 'number' && parsed.rtcp.port > 0 && parsed.rtcp.port < 65_536 ? parsed.rtcp.port : undefined,
+  };
+}
+
+function formatOf(text: string, media: ParsedMedia): Format[] {
+  if (!/^[0-9]{1,3}$/.test(text) || Number(text) > 127) return [];
+  const payloadType = Number(text);
+  const map = media.rtp.find((each) => each.payload === payloadType);
+  if (map === undefined) {
+    const fixed = STATIC.get(payloadType);
+    return [{ payloadType, name: fixed?.[0] ?? '', clockRate: fixed?.[1] ?? 0, channels: 1 }];
+  }
+  const channels = map.encoding === undefined ? 1 : Number(map.encoding);
+  return [{ payloadType, name: String(map.codec ?? '').toUpperCase(), clockRate: Number(map.rate ?? 0), channels }];
+}
+
+const directionOf = (text: unknown): Direction | undefined =>
+  text === 'sendrecv' || text === 'sendonly' || text === 'recvonly' || text === 'inactive' ? text : undefined;
+
+const IPV4 = /^(?:(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])$/;
+const IPV6 = /^[0-9A-Fa-f:.]{2,45}$/;
+
+/** The address of a c= line; names and multicast are not reached (RFC 8866 §5.7). */
+function hostOf(connection: ParsedConnection | undefined): string {
+  const host = String(connection?.ip ?? '');
+  if (Number(connection?.version) === 6) return IPV6.test(host) && host.includes(':') && !/^ff/i.test(host) ? host : '';
+  return IPV4.test(host) && Number(host.split('.', 1)[0]) < 224 ? host : '';
+}

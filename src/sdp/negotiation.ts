@@ -1,0 +1,160 @@
+/**
+ * Offer and answer for one telephone call (RFC 3264): one audio stream, G.711 or G.722, with telephone-event. Holds what was last described,
+ * so that the version of `o=` rises exactly when the description changes (§8).
+ */
+import { type Description, type Direction, type Format, type Media, parseDescription } from './description.ts';
+
+export type AudioCodec = 'PCMU' | 'PCMA' | 'G722';
+
+const PAYLOAD_TYPES: Readonly<Record<AudioCodec, number>> = { PCMU: 0, PCMA: 8, G722: 9 };
+/** telephone-event in our offers (contract §2). */
+const EVENT_PAYLOAD_TYPE = 101;
+const PTIME_MS = 20;
+
+/** What both sides agreed on. */
+export interface AudioAgreement {
+  readonly remoteHost: string;
+  readonly remotePort: number;
+  readonly remoteRtcpPort: number;
+  readonly codec: AudioCodec;
+  readonly payloadType: number;
+  readonly telephoneEventPayloadType: number | undefined;
+  readonly ptimeMs: number;
+  readonly send: boolean;
+  readonly receive: boolean;
+  /** The far end put us on hold: sendonly, inactive, or the address 0.0.0.0. */
+  readonly held: boolean;
+}
+
+/** 400: no session description; 488: nothing in it that we can do. */
+export interface Refused {
+  readonly refused: 400 | 488;
+  readonly why: string;
+}
+
+export interface NegotiationOptions {
+  /** Our address and RTP port as the far end shall see them. */
+  readonly host: string;
+  readonly port: number;
+  /** In our order of preference. */
+  readonly codecs: readonly AudioCodec[];
+  /** Of `o=`; unique among our sessions. */
+  readonly sessionId: number;
+}
+
+const encoder = new TextEncoder();
+
+export class Negotiation {
+  readonly #options: NegotiationOptions;
+  #version = 0;
+  #described = '';
+
+  constructor(options: NegotiationOptions) {
+    this.#options = options;
+  }
+
+  /** Our offer: every codec of ours, telephone-event, sendrecv. */
+  offer(): Uint8Array {
+    const { codecs } = this.#options;
+    const formats = codecs.map((codec) => [PAYLOAD_TYPES[codec], codec] as const);
+    return this.#describe([this.#audio('RTP/AVP', formats, EVENT_PAYLOAD_TYPE, 'sendrecv')]);
+  }
+
+  /** Reads the answer to our offer. */
+  acceptAnswer(body: Uint8Array): AudioAgreement | Refused {
+    const answer = parseDescription(body);
+    if (answer === undefined) return { refused: 400, why: 'not a session description' };
+    const agreed = this.#choose(answer);
+    return agreed === undefined ? { refused: 488, why: 'no usable audio in the answer' } : agreed.agreement;
+  }
+
+  /** Answers an offer: the first audio stream we can do is taken, every other one refused with port 0 (§6). */
+  answer(body: Uint8Array): { readonly body: Uint8Array; readonly agreement: AudioAgreement } | Refused {
+    const offer = parseDescription(body);
+    if (offer === undefined) return { refused: 400, why: 'not a session description' };
+    const chosen = this.#choose(offer);
+    if (chosen === undefined) return { refused: 488, why: 'no audio stream and codec in common' };
+    const { media, agreement, direction } = chosen;
+    const lines = offer.media.map((each) =>
+      each === media
+        ? this.#audio(
+            each.protocol,
+            [[agreement.payloadType, agreement.codec]],
+            agreement.telephoneEventPayloadType,
+            answerTo(direction),
+          )
+        : `m=${each.type} 0 ${each.protocol} ${each.formatText}\r\n`,
+    );
+    return { body: this.#describe(lines), agreement };
+  }
+
+  #choose(description: Description): { media: Media; agreement: AudioAgreement; direction: Direction } | undefined {
+    for (const media of description.media) {
+      if (media.type !== 'audio' || media.port === 0 || media.host === '') continue;
+      // Encrypted audio (RTP/SAVP…) is not spoken; AVPF without its feedback is AVP (RFC 4585 §3).
+      if (media.protocol !== 'RTP/AVP' && media.protocol !== 'RTP/AVPF') continue;
+      const format = media.formats.find((each) => this.#isOurs(each));
+      if (format === undefined) continue;
+      const nowhere = media.host === '0.0.0.0' || media.host === '::';
+      // RFC 3264 §8.4: the old way to hold is an address to which nothing can be sent.
+      const direction: Direction = nowhere && media.direction === 'sendrecv' ? 'sendonly' : media.direction;
+      const held = nowhere || direction === 'sendonly' || direction === 'inactive';
+      const events = media.formats.find((each) => each.name === 'TELEPHONE-EVENT' && each.clockRate === 8000);
+      const agreement: AudioAgreement = {
+        remoteHost: media.host,
+        remotePort: media.port,
+        remoteRtcpPort: media.rtcpPort ?? Math.min(media.port + 1, 65_535),
+        codec: codecOf(format.name) ?? 'PCMU',
+        payloadType: format.payloadType,
+        telephoneEventPayloadType: events?.payloadType,
+        ptimeMs: ptime(media.ptimeMs),
+        send: !held,
+        receive: !held && direction !== 'recvonly',
+        held,
+      };
+      return { media, agreement, direction };
+    }
+    return undefined;
+  }
+
+  #isOurs(format: Format): boolean {
+    const codec = codecOf(format.name);
+    return codec !== undefined && format.clockRate === 8000 && format.channels === 1 && this.#options.codecs.includes(codec);
+  }
+
+  #audio(
+    protocol: string,
+    formats: readonly (readonly [number, AudioCodec])[],
+    events: number | undefined,
+    direction: Direction,
+  ): string {
+    const types = formats.map(([payloadType]) => payloadType);
+    if (events !== undefined) types.push(events);
+    let text = `m=audio ${this.#options.port} ${protocol} ${types.join(' ')}\r\n`;
+    for (const [payloadType, codec] of formats) text += `a=rtpmap:${payloadType} ${codec}/8000\r\n`;
+    if (events !== undefined) text += `a=rtpmap:${events} telephone-event/8000\r\na=fmtp:${events} 0-15\r\n`;
+    return `${text}a=ptime:${PTIME_MS}\r\na=${direction}\r\n`;
+  }
+
+  #describe(lines: readonly string[]): Uint8Array {
+    const { host, sessionId } = this.#options;
+    const family = host.includes(':') ? 'IP6' : 'IP4';
+    const rest = `s=-\r\nc=IN ${family} ${host}\r\nt=0 0\r\n${lines.join('')}`;
+    if (rest !== this.#described) {
+      this.#version++;
+      this.#described = rest;
+    }
+    return encoder.encode(`v=0\r\no=- ${sessionId} ${this.#version} IN ${family} ${host}\r\n${rest}`);
+  }
+}
+
+const codecOf = (name: string): AudioCodec | undefined =>
+  name === 'PCMU' || name === 'PCMA' || name === 'G722' ? name : undefined;
+
+/** §6.1: what we may say to what they said. */
+const answerTo = (direction: Direction): Direction =>
+  direction === 'sendonly' ? 'recvonly' : direction === 'recvonly' ? 'sendonly' : direction;
+
+/** What we put in a packet: what they ask for, where it is whole frames of 10 ms from 10 to 60. */
+const ptime = (asked: number | undefined): number =>
+  asked !== undefined && asked >= 10 && asked <= 60 && asked % 10 === 0 ? asked : PTIME_MS;
