@@ -159,23 +159,27 @@ export class SessionRegistry implements Sessions {
   async command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
     const actor = this.#actors.get(sessionUuid);
     if (actor === undefined) return this.#afterEnd(sessionUuid, command, context);
-    const result = command.type === 'play' ? await this.#play(actor, command, context) : await actor.command(command, context);
+    const urls = command.type === 'play' ? command.urls : command.type === 'collect' ? command.promptUrls : [];
+    const result =
+      urls.length > 0 ? await this.#withSources(actor, command, urls, context) : await actor.command(command, context);
     // The call ended while the command waited its turn.
     if (isProblem(result) && result.status === 404) return this.#afterEnd(sessionUuid, command, context);
     return result;
   }
 
-  async #play(
+  /** Opens every source before the command is admitted; one that cannot be opened is the 502 of the interface. */
+  async #withSources(
     actor: SessionActor,
-    command: Extract<SessionCommand, { type: 'play' }>,
+    command: SessionCommand,
+    urls: readonly string[],
     context: CommandContext,
   ): Promise<Answer | Problem> {
-    const refused = actor.refusal('play');
+    const refused = actor.refusal(command.type);
     if (refused !== undefined) return refused;
-    const playlist = await this.#options.media.openPlaylist(command.urls);
+    const playlist = await this.#options.media.openPlaylist(urls);
     if ('refused' in playlist) {
       const { source_index, ...detail } = playlist.refused;
-      const several = command.urls.length > 1 && source_index !== undefined;
+      const several = urls.length > 1 && source_index !== undefined;
       return problems.source(several ? { ...detail, source_index } : detail);
     }
     return actor.command(command, context, playlist);

@@ -1,5 +1,6 @@
 /** Commands of the application. A refusal is a value: the 409 of the interface. */
 
+import { beginCollect, digitsCollected } from '../dtmf/collect.ts';
 import { noActivePlayback, playbackEnded } from '../playback/playback.ts';
 import { type Problem, problems } from '../problem.ts';
 import { applicationSide, ending, orderEnd } from './end.ts';
@@ -15,11 +16,16 @@ const CANNOT: Readonly<Record<Command['type'], string>> = {
   hangup: 'Session cannot be ended in its current state',
   play: 'Session cannot play audio in its current state',
   stop_playback: 'Session has no audio in its current state',
+  collect: 'Session cannot collect digits in its current state',
+  cancel_collect: 'Session cannot collect digits in its current state',
 };
 
 /** The 409 a command would get now, or undefined: asked before its work, such as opening sources, and again by `command` itself. */
 export function refusal(state: SessionState, type: Command['type']): Problem | undefined {
-  return permits(state, type) ? undefined : problems.conflict(CANNOT[type]);
+  if (!permits(state, type)) return problems.conflict(CANNOT[type]);
+  if (type === 'collect' && state.collect !== undefined) return problems.conflict('Session is already collecting digits');
+  if (type === 'cancel_collect' && state.collect === undefined) return problems.notFound('DTMF collection');
+  return undefined;
 }
 
 function permits(state: SessionState, type: Command['type']): boolean {
@@ -36,6 +42,8 @@ function permits(state: SessionState, type: Command['type']): boolean {
       return true;
     case 'play':
     case 'stop_playback':
+    case 'collect':
+    case 'cancel_collect':
       return live && state.ending === undefined && (state.phase === 'answered' || state.type === 'phone_in');
   }
 }
@@ -61,6 +69,10 @@ export function command(state: SessionState, order: Command, operationUuid: stri
       return play(state, order, operationUuid);
     case 'stop_playback':
       return stopPlayback(state, operationUuid);
+    case 'collect':
+      return collect(state, order, operationUuid, now);
+    case 'cancel_collect':
+      return cancelCollect(state);
   }
 }
 
@@ -74,14 +86,42 @@ function hangup(state: SessionState, operationUuid: string, now: number): Step {
   return orderEnd(state, ending('rejected', by, operationUuid), { do: 'reject', reason: 'rejected' }, now);
 }
 
+/** What has to be said of the playback that another one replaces. */
+const replaced = ({ playback, sessionUuid }: SessionState) =>
+  playback === undefined ? [] : [playbackEnded(sessionUuid, playback, 'stopped')];
+
+/** Before the answer of an inbound call, what is played needs early media first. */
+const audible = (state: SessionState): Effect[] =>
+  rises(state.phase, 'early_media') && state.answering === undefined ? [{ do: 'early_media' }] : [];
+
 function play(state: SessionState, order: Extract<Command, { type: 'play' }>, operationUuid: string): Step {
-  const effects: Effect[] = [{ do: 'play', operationUuid, loop: order.loop, volume: order.volume }];
-  if (rises(state.phase, 'early_media') && state.answering === undefined) effects.unshift({ do: 'early_media' });
-  const old = state.playback;
   return {
     state: { ...state, playback: { operationUuid, urls: order.urls, phase: 'starting' } },
-    events: old === undefined ? [] : [playbackEnded(state.sessionUuid, old, 'stopped')],
-    effects,
+    events: replaced(state),
+    effects: [...audible(state), { do: 'play', operationUuid, loop: order.loop, volume: order.volume }],
+  };
+}
+
+/** The prompt is played under the collection's own operation and is no playback: its end is heard by the collection alone. */
+function collect(state: SessionState, order: Extract<Command, { type: 'collect' }>, operationUuid: string, now: number): Step {
+  const prompted = order.promptUrls.length > 0;
+  const begun = { ...state, collect: beginCollect(operationUuid, order.terms, prompted, now) };
+  if (!prompted) return stay(begun);
+  return {
+    state: { ...begun, playback: undefined },
+    events: replaced(state),
+    effects: [...audible(state), { do: 'play', operationUuid, loop: 1, volume: 100 }],
+  };
+}
+
+function cancelCollect(state: SessionState): Step {
+  const { collect: running, sessionUuid } = state;
+  if (running === undefined) return stay(state);
+  const result = { status: 'cancelled', digits: running.digits, terminator: '' } as const;
+  return {
+    state: { ...state, collect: undefined },
+    events: [digitsCollected(sessionUuid, running, result)],
+    effects: running.phase === 'prompting' ? [{ do: 'stop_playback', operationUuid: running.operationUuid }] : [],
   };
 }
 

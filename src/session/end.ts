@@ -1,4 +1,5 @@
 /** How a Session ends: one way in for every cause, so that it ends once. */
+import { type CollectResult, digitsCollected } from '../dtmf/collect.ts';
 import type { Event } from '../event/event.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import { playbackEnded } from '../playback/playback.ts';
@@ -43,12 +44,12 @@ export function orderEnd(state: SessionState, why: Ending, order: Effect, now: n
 }
 
 /**
- * Ends the Session now. `why` counts only where no end was ordered before. Playback that is still running is told of first (contract §2,
- * Order at the end).
+ * Ends the Session now. `why` counts only where no end was ordered before. A collection and a playback that are still running are told of
+ * first (contract §2, Order at the end).
  */
 export function end(state: SessionState, why: Ending, now: number, effects: readonly Effect[] = []): Step {
   const reason = state.ending ?? why;
-  const { answeredAt, playback, sessionUuid } = state;
+  const { answeredAt, playback, collect, sessionUuid } = state;
   const ended: Event = {
     event: 'session.ended',
     session_uuid: sessionUuid,
@@ -60,8 +61,19 @@ export function end(state: SessionState, why: Ending, now: number, effects: read
     ...(reason.operationUuid === undefined ? {} : { operation_uuid: reason.operationUuid }),
   };
   return {
-    state: { ...state, phase: 'ended', endedAt: now, ending: reason, playback: undefined, deadlines: {} },
-    events: playback === undefined ? [ended] : [playbackEnded(sessionUuid, playback, 'stopped'), ended],
+    state: { ...state, phase: 'ended', endedAt: now, ending: reason, playback: undefined, collect: undefined, deadlines: {} },
+    events: [
+      ...(collect === undefined ? [] : [digitsCollected(sessionUuid, collect, collectEnded(collect.digits))]),
+      ...(playback === undefined ? [] : [playbackEnded(sessionUuid, playback, 'stopped')]),
+      ended,
+    ],
     effects,
   };
 }
+
+const collectEnded = (digits: string): CollectResult => ({
+  status: 'cancelled',
+  digits,
+  terminator: '',
+  reason: 'session_ended',
+});

@@ -1,4 +1,5 @@
 /** What a Session's machine is told, and what it asks for in return. */
+import type { CollectTerms } from '../dtmf/collect.ts';
 import type { Event } from '../event/event.ts';
 import type { RejectReason } from '../event/hangup.ts';
 import type { Problem } from '../problem.ts';
@@ -11,7 +12,10 @@ export type Command =
   | { readonly type: 'cancel' }
   | { readonly type: 'hangup' }
   | { readonly type: 'play'; readonly urls: readonly string[]; readonly loop: number; readonly volume: number }
-  | { readonly type: 'stop_playback' };
+  | { readonly type: 'stop_playback' }
+  /** `prompts`: how many files there are to play first. */
+  | { readonly type: 'collect'; readonly terms: CollectTerms; readonly promptUrls: readonly string[] }
+  | { readonly type: 'cancel_collect' };
 
 export type SessionInput =
   /** The first input of every Session. */

@@ -5,6 +5,8 @@
  *
  * Ranks only rise. `ending` is set while an end was ordered and the far end has not confirmed it; whatever ends the call first names the cause.
  */
+
+import { type Collect, collectDue } from '../dtmf/collect.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import { CALL_DURATION_DEFAULT_SEC } from '../limits.ts';
 import type { Playback } from '../playback/playback.ts';
@@ -60,6 +62,7 @@ export interface SessionState {
   /** False where the process that ran the call is gone: nothing can be ordered of it any more. */
   readonly hasLeg: boolean;
   readonly playback: Playback | undefined;
+  readonly collect: Collect | undefined;
   readonly deadlines: Deadlines;
   readonly terms: Terms;
 }
@@ -88,6 +91,7 @@ const begin = (from: Begin, type: SessionState['type'], now: number): SessionSta
   ending: undefined,
   hasLeg: true,
   playback: undefined,
+  collect: undefined,
   deadlines: {},
   terms: { orphanTimeoutMs: from.orphanTimeoutMs, maxDurationMs: CALL_DURATION_DEFAULT_SEC * 1000 },
 });
@@ -133,6 +137,7 @@ export const recovered = (from: Remains, now: number): SessionState => ({
 /** The earliest deadline, or undefined when none is armed. */
 export function nextDeadline(state: SessionState): number | undefined {
   const { ring, orphan, duration, teardown } = state.deadlines;
-  const earliest = Math.min(ring ?? Infinity, orphan ?? Infinity, duration ?? Infinity, teardown ?? Infinity);
+  const digits = state.collect === undefined ? undefined : collectDue(state.collect);
+  const earliest = Math.min(digits ?? Infinity, ring ?? Infinity, orphan ?? Infinity, duration ?? Infinity, teardown ?? Infinity);
   return earliest === Infinity ? undefined : earliest;
 }

@@ -1,4 +1,5 @@
 /** The Session's machine: (state, input, now) → state, events, effects. Pure; it decides and never acts. */
+import { type Collect, type CollectStep, digitsCollected, key, promptOver, timeout } from '../dtmf/collect.ts';
 import { hearPlayback } from '../playback/playback.ts';
 import { command } from './command.ts';
 import { applicationSide, end, ending, orderEnd } from './end.ts';
@@ -64,7 +65,7 @@ function hear(state: SessionState, signal: LegSignal, now: number): Step {
     case 'leg.ended':
       return end({ ...state, hasLeg: false }, ending(signal.end.cause, signal.end.by, undefined, signal.end.description), now);
     case 'leg.digit':
-      return digit(state, signal.digit, signal.durationMs, 'sip_info');
+      return digit(state, signal.digit, signal.durationMs, 'sip_info', now);
     case 'leg.media':
       return hearMedia(state, signal.notice, now);
   }
@@ -99,20 +100,57 @@ function answered(state: SessionState, now: number): Step {
 }
 
 function hearMedia(state: SessionState, notice: MediaNotice, now: number): Step {
-  if (notice.type === 'digit') return digit(state, notice.digit, notice.durationMs, notice.method);
+  if (notice.type === 'digit') return digit(state, notice.digit, notice.durationMs, notice.method, now);
   if (notice.type === 'media.timeout') {
     if (state.held || state.phase !== 'answered' || state.ending !== undefined) return stay(state);
     return orderEnd(state, ending('timeout', 'system', undefined, 'No audio came from the far end'), { do: 'hangup' }, now);
+  }
+  const { collect } = state;
+  if (collect !== undefined && 'operationUuid' in notice && notice.operationUuid === collect.operationUuid) {
+    return hearPrompt(state, collect, notice, now);
   }
   const heard = hearPlayback(state.sessionUuid, state.playback, notice);
   return { state: { ...state, playback: heard.playback }, events: heard.events, effects: [] };
 }
 
-function digit(state: SessionState, key: string, durationMs: number, method: 'rfc4733' | 'inband' | 'sip_info'): Step {
+/** A prompt that cannot be heard fails its collection; a prompt that is over, or was replaced by a play, starts its clocks. */
+function hearPrompt(state: SessionState, collect: Collect, notice: MediaNotice, now: number): Step {
+  if (notice.type === 'playback.started') return stay(state);
+  if (notice.type !== 'playback.failed') return stay({ ...state, collect: promptOver(collect, now) });
+  const result = { status: 'failure', digits: collect.digits, terminator: '', reason: notice.reason } as const;
   return {
-    state,
-    events: [{ event: 'dtmf.received', session_uuid: state.sessionUuid, digit: key, duration_ms: durationMs, method }],
+    state: { ...state, collect: undefined },
+    events: [digitsCollected(state.sessionUuid, collect, result)],
     effects: [],
+  };
+}
+
+function digit(
+  state: SessionState,
+  pressed: string,
+  durationMs: number,
+  method: 'rfc4733' | 'inband' | 'sip_info',
+  now: number,
+): Step {
+  const received = {
+    event: 'dtmf.received',
+    session_uuid: state.sessionUuid,
+    digit: pressed,
+    duration_ms: durationMs,
+    method,
+  } as const;
+  if (state.collect === undefined) return { state, events: [received], effects: [] };
+  const collected = collecting(state, state.collect, key(state.collect, pressed, now));
+  return { ...collected, events: [received, ...collected.events] };
+}
+
+function collecting(state: SessionState, before: Collect, next: CollectStep): Step {
+  const effects: Effect[] = next.stopPrompt ? [{ do: 'stop_playback', operationUuid: before.operationUuid }] : [];
+  if ('collect' in next) return { state: { ...state, collect: next.collect }, events: [], effects };
+  return {
+    state: { ...state, collect: undefined },
+    events: [digitsCollected(state.sessionUuid, before, next.done)],
+    effects,
   };
 }
 
@@ -126,13 +164,13 @@ function deadline(state: SessionState, now: number): Step {
     return orderEnd(state, why, { do: 'hangup' }, now);
   }
   if (due(orphan)) return orphaned(state, now);
-  return stay(state);
+  return state.collect === undefined ? stay(state) : collecting(state, state.collect, timeout(state.collect, now));
 }
 
 /** Synthetic where the leg is lost; an unanswered inbound call that nobody takes is declined as timed out. */
 function orphaned(state: SessionState, now: number): Step {
   if (!state.hasLeg) return end(state, ending('failed', 'system', undefined, 'The Session was lost'), now);
-  if (state.playback !== undefined) {
+  if (state.playback !== undefined || state.collect !== undefined) {
     return stay({ ...state, deadlines: { ...state.deadlines, orphan: now + state.terms.orphanTimeoutMs } });
   }
   return orderEnd(state, ending('timeout', 'system'), { do: 'reject', reason: 'timeout' }, now);

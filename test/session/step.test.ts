@@ -263,6 +263,82 @@ describe('an answered call', () => {
   });
 });
 
+describe('collecting digits', () => {
+  const terms = {
+    minDigits: 1,
+    maxDigits: 4,
+    validDigits: '0123456789',
+    terminators: ['#'],
+    firstDigitTimeoutMs: 5000,
+    interDigitTimeoutMs: 3000,
+    totalTimeoutMs: 60_000,
+    bargeIn: true,
+  };
+  const collect = (promptUrls: string[] = []): Command => ({ type: 'collect', terms, promptUrls });
+  const press = (digit: string): SessionInput => ({
+    type: 'leg.media',
+    notice: { type: 'digit', digit, durationMs: 80, method: 'rfc4733' },
+  });
+  const prompt = (type: 'playback.started' | 'playback.completed'): SessionInput => ({
+    type: 'leg.media',
+    notice: { type, operationUuid: 'op-collect' },
+  });
+  const answered = () => new Run(dialled()).give({ type: 'leg.answered' });
+
+  test('each key is told before the digits it completes', () => {
+    const run = answered().command(collect(), 'op-collect');
+    for (const digit of '12#') run.give(press(digit), 100);
+    expect(run.names.slice(1)).toEqual(['dtmf.received', 'dtmf.received', 'dtmf.received', 'digits.collected']);
+    expect(run.last).toEqual({
+      event: 'digits.collected',
+      session_uuid: 's',
+      operation_uuid: 'op-collect',
+      status: 'success',
+      digits: '12',
+      terminator: '#',
+    });
+  });
+
+  test('a prompt is played under the operation, emits no playback event, and the clocks start at its end', () => {
+    const run = answered()
+      .command(play(), 'op-play')
+      .command(collect(['http://a/p']), 'op-collect');
+    expect(run.names.slice(1)).toEqual(['playback.ended']);
+    run.give(prompt('playback.started')).give(prompt('playback.completed'), 7000);
+    expect(nextDeadline(run.state)).toBe(run.now + 5000);
+    run.deadline();
+    expect(run.last).toMatchObject({ event: 'digits.collected', status: 'no_input' });
+  });
+
+  test('a key over the prompt stops it', () => {
+    const run = answered()
+      .command(collect(['http://a/p']), 'op-collect')
+      .give(press('7'));
+    expect(run.effects.at(-1)).toEqual({ do: 'stop_playback', operationUuid: 'op-collect' });
+    run.deadline();
+    expect(run.last).toMatchObject({ status: 'success', digits: '7' });
+  });
+
+  test('a second one is a conflict, DELETE cancels, DELETE with none is 404, the end of the call cancels first', () => {
+    const run = answered().command(collect(), 'op-collect');
+    expect(run.command(collect()).refused).toBe('Session is already collecting digits');
+    run.command({ type: 'cancel_collect' });
+    expect(run.last).toMatchObject({ event: 'digits.collected', status: 'cancelled', operation_uuid: 'op-collect' });
+    expect(run.command({ type: 'cancel_collect' }).refused).toBe('DTMF collection not found');
+    run.command(collect(), 'op-2').give(byeFrom('callee'));
+    expect(run.events.slice(-2)).toMatchObject([
+      { event: 'digits.collected', status: 'cancelled', reason: 'session_ended' },
+      { event: 'session.ended' },
+    ]);
+  });
+
+  test('a prompt that fails fails the collection', () => {
+    const run = answered().command(collect(['http://a/p']), 'op-collect');
+    run.give({ type: 'leg.media', notice: { type: 'playback.failed', operationUuid: 'op-collect', reason: 'decode_error' } });
+    expect(run.last).toMatchObject({ event: 'digits.collected', status: 'failure', reason: 'decode_error' });
+  });
+});
+
 describe('a Session whose process is gone', () => {
   const remains = { ...about, type: 'phone_out', phase: 'answered', clientState: '', createdAt: START - 60_000 } as const;
 
@@ -285,10 +361,31 @@ describe('a Session whose process is gone', () => {
   });
 });
 
+const COLLECT: Command = {
+  type: 'collect',
+  promptUrls: ['http://a/p'],
+  terms: {
+    minDigits: 1,
+    maxDigits: 2,
+    validDigits: '0123456789',
+    terminators: [],
+    firstDigitTimeoutMs: 5000,
+    interDigitTimeoutMs: 5000,
+    totalTimeoutMs: 9000,
+    bargeIn: true,
+  },
+};
 const commandArbitrary: fc.Arbitrary<SessionInput> = fc
-  .constantFrom<Command>({ type: 'answer' }, { type: 'reject', reason: 'busy' }, { type: 'cancel' }, { type: 'hangup' }, play(), {
-    type: 'stop_playback',
-  })
+  .constantFrom<Command>(
+    { type: 'answer' },
+    { type: 'reject', reason: 'busy' },
+    { type: 'cancel' },
+    { type: 'hangup' },
+    play(),
+    { type: 'stop_playback' },
+    COLLECT,
+    { type: 'cancel_collect' },
+  )
   .chain((command) => fc.uuid().map((operationUuid): SessionInput => ({ type: 'command', command, operationUuid })));
 const signalArbitrary = fc.constantFrom<SessionInput>(
   { type: 'leg.ringing' },
@@ -313,6 +410,7 @@ test('whatever happens in whatever order: one session.ended, last; every other s
       const run = new Run(initial);
       let phase = run.state.phase;
       const plays = new Set<string>();
+      const collects = new Set<string>();
       for (const [input, afterMs] of steps) {
         run.give(input, afterMs);
         if (
@@ -323,6 +421,7 @@ test('whatever happens in whatever order: one session.ended, last; every other s
         ) {
           plays.add(run.state.playback.operationUuid);
         }
+        if (run.state.collect !== undefined) collects.add(run.state.collect.operationUuid);
         expect(run.state.phase === phase || rises(phase, run.state.phase)).toBe(true);
         phase = run.state.phase;
         // Nothing may wait for ever: a call that is not ended has a deadline, or is answered and bound by its duration.
@@ -334,6 +433,10 @@ test('whatever happens in whatever order: one session.ended, last; every other s
       expect(names.at(-1)).toBe('session.ended');
       for (const once of ['session.created', 'session.ringing_started', 'session.early_media_started', 'session.answered']) {
         expect(names.filter((name) => name === once).length).toBeLessThanOrEqual(1);
+      }
+      for (const operation of collects) {
+        const told = run.events.filter((event) => event.event === 'digits.collected' && event.operation_uuid === operation);
+        expect(told).toHaveLength(1);
       }
       for (const operation of plays) {
         const terminal = run.events.filter((event) => event.event === 'playback.ended' && event.operation_uuid === operation);
