@@ -7,7 +7,9 @@ namespace {
 
 constexpr float forget = 0.997f;  // a memory of about 330 packets
 constexpr float quantile = 0.97f;
-constexpr int64_t slack_us = 12'000;  // hysteresis around the target, under one frame
+// Hysteresis: a tick meets the network at any phase, so a delay within a frame above the target is no excess.
+constexpr int64_t above_us = 22'000;
+constexpr int64_t below_us = 12'000;
 
 }  // namespace
 
@@ -96,8 +98,8 @@ JitterBuffer::Plan JitterBuffer::plan(int64_t now_us, uint32_t unheard_units) {
     return Plan::normal;
   }
   if (empty()) return delay < target_us_ ? Plan::wait : Plan::normal;
-  if (delay > target_us_ + slack_us) return Plan::accelerate;
-  if (delay < target_us_ - slack_us) return Plan::expand;
+  if (delay > target_us_ + above_us) return Plan::accelerate;
+  if (delay < target_us_ - below_us) return Plan::expand;
   return Plan::normal;
 }
 

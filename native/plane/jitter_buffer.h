@@ -57,7 +57,7 @@ class JitterBuffer {
   int64_t base_now_ = 0;
   int64_t base_before_ = 0;
   int64_t base_turn_us_ = 0;
-  int64_t target_us_ = 40'000;
+  int64_t target_us_ = 25'000;
   int late_in_row_ = 0;
   uint32_t late_ = 0;
   float histogram_[bins] = {};

@@ -1,0 +1,245 @@
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "kernel/g711.h"
+#include "kernel/g722.h"
+#include "kernel/level.h"
+#include "kernel/mix.h"
+#include "kernel/resampler.h"
+#include "test/check.h"
+
+using namespace sidetone;
+
+namespace {
+
+constexpr double pi = 3.14159265358979323846;
+
+// G.191's definitions, followed step by step and without any of the kernel's shortcuts.
+uint8_t plain_mulaw(int16_t sample) {
+  int absolute = sample < 0 ? ((~sample) >> 2) + 33 : (sample >> 2) + 33;
+  if (absolute > 0x1fff) absolute = 0x1fff;
+  int segment = 1;
+  for (int rest = absolute >> 6; rest != 0; rest >>= 1) segment++;
+  const int high = 8 - segment;
+  const int low = 15 - ((absolute >> segment) & 15);
+  return static_cast<uint8_t>(high << 4 | low | (sample >= 0 ? 0x80 : 0));
+}
+
+uint8_t plain_alaw(int16_t sample) {
+  int value = sample < 0 ? (~sample) >> 4 : sample >> 4;
+  if (value > 15) {
+    int exponent = 1;
+    while (value > 31) {
+      value >>= 1;
+      exponent++;
+    }
+    value = value - 16 + (exponent << 4);
+  }
+  if (sample >= 0) value |= 0x80;
+  return static_cast<uint8_t>(value ^ 0x55);
+}
+
+int16_t plain_mulaw_linear(uint8_t octet) {
+  const int sign = octet < 0x80 ? -1 : 1;
+  const int inverted = ~octet;
+  const int exponent = (inverted >> 4) & 7;
+  const int step = 4 << (exponent + 1);
+  return static_cast<int16_t>(sign * ((0x80 << exponent) + step * (inverted & 15) + step / 2 - 4 * 33));
+}
+
+int16_t plain_alaw_linear(uint8_t octet) {
+  const int inverted = (octet ^ 0x55) & 0x7f;
+  const int exponent = inverted >> 4;
+  int mantissa = inverted & 15;
+  if (exponent > 0) mantissa += 16;
+  mantissa = (mantissa << 4) + 8;
+  if (exponent > 1) mantissa <<= exponent - 1;
+  return static_cast<int16_t>(octet > 127 ? mantissa : -mantissa);
+}
+
+/** Level in dB of the sine of `hz` within `pcm`. */
+double tone_db(const std::vector<float>& pcm, double hz, double rate) {
+  double c = 0;
+  double s = 0;
+  double weight = 0;
+  for (size_t i = 0; i < pcm.size(); i++) {
+    const double window = 0.5 - 0.5 * std::cos(2 * pi * i / (pcm.size() - 1));
+    c += window * pcm[i] * std::cos(2 * pi * hz * i / rate);
+    s += window * pcm[i] * std::sin(2 * pi * hz * i / rate);
+    weight += window;
+  }
+  return 20 * std::log10(2 * std::sqrt(c * c + s * s) / weight + 1e-12);
+}
+
+std::vector<float> resampled(uint32_t in_hz, uint32_t out_hz, double hz, size_t seconds_ms, size_t block) {
+  const ResamplerFilter filter(in_hz, out_hz);
+  Resampler resampler(filter);
+  std::vector<float> out;
+  const size_t total = in_hz * seconds_ms / 1000;
+  std::vector<float> in(block);
+  for (size_t at = 0; at < total; at += block) {
+    const size_t count = total - at < block ? total - at : block;
+    for (size_t i = 0; i < count; i++) in[i] = static_cast<float>(std::sin(2 * pi * hz * (at + i) / in_hz));
+    const size_t before = out.size();
+    out.resize(before + resampler.out_max(count));
+    out.resize(before + resampler.process(in.data(), count, out.data() + before));
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST("G.711 encodes all 65,536 samples as G.191 does, at any alignment and length") {
+  std::vector<int16_t> all(65536);
+  for (int i = 0; i < 65536; i++) all[i] = static_cast<int16_t>(i - 32768);
+  std::vector<uint8_t> mu(65536);
+  std::vector<uint8_t> a(65536);
+  mulaw_encode(all.data(), mu.data(), all.size());
+  alaw_encode(all.data(), a.data(), all.size());
+  for (int i = 0; i < 65536; i++) {
+    CHECK(mu[i] == plain_mulaw(all[i]));
+    CHECK(a[i] == plain_alaw(all[i]));
+  }
+  for (size_t length = 0; length < 70; length++) {
+    std::vector<uint8_t> part(length + 1, 0x42);
+    mulaw_encode(all.data() + 1234 + length, part.data(), length);
+    for (size_t i = 0; i < length; i++) CHECK(part[i] == plain_mulaw(all[1234 + length + i]));
+    CHECK(part[length] == 0x42);
+  }
+}
+
+TEST("G.711 decodes all 256 octets of both laws as G.191 does") {
+  uint8_t octets[256];
+  int16_t mu[256];
+  int16_t a[256];
+  for (int i = 0; i < 256; i++) octets[i] = static_cast<uint8_t>(i);
+  mulaw_decode(octets, mu, 256);
+  alaw_decode(octets, a, 256);
+  for (int i = 0; i < 256; i++) {
+    CHECK(mu[i] == plain_mulaw_linear(octets[i]));
+    CHECK(a[i] == plain_alaw_linear(octets[i]));
+  }
+}
+
+TEST("the silence of a leg decodes to the smallest sample of its law") {
+  int16_t sample;
+  mulaw_decode(&mulaw_silence, &sample, 1);
+  CHECK(sample == 0);
+  alaw_decode(&alaw_silence, &sample, 1);
+  CHECK(sample == 8);
+}
+
+TEST("a member of a mix hears the exact sum of all others, saturated once") {
+  const int16_t a[4] = {32767, -32768, 100, 0};
+  const int16_t b[4] = {32767, -32768, -50, 1};
+  const int16_t c[4] = {-32768, 32767, 7, -1};
+  int32_t sum[4] = {};
+  mix_add(sum, a, 4);
+  mix_add(sum, b, 4);
+  mix_add(sum, c, 4);
+  int16_t out[4];
+  mix_without(sum, c, out, 4);
+  CHECK(out[0] == 32767 && out[1] == -32768 && out[2] == 50 && out[3] == 1);
+  mix_whole(sum, out, 4);
+  CHECK(out[0] == 32766 && out[1] == -32768 && out[2] == 57 && out[3] == 0);
+}
+
+TEST("volume is percent, rounds to nearest and saturates") {
+  int16_t pcm[5] = {100, -100, 20000, -20000, 3};
+  mix_volume(pcm, 5, 200);
+  CHECK(pcm[0] == 200 && pcm[1] == -200 && pcm[2] == 32767 && pcm[3] == -32768 && pcm[4] == 6);
+  int16_t half[2] = {101, 32767};
+  mix_volume(half, 2, 50);
+  CHECK(half[0] == 51 && half[1] == 16384);
+  int16_t none[1] = {32767};
+  mix_volume(none, 1, 0);
+  CHECK(none[0] == 0);
+}
+
+TEST("level is in dB below full scale") {
+  int16_t square[160];
+  for (int i = 0; i < 160; i++) square[i] = i % 2 == 0 ? 32767 : -32767;
+  CHECK(std::fabs(level_dbov(square, 160)) < 0.001f);
+  for (int16_t& sample : square) sample = static_cast<int16_t>(sample / 10);
+  CHECK(std::fabs(level_dbov(square, 160) + 20.0f) < 0.01f);
+  const int16_t silence[160] = {};
+  CHECK(level_dbov(silence, 160) == -127.0f);
+  CHECK(level_dbov(silence, 0) == -127.0f);
+}
+
+TEST("resampling between every pair of rates keeps the telephone band flat and lets no alias through") {
+  const uint32_t rates[] = {8000, 11025, 16000, 22050, 24000, 32000, 44100, 48000};
+  for (const uint32_t in_hz : rates) {
+    for (const uint32_t out_hz : rates) {
+      if (in_hz == out_hz) continue;
+      const double low = in_hz < out_hz ? in_hz : out_hz;
+      const double edge = 0.425 * low;  // 3.4 kHz of 8 kHz, scaled
+      for (const double hz : {0.02 * low, 0.125 * low, edge}) {
+        std::vector<float> out = resampled(in_hz, out_hz, hz, 120, 147);
+        CHECK(out.size() + 2 >= out_hz * 120 / 1000 && out.size() <= out_hz * 120 / 1000 + 2);
+        out.erase(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(out_hz / 50));
+        CHECK(std::fabs(tone_db(out, hz, out_hz)) < 0.05);
+      }
+      if (in_hz > out_hz) {  // above the transition band nothing may fold down
+        const double hz = 0.6 * out_hz < 0.5 * in_hz ? 0.6 * out_hz : 0.49 * in_hz;
+        if (hz < 0.575 * out_hz) continue;
+        std::vector<float> out = resampled(in_hz, out_hz, hz, 120, 147);
+        out.erase(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(out_hz / 50));
+        CHECK(tone_db(out, std::fabs(out_hz - hz), out_hz) < -100);
+      } else {  // and no image appears
+        std::vector<float> out = resampled(in_hz, out_hz, 0.3 * in_hz, 120, 147);
+        out.erase(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(out_hz / 50));
+        const double image = 0.7 * in_hz;
+        if (image < 0.5 * out_hz) CHECK(tone_db(out, image, out_hz) < -100);
+      }
+    }
+  }
+}
+
+TEST("a resampler gives the same samples whatever the size of the blocks, with under 3 ms of delay") {
+  const std::vector<float> whole = resampled(44100, 8000, 440, 100, 1024);
+  for (const size_t block : {size_t{1}, size_t{7}, size_t{160}, size_t{441}}) {
+    const std::vector<float> parts = resampled(44100, 8000, 440, 100, block);
+    CHECK(parts.size() == whole.size());
+    CHECK(std::memcmp(parts.data(), whole.data(), parts.size() * sizeof(float)) == 0);
+  }
+  CHECK(ResamplerFilter(48000, 8000).delay_sec() < 0.003);
+}
+
+TEST("an equal rate passes every sample unchanged") {
+  const ResamplerFilter filter(8000, 8000);
+  Resampler resampler(filter);
+  float in[5] = {0.25f, -1.0f, 0.999f, 0.0f, 1e-6f};
+  float out[8];
+  CHECK(resampler.process(in, 5, out) == 5);
+  CHECK(std::memcmp(in, out, sizeof in) == 0);
+  CHECK(resampler.flush(out) == 0);
+}
+
+TEST("G.722 carries speech band and wide band tones with the quality of its quantizers, in any block size") {
+  for (const double hz : {300.0, 1000.0, 3000.0, 6000.0}) {
+    std::vector<int16_t> pcm(16000);
+    for (size_t i = 0; i < pcm.size(); i++) pcm[i] = static_cast<int16_t>(std::lrint(8000 * std::sin(2 * pi * hz * i / 16000)));
+    std::vector<uint8_t> octets(8000);
+    std::vector<int16_t> back(16000);
+    G722Encoder encoder;
+    G722Decoder decoder;
+    for (size_t at = 0; at < 16000; at += 320) encoder.encode(&pcm[at], 320, &octets[at / 2]);
+    decoder.decode(octets.data(), octets.size(), back.data());
+    // Compare at the codec's delay of 22 samples.
+    double signal = 0;
+    double noise = 0;
+    for (size_t i = 4000; i < 15000; i++) {
+      const double d = back[i + 22] - pcm[i];
+      signal += static_cast<double>(pcm[i]) * pcm[i];
+      noise += d * d;
+    }
+    CHECK(10 * std::log10(signal / noise) > (hz < 4000 ? 22 : 9));
+    std::vector<uint8_t> again(8000);
+    G722Encoder second;
+    second.encode(pcm.data(), pcm.size(), again.data());
+    CHECK(again == octets);
+  }
+}

@@ -1,0 +1,317 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <vector>
+
+#include "plane/plane.h"
+#include "test/check.h"
+
+using namespace sidetone;
+
+namespace {
+
+constexpr int64_t tick = Plane::tick_us;
+
+/** A socket on a loopback port of the system's choice. */
+class Socket {
+ public:
+  Socket() {
+    fd_ = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    Address any;
+    any.parse("127.0.0.1", 0);
+    (void)::bind(fd_, &any.any, any.length);
+    here_.length = sizeof here_.v6;
+    (void)::getsockname(fd_, &here_.any, &here_.length);
+  }
+  ~Socket() { ::close(fd_); }
+  const Address& here() const { return here_; }
+  void send(const Address& to, const std::vector<uint8_t>& bytes) const { (void)send_datagram(fd_, to, bytes.data(), bytes.size()); }
+  std::vector<std::vector<uint8_t>> receive() const {
+    std::vector<std::vector<uint8_t>> all;
+    uint8_t bytes[2000];
+    ssize_t count;
+    while ((count = ::recv(fd_, bytes, sizeof bytes, 0)) > 0) all.emplace_back(bytes, bytes + count);
+    return all;
+  }
+
+ private:
+  int fd_ = -1;
+  Address here_;
+};
+
+struct Bench {
+  std::unique_ptr<Plane> plane;
+  Address rtp;
+  Socket peer;
+  Now now{1'000'000'000, 1'700'000'000'000'000};
+
+  bool open(uint32_t id = 1) {
+    int error = 0;
+    if (!plane) plane = Plane::create(1'000'000, error);
+    for (uint16_t port = 33000; plane && port < 34000; port += 2) {
+      Address rtcp;
+      rtp.parse("127.0.0.1", port);
+      rtcp.parse("127.0.0.1", static_cast<uint16_t>(port + 1));
+      if (plane->open(id, rtp, rtcp) == 0) return true;
+    }
+    return false;
+  }
+
+  Negotiated agreed(Codec codec = Codec::pcmu) const {
+    Negotiated agreed;
+    agreed.rtp = peer.here();
+    agreed.rtcp.parse("127.0.0.1", 9);
+    agreed.codec = codec;
+    agreed.payload_type = codec == Codec::pcmu ? 0 : codec == Codec::pcma ? 8 : 9;
+    agreed.event_payload_type = 101;
+    return agreed;
+  }
+
+  void run(int ticks) {
+    for (int i = 0; i < ticks; i++) {
+      plane->tick(now);
+      now.us += tick;
+      now.wall_us += tick;
+    }
+  }
+
+  std::vector<Notice> notices() const {
+    std::vector<Notice> all(100);
+    all.resize(plane->take_notices(all.data(), all.size()));
+    return all;
+  }
+};
+
+uint32_t be32(const std::vector<uint8_t>& bytes, size_t at) {
+  return static_cast<uint32_t>(bytes[at]) << 24 | static_cast<uint32_t>(bytes[at + 1]) << 16 | static_cast<uint32_t>(bytes[at + 2]) << 8 | bytes[at + 3];
+}
+
+std::vector<uint8_t> packet(uint8_t type, uint16_t sequence, uint32_t timestamp, size_t count, uint8_t fill) {
+  std::vector<uint8_t> bytes(12 + count, fill);
+  rtp_write_header(bytes.data(), false, type, sequence, timestamp, 77);
+  return bytes;
+}
+
+struct Ear : Listener {
+  std::vector<int16_t> pcm;
+  void hear(const int16_t* samples, size_t count, uint32_t, bool) override { pcm.insert(pcm.end(), samples, samples + count); }
+};
+
+}  // namespace
+
+TEST("every packet time from 10 to 60 ms gives contiguous packets of that length") {
+  for (const uint32_t ptime : {10u, 20u, 30u, 40u, 60u}) {
+    Bench bench;
+    CHECK(bench.open());
+    Negotiated agreed = bench.agreed();
+    agreed.ptime_ms = ptime;
+    bench.plane->negotiate(1, agreed);
+    bench.run(12);
+    const auto sent = bench.peer.receive();
+    CHECK(sent.size() == 240 / ptime);
+    for (size_t i = 0; i < sent.size(); i++) {
+      CHECK(sent[i].size() == 12 + ptime * 8);
+      CHECK((sent[i][1] & 0x80) == (i == 0 ? 0x80 : 0));
+      if (i > 0) CHECK(be32(sent[i], 4) - be32(sent[i - 1], 4) == ptime * 8);
+    }
+  }
+}
+
+TEST("a playback ends after its last sample was sent, and underruns are silence within it") {
+  Bench bench;
+  CHECK(bench.open());
+  bench.plane->negotiate(1, bench.agreed());
+  CHECK(bench.plane->play(1, 7, 8000, 100));
+  const std::vector<int16_t> pcm(400, 1000);
+  CHECK(bench.plane->feed(1, 7, pcm.data(), pcm.size()));
+  CHECK(!bench.plane->feed(1, 8, pcm.data(), pcm.size()));
+  bench.run(5);
+  auto told = bench.notices();
+  CHECK(told.size() >= 1 && told[0].kind == NoticeKind::playback_started && told[0].a == 7);
+  CHECK(told.back().kind == NoticeKind::playback_hungry && told.back().more[0] == 400);
+  CHECK(bench.plane->feed(1, 7, pcm.data(), 160));
+  CHECK(bench.plane->finish(1, 7));
+  CHECK(!bench.plane->feed(1, 7, pcm.data(), 160));
+  bench.run(1);
+  told = bench.notices();
+  CHECK(told.size() == 1 && told[0].kind == NoticeKind::playback_ended && told[0].a == 7);
+  const auto sent = bench.peer.receive();
+  CHECK(sent.size() == 6);
+  CHECK(sent[2][12 + 79] != 0xff && sent[2][12 + 80] == 0xff && sent[3][12] == 0xff && sent[5][12] != 0xff);
+  CHECK((sent[5][1] & 0x80) != 0);
+  const std::vector<int16_t> flood(8000 * 5 + 1);
+  CHECK(bench.plane->play(1, 9, 8000, 100));
+  CHECK(!bench.plane->feed(1, 9, flood.data(), flood.size()));
+}
+
+TEST("a new playback ends the old one as stopped, and closing the leg ends the new one so") {
+  Bench bench;
+  CHECK(bench.open());
+  CHECK(bench.plane->play(1, 7, 8000, 100));
+  CHECK(bench.plane->play(1, 8, 8000, 100));
+  CHECK(!bench.plane->stop(1, 7));
+  Counters counters;
+  CHECK(bench.plane->close(1, counters));
+  CHECK(!bench.plane->close(1, counters));
+  const auto told = bench.notices();
+  CHECK(told.size() == 2 && told[0].a == 7 && told[1].a == 8);
+  for (const Notice& notice : told) CHECK(notice.kind == NoticeKind::playback_stopped);
+}
+
+TEST("a listener hears what was sent; without one nothing is decoded and everything is counted") {
+  Bench bench;
+  CHECK(bench.open());
+  bench.plane->negotiate(1, bench.agreed());
+  Ear ear;
+  bench.plane->leg(1)->listen(&ear);
+  for (uint16_t i = 0; i < 50; i++) {
+    bench.peer.send(bench.rtp, packet(0, i, i * 160u, 160, 0x8f));
+    bench.run(1);
+  }
+  size_t loud = 0;
+  for (const int16_t sample : ear.pcm) loud += sample > 10000;
+  CHECK(ear.pcm.size() == 50 * 160 && loud > 45 * 160);
+  bench.plane->leg(1)->listen(nullptr);
+  for (uint16_t i = 50; i < 60; i++) {
+    if (i != 55) bench.peer.send(bench.rtp, packet(0, i, i * 160u, 160, 0x8f));
+    bench.run(1);
+  }
+  CHECK(ear.pcm.size() == 50 * 160);
+  Counters counters;
+  CHECK(bench.plane->counters(1, counters));
+  CHECK(counters.received == 59 && counters.lost == 1 && counters.sent == 60);
+}
+
+TEST("G722 legs play 16 kHz, and a playback outlives a change of codec") {
+  Bench bench;
+  CHECK(bench.open());
+  bench.plane->negotiate(1, bench.agreed(Codec::g722));
+  CHECK(bench.plane->play(1, 7, 16000, 100));
+  std::vector<int16_t> pcm(16000);
+  for (size_t i = 0; i < pcm.size(); i++) pcm[i] = static_cast<int16_t>(i % 32 < 16 ? 8000 : -8000);
+  CHECK(bench.plane->feed(1, 7, pcm.data(), pcm.size()));
+  CHECK(bench.plane->finish(1, 7));
+  bench.run(25);
+  bench.plane->negotiate(1, bench.agreed(Codec::pcma));
+  bench.run(30);
+  const auto sent = bench.peer.receive();
+  CHECK(sent.size() == 55);
+  for (size_t i = 0; i < sent.size(); i++) {
+    CHECK(sent[i].size() == 172);
+    CHECK((sent[i][1] & 0x7f) == (i < 25 ? 9 : 8));
+    if (i > 0) CHECK(be32(sent[i], 4) - be32(sent[i - 1], 4) == 160);
+  }
+  bool ended = false;
+  for (const Notice& notice : bench.notices()) ended = ended || notice.kind == NoticeKind::playback_ended;
+  CHECK(ended);
+}
+
+TEST("the media timeout is told once for each silence, and not while nothing is expected") {
+  Bench bench;
+  CHECK(bench.open());
+  Negotiated agreed = bench.agreed();
+  agreed.receive = false;
+  bench.now = Plane::now();
+  bench.plane->negotiate(1, agreed);
+  bench.run(100);
+  CHECK(bench.notices().empty());
+  agreed.receive = true;
+  bench.now = Plane::now();
+  bench.plane->negotiate(1, agreed);
+  bench.run(49);
+  CHECK(bench.notices().empty());
+  bench.run(100);
+  auto told = bench.notices();
+  CHECK(told.size() == 1 && told[0].kind == NoticeKind::media_timeout);
+  bench.peer.send(bench.rtp, packet(0, 1, 160, 160, 0xff));
+  bench.run(49);
+  told = bench.notices();
+  CHECK(told.size() == 1 && told[0].kind == NoticeKind::media_started);
+  bench.run(3);
+  told = bench.notices();
+  CHECK(told.size() == 1 && told[0].kind == NoticeKind::media_timeout);
+}
+
+TEST("held, a leg sends nothing and its timestamps run on") {
+  Bench bench;
+  CHECK(bench.open());
+  Negotiated agreed = bench.agreed();
+  bench.plane->negotiate(1, agreed);
+  bench.run(2);
+  agreed.send = false;
+  bench.plane->negotiate(1, agreed);
+  bench.run(10);
+  agreed.send = true;
+  bench.plane->negotiate(1, agreed);
+  bench.run(2);
+  const auto sent = bench.peer.receive();
+  CHECK(sent.size() == 4);
+  CHECK(be32(sent[2], 4) - be32(sent[1], 4) == 11 * 160);
+  CHECK(static_cast<uint16_t>(sent[2][3] - sent[1][3]) % 256 == 1);
+  CHECK((sent[2][1] & 0x80) != 0);
+}
+
+TEST("a source that changes its SSRC is heard from its second packet on, and totals go on") {
+  Bench bench;
+  CHECK(bench.open());
+  bench.plane->negotiate(1, bench.agreed());
+  for (uint16_t i = 0; i < 10; i++) bench.peer.send(bench.rtp, packet(0, i, i * 160u, 160, 0xff));
+  bench.run(1);
+  for (uint16_t i = 500; i < 510; i++) {
+    auto bytes = packet(0, i, i * 160u, 160, 0xff);
+    bytes[11] = 99;
+    bench.peer.send(bench.rtp, bytes);
+  }
+  bench.run(1);
+  Counters counters;
+  CHECK(bench.plane->counters(1, counters));
+  CHECK(counters.received == 19 && counters.lost == 0);
+}
+
+TEST("a stall of 200 ms is caught up at once; a stall beyond half a second is jumped over") {
+  Bench bench;
+  CHECK(bench.open());
+  bench.plane->negotiate(1, bench.agreed());
+  (void)bench.plane->run();
+  ::usleep(200'000);
+  uint32_t ticks = 0;
+  const TickReport late = bench.plane->run();
+  CHECK(late.ticks >= 9 && late.ticks <= 25 && late.skipped == 0 && late.lateness_us >= 170'000);
+  ticks += late.ticks;
+  const auto burst = bench.peer.receive();
+  CHECK(burst.size() >= ticks);
+  ::usleep(700'000);
+  const TickReport later = bench.plane->run();
+  CHECK(later.skipped >= 30 && later.ticks == 1);
+  const auto after = bench.peer.receive();
+  CHECK(after.size() == 1 && (after[0][1] & 0x80) != 0);
+  CHECK(be32(after[0], 4) - be32(burst.back(), 4) == 160 * (later.skipped + 1));
+}
+
+TEST("a wake ends the sleep before the tick is due") {
+  int error = 0;
+  const auto plane = Plane::create(1'000'000, error);
+  CHECK(plane != nullptr);
+  (void)plane->run();
+  const uint64_t one = 1;
+  CHECK(::write(plane->wake_fd(), &one, sizeof one) == sizeof one);
+  const TickReport report = plane->run();
+  CHECK(report.ticks == 0);
+}
+
+TEST("ports that are taken are told, and leave nothing open") {
+  Bench bench;
+  CHECK(bench.open(1));
+  Address rtcp;
+  rtcp.parse("127.0.0.1", static_cast<uint16_t>(bench.rtp.port() + 1));
+  const int before = ::open("/dev/null", O_RDONLY);
+  ::close(before);
+  CHECK(bench.plane->open(2, bench.rtp, rtcp) == EADDRINUSE);
+  CHECK(bench.plane->open(1, bench.rtp, rtcp) == EEXIST);
+  const int after = ::open("/dev/null", O_RDONLY);
+  ::close(after);
+  CHECK(after == before);
+}
