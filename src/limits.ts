@@ -16,6 +16,12 @@ export const ENDED_SESSION_KEPT_SEC = 24 * 3600;
 
 /** Inputs waiting for one actor; past this the Session is ended as `failed`, which no caller can provoke at 20 commands/s. */
 export const MAILBOX_MAX_INPUTS = 1_000;
+/** What the server reads of a body at most; each route's own limit, answered in our format, is far below it. */
+export const HTTP_BODY_CEILING_BYTES = 1024 * 1024 * 1024;
+/** A connection without a byte for this long is closed. */
+export const HTTP_IDLE_TIMEOUT_SEC = 60;
+/** How long a drain waits for calls it has ended to be confirmed: an actor's own wait and a little more. */
+export const SESSION_TEARDOWN_MS = 6_000;
 /** Live Sessions of one node; a dial past it is 529, an INVITE 503. */
 export const LIVE_SESSIONS_MAX = 50_000;
 
@@ -174,3 +180,29 @@ export const APP_WINDOW_LEAST_JOBS = 2;
 export const WEBHOOK_ANSWER_MAX_BYTES = 64 * 1024;
 export const ENDPOINT_CACHE_MS = 5_000;
 export const ENDPOINT_CACHE_MAX_APPS = 10_000;
+
+// A phone leg. Signals kept until someone listens; and how long the media plane may take to give the ports back.
+export const SIP_LEG_SIGNALS_MAX = 64;
+export const SIP_LEG_CLOSE_MS = 2_000;
+/** A key by INFO that gives no duration, and the longest one believed. */
+export const DTMF_DURATION_DEFAULT_MS = 100;
+export const DTMF_DURATION_MAX_MS = 60_000;
+
+// HTTP.
+/** Token buckets in memory; past it the one unused for longest is forgotten, which by then is full. */
+export const RATE_BUCKETS_MAX = 200_000;
+export const AUTH_CACHE_MS = 5_000;
+export const AUTH_CACHE_MAX_APPS = 10_000;
+export const AUTHORIZATION_MAX_CHARS = 1_024;
+export const WEBHOOK_URL_MAX_CHARS = 2_048;
+export const PLAYBACK_URLS_MAX = 100;
+export const PLAYBACK_URL_MAX_CHARS = 2_048;
+export const BLOCKED_EVENTS_MAX = 100;
+export const DRAINING_RETRY_SEC = 30;
+export const UNAVAILABLE_RETRY_SEC = 1;
+export const CALL_DURATION_MIN_SEC = 60;
+export const CALL_DURATION_MAX_SEC = 86_400;
+export const DISPLAY_NAME_MAX_CHARS = 128;
+export const SIP_HEADERS_MAX = 20;
+export const SIP_HEADER_MAX_CHARS = 255;
+export const TRUNK_CIDRS_MAX = 100;

@@ -1,0 +1,177 @@
+/** The composition root: makes everything, connects it, announces it, and stops it in the reverse order. */
+import { SessionRegistry } from './actor/session-registry.ts';
+import { createCarrier } from './carrier/carrier.ts';
+import { systemClock } from './clock.ts';
+import type { Config } from './config.ts';
+import { createHttpApp } from './http/app.ts';
+import { createHttpMetrics } from './http/metrics.ts';
+import { newUuid } from './id.ts';
+import { HTTP_BODY_CEILING_BYTES, HTTP_IDLE_TIMEOUT_SEC, SESSION_TEARDOWN_MS } from './limits.ts';
+import { createLog } from './log.ts';
+import { createMediaEngine } from './media/media-engine.ts';
+import { createMetrics } from './metrics.ts';
+import { createOutbound } from './outbound/safe-fetch.ts';
+import { loadConfig } from './settings/load.ts';
+import { openStore } from './store/store.ts';
+import { createRelay } from './webhook/relay.ts';
+
+const config = settingsOrExit();
+const log = createLog(config.logLevel);
+process.on('unhandledRejection', (error) => log.error({ reason: String(error) }, 'a promise nobody waited for was rejected'));
+await run(config).catch((error: unknown) => exit(error instanceof Error ? error.message : String(error)));
+
+async function run(settings: Config): Promise<void> {
+  const clock = systemClock();
+  const outbound = createOutbound(settings.outboundAllow);
+  const store = await openStore(settings, log, clock);
+  const { rtp, mediaWorkers: workers, mediaTimeoutSec } = settings;
+  const media = await createMediaEngine({ rtp, workers, mediaTimeoutSec, outbound, log });
+
+  const registry = new SessionRegistry({
+    journal: store.journal,
+    records: { find: store.sessions.get, list: store.sessions.list, unfinished: () => store.sessions.unfinished() },
+    clock,
+    log,
+    nodeId: newUuid(),
+    media,
+    orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
+    mayCallFrom: store.callerIds.allowed,
+  });
+  const left = await registry.recover();
+  if (left > 0) log.warn({ sessions: left }, 'took over Sessions that an earlier process left without an end');
+
+  let trunks = await store.trunks.list();
+  const carrier = await createCarrier({
+    listen: settings.sip.listen,
+    ...(settings.sip.tls === undefined ? {} : { tls: settings.sip.tls }),
+    ...(settings.sip.advertise === undefined ? {} : { advertise: settings.sip.advertise }),
+    media,
+    clock,
+    log,
+    trunks: () => trunks,
+    onInvite: (call) => registry.incoming(call),
+    numberOwner: store.numbers.owner,
+  });
+  registry.connect(carrier);
+
+  const relay = createRelay({
+    outbox: store.outbox,
+    apps: store.apps,
+    credentials: store.credentials,
+    outbound,
+    clock,
+    log,
+    timeoutSec: settings.webhookTimeoutSec,
+    retryScale: settings.webhookRetryScale,
+  });
+  relay.start();
+
+  let draining = false;
+  const metrics = createMetrics([
+    { name: 'sessions', help: 'Live Sessions', kind: 'gauge', read: () => registry.size },
+    { name: 'media_legs', help: 'Open RTP legs', kind: 'gauge', read: () => media.load().legs },
+    {
+      name: 'rtp_port_pairs_free',
+      help: 'RTP port pairs that could be opened',
+      kind: 'gauge',
+      read: () => media.load().portsFree,
+    },
+    { name: 'sip_dialogs', help: 'SIP dialogs', kind: 'gauge', read: () => carrier.load().dialogs },
+    { name: 'sip_transactions', help: 'SIP transactions', kind: 'gauge', read: () => carrier.load().transactions },
+    { name: 'journal_waiting', help: 'Changes waiting for the database', kind: 'gauge', read: () => store.load().waiting },
+    { name: 'journal_changes_total', help: 'Changes committed or refused', kind: 'counter', read: () => store.load().changes },
+    {
+      name: 'journal_flushes_total',
+      help: 'Statements they were committed in',
+      kind: 'counter',
+      read: () => store.load().flushes,
+    },
+  ]);
+  const app = createHttpApp({
+    sessions: registry,
+    store,
+    clock,
+    log,
+    operatorToken: settings.operatorToken,
+    metrics: createHttpMetrics(metrics),
+    publicUrl: settings.publicUrl,
+    draining: () => draining,
+    ready: async () => ({ database: await store.ready(), media: media.ready(), sip: carrier.ready() }),
+    // The owner of a number is asked for at each call.
+    onNumbersChanged: () => {},
+    onTrunksChanged: async () => {
+      trunks = await store.trunks.list();
+      carrier.trunksChanged();
+    },
+  });
+  const server = Bun.serve({
+    hostname: settings.http.host,
+    port: settings.http.port,
+    idleTimeout: HTTP_IDLE_TIMEOUT_SEC,
+    maxRequestBodySize: HTTP_BODY_CEILING_BYTES,
+    fetch: (request) => app.fetch(request),
+  });
+
+  const fresh = await store.apps.ensureDefault();
+  if (fresh !== undefined) {
+    const url = `${settings.publicUrl}/api/v1/app`;
+    process.stdout.write(`
+A first application, "default", was made. This is shown once:
+
+  app_uuid        ${fresh.appUuid}
+  API key         ${fresh.apiKey}
+  webhook secret  ${fresh.webhookSecret}
+
+  curl -H 'Authorization: Bearer ${fresh.appUuid}:${fresh.apiKey}' ${url}
+
+`);
+  }
+  const bound = (transport: string) => carrier.ports().find((port) => port.transport === transport)?.port;
+  log.info(
+    {
+      url: settings.publicUrl,
+      http_port: server.port,
+      sip_udp_port: bound('udp'),
+      sip_tcp_port: bound('tcp'),
+      sip_tls_port: bound('tls'),
+      started_ms: Math.round(performance.now()),
+    },
+    'ready',
+  );
+
+  const stop = async (signal: string) => {
+    if (draining) return;
+    draining = true;
+    log.info({ signal, sessions: registry.size, grace_sec: settings.shutdownGraceSec }, 'draining');
+    carrier.drain();
+    await registry.drain(settings.shutdownGraceSec * 1000, SESSION_TEARDOWN_MS);
+    await server.stop(true);
+    await relay.stop();
+    await carrier.close();
+    await media.close();
+    await store.close();
+    log.info({}, 'stopped');
+    process.exit(0);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (draining && signal === 'SIGINT') process.exit(130);
+      stop(signal).catch((error: unknown) => exit(String(error)));
+    });
+  }
+}
+
+function settingsOrExit(): Config {
+  try {
+    const settings = loadConfig(process.env);
+    if (settings.natsUrl !== undefined) throw new Error('NATS_URL is set, but this release runs as one node: unset it');
+    return settings;
+  } catch (error) {
+    return exit(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function exit(message: string): never {
+  process.stderr.write(`sidetone: ${message}\n`);
+  process.exit(1);
+}

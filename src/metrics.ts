@@ -1,0 +1,33 @@
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+
+/** A figure that is read when it is asked for, so that nothing on a hot path counts for the sake of counting. */
+export interface Reading {
+  readonly name: string;
+  readonly help: string;
+  /** `counter`: only rises while the process lives. */
+  readonly kind: 'gauge' | 'counter';
+  read(): number;
+}
+
+/** The Prometheus registry of the process: the runtime's own metrics and the platform's readings, all prefixed `sidetone_`. */
+export function createMetrics(readings: readonly Reading[]): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, prefix: 'sidetone_' });
+  for (const { name, help, kind, read } of readings) {
+    const about = { name: `sidetone_${name}`, help, registers: [registry] };
+    if (kind === 'gauge') {
+      const gauge: Gauge = new Gauge({ ...about, collect: () => gauge.set(read()) });
+      continue;
+    }
+    let told = 0;
+    const counter: Counter = new Counter({
+      ...about,
+      collect() {
+        const now = read();
+        if (now > told) counter.inc(now - told);
+        told = now;
+      },
+    });
+  }
+  return registry;
+}
