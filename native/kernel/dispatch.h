@@ -7,7 +7,11 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #define KERNEL_WIDE 1
 #define KERNEL_AVX2 __attribute__((target("avx2,fma")))
+#if defined(__clang__)
+#define KERNEL_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma")))
+#else
 #define KERNEL_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,prefer-vector-width=512")))
+#endif
 #else
 #define KERNEL_WIDE 0
 #endif

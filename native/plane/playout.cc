@@ -35,9 +35,10 @@ size_t Playout::pitch_lag(const int16_t* end) const {
   size_t best = lag_min * k;
   int64_t least = -1;
   for (size_t lag = lag_min * k; lag <= lag_max * k; lag += k) {
+    const int16_t* earlier = at - lag;
     int64_t difference = 0;
     for (size_t i = 0; i < compared * k; i += 2) {
-      const int32_t d = at[i] - at[i - lag];
+      const int32_t d = at[i] - earlier[i];
       difference += d < 0 ? -d : d;
     }
     if (least < 0 || difference < least) {
