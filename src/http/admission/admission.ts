@@ -1,0 +1,122 @@
+/**
+ * The order of admission (contract §10), in one list. Route and method come before it (`app.ts`); the work comes after it. Whatever ends in a problem
+ * gives its rate tokens back, and its Idempotency-Key unless the answer is one that is kept.
+ */
+import type { Clock } from '../../clock.ts';
+import { newUuid } from '../../id.ts';
+import { DRAINING_RETRY_SEC, UNAVAILABLE_RETRY_SEC } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import { isProblem, problems } from '../../problem.ts';
+import type { IdempotencyStore } from '../../store/idempotency.ts';
+import { StoreUnavailable } from '../../store/journal.ts';
+import type { Exchange, Outcome } from '../exchange.ts';
+import { answerResponse, problemResponse, unexpectedResponse } from '../response.ts';
+import { type AuthenticationOptions, authentication } from './authentication.ts';
+import { idempotencyKey, keep, mark } from './idempotency.ts';
+import { json } from './json.ts';
+import { mediaType } from './media-type.ts';
+import { operationId } from './operation-id.ts';
+import { rateLimit, TokenBuckets } from './rate-limit.ts';
+import { size } from './size.ts';
+import { incomingTrace } from './trace.ts';
+
+export interface AdmissionOptions extends AuthenticationOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly idempotency: IdempotencyStore;
+  /** SIGTERM was heard: nothing new is started. */
+  readonly draining: () => boolean;
+}
+
+/** A step lets the exchange pass (undefined) or ends it with an answer. */
+type Step = (exchange: Exchange) => Outcome | undefined | Promise<Outcome | undefined>;
+
+/** Takes a routed request through admission and work to its response. Never rejects. */
+export function admission(options: AdmissionOptions): (exchange: Exchange) => Promise<Response> {
+  const { idempotency, log } = options;
+  const order: readonly Step[] = [
+    size, // 413
+    authentication(options), // 400, 401
+    mediaType, // 415
+    json, // 400
+    operationId, // 400
+    idempotencyKey, // 400: what could never be a key
+    shape(idempotency), // 400, 422
+    (exchange) => mark(idempotency, exchange), // replay, 409, 422
+    ownership, // 404
+    rateLimit(new TokenBuckets(), () => options.clock.now()), // 429
+    draining(options.draining), // 503
+    state, // 409, then the work
+  ];
+
+  const decide = async (exchange: Exchange): Promise<Outcome> => {
+    for (const step of order) {
+      const verdict = step(exchange);
+      const outcome = verdict instanceof Promise ? await verdict : verdict;
+      if (outcome !== undefined) return outcome;
+    }
+    throw new Error('a route without work');
+  };
+
+  return async (exchange) => {
+    const link = incomingTrace(exchange.request);
+    if (link !== undefined) log.debug({ traceparent: exchange.traceparent, link }, "linked to the caller's trace");
+    try {
+      const outcome = await decide(exchange);
+      if (isProblem(outcome)) exchange.refund?.();
+      await keep(idempotency, exchange, outcome);
+      if (outcome instanceof Response) return traced(outcome, exchange.traceparent);
+      return isProblem(outcome) ? problemResponse(outcome, exchange.traceparent) : answerResponse(outcome, exchange.traceparent);
+    } catch (error) {
+      exchange.refund?.();
+      if (exchange.keyed !== undefined) await idempotency.release(exchange.keyed).catch(() => {});
+      if (error instanceof StoreUnavailable)
+        return problemResponse(
+          problems.unavailable('Service temporarily unavailable. See Retry-After header.', UNAVAILABLE_RETRY_SEC),
+          exchange.traceparent,
+        );
+      const supportId = newUuid();
+      log.error({ support_id: supportId, route: exchange.route.path, error: stackOf(error) }, 'a request ended in a bug');
+      return unexpectedResponse(supportId, exchange.traceparent);
+    }
+  };
+}
+
+/** Binds the work to the validated body. A 422 of the shape is an answer that is kept under the key, and replayed from it. */
+function shape(idempotency: IdempotencyStore): Step {
+  return (exchange) => {
+    const prepared = exchange.route.prepare(exchange);
+    if (!isProblem(prepared)) {
+      exchange.find = prepared;
+      return undefined;
+    }
+    if (prepared.status !== 422) return prepared;
+    return mark(idempotency, exchange).then((earlier) => (earlier instanceof Response ? earlier : prepared));
+  };
+}
+
+/** A resource of another application, or of none, is 404. */
+async function ownership(exchange: Exchange): Promise<Outcome | undefined> {
+  const found = await exchange.find();
+  if (found === undefined) return problems.notFound(exchange.route.resource ?? 'Resource');
+  if (isProblem(found)) return found;
+  exchange.work = found;
+  return undefined;
+}
+
+const draining =
+  (isDraining: () => boolean): Step =>
+  (exchange) =>
+    exchange.route.starts === true && isDraining()
+      ? problems.unavailable('Service is shutting down. See Retry-After header.', DRAINING_RETRY_SEC)
+      : undefined;
+
+/** 409 is decided where the state is: by the Session's machine. */
+const state: Step = (exchange) => exchange.work?.();
+
+function traced(response: Response, traceparent: string): Response {
+  response.headers.set('traceparent', traceparent);
+  return response;
+}
+
+const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));

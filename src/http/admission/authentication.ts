@@ -1,0 +1,83 @@
+/** 400 and 401: `Authorization: Bearer <app_uuid>:<api_key>` (interface, Authentication), or the operator's token. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { isAppUuid } from '../../id.ts';
+import { AUTH_CACHE_MAX_APPS, AUTH_CACHE_MS, AUTHORIZATION_MAX_CHARS } from '../../limits.ts';
+import { type Problem, problems } from '../../problem.ts';
+import type { AppStore } from '../../store/apps.ts';
+import { type CredentialStore, keyHash } from '../../store/credentials.ts';
+import type { Exchange } from '../exchange.ts';
+
+export interface AuthenticationOptions {
+  readonly apps: Pick<AppStore, 'onChange'>;
+  readonly credentials: Pick<CredentialStore, 'keyHashes'>;
+  readonly operatorToken: string;
+  readonly now: () => number;
+}
+
+const BEARER = /^Bearer +([^\s].*)$/i;
+
+export function authentication(
+  options: AuthenticationOptions,
+): (exchange: Exchange) => Problem | undefined | Promise<Problem | undefined> {
+  const hashesOf = hashCache(options);
+  const operatorHash = sha256(options.operatorToken);
+  return (exchange) => {
+    const header = exchange.request.headers.get('authorization') ?? '';
+    const credential = header.length <= AUTHORIZATION_MAX_CHARS ? BEARER.exec(header)?.[1]?.trimEnd() : undefined;
+    if (exchange.route.auth === 'operator') return operator(credential, operatorHash);
+    const colon = credential?.indexOf(':') ?? -1;
+    if (credential === undefined || colon < 0 || !isAppUuid(credential.slice(0, colon))) return problems.malformedAuthorization();
+    const appUuid = credential.slice(0, colon);
+    const apiKey = credential.slice(colon + 1);
+    if (apiKey === '') return problems.missingApiKey();
+    const given = keyHash(apiKey);
+    const judge = (hashes: readonly Uint8Array[]): Problem | undefined => {
+      let match = false;
+      for (const hash of hashes) if (timingSafeEqual(hash, given)) match = true;
+      if (!match) return problems.invalidApiKey();
+      exchange.appUuid = appUuid;
+      return undefined;
+    };
+    const hashes = hashesOf(appUuid);
+    return hashes instanceof Promise ? hashes.then(judge) : judge(hashes);
+  };
+}
+
+function operator(credential: string | undefined, expected: Uint8Array): Problem | undefined {
+  if (credential === undefined)
+    return { ...problems.malformedAuthorization(), message: 'Authorization must be: Bearer <operator_token>' };
+  return timingSafeEqual(sha256(credential), expected) ? undefined : problems.invalidOperatorToken();
+}
+
+const sha256 = (text: string): Uint8Array => new Uint8Array(createHash('sha256').update(text, 'utf8').digest());
+
+/** Key hashes for a few seconds, so that most requests cost no query. A change made on this node is seen at once. */
+function hashCache(options: AuthenticationOptions): (appUuid: string) => readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
+  const known = new Map<string, { readonly hashes: readonly Uint8Array[]; readonly until: number }>();
+  const asking = new Map<string, Promise<readonly Uint8Array[]>>();
+  options.apps.onChange((appUuid) => {
+    known.delete(appUuid);
+    asking.delete(appUuid);
+  });
+  return (appUuid) => {
+    const found = known.get(appUuid);
+    if (found !== undefined && found.until > options.now()) return found.hashes;
+    const under = asking.get(appUuid);
+    if (under !== undefined) return under;
+    const answer: Promise<readonly Uint8Array[]> = options.credentials
+      .keyHashes(appUuid)
+      .then((hashes) => {
+        // Asked before a change, answered after it: good for who waited, not to be kept.
+        if (asking.get(appUuid) === answer) {
+          if (known.size >= AUTH_CACHE_MAX_APPS) known.clear();
+          known.set(appUuid, { hashes, until: options.now() + AUTH_CACHE_MS });
+        }
+        return hashes;
+      })
+      .finally(() => {
+        if (asking.get(appUuid) === answer) asking.delete(appUuid);
+      });
+    asking.set(appUuid, answer);
+    return answer;
+  };
+}

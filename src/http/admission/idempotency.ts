@@ -1,0 +1,81 @@
+/**
+ * `Idempotency-Key` (contract §10): the first answer again for the same request, 409 while the first is in flight, 422 for another request under the
+ * same key. What is admitted is stored by the commit that carries its effect; here are stored the 422 and 403 of shape and policy, and the
+ * answers of routes that have no such commit.
+ */
+import { createHash } from 'node:crypto';
+import type { Answer } from '../../actor/sessions.ts';
+import { IDEMPOTENCY_KEY_MAX_CHARS } from '../../limits.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
+import type { IdempotencyStore, KeyedRequest } from '../../store/idempotency.ts';
+import type { Exchange, Outcome } from '../exchange.ts';
+
+const KEY = new RegExp(`^[\\x21-\\x7e]([\\x20-\\x7e]{0,${IDEMPOTENCY_KEY_MAX_CHARS - 2}}[\\x21-\\x7e])?$`);
+
+/** 400 for a key that could not be kept. */
+export function idempotencyKey(exchange: Exchange): Problem | undefined {
+  if (exchange.route.command !== true) return undefined;
+  const given = exchange.request.headers.get('idempotency-key');
+  if (given === null || KEY.test(given)) return undefined;
+  return problems.invalid(`Idempotency-Key: must be 1 to ${IDEMPOTENCY_KEY_MAX_CHARS} printable ASCII characters`);
+}
+
+/** Marks the key as in flight, or says what came of it before. */
+export async function mark(store: IdempotencyStore, exchange: Exchange): Promise<Outcome | undefined> {
+  const key = exchange.request.headers.get('idempotency-key');
+  if (key === null || exchange.route.command !== true || exchange.appUuid === '') return undefined;
+  const keyed: KeyedRequest = { appUuid: exchange.appUuid, key, fingerprint: fingerprint(exchange) };
+  const found = await store.begin(keyed);
+  if (found.state === 'mismatch') return problems.keyReused();
+  if (found.state === 'in_flight') return problems.requestInProgress();
+  if (found.state === 'replay') return replay(found.status, found.body);
+  exchange.keyed = keyed;
+  return undefined;
+}
+
+/** After the work: keeps the answer under the key, or gives the key back. */
+export async function keep(store: IdempotencyStore, exchange: Exchange, outcome: Outcome): Promise<void> {
+  const { keyed } = exchange;
+  if (keyed === undefined || outcome instanceof Response) return;
+  exchange.keyed = undefined;
+  if (!isProblem(outcome)) await store.finish(keyed, outcome.status, bodyText(outcome));
+  else if (outcome.status === 403 || outcome.status === 422)
+    await store.finish(keyed, outcome.status, JSON.stringify({ code: outcome.problem, message: outcome.message }));
+  else await store.release(keyed);
+}
+
+const bodyText = (answer: Answer): string => (answer.status === 204 ? '' : JSON.stringify(answer.body));
+
+function replay(status: number, body: string): Response {
+  const headers = { 'idempotent-replayed': 'true', ...(status === 204 ? {} : { 'content-type': 'application/json' }) };
+  return new Response(status === 204 ? null : body, { status, headers });
+}
+
+/** Method, path and body, the body without regard to spacing and the order of its fields. */
+function fingerprint(exchange: Exchange): string {
+  const hash = createHash('sha256').update(`${exchange.request.method} ${exchange.path}\n`, 'utf8');
+  if (exchange.route.takesBody) {
+    const text = canonical(exchange.body, 0);
+    hash.update(text ?? exchange.raw ?? '');
+  }
+  return hash.digest('base64url');
+}
+
+/** Nothing this deep has a valid shape; such a body is compared byte by byte. */
+const CANONICAL_MAX_DEPTH = 32;
+
+function canonical(value: unknown, depth: number): string | undefined {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (depth >= CANONICAL_MAX_DEPTH) return undefined;
+  const isList = Array.isArray(value);
+  const parts: string[] = [];
+  const fields: [string, unknown][] = isList
+    ? value.map((each) => ['', each])
+    : Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  for (const [name, each] of fields) {
+    const text = canonical(each, depth + 1);
+    if (text === undefined) return undefined;
+    parts.push(isList ? text : `${JSON.stringify(name)}:${text}`);
+  }
+  return isList ? `[${parts.join(',')}]` : `{${parts.join(',')}}`;
+}

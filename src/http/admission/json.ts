@@ -1,0 +1,20 @@
+/** 400: the body is JSON in UTF-8. */
+import { type Problem, problems } from '../../problem.ts';
+import type { Exchange } from '../exchange.ts';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+export function json(exchange: Exchange): Problem | undefined {
+  const { raw, route } = exchange;
+  if (!route.takesBody || raw === undefined) return undefined;
+  if (raw.length === 0 && route.optionalBody) {
+    exchange.body = {};
+    return undefined;
+  }
+  try {
+    exchange.body = JSON.parse(utf8.decode(raw));
+    return undefined;
+  } catch {
+    return problems.invalid('body: must be valid JSON');
+  }
+}

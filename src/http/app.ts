@@ -1,0 +1,108 @@
+/** The HTTP door. Admission has its order in `admission/admission.ts`; below are the routes. */
+import { Hono } from 'hono';
+import type { Sessions } from '../actor/sessions.ts';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import { problems } from '../problem.ts';
+import type { Store } from '../store/store.ts';
+import { admission } from './admission/admission.ts';
+import { newTraceparent } from './admission/trace.ts';
+import type { Exchange } from './exchange.ts';
+import type { HttpMetrics } from './metrics.ts';
+import { openapiDocument } from './openapi.ts';
+import { type OperatorHooks, operatorRoutes } from './operator/operator.ts';
+import { problemResponse } from './response.ts';
+import { applicationRoutes } from './route/application.ts';
+import { playbackRoutes } from './route/playback.ts';
+import { publicRoutes } from './route/public.ts';
+import { sessionRoutes } from './route/sessions.ts';
+import type { Route } from './route.ts';
+
+export interface HttpDeps extends OperatorHooks {
+  readonly sessions: Sessions;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: HttpMetrics;
+  readonly operatorToken: string;
+  readonly publicUrl: string;
+  /** What is up, by name: `{database, media, sip}`. */
+  readonly ready: () => Promise<Readonly<Record<string, boolean>>>;
+  /** SIGTERM was heard. */
+  readonly draining: () => boolean;
+}
+
+export interface HttpApp {
+  /** Web standards in, web standards out. Never rejects. */
+  fetch(request: Request): Promise<Response>;
+}
+
+/** Every route of the platform. */
+const routesOf = (deps: HttpDeps): readonly Route[] => [
+  ...sessionRoutes(deps.sessions),
+  ...playbackRoutes(deps.sessions),
+  ...applicationRoutes(deps.store.apps),
+  ...operatorRoutes(deps.store, deps),
+];
+
+export function createHttpApp(deps: HttpDeps): HttpApp {
+  const { store, clock, metrics } = deps;
+  const routes = routesOf(deps);
+  const app = new Hono();
+
+  const admit = admission({
+    clock,
+    log: deps.log,
+    apps: store.apps,
+    credentials: store.credentials,
+    idempotency: store.idempotency,
+    operatorToken: deps.operatorToken,
+    draining: deps.draining,
+    now: () => clock.now(),
+  });
+  for (const route of routes)
+    app.on(route.method, route.path, async (context) => {
+      const started = clock.now();
+      const response = await admit(exchangeOf(context.req.raw, route, context.req.param()));
+      metrics.request(route.method, route.path, response.status, (clock.now() - started) / 1000);
+      return response;
+    });
+
+  const open = publicRoutes({ metrics, ready: deps.ready, openapi: () => openapiDocument(routes, deps.publicUrl) });
+  for (const [path, handler] of open) app.get(path, handler);
+
+  // A known path with another method: 405, and what it does take.
+  const methods = new Map<string, Set<string>>([...open.keys()].map((path) => [path, new Set(['GET', 'HEAD'])]));
+  for (const { method, path } of routes) {
+    const known = methods.get(path) ?? new Set();
+    methods.set(path, known.add(method));
+    if (method === 'GET') known.add('HEAD');
+  }
+  for (const [path, known] of methods) {
+    const allow = [...known].sort().join(', ');
+    app.all(path, () => problemResponse(problems.methodNotAllowed(allow), newTraceparent()));
+  }
+  app.notFound(() => problemResponse(problems.noRoute(), newTraceparent()));
+
+  return { fetch: async (request) => await app.fetch(request) };
+}
+
+function exchangeOf(request: Request, route: Route, params: Record<string, string>): Exchange {
+  const url = new URL(request.url);
+  return {
+    request,
+    route,
+    params,
+    path: url.pathname,
+    query: url.searchParams,
+    traceparent: newTraceparent(),
+    raw: undefined,
+    body: undefined,
+    appUuid: '',
+    operationUuid: '',
+    keyed: undefined,
+    find: () => undefined,
+    work: undefined,
+    refund: undefined,
+  };
+}

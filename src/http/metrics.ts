@@ -1,0 +1,31 @@
+/** What the HTTP door counts. */
+import { Counter, Histogram, type Registry } from 'prom-client';
+
+export interface HttpMetrics {
+  request(method: string, route: string, status: number, seconds: number): void;
+  exposition(): Promise<{ readonly text: string; readonly contentType: string }>;
+}
+
+/** Counts into the registry. Labels are route patterns and statuses: a closed set, whatever is asked for. */
+export function createHttpMetrics(registry: Registry): HttpMetrics {
+  const requests = new Counter({
+    name: 'sidetone_http_requests_total',
+    help: 'Requests answered.',
+    labelNames: ['method', 'route', 'status'],
+    registers: [registry],
+  });
+  const duration = new Histogram({
+    name: 'sidetone_http_request_duration_seconds',
+    help: 'From the request line to the response header.',
+    labelNames: ['route'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  });
+  return {
+    request(method, route, status, seconds) {
+      requests.inc({ method, route, status });
+      duration.observe({ route }, seconds);
+    },
+    exposition: async () => ({ text: await registry.metrics(), contentType: registry.contentType }),
+  };
+}

@@ -1,0 +1,166 @@
+/** Applications, their keys and their webhook secrets. A secret is shown once, by the call that made it. */
+import { type } from 'arktype';
+import { timestamp } from '../../clock.ts';
+import { isAppUuid, isUuid } from '../../id.ts';
+import { API_KEYS_PER_APP_MAX } from '../../limits.ts';
+import { problems } from '../../problem.ts';
+import type { App, RoomLimits } from '../../store/apps.ts';
+import type { Store } from '../../store/store.ts';
+import { created, type Exchange, noContent, ok } from '../exchange.ts';
+import { appBody, blockedEvents, webhookUrl } from '../route/application.ts';
+import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
+import { shape } from '../shape.ts';
+
+const name = type(/^[^\x00-\x1f\x7f]{1,100}$/u).describe('1 to 100 printable characters');
+const roomLimits = type({
+  '+': 'reject',
+  'max_rooms?': '0 <= number.integer <= 100000',
+  'max_members_per_room?': '1 <= number.integer <= 100000',
+});
+const optional = {
+  'webhook_url?': webhookUrl,
+  'blocked_webhook_events?': blockedEvents,
+  'room_limits?': roomLimits,
+} as const;
+const create = shape(type({ '+': 'reject', name, ...optional }));
+const patch = shape(type({ '+': 'reject', 'name?': name, ...optional }));
+
+type Fields = Parameters<typeof change>[0];
+
+/** The fields of a body, as the store names them. */
+function change(body: {
+  readonly webhook_url?: string;
+  readonly blocked_webhook_events?: readonly string[];
+  readonly room_limits?: { readonly max_rooms?: number; readonly max_members_per_room?: number };
+}) {
+  return {
+    ...(body.webhook_url === undefined ? {} : { webhookUrl: body.webhook_url }),
+    ...(body.blocked_webhook_events === undefined ? {} : { blockedWebhookEvents: body.blocked_webhook_events }),
+    ...(body.room_limits === undefined ? {} : { roomLimits: limits(body.room_limits) }),
+  };
+}
+
+const limits = (given: NonNullable<Fields['room_limits']>): Partial<RoomLimits> => ({
+  ...(given.max_rooms === undefined ? {} : { maxRooms: given.max_rooms }),
+  ...(given.max_members_per_room === undefined ? {} : { maxMembersPerRoom: given.max_members_per_room }),
+});
+
+const facts = { auth: 'operator', tag: 'Operator: applications', resource: 'Application' } as const;
+const ONE = '/operator/v1/apps/:app_uuid';
+
+/** The application a path names, or undefined when it is none. */
+export const pathApp = (exchange: Exchange): string | undefined => {
+  const appUuid = exchange.params.app_uuid ?? '';
+  return isAppUuid(appUuid) ? appUuid : undefined;
+};
+
+export const appRoutes = (store: Store): readonly Route[] => [
+  bodyRoute(
+    {
+      ...facts,
+      method: 'POST',
+      path: '/operator/v1/apps',
+      summary: 'Make an application',
+      success: [201, 'Its secrets, shown once.'],
+    },
+    create,
+    (_exchange, body) => async () => {
+      const made = await store.apps.create({ name: body.name, ...change(body) });
+      return created({ app_uuid: made.appUuid, api_key: made.apiKey, webhook_secret: made.webhookSecret });
+    },
+  ),
+  route(
+    { ...facts, method: 'GET', path: '/operator/v1/apps', summary: 'List applications', success: [200, '`{"apps": […]}`'] },
+    () => async () => ok({ apps: (await store.apps.list()).map(summary) }),
+  ),
+  route(
+    { ...facts, method: 'GET', path: ONE, summary: 'Inspect one application', success: [200, 'The application.'] },
+    async (exchange) => {
+      const appUuid = pathApp(exchange);
+      const app = appUuid === undefined ? undefined : await store.apps.get(appUuid);
+      if (app === undefined) return undefined;
+      const keys = await store.credentials.keyIds(app.appUuid);
+      return () =>
+        ok({
+          ...summary(app),
+          ...appBody(app),
+          payment_terminals: app.paymentTerminals,
+          api_keys: keys.map((key) => ({ key_id: key.keyId, created_at: timestamp(key.createdAt) })),
+        });
+    },
+  ),
+  bodyRoute(
+    { ...facts, method: 'PATCH', path: ONE, summary: 'Change an application', success: [204, 'Changed.'] },
+    patch,
+    (exchange, body) => {
+      const appUuid = pathApp(exchange);
+      if (appUuid === undefined) return undefined;
+      return async () => {
+        const found = await store.apps.patch(appUuid, {
+          ...(body.name === undefined ? {} : { name: body.name }),
+          ...change(body),
+        });
+        return found ? noContent : problems.notFound('Application');
+      };
+    },
+  ),
+  bareRoute(
+    {
+      ...facts,
+      method: 'POST',
+      path: `${ONE}/api-keys`,
+      summary: 'Make another API key',
+      success: [201, 'The key, shown once.'],
+    },
+    (exchange) => {
+      const appUuid = pathApp(exchange);
+      if (appUuid === undefined) return undefined;
+      return async () => {
+        const made = await store.credentials.addKey(appUuid);
+        if (made === 'no_app') return problems.notFound('Application');
+        if (made === 'too_many') return problems.conflict(`An application has at most ${API_KEYS_PER_APP_MAX} API keys`);
+        return created({ key_id: made.keyId, api_key: made.apiKey });
+      };
+    },
+  ),
+  route(
+    {
+      ...facts,
+      resource: 'API key',
+      method: 'DELETE',
+      path: `${ONE}/api-keys/:key_id`,
+      summary: 'Revoke an API key, at once',
+      success: [204, 'Revoked.'],
+    },
+    async (exchange) => {
+      const appUuid = pathApp(exchange);
+      const keyId = exchange.params.key_id ?? '';
+      if (appUuid === undefined || !isUuid(keyId)) return undefined;
+      return (await store.credentials.removeKey(appUuid, keyId)) ? () => noContent : undefined;
+    },
+  ),
+  bareRoute(
+    {
+      ...facts,
+      method: 'POST',
+      path: `${ONE}/webhook-secrets`,
+      summary: 'Rotate the webhook secret; the present one signs along for 24 h',
+      success: [201, 'The secret, shown once.'],
+    },
+    async (exchange) => {
+      const appUuid = pathApp(exchange);
+      const secret = appUuid === undefined ? undefined : await store.credentials.rotateSecret(appUuid);
+      return secret === undefined ? undefined : () => created({ webhook_secret: secret });
+    },
+  ),
+];
+
+const summary = (app: App): Readonly<Record<string, unknown>> => ({
+  app_uuid: app.appUuid,
+  name: app.name,
+  webhook_url: app.webhookUrl,
+  webhook_disabled: app.webhookDisabled,
+  blocked_webhook_events: app.blockedWebhookEvents,
+  room_limits: { max_rooms: app.roomLimits.maxRooms, max_members_per_room: app.roomLimits.maxMembersPerRoom },
+  created_at: timestamp(app.createdAt),
+});

@@ -1,0 +1,100 @@
+/** Numbers, caller IDs and payment terminals: what belongs to which application. */
+import { type } from 'arktype';
+import { isAppUuid } from '../../id.ts';
+import { isE164 } from '../../phone-number.ts';
+import { type Problem, problems } from '../../problem.ts';
+import type { Permitted } from '../../store/numbers.ts';
+import type { Store } from '../../store/store.ts';
+import { type Exchange, noContent } from '../exchange.ts';
+import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
+import { shape } from '../shape.ts';
+import { pathApp } from './apps.ts';
+import type { OperatorHooks } from './operator.ts';
+
+const owner = shape(
+  type({
+    '+': 'reject',
+    app_uuid: type('string')
+      .narrow((each, c) => isAppUuid(each) || c.mustBe('an app_uuid'))
+      .describe('an app_uuid'),
+  }),
+);
+
+const facts = { auth: 'operator', tag: 'Operator: numbers' } as const;
+const NUMBER = '/operator/v1/numbers/:e164';
+
+const pathNumber = (exchange: Exchange): string | Problem => {
+  const e164 = exchange.params.e164 ?? '';
+  return isE164(e164) ? e164 : problems.invalid('e164: must be an E.164 number with leading +');
+};
+
+const pathTerminal = (exchange: Exchange): string | Problem => {
+  const terminal = exchange.params.terminal_number ?? '';
+  return /^[0-9]{7}$/.test(terminal) ? terminal : problems.invalid('terminal_number: must be seven digits');
+};
+
+export const assignmentRoutes = (store: Store, hooks: OperatorHooks): readonly Route[] => [
+  bodyRoute(
+    { ...facts, resource: 'Application', method: 'PUT', path: NUMBER, summary: 'Assign a number', success: [204, 'Assigned.'] },
+    owner,
+    async (exchange, body) => {
+      const e164 = pathNumber(exchange);
+      if (typeof e164 !== 'string') return e164;
+      if (!(await store.numbers.assign(e164, body.app_uuid))) return undefined;
+      hooks.onNumbersChanged();
+      return () => noContent;
+    },
+  ),
+  route(
+    { ...facts, resource: 'Number', method: 'DELETE', path: NUMBER, summary: 'Unassign a number', success: [204, 'Unassigned.'] },
+    async (exchange) => {
+      const e164 = pathNumber(exchange);
+      if (typeof e164 !== 'string') return e164;
+      if (!(await store.numbers.unassign(e164))) return undefined;
+      hooks.onNumbersChanged();
+      return () => noContent;
+    },
+  ),
+  ...permission('caller-ids/:e164', 'Caller ID', pathNumber, store.callerIds),
+  ...permission('payment-terminals/:terminal_number', 'Payment terminal', pathTerminal, store.terminals),
+];
+
+/** PUT and DELETE of one entry of an application's list. */
+function permission(
+  path: string,
+  resource: string,
+  pathValue: (exchange: Exchange) => string | Problem,
+  permitted: Permitted,
+): readonly Route[] {
+  const full = `/operator/v1/apps/:app_uuid/${path}`;
+  const change = (apply: (appUuid: string, value: string) => Promise<boolean>) => async (exchange: Exchange) => {
+    const appUuid = pathApp(exchange);
+    const value = pathValue(exchange);
+    if (typeof value !== 'string') return value;
+    return appUuid !== undefined && (await apply(appUuid, value)) ? () => noContent : undefined;
+  };
+  return [
+    bareRoute(
+      {
+        ...facts,
+        resource: 'Application',
+        method: 'PUT',
+        path: full,
+        summary: `Permit a ${resource.toLowerCase()}`,
+        success: [204, 'Permitted.'],
+      },
+      change(permitted.allow),
+    ),
+    route(
+      {
+        ...facts,
+        resource,
+        method: 'DELETE',
+        path: full,
+        summary: `Withdraw a ${resource.toLowerCase()}`,
+        success: [204, 'Withdrawn.'],
+      },
+      change(permitted.disallow),
+    ),
+  ];
+}

@@ -1,0 +1,91 @@
+/** The event log, and the replay of what was set aside. */
+import { timestamp } from '../../clock.ts';
+import { isAppUuid, isUuid } from '../../id.ts';
+import { EVENT_LIST_MAX_ITEMS } from '../../limits.ts';
+import { type Problem, problems } from '../../problem.ts';
+import { EVENT_STATUSES, type EventQuery, type LoggedEvent } from '../../store/events.ts';
+import type { Store } from '../../store/store.ts';
+import { ok } from '../exchange.ts';
+import { bareRoute, type Route, route } from '../route.ts';
+
+const facts = { auth: 'operator', tag: 'Operator: events' } as const;
+const PARAMETERS = ['app_uuid', 'after', 'session_uuid', 'status', 'limit'] as const;
+
+export const eventRoutes = (store: Store): readonly Route[] => [
+  route(
+    {
+      ...facts,
+      method: 'GET',
+      path: '/operator/v1/events',
+      summary: 'Read the event log, in order of emission, with delivery attempts',
+      success: [200, '`{"events": […]}`'],
+      query: [
+        { name: 'app_uuid', description: 'Of one application.', schema: { type: 'string' } },
+        { name: 'session_uuid', description: 'Of one Session.', schema: { type: 'string' } },
+        { name: 'status', description: 'With one status.', schema: { enum: EVENT_STATUSES } },
+        { name: 'after', description: 'After this `position`.', schema: { type: 'integer', minimum: 0 } },
+        { name: 'limit', description: 'Default 100.', schema: { type: 'integer', minimum: 1, maximum: EVENT_LIST_MAX_ITEMS } },
+      ],
+    },
+    (exchange) => {
+      const query = eventQuery(exchange.query);
+      if ('problem' in query) return query;
+      return async () => ok({ events: (await store.events.list(query)).map(eventBody) });
+    },
+  ),
+  bareRoute(
+    {
+      ...facts,
+      resource: 'Event',
+      method: 'POST',
+      path: '/operator/v1/events/:webhook_id/replay',
+      summary: 'Send an event again, at the tail of its lanes',
+      success: [202, 'Queued.'],
+    },
+    async (exchange) => {
+      const webhookId = exchange.params.webhook_id ?? '';
+      if (!webhookId.startsWith('evt_') || !isUuid(webhookId.slice(4))) return undefined;
+      const outcome = await store.events.replay(webhookId);
+      if (outcome === 'unknown') return undefined;
+      if (outcome === 'pending') return problems.conflict('The event is still being delivered');
+      return () => ({ status: 202, body: { webhook_id: webhookId, status: 'pending' } });
+    },
+  ),
+];
+
+function eventQuery(query: URLSearchParams): EventQuery | Problem {
+  for (const name of query.keys())
+    if (!PARAMETERS.some((each) => each === name))
+      return problems.invalid(`query: has a parameter that is not one of ${PARAMETERS.join(', ')}`);
+  const appUuid = query.get('app_uuid') ?? undefined;
+  const sessionUuid = query.get('session_uuid') ?? undefined;
+  const status = query.get('status') ?? undefined;
+  const known = EVENT_STATUSES.find((each) => each === status);
+  const after = query.get('after') ?? '0';
+  const limit = query.get('limit') ?? '100';
+  if (appUuid !== undefined && !isAppUuid(appUuid)) return problems.invalid('app_uuid: must be app_<uuid-v4>');
+  if (sessionUuid !== undefined && !isUuid(sessionUuid)) return problems.invalid('session_uuid: must be a lowercase UUID v4');
+  if (status !== undefined && known === undefined) return problems.invalid(`status: must be one of ${EVENT_STATUSES.join(', ')}`);
+  if (!/^[0-9]{1,15}$/.test(after)) return problems.invalid('after: must be a position');
+  if (!/^[0-9]{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > EVENT_LIST_MAX_ITEMS)
+    return problems.invalid(`limit: must be a whole number from 1 to ${EVENT_LIST_MAX_ITEMS}`);
+  return { appUuid, sessionUuid, status: known, after: Number(after), limit: Number(limit) };
+}
+
+const eventBody = (event: LoggedEvent): Readonly<Record<string, unknown>> => ({
+  position: event.eventId,
+  webhook_id: event.webhookId,
+  app_uuid: event.appUuid,
+  event: event.name,
+  session_uuid: event.sessionUuid ?? '',
+  status: event.status,
+  created_at: timestamp(event.at),
+  payload: JSON.parse(event.body),
+  attempts: event.attempts.map((each) => ({
+    at: timestamp(each.at),
+    status: each.status ?? 0,
+    error: each.error,
+    duration_ms: each.duration_ms,
+    next_attempt_at: each.retry_at === null ? '' : timestamp(each.retry_at),
+  })),
+});

@@ -1,0 +1,21 @@
+/** The operator API (contract §1): who may use the platform, and through which trunks. */
+import type { Store } from '../../store/store.ts';
+import type { Route } from '../route.ts';
+import { appRoutes } from './apps.ts';
+import { assignmentRoutes } from './assignments.ts';
+import { eventRoutes } from './events.ts';
+import { trunkRoutes } from './trunks.ts';
+
+/** Told after a change is durable, before it is answered. */
+export interface OperatorHooks {
+  readonly onTrunksChanged: () => void;
+  /** A number was assigned or unassigned. */
+  readonly onNumbersChanged: () => void;
+}
+
+export const operatorRoutes = (store: Store, hooks: OperatorHooks): readonly Route[] => [
+  ...appRoutes(store),
+  ...assignmentRoutes(store, hooks),
+  ...trunkRoutes(store, hooks),
+  ...eventRoutes(store),
+];

@@ -1,0 +1,24 @@
+/** Answers and problems as responses: `{code, message}`, top-level fields only (interface, Errors). */
+import type { Answer } from '../actor/sessions.ts';
+import type { Problem } from '../problem.ts';
+
+const json = (status: number, body: object, traceparent: string, more: Readonly<Record<string, string>> = {}): Response =>
+  new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', traceparent, ...more } });
+
+export function answerResponse(answer: Answer, traceparent: string): Response {
+  return answer.status === 204
+    ? new Response(null, { status: 204, headers: { traceparent } })
+    : json(answer.status, answer.body, traceparent);
+}
+
+export function problemResponse(problem: Problem, traceparent: string): Response {
+  const headers: Record<string, string> = {};
+  if (problem.retryAfterSec !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(problem.retryAfterSec)));
+  if (problem.allow !== undefined) headers.allow = problem.allow;
+  const detail = problem.detail === undefined ? {} : { detail: problem.detail };
+  return json(problem.status, { code: problem.problem, message: problem.message, ...detail }, traceparent, headers);
+}
+
+/** 500: what went wrong is in the log under the id, and nowhere else. */
+export const unexpectedResponse = (supportId: string, traceparent: string): Response =>
+  json(500, { code: 'internal_error', message: 'Internal error', support_id: supportId }, traceparent);

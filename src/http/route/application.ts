@@ -1,0 +1,73 @@
+/** The application's own settings (contract §8). */
+import { type } from 'arktype';
+import { BLOCKED_EVENTS_MAX, WEBHOOK_URL_MAX_CHARS } from '../../limits.ts';
+import type { AppDetail, AppStore } from '../../store/apps.ts';
+import { noContent, ok } from '../exchange.ts';
+import { bodyRoute, type Route, route } from '../route.ts';
+import { shape } from '../shape.ts';
+
+/** http or https, no user and password; `""` for none. */
+export const webhookUrl = type(`string <= ${WEBHOOK_URL_MAX_CHARS}`)
+  .narrow((url, context) => url === '' || isWebhookUrl(url) || context.mustBe('a URL'))
+  .describe(`"" or an http or https URL of at most ${WEBHOOK_URL_MAX_CHARS} characters without user and password`);
+
+/** `session.ended`, `playback.*`. */
+export const blockedEvents = type(/^[a-z_]+(\.[a-z_]+)*(\.\*)?$/)
+  .and('string <= 100')
+  .describe('an event name, or a prefix with a trailing .*')
+  .array()
+  .atMostLength(BLOCKED_EVENTS_MAX);
+
+function isWebhookUrl(text: string): boolean {
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return false;
+  const url = new URL(text);
+  return url.username === '' && url.password === '' && url.hostname !== '';
+}
+
+const patch = shape(type({ '+': 'reject', 'webhook_url?': webhookUrl, 'blocked_webhook_events?': blockedEvents }));
+
+const facts = { auth: 'application', tag: 'Application', path: '/api/v1/app', resource: 'Application' } as const;
+
+export const applicationRoutes = (apps: AppStore): readonly Route[] => [
+  route(
+    {
+      ...facts,
+      method: 'GET',
+      summary: 'Read the application’s settings',
+      success: [200, 'The settings.'],
+      buckets: ['app_get'],
+    },
+    async (exchange) => {
+      const app = await apps.get(exchange.appUuid);
+      return app === undefined ? undefined : () => ok(appBody(app));
+    },
+  ),
+  bodyRoute(
+    {
+      ...facts,
+      method: 'PATCH',
+      summary: 'Change the webhook settings',
+      success: [204, 'Changed.'],
+      command: true,
+      buckets: ['app_patch'],
+    },
+    patch,
+    (exchange, body) => async () => {
+      await apps.patch(exchange.appUuid, {
+        ...(body.webhook_url === undefined ? {} : { webhookUrl: body.webhook_url }),
+        ...(body.blocked_webhook_events === undefined ? {} : { blockedWebhookEvents: body.blocked_webhook_events }),
+      });
+      return noContent;
+    },
+  ),
+];
+
+/** The application as its owner sees it. */
+export const appBody = (app: AppDetail): Readonly<Record<string, unknown>> => ({
+  app_uuid: app.appUuid,
+  inbound_phone_numbers: app.inboundPhoneNumbers,
+  outbound_caller_ids: app.outboundCallerIds,
+  webhook_url: app.webhookUrl,
+  blocked_webhook_events: app.blockedWebhookEvents,
+  room_limits: { max_rooms: app.roomLimits.maxRooms, max_members_per_room: app.roomLimits.maxMembersPerRoom },
+});

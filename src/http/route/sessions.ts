@@ -1,0 +1,185 @@
+/** Sessions: dial, list, get, answer, reject, cancel, disconnect. */
+import { type } from 'arktype';
+import type { DialRequest, SessionCommand, Sessions, SessionView } from '../../actor/sessions.ts';
+import { isUuid } from '../../id.ts';
+import {
+  CALL_DURATION_MAX_SEC,
+  CALL_DURATION_MIN_SEC,
+  CLIENT_STATE_MAX_CHARS,
+  COMMAND_BODY_MAX_BYTES,
+  DISPLAY_NAME_MAX_CHARS,
+  LIST_DEFAULT_ITEMS,
+  LIST_MATCHED_MAX_ITEMS,
+  RING_TIMEOUT_MAX_SEC,
+  SIP_HEADER_MAX_CHARS,
+  SIP_HEADERS_MAX,
+} from '../../limits.ts';
+import { E164_PATTERN } from '../../phone-number.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
+import { commandContext, type Exchange, ok, type Work } from '../exchange.ts';
+import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
+import { shape } from '../shape.ts';
+
+const e164 = type(new RegExp(E164_PATTERN)).describe('an E.164 number with leading +');
+/** Header names of our own prefix; values without CR, LF or other controls, so that no header can be smuggled. */
+const sipHeaders = type({
+  '+': 'reject',
+  '[/^X-[A-Za-z0-9-]{1,62}$/]': type(new RegExp(`^[\\x20-\\x7e]{0,${SIP_HEADER_MAX_CHARS}}$`)).describe(
+    `at most ${SIP_HEADER_MAX_CHARS} printable ASCII characters`,
+  ),
+}).narrow(
+  (headers, context) => Object.keys(headers).length <= SIP_HEADERS_MAX || context.mustBe(`at most ${SIP_HEADERS_MAX} headers`),
+);
+const printable = (most: number) =>
+  type(new RegExp(`^[^\\x00-\\x1f\\x7f]{1,${most}}$`, 'u')).describe(`1 to ${most} printable characters`);
+
+const dial = shape<DialRequest>(
+  type({
+    '+': 'reject',
+    from: e164,
+    to: e164,
+    ring_timeout_sec: `1 <= number.integer <= ${RING_TIMEOUT_MAX_SEC}`,
+    'trunk?': printable(64),
+    'display_name?': printable(DISPLAY_NAME_MAX_CHARS),
+    'max_duration_sec?': `${CALL_DURATION_MIN_SEC} <= number.integer <= ${CALL_DURATION_MAX_SEC}`,
+    'sip_headers?': sipHeaders,
+    'client_state?': `string <= ${CLIENT_STATE_MAX_CHARS}`,
+  }),
+);
+
+const reject = shape(type({ '+': 'reject', reason: "'number_not_found' | 'invalid_number' | 'timeout' | 'busy' | 'rejected'" }));
+
+const facts = { auth: 'application', tag: 'Sessions', resource: 'Session' } as const;
+const command = {
+  ...facts,
+  command: true,
+  maxBytes: COMMAND_BODY_MAX_BYTES,
+  success: [202, 'Admitted; the outcome is an event.'],
+} as const;
+
+/** The work of a command, where the Session is the application's. */
+export async function onSession(sessions: Sessions, exchange: Exchange, order: SessionCommand): Promise<Work | undefined> {
+  const uuid = exchange.params.uuid ?? '';
+  if (!isUuid(uuid) || !(await sessions.owns(exchange.appUuid, uuid, order.type))) return undefined;
+  return () => sessions.command(uuid, order, commandContext(exchange));
+}
+
+export const sessionRoutes = (sessions: Sessions): readonly Route[] => [
+  bodyRoute(
+    {
+      ...facts,
+      method: 'POST',
+      path: '/v1/sessions:dial',
+      summary: 'Place an outbound call',
+      success: [202, 'The Session, and the operation that dials.'],
+      command: true,
+      starts: true,
+      shapeStatus: 422,
+      buckets: ['dial'],
+    },
+    dial,
+    (exchange, request) => () => sessions.dial(request, commandContext(exchange)),
+  ),
+  route(
+    {
+      ...facts,
+      method: 'GET',
+      path: '/v1/sessions',
+      summary: 'List live Sessions, newest first',
+      success: [200, '`{"sessions": […]}`'],
+      buckets: ['session_list'],
+      query: [
+        { name: 'state', description: 'Repeatable.', schema: { type: 'array', items: { enum: STATES } } },
+        { name: 'created_after', description: 'Inclusive.', schema: { type: 'string', format: 'date-time' } },
+        { name: 'created_before', description: 'Exclusive.', schema: { type: 'string', format: 'date-time' } },
+        { name: 'limit', description: 'Default 1000.', schema: { type: 'integer', minimum: 1, maximum: LIST_MATCHED_MAX_ITEMS } },
+      ],
+    },
+    (exchange) => {
+      const filter = sessionFilter(exchange.query);
+      if (isProblem(filter)) return filter;
+      return async () => {
+        const found = await sessions.list(exchange.appUuid, filter);
+        return isProblem(found) ? found : ok({ sessions: found });
+      };
+    },
+  ),
+  route(
+    {
+      ...facts,
+      method: 'GET',
+      path: '/v1/sessions/:uuid',
+      summary: 'Inspect one live Session',
+      success: [200, 'The Session; its state is named `status` here.'],
+      buckets: ['session_get'],
+    },
+    async (exchange) => {
+      const uuid = exchange.params.uuid ?? '';
+      const view = isUuid(uuid) ? await sessions.get(exchange.appUuid, uuid) : undefined;
+      return view === undefined ? undefined : () => ok(asStatus(view));
+    },
+  ),
+  bareRoute(
+    { ...command, method: 'POST', path: '/v1/sessions/:uuid/answer', summary: 'Answer an incoming call', buckets: ['answer'] },
+    (exchange) => onSession(sessions, exchange, { type: 'answer' }),
+  ),
+  bodyRoute(
+    {
+      ...command,
+      method: 'POST',
+      path: '/v1/sessions/:uuid/reject',
+      summary: 'Refuse an unanswered incoming call',
+      buckets: ['reject'],
+    },
+    reject,
+    (exchange, { reason }) => onSession(sessions, exchange, { type: 'reject', reason }),
+  ),
+  bareRoute(
+    {
+      ...command,
+      method: 'POST',
+      path: '/v1/sessions/:uuid/cancel',
+      summary: 'Cancel an unanswered outbound call',
+      buckets: ['cancel'],
+    },
+    (exchange) => onSession(sessions, exchange, { type: 'cancel' }),
+  ),
+  route(
+    { ...command, method: 'DELETE', path: '/v1/sessions/:uuid', summary: 'Disconnect, answered or not', buckets: ['hangup'] },
+    (exchange) => onSession(sessions, exchange, { type: 'hangup' }),
+  ),
+];
+
+const STATES = ['new', 'connecting', 'ringing', 'early_media', 'answered', 'ended'];
+
+const asStatus = ({ state, ...rest }: SessionView): Readonly<Record<string, unknown>> => ({ ...rest, status: state });
+
+/** Contract §2, list filters. An unknown parameter or a bad value is 400. */
+function sessionFilter(query: URLSearchParams) {
+  const known = ['state', 'created_after', 'created_before', 'limit'];
+  for (const name of query.keys())
+    if (!known.includes(name)) return problems.invalid(`query: has a parameter that is not one of ${known.join(', ')}`);
+  for (const name of known.slice(1)) if (query.getAll(name).length > 1) return problems.invalid(`${name}: must be given once`);
+  const states = [...new Set(query.getAll('state'))];
+  if (!states.every((state) => STATES.includes(state))) return problems.invalid(`state: must be one of ${STATES.join(', ')}`);
+  const after = instant(query, 'created_after');
+  const before = instant(query, 'created_before');
+  if (isProblem(after)) return after;
+  if (isProblem(before)) return before;
+  const limit = query.get('limit') ?? String(LIST_DEFAULT_ITEMS);
+  if (!/^[0-9]{1,5}$/.test(limit) || Number(limit) < 1 || Number(limit) > LIST_MATCHED_MAX_ITEMS)
+    return problems.invalid(`limit: must be a whole number from 1 to ${LIST_MATCHED_MAX_ITEMS}`);
+  return { states, createdAfter: after, createdBefore: before, limit: Number(limit) };
+}
+
+const RFC3339 =
+  /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$/;
+
+function instant(query: URLSearchParams, name: string): number | undefined | Problem {
+  const given = query.get(name);
+  if (given === null) return undefined;
+  // In a query string an unescaped + is a blank.
+  const text = given.replace(' ', '+');
+  const at = RFC3339.test(text) ? Date.parse(text.toUpperCase()) : Number.NaN;
+  return Number.isNaN(at) ? problems.invalid(`${name}: must be an RFC 3339 date-time`) : at;
+}
