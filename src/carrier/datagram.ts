@@ -33,11 +33,8 @@ export async function openDatagramSocket(
       },
       drain(open) {
         for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
-          try {
-            if (!open.send(next.bytes, next.port, next.host)) return;
-          } catch {
-            // Lost, as any datagram may be.
-          }
+          const { bytes, host: toHost, port: toPort } = next;
+          if (attempt(() => open.send(bytes, toPort, toHost)) === 'full') return;
           waiting.shift();
         }
       },
@@ -52,10 +49,9 @@ export async function openDatagramSocket(
     family: isIP(host) === 6 ? 6 : 4,
     send(bytes, toHost, toPort) {
       if (socket.closed) return false;
-      try {
-        if (waiting.length === 0 && socket.send(bytes, toPort, toHost)) return true;
-      } catch {
-        return false;
+      if (waiting.length === 0) {
+        const outcome = attempt(() => socket.send(bytes, toPort, toHost));
+        if (outcome !== 'full') return outcome === 'sent';
       }
       if (waiting.length >= SIP_DATAGRAM_QUEUE_MAX) waiting.shift();
       waiting.push({ bytes, host: toHost, port: toPort });
@@ -66,4 +62,21 @@ export async function openDatagramSocket(
       socket.close();
     },
   };
+}
+
+/** Errors that an ICMP message about an earlier datagram, perhaps to another peer, leaves on the socket; the next try is free of it. */
+const OF_AN_EARLIER = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH']);
+const TRIES = 4;
+
+function attempt(send: () => boolean): 'sent' | 'full' | 'refused' {
+  for (let tries = 1; ; tries++) {
+    try {
+      return send() ? 'sent' : 'full';
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+      // Refused each time: nobody is there yet. The transaction's retransmissions will find out.
+      if (tries >= TRIES) return code === 'ECONNREFUSED' ? 'sent' : 'refused';
+      if (!OF_AN_EARLIER.has(code)) return 'refused';
+    }
+  }
 }

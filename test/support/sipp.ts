@@ -76,7 +76,7 @@ export async function sipp(options: SippOptions): Promise<Sipp> {
     const files = readdirSync(directory).filter((file) => file.endsWith('errors.log'));
     return said + files.map((file) => readFileSync(join(directory, file), 'utf8').slice(0, 5_000)).join('\n');
   };
-  let failure = '';
+  let failure: string | undefined;
   const done = new Promise<boolean>((resolve) => {
     child.once('exit', (code) => {
       failure = errors();
@@ -84,5 +84,5 @@ export async function sipp(options: SippOptions): Promise<Sipp> {
       resolve(code === 0);
     });
   });
-  return { port, done, stop: () => child.kill('SIGKILL'), errors: () => (failure === '' ? errors() : failure) };
+  return { port, done, stop: () => child.kill('SIGKILL'), errors: () => failure ?? errors() };
 }

@@ -1,0 +1,112 @@
+/** The user agent on the machine's clock and sockets: feeds it what arrives, carries out what it says, wakes it when it asks. */
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { Call } from '../sip/call.ts';
+import type { CallEvent, UserAgentOutput } from '../sip/core.ts';
+import type { Peer } from '../sip/flow.ts';
+import type { UserAgent } from '../sip/user-agent.ts';
+import type { Listener } from './listener.ts';
+
+export interface AgentListener {
+  onInvite(output: Extract<UserAgentOutput, { type: 'invite' }>): void;
+  onRegistration(output: Extract<UserAgentOutput, { type: 'registration' }>): void;
+  onProbed(output: Extract<UserAgentOutput, { type: 'probed' }>): void;
+}
+
+export class AgentDriver {
+  readonly agent: UserAgent;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #listener: AgentListener;
+  readonly #calls = new Map<Call, (event: CallEvent) => void>();
+  #sockets: Listener | undefined;
+  #working = false;
+  #armedAt = Infinity;
+  #disarm: () => void = () => {};
+  #closed = false;
+
+  constructor(agent: UserAgent, clock: Clock, log: Log, listener: AgentListener) {
+    this.agent = agent;
+    this.#clock = clock;
+    this.#log = log;
+    this.#listener = listener;
+  }
+
+  /** The sockets to send on; before they are there, nothing can have come in. */
+  attach(sockets: Listener): void {
+    this.#sockets = sockets;
+  }
+
+  receive(bytes: Uint8Array, source: Peer): void {
+    this.run((now) => this.agent.receive(bytes, source, now));
+  }
+
+  /** Who hears the events of a call; forgotten at its `ended`. */
+  listen(call: Call, listener: (event: CallEvent) => void): void {
+    this.#calls.set(call, listener);
+  }
+
+  /** Does something with the user agent, then carries out what came of it. May be called from within. */
+  run<T>(work: (now: number) => T): T | undefined {
+    if (this.#closed) return undefined;
+    const result = work(this.#clock.now());
+    if (!this.#working) this.#carryOut();
+    return result;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#disarm();
+  }
+
+  #carryOut(): void {
+    this.#working = true;
+    try {
+      for (let outputs = this.agent.take(); outputs.length > 0; outputs = this.agent.take()) {
+        for (const output of outputs) this.#perform(output);
+      }
+    } finally {
+      this.#working = false;
+    }
+    this.#arm();
+  }
+
+  #perform(output: UserAgentOutput): void {
+    switch (output.type) {
+      case 'send': {
+        const { ticket } = output;
+        this.#sockets?.send(output.bytes, output.peer, () => {
+          if (ticket !== '') this.run((now) => this.agent.sendFailed(ticket, now));
+        });
+        return;
+      }
+      case 'call': {
+        const listener = this.#calls.get(output.call);
+        if (output.event.type === 'ended') this.#calls.delete(output.call);
+        listener?.(output.event);
+        return;
+      }
+      case 'invite':
+        this.#listener.onInvite(output);
+        return;
+      case 'registration':
+        this.#log.info({ trunk: output.name, state: output.state, status: output.status }, 'registration');
+        this.#listener.onRegistration(output);
+        return;
+      case 'probed':
+        this.#listener.onProbed(output);
+    }
+  }
+
+  /** Only ever moves the timer nearer: one that fires early finds nothing due and is set again. */
+  #arm(): void {
+    const next = this.agent.nextDeadline();
+    if (next >= this.#armedAt || this.#closed) return;
+    this.#disarm();
+    this.#armedAt = next;
+    this.#disarm = this.#clock.at(next, () => {
+      this.#armedAt = Infinity;
+      this.run((now) => this.agent.advance(now));
+    });
+  }
+}

@@ -1,0 +1,31 @@
+/** A key in the body of INFO: `application/dtmf-relay` (Signal=, Duration=) and `application/dtmf` (the key alone). */
+import { DTMF_DURATION_DEFAULT_MS, DTMF_DURATION_MAX_MS } from '../limits.ts';
+
+const decoder = new TextDecoder();
+const KEY = /^[0-9*#A-D]$/;
+/** Keys 10 and 11 of RFC 4733, which some peers write as numbers. */
+const NUMBERED: ReadonlyMap<string, string> = new Map([
+  ['10', '*'],
+  ['11', '#'],
+]);
+
+/** The key of an INFO; undefined when it carries none. */
+export function digitOfInfo(
+  contentType: string,
+  body: Uint8Array,
+): { readonly digit: string; readonly durationMs: number } | undefined {
+  if (body.length > 256) return undefined;
+  const text = decoder.decode(body);
+  if (contentType === 'application/dtmf') return key(text.trim(), undefined);
+  if (contentType !== 'application/dtmf-relay') return undefined;
+  const signal = /^[ \t]*Signal[ \t]*=[ \t]*([^\s]{1,2})[ \t]*\r?$/im.exec(text)?.[1];
+  const duration = /^[ \t]*Duration[ \t]*=[ \t]*([0-9]{1,6})[ \t]*\r?$/im.exec(text)?.[1];
+  return signal === undefined ? undefined : key(signal, duration);
+}
+
+function key(text: string, duration: string | undefined): { readonly digit: string; readonly durationMs: number } | undefined {
+  const digit = NUMBERED.get(text) ?? text.toUpperCase();
+  if (!KEY.test(digit)) return undefined;
+  const durationMs = duration === undefined ? DTMF_DURATION_DEFAULT_MS : Math.min(Number(duration), DTMF_DURATION_MAX_MS);
+  return { digit, durationMs };
+}

@@ -1,0 +1,207 @@
+/**
+ * A SIP call and its RTP, seen as a `Leg`. Orders arrive in any state; ports are taken when the first session description is due.
+ * `leg.ended` is signalled once, after the ports were given back.
+ */
+import type { Leg, LegEnd, LegListener, LegSignal, PlayOrder } from '../actor/leg.ts';
+import type { RejectReason } from '../event/hangup.ts';
+import { SIP_LEG_CLOSE_MS, SIP_LEG_SIGNALS_MAX } from '../limits.ts';
+import type { MediaEngine, RtpLeg } from '../media/engine.ts';
+import { type AudioAgreement, type AudioCodec, Negotiation, type Refused } from '../sdp/negotiation.ts';
+import type { Call } from '../sip/call.ts';
+import type { CallEnd, CallEvent } from '../sip/core.ts';
+import type { AgentDriver } from './agent.ts';
+import { legEnd } from './cause.ts';
+import { digitOfInfo } from './info.ts';
+
+export interface PhoneLegOptions {
+  readonly driver: AgentDriver;
+  readonly media: Pick<MediaEngine, 'openRtpLeg'>;
+  readonly codecs: readonly AudioCodec[];
+  /** The address to write into SDP, given the one that the media plane bound. */
+  sdpHost(bound: string): string;
+  readonly sessionId: number;
+  /** Waits at most this long for the media plane to give the ports back; ms from the call. */
+  wait(ms: number, then: () => void): () => void;
+  /** The leg is over: its channel is free. */
+  onEnded(): void;
+}
+
+export abstract class PhoneLeg implements Leg {
+  protected readonly options: PhoneLegOptions;
+  protected call: Call | undefined;
+  protected over = false;
+  protected answered = false;
+  readonly #direction: 'inbound' | 'outbound';
+  #listener: LegListener | undefined;
+  #early: LegSignal[] = [];
+  #rtp: RtpLeg | undefined;
+  #opening: Promise<RtpLeg | undefined> | undefined;
+  #negotiation: Negotiation | undefined;
+  #held = false;
+  #pending: PlayOrder | undefined;
+  #rang = false;
+
+  constructor(options: PhoneLegOptions, direction: 'inbound' | 'outbound', listener?: LegListener) {
+    this.options = options;
+    this.#direction = direction;
+    this.#listener = listener;
+  }
+
+  abstract start(): void;
+  abstract ring(): void;
+  abstract startEarlyMedia(): void;
+  abstract answer(): void;
+  abstract reject(reason: RejectReason): void;
+  abstract cancel(): void;
+  abstract hangup(): void;
+
+  /** Hands over what was signalled so far, and then all that follows. */
+  listen(listener: LegListener): void {
+    this.#listener = listener;
+    const early = this.#early;
+    this.#early = [];
+    for (const signal of early) listener(signal);
+  }
+
+  play(order: PlayOrder): void {
+    if (this.over) order.playlist.release();
+    else if (this.#rtp === undefined) {
+      this.#pending?.playlist.release();
+      this.#pending = order;
+    } else this.#rtp.play(order);
+  }
+
+  stopPlayback(operationUuid: string): void {
+    if (this.#pending?.operationUuid === operationUuid) {
+      this.#pending.playlist.release();
+      this.#pending = undefined;
+      this.signal({ type: 'leg.media', notice: { type: 'playback.stopped', operationUuid } });
+    } else this.#rtp?.stopPlayback(operationUuid);
+  }
+
+  /** The leg's ports and its side of offer and answer; undefined when there are no ports. Opened once. */
+  protected async describe(): Promise<Negotiation | undefined> {
+    this.#opening ??= this.options.media.openRtpLeg((notice) => this.signal({ type: 'leg.media', notice }));
+    const rtp = await this.#opening;
+    if (rtp === undefined || this.over) return undefined;
+    this.#rtp = rtp;
+    this.#negotiation ??= new Negotiation({
+      host: this.options.sdpHost(rtp.host),
+      port: rtp.port,
+      codecs: this.options.codecs,
+      sessionId: this.options.sessionId,
+    });
+    return this.#negotiation;
+  }
+
+  /** Starts or changes the stream. */
+  protected apply(agreement: AudioAgreement): void {
+    if (this.over || this.#rtp === undefined) return;
+    this.#rtp.negotiate(agreement);
+    if (this.answered && agreement.held !== this.#held) {
+      this.#held = agreement.held;
+      this.signal({ type: agreement.held ? 'leg.held' : 'leg.resumed' });
+    }
+    const order = this.#pending;
+    this.#pending = undefined;
+    if (order !== undefined) this.#rtp.play(order);
+  }
+
+  /** What both directions do with the events of a call; true when it was one of these. */
+  protected onCallEvent(event: CallEvent): void {
+    switch (event.type) {
+      case 'offer':
+        this.#onOffer(event.body);
+        return;
+      case 'answer':
+        this.onAnswer(event.body);
+        return;
+      case 'info': {
+        const key = digitOfInfo(event.contentType, event.body);
+        if (key !== undefined) this.signal({ type: 'leg.digit', ...key });
+        return;
+      }
+      case 'ended':
+        this.end(this.endOf(event.end));
+        return;
+      default:
+        return;
+    }
+  }
+
+  /** The answer to an offer of ours. */
+  protected onAnswer(body: Uint8Array): boolean {
+    const agreement = this.#negotiation?.acceptAnswer(body);
+    if (agreement === undefined || isRefused(agreement)) return false;
+    this.apply(agreement);
+    return true;
+  }
+
+  protected endOf(end: CallEnd): LegEnd {
+    return legEnd(end, this.#direction);
+  }
+
+  protected signalRinging(): void {
+    if (this.#rang) return;
+    this.#rang = true;
+    this.signal({ type: 'leg.ringing' });
+  }
+
+  protected signal(signal: LegSignal): void {
+    if (this.#listener !== undefined) this.#listener(signal);
+    else if (this.#early.length < SIP_LEG_SIGNALS_MAX || signal.type === 'leg.ended') this.#early.push(signal);
+  }
+
+  /** Hangs up where the media side failed; the cause is ours to name. */
+  protected giveUp(end: LegEnd): void {
+    if (this.over) return;
+    const { call } = this;
+    // `end` first: what the call says of its own end comes too late.
+    this.end(end);
+    if (call !== undefined) this.options.driver.run((now) => call.hangUp(now));
+  }
+
+  /** The one end: gives back what is held, then signals. */
+  protected end(end: LegEnd): void {
+    if (this.over) return;
+    this.over = true;
+    this.options.onEnded();
+    this.#pending?.playlist.release();
+    this.#pending = undefined;
+    let told = false;
+    const tell = () => {
+      if (told) return;
+      told = true;
+      cancel();
+      this.signal({ type: 'leg.ended', end });
+      this.#listener = () => {};
+    };
+    const cancel = this.options.wait(SIP_LEG_CLOSE_MS, tell);
+    const closing = this.#opening?.then((rtp) => rtp?.close());
+    if (closing === undefined) queueMicrotask(tell);
+    else closing.then(tell, tell);
+  }
+
+  #onOffer(body: Uint8Array): void {
+    const { call, options } = this;
+    const negotiation = this.#negotiation;
+    if (call === undefined) return;
+    if (negotiation === undefined) {
+      options.driver.run((now) => call.refuseOffer(488, now));
+      return;
+    }
+    if (body.length === 0) {
+      options.driver.run((now) => call.answerOffer(negotiation.offer(), now));
+      return;
+    }
+    const answer = negotiation.answer(body);
+    if (isRefused(answer)) {
+      options.driver.run((now) => call.refuseOffer(answer.refused, now));
+      return;
+    }
+    options.driver.run((now) => call.answerOffer(answer.body, now));
+    this.apply(answer.agreement);
+  }
+}
+
+export const isRefused = (value: object): value is Refused => 'refused' in value;
