@@ -1,0 +1,148 @@
+/** The real app on a real PostgreSQL; only the calls behind it are played by a small fake that keeps Sessions in a map. */
+import { Registry } from 'prom-client';
+import {
+  type Answer,
+  accepted,
+  type CommandContext,
+  type SessionCommand,
+  type Sessions,
+  type SessionView,
+} from '../../src/actor/sessions.ts';
+import { systemClock } from '../../src/clock.ts';
+import { createHttpApp, type HttpApp, type HttpDeps } from '../../src/http/app.ts';
+import { createHttpMetrics } from '../../src/http/metrics.ts';
+import { newUuid } from '../../src/id.ts';
+import { silentLog } from '../../src/log.ts';
+import { isProblem, type Problem, problems } from '../../src/problem.ts';
+import type { AppSecrets } from '../../src/store/apps.ts';
+import { openTestStore, type TestStore } from '../store/open.ts';
+
+export const OPERATOR_TOKEN = 'operator-token-of-the-tests';
+
+export interface FakeSessions extends Sessions {
+  readonly live: Map<string, SessionView & { appUuid: string }>;
+  readonly commands: { uuid: string; command: SessionCommand; context: CommandContext }[];
+  /** The next command or dial ends as this instead. */
+  next: Problem | Error | undefined;
+}
+
+export interface Platform {
+  readonly app: HttpApp;
+  readonly testStore: TestStore;
+  readonly sessions: FakeSessions;
+  readonly hooks: string[];
+  now: () => number;
+  /** A request as an application, JSON in. */
+  call(as: AppSecrets, method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
+  operator(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
+  raw(path: string, init?: RequestInit): Promise<Reply>;
+  /** A live Session of the application. */
+  session(as: AppSecrets, more?: Partial<SessionView>): string;
+  close(): Promise<void>;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: the body is whatever the test expects of it
+  readonly body: any;
+}
+
+export async function openPlatform(more: Partial<HttpDeps> = {}): Promise<Platform> {
+  const testStore = await openTestStore();
+  const sessions = fakeSessions(testStore);
+  const hooks: string[] = [];
+  const time = { skew: 0 };
+  const wall = systemClock();
+  const app = createHttpApp({
+    sessions,
+    store: testStore.store,
+    clock: { ...wall, now: () => platform.now() },
+    log: silentLog,
+    metrics: createHttpMetrics(new Registry()),
+    operatorToken: OPERATOR_TOKEN,
+    publicUrl: 'http://127.0.0.1:8080',
+    ready: async () => ({ database: await testStore.store.ready(), media: true, sip: true }),
+    draining: () => false,
+    onTrunksChanged: () => void hooks.push('trunks'),
+    onNumbersChanged: () => void hooks.push('numbers'),
+    ...more,
+  });
+  const raw: Platform['raw'] = async (path, init) => {
+    const response = await app.fetch(new Request(`http://127.0.0.1${path}`, init));
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+    return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined };
+  };
+  const send = (authorization: string, method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+    raw(path, {
+      method,
+      headers: { authorization, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+  const platform: Platform = {
+    app,
+    testStore,
+    sessions,
+    hooks,
+    now: () => wall.now() + time.skew,
+    raw,
+    call: (as, ...rest) => send(`Bearer ${as.appUuid}:${as.apiKey}`, ...rest),
+    operator: (...rest) => send(`Bearer ${OPERATOR_TOKEN}`, ...rest),
+    session(as, view = {}) {
+      const uuid = newUuid();
+      sessions.live.set(uuid, {
+        session_uuid: uuid,
+        type: 'phone_in',
+        state: 'ringing',
+        created_at: '2026-01-01T00:00:00.000Z',
+        caller_id: '+15550001',
+        did: '+15550002',
+        ...view,
+        appUuid: as.appUuid,
+      });
+      return uuid;
+    },
+    close: testStore.close,
+  };
+  return platform;
+}
+
+function fakeSessions(testStore: TestStore): FakeSessions {
+  /** As an actor does: the answer is stored in the commit of the effect. */
+  const admit = async (context: CommandContext, answer: Answer): Promise<Answer | Problem> => {
+    const { next } = fake;
+    fake.next = undefined;
+    if (next instanceof Error) throw next;
+    if (isProblem(next)) return next;
+    const { appUuid, idempotencyKey: key } = context;
+    if (key !== undefined) await testStore.store.journal.commit({ events: [], answer: { appUuid, key, ...answer } });
+    return answer;
+  };
+  const view = ({ appUuid: _, ...rest }: SessionView & { appUuid: string }): SessionView => rest;
+  const fake: FakeSessions = {
+    live: new Map(),
+    commands: [],
+    next: undefined,
+    async dial(request, context) {
+      if (request.from !== '+15550100') return problems.forbidden('Caller ID is not permitted for this application');
+      return await admit(context, accepted(context.operationUuid, { session_uuid: newUuid() }));
+    },
+    owns: async (appUuid, uuid) => fake.live.get(uuid)?.appUuid === appUuid,
+    async command(uuid, command, context) {
+      fake.commands.push({ uuid, command, context });
+      return await admit(context, accepted(context.operationUuid));
+    },
+    async get(appUuid, uuid) {
+      const found = fake.live.get(uuid);
+      return found?.appUuid === appUuid ? view(found) : undefined;
+    },
+    list: async (appUuid, filter) =>
+      [...fake.live.values()]
+        .filter((each) => each.appUuid === appUuid && (filter.states.length === 0 || filter.states.includes(each.state)))
+        .slice(0, filter.limit)
+        .map(view),
+  };
+  return fake;
+}
