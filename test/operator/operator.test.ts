@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { newUuid } from '../../src/id.ts';
+import type { AppSecrets } from '../../src/store/apps.ts';
+import { OPERATOR_TOKEN, openPlatform, type Platform } from '../http/platform.ts';
+import { eventOf } from '../webhook/emit.ts';
+
+let platform: Platform;
+beforeAll(async () => {
+  platform = await openPlatform();
+});
+afterAll(() => platform.close());
+const operator = (...args: Parameters<Platform['operator']>) => platform.operator(...args);
+
+async function makeApp(): Promise<AppSecrets> {
+  const { body } = await operator('POST', '/operator/v1/apps', { name: 'made by a test' });
+  return { appUuid: body.app_uuid, apiKey: body.api_key, webhookSecret: body.webhook_secret };
+}
+
+describe('the operator API', () => {
+  test('is closed without its token, in the same error format', async () => {
+    const app = await makeApp();
+    expect((await platform.raw('/operator/v1/apps')).body.code).toBe('invalid_authorization_header');
+    for (const token of ['wrong', `${OPERATOR_TOKEN}x`, `${app.appUuid}:${app.apiKey}`])
+      expect((await platform.raw('/operator/v1/apps', { headers: { authorization: `Bearer ${token}` } })).status).toBe(401);
+    expect((await platform.raw('/v1/sessions', { headers: { authorization: `Bearer ${OPERATOR_TOKEN}` } })).status).toBe(400);
+  });
+
+  test('makes an application whose key works, and never shows a secret again', async () => {
+    const made = await operator('POST', '/operator/v1/apps', {
+      name: 'shop',
+      webhook_url: 'https://shop.example.com/hook',
+      blocked_webhook_events: ['playback.*'],
+      room_limits: { max_rooms: 5 },
+    });
+    expect(made.status).toBe(201);
+    expect(Object.keys(made.body).sort()).toEqual(['api_key', 'app_uuid', 'webhook_secret']);
+    expect(made.body.webhook_secret).toMatch(/^whsec_/);
+    const { app_uuid: appUuid, api_key: apiKey, webhook_secret: webhookSecret } = made.body;
+    expect((await platform.call({ appUuid, apiKey, webhookSecret }, 'GET', '/api/v1/app')).body).toEqual({
+      app_uuid: appUuid,
+      inbound_phone_numbers: [],
+      outbound_caller_ids: [],
+      webhook_url: 'https://shop.example.com/hook',
+      blocked_webhook_events: ['playback.*'],
+      room_limits: { max_rooms: 5, max_members_per_room: 250 },
+    });
+    const shown =
+      (await operator('GET', `/operator/v1/apps/${appUuid}`)).text + (await operator('GET', '/operator/v1/apps')).text;
+    expect(shown).toContain(appUuid);
+    for (const secret of [apiKey, webhookSecret]) expect(shown).not.toContain(secret);
+    const rows = await platform.testStore.store.credentials.keyHashes(appUuid);
+    expect(Buffer.from(rows[0] ?? []).toString()).not.toContain(apiKey);
+  });
+
+  test('changes an application, and refuses what is malformed', async () => {
+    const { appUuid } = await makeApp();
+    expect(
+      (await operator('PATCH', `/operator/v1/apps/${appUuid}`, { name: 'new', room_limits: { max_members_per_room: 9 } })).status,
+    ).toBe(204);
+    expect((await operator('GET', `/operator/v1/apps/${appUuid}`)).body).toMatchObject({
+      name: 'new',
+      room_limits: { max_members_per_room: 9 },
+    });
+    for (const body of [
+      { webhook_url: 'ftp://x' },
+      { webhook_url: 'http://u:p@x' },
+      { blocked_webhook_events: ['*'] },
+      { name: '' },
+      { other: 1 },
+    ])
+      expect((await operator('PATCH', `/operator/v1/apps/${appUuid}`, body)).status).toBe(400);
+    expect((await operator('PATCH', `/operator/v1/apps/app_${newUuid()}`, { name: 'x' })).status).toBe(404);
+    expect((await operator('GET', '/operator/v1/apps/nonsense')).status).toBe(404);
+  });
+
+  test('adds and revokes API keys, and rotates webhook secrets', async () => {
+    const app = await makeApp();
+    const added = await operator('POST', `/operator/v1/apps/${app.appUuid}/api-keys`, {});
+    expect(added.status).toBe(201);
+    const second = { ...app, apiKey: added.body.api_key };
+    expect((await platform.call(second, 'GET', '/v1/sessions')).status).toBe(200);
+    const key = `/operator/v1/apps/${app.appUuid}/api-keys/${added.body.key_id}`;
+    expect((await operator('DELETE', key)).status).toBe(204);
+    expect((await operator('DELETE', key)).status).toBe(404);
+    expect((await platform.call(second, 'GET', '/v1/sessions')).status).toBe(401);
+    const rotated = await operator('POST', `/operator/v1/apps/${app.appUuid}/webhook-secrets`, {});
+    expect(await platform.testStore.store.credentials.signingSecrets(app.appUuid)).toEqual([
+      rotated.body.webhook_secret,
+      app.webhookSecret,
+    ]);
+  });
+
+  test('assigns numbers, caller IDs and terminals', async () => {
+    const app = await makeApp();
+    const { store } = platform.testStore;
+    const own = `/operator/v1/apps/${app.appUuid}`;
+    expect((await operator('PUT', '/operator/v1/numbers/+15557001', { app_uuid: app.appUuid })).status).toBe(204);
+    expect((await operator('PUT', `${own}/caller-ids/%2B15557002`)).status).toBe(204);
+    expect((await operator('PUT', `${own}/payment-terminals/1234567`, {})).status).toBe(204);
+    expect(await store.numbers.owner('+15557001')).toBe(app.appUuid);
+    expect([
+      await store.callerIds.allowed(app.appUuid, '+15557002'),
+      await store.terminals.allowed(app.appUuid, '1234567'),
+    ]).toEqual([true, true]);
+    expect((await platform.call(app, 'GET', '/api/v1/app')).body).toMatchObject({
+      inbound_phone_numbers: ['+15557001'],
+      outbound_caller_ids: ['+15557002'],
+    });
+    expect(platform.hooks).toContain('numbers');
+    for (const path of ['/operator/v1/numbers/+15557001', `${own}/caller-ids/+15557002`, `${own}/payment-terminals/1234567`]) {
+      expect((await operator('DELETE', path)).status).toBe(204);
+      expect((await operator('DELETE', path)).status).toBe(404);
+    }
+    expect((await operator('PUT', '/operator/v1/numbers/15557001', { app_uuid: app.appUuid })).status).toBe(400);
+    expect((await operator('PUT', `${own}/payment-terminals/12345`)).status).toBe(400);
+    expect((await operator('PUT', '/operator/v1/numbers/+15557001', { app_uuid: `app_${newUuid()}` })).status).toBe(404);
+  });
+
+  test('sets trunks up and takes them down, and tells the carrier', async () => {
+    const trunk = { uri: 'sip:carrier.example.com:5061;transport=tls', inbound_cidrs: ['192.0.2.0/24', '2001:db8::/32'] };
+    const before = platform.hooks.filter((each) => each === 'trunks').length;
+    const full = { ...trunk, username: 'u', password: 'p', register: true, max_channels: 30, codecs: ['PCMU', 'G722'] };
+    expect((await operator('PUT', '/operator/v1/trunks/main', full)).status).toBe(204);
+    expect(await platform.testStore.store.trunks.list()).toEqual([
+      {
+        name: 'main',
+        uri: trunk.uri,
+        username: 'u',
+        password: 'p',
+        register: true,
+        inboundCidrs: trunk.inbound_cidrs,
+        maxChannels: 30,
+        codecs: ['PCMU', 'G722'],
+      },
+    ]);
+    const bad: [object, RegExp][] = [
+      [{ ...trunk, uri: 'sips:x' }, /^uri: /],
+      [{ ...trunk, uri: 'sip:host:99999' }, /^uri: /],
+      [{ ...trunk, uri: 'sip:user@host' }, /^uri: /],
+      [{ uri: trunk.uri }, /^inbound_cidrs: is required/],
+      [{ ...trunk, inbound_cidrs: ['10.0.0.0/33'] }, /^inbound_cidrs\[0\]: /],
+      [{ ...trunk, register: true }, /^register: /],
+      [{ ...trunk, codecs: ['opus'] }, /^codecs\[0\]: /],
+      [{ ...trunk, max_channels: 0 }, /^max_channels: /],
+    ];
+    for (const [body, message] of bad) {
+      const reply = await operator('PUT', '/operator/v1/trunks/bad', body);
+      expect(reply.status).toBe(400);
+      expect(reply.body.message).toMatch(message);
+    }
+    expect((await operator('DELETE', '/operator/v1/trunks/main')).status).toBe(204);
+    expect((await operator('DELETE', '/operator/v1/trunks/main')).status).toBe(404);
+    expect(platform.hooks.filter((each) => each === 'trunks').length).toBe(before + 2);
+  });
+
+  test('reads the event log by pages and filters, and replays what was set aside only', async () => {
+    const app = await makeApp();
+    const [one, two] = [newUuid(), newUuid()];
+    const events = [eventOf(app.appUuid, one, 1), eventOf(app.appUuid, two, 2), eventOf(app.appUuid, one, 3)];
+    for (const event of events) await platform.testStore.store.journal.commit({ events: [event] });
+    const list = async (query: string) =>
+      (await operator('GET', `/operator/v1/events?app_uuid=${app.appUuid}&${query}`)).body.events;
+    const all = await list('');
+    expect(all.map((each: { payload: { step: number } }) => each.payload.step)).toEqual([1, 2, 3]);
+    expect(all[0]).toMatchObject({
+      webhook_id: events[0]?.webhookId,
+      event: 'session.held',
+      session_uuid: one,
+      status: 'pending',
+      attempts: [],
+    });
+    expect((await list(`session_uuid=${one}`)).length).toBe(2);
+    expect((await list(`after=${all[0].position}&limit=1`))[0].payload.step).toBe(2);
+    expect(await list('status=dead')).toEqual([]);
+    for (const query of ['status=lost', 'after=-1', 'limit=0', 'limit=1001', 'colour=red', 'session_uuid=x'])
+      expect((await operator('GET', `/operator/v1/events?${query}`)).status).toBe(400);
+    const { outbox } = platform.testStore.store;
+    await outbox.lease('a test', 60_000);
+    const page = (await outbox.read({ xid: '0', eventId: 0 }, 1000)).events;
+    const dead = page.find((each) => each.webhookId === events[1]?.webhookId);
+    if (dead === undefined) throw new Error('not in the outbox');
+    const attempt = { at: 1_700_000_000_000, status: null, error: 'timeout', duration_ms: 10_000, retry_at: null };
+    expect(await outbox.settle('a test', [{ xid: dead.xid, eventId: dead.eventId, status: 'dead', attempt }])).toBe(true);
+    expect((await list('status=dead'))[0].attempts).toEqual([
+      { at: '2023-11-14T22:13:20.000Z', status: 0, error: 'timeout', duration_ms: 10_000, next_attempt_at: '' },
+    ]);
+    expect((await operator('POST', `/operator/v1/events/${events[1]?.webhookId}/replay`, {})).status).toBe(202);
+    expect((await operator('POST', `/operator/v1/events/${events[1]?.webhookId}/replay`, {})).status).toBe(409);
+    expect((await operator('POST', `/operator/v1/events/evt_${newUuid()}/replay`)).status).toBe(404);
+    const replayed = (await outbox.read({ xid: '0', eventId: 0 }, 1000)).events.at(-1);
+    expect([replayed?.webhookId, replayed?.attempts]).toEqual([events[1]?.webhookId, []]);
+  });
+});
