@@ -59,6 +59,7 @@ export class Platform {
         SIP_LISTEN: 'udp:127.0.0.1:0,tcp:127.0.0.1:0',
         RTP_PORTS: rtpRange(),
         MEDIA_WORKERS: '1',
+        SHUTDOWN_GRACE_SEC: '0',
         DATA_DIR: this.dataDir,
         ...this.#environment,
       },

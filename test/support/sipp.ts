@@ -1,7 +1,7 @@
 /** SIPp, a SIP peer that is not ours, run on scenario files. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -19,6 +19,8 @@ export interface SippOptions {
   /** Percent of UDP packets to lose, both ways. */
   readonly lossPercent?: number;
   readonly keys?: Readonly<Record<string, string>>;
+  /** What `{{status}}` in the scenario stands for. */
+  readonly status?: string;
   readonly number?: string;
   /** How long a `<pause/>` of the scenario is. */
   readonly pauseMs?: number;
@@ -45,12 +47,15 @@ export async function freePort(): Promise<number> {
 
 export async function sipp(options: SippOptions): Promise<Sipp> {
   const directory = mkdtempSync(join(tmpdir(), 'sipp-'));
+  const scenario = join(directory, 'scenario.xml');
+  const written = readFileSync(join(import.meta.dir, '../whole/sipp', `${options.scenario}.xml`), 'utf8');
+  writeFileSync(scenario, written.replaceAll('{{status}}', options.status ?? '486'));
   const port = options.port ?? (await freePort());
   const keys = Object.entries({ rtp_port: '6000', ...options.keys }).flatMap(([name, value]) => ['-key', name, value]);
   const calls = options.calls ?? 1;
   const args = [
     ...(options.to === undefined ? [] : [options.to]),
-    ...['-sf', join(import.meta.dir, '../whole/sipp', `${options.scenario}.xml`)],
+    ...['-sf', scenario],
     ...['-i', '127.0.0.1', '-p', String(port), '-m', String(calls), '-r', String(options.rate ?? 1)],
     ...['-t', options.transport === 'tcp' ? 't1' : 'u1'],
     ...[

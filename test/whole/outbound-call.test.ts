@@ -76,7 +76,7 @@ describe.skipIf(!sippInstalled)('an outbound call', () => {
       '408': 'timeout',
     };
     for (const [status, cause] of Object.entries(causes)) {
-      const callee = await sipp({ scenario: 'callee-refuses', port, keys: { status } });
+      const callee = await sipp({ scenario: 'callee-refuses', port, status });
       const sessionUuid = await dial();
       const end = await receiver.event('session.ended', sessionUuid);
       expect([status, end.body]).toEqual([

@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { RtpLeg } from '../../src/media/engine.ts';
+import { Harness } from './harness.ts';
+import { Peer } from './peer.ts';
+
+let harness: Harness;
+beforeAll(async () => {
+  harness = await Harness.open({ mediaTimeoutSec: 1 });
+});
+afterAll(() => harness.close());
+
+const audio = new Uint8Array(160).fill(0xff);
+
+/** One packet of a key (RFC 4733 §2.3). */
+function key(peer: Peer, leg: RtpLeg, event: number, timestamp: number, duration: number, end: boolean): void {
+  peer.send(leg, 101, timestamp, new Uint8Array([event, end ? 0x8a : 0x0a, duration >> 8, duration & 0xff]));
+}
+
+/** A whole key press of 100 ms, its end sent three times; `lose` drops packets by their place. */
+function press(peer: Peer, leg: RtpLeg, event: number, timestamp: number, lose: readonly number[] = []): void {
+  for (let i = 0; i < 8; i++) {
+    if (lose.includes(i)) peer.sequence++;
+    else key(peer, leg, event, timestamp, Math.min(i + 1, 5) * 160, i >= 5);
+  }
+}
+
+describe('keys by telephone-event', () => {
+  test('are one digit each, whatever is doubled, late or lost', async () => {
+    await using call = await harness.call();
+    const { peer, notices, leg } = call;
+    leg.negotiate(peer.parameters());
+    press(peer, leg, 1, 1000);
+    press(peer, leg, 2, 3000, [0, 1, 2]);
+    key(peer, leg, 1, 1000, 800, true); // the first key's end, once more, after the second key
+    press(peer, leg, 2, 5000, [5, 6]);
+    press(peer, leg, 10, 7000, [5, 6, 7]); // no end at all: complete when the next begins
+    press(peer, leg, 11, 9000);
+    press(peer, leg, 15, 11_000, [5, 6, 7]); // and the last when nothing more comes
+    await notices.until(() => notices.of('digit').length === 6);
+    expect(notices.of('digit').map(({ digit, durationMs, method }) => `${digit} ${durationMs} ${method}`)).toEqual([
+      '1 100 rfc4733',
+      '2 100 rfc4733',
+      '2 100 rfc4733',
+      '* 100 rfc4733',
+      '# 100 rfc4733',
+      'D 100 rfc4733',
+    ]);
+    expect(notices.of('media.started').length).toBe(1);
+  });
+
+  test('are nothing where telephone-event was not agreed', async () => {
+    await using call = await harness.call();
+    const { peer, notices, leg } = call;
+    leg.negotiate(peer.parameters({ telephoneEventPayloadType: undefined }));
+    press(peer, leg, 1, 1000);
+    peer.send(leg, 0, 5000, audio);
+    await notices.until(() => notices.of('media.started').length === 1);
+    expect(notices.of('digit')).toEqual([]);
+    expect((await leg.counters()).packetsReceived).toBe(1);
+  });
+});
+
+describe('the address a leg talks to', () => {
+  test('is another than in SDP when that one sends first, and then stays', async () => {
+    await using call = await harness.call();
+    const { peer: behindNat, leg, notices } = call;
+    const told = await Peer.open();
+    const stranger = await Peer.open();
+    leg.negotiate(told.parameters());
+    await told.until(() => told.heard.length > 2);
+    for (let i = 0; i < 4; i++) behindNat.send(leg, 0, i * 160, audio);
+    await behindNat.until(() => behindNat.heard.length > 3);
+    expect(notices.of('media.started').length).toBe(1);
+    for (let i = 0; i < 20; i++) stranger.send(leg, 0, i * 160, audio);
+    const count = behindNat.heard.length;
+    await behindNat.until(() => behindNat.heard.length > count + 5);
+    expect(stranger.heard.length).toBe(0);
+    expect((await leg.counters()).packetsReceived).toBe(3); // its first packet proved it, the stranger's count for nothing
+    await told.close();
+    await stranger.close();
+  });
+
+  test('changes with a new negotiation', async () => {
+    await using call = await harness.call();
+    const { peer, leg } = call;
+    const other = await Peer.open();
+    leg.negotiate(peer.parameters());
+    for (let i = 0; i < 4; i++) peer.send(leg, 0, i * 160, audio);
+    await peer.until(() => peer.heard.length > 3);
+    for (let i = 0; i < 10; i++) other.send(leg, 0, i * 160, audio);
+    const count = peer.heard.length;
+    await peer.until(() => peer.heard.length > count + 3);
+    expect(other.heard.length).toBe(0);
+    leg.negotiate(other.parameters());
+    await other.until(() => other.heard.length > 3);
+    const before = other.heard[0];
+    const last = peer.heard.at(-1);
+    expect(before?.ssrc).toBe(last?.ssrc ?? 0);
+    expect(((before?.sequence ?? 0) - (last?.sequence ?? 0)) & 0xffff).toBe(1);
+    await other.close();
+  });
+});
+
+describe('silence from the far end', () => {
+  test('is told once when it lasts, and again only after a new sign of life', async () => {
+    await using call = await harness.call();
+    const { peer, notices, leg } = call;
+    leg.negotiate(peer.parameters());
+    const before = performance.now();
+    await notices.until(() => notices.of('media.timeout').length === 1);
+    expect(performance.now() - before).toBeGreaterThan(950);
+    peer.send(leg, 0, 0, audio);
+    await notices.until(() => notices.of('media.timeout').length === 2);
+    expect(notices.types()).toEqual(['media.timeout', 'media.started', 'media.timeout']);
+  });
+
+  test('is no timeout while a leg is held', async () => {
+    await using call = await harness.call();
+    const { peer, notices, leg } = call;
+    leg.negotiate(peer.parameters({ receive: false }));
+    await peer.until(() => peer.heard.length > 60);
+    expect(notices.all).toEqual([]);
+  });
+});
+
+describe('a leg', () => {
+  test('sends silence of its codec when nothing plays, G722 included', async () => {
+    await using call = await harness.call();
+    const { peer, leg } = call;
+    leg.negotiate(peer.parameters({ codec: 'PCMA' }));
+    await peer.until(() => peer.heard.length >= 3);
+    expect(peer.heard.every((packet) => packet.payloadType === 8 && packet.payload.every((octet) => octet === 0xd5))).toBe(true);
+    leg.negotiate(peer.parameters({ codec: 'G722' }));
+    await peer.until(() => peer.heard.filter((packet) => packet.payloadType === 9).length >= 3);
+    expect(peer.heard.every((packet) => packet.payload.length === 160)).toBe(true);
+  });
+
+  test('keeps its counters, reports them by RTCP, and says BYE when it closes', async () => {
+    const call = await harness.call();
+    const { peer, leg } = call;
+    leg.negotiate(peer.parameters());
+    for (let i = 0; i < 10; i++) {
+      if (i === 4) peer.sequence++;
+      else peer.send(leg, 0, i * 160, audio);
+    }
+    await peer.until(() => peer.heard.length > 3);
+    await peer.until(() => peer.reports.length >= 1); // the first comes within half the interval
+    const report = peer.reports[0];
+    expect(report?.readUInt8(1)).toBe(200);
+    expect(report?.readUInt32BE(4)).toBe(peer.heard[0]?.ssrc ?? 0);
+    expect((report?.readUInt32BE(32) ?? 0) & 0xffffff).toBe(1); // cumulative loss of the one block
+    const counters = await leg.close();
+    expect(counters.packetsReceived).toBe(9);
+    expect(counters.packetsLost).toBe(1);
+    expect(counters.packetsSent).toBe(peer.heard.length);
+    await peer.until(() => peer.reports.length >= 2);
+    expect(peer.reports.at(-1)?.includes(Buffer.from([0x81, 203, 0, 1]))).toBe(true);
+    await peer.close();
+  });
+
+  test('survives anything that is no RTP, on both of its ports', async () => {
+    await using call = await harness.call();
+    const { peer, notices, leg } = call;
+    leg.negotiate(peer.parameters());
+    for (let i = 0; i < 300; i++) {
+      const bytes = crypto.getRandomValues(new Uint8Array(i * 5));
+      peer.sendRaw(leg, bytes);
+      peer.sendRaw(leg, bytes, true);
+      if (bytes[0] !== undefined) bytes[0] = 0x90 | (bytes[0] & 0x2f);
+      peer.sendRaw(leg, bytes);
+    }
+    peer.send(leg, 0, 0, audio);
+    peer.send(leg, 0, 160, audio);
+    await notices.until(() => notices.of('media.started').length === 1);
+    const count = peer.heard.length;
+    await peer.until(() => peer.heard.length > count + 5);
+  });
+});

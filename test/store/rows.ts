@@ -1,0 +1,20 @@
+/** Session rows for tests. */
+import { newAppUuid, newUuid } from '../../src/id.ts';
+import type { SessionRow } from '../../src/store/journal.ts';
+
+export const sessionRow = (more: Partial<SessionRow> = {}): SessionRow => ({
+  sessionUuid: newUuid(),
+  appUuid: newAppUuid(),
+  nodeId: 'node-a',
+  type: 'phone_in',
+  state: 'new',
+  callerId: '+15550001',
+  did: '+15550002',
+  answered: false,
+  clientState: '',
+  createdAt: Date.now(),
+  endedAt: undefined,
+  ...more,
+});
+
+export const ended = (row: SessionRow, at = Date.now()): SessionRow => ({ ...row, state: 'ended', endedAt: at });
