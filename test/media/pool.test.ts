@@ -111,7 +111,7 @@ describe('the pool of workers', () => {
       outbound: createOutbound([]),
       log: silentLog,
     });
-    expect(refused).rejects.toThrow('no address');
+    await expect(refused).rejects.toThrow('no address');
   });
 
   test('lets a process end by itself once closed', async () => {

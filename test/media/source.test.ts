@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { SOURCE_MAX_BYTES } from '../../src/limits.ts';
+import { native } from '../../src/media/native.ts';
+import { openPlaylist } from '../../src/media/playlist.ts';
+import { sniff } from '../../src/media/sniff.ts';
+import { HeldBytes, Source } from '../../src/media/source.ts';
+import { type Outbound, OutboundError, type OutboundFailure } from '../../src/outbound/outbound.ts';
+import type { SourceDetail } from '../../src/problem.ts';
+import { Harness } from './harness.ts';
+import { tone, wav } from './sound.ts';
+
+let harness: Harness;
+beforeAll(async () => {
+  harness = await Harness.open();
+});
+afterAll(() => harness.close());
+
+const text = (content: string) => new TextEncoder().encode(content);
+const sound = wav(tone(1000, 0.1, 8000), 8000);
+const status = (code: number) => () => new Response('no', { status: code });
+
+async function refusal(...paths: string[]): Promise<SourceDetail | undefined> {
+  const opened = await harness.engine.openPlaylist(paths.map((path) => (path.startsWith('/') ? harness.url(path) : path)));
+  if ('refused' in opened) return opened.refused;
+  opened.release();
+  return undefined;
+}
+
+describe('a source that is not admitted', () => {
+  const rows: readonly (readonly [string, () => Response, SourceDetail])[] = [
+    ['404', status(404), { reason: 'not_found', retryable: false, upstream_status: 404 }],
+    ['410', status(410), { reason: 'not_found', retryable: false, upstream_status: 410 }],
+    ['401', status(401), { reason: 'access_denied', retryable: false, upstream_status: 401 }],
+    ['403', status(403), { reason: 'access_denied', retryable: false, upstream_status: 403 }],
+    ['429', status(429), { reason: 'rejected', retryable: false, upstream_status: 429 }],
+    ['500', status(500), { reason: 'invalid_response', retryable: true, upstream_status: 500 }],
+    ['503', status(503), { reason: 'invalid_response', retryable: true, upstream_status: 503 }],
+    ['204', () => new Response(null, { status: 204 }), { reason: 'invalid_response', retryable: false, upstream_status: 204 }],
+    [
+      'HTML',
+      () => new Response('<!doctype html><html><body>Sign in</body></html>'),
+      { reason: 'unsupported', retryable: false, upstream_status: 200 },
+    ],
+    ['nothing', () => new Response(''), { reason: 'unsupported', retryable: false, upstream_status: 200 }],
+    ['a WAV of an unknown codec', () => new Response(odd(2)), { reason: 'unsupported', retryable: false, upstream_status: 200 }],
+    [
+      'a WAV without data',
+      () => new Response(sound.slice(0, 40)),
+      { reason: 'unsupported', retryable: false, upstream_status: 200 },
+    ],
+    [
+      'Ogg',
+      () => new Response(text(`OggS${'x'.repeat(5000)}`)),
+      { reason: 'unsupported', retryable: false, upstream_status: 200 },
+    ],
+  ];
+  const odd = (tag: number) => {
+    const bytes = sound.slice();
+    new DataView(bytes.buffer).setUint16(20, tag, true);
+    return bytes;
+  };
+  for (const [name, serve, expected] of rows) {
+    test(`is told apart: ${name} is ${expected.reason}`, async () => {
+      harness.files.set('/row', serve);
+      expect(await refusal('/row')).toEqual(expected);
+    });
+  }
+
+  test('by a length over 100 MiB is rejected before it is read', async () => {
+    const server = Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: { data: (socket) => void socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${SOURCE_MAX_BYTES + 1}\r\n\r\nRIFF`) },
+    });
+    expect(await refusal(`http://127.0.0.1:${server.port}/`)).toEqual({
+      reason: 'rejected',
+      retryable: false,
+      upstream_status: 200,
+    });
+    server.stop(true);
+  });
+
+  test('because nobody listens is unreachable, and may be tried again', async () => {
+    const probe = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
+    const { port } = probe;
+    probe.stop(true);
+    expect(await refusal(`http://127.0.0.1:${port}/`)).toEqual({ reason: 'unreachable', retryable: true });
+  });
+
+  test('because it is at a private address is rejected', async () => {
+    expect(await refusal('http://10.0.0.1/x.wav')).toEqual({ reason: 'rejected', retryable: false });
+  });
+
+  test('because it redirects for ever is rejected', async () => {
+    harness.files.set('/loop', () => Response.redirect(harness.url('/loop')));
+    expect(await refusal('/loop')).toEqual({ reason: 'rejected', retryable: false });
+  });
+
+  const failures: Readonly<Record<OutboundFailure, readonly [SourceDetail['reason'], boolean]>> = {
+    rejected: ['rejected', false],
+    timeout: ['timeout', true],
+    unreachable: ['unreachable', true],
+    dns: ['unreachable', true],
+    tls: ['unreachable', true],
+    invalid_response: ['invalid_response', false],
+  };
+  test('says what the connection died of', async () => {
+    for (const failure of ['rejected', 'timeout', 'unreachable', 'dns', 'tls', 'invalid_response'] as const) {
+      const outbound: Outbound = { fetch: () => Promise.reject(new OutboundError(failure, 'so')) };
+      const [reason, retryable] = failures[failure];
+      expect(await openPlaylist(outbound, ['http://x/'], new HeldBytes())).toEqual({ refused: { reason, retryable } });
+    }
+    const broken: Outbound = { fetch: () => Promise.reject(new Error('ours')) };
+    expect(await openPlaylist(broken, ['http://x/'], new HeldBytes())).toEqual({
+      refused: { reason: 'preparation_failed', retryable: true },
+    });
+  });
+
+  test('among several is named by its index, the lowest first', async () => {
+    harness.files.set('/good.wav', sound);
+    harness.files.set('/gone.wav', status(410));
+    harness.files.set('/down.wav', status(502));
+    expect(await refusal('/good.wav', '/gone.wav', '/down.wav')).toEqual({
+      reason: 'not_found',
+      retryable: false,
+      upstream_status: 410,
+      source_index: 1,
+    });
+  });
+});
+
+describe('a source that is admitted', () => {
+  test('is told by its content, whatever its name and media type say', async () => {
+    harness.files.set('/page.html', () => new Response(sound, { headers: { 'content-type': 'text/html' } }));
+    expect(await refusal('/page.html')).toBeUndefined();
+    const mp3 = new Uint8Array(await Bun.file(join(import.meta.dir, 'fixture', 'tone-44k-stereo-vbr-id3.mp3')).arrayBuffer());
+    harness.files.set('/x.wav', mp3);
+    expect(await refusal('/x.wav')).toBeUndefined();
+  });
+
+  test('follows redirects', async () => {
+    harness.files.set('/there.wav', sound);
+    harness.files.set('/here', () => Response.redirect(harness.url('/there.wav')));
+    expect(await refusal('/here')).toBeUndefined();
+  });
+
+  test('may come a byte at a time', async () => {
+    harness.files.set(
+      '/slow.wav',
+      () =>
+        new Response(
+          new ReadableStream({
+            async start(controller) {
+              for (const byte of sound.subarray(0, 60)) {
+                controller.enqueue(new Uint8Array([byte]));
+                await new Promise(setImmediate);
+              }
+              controller.enqueue(sound.subarray(60));
+              controller.close();
+            },
+          }),
+        ),
+    );
+    expect(await refusal('/slow.wav')).toBeUndefined();
+  });
+
+  test('is held in memory when small, and gives the memory back', async () => {
+    harness.files.set('/good.wav', sound);
+    const held = new HeldBytes();
+    const requests = () => harness.requests.filter((path) => path === '/good.wav').length;
+    const before = requests();
+    const source = new Source(realOutbound(), harness.url('/good.wav'), held);
+    expect(await source.admit(AbortSignal.timeout(5000))).toBeUndefined();
+    source.hold(true);
+    for (let pass = 0; pass < 3; pass++) expect(await collect(source)).toEqual(sound);
+    expect(requests()).toBe(before + 1);
+    expect(held.used).toBe(sound.length);
+    source.release();
+    source.release();
+    expect(held.used).toBe(0);
+  });
+
+  test('is streamed when large, and fetched again for a second pass', async () => {
+    const large = wav(tone(300, 40, 8000), 8000);
+    harness.files.set('/large.wav', large);
+    const held = new HeldBytes();
+    for (const first of [true, false]) {
+      const source = new Source(realOutbound(), harness.url('/large.wav'), held);
+      expect(await source.admit(AbortSignal.timeout(5000))).toBeUndefined();
+      source.hold(first);
+      for (let pass = 0; pass < 2; pass++) expect((await collect(source)).length).toBe(large.length);
+      expect(held.used).toBe(0);
+      source.release();
+    }
+  });
+});
+
+const realOutbound = (): Outbound => ({
+  fetch: async ({ url }) => {
+    const response = await fetch(url);
+    return { status: response.status, headers: response.headers, body: response.body ?? undefined };
+  },
+});
+
+async function collect(source: Source): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  for await (const chunk of source.bytes()) parts.push(chunk);
+  return new Uint8Array(Buffer.concat(parts));
+}
+
+describe('sniffing', () => {
+  const probe = native.wavProbe;
+  test('asks for more until a head decides', async () => {
+    for (let length = 0; length < 44; length++) expect(sniff(sound.subarray(0, length), false, probe)).toBe('more');
+    expect(sniff(sound.subarray(0, 44), false, probe)).toBe('wav');
+    const mp3 = new Uint8Array(await Bun.file(join(import.meta.dir, 'fixture', 'tone-44k-stereo-vbr-id3.mp3')).arrayBuffer());
+    let length = 0;
+    while (sniff(mp3.subarray(0, length), false, probe) === 'more') length++;
+    expect(sniff(mp3.subarray(0, length), false, probe)).toBe('mp3');
+    expect(length).toBeLessThan(2000);
+  });
+
+  test('is not taken in by a lone sync word, nor by text', () => {
+    const lone = new Uint8Array(4096).fill(0x20);
+    lone.set([0xff, 0xfb, 0x90, 0x00]);
+    expect(sniff(lone, false, probe)).toBe('unsupported');
+    expect(sniff(text('{"error":"no such file"}'), true, probe)).toBe('unsupported');
+    expect(sniff(new Uint8Array(11), true, probe)).toBe('unsupported');
+  });
+});
