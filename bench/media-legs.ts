@@ -1,0 +1,115 @@
+/**
+ * CPU of a leg: the media engine as it runs, against a bare UDP reflector (one socket a leg, epoll, recvmmsg, one send each 20 ms) on the same
+ * load in the same run. Rounds are interleaved; one with under 99 % of the packets is thrown away; the median of each side counts.
+ *
+ *   npm run bench -- media-legs [LEGS] [ROUNDS]
+ */
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { silentLog } from '../src/log.ts';
+import { createMediaEngine } from '../src/media/media-engine.ts';
+import { createOutbound } from '../src/outbound/safe-fetch.ts';
+
+const FIRST_PORT = 40_000;
+const PEER_PORT = 39_998;
+const SECONDS = 5;
+const root = join(import.meta.dir, '..');
+const reflector = join(root, 'build/reflector');
+
+if (process.argv[2] === 'serve') await serve(Number(process.argv[3]));
+else await measure(Number(process.argv[2] ?? 1_000), Number(process.argv[3] ?? 5));
+
+/** The engine with so many legs, all sending to and hearing from the load generator. */
+async function serve(legs: number): Promise<void> {
+  const engine = await createMediaEngine({
+    rtp: { host: '127.0.0.1', firstPort: FIRST_PORT, lastPort: FIRST_PORT + 2 * legs - 1 },
+    workers: 1,
+    mediaTimeoutSec: 3_600,
+    outbound: createOutbound([]),
+    log: silentLog,
+  });
+  for (let i = 0; i < legs; i++) {
+    const leg = await engine.openRtpLeg(() => {});
+    leg?.negotiate({
+      remoteHost: '127.0.0.1',
+      remotePort: PEER_PORT,
+      remoteRtcpPort: 9,
+      codec: 'PCMU',
+      payloadType: 0,
+      telephoneEventPayloadType: 101,
+      ptimeMs: 20,
+      send: true,
+      receive: true,
+    });
+  }
+  console.log('ready');
+  let latenessMaxUs = 0;
+  setInterval(() => {
+    latenessMaxUs = Math.max(latenessMaxUs, engine.ticks()[0]?.latenessMaxUs ?? 0);
+  }, 1_000);
+  process.on('SIGTERM', () => {
+    console.error(`lateness_max_us=${latenessMaxUs} rss_kb=${Math.round(process.memoryUsage().rss / 1024)}`);
+    process.exit(0);
+  });
+}
+
+/** Nanoseconds on a CPU of all threads of a process (schedstat, not ticks). */
+function cpuNs(pid: number): number {
+  let total = 0;
+  for (const task of readdirSync(`/proc/${pid}/task`))
+    total += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]);
+  return total;
+}
+
+interface Round {
+  readonly usALegSecond: number;
+  readonly delivered: number;
+  readonly note: string;
+}
+
+async function round(command: string[], legs: number): Promise<Round> {
+  const subject = Bun.spawn(command, { stdout: 'pipe', stderr: 'pipe', cwd: root });
+  for await (const chunk of subject.stdout) if (new TextDecoder().decode(chunk).includes('ready')) break;
+  const load = Bun.spawn([reflector, 'load', `${legs}`, `${FIRST_PORT}`, `${PEER_PORT}`, `${SECONDS}`], { stdout: 'pipe' });
+  await Bun.sleep(500);
+  const before = cpuNs(subject.pid);
+  const start = performance.now();
+  await Bun.sleep((SECONDS - 1) * 1000);
+  const cpu = cpuNs(subject.pid) - before;
+  const seconds = (performance.now() - start) / 1000;
+  const [sent = 0, received = 0] = (await new Response(load.stdout).text()).trim().split(' ').map(Number);
+  subject.kill('SIGTERM');
+  const note = (await new Response(subject.stderr).text()).trim();
+  await subject.exited;
+  return { usALegSecond: cpu / 1000 / legs / seconds, delivered: Math.min(sent, received) / (legs * 50 * SECONDS), note };
+}
+
+function median(values: number[]): number {
+  return values.sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+}
+
+async function measure(legs: number, rounds: number): Promise<void> {
+  if (spawnSync('make', ['-s', '-C', 'native', 'bench', 'addon'], { cwd: root, stdio: 'inherit' }).status !== 0) process.exit(1);
+  const floor: number[] = [];
+  const engine: number[] = [];
+  for (let i = 0; i < rounds; i++) {
+    const sides = [
+      ['floor', [reflector, 'floor', `${legs}`, `${FIRST_PORT}`, `${PEER_PORT}`], floor],
+      ['engine', [process.execPath, import.meta.path, 'serve', `${legs}`], engine],
+    ] as const;
+    for (const [name, command, results] of sides) {
+      const { usALegSecond, delivered, note } = await round([...command], legs);
+      const counts = delivered >= 0.99;
+      if (counts) results.push(usALegSecond);
+      console.log(
+        `${name.padEnd(7)} ${usALegSecond.toFixed(1)} us a leg and second, ${(delivered * 100).toFixed(1)} % delivered${counts ? '' : ' (thrown away)'} ${note}`,
+      );
+    }
+  }
+  const [a, b] = [median(floor), median(engine)];
+  console.log(
+    `${legs} legs: floor ${a.toFixed(1)}, engine ${b.toFixed(1)} us a leg and second: ${(b / a).toFixed(2)} times the floor`,
+  );
+  console.log(`legs a core at this cost: floor ${Math.round(1e6 / a)}, engine ${Math.round(1e6 / b)}`);
+}
