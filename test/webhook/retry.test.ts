@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { blocker } from '../../src/webhook/endpoint.ts';
+import { RETRY_DELAYS_MS, retryAfterMs, retryDelayMs } from '../../src/webhook/retry.ts';
+
+const HOUR = 3_600_000;
+
+describe('the retry schedule', () => {
+  test('is the contract’s: 1, 2, 5, 10, 30 s, 1, 2, 5, 15, 30 min, then hourly within 24 h', () => {
+    const first = [1, 2, 5, 10, 30, 60, 120, 300, 900, 1800].map((sec) => sec * 1000);
+    expect(RETRY_DELAYS_MS.slice(0, 10)).toEqual(first);
+    expect(new Set(RETRY_DELAYS_MS.slice(10))).toEqual(new Set([HOUR]));
+    const total = RETRY_DELAYS_MS.reduce((sum, delay) => sum + delay, 0);
+    expect(total).toBeLessThanOrEqual(24 * HOUR);
+    expect(total).toBeGreaterThan(23 * HOUR);
+  });
+  test('varies each delay by at most a tenth, scaled, and ends', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 60 }),
+        fc.double({ min: 0, max: 0.999999, noNaN: true }),
+        fc.double({ min: 0, max: 10, noNaN: true }),
+        (failures, random, scale) => {
+          const delay = retryDelayMs(failures, scale, random);
+          const planned = RETRY_DELAYS_MS[failures - 1];
+          if (planned === undefined) expect(delay).toBeUndefined();
+          else expect(Math.abs((delay ?? -1) - planned * scale)).toBeLessThanOrEqual(planned * scale * 0.1 + 1e-6);
+        },
+      ),
+    );
+  });
+  test('takes the longer of its own delay and Retry-After, up to an hour', () => {
+    expect(retryDelayMs(1, 1, 0.5, 7_000)).toBe(7_000);
+    expect(retryDelayMs(5, 1, 0.5, 7_000)).toBe(30_000);
+    expect(retryDelayMs(1, 1, 0.5, 99 * HOUR)).toBe(HOUR);
+    expect(retryDelayMs(RETRY_DELAYS_MS.length + 1, 1, 0.5, 7_000)).toBeUndefined();
+  });
+  test('reads Retry-After as seconds or as a date, and nothing else', () => {
+    const now = Date.parse('2026-01-01T00:00:00Z');
+    expect(retryAfterMs('120', now)).toBe(120_000);
+    expect(retryAfterMs('Thu, 01 Jan 2026 00:00:30 GMT', now)).toBe(30_000);
+    for (const each of [null, '', '-5', '1e9', 'soon', 'Wed, 31 Dec 2025 00:00:00 GMT', '2026-01-02'])
+      expect(retryAfterMs(each, now)).toBe(0);
+  });
+});
+
+describe('blocked events', () => {
+  test('are names, and prefixes with a trailing .*', () => {
+    const blocks = blocker(['session.held', 'playback.*']);
+    expect(['session.held', 'playback.started', 'playback.failed'].every(blocks)).toBe(true);
+    expect(['session.held.x', 'session.ended', 'playbacks.started', 'playback'].some(blocks)).toBe(false);
+  });
+});
