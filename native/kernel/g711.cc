@@ -61,9 +61,6 @@ KERNEL_BODY void alaw_decode_body(const uint8_t* in, int16_t* pcm, size_t count)
   }
 }
 
-using Encode = void (*)(const int16_t*, uint8_t*, size_t);
-using Decode = void (*)(const uint8_t*, int16_t*, size_t);
-
 #define G711_FORMS(name, From, To)                                                                      \
   void name##_portable(const From* in, To* out, size_t count) { name##_body(in, out, count); }          \
   G711_WIDE_FORMS(name, From, To)
@@ -72,11 +69,8 @@ using Decode = void (*)(const uint8_t*, int16_t*, size_t);
 #define G711_WIDE_FORMS(name, From, To)                                                                 \
   KERNEL_AVX2 void name##_avx2(const From* in, To* out, size_t count) { name##_body(in, out, count); }  \
   KERNEL_AVX512 void name##_avx512(const From* in, To* out, size_t count) { name##_body(in, out, count); }
-#define G711_CHOOSE(name)                                                                               \
-  (kernel_width() == Width::avx512 ? name##_avx512 : kernel_width() == Width::avx2 ? name##_avx2 : name##_portable)
 #else
 #define G711_WIDE_FORMS(name, From, To)
-#define G711_CHOOSE(name) name##_portable
 #endif
 
 G711_FORMS(mulaw_encode, int16_t, uint8_t)
@@ -84,16 +78,24 @@ G711_FORMS(alaw_encode, int16_t, uint8_t)
 G711_FORMS(mulaw_decode, uint8_t, int16_t)
 G711_FORMS(alaw_decode, uint8_t, int16_t)
 
-const Encode choose_mulaw_encode = G711_CHOOSE(mulaw_encode);
-const Encode choose_alaw_encode = G711_CHOOSE(alaw_encode);
-const Decode choose_mulaw_decode = G711_CHOOSE(mulaw_decode);
-const Decode choose_alaw_decode = G711_CHOOSE(alaw_decode);
-
 }  // namespace
 
-void mulaw_encode(const int16_t* pcm, uint8_t* out, size_t count) { choose_mulaw_encode(pcm, out, count); }
-void alaw_encode(const int16_t* pcm, uint8_t* out, size_t count) { choose_alaw_encode(pcm, out, count); }
-void mulaw_decode(const uint8_t* in, int16_t* pcm, size_t count) { choose_mulaw_decode(in, pcm, count); }
-void alaw_decode(const uint8_t* in, int16_t* pcm, size_t count) { choose_alaw_decode(in, pcm, count); }
+G711Forms g711_forms(Width width) {
+#if KERNEL_WIDE
+  if (width == Width::avx512) return {mulaw_encode_avx512, alaw_encode_avx512, mulaw_decode_avx512, alaw_decode_avx512};
+  if (width == Width::avx2) return {mulaw_encode_avx2, alaw_encode_avx2, mulaw_decode_avx2, alaw_decode_avx2};
+#endif
+  (void)width;
+  return {mulaw_encode_portable, alaw_encode_portable, mulaw_decode_portable, alaw_decode_portable};
+}
+
+namespace {
+const G711Forms widest = g711_forms(kernel_width());
+}
+
+void mulaw_encode(const int16_t* pcm, uint8_t* out, size_t count) { widest.mulaw_encode(pcm, out, count); }
+void alaw_encode(const int16_t* pcm, uint8_t* out, size_t count) { widest.alaw_encode(pcm, out, count); }
+void mulaw_decode(const uint8_t* in, int16_t* pcm, size_t count) { widest.mulaw_decode(in, pcm, count); }
+void alaw_decode(const uint8_t* in, int16_t* pcm, size_t count) { widest.alaw_decode(in, pcm, count); }
 
 }  // namespace sidetone

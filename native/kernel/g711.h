@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernel/dispatch.h"
+
 namespace sidetone {
 
 /** Encodes `count` 16-bit samples to mu-law octets. */
@@ -14,6 +16,15 @@ void alaw_encode(const int16_t* pcm, uint8_t* out, size_t count);
 void mulaw_decode(const uint8_t* in, int16_t* pcm, size_t count);
 /** Decodes `count` A-law octets. */
 void alaw_decode(const uint8_t* in, int16_t* pcm, size_t count);
+
+/** The four conversions as compiled for one instruction set, which the processor must have. */
+struct G711Forms {
+  void (*mulaw_encode)(const int16_t*, uint8_t*, size_t);
+  void (*alaw_encode)(const int16_t*, uint8_t*, size_t);
+  void (*mulaw_decode)(const uint8_t*, int16_t*, size_t);
+  void (*alaw_decode)(const uint8_t*, int16_t*, size_t);
+};
+G711Forms g711_forms(Width width);
 
 constexpr uint8_t mulaw_silence = 0xff;
 constexpr uint8_t alaw_silence = 0xd5;

@@ -91,16 +91,20 @@ std::vector<float> resampled(uint32_t in_hz, uint32_t out_hz, double hz, size_t 
 
 }  // namespace
 
-TEST("G.711 encodes all 65,536 samples as G.191 does, at any alignment and length") {
+TEST("G.711 encodes all 65,536 samples as G.191 does, on every instruction set, at any alignment and length") {
   std::vector<int16_t> all(65536);
   for (int i = 0; i < 65536; i++) all[i] = static_cast<int16_t>(i - 32768);
   std::vector<uint8_t> mu(65536);
   std::vector<uint8_t> a(65536);
-  mulaw_encode(all.data(), mu.data(), all.size());
-  alaw_encode(all.data(), a.data(), all.size());
-  for (int i = 0; i < 65536; i++) {
-    CHECK(mu[i] == plain_mulaw(all[i]));
-    CHECK(a[i] == plain_alaw(all[i]));
+  for (const Width width : {Width::portable, Width::avx2, Width::avx512}) {
+    if (width > kernel_width()) continue;
+    const G711Forms forms = g711_forms(width);
+    forms.mulaw_encode(all.data(), mu.data(), all.size());
+    forms.alaw_encode(all.data(), a.data(), all.size());
+    for (int i = 0; i < 65536; i++) {
+      CHECK(mu[i] == plain_mulaw(all[i]));
+      CHECK(a[i] == plain_alaw(all[i]));
+    }
   }
   for (size_t length = 0; length < 70; length++) {
     std::vector<uint8_t> part(length + 1, 0x42);
@@ -115,11 +119,15 @@ TEST("G.711 decodes all 256 octets of both laws as G.191 does") {
   int16_t mu[256];
   int16_t a[256];
   for (int i = 0; i < 256; i++) octets[i] = static_cast<uint8_t>(i);
-  mulaw_decode(octets, mu, 256);
-  alaw_decode(octets, a, 256);
-  for (int i = 0; i < 256; i++) {
-    CHECK(mu[i] == plain_mulaw_linear(octets[i]));
-    CHECK(a[i] == plain_alaw_linear(octets[i]));
+  for (const Width width : {Width::portable, Width::avx2, Width::avx512}) {
+    if (width > kernel_width()) continue;
+    const G711Forms forms = g711_forms(width);
+    forms.mulaw_decode(octets, mu, 256);
+    forms.alaw_decode(octets, a, 256);
+    for (int i = 0; i < 256; i++) {
+      CHECK(mu[i] == plain_mulaw_linear(octets[i]));
+      CHECK(a[i] == plain_alaw_linear(octets[i]));
+    }
   }
 }
 

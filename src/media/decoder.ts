@@ -47,14 +47,21 @@ export class DecoderThread {
     });
   }
 
+  /** Rejects where there are too many decoders, or no thread. */
   async open(kind: SourceKind, rateHz: number): Promise<DecodeStream> {
     const stream = ++this.#last;
-    await this.#ask({ type: 'open', stream, kind, rateHz });
+    await this.#ask({ type: 'open', stream, kind, rateHz }).catch((error: unknown) => {
+      throw error instanceof DecodeError ? new Error(error.message) : error; // our lack of room, not the source's fault
+    });
     return {
       push: (bytes) => this.#ask({ type: 'push', stream, bytes }),
       end: () => this.#ask({ type: 'end', stream }),
       close: () => this.#post({ type: 'close', stream }),
     };
+  }
+
+  get alive(): boolean {
+    return !this.#lost;
   }
 
   /** Ends the thread; what still waits is rejected. */

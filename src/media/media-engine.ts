@@ -104,7 +104,7 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
       return undefined;
     },
     openPlaylist: (urls) => openPlaylist(outbound, urls, held),
-    ready: () => closing === undefined && workers.every((worker) => worker.alive),
+    ready: () => closing === undefined && decoders.alive && workers.every((worker) => worker.alive),
     load: () => ({ legs: legs.size, portsFree: ports.free(performance.now()) }),
     ticks: () => workers.map((worker) => worker.load),
     close() {

@@ -81,6 +81,9 @@ export class Source {
   #reader: ReadableStreamDefaultReader<Bytes> | undefined;
   #complete = false;
   #filling: Promise<void> | undefined;
+  /** Somebody reads `bytes`: filling is no longer ahead of need, and a break is heard. */
+  #wanted = false;
+  #broken = false;
 
   constructor(outbound: Outbound, url: string, held: HeldBytes) {
     this.#outbound = outbound;
@@ -114,30 +117,32 @@ export class Source {
   /** After admission: reads on to the end where the source is small; otherwise keeps (`first`) or drops the connection. Never rejects. */
   hold(first: boolean): void {
     this.#filling = this.#fill(first).catch(() => {
-      this.#dropConnection(); // fetched again at its turn; what it then says decides
-      this.#forget();
+      this.#dropConnection();
+      if (this.#wanted) this.#broken = true;
+      else this.#forget(); // fetched again at its turn; what it then says decides
     });
   }
 
   /** The file's bytes from its start. Each use after the first reads memory or fetches again. Throws `SourceLost`. */
   async *bytes(): AsyncGenerator<Bytes> {
+    this.#wanted = true; // what is being filled is heard as it comes
+    let told = 0;
+    const untold = () => this.#chunks[told++];
+    for (let chunk = untold(); chunk !== undefined; chunk = untold()) yield chunk;
+    told--;
     await this.#filling;
-    if (this.#complete) {
-      yield* this.#chunks;
-      return;
-    }
+    this.#filling = undefined;
+    for (let chunk = untold(); chunk !== undefined; chunk = untold()) yield chunk;
+    if (this.#complete) return;
+    if (this.#broken) throw new SourceLost('the connection broke or stalled');
+    this.#forget();
     if (this.#reader === undefined) {
-      this.#forget();
       try {
         await this.#connect();
       } catch {
         throw new SourceLost('gone when it was fetched again');
       }
     }
-    const head = this.#chunks;
-    this.#chunks = [];
-    this.#giveHeld();
-    yield* head;
     for (;;) {
       let chunk: Bytes | undefined;
       try {
@@ -160,6 +165,7 @@ export class Source {
   }
 
   async #connect(): Promise<void> {
+    this.#broken = false;
     const response = await this.#outbound
       .fetch({
         url: this.#url,
@@ -186,7 +192,9 @@ export class Source {
   }
 
   async #sniff(): Promise<void> {
-    let head: Bytes = new Uint8Array(0);
+    let head = new Uint8Array(4_096);
+    let length = 0;
+    let lookAt = 0;
     for (;;) {
       let chunk: Bytes | undefined;
       try {
@@ -195,28 +203,31 @@ export class Source {
         throw error instanceof Refusal ? error : new Refusal('unreachable', true, 200);
       }
       if (chunk !== undefined) {
-        this.#chunks.push(chunk);
-        const longer = new Uint8Array(head.length + chunk.length);
-        longer.set(head);
-        longer.set(chunk, head.length);
-        head = longer;
+        if (length + chunk.length > head.length) {
+          const longer = new Uint8Array(2 * (length + chunk.length));
+          longer.set(head.subarray(0, length));
+          head = longer;
+        }
+        head.set(chunk, length);
+        length += chunk.length;
+        if (length < lookAt) continue;
       }
-      const found = sniff(head, chunk === undefined, native.wavProbe);
-      if (found === 'unsupported' || (found === 'more' && head.length > SOURCE_HEAD_MAX_BYTES))
+      const found = sniff(head.subarray(0, length), chunk === undefined, native.wavProbe);
+      if (found === 'unsupported' || (found === 'more' && length > SOURCE_HEAD_MAX_BYTES))
         throw new Refusal('unsupported', false, 200);
-      if (found !== 'more') {
-        this.#kind = found;
-        this.#complete = chunk === undefined;
-        if (!this.#held.take(head.length)) throw new Refusal('preparation_failed', true);
-        this.#heldBytes = head.length;
-        return;
-      }
+      lookAt = length * 1.25; // so that a head in crumbs is not looked through for each
+      if (found === 'more') continue;
+      this.#kind = found;
+      this.#complete = chunk === undefined;
+      if (!this.#held.take(length)) throw new Refusal('preparation_failed', true);
+      this.#heldBytes = length;
+      this.#chunks = [head.slice(0, length)];
+      return;
     }
   }
 
   async #fill(first: boolean): Promise<void> {
-    while (!this.#complete) {
-      if (this.#heldBytes > SOURCE_HELD_MAX_BYTES) break;
+    while (!this.#complete && !this.#wanted && this.#heldBytes <= SOURCE_HELD_MAX_BYTES) {
       const chunk = await this.#next();
       if (this.#abort.signal.aborted) return;
       if (chunk === undefined) {
@@ -224,14 +235,10 @@ export class Source {
         return;
       }
       this.#chunks.push(chunk);
-      if (!this.#held.take(chunk.length)) {
-        this.#dropConnection();
-        this.#forget();
-        return;
-      }
+      if (!this.#held.take(chunk.length)) break;
       this.#heldBytes += chunk.length;
     }
-    if (this.#complete || first) return;
+    if (this.#complete || this.#wanted || first) return;
     this.#dropConnection();
     this.#forget();
   }

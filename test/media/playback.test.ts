@@ -153,6 +153,38 @@ describe('a file played on a leg', () => {
     await call.peer.close();
   });
 
+  test('is heard while it still comes, however slowly', async () => {
+    const whole = wav(tone(1000, 1, 8000), 8000);
+    let release: () => void = () => {};
+    const later = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    harness.files.set(
+      '/slow.wav',
+      () =>
+        new Response(
+          new ReadableStream({
+            async start(controller) {
+              controller.enqueue(whole.subarray(0, 8044));
+              await later;
+              controller.enqueue(whole.subarray(8044));
+              controller.close();
+            },
+          }),
+        ),
+    );
+    await using call = await harness.call();
+    const { peer, notices, leg } = call;
+    leg.negotiate(peer.parameters());
+    leg.play({ operationUuid: 'op', playlist: await harness.admitted('/slow.wav'), loop: 1, volume: 100 });
+    await notices.until(() => notices.of('playback.started').length === 1); // a quarter of it is here
+    expect(notices.of('playback.completed')).toEqual([]);
+    release();
+    await notices.until(() => notices.of('playback.completed').length === 1);
+    await peer.until(() => voiced(peer).length >= 50);
+    expect(toneSnrDb(samples(voiced(peer)), 1000, 8000)).toBeGreaterThan(33);
+  });
+
   test('that is empty starts and completes', async () => {
     harness.files.set('/empty.wav', wav(new Float64Array(0), 8000));
     await using call = await harness.call();
