@@ -36,6 +36,10 @@ struct Address {
   }
 
   bool empty() const { return length == 0; }
+  /** 0.0.0.0 or ::, which is no destination (and would mean this very host). */
+  bool unspecified() const {
+    return any.sa_family == AF_INET6 ? IN6_IS_ADDR_UNSPECIFIED(&v6.sin6_addr) != 0 : v4.sin_addr.s_addr == INADDR_ANY;
+  }
   uint16_t port() const { return ntohs(any.sa_family == AF_INET6 ? v6.sin6_port : v4.sin_port); }
 
   bool operator==(const Address& other) const {

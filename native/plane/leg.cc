@@ -187,7 +187,7 @@ void Leg::send_tick(const Now&, Notices& notices) {
 
 void Leg::send_packet(size_t units) {
   rtp_write_header(packet_, marker_, agreed_.payload_type, sequence_, timestamp_, ssrc_);
-  if (send_datagram(ports_.rtp(), latch_.remote(), packet_, rtp_header_bytes + units)) {
+  if (!latch_.remote().unspecified() && send_datagram(ports_.rtp(), latch_.remote(), packet_, rtp_header_bytes + units)) {
     sent_++;
     sent_octets_ += static_cast<uint32_t>(units);
   }
@@ -205,7 +205,7 @@ void Leg::skip(uint32_t frames) {
 }
 
 void Leg::send_report(const Now& now, bool bye) {
-  if (agreed_.rtcp.empty()) return;
+  if (agreed_.rtcp.empty() || agreed_.rtcp.unspecified()) return;
   SenderInfo sender;
   sender.ntp = ntp_time(now.wall_us);
   sender.timestamp = timestamp_ + static_cast<uint32_t>(pending_);

@@ -1,5 +1,6 @@
 /** One leg on the main thread: turns the engine's calls into orders, and the plane's records into notices in the words of the Session. */
 
+import { isIP } from 'node:net';
 import type { DecoderThread } from './decoder.ts';
 import type { LegCounters, MediaNotice, PlayOptions, RtpLeg, RtpParameters } from './engine.ts';
 import { Feeder, type FeedFailure } from './feeder.ts';
@@ -13,6 +14,21 @@ interface Playback {
   readonly feeder: Feeder;
   started: boolean;
   failure: FeedFailure | undefined;
+}
+
+/**
+ * What the plane takes: literal addresses, ports of 16 bits, packets of 10 to 60 ms. A far end of none is one we cannot send to until it is
+ * heard from.
+ */
+function bounded(agreed: RtpParameters): RtpParameters {
+  const port = (value: number) => (Number.isInteger(value) && value > 0 && value <= 65_535 ? value : 9); // discard (RFC 863)
+  return {
+    ...agreed,
+    remoteHost: isIP(agreed.remoteHost) === 0 ? '0.0.0.0' : agreed.remoteHost,
+    remotePort: port(agreed.remotePort),
+    remoteRtcpPort: port(agreed.remoteRtcpPort),
+    ptimeMs: Math.min(60, Math.max(10, Math.round(agreed.ptimeMs) || 20)),
+  };
 }
 
 const NO_COUNTERS: LegCounters = { packetsReceived: 0, packetsSent: 0, packetsLost: 0, jitterMs: 0 };
@@ -62,7 +78,7 @@ export class UdpLeg implements RtpLeg, LegEars {
   negotiate(parameters: RtpParameters): void {
     if (this.#closing !== undefined) return;
     this.#rateHz = codecRateHz(parameters.codec);
-    this.#worker.order({ type: 'negotiate', leg: this.#id, parameters });
+    this.#worker.order({ type: 'negotiate', leg: this.#id, parameters: bounded(parameters) });
   }
 
   play(options: PlayOptions): void {
