@@ -206,3 +206,7 @@ export const DISPLAY_NAME_MAX_CHARS = 128;
 export const SIP_HEADERS_MAX = 20;
 export const SIP_HEADER_MAX_CHARS = 255;
 export const TRUNK_CIDRS_MAX = 100;
+
+// DTMF collection (contract §3).
+export const COLLECT_DIGITS_MAX = 128;
+export const COLLECT_TIMEOUT_MAX_MS = 600_000;

@@ -13,6 +13,7 @@ import { openapiDocument } from './openapi.ts';
 import { type OperatorHooks, operatorRoutes } from './operator/operator.ts';
 import { problemResponse } from './response.ts';
 import { applicationRoutes } from './route/application.ts';
+import { dtmfRoutes } from './route/dtmf.ts';
 import { playbackRoutes } from './route/playback.ts';
 import { publicRoutes } from './route/public.ts';
 import { sessionRoutes } from './route/sessions.ts';
@@ -41,6 +42,7 @@ export interface HttpApp {
 const routesOf = (deps: HttpDeps): readonly Route[] => [
   ...sessionRoutes(deps.sessions),
   ...playbackRoutes(deps.sessions),
+  ...dtmfRoutes(deps.sessions),
   ...applicationRoutes(deps.store.apps),
   ...operatorRoutes(deps.store, deps),
 ];

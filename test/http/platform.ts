@@ -73,7 +73,12 @@ export async function openPlatform(more: Partial<HttpDeps> = {}): Promise<Platfo
     const response = await app.fetch(new Request(`http://127.0.0.1${path}`, init));
     const text = await response.text();
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
-    return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: isJson && text !== '' ? JSON.parse(text) : undefined,
+    };
   };
   const send = (authorization: string, method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
     raw(path, {

@@ -41,7 +41,7 @@ export const assignmentRoutes = (store: Store, hooks: OperatorHooks): readonly R
       const e164 = pathNumber(exchange);
       if (typeof e164 !== 'string') return e164;
       if (!(await store.numbers.assign(e164, body.app_uuid))) return undefined;
-      hooks.onNumbersChanged();
+      await hooks.onNumbersChanged();
       return () => noContent;
     },
   ),
@@ -51,7 +51,7 @@ export const assignmentRoutes = (store: Store, hooks: OperatorHooks): readonly R
       const e164 = pathNumber(exchange);
       if (typeof e164 !== 'string') return e164;
       if (!(await store.numbers.unassign(e164))) return undefined;
-      hooks.onNumbersChanged();
+      await hooks.onNumbersChanged();
       return () => noContent;
     },
   ),

@@ -6,11 +6,11 @@ import { assignmentRoutes } from './assignments.ts';
 import { eventRoutes } from './events.ts';
 import { trunkRoutes } from './trunks.ts';
 
-/** Told after a change is durable, before it is answered. */
+/** Told after a change is durable, and awaited before it is answered. */
 export interface OperatorHooks {
-  readonly onTrunksChanged: () => void;
+  readonly onTrunksChanged: () => void | Promise<void>;
   /** A number was assigned or unassigned. */
-  readonly onNumbersChanged: () => void;
+  readonly onNumbersChanged: () => void | Promise<void>;
 }
 
 export const operatorRoutes = (store: Store, hooks: OperatorHooks): readonly Route[] => [

@@ -52,13 +52,13 @@ export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[
         codecs: body.codecs,
       });
       if (!kept) return problems.conflict(`There are at most ${TRUNKS_MAX} trunks`);
-      hooks.onTrunksChanged();
+      await hooks.onTrunksChanged();
       return noContent;
     };
   }),
   route({ ...facts, method: 'DELETE', summary: 'Take a trunk down', success: [204, 'Gone.'] }, async (exchange) => {
     if (!(await store.trunks.remove(exchange.params.name ?? ''))) return undefined;
-    hooks.onTrunksChanged();
+    await hooks.onTrunksChanged();
     return () => noContent;
   }),
 ];

@@ -7,7 +7,8 @@ import { bareRoute, bodyRoute, type Route } from '../route.ts';
 import { shape } from '../shape.ts';
 import { onSession } from './sessions.ts';
 
-const sourceUrl = type(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s/?#]/)
+/** Where audio may be fetched from; the address behind it is screened when it is. */
+export const sourceUrl = type(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s/?#]/)
   .and(`string <= ${PLAYBACK_URL_MAX_CHARS}`)
   .narrow((url, context) => URL.canParse(url) || context.mustBe('a URL'))
   .describe(`an http or https URL of at most ${PLAYBACK_URL_MAX_CHARS} characters`);

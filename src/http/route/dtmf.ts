@@ -1,0 +1,66 @@
+/** Digit collection on one Session (contract §3): prompt and collect, and its cancellation. */
+import { type } from 'arktype';
+import type { Sessions } from '../../actor/sessions.ts';
+import { COLLECT_DIGITS_MAX, COLLECT_TIMEOUT_MAX_MS, COMMAND_BODY_MAX_BYTES, PLAYBACK_URLS_MAX } from '../../limits.ts';
+import { problems } from '../../problem.ts';
+import { bodyRoute, type Route, route } from '../route.ts';
+import { shape } from '../shape.ts';
+import { sourceUrl } from './playback.ts';
+import { onSession } from './sessions.ts';
+
+const ALL_DIGITS = '0123456789*#';
+const timeout = `1 <= number.integer <= ${COLLECT_TIMEOUT_MAX_MS}` as const;
+const digits = `1 <= number.integer <= ${COLLECT_DIGITS_MAX}` as const;
+
+const collect = shape(
+  type({
+    '+': 'reject',
+    'prompt_files?': sourceUrl.array().atMostLength(PLAYBACK_URLS_MAX),
+    'min_digits?': digits,
+    'max_digits?': digits,
+    'valid_digits?': type(/^[0-9*#A-D]{1,16}$/).describe('1 to 16 of 0-9, *, #, A-D'),
+    'terminators?': type(/^[0-9*#A-D]$/)
+      .describe('one of 0-9, *, #, A-D')
+      .array()
+      .atMostLength(16),
+    'first_digit_timeout_ms?': timeout,
+    'inter_digit_timeout_ms?': timeout,
+    'total_timeout_ms?': timeout,
+    'barge_in?': 'boolean',
+  }),
+);
+
+const facts = {
+  auth: 'application',
+  tag: 'DTMF',
+  resource: 'Session',
+  command: true,
+  maxBytes: COMMAND_BODY_MAX_BYTES,
+  success: [202, 'Admitted; the outcome is an event.'],
+  path: '/v1/sessions/:uuid/dtmf/collect',
+} as const;
+
+export const dtmfRoutes = (sessions: Sessions): readonly Route[] => [
+  bodyRoute(
+    { ...facts, method: 'POST', summary: 'Prompt and collect digits', optional: true, buckets: ['dtmf_collect'] },
+    collect,
+    (exchange, body) => {
+      const { min_digits: minDigits = 1, max_digits: maxDigits = COLLECT_DIGITS_MAX } = body;
+      if (minDigits > maxDigits) return problems.invalid('min_digits: must be at most max_digits');
+      const terms = {
+        minDigits,
+        maxDigits,
+        validDigits: body.valid_digits ?? ALL_DIGITS,
+        terminators: body.terminators ?? ['#'],
+        firstDigitTimeoutMs: body.first_digit_timeout_ms ?? 5_000,
+        interDigitTimeoutMs: body.inter_digit_timeout_ms ?? 5_000,
+        totalTimeoutMs: body.total_timeout_ms ?? 60_000,
+        bargeIn: body.barge_in ?? true,
+      };
+      return onSession(sessions, exchange, { type: 'collect', terms, promptUrls: body.prompt_files ?? [] });
+    },
+  ),
+  route({ ...facts, method: 'DELETE', summary: 'Cancel the collection', buckets: ['dtmf_cancel'] }, (exchange) =>
+    onSession(sessions, exchange, { type: 'cancel_collect' }),
+  ),
+];
