@@ -34,7 +34,8 @@ KERNEL_BODY void alaw_encode_body(const int16_t* pcm, uint8_t* out, size_t count
     const int32_t sign = sample >> 31;
     const int32_t magnitude = (sample ^ sign) >> 4;
     const int32_t logarithmic = (float_bits(magnitude) >> 19) - ((127 + 3) << 4);
-    const int32_t code = magnitude < 16 ? magnitude : logarithmic;  // the first segment is linear
+    const int32_t linear = (magnitude - 16) >> 31;  // all ones in the first segment, which is linear
+    const int32_t code = (magnitude & linear) | (logarithmic & ~linear);
     out[i] = static_cast<uint8_t>((code | (~sign & 0x80)) ^ 0x55);
   }
 }
