@@ -23,6 +23,8 @@ interface RouteFacts {
   readonly shapeStatus?: 400 | 422;
   /** Changes something: takes Operation-Id and Idempotency-Key. */
   readonly command?: boolean;
+  /** The commit that carries the command's effect stores its answer too; else admission does. */
+  readonly answerStoredBy?: 'journal';
   /** Starts something new: refused while the platform drains. */
   readonly starts?: boolean;
   /** What a missing resource is called: `Session`, `Room`… */

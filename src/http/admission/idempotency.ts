@@ -38,8 +38,9 @@ export async function keep(store: IdempotencyStore, exchange: Exchange, outcome:
   const { keyed } = exchange;
   if (keyed === undefined || outcome instanceof Response) return;
   exchange.keyed = undefined;
-  if (!isProblem(outcome)) await store.finish(keyed, outcome.status, bodyText(outcome));
-  else if (outcome.status === 403 || outcome.status === 422)
+  if (!isProblem(outcome)) {
+    if (exchange.route.answerStoredBy !== 'journal') await store.finish(keyed, outcome.status, bodyText(outcome));
+  } else if (outcome.status === 403 || outcome.status === 422)
     await store.finish(keyed, outcome.status, JSON.stringify({ code: outcome.problem, message: outcome.message }));
   else await store.release(keyed);
 }

@@ -35,6 +35,7 @@ const facts = {
   tag: 'DTMF',
   resource: 'Session',
   command: true,
+  answerStoredBy: 'journal',
   maxBytes: COMMAND_BODY_MAX_BYTES,
   success: [202, 'Admitted; the outcome is an event.'],
   path: '/v1/sessions/:uuid/dtmf/collect',

@@ -40,6 +40,7 @@ const facts = {
   tag: 'Playback',
   resource: 'Session',
   command: true,
+  answerStoredBy: 'journal',
   maxBytes: COMMAND_BODY_MAX_BYTES,
   success: [202, 'Admitted; the outcome is an event.'],
   method: 'POST',

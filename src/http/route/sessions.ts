@@ -53,6 +53,7 @@ const facts = { auth: 'application', tag: 'Sessions', resource: 'Session' } as c
 const command = {
   ...facts,
   command: true,
+  answerStoredBy: 'journal',
   maxBytes: COMMAND_BODY_MAX_BYTES,
   success: [202, 'Admitted; the outcome is an event.'],
 } as const;
@@ -73,6 +74,7 @@ export const sessionRoutes = (sessions: Sessions): readonly Route[] => [
       summary: 'Place an outbound call',
       success: [202, 'The Session, and the operation that dials.'],
       command: true,
+      answerStoredBy: 'journal',
       starts: true,
       shapeStatus: 422,
       buckets: ['dial'],
