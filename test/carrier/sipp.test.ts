@@ -157,8 +157,9 @@ describe.skipIf(!sippInstalled)('SIPp calls in', () => {
 describe.skipIf(!sippInstalled)('a call to SIPp', () => {
   for (const transport of ['udp', 'tcp'] as const) {
     test(`rings, has early media, is answered and hung up, over ${transport}`, async () => {
+      const carrier = await carrierWith();
       const port = await freePort();
-      const carrier = await carrierWith([trunkTo(`sip:127.0.0.1:${port};transport=${transport}`)]);
+      carrier.trunks = [trunkTo(`sip:127.0.0.1:${port};transport=${transport}`)];
       const peer = await run({ scenario: 'callee-answers', port, transport });
       await bound(port, transport);
       const { leg, signals } = carrier.dial();
@@ -171,8 +172,9 @@ describe.skipIf(!sippInstalled)('a call to SIPp', () => {
   }
 
   test('that hangs up is completed by the callee', async () => {
+    const carrier = await carrierWith();
     const port = await freePort();
-    const carrier = await carrierWith([trunkTo(`sip:127.0.0.1:${port}`)]);
+    carrier.trunks = [trunkTo(`sip:127.0.0.1:${port}`)];
     const peer = await run({ scenario: 'callee-hangs-up', port, pauseMs: 50 });
     const { signals } = carrier.dial();
     expect(await endOf({ signals })).toMatchObject({ cause: 'completed', by: 'callee' });
@@ -188,9 +190,10 @@ describe.skipIf(!sippInstalled)('a call to SIPp', () => {
       '603': 'rejected',
     };
     for (const [status, cause] of Object.entries(causes)) {
+      const carrier = await carrierWith();
       const port = await freePort();
-      const carrier = await carrierWith([trunkTo(`sip:127.0.0.1:${port}`)]);
-      const peer = await run({ scenario: 'callee-refuses', port, keys: { status } });
+      carrier.trunks = [trunkTo(`sip:127.0.0.1:${port}`)];
+      const peer = await run({ scenario: `callee-refuses-${status}`, port });
       const { signals } = carrier.dial();
       expect([status, await endOf({ signals })]).toEqual([status, expect.objectContaining({ cause })]);
       expect([await peer.done, peer.errors()]).toEqual([true, expect.anything()]);
@@ -198,8 +201,9 @@ describe.skipIf(!sippInstalled)('a call to SIPp', () => {
   }, 60_000);
 
   test('cancelled while it rings sends CANCEL and acknowledges the 487', async () => {
+    const carrier = await carrierWith();
     const port = await freePort();
-    const carrier = await carrierWith([trunkTo(`sip:127.0.0.1:${port}`)]);
+    carrier.trunks = [trunkTo(`sip:127.0.0.1:${port}`)];
     const peer = await run({ scenario: 'callee-is-cancelled', port });
     const { leg, signals } = carrier.dial();
     await signals.until('leg.ringing');
@@ -210,8 +214,9 @@ describe.skipIf(!sippInstalled)('a call to SIPp', () => {
 
   for (const status of [401, 407]) {
     test(`that is challenged with ${status} is sent again with credentials`, async () => {
+      const carrier = await carrierWith();
       const port = await freePort();
-      const carrier = await carrierWith([trunkTo(`sip:127.0.0.1:${port}`, { username: 'gateway', password: 'secret' })]);
+      carrier.trunks = [trunkTo(`sip:127.0.0.1:${port}`, { username: 'gateway', password: 'secret' })];
       const peer = await run({ scenario: `callee-challenges-${status}`, port });
       const { leg, signals } = carrier.dial();
       await signals.until('leg.answered');

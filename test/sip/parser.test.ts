@@ -1,0 +1,179 @@
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { StreamFraming } from '../../src/sip/framing.ts';
+import { parseMessage } from '../../src/sip/parser.ts';
+import { serialize } from '../../src/sip/serializer.ts';
+import { parseNameAddress, parseUri } from '../../src/sip/uri.ts';
+import { bytes, text } from './pair.ts';
+
+const lines = (...all: string[]) => bytes(`${all.join('\r\n')}\r\n\r\n`);
+const INVITE = lines(
+  'INVITE sip:bob@biloxi.example SIP/2.0',
+  'Via: SIP/2.0/UDP pc33.atlanta.example;branch=z9hG4bK776asdhds',
+  'Max-Forwards: 70',
+  'To: Bob <sip:bob@biloxi.example>',
+  'From: "Alice \\"A\\"" <sip:alice@atlanta.example>;tag=1928301774',
+  'Call-ID: a84b4c76e66710@pc33.atlanta.example',
+  'CSeq: 314159 INVITE',
+  'Contact: <sip:alice@pc33.atlanta.example>',
+  'Content-Length: 0',
+);
+
+const outcome = (message: Uint8Array): number | 'ok' | 'drop' => {
+  const parsed = parseMessage(message);
+  return parsed.ok ? 'ok' : (parsed.refuse?.status ?? 'drop');
+};
+const altered = (from: string | RegExp, to: string) => bytes(text(INVITE).replace(from, to));
+
+describe('parsing', () => {
+  test('reads the message that RFC 3261 opens with', () => {
+    const parsed = parseMessage(INVITE);
+    if (!parsed.ok || parsed.message.kind !== 'request') throw new Error('not read');
+    expect(parsed.message).toMatchObject({ method: 'INVITE', uri: 'sip:bob@biloxi.example' });
+    expect(parsed.message.headers.get('call-id')).toBe('a84b4c76e66710@pc33.atlanta.example');
+    expect(parseNameAddress(parsed.message.headers.get('from') ?? '')).toMatchObject({
+      display: 'Alice "A"',
+      uri: 'sip:alice@atlanta.example',
+    });
+  });
+
+  // The kinds of message RFC 4475 warns of, in our own words.
+  const torture: [name: string, message: Uint8Array, expected: number | 'ok' | 'drop'][] = [
+    [
+      'compact forms, folding and odd white space',
+      lines(
+        'INVITE sip:a@b SIP/2.0',
+        'v:  SIP / 2.0 / UDP  host.example ;branch=z9hG4bK1',
+        'f: A',
+        ' <sip:a@b>',
+        '\t;tag=1',
+        't:<sip:b@c>',
+        'i: 1',
+        'cSeQ:  9  INVITE',
+        'l: 0',
+      ),
+      'ok',
+    ],
+    ['an unknown method with strange token characters', altered(/INVITE/g, "!inter-esting_Message.`~+'"), 'ok'],
+    ['escaped nulls in the user part', altered('sip:bob@', 'sip:null-%00-null@'), 'ok'],
+    ['a semicolon in the user part', altered('sip:bob@', 'sip:user;par=u%40example@'), 'ok'],
+    ['an unknown URI scheme (answered 416 by the user agent)', altered('sip:bob@biloxi.example SIP', 'nobodyknows:me SIP'), 'ok'],
+    ['a longer datagram than Content-Length says', bytes(`${text(INVITE)}trailing`), 'ok'],
+    ['an extra colon and semicolons', altered('biloxi.example>', 'biloxi.example>;;,;,,'), 400],
+    ['a body shorter than Content-Length', altered('Content-Length: 0', 'Content-Length: 9999'), 400],
+    ['a negative Content-Length', altered('Content-Length: 0', 'Content-Length: -999'), 400],
+    ['two Content-Lengths that differ', altered('Content-Length: 0', 'Content-Length: 0\r\nl: 5'), 400],
+    ['a scalar that overflows CSeq', altered('314159', '36893488147419103232'), 400],
+    ['CSeq of another method', altered('314159 INVITE', '8 OPTIONS'), 400],
+    ['Max-Forwards above 255', altered('Max-Forwards: 70', 'Max-Forwards: 300'), 400],
+    ['an open quote', altered('"Alice \\"A\\""', '"Mr. Watson'), 400],
+    ['a Request-URI in angle brackets', altered('sip:bob@biloxi.example SIP', '<sip:bob@biloxi.example> SIP'), 400],
+    ['white space inside the Request-URI', altered('sip:bob@biloxi.example SIP', 'sip:bob@ biloxi.example SIP'), 400],
+    ['two From fields', altered('Max-Forwards: 70', 'From: <sip:x@y>;tag=2'), 400],
+    ['no Call-ID', altered(/Call-ID.*\r\n/, ''), 400],
+    ['no CSeq', altered(/CSeq.*\r\n/, ''), 400],
+    ['no To', altered(/To:.*\r\n/, ''), 400],
+    ['another protocol version', altered('SIP/2.0\r\n', 'SIP/7.0\r\n'), 505],
+    ['a header line without a colon', altered('Max-Forwards: 70', 'Max-Forwards 70'), 400],
+    ['a port that is no port', altered('pc33.atlanta.example;branch', 'pc33.atlanta.example:99999;branch'), 400],
+    ['no Via at all', altered(/Via.*\r\n/, ''), 'drop'],
+    ['a malformed ACK, which is never answered', altered(/INVITE/g, 'ACK').subarray(0, 60), 'drop'],
+    ['a status code out of range', bytes(text(INVITE).replace(/^.*/, 'SIP/2.0 4294967301 better not break')), 'drop'],
+    ['a status line without a code', bytes(text(INVITE).replace(/^.*/, 'SIP/2.0 OK')), 'drop'],
+    ['HTTP', lines('GET / HTTP/1.1', 'Host: x'), 'drop'],
+    ['a head that never ends', bytes('INVITE sip:a@b SIP/2.0\r\nVia: x'), 'drop'],
+    ['too many header fields', altered('Max-Forwards: 70', Array.from({ length: 300 }, (_, i) => `X-${i}: y`).join('\r\n')), 400],
+    ['a head beyond the limit', altered('Max-Forwards: 70', `X: ${'y'.repeat(40_000)}`), 'drop'],
+    ['only line ends', bytes('\r\n\r\n'), 'drop'],
+    ['nothing', new Uint8Array(0), 'drop'],
+  ];
+  for (const [name, message, expected] of torture)
+    test(`answers ${name} with ${expected}`, () => expect(outcome(message)).toBe(expected));
+
+  test('never throws and never hangs on random bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 600 }), (data) => void parseMessage(data)),
+      { numRuns: 500 },
+    );
+  });
+
+  test('never throws on a real message with bytes changed, cut or repeated, and what it accepts survives writing and reading', () => {
+    const mutation = fc.record({
+      at: fc.nat(INVITE.length - 1),
+      take: fc.nat(20),
+      put: fc.oneof(fc.string({ maxLength: 12 }), fc.constantFrom('\r\n', '"', '<', ';', ',', '\0', ' ', '\r\n ')),
+    });
+    fc.assert(
+      fc.property(fc.array(mutation, { minLength: 1, maxLength: 5 }), (mutations) => {
+        let message = text(INVITE);
+        for (const { at, take, put } of mutations) message = message.slice(0, at) + put + message.slice(at + take);
+        const parsed = parseMessage(bytes(message));
+        if (!parsed.ok) return;
+        const again = parseMessage(serialize(parsed.message));
+        expect(again.ok).toBe(true);
+        if (again.ok) expect(serialize(again.message)).toEqual(serialize(parsed.message));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('long runs of separators take no longer than their length', () => {
+    for (const noise of [
+      ';'.repeat(30_000),
+      ','.repeat(30_000),
+      '"\\'.repeat(15_000),
+      '<'.repeat(30_000),
+      ' '.repeat(30_000),
+      '%41'.repeat(9_000),
+    ]) {
+      const started = performance.now();
+      parseMessage(altered('Bob <sip:bob@biloxi.example>', noise));
+      parseNameAddress(noise);
+      parseUri(`sip:${noise}`);
+      expect(performance.now() - started).toBeLessThan(500);
+    }
+  });
+});
+
+describe('framing a stream', () => {
+  const body = 'v=0\r\n';
+  const second = bytes(`${text(INVITE).replace('Content-Length: 0', `l: ${body.length}`)}${body}`);
+  const stream = new Uint8Array([...bytes('\r\n\r\n'), ...INVITE, ...bytes('\r\n'), ...second, ...INVITE]);
+  const frames = (pieces: readonly Uint8Array[]) => {
+    const framing = new StreamFraming();
+    return pieces.flatMap((piece) => framing.push(piece));
+  };
+  const whole = [INVITE, second, INVITE].map((message) => text(message));
+
+  test('cut at each byte gives the same messages', () => {
+    for (let cut = 0; cut <= stream.length; cut++) {
+      const found = frames([stream.slice(0, cut), stream.slice(cut)]);
+      expect(found.flatMap((frame) => (frame.type === 'message' ? [text(frame.bytes)] : []))).toEqual(whole);
+      expect(found.filter((frame) => frame.type === 'ping')).toHaveLength(1);
+    }
+    const singly = frames([...stream].map((byte) => new Uint8Array([byte])));
+    expect(singly.flatMap((frame) => (frame.type === 'message' ? [text(frame.bytes)] : []))).toEqual(whole);
+  });
+
+  test('cut anyhow gives the same messages', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(stream.length), { maxLength: 20 }), (cuts) => {
+        const at = [0, ...cuts.sort((a, b) => a - b), stream.length];
+        const pieces = at.slice(1).map((end, i) => stream.slice(at[i], end));
+        expect(frames(pieces).flatMap((frame) => (frame.type === 'message' ? [text(frame.bytes)] : []))).toEqual(whole);
+      }),
+    );
+  });
+
+  test('closes on a head or a body that is too large, or a length that is no number', () => {
+    const broken = (data: Uint8Array) => frames([data]).at(-1)?.type;
+    expect(broken(bytes(`INVITE sip:a@b SIP/2.0\r\nX: ${'y'.repeat(40_000)}`))).toBe('broken');
+    expect(broken(altered('Content-Length: 0', 'Content-Length: 999999'))).toBe('broken');
+    expect(broken(altered('Content-Length: 0', 'Content-Length: one'))).toBe('broken');
+    expect(broken(bytes(text(INVITE).replace('Content-Length: 0', 'Content-Length: 0\r\nl: 7')))).toBe('broken');
+  });
+
+  test('never throws on random bytes in random pieces', () => {
+    fc.assert(fc.property(fc.array(fc.uint8Array({ maxLength: 100 }), { maxLength: 20 }), (pieces) => void frames(pieces)));
+  });
+});
