@@ -126,6 +126,8 @@ export const RTP_BIND_TRIES = 32;
 /** A media worker that has not answered for this long at start, or told of a tick since, is not ready. */
 export const MEDIA_WORKER_START_MS = 10_000;
 export const MEDIA_WORKER_PULSE_MAX_MS = 5_000;
+/** A thread asked to end that has not by then is ended from outside. */
+export const THREAD_END_MS = 3_000;
 
 // Playback sources (contract §3).
 export const SOURCE_MAX_BYTES = 100 * 1024 * 1024;
@@ -143,6 +145,8 @@ export const SOURCE_HELD_MAX_BYTES = 256 * 1024;
 export const SOURCE_HELD_TOTAL_MAX_BYTES = 256 * 1024 * 1024;
 /** Compressed bytes given to a decoder at once: 4 s of MP3 at 32 kbit/s. */
 export const DECODE_STEP_BYTES = 16 * 1024;
+/** One step of a decoder; one that takes longer is stuck, and its thread is replaced. */
+export const DECODE_STEP_MAX_MS = 10_000;
 /** PCM fed ahead of what is heard. */
 export const PLAYER_AHEAD_MS = 2_000;
 /** Decoders open at once; a playback past it fails as `internal_error`. */

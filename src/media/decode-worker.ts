@@ -147,6 +147,12 @@ async function openMp3(rateHz: number): Promise<Decoder> {
   return new Mp3Decoder(decoder, rateHz);
 }
 
+function opened(stream: number): Decoder {
+  const decoder = decoders.get(stream);
+  if (decoder === undefined) throw new Error('no such stream');
+  return decoder;
+}
+
 async function decode(request: DecodeRequest): Promise<Int16Array<ArrayBuffer>> {
   switch (request.type) {
     case 'open':
@@ -154,9 +160,9 @@ async function decode(request: DecodeRequest): Promise<Int16Array<ArrayBuffer>> 
       decoders.set(request.stream, request.kind === 'wav' ? new WavDecoder(request.rateHz) : await openMp3(request.rateHz));
       return EMPTY;
     case 'push':
-      return decoders.get(request.stream)?.push(request.bytes) ?? EMPTY;
+      return opened(request.stream).push(request.bytes);
     case 'end':
-      return decoders.get(request.stream)?.end() ?? EMPTY;
+      return opened(request.stream).end();
     case 'close':
       decoders.get(request.stream)?.close();
       decoders.delete(request.stream);

@@ -1,6 +1,8 @@
 /** The decoding thread as the main thread sees it: streams that take bytes and give PCM, one step at a time. */
+import { DECODE_STEP_MAX_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { DecodeAnswer, DecodeRequest, SourceKind } from './decode-worker.ts';
+import { Thread } from './thread.ts';
 
 /** The source cannot be decoded from here on. */
 export class DecodeError extends Error {
@@ -18,67 +20,80 @@ export interface DecodeStream {
 interface Waiting {
   readonly resolve: (pcm: Int16Array<ArrayBuffer>) => void;
   readonly reject: (error: Error) => void;
+  readonly timer: ReturnType<typeof setTimeout>;
 }
 
+/** A thread that dies or is stuck takes its streams with it; the next stream gets a new one. */
 export class DecoderThread {
-  readonly #worker: Worker;
+  readonly #log: Log;
+  readonly #script: URL;
+  readonly #stepMaxMs: number;
   readonly #waiting = new Map<number, Waiting>();
-  readonly #ended: Promise<void>;
-  #lost = false;
+  #thread: Thread<DecodeRequest, DecodeAnswer>;
+  #closing = false;
   #last = 0;
 
-  constructor(log: Log) {
-    this.#worker = new Worker(new URL('./decode-worker.ts', import.meta.url));
-    this.#worker.onmessage = (event: MessageEvent<DecodeAnswer>) => {
-      const { stream, pcm, error } = event.data;
-      const waiting = this.#waiting.get(stream);
-      this.#waiting.delete(stream);
-      if (error === undefined) waiting?.resolve(pcm);
-      else waiting?.reject(new DecodeError(error));
-    };
-    this.#worker.onerror = (event) => log.error({ error: event.message }, 'decoding thread');
-    this.#ended = new Promise((resolve) => {
-      this.#worker.addEventListener('close', () => {
-        this.#lost = true;
-        for (const waiting of this.#waiting.values()) waiting.reject(new Error('the decoding thread is gone'));
-        this.#waiting.clear();
-        resolve();
-      });
-    });
+  /** The options are for tests. */
+  constructor(log: Log, options: { readonly script?: URL; readonly stepMaxMs?: number } = {}) {
+    this.#log = log;
+    this.#script = options.script ?? new URL('./decode-worker.ts', import.meta.url);
+    this.#stepMaxMs = options.stepMaxMs ?? DECODE_STEP_MAX_MS;
+    this.#thread = this.#spawn();
   }
 
   /** Rejects where there are too many decoders, or no thread. */
   async open(kind: SourceKind, rateHz: number): Promise<DecodeStream> {
+    if (this.#thread.gone && !this.#closing) this.#thread = this.#spawn();
+    const thread = this.#thread;
     const stream = ++this.#last;
-    await this.#ask({ type: 'open', stream, kind, rateHz }).catch((error: unknown) => {
+    await this.#ask(thread, { type: 'open', stream, kind, rateHz }).catch((error: unknown) => {
       throw error instanceof DecodeError ? new Error(error.message) : error; // our lack of room, not the source's fault
     });
     return {
-      push: (bytes) => this.#ask({ type: 'push', stream, bytes }),
-      end: () => this.#ask({ type: 'end', stream }),
-      close: () => this.#post({ type: 'close', stream }),
+      push: (bytes) => this.#ask(thread, { type: 'push', stream, bytes }),
+      end: () => this.#ask(thread, { type: 'end', stream }),
+      close: () => thread.post({ type: 'close', stream }),
     };
-  }
-
-  get alive(): boolean {
-    return !this.#lost;
   }
 
   /** Ends the thread; what still waits is rejected. */
   async close(): Promise<void> {
-    this.#post({ type: 'quit' });
-    await this.#ended;
+    this.#closing = true;
+    this.#thread.post({ type: 'quit' });
+    await this.#thread.ended();
   }
 
-  #ask(request: Exclude<DecodeRequest, { type: 'quit' | 'close' }>): Promise<Int16Array<ArrayBuffer>> {
-    if (this.#lost) return Promise.reject(new Error('the decoding thread is gone'));
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(request.stream, { resolve, reject });
-      this.#post(request);
+  #spawn(): Thread<DecodeRequest, DecodeAnswer> {
+    return new Thread<DecodeRequest, DecodeAnswer>(this.#script, {
+      message: ({ stream, pcm, error }) => {
+        const waiting = this.#settle(stream);
+        if (error === undefined) waiting?.resolve(pcm);
+        else waiting?.reject(new DecodeError(error));
+      },
+      error: (error) => this.#log.error({ error }, 'decoding thread'),
+      gone: () => {
+        if (!this.#closing) this.#log.error({ streams: this.#waiting.size }, 'the decoding thread is gone');
+        for (const stream of [...this.#waiting.keys()]) this.#settle(stream)?.reject(new Error('the decoding thread is gone'));
+      },
     });
   }
 
-  #post(request: DecodeRequest): void {
-    if (!this.#lost) this.#worker.postMessage(request);
+  #ask(
+    thread: Thread<DecodeRequest, DecodeAnswer>,
+    request: Exclude<DecodeRequest, { type: 'quit' | 'close' }>,
+  ): Promise<Int16Array<ArrayBuffer>> {
+    if (thread.gone) return Promise.reject(new Error('the decoding thread is gone'));
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => thread.terminate(), this.#stepMaxMs);
+      this.#waiting.set(request.stream, { resolve, reject, timer });
+      thread.post(request);
+    });
+  }
+
+  #settle(stream: number): Waiting | undefined {
+    const waiting = this.#waiting.get(stream);
+    this.#waiting.delete(stream);
+    clearTimeout(waiting?.timer);
+    return waiting;
   }
 }

@@ -43,7 +43,8 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
     for (const worker of workers) await worker.close();
   };
   try {
-    for (let i = 0; i < options.workers; i++) workers.push(await MediaWorker.start(options.mediaTimeoutSec * 1000, log));
+    for (let i = 0; i < options.workers; i++)
+      workers.push(await MediaWorker.start({ mediaTimeoutMs: options.mediaTimeoutSec * 1000, log }));
   } catch (error) {
     await closeAll();
     throw error;
@@ -104,7 +105,7 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
       return undefined;
     },
     openPlaylist: (urls) => openPlaylist(outbound, urls, held),
-    ready: () => closing === undefined && decoders.alive && workers.every((worker) => worker.alive),
+    ready: () => closing === undefined && workers.every((worker) => worker.alive),
     load: () => ({ legs: legs.size, portsFree: ports.free(performance.now()) }),
     ticks: () => workers.map((worker) => worker.load),
     close() {

@@ -5,6 +5,7 @@ import type { LegCounters } from './engine.ts';
 import { native } from './native.ts';
 import { type NoticeRecord, unpackNotices } from './notice.ts';
 import type { Order, Reply } from './order.ts';
+import { Thread } from './thread.ts';
 
 /** What the worker has to tell about one leg. */
 export interface LegEars {
@@ -24,42 +25,51 @@ export interface TickLoad {
   readonly busyUs: number;
 }
 
+export interface MediaWorkerOptions {
+  readonly mediaTimeoutMs: number;
+  readonly log: Log;
+  /** For tests. */
+  readonly script?: URL;
+  readonly pulseMaxMs?: number;
+}
+
 export class MediaWorker {
-  readonly #worker: Worker;
+  readonly #thread: Thread<readonly Order[], Reply>;
   readonly #log: Log;
+  readonly #pulseMaxMs: number;
+  readonly #watch: ReturnType<typeof setInterval>;
   readonly #ears = new Map<number, LegEars>();
   readonly #asked = new Map<number, (counters: LegCounters) => void>();
-  readonly #ended: Promise<void>;
   #up: ((error: Error | undefined) => void) | undefined;
   #orders: Order[] = [];
+  #started = false;
   #wakeFd = -1;
   #lastRequest = 0;
   #pulseAt = 0;
+  #missedLooks = 0;
   #closing = false;
   #dead = false;
   #load: TickLoad = { skippedTicks: 0, latenessMaxUs: 0, busyUs: 0 };
 
-  private constructor(log: Log) {
-    this.#log = log;
-    this.#worker = new Worker(new URL('./worker.ts', import.meta.url));
-    this.#worker.onmessage = (event: MessageEvent<Reply>) => this.#hear(event.data);
-    this.#worker.onerror = (event) => log.error({ error: event.message }, 'media worker');
-    this.#ended = new Promise((resolve) => {
-      this.#worker.addEventListener('close', () => {
-        this.#die();
-        resolve();
-      });
+  private constructor(options: MediaWorkerOptions) {
+    this.#log = options.log;
+    this.#pulseMaxMs = options.pulseMaxMs ?? MEDIA_WORKER_PULSE_MAX_MS;
+    this.#thread = new Thread<readonly Order[], Reply>(options.script ?? new URL('./worker.ts', import.meta.url), {
+      message: (reply) => this.#hear(reply),
+      error: (error) => this.#log.error({ error }, 'media worker'),
+      gone: () => this.#die(),
     });
+    this.#watch = setInterval(() => this.#look(), this.#pulseMaxMs / 5);
   }
 
   /** Resolves once the worker ticks; rejects where it does not within `MEDIA_WORKER_START_MS`. */
-  static async start(mediaTimeoutMs: number, log: Log): Promise<MediaWorker> {
-    const worker = new MediaWorker(log);
-    const timer = setTimeout(() => worker.#up?.(new Error('a media worker did not start in time')), MEDIA_WORKER_START_MS);
+  static async start(options: MediaWorkerOptions): Promise<MediaWorker> {
+    const worker = new MediaWorker(options);
+    const timer = setTimeout(() => worker.#thread.terminate(), MEDIA_WORKER_START_MS);
     const started = new Promise<void>((resolve, reject) => {
       worker.#up = (error) => (error === undefined ? resolve() : reject(error));
     });
-    worker.order({ type: 'start', mediaTimeoutMs });
+    worker.order({ type: 'start', mediaTimeoutMs: options.mediaTimeoutMs });
     await started.finally(() => clearTimeout(timer));
     return worker;
   }
@@ -74,7 +84,7 @@ export class MediaWorker {
 
   /** Whether ticks were heard of lately. */
   get alive(): boolean {
-    return !this.#dead && performance.now() - this.#pulseAt < MEDIA_WORKER_PULSE_MAX_MS;
+    return !this.#dead && performance.now() - this.#pulseAt < this.#pulseMaxMs;
   }
 
   attach(leg: number, ears: LegEars): void {
@@ -105,14 +115,14 @@ export class MediaWorker {
   async close(): Promise<void> {
     this.#closing = true;
     this.order({ type: 'quit' });
-    await this.#ended;
+    await this.#thread.ended();
   }
 
   #send(): void {
     const orders = this.#orders;
     this.#orders = [];
     if (this.#dead) return;
-    this.#worker.postMessage(orders);
+    this.#thread.post(orders);
     if (this.#wakeFd >= 0) native.wake(this.#wakeFd);
     if (this.#closing) this.#wakeFd = -1; // its number may soon be another file's
   }
@@ -121,6 +131,7 @@ export class MediaWorker {
     switch (reply.type) {
       case 'up':
         this.#wakeFd = reply.wakeFd;
+        this.#started = true;
         this.#pulseAt = performance.now();
         this.#up?.(undefined);
         break;
@@ -147,7 +158,18 @@ export class MediaWorker {
     }
   }
 
+  /** Ends a worker that is stuck. Two looks apart, so that a main thread which itself was stuck first hears what it missed. */
+  #look(): void {
+    this.#missedLooks = this.#started && !this.alive ? this.#missedLooks + 1 : 0;
+    if (this.#missedLooks < 2) return;
+    this.#log.error({ legs: this.#ears.size }, 'a media worker is stuck');
+    this.#thread.terminate();
+    this.#die(); // a thread stuck in the kernel may never tell
+  }
+
   #die(): void {
+    if (this.#dead) return;
+    clearInterval(this.#watch);
     this.#dead = true;
     this.#wakeFd = -1;
     if (!this.#closing) this.#log.error({ legs: this.#ears.size }, 'a media worker is gone');

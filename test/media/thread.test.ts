@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'bun:test';
+import { silentLog } from '../../src/log.ts';
+import { DecoderThread } from '../../src/media/decoder.ts';
+import { type LegEars, MediaWorker } from '../../src/media/media-worker.ts';
+import { UdpLeg } from '../../src/media/udp-leg.ts';
+import { Notices } from './peer.ts';
+
+const fixture = (name: string) => new URL(`./fixture/${name}`, import.meta.url);
+
+describe('a media worker that is stuck', () => {
+  test('is ended; its legs are lost, and everything that waited for it is answered', async () => {
+    const worker = await MediaWorker.start({
+      mediaTimeoutMs: 1000,
+      log: silentLog,
+      script: fixture('stuck-worker.ts'),
+      pulseMaxMs: 200,
+    });
+    const decoders = new DecoderThread(silentLog);
+    const notices = new Notices();
+    let freed = 0;
+    let bound: number | undefined;
+    const leg = new UdpLeg({
+      id: 1,
+      host: '127.0.0.1',
+      port: 2,
+      worker,
+      decoders,
+      notify: notices.hear,
+      nextPlayback: () => 1,
+      bound: (errno) => {
+        bound ??= errno;
+      },
+      freed: () => {
+        freed++;
+      },
+    });
+    worker.attach(1, leg);
+    const asked = worker.counters(1);
+    const closing = leg.close();
+    expect((await asked).packetsSent).toBe(0);
+    expect((await closing).packetsSent).toBe(0);
+    expect(freed).toBe(1);
+    expect(bound).toBe(-1);
+    expect(worker.alive).toBe(false);
+    await decoders.close();
+  });
+
+  test('does not hold up a pool that closes', async () => {
+    const worker = await MediaWorker.start({ mediaTimeoutMs: 1000, log: silentLog, script: fixture('stuck-worker.ts') });
+    let lost = 0;
+    const ears: LegEars = { opened() {}, notice() {}, closed() {}, lost: () => void lost++ };
+    worker.attach(1, ears);
+    await worker.close();
+    expect(lost).toBe(1);
+  });
+});
+
+describe('a decoding thread that is stuck', () => {
+  test('is replaced: the stream it hung in fails, the next one gets a new thread', async () => {
+    const decoders = new DecoderThread(silentLog, { script: fixture('stuck-decoder.ts'), stepMaxMs: 100 });
+    const stream = await decoders.open('mp3', 8000);
+    await expect(stream.push(new Uint8Array(1))).rejects.toThrow('gone');
+    await expect(stream.end()).rejects.toThrow('gone');
+    const next = await decoders.open('wav', 8000);
+    expect((await next.end()).length).toBe(0);
+    await decoders.close();
+  });
+});
