@@ -1,0 +1,431 @@
+import { describe, expect, test } from 'bun:test';
+import type { Call } from '../../src/sip/call.ts';
+import { bytes, CALM, dial, generator, Network, Party, peerOf, START, text } from './pair.ts';
+
+const NONE = new Uint8Array(0);
+
+function pair(options: { alice?: object; bob?: object } = {}) {
+  const random = generator(7);
+  const alice = new Party('192.0.2.1', random, options.alice);
+  const bob = new Party('192.0.2.2', random, options.bob);
+  const network = new Network([alice, bob], CALM, random);
+  const lines = (from: Party) =>
+    network.wire.filter((each) => each.from === from.host).map((each) => each.line.replace(/ sip:.*/, ''));
+  const callee = (): Call => {
+    const [call] = bob.invited;
+    if (call === undefined) throw new Error('no call came');
+    return call;
+  };
+  return { alice, bob, network, lines, callee };
+}
+type Pair = ReturnType<typeof pair>;
+
+function established(options: Parameters<typeof pair>[0] = {}, fields: [string, string][] = []) {
+  const all = pair(options);
+  const call = dial(all.network, all.alice, all.bob, { fields });
+  all.bob.react = (each, event) => {
+    if (event.type === 'invite') each.accept(bytes('v=0 answer'), all.network.now);
+  };
+  all.network.run(100);
+  all.bob.react = () => {};
+  expect(all.alice.types(call)).toEqual(['answered']);
+  expect(all.bob.types(all.callee())).toEqual(['confirmed']);
+  return { ...all, call };
+}
+
+/** Sends text as Alice's address to Bob and gives what Bob says to it. */
+function say({ bob, network }: Pair, message: string, transport: 'udp' | 'tcp' = 'udp'): string[] {
+  const before = bob.outputs.length;
+  bob.agent.receive(bytes(message), { transport, host: '192.0.2.9', port: 5060, flow: 1 }, network.now);
+  network.run(network.now - START);
+  return bob.outputs.slice(before).flatMap((output) => (output.type === 'send' ? [text(output.bytes)] : []));
+}
+const request = (
+  method: string,
+  more: { to?: string; branch?: string; fields?: string; uri?: string; body?: string; callId?: string; cseq?: number } = {},
+) =>
+  `${method} ${more.uri ?? 'sip:+15550100@192.0.2.2'} SIP/2.0\r\nVia: SIP/2.0/UDP 192.0.2.9:5060;branch=${more.branch ?? 'z9hG4bKx'};rport\r\n` +
+  `From: <sip:x@192.0.2.9>;tag=f\r\nTo: <sip:y@192.0.2.2>${more.to ?? ''}\r\nCall-ID: ${more.callId ?? 'c'}\r\nCSeq: ${more.cseq ?? 1} ${method}\r\n` +
+  `Contact: <sip:x@192.0.2.9>\r\n${more.fields ?? ''}Content-Length: ${more.body?.length ?? 0}\r\n\r\n${more.body ?? ''}`;
+const status = (all: string[]) => all.map((each) => each.slice(8, 11));
+
+describe('a call', () => {
+  test('rings, is answered, and is hung up by either side; every part of it is forgotten', () => {
+    for (const who of ['caller', 'callee'] as const) {
+      const all = established();
+      const { network, alice, bob, call, callee } = all;
+      (who === 'caller' ? call : callee()).hangUp(network.now);
+      network.run();
+      expect(alice.ends(call)).toEqual([
+        { type: 'ended', end: who === 'caller' ? { why: 'local' } : { why: 'bye', q850: undefined } },
+      ]);
+      for (const party of [alice, bob])
+        expect({ ...party.agent.load(), ...party.agent.holdings() }).toEqual({
+          dialogs: 0,
+          transactions: 0,
+          deadlines: 0,
+          keys: 0,
+        });
+    }
+  });
+
+  test('whose ACK is lost gets the 200 again until one arrives', () => {
+    const all = pair();
+    const { network, alice, bob } = all;
+    let eaten = 0;
+    network.eat = (from, message) => from === alice && message.startsWith('ACK') && eaten++ < 3;
+    bob.react = (each, event) => {
+      if (event.type === 'invite') each.accept(bytes('v=0 answer'), network.now);
+    };
+    dial(network, alice, bob);
+    network.run(10_000);
+    const times = network.wire.filter((each) => each.line === 'SIP/2.0 200 OK').map((each) => each.at - START);
+    expect(times).toEqual([1, 501, 1501, 3501]);
+    expect(bob.types(all.callee())).toEqual(['confirmed']);
+  });
+
+  test('that is never acknowledged is hung up after 64*T1', () => {
+    const all = pair();
+    const { network, alice, bob } = all;
+    network.eat = (from, message) => from === alice && message.startsWith('ACK');
+    bob.react = (each, event) => {
+      if (event.type === 'invite') each.accept(bytes('v=0 answer'), network.now);
+    };
+    const call = dial(network, alice, bob);
+    network.run();
+    expect(bob.ends(all.callee())).toEqual([{ type: 'ended', end: { why: 'unacknowledged' } }]);
+    expect(alice.ends(call)).toMatchObject([{ end: { why: 'bye' } }]);
+    expect(network.wire.find((each) => each.line.startsWith('BYE'))?.at).toBe(START + 1 + 32_000);
+  });
+
+  test('to nobody is sent seven times and ends after 64*T1', () => {
+    const { network, alice, bob, lines } = pair();
+    network.eat = () => true;
+    const call = dial(network, alice, bob);
+    network.run();
+    expect(lines(alice)).toEqual(Array(7).fill('INVITE'));
+    expect(alice.ends(call)).toEqual([{ type: 'ended', end: { why: 'no_response' } }]);
+    expect(network.now).toBe(START + 32_000);
+  });
+
+  test('that the transport cannot carry ends as unreachable at once', () => {
+    const { network, alice, bob } = pair();
+    network.eat = () => true;
+    const call = dial(network, alice, bob, { transport: 'tcp' });
+    network.run(1);
+    const sent = alice.outputs.find((output) => output.type === 'send');
+    if (sent?.type === 'send') alice.agent.sendFailed(sent.ticket, network.now);
+    network.run();
+    expect(alice.ends(call)).toEqual([{ type: 'ended', end: { why: 'unreachable' } }]);
+  });
+
+  test('that is refused tells the status, the Q.850 cause and Retry-After, and the refusal is acknowledged', () => {
+    const { network, alice, bob, lines } = pair();
+    bob.react = (each, event) => {
+      if (event.type === 'invite')
+        each.refuse(
+          503,
+          [
+            ['reason', 'SIP;cause=503, Q.850;cause=34;text="no circuit"'],
+            ['retry-after', '5'],
+          ],
+          network.now,
+        );
+    };
+    const call = dial(network, alice, bob);
+    network.run();
+    expect(alice.ends(call)).toEqual([{ type: 'ended', end: { why: 'refused', status: 503, q850: 34, retryAfter: true } }]);
+    expect(lines(alice)).toEqual(['INVITE', 'ACK']);
+  });
+
+  test('of a merged request is refused with 482, a retransmitted one is answered again', () => {
+    const all = pair();
+    const first = say(all, request('INVITE'));
+    expect(status(first)).toEqual(['100']);
+    expect(status(say(all, request('INVITE')))).toEqual(['100']);
+    expect(status(say(all, request('INVITE', { branch: 'z9hG4bKother' })))).toEqual(['482']);
+    expect(all.bob.invited).toHaveLength(1);
+  });
+});
+
+describe('CANCEL', () => {
+  test('waits for the first response, and its 487 is acknowledged', () => {
+    const { network, alice, bob, lines, callee } = pair();
+    const call = dial(network, alice, bob);
+    call.hangUp(network.now);
+    expect(lines(alice)).toEqual([]);
+    network.run();
+    expect(lines(alice)).toEqual(['INVITE', 'CANCEL', 'ACK']);
+    expect(lines(bob)).toEqual(['SIP/2.0 100 Trying', 'SIP/2.0 200 OK', 'SIP/2.0 487 Request Terminated']);
+    expect(alice.ends(call)).toHaveLength(1);
+    expect(bob.ends(callee())).toMatchObject([{ end: { why: 'cancelled' } }]);
+  });
+
+  test('that crosses the 200 is followed by ACK and BYE', () => {
+    const { network, alice, bob, lines, callee } = pair();
+    const call = dial(network, alice, bob);
+    network.run(10);
+    call.hangUp(network.now);
+    callee().accept(bytes('v=0 answer'), network.now);
+    network.run();
+    expect(lines(alice)).toEqual(['INVITE', 'CANCEL', 'ACK', 'BYE']);
+    expect(alice.types(call)).toEqual(['ended']);
+    expect(bob.ends(callee())).toMatchObject([{ end: { why: 'bye' } }]);
+    expect(bob.agent.load().dialogs).toBe(0);
+  });
+
+  test('of nothing we know is 481', () => {
+    expect(status(say(pair(), request('CANCEL')))).toEqual(['481']);
+  });
+});
+
+describe('forking', () => {
+  const respond = (invite: string, code: number, tag: string, body = '', fields = '') =>
+    invite
+      .replace(/^.*\r\n/, `SIP/2.0 ${code} X\r\n`)
+      .replace(/(\r\nTo: [^\r]*)/, `$1;tag=${tag}`)
+      .replace(/\r\nContact:[^\r]*/, `\r\nContact: <sip:${tag}@192.0.2.2>`)
+      .replace(/Content-Length.*$/s, `${fields}Content-Length: ${body.length}\r\n\r\n${body}`);
+  const forked = () => {
+    const { network, alice, bob, lines } = pair();
+    network.eat = (from) => from === alice;
+    const call = dial(network, alice, bob);
+    network.run(1);
+    const invite = network.wire[0]?.data ?? '';
+    const hear = (message: string) => {
+      alice.agent.receive(bytes(message), peerOf(bob), network.now);
+      network.run(network.now - START);
+    };
+    return { network, alice, lines, call, invite, hear };
+  };
+
+  test('gives the call to the first 200; each further one is acknowledged and hung up', () => {
+    const { network, alice, lines, call, invite, hear } = forked();
+    hear(respond(invite, 180, 'one'));
+    hear(respond(invite, 183, 'two', 'v=0 early'));
+    hear(respond(invite, 200, 'two', 'v=0 two'));
+    hear(respond(invite, 200, 'one', 'v=0 one'));
+    hear(respond(invite, 200, 'two', 'v=0 two'));
+    expect(alice.types(call)).toEqual(['ringing', 'progress', 'answered']);
+    expect(lines(alice)).toEqual(['INVITE', 'ACK', 'ACK', 'BYE', 'ACK']);
+    expect(network.wire.find((each) => each.line.startsWith('BYE'))?.line).toContain('sip:one@');
+    call.hangUp(network.now);
+    network.run();
+    expect(alice.agent.load()).toEqual({ dialogs: 0, transactions: 0 });
+  });
+
+  test('takes reliable provisional responses in order, each acknowledged once', () => {
+    const { alice, network, call, invite, hear } = forked();
+    const reliable = (rseq: number) => `Require: 100rel\r\nRSeq: ${rseq}\r\n`;
+    hear(respond(invite, 180, 'one', '', reliable(5)));
+    hear(respond(invite, 180, 'one', '', reliable(5)));
+    hear(respond(invite, 183, 'one', 'v=0', reliable(7)));
+    hear(respond(invite, 183, 'one', 'v=0', reliable(6)));
+    expect(alice.types(call)).toEqual(['ringing', 'progress']);
+    const pracks = network.wire.filter((each) => each.line.startsWith('PRACK'));
+    expect(pracks.map((each) => /RAck: (.*)\r/.exec(each.data)?.[1])).toEqual(['5 1 INVITE', '6 1 INVITE']);
+  });
+
+  test('in-dialog requests follow the route set and the Contact of the 200', () => {
+    const { network, invite, hear, call } = forked();
+    const routes = 'Record-Route: <sip:p1.example;lr>, <sip:p2.example:5070;lr>\r\n';
+    hear(respond(invite, 200, 'one', 'v=0', routes));
+    call.hangUp(network.now);
+    network.run(network.now - START);
+    const bye = network.wire.find((each) => each.line.startsWith('BYE'))?.data ?? '';
+    expect(bye).toMatch(/^BYE sip:one@192.0.2.2 SIP\/2.0/);
+    expect(bye.match(/Route: .*/g)?.map((each) => each.trim())).toEqual([
+      'Route: <sip:p2.example:5070;lr>',
+      'Route: <sip:p1.example;lr>',
+    ]);
+  });
+});
+
+describe('a session in progress', () => {
+  test('is held and resumed by re-INVITE and UPDATE, each acknowledged once', () => {
+    for (const method of ['INVITE', 'UPDATE']) {
+      const all = established();
+      const { network, alice, bob, callee, call } = all;
+      bob.react = (each, event) => {
+        if (event.type === 'offer') each.answerOffer(bytes('v=0 held'), network.now);
+      };
+      const invite = network.wire[0]?.data ?? '';
+      const ok = network.wire.find((each) => each.line.startsWith('SIP/2.0 200'))?.data ?? '';
+      const to = /\r\n(To: [^\r]*)/.exec(ok)?.[1] ?? '';
+      const re = invite
+        .replace(/^INVITE/, method)
+        .replace(/branch=[^;]*/, 'branch=z9hG4bKre')
+        .replace(/\r\nTo: [^\r]*/, `\r\n${to}`)
+        .replace('CSeq: 1 INVITE', `CSeq: 2 ${method}`);
+      bob.agent.receive(bytes(re), peerOf(alice), network.now);
+      network.run(network.now - START + 10);
+      expect(bob.types(callee())).toEqual(['confirmed', 'offer']);
+      const again = network.wire
+        .filter((each) => each.from === bob.host && each.data.includes(`CSeq: 2 ${method}`))
+        .map((each) => each.line);
+      expect(again).toEqual(method === 'INVITE' ? ['SIP/2.0 100 Trying', 'SIP/2.0 200 OK'] : ['SIP/2.0 200 OK']);
+      // A second one while the first waits for its ACK is told to come back.
+      if (method === 'INVITE') {
+        bob.agent.receive(bytes(re.replace('CSeq: 2', 'CSeq: 3').replace('z9hG4bKre', 'z9hG4bKre3')), peerOf(alice), network.now);
+        network.run(network.now - START + 10);
+        expect(network.wire.at(-1)?.data).toMatch(/^SIP\/2.0 500[\s\S]*Retry-After/);
+      }
+      call.hangUp(network.now);
+      network.run();
+      expect(bob.agent.load()).toEqual({ dialogs: 0, transactions: 0 });
+    }
+  });
+
+  test('is refreshed by UPDATE at half the interval, for ever', () => {
+    const { network, alice, bob, call, callee } = established();
+    network.run(7_200_000);
+    expect(
+      network.wire.filter((each) => each.line.startsWith('UPDATE')).map((each) => Math.round((each.at - START) / 1000)),
+    ).toEqual([900, 1800, 2700, 3600, 4500, 5400, 6300]);
+    expect([...alice.ends(call), ...bob.ends(callee())]).toEqual([]);
+  });
+
+  test('is refreshed by re-INVITE where UPDATE is not allowed, with the same description', () => {
+    const all = pair();
+    const { network, alice, bob } = all;
+    const receive = alice.agent.receive.bind(alice.agent);
+    alice.agent.receive = (data, source, now) => receive(bytes(text(data).replace(', UPDATE', '')), source, now);
+    bob.react = (each, event) => {
+      if (event.type === 'invite') each.accept(bytes('v=0 answer'), network.now);
+      if (event.type === 'offer') each.answerOffer(bytes('v=0 answer'), network.now);
+    };
+    const call = dial(network, alice, bob);
+    network.run(2_000_000);
+    const again = network.wire.filter((each) => each.line.startsWith('INVITE')).slice(1);
+    expect(again).toHaveLength(2);
+    for (const each of again) expect(each.data).toContain('v=0 offer');
+    expect(alice.ends(call)).toEqual([]);
+    expect(network.wire.filter((each) => each.line.startsWith('ACK'))).toHaveLength(3);
+  });
+
+  test('that nobody refreshes is hung up before it expires', () => {
+    const { network, alice, bob, call, callee } = established();
+    network.eat = () => true;
+    network.run();
+    expect(alice.ends(call)).toEqual([{ type: 'ended', end: { why: 'gone' } }]);
+    expect(bob.ends(callee())).toEqual([{ type: 'ended', end: { why: 'session_expired' } }]);
+    expect(bob.agent.load()).toEqual({ dialogs: 0, transactions: 0 });
+  });
+
+  test('shorter than 90 s is refused with 422 and Min-SE, and asked for again when we are told so', () => {
+    const all = pair();
+    const [answer] = say(all, request('INVITE', { fields: 'Supported: timer\r\nSession-Expires: 60\r\n' }));
+    expect(answer).toMatch(/^SIP\/2.0 422[\s\S]*Min-SE: 90/);
+
+    const { network, alice, bob } = pair();
+    bob.react = (each, event) => {
+      if (event.type === 'invite') each.refuse(422, [['min-se', '3600']], network.now);
+    };
+    dial(network, alice, bob);
+    network.run(50);
+    const second = network.wire.filter((each) => each.line.startsWith('INVITE'))[1]?.data ?? '';
+    expect(second).toMatch(/Session-Expires: 3600\r\n/);
+    expect(second).toMatch(/Min-SE: 3600\r\n/);
+    expect(second).toMatch(/CSeq: 2 INVITE/);
+  });
+});
+
+describe('requests we do not take', () => {
+  const cases: [title: string, message: string, expected: string, mentions?: string][] = [
+    ['an unknown method is 501', request('DANCE'), '501'],
+    ['a method that is not for us is 405 with Allow', request('SUBSCRIBE'), '405', 'Allow: INVITE'],
+    [
+      'a required extension we do not know is 420',
+      request('INVITE', { fields: 'Require: teleport, 100rel\r\n' }),
+      '420',
+      'Unsupported: teleport',
+    ],
+    ['a foreign URI scheme is 416', request('INVITE', { uri: 'mailto:a@b' }), '416'],
+    ['a malformed SIP URI is 400', request('INVITE', { uri: 'sip:' }), '400'],
+    [
+      'a body that is no session description is 415',
+      request('INVITE', { fields: 'Content-Type: text/plain\r\n', body: 'hi' }),
+      '415',
+      'Accept: application/sdp',
+    ],
+    ['no hops left is 483', request('INVITE', { fields: 'Max-Forwards: 0\r\n' }), '483'],
+    ['a BYE outside any dialog is 481', request('BYE', { to: ';tag=nobody' }), '481'],
+    ['a BYE without a tag is 481', request('BYE'), '481'],
+    ['an INVITE in an unknown dialog is 481', request('INVITE', { to: ';tag=nobody' }), '481'],
+    [
+      'a route longer than the limit is 400',
+      request('INVITE', { fields: `Record-Route: ${Array(40).fill('<sip:p;lr>').join(',')}\r\n` }),
+      '400',
+    ],
+    ['OPTIONS is answered with what we can do', request('OPTIONS'), '200', 'Supported: 100rel, timer'],
+  ];
+  for (const [title, message, expected, mentions] of cases) {
+    test(title, () => {
+      const all = pair();
+      const [answer = ''] = say(all, message).filter((each) => !each.startsWith('SIP/2.0 100'));
+      expect(answer.slice(8, 11)).toBe(expected);
+      if (mentions !== undefined) expect(answer).toContain(mentions);
+      expect(answer).toContain('received=192.0.2.9;rport=5060');
+    });
+  }
+
+  test('while draining, INVITE and OPTIONS are 503 with Retry-After and calls that are up go on', () => {
+    const all = established();
+    all.bob.agent.drain();
+    expect(status(say(all, request('INVITE')))).toEqual(['503']);
+    expect(say(all, request('OPTIONS', { branch: 'z9hG4bKo' }))[0]).toContain('Retry-After: ');
+    all.call.hangUp(all.network.now);
+    all.network.run();
+    expect(all.bob.ends(all.callee())).toHaveLength(1);
+  });
+
+  test('past the limits, of calls and of transactions, a request is 503', () => {
+    const calls = pair({ bob: { maxCalls: 1 } });
+    expect(status(say(calls, request('INVITE')))).toEqual(['100']);
+    expect(status(say(calls, request('INVITE', { branch: 'z9hG4bK2', callId: 'd' })))).toEqual(['503']);
+    const transactions = pair({ bob: { maxTransactions: 1 } });
+    say(transactions, request('INVITE'));
+    expect(status(say(transactions, request('OPTIONS', { branch: 'z9hG4bK2' })))).toEqual(['503']);
+  });
+});
+
+describe('credentials', () => {
+  test('a stale nonce is answered once more, a second refusal is final', () => {
+    for (const [second, invites] of [
+      [', stale=true', 3],
+      ['', 2],
+    ] as const) {
+      const { network, alice, bob } = pair();
+      let asked = 0;
+      bob.react = (each, event) => {
+        if (event.type !== 'invite') return;
+        asked++;
+        each.refuse(
+          401,
+          [['www-authenticate', `Digest realm="r", nonce="n${asked}", qop="auth"${asked === 1 ? '' : second}`]],
+          network.now,
+        );
+      };
+      const call = dial(network, alice, bob, { credentials: { username: 'u', password: 'p' } });
+      network.run();
+      expect(network.wire.filter((each) => each.line.startsWith('INVITE'))).toHaveLength(invites);
+      expect(alice.ends(call)).toMatchObject([{ end: { why: 'refused', status: 401 } }]);
+      const first = network.wire.filter((each) => each.line.startsWith('INVITE'))[1]?.data ?? '';
+      expect(first).toMatch(/Authorization: Digest username="u", realm="r", nonce="n1"/);
+      expect(first).not.toContain('"p"');
+    }
+  });
+});
+
+test('an address of a private network in Contact does not lead packets away from where the call came from', () => {
+  const all = pair();
+  say(all, request('INVITE').replace('Contact: <sip:x@192.0.2.9>', 'Contact: <sip:x@10.1.2.3>'));
+  const [call] = all.bob.invited;
+  call?.accept(bytes('v=0'), all.network.now);
+  say(all, request('ACK', { to: `;tag=${/To:[^\r]*tag=([^\r]*)/.exec(all.network.wire.at(-1)?.data ?? '')?.[1]}` }));
+  call?.hangUp(all.network.now);
+  all.network.run(all.network.now - START + 1);
+  const bye = all.bob.outputs.findLast((output) => output.type === 'send');
+  expect(bye?.type === 'send' && bye.peer.host).toBe('192.0.2.9');
+  expect(NONE).toHaveLength(0);
+});
