@@ -1,0 +1,184 @@
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { Negotiation } from '../../src/sdp/negotiation.ts';
+
+const ours = (codecs: readonly ('PCMU' | 'PCMA' | 'G722')[] = ['PCMU', 'PCMA']) =>
+  new Negotiation({ host: '198.51.100.1', port: 20_000, codecs, sessionId: 7 });
+const bytes = (text: string) => new TextEncoder().encode(text);
+const text = (body: Uint8Array) => new TextDecoder().decode(body);
+
+/** A description; `media` are whole m-sections, `session` further session-level lines. */
+const description = (media: readonly string[], session: readonly string[] = ['c=IN IP4 203.0.113.9']) =>
+  bytes(['v=0', 'o=- 1 1 IN IP4 203.0.113.9', 's=-', ...session, 't=0 0', ...media, ''].join('\r\n'));
+const AUDIO = 'm=audio 4000 RTP/AVP 0 8 96\r\na=rtpmap:96 telephone-event/8000\r\na=fmtp:96 0-15';
+
+const answer = (media: readonly string[], session?: readonly string[], codecs?: Parameters<typeof ours>[0]) => {
+  const result = ours(codecs).answer(description(media, session));
+  return 'refused' in result ? { refused: result.refused } : { sdp: text(result.body), ...result.agreement };
+};
+const mLines = (sdp: string | undefined) => sdp?.match(/^m=.*$/gm)?.map((line) => line.trim());
+
+describe('our offer', () => {
+  test('names PCMU, PCMA and telephone-event as 101, 20 ms, both ways', () => {
+    expect(text(ours().offer())).toBe(
+      'v=0\r\no=- 7 1 IN IP4 198.51.100.1\r\ns=-\r\nc=IN IP4 198.51.100.1\r\nt=0 0\r\nm=audio 20000 RTP/AVP 0 8 101\r\n' +
+        'a=rtpmap:0 PCMU/8000\r\na=rtpmap:8 PCMA/8000\r\na=rtpmap:101 telephone-event/8000\r\na=fmtp:101 0-15\r\na=ptime:20\r\na=sendrecv\r\n',
+    );
+  });
+
+  test('keeps its version while it says the same, and raises it when it does not', () => {
+    const negotiation = ours();
+    const version = (body: Uint8Array) => /o=- 7 ([0-9]+)/.exec(text(body))?.[1];
+    expect([version(negotiation.offer()), version(negotiation.offer())]).toEqual(['1', '1']);
+    const held = negotiation.answer(description([`${AUDIO}\r\na=sendonly`]));
+    if ('refused' in held) throw new Error(held.why);
+    expect(version(held.body)).toBe('2');
+    expect(version(negotiation.offer())).toBe('3');
+  });
+
+  test('is settled by the first codec of the answer', () => {
+    expect(
+      ours().acceptAnswer(description(['m=audio 4000 RTP/AVP 8 97\r\na=rtpmap:97 telephone-event/8000\r\na=ptime:30'])),
+    ).toEqual({
+      remoteHost: '203.0.113.9',
+      remotePort: 4000,
+      remoteRtcpPort: 4001,
+      codec: 'PCMA',
+      payloadType: 8,
+      telephoneEventPayloadType: 97,
+      ptimeMs: 30,
+      send: true,
+      receive: true,
+      held: false,
+    });
+    expect(ours().acceptAnswer(description(['m=audio 0 RTP/AVP 0']))).toMatchObject({ refused: 488 });
+    expect(ours().acceptAnswer(bytes('hello'))).toMatchObject({ refused: 400 });
+  });
+});
+
+describe('our answer', () => {
+  test('takes the first codec offered that we speak, and telephone-event as offered', () => {
+    expect(answer(['m=audio 4000 RTP/AVP 18 8 0 96\r\na=rtpmap:96 telephone-event/8000'])).toMatchObject({
+      codec: 'PCMA',
+      telephoneEventPayloadType: 96,
+    });
+    expect(mLines(answer([AUDIO]).sdp)).toEqual(['m=audio 20000 RTP/AVP 0 96']);
+    expect(answer(['m=audio 4000 RTP/AVP 9 0'], undefined, ['G722', 'PCMU'])).toMatchObject({ codec: 'G722', payloadType: 9 });
+    expect(answer(['m=audio 4000 RTP/AVP 100\r\na=rtpmap:100 pcmu/8000'])).toMatchObject({ codec: 'PCMU', payloadType: 100 });
+    expect(answer(['m=audio 4000 RTP/AVP 0']).telephoneEventPayloadType).toBeUndefined();
+    expect(
+      answer(['m=audio 4000 RTP/AVP 0 101\r\na=rtpmap:101 telephone-event/16000']).telephoneEventPayloadType,
+    ).toBeUndefined();
+  });
+
+  const directions: [
+    offered: string[],
+    session: string[] | undefined,
+    answered: string,
+    send: boolean,
+    receive: boolean,
+    held: boolean,
+  ][] = [
+    [['a=sendrecv'], undefined, 'sendrecv', true, true, false],
+    [[], undefined, 'sendrecv', true, true, false],
+    [['a=sendonly'], undefined, 'recvonly', false, false, true],
+    [['a=recvonly'], undefined, 'sendonly', true, false, false],
+    [['a=inactive'], undefined, 'inactive', false, false, true],
+    [[], ['c=IN IP4 203.0.113.9', 'a=sendonly'], 'recvonly', false, false, true],
+    [['a=sendrecv'], ['c=IN IP4 203.0.113.9', 'a=inactive'], 'sendrecv', true, true, false],
+    [[], ['c=IN IP4 0.0.0.0'], 'recvonly', false, false, true],
+    [['c=IN IP4 0.0.0.0', 'a=inactive'], undefined, 'inactive', false, false, true],
+  ];
+  for (const [offered, session, answered, send, receive, held] of directions) {
+    test(`says ${answered} to ${[...(session ?? []), ...offered].join(' ') || 'nothing'}`, () => {
+      const result = answer([[AUDIO, ...offered].join('\r\n')], session);
+      expect(result).toMatchObject({ send, receive, held });
+      expect(result.sdp).toContain(`a=${answered}\r\n`);
+    });
+  }
+
+  test('answers every m-line in its place, refusing those it cannot do with port 0', () => {
+    const result = answer([
+      'm=video 5000 RTP/AVP 31',
+      'm=audio 6000 RTP/SAVP 0',
+      AUDIO,
+      'm=image 7000 udptl t38',
+      'm=audio 8000 RTP/AVP 0',
+    ]);
+    expect(mLines(result.sdp)).toEqual([
+      'm=video 0 RTP/AVP 31',
+      'm=audio 0 RTP/SAVP 0',
+      'm=audio 20000 RTP/AVP 0 96',
+      'm=image 0 udptl t38',
+      'm=audio 0 RTP/AVP 0',
+    ]);
+    expect(result.remotePort).toBe(4000);
+  });
+
+  test('takes the address and RTCP port of the media level', () => {
+    expect(answer([`${AUDIO}\r\nc=IN IP4 203.0.113.77\r\na=rtcp:4444`])).toMatchObject({
+      remoteHost: '203.0.113.77',
+      remoteRtcpPort: 4444,
+    });
+    expect(answer([AUDIO], ['c=IN IP6 2001:db8::1'])).toMatchObject({ remoteHost: '2001:db8::1' });
+  });
+
+  test('keeps to 20 ms where the far end asks for what nobody sends', () => {
+    for (const [asked, used] of [
+      ['a=ptime:30', 30],
+      ['a=ptime:0', 20],
+      ['a=ptime:200', 20],
+      ['a=ptime:25', 20],
+      ['a=ptime:x', 20],
+    ] as const) {
+      expect(answer([`${AUDIO}\r\n${asked}`]).ptimeMs).toBe(used);
+    }
+  });
+
+  const refused: [title: string, body: Uint8Array, status: 400 | 488][] = [
+    ['encrypted audio only', description(['m=audio 4000 RTP/SAVP 0']), 488],
+    ['a browser’s offer', description(['m=audio 9 UDP/TLS/RTP/SAVPF 111 0\r\na=ice-ufrag:x']), 488],
+    ['video only', description(['m=video 4000 RTP/AVP 96']), 488],
+    ['no codec in common', description(['m=audio 4000 RTP/AVP 18 3']), 488],
+    ['audio that is switched off', description(['m=audio 0 RTP/AVP 0']), 488],
+    ['a name instead of an address', description([AUDIO], ['c=IN IP4 host.example']), 488],
+    ['a multicast address', description([AUDIO], ['c=IN IP4 224.2.1.1/127']), 488],
+    ['no address', description([AUDIO], []), 488],
+    ['stereo or another clock under our codec’s name', description(['m=audio 4000 RTP/AVP 96\r\na=rtpmap:96 PCMU/16000']), 488],
+    ['no media', description([]), 400],
+    ['a port out of range', description(['m=audio 70000 RTP/AVP 0']), 400],
+    ['text', bytes('hello'), 400],
+    ['nothing', new Uint8Array(0), 400],
+    ['more than the limit', bytes(`v=0\r\n${'a=x\r\n'.repeat(10_000)}`), 400],
+  ];
+  for (const [title, body, status] of refused)
+    test(`refuses ${title} with ${status}`, () => expect(ours().answer(body)).toMatchObject({ refused: status }));
+
+  test('never throws, whatever is sent, and what it answers it could be offered', () => {
+    const line = fc.oneof(
+      fc.string({ maxLength: 30 }),
+      fc.constantFrom(
+        AUDIO,
+        'a=sendonly',
+        'c=IN IP4 1.2.3.4',
+        'm=audio -1 RTP/AVP 0',
+        'm=audio 1e3 RTP/AVP 0',
+        'a=rtpmap:0 PCMU/8000/2',
+        'a=rtpmap:',
+        'm=',
+        'a=ptime:',
+        'c=',
+        'a=rtcp:',
+        'm=audio 5 RTP/AVP __proto__',
+      ),
+    );
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 12 }), (media) => {
+        const result = ours().answer(description(media));
+        if (!('refused' in result)) expect('refused' in ours().answer(result.body)).toBe(false);
+      }),
+      { numRuns: 1_000 },
+    );
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (data) => void ours().acceptAnswer(data)));
+  });
+});
