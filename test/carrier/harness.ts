@@ -136,6 +136,14 @@ export class TestCarrier {
     return { leg: result.leg, signals };
   }
 
+  /** Resolves when no dialog is left: the last BYE has its answer. */
+  async idle(): Promise<void> {
+    for (let looks = 0; this.carrier.load().dialogs > 0; looks++) {
+      if (looks > 1_000) throw new Error(`${this.carrier.load().dialogs} dialogs are left`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+
   close(): Promise<void> {
     return this.carrier.close();
   }
