@@ -29,6 +29,7 @@ describe('keys by telephone-event', () => {
     await using call = await harness.call();
     const { peer, notices, leg } = call;
     leg.negotiate(peer.parameters());
+    await leg.counters(); // the plane has it
     press(peer, leg, 1, 1000);
     press(peer, leg, 2, 3000, [0, 1, 2]);
     key(peer, leg, 1, 1000, 800, true); // the first key's end, once more, after the second key
@@ -52,6 +53,7 @@ describe('keys by telephone-event', () => {
     await using call = await harness.call();
     const { peer, notices, leg } = call;
     leg.negotiate(peer.parameters({ telephoneEventPayloadType: undefined }));
+    await leg.counters(); // the plane has it
     press(peer, leg, 1, 1000);
     peer.send(leg, 0, 5000, audio);
     await notices.until(() => notices.of('media.started').length === 1);
@@ -86,6 +88,7 @@ describe('the address a leg talks to', () => {
     leg.negotiate(
       peer.parameters({ remoteHost: 'no.address.example', remotePort: 70_000, remoteRtcpPort: 0, ptimeMs: Number.NaN }),
     );
+    await leg.counters(); // the plane has it
     for (let i = 0; i < 3; i++) peer.send(leg, 0, i * 160, audio);
     await notices.until(() => notices.of('media.started').length === 1);
     await peer.until(() => peer.heard.length >= 2);
@@ -97,6 +100,7 @@ describe('the address a leg talks to', () => {
     const { peer, leg } = call;
     const other = await Peer.open();
     leg.negotiate(peer.parameters());
+    await leg.counters(); // the plane has it
     for (let i = 0; i < 4; i++) peer.send(leg, 0, i * 160, audio);
     await peer.until(() => peer.heard.length > 3);
     for (let i = 0; i < 10; i++) other.send(leg, 0, i * 160, audio);
@@ -118,6 +122,7 @@ describe('silence from the far end', () => {
     await using call = await harness.call();
     const { peer, notices, leg } = call;
     leg.negotiate(peer.parameters());
+    await leg.counters(); // the plane has it
     const before = performance.now();
     await notices.until(() => notices.of('media.timeout').length === 1);
     expect(performance.now() - before).toBeGreaterThan(950);
@@ -151,6 +156,7 @@ describe('a leg', () => {
     const call = await harness.call();
     const { peer, leg } = call;
     leg.negotiate(peer.parameters());
+    await leg.counters(); // the plane has it
     for (let i = 0; i < 10; i++) {
       if (i === 4) peer.sequence++;
       else peer.send(leg, 0, i * 160, audio);
@@ -174,6 +180,7 @@ describe('a leg', () => {
     await using call = await harness.call();
     const { peer, notices, leg } = call;
     leg.negotiate(peer.parameters());
+    await leg.counters(); // the plane has it
     for (let i = 0; i < 300; i++) {
       const bytes = crypto.getRandomValues(new Uint8Array(i * 5));
       peer.sendRaw(leg, bytes);
