@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { Negotiation } from '../../src/sdp/negotiation.ts';
+import { type AudioAgreement, Negotiation } from '../../src/sdp/negotiation.ts';
 
 const ours = (codecs: readonly ('PCMU' | 'PCMA' | 'G722')[] = ['PCMU', 'PCMA']) =>
   new Negotiation({ host: '198.51.100.1', port: 20_000, codecs, sessionId: 7 });
@@ -12,7 +12,11 @@ const description = (media: readonly string[], session: readonly string[] = ['c=
   bytes(['v=0', 'o=- 1 1 IN IP4 203.0.113.9', 's=-', ...session, 't=0 0', ...media, ''].join('\r\n'));
 const AUDIO = 'm=audio 4000 RTP/AVP 0 8 96\r\na=rtpmap:96 telephone-event/8000\r\na=fmtp:96 0-15';
 
-const answer = (media: readonly string[], session?: readonly string[], codecs?: Parameters<typeof ours>[0]) => {
+interface Answered extends Partial<AudioAgreement> {
+  readonly refused?: number;
+  readonly sdp?: string;
+}
+const answer = (media: readonly string[], session?: readonly string[], codecs?: Parameters<typeof ours>[0]): Answered => {
   const result = ours(codecs).answer(description(media, session));
   return 'refused' in result ? { refused: result.refused } : { sdp: text(result.body), ...result.agreement };
 };
