@@ -15,6 +15,8 @@ export function problemResponse(problem: Problem, traceparent: string): Response
   const headers: Record<string, string> = {};
   if (problem.retryAfterSec !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(problem.retryAfterSec)));
   if (problem.allow !== undefined) headers.allow = problem.allow;
+  // RFC 9110 §11.6.1.
+  if (problem.status === 401) headers['www-authenticate'] = 'Bearer';
   const detail = problem.detail === undefined ? {} : { detail: problem.detail };
   return json(problem.status, { code: problem.problem, message: problem.message, ...detail }, traceparent, headers);
 }

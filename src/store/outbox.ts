@@ -60,6 +60,7 @@ const TAKE = `INSERT INTO leases AS l (name, holder, expires_at) VALUES ('${LEAS
   ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
   WHERE l.holder = excluded.holder OR l.expires_at < ${CLOCK} RETURNING 1 AS held`;
 const GIVE = `DELETE FROM leases WHERE name = '${LEASE}' AND holder = $1`;
+const VACATE = `DELETE FROM leases WHERE name = '${LEASE}'`;
 const HORIZON = 'SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid';
 const BACKLOG = 'SELECT DISTINCT app_uuid FROM outbox WHERE (xid, event_id) <= ($1::text::xid8, $2::bigint)';
 
@@ -84,11 +85,12 @@ WITH settled AS MATERIALIZED (
 )
 SELECT count(*)::int AS settled FROM settled`;
 
-export function outboxStore(database: Database): OutboxStore & { wake(): void } {
+export function outboxStore(database: Database): OutboxStore & { wake(): void; vacate(): Promise<void> } {
   const listeners: (() => void)[] = [];
   return {
     lease: async (holder, ttlMs) => (await database.query(TAKE, [holder, ttlMs])).length > 0,
     release: async (holder) => void (await database.query(GIVE, [holder])),
+    vacate: async () => void (await database.query(VACATE)),
     async horizon() {
       const [row] = await database.query<{ xid: string }>(HORIZON);
       if (row === undefined) throw new Error('no horizon');

@@ -48,6 +48,8 @@ export async function openStore(settings: StoreSettings, log: Log, clock: Clock)
   const seal = createSeal(settings.masterKey);
   const now = () => clock.now();
   const outbox = outboxStore(database);
+  // A database of our own: whoever held the relay's lease was this platform before a kill -9, and is gone.
+  if (!database.shared) await outbox.vacate();
   const notify = database.shared ? notifier(database) : () => {};
   const onEvents = () => {
     outbox.wake();

@@ -13,6 +13,8 @@ export interface Received {
 export interface Receiver {
   readonly url: string;
   readonly received: Received[];
+  /** Ids of the events that were accepted. */
+  readonly accepted: ReadonlySet<string>;
   /** Resolves when `met` is true of all that was received. */
   until(met: (received: readonly Received[]) => boolean, withinMs?: number): Promise<void>;
   stop(): void;
@@ -28,6 +30,7 @@ type Answer = (event: {
 
 export function startReceiver(answer: Answer = () => new Response(null, { status: 204 })): Receiver {
   const received: Received[] = [];
+  const accepted = new Set<string>();
   const waiting = new Set<() => void>();
   const tries = new Map<string, number>();
   const server = Bun.serve({
@@ -42,6 +45,7 @@ export function startReceiver(answer: Answer = () => new Response(null, { status
       tries.set(id, nth);
       const response = await answer({ session, step, path: new URL(request.url).pathname, nth, signal: request.signal });
       received.push({ id, session, step, event, headers: request.headers, body, status: response.status });
+      if (response.ok) accepted.add(id);
       for (const check of waiting) check();
       return response;
     },
@@ -49,6 +53,7 @@ export function startReceiver(answer: Answer = () => new Response(null, { status
   return {
     url: `http://127.0.0.1:${server.port}/hook`,
     received,
+    accepted,
     until: (met, withinMs = 15_000) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => {

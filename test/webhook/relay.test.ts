@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Webhook } from 'standardwebhooks';
 import { systemClock } from '../../src/clock.ts';
 import { newUuid } from '../../src/id.ts';
+import { RELAY_APP_MAX_EVENTS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { createRelay, type Relay } from '../../src/webhook/relay.ts';
 import { openTestStore, type TestStore } from '../store/open.ts';
@@ -88,7 +89,7 @@ describe('a webhook', () => {
     const receiver = startReceiver(() => new Response(null, { status: Math.random() < 0.3 ? 503 : 200 }));
     const { appUuid } = await makeApp(receiver.url);
     await emit(script(appUuid, 30, 20));
-    await receiver.until((received) => [...firstAccepted(received).values()].flat().length === 600, 30_000);
+    await receiver.until(() => receiver.accepted.size === 600, 30_000);
     const inOrder = Array.from({ length: 20 }, (_, step) => step);
     for (const steps of firstAccepted(receiver.received).values()) expect(steps).toEqual(inOrder);
     receiver.stop();
@@ -199,4 +200,32 @@ describe('a webhook', () => {
     expect(receiver.received.map((each) => each.step)).toEqual([4, 1, 2, 3]);
     receiver.stop();
   });
+
+  test('waits in the database when an application has more of them than memory keeps, and all arrive in order', async () => {
+    let open = () => {};
+    const opened = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const slow = startReceiver(async ({ signal }) => {
+      await Promise.race([opened, new Promise((resolve) => signal.addEventListener('abort', resolve))]);
+      return new Response(null, { status: signal.aborted ? 408 : 200 });
+    });
+    const quick = startReceiver();
+    const { appUuid: behind } = await makeApp(slow.url);
+    const { appUuid: ahead } = await makeApp(quick.url);
+    const SESSIONS = 400;
+    const STEPS = 30;
+    const events = script(behind, SESSIONS, STEPS);
+    for (let at = 0; at < events.length; at += 3000) await emit(events.slice(at, at + 3000));
+    await emit(script(ahead, 5, 5));
+    await quick.until((received) => received.length === 25, 5_000);
+    expect(relay.load().queued).toBeLessThanOrEqual(RELAY_APP_MAX_EVENTS + 25);
+    expect(relay.load().queued).toBeGreaterThan(RELAY_APP_MAX_EVENTS / 2);
+    open();
+    await slow.until(() => slow.accepted.size === SESSIONS * STEPS, 30_000);
+    const inOrder = Array.from({ length: STEPS }, (_, step) => step);
+    for (const steps of firstAccepted(slow.received).values()) expect(steps).toEqual(inOrder);
+    slow.stop();
+    quick.stop();
+  }, 60_000);
 });
