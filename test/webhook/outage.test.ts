@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../src/clock.ts';
+import { silentLog } from '../../src/log.ts';
+import { type EmbeddedServer, startEmbedded } from '../../src/store/embedded.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { createRelay } from '../../src/webhook/relay.ts';
+import { masterKey } from '../store/open.ts';
+import { script } from './emit.ts';
+import { plainOutbound } from './plain-outbound.ts';
+import { firstAccepted, startReceiver } from './receiver.ts';
+
+let dataDir: string;
+let server: EmbeddedServer;
+let store: Store;
+beforeAll(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), 'sidetone-outage-'));
+  server = await startEmbedded(dataDir, silentLog);
+  const databaseUrl = `postgres://sidetone@localhost/postgres?host=${server.socketDir}`;
+  store = await openStore({ dataDir, databaseUrl, databaseDriver: 'postgres', masterKey }, silentLog, systemClock());
+});
+afterAll(async () => {
+  await store.close();
+  await server.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+test('a relay outlives its database: when it is back, what was committed arrives, in order, and nothing is lost', async () => {
+  const receiver = startReceiver();
+  const { outbox, apps, credentials, journal } = store;
+  const clock = systemClock();
+  const relay = createRelay({
+    outbox,
+    apps,
+    credentials,
+    outbound: plainOutbound,
+    clock,
+    log: silentLog,
+    timeoutSec: 1,
+    retryScale: 0.01,
+  });
+  const { appUuid } = await apps.create({ name: 'outage', webhookUrl: receiver.url });
+  const events = script(appUuid, 10, 10);
+  const commitAll = (some: typeof events) => Promise.all(some.map((event) => journal.commit({ events: [event] })));
+  relay.start();
+  await commitAll(events.slice(0, 50));
+  await receiver.until(() => receiver.accepted.size >= 10);
+  await server.stop();
+  await expect(journal.commit({ events: events.slice(50, 51) })).rejects.toThrow();
+  server = await startEmbedded(dataDir, silentLog);
+  const deadline = performance.now() + 10_000;
+  while (!(await store.ready()) && performance.now() < deadline) await new Promise((wake) => setTimeout(wake, 20));
+  await commitAll(events.slice(50));
+  await receiver.until(() => receiver.accepted.size === events.length, 20_000);
+  const inOrder = Array.from({ length: 10 }, (_, step) => step);
+  for (const steps of firstAccepted(receiver.received).values()) expect(steps).toEqual(inOrder);
+  await relay.stop();
+  expect(relay.load().leading).toBe(false);
+  receiver.stop();
+}, 45_000);
