@@ -65,13 +65,8 @@ export class Feeder {
   }
 
   async #run(): Promise<void> {
-    let failure: FeedFailure | undefined;
-    try {
-      failure = await this.#playAll();
-      if (!this.#stopped) await this.#flush();
-    } finally {
-      this.#options.playlist.release();
-    }
+    const failure = await this.#playAll();
+    this.#options.playlist.release();
     if (!this.#stopped) this.#options.done(failure);
   }
 
@@ -83,6 +78,7 @@ export class Feeder {
         try {
           await this.#playOne(source);
         } catch (error) {
+          await this.#flush(); // what came before the break is heard
           const reason =
             error instanceof SourceLost
               ? 'source_disconnected'
@@ -93,8 +89,9 @@ export class Feeder {
         }
         if (this.#stopped) return undefined;
       }
-      if (this.#fed + this.#heldSamples === before) return undefined; // nothing but empty files: no use in looping
+      if (this.#fed + this.#heldSamples === before) break; // nothing but empty files: no use in looping
     }
+    await this.#flush();
     return undefined;
   }
 

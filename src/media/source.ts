@@ -203,6 +203,8 @@ export class Source {
         throw error instanceof Refusal ? error : new Refusal('unreachable', true, 200);
       }
       if (chunk !== undefined) {
+        if (!this.#held.take(chunk.length)) throw new Refusal('preparation_failed', true);
+        this.#heldBytes += chunk.length;
         if (length + chunk.length > head.length) {
           const longer = new Uint8Array(2 * (length + chunk.length));
           longer.set(head.subarray(0, length));
@@ -219,8 +221,6 @@ export class Source {
       if (found === 'more') continue;
       this.#kind = found;
       this.#complete = chunk === undefined;
-      if (!this.#held.take(length)) throw new Refusal('preparation_failed', true);
-      this.#heldBytes = length;
       this.#chunks = [head.slice(0, length)];
       return;
     }
