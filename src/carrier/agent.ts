@@ -38,7 +38,11 @@ export class AgentDriver {
   }
 
   receive(bytes: Uint8Array, source: Peer): void {
-    this.run((now) => this.agent.receive(bytes, source, now));
+    try {
+      this.run((now) => this.agent.receive(bytes, source, now));
+    } catch (error) {
+      this.#bug(error, 'a SIP message could not be worked on');
+    }
   }
 
   /** Who hears the events of a call; forgotten at its `ended`. */
@@ -63,12 +67,23 @@ export class AgentDriver {
     this.#working = true;
     try {
       for (let outputs = this.agent.take(); outputs.length > 0; outputs = this.agent.take()) {
-        for (const output of outputs) this.#perform(output);
+        for (const output of outputs) {
+          try {
+            this.#perform(output);
+          } catch (error) {
+            // One call's bug is not another's: the rest still goes out.
+            this.#bug(error, 'an outcome of SIP could not be carried out');
+          }
+        }
       }
     } finally {
       this.#working = false;
     }
     this.#arm();
+  }
+
+  #bug(error: unknown, message: string): void {
+    this.#log.error({ error: error instanceof Error ? (error.stack ?? error.message) : 'unknown' }, message);
   }
 
   #perform(output: UserAgentOutput): void {

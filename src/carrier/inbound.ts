@@ -53,7 +53,6 @@ export class InboundLeg extends PhoneLeg {
     this.answered = true;
     void this.#describeFor((body) => {
       this.options.driver.run((now) => this.#call.accept(body, now));
-      this.signal({ type: 'leg.answered' });
     });
   }
 
@@ -72,7 +71,8 @@ export class InboundLeg extends PhoneLeg {
 
   /** What the call says; the carrier passes it on. */
   take(event: CallEvent): void {
-    this.onCallEvent(event);
+    if (event.type === 'accepted') this.signal({ type: 'leg.answered' });
+    else this.onCallEvent(event);
   }
 
   /** An answer to our late offer that cannot be used leaves no call (RFC 3261 §13.2.2.4). */
@@ -103,8 +103,8 @@ export class InboundLeg extends PhoneLeg {
       }
       this.#answer = answer;
     }
-    send(this.#answer.body);
     this.apply(this.#answer.agreement);
+    send(this.#answer.body);
   }
 }
 

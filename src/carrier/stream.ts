@@ -1,7 +1,13 @@
 /** SIP over TCP and TLS (RFC 3261 §18): connections in and out, reused both ways, each with bounds on time and bytes. */
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls, createServer as createTlsServer, type TlsOptions } from 'node:tls';
-import { SIP_CONNECT_TIMEOUT_MS, SIP_CONNECTION_IDLE_MS, SIP_CONNECTIONS_MAX, SIP_WRITE_BUFFER_MAX_BYTES } from '../limits.ts';
+import {
+  SIP_CONNECT_TIMEOUT_MS,
+  SIP_CONNECTION_QUIET_MS,
+  SIP_CONNECTION_QUIET_SPELLS,
+  SIP_CONNECTIONS_MAX,
+  SIP_WRITE_BUFFER_MAX_BYTES,
+} from '../limits.ts';
 import { StreamFraming } from '../sip/framing.ts';
 
 export type StreamTransport = 'tcp' | 'tls';
@@ -11,6 +17,7 @@ export interface StreamOptions {
   onMessage(bytes: Uint8Array, connection: Connection): void;
 }
 
+const PING = new Uint8Array([0x0d, 0x0a, 0x0d, 0x0a]);
 const PONG = new Uint8Array([0x0d, 0x0a]);
 
 /** One connection. What is written before it is up waits, within the same bound. */
@@ -23,6 +30,7 @@ export class Connection {
   readonly #closed: (connection: Connection) => void;
   #up: boolean;
   #over = false;
+  #spells = 0;
   /** Told when the connection fails before what they wrote can have arrived. */
   #failures: (() => void)[] = [];
 
@@ -44,14 +52,15 @@ export class Connection {
     this.#closed = closed;
     const framing = new StreamFraming();
     socket.setNoDelay(true);
-    socket.setTimeout(up ? SIP_CONNECTION_IDLE_MS : SIP_CONNECT_TIMEOUT_MS);
-    socket.on('timeout', () => socket.destroy());
+    socket.setTimeout(up ? SIP_CONNECTION_QUIET_MS : SIP_CONNECT_TIMEOUT_MS);
+    socket.on('timeout', () => this.#quiet(!up));
     socket.on(transport === 'tls' ? 'secureConnect' : 'connect', () => {
       this.#up = true;
       this.#failures = [];
-      socket.setTimeout(SIP_CONNECTION_IDLE_MS);
+      socket.setTimeout(SIP_CONNECTION_QUIET_MS);
     });
     socket.on('data', (chunk: Buffer) => {
+      this.#spells = 0;
       for (const frame of framing.push(chunk)) {
         if (this.#over) return;
         if (frame.type === 'message') onMessage(frame.bytes, this);
@@ -82,6 +91,16 @@ export class Connection {
 
   close(): void {
     this.#socket.destroy();
+  }
+
+  /** The side that opened the connection keeps it alive; the other only notices that nothing comes. */
+  #quiet(ours: boolean): void {
+    if (!this.#up || ++this.#spells >= SIP_CONNECTION_QUIET_SPELLS) {
+      this.#socket.destroy();
+      return;
+    }
+    this.#socket.setTimeout(SIP_CONNECTION_QUIET_MS);
+    if (ours) this.write(PING, () => {});
   }
 
   #end(): void {

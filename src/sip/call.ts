@@ -141,6 +141,7 @@ export class Call implements Timed {
       onAccepted: (timer) => {
         this.#established = true;
         this.startTimer(timer);
+        this.#emit({ type: 'accepted' });
       },
       onConfirmed: () => {
         if (this.#byeAfterAck) this.#sendBye();

@@ -29,7 +29,7 @@ function established(options: Parameters<typeof pair>[0] = {}, fields: [string, 
   all.network.run(100);
   all.bob.react = () => {};
   expect(all.alice.types(call)).toEqual(['answered']);
-  expect(all.bob.types(all.callee())).toEqual(['confirmed']);
+  expect(all.bob.types(all.callee())).toEqual(['accepted', 'confirmed']);
   return { ...all, call };
 }
 
@@ -81,7 +81,7 @@ describe('a call', () => {
     network.run(10_000);
     const times = network.wire.filter((each) => each.line === 'SIP/2.0 200 OK').map((each) => each.at - START);
     expect(times).toEqual([1, 501, 1501, 3501]);
-    expect(bob.types(all.callee())).toEqual(['confirmed']);
+    expect(bob.types(all.callee())).toEqual(['accepted', 'confirmed']);
   });
 
   test('that is never acknowledged is hung up after 64*T1', () => {
@@ -259,7 +259,7 @@ describe('a session in progress', () => {
         .replace('CSeq: 1 INVITE', `CSeq: 2 ${method}`);
       bob.agent.receive(bytes(re), peerOf(alice), network.now);
       network.run(network.now - START + 10);
-      expect(bob.types(callee())).toEqual(['confirmed', 'offer']);
+      expect(bob.types(callee())).toEqual(['accepted', 'confirmed', 'offer']);
       const again = network.wire
         .filter((each) => each.from === bob.host && each.data.includes(`CSeq: 2 ${method}`))
         .map((each) => each.line);

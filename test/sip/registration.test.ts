@@ -1,0 +1,183 @@
+import { describe, expect, test } from 'bun:test';
+import { glareWaitMs } from '../../src/sip/refresh.ts';
+import { bytes, CALM, dial, generator, Network, Party, START, text } from './pair.ts';
+
+const PEER = { transport: 'udp', host: '203.0.113.1', port: 5060, flow: 1 } as const;
+
+function registrar() {
+  const party = new Party('192.0.2.1', generator(3));
+  const registration = party.agent.register({
+    name: 'trunk',
+    registrar: 'sip:reg.example',
+    address: 'sip:gw@reg.example',
+    peer: PEER,
+    credentials: { username: 'gw', password: 'secret' },
+  });
+  const states: string[] = [];
+  /** What has been sent since the last look. */
+  const sent = () =>
+    party.agent.take().flatMap((output) => {
+      if (output.type === 'registration') states.push(`${output.state} ${output.status}`);
+      return output.type === 'send' ? [text(output.bytes)] : [];
+    });
+  const answer = (request: string, status: number, fields: string, now: number) =>
+    party.agent.receive(
+      bytes(request.replace(/^.*\r\n/, `SIP/2.0 ${status} X\r\n`).replace(/Content-Length/, `${fields}Content-Length`)),
+      PEER,
+      now,
+    );
+  return { party, registration, states, sent, answer };
+}
+const one = (all: string[]): string => {
+  expect(all).toHaveLength(1);
+  return all[0] ?? '';
+};
+
+describe('a registration', () => {
+  test('answers the challenge, is refreshed before it runs out under the same Call-ID, and is taken back', () => {
+    const { party, registration, states, sent, answer } = registrar();
+    registration.start(START);
+    const first = one(sent());
+    expect(first).toMatch(/^REGISTER sip:reg.example SIP\/2.0[\s\S]*CSeq: 1 REGISTER[\s\S]*Expires: 300/);
+    answer(first, 401, 'WWW-Authenticate: Digest realm="r", nonce="n"\r\n', START);
+    const second = one(sent());
+    expect(second).toMatch(/CSeq: 2 REGISTER[\s\S]*Authorization: Digest username="gw"/);
+    const contact = /Contact: (<[^>]*>)/.exec(second)?.[1];
+    answer(second, 200, `Contact: <sip:other@192.0.2.7>;expires=7\r\nContact: ${contact};expires=120\r\n`, START);
+    expect(sent()).toEqual([]);
+    party.agent.advance(START + 89_999);
+    expect(sent()).toEqual([]);
+    party.agent.advance(START + 90_000);
+    const refresh = one(sent());
+    const callId = (message: string) => /Call-ID: (.*)\r/.exec(message)?.[1];
+    expect([callId(refresh), /CSeq: (.*)\r/.exec(refresh)?.[1]]).toEqual([callId(first), '3 REGISTER']);
+    answer(refresh, 200, 'Expires: 300\r\n', START + 90_000);
+    registration.stop(START + 91_000);
+    expect(one(sent())).toMatch(/Expires: 0\r\n/);
+    expect(states).toEqual(['registered 200', 'registered 200']);
+  });
+
+  test('asks for longer when it is told that its expiry is too brief', () => {
+    const { registration, sent, answer } = registrar();
+    registration.start(START);
+    answer(one(sent()), 423, 'Min-Expires: 900\r\n', START);
+    expect(one(sent())).toMatch(/Expires: 900\r\n/);
+  });
+
+  test('that is refused or finds nobody is tried again later, and says so', () => {
+    const { party, registration, states, sent, answer } = registrar();
+    registration.start(START);
+    answer(one(sent()), 403, 'Retry-After: 60\r\n', START);
+    sent();
+    party.agent.advance(START + 59_000);
+    expect(sent()).toEqual([]);
+    party.agent.advance(START + 60_000);
+    expect(one(sent())).toContain('REGISTER');
+    for (let at = START + 60_000; at < START + 95_000; at += 500) party.agent.advance(at);
+    sent();
+    expect(states).toEqual(['refused 403', 'unreachable 0']);
+    party.agent.advance(START + 130_000);
+    expect(one(sent())).toContain('REGISTER');
+  });
+});
+
+describe('a probe', () => {
+  test('tells the status that came back, or 0 when none did', () => {
+    const random = generator(5);
+    const alice = new Party('192.0.2.1', random);
+    const bob = new Party('192.0.2.2', random);
+    const network = new Network([alice, bob], CALM, random);
+    const peer = { transport: 'udp', host: bob.host, port: 5060, flow: 1 } as const;
+    alice.agent.probe('up', 'sip:192.0.2.2', peer, network.now);
+    network.run();
+    network.eat = () => true;
+    alice.agent.probe('down', 'sip:192.0.2.2', peer, network.now);
+    network.run();
+    expect(alice.outputs.filter((output) => output.type === 'probed')).toEqual([
+      { type: 'probed', name: 'up', status: 200 },
+      { type: 'probed', name: 'down', status: 0 },
+    ]);
+  });
+});
+
+describe('glare', () => {
+  test('is waited out for 2.1 to 4 s by the owner of the Call-ID, up to 2 s by the other', () => {
+    expect([glareWaitMs(true, 0), glareWaitMs(true, 0.999999), glareWaitMs(false, 0), glareWaitMs(false, 0.999999)]).toEqual([
+      2_100, 4_000, 0, 2_000,
+    ]);
+  });
+
+  test('of two re-INVITEs is answered 491 on both sides, and the refresh is sent again', () => {
+    const random = generator(11);
+    const alice = new Party('192.0.2.1', random);
+    const bob = new Party('192.0.2.2', random);
+    const network = new Network([alice, bob], CALM, random);
+    bob.react = (each, event) => {
+      if (event.type === 'invite') each.accept(bytes('v=0 answer'), network.now);
+    };
+    const receive = alice.agent.receive.bind(alice.agent);
+    alice.agent.receive = (data, source, now) => receive(bytes(text(data).replace(', UPDATE', '')), source, now);
+    dial(network, alice, bob);
+    network.run(100);
+    // Alice's refresh is on its way when a re-INVITE of Bob's arrives.
+    const ok = network.wire.find((each) => each.line === 'SIP/2.0 200 OK')?.data ?? '';
+    const from = /\r\nTo: ([^\r]*)/.exec(ok)?.[1];
+    const to = /\r\nFrom: ([^\r]*)/.exec(ok)?.[1];
+    const callId = /\r\nCall-ID: ([^\r]*)/.exec(ok)?.[1];
+    network.eat = (sender, message) => sender === alice && message.startsWith('INVITE');
+    network.run(900_002);
+    const body = 'v=0 other';
+    const invite = `INVITE sip:sidetone@192.0.2.1 SIP/2.0\r\nVia: SIP/2.0/UDP 192.0.2.2:5060;branch=z9hG4bKglare\r\nFrom: ${from}\r\nTo: ${to}\r\nCall-ID: ${callId}\r\nCSeq: 77 INVITE\r\nContact: <sip:b@192.0.2.2>\r\nContent-Type: application/sdp\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    alice.agent.receive(bytes(invite), { transport: 'udp', host: '192.0.2.2', port: 5060, flow: 1 }, network.now);
+    network.run(900_003);
+    expect(network.wire.some((each) => each.from === alice.host && each.line === 'SIP/2.0 491 Request Pending')).toBe(true);
+    // Bob has one of his own pending, too: his 491 makes Alice wait and try again.
+    const sent = network.wire.filter((each) => each.line.startsWith('INVITE')).at(-1)?.data ?? '';
+    const pending = sent
+      .replace(/^.*\r\n/, 'SIP/2.0 491 Request Pending\r\n')
+      .replace(/Content-Length[\s\S]*/, 'Content-Length: 0\r\n\r\n');
+    alice.agent.receive(bytes(pending), { transport: 'udp', host: '192.0.2.2', port: 5060, flow: 1 }, network.now);
+    const before = network.now;
+    const count = network.wire.filter((each) => each.line.startsWith('INVITE')).length;
+    network.run(before - START + 2_099);
+    expect(network.wire.filter((each) => each.line.startsWith('INVITE'))).toHaveLength(count);
+    network.run(before - START + 4_001);
+    expect(network.wire.filter((each) => each.line.startsWith('INVITE')).length).toBeGreaterThan(count);
+  });
+});
+
+test('early media of a call without an offer goes out reliably, and its PRACK brings the answer', () => {
+  const random = generator(13);
+  const bob = new Party('192.0.2.2', random);
+  const source = { transport: 'udp', host: '192.0.2.9', port: 5060, flow: 1 } as const;
+  const network = new Network([bob], CALM, random);
+  const message = (method: string, cseq: number, to: string, fields: string, body = '') =>
+    bytes(
+      `${method} sip:x@192.0.2.2 SIP/2.0\r\nVia: SIP/2.0/UDP 192.0.2.9;branch=z9hG4bK${method}${cseq}\r\nFrom: <sip:x@192.0.2.9>;tag=f\r\nTo: <sip:y@192.0.2.2>${to}\r\n` +
+        `Call-ID: c\r\nCSeq: ${cseq} ${method}\r\nContact: <sip:x@192.0.2.9>\r\n${fields}Content-Length: ${body.length}\r\n\r\n${body}`,
+    );
+  bob.agent.receive(message('INVITE', 1, '', 'Supported: 100rel\r\n'), source, network.now);
+  network.run(1);
+  const [call] = bob.invited;
+  expect(call?.canDescribeEarly).toBe(true);
+  call?.provisional(183, bytes('v=0 our offer'), network.now);
+  // The 200 waits for the PRACK (RFC 3262 §3).
+  call?.accept(bytes('v=0 our offer'), network.now);
+  network.run(600);
+  const early = network.wire.filter((each) => each.line.startsWith('SIP/2.0 183'));
+  expect(early).toHaveLength(2);
+  expect(network.wire.some((each) => each.line.startsWith('SIP/2.0 200'))).toBe(false);
+  const [, tag] = /To:[^\r]*;tag=([^\r]*)/.exec(early[0]?.data ?? '') ?? [];
+  const [, rseq] = /RSeq: ([0-9]*)/.exec(early[0]?.data ?? '') ?? [];
+  bob.agent.receive(message('PRACK', 2, `;tag=${tag}`, `RAck: ${Number(rseq) + 1} 1 INVITE\r\n`), source, network.now);
+  network.run(601);
+  expect(network.wire.at(-1)?.line).toBe('SIP/2.0 481 Call/Transaction Does Not Exist');
+  bob.agent.receive(message('PRACK', 3, `;tag=${tag}`, `RAck: ${rseq} 1 INVITE\r\n`, 'v=0 their answer'), source, network.now);
+  network.run(602);
+  expect(network.wire.slice(-2).map((each) => each.data.match(/CSeq: .*/)?.[0]?.trim())).toEqual([
+    'CSeq: 3 PRACK',
+    'CSeq: 1 INVITE',
+  ]);
+  expect(network.wire.at(-1)?.data).not.toContain('v=0');
+  expect(bob.types(call)).toEqual(['answer', 'accepted']);
+});
