@@ -36,7 +36,7 @@ export const SIP_HEAD_MAX_BYTES = 32 * 1024;
 export const SIP_BODY_MAX_BYTES = 64 * 1024;
 export const SIP_HEADER_MAX_FIELDS = 256;
 /** Client and server transactions of one user agent, each; past it a request is answered 503 without state, and our own fails. */
-export const SIP_TRANSACTIONS_MAX = 200_000;
+export const SIP_TRANSACTIONS_MAX = 60_000;
 /** Calls of one user agent; an INVITE past it is answered 503. */
 export const SIP_CALLS_MAX = 50_000;
 /** Early dialogs that one forked INVITE may open; a provisional response of a further branch is ignored. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Call } from '../../src/sip/call.ts';
-import { bytes, dial, generator, Network, Party } from './pair.ts';
+import { bytes, CALM, dial, generator, Network, Party } from './pair.ts';
 
 const action = fc.record({
   at: fc.integer({ min: 0, max: 12_000 }),
@@ -72,6 +72,10 @@ test('whatever the network does, every call ends once on both sides and nothing 
             (each) => each.from === bob.host && each.line.startsWith('SIP/2.0 200') && each.data.includes('INVITE'),
           ),
         ).toBe(true);
+      // What the callee takes for an answered call, the caller took for one too, or hung it up when the 200 came.
+      const confirmed = bob.invited.some((each) => bob.types(each).includes('confirmed'));
+      if (confirmed && !answered)
+        expect(network.wire.some((each) => each.from === alice.host && each.line.startsWith('BYE'))).toBe(true);
       // Every final answer to the INVITE that arrived was acknowledged.
       const finals = network.wire.some(
         (each) => each.from === bob.host && /^SIP\/2\.0 [2-6]/.test(each.line) && / INVITE\r\n/.test(each.data),
@@ -80,5 +84,59 @@ test('whatever the network does, every call ends once on both sides and nothing 
         expect(network.wire.some((each) => each.from === alice.host && each.line.startsWith('ACK '))).toBe(true);
     }),
     { numRuns: 400 },
+  );
+});
+
+test('what others send, mutilated or repeated, neither throws nor leaves anything behind', () => {
+  const edit = fc.record({
+    message: fc.nat(30),
+    at: fc.nat(900),
+    take: fc.nat(40),
+    put: fc.string({ maxLength: 20 }),
+    to: fc.boolean(),
+    after: fc.nat(3_000),
+  });
+  fc.assert(
+    fc.property(fc.integer(), fc.array(edit, { maxLength: 30 }), (seed, edits) => {
+      const random = generator(seed);
+      const alice = new Party('192.0.2.1', random);
+      const bob = new Party('192.0.2.2', random);
+      const network = new Network([alice, bob], CALM, random);
+      for (const party of [alice, bob]) {
+        party.react = (each, event) => {
+          if (event.type === 'invite') each.accept(bytes('v=0 answer'), network.now);
+          if (event.type === 'offer') each.answerOffer(bytes('v=0 again'), network.now);
+        };
+      }
+      const call = dial(network, alice, bob, { fields: [['require', '100rel']] });
+      for (const { message, at, take, put, to, after } of edits) {
+        network.after(after, () => {
+          const wire = network.wire[message % network.wire.length]?.data ?? '';
+          const changed = wire.slice(0, at % wire.length) + put + wire.slice((at % wire.length) + take);
+          (to ? alice : bob).agent.receive(
+            bytes(changed),
+            { transport: 'udp', host: '192.0.2.66', port: 5060, flow: 1 },
+            network.now,
+          );
+        });
+      }
+      const hangUpAll = () => {
+        for (const party of [alice, bob]) for (const each of [call, ...party.invited]) each.hangUp(network.now);
+      };
+      network.after(5_000, hangUpAll);
+      network.after(60_000, hangUpAll);
+      network.run();
+      expect(alice.ends(call)).toHaveLength(1);
+      for (const party of [alice, bob]) {
+        for (const each of party.invited) expect(party.ends(each)).toHaveLength(1);
+        expect({ ...party.agent.load(), ...party.agent.holdings() }).toEqual({
+          dialogs: 0,
+          transactions: 0,
+          deadlines: 0,
+          keys: 0,
+        });
+      }
+    }),
+    { numRuns: 300 },
   );
 });
