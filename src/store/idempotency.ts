@@ -40,9 +40,8 @@ WITH marked AS (
   WHERE i.created_at < $4::bigint OR (i.status IS NULL AND i.lease_until < $2::bigint AND i.fingerprint = excluded.fingerprint)
   RETURNING app_uuid, key
 )
-SELECT asked.app_uuid, asked.key, marked.key IS NOT NULL AS fresh, i.fingerprint = asked.fingerprint AS same, i.status, i.body
+SELECT asked.app_uuid, asked.key, (asked.app_uuid, asked.key) IN (SELECT app_uuid, key FROM marked) AS fresh, i.fingerprint = asked.fingerprint AS same, i.status, i.body
 FROM ${ASKED}
-LEFT JOIN marked ON marked.app_uuid = asked.app_uuid AND marked.key = asked.key
 LEFT JOIN idempotency AS i ON i.app_uuid = asked.app_uuid AND i.key = asked.key`;
 
 const FINISH = `UPDATE idempotency SET status = $4::smallint, body = $5
