@@ -271,6 +271,41 @@ TEST("a source that changes its SSRC is heard from its second packet on, and tot
   CHECK(counters.received == 19 && counters.lost == 0);
 }
 
+TEST("reports come at random around 5 s, answer the far end's sender reports, and share the RTP port where that was agreed") {
+  Bench bench;
+  CHECK(bench.open());
+  Negotiated agreed = bench.agreed();
+  agreed.rtcp = bench.peer.here();
+  bench.plane->negotiate(1, agreed);
+  bench.now = Plane::now();
+  std::vector<int> at;
+  SenderInfo theirs;
+  theirs.ntp = 0x1111222233334444;
+  uint8_t report[rtcp_max_bytes];
+  const size_t length = rtcp_write(report, 77, &theirs, nullptr, "far", false);
+  uint32_t last_sr = 0;
+  uint32_t since = 0;
+  for (int tick = 0; tick < 3000; tick++) {
+    bench.peer.send(bench.rtp, packet(0, static_cast<uint16_t>(tick), static_cast<uint32_t>(tick) * 160, 160, 0xff));
+    if (tick == 2000) bench.peer.send(bench.rtp, std::vector<uint8_t>(report, report + length));
+    bench.run(1);
+    for (const auto& bytes : bench.peer.receive()) {
+      RtcpHeard heard;
+      if (!rtp_is_rtcp(bytes.data(), bytes.size())) continue;
+      CHECK(rtcp_parse(bytes.data(), bytes.size(), 77, heard) && heard.sender_report && heard.about_us && heard.block.lost == 0);
+      at.push_back(tick);
+      if (last_sr == 0 && heard.block.last_sr != 0) {
+        last_sr = heard.block.last_sr;
+        since = heard.block.delay_since_sr / 65536;
+        CHECK(last_sr == 0x22223333 && tick > 2000 && since == static_cast<uint32_t>(tick - 2000) / 50);
+      }
+    }
+  }
+  CHECK(last_sr != 0);
+  CHECK(at.size() >= 9 && at.size() <= 26 && at[0] < 160);
+  for (size_t i = 1; i < at.size(); i++) CHECK(at[i] - at[i - 1] >= 100 && at[i] - at[i - 1] <= 320);
+}
+
 TEST("a stall of 200 ms is caught up at once; a stall beyond half a second is jumped over") {
   Bench bench;
   CHECK(bench.open());
