@@ -71,6 +71,8 @@ export const SIP_DATAGRAM_QUEUE_MAX = 4_096;
 export const SIP_RESOLVED_MAX = 1_000;
 export const SIP_RESOLVED_TTL_MS = 30_000;
 export const SIP_RESOLVE_TIMEOUT_MS = 4_000;
+/** The application of a called number must be known within this; then the call is answered 503. */
+export const SIP_LOOKUP_TIMEOUT_MS = 5_000;
 /** Calls of one trunk when it sets no `max_channels`. */
 export const SIP_TRUNK_CHANNELS_DEFAULT = 10_000;
 /** Header fields an application may add to a dial, and their size. */
@@ -167,6 +169,9 @@ export const RELAY_LEASE_MS = 4_000;
 export const RELAY_POLL_MS = 1_000;
 /** Committed events wait for an older transaction to end: look again this soon. */
 export const RELAY_HELD_BACK_MS = 2;
+/** With so many in memory there is enough to send: the next page may gather for a moment. */
+export const RELAY_BUSY_EVENTS = 128;
+export const RELAY_BUSY_READ_MS = 5;
 export const RELAY_OUTAGE_PAUSE_MS = 500;
 export const RELAY_PAGE_MAX_EVENTS = 2_000;
 /** Undelivered events in memory; past it an application keeps `RELAY_APP_LEAST_EVENTS`, and past twice as many reading stops. */

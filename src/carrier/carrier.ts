@@ -6,7 +6,7 @@ import { isIP } from 'node:net';
 import type { Dialer, DialOptions, DialRefused, IncomingCall, Leg } from '../actor/leg.ts';
 import type { Clock } from '../clock.ts';
 import type { SipListen } from '../config.ts';
-import { SIP_SESSION_EXPIRES_SEC } from '../limits.ts';
+import { SIP_LOOKUP_TIMEOUT_MS, SIP_SESSION_EXPIRES_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { MediaEngine } from '../media/engine.ts';
 import type { Peer } from '../sip/flow.ts';
@@ -75,8 +75,11 @@ export async function createCarrier(options: CarrierOptions): Promise<Carrier> {
   });
   const driver = new AgentDriver(agent, clock, log, {
     onInvite: ({ call, request, source }) => {
-      const refuse = (status: number, fields: readonly (readonly [string, string])[] = []) =>
+      const refuse = (status: number, fields: readonly (readonly [string, string])[] = []) => {
+        // A scanner's calls would fill a log that anyone reads.
+        log.debug({ status }, 'an incoming call was refused');
         driver.run((now) => call.refuse(status, fields, now));
+      };
       void admitInvite(inbound, call, request, source.host, refuse, (listener) => driver.listen(call, listener)).catch(() => {
         log.error({}, 'an incoming call could not be taken');
         refuse(500);
@@ -104,7 +107,7 @@ export async function createCarrier(options: CarrierOptions): Promise<Carrier> {
   });
   const inbound: InboundOptions = {
     log,
-    numberOwner: (e164) => options.numberOwner(e164),
+    numberOwner: (e164) => inTime(clock, SIP_LOOKUP_TIMEOUT_MS, options.numberOwner(e164)),
     onInvite: (call) => options.onInvite(call),
     trunkOf: (address) => ranges.trunkOf(address),
     reserve(name, address) {
@@ -180,4 +183,12 @@ export async function createCarrier(options: CarrierOptions): Promise<Carrier> {
     },
     ports: () => sockets.ports,
   };
+}
+
+/** `work`, or a rejection after `ms`. */
+function inTime<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const cancel = clock.at(clock.now() + ms, () => reject(new Error('took too long')));
+  work.then(resolve, reject);
+  return promise.finally(cancel);
 }
