@@ -169,9 +169,6 @@ export const RELAY_LEASE_MS = 4_000;
 export const RELAY_POLL_MS = 1_000;
 /** Committed events wait for an older transaction to end: look again this soon. */
 export const RELAY_HELD_BACK_MS = 2;
-/** With so many in memory there is enough to send: the next page may gather for a moment. */
-export const RELAY_BUSY_EVENTS = 128;
-export const RELAY_BUSY_READ_MS = 5;
 export const RELAY_OUTAGE_PAUSE_MS = 500;
 export const RELAY_PAGE_MAX_EVENTS = 2_000;
 /** Undelivered events in memory; past it an application keeps `RELAY_APP_LEAST_EVENTS`, and past twice as many reading stops. */

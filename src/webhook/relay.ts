@@ -25,6 +25,8 @@ export interface RelayOptions {
   readonly retryScale: number;
   /** In [0, 1). */
   readonly random?: () => number;
+  /** How long the lease lasts without renewal. */
+  readonly leaseMs?: number;
 }
 
 export interface RelayLoad extends TenureLoad {
@@ -41,7 +43,7 @@ export interface Relay {
 
 /** A relay that is not started yet. */
 export function createRelay(options: RelayOptions): Relay {
-  const { outbox, clock, log } = options;
+  const { outbox, clock, log, leaseMs = RELAY_LEASE_MS } = options;
   const holder = newUuid();
   const known = endpoints(options.apps, options.credentials, () => clock.now());
   const random = options.random ?? Math.random;
@@ -66,7 +68,7 @@ export function createRelay(options: RelayOptions): Relay {
   const lease = async (): Promise<number | undefined> => {
     const asked = clock.now();
     try {
-      return (await outbox.lease(holder, RELAY_LEASE_MS)) ? asked + RELAY_LEASE_MS : undefined;
+      return (await outbox.lease(holder, leaseMs)) ? asked + leaseMs : undefined;
     } catch (error) {
       log.warn({ error: String(error) }, 'the webhook lease waits for the database');
       return held?.leasedUntil;
@@ -85,7 +87,7 @@ export function createRelay(options: RelayOptions): Relay {
         held = tenure({ ...options, holder, random, endpoints: known, leasedUntil: until });
         held.start();
       } else held.renew(until);
-      await pause(RELAY_LEASE_MS / 4);
+      await pause(leaseMs / 4);
     }
     await held?.end();
     held = undefined;
