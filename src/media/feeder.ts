@@ -59,8 +59,10 @@ export class Feeder {
     this.#wake?.();
   }
 
+  /** Gives connections and memory back at once, even in the middle of a read. */
   stop(): void {
     this.#stopped = true;
+    this.#options.playlist.release();
     this.#wake?.();
   }
 

@@ -185,6 +185,36 @@ describe('a file played on a leg', () => {
     expect(toneSnrDb(samples(voiced(peer)), 1000, 8000)).toBeGreaterThan(33);
   });
 
+  test('gives its connection back when it is stopped, also one that says nothing more', async () => {
+    let closed: () => void = () => {};
+    const gone = new Promise<void>((resolve) => {
+      closed = resolve;
+    });
+    const whole = wav(tone(1000, 5, 8000), 8000);
+    const mute = Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: {
+        data(socket) {
+          socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${whole.length}\r\n\r\n`);
+          socket.write(whole.subarray(0, 8_000));
+        },
+        close: () => closed(),
+      },
+    });
+    await using call = await harness.call();
+    call.leg.negotiate(call.peer.parameters());
+    const playlist = await harness.engine.openPlaylist([`http://127.0.0.1:${mute.port}/`]);
+    if ('refused' in playlist) throw new Error(playlist.refused.reason);
+    call.leg.play({ operationUuid: 'op', playlist, loop: 1, volume: 100 });
+    await call.notices.until(() => call.notices.of('playback.started').length === 1);
+    call.leg.stopPlayback('op');
+    await gone;
+    await call.notices.until(() => call.notices.of('playback.stopped').length === 1);
+    expect(call.notices.types()).toEqual(['playback.started', 'playback.stopped']);
+    mute.stop(true);
+  });
+
   test('that is empty starts and completes', async () => {
     harness.files.set('/empty.wav', wav(new Float64Array(0), 8000));
     await using call = await harness.call();
