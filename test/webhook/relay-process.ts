@@ -18,5 +18,6 @@ createRelay({
   log: silentLog,
   timeoutSec: 1,
   retryScale: 0.01,
+  leaseMs: 600,
 }).start();
 process.stdout.write('started\n');
