@@ -138,6 +138,33 @@ describe('a call', () => {
     expect(lines(alice)).toEqual(['INVITE', 'ACK']);
   });
 
+  test('whose refusal is not acknowledged is told it again, ever more slowly, for 64*T1', () => {
+    const { network, alice, bob } = pair();
+    network.eat = (from, message) => from === alice && message.startsWith('ACK');
+    bob.react = (each, event) => {
+      if (event.type === 'invite') each.refuse(486, [], network.now);
+    };
+    dial(network, alice, bob);
+    network.run();
+    const times = network.wire.filter((each) => each.line === 'SIP/2.0 486 Busy Here').map((each) => each.at - START);
+    expect(times).toEqual([1, 501, 1501, 3501, 7501, 11_501, 15_501, 19_501, 23_501, 27_501, 31_501]);
+    expect(bob.agent.load()).toEqual({ dialogs: 0, transactions: 0 });
+  });
+
+  test('is not moved by a response that was meant for somebody behind us', () => {
+    const { network, alice, bob } = pair();
+    network.eat = (from) => from === alice;
+    const call = dial(network, alice, bob);
+    network.run(1);
+    const invite = network.wire[0]?.data ?? '';
+    const foreign = invite
+      .replace(/^.*\r\n/, 'SIP/2.0 486 Busy\r\n')
+      .replace(/\r\nMax-F/, '\r\nVia: SIP/2.0/UDP 192.0.2.50;branch=z9hG4bKq\r\nMax-F');
+    alice.agent.receive(bytes(foreign.replace(/Content-Length[\s\S]*/, 'Content-Length: 0\r\n\r\n')), peerOf(bob), network.now);
+    network.run(2);
+    expect(alice.types(call)).toEqual([]);
+  });
+
   test('of a merged request is refused with 482, a retransmitted one is answered again', () => {
     const all = pair();
     const first = say(all, request('INVITE'));
@@ -156,6 +183,8 @@ describe('CANCEL', () => {
     expect(lines(alice)).toEqual([]);
     network.run();
     expect(lines(alice)).toEqual(['INVITE', 'CANCEL', 'ACK']);
+    const order = network.wire.map((each) => each.line.slice(0, 11));
+    expect(order.indexOf('CANCEL sip:')).toBeGreaterThan(order.indexOf('SIP/2.0 100'));
     expect(lines(bob)).toEqual(['SIP/2.0 100 Trying', 'SIP/2.0 200 OK', 'SIP/2.0 487 Request Terminated']);
     expect(alice.ends(call)).toHaveLength(1);
     expect(bob.ends(callee())).toMatchObject([{ end: { why: 'cancelled' } }]);
