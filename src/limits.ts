@@ -180,6 +180,8 @@ export const RELAY_IN_FLIGHT_MAX = 1_000;
 export const RELAY_SETTLING_MAX_EVENTS = 20_000;
 export const SETTLE_BATCH_MAX_EVENTS = 1_000;
 export const SETTLE_RETRY_MS = 250;
+/** Of a relay that is being stopped. */
+export const SETTLE_LAST_TRIES = 2;
 /** Deliveries under way to one application. */
 export const APP_WINDOW_MAX_JOBS = 64;
 /** Of an application whose endpoint times out again and again. */

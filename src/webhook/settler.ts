@@ -1,12 +1,12 @@
 /** Writes outcomes back, many in one statement, one statement at a time. A crash before that means a second delivery, never a lost one. */
-import { SETTLE_BATCH_MAX_EVENTS, SETTLE_RETRY_MS } from '../limits.ts';
+import { SETTLE_BATCH_MAX_EVENTS, SETTLE_LAST_TRIES, SETTLE_RETRY_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { OutboxStore, Settlement } from '../store/outbox.ts';
 
 export interface Settler {
   add(settlement: Settlement): void;
   readonly waiting: number;
-  /** Resolves when everything added is written, or given up because the lease is lost. */
+  /** Resolves when everything added is written, or given up: the lease is lost, or the database stays away. Unwritten means sent again. */
   drain(): Promise<void>;
 }
 
@@ -15,6 +15,7 @@ export function settler(outbox: OutboxStore, holder: string, log: Log, written: 
   let waiting: Settlement[] = [];
   let writing: Promise<void> | undefined;
   let over = false;
+  let triesLeft = Number.POSITIVE_INFINITY;
 
   const write = async (): Promise<void> => {
     await Promise.resolve();
@@ -30,6 +31,11 @@ export function settler(outbox: OutboxStore, holder: string, log: Log, written: 
         written();
       } catch (error) {
         log.warn({ error: String(error), waiting: waiting.length }, 'webhook outcomes wait for the database');
+        triesLeft -= 1;
+        if (triesLeft <= 0) {
+          over = true;
+          break;
+        }
         await new Promise((wake) => setTimeout(wake, SETTLE_RETRY_MS));
       }
     }
@@ -46,6 +52,7 @@ export function settler(outbox: OutboxStore, holder: string, log: Log, written: 
       return waiting.length;
     },
     async drain() {
+      triesLeft = SETTLE_LAST_TRIES;
       while (writing !== undefined) await writing;
     },
   };

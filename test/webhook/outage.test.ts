@@ -60,3 +60,37 @@ test('a relay outlives its database: when it is back, what was committed arrives
   expect(relay.load().leading).toBe(false);
   receiver.stop();
 }, 45_000);
+
+test('a relay can be stopped while its database is away', async () => {
+  const { outbox, apps, credentials, journal } = store;
+  const clock = systemClock();
+  const relay = createRelay({
+    outbox,
+    apps,
+    credentials,
+    outbound: plainOutbound,
+    clock,
+    log: silentLog,
+    timeoutSec: 1,
+    retryScale: 0.01,
+  });
+  let answer = () => {};
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const receiver = startReceiver(async () => {
+    await answered;
+    return new Response(null, { status: 200 });
+  });
+  const { appUuid } = await apps.create({ name: 'stopped', webhookUrl: receiver.url });
+  await Promise.all(script(appUuid, 5, 1).map((event) => journal.commit({ events: [event] })));
+  relay.start();
+  while (relay.load().inFlight < 5) await new Promise((wake) => setTimeout(wake, 5));
+  await server.stop();
+  answer();
+  const started = performance.now();
+  await relay.stop();
+  expect(performance.now() - started).toBeLessThan(20_000);
+  receiver.stop();
+  server = await startEmbedded(dataDir, silentLog);
+}, 45_000);
