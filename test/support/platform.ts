@@ -76,7 +76,8 @@ export class Platform {
     child.stdout.on('data', read);
     child.stderr.on('data', read);
     child.once('exit', (code) => reject(new Error(`the platform ended with ${code}:\n${this.#output}`)));
-    this.#ready = await promise;
+    const timer = setTimeout(() => reject(new Error(`the platform was not ready in 60 s:\n${this.#output}`)), 60_000);
+    this.#ready = await promise.finally(() => clearTimeout(timer));
   }
 
   get output(): string {

@@ -16,7 +16,8 @@ export class Receiver {
   /** Every request, failed ones too. */
   attempts = 0;
   badSignatures = 0;
-  secret = '';
+  /** Of every application whose events come here; empty: signatures are not looked at. */
+  readonly secrets = new Map<string, string>();
   /** What to answer; undefined: 200. Called before the event counts as received. */
   misbehave: ((event: Record<string, unknown>) => Response | Promise<Response> | undefined) | undefined;
 
@@ -33,7 +34,10 @@ export class Receiver {
     const text = await request.text();
     const webhookId = request.headers.get('webhook-id') ?? '';
     try {
-      if (this.secret !== '') new Webhook(this.secret).verify(text, Object.fromEntries(request.headers));
+      if (this.secrets.size > 0) {
+        const { aud } = JSON.parse(text);
+        new Webhook(this.secrets.get(aud) ?? '').verify(text, Object.fromEntries(request.headers));
+      }
     } catch {
       this.badSignatures++;
       return new Response(null, { status: 401 });

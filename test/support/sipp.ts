@@ -1,7 +1,7 @@
 /** SIPp, a SIP peer that is not ours, run on scenario files. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -34,6 +34,19 @@ export interface Sipp {
   stop(): void;
   /** What went wrong, for a test's message. */
   errors(): string;
+}
+
+/** Loss below the peer, so that its own retransmissions are what heals it: SIPp's `-lost` forgets what it lost. */
+function lossOf(percent: number | undefined): Record<string, string> {
+  if (percent === undefined) return {};
+  const library = join(tmpdir(), `sidetone-lossy-${process.getuid?.()}-${process.pid}.so`);
+  if (!existsSync(library)) {
+    const built = spawnSync('cc', ['-shared', '-fPIC', '-O1', '-o', library, join(import.meta.dir, 'lossy.c'), '-ldl'], {
+      stdio: 'inherit',
+    });
+    if (built.status !== 0) throw new Error('lossy.c was not built');
+  }
+  return { LD_PRELOAD: library, LOSS_PERCENT: String(percent) };
 }
 
 /** A UDP port that is free at the moment. */
@@ -69,10 +82,13 @@ export async function sipp(options: SippOptions): Promise<Sipp> {
       String(options.timeoutSec ?? 60),
       '-timeout_error',
     ],
-    ...(options.lossPercent === undefined ? [] : ['-lost', String(options.lossPercent)]),
     ...['-l', String(Math.max(10, calls)), '-skip_rlimit', ...keys],
   ];
-  const child: ChildProcess = spawn('sipp', args, { cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child: ChildProcess = spawn('sipp', args, {
+    cwd: directory,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, ...lossOf(options.lossPercent) },
+  });
   let said = '';
   child.stderr?.on('data', (chunk) => {
     said = (said + chunk).slice(-5_000);

@@ -14,7 +14,7 @@ describe.skipIf(!sippInstalled)('kill -9', () => {
   beforeAll(async () => {
     platform = await Platform.start({ ORPHAN_TIMEOUT_SEC: '2', WEBHOOK_RETRY_SCALE: '0.1' });
     app = await platform.application(receiver.url, '+15550002');
-    receiver.secret = app.webhookSecret;
+    receiver.secrets.set(app.appUuid, app.webhookSecret);
     await platform.trunk('127.0.0.1:9');
   }, 60_000);
 

@@ -23,7 +23,7 @@ describe.skipIf(!sippInstalled)('an inbound call', () => {
   beforeAll(async () => {
     platform = await Platform.start({ ORPHAN_TIMEOUT_SEC: '20' });
     app = await platform.application(receiver.url, NUMBER);
-    receiver.secret = app.webhookSecret;
+    receiver.secrets.set(app.appUuid, app.webhookSecret);
     await platform.trunk('127.0.0.1:9');
   }, 60_000);
 

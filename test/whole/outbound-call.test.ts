@@ -16,7 +16,7 @@ describe.skipIf(!sippInstalled)('an outbound call', () => {
   beforeAll(async () => {
     platform = await Platform.start();
     app = await platform.application(receiver.url, NUMBER);
-    receiver.secret = app.webhookSecret;
+    receiver.secrets.set(app.appUuid, app.webhookSecret);
     port = await freePort();
     await platform.trunk(`127.0.0.1:${port}`);
   }, 60_000);
