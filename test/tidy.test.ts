@@ -108,9 +108,12 @@ describe('the house', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('one file of script loads the addon, one file of C++ knows Node-API', () => {
+  test('one file of script loads the addon, one folder of C++ knows Node-API', () => {
     expect(sources.filter((path) => /\.node['"`]/.test(source(path)))).toEqual(['src/media/native.ts']);
-    expect(native.filter((path) => /#include\s+[<"](node_api|napi)/.test(source(path)))).toEqual(['native/addon.cc']);
+    expect(native.filter((path) => /#include\s+[<"](node_api|napi)/.test(source(path)))).toEqual(['native/addon/call.h']);
+    expect(
+      native.filter((path) => !path.startsWith('native/addon/') && /#include\s+[<"]addon\//.test(source(path))),
+    ).toEqual([]);
   });
 
   test('kernels allocate nothing and know no thread, lock or clock', () => {

@@ -1,0 +1,150 @@
+// Sources of playbacks: WAV bytes and PCM of any rate to 16-bit PCM at the rate of a leg.
+#include "addon/call.h"
+#include "kernel/wav.h"
+
+namespace sidetone {
+namespace {
+
+struct WavHandle : Handle {
+  static constexpr uint32_t kind = 0x57415652;
+  WavReader reader;
+  std::unique_ptr<Converter> converter;
+  uint32_t out_hz = 8000;
+};
+
+struct PcmHandle : Handle {
+  static constexpr uint32_t kind = 0x50434d43;
+  std::unique_ptr<Converter> converter;
+};
+
+// wavProbe(Uint8Array head) -> 0: more is needed, 1: audio begins, 2: there is none, 3: not a WAV we read
+napi_value wav_probe(napi_env env, napi_callback_info info) {
+  Call call(env, info);
+  size_t count = 0;
+  const uint8_t* bytes = call.span<uint8_t>(napi_uint8_array, count);
+  if (!call.ok()) return call.bad();
+  WavReader reader;
+  float none[1];
+  (void)reader.read(bytes, count, none, 0);
+  return call.give(static_cast<uint32_t>(reader.state()));
+}
+
+// wavCreate(outHz) -> wav
+napi_value wav_create(napi_env env, napi_callback_info info) {
+  Call call(env, info);
+  const uint32_t out_hz = call.number();
+  if (!call.ok() || out_hz < 8000 || out_hz > 48000) return call.bad();
+  auto handle = std::make_unique<WavHandle>();
+  handle->out_hz = out_hz;
+  return wrap(env, std::move(handle));
+}
+
+// wavRead(wav, Uint8Array bytes, Int16Array out, Uint32Array[4] status): status is consumed, made, state (as wavProbe), incomplete
+napi_value wav_read(napi_env env, napi_callback_info info) {
+  Call call(env, info);
+  WavHandle* wav = call.handle<WavHandle>();
+  size_t count = 0;
+  const uint8_t* bytes = call.span<uint8_t>(napi_uint8_array, count);
+  size_t room = 0;
+  int16_t* out = call.span<int16_t>(napi_int16_array, room);
+  size_t words = 0;
+  uint32_t* status = call.span<uint32_t>(napi_uint32_array, words);
+  Environment* state = environment(env);
+  if (!call.ok() || words < 4 || state == nullptr) return call.bad();
+  constexpr size_t block = 256;
+  float samples[block];
+  size_t used = 0;
+  size_t made = 0;
+  while (true) {
+    if (wav->converter && room - made < wav->converter->out_max(block)) break;
+    const bool was_header = wav->reader.state() == WavReader::State::header;
+    const WavReader::Step step = wav->reader.read(bytes + used, count - used, samples, was_header ? 0 : block);
+    used += step.consumed;
+    if (!wav->converter && wav->reader.rate_hz() != 0 && wav->reader.state() == WavReader::State::data) {
+      wav->converter = std::make_unique<Converter>(state->filters.get(wav->reader.rate_hz(), wav->out_hz));
+    }
+    if (step.made > 0) made += wav->converter->convert(samples, step.made, out + made);
+    if (step.consumed == 0 && step.made == 0) break;
+  }
+  status[0] = static_cast<uint32_t>(used);
+  status[1] = static_cast<uint32_t>(made);
+  status[2] = static_cast<uint32_t>(wav->reader.state());
+  status[3] = wav->reader.incomplete() ? 1 : 0;
+  return nullptr;
+}
+
+// wavFlush(wav, Int16Array out) -> made: what the rate conversion still holds after the last byte
+napi_value wav_flush(napi_env env, napi_callback_info info) {
+  Call call(env, info);
+  WavHandle* wav = call.handle<WavHandle>();
+  size_t room = 0;
+  int16_t* out = call.span<int16_t>(napi_int16_array, room);
+  if (!call.ok()) return call.bad();
+  if (!wav->converter) return call.give(0u);
+  if (room < wav->converter->flush_max()) return call.bad();
+  return call.give(static_cast<uint32_t>(wav->converter->flush(out)));
+}
+
+// pcmCreate(inHz, outHz) -> pcm
+napi_value pcm_create(napi_env env, napi_callback_info info) {
+  Call call(env, info);
+  const uint32_t in_hz = call.number();
+  const uint32_t out_hz = call.number();
+  Environment* state = environment(env);
+  if (!call.ok() || state == nullptr || in_hz < 1000 || in_hz > 384000 || out_hz < 8000 || out_hz > 48000) return call.bad();
+  auto handle = std::make_unique<PcmHandle>();
+  handle->converter = std::make_unique<Converter>(state->filters.get(in_hz, out_hz));
+  return wrap(env, std::move(handle));
+}
+
+// pcmConvert(pcm, Float32Array left, Float32Array right, Int16Array out) -> made; `right` may be `left`. Throws where `out` is too short.
+napi_value pcm_convert(napi_env env, napi_callback_info info) {
+  Call call(env, info);
+  PcmHandle* pcm = call.handle<PcmHandle>();
+  size_t left_count = 0;
+  const float* left = call.span<float>(napi_float32_array, left_count);
+  size_t right_count = 0;
+  const float* right = call.span<float>(napi_float32_array, right_count);
+  size_t room = 0;
+  int16_t* out = call.span<int16_t>(napi_int16_array, room);
+  if (!call.ok() || left_count != right_count) return call.bad();
+  constexpr size_t block = 256;
+  float mono[block];
+  size_t made = 0;
+  for (size_t at = 0; at < left_count; at += block) {
+    const size_t count = left_count - at < block ? left_count - at : block;
+    if (room - made < pcm->converter->out_max(count)) return call.bad();
+    for (size_t i = 0; i < count; i++) {
+      const float value = (left[at + i] + right[at + i]) * 0.5f;
+      mono[i] = value == value ? value : 0.0f;
+    }
+    made += pcm->converter->convert(mono, count, out + made);
+  }
+  return call.give(static_cast<uint32_t>(made));
+}
+
+// pcmFlush(pcm, Int16Array out) -> made
+napi_value pcm_flush(napi_env env, napi_callback_info info) {
+  Call call(env, info);
+  PcmHandle* pcm = call.handle<PcmHandle>();
+  size_t room = 0;
+  int16_t* out = call.span<int16_t>(napi_int16_array, room);
+  if (!call.ok() || room < pcm->converter->flush_max()) return call.bad();
+  return call.give(static_cast<uint32_t>(pcm->converter->flush(out)));
+}
+
+constexpr Export exported[] = {
+    {"wavProbe", wav_probe},
+    {"wavCreate", wav_create},
+    {"wavRead", wav_read},
+    {"wavFlush", wav_flush},
+    {"pcmCreate", pcm_create},
+    {"pcmConvert", pcm_convert},
+    {"pcmFlush", pcm_flush},
+};
+
+}  // namespace
+
+Exports source_exports() { return {exported, sizeof exported / sizeof exported[0]}; }
+
+}  // namespace sidetone
