@@ -14,7 +14,9 @@ const stampFile = join(root, 'node_modules', '.sidetone-lock');
 
 if (Number(process.versions.node.split('.')[0]) < 20) stop(`Node 20 or newer is needed, this is ${process.versions.node}.`);
 
-const lock = createHash('sha256').update(readFileSync(join(root, 'package-lock.json'))).digest('hex');
+const lock = createHash('sha256')
+  .update(readFileSync(join(root, 'package-lock.json')))
+  .digest('hex');
 if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== lock) {
   say('installing npm packages (once, about 20 s) …');
   const npm = process.versions.bun === undefined ? ['npm', 'ci'] : ['bun', 'install', '--no-save'];
@@ -24,7 +26,8 @@ if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== lock) {
 }
 
 const build = spawnSync('make', ['-q', '-C', 'native', 'addon'], { cwd: root, stdio: 'ignore' });
-if (build.error !== undefined) stop('make and a C++17 compiler are needed to build the media plane (Debian: apt-get install build-essential).');
+if (build.error !== undefined)
+  stop('make and a C++17 compiler are needed to build the media plane (Debian: apt-get install build-essential).');
 if (build.status !== 0) {
   if (spawnSync('c++', ['--version'], { stdio: 'ignore' }).status !== 0) {
     stop('a C++17 compiler is needed to build the media plane (Debian: apt-get install build-essential).');

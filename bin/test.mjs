@@ -15,7 +15,9 @@ const total = { passed: 0, failed: 0, skipped: 0 };
 if (args.length === 0) {
   for (const peer of ['sipp', 'baresip']) {
     if (spawnSync(peer, ['-v'], { stdio: 'ignore' }).error !== undefined) {
-      console.log(`sidetone: ${peer} is not installed; the tests against it are skipped (Debian: apt-get install sip-tester baresip-core)`);
+      console.log(
+        `sidetone: ${peer} is not installed; the tests against it are skipped (Debian: apt-get install sip-tester baresip-core)`,
+      );
     }
   }
   await watch('make', ['-s', '-j2', '-C', 'native', 'test'], (line) => {
