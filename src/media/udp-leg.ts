@@ -3,18 +3,10 @@
 import { isIP } from 'node:net';
 import type { DecoderThread } from './decoder.ts';
 import type { LegCounters, MediaNotice, PlayOptions, RtpLeg, RtpParameters } from './engine.ts';
-import { Feeder, type FeedFailure } from './feeder.ts';
 import type { LegEars, MediaWorker } from './media-worker.ts';
 import { NOTICE, type NoticeRecord } from './notice.ts';
 import { codecRateHz } from './order.ts';
-import { OpenPlaylist } from './playlist.ts';
-
-interface Playback {
-  readonly operationUuid: string;
-  readonly feeder: Feeder;
-  started: boolean;
-  failure: FeedFailure | undefined;
-}
+import { Playbacks } from './playbacks.ts';
 
 /**
  * What the plane takes: literal addresses, ports of 16 bits, packets of 10 to 60 ms. A far end of none is one we cannot send to until it is
@@ -38,14 +30,10 @@ export class UdpLeg implements RtpLeg, LegEars {
   readonly port: number;
   readonly #id: number;
   readonly #worker: MediaWorker;
-  readonly #decoders: DecoderThread;
   readonly #notify: (notice: MediaNotice) => void;
-  readonly #nextPlayback: () => number;
   readonly #bound: (errno: number) => void;
   readonly #freed: () => void;
-  /** Playbacks whose last notice has not come, by their number in the plane. */
-  readonly #playbacks = new Map<number, Playback>();
-  #current = 0;
+  readonly #playbacks: Playbacks;
   #rateHz = 8_000;
   #closing: Promise<LegCounters> | undefined;
   #finished: ((counters: LegCounters) => void) | undefined;
@@ -68,11 +56,16 @@ export class UdpLeg implements RtpLeg, LegEars {
     this.host = options.host;
     this.port = options.port;
     this.#worker = options.worker;
-    this.#decoders = options.decoders;
     this.#notify = options.notify;
-    this.#nextPlayback = options.nextPlayback;
     this.#bound = options.bound;
     this.#freed = options.freed;
+    this.#playbacks = new Playbacks({
+      id: options.id,
+      order: (order) => this.#worker.order(order),
+      decoders: options.decoders,
+      notify: options.notify,
+      nextPlayback: options.nextPlayback,
+    });
   }
 
   negotiate(parameters: RtpParameters): void {
@@ -82,34 +75,11 @@ export class UdpLeg implements RtpLeg, LegEars {
   }
 
   play(options: PlayOptions): void {
-    const { playlist, operationUuid } = options;
-    if (!(playlist instanceof OpenPlaylist)) throw new TypeError('a playlist of another engine');
-    if (this.#closing !== undefined || this.#lost) {
-      playlist.release();
-      this.#notify({ type: 'playback.failed', operationUuid, reason: 'media_unavailable' });
-      return;
-    }
-    this.#playbacks.get(this.#current)?.feeder.stop();
-    const playback = this.#nextPlayback();
-    this.#current = playback;
-    const rateHz = this.#rateHz;
-    this.#worker.order({ type: 'play', leg: this.#id, playback, rateHz, volume: options.volume });
-    const feeder = new Feeder({
-      playlist,
-      loop: options.loop,
-      rateHz,
-      decoders: this.#decoders,
-      feed: (pcm) => this.#worker.order({ type: 'feed', leg: this.#id, playback, pcm }),
-      done: (failure) => this.#fed(playback, failure),
-    });
-    this.#playbacks.set(playback, { operationUuid, feeder, started: false, failure: undefined });
+    this.#playbacks.play(options, this.#rateHz);
   }
 
   stopPlayback(operationUuid: string): void {
-    const playing = this.#playbacks.get(this.#current);
-    if (playing === undefined || playing.operationUuid !== operationUuid) return;
-    playing.feeder.stop();
-    this.#worker.order({ type: 'stop', leg: this.#id, playback: this.#current });
+    this.#playbacks.stop(operationUuid);
   }
 
   counters(): Promise<LegCounters> {
@@ -119,7 +89,7 @@ export class UdpLeg implements RtpLeg, LegEars {
   close(): Promise<LegCounters> {
     this.#closing ??= new Promise((resolve) => {
       this.#finished = resolve;
-      for (const playback of this.#playbacks.values()) playback.feeder.stop();
+      this.#playbacks.close();
       if (this.#lost) resolve(NO_COUNTERS);
       else this.#worker.order({ type: 'close', leg: this.#id });
     });
@@ -131,6 +101,7 @@ export class UdpLeg implements RtpLeg, LegEars {
   }
 
   notice(record: NoticeRecord): void {
+    if (this.#playbacks.notice(record)) return;
     switch (record.kind) {
       case NOTICE.mediaStarted:
         this.#notify({ type: 'media.started' });
@@ -140,18 +111,6 @@ export class UdpLeg implements RtpLeg, LegEars {
         break;
       case NOTICE.digit:
         this.#notify({ type: 'digit', digit: String.fromCharCode(record.a), durationMs: record.b, method: 'rfc4733' });
-        break;
-      case NOTICE.playbackHungry:
-        this.#playbacks.get(record.a)?.feeder.hungry(record.b, record.c);
-        break;
-      case NOTICE.playbackStarted:
-        this.#started(this.#playbacks.get(record.a));
-        break;
-      case NOTICE.playbackEnded:
-        this.#ended(record.a);
-        break;
-      case NOTICE.playbackStopped:
-        this.#stopped(record.a);
         break;
     }
   }
@@ -165,55 +124,8 @@ export class UdpLeg implements RtpLeg, LegEars {
   lost(): void {
     if (this.#lost) return;
     this.#lost = true;
-    for (const [number, { operationUuid, feeder }] of this.#playbacks) {
-      feeder.stop();
-      this.#playbacks.delete(number);
-      this.#notify({ type: 'playback.failed', operationUuid, reason: 'media_unavailable' });
-    }
+    this.#playbacks.lost();
     this.#bound(-1);
     this.closed(NO_COUNTERS);
-  }
-
-  /** The feeder has handed everything over. What was fed is still heard; a failure before any sound is told at once. */
-  #fed(number: number, failure: FeedFailure | undefined): void {
-    const playback = this.#playbacks.get(number);
-    if (playback === undefined) return;
-    playback.failure = failure;
-    this.#worker.order({ type: 'finish', leg: this.#id, playback: number });
-    if (playback.feeder.fed > 0) return;
-    this.#ended(number);
-  }
-
-  #started(playback: Playback | undefined): void {
-    if (playback === undefined || playback.started) return;
-    playback.started = true;
-    this.#notify({ type: 'playback.started', operationUuid: playback.operationUuid });
-  }
-
-  #ended(number: number): void {
-    const playback = this.#playbacks.get(number);
-    if (playback === undefined) return;
-    const { operationUuid, failure } = playback;
-    if (failure === undefined) {
-      this.#started(playback); // a playlist of empty files starts and ends at once
-      this.#forget(number);
-      this.#notify({ type: 'playback.completed', operationUuid });
-      return;
-    }
-    this.#forget(number);
-    this.#notify({ type: 'playback.failed', operationUuid, reason: failure.reason, sourceIndex: failure.sourceIndex });
-  }
-
-  #stopped(number: number): void {
-    const playback = this.#playbacks.get(number);
-    if (playback === undefined) return;
-    playback.feeder.stop();
-    this.#forget(number);
-    this.#notify({ type: 'playback.stopped', operationUuid: playback.operationUuid });
-  }
-
-  #forget(number: number): void {
-    this.#playbacks.delete(number);
-    if (this.#current === number) this.#current = 0;
   }
 }
