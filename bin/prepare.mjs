@@ -19,7 +19,8 @@ const lock = createHash('sha256')
   .digest('hex');
 if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== lock) {
   say('installing npm packages (once, about 20 s) …');
-  const npm = process.versions.bun === undefined ? ['npm', 'ci'] : ['bun', 'install', '--no-save'];
+  // `npm ci` wants the optional packages of every platform in the lock, which a mirror may not have; `--no-save` leaves the lock as it is.
+  const npm = [process.versions.bun === undefined ? 'npm' : 'bun', 'install', '--no-save'];
   run(npm[0], [...npm.slice(1), '--no-audit', '--no-fund', '--loglevel=error'], `${npm[0]} is needed to install packages.`);
   mkdirSync(dirname(stampFile), { recursive: true });
   writeFileSync(stampFile, lock);

@@ -207,7 +207,7 @@ describe('outside authentication', () => {
     const page = await platform.raw('/docs');
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
     expect(page.text).not.toMatch(/https?:\/\//);
-    const script = await platform.raw('/docs/rapidoc-min.js');
+    const script = await platform.raw('/docs/swagger-ui-bundle.js');
     expect([script.status, script.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8']);
     expect(script.text.length).toBeGreaterThan(100_000);
   });

@@ -11,18 +11,24 @@ export interface PublicOptions {
   readonly openapi: () => Promise<object>;
 }
 
-const SCRIPT = 'rapidoc/dist/rapidoc-min.js';
+/** The page's own files, from the npm package: nothing is loaded from anywhere else. */
+const FILES = [
+  ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+  ['swagger-ui.css', 'text/css; charset=utf-8'],
+] as const;
+const START = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#reference', deepLinking: true, supportedSubmitMethods: [], validatorUrl: null });`;
 const PAGE = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Sidetone API reference</title>
-<script src="/docs/rapidoc-min.js" defer></script>
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+<script src="/docs/swagger-ui-bundle.js" defer></script>
+<script src="/docs/start.js" defer></script>
 </head>
 <body>
-<rapi-doc spec-url="/openapi.json" render-style="read" load-fonts="false" show-header="false" allow-spec-url-load="false"
-  allow-spec-file-load="false" allow-spec-file-download="true" allow-server-selection="false" schema-style="table"></rapi-doc>
+<div id="reference"></div>
 </body>
 </html>
 `;
@@ -35,7 +41,12 @@ export type PublicHandler = () => Promise<Response>;
 /** Path → handler; GET and HEAD only. */
 export function publicRoutes(options: PublicOptions): ReadonlyMap<string, PublicHandler> {
   const json = (status: number, body: object) => answer(JSON.stringify(body), 'application/json', status);
-  let script: Promise<string> | undefined;
+  const read = new Map<string, Promise<string>>();
+  const file = async (name: string, type: string): Promise<Response> => {
+    const text = read.get(name) ?? readFile(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`), 'utf8');
+    read.set(name, text);
+    return answer(await text, type, 200, { 'cache-control': 'public, max-age=86400' });
+  };
   let document: Promise<string> | undefined;
   return new Map<string, PublicHandler>([
     ['/healthz', async () => json(200, { status: 'ok' })],
@@ -62,13 +73,8 @@ export function publicRoutes(options: PublicOptions): ReadonlyMap<string, Public
       },
     ],
     ['/docs', async () => answer(PAGE, 'text/html; charset=utf-8', 200, { 'content-security-policy': POLICY })],
-    [
-      '/docs/rapidoc-min.js',
-      async () => {
-        script ??= readFile(createRequire(import.meta.url).resolve(SCRIPT), 'utf8');
-        return answer(await script, 'text/javascript; charset=utf-8', 200, { 'cache-control': 'public, max-age=86400' });
-      },
-    ],
+    ['/docs/start.js', async () => answer(START, 'text/javascript; charset=utf-8')],
+    ...FILES.map(([name, type]): [string, PublicHandler] => [`/docs/${name}`, () => file(name, type)]),
   ]);
 }
 
