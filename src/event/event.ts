@@ -53,7 +53,71 @@ export type Event =
       digits: string;
       terminator: string;
       reason?: string;
+    }
+  | {
+      event: 'message.status_changed';
+      message_uuid: string;
+      operation_uuid: string;
+      status: string;
+      from: string;
+      to: string;
+      segments: number;
+      error_code: string;
+      error_message: string;
+    }
+  | {
+      event: 'payment.card.collected';
+      session_uuid: string;
+      operation_uuid: string;
+      status: 'collected';
+      card_uuid: string;
+      payment_method_details: { readonly card: { readonly brand: string; readonly last4: string } };
+    }
+  | { event: 'payment.cvv.collected'; session_uuid: string; operation_uuid: string; status: 'collected'; cvv_uuid: string }
+  | {
+      event: 'payment.card.collected' | 'payment.cvv.collected';
+      session_uuid: string;
+      operation_uuid: string;
+      status: 'failed';
+      reason: CollectionFailure;
+    }
+  | {
+      event: 'payment.charge.completed';
+      session_uuid: string;
+      operation_uuid: string;
+      status: 'succeeded' | 'declined' | 'failed' | 'indeterminate';
+      retryable: boolean;
+      amount: number;
+      currency: string;
+      provider: string;
+      terminal_number: string;
+      failure_reason?: string;
+      transaction_created_at?: string;
+      receipt_created?: boolean;
+      installments?: number;
+      transaction_type?: string;
+      payment_method_details?: {
+        readonly card: {
+          readonly brand: string;
+          readonly last4: string;
+          readonly classification: string;
+          readonly issuer: string;
+          readonly acquirer: string;
+        };
+      };
     };
+
+/** Contract §6: why a card or CVV was not collected. */
+export type CollectionFailure =
+  | 'luhn_check_failed'
+  | 'no_input'
+  | 'incomplete_input'
+  | 'invalid_length'
+  | 'unsupported_brand'
+  | 'cancelled'
+  | 'session_ended'
+  | 'playback_source_error'
+  | 'internal_error';
 
 /** Contract §3. */
 export type PlaybackFailure =

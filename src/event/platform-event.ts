@@ -19,10 +19,14 @@ export function platformEvent(event: Event, about: Circumstances): PlatformEvent
     webhookId: about.webhookId,
     appUuid: about.appUuid,
     name,
-    sessionUuid: event.session_uuid,
-    lanes: [`session:${event.session_uuid}`],
+    sessionUuid: 'session_uuid' in event ? event.session_uuid : undefined,
+    lanes: lanesOf(event),
     body: JSON.stringify({ aud: about.appUuid, event: name, timestamp: timestamp(about.now), ...fields, ...clientState }),
     traceparent: about.traceparent,
     at: about.now,
   };
 }
+
+/** Contract §9: a message's events are in order among themselves. */
+const lanesOf = (event: Event): readonly string[] =>
+  'session_uuid' in event ? [`session:${event.session_uuid}`] : [`message:${event.message_uuid}`];

@@ -195,3 +195,104 @@ export const idempotency = pgTable(
   },
   (table) => [primaryKey({ columns: [table.appUuid, table.key] }), index('idempotency_age').on(table.createdAt)],
 );
+
+/** Outbound short messages, with the state of `message/message.ts`. Kept as long as events are. */
+export const messages = pgTable(
+  'messages',
+  {
+    messageUuid: uuid('message_uuid').primaryKey(),
+    appUuid: text('app_uuid').notNull(),
+    operationUuid: text('operation_uuid').notNull(),
+    from: text('from_number').notNull(),
+    to: text('to_number').notNull(),
+    body: text('body').notNull(),
+    encoding: text('encoding').notNull(),
+    segments: smallint('segments').notNull(),
+    status: text('status').notNull(),
+    errorCode: text('error_code').notNull().default(''),
+    errorMessage: text('error_message').notNull().default(''),
+    createdAt: ms('created_at').notNull(),
+    updatedAt: ms('updated_at').notNull(),
+    sentAt: ms('sent_at'),
+    deliveredAt: ms('delivered_at'),
+    parts: jsonb('parts').notNull(),
+    stage: text('stage').notNull(),
+    dueAt: ms('due_at').notNull(),
+    attempts: integer('attempts').notNull().default(0),
+    traceparent: text('traceparent').notNull(),
+  },
+  (table) => [
+    index('messages_app').on(table.appUuid, table.createdAt),
+    index('messages_due').on(table.stage, table.dueAt).where(sql`stage <> 'settled'`),
+    index('messages_age').on(table.createdAt),
+  ],
+);
+
+/** Which part of which message an SMSC's id stands for, in one spelling: receipts are found by it. */
+export const messageParts = pgTable(
+  'message_parts',
+  {
+    messageUuid: uuid('message_uuid')
+      .notNull()
+      .references(() => messages.messageUuid, { onDelete: 'cascade' }),
+    part: smallint('part').notNull(),
+    smscId: text('smsc_id').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.messageUuid, table.part] }), index('message_parts_smsc_id').on(table.smscId)],
+);
+
+/** Collections that have not ended: what a crash leaves here ends as failed at the next start. */
+export const paymentCollections = pgTable(
+  'payment_collections',
+  {
+    operationUuid: text('operation_uuid').notNull(),
+    sessionUuid: uuid('session_uuid').notNull(),
+    appUuid: text('app_uuid').notNull(),
+    kind: text('kind').notNull(),
+    clientState: text('client_state').notNull(),
+    traceparent: text('traceparent').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.sessionUuid, table.operationUuid] })],
+);
+
+/**
+ * Card and CVV references. `sealed` is AES-256-GCM under a key derived from MASTER_KEY, which is not in the database, bound to application, Session
+ * and reference; it is NULL from the first use on.
+ */
+export const paymentReferences = pgTable(
+  'payment_references',
+  {
+    reference: text('reference').primaryKey(),
+    appUuid: text('app_uuid').notNull(),
+    sessionUuid: uuid('session_uuid').notNull(),
+    sealed: bytea('sealed'),
+    brand: text('brand').notNull(),
+    last4: text('last4').notNull(),
+    expiresAt: ms('expires_at').notNull(),
+  },
+  (table) => [index('payment_references_session').on(table.sessionUuid), index('payment_references_expiry').on(table.expiresAt)],
+);
+
+/** Charges. `attempting` from before the request to the gateway until its outcome is known; then a terminal status, once. */
+export const charges = pgTable(
+  'charges',
+  {
+    chargeUuid: uuid('charge_uuid').primaryKey(),
+    operationUuid: text('operation_uuid').notNull(),
+    appUuid: text('app_uuid').notNull(),
+    sessionUuid: uuid('session_uuid').notNull(),
+    status: text('status').notNull(),
+    amount: integer('amount').notNull(),
+    currency: text('currency').notNull(),
+    provider: text('provider').notNull(),
+    terminalNumber: text('terminal_number').notNull(),
+    clientState: text('client_state').notNull(),
+    traceparent: text('traceparent').notNull(),
+    createdAt: ms('created_at').notNull(),
+    completedAt: ms('completed_at'),
+  },
+  (table) => [
+    index('charges_attempting').on(table.createdAt).where(sql`status = 'attempting'`),
+    index('charges_age').on(table.createdAt),
+  ],
+);

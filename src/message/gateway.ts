@@ -1,0 +1,46 @@
+/** What the platform asks of whoever carries its short messages; the doors in `provider/` are such. */
+import type { Receipt } from './receipt.ts';
+
+export interface Submission {
+  readonly messageUuid: string;
+  /** E.164. */
+  readonly from: string;
+  readonly to: string;
+  readonly text: string;
+  /** Parts not accepted yet, by number from 0, in order. */
+  readonly parts: readonly number[];
+}
+
+export type PartOutcome =
+  | { readonly outcome: 'accepted'; readonly smscId: string }
+  /** For good. `code` is one lower_snake word. */
+  | { readonly outcome: 'refused'; readonly code: string; readonly message: string }
+  /** Not taken, and not for good: throttled, a full queue, or the connection was lost before it was sent. */
+  | { readonly outcome: 'later' }
+  /** It left, and nothing came back: whether it was taken is not known. */
+  | { readonly outcome: 'unknown' };
+
+export interface Submitted {
+  readonly part: number;
+  readonly outcome: PartOutcome;
+}
+
+export interface SmsListener {
+  /** Resolves when the receipt is durable (or belongs to nobody); rejects when it should be sent again. */
+  onReceipt(receipt: Receipt): Promise<void>;
+  /** The gateway became able to take messages. */
+  onReady(): void;
+}
+
+export interface SmsGateway {
+  /** In how many parts a text of so many segments is submitted. */
+  partsOf(segments: number): number;
+  start(listener: SmsListener): void;
+  /** Connected, and taking messages. */
+  ready(): boolean;
+  /** Messages it takes at once; the rest waits in the database. */
+  readonly window: number;
+  /** Sends the parts in order, up to the first that is not accepted. Never rejects. */
+  submit(submission: Submission): Promise<readonly Submitted[]>;
+  close(): Promise<void>;
+}
