@@ -1,8 +1,8 @@
 /** The user agent on the machine's clock and sockets: feeds it what arrives, carries out what it says, wakes it when it asks. */
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
+import type { CallEvent, UserAgentOutput } from '../sip/agent-context.ts';
 import type { Call } from '../sip/call.ts';
-import type { CallEvent, UserAgentOutput } from '../sip/core.ts';
 import type { Peer } from '../sip/flow.ts';
 import type { UserAgent } from '../sip/user-agent.ts';
 import type { Listener } from './listener.ts';

@@ -1,7 +1,7 @@
 /** A call to a carrier: its leg, from the reserved channel to the 200. */
 import type { DialOptions, LegEnd } from '../actor/leg.ts';
 import { SIP_EXTRA_HEADER_MAX_CHARS, SIP_EXTRA_HEADERS_MAX } from '../limits.ts';
-import type { CallEnd, CallEvent } from '../sip/core.ts';
+import type { CallEnd, CallEvent } from '../sip/agent-context.ts';
 import type { Peer } from '../sip/flow.ts';
 import { isToken } from '../sip/message.ts';
 import { escapeUser, formatHostPort, quote } from '../sip/uri.ts';

@@ -1,5 +1,5 @@
 /** The ACK of a 2xx (RFC 3261 §13.2.2.4): a request of its own, outside any transaction, sent again whenever its 2xx comes again. */
-import type { Core } from './core.ts';
+import type { AgentContext } from './agent-context.ts';
 import { type Dialog, dialogRequest, nextHop } from './dialog.ts';
 import type { Peer } from './flow.ts';
 import { Headers, type SipRequest } from './message.ts';
@@ -12,7 +12,7 @@ export interface Acknowledgement {
 }
 
 /** Makes the ACK for the INVITE as it was last sent: same CSeq number, same credentials. */
-export function acknowledgement(core: Core, dialog: Dialog, invite: SipRequest): Acknowledgement {
+export function acknowledgement(core: AgentContext, dialog: Dialog, invite: SipRequest): Acknowledgement {
   const peer = nextHop(dialog);
   const { host, port } = core.local(peer);
   const number = Number.parseInt(invite.headers.get('cseq') ?? '0', 10);
@@ -26,6 +26,6 @@ export function acknowledgement(core: Core, dialog: Dialog, invite: SipRequest):
   return { bytes: serialize({ ...bare, headers }), peer };
 }
 
-export function sendAcknowledgement(core: Core, ack: Acknowledgement): void {
+export function sendAcknowledgement(core: AgentContext, ack: Acknowledgement): void {
   core.layer.transmit(ack.bytes, ack.peer, '');
 }

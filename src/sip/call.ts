@@ -3,8 +3,8 @@
  * of the user agent as `CallEvent`s. `ended` is emitted exactly once; the call is closed when nothing more may arrive for it.
  */
 import { SIP_RETRY_AFTER_SEC } from '../limits.ts';
+import { type AgentContext, type CallEnd, type CallEvent, contactFor } from './agent-context.ts';
 import { ALLOWED, allows, contentType, q850Cause, SUPPORTED } from './capability.ts';
-import { type CallEnd, type CallEvent, type Core, contactFor } from './core.ts';
 import type { Timed } from './deadlines.ts';
 import { contactOf, type Dialog, dialogKey, dialogOfRequest, dialogRequest, nextHop } from './dialog.ts';
 import type { Credentials } from './digest.ts';
@@ -26,7 +26,7 @@ export class Call implements Timed {
   at = 0;
   readonly id: number;
   readonly direction: 'inbound' | 'outbound';
-  readonly #core: Core;
+  readonly #core: AgentContext;
   readonly #credentials: Credentials | undefined;
   readonly #keys = new Set<string>();
   #dialog: Dialog | undefined;
@@ -48,7 +48,7 @@ export class Call implements Timed {
   #expireAt = Infinity;
   #cancelledAt = Infinity;
 
-  constructor(core: Core, id: number, direction: 'inbound' | 'outbound', credentials: Credentials | undefined) {
+  constructor(core: AgentContext, id: number, direction: 'inbound' | 'outbound', credentials: Credentials | undefined) {
     this.#core = core;
     this.id = id;
     this.direction = direction;

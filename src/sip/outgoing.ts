@@ -1,6 +1,6 @@
 /** One request of ours until its outcome: our Via on top, and sent again with credentials when it is challenged (RFC 3261 §22). */
 import { SIP_CHALLENGES_MAX } from '../limits.ts';
-import type { Authentication, Core, RequestOwner } from './core.ts';
+import type { AgentContext, Authentication, RequestOwner } from './agent-context.ts';
 import { authorization, challengesOf } from './digest.ts';
 import type { Peer } from './flow.ts';
 import { Headers, type SipRequest, type SipResponse } from './message.ts';
@@ -12,14 +12,14 @@ export class Outgoing implements ClientOwner {
   /** As last sent, credentials included. */
   request: SipRequest;
   transaction: ClientTransaction | undefined;
-  readonly #core: Core;
+  readonly #core: AgentContext;
   readonly #owner: RequestOwner;
   readonly #authentication: Authentication;
   #challenges = 0;
   #nonceCounts = new Map<string, number>();
 
   /** `request` has no Via yet. Nothing is sent before `send`. */
-  constructor(core: Core, request: SipRequest, peer: Peer, owner: RequestOwner, authentication: Authentication) {
+  constructor(core: AgentContext, request: SipRequest, peer: Peer, owner: RequestOwner, authentication: Authentication) {
     this.#core = core;
     this.request = request;
     this.peer = peer;

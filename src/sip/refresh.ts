@@ -1,8 +1,8 @@
 /** Our refresh of a session (RFC 4028 §7.4): UPDATE where the far end allows it, else a re-INVITE that repeats our description. */
 import { SIP_RETRIES_MAX, SIP_RETRY_AFTER_SEC } from '../limits.ts';
 import { type Acknowledgement, acknowledgement, sendAcknowledgement } from './acknowledge.ts';
+import { type AgentContext, contactFor, type RequestOwner } from './agent-context.ts';
 import { ALLOWED, SUPPORTED } from './capability.ts';
-import { type Core, contactFor, type RequestOwner } from './core.ts';
 import { type Dialog, dialogRequest, nextHop } from './dialog.ts';
 import type { Credentials } from './digest.ts';
 import { parseDeltaSeconds, type SipResponse } from './message.ts';
@@ -24,14 +24,14 @@ export interface RefreshOptions {
 
 export class Refresh implements RequestOwner {
   pending = true;
-  readonly #core: Core;
+  readonly #core: AgentContext;
   readonly #dialog: Dialog;
   readonly #options: RefreshOptions;
   readonly #outgoing: Outgoing;
   #ack: Acknowledgement | undefined;
   #tooSmall = 0;
 
-  constructor(core: Core, dialog: Dialog, timer: SessionTimer, options: RefreshOptions) {
+  constructor(core: AgentContext, dialog: Dialog, timer: SessionTimer, options: RefreshOptions) {
     this.#core = core;
     this.#dialog = dialog;
     this.#options = options;

@@ -5,8 +5,8 @@
  *        ^ 423: longer expiry; 401/407: credentials; else retry later
  */
 import { SIP_REGISTER_EXPIRES_SEC, SIP_REGISTER_RETRY_SEC, SIP_RETRIES_MAX } from '../limits.ts';
+import { type AgentContext, contactFor, type RegistrationState, type RequestOwner } from './agent-context.ts';
 import { ALLOWED } from './capability.ts';
-import { type Core, contactFor, type RegistrationState, type RequestOwner } from './core.ts';
 import type { Timed } from './deadlines.ts';
 import type { Credentials } from './digest.ts';
 import type { Peer } from './flow.ts';
@@ -28,7 +28,7 @@ export interface RegistrationOptions {
 export class Registration implements RequestOwner, Timed {
   place = -1;
   at = 0;
-  readonly #core: Core;
+  readonly #core: AgentContext;
   readonly #options: RegistrationOptions;
   readonly #callId: string;
   readonly #tag: string;
@@ -39,7 +39,7 @@ export class Registration implements RequestOwner, Timed {
   #stopped = false;
   #outgoing: Outgoing | undefined;
 
-  constructor(core: Core, options: RegistrationOptions) {
+  constructor(core: AgentContext, options: RegistrationOptions) {
     this.#core = core;
     this.#options = options;
     // §10.2: all REGISTERs of one binding share a Call-ID and count their CSeq.

@@ -7,8 +7,8 @@
  */
 import { SIP_FORKS_MAX, SIP_RETRIES_MAX, SIP_T1_MS } from '../limits.ts';
 import { type Acknowledgement, acknowledgement, sendAcknowledgement } from './acknowledge.ts';
+import type { AgentContext, Authentication, CallEnd, RequestOwner } from './agent-context.ts';
 import { hasTag, q850Cause } from './capability.ts';
-import type { Authentication, CallEnd, Core, RequestOwner } from './core.ts';
 import type { Timed } from './deadlines.ts';
 import { type Dialog, dialogOfResponse, dialogRequest, nextHop } from './dialog.ts';
 import type { Credentials } from './digest.ts';
@@ -36,7 +36,7 @@ export class UacInvite implements RequestOwner, Timed {
   place = -1;
   at = 0;
   state: 'calling' | 'early' | 'answered' | 'over' = 'calling';
-  readonly #core: Core;
+  readonly #core: AgentContext;
   readonly #owner: UacInviteOwner;
   readonly #authentication: Authentication;
   readonly #outgoing: Outgoing;
@@ -47,7 +47,7 @@ export class UacInvite implements RequestOwner, Timed {
   #cancelSent = false;
   #retries = 0;
 
-  constructor(core: Core, request: SipRequest, peer: Peer, credentials: Credentials | undefined, owner: UacInviteOwner) {
+  constructor(core: AgentContext, request: SipRequest, peer: Peer, credentials: Credentials | undefined, owner: UacInviteOwner) {
     this.#core = core;
     this.#owner = owner;
     this.#authentication = {

@@ -6,8 +6,8 @@
  *       \--refuse, CANCEL--> refused
  */
 import { SIP_RELIABLE_QUEUE_MAX, SIP_T1_MS } from '../limits.ts';
+import { type AgentContext, contactFor } from './agent-context.ts';
 import { ALLOWED, hasTag, SUPPORTED } from './capability.ts';
-import { type Core, contactFor } from './core.ts';
 import type { Timed } from './deadlines.ts';
 import { NO_BODY, parseCSeq, type SipRequest, type SipResponse } from './message.ts';
 import { answerTimer, type SessionTimer } from './session-timer.ts';
@@ -40,7 +40,7 @@ export class UasInvite implements ServerOwner, Timed {
   readonly transaction: ServerTransaction;
   /** The INVITE asked for our offer (§14.2, late offer). */
   readonly offerless: boolean;
-  readonly #core: Core;
+  readonly #core: AgentContext;
   readonly #owner: UasInviteOwner;
   readonly #requires: boolean;
   readonly #supports: boolean;
@@ -52,7 +52,7 @@ export class UasInvite implements ServerOwner, Timed {
   /** Offer and answer were exchanged in a reliable 18x and its PRACK. */
   #agreed = false;
 
-  constructor(core: Core, transaction: ServerTransaction, owner: UasInviteOwner) {
+  constructor(core: AgentContext, transaction: ServerTransaction, owner: UasInviteOwner) {
     this.#core = core;
     this.transaction = transaction;
     this.#owner = owner;

@@ -1,6 +1,6 @@
 /** A 2xx to an INVITE or re-INVITE, repeated until its ACK comes (RFC 3261 §13.3.1.4), over any transport. */
 import { SIP_T1_MS, SIP_T2_MS } from '../limits.ts';
-import type { Core } from './core.ts';
+import type { AgentContext } from './agent-context.ts';
 import type { Timed } from './deadlines.ts';
 import { parseCSeq } from './message.ts';
 import type { ServerTransaction } from './transaction/server.ts';
@@ -12,7 +12,7 @@ export class Unacknowledged implements Timed {
   readonly number: number;
   /** Whether the 2xx carried our offer: the ACK brings the answer. */
   readonly offered: boolean;
-  readonly #core: Core;
+  readonly #core: AgentContext;
   readonly #transaction: ServerTransaction;
   readonly #bytes: Uint8Array;
   readonly #giveUp: () => void;
@@ -20,7 +20,7 @@ export class Unacknowledged implements Timed {
   #interval = SIP_T1_MS;
 
   /** To be made right after the 2xx was sent. `giveUp` is called once, 64*T1 later, unless `stop` comes first. */
-  constructor(core: Core, transaction: ServerTransaction, offered: boolean, giveUp: () => void) {
+  constructor(core: AgentContext, transaction: ServerTransaction, offered: boolean, giveUp: () => void) {
     this.#core = core;
     this.#transaction = transaction;
     this.#bytes = transaction.lastBytes ?? new Uint8Array(0);

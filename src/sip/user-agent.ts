@@ -3,9 +3,9 @@
  * `advance`, then `take` what came of it, and come back at `nextDeadline`.
  */
 import { SIP_CALLS_MAX, SIP_RETRY_AFTER_SEC, SIP_TRANSACTIONS_MAX } from '../limits.ts';
+import { type AgentContext, contactFor, type UserAgentOutput } from './agent-context.ts';
 import { Call, refuseInterval } from './call.ts';
 import { ALLOWED, contentType, methodRefusal, SUPPORTED, unsupportedTags } from './capability.ts';
-import { type Core, contactFor, type UserAgentOutput } from './core.ts';
 import { dialogKey } from './dialog.ts';
 import type { Credentials, Hash } from './digest.ts';
 import type { Entropy, Peer } from './flow.ts';
@@ -47,7 +47,7 @@ export interface InviteOptions {
 export class UserAgent {
   readonly #options: UserAgentOptions;
   readonly #layer: TransactionLayer;
-  readonly #core: Core;
+  readonly #core: AgentContext;
   readonly #dialogs = new Map<string, Call>();
   readonly #calls = new Set<Call>();
   #outputs: UserAgentOutput[] = [];

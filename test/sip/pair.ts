@@ -1,7 +1,7 @@
 /** Two user agents and a bad network between them, on a clock of our own. */
 import { createHash } from 'node:crypto';
+import type { CallEvent, UserAgentOutput } from '../../src/sip/agent-context.ts';
 import type { Call } from '../../src/sip/call.ts';
-import type { CallEvent, UserAgentOutput } from '../../src/sip/core.ts';
 import type { Peer } from '../../src/sip/flow.ts';
 import { UserAgent, type UserAgentOptions } from '../../src/sip/user-agent.ts';
 import type { TransportName } from '../../src/sip/via.ts';
