@@ -12,12 +12,12 @@ export interface Acknowledgement {
 }
 
 /** Makes the ACK for the INVITE as it was last sent: same CSeq number, same credentials. */
-export function acknowledgement(core: AgentContext, dialog: Dialog, invite: SipRequest): Acknowledgement {
+export function acknowledgement(context: AgentContext, dialog: Dialog, invite: SipRequest): Acknowledgement {
   const peer = nextHop(dialog);
-  const { host, port } = core.local(peer);
+  const { host, port } = context.local(peer);
   const number = Number.parseInt(invite.headers.get('cseq') ?? '0', 10);
   const bare = dialogRequest(dialog, 'ACK', number);
-  const headers = new Headers().add('via', formatVia(peer.transport, host, port, core.layer.newBranch()));
+  const headers = new Headers().add('via', formatVia(peer.transport, host, port, context.layer.newBranch()));
   headers.names.push(...bare.headers.names);
   headers.values.push(...bare.headers.values);
   for (const name of ['authorization', 'proxy-authorization']) {
@@ -26,6 +26,6 @@ export function acknowledgement(core: AgentContext, dialog: Dialog, invite: SipR
   return { bytes: serialize({ ...bare, headers }), peer };
 }
 
-export function sendAcknowledgement(core: AgentContext, ack: Acknowledgement): void {
-  core.layer.transmit(ack.bytes, ack.peer, '');
+export function sendAcknowledgement(context: AgentContext, ack: Acknowledgement): void {
+  context.layer.transmit(ack.bytes, ack.peer, '');
 }

@@ -77,8 +77,8 @@ export interface AgentContext {
 }
 
 /** Our Contact towards a peer. */
-export function contactFor(core: AgentContext, peer: Peer, user = 'sidetone'): string {
-  const { host, port } = core.local(peer);
+export function contactFor(context: AgentContext, peer: Peer, user = 'sidetone'): string {
+  const { host, port } = context.local(peer);
   const transport = peer.transport === 'udp' ? '' : `;transport=${peer.transport}`;
   return `<sip:${user}@${formatHostPort(host, port)}${transport}>`;
 }

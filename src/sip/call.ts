@@ -26,7 +26,7 @@ export class Call implements Timed {
   at = 0;
   readonly id: number;
   readonly direction: 'inbound' | 'outbound';
-  readonly #core: AgentContext;
+  readonly #context: AgentContext;
   readonly #credentials: Credentials | undefined;
   readonly #keys = new Set<string>();
   #dialog: Dialog | undefined;
@@ -48,8 +48,8 @@ export class Call implements Timed {
   #expireAt = Infinity;
   #cancelledAt = Infinity;
 
-  constructor(core: AgentContext, id: number, direction: 'inbound' | 'outbound', credentials: Credentials | undefined) {
-    this.#core = core;
+  constructor(context: AgentContext, id: number, direction: 'inbound' | 'outbound', credentials: Credentials | undefined) {
+    this.#context = context;
     this.id = id;
     this.direction = direction;
     this.#credentials = credentials;
@@ -59,7 +59,7 @@ export class Call implements Timed {
 
   /** Inbound: a provisional response (180, 183); with a body it carries our session description. Ignored once answered or over. */
   provisional(status: 180 | 183, body: Uint8Array, now: number): void {
-    this.#core.layer.now = now;
+    this.#context.layer.now = now;
     if (!this.#ended) this.#uas?.provisional(status, body);
   }
 
@@ -70,7 +70,7 @@ export class Call implements Timed {
 
   /** Inbound: 200 with our session description: the answer, or the offer when the INVITE had none. */
   accept(body: Uint8Array, now: number): void {
-    this.#core.layer.now = now;
+    this.#context.layer.now = now;
     if (this.#ended || this.#uas === undefined) return;
     this.#description = body;
     this.#uas.accept(body);
@@ -78,7 +78,7 @@ export class Call implements Timed {
 
   /** Inbound, before the answer: a final failure response; then `ended`. */
   refuse(status: number, fields: readonly (readonly [string, string])[], now: number): void {
-    this.#core.layer.now = now;
+    this.#context.layer.now = now;
     if (this.#ended || this.#uas?.state !== 'proceeding') return;
     this.#uas.refuse(status, fields);
     this.#end({ why: 'local' });
@@ -87,7 +87,7 @@ export class Call implements Timed {
 
   /** Ends the call in whatever way its state asks for. Safe to call at any time. */
   hangUp(now: number): void {
-    this.#core.layer.now = now;
+    this.#context.layer.now = now;
     if (this.#ended) return;
     if (this.#uac !== undefined && !this.#established) {
       if (this.#cancelledAt !== Infinity) return;
@@ -111,7 +111,7 @@ export class Call implements Timed {
 
   /** Answers an `offer` event: our answer, or our offer when theirs was empty. */
   answerOffer(body: Uint8Array, now: number): void {
-    this.#core.layer.now = now;
+    this.#context.layer.now = now;
     const transaction = this.#offer;
     if (transaction === undefined || this.#ended) return;
     this.#offer = undefined;
@@ -121,7 +121,7 @@ export class Call implements Timed {
 
   /** Refuses an `offer` event; the session goes on as it was (§14.2). */
   refuseOffer(status: number, now: number): void {
-    this.#core.layer.now = now;
+    this.#context.layer.now = now;
     const transaction = this.#offer;
     this.#offer = undefined;
     transaction?.respond(status);
@@ -137,7 +137,7 @@ export class Call implements Timed {
     this.#farAllowsUpdate = allows(request.headers, 'UPDATE');
     this.#enter(dialog);
     this.#dialog = dialog;
-    this.#uas = new UasInvite(this.#core, transaction, {
+    this.#uas = new UasInvite(this.#context, transaction, {
       onAccepted: (timer) => {
         this.#established = true;
         this.startTimer(timer);
@@ -161,7 +161,7 @@ export class Call implements Timed {
   /** Sends an INVITE of ours. */
   dial(request: SipRequest, peer: Peer): void {
     this.#description = request.body;
-    this.#uac = new UacInvite(this.#core, request, peer, this.#credentials, {
+    this.#uac = new UacInvite(this.#context, request, peer, this.#credentials, {
       onEarlyDialog: (dialog) => this.#enter(dialog),
       onProvisional: (status, body, fork) => {
         if (body.length > 0) this.#emit({ type: 'progress', body, fork });
@@ -250,7 +250,7 @@ export class Call implements Timed {
 
   /** Starts or restarts the session timer (RFC 4028 §10); undefined: the far end wants none. */
   startTimer(timer: SessionTimer | undefined): void {
-    const { now } = this.#core.layer;
+    const { now } = this.#context.layer;
     this.#timer = timer;
     this.#refreshAt = timer?.ours === true ? now + refreshAfterMs(timer) : Infinity;
     this.#expireAt = timer === undefined ? Infinity : now + expiresAfterMs(timer);
@@ -288,7 +288,7 @@ export class Call implements Timed {
       (describes && this.#uas !== undefined && !isSettled(this.#uas));
     if (hasty || (!update && !this.#established)) {
       const response = transaction.make(500);
-      response.headers.add('retry-after', String(Math.floor(this.#core.entropy.fraction() * 10)));
+      response.headers.add('retry-after', String(Math.floor(this.#context.entropy.fraction() * 10)));
       transaction.send(response);
       return;
     }
@@ -314,7 +314,10 @@ export class Call implements Timed {
   #acceptModification(transaction: ServerTransaction, body: Uint8Array): void {
     const { request } = transaction;
     const response = transaction.make(200, body);
-    response.headers.add('contact', contactFor(this.#core, transaction.source)).add('allow', ALLOWED).add('supported', SUPPORTED);
+    response.headers
+      .add('contact', contactFor(this.#context, transaction.source))
+      .add('allow', ALLOWED)
+      .add('supported', SUPPORTED);
     const timer = answerTimer(request.headers);
     if (timer !== undefined) {
       response.headers.add('session-expires', timer.value);
@@ -324,7 +327,7 @@ export class Call implements Timed {
     if (!transaction.send(response)) return;
     if (this.#established) this.startTimer(timer?.timer);
     if (request.method !== 'INVITE') return;
-    this.#unacknowledged = new Unacknowledged(this.#core, transaction, request.body.length === 0, () => {
+    this.#unacknowledged = new Unacknowledged(this.#context, transaction, request.body.length === 0, () => {
       // §14.2: no ACK of a re-INVITE's 2xx ends the session.
       this.#unacknowledged = undefined;
       this.#sendBye();
@@ -337,10 +340,10 @@ export class Call implements Timed {
     const timer = this.#timer;
     if (dialog === undefined || timer === undefined || this.#ended) return;
     if (this.#offer !== undefined || this.#unacknowledged !== undefined || this.#refresh?.pending === true) {
-      this.#refreshAt = this.#core.layer.now + SIP_RETRY_AFTER_SEC * 1000;
+      this.#refreshAt = this.#context.layer.now + SIP_RETRY_AFTER_SEC * 1000;
       return;
     }
-    this.#refresh = new Refresh(this.#core, dialog, timer, {
+    this.#refresh = new Refresh(this.#context, dialog, timer, {
       credentials: this.#credentials,
       update: this.#farAllowsUpdate,
       description: this.#description,
@@ -370,7 +373,7 @@ export class Call implements Timed {
     const finish = () => this.#close();
     const owner = { onResponse: (response: SipResponse) => (response.status >= 200 ? finish() : undefined), onFailure: finish };
     const authentication = { credentials: () => this.#credentials, nextNumber: () => ++dialog.localNumber };
-    new Outgoing(this.#core, request, nextHop(dialog), owner, authentication).send();
+    new Outgoing(this.#context, request, nextHop(dialog), owner, authentication).send();
   }
 
   #end(end: CallEnd): void {
@@ -391,17 +394,17 @@ export class Call implements Timed {
   #close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#core.layer.deadlines.set(this, Infinity);
-    for (const key of this.#keys) this.#core.leave(key);
+    this.#context.layer.deadlines.set(this, Infinity);
+    for (const key of this.#keys) this.#context.leave(key);
     this.#keys.clear();
-    this.#core.closed(this);
+    this.#context.closed(this);
   }
 
   #enter(dialog: Dialog): void {
     const key = dialogKey(dialog.callId, dialog.localTag, dialog.remoteTag);
     if (this.#keys.has(key) || this.#closed) return;
     this.#keys.add(key);
-    this.#core.enter(key, this);
+    this.#context.enter(key, this);
   }
 
   #dialogOf(request: SipRequest): Dialog | undefined {
@@ -415,7 +418,7 @@ export class Call implements Timed {
   }
 
   #schedule(): void {
-    this.#core.layer.deadlines.set(this, Math.min(this.#refreshAt, this.#expireAt, this.#cancelledAt));
+    this.#context.layer.deadlines.set(this, Math.min(this.#refreshAt, this.#expireAt, this.#cancelledAt));
   }
 
   #emit(event: CallEvent): void {
@@ -423,7 +426,7 @@ export class Call implements Timed {
   }
 
   #emitEnd(event: CallEvent): void {
-    this.#core.emit({ type: 'call', call: this, event });
+    this.#context.emit({ type: 'call', call: this, event });
   }
 }
 

@@ -12,15 +12,15 @@ export class Outgoing implements ClientOwner {
   /** As last sent, credentials included. */
   request: SipRequest;
   transaction: ClientTransaction | undefined;
-  readonly #core: AgentContext;
+  readonly #context: AgentContext;
   readonly #owner: RequestOwner;
   readonly #authentication: Authentication;
   #challenges = 0;
   #nonceCounts = new Map<string, number>();
 
   /** `request` has no Via yet. Nothing is sent before `send`. */
-  constructor(core: AgentContext, request: SipRequest, peer: Peer, owner: RequestOwner, authentication: Authentication) {
-    this.#core = core;
+  constructor(context: AgentContext, request: SipRequest, peer: Peer, owner: RequestOwner, authentication: Authentication) {
+    this.#context = context;
     this.request = request;
     this.peer = peer;
     this.#owner = owner;
@@ -28,8 +28,8 @@ export class Outgoing implements ClientOwner {
   }
 
   send(): this {
-    const branch = this.#core.layer.newBranch();
-    const { host, port } = this.#core.local(this.peer);
+    const branch = this.#context.layer.newBranch();
+    const { host, port } = this.#context.local(this.peer);
     const headers = new Headers().add('via', formatVia(this.peer.transport, host, port, branch));
     const from = this.request.headers;
     for (let i = 0; i < from.names.length; i++) {
@@ -38,7 +38,7 @@ export class Outgoing implements ClientOwner {
       if (name !== undefined && value !== undefined && name !== 'via') headers.add(name, value);
     }
     this.request = { ...this.request, headers };
-    this.transaction = this.#core.layer.request(this.request, branch, this.peer, this);
+    this.transaction = this.#context.layer.request(this.request, branch, this.peer, this);
     if (this.transaction === undefined) this.#owner.onFailure('unreachable');
     return this;
   }
@@ -83,8 +83,8 @@ export class Outgoing implements ClientOwner {
       for (const challenge of challenges) {
         const nonceCount = (this.#nonceCounts.get(challenge.nonce) ?? 0) + 1;
         this.#nonceCounts.set(challenge.nonce, nonceCount);
-        const input = { method: this.request.method, uri: this.request.uri, nonceCount, cnonce: this.#core.entropy.token() };
-        headers.add(challenge.header, authorization(this.#core.hash, challenge, credentials, input));
+        const input = { method: this.request.method, uri: this.request.uri, nonceCount, cnonce: this.#context.entropy.token() };
+        headers.add(challenge.header, authorization(this.#context.hash, challenge, credentials, input));
       }
     });
     return true;

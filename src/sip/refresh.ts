@@ -24,26 +24,26 @@ export interface RefreshOptions {
 
 export class Refresh implements RequestOwner {
   pending = true;
-  readonly #core: AgentContext;
+  readonly #context: AgentContext;
   readonly #dialog: Dialog;
   readonly #options: RefreshOptions;
   readonly #outgoing: Outgoing;
   #ack: Acknowledgement | undefined;
   #tooSmall = 0;
 
-  constructor(core: AgentContext, dialog: Dialog, timer: SessionTimer, options: RefreshOptions) {
-    this.#core = core;
+  constructor(context: AgentContext, dialog: Dialog, timer: SessionTimer, options: RefreshOptions) {
+    this.#context = context;
     this.#dialog = dialog;
     this.#options = options;
     const peer = nextHop(dialog);
     const base = dialogRequest(dialog, options.update ? 'UPDATE' : 'INVITE');
-    base.headers.add('contact', contactFor(core, peer)).add('allow', ALLOWED).add('supported', SUPPORTED);
+    base.headers.add('contact', contactFor(context, peer)).add('allow', ALLOWED).add('supported', SUPPORTED);
     base.headers.add('session-expires', `${timer.intervalSec};refresher=uac`).add('min-se', '90');
     const repeats = !options.update && options.description.length > 0;
     if (repeats) base.headers.add('content-type', 'application/sdp');
     const request = repeats ? { ...base, body: options.description } : base;
     const authentication = { credentials: () => options.credentials, nextNumber: () => ++dialog.localNumber };
-    this.#outgoing = new Outgoing(core, request, peer, this, authentication);
+    this.#outgoing = new Outgoing(context, request, peer, this, authentication);
   }
 
   start(): void {
@@ -55,8 +55,8 @@ export class Refresh implements RequestOwner {
     if (status < 200) return;
     if (status < 300) {
       if (this.#outgoing.request.method === 'INVITE') {
-        this.#ack ??= acknowledgement(this.#core, this.#dialog, this.#outgoing.request);
-        sendAcknowledgement(this.#core, this.#ack);
+        this.#ack ??= acknowledgement(this.#context, this.#dialog, this.#outgoing.request);
+        sendAcknowledgement(this.#context, this.#ack);
       }
       if (!this.pending) return;
       this.pending = false;
@@ -76,10 +76,10 @@ export class Refresh implements RequestOwner {
     this.pending = false;
     if (status === 481 || status === 408) this.#options.onGone();
     else if (status === 491)
-      this.#options.onRetry(this.#core.layer.now + glareWaitMs(this.#options.ownsCallId, this.#core.entropy.fraction()));
+      this.#options.onRetry(this.#context.layer.now + glareWaitMs(this.#options.ownsCallId, this.#context.entropy.fraction()));
     else {
       const wait = parseDeltaSeconds(response.headers.get('retry-after')) ?? SIP_RETRY_AFTER_SEC;
-      this.#options.onRetry(this.#core.layer.now + Math.max(1, wait) * 1000);
+      this.#options.onRetry(this.#context.layer.now + Math.max(1, wait) * 1000);
     }
   }
 

@@ -28,7 +28,7 @@ export interface RegistrationOptions {
 export class Registration implements RequestOwner, Timed {
   place = -1;
   at = 0;
-  readonly #core: AgentContext;
+  readonly #context: AgentContext;
   readonly #options: RegistrationOptions;
   readonly #callId: string;
   readonly #tag: string;
@@ -39,12 +39,12 @@ export class Registration implements RequestOwner, Timed {
   #stopped = false;
   #outgoing: Outgoing | undefined;
 
-  constructor(core: AgentContext, options: RegistrationOptions) {
-    this.#core = core;
+  constructor(context: AgentContext, options: RegistrationOptions) {
+    this.#context = context;
     this.#options = options;
     // §10.2: all REGISTERs of one binding share a Call-ID and count their CSeq.
-    this.#callId = core.entropy.token();
-    this.#tag = core.entropy.token();
+    this.#callId = context.entropy.token();
+    this.#tag = context.entropy.token();
   }
 
   get state(): RegistrationState {
@@ -52,16 +52,16 @@ export class Registration implements RequestOwner, Timed {
   }
 
   start(now: number): void {
-    this.#core.layer.now = now;
+    this.#context.layer.now = now;
     this.#send(this.#expiresSec);
   }
 
   /** Takes the binding back, without waiting for the answer. */
   stop(now: number): void {
-    this.#core.layer.now = now;
+    this.#context.layer.now = now;
     if (this.#stopped) return;
     this.#stopped = true;
-    this.#core.layer.deadlines.set(this, Infinity);
+    this.#context.layer.deadlines.set(this, Infinity);
     if (this.#state === 'registered') this.#send(0);
     this.#state = 'unregistered';
   }
@@ -117,21 +117,21 @@ export class Registration implements RequestOwner, Timed {
       .add('to', `<${address}>`)
       .add('call-id', this.#callId)
       .add('cseq', `${++this.#number} REGISTER`)
-      .add('contact', contactFor(this.#core, peer, escapeUser(credentials.username)))
+      .add('contact', contactFor(this.#context, peer, escapeUser(credentials.username)))
       .add('expires', String(expiresSec))
       .add('allow', ALLOWED)
-      .add('user-agent', this.#core.product);
+      .add('user-agent', this.#context.product);
     const request: SipRequest = { kind: 'request', method: 'REGISTER', uri: registrar, headers, body: NO_BODY };
     const authentication = { credentials: () => credentials, nextNumber: () => ++this.#number };
-    this.#outgoing = new Outgoing(this.#core, request, peer, this, authentication).send();
+    this.#outgoing = new Outgoing(this.#context, request, peer, this, authentication).send();
   }
 
   #again(seconds: number): void {
-    this.#core.layer.deadlines.set(this, this.#core.layer.now + seconds * 1000);
+    this.#context.layer.deadlines.set(this, this.#context.layer.now + seconds * 1000);
   }
 
   #to(state: RegistrationState, status: number): void {
     this.#state = state;
-    this.#core.emit({ type: 'registration', name: this.#options.name, state, status });
+    this.#context.emit({ type: 'registration', name: this.#options.name, state, status });
   }
 }

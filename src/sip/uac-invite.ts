@@ -36,7 +36,7 @@ export class UacInvite implements RequestOwner, Timed {
   place = -1;
   at = 0;
   state: 'calling' | 'early' | 'answered' | 'over' = 'calling';
-  readonly #core: AgentContext;
+  readonly #context: AgentContext;
   readonly #owner: UacInviteOwner;
   readonly #authentication: Authentication;
   readonly #outgoing: Outgoing;
@@ -47,8 +47,14 @@ export class UacInvite implements RequestOwner, Timed {
   #cancelSent = false;
   #retries = 0;
 
-  constructor(core: AgentContext, request: SipRequest, peer: Peer, credentials: Credentials | undefined, owner: UacInviteOwner) {
-    this.#core = core;
+  constructor(
+    context: AgentContext,
+    request: SipRequest,
+    peer: Peer,
+    credentials: Credentials | undefined,
+    owner: UacInviteOwner,
+  ) {
+    this.#context = context;
     this.#owner = owner;
     this.#authentication = {
       credentials: () => (this.#cancelled ? undefined : credentials),
@@ -57,7 +63,7 @@ export class UacInvite implements RequestOwner, Timed {
         return ++this.#number;
       },
     };
-    this.#outgoing = new Outgoing(core, request, peer, this, this.#authentication);
+    this.#outgoing = new Outgoing(context, request, peer, this, this.#authentication);
   }
 
   start(): void {
@@ -90,7 +96,7 @@ export class UacInvite implements RequestOwner, Timed {
   /** 64*T1 after a CANCEL without a final response: as if the INVITE had failed (§9.1). */
   due(): void {
     const { transaction } = this.#outgoing;
-    if (transaction !== undefined) this.#core.layer.forgetClient(transaction);
+    if (transaction !== undefined) this.#context.layer.forgetClient(transaction);
     this.#over({ why: 'local' });
   }
 
@@ -135,7 +141,7 @@ export class UacInvite implements RequestOwner, Timed {
     prack.headers.add('rack', `${number} ${cseq} INVITE`);
     const { dialog } = fork;
     const authentication = { ...this.#authentication, nextNumber: () => ++dialog.localNumber };
-    new Outgoing(this.#core, prack, nextHop(dialog), NOBODY, authentication).send();
+    new Outgoing(this.#context, prack, nextHop(dialog), NOBODY, authentication).send();
     return true;
   }
 
@@ -143,7 +149,7 @@ export class UacInvite implements RequestOwner, Timed {
     const tag = tagOf(response.headers.get('to')) ?? '';
     const known = this.#acks.get(tag);
     if (known !== undefined) {
-      sendAcknowledgement(this.#core, known);
+      sendAcknowledgement(this.#context, known);
       return;
     }
     if (this.#acks.size >= SIP_FORKS_MAX) return;
@@ -152,16 +158,16 @@ export class UacInvite implements RequestOwner, Timed {
     // PRACKs of the early dialog have used numbers of this dialog.
     dialog.localNumber = Math.max(dialog.localNumber, this.#forks.get(tag)?.dialog.localNumber ?? 0);
     dialog.remoteNumber = this.#forks.get(tag)?.dialog.remoteNumber;
-    const ack = acknowledgement(this.#core, dialog, this.#outgoing.request);
+    const ack = acknowledgement(this.#context, dialog, this.#outgoing.request);
     this.#acks.set(tag, ack);
-    sendAcknowledgement(this.#core, ack);
+    sendAcknowledgement(this.#context, ack);
     if (this.#cancelled || this.state === 'answered' || this.state === 'over') {
       this.#hangUp(dialog);
       if (this.state !== 'answered') this.#over({ why: 'local' });
       return;
     }
     this.state = 'answered';
-    this.#core.layer.deadlines.set(this, Infinity);
+    this.#context.layer.deadlines.set(this, Infinity);
     this.#owner.onAnswered(dialog, response, settledTimer(response.headers));
   }
 
@@ -197,19 +203,19 @@ export class UacInvite implements RequestOwner, Timed {
       .add('to', request.headers.get('to') ?? '');
     headers.add('call-id', request.headers.get('call-id') ?? '').add('cseq', `${this.#number} CANCEL`);
     const cancel: SipRequest = { kind: 'request', method: 'CANCEL', uri: request.uri, headers, body: NO_BODY };
-    this.#core.layer.request(cancel, branch, peer, { onResponse() {}, onTimeout() {}, onUnreachable() {} });
-    this.#core.layer.deadlines.set(this, this.#core.layer.now + 64 * SIP_T1_MS);
+    this.#context.layer.request(cancel, branch, peer, { onResponse() {}, onTimeout() {}, onUnreachable() {} });
+    this.#context.layer.deadlines.set(this, this.#context.layer.now + 64 * SIP_T1_MS);
   }
 
   #hangUp(dialog: Dialog): void {
     const authentication = { ...this.#authentication, nextNumber: () => ++dialog.localNumber };
-    new Outgoing(this.#core, dialogRequest(dialog, 'BYE'), nextHop(dialog), NOBODY, authentication).send();
+    new Outgoing(this.#context, dialogRequest(dialog, 'BYE'), nextHop(dialog), NOBODY, authentication).send();
   }
 
   #over(end: CallEnd): void {
     if (this.state === 'over' || this.state === 'answered') return;
     this.state = 'over';
-    this.#core.layer.deadlines.set(this, Infinity);
+    this.#context.layer.deadlines.set(this, Infinity);
     this.#owner.onFailed(end);
   }
 }

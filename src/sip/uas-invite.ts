@@ -40,7 +40,7 @@ export class UasInvite implements ServerOwner, Timed {
   readonly transaction: ServerTransaction;
   /** The INVITE asked for our offer (§14.2, late offer). */
   readonly offerless: boolean;
-  readonly #core: AgentContext;
+  readonly #context: AgentContext;
   readonly #owner: UasInviteOwner;
   readonly #requires: boolean;
   readonly #supports: boolean;
@@ -52,15 +52,15 @@ export class UasInvite implements ServerOwner, Timed {
   /** Offer and answer were exchanged in a reliable 18x and its PRACK. */
   #agreed = false;
 
-  constructor(core: AgentContext, transaction: ServerTransaction, owner: UasInviteOwner) {
-    this.#core = core;
+  constructor(context: AgentContext, transaction: ServerTransaction, owner: UasInviteOwner) {
+    this.#context = context;
     this.transaction = transaction;
     this.#owner = owner;
     const { request } = transaction;
     this.offerless = request.body.length === 0;
     this.#requires = hasTag(request.headers, 'require', '100rel');
     this.#supports = this.#requires || hasTag(request.headers, 'supported', '100rel');
-    this.#number = 1 + Math.floor(core.entropy.fraction() * 0x3fff_ffff);
+    this.#number = 1 + Math.floor(context.entropy.fraction() * 0x3fff_ffff);
     transaction.owner = this;
   }
 
@@ -73,7 +73,7 @@ export class UasInvite implements ServerOwner, Timed {
   provisional(status: number, body: Uint8Array): void {
     if (this.state !== 'proceeding' || this.#waiting !== undefined) return;
     const response = this.transaction.make(status, body);
-    response.headers.add('contact', contactFor(this.#core, this.transaction.source)).add('allow', ALLOWED);
+    response.headers.add('contact', contactFor(this.#context, this.transaction.source)).add('allow', ALLOWED);
     if (body.length > 0) response.headers.add('content-type', 'application/sdp');
     const offered = this.offerless && body.length > 0;
     if (!this.#requires && !offered) {
@@ -99,7 +99,7 @@ export class UasInvite implements ServerOwner, Timed {
     const response = this.transaction.make(200, described);
     const timer = answerTimer(request.headers);
     response.headers
-      .add('contact', contactFor(this.#core, this.transaction.source))
+      .add('contact', contactFor(this.#context, this.transaction.source))
       .add('allow', ALLOWED)
       .add('supported', SUPPORTED);
     if (timer !== undefined) {
@@ -109,8 +109,8 @@ export class UasInvite implements ServerOwner, Timed {
     if (described.length > 0) response.headers.add('content-type', 'application/sdp');
     if (!this.transaction.send(response)) return;
     this.state = 'accepted';
-    this.#core.layer.deadlines.set(this, Infinity);
-    this.#unacknowledged = new Unacknowledged(this.#core, this.transaction, this.offerless && !this.#agreed, () => {
+    this.#context.layer.deadlines.set(this, Infinity);
+    this.#unacknowledged = new Unacknowledged(this.#context, this.transaction, this.offerless && !this.#agreed, () => {
       this.state = 'confirmed';
       this.#owner.onUnacknowledged();
     });
@@ -200,17 +200,17 @@ export class UasInvite implements ServerOwner, Timed {
     }
     this.transaction.sendAgain(waiting.bytes);
     waiting.interval *= 2;
-    this.#core.layer.deadlines.set(this, Math.min(now + waiting.interval, waiting.until));
+    this.#context.layer.deadlines.set(this, Math.min(now + waiting.interval, waiting.until));
   }
 
   #sendReliable(response: SipResponse, offered: boolean): void {
     const number = this.#number++;
     response.headers.add('require', '100rel').add('rseq', String(number));
     if (!this.transaction.send(response)) return;
-    const { now } = this.#core.layer;
+    const { now } = this.#context.layer;
     const bytes = this.transaction.lastBytes ?? NO_BODY;
     this.#reliable = { response, number, bytes, until: now + 64 * SIP_T1_MS, offered, interval: SIP_T1_MS };
-    this.#core.layer.deadlines.set(this, now + SIP_T1_MS);
+    this.#context.layer.deadlines.set(this, now + SIP_T1_MS);
   }
 
   #stopReliable(all = true): void {
@@ -219,6 +219,6 @@ export class UasInvite implements ServerOwner, Timed {
       this.#queue = [];
       this.#waiting = undefined;
     }
-    this.#core.layer.deadlines.set(this, Infinity);
+    this.#context.layer.deadlines.set(this, Infinity);
   }
 }

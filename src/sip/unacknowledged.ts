@@ -12,7 +12,7 @@ export class Unacknowledged implements Timed {
   readonly number: number;
   /** Whether the 2xx carried our offer: the ACK brings the answer. */
   readonly offered: boolean;
-  readonly #core: AgentContext;
+  readonly #context: AgentContext;
   readonly #transaction: ServerTransaction;
   readonly #bytes: Uint8Array;
   readonly #giveUp: () => void;
@@ -20,19 +20,19 @@ export class Unacknowledged implements Timed {
   #interval = SIP_T1_MS;
 
   /** To be made right after the 2xx was sent. `giveUp` is called once, 64*T1 later, unless `stop` comes first. */
-  constructor(core: AgentContext, transaction: ServerTransaction, offered: boolean, giveUp: () => void) {
-    this.#core = core;
+  constructor(context: AgentContext, transaction: ServerTransaction, offered: boolean, giveUp: () => void) {
+    this.#context = context;
     this.#transaction = transaction;
     this.#bytes = transaction.lastBytes ?? new Uint8Array(0);
     this.#giveUp = giveUp;
     this.number = parseCSeq(transaction.request.headers.get('cseq'))?.number ?? 0;
     this.offered = offered;
-    this.#until = core.layer.now + 64 * SIP_T1_MS;
-    core.layer.deadlines.set(this, core.layer.now + this.#interval);
+    this.#until = context.layer.now + 64 * SIP_T1_MS;
+    context.layer.deadlines.set(this, context.layer.now + this.#interval);
   }
 
   stop(): void {
-    this.#core.layer.deadlines.set(this, Infinity);
+    this.#context.layer.deadlines.set(this, Infinity);
   }
 
   due(now: number): void {
@@ -42,6 +42,6 @@ export class Unacknowledged implements Timed {
     }
     this.#transaction.sendAgain(this.#bytes);
     this.#interval = Math.min(this.#interval * 2, SIP_T2_MS);
-    this.#core.layer.deadlines.set(this, Math.min(now + this.#interval, this.#until));
+    this.#context.layer.deadlines.set(this, Math.min(now + this.#interval, this.#until));
   }
 }

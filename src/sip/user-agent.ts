@@ -47,7 +47,7 @@ export interface InviteOptions {
 export class UserAgent {
   readonly #options: UserAgentOptions;
   readonly #layer: TransactionLayer;
-  readonly #core: AgentContext;
+  readonly #context: AgentContext;
   readonly #dialogs = new Map<string, Call>();
   readonly #calls = new Set<Call>();
   #outputs: UserAgentOutput[] = [];
@@ -64,7 +64,7 @@ export class UserAgent {
     this.#layer = new TransactionLayer(options.entropy, limits, user, (bytes, peer, ticket) =>
       this.#outputs.push({ type: 'send', bytes, peer, ticket }),
     );
-    this.#core = {
+    this.#context = {
       layer: this.#layer,
       entropy: options.entropy,
       hash: options.hash,
@@ -121,7 +121,7 @@ export class UserAgent {
       .add('to', options.to)
       .add('call-id', entropy.token())
       .add('cseq', '1 INVITE')
-      .add('contact', contactFor(this.#core, options.peer))
+      .add('contact', contactFor(this.#context, options.peer))
       .add('allow', ALLOWED)
       .add('supported', SUPPORTED)
       .add('session-expires', String(this.#options.sessionExpiresSec))
@@ -136,7 +136,7 @@ export class UserAgent {
 
   /** A registration that keeps itself alive once started. */
   register(options: RegistrationOptions): Registration {
-    return new Registration(this.#core, options);
+    return new Registration(this.#context, options);
   }
 
   /** Sends OPTIONS (§11); the outcome comes as a `probed` output. */
@@ -151,16 +151,16 @@ export class UserAgent {
       .add('to', `<${uri}>`)
       .add('call-id', entropy.token())
       .add('cseq', '1 OPTIONS')
-      .add('contact', contactFor(this.#core, peer))
+      .add('contact', contactFor(this.#context, peer))
       .add('accept', 'application/sdp')
       .add('user-agent', product);
-    const report = (status: number) => this.#core.emit({ type: 'probed', name, status });
+    const report = (status: number) => this.#context.emit({ type: 'probed', name, status });
     const owner = {
       onResponse: (response: { status: number }) => (response.status >= 200 ? report(response.status) : undefined),
       onFailure: () => report(0),
     };
     const request: SipRequest = { kind: 'request', method: 'OPTIONS', uri, headers, body: NO_BODY };
-    new Outgoing(this.#core, request, peer, owner, { credentials: () => undefined, nextNumber: () => ++number }).send();
+    new Outgoing(this.#context, request, peer, owner, { credentials: () => undefined, nextNumber: () => ++number }).send();
   }
 
   /** From now on INVITEs and OPTIONS from outside a dialog are answered 503. */
@@ -182,7 +182,7 @@ export class UserAgent {
   }
 
   #newCall(direction: 'inbound' | 'outbound', credentials: Credentials | undefined): Call {
-    const call = new Call(this.#core, ++this.#lastCall, direction, credentials);
+    const call = new Call(this.#context, ++this.#lastCall, direction, credentials);
     this.#calls.add(call);
     return call;
   }
@@ -250,7 +250,7 @@ export class UserAgent {
         transaction.respond(400);
         return;
       }
-      this.#core.emit({ type: 'invite', call, request, source: transaction.source });
+      this.#context.emit({ type: 'invite', call, request, source: transaction.source });
     }
   }
 
@@ -268,7 +268,7 @@ export class UserAgent {
     const response = transaction.make(this.#draining ? 503 : 200);
     if (this.#draining) response.headers.add('retry-after', String(SIP_RETRY_AFTER_SEC));
     response.headers.add('allow', ALLOWED).add('accept', 'application/sdp').add('supported', SUPPORTED);
-    response.headers.add('contact', contactFor(this.#core, transaction.source));
+    response.headers.add('contact', contactFor(this.#context, transaction.source));
     transaction.send(response);
   }
 
