@@ -122,6 +122,27 @@ napi_value leg_stop(napi_env env, napi_callback_info info) {
   return call.give(plane->stop(id, playback));
 }
 
+// legPause(plane, leg, playback, paused) -> whether it was the playback
+napi_value leg_pause(napi_env env, napi_callback_info info) {
+  Call call(env, info);
+  Plane* plane = call.plane();
+  const uint32_t id = call.number();
+  const uint32_t playback = call.number();
+  const bool paused = call.boolean();
+  if (!call.ok()) return call.bad();
+  return call.give(plane->pause(id, playback, paused));
+}
+
+// legSeek(plane, leg, playback) -> whether it was the playback
+napi_value leg_seek(napi_env env, napi_callback_info info) {
+  Call call(env, info);
+  Plane* plane = call.plane();
+  const uint32_t id = call.number();
+  const uint32_t playback = call.number();
+  if (!call.ok()) return call.bad();
+  return call.give(plane->seek(id, playback));
+}
+
 constexpr Export exported[] = {
     {"legOpen", leg_open},
     {"legClose", leg_close},
@@ -131,6 +152,8 @@ constexpr Export exported[] = {
     {"legFeed", leg_feed},
     {"legFinish", leg_finish},
     {"legStop", leg_stop},
+    {"legPause", leg_pause},
+    {"legSeek", leg_seek},
 };
 
 }  // namespace

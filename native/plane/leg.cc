@@ -181,7 +181,7 @@ void Leg::send_tick(const Now&, Notices& notices) {
     player_.clear();
     notices.push_back({NoticeKind::playback_ended, id_, playback});
   } else if (player_.hungry()) {
-    notices.push_back({NoticeKind::playback_hungry, id_, playback, player_.queued_ms(), {player_.fed(), 0, 0, 0}});
+    notices.push_back({NoticeKind::playback_hungry, id_, playback, player_.queued_ms(), {player_.fed(), player_.starved_ms(), 0, 0}});
   }
 }
 

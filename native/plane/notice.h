@@ -12,7 +12,8 @@ enum class NoticeKind : uint32_t {
   playback_started = 4,  // a: playback
   playback_ended = 5,    // a: playback; all that was fed has been sent
   playback_stopped = 6,  // a: playback
-  playback_hungry = 7,   // a: playback, b: milliseconds queued, c: samples fed so far
+  playback_hungry = 7,   // a: playback, b: milliseconds queued, c: samples fed so far, d: milliseconds of silence for want of it
+  playback_moved = 16,   // a: playback, b: samples heard of it before a seek
 };
 
 struct Notice {
@@ -20,7 +21,7 @@ struct Notice {
   uint32_t leg;
   uint32_t a = 0;
   uint32_t b = 0;
-  uint32_t more[4] = {0, 0, 0, 0};  // c, and three reserved
+  uint32_t more[4] = {0, 0, 0, 0};  // c, d, and two reserved
 };
 static_assert(sizeof(Notice) == 32, "one record of the notice buffer");
 

@@ -115,6 +115,20 @@ bool Plane::stop(uint32_t id, uint32_t playback) {
   return true;
 }
 
+bool Plane::pause(uint32_t id, uint32_t playback, bool paused) {
+  Leg* leg = this->leg(id);
+  if (leg == nullptr) return false;
+  return paused ? leg->player().pause(playback) : leg->player().resume(playback);
+}
+
+bool Plane::seek(uint32_t id, uint32_t playback) {
+  Leg* leg = this->leg(id);
+  uint32_t taken = 0;
+  if (leg == nullptr || !leg->player().seek(playback, taken)) return false;
+  notices_.push_back({NoticeKind::playback_moved, id, playback, taken});
+  return true;
+}
+
 bool Plane::counters(uint32_t id, Counters& counters) const {
   const auto found = legs_.find(id);
   if (found == legs_.end()) return false;

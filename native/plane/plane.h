@@ -36,6 +36,10 @@ class Plane {
   bool feed(uint32_t id, uint32_t playback, const int16_t* pcm, size_t count);
   bool finish(uint32_t id, uint32_t playback);
   bool stop(uint32_t id, uint32_t playback);
+  /** Holds or goes on with the playback, over a ramp. */
+  bool pause(uint32_t leg, uint32_t playback, bool paused);
+  /** What is fed from now on is another place of the playback; a `playback_moved` notice tells how far it was. */
+  bool seek(uint32_t leg, uint32_t playback);
   bool counters(uint32_t id, Counters& counters) const;
   Leg* leg(uint32_t id);
 

@@ -46,6 +46,9 @@ export interface Native {
   legFeed(plane: PlaneHandle, leg: number, playback: number, pcm: Int16Array): boolean;
   legFinish(plane: PlaneHandle, leg: number, playback: number): boolean;
   legStop(plane: PlaneHandle, leg: number, playback: number): boolean;
+  legPause(plane: PlaneHandle, leg: number, playback: number, paused: boolean): boolean;
+  /** What is fed from now on is another place of the same playback; `playbackMoved` tells how far it was. */
+  legSeek(plane: PlaneHandle, leg: number, playback: number): boolean;
   /** Reads a file's head: 0 more is needed, 1 audio begins here, 2 it holds none, 3 it is no WAV we read. */
   wavProbe(head: Uint8Array): number;
   wavCreate(outHz: number): WavHandle;

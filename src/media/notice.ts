@@ -9,6 +9,7 @@ export const NOTICE = {
   playbackEnded: 5,
   playbackStopped: 6,
   playbackHungry: 7,
+  playbackMoved: 16,
 } as const;
 
 export const NOTICE_WORDS = 8;
@@ -20,10 +21,12 @@ export interface NoticeRecord {
   readonly leg: number;
   /** The playback; for a digit its character code. */
   readonly a: number;
-  /** For a digit its duration, for a hungry playback what is queued; milliseconds. */
+  /** For a digit its duration, for a hungry playback what is queued, in milliseconds; for a moved one the samples heard before. */
   readonly b: number;
   /** For a hungry playback, the samples fed so far. */
   readonly c: number;
+  /** For a hungry playback, the silence that was sent for want of it, ms. */
+  readonly d: number;
 }
 
 /** Unpacks `count` notices from a buffer without the report. */
@@ -35,6 +38,7 @@ export function* unpackNotices(words: Uint32Array, count: number): Generator<Not
       a: words[at + 2] ?? 0,
       b: words[at + 3] ?? 0,
       c: words[at + 4] ?? 0,
+      d: words[at + 5] ?? 0,
     };
   }
 }

@@ -9,6 +9,8 @@ export type Order =
   | { readonly type: 'feed'; readonly leg: number; readonly playback: number; readonly pcm: Int16Array<ArrayBuffer> }
   | { readonly type: 'finish'; readonly leg: number; readonly playback: number }
   | { readonly type: 'stop'; readonly leg: number; readonly playback: number }
+  | { readonly type: 'pause'; readonly leg: number; readonly playback: number; readonly paused: boolean }
+  | { readonly type: 'seek'; readonly leg: number; readonly playback: number }
   | { readonly type: 'counters'; readonly leg: number; readonly request: number }
   | { readonly type: 'close'; readonly leg: number }
   | { readonly type: 'quit' };

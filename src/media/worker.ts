@@ -84,6 +84,12 @@ function obey(order: Order): void {
     case 'stop':
       native.legStop(plane, order.leg, order.playback);
       break;
+    case 'pause':
+      native.legPause(plane, order.leg, order.playback, order.paused);
+      break;
+    case 'seek':
+      native.legSeek(plane, order.leg, order.playback);
+      break;
     case 'counters':
       native.legCounters(plane, order.leg, counterWords);
       reply({ type: 'counters', request: order.request, counters: countersNow() });
