@@ -90,7 +90,7 @@ bool Plane::negotiate(uint32_t id, const Negotiated& parameters) {
 bool Plane::play(uint32_t id, uint32_t playback, uint32_t rate_hz, int32_t volume_percent) {
   Leg* leg = this->leg(id);
   if (leg == nullptr) return false;
-  if (leg->player().active()) stop(id, leg->player().playback());
+  if (leg->player().active()) notices_.push_back({NoticeKind::playback_stopped, id, leg->player().playback()});  // heard until the new one is there
   leg->player().play(playback, rate_hz, volume_percent);
   return true;
 }
