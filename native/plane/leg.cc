@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "plane/room.h"
+
 namespace sidetone {
 namespace {
 
@@ -16,7 +18,7 @@ uint64_t ntp_time(int64_t wall_us) {
 }  // namespace
 
 Leg::Leg(uint32_t id, const Identity& identity, int64_t media_timeout_us)
-    : id_(id),
+    : Participant(id, frame_samples_max),
       media_timeout_us_(media_timeout_us),
       ssrc_(identity.ssrc),
       sequence_(identity.sequence),
@@ -56,10 +58,9 @@ void Leg::negotiate(const Negotiated& parameters, const Now& now) {
   negotiated_ = true;
 }
 
-void Leg::listen(Listener* listener) {
-  listener_ = listener;
-  if (listener == nullptr) playout_.reset();
-  else if (!playout_) playout_ = std::make_unique<Playout>(agreed_.codec);
+void Leg::attention(bool wanted) {
+  if (wanted) playout_ = std::make_unique<Playout>(agreed_.codec);
+  else playout_.reset();
 }
 
 /** Whether the packet is of the source we hear; a new source is taken at its second packet in sequence. */
@@ -112,12 +113,12 @@ void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices
   if (verdict == Reception::Verdict::duplicate_or_late) return;
   if (!media_started_) {
     media_started_ = true;
-    notices.push_back({NoticeKind::media_started, id_});
+    notices.push_back({NoticeKind::media_started, id()});
   }
   if (event) {
     Digit digit;
     if (event_.receive(packet.payload, packet.payload_bytes, packet.timestamp, packet.marker, now.us, digit)) {
-      notices.push_back({NoticeKind::digit, id_, static_cast<uint32_t>(digit.key), digit.duration_ms});
+      notices.push_back({NoticeKind::digit, id(), static_cast<uint32_t>(digit.key), digit.duration_ms});
     }
   } else if (audio) {
     reception_.arrival(packet.timestamp, arrival_us / JitterBuffer::unit_us);
@@ -134,39 +135,45 @@ void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
   }
 }
 
-void Leg::tick(const Now& now, Notices& notices) {
+void Leg::take(const Now& now, Notices& notices) {
   if (!negotiated_) return;
   Digit digit;
   if (event_.active() && event_.expire(now.us, digit)) {
-    notices.push_back({NoticeKind::digit, id_, static_cast<uint32_t>(digit.key), digit.duration_ms});
+    notices.push_back({NoticeKind::digit, id(), static_cast<uint32_t>(digit.key), digit.duration_ms});
   }
   if (agreed_.receive && !timed_out_ && now.us - heard_us_ >= media_timeout_us_) {
     timed_out_ = true;
-    notices.push_back({NoticeKind::media_timeout, id_});
+    notices.push_back({NoticeKind::media_timeout, id()});
   }
-  if (listener_ != nullptr) listen_tick(now);
-  send_tick(now, notices);
-  if (now.us >= report_due_us_) {
-    send_report(now, false);
-    report_due_us_ = now.us + report_interval_us();
-  }
+  if (!wanted()) return;
+  bool voiced = false;
+  const size_t count = playout_->frame(now.us, said(), voiced);
+  heard(count, voiced, notices);
 }
 
-void Leg::listen_tick(const Now& now) {
-  int16_t pcm[frame_samples_max];
-  bool heard = false;
-  const size_t count = playout_->frame(now.us, pcm, heard);
-  listener_->hear(pcm, count, codec_rate_hz(agreed_.codec), heard);
+void Leg::give(const Now& now, Notices& notices) {
+  if (negotiated_) {
+    send_frame(notices);
+    if (now.us >= report_due_us_) {
+      send_report(now, false);
+      report_due_us_ = now.us + report_interval_us();
+    }
+  }
+  settle(notices);
 }
 
-void Leg::send_tick(const Now&, Notices& notices) {
+void Leg::send_frame(Notices& notices) {
   int16_t pcm[frame_samples_max];
-  const uint32_t playback = player_.playback();
-  const bool was_started = player_.started();
-  const bool voiced = player_.frame(pcm, codec_samples(agreed_.codec, frame_units), codec_rate_hz(agreed_.codec));
+  uint8_t* octets = packet_ + rtp_header_bytes + pending_;
+  bool voiced = true;
+  if (agreed_.codec != Codec::g722 && hears_room_only()) {
+    if (agreed_.send) std::memcpy(octets, seat()->room->encoded(*seat(), agreed_.codec), frame_units);
+  } else {
+    voiced = hears(pcm, codec_samples(agreed_.codec, frame_units), notices);
+    if (agreed_.send) encoder_.encode(agreed_.codec, voiced ? pcm : nullptr, octets, frame_units);
+  }
   if (agreed_.send) {
     if (voiced && !speaking_) marker_ = true;  // the first packet of a talkspurt (RFC 3551 §4.1)
-    encoder_.encode(agreed_.codec, voiced ? pcm : nullptr, packet_ + rtp_header_bytes + pending_, frame_units);
     pending_ += frame_units;
     const size_t units = agreed_.ptime_ms * (rtp_clock_hz / 1000);
     while (pending_ >= units) send_packet(units);
@@ -175,14 +182,6 @@ void Leg::send_tick(const Now&, Notices& notices) {
     pending_ = 0;
   }
   speaking_ = voiced;
-  if (playback == 0) return;
-  if (!was_started && player_.started()) notices.push_back({NoticeKind::playback_started, id_, playback});
-  if (player_.ended()) {
-    player_.clear();
-    notices.push_back({NoticeKind::playback_ended, id_, playback});
-  } else if (player_.hungry()) {
-    notices.push_back({NoticeKind::playback_hungry, id_, playback, player_.queued_ms(), {player_.fed(), player_.starved_ms(), 0, 0}});
-  }
 }
 
 void Leg::send_packet(size_t units) {

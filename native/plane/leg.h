@@ -8,7 +8,7 @@
 #include "plane/codec.h"
 #include "plane/latch.h"
 #include "plane/notice.h"
-#include "plane/player.h"
+#include "plane/participant.h"
 #include "plane/playout.h"
 #include "plane/port.h"
 #include "plane/reception.h"
@@ -17,12 +17,6 @@
 #include "plane/telephone_event.h"
 
 namespace sidetone {
-
-/** One instant on both clocks. Deadlines run on the monotonic one; RTCP and kernel timestamps speak of the other. */
-struct Now {
-  int64_t us = 0;
-  int64_t wall_us = 0;
-};
 
 /** What an offer and its answer agreed on (src/media/engine.ts, RtpParameters). */
 struct Negotiated {
@@ -43,17 +37,7 @@ struct Counters {
   uint32_t jitter_us = 0;
 };
 
-/** Whoever needs the leg's sound as PCM: a room, a recorder, a tone detector. Without one nothing is decoded. */
-class Listener {
- public:
-  virtual ~Listener() = default;
-  /** One 20 ms frame; `heard` is false where nothing was said. */
-  virtual void hear(const int16_t* pcm, size_t count, uint32_t rate_hz, bool heard) = 0;
-};
-
-using Notices = std::vector<Notice>;
-
-class Leg {
+class Leg : public Participant {
  public:
   struct Identity {
     uint32_t ssrc;
@@ -65,28 +49,27 @@ class Leg {
 
   Leg(uint32_t id, const Identity& identity, int64_t media_timeout_us);
 
-  uint32_t id() const { return id_; }
   PortPair& ports() { return ports_; }
-  Player& player() { return player_; }
   uint32_t ssrc() const { return ssrc_; }
 
   void negotiate(const Negotiated& parameters, const Now& now);
-  void listen(Listener* listener);
+  uint32_t rate_hz() const override { return codec_rate_hz(agreed_.codec); }
+  Leg* rtp() override { return this; }
 
   void receive_rtp(const Datagram& datagram, const Now& now, Notices& notices);
   void receive_rtcp(const Datagram& datagram, const Now& now);
-  /** One 20 ms frame in and out. */
-  void tick(const Now& now, Notices& notices);
-  /** The plane gave up on `frames` ticks after a long stall: the timeline jumps, nothing is sent for it. */
-  void skip(uint32_t frames);
+  void take(const Now& now, Notices& notices) override;
+  void give(const Now& now, Notices& notices) override;
+  /** The timeline jumps, nothing is sent for it. */
+  void skip(uint32_t frames) override;
   /** Sends RTCP BYE. */
   void bye(const Now& now);
   Counters counters() const;
 
  private:
   bool belongs(const RtpPacket& packet);
-  void listen_tick(const Now& now);
-  void send_tick(const Now& now, Notices& notices);
+  void attention(bool wanted) override;
+  void send_frame(Notices& notices);
   void send_packet(size_t units);
   void send_report(const Now& now, bool bye);
   uint32_t random();
@@ -95,7 +78,6 @@ class Leg {
   static constexpr int64_t report_us = 5'000'000;
   static constexpr size_t pending_max = 1024;
 
-  const uint32_t id_;
   PortPair ports_;
 
   bool negotiated_ = false;
@@ -110,13 +92,11 @@ class Leg {
   int32_t lost_before_ = 0;
   TelephoneEvent event_;
   std::unique_ptr<Playout> playout_;
-  Listener* listener_ = nullptr;
   bool media_started_ = false;
   bool timed_out_ = false;
   int64_t heard_us_ = 0;
   const int64_t media_timeout_us_;
 
-  Player player_;
   Encoder encoder_;
   const uint32_t ssrc_;
   uint16_t sequence_;

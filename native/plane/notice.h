@@ -1,6 +1,7 @@
 // What the plane tells upward: fixed records of eight 32-bit words, packed into the buffer the worker hands to each tick.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 namespace sidetone {
 
@@ -13,6 +14,10 @@ enum class NoticeKind : uint32_t {
   playback_ended = 5,    // a: playback; all that was fed has been sent
   playback_stopped = 6,  // a: playback
   playback_hungry = 7,   // a: playback, b: milliseconds queued, c: samples fed so far, d: milliseconds of silence for want of it
+  room_joined = 8,       // a: room; the first mixed frame has been sent
+  room_left = 9,         // a: room
+  voice = 10,            // a: whether the member talks
+  moved = 11,            // the participant has come to this plane
   playback_moved = 16,   // a: playback, b: samples heard of it before a seek
 };
 
@@ -24,5 +29,7 @@ struct Notice {
   uint32_t more[4] = {0, 0, 0, 0};  // c, d, and two reserved
 };
 static_assert(sizeof(Notice) == 32, "one record of the notice buffer");
+
+using Notices = std::vector<Notice>;
 
 }  // namespace sidetone

@@ -35,49 +35,79 @@ std::unique_ptr<Plane> Plane::create(int64_t media_timeout_us, int& error) {
   error = plane->epoll_fd_ < 0 || plane->timer_fd_ < 0 || plane->wake_fd_ < 0 ? errno : 0;
   plane->deadline_us_ = now().us + tick_us;
   if (error != 0) plane.reset();
+  else plane->box_ = Handover::open(plane->wake_fd_);
   return plane;
 }
 
 Plane::~Plane() {
-  legs_.clear();
+  if (box_) box_->shut();
+  rooms_.clear();
+  parties_.clear();
   if (epoll_fd_ >= 0) ::close(epoll_fd_);
   if (timer_fd_ >= 0) ::close(timer_fd_);
   if (wake_fd_ >= 0) ::close(wake_fd_);
 }
 
-Leg* Plane::leg(uint32_t id) {
-  const auto found = legs_.find(id);
-  return found == legs_.end() ? nullptr : found->second.get();
+Participant* Plane::participant(uint32_t id) {
+  const auto found = parties_.find(id);
+  return found == parties_.end() ? nullptr : found->second.get();
 }
 
-int Plane::open(uint32_t id, const Address& rtp, const Address& rtcp) {
-  if (legs_.count(id) != 0) return EEXIST;
-  Leg::Identity identity;
-  if (::getrandom(&identity, sizeof identity, 0) != static_cast<ssize_t>(sizeof identity)) return EIO;
-  auto leg = std::make_unique<Leg>(id, identity, media_timeout_us_);
-  const int error = leg->ports().open(rtp, rtcp);
-  if (error != 0) return error;
-  const uintptr_t at = reinterpret_cast<uintptr_t>(leg.get());
+Leg* Plane::leg(uint32_t id) {
+  Participant* party = participant(id);
+  return party == nullptr ? nullptr : party->rtp();
+}
+
+int Plane::watch(Leg& leg) {
+  const uintptr_t at = reinterpret_cast<uintptr_t>(&leg);
   epoll_event event;
   event.events = EPOLLIN;
   event.data.u64 = at;
-  if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, leg->ports().rtp(), &event) != 0) return errno;
+  if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, leg.ports().rtp(), &event) != 0) return errno;
   event.data.u64 = at | 1;  // a Leg is aligned: its lowest bit tells RTCP
-  if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, leg->ports().rtcp(), &event) != 0) return errno;
-  order_.push_back(leg.get());
-  legs_.emplace(id, std::move(leg));
-  return 0;
+  return ::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, leg.ports().rtcp(), &event) != 0 ? errno : 0;
+}
+
+void Plane::unwatch(Leg& leg) {
+  (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtp(), nullptr);
+  (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtcp(), nullptr);
+}
+
+void Plane::add(std::unique_ptr<Participant> party) {
+  order_.push_back(party.get());
+  parties_.emplace(party->id(), std::move(party));
+}
+
+std::unique_ptr<Participant> Plane::remove(uint32_t id) {
+  const auto found = parties_.find(id);
+  if (found == parties_.end()) return nullptr;
+  std::unique_ptr<Participant> party = std::move(found->second);
+  parties_.erase(found);
+  order_.erase(std::find(order_.begin(), order_.end(), party.get()));
+  if (party->seat() != nullptr) party->seat()->room->drop(*party->seat(), notices_);
+  return party;
+}
+
+int Plane::open(uint32_t id, const Address& rtp, const Address& rtcp) {
+  if (parties_.count(id) != 0 || rooms_.count(id) != 0) return EEXIST;
+  Leg::Identity identity;
+  if (::getrandom(&identity, sizeof identity, 0) != static_cast<ssize_t>(sizeof identity)) return EIO;
+  auto leg = std::make_unique<Leg>(id, identity, media_timeout_us_);
+  int error = leg->ports().open(rtp, rtcp);
+  if (error == 0) error = watch(*leg);
+  if (error == 0) add(std::move(leg));
+  return error;
 }
 
 bool Plane::close(uint32_t id, Counters& counters) {
-  const auto found = legs_.find(id);
-  if (found == legs_.end()) return false;
-  Leg* leg = found->second.get();
-  if (leg->player().active()) stop(id, leg->player().playback());
-  leg->bye(now());
-  counters = leg->counters();
-  order_.erase(std::find(order_.begin(), order_.end(), leg));
-  legs_.erase(found);
+  Participant* party = participant(id);
+  if (party == nullptr) return false;
+  if (party->player().active()) stop(id, party->player().playback());
+  if (party->rtp() != nullptr) {
+    party->rtp()->bye(now());
+    counters = party->rtp()->counters();
+  }
+  (void)remove(id);
   return true;
 }
 
@@ -87,52 +117,59 @@ bool Plane::negotiate(uint32_t id, const Negotiated& parameters) {
   return leg != nullptr;
 }
 
+Player* Plane::player(uint32_t id) {
+  Participant* party = participant(id);
+  if (party != nullptr) return &party->player();
+  Room* room = this->room(id);
+  return room == nullptr ? nullptr : &room->player();
+}
+
 bool Plane::play(uint32_t id, uint32_t playback, uint32_t rate_hz, int32_t volume_percent) {
-  Leg* leg = this->leg(id);
-  if (leg == nullptr) return false;
-  if (leg->player().active()) notices_.push_back({NoticeKind::playback_stopped, id, leg->player().playback()});  // heard until the new one is there
-  leg->player().play(playback, rate_hz, volume_percent);
+  Player* player = this->player(id);
+  if (player == nullptr) return false;
+  if (player->active()) notices_.push_back({NoticeKind::playback_stopped, id, player->playback()});  // it is heard until the new one is there
+  player->play(playback, rate_hz, volume_percent);
   return true;
 }
 
 bool Plane::feed(uint32_t id, uint32_t playback, const int16_t* pcm, size_t count) {
-  Leg* leg = this->leg(id);
-  return leg != nullptr && leg->player().feed(playback, pcm, count);
+  Player* player = this->player(id);
+  return player != nullptr && player->feed(playback, pcm, count);
 }
 
 bool Plane::finish(uint32_t id, uint32_t playback) {
-  Leg* leg = this->leg(id);
-  if (leg == nullptr || leg->player().playback() != playback) return false;
-  leg->player().finish(playback);
+  Player* player = this->player(id);
+  if (player == nullptr || player->playback() != playback) return false;
+  player->finish(playback);
   return true;
 }
 
 bool Plane::stop(uint32_t id, uint32_t playback) {
-  Leg* leg = this->leg(id);
-  if (leg == nullptr || playback == 0 || leg->player().playback() != playback) return false;
-  leg->player().clear();
+  Player* player = this->player(id);
+  if (player == nullptr || playback == 0 || player->playback() != playback) return false;
+  player->clear();
   notices_.push_back({NoticeKind::playback_stopped, id, playback});
   return true;
 }
 
 bool Plane::pause(uint32_t id, uint32_t playback, bool paused) {
-  Leg* leg = this->leg(id);
-  if (leg == nullptr) return false;
-  return paused ? leg->player().pause(playback) : leg->player().resume(playback);
+  Player* player = this->player(id);
+  if (player == nullptr) return false;
+  return paused ? player->pause(playback) : player->resume(playback);
 }
 
 bool Plane::seek(uint32_t id, uint32_t playback) {
-  Leg* leg = this->leg(id);
+  Player* player = this->player(id);
   uint32_t taken = 0;
-  if (leg == nullptr || !leg->player().seek(playback, taken)) return false;
+  if (player == nullptr || !player->seek(playback, taken)) return false;
   notices_.push_back({NoticeKind::playback_moved, id, playback, taken});
   return true;
 }
 
-bool Plane::counters(uint32_t id, Counters& counters) const {
-  const auto found = legs_.find(id);
-  if (found == legs_.end()) return false;
-  counters = found->second->counters();
+bool Plane::counters(uint32_t id, Counters& counters) {
+  Leg* leg = this->leg(id);
+  if (leg == nullptr) return false;
+  counters = leg->counters();
   return true;
 }
 
@@ -152,12 +189,13 @@ TickReport Plane::run() {
     }
     time = clock_us(CLOCK_MONOTONIC);
   }
+  take_handed();
   if (time < deadline_us_) return report;
   report.lateness_us = time - deadline_us_;
   const int64_t due = (time - deadline_us_) / tick_us + 1;
   if (due > catch_up_max) {
     const uint32_t frames = static_cast<uint32_t>(due - 1);
-    for (Leg* leg : order_) leg->skip(frames);
+    for (Participant* party : order_) party->skip(frames);
     deadline_us_ += static_cast<int64_t>(frames) * tick_us;
     report.skipped = frames;
   }
@@ -167,7 +205,7 @@ TickReport Plane::run() {
   for (int64_t i = 0; i < catch_up_max && deadline_us_ <= started.us; i++) {
     // Each tick happens at its deadline, also one that is made up for: what is played out then depends on no stall of ours.
     const Now instant{deadline_us_, started.wall_us - (started.us - deadline_us_)};
-    for (Leg* leg : order_) leg->tick(instant, notices_);
+    frame(instant);
     deadline_us_ += tick_us;
     report.ticks++;
   }
@@ -176,8 +214,23 @@ TickReport Plane::run() {
 }
 
 void Plane::tick(const Now& now) {
+  take_handed();
   drain(now);
-  for (Leg* leg : order_) leg->tick(now, notices_);
+  frame(now);
+}
+
+void Plane::frame(const Now& now) {
+  for (const auto& entry : rooms_) entry.second->begin();
+  for (Participant* party : order_) {
+    party->take(now, notices_);
+    if (party->seat() == nullptr) party->give(now, notices_);  // while it is at hand
+  }
+  if (rooms_.empty()) return;
+  for (const auto& entry : rooms_) entry.second->mix(notices_);
+  for (Participant* party : order_) {
+    if (party->seat() != nullptr) party->give(now, notices_);
+  }
+  for (auto entry = rooms_.begin(); entry != rooms_.end();) entry = entry->second->over() ? rooms_.erase(entry) : std::next(entry);
 }
 
 void Plane::drain(const Now& now) {

@@ -6,8 +6,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "plane/converter.h"
+#include "plane/handover.h"
 #include "plane/leg.h"
 #include "plane/notice.h"
+#include "plane/room.h"
 
 namespace sidetone {
 
@@ -32,16 +35,36 @@ class Plane {
   /** Stops a playback in progress (noticed), says BYE and gives the ports back. False where there is no such leg. */
   bool close(uint32_t id, Counters& counters);
   bool negotiate(uint32_t id, const Negotiated& parameters);
+  // Playback, of a leg or of a room.
   bool play(uint32_t id, uint32_t playback, uint32_t rate_hz, int32_t volume_percent);
   bool feed(uint32_t id, uint32_t playback, const int16_t* pcm, size_t count);
   bool finish(uint32_t id, uint32_t playback);
   bool stop(uint32_t id, uint32_t playback);
   /** Holds or goes on with the playback, over a ramp. */
-  bool pause(uint32_t leg, uint32_t playback, bool paused);
+  bool pause(uint32_t id, uint32_t playback, bool paused);
   /** What is fed from now on is another place of the playback; a `playback_moved` notice tells how far it was. */
-  bool seek(uint32_t leg, uint32_t playback);
-  bool counters(uint32_t id, Counters& counters) const;
+  bool seek(uint32_t id, uint32_t playback);
+  bool counters(uint32_t id, Counters& counters);
   Leg* leg(uint32_t id);
+  Participant* participant(uint32_t id);
+
+  // Rooms. Numbers of rooms and legs are from one range. Where there is no such room, or no such member, nothing happens but the notice said.
+  /** False where the number is in use. */
+  bool open_room(uint32_t id);
+  /** Its playback stops, its members leave (each noticed), with the next tick. */
+  bool close_room(uint32_t id);
+  /** Tells `room_joined`, or `room_left` where there is no such room. A member of another room leaves that first, at once. */
+  bool join(uint32_t id, uint32_t room, bool muted, int32_t from_percent, int32_t to_percent);
+  bool leave(uint32_t id);
+  bool mute(uint32_t id, bool muted);
+  /** What it says to others (`from`), or hears of them. */
+  bool volume(uint32_t id, bool from, int32_t percent);
+  bool detect_voices(uint32_t room, bool on);
+
+  /** Its number for `move`, the same process over. */
+  uint32_t number() const { return box_->number(); }
+  /** Hands a participant to another plane of the process, which tells `moved`. It leaves its room first. False where that is impossible. */
+  bool move(uint32_t id, uint32_t plane);
 
   /** Sleeps until the next deadline or `wake`, then runs every tick that is due. */
   TickReport run();
@@ -66,14 +89,25 @@ class Plane {
   Plane() = default;
   void drain(const Now& now);
   void receive(Leg& leg, bool rtcp, const Now& now);
+  void frame(const Now& now);
+  void take_handed();
+  int watch(Leg& leg);
+  void unwatch(Leg& leg);
+  void add(std::unique_ptr<Participant> party);
+  std::unique_ptr<Participant> remove(uint32_t id);
+  Player* player(uint32_t id);
+  Room* room(uint32_t id);
 
   int epoll_fd_ = -1;
   int timer_fd_ = -1;
   int wake_fd_ = -1;
   int64_t media_timeout_us_ = 0;
   int64_t deadline_us_ = 0;
-  std::unordered_map<uint32_t, std::unique_ptr<Leg>> legs_;
-  std::vector<Leg*> order_;
+  FilterBank filters_;
+  std::unordered_map<uint32_t, std::unique_ptr<Participant>> parties_;
+  std::vector<Participant*> order_;
+  std::unordered_map<uint32_t, std::unique_ptr<Room>> rooms_;
+  std::shared_ptr<Handover> box_;
   Notices notices_;
   Batch batch_;
 };

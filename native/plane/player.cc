@@ -103,6 +103,21 @@ bool Player::next_ready(size_t count, uint32_t rate_hz) const {
   return next_.finished() || next_.queued_ms() >= count * 1000 / rate_hz || waited_frames_ >= wait_frames_max || !waits();
 }
 
+void Player::progress(uint32_t id, Notices& notices) {
+  if (!active()) return;
+  const uint32_t number = playback();
+  if (started() && told_ != number) {
+    told_ = number;
+    notices.push_back({NoticeKind::playback_started, id, number});
+  }
+  if (ended()) {
+    clear();
+    notices.push_back({NoticeKind::playback_ended, id, number});
+  } else if (hungry()) {
+    notices.push_back({NoticeKind::playback_hungry, id, number, queued_ms(), {fed(), starved_ms(), 0, 0}});
+  }
+}
+
 bool Player::frame(int16_t* out, size_t count, uint32_t rate_hz) {
   if (next_.active()) {
     if (next_ready(count, rate_hz)) change();

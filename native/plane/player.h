@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "plane/notice.h"
 #include "plane/track.h"
 
 namespace sidetone {
@@ -44,6 +45,9 @@ class Player {
   /** Silence that was sent since `play` or `seek`, after the beginning, because nothing was there. */
   uint32_t starved_ms() const { return starved_ms_; }
 
+  /** Tells what the last frame changed; `id` is the leg's or room's. Forgets the playback when it has ended. */
+  void progress(uint32_t id, Notices& notices);
+
   /** Fills one frame at `rate_hz`, padded with silence. False where there is nothing to hear. */
   bool frame(int16_t* out, size_t count, uint32_t rate_hz);
 
@@ -64,6 +68,7 @@ class Player {
   Track next_;
   uint32_t waited_frames_ = 0;
   uint32_t started_ = 0;
+  uint32_t told_ = 0;  // the playback whose start was noticed
   uint32_t starved_ms_ = 0;
   bool paused_ = false;
   bool rise_ = false;

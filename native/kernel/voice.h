@@ -1,0 +1,89 @@
+// Voice activity by level: any sound over an adaptive noise floor is speech. One 20 ms frame at a time; time is the count of frames.
+//
+// The floor falls to a quieter frame at once and rises slowly under a louder one, within bounds: steady noise becomes the floor, while a sound
+// louder than any plausible noise stays speech however long it lasts.
+#pragma once
+#include <cstdint>
+
+namespace sidetone {
+
+class VoiceActivity {
+ public:
+  struct Rule {
+    float sensitivity = 0.5f;  // 0 to 1; higher hears more
+    uint32_t onset_ms = 100;
+    uint32_t release_ms = 500;
+  };
+  enum class Change : uint8_t { none, began, ended };
+
+  VoiceActivity() = default;
+  explicit VoiceActivity(const Rule& rule) : rule_(rule) {}
+
+  /** Takes the level of one frame (dBov); `heard` is false where no audio came at all. */
+  Change frame(float dbov, bool heard) {
+    clock_ms_ += frame_ms;
+    if (loud(dbov, heard)) {
+      if (run_ms_ == 0) gap_ms_ = clock_ms_ - frame_ms - last_sound_ms_;
+      run_ms_ += frame_ms;
+      quiet_ms_ = 0;
+      if (talking_) {
+        last_sound_ms_ = clock_ms_;
+      } else if (run_ms_ >= rule_.onset_ms) {
+        talking_ = true;
+        silence_before_ms_ = gap_ms_;
+        last_sound_ms_ = clock_ms_;
+        return Change::began;
+      }
+      return Change::none;
+    }
+    if (!talking_) {  // a dip within the onset costs as much as it lasts
+      run_ms_ = run_ms_ > frame_ms ? run_ms_ - frame_ms : 0;
+      return Change::none;
+    }
+    quiet_ms_ += frame_ms;
+    if (quiet_ms_ < rule_.release_ms) return Change::none;
+    (void)stop();
+    return Change::ended;
+  }
+
+  /** Ends speech at once (mute, leave). Whether there was any. */
+  bool stop() {
+    const bool was = talking_;
+    talking_ = false;
+    run_ms_ = 0;
+    quiet_ms_ = 0;
+    return was;
+  }
+
+  bool talking() const { return talking_; }
+  /** When speech began: the silence from the last sound before it, or since the start. */
+  uint64_t silence_before_ms() const { return silence_before_ms_; }
+
+  static constexpr uint32_t frame_ms = 20;
+
+ private:
+  static constexpr float floor_min = -75.0f;
+  static constexpr float floor_max = -48.0f;
+  static constexpr float rise = 0.06f;  // dB a frame: 3 dB a second
+
+  bool loud(float dbov, bool heard) {
+    if (!heard) return false;
+    if (dbov < floor_) floor_ = dbov < floor_min ? floor_min : dbov;
+    else if (floor_ < floor_max) floor_ += rise;
+    const float margin = 15.0f - 12.0f * rule_.sensitivity;
+    const float least = -42.0f - 20.0f * rule_.sensitivity;
+    return dbov > floor_ + margin && dbov > least;
+  }
+
+  Rule rule_;
+  float floor_ = -60.0f;
+  bool talking_ = false;
+  uint32_t run_ms_ = 0;
+  uint32_t quiet_ms_ = 0;
+  uint64_t clock_ms_ = 0;
+  uint64_t last_sound_ms_ = 0;
+  uint64_t gap_ms_ = 0;
+  uint64_t silence_before_ms_ = 0;
+};
+
+}  // namespace sidetone

@@ -1,0 +1,37 @@
+// Where a participant lies while it moves from one plane to another. Planes are ticked by threads of their own; the box is the one thing they
+// share, and it is opened between ticks only. The planes of a process know each other's boxes by number.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "plane/participant.h"
+
+namespace sidetone {
+
+class Handover {
+ public:
+  /** A box that writes to `wake_fd` when something is put in. */
+  static std::shared_ptr<Handover> open(int wake_fd);
+  /** The box of that number, or none. */
+  static std::shared_ptr<Handover> find(uint32_t number);
+
+  uint32_t number() const { return number_; }
+  /** False, with `party` untouched, where the box is shut. */
+  bool put(std::unique_ptr<Participant>& party);
+  std::vector<std::unique_ptr<Participant>> take();
+  bool empty() const { return !full_.load(std::memory_order_acquire); }
+  /** Its plane ends: what lies in it is destroyed. */
+  void shut();
+
+ private:
+  std::mutex mutex_;
+  std::atomic<bool> full_{false};
+  std::vector<std::unique_ptr<Participant>> parties_;
+  int wake_fd_ = -1;
+  uint32_t number_ = 0;
+};
+
+}  // namespace sidetone

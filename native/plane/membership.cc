@@ -1,0 +1,88 @@
+// What a plane does with its rooms, and with participants that come from and go to other planes.
+#include "plane/plane.h"
+
+namespace sidetone {
+
+Room* Plane::room(uint32_t id) {
+  const auto found = rooms_.find(id);
+  return found == rooms_.end() ? nullptr : found->second.get();
+}
+
+bool Plane::open_room(uint32_t id) {
+  if (parties_.count(id) != 0) return false;
+  return rooms_.emplace(id, std::make_unique<Room>(id, filters_)).second;
+}
+
+bool Plane::close_room(uint32_t id) {
+  Room* room = this->room(id);
+  if (room == nullptr) return false;
+  if (room->player().active()) stop(id, room->player().playback());
+  room->close();
+  return true;
+}
+
+bool Plane::join(uint32_t id, uint32_t room, bool muted, int32_t from_percent, int32_t to_percent) {
+  Participant* party = participant(id);
+  Room* joined = this->room(room);
+  if (party == nullptr || joined == nullptr || joined->closing()) {
+    notices_.push_back({NoticeKind::room_left, id, room});
+    return false;
+  }
+  Seat* seat = party->seat();
+  if (seat != nullptr) {
+    if (seat->room == joined && !seat->leaving) return true;
+    seat->room->drop(*seat, notices_);
+  }
+  joined->join(*party, muted, from_percent, to_percent);
+  return true;
+}
+
+bool Plane::leave(uint32_t id) {
+  Participant* party = participant(id);
+  if (party == nullptr || party->seat() == nullptr) return false;
+  Room::leave(*party->seat());
+  return true;
+}
+
+bool Plane::mute(uint32_t id, bool muted) {
+  Participant* party = participant(id);
+  if (party == nullptr || party->seat() == nullptr) return false;
+  party->seat()->room->mute(*party->seat(), muted, notices_);
+  return true;
+}
+
+bool Plane::volume(uint32_t id, bool from, int32_t percent) {
+  Participant* party = participant(id);
+  if (party == nullptr || party->seat() == nullptr) return false;
+  (from ? party->seat()->from_percent : party->seat()->to_percent) = percent;
+  return true;
+}
+
+bool Plane::detect_voices(uint32_t id, bool on) {
+  Room* room = this->room(id);
+  if (room != nullptr) room->detect_voices(on, notices_);
+  return room != nullptr;
+}
+
+bool Plane::move(uint32_t id, uint32_t plane) {
+  const std::shared_ptr<Handover> box = Handover::find(plane);
+  if (!box || box == box_ || participant(id) == nullptr) return false;
+  std::unique_ptr<Participant> party = remove(id);
+  if (party->rtp() != nullptr) unwatch(*party->rtp());
+  if (box->put(party)) return true;
+  if (party->rtp() != nullptr) (void)watch(*party->rtp());
+  add(std::move(party));
+  return false;
+}
+
+void Plane::take_handed() {
+  if (box_->empty()) return;
+  for (auto& party : box_->take()) {
+    const uint32_t id = party->id();
+    if (party->rtp() != nullptr) (void)watch(*party->rtp());  // a system out of watches makes it deaf, which its media timeout tells
+    add(std::move(party));
+    notices_.push_back({NoticeKind::moved, id});
+  }
+}
+
+}  // namespace sidetone

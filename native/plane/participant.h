@@ -1,0 +1,89 @@
+// One party of a call as rooms, recorders and detectors see it: PCM in, PCM out, 20 ms at a time. A tick has two halves: first every
+// participant takes what its far end says, then, when rooms are mixed, each gives its far end what it hears.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "plane/notice.h"
+#include "plane/player.h"
+#include "plane/rate.h"
+
+namespace sidetone {
+
+class Leg;
+struct Seat;
+
+/** One instant on both clocks. Deadlines run on the monotonic one; RTCP and kernel timestamps speak of the other. */
+struct Now {
+  int64_t us = 0;
+  int64_t wall_us = 0;
+};
+
+/** Whoever needs the far end's sound as PCM. Without one nothing is decoded. */
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  /** One 20 ms frame; `heard` is false where nothing was said. */
+  virtual void hear(const int16_t* pcm, size_t count, uint32_t rate_hz, bool heard) = 0;
+};
+
+class Participant {
+ public:
+  /** `said_max`: samples of the longest frame that its far end can say. */
+  Participant(uint32_t id, size_t said_max) : id_(id), said_max_(said_max) {}
+  virtual ~Participant() = default;
+  Participant(const Participant&) = delete;
+  Participant& operator=(const Participant&) = delete;
+
+  uint32_t id() const { return id_; }
+  Player& player() { return player_; }
+  Seat* seat() const { return seat_; }
+  /** Its place in a room, or none. The room owns it. */
+  void sit(Seat* seat);
+  void listen(Listener* listener);
+
+  virtual uint32_t rate_hz() const = 0;
+  /** First half of a tick. */
+  virtual void take(const Now& now, Notices& notices) = 0;
+  /** Second half. */
+  virtual void give(const Now& now, Notices& notices) = 0;
+  /** The plane gave up on `frames` ticks after a long stall. */
+  virtual void skip(uint32_t frames) = 0;
+  virtual Leg* rtp() { return nullptr; }
+
+  /** One 20 ms frame in and out, for a participant that is in no room. */
+  void tick(const Now& now, Notices& notices) {
+    take(now, notices);
+    give(now, notices);
+  }
+
+ protected:
+  /** Whether anyone needs what the far end says; `attention` is called when that changes. */
+  bool wanted() const { return wanted_; }
+  virtual void attention(bool wanted) = 0;
+  /** Room for one frame of the far end's sound. */
+  int16_t* said();
+  /** What was written to `said()`. */
+  void heard(size_t count, bool heard, Notices& notices);
+  /** Fills what the far end hears: its room and its own playback. False where that is silence; `out` is then untouched. */
+  bool hears(int16_t* out, size_t count, Notices& notices);
+  /** Whether its far end hears exactly what every silent member of the room hears. */
+  bool hears_room_only() const;
+  /** At the end of a tick. */
+  void settle(Notices& notices);
+
+ private:
+  void look();
+
+  const uint32_t id_;
+  const size_t said_max_;
+  Player player_;
+  Seat* seat_ = nullptr;
+  Listener* listener_ = nullptr;
+  bool wanted_ = false;
+  std::unique_ptr<int16_t[]> said_;
+};
+
+}  // namespace sidetone
