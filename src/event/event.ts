@@ -4,8 +4,10 @@
  * the state.
  */
 import type { HangupBy, HangupCause } from './hangup.ts';
+import type { RoomEvent } from './room-event.ts';
 
 export type Event =
+  | RoomEvent
   | { event: 'session.created'; session_uuid: string; caller_id: string; did: string; type: 'phone_in' }
   | { event: 'session.ringing_started'; session_uuid: string }
   | { event: 'session.early_media_started'; session_uuid: string }

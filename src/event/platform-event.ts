@@ -27,6 +27,11 @@ export function platformEvent(event: Event, about: Circumstances): PlatformEvent
   };
 }
 
-/** Contract §9: a message's events are in order among themselves. */
-const lanesOf = (event: Event): readonly string[] =>
-  'session_uuid' in event ? [`session:${event.session_uuid}`] : [`message:${event.message_uuid}`];
+/** Contract §9: an event belongs to the lane of its Session and to that of its Room; a message's are in order among themselves. */
+function lanesOf(event: Event): readonly string[] {
+  if ('message_uuid' in event) return [`message:${event.message_uuid}`];
+  const lanes: string[] = [];
+  if ('session_uuid' in event) lanes.push(`session:${event.session_uuid}`);
+  if ('room_id' in event) lanes.push(`room:${event.room_id}`);
+  return lanes;
+}
