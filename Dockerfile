@@ -15,7 +15,7 @@ FROM debian:bookworm-slim
 RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates libstdc++6 \
  && rm -rf /var/lib/apt/lists/* \
- && useradd --system --uid 10001 --create-home sidetone \
+ && useradd --uid 10001 --create-home sidetone \
  && install -d -o sidetone -g sidetone /var/lib/sidetone
 WORKDIR /app
 COPY --from=build /app/node_modules node_modules
