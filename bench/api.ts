@@ -24,6 +24,7 @@ import type { AppSecrets } from '../src/store/apps.ts';
 import type { SessionRow } from '../src/store/journal.ts';
 import * as schema from '../src/store/schema.ts';
 import { openStore } from '../src/store/store.ts';
+import { sandboxProviders } from '../test/support/providers.ts';
 
 const APPS = 300;
 const READS_PER_APP = 40;
@@ -91,6 +92,7 @@ const sessions: Sessions = {
 };
 const ours = createHttpApp({
   sessions,
+  ...sandboxProviders(store, clock),
   store,
   clock,
   log: silentLog,

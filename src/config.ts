@@ -39,8 +39,29 @@ export interface Config {
     | { readonly kind: 'off' };
   readonly recordingUrlTtlSec: number;
   readonly recordingRetentionDays: number;
-  readonly paymentProvider: 'sandbox' | 'nedarim_plus' | 'off';
-  readonly smsProvider: { readonly kind: 'sandbox' | 'off' } | { readonly kind: 'smpp'; readonly url: string };
+  readonly paymentProvider:
+    | { readonly kind: 'sandbox' | 'off' }
+    | {
+        readonly kind: 'nedarim_plus';
+        readonly url: string;
+        /** `ApiValid` of each terminal; `''` names the one for all others. */
+        readonly apiValid: ReadonlyMap<string, string>;
+        readonly clientName: string;
+      };
+  readonly smsProvider:
+    | { readonly kind: 'sandbox' | 'off' }
+    | {
+        readonly kind: 'smpp';
+        readonly host: string;
+        readonly port: number;
+        readonly systemId: string;
+        readonly password: string;
+        readonly systemType: string;
+        /** Messages submitted and not answered at the same time. */
+        readonly window: number;
+        /** How a long message travels: in segments with a header, or whole in the optional parameter `message_payload`. */
+        readonly longMessages: 'udh' | 'payload';
+      };
   readonly natsUrl: string | undefined;
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
   readonly orphanTimeoutSec: number;

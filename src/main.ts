@@ -1,4 +1,5 @@
 /** The composition root: makes everything, connects it, announces it, and stops it in the reverse order. */
+import { MessageDispatcher } from './actor/message-dispatcher.ts';
 import { SessionRegistry } from './actor/session-registry.ts';
 import { createCarrier } from './carrier/carrier.ts';
 import { systemClock } from './clock.ts';
@@ -11,6 +12,7 @@ import { createLog } from './log.ts';
 import { createMediaEngine } from './media/media-engine.ts';
 import { createMetrics } from './metrics.ts';
 import { createOutbound } from './outbound/safe-fetch.ts';
+import { createSmsGateway } from './provider/sms.ts';
 import { loadConfig } from './settings/load.ts';
 import { openStore } from './store/store.ts';
 import { createRelay } from './webhook/relay.ts';
@@ -66,6 +68,15 @@ async function run(settings: Config): Promise<void> {
   });
   relay.start();
 
+  const messages = new MessageDispatcher({
+    store: store.messages,
+    gateway: createSmsGateway(settings.smsProvider, clock, log),
+    clock,
+    log,
+    mayCallFrom: store.callerIds.allowed,
+  });
+  await messages.start();
+
   let draining = false;
   const metrics = createMetrics([
     { name: 'sessions', help: 'Live Sessions', kind: 'gauge', read: () => registry.size },
@@ -78,6 +89,7 @@ async function run(settings: Config): Promise<void> {
     },
     { name: 'sip_dialogs', help: 'SIP dialogs', kind: 'gauge', read: () => carrier.load().dialogs },
     { name: 'sip_transactions', help: 'SIP transactions', kind: 'gauge', read: () => carrier.load().transactions },
+    { name: 'messages_submitting', help: 'Short messages with the gateway', kind: 'gauge', read: () => messages.submitting },
     { name: 'journal_waiting', help: 'Changes waiting for the database', kind: 'gauge', read: () => store.load().waiting },
     { name: 'journal_changes_total', help: 'Changes committed or refused', kind: 'counter', read: () => store.load().changes },
     {
@@ -89,6 +101,7 @@ async function run(settings: Config): Promise<void> {
   ]);
   const app = createHttpApp({
     sessions: registry,
+    messages,
     store,
     clock,
     log,
@@ -146,6 +159,7 @@ A first application, "default", was made. This is shown once:
     carrier.drain();
     await registry.drain(settings.shutdownGraceSec * 1000, SESSION_TEARDOWN_MS);
     await server.stop(true);
+    await messages.close();
     await relay.stop();
     await carrier.close();
     await media.close();

@@ -1,5 +1,6 @@
 /** The HTTP door. Admission has its order in `admission/admission.ts`; below are the routes. */
 import { Hono } from 'hono';
+import type { Messages } from '../actor/messages.ts';
 import type { Sessions } from '../actor/sessions.ts';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
@@ -14,6 +15,7 @@ import { type OperatorHooks, operatorRoutes } from './operator/operator.ts';
 import { problemResponse } from './response.ts';
 import { applicationRoutes } from './route/application.ts';
 import { dtmfRoutes } from './route/dtmf.ts';
+import { messageRoutes } from './route/messages.ts';
 import { playbackRoutes } from './route/playback.ts';
 import { publicRoutes } from './route/public.ts';
 import { sessionRoutes } from './route/sessions.ts';
@@ -21,6 +23,7 @@ import type { Route } from './route.ts';
 
 export interface HttpDeps extends OperatorHooks {
   readonly sessions: Sessions;
+  readonly messages: Messages;
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -43,6 +46,7 @@ const routesOf = (deps: HttpDeps): readonly Route[] => [
   ...sessionRoutes(deps.sessions),
   ...playbackRoutes(deps.sessions),
   ...dtmfRoutes(deps.sessions),
+  ...messageRoutes(deps.messages),
   ...applicationRoutes(deps.store.apps),
   ...operatorRoutes(deps.store, deps),
 ];

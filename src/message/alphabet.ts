@@ -23,9 +23,9 @@ const EXTENSION: Readonly<Record<string, number>> = {
 };
 
 /** The septets of each character: one, or two where it is reached through the escape. */
-const SEPTETS: ReadonlyMap<string, readonly number[]> = new Map([
-  ...[...BASIC].map((letter, code) => [letter, [code]] as const).filter(([, [code]]) => code !== ESCAPE),
-  ...Object.entries(EXTENSION).map(([letter, code]) => [letter, [ESCAPE, code]] as const),
+const SEPTETS: ReadonlyMap<string, readonly number[]> = new Map<string, readonly number[]>([
+  ...[...BASIC].map((letter, code): [string, readonly number[]] => [letter, [code]]).filter(([letter]) => letter !== '\u001b'),
+  ...Object.entries(EXTENSION).map(([letter, code]): [string, readonly number[]] => [letter, [ESCAPE, code]]),
 ]);
 
 /** GSM where every character has a place in its tables, else UCS-2. */

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import type { Config } from '../config.ts';
+import { paymentProvider, smsProvider } from './provider.ts';
 import { keptSecret } from './secret-file.ts';
 import { cidrs, decimal, type Environment, host, portRange, SettingError, sipListen, text, url, whole, word } from './value.ts';
 
@@ -42,7 +43,7 @@ export function loadConfig(env: Environment): Config {
     recordings: recordings(env),
     recordingUrlTtlSec: whole(env, 'RECORDING_URL_TTL_SEC', DAY_SEC, 1, 365 * DAY_SEC),
     recordingRetentionDays: whole(env, 'RECORDING_RETENTION_DAYS', 30, 1, 36_500),
-    paymentProvider: word(env, 'PAYMENT_PROVIDER', 'sandbox', ['sandbox', 'nedarim_plus', 'off']),
+    paymentProvider: paymentProvider(env),
     smsProvider: smsProvider(env),
     natsUrl: url(env, 'NATS_URL', ['nats:', 'tls:', 'ws:', 'wss:']),
     logLevel: word(env, 'LOG_LEVEL', 'info', LOG_LEVELS),
@@ -134,13 +135,4 @@ function recordings(env: Environment): Config['recordings'] {
     accessKeyId: needed('S3_ACCESS_KEY_ID'),
     secretAccessKey: needed('S3_SECRET_ACCESS_KEY'),
   };
-}
-
-function smsProvider(env: Environment): Config['smsProvider'] {
-  const given = text(env, 'SMS_PROVIDER') ?? 'sandbox';
-  if (given === 'sandbox' || given === 'off') return { kind: given };
-  const parsed = URL.canParse(given) ? new URL(given) : undefined;
-  if (parsed === undefined || parsed.protocol !== 'smpp:' || parsed.hostname === '')
-    throw new SettingError('SMS_PROVIDER', 'sandbox, off or smpp://USER:PASSWORD@HOST:PORT');
-  return { kind: 'smpp', url: given };
 }

@@ -1,8 +1,9 @@
-/** What is forgotten, and when: ended Sessions and idempotency keys after 24 h, events after 30 days. Small batches, so that no call waits. */
+/** What is forgotten, and when: ended Sessions and idempotency keys after 24 h, events and messages after 30 days. Small batches, so that no call waits. */
 import {
   ENDED_SESSION_KEPT_SEC,
   EVENT_RETENTION_DAYS,
   IDEMPOTENCY_KEPT_SEC,
+  MESSAGE_RETENTION_DAYS,
   RETENTION_BATCH_MAX_ROWS,
   RETENTION_MAX_BATCHES,
 } from '../limits.ts';
@@ -12,6 +13,7 @@ export interface Forgotten {
   readonly sessions: number;
   readonly keys: number;
   readonly events: number;
+  readonly messages: number;
 }
 
 const SESSIONS = `DELETE FROM sessions WHERE session_uuid IN
@@ -22,6 +24,9 @@ const KEYS = `DELETE FROM idempotency WHERE (app_uuid, key) IN
 const EVENTS = `DELETE FROM events WHERE event_id IN
   (SELECT event_id FROM (SELECT event_id, at, status FROM events ORDER BY event_id LIMIT $2::int) AS oldest
    WHERE at < $1::bigint AND status <> 'pending') RETURNING 1`;
+
+const MESSAGES = `DELETE FROM messages WHERE message_uuid IN
+  (SELECT message_uuid FROM messages WHERE created_at < $1::bigint AND stage = 'settled' ORDER BY created_at LIMIT $2::int) RETURNING 1`;
 
 /** Deletes all that is past its time at `now`. Returns how many rows went. */
 export async function forget(database: Database, now: number): Promise<Forgotten> {
@@ -38,5 +43,6 @@ export async function forget(database: Database, now: number): Promise<Forgotten
     sessions: await sweep(SESSIONS, now - ENDED_SESSION_KEPT_SEC * 1000),
     keys: await sweep(KEYS, now - IDEMPOTENCY_KEPT_SEC * 1000),
     events: await sweep(EVENTS, now - EVENT_RETENTION_DAYS * 24 * 3600 * 1000),
+    messages: await sweep(MESSAGES, now - MESSAGE_RETENTION_DAYS * 24 * 3600 * 1000),
   };
 }

@@ -10,6 +10,7 @@ import { type EventLog, eventLog } from './events.ts';
 import { groupCommit, type JournalLoad } from './group-commit.ts';
 import { type IdempotencyStore, idempotencyStore } from './idempotency.ts';
 import type { Journal } from './journal.ts';
+import { type MessageStore, messageStore } from './messages.ts';
 import { callerIdStore, type NumberStore, numberStore, type Permitted, terminalStore } from './numbers.ts';
 import { type OutboxStore, outboxStore } from './outbox.ts';
 import { type Forgotten, forget } from './retention.ts';
@@ -27,6 +28,7 @@ export interface Store {
   readonly terminals: Permitted;
   readonly trunks: TrunkStore;
   readonly events: EventLog;
+  readonly messages: MessageStore;
   readonly outbox: OutboxStore;
   readonly idempotency: IdempotencyStore;
   /** Whether the database answers. Never rejects. */
@@ -81,6 +83,7 @@ export async function openStore(settings: StoreSettings, log: Log, clock: Clock)
     terminals: terminalStore(database, apps.changed),
     trunks: trunkStore(database, seal),
     events: eventLog(database, onEvents),
+    messages: messageStore(database, onEvents),
     outbox,
     idempotency: idempotencyStore(database, now),
     ready: () =>

@@ -28,7 +28,7 @@ describe('settings', () => {
       recordings: { kind: 'file' },
       recordingUrlTtlSec: 86400,
       recordingRetentionDays: 30,
-      paymentProvider: 'sandbox',
+      paymentProvider: { kind: 'sandbox' },
       smsProvider: { kind: 'sandbox' },
       natsUrl: undefined,
       logLevel: 'info',

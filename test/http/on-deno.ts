@@ -11,6 +11,7 @@ import { createHttpMetrics } from '../../src/http/metrics.ts';
 import { silentLog } from '../../src/log.ts';
 import { problems } from '../../src/problem.ts';
 import { openStore } from '../../src/store/store.ts';
+import { sandboxProviders } from '../support/providers.ts';
 
 declare const Deno: {
   serve(
@@ -40,6 +41,7 @@ const sessions: Sessions = {
 
 const app = createHttpApp({
   sessions,
+  ...sandboxProviders(store, clock),
   store,
   clock,
   log: silentLog,

@@ -20,7 +20,7 @@ import { commandContext, type Exchange, ok, type Work } from '../exchange.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
 
-const e164 = type(new RegExp(E164_PATTERN)).describe('an E.164 number with leading +');
+export const e164 = type(new RegExp(E164_PATTERN)).describe('an E.164 number with leading +');
 /** Header names of our own prefix; values without CR, LF or other controls, so that no header can be smuggled. */
 const sipHeaders = type({
   '+': 'reject',
@@ -177,7 +177,8 @@ function sessionFilter(query: URLSearchParams) {
 const RFC3339 =
   /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$/;
 
-function instant(query: URLSearchParams, name: string): number | undefined | Problem {
+/** A query parameter that is an RFC 3339 date-time, in ms since the epoch. */
+export function instant(query: URLSearchParams, name: string): number | undefined | Problem {
   const given = query.get(name);
   if (given === null) return undefined;
   // In a query string an unescaped + is a blank.

@@ -1,0 +1,132 @@
+/** Short messages (contract §7): send, read, list. */
+import { type } from 'arktype';
+import type { MessageRequest, Messages } from '../../actor/messages.ts';
+import { timestamp } from '../../clock.ts';
+import { isUuid } from '../../id.ts';
+import { LIST_DEFAULT_ITEMS, LIST_MATCHED_MAX_ITEMS, MESSAGE_TEXT_MAX_CHARS } from '../../limits.ts';
+import { MESSAGE_STATUSES, type MessageState } from '../../message/message.ts';
+import { E164_PATTERN } from '../../phone-number.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
+import type { MessageQuery } from '../../store/messages.ts';
+import { commandContext, ok } from '../exchange.ts';
+import { bodyRoute, type Route, route } from '../route.ts';
+import { shape } from '../shape.ts';
+import { e164, instant } from './sessions.ts';
+
+const send = shape<MessageRequest>(
+  type({ '+': 'reject', from: e164, to: e164, text: `1 <= string <= ${MESSAGE_TEXT_MAX_CHARS}` }),
+);
+
+const facts = { auth: 'application', tag: 'Messages', resource: 'Message' } as const;
+const date = { type: 'string', format: 'date-time' } as const;
+
+export const messageRoutes = (messages: Messages): readonly Route[] => [
+  bodyRoute(
+    {
+      ...facts,
+      method: 'POST',
+      path: '/v1/messages',
+      summary: 'Send a short message',
+      success: [202, 'Queued; each further status is an event.'],
+      command: true,
+      answerStoredBy: 'journal',
+      starts: true,
+      buckets: ['message_send'],
+    },
+    send,
+    (exchange, request) => () => messages.send(request, commandContext(exchange)),
+  ),
+  route(
+    {
+      ...facts,
+      method: 'GET',
+      path: '/v1/messages',
+      summary: 'List messages, newest first',
+      success: [200, '`{"messages": […]}`'],
+      buckets: ['message_get'],
+      query: [
+        { name: 'status', description: 'One status.', schema: { enum: MESSAGE_STATUSES } },
+        { name: 'to', description: 'E.164.', schema: { type: 'string' } },
+        { name: 'from', description: 'E.164.', schema: { type: 'string' } },
+        { name: 'created_after', description: 'Inclusive.', schema: date },
+        { name: 'created_before', description: 'Exclusive.', schema: date },
+        { name: 'limit', description: 'Default 1000.', schema: { type: 'integer', minimum: 1, maximum: LIST_MATCHED_MAX_ITEMS } },
+      ],
+    },
+    (exchange) => {
+      const query = messageQuery(exchange.query);
+      if (isProblem(query)) return query;
+      return async () => {
+        const found = await messages.list(exchange.appUuid, query);
+        return isProblem(found) ? found : ok({ messages: found.map(messageBody) });
+      };
+    },
+  ),
+  route(
+    {
+      ...facts,
+      method: 'GET',
+      path: '/v1/messages/:message_uuid',
+      summary: 'Read one message and its latest status',
+      success: [200, 'The message.'],
+      buckets: ['message_get'],
+    },
+    async (exchange) => {
+      const uuid = exchange.params.message_uuid ?? '';
+      const message = isUuid(uuid) ? await messages.get(exchange.appUuid, uuid) : undefined;
+      return message === undefined ? undefined : () => ok(messageBody(message));
+    },
+  ),
+];
+
+const time = (at: number | undefined): string => (at === undefined ? '' : timestamp(at));
+
+const messageBody = (message: MessageState): Readonly<Record<string, unknown>> => ({
+  message_uuid: message.messageUuid,
+  direction: 'outbound',
+  from: message.from,
+  to: message.to,
+  text: message.text,
+  status: message.status,
+  segments: message.segments,
+  encoding: message.encoding,
+  error_code: message.errorCode,
+  error_message: message.errorMessage,
+  created_at: time(message.createdAt),
+  updated_at: time(message.updatedAt),
+  sent_at: time(message.sentAt),
+  delivered_at: time(message.deliveredAt),
+});
+
+const KNOWN = ['status', 'to', 'from', 'created_after', 'created_before', 'limit'];
+
+function messageQuery(query: URLSearchParams): MessageQuery | Problem {
+  for (const name of query.keys()) {
+    if (!KNOWN.includes(name)) return problems.invalid(`query: has a parameter that is not one of ${KNOWN.join(', ')}`);
+    if (query.getAll(name).length > 1) return problems.invalid(`${name}: must be given once`);
+  }
+  const status = query.get('status') ?? undefined;
+  if (status !== undefined && !MESSAGE_STATUSES.some((each) => each === status))
+    return problems.invalid(`status: must be one of ${MESSAGE_STATUSES.join(', ')}`);
+  const to = number(query, 'to');
+  const from = number(query, 'from');
+  const createdAfter = instant(query, 'created_after');
+  const createdBefore = instant(query, 'created_before');
+  if (isProblem(to)) return to;
+  if (isProblem(from)) return from;
+  if (isProblem(createdAfter)) return createdAfter;
+  if (isProblem(createdBefore)) return createdBefore;
+  const limit = query.get('limit') ?? String(LIST_DEFAULT_ITEMS);
+  if (!/^[0-9]{1,5}$/.test(limit) || Number(limit) < 1 || Number(limit) > LIST_MATCHED_MAX_ITEMS)
+    return problems.invalid(`limit: must be a whole number from 1 to ${LIST_MATCHED_MAX_ITEMS}`);
+  return { status, to, from, createdAfter, createdBefore, limit: Number(limit) };
+}
+
+const E164 = new RegExp(E164_PATTERN);
+
+function number(query: URLSearchParams, name: string): string | undefined | Problem {
+  // In a query string an unescaped + is a blank.
+  const given = query.get(name)?.replace(/^ /, '+');
+  if (given === undefined) return undefined;
+  return E164.test(given) ? given : problems.invalid(`${name}: must be an E.164 number with leading +`);
+}

@@ -1,0 +1,167 @@
+/**
+ * One SMPP 3.4 connection: frames, sequence numbers, timers. The codec is node-smpp's; its own session is not used, because it keeps the callbacks of a
+ * lost connection for ever and goes deaf after a malformed PDU.
+ */
+import { connect, type Socket } from 'node:net';
+import smpp from 'smpp';
+import type { Clock } from '../clock.ts';
+import {
+  SMPP_CONNECT_TIMEOUT_MS,
+  SMPP_ENQUIRE_LINK_MS,
+  SMPP_PDU_MAX_BYTES,
+  SMPP_RESPONSE_TIMEOUT_MS,
+  SMPP_WRITE_BUFFER_MAX_BYTES,
+} from '../limits.ts';
+
+// Short messages come as characters of the same value as their bytes: the GSM alphabet would turn the `_` of a receipt's id into `§`.
+smpp.encodings.default = 'LATIN1';
+
+export type Pdu = InstanceType<typeof smpp.PDU>;
+
+const HEADER_BYTES = 16;
+const NACK = 'generic_nack';
+
+/** No response: `sent` tells whether the request may have reached the far end. */
+export class SmppLost extends Error {
+  override readonly name = 'SmppLost';
+  readonly sent: boolean;
+  constructor(sent: boolean, reason: string) {
+    super(reason);
+    this.sent = sent;
+  }
+}
+
+interface Pending {
+  readonly resolve: (pdu: Pdu) => void;
+  readonly reject: (error: SmppLost) => void;
+  readonly cancelTimer: () => void;
+}
+
+export interface SmppConnectionOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly clock: Clock;
+  /** A request of the far end; its answer is sent with `answer`. */
+  readonly onRequest: (pdu: Pdu) => void;
+  /** Once, whatever the cause. */
+  readonly onClose: (reason: string) => void;
+}
+
+export class SmppConnection {
+  readonly #options: SmppConnectionOptions;
+  readonly #socket: Socket;
+  readonly #pending = new Map<number, Pending>();
+  #held: Buffer = Buffer.alloc(0);
+  #sequence = 0;
+  #open = false;
+  #closed = false;
+  #cancelEnquiry: (() => void) | undefined;
+
+  /** Begins to connect; `onOpen` when there is a connection. */
+  constructor(options: SmppConnectionOptions, onOpen: () => void) {
+    this.#options = options;
+    const { clock } = options;
+    const cancelTimer = clock.at(clock.now() + SMPP_CONNECT_TIMEOUT_MS, () => this.close('connect timeout'));
+    this.#socket = connect({ host: options.host, port: options.port, noDelay: true });
+    this.#socket.on('connect', () => {
+      cancelTimer();
+      if (this.#closed) return;
+      this.#open = true;
+      this.#enquire();
+      onOpen();
+    });
+    this.#socket.on('data', (bytes) => this.#read(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes));
+    this.#socket.on('error', (error) => this.close('code' in error ? String(error.code) : 'network error'));
+    this.#socket.on('close', () => {
+      cancelTimer();
+      this.close('closed by the far end');
+    });
+  }
+
+  /** Sends a request and resolves with its response, whatever its status. Rejects with `SmppLost`. */
+  request(command: string, fields: Readonly<Record<string, unknown>>): Promise<Pdu> {
+    return new Promise((resolve, reject) => {
+      if (!this.#open || this.#closed || this.#socket.writableLength > SMPP_WRITE_BUFFER_MAX_BYTES) {
+        reject(new SmppLost(false, 'not connected'));
+        return;
+      }
+      this.#sequence = this.#sequence >= 0x7fff_ffff ? 1 : this.#sequence + 1;
+      const number = this.#sequence;
+      const bytes = new smpp.PDU(command, { ...fields, sequence_number: number }).toBuffer();
+      const { clock } = this.#options;
+      const cancelTimer = clock.at(clock.now() + SMPP_RESPONSE_TIMEOUT_MS, () => {
+        this.#pending.delete(number);
+        reject(new SmppLost(true, 'no response in time'));
+        // A far end that leaves a request unanswered is not to be trusted with the next.
+        this.close('no response in time');
+      });
+      this.#pending.set(number, { resolve, reject, cancelTimer });
+      this.#socket.write(bytes);
+    });
+  }
+
+  /** Answers a request of the far end. */
+  answer(request: Pdu, fields: Readonly<Record<string, unknown>> = {}): void {
+    if (this.#closed) return;
+    if (this.#socket.writableLength > SMPP_WRITE_BUFFER_MAX_BYTES) this.close('the far end does not read');
+    else this.#socket.write(request.response(fields).toBuffer());
+  }
+
+  close(reason: string): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#cancelEnquiry?.();
+    this.#socket.destroy();
+    for (const { reject, cancelTimer } of this.#pending.values()) {
+      cancelTimer();
+      reject(new SmppLost(true, reason));
+    }
+    this.#pending.clear();
+    this.#options.onClose(reason);
+  }
+
+  #enquire(): void {
+    const { clock } = this.#options;
+    this.#cancelEnquiry = clock.at(clock.now() + SMPP_ENQUIRE_LINK_MS, () => {
+      this.request('enquire_link', {}).then(
+        () => {
+          if (!this.#closed) this.#enquire();
+        },
+        () => {},
+      );
+    });
+  }
+
+  #read(bytes: Buffer): void {
+    this.#held = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
+    while (!this.#closed && this.#held.length >= 4) {
+      const length = this.#held.readUInt32BE(0);
+      if (length < HEADER_BYTES || length > SMPP_PDU_MAX_BYTES) {
+        this.close('a PDU of a length that cannot be');
+        return;
+      }
+      if (this.#held.length < length) return;
+      const frame = this.#held.subarray(0, length);
+      this.#held = this.#held.subarray(length);
+      try {
+        const pdu = smpp.PDU.fromBuffer(frame);
+        if (pdu !== false) this.#take(pdu);
+      } catch {
+        this.close('a malformed PDU');
+      }
+    }
+  }
+
+  #take(pdu: Pdu): void {
+    if (pdu.isResponse() || pdu.command === NACK) {
+      const pending = this.#pending.get(pdu.sequence_number);
+      this.#pending.delete(pdu.sequence_number);
+      pending?.cancelTimer();
+      pending?.resolve(pdu);
+    } else if (pdu.command === 'enquire_link') this.answer(pdu);
+    else if (pdu.command === 'unbind') {
+      this.answer(pdu);
+      this.close('unbound by the far end');
+    } else this.#options.onRequest(pdu);
+  }
+}

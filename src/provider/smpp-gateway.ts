@@ -1,0 +1,210 @@
+/**
+ * Short messages over SMPP 3.4: one transceiver, bound again with growing pauses whenever it is lost. What was written and not answered is reported as
+ * `unknown`: the protocol has no way to ask.
+ */
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { SMPP_RECONNECT_MS } from '../limits.ts';
+import type { Log } from '../log.ts';
+import type { PartOutcome, SmsGateway, SmsListener, Submission, Submitted } from '../message/gateway.ts';
+import { receiptOf } from '../message/receipt.ts';
+import { concatenationHeader, segment } from '../message/segments.ts';
+import { type Pdu, SmppConnection, SmppLost } from './smpp-connection.ts';
+import { ESME_RX_T_APPN, isThrottled, refusalOf } from './smpp-status.ts';
+
+export type SmppSettings = Extract<Config['smsProvider'], { kind: 'smpp' }>;
+
+/** SMPP 3.4 §5.2.5, §5.2.6: international, E.164. */
+const INTERNATIONAL = 1;
+const ISDN = 1;
+const DATA_CODING = { gsm7: 0, ucs2: 8 } as const;
+/** §5.2.12: the short message begins with a user data header. */
+const ESM_UDHI = 0x40;
+const INTERFACE_VERSION = 0x34;
+/** Nothing is submitted for this long after the SMSC said that it is too much. */
+const THROTTLE_PAUSE_MS = 500;
+const UNBIND_WAIT_MS = 1_000;
+
+export class SmppGateway implements SmsGateway {
+  readonly window: number;
+  readonly #settings: SmppSettings;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #listener: SmsListener | undefined;
+  #connection: SmppConnection | undefined;
+  #bound = false;
+  #closed = false;
+  #failures = 0;
+  #pausedUntil = 0;
+  #cancelReconnect: (() => void) | undefined;
+  #cancelPause: (() => void) | undefined;
+
+  constructor(settings: SmppSettings, clock: Clock, log: Log) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#log = log;
+    this.window = settings.window;
+  }
+
+  partsOf(segments: number): number {
+    return this.#settings.longMessages === 'payload' ? 1 : segments;
+  }
+
+  start(listener: SmsListener): void {
+    this.#listener = listener;
+    this.#connect();
+  }
+
+  ready(): boolean {
+    return this.#bound && !this.#closed && this.#clock.now() >= this.#pausedUntil;
+  }
+
+  async submit(submission: Submission): Promise<readonly Submitted[]> {
+    const outcomes: Submitted[] = [];
+    for (const part of submission.parts) {
+      const outcome = await this.#submitPart(submission, part);
+      outcomes.push({ part, outcome });
+      if (outcome.outcome !== 'accepted') break;
+    }
+    return outcomes;
+  }
+
+  async #submitPart(submission: Submission, part: number): Promise<PartOutcome> {
+    const connection = this.#connection;
+    if (connection === undefined || !this.#bound) return { outcome: 'later' };
+    try {
+      const response = await connection.request('submit_sm', this.#submitSm(submission, part));
+      const status = response.command_status;
+      if (isThrottled(status)) this.#pause();
+      if (status !== 0) return refusalOf(status);
+      const given = typeof response.message_id === 'string' ? response.message_id : '';
+      // An SMSC that names nothing sends no receipts either: the part still has to be told from one that was not accepted.
+      return { outcome: 'accepted', smscId: given === '' ? `unnamed ${submission.messageUuid} ${part}` : given };
+    } catch (error) {
+      if (error instanceof SmppLost) return { outcome: error.sent ? 'unknown' : 'later' };
+      throw error;
+    }
+  }
+
+  #submitSm({ messageUuid, from, to, text }: Submission, part: number): Readonly<Record<string, unknown>> {
+    const { encoding, segments } = segment(text);
+    const addressed = {
+      source_addr_ton: INTERNATIONAL,
+      source_addr_npi: ISDN,
+      source_addr: from.replace('+', ''),
+      dest_addr_ton: INTERNATIONAL,
+      dest_addr_npi: ISDN,
+      destination_addr: to.replace('+', ''),
+      registered_delivery: 1,
+      data_coding: DATA_CODING[encoding],
+    };
+    const octets = segments[part] ?? new Uint8Array(0);
+    if (segments.length === 1) return { ...addressed, short_message: Buffer.from(octets) };
+    if (this.#settings.longMessages === 'payload')
+      return { ...addressed, short_message: Buffer.alloc(0), message_payload: Buffer.concat(segments) };
+    // The same for every part and every attempt, and rarely that of another message to the same number.
+    const reference = Number.parseInt(messageUuid.slice(0, 2), 16);
+    const header = concatenationHeader(reference, segments.length, part + 1);
+    return { ...addressed, esm_class: ESM_UDHI, short_message: Buffer.concat([header, octets]) };
+  }
+
+  #connect(): void {
+    if (this.#closed) return;
+    const { host, port } = this.#settings;
+    const connection = new SmppConnection(
+      {
+        host,
+        port,
+        clock: this.#clock,
+        onRequest: (pdu) => this.#onRequest(connection, pdu),
+        onClose: (reason) => this.#onClose(connection, reason),
+      },
+      () => void this.#bind(connection),
+    );
+    this.#connection = connection;
+  }
+
+  async #bind(connection: SmppConnection): Promise<void> {
+    const { systemId, password, systemType } = this.#settings;
+    try {
+      const response = await connection.request('bind_transceiver', {
+        system_id: systemId,
+        password,
+        system_type: systemType,
+        interface_version: INTERFACE_VERSION,
+      });
+      if (response.command_status !== 0) {
+        this.#log.error({ command_status: response.command_status }, 'the SMSC refused the bind');
+        connection.close('bind refused');
+        return;
+      }
+      this.#failures = 0;
+      this.#bound = true;
+      this.#log.info({ host: this.#settings.host }, 'bound to the SMSC');
+      this.#listener?.onReady();
+    } catch (error) {
+      // `onClose` has been told.
+      if (!(error instanceof SmppLost)) throw error;
+    }
+  }
+
+  #onClose(connection: SmppConnection, reason: string): void {
+    if (this.#connection !== connection && this.#connection !== undefined) return;
+    this.#connection = undefined;
+    this.#bound = false;
+    if (this.#closed) return;
+    const waitMs = SMPP_RECONNECT_MS[Math.min(this.#failures, SMPP_RECONNECT_MS.length - 1)] ?? 0;
+    this.#failures++;
+    this.#log.warn({ reason, retry_ms: waitMs }, 'the connection to the SMSC was lost');
+    this.#cancelReconnect = this.#clock.at(this.#clock.now() + waitMs, () => this.#connect());
+  }
+
+  #pause(): void {
+    this.#pausedUntil = this.#clock.now() + THROTTLE_PAUSE_MS;
+    this.#cancelPause?.();
+    this.#cancelPause = this.#clock.at(this.#pausedUntil, () => this.#listener?.onReady());
+  }
+
+  /** A receipt is acknowledged once it is durable; one that could not be stored is asked for again. */
+  #onRequest(connection: SmppConnection, pdu: Pdu): void {
+    if (pdu.command !== 'deliver_sm' && pdu.command !== 'data_sm') {
+      connection.answer(pdu, { command_status: 0x03 });
+      return;
+    }
+    const receipt = receiptOf({
+      text: textOf(pdu.short_message) || textOf(pdu.message_payload),
+      receiptedMessageId: typeof pdu.receipted_message_id === 'string' ? pdu.receipted_message_id : undefined,
+      messageState: typeof pdu.message_state === 'number' ? pdu.message_state : undefined,
+      sourceAddress: typeof pdu.source_addr === 'string' ? pdu.source_addr : '',
+    });
+    if (receipt === undefined || this.#listener === undefined) {
+      connection.answer(pdu);
+      return;
+    }
+    this.#listener.onReceipt(receipt).then(
+      () => connection.answer(pdu),
+      () => connection.answer(pdu, { command_status: ESME_RX_T_APPN }),
+    );
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#cancelReconnect?.();
+    this.#cancelPause?.();
+    const connection = this.#connection;
+    if (connection === undefined) return;
+    if (this.#bound) {
+      const late = new Promise<void>((resolve) => this.#clock.at(this.#clock.now() + UNBIND_WAIT_MS, resolve));
+      await Promise.race([connection.request('unbind', {}).catch(() => {}), late]);
+    }
+    connection.close('closed');
+  }
+}
+
+/** A short message as the codec gives it: decoded text in an object, or bytes. */
+function textOf(field: unknown): string {
+  const message = typeof field === 'object' && field !== null && 'message' in field ? field.message : field;
+  if (typeof message === 'string') return message;
+  return message instanceof Uint8Array ? Buffer.from(message).toString('latin1') : '';
+}

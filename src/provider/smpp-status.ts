@@ -1,0 +1,27 @@
+/** What the `command_status` of a `submit_sm_resp` means for its message (SMPP 3.4 table 5-2). */
+import type { PartOutcome } from '../message/gateway.ts';
+
+export const ESME_RX_T_APPN = 0x64;
+const ESME_RTHROTTLED = 0x58;
+
+/** Not now: bind state, system error, full queue, throttled, temporary application error. */
+const LATER: ReadonlySet<number> = new Set([0x04, 0x08, 0x14, ESME_RTHROTTLED, ESME_RX_T_APPN]);
+
+const REFUSED: ReadonlyMap<number, readonly [code: string, message: string]> = new Map([
+  [0x01, ['message_too_long', 'The message is too long for the carrier']],
+  [0x0a, ['invalid_sender', 'The carrier does not accept the sender']],
+  [0x0b, ['invalid_recipient', 'The carrier does not accept the recipient']],
+  [0x45, ['submit_failed', 'The carrier could not take the message']],
+  [0x48, ['invalid_sender', 'The carrier does not accept the sender']],
+  [0x50, ['invalid_recipient', 'The carrier does not accept the recipient']],
+  [0x66, ['rejected', 'The carrier rejected the message']],
+]);
+
+export const isThrottled = (status: number): boolean => status === ESME_RTHROTTLED || status === 0x14;
+
+/** `status` is not 0. */
+export function refusalOf(status: number): PartOutcome {
+  if (LATER.has(status)) return { outcome: 'later' };
+  const [code, message] = REFUSED.get(status) ?? ['rejected', 'The carrier rejected the message'];
+  return { outcome: 'refused', code, message: `${message} (command_status 0x${status.toString(16).padStart(8, '0')})` };
+}

@@ -1,0 +1,27 @@
+/** What is used of node-smpp: its PDU codec, typed as it behaves. A field of a PDU from the wire may be missing or of any type. */
+declare module 'smpp' {
+  export class PDU {
+    constructor(command: string, fields: Readonly<Record<string, unknown>>);
+    /** False where the buffer holds no whole PDU. Throws on fields that end before they should. */
+    static fromBuffer(buffer: Buffer): PDU | false;
+    readonly command: string;
+    readonly command_status: number;
+    readonly sequence_number: number;
+    readonly message_id?: unknown;
+    readonly short_message?: unknown;
+    readonly message_payload?: unknown;
+    readonly receipted_message_id?: unknown;
+    readonly message_state?: unknown;
+    readonly source_addr?: unknown;
+    readonly destination_addr?: unknown;
+    readonly esm_class?: unknown;
+    readonly data_coding?: unknown;
+    readonly registered_delivery?: unknown;
+    readonly system_id?: unknown;
+    readonly password?: unknown;
+    isResponse(): boolean;
+    response(fields?: Readonly<Record<string, unknown>>): PDU;
+    toBuffer(): Buffer;
+  }
+  export const encodings: { default: string };
+}

@@ -1,0 +1,19 @@
+/** The carrier of short messages that `SMS_PROVIDER` names. */
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import type { Log } from '../log.ts';
+import type { SmsGateway } from '../message/gateway.ts';
+import { sandboxSms } from './sandbox-sms.ts';
+import { SmppGateway } from './smpp-gateway.ts';
+
+/** Undefined where it is off. */
+export function createSmsGateway(settings: Config['smsProvider'], clock: Clock, log: Log): SmsGateway | undefined {
+  switch (settings.kind) {
+    case 'off':
+      return undefined;
+    case 'sandbox':
+      return sandboxSms(clock);
+    case 'smpp':
+      return new SmppGateway(settings, clock, log);
+  }
+}

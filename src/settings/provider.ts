@@ -1,0 +1,83 @@
+/** The carriers of short messages and charges, from `SMS_PROVIDER`, `PAYMENT_PROVIDER` and `NEDARIM_*`. */
+import type { Config } from '../config.ts';
+import { SMPP_WINDOW_DEFAULT, SMPP_WINDOW_MAX } from '../limits.ts';
+import { type Environment, SettingError, text, url, word } from './value.ts';
+
+const SMPP_PORT = 2775;
+const SMPP_SHAPE = 'sandbox, off or smpp://USER:PASSWORD@HOST:PORT';
+const SMPP_PARAMETERS = ['window', 'long', 'system_type'];
+
+/** `smpp://USER:PASSWORD@HOST:PORT`, with `?window=`, `long=udh|payload` and `system_type=` where they differ from the default. */
+export function smsProvider(env: Environment): Config['smsProvider'] {
+  const given = text(env, 'SMS_PROVIDER') ?? 'sandbox';
+  if (given === 'sandbox' || given === 'off') return { kind: given };
+  const parsed = URL.canParse(given) ? new URL(given) : undefined;
+  if (parsed === undefined || parsed.protocol !== 'smpp:' || parsed.hostname === '')
+    throw new SettingError('SMS_PROVIDER', SMPP_SHAPE);
+  const query = parsed.searchParams;
+  const systemId = decoded(parsed.username);
+  const password = decoded(parsed.password);
+  const systemType = query.get('system_type') ?? '';
+  const window = Number(query.get('window') ?? SMPP_WINDOW_DEFAULT);
+  const longMessages = query.get('long') ?? 'udh';
+  // SMPP 3.4 §4.1.1: the C-octet strings of a bind are short.
+  if (systemId === undefined || systemId.length > 15 || password === undefined || password.length > 8 || systemType.length > 12)
+    throw new SettingError(
+      'SMS_PROVIDER',
+      'a user of at most 15, a password of at most 8 and a system_type of at most 12 characters',
+    );
+  if (!Number.isInteger(window) || window < 1 || window > SMPP_WINDOW_MAX)
+    throw new SettingError('SMS_PROVIDER', `window from 1 to ${SMPP_WINDOW_MAX}`);
+  if (longMessages !== 'udh' && longMessages !== 'payload') throw new SettingError('SMS_PROVIDER', 'long=udh or long=payload');
+  if ([...query.keys()].some((name) => !SMPP_PARAMETERS.includes(name)))
+    throw new SettingError('SMS_PROVIDER', `no other parameters than ${SMPP_PARAMETERS.join(', ')}`);
+  return {
+    kind: 'smpp',
+    host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: parsed.port === '' ? SMPP_PORT : Number(parsed.port),
+    systemId,
+    password,
+    systemType,
+    window,
+    longMessages,
+  };
+}
+
+/** Percent-decoded, printable ASCII. */
+function decoded(part: string): string | undefined {
+  try {
+    const value = decodeURIComponent(part);
+    return /^[\x20-\x7e]*$/.test(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const NEDARIM_URL = 'https://matara.pro/nedarimplus';
+
+/** `NEDARIM_API_VALID` is one value for every terminal, or a comma list of `TERMINAL=VALUE`. */
+export function paymentProvider(env: Environment): Config['paymentProvider'] {
+  const kind = word(env, 'PAYMENT_PROVIDER', 'sandbox', ['sandbox', 'nedarim_plus', 'off']);
+  if (kind !== 'nedarim_plus') return { kind };
+  const given = text(env, 'NEDARIM_API_VALID');
+  if (given === undefined) throw new SettingError('NEDARIM_API_VALID', 'a value, because PAYMENT_PROVIDER is nedarim_plus');
+  const base = url(env, 'NEDARIM_URL', ['https:', 'http:']) ?? NEDARIM_URL;
+  const clientName = text(env, 'NEDARIM_CLIENT_NAME') ?? 'Sidetone';
+  if (clientName.length > 50) throw new SettingError('NEDARIM_CLIENT_NAME', 'at most 50 characters');
+  return { kind, url: base.replace(/\/+$/, ''), apiValid: apiValid(given), clientName };
+}
+
+function apiValid(given: string): ReadonlyMap<string, string> {
+  if (!/^\s*[0-9]{7}=/.test(given)) return new Map([['', given]]);
+  return new Map(
+    given.split(',').map((pair): [string, string] => {
+      const [, terminal, value] = /^\s*([0-9]{7})=(\S+)\s*$/.exec(pair) ?? [];
+      if (terminal === undefined || value === undefined)
+        throw new SettingError(
+          'NEDARIM_API_VALID',
+          'one value, or a comma list of TERMINAL=VALUE with terminals of seven digits',
+        );
+      return [terminal, value];
+    }),
+  );
+}

@@ -1,0 +1,200 @@
+/** A local SMSC: speaks SMPP 3.4 on a socket, keeps what it is given, sends receipts, and can misbehave. */
+import { createServer, type Socket } from 'node:net';
+import smpp from 'smpp';
+
+export interface SubmitSm {
+  readonly messageId: string;
+  readonly from: string;
+  readonly to: string;
+  readonly dataCoding: number;
+  readonly esmClass: number;
+  readonly udh: Uint8Array | undefined;
+  /** Octets after the header. */
+  readonly octets: Uint8Array;
+  readonly viaPayload: boolean;
+}
+
+/** What to do with a submission: `undefined` accepts it. */
+export type Misbehaviour = { readonly status: number } | 'ignore' | 'drop' | undefined;
+
+let numbers = 1000;
+/** Ids of one SMSC after the other: a real one does not begin again. */
+const nextNumber = (): number => {
+  numbers += 100_000;
+  return numbers;
+};
+
+export class Smsc {
+  readonly submissions: SubmitSm[] = [];
+  /** Submissions seen, refused ones too. */
+  attempts = 0;
+  binds = 0;
+  enquiries = 0;
+  /** The number behind the last message id. */
+  get lastNumber(): number {
+    return this.#number;
+  }
+  /** Message ids as the response writes them. */
+  idOf = (number: number): string => String(number);
+  misbehave: (attempt: number) => Misbehaviour = () => undefined;
+  bindStatus = 0;
+  readonly #server = createServer((socket) => this.#serve(socket));
+  readonly #sockets = new Set<Socket>();
+  readonly #acknowledged = new Map<number, (status: number) => void>();
+  #waiting: { ready: () => boolean; resolve: () => void }[] = [];
+  #bound: Socket | undefined;
+  #number = nextNumber();
+  #sequence = 0;
+
+  static async open(port = 0): Promise<Smsc> {
+    const smsc = new Smsc();
+    await new Promise<void>((resolve) => smsc.#server.listen(port, '127.0.0.1', resolve));
+    return smsc;
+  }
+
+  get port(): number {
+    const address = this.#server.address();
+    return typeof address === 'object' && address !== null ? address.port : 0;
+  }
+
+  /** Resolves when `ready` holds after something happened here. */
+  async until(ready: () => boolean, what: string): Promise<void> {
+    if (ready()) return;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const timer = setTimeout(() => reject(new Error(`waited for ${what}; ${this.attempts} submissions came`)), 15_000);
+    this.#waiting.push({ ready, resolve });
+    await promise.finally(() => clearTimeout(timer));
+  }
+
+  /** Sends a `deliver_sm`; resolves with the status of its response. */
+  deliver(fields: Readonly<Record<string, unknown>>): Promise<number> {
+    const socket = this.#bound;
+    if (socket === undefined) return Promise.reject(new Error('nobody is bound'));
+    this.#sequence++;
+    const number = this.#sequence;
+    return new Promise((resolve) => {
+      this.#acknowledged.set(number, resolve);
+      socket.write(new smpp.PDU('deliver_sm', { ...fields, sequence_number: number }).toBuffer());
+    });
+  }
+
+  /** The receipt most SMSCs send: text only. */
+  receipt(to: string, id: string, stat = 'DELIVRD', err = '000'): Promise<number> {
+    const text = `id:${id} sub:001 dlvrd:001 submit date:2611201200 done date:2611201201 stat:${stat} err:${err} text:`;
+    return this.deliver({
+      esm_class: 4,
+      source_addr: to,
+      destination_addr: '15550001',
+      short_message: Buffer.from(text, 'latin1'),
+    });
+  }
+
+  /** Cuts every connection, as a network would. */
+  drop(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  write(bytes: Uint8Array): void {
+    this.#bound?.write(bytes);
+  }
+
+  async close(): Promise<void> {
+    this.drop();
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+
+  #serve(socket: Socket): void {
+    this.#sockets.add(socket);
+    let held: Buffer = Buffer.alloc(0);
+    socket.on('data', (bytes) => {
+      held = Buffer.concat([held, typeof bytes === 'string' ? Buffer.from(bytes) : bytes]);
+      while (held.length >= 4 && held.length >= held.readUInt32BE(0)) {
+        const length = held.readUInt32BE(0);
+        const pdu = smpp.PDU.fromBuffer(Buffer.from(held.subarray(0, length)));
+        const raw = Buffer.from(held.subarray(0, length));
+        held = held.subarray(length);
+        if (pdu !== false) this.#take(socket, pdu, raw);
+      }
+      this.#waiting = this.#waiting.filter(({ ready, resolve }) => {
+        if (!ready()) return true;
+        resolve();
+        return false;
+      });
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      this.#sockets.delete(socket);
+      if (this.#bound === socket) this.#bound = undefined;
+    });
+  }
+
+  #take(socket: Socket, pdu: InstanceType<typeof smpp.PDU>, raw: Buffer): void {
+    const answer = (fields: Readonly<Record<string, unknown>>) => socket.write(pdu.response(fields).toBuffer());
+    if (pdu.command === 'deliver_sm_resp') {
+      this.#acknowledged.get(pdu.sequence_number)?.(pdu.command_status);
+      this.#acknowledged.delete(pdu.sequence_number);
+    } else if (pdu.command === 'submit_sm') this.#submit(socket, raw, answer);
+    else if (pdu.command === 'bind_transceiver') {
+      this.binds++;
+      if (this.bindStatus === 0) this.#bound = socket;
+      answer({ command_status: this.bindStatus, system_id: 'smsc' });
+    } else if (pdu.command === 'enquire_link') {
+      this.enquiries++;
+      answer({});
+    } else if (pdu.command === 'unbind') answer({});
+  }
+
+  #submit(socket: Socket, raw: Buffer, answer: (fields: Readonly<Record<string, unknown>>) => void): void {
+    this.attempts++;
+    const wrong = this.misbehave(this.attempts);
+    if (wrong === 'drop') socket.destroy();
+    if (wrong === 'drop' || wrong === 'ignore') return;
+    if (wrong !== undefined) {
+      answer({ command_status: wrong.status });
+      return;
+    }
+    const messageId = this.idOf(++this.#number);
+    this.submissions.push({ messageId, ...mandatoryFields(raw) });
+    answer({ message_id: messageId });
+  }
+}
+
+/** The fields of a `submit_sm` by SMPP 3.4 §4.4.1, read from the octets, not by the codec that the product uses. */
+function mandatoryFields(raw: Buffer): Omit<SubmitSm, 'messageId'> {
+  let at = 16;
+  const text = (): string => {
+    const end = raw.indexOf(0, at);
+    const value = raw.toString('latin1', at, end);
+    at = end + 1;
+    return value;
+  };
+  const octet = (): number => raw[at++] ?? 0;
+  text();
+  at += 2;
+  const from = text();
+  at += 2;
+  const to = text();
+  const esmClass = octet();
+  at += 2;
+  text();
+  text();
+  at += 2;
+  const dataCoding = octet();
+  octet();
+  const length = octet();
+  let message = new Uint8Array(raw.subarray(at, at + length));
+  at += length;
+  let viaPayload = false;
+  while (at + 4 <= raw.length) {
+    const tag = raw.readUInt16BE(at);
+    const size = raw.readUInt16BE(at + 2);
+    if (tag === 0x0424) {
+      message = new Uint8Array(raw.subarray(at + 4, at + 4 + size));
+      viaPayload = true;
+    }
+    at += 4 + size;
+  }
+  const header = (esmClass & 0x40) !== 0 ? (message[0] ?? 0) + 1 : 0;
+  const udh = header === 0 ? undefined : message.subarray(0, header);
+  return { from, to, dataCoding, esmClass, udh, octets: message.subarray(header), viaPayload };
+}

@@ -1,0 +1,14 @@
+/** The actors behind the message routes, on a store, with the sandbox as the far side; nothing is started. */
+import { MessageDispatcher } from '../../src/actor/message-dispatcher.ts';
+import type { Clock } from '../../src/clock.ts';
+import { silentLog } from '../../src/log.ts';
+import { sandboxSms } from '../../src/provider/sandbox-sms.ts';
+import type { Store } from '../../src/store/store.ts';
+
+export function sandboxProviders(store: Store, clock: Clock) {
+  const mayCallFrom = store.callerIds.allowed;
+  const gateway = sandboxSms(clock);
+  return {
+    messages: new MessageDispatcher({ store: store.messages, gateway, clock, log: silentLog, mayCallFrom }),
+  };
+}
