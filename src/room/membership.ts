@@ -11,6 +11,8 @@ import { type Problem, problems } from '../problem.ts';
 
 export interface Membership {
   readonly roomId: string;
+  /** The Room's number in the media plane, which its notices name. */
+  readonly room: number;
   readonly phase: 'joining' | 'joined';
   readonly muted: boolean;
   /** The Room was created with `voice_activity_events`. */
@@ -21,6 +23,7 @@ export type RoomCommand =
   | {
       readonly type: 'join_room';
       readonly roomId: string;
+      readonly room: number;
       readonly muted: boolean;
       readonly voiceActivityEvents: boolean;
     }
@@ -114,23 +117,23 @@ export function commandMember(
 function join(
   sessionUuid: string,
   before: Membership | undefined,
-  { roomId, muted, voiceActivityEvents }: Extract<RoomCommand, { type: 'join_room' }>,
+  { roomId, room, muted, voiceActivityEvents }: Extract<RoomCommand, { type: 'join_room' }>,
 ): MembershipStep {
   if (before?.roomId === roomId) return stay(before);
   const left = leave(sessionUuid, before, 'moved');
   return {
-    membership: { roomId, phase: 'joining', muted, voiceActivityEvents },
+    membership: { roomId, room, phase: 'joining', muted, voiceActivityEvents },
     events: left.events,
     effects: [...left.effects, { do: 'join_room', roomId, muted }],
   };
 }
 
 /** The first mixed frame was sent to the member. A late notice of a Room it has left means nothing. */
-export function memberJoined(sessionUuid: string, membership: Membership | undefined, roomId: string): MembershipStep {
-  if (membership?.phase !== 'joining' || membership.roomId !== roomId) return stay(membership);
+export function memberJoined(sessionUuid: string, membership: Membership | undefined, room: number): MembershipStep {
+  if (membership?.phase !== 'joining' || membership.room !== room) return stay(membership);
   return {
     membership: { ...membership, phase: 'joined' },
-    events: [{ event: 'room.member.joined', session_uuid: sessionUuid, room_id: roomId }],
+    events: [{ event: 'room.member.joined', session_uuid: sessionUuid, room_id: membership.roomId }],
     effects: [],
   };
 }
@@ -143,6 +146,11 @@ export function memberTalking(sessionUuid: string, membership: Membership | unde
     events: [{ event: 'room.member.voice_activity_changed', session_uuid: sessionUuid, room_id: membership.roomId, talking }],
     effects: [],
   };
+}
+
+/** The media plane says that the member is out although nobody asked: the Room's worker is lost. */
+export function memberLost(sessionUuid: string, membership: Membership | undefined, room: number): MembershipStep {
+  return membership?.room === room ? { ...leave(sessionUuid, membership, 'orphan'), effects: [] } : stay(membership);
 }
 
 /** Out of the Room, whatever the reason. */

@@ -4,12 +4,13 @@ import { beginCollect, digitsCollected } from '../dtmf/collect.ts';
 import { noActivePlayback, playbackEnded } from '../playback/playback.ts';
 import { type Problem, problems } from '../problem.ts';
 import { applicationSide, ending, orderEnd } from './end.ts';
-import type { Command, Effect, Step } from './input.ts';
+import { isRoomCommand, roomCommand } from './in-room.ts';
+import type { CallCommand, Command, Effect, Step } from './input.ts';
 import { rises, type SessionState } from './session.ts';
 
 const stay = (state: SessionState): Step => ({ state, events: [], effects: [] });
 
-const CANNOT: Readonly<Record<Command['type'], string>> = {
+const CANNOT: Readonly<Record<CallCommand['type'], string>> = {
   answer: 'Session cannot be answered in its current state',
   reject: 'Session cannot be rejected in its current state',
   cancel: 'Session cannot be cancelled in its current state',
@@ -21,14 +22,14 @@ const CANNOT: Readonly<Record<Command['type'], string>> = {
 };
 
 /** The 409 a command would get now, or undefined: asked before its work, such as opening sources, and again by `command` itself. */
-export function refusal(state: SessionState, type: Command['type']): Problem | undefined {
+export function refusal(state: SessionState, type: CallCommand['type']): Problem | undefined {
   if (!permits(state, type)) return problems.conflict(CANNOT[type]);
   if (type === 'collect' && state.collect !== undefined) return problems.conflict('Session is already collecting digits');
   if (type === 'cancel_collect' && state.collect === undefined) return problems.notFound('DTMF collection');
   return undefined;
 }
 
-function permits(state: SessionState, type: Command['type']): boolean {
+function permits(state: SessionState, type: CallCommand['type']): boolean {
   const live = state.hasLeg && state.phase !== 'ended';
   const unanswered = live && state.phase !== 'answered';
   switch (type) {
@@ -50,6 +51,7 @@ function permits(state: SessionState, type: Command['type']): boolean {
 
 /** One command, at `now`. */
 export function command(state: SessionState, order: Command, operationUuid: string, now: number): Step {
+  if (isRoomCommand(order)) return roomCommand(state, order, operationUuid);
   const refused = refusal(state, order.type);
   if (refused !== undefined) return { ...stay(state), refused };
   // A second order to end changes nothing: the first one's cause stands.

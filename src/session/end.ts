@@ -3,6 +3,7 @@ import { type CollectResult, digitsCollected } from '../dtmf/collect.ts';
 import type { Event } from '../event/event.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import { playbackEnded } from '../playback/playback.ts';
+import { leave } from '../room/membership.ts';
 import type { Effect, Step } from './input.ts';
 import type { Ending, SessionState } from './session.ts';
 
@@ -44,12 +45,12 @@ export function orderEnd(state: SessionState, why: Ending, order: Effect, now: n
 }
 
 /**
- * Ends the Session now. `why` counts only where no end was ordered before. A collection and a playback that are still running are told of
- * first (contract §2, Order at the end).
+ * Ends the Session now. `why` counts only where no end was ordered before. What is still running is told of first: a collection, a playback, a
+ * membership (contract §2, Order at the end).
  */
 export function end(state: SessionState, why: Ending, now: number, effects: readonly Effect[] = []): Step {
   const reason = state.ending ?? why;
-  const { answeredAt, playback, collect, sessionUuid } = state;
+  const { answeredAt, playback, collect, membership, sessionUuid } = state;
   const ended: Event = {
     event: 'session.ended',
     session_uuid: sessionUuid,
@@ -61,10 +62,20 @@ export function end(state: SessionState, why: Ending, now: number, effects: read
     ...(reason.operationUuid === undefined ? {} : { operation_uuid: reason.operationUuid }),
   };
   return {
-    state: { ...state, phase: 'ended', endedAt: now, ending: reason, playback: undefined, collect: undefined, deadlines: {} },
+    state: {
+      ...state,
+      phase: 'ended',
+      endedAt: now,
+      ending: reason,
+      playback: undefined,
+      collect: undefined,
+      membership: undefined,
+      deadlines: {},
+    },
     events: [
       ...(collect === undefined ? [] : [digitsCollected(sessionUuid, collect, collectEnded(collect.digits))]),
       ...(playback === undefined ? [] : [playbackEnded(sessionUuid, playback, 'stopped')]),
+      ...leave(sessionUuid, membership, 'hangup').events,
       ended,
     ],
     effects,

@@ -3,10 +3,12 @@ import type { CollectTerms } from '../dtmf/collect.ts';
 import type { Event } from '../event/event.ts';
 import type { RejectReason } from '../event/hangup.ts';
 import type { Problem } from '../problem.ts';
+import type { RoomCommand, RoomEffect } from '../room/membership.ts';
 import type { SessionState } from './session.ts';
 import type { LegSignal } from './signal.ts';
 
 export type Command =
+  | RoomCommand
   | { readonly type: 'answer' }
   | { readonly type: 'reject'; readonly reason: RejectReason }
   | { readonly type: 'cancel' }
@@ -17,6 +19,9 @@ export type Command =
   | { readonly type: 'collect'; readonly terms: CollectTerms; readonly promptUrls: readonly string[] }
   | { readonly type: 'cancel_collect' };
 
+/** What is decided by the call's own state; the rest is its membership's. */
+export type CallCommand = Exclude<Command, RoomCommand>;
+
 export type SessionInput =
   /** The first input of every Session. */
   | { readonly type: 'begin' }
@@ -24,12 +29,15 @@ export type SessionInput =
   | { readonly type: 'deadline' }
   /** The platform is going down and the grace is over. */
   | { readonly type: 'shutdown' }
+  /** The Room is being deleted. */
+  | { readonly type: 'room_closed'; readonly roomId: string }
   /** A bug in this Session's own actor. */
   | { readonly type: 'broken' }
   | LegSignal;
 
 /** Orders to the leg, performed after the step is durable, in this order. */
 export type Effect =
+  | RoomEffect
   | { readonly do: 'start' }
   | { readonly do: 'ring' }
   | { readonly do: 'early_media' }

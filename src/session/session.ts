@@ -10,6 +10,7 @@ import { type Collect, collectDue } from '../dtmf/collect.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import { CALL_DURATION_DEFAULT_SEC } from '../limits.ts';
 import type { Playback } from '../playback/playback.ts';
+import type { Membership } from '../room/membership.ts';
 
 export type Phase = 'new' | 'ringing' | 'early_media' | 'answered' | 'ended';
 
@@ -63,6 +64,7 @@ export interface SessionState {
   readonly hasLeg: boolean;
   readonly playback: Playback | undefined;
   readonly collect: Collect | undefined;
+  readonly membership: Membership | undefined;
   readonly deadlines: Deadlines;
   readonly terms: Terms;
 }
@@ -92,6 +94,7 @@ const begin = (from: Begin, type: SessionState['type'], now: number): SessionSta
   hasLeg: true,
   playback: undefined,
   collect: undefined,
+  membership: undefined,
   deadlines: {},
   terms: { orphanTimeoutMs: from.orphanTimeoutMs, maxDurationMs: CALL_DURATION_DEFAULT_SEC * 1000 },
 });
@@ -119,6 +122,8 @@ export const outbound = (from: BeginOutbound, now: number): SessionState => ({
 });
 
 export interface Remains extends Begin {
+  /** The Room it was in, `""`: none. */
+  readonly roomId: string;
   readonly type: SessionState['type'];
   readonly phase: Phase;
   readonly clientState: string;
@@ -131,6 +136,8 @@ export const recovered = (from: Remains, now: number): SessionState => ({
   phase: from.phase,
   clientState: from.clientState,
   hasLeg: false,
+  membership:
+    from.roomId === '' ? undefined : { roomId: from.roomId, room: 0, phase: 'joined', muted: false, voiceActivityEvents: false },
   deadlines: { orphan: now + from.orphanTimeoutMs },
 });
 

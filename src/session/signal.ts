@@ -11,6 +11,11 @@ export type MediaNotice =
   /** No RTP came for `MEDIA_TIMEOUT_SEC` while it was expected. Sent once for each such silence. */
   | { readonly type: 'media.timeout' }
   | { readonly type: 'digit'; readonly digit: string; readonly durationMs: number; readonly method: 'rfc4733' | 'inband' }
+  /** The first frame of the room's mix has been handed to the network; `room` is its number. */
+  | { readonly type: 'room.joined'; readonly room: number }
+  | { readonly type: 'room.left'; readonly room: number }
+  /** The member of a room began or ceased to talk. */
+  | { readonly type: 'voice'; readonly talking: boolean }
   /** The first frame of the first source has been handed to the network. */
   | { readonly type: 'playback.started'; readonly operationUuid: string }
   | { readonly type: 'playback.completed'; readonly operationUuid: string }

@@ -1,8 +1,10 @@
 /** The Session's machine: (state, input, now) → state, events, effects. Pure; it decides and never acts. */
 import { type Collect, type CollectStep, digitsCollected, key, promptOver, timeout } from '../dtmf/collect.ts';
 import { hearPlayback } from '../playback/playback.ts';
+import { leave, memberJoined, memberLost, memberTalking } from '../room/membership.ts';
 import { command } from './command.ts';
 import { applicationSide, end, ending, orderEnd } from './end.ts';
+import { member } from './in-room.ts';
 import type { Effect, SessionInput, Step } from './input.ts';
 import { type Phase, rises, type SessionState } from './session.ts';
 import type { LegSignal, MediaNotice } from './signal.ts';
@@ -22,6 +24,9 @@ export function step(before: SessionState, input: SessionInput, now: number): St
       return deadline(state, now);
     case 'shutdown':
       return shutdown(state, now);
+    case 'room_closed':
+      if (state.membership?.roomId !== input.roomId) return stay(state);
+      return member(state, leave(state.sessionUuid, state.membership, 'room_closed'));
     case 'broken':
       return end(state, ending('failed', 'system'), now, state.hasLeg ? [{ do: 'hangup' }] : []);
     default:
@@ -37,7 +42,8 @@ function touched(state: SessionState, input: SessionInput, now: number): Session
 
 function start(state: SessionState): Step {
   const { sessionUuid: session_uuid, callerId: caller_id, did } = state;
-  if (!state.hasLeg) return stay(state);
+  // What a crash left is in no Room any more.
+  if (!state.hasLeg) return member(state, leave(session_uuid, state.membership, 'orphan'));
   if (state.type === 'phone_out') return { state, events: [], effects: [{ do: 'start' }] };
   return {
     // `ringing` at once: the 180 is the first thing that is done with the call.
@@ -100,6 +106,10 @@ function answered(state: SessionState, now: number): Step {
 }
 
 function hearMedia(state: SessionState, notice: MediaNotice, now: number): Step {
+  const { membership, sessionUuid } = state;
+  if (notice.type === 'room.joined') return member(state, memberJoined(sessionUuid, membership, notice.room));
+  if (notice.type === 'room.left') return member(state, memberLost(sessionUuid, membership, notice.room));
+  if (notice.type === 'voice') return member(state, memberTalking(sessionUuid, membership, notice.talking));
   if (notice.type === 'digit') return digit(state, notice.digit, notice.durationMs, notice.method, now);
   if (notice.type === 'media.timeout') {
     if (state.held || state.phase !== 'answered' || state.ending !== undefined) return stay(state);
