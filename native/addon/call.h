@@ -159,6 +159,7 @@ struct Exports {
 
 Exports plane_exports();
 Exports leg_exports();
+Exports room_exports();
 Exports source_exports();
 
 }  // namespace sidetone

@@ -44,6 +44,13 @@ bool Plane::leave(uint32_t id) {
   return true;
 }
 
+bool Plane::drop(uint32_t id) {
+  Participant* party = participant(id);
+  if (party == nullptr || party->seat() == nullptr) return false;
+  party->seat()->room->drop(*party->seat(), notices_);
+  return true;
+}
+
 bool Plane::mute(uint32_t id, bool muted) {
   Participant* party = participant(id);
   if (party == nullptr || party->seat() == nullptr) return false;
@@ -62,6 +69,11 @@ bool Plane::detect_voices(uint32_t id, bool on) {
   Room* room = this->room(id);
   if (room != nullptr) room->detect_voices(on, notices_);
   return room != nullptr;
+}
+
+bool Plane::play_volume(uint32_t id, int32_t percent) {
+  Player* player = this->player(id);
+  return player != nullptr && player->set_volume(player->playback(), percent);
 }
 
 bool Plane::move(uint32_t id, uint32_t plane) {

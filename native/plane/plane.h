@@ -44,6 +44,8 @@ class Plane {
   bool pause(uint32_t id, uint32_t playback, bool paused);
   /** What is fed from now on is another place of the playback; a `playback_moved` notice tells how far it was. */
   bool seek(uint32_t id, uint32_t playback);
+  /** Of what plays now. */
+  bool play_volume(uint32_t id, int32_t percent);
   bool counters(uint32_t id, Counters& counters);
   Leg* leg(uint32_t id);
   Participant* participant(uint32_t id);
@@ -56,6 +58,8 @@ class Plane {
   /** Tells `room_joined`, or `room_left` where there is no such room. A member of another room leaves that first, at once. */
   bool join(uint32_t id, uint32_t room, bool muted, int32_t from_percent, int32_t to_percent);
   bool leave(uint32_t id);
+  /** As `leave`, but at once, unheard. */
+  bool drop(uint32_t id);
   bool mute(uint32_t id, bool muted);
   /** What it says to others (`from`), or hears of them. */
   bool volume(uint32_t id, bool from, int32_t percent);

@@ -49,8 +49,46 @@ export interface PlayOptions {
   readonly volume: number;
 }
 
+export interface JoinOptions {
+  readonly muted: boolean;
+  /** Percent, 0 to 200: what others hear of the member, and what it hears of them. */
+  readonly fromVolumePercent: number;
+  readonly toVolumePercent: number;
+}
+
+/** A leg as a member of rooms: of one at a time. What plays on the leg itself is heard by it alone, over the room. */
+export interface RoomMember {
+  /**
+   * Joins, leaving any other room first. `room.joined` follows when the first mixed frame was sent, `room.left` where the room is over.
+   * Joining the room it is in changes nothing.
+   */
+  join(room: MediaRoom, options: JoinOptions): void;
+  /** `room.left` follows, if it was in a room. */
+  leave(): void;
+  setMuted(muted: boolean): void;
+  setVolume(direction: 'from_member' | 'to_member', percent: number): void;
+}
+
+/** What a room tells: of its playbacks and recordings, in the words of a leg's, and `room.lost` when its worker died. */
+export type RoomNotice = Extract<MediaNotice, { readonly type: `playback.${string}` }> | { readonly type: 'room.lost' };
+
+/** A mix in which every member hears all the others. */
+export interface MediaRoom {
+  /** As in the members' `room.joined` and `room.left`. */
+  readonly number: number;
+  /** Heard by every member. */
+  play(options: PlayOptions): void;
+  stopPlayback(operationUuid: string): void;
+  /** Of what plays now. */
+  setPlaybackVolume(percent: number): void;
+  /** Whether members' `voice` notices are told. */
+  setVoiceActivity(on: boolean): void;
+  /** Stops the playback; every member leaves. Resolves when its last notice was given; the members' `room.left` may still follow. */
+  close(): Promise<void>;
+}
+
 /** One UDP port pair and everything that runs on it. */
-export interface RtpLeg {
+export interface RtpLeg extends RoomMember {
   /** The address to write into SDP. */
   readonly host: string;
   readonly port: number;
@@ -75,6 +113,8 @@ export interface MediaEngine {
    * Undefined when all ports are in use or resting.
    */
   openRtpLeg(notify: (notice: MediaNotice) => void): Promise<RtpLeg | undefined>;
+  /** A room on the worker with the fewest. Undefined when no worker is alive. */
+  openRoom(notify: (notice: RoomNotice) => void): Promise<MediaRoom | undefined>;
   /** Opens every URL concurrently, screened against private addresses, up to its first audio. */
   openPlaylist(urls: readonly string[]): Promise<Playlist | SourceRefused>;
   /** Workers up and ticking. */

@@ -6,6 +6,7 @@ import type { Outbound } from '../outbound/outbound.ts';
 import { DecoderThread } from './decoder.ts';
 import type { MediaEngine, MediaNotice, RtpLeg } from './engine.ts';
 import { MediaWorker, type TickLoad } from './media-worker.ts';
+import { PlaneRoom } from './plane-room.ts';
 import { openPlaylist } from './playlist.ts';
 import { PortPool } from './port-pool.ts';
 import { HeldBytes } from './source.ts';
@@ -51,6 +52,7 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
   }
 
   const legs = new Set<RtpLeg>();
+  const rooms = new Map<PlaneRoom, MediaWorker>();
   let lastLeg = 0;
   let lastPlayback = 0;
   let closing: Promise<void> | undefined;
@@ -75,17 +77,14 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
         decoders,
         notify,
         nextPlayback,
-        bound: (errno) => {
+        opened: (errno) => {
           if (errno === 0) legs.add(leg);
-          else worker.detach(id);
           resolve(errno === 0 ? leg : errno);
         },
         freed: () => {
           if (legs.delete(leg)) ports.release(port, performance.now());
         },
       });
-      worker.attach(id, leg);
-      worker.order({ type: 'open', leg: id, host: rtp.host, port });
     });
 
   return {
@@ -104,12 +103,28 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
       }
       return undefined;
     },
+    async openRoom(notify) {
+      const count = (worker: MediaWorker) => [...rooms.values()].filter((other) => other === worker).length;
+      const worker = workers.filter((candidate) => candidate.alive).sort((a, b) => count(a) - count(b))[0];
+      if (worker === undefined || closing !== undefined) return undefined;
+      lastLeg = next(lastLeg);
+      const room: PlaneRoom = new PlaneRoom({
+        number: lastLeg,
+        worker,
+        decoders,
+        notify,
+        nextPlayback,
+        closed: () => rooms.delete(room),
+      });
+      rooms.set(room, worker);
+      return room;
+    },
     openPlaylist: (urls) => openPlaylist(outbound, urls, held),
     ready: () => closing === undefined && workers.every((worker) => worker.alive),
     load: () => ({ legs: legs.size, portsFree: ports.free(performance.now()) }),
     ticks: () => workers.map((worker) => worker.load),
     close() {
-      closing ??= Promise.all([...legs].map((leg) => leg.close())).then(closeAll);
+      closing ??= Promise.all([...legs, ...rooms.keys()].map((each) => each.close())).then(closeAll);
       return closing;
     },
   };

@@ -12,6 +12,8 @@ export interface LegEars {
   opened(errno: number): void;
   notice(record: NoticeRecord): void;
   closed(counters: LegCounters): void;
+  /** It could not be moved. */
+  stayed(): void;
   /** The worker died, and the leg with it. */
   lost(): void;
 }
@@ -44,6 +46,7 @@ export class MediaWorker {
   #orders: Order[] = [];
   #started = false;
   #wakeFd = -1;
+  #plane = 0;
   #lastRequest = 0;
   #pulseAt = 0;
   #missedLooks = 0;
@@ -76,6 +79,11 @@ export class MediaWorker {
 
   get legs(): number {
     return this.#ears.size;
+  }
+
+  /** The number of its plane in the process. */
+  get plane(): number {
+    return this.#plane;
   }
 
   get load(): TickLoad {
@@ -131,6 +139,7 @@ export class MediaWorker {
     switch (reply.type) {
       case 'up':
         this.#wakeFd = reply.wakeFd;
+        this.#plane = reply.plane;
         this.#started = true;
         this.#pulseAt = performance.now();
         this.#up?.(undefined);
@@ -140,6 +149,12 @@ export class MediaWorker {
         break;
       case 'opened':
         this.#ears.get(reply.leg)?.opened(reply.errno);
+        break;
+      case 'stayed':
+        this.#ears.get(reply.leg)?.stayed();
+        break;
+      case 'room closed':
+        this.#ears.get(reply.leg)?.closed(NO_COUNTERS);
         break;
       case 'closed':
         this.#ears.get(reply.leg)?.closed(reply.counters);

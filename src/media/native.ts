@@ -49,6 +49,21 @@ export interface Native {
   legPause(plane: PlaneHandle, leg: number, playback: number, paused: boolean): boolean;
   /** What is fed from now on is another place of the same playback; `playbackMoved` tells how far it was. */
   legSeek(plane: PlaneHandle, leg: number, playback: number): boolean;
+  /** The plane's number for `legMove`, unique in the process. */
+  planeNumber(plane: PlaneHandle): number;
+  /** Hands a leg to another plane of the process, which notices `moved`. False where that is impossible. */
+  legMove(plane: PlaneHandle, leg: number, toPlane: number): boolean;
+  /** Of what plays on a leg or in a room. */
+  playVolume(plane: PlaneHandle, leg: number, percent: number): boolean;
+  roomOpen(plane: PlaneHandle, room: number): boolean;
+  roomClose(plane: PlaneHandle, room: number): boolean;
+  roomVoices(plane: PlaneHandle, room: number, on: boolean): boolean;
+  legJoin(plane: PlaneHandle, leg: number, room: number, muted: boolean, fromPercent: number, toPercent: number): boolean;
+  legLeave(plane: PlaneHandle, leg: number): boolean;
+  /** As `legLeave`, but at once. */
+  legDrop(plane: PlaneHandle, leg: number): boolean;
+  legMute(plane: PlaneHandle, leg: number, muted: boolean): boolean;
+  legVolume(plane: PlaneHandle, leg: number, from: boolean, percent: number): boolean;
   /** Reads a file's head: 0 more is needed, 1 audio begins here, 2 it holds none, 3 it is no WAV we read. */
   wavProbe(head: Uint8Array): number;
   wavCreate(outHz: number): WavHandle;

@@ -9,6 +9,10 @@ export const NOTICE = {
   playbackEnded: 5,
   playbackStopped: 6,
   playbackHungry: 7,
+  roomJoined: 8,
+  roomLeft: 9,
+  voice: 10,
+  moved: 11,
   playbackMoved: 16,
 } as const;
 
@@ -19,7 +23,7 @@ export const REPORT_WORDS = 8;
 export interface NoticeRecord {
   readonly kind: number;
   readonly leg: number;
-  /** The playback; for a digit its character code. */
+  /** The playback or the room; for a digit its character code, for a voice 1 while it talks. */
   readonly a: number;
   /** For a digit its duration, for a hungry playback what is queued, in milliseconds; for a moved one the samples heard before. */
   readonly b: number;

@@ -13,14 +13,34 @@ export type Order =
   | { readonly type: 'seek'; readonly leg: number; readonly playback: number }
   | { readonly type: 'counters'; readonly leg: number; readonly request: number }
   | { readonly type: 'close'; readonly leg: number }
+  /** To the worker whose plane has that number. */
+  | { readonly type: 'move'; readonly leg: number; readonly plane: number }
+  | { readonly type: 'open room'; readonly leg: number }
+  | { readonly type: 'close room'; readonly leg: number }
+  | { readonly type: 'playback volume'; readonly leg: number; readonly percent: number }
+  | { readonly type: 'voices'; readonly leg: number; readonly on: boolean }
+  | {
+      readonly type: 'join';
+      readonly leg: number;
+      readonly room: number;
+      readonly muted: boolean;
+      readonly from: number;
+      readonly to: number;
+    }
+  | { readonly type: 'leave'; readonly leg: number }
+  | { readonly type: 'mute'; readonly leg: number; readonly muted: boolean }
+  | { readonly type: 'room volume'; readonly leg: number; readonly from: boolean; readonly percent: number }
   | { readonly type: 'quit' };
 
 export type Reply =
-  | { readonly type: 'up'; readonly wakeFd: number }
+  | { readonly type: 'up'; readonly wakeFd: number; readonly plane: number }
   /** `errno` 0: open. */
   | { readonly type: 'opened'; readonly leg: number; readonly errno: number }
   | { readonly type: 'counters'; readonly request: number; readonly counters: LegCounters }
   | { readonly type: 'closed'; readonly leg: number; readonly counters: LegCounters }
+  /** A move was impossible. */
+  | { readonly type: 'stayed'; readonly leg: number }
+  | { readonly type: 'room closed'; readonly leg: number }
   | { readonly type: 'notices'; readonly words: Uint32Array<ArrayBuffer>; readonly count: number }
   /** Once a second: the worker ticks. */
   | {

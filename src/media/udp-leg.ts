@@ -1,12 +1,8 @@
-/** One leg on the main thread: turns the engine's calls into orders, and the plane's records into notices in the words of the Session. */
-
+/** A leg on a pair of UDP ports: what was negotiated becomes orders of literal addresses and bounded numbers. */
 import { isIP } from 'node:net';
-import type { DecoderThread } from './decoder.ts';
-import type { LegCounters, MediaNotice, PlayOptions, RtpLeg, RtpParameters } from './engine.ts';
-import type { LegEars, MediaWorker } from './media-worker.ts';
-import { NOTICE, type NoticeRecord } from './notice.ts';
+import type { RtpLeg, RtpParameters } from './engine.ts';
 import { codecRateHz } from './order.ts';
-import { Playbacks } from './playbacks.ts';
+import { PlaneLeg, type PlaneLegOptions } from './plane-leg.ts';
 
 /**
  * What the plane takes: literal addresses, ports of 16 bits, packets of 10 to 60 ms. A far end of none is one we cannot send to until it is
@@ -23,109 +19,25 @@ function bounded(agreed: RtpParameters): RtpParameters {
   };
 }
 
-const NO_COUNTERS: LegCounters = { packetsReceived: 0, packetsSent: 0, packetsLost: 0, jitterMs: 0 };
-
-export class UdpLeg implements RtpLeg, LegEars {
+export class UdpLeg extends PlaneLeg implements RtpLeg {
   readonly host: string;
   readonly port: number;
-  readonly #id: number;
-  readonly #worker: MediaWorker;
-  readonly #notify: (notice: MediaNotice) => void;
-  readonly #bound: (errno: number) => void;
-  readonly #freed: () => void;
-  readonly #playbacks: Playbacks;
   #rateHz = 8_000;
-  #closing: Promise<LegCounters> | undefined;
-  #finished: ((counters: LegCounters) => void) | undefined;
-  #lost = false;
 
-  constructor(options: {
-    readonly id: number;
-    readonly host: string;
-    readonly port: number;
-    readonly worker: MediaWorker;
-    readonly decoders: DecoderThread;
-    readonly notify: (notice: MediaNotice) => void;
-    readonly nextPlayback: () => number;
-    /** The ports were bound (0), or why not. */
-    readonly bound: (errno: number) => void;
-    /** The ports are free again; called once. */
-    readonly freed: () => void;
-  }) {
-    this.#id = options.id;
+  constructor(options: PlaneLegOptions & { readonly host: string; readonly port: number }) {
+    super(options);
     this.host = options.host;
     this.port = options.port;
-    this.#worker = options.worker;
-    this.#notify = options.notify;
-    this.#bound = options.bound;
-    this.#freed = options.freed;
-    this.#playbacks = new Playbacks({
-      id: options.id,
-      order: (order) => this.#worker.order(order),
-      decoders: options.decoders,
-      notify: options.notify,
-      nextPlayback: options.nextPlayback,
-    });
+    this.placement.order({ type: 'open', leg: options.id, host: options.host, port: options.port });
+  }
+
+  protected override get rateHz(): number {
+    return this.#rateHz;
   }
 
   negotiate(parameters: RtpParameters): void {
-    if (this.#closing !== undefined) return;
+    if (this.over) return;
     this.#rateHz = codecRateHz(parameters.codec);
-    this.#worker.order({ type: 'negotiate', leg: this.#id, parameters: bounded(parameters) });
-  }
-
-  play(options: PlayOptions): void {
-    this.#playbacks.play(options, this.#rateHz);
-  }
-
-  stopPlayback(operationUuid: string): void {
-    this.#playbacks.stop(operationUuid);
-  }
-
-  counters(): Promise<LegCounters> {
-    return this.#lost ? Promise.resolve(NO_COUNTERS) : (this.#closing ?? this.#worker.counters(this.#id));
-  }
-
-  close(): Promise<LegCounters> {
-    this.#closing ??= new Promise((resolve) => {
-      this.#finished = resolve;
-      this.#playbacks.close();
-      if (this.#lost) resolve(NO_COUNTERS);
-      else this.#worker.order({ type: 'close', leg: this.#id });
-    });
-    return this.#closing;
-  }
-
-  opened(errno: number): void {
-    this.#bound(errno);
-  }
-
-  notice(record: NoticeRecord): void {
-    if (this.#playbacks.notice(record)) return;
-    switch (record.kind) {
-      case NOTICE.mediaStarted:
-        this.#notify({ type: 'media.started' });
-        break;
-      case NOTICE.mediaTimeout:
-        this.#notify({ type: 'media.timeout' });
-        break;
-      case NOTICE.digit:
-        this.#notify({ type: 'digit', digit: String.fromCharCode(record.a), durationMs: record.b, method: 'rfc4733' });
-        break;
-    }
-  }
-
-  closed(counters: LegCounters): void {
-    this.#worker.detach(this.#id);
-    this.#freed();
-    this.#finished?.(counters);
-  }
-
-  lost(): void {
-    if (this.#lost) return;
-    this.#lost = true;
-    this.#playbacks.lost();
-    this.#bound(-1);
-    this.closed(NO_COUNTERS);
+    this.placement.order({ type: 'negotiate', leg: this.id, parameters: bounded(parameters) });
   }
 }

@@ -46,7 +46,7 @@ function obey(order: Order): void {
   if (order.type === 'start') {
     plane = native.planeCreate(order.mediaTimeoutMs);
     pulseAt = performance.now() + PULSE_MS;
-    reply({ type: 'up', wakeFd: native.planeWakeFd(plane) });
+    reply({ type: 'up', wakeFd: native.planeWakeFd(plane), plane: native.planeNumber(plane) });
     setImmediate(turn);
     return;
   }
@@ -98,6 +98,37 @@ function obey(order: Order): void {
       native.legClose(plane, order.leg, counterWords);
       flushNotices(plane);
       reply({ type: 'closed', leg: order.leg, counters: countersNow() });
+      break;
+    case 'move':
+      native.legDrop(plane, order.leg);
+      flushNotices(plane); // what it noticed here is posted before the other worker can say a word of it
+      if (!native.legMove(plane, order.leg, order.plane)) reply({ type: 'stayed', leg: order.leg });
+      break;
+    case 'open room':
+      native.roomOpen(plane, order.leg);
+      break;
+    case 'close room':
+      native.roomClose(plane, order.leg);
+      flushNotices(plane);
+      reply({ type: 'room closed', leg: order.leg });
+      break;
+    case 'playback volume':
+      native.playVolume(plane, order.leg, order.percent);
+      break;
+    case 'voices':
+      native.roomVoices(plane, order.leg, order.on);
+      break;
+    case 'join':
+      native.legJoin(plane, order.leg, order.room, order.muted, order.from, order.to);
+      break;
+    case 'leave':
+      native.legLeave(plane, order.leg);
+      break;
+    case 'mute':
+      native.legMute(plane, order.leg, order.muted);
+      break;
+    case 'room volume':
+      native.legVolume(plane, order.leg, order.from, order.percent);
       break;
     case 'quit':
       native.planeDestroy(plane);

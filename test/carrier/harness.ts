@@ -33,6 +33,10 @@ export class TestMedia {
       negotiate: (parameters) => void this.negotiated.push(parameters),
       play() {},
       stopPlayback() {},
+      join() {},
+      leave() {},
+      setMuted() {},
+      setVolume() {},
       counters: async () => NO_COUNTERS,
       close: async () => {
         if (this.open.delete(leg)) await new Promise<void>((resolve) => socket.close(() => resolve()));

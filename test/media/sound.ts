@@ -62,3 +62,55 @@ export function toneSnrDb(pcm: readonly number[], hz: number, rateHz: number): n
   const signal = (2 * (cos * cos + sin * sin)) / pcm.length;
   return 10 * Math.log10(signal / Math.max(total - signal, 1e-9));
 }
+
+/** A 16-bit sample to the nearest mu-law octet, by search. */
+export function mulawOctet(sample: number): number {
+  return nearest(MULAW, sample);
+}
+
+/** A 16-bit sample to the nearest A-law octet, by search. */
+export function alawOctet(sample: number): number {
+  return nearest(ALAW, sample);
+}
+
+interface Law {
+  readonly levels: readonly number[];
+  readonly octets: readonly number[];
+}
+
+function law(sampleOf: (octet: number) => number): Law {
+  const pairs = Array.from({ length: 256 }, (_, octet) => [sampleOf(octet), octet] as const).sort(
+    (a, b) => a[0] - b[0] || a[1] - b[1],
+  );
+  return { levels: pairs.map(([level]) => level), octets: pairs.map(([, octet]) => octet) };
+}
+
+const MULAW = law(mulawSample);
+const ALAW = law(alawSample);
+
+function nearest({ levels, octets }: Law, sample: number): number {
+  let low = 0;
+  let high = levels.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if ((levels[middle] ?? 0) <= sample) low = middle;
+    else high = middle;
+  }
+  const below = Math.abs((levels[low] ?? 0) - sample) <= Math.abs((levels[high] ?? 0) - sample);
+  return octets[below ? low : high] ?? 0;
+}
+
+/** The level of a sine at `hz` within the sound, in dB below full scale (a Goertzel of the whole span, Hann-windowed). */
+export function levelDb(pcm: readonly number[], hz: number, rateHz: number): number {
+  let cos = 0;
+  let sin = 0;
+  let weight = 0;
+  pcm.forEach((sample, i) => {
+    const angle = (2 * Math.PI * hz * i) / rateHz;
+    const window = 0.5 - 0.5 * Math.cos((2 * Math.PI * (i + 0.5)) / pcm.length);
+    cos += sample * window * Math.cos(angle);
+    sin += sample * window * Math.sin(angle);
+    weight += window;
+  });
+  return 20 * Math.log10(Math.max((2 * Math.hypot(cos, sin)) / weight / 32_768, 1e-9));
+}

@@ -27,14 +27,13 @@ describe('a media worker that is stuck', () => {
       decoders,
       notify: notices.hear,
       nextPlayback: () => 1,
-      bound: (errno) => {
+      opened: (errno) => {
         bound ??= errno;
       },
       freed: () => {
         freed++;
       },
     });
-    worker.attach(1, leg);
     const asked = worker.counters(1);
     const closing = leg.close();
     expect((await asked).packetsSent).toBe(0);
@@ -48,7 +47,7 @@ describe('a media worker that is stuck', () => {
   test('does not hold up a pool that closes', async () => {
     const worker = await MediaWorker.start({ mediaTimeoutMs: 1000, log: silentLog, script: fixture('stuck-worker.ts') });
     let lost = 0;
-    const ears: LegEars = { opened() {}, notice() {}, closed() {}, lost: () => void lost++ };
+    const ears: LegEars = { opened() {}, notice() {}, closed() {}, stayed() {}, lost: () => void lost++ };
     worker.attach(1, ears);
     await worker.close();
     expect(lost).toBe(1);

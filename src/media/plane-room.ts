@@ -1,0 +1,98 @@
+/** One room on the main thread. It lives on one worker; legs that join move there. */
+import type { DecoderThread } from './decoder.ts';
+import type { MediaRoom, PlayOptions, RoomNotice } from './engine.ts';
+import type { LegEars, MediaWorker } from './media-worker.ts';
+import type { NoticeRecord } from './notice.ts';
+import { Playbacks } from './playbacks.ts';
+
+/** Sources are decoded at this rate for a room: its members may come to be of any. */
+const ROOM_PLAYBACK_HZ = 16_000;
+
+export interface PlaneRoomOptions {
+  readonly number: number;
+  readonly worker: MediaWorker;
+  readonly decoders: DecoderThread;
+  readonly notify: (notice: RoomNotice) => void;
+  readonly nextPlayback: () => number;
+  /** The room is over; called once. */
+  readonly closed: () => void;
+}
+
+export class PlaneRoom implements MediaRoom, LegEars {
+  readonly number: number;
+  readonly worker: MediaWorker;
+  readonly #playbacks: Playbacks;
+  readonly #notify: (notice: RoomNotice) => void;
+  readonly #closed: () => void;
+  #closing: Promise<void> | undefined;
+  #finished: (() => void) | undefined;
+  #over = false;
+
+  constructor(options: PlaneRoomOptions) {
+    this.number = options.number;
+    this.worker = options.worker;
+    this.#notify = options.notify;
+    this.#closed = options.closed;
+    this.#playbacks = new Playbacks({
+      id: options.number,
+      order: (order) => this.worker.order(order),
+      decoders: options.decoders,
+      notify: options.notify,
+      nextPlayback: options.nextPlayback,
+    });
+    this.worker.attach(this.number, this);
+    this.worker.order({ type: 'open room', leg: this.number });
+  }
+
+  play(options: PlayOptions): void {
+    this.#playbacks.play(options, ROOM_PLAYBACK_HZ);
+  }
+
+  stopPlayback(operationUuid: string): void {
+    this.#playbacks.stop(operationUuid);
+  }
+
+  setPlaybackVolume(percent: number): void {
+    this.worker.order({ type: 'playback volume', leg: this.number, percent: bounded(percent) });
+  }
+
+  setVoiceActivity(on: boolean): void {
+    this.worker.order({ type: 'voices', leg: this.number, on });
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= new Promise((resolve) => {
+      this.#finished = resolve;
+      this.#playbacks.close();
+      if (this.#over) resolve();
+      else this.worker.order({ type: 'close room', leg: this.number });
+    });
+    return this.#closing;
+  }
+
+  notice(record: NoticeRecord): void {
+    this.#playbacks.notice(record);
+  }
+
+  closed(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.worker.detach(this.number);
+    this.#closed();
+    this.#finished?.();
+  }
+
+  lost(): void {
+    if (this.#over) return;
+    this.#playbacks.lost();
+    this.#notify({ type: 'room.lost' });
+    this.closed();
+  }
+
+  opened(): void {}
+
+  stayed(): void {}
+}
+
+/** Percent as the plane takes it. */
+export const bounded = (percent: number): number => Math.min(200, Math.max(0, Math.round(percent) || 0));
