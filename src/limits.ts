@@ -252,3 +252,23 @@ export const SMPP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
 export const ROOM_PLAYBACK_CONFIRM_MS = 10_000;
 /** A Room whose members have not all left within this is deleted without them. */
 export const ROOM_TEARDOWN_MS = 10_000;
+
+// Payments (contract §6).
+export const PAYMENT_ATTEMPTS_MAX = 5;
+/** A collection with all its attempts; `*` could start over for ever. */
+export const PAYMENT_COLLECT_MAX_MS = 600_000;
+/** Keys that end within this after a collection belong to it still: nobody is told of them. */
+export const PAYMENT_QUIET_MS = 300;
+export const PAYMENT_PROMPTS_MAX = 10;
+export const CHARGE_INSTALLMENTS_MAX = 36;
+/** 2^31 - 1, what the row holds. */
+export const CHARGE_AMOUNT_MAX = 2_147_483_647;
+export const CHARGE_PROVIDER_TIMEOUT_MS = 30_000;
+export const CHARGE_ANSWER_MAX_BYTES = 64 * 1024;
+/** Charges with the provider; a further one is 503 with `Retry-After`. */
+export const CHARGES_IN_FLIGHT_MAX = 500;
+/** A charge that is not settled for this long was left by a process that is gone; longer than any provider may take. */
+export const CHARGE_LEFT_AFTER_MS = 120_000;
+export const CHARGE_RETENTION_DAYS = 30;
+/** Expired references are destroyed no later than this after their time. */
+export const VAULT_SWEEP_MAX_MS = 30_000;

@@ -4,6 +4,7 @@ import { beginCollect, digitsCollected } from '../dtmf/collect.ts';
 import { noActivePlayback, playbackEnded } from '../playback/playback.ts';
 import { type Problem, problems } from '../problem.ts';
 import { applicationSide, ending, orderEnd } from './end.ts';
+import { cancelPayment, collectPayment, paymentRefusal } from './in-payment.ts';
 import { isRoomCommand, roomCommand } from './in-room.ts';
 import type { CallCommand, Command, Effect, Step } from './input.ts';
 import { rises, type SessionState } from './session.ts';
@@ -19,11 +20,15 @@ const CANNOT: Readonly<Record<CallCommand['type'], string>> = {
   stop_playback: 'Session has no audio in its current state',
   collect: 'Session cannot collect digits in its current state',
   cancel_collect: 'Session cannot collect digits in its current state',
+  collect_payment: 'Session is not connected',
+  cancel_payment: 'Session is not connected',
 };
 
 /** The 409 a command would get now, or undefined: asked before its work, such as opening sources, and again by `command` itself. */
 export function refusal(state: SessionState, type: CallCommand['type']): Problem | undefined {
   if (!permits(state, type)) return problems.conflict(CANNOT[type]);
+  const secured = paymentRefusal(state, type);
+  if (secured !== undefined) return secured;
   if (type === 'collect' && state.collect !== undefined) return problems.conflict('Session is already collecting digits');
   if (type === 'cancel_collect' && state.collect === undefined) return problems.notFound('DTMF collection');
   return undefined;
@@ -45,6 +50,8 @@ function permits(state: SessionState, type: CallCommand['type']): boolean {
     case 'stop_playback':
     case 'collect':
     case 'cancel_collect':
+    case 'collect_payment':
+    case 'cancel_payment':
       return live && state.ending === undefined && (state.phase === 'answered' || state.type === 'phone_in');
   }
 }
@@ -75,6 +82,10 @@ export function command(state: SessionState, order: Command, operationUuid: stri
       return collect(state, order, operationUuid, now);
     case 'cancel_collect':
       return cancelCollect(state);
+    case 'collect_payment':
+      return collectPayment(state, order, operationUuid, now);
+    case 'cancel_payment':
+      return cancelPayment(state, order.kind, now);
   }
 }
 

@@ -4,6 +4,7 @@ import type { Event } from '../event/event.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import { playbackEnded } from '../playback/playback.ts';
 import { leave } from '../room/membership.ts';
+import { endPayments } from './in-payment.ts';
 import type { Effect, Step } from './input.ts';
 import type { Ending, SessionState } from './session.ts';
 
@@ -61,6 +62,7 @@ export function end(state: SessionState, why: Ending, now: number, effects: read
     duration_seconds: answeredAt === undefined ? 0 : Math.max(0, Math.floor((now - answeredAt) / 1000)),
     ...(reason.operationUuid === undefined ? {} : { operation_uuid: reason.operationUuid }),
   };
+  const paid = endPayments(state);
   return {
     state: {
       ...state,
@@ -70,15 +72,18 @@ export function end(state: SessionState, why: Ending, now: number, effects: read
       playback: undefined,
       collect: undefined,
       membership: undefined,
+      collection: undefined,
       deadlines: {},
     },
     events: [
+      ...paid.events,
       ...(collect === undefined ? [] : [digitsCollected(sessionUuid, collect, collectEnded(collect.digits))]),
       ...(playback === undefined ? [] : [playbackEnded(sessionUuid, playback, 'stopped')]),
       ...leave(sessionUuid, membership, 'hangup').events,
       ended,
     ],
     effects,
+    ...(paid.payments.length === 0 ? {} : { payments: paid.payments }),
   };
 }
 

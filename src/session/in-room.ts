@@ -1,6 +1,7 @@
 /** The Session as a member of a Room: what its membership decides, put back into its state. */
 import { problems } from '../problem.ts';
 import { commandMember, type MembershipStep, type RoomCommand, roomRefusal } from '../room/membership.ts';
+import { paymentRefusal } from './in-payment.ts';
 import type { Command, Step } from './input.ts';
 import type { SessionState } from './session.ts';
 
@@ -17,7 +18,9 @@ export const isRoomCommand = (command: Command): command is RoomCommand => ROOM_
 /** A command about the Session's Room. Only an answered call that is not ending can be in one. */
 export function roomCommand(state: SessionState, order: RoomCommand, operationUuid: string): Step {
   const up = state.hasLeg && state.phase === 'answered' && state.ending === undefined;
-  const refused = up ? roomRefusal(state.membership, order) : problems.conflict('Session is not answered');
+  const refused = up
+    ? (paymentRefusal(state, order.type) ?? roomRefusal(state.membership, order))
+    : problems.conflict('Session is not answered');
   if (refused !== undefined) return { state, events: [], effects: [], refused };
   return member(state, commandMember(state.sessionUuid, state.membership, order, operationUuid));
 }

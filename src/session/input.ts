@@ -2,6 +2,7 @@
 import type { CollectTerms } from '../dtmf/collect.ts';
 import type { Event } from '../event/event.ts';
 import type { RejectReason } from '../event/hangup.ts';
+import type { CollectionKind, CollectionTerms, PaymentRecord } from '../payment/collection.ts';
 import type { Problem } from '../problem.ts';
 import type { RoomCommand, RoomEffect } from '../room/membership.ts';
 import type { SessionState } from './session.ts';
@@ -17,7 +18,9 @@ export type Command =
   | { readonly type: 'stop_playback' }
   /** `prompts`: how many files there are to play first. */
   | { readonly type: 'collect'; readonly terms: CollectTerms; readonly promptUrls: readonly string[] }
-  | { readonly type: 'cancel_collect' };
+  | { readonly type: 'cancel_collect' }
+  | { readonly type: 'collect_payment'; readonly terms: CollectionTerms; readonly promptUrls: readonly string[] }
+  | { readonly type: 'cancel_payment'; readonly kind: CollectionKind };
 
 /** What is decided by the call's own state; the rest is its membership's. */
 export type CallCommand = Exclude<Command, RoomCommand>;
@@ -46,12 +49,18 @@ export type Effect =
   | { readonly do: 'cancel' }
   | { readonly do: 'hangup' }
   | { readonly do: 'play'; readonly operationUuid: string; readonly loop: number; readonly volume: number }
-  | { readonly do: 'stop_playback'; readonly operationUuid: string };
+  | { readonly do: 'stop_playback'; readonly operationUuid: string }
+  /** Keeps what is keyed out of whatever hears the leg, from here on or no longer. */
+  | { readonly do: 'secure'; readonly on: boolean }
+  /** Opens the sources and plays them under that name; they fail as a playback does. */
+  | { readonly do: 'prompt'; readonly name: string; readonly urls: readonly string[] };
 
 export interface Step {
   readonly state: SessionState;
   readonly events: readonly Event[];
   readonly effects: readonly Effect[];
+  /** What the store keeps of a secure collection. */
+  readonly payments?: readonly PaymentRecord[];
   /** Of a command only: why it was refused. Absent: admitted. */
   readonly refused?: Problem;
 }

@@ -9,6 +9,7 @@
 import { type Collect, collectDue } from '../dtmf/collect.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import { CALL_DURATION_DEFAULT_SEC } from '../limits.ts';
+import { type Collection, collectionDue } from '../payment/collection.ts';
 import type { Playback } from '../playback/playback.ts';
 import type { Membership } from '../room/membership.ts';
 
@@ -65,6 +66,12 @@ export interface SessionState {
   readonly playback: Playback | undefined;
   readonly collect: Collect | undefined;
   readonly membership: Membership | undefined;
+  /** A card or CVV is being keyed in. */
+  readonly collection: Collection | undefined;
+  /** Something was collected: there may be references of this Session in the vault. */
+  readonly hasCollected: boolean;
+  /** Keys that end before this belong to a collection that is over. */
+  readonly quietUntil: number;
   readonly deadlines: Deadlines;
   readonly terms: Terms;
 }
@@ -95,6 +102,9 @@ const begin = (from: Begin, type: SessionState['type'], now: number): SessionSta
   playback: undefined,
   collect: undefined,
   membership: undefined,
+  collection: undefined,
+  hasCollected: false,
+  quietUntil: 0,
   deadlines: {},
   terms: { orphanTimeoutMs: from.orphanTimeoutMs, maxDurationMs: CALL_DURATION_DEFAULT_SEC * 1000 },
 });
@@ -141,10 +151,24 @@ export const recovered = (from: Remains, now: number): SessionState => ({
   deadlines: { orphan: now + from.orphanTimeoutMs },
 });
 
+/**
+ * Secure mode (interface, Secure collection): no Room, no new recording and no `unmask`, and nobody is told of keys. Recordings were masked before the
+ * prompt, and stay masked after.
+ */
+export const isCollectingSecurely = (state: SessionState): boolean => state.collection !== undefined;
+
 /** The earliest deadline, or undefined when none is armed. */
 export function nextDeadline(state: SessionState): number | undefined {
   const { ring, orphan, duration, teardown } = state.deadlines;
   const digits = state.collect === undefined ? undefined : collectDue(state.collect);
-  const earliest = Math.min(digits ?? Infinity, ring ?? Infinity, orphan ?? Infinity, duration ?? Infinity, teardown ?? Infinity);
+  const keyed = state.collection === undefined ? Infinity : collectionDue(state.collection);
+  const earliest = Math.min(
+    keyed,
+    digits ?? Infinity,
+    ring ?? Infinity,
+    orphan ?? Infinity,
+    duration ?? Infinity,
+    teardown ?? Infinity,
+  );
   return earliest === Infinity ? undefined : earliest;
 }

@@ -1,9 +1,11 @@
 /** The Session's machine: (state, input, now) → state, events, effects. Pure; it decides and never acts. */
 import { type Collect, type CollectStep, digitsCollected, key, promptOver, timeout } from '../dtmf/collect.ts';
+import { collectionTimeout } from '../payment/collection.ts';
 import { hearPlayback } from '../playback/playback.ts';
 import { leave, memberJoined, memberLost, memberTalking } from '../room/membership.ts';
 import { command } from './command.ts';
 import { applicationSide, end, ending, orderEnd } from './end.ts';
+import { collecting as collectingSecurely, hearPaymentPrompt, securedKey } from './in-payment.ts';
 import { member } from './in-room.ts';
 import type { Effect, SessionInput, Step } from './input.ts';
 import { type Phase, rises, type SessionState } from './session.ts';
@@ -115,6 +117,8 @@ function hearMedia(state: SessionState, notice: MediaNotice, now: number): Step 
     if (state.held || state.phase !== 'answered' || state.ending !== undefined) return stay(state);
     return orderEnd(state, ending('timeout', 'system', undefined, 'No audio came from the far end'), { do: 'hangup' }, now);
   }
+  const prompted = hearPaymentPrompt(state, notice, now);
+  if (prompted !== undefined) return prompted;
   const { collect } = state;
   if (collect !== undefined && 'operationUuid' in notice && notice.operationUuid === collect.operationUuid) {
     return hearPrompt(state, collect, notice, now);
@@ -142,6 +146,8 @@ function digit(
   method: 'rfc4733' | 'inband' | 'sip_info',
   now: number,
 ): Step {
+  const secured = securedKey(state, pressed, now);
+  if (secured !== undefined) return secured;
   const received = {
     event: 'dtmf.received',
     session_uuid: state.sessionUuid,
@@ -174,6 +180,8 @@ function deadline(state: SessionState, now: number): Step {
     return orderEnd(state, why, { do: 'hangup' }, now);
   }
   if (due(orphan)) return orphaned(state, now);
+  const { collection } = state;
+  if (collection !== undefined) return collectingSecurely(state, collection, collectionTimeout(collection, now), now);
   return state.collect === undefined ? stay(state) : collecting(state, state.collect, timeout(state.collect, now));
 }
 
