@@ -24,6 +24,7 @@ import type { AppSecrets } from '../src/store/apps.ts';
 import type { SessionRow } from '../src/store/journal.ts';
 import * as schema from '../src/store/schema.ts';
 import { openStore } from '../src/store/store.ts';
+import { noRooms } from '../test/support/no-rooms.ts';
 import { sandboxProviders } from '../test/support/providers.ts';
 
 const APPS = 300;
@@ -55,6 +56,7 @@ const row = (appUuid: string): SessionRow => ({
   did: '+15550199',
   answered: false,
   clientState: '',
+  roomId: '',
   createdAt: Math.floor(clock.now()),
   endedAt: undefined,
 });
@@ -92,6 +94,7 @@ const sessions: Sessions = {
 };
 const ours = createHttpApp({
   sessions,
+  rooms: noRooms,
   ...sandboxProviders(store, clock),
   store,
   clock,

@@ -1,5 +1,6 @@
 /** The composition root: makes everything, connects it, announces it, and stops it in the reverse order. */
 import { MessageDispatcher } from './actor/message-dispatcher.ts';
+import { RoomRegistry } from './actor/room-registry.ts';
 import { SessionRegistry } from './actor/session-registry.ts';
 import { createCarrier } from './carrier/carrier.ts';
 import { systemClock } from './clock.ts';
@@ -29,16 +30,29 @@ async function run(settings: Config): Promise<void> {
   const { rtp, mediaWorkers: workers, mediaTimeoutSec } = settings;
   const media = await createMediaEngine({ rtp, workers, mediaTimeoutSec, outbound, log });
 
+  const nodeId = newUuid();
   const registry = new SessionRegistry({
     journal: store.journal,
     records: { find: store.sessions.get, list: store.sessions.list, unfinished: () => store.sessions.unfinished() },
     clock,
     log,
-    nodeId: newUuid(),
+    nodeId,
     media,
     orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
     mayCallFrom: store.callerIds.allowed,
   });
+  const rooms = new RoomRegistry({
+    journal: store.journal,
+    records: store.rooms,
+    clock,
+    log,
+    nodeId,
+    media,
+    limits: async (appUuid) => (await store.apps.get(appUuid))?.roomLimits,
+    session: (sessionUuid) => registry.find(sessionUuid),
+  });
+  registry.connectRooms(rooms);
+  await rooms.recover();
   const left = await registry.recover();
   if (left > 0) log.warn({ sessions: left }, 'took over Sessions that an earlier process left without an end');
 
@@ -80,6 +94,7 @@ async function run(settings: Config): Promise<void> {
   let draining = false;
   const metrics = createMetrics([
     { name: 'sessions', help: 'Live Sessions', kind: 'gauge', read: () => registry.size },
+    { name: 'rooms', help: 'Live Rooms', kind: 'gauge', read: () => rooms.size },
     { name: 'media_legs', help: 'Open RTP legs', kind: 'gauge', read: () => media.load().legs },
     {
       name: 'rtp_port_pairs_free',
@@ -101,6 +116,7 @@ async function run(settings: Config): Promise<void> {
   ]);
   const app = createHttpApp({
     sessions: registry,
+    rooms,
     messages,
     store,
     clock,

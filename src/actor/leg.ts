@@ -3,7 +3,7 @@
  * signals; each order returns at once, and what comes of it arrives later as a `LegSignal`, an ordinary input of the Session's machine.
  */
 import type { RejectReason } from '../event/hangup.ts';
-import type { Playlist } from '../media/engine.ts';
+import type { Playlist, RoomMember } from '../media/engine.ts';
 import type { LegEnd, LegSignal } from '../session/signal.ts';
 
 export type { LegEnd, LegSignal };
@@ -17,7 +17,8 @@ export interface PlayOrder {
   readonly volume: number;
 }
 
-export interface Leg {
+/** As a member of Rooms it takes orders once it is answered. */
+export interface Leg extends RoomMember {
   /**
    * Outbound: places the call. The door's `dial` only reserves the channel and makes the leg; nothing is sent before this, so that the
    * Session is durable before the far end hears of it. Inbound: no effect.

@@ -10,10 +10,11 @@ import { platformEvent } from '../event/platform-event.ts';
 import { newUuid, newWebhookId } from '../id.ts';
 import { MAILBOX_MAX_INPUTS } from '../limits.ts';
 import type { Log } from '../log.ts';
-import type { Playlist } from '../media/engine.ts';
+import type { MediaRoom, Playlist } from '../media/engine.ts';
 import { isProblem, type Problem, problems } from '../problem.ts';
+import type { Membership } from '../room/membership.ts';
 import { refusal } from '../session/command.ts';
-import type { Command, Effect, SessionInput, Step } from '../session/input.ts';
+import type { CallCommand, Command, Effect, SessionInput, Step } from '../session/input.ts';
 import { nextDeadline, type SessionState } from '../session/session.ts';
 import { step } from '../session/step.ts';
 import { type Change, type Journal, type SessionRow, StoreUnavailable } from '../store/journal.ts';
@@ -29,6 +30,10 @@ export interface ActorEnvironment {
   readonly clock: Clock;
   readonly log: Log;
   readonly nodeId: string;
+  /** The mix of a live Room. */
+  mediaRoom(roomId: string): MediaRoom | undefined;
+  /** The Session's membership has changed, durably. */
+  onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void;
   /** The Session has ended and its end is durable; the actor takes no more inputs. */
   onEnded(sessionUuid: string): void;
 }
@@ -77,7 +82,7 @@ export class SessionActor {
   }
 
   /** The 409 that a command of this type would get now, before any work for it is done. */
-  refusal(type: Command['type']): Problem | undefined {
+  refusal(type: CallCommand['type']): Problem | undefined {
     return refusal(this.#state, type);
   }
 
@@ -90,9 +95,13 @@ export class SessionActor {
   }
 
   /** Takes over `playlist`: it is played, or released when the command is refused. */
-  command(command: Command, context: CommandContext, playlist?: Playlist): Promise<Answer | Problem> {
-    const { operationUuid } = context;
-    return this.#ask({ type: 'command', command, operationUuid }, context, accepted(operationUuid), playlist);
+  command(
+    command: Command,
+    context: CommandContext,
+    playlist?: Playlist,
+    answer = accepted(context.operationUuid),
+  ): Promise<Answer | Problem> {
+    return this.#ask({ type: 'command', command, operationUuid: context.operationUuid }, context, answer, playlist);
   }
 
   #ask(
@@ -142,9 +151,12 @@ export class SessionActor {
     if (mail.context !== undefined) this.#traceparent = mail.context.traceparent;
     const change = this.#changeOf(next, mail, now);
     if (change !== undefined && !(await this.#store(change, mail))) return;
+    const before = this.#state.membership;
     this.#state = next.state;
     if (change?.session !== undefined) this.#row = change.session;
     this.#perform(next.effects, mail.playlist);
+    const { membership, sessionUuid } = next.state;
+    if (membership !== before) this.#environment.onMembership(sessionUuid, before, membership);
     if (mail.answer !== undefined) mail.reply?.(mail.answer);
     else mail.reply?.({ status: 202, body: {} });
     if (next.state.phase === 'ended') this.#close();
@@ -163,10 +175,12 @@ export class SessionActor {
       did: state.did,
       answered: state.answeredAt !== undefined,
       clientState: state.clientState,
+      roomId: state.membership?.phase === 'joined' ? state.membership.roomId : '',
       createdAt: state.createdAt,
       endedAt: state.endedAt,
     };
-    const rowChanged = row.state !== this.#row?.state || row.answered !== this.#row.answered;
+    const known = this.#row;
+    const rowChanged = row.state !== known?.state || row.answered !== known.answered || row.roomId !== known.roomId;
     const key = mail.context?.idempotencyKey;
     const { context, answer } = mail;
     const stored =
@@ -246,8 +260,28 @@ export class SessionActor {
         case 'stop_playback':
           leg.stopPlayback(effect.operationUuid);
           break;
+        case 'join_room':
+          this.#join(leg, effect.roomId, effect.muted);
+          break;
+        case 'leave_room':
+          leg.leave();
+          break;
+        case 'set_muted':
+          leg.setMuted(effect.muted);
+          break;
+        case 'set_volume':
+          if (effect.direction !== 'to_member') leg.setVolume('from_member', effect.volume);
+          if (effect.direction !== 'from_member') leg.setVolume('to_member', effect.volume);
+          break;
       }
     }
+  }
+
+  /** A Room that is gone by now tells the Session so by itself. */
+  #join(leg: Leg, roomId: string, muted: boolean): void {
+    const room = this.#environment.mediaRoom(roomId);
+    if (room === undefined) this.signal({ type: 'room_closed', roomId });
+    else leg.join(room, { muted, fromVolumePercent: 100, toVolumePercent: 100 });
   }
 
   /** A bug in this Session ends this Session, and nothing else. */

@@ -7,10 +7,12 @@ import type { Log } from '../log.ts';
 import type { MediaEngine } from '../media/engine.ts';
 import { isProblem, type Problem, problems } from '../problem.ts';
 import { afterEnd } from '../session/after-end.ts';
+import type { CallCommand } from '../session/input.ts';
 import { inbound, outbound, recovered } from '../session/session.ts';
 import type { Journal, SessionRow } from '../store/journal.ts';
 import { StoreUnavailable } from '../store/journal.ts';
 import type { Dialer, IncomingCall, LegListener } from './leg.ts';
+import type { RoomRegistry } from './room-registry.ts';
 import { type ActorEnvironment, SessionActor } from './session-actor.ts';
 import {
   type Answer,
@@ -51,6 +53,7 @@ export class SessionRegistry implements Sessions {
   readonly #options: RegistryOptions;
   readonly #environment: ActorEnvironment;
   #dialer: Dialer | undefined;
+  #rooms: RoomRegistry | undefined;
   #draining = false;
   #whenEmpty: (() => void) | undefined;
 
@@ -61,6 +64,8 @@ export class SessionRegistry implements Sessions {
       clock: options.clock,
       log: options.log,
       nodeId: options.nodeId,
+      mediaRoom: (roomId) => this.#rooms?.find(roomId)?.media,
+      onMembership: (sessionUuid, before, after) => this.#rooms?.onMembership(sessionUuid, before, after),
       onEnded: (sessionUuid) => this.#forget(sessionUuid),
     };
   }
@@ -68,6 +73,16 @@ export class SessionRegistry implements Sessions {
   /** The door that places calls; it needs the registry for the calls that come in, so it is named after both exist. */
   connect(dialer: Dialer): void {
     this.#dialer = dialer;
+  }
+
+  /** The Rooms that Sessions join; they need the Sessions in turn. */
+  connectRooms(rooms: RoomRegistry): void {
+    this.#rooms = rooms;
+  }
+
+  /** A live Session of this node. */
+  find(sessionUuid: string): SessionActor | undefined {
+    return this.#actors.get(sessionUuid);
   }
 
   get size(): number {
@@ -160,8 +175,8 @@ export class SessionRegistry implements Sessions {
     const actor = this.#actors.get(sessionUuid);
     if (actor === undefined) return this.#afterEnd(sessionUuid, command, context);
     const urls = command.type === 'play' ? command.urls : command.type === 'collect' ? command.promptUrls : [];
-    const result =
-      urls.length > 0 ? await this.#withSources(actor, command, urls, context) : await actor.command(command, context);
+    const sourced = (command.type === 'play' || command.type === 'collect') && urls.length > 0;
+    const result = sourced ? await this.#withSources(actor, command, urls, context) : await actor.command(command, context);
     // The call ended while the command waited its turn.
     if (isProblem(result) && result.status === 404) return this.#afterEnd(sessionUuid, command, context);
     return result;
@@ -170,7 +185,7 @@ export class SessionRegistry implements Sessions {
   /** Opens every source before the command is admitted; one that cannot be opened is the 502 of the interface. */
   async #withSources(
     actor: SessionActor,
-    command: SessionCommand,
+    command: CallCommand,
     urls: readonly string[],
     context: CommandContext,
   ): Promise<Answer | Problem> {

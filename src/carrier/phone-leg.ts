@@ -5,7 +5,7 @@
 import type { Leg, LegEnd, LegListener, LegSignal, PlayOrder } from '../actor/leg.ts';
 import type { RejectReason } from '../event/hangup.ts';
 import { SIP_LEG_CLOSE_MS, SIP_LEG_SIGNALS_MAX } from '../limits.ts';
-import type { MediaEngine, RtpLeg } from '../media/engine.ts';
+import type { JoinOptions, MediaEngine, MediaRoom, RtpLeg } from '../media/engine.ts';
 import { type AudioAgreement, type AudioCodec, Negotiation, type Refused } from '../sdp/negotiation.ts';
 import type { CallEnd, CallEvent } from '../sip/agent-context.ts';
 import type { Call } from '../sip/call.ts';
@@ -77,6 +77,22 @@ export abstract class PhoneLeg implements Leg {
       this.#pending = undefined;
       this.signal({ type: 'leg.media', notice: { type: 'playback.stopped', operationUuid } });
     } else this.#rtp?.stopPlayback(operationUuid);
+  }
+
+  join(room: MediaRoom, options: JoinOptions): void {
+    this.#rtp?.join(room, options);
+  }
+
+  leave(): void {
+    this.#rtp?.leave();
+  }
+
+  setMuted(muted: boolean): void {
+    this.#rtp?.setMuted(muted);
+  }
+
+  setVolume(direction: 'from_member' | 'to_member', percent: number): void {
+    this.#rtp?.setVolume(direction, percent);
   }
 
   /** The leg's ports and its side of offer and answer; undefined when there are no ports. Opened once. */

@@ -1,6 +1,7 @@
 /** The HTTP door. Admission has its order in `admission/admission.ts`; below are the routes. */
 import { Hono } from 'hono';
 import type { Messages } from '../actor/messages.ts';
+import type { Rooms } from '../actor/rooms.ts';
 import type { Sessions } from '../actor/sessions.ts';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
@@ -18,11 +19,13 @@ import { dtmfRoutes } from './route/dtmf.ts';
 import { messageRoutes } from './route/messages.ts';
 import { playbackRoutes } from './route/playback.ts';
 import { publicRoutes } from './route/public.ts';
+import { roomRoutes } from './route/rooms.ts';
 import { sessionRoutes } from './route/sessions.ts';
 import type { Route } from './route.ts';
 
 export interface HttpDeps extends OperatorHooks {
   readonly sessions: Sessions;
+  readonly rooms: Rooms;
   readonly messages: Messages;
   readonly store: Store;
   readonly clock: Clock;
@@ -47,6 +50,7 @@ const routesOf = (deps: HttpDeps): readonly Route[] => [
   ...playbackRoutes(deps.sessions),
   ...dtmfRoutes(deps.sessions),
   ...messageRoutes(deps.messages),
+  ...roomRoutes(deps.rooms, deps.sessions),
   ...applicationRoutes(deps.store.apps),
   ...operatorRoutes(deps.store, deps),
 ];

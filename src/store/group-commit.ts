@@ -8,7 +8,7 @@
 import { JOURNAL_FLUSH_MAX_CHANGES, JOURNAL_WAITING_MAX_CHANGES } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Queryable } from './database.ts';
-import { type Change, type Journal, type SessionRow, StoreUnavailable } from './journal.ts';
+import { type Change, type Journal, type RoomRow, type SessionRow, StoreUnavailable } from './journal.ts';
 
 interface Waiting {
   readonly change: Change;
@@ -19,14 +19,21 @@ interface Waiting {
 const FLUSH = `
 WITH changed AS (
   INSERT INTO sessions AS s
-    (session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, created_at, ended_at)
-  SELECT session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, created_at, ended_at
+    (session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, room_id, created_at, ended_at)
+  SELECT session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, room_id, created_at, ended_at
   FROM json_to_recordset($1::text::json) AS r (session_uuid uuid, app_uuid text, node_id text, type text, state text,
-    caller_id text, did text, answered boolean, client_state text, created_at bigint, ended_at bigint)
+    caller_id text, did text, answered boolean, client_state text, room_id text, created_at bigint, ended_at bigint)
   ON CONFLICT (session_uuid) DO UPDATE SET
-    node_id = excluded.node_id, state = excluded.state, answered = excluded.answered, ended_at = excluded.ended_at
+    node_id = excluded.node_id, state = excluded.state, answered = excluded.answered, room_id = excluded.room_id, ended_at = excluded.ended_at
   WHERE s.ended_at IS NULL
   RETURNING session_uuid
+), roomed AS (
+  INSERT INTO rooms (room_id, app_uuid, node_id, voice_activity_events, volume, deleting, created_at, deleted_at)
+  SELECT room_id, app_uuid, node_id, voice_activity_events, volume, deleting, created_at, deleted_at
+  FROM json_to_recordset($4::text::json) AS r (room_id uuid, app_uuid text, node_id text, voice_activity_events boolean, volume smallint,
+    deleting boolean, created_at bigint, deleted_at bigint)
+  ON CONFLICT (room_id) DO UPDATE SET
+    node_id = excluded.node_id, volume = excluded.volume, deleting = excluded.deleting, deleted_at = excluded.deleted_at
 ), emitted AS (
   INSERT INTO events (webhook_id, app_uuid, name, session_uuid, lanes, body, traceparent, at)
   SELECT webhook_id, app_uuid, name, session_uuid, lanes, body, traceparent, at
@@ -102,6 +109,7 @@ export function groupCommit(options: GroupCommitOptions): Journal & { load(): Jo
       JSON.stringify(plan.sessions.map(sessionColumns)),
       JSON.stringify(plan.events),
       JSON.stringify(plan.answers),
+      JSON.stringify(plan.rooms.map(roomColumns)),
     ]);
     if (plan.events.length > 0) onEvents();
     const written = new Set(rows.map((row) => row.session_uuid));
@@ -143,6 +151,8 @@ const asRefusal = (error: unknown): StoreUnavailable =>
 interface FlushPlan {
   /** One row a Session, the last before or at its end: a statement may touch a row once. */
   readonly sessions: readonly SessionRow[];
+  /** One row a Room, its last. */
+  readonly rooms: readonly RoomRow[];
   readonly events: readonly Record<string, unknown>[];
   readonly answers: readonly Record<string, unknown>[];
   /** Positions of changes of a Session that ended earlier in the same batch: nothing of them is stored. */
@@ -151,10 +161,11 @@ interface FlushPlan {
 
 function planFlush(batch: readonly Change[]): FlushPlan {
   const sessions = new Map<string, SessionRow>();
+  const rooms = new Map<string, RoomRow>();
   const events: Record<string, unknown>[] = [];
   const answers = new Map<string, Record<string, unknown>>();
   const late = new Set<number>();
-  for (const [at, { session, events: emitted, answer }] of batch.entries()) {
+  for (const [at, { session, room, events: emitted, answer }] of batch.entries()) {
     if (session !== undefined) {
       if (sessions.get(session.sessionUuid)?.endedAt !== undefined) {
         late.add(at);
@@ -162,6 +173,7 @@ function planFlush(batch: readonly Change[]): FlushPlan {
       }
       sessions.set(session.sessionUuid, session);
     }
+    if (room !== undefined) rooms.set(room.roomId, room);
     const guard = session?.sessionUuid ?? null;
     for (const event of emitted)
       events.push({
@@ -187,7 +199,7 @@ function planFlush(batch: readonly Change[]): FlushPlan {
   }
   // In one order on every node, so that two flushes can never wait for each other.
   const ordered = [...sessions.values()].sort((a, b) => (a.sessionUuid < b.sessionUuid ? -1 : 1));
-  return { sessions: ordered, events, answers: [...answers.values()], late };
+  return { sessions: ordered, rooms: [...rooms.values()], events, answers: [...answers.values()], late };
 }
 
 const sessionColumns = (row: SessionRow): Record<string, unknown> => ({
@@ -200,6 +212,18 @@ const sessionColumns = (row: SessionRow): Record<string, unknown> => ({
   did: row.did,
   answered: row.answered,
   client_state: row.clientState,
+  room_id: row.roomId,
   created_at: Math.floor(row.createdAt),
   ended_at: row.endedAt === undefined ? null : Math.floor(row.endedAt),
+});
+
+const roomColumns = (row: RoomRow): Record<string, unknown> => ({
+  room_id: row.roomId,
+  app_uuid: row.appUuid,
+  node_id: row.nodeId,
+  voice_activity_events: row.voiceActivityEvents,
+  volume: row.volume ?? null,
+  deleting: row.deleting,
+  created_at: Math.floor(row.createdAt),
+  deleted_at: row.deletedAt === undefined ? null : Math.floor(row.deletedAt),
 });

@@ -16,9 +16,25 @@ export interface SessionRow {
   readonly did: string;
   readonly answered: boolean;
   readonly clientState: string;
+  /** The Room it is in; `""`: none. */
+  readonly roomId: string;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly endedAt: number | undefined;
+}
+
+/** A Room as a row. */
+export interface RoomRow {
+  readonly roomId: string;
+  readonly appUuid: string;
+  /** The process that mixes it. */
+  readonly nodeId: string;
+  readonly voiceActivityEvents: boolean;
+  /** Percent; undefined: never set. */
+  readonly volume: number | undefined;
+  readonly deleting: boolean;
+  readonly createdAt: number;
+  readonly deletedAt: number | undefined;
 }
 
 /** The answer of an admitted command, kept for replays of its Idempotency-Key. */
@@ -31,6 +47,7 @@ export interface StoredAnswer {
 
 export interface Change {
   readonly session?: SessionRow;
+  readonly room?: RoomRow;
   readonly events: readonly PlatformEvent[];
   readonly answer?: StoredAnswer;
 }

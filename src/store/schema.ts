@@ -120,12 +120,34 @@ export const sessions = pgTable(
     did: text('did').notNull(),
     answered: boolean('answered').notNull(),
     clientState: text('client_state').notNull(),
+    /** The Room it is in; empty: none. */
+    roomId: text('room_id').notNull().default(''),
     createdAt: ms('created_at').notNull(),
     endedAt: ms('ended_at'),
   },
   (table) => [
     index('sessions_live').on(table.appUuid, table.createdAt).where(sql`ended_at IS NULL`),
     index('sessions_ended').on(table.endedAt).where(sql`ended_at IS NOT NULL`),
+  ],
+);
+
+/** Rooms. Who is in one is a fact of the Sessions; a deleted Room's row stays for a day, as an ended Session's does. */
+export const rooms = pgTable(
+  'rooms',
+  {
+    roomId: uuid('room_id').primaryKey(),
+    appUuid: text('app_uuid').notNull(),
+    nodeId: text('node_id').notNull(),
+    voiceActivityEvents: boolean('voice_activity_events').notNull(),
+    /** Percent; NULL: never set. */
+    volume: smallint('volume'),
+    deleting: boolean('deleting').notNull(),
+    createdAt: ms('created_at').notNull(),
+    deletedAt: ms('deleted_at'),
+  },
+  (table) => [
+    index('rooms_live').on(table.appUuid, table.createdAt).where(sql`deleted_at IS NULL`),
+    index('rooms_deleted').on(table.deletedAt).where(sql`deleted_at IS NOT NULL`),
   ],
 );
 

@@ -14,6 +14,7 @@ import { type MessageStore, messageStore } from './messages.ts';
 import { callerIdStore, type NumberStore, numberStore, type Permitted, terminalStore } from './numbers.ts';
 import { type OutboxStore, outboxStore } from './outbox.ts';
 import { type Forgotten, forget } from './retention.ts';
+import { type RoomStore, roomStore } from './rooms.ts';
 import { createSeal } from './seal.ts';
 import { type SessionStore, sessionStore } from './sessions.ts';
 import { type TrunkStore, trunkStore } from './trunks.ts';
@@ -21,6 +22,7 @@ import { type TrunkStore, trunkStore } from './trunks.ts';
 export interface Store {
   readonly journal: Journal;
   readonly sessions: SessionStore;
+  readonly rooms: RoomStore;
   readonly apps: AppStore;
   readonly credentials: CredentialStore;
   readonly numbers: NumberStore;
@@ -76,6 +78,7 @@ export async function openStore(settings: StoreSettings, log: Log, clock: Clock)
   return {
     journal,
     sessions: sessionStore(database, now),
+    rooms: roomStore(database),
     apps,
     credentials: credentialStore(database, seal, now, apps.changed),
     numbers: numberStore(database, apps.changed),

@@ -47,6 +47,10 @@ class PaperLeg implements Leg {
   reject = () => this.orders.push('reject');
   cancel = () => this.orders.push('cancel');
   hangup = () => this.orders.push('hangup');
+  join = () => this.orders.push('join');
+  leave = () => this.orders.push('leave');
+  setMuted = () => this.orders.push('muted');
+  setVolume = () => this.orders.push('volume');
   stopPlayback = () => this.orders.push('stop');
   play = (order: PlayOrder) => {
     this.orders.push('play');
@@ -241,6 +245,7 @@ test('what a process left behind is ended once after the orphan timeout, and can
       did: '',
       answered: true,
       clientState: '',
+      roomId: '',
       createdAt: clock.now() - 1000,
       endedAt: undefined,
     });

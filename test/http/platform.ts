@@ -16,6 +16,7 @@ import { silentLog } from '../../src/log.ts';
 import { isProblem, type Problem, problems } from '../../src/problem.ts';
 import type { AppSecrets } from '../../src/store/apps.ts';
 import { openTestStore, type TestStore } from '../store/open.ts';
+import { noRooms } from '../support/no-rooms.ts';
 import { sandboxProviders } from '../support/providers.ts';
 
 export const OPERATOR_TOKEN = 'operator-token-of-the-tests';
@@ -58,6 +59,7 @@ export async function openPlatform(more: Partial<HttpDeps> = {}): Promise<Platfo
   const wall = systemClock();
   const app = createHttpApp({
     sessions,
+    rooms: noRooms,
     ...sandboxProviders(testStore.store, wall),
     store: testStore.store,
     clock: { ...wall, now: () => platform.now() },

@@ -12,6 +12,7 @@ export const sessionRow = (more: Partial<SessionRow> = {}): SessionRow => ({
   did: '+15550002',
   answered: false,
   clientState: '',
+  roomId: '',
   createdAt: Date.now(),
   endedAt: undefined,
   ...more,

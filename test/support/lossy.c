@@ -1,4 +1,5 @@
-// Preloaded into a peer (LD_PRELOAD): loses a share of its UDP packets, both ways, as a bad path would. LOSS_PERCENT says how many.
+// Preloaded into a peer (LD_PRELOAD): loses a share of its UDP packets, both ways, as a bad path would. LOSS_PERCENT says how many. What the peer
+// answers to an INVITE is not lost: SIPp takes the INVITE that is then repeated for a new one. The user agents' own tests lose those too.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@ static int lost(int fd) {
 ssize_t sendto(int fd, const void *bytes, size_t count, int flags, const struct sockaddr *to, socklen_t length) {
   static ssize_t (*next)(int, const void *, size_t, int, const struct sockaddr *, socklen_t);
   if (next == NULL) next = dlsym(RTLD_NEXT, "sendto");
-  return lost(fd) ? (ssize_t)count : next(fd, bytes, count, flags, to, length);
+  const int answers_invite = count > 8 && memcmp(bytes, "SIP/2.0 ", 8) == 0 && memmem(bytes, count, " INVITE\r\n", 9) != NULL;
+  return !answers_invite && lost(fd) ? (ssize_t)count : next(fd, bytes, count, flags, to, length);
 }
 
 ssize_t recvfrom(int fd, void *bytes, size_t count, int flags, struct sockaddr *from, socklen_t *length) {

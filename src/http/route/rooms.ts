@@ -1,0 +1,236 @@
+/** Rooms, their members and their playback (interface, Rooms; contract §4). */
+import { type } from 'arktype';
+import type { Rooms } from '../../actor/rooms.ts';
+import type { Sessions } from '../../actor/sessions.ts';
+import { isUuid } from '../../id.ts';
+import { COMMAND_BODY_MAX_BYTES, PLAYBACK_URLS_MAX } from '../../limits.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
+import type { RoomOrder } from '../../room/room.ts';
+import { commandContext, type Exchange, ok, type Work } from '../exchange.ts';
+import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
+import { shape } from '../shape.ts';
+import { sourceUrl } from './playback.ts';
+import { onSession } from './sessions.ts';
+
+const percent = '0 <= number.integer <= 200';
+const create = shape(type({ '+': 'reject', 'voice_activity_events?': 'boolean' }));
+const join = shape(type({ '+': 'reject', session_uuid: 'string', 'muted?': 'boolean' }));
+const memberVolume = shape(type({ '+': 'reject', volume: percent, direction: "'from_member' | 'to_member' | 'both'" }));
+const volume = shape(type({ '+': 'reject', volume: percent }));
+const seek = shape(
+  type({ '+': 'reject', position_ms: 'number.integer >= 0' }).or({ '+': 'reject', offset_ms: 'number.integer' }),
+);
+const play = shape(
+  type({
+    '+': 'reject',
+    type: "'files'",
+    urls: sourceUrl.array().atLeastLength(1).atMostLength(PLAYBACK_URLS_MAX),
+    'loop?': '0 <= number.integer <= 1000000',
+    'volume?': percent,
+  }).or({ '+': 'reject', type: "'stream'", url: sourceUrl }),
+);
+
+const facts = { auth: 'application', tag: 'Rooms', resource: 'Room' } as const;
+const command = {
+  ...facts,
+  command: true,
+  answerStoredBy: 'journal',
+  maxBytes: COMMAND_BODY_MAX_BYTES,
+  success: [202, 'Admitted; the outcome is an event.'],
+} as const;
+const ROOM = '/api/v1/rooms/:room_id';
+const roomOf = (exchange: Exchange): string => exchange.params.room_id ?? '';
+
+/** A live Room cannot be played to from a live source (interface, Rooms). */
+const streamUnsupported = (): Problem => problems.source({ reason: 'unsupported', retryable: false });
+
+export const roomRoutes = (rooms: Rooms, sessions: Sessions): readonly Route[] => [
+  ...collectionRoutes(rooms),
+  ...memberRoutes(rooms),
+  ...playbackRoutes(rooms),
+  ...sessionSideRoutes(sessions),
+];
+
+/** The work, where the Room is the application's. */
+const onRoom = (rooms: Rooms, exchange: Exchange, work: Work): Work | undefined =>
+  rooms.get(exchange.appUuid, roomOf(exchange)) === undefined ? undefined : work;
+
+const ordered = (rooms: Rooms, exchange: Exchange, order: RoomOrder) =>
+  onRoom(rooms, exchange, () => rooms.order(roomOf(exchange), order, commandContext(exchange)));
+
+const collectionRoutes = (rooms: Rooms): readonly Route[] => [
+  bodyRoute(
+    {
+      ...command,
+      method: 'POST',
+      path: '/api/v1/rooms',
+      summary: 'Create a Room',
+      success: [201, 'The Room.'],
+      starts: true,
+      optional: true,
+      buckets: ['room_create'],
+    },
+    create,
+    (exchange, { voice_activity_events = false }) =>
+      () =>
+        rooms.create({ voice_activity_events }, commandContext(exchange)),
+  ),
+  route(
+    {
+      ...facts,
+      method: 'GET',
+      path: '/api/v1/rooms',
+      summary: 'List Rooms',
+      success: [200, '`{"rooms": […]}`'],
+      buckets: ['room_list'],
+    },
+    (exchange) => () => {
+      const found = rooms.list(exchange.appUuid);
+      if (isProblem(found)) return found;
+      return ok({
+        rooms: found.map(({ room_id, created_at, member_count, playback_status, voice_activity_events }) => ({
+          room_id,
+          created_at,
+          member_count,
+          playback_status,
+          voice_activity_events,
+        })),
+      });
+    },
+  ),
+  route(
+    { ...facts, method: 'GET', path: ROOM, summary: 'Inspect a Room', success: [200, 'The Room.'], buckets: ['room_get'] },
+    (exchange) => {
+      const view = rooms.get(exchange.appUuid, roomOf(exchange));
+      return view === undefined ? undefined : () => ok({ ...view });
+    },
+  ),
+  route({ ...command, method: 'DELETE', path: ROOM, summary: 'Delete a Room', buckets: ['room_delete'] }, (exchange) =>
+    ordered(rooms, exchange, { type: 'delete' }),
+  ),
+];
+
+const memberRoutes = (rooms: Rooms): readonly Route[] => [
+  bodyRoute(
+    { ...command, method: 'POST', path: `${ROOM}/members`, summary: 'Add a Session', buckets: ['member_add'] },
+    join,
+    (exchange, { session_uuid, muted = false }) =>
+      onRoom(rooms, exchange, () =>
+        isUuid(session_uuid)
+          ? rooms.join(roomOf(exchange), { session_uuid, muted }, commandContext(exchange))
+          : problems.notFound('Session'),
+      ),
+  ),
+  route(
+    {
+      ...facts,
+      method: 'GET',
+      path: `${ROOM}/members`,
+      summary: 'List members',
+      success: [200, '`{"members": […]}`'],
+      buckets: ['room_get'],
+    },
+    (exchange) => onRoom(rooms, exchange, () => ok({ members: rooms.members(roomOf(exchange)) })),
+  ),
+  route(
+    {
+      ...facts,
+      method: 'GET',
+      path: `${ROOM}/members/:uuid`,
+      summary: 'Inspect a member',
+      success: [200, '`{"uuid", "muted"}`'],
+      buckets: ['room_get'],
+    },
+    (exchange) =>
+      onRoom(rooms, exchange, () => {
+        const member = rooms.members(roomOf(exchange)).find(({ uuid }) => uuid === exchange.params.uuid);
+        return member === undefined ? problems.notFound('Member') : ok({ ...member });
+      }),
+  ),
+  route(
+    { ...command, method: 'DELETE', path: `${ROOM}/members/:uuid`, summary: 'Remove a member', buckets: ['member_delete'] },
+    (exchange) =>
+      onRoom(rooms, exchange, () => rooms.leave(roomOf(exchange), exchange.params.uuid ?? '', commandContext(exchange))),
+  ),
+];
+
+const playbackRoutes = (rooms: Rooms): readonly Route[] => [
+  bodyRoute(
+    { ...command, method: 'POST', path: `${ROOM}/playback/play`, summary: 'Play to every member', buckets: ['room_play'] },
+    play,
+    (exchange, request) => {
+      if (request.type === 'stream') return onRoom(rooms, exchange, streamUnsupported);
+      const { urls, loop = 1, volume: given } = request;
+      return ordered(rooms, exchange, { type: 'play', urls, loop, volume: given });
+    },
+  ),
+  bareRoute(
+    { ...command, method: 'POST', path: `${ROOM}/playback/pause`, summary: 'Pause the playback', buckets: ['room_pause'] },
+    (exchange) => ordered(rooms, exchange, { type: 'pause' }),
+  ),
+  bareRoute(
+    { ...command, method: 'POST', path: `${ROOM}/playback/resume`, summary: 'Resume the playback', buckets: ['room_resume'] },
+    (exchange) => ordered(rooms, exchange, { type: 'resume' }),
+  ),
+  bareRoute(
+    { ...command, method: 'POST', path: `${ROOM}/playback/stop`, summary: 'Stop the playback', buckets: ['room_stop'] },
+    (exchange) => ordered(rooms, exchange, { type: 'stop' }),
+  ),
+  bodyRoute(
+    { ...command, method: 'POST', path: `${ROOM}/playback/seek`, summary: 'Move within the playback', buckets: ['room_seek'] },
+    seek,
+    (exchange, request) =>
+      ordered(rooms, exchange, {
+        type: 'seek',
+        to: 'position_ms' in request ? { positionMs: request.position_ms } : { offsetMs: request.offset_ms },
+      }),
+  ),
+  bodyRoute(
+    {
+      ...command,
+      method: 'POST',
+      path: `${ROOM}/playback/volume`,
+      summary: 'Set the volume of this playback and the next',
+      buckets: ['room_playback_volume'],
+    },
+    volume,
+    (exchange, request) => ordered(rooms, exchange, { type: 'volume', volume: request.volume }),
+  ),
+];
+
+const sessionSideRoutes = (sessions: Sessions): readonly Route[] => [
+  bareRoute(
+    {
+      ...command,
+      resource: 'Session',
+      method: 'POST',
+      path: '/v1/sessions/:uuid/room/mute',
+      summary: 'Mute a member',
+      buckets: ['room_mute'],
+    },
+    (exchange) => onSession(sessions, exchange, { type: 'mute' }),
+  ),
+  bareRoute(
+    {
+      ...command,
+      resource: 'Session',
+      method: 'POST',
+      path: '/v1/sessions/:uuid/room/unmute',
+      summary: 'Unmute a member',
+      buckets: ['room_unmute'],
+    },
+    (exchange) => onSession(sessions, exchange, { type: 'unmute' }),
+  ),
+  bodyRoute(
+    {
+      ...command,
+      resource: 'Session',
+      method: 'POST',
+      path: '/v1/sessions/:uuid/room/volume',
+      summary: 'Set what others hear of a member, what it hears of them, or both',
+      buckets: ['room_member_volume'],
+    },
+    memberVolume,
+    (exchange, { volume: to, direction }) => onSession(sessions, exchange, { type: 'room_volume', volume: to, direction }),
+  ),
+];

@@ -1,0 +1,13 @@
+import type { Rooms } from '../../src/actor/rooms.ts';
+import { problems } from '../../src/problem.ts';
+
+/** An application without Rooms, for tests of everything else. */
+export const noRooms: Rooms = {
+  create: async () => problems.notConfigured('Rooms'),
+  list: () => [],
+  get: () => undefined,
+  order: async () => problems.notFound('Room'),
+  join: async () => problems.notFound('Room'),
+  leave: async () => problems.notFound('Room'),
+  members: () => [],
+};
