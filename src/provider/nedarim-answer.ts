@@ -1,0 +1,102 @@
+/** What an answer of Nedarim Plus means. Its own words, numbers and names are never passed on: each field is checked, or left out. */
+import type { ChargeOrder, ChargeOutcome } from '../payment/charge.ts';
+
+const INVALID: ChargeOutcome = { status: 'indeterminate', reason: 'provider_response_invalid' };
+
+/** `text` is the body of a 200. An answer that does not say clearly what happened leaves the charge indeterminate. */
+export function outcomeOf(text: string, order: Pick<ChargeOrder, 'last4' | 'installments'>, now: number): ChargeOutcome {
+  const answer = parsed(text);
+  if (answer === undefined) return INVALID;
+  if (answer.Status === 'Error') return { status: 'declined', reason: 'card_declined' };
+  if (answer.Status !== 'OK') return INVALID;
+  // It speaks of another card than the one that was charged.
+  const last = word(answer.LastNum);
+  if (last !== '' && !/^0*$/.test(last) && !order.last4.endsWith(last.slice(-4))) return INVALID;
+  const installments = Number(word(answer.Tashloumim) || order.installments);
+  return {
+    status: 'succeeded',
+    transactionCreatedAt: israelTime(word(answer.TransactionTime)) ?? now,
+    receiptCreated: /^(true|1|yes)$/i.test(word(answer.ReceiptCreated)),
+    installments: Number.isInteger(installments) && installments >= 1 && installments <= 99 ? installments : order.installments,
+    transactionType:
+      TYPES.get(word(answer.TransactionType).toUpperCase()) ?? (order.installments > 1 ? 'installments' : 'regular'),
+    classification: shown(answer.Tayar, CLASSES),
+    issuer: shown(answer.CompagnyCard, COMPANIES),
+    acquirer: shown(answer.Solek, COMPANIES),
+  };
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const word = (value: unknown): string =>
+  typeof value === 'string' ? value.trim() : typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
+
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ['RAGIL', 'regular'],
+  ['REGULAR', 'regular'],
+  ['1', 'regular'],
+  ['רגיל', 'regular'],
+  ['TASHLUMIM', 'installments'],
+  ['TASHLOUMIM', 'installments'],
+  ['תשלומים', 'installments'],
+  ['8', 'installments'],
+]);
+/** Card companies by the numbers Israeli acquirers give them. */
+const COMPANIES: ReadonlyMap<string, string> = new Map([
+  ['1', 'isracard'],
+  ['2', 'cal'],
+  ['3', 'diners'],
+  ['4', 'amex'],
+  ['5', 'jcb'],
+  ['6', 'max'],
+]);
+const CLASSES: ReadonlyMap<string, string> = new Map([
+  ['0', 'regular'],
+  ['1', 'debit'],
+  ['2', 'prepaid'],
+]);
+
+/** A known number as its word; a short name without digits as it is, in lower_snake; anything else is left out. */
+function shown(value: unknown, known: ReadonlyMap<string, string>): string {
+  const text = word(value);
+  const found = known.get(text.replace(/^0+(?=[0-9])/, ''));
+  if (found !== undefined) return found;
+  return /^[\p{L}][\p{L} _-]{0,39}$/u.test(text) ? text.toLowerCase().replaceAll(/[\s-]+/g, '_') : '';
+}
+
+/** `20/11/2026 13:45:10` or `2026-11-20 13:45:10`, as a clock in Israel shows it. Undefined when it is neither. */
+function israelTime(text: string): number | undefined {
+  const local = /^(\d{1,2})\/(\d{1,2})\/(\d{4})[ T](\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(text);
+  const iso = /^(\d{4})-(\d{2})-(\d{2})[ T](\d{2}):(\d{2})(?::(\d{2}))?$/.exec(text);
+  const [year, month, day, hour, minute, second] = (
+    local !== null ? [local[3], local[2], local[1], local[4], local[5], local[6]] : iso !== null ? iso.slice(1) : []
+  ).map((part) => Number(part ?? 0));
+  if (year === undefined || month === undefined || day === undefined) return undefined;
+  const asUtc = Date.UTC(year, month - 1, day, hour, minute, second);
+  if (Number.isNaN(asUtc)) return undefined;
+  // Twice, so that the hour around a change of the clocks is right as well.
+  const guess = asUtc - offsetMs(asUtc);
+  return asUtc - offsetMs(guess);
+}
+
+const ISRAEL = new Intl.DateTimeFormat('en-US', {
+  timeZone: 'Asia/Jerusalem',
+  hourCycle: 'h23',
+  hour: 'numeric',
+  day: 'numeric',
+});
+
+/** How far the clocks of Israel are ahead of UTC at that moment. */
+function offsetMs(at: number): number {
+  const parts = ISRAEL.formatToParts(at);
+  const hour = Number(parts.find(({ type }) => type === 'hour')?.value);
+  const ahead = (hour - new Date(at).getUTCHours() + 24) % 24;
+  return ahead * 3_600_000;
+}
