@@ -1,0 +1,44 @@
+import type { RtpPeer } from './rtp-peer.ts';
+
+/** G.711 mu-law of a linear sample (ITU-T G.711), by its definition. */
+export function encodeMulaw(sample: number): number {
+  const sign = sample < 0 ? 0x80 : 0;
+  const biased = Math.min(Math.abs(Math.round(sample)), 32_635) + 132;
+  let exponent = 7;
+  for (let mask = 0x4000; (biased & mask) === 0 && exponent > 0; mask >>= 1) exponent--;
+  return ~(sign | (exponent << 4) | ((biased >> (exponent + 3)) & 0x0f)) & 0xff;
+}
+
+/** Says a tone into a call, a packet each 20 ms, until it is stopped. */
+export class Speaker {
+  readonly #timer: ReturnType<typeof setInterval>;
+
+  constructor(peer: RtpPeer, hz: number, amplitude = 8000) {
+    let sequence = Math.floor(Math.random() * 65_536);
+    let timestamp = 0;
+    const started = performance.now();
+    let sent = 0;
+    const send = () => {
+      const packet = Buffer.alloc(172);
+      packet.writeUInt8(0x80, 0);
+      packet.writeUInt16BE(sequence & 0xffff, 2);
+      packet.writeUInt32BE(timestamp >>> 0, 4);
+      packet.writeUInt32BE(0x5eed + hz, 8);
+      for (let at = 0; at < 160; at++) {
+        packet[12 + at] = encodeMulaw(amplitude * Math.sin((2 * Math.PI * hz * (timestamp + at)) / 8000));
+      }
+      peer.send(peer.source?.port ?? 9, packet);
+      sequence++;
+      timestamp += 160;
+      sent++;
+    };
+    // Kept to the clock, not to the timer: what a late timer missed is sent at once.
+    this.#timer = setInterval(() => {
+      while (sent * 20 <= performance.now() - started) send();
+    }, 10);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+}

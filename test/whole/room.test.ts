@@ -1,0 +1,219 @@
+/** Whole Rooms: SIPp calls whose audio are sockets of ours, joined, muted, turned up and down, moved, hung up. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type Credentials, Platform } from '../support/platform.ts';
+import { Receiver } from '../support/receiver.ts';
+import { decodeMulaw, RtpPeer, toneWav } from '../support/rtp-peer.ts';
+import { type Sipp, sipp, sippInstalled } from '../support/sipp.ts';
+import { Speaker } from '../support/speaker.ts';
+
+const NUMBER = '+15550002';
+
+interface Caller {
+  readonly sessionUuid: string;
+  readonly ear: RtpPeer;
+  readonly speaker: Speaker;
+  readonly sipp: Sipp;
+}
+
+/** Amplitude of a tone in samples, in dB of full scale. */
+function level(samples: Float32Array, hz: number): number {
+  let real = 0;
+  let imaginary = 0;
+  for (const [at, sample] of samples.entries()) {
+    const angle = (2 * Math.PI * hz * at) / 8000;
+    real += sample * Math.cos(angle);
+    imaginary += sample * Math.sin(angle);
+  }
+  return 20 * Math.log10((2 * Math.hypot(real, imaginary)) / samples.length + 1e-9);
+}
+
+describe.skipIf(!sippInstalled)('a Room', () => {
+  let platform: Platform;
+  let app: Credentials;
+  const receiver = new Receiver();
+  const media = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: (request) =>
+      new URL(request.url).pathname === '/tone.wav' ? new Response(toneWav(1000, 1)) : new Response('no', { status: 404 }),
+  });
+
+  beforeAll(async () => {
+    platform = await Platform.start({ MEDIA_WORKERS: '2' });
+    app = await platform.application(receiver.url, NUMBER);
+    receiver.secrets.set(app.appUuid, app.webhookSecret);
+    await platform.trunk('127.0.0.1:9');
+  }, 60_000);
+
+  afterAll(async () => {
+    await platform?.stop();
+    await receiver.stop();
+    await media.stop(true);
+  });
+
+  const api = (method: string, path: string, body?: unknown) => platform.api(app, method, path, body);
+
+  /** An answered call that says a tone. */
+  const call = async (hz: number): Promise<Caller> => {
+    const ear = await RtpPeer.open();
+    const before = new Set(
+      receiver.events.filter((event) => event.event === 'session.created').map((event) => event.body.session_uuid),
+    );
+    const peer = await sipp({ scenario: 'caller-waits', to: platform.sipUdp, keys: { rtp_port: String(ear.port) } });
+    const isNew = () =>
+      receiver.events.find((event) => event.event === 'session.created' && !before.has(event.body.session_uuid));
+    await receiver.until(() => isNew() !== undefined, 'a call');
+    const sessionUuid = String(isNew()?.body.session_uuid);
+    await api('POST', `/v1/sessions/${sessionUuid}/answer`);
+    await receiver.event('session.answered', sessionUuid);
+    await ear.until(() => ear.source !== undefined, 'audio');
+    return { sessionUuid, ear, speaker: new Speaker(ear, hz), sipp: peer };
+  };
+  const create = async (more: Record<string, unknown> = {}) => {
+    const made = await api('POST', '/api/v1/rooms', more);
+    expect(made.status).toBe(201);
+    return String(made.body.room_id);
+  };
+  const join = async (roomId: string, caller: Caller) => {
+    const joining = await api('POST', `/api/v1/rooms/${roomId}/members`, { session_uuid: caller.sessionUuid });
+    expect(joining).toMatchObject({
+      status: 202,
+      body: { room_id: roomId, session_uuid: caller.sessionUuid, status: 'joining' },
+    });
+    const joined = () =>
+      receiver.of(caller.sessionUuid).some((event) => event.event === 'room.member.joined' && event.body.room_id === roomId);
+    await receiver.until(joined, 'the join');
+  };
+  const hangUp = async (...callers: Caller[]) => {
+    for (const { sessionUuid, speaker } of callers) {
+      speaker.stop();
+      await api('DELETE', `/v1/sessions/${sessionUuid}`);
+    }
+    for (const { sipp: peer, ear } of callers) {
+      await peer.done;
+      ear.close();
+    }
+  };
+  /** Half a second of what a caller hears from now on, once ramps and buffers have settled. */
+  const hear = async ({ ear }: Caller): Promise<Float32Array> => {
+    const from = ear.packets.length + 15;
+    await ear.until(() => ear.packets.length >= from + 25, 'half a second');
+    return decodeMulaw(ear.packets.slice(from, from + 25));
+  };
+
+  test('each of three hears the other two and not itself; mute and volume act in each direction', async () => {
+    const a = await call(440);
+    const b = await call(660);
+    const c = await call(880);
+    const roomId = await create();
+    for (const caller of [a, b, c]) await join(roomId, caller);
+    expect((await api('GET', `/api/v1/rooms/${roomId}`)).body).toMatchObject({
+      member_count: 3,
+      playback_status: 'stopped',
+      playback_volume: 0,
+    });
+    const members = await api('GET', `/api/v1/rooms/${roomId}/members`);
+    expect(members.body.members).toHaveLength(3);
+
+    const tones = [440, 660, 880];
+    for (const [at, caller] of [a, b, c].entries()) {
+      const heard = await hear(caller);
+      const levels = tones.map((hz) => level(heard, hz));
+      const others = levels.filter((_, tone) => tone !== at);
+      for (const other of others) expect(other).toBeGreaterThan(-15);
+      expect(Math.min(...others) - (levels[at] ?? 0)).toBeGreaterThan(40);
+    }
+
+    const reference = level(await hear(a), 660);
+    expect((await api('POST', `/v1/sessions/${b.sessionUuid}/room/mute`)).status).toBe(202);
+    const again = await api('POST', `/v1/sessions/${b.sessionUuid}/room/mute`);
+    expect(again).toMatchObject({ status: 409, body: { message: 'Session is already muted' } });
+    expect(level(await hear(a), 660)).toBeLessThan(reference - 40);
+    expect((await api('GET', `/api/v1/rooms/${roomId}/members/${b.sessionUuid}`)).body).toEqual({
+      uuid: b.sessionUuid,
+      muted: true,
+    });
+    await api('POST', `/v1/sessions/${b.sessionUuid}/room/unmute`);
+
+    for (const [volume, direction, expected] of [
+      [50, 'from_member', -6],
+      [200, 'from_member', 6],
+      [100, 'from_member', 0],
+    ] as const) {
+      const set = await api('POST', `/v1/sessions/${b.sessionUuid}/room/volume`, { volume, direction });
+      const changed = () => receiver.of(b.sessionUuid).find((event) => event.body.operation_uuid === set.body.operation_uuid);
+      await receiver.until(() => changed() !== undefined, 'the volume');
+      expect(changed()?.body).toMatchObject({ event: 'room.member.volume_changed', room_id: roomId, volume, direction });
+      expect(Math.abs(level(await hear(a), 660) - reference - expected)).toBeLessThan(1);
+    }
+    await api('POST', `/v1/sessions/${a.sessionUuid}/room/volume`, { volume: 0, direction: 'to_member' });
+    const silent = await hear(a);
+    expect(level(silent, 660)).toBeLessThan(-60);
+    expect(level(await hear(c), 660)).toBeGreaterThan(-15);
+
+    await hangUp(a, b, c);
+    await receiver.event('session.ended', c.sessionUuid);
+    expect(receiver.names(b.sessionUuid).slice(-2)).toEqual(['room.member.left', 'session.ended']);
+    expect((await api('DELETE', `/api/v1/rooms/${roomId}`)).body).toMatchObject({ room_id: roomId, status: 'deleting' });
+    const deleted = await receiver.event('room.deleted');
+    expect(deleted.body).toMatchObject({ app_uuid: app.appUuid, room_id: roomId, reason: 'closed' });
+    expect((await api('GET', `/api/v1/rooms/${roomId}`)).status).toBe(404);
+  }, 60_000);
+
+  test('plays files to every member, moves members, lets them go, and tells each reason', async () => {
+    const a = await call(440);
+    const b = await call(660);
+    const first = await create();
+    const second = await create({ voice_activity_events: true });
+    await join(first, a);
+    await join(first, b);
+    const urls = [`http://127.0.0.1:${media.port}/tone.wav`];
+    const play = await api('POST', `/api/v1/rooms/${first}/playback/play`, { type: 'files', urls });
+    expect(play).toMatchObject({ status: 202, body: { room_id: first, status: 'in_progress' } });
+    expect(level(await hear(a), 1000)).toBeGreaterThan(-20);
+    const ended = await receiver.event('room.playback.ended');
+    expect(ended.body).toMatchObject({ room_id: first, operation_uuid: play.body.operation_uuid, urls, reason: 'completed' });
+    const stream = await api('POST', `/api/v1/rooms/${first}/playback/play`, { type: 'stream', url: urls[0] });
+    expect(stream).toMatchObject({ status: 502, body: { code: 'playback_source_error', detail: { reason: 'unsupported' } } });
+    expect((await api('POST', `/api/v1/rooms/${first}/playback/stop`)).status).toBe(409);
+
+    await join(second, a);
+    expect(receiver.of(a.sessionUuid).find((event) => event.event === 'room.member.left')?.body).toMatchObject({
+      room_id: first,
+      reason: 'moved',
+    });
+    const removed = await api('DELETE', `/api/v1/rooms/${first}/members/${b.sessionUuid}`);
+    expect(removed.body).toMatchObject({ status: 'leaving' });
+    const left = await receiver.event('room.member.left', b.sessionUuid);
+    expect(left.body).toMatchObject({ room_id: first, reason: 'removed' });
+    expect((await api('DELETE', `/api/v1/rooms/${first}/members/${b.sessionUuid}`)).status).toBe(404);
+
+    const talking = await receiver.event('room.member.voice_activity_changed', a.sessionUuid);
+    expect(talking.body).toMatchObject({ room_id: second, talking: true });
+    await api('DELETE', `/api/v1/rooms/${second}`);
+    const gone = () => receiver.events.find((event) => event.event === 'room.deleted' && event.body.room_id === second);
+    await receiver.until(() => gone() !== undefined, 'the deletion');
+    const names = receiver.events.filter((event) => event.body.room_id === second).map((event) => event.event);
+    expect(names.at(-1)).toBe('room.deleted');
+    expect(names.at(-2)).toBe('room.member.left');
+    expect(receiver.of(a.sessionUuid).at(-1)?.body.reason).toBe('room_closed');
+    await hangUp(a, b);
+  }, 60_000);
+
+  test('the cap of an application holds however many are created at once', async () => {
+    const other = await platform.application(receiver.url, '+15550777');
+    // A bucket of ten and two a second would stand in the way: the operator's cap is made small instead.
+    await platform.operator('PATCH', `/apps/${other.appUuid}`, { room_limits: { max_rooms: 5 } });
+    const made = await Promise.all(Array.from({ length: 10 }, () => platform.api(other, 'POST', '/api/v1/rooms', {})));
+    expect(made.filter((answer) => answer.status === 201)).toHaveLength(5);
+    const refused = made.filter((answer) => answer.status !== 201);
+    for (const answer of refused) {
+      expect(answer).toMatchObject({
+        status: 403,
+        body: { code: 'forbidden', message: 'Maximum number of rooms reached for this application' },
+      });
+    }
+    const mine = String(made.find((answer) => answer.status === 201)?.body.room_id);
+    expect((await api('GET', `/api/v1/rooms/${mine}`)).status).toBe(404);
+  }, 30_000);
+});
