@@ -136,6 +136,7 @@ export const THREAD_END_MS = 3_000;
 // Playback sources (contract §3).
 export const SOURCE_MAX_BYTES = 100 * 1024 * 1024;
 export const SOURCE_REDIRECTS_MAX = 5;
+export const SOURCE_CONNECT_MS = 5_000;
 export const SOURCE_FIRST_BYTE_MS = 10_000;
 /** A source that sends nothing for this long while it is waited for is gone. */
 export const SOURCE_STALL_MS = 10_000;
@@ -147,15 +148,35 @@ export const SOURCE_HEAD_MAX_BYTES = 4 * 1024 * 1024;
 export const SOURCE_HELD_MAX_BYTES = 256 * 1024;
 /** All held sources of a node; past it they are fetched again instead. */
 export const SOURCE_HELD_TOTAL_MAX_BYTES = 256 * 1024 * 1024;
+/** Small sources kept with their validators, for the next time they are asked for. */
+export const SOURCE_CACHE_MAX_BYTES = 64 * 1024 * 1024;
+export const SOURCE_CACHE_MAX_ENTRIES = 10_000;
 /** Compressed bytes given to a decoder at once: 4 s of MP3 at 32 kbit/s. */
 export const DECODE_STEP_BYTES = 16 * 1024;
 /** One step of a decoder; one that takes longer is stuck, and its thread is replaced. */
 export const DECODE_STEP_MAX_MS = 10_000;
 /** PCM fed ahead of what is heard. */
 export const PLAYER_AHEAD_MS = 2_000;
+/** Audio of a push that is read ahead of what is heard; the sender is held back at the sum (contract §3: 2 s). */
+export const PUSH_QUEUE_MS = 400;
+export const PUSH_AHEAD_MS = 1_500;
+/** A push whose body has not begun by then is over, and one whose body says nothing for this long (contract §3). */
+export const INGEST_START_MS = 60_000;
+export const INGEST_IDLE_MS = 30_000;
+/** Ingest URLs that are told as expired or used; past it the oldest is forgotten and 404. */
+export const INGESTS_REMEMBERED_MAX = 20_000;
+/** A live stream that is late keeps this much to go on with; what is older is left out. */
+export const LIVE_KEEP_MS = 300;
+/** Silence for want of audio that is made up for, at most. */
+export const LIVE_OWED_MAX_MS = 600_000;
+/** Waits before each new connection of a live stream that broke; after as many it has failed. Audio of `LIVE_HEALTHY_MS` starts the count anew. */
+export const LIVE_RECONNECT_MS = [250, 500, 1_000, 2_000, 4_000] as const;
+export const LIVE_HEALTHY_MS = 10_000;
+/** Bytes between two pieces of ICY metadata, as a server may say it. */
+export const ICY_INTERVAL_MAX_BYTES = 1024 * 1024;
 /** Decoders open at once; a playback past it fails as `internal_error`. */
 export const DECODERS_MAX = 4_000;
-export const MP3_DECODERS_MAX = 256;
+export const MP3_DECODERS_MAX = 1_000;
 
 // SDP.
 export const SDP_MAX_BYTES = 16 * 1024;
@@ -272,3 +293,7 @@ export const CHARGE_LEFT_AFTER_MS = 120_000;
 export const CHARGE_RETENTION_DAYS = 30;
 /** Expired references are destroyed no later than this after their time. */
 export const VAULT_SWEEP_MAX_MS = 30_000;
+
+// GET for audio.
+export const HTTP_RESPONSE_HEAD_MAX_BYTES = 32 * 1024;
+export const HTTP_CHUNK_LINE_MAX_BYTES = 8 * 1024;

@@ -4,12 +4,14 @@
  */
 import { MPEGDecoder } from 'mpg123-decoder';
 import { DECODERS_MAX, MP3_DECODERS_MAX } from '../limits.ts';
+import { MpegSkim } from './mpeg-skim.ts';
 import { native, type PcmHandle, type WavHandle } from './native.ts';
 
 export type SourceKind = 'wav' | 'mp3';
 
 export type DecodeRequest =
-  | { readonly type: 'open'; readonly stream: number; readonly kind: SourceKind; readonly rateHz: number }
+  /** `skip`: samples at `rateHz` before the place to begin at. */
+  | { readonly type: 'open'; readonly stream: number; readonly kind: SourceKind; readonly rateHz: number; readonly skip: number }
   | { readonly type: 'push'; readonly stream: number; readonly bytes: Uint8Array<ArrayBuffer> }
   /** The last byte was pushed. */
   | { readonly type: 'end'; readonly stream: number }
@@ -19,6 +21,8 @@ export type DecodeRequest =
 export interface DecodeAnswer {
   readonly stream: number;
   readonly pcm: Int16Array<ArrayBuffer>;
+  /** Samples so far, those that were skipped included: after the end, the length of the source. */
+  readonly samples: number;
   /** The source is broken from here on; `pcm` is what came before. */
   readonly error: string | undefined;
 }
@@ -26,6 +30,7 @@ export interface DecodeAnswer {
 declare const self: Worker;
 
 interface Decoder {
+  readonly samples: number;
   push(bytes: Uint8Array): Int16Array<ArrayBuffer>;
   end(): Int16Array<ArrayBuffer>;
   close(): void;
@@ -38,9 +43,23 @@ const scratch = new Int16Array(256 * 1024);
 class WavDecoder implements Decoder {
   readonly #wav: WavHandle;
   readonly #status = new Uint32Array(4);
+  readonly #skip: number;
+  #made = 0;
 
-  constructor(rateHz: number) {
+  constructor(rateHz: number, skip: number) {
     this.#wav = native.wavCreate(rateHz);
+    this.#skip = skip;
+  }
+
+  get samples(): number {
+    return this.#made;
+  }
+
+  /** What of the next `made` samples comes after the place to begin at. */
+  #after(made: number): Int16Array {
+    const unheard = Math.min(made, Math.max(0, this.#skip - this.#made));
+    this.#made += made;
+    return scratch.slice(unheard, made);
   }
 
   push(bytes: Uint8Array): Int16Array<ArrayBuffer> {
@@ -49,7 +68,7 @@ class WavDecoder implements Decoder {
       native.wavRead(this.#wav, bytes.subarray(at), scratch, this.#status);
       const [consumed = 0, made = 0, state = 0] = this.#status;
       if (state === 3) throw new Error('not a WAV this platform reads');
-      if (made > 0) parts.push(scratch.slice(0, made));
+      if (made > 0) parts.push(this.#after(made));
       if (consumed === 0 && made === 0) break;
       at += consumed;
     }
@@ -60,7 +79,7 @@ class WavDecoder implements Decoder {
     const made = native.wavFlush(this.#wav, scratch);
     native.wavRead(this.#wav, new Uint8Array(0), scratch.subarray(made), this.#status);
     if (this.#status[3] !== 0) throw new Error('the file ends before its data does');
-    return scratch.slice(0, made);
+    return join([this.#after(made)]);
   }
 
   close(): void {}
@@ -71,20 +90,48 @@ class Mp3Decoder implements Decoder {
   readonly #rateHz: number;
   #pcm: PcmHandle | undefined;
   #sourceHz = 0;
-  #samples = 0;
+  #decoded = false;
+  #made: number;
+  /** While the place to begin at has not come. */
+  #skim: MpegSkim | undefined;
+  /** Source samples to throw away, and those to keep after them. */
+  #discard = 0;
+  #left = Infinity;
 
-  constructor(decoder: MPEGDecoder, rateHz: number) {
+  constructor(decoder: MPEGDecoder, rateHz: number, skip: number) {
     this.#decoder = decoder;
     this.#rateHz = rateHz;
+    this.#made = skip;
+    this.#skim = skip > 0 ? new MpegSkim(skip, rateHz) : undefined;
+  }
+
+  get samples(): number {
+    return this.#made;
   }
 
   push(bytes: Uint8Array): Int16Array<ArrayBuffer> {
+    if (this.#skim === undefined) return this.#decode(bytes);
+    const found = this.#skim.push(bytes);
+    if (found === undefined) return EMPTY;
+    this.#discard = this.#skim.discard;
+    this.#left = this.#skim.left ?? Infinity;
+    this.#skim = undefined;
+    return this.#decode(found);
+  }
+
+  #decode(bytes: Uint8Array): Int16Array<ArrayBuffer> {
     decodeErrors = 0;
     const { channelData, sampleRate, samplesDecoded } = this.#decoder.decode(bytes);
     if (decodeErrors > 0) throw new Error('damaged MP3');
-    const left = channelData[0];
-    if (left === undefined || samplesDecoded === 0) return EMPTY;
-    this.#samples += samplesDecoded;
+    const [first] = channelData;
+    if (first === undefined || samplesDecoded === 0) return EMPTY;
+    this.#decoded = true;
+    const unheard = Math.min(this.#discard, samplesDecoded);
+    this.#discard -= unheard;
+    const heard = Math.min(this.#left, samplesDecoded - unheard);
+    this.#left -= heard;
+    const left = first.subarray(unheard, unheard + heard);
+    const right = (channelData[1] ?? first).subarray(unheard, unheard + heard);
     if (this.#pcm === undefined || sampleRate !== this.#sourceHz) {
       this.#pcm = native.pcmCreate(sampleRate, this.#rateHz);
       this.#sourceHz = sampleRate;
@@ -92,20 +139,23 @@ class Mp3Decoder implements Decoder {
     const out = new Int16Array(Math.ceil((left.length * this.#rateHz) / sampleRate) + 1024);
     const parts: Int16Array[] = [];
     for (let at = 0; at < left.length; at += 8192) {
-      const made = native.pcmConvert(
-        this.#pcm,
-        left.subarray(at, at + 8192),
-        (channelData[1] ?? left).subarray(at, at + 8192),
-        out,
-      );
+      const made = native.pcmConvert(this.#pcm, left.subarray(at, at + 8192), right.subarray(at, at + 8192), out);
       parts.push(out.slice(0, made));
+      this.#made += made;
     }
     return join(parts);
   }
 
   end(): Int16Array<ArrayBuffer> {
-    if (this.#samples === 0) throw new Error('no MPEG frame in it');
-    return this.#pcm === undefined ? EMPTY : scratch.slice(0, native.pcmFlush(this.#pcm, scratch));
+    if (this.#skim !== undefined) {
+      this.#made = this.#skim.outLength; // the place was past the end
+      if (this.#made === 0) throw new Error('no MPEG frame in it');
+      return EMPTY;
+    }
+    if (!this.#decoded) throw new Error('no MPEG frame in it');
+    const made = this.#pcm === undefined ? 0 : native.pcmFlush(this.#pcm, scratch);
+    this.#made += made;
+    return scratch.slice(0, made);
   }
 
   /** The instance goes back to be used again: making one costs ten times a reset. */
@@ -138,13 +188,13 @@ console.error = () => {
   if (decodeErrors > ERRORS_A_STEP_MAX) throw new Error('damaged MP3');
 };
 
-async function openMp3(rateHz: number): Promise<Decoder> {
+async function openMp3(rateHz: number, skip: number): Promise<Decoder> {
   if (mp3Open >= MP3_DECODERS_MAX) throw new Error('too many MP3 decoders');
   mp3Open++;
   const again = spare.pop();
   const decoder = again ?? new MPEGDecoder();
   await (again === undefined ? decoder.ready : decoder.reset());
-  return new Mp3Decoder(decoder, rateHz);
+  return new Mp3Decoder(decoder, rateHz, skip);
 }
 
 function opened(stream: number): Decoder {
@@ -157,7 +207,10 @@ async function decode(request: DecodeRequest): Promise<Int16Array<ArrayBuffer>> 
   switch (request.type) {
     case 'open':
       if (decoders.size >= DECODERS_MAX) throw new Error('too many decoders');
-      decoders.set(request.stream, request.kind === 'wav' ? new WavDecoder(request.rateHz) : await openMp3(request.rateHz));
+      decoders.set(
+        request.stream,
+        request.kind === 'wav' ? new WavDecoder(request.rateHz, request.skip) : await openMp3(request.rateHz, request.skip),
+      );
       return EMPTY;
     case 'push':
       return opened(request.stream).push(request.bytes);
@@ -177,12 +230,13 @@ self.onmessage = async (event: MessageEvent<DecodeRequest>) => {
   if (request.type === 'quit') process.exit(0);
   let pcm: Int16Array<ArrayBuffer> = EMPTY;
   let error: string | undefined;
+  const samples = () => decoders.get(request.stream)?.samples ?? 0;
   try {
     pcm = await decode(request);
   } catch (thrown) {
     error = thrown instanceof Error ? thrown.message : String(thrown);
   }
   if (request.type === 'close') return;
-  const answer: DecodeAnswer = { stream: request.stream, pcm, error };
+  const answer: DecodeAnswer = { stream: request.stream, pcm, samples: samples(), error };
   self.postMessage(answer, pcm.length > 0 ? [pcm.buffer] : []);
 };

@@ -9,16 +9,21 @@ export class DecodeError extends Error {
   override readonly name = 'DecodeError';
 }
 
+export interface Decoded {
+  readonly pcm: Int16Array<ArrayBuffer>;
+  readonly samples: number;
+}
+
 export interface DecodeStream {
   /** Decodes a step; rejects with `DecodeError` where the source is damaged. */
   push(bytes: Uint8Array<ArrayBuffer>): Promise<Int16Array<ArrayBuffer>>;
-  /** After the last byte: what was still held. */
-  end(): Promise<Int16Array<ArrayBuffer>>;
+  /** After the last byte: what was still held, and the length of the whole in samples, skipped ones included. */
+  end(): Promise<Decoded>;
   close(): void;
 }
 
 interface Waiting {
-  readonly resolve: (pcm: Int16Array<ArrayBuffer>) => void;
+  readonly resolve: (decoded: Decoded) => void;
   readonly reject: (error: Error) => void;
   readonly timer: ReturnType<typeof setTimeout>;
 }
@@ -41,16 +46,16 @@ export class DecoderThread {
     this.#thread = this.#spawn();
   }
 
-  /** Rejects where there are too many decoders, or no thread. */
-  async open(kind: SourceKind, rateHz: number): Promise<DecodeStream> {
+  /** Decodes to `rateHz`, from `skip` samples on. Rejects where there are too many decoders, or no thread. */
+  async open(kind: SourceKind, rateHz: number, skip = 0): Promise<DecodeStream> {
     if (this.#thread.gone && !this.#closing) this.#thread = this.#spawn();
     const thread = this.#thread;
     const stream = ++this.#last;
-    await this.#ask(thread, { type: 'open', stream, kind, rateHz }).catch((error: unknown) => {
+    await this.#ask(thread, { type: 'open', stream, kind, rateHz, skip }).catch((error: unknown) => {
       throw error instanceof DecodeError ? new Error(error.message) : error; // our lack of room, not the source's fault
     });
     return {
-      push: (bytes) => this.#ask(thread, { type: 'push', stream, bytes }),
+      push: async (bytes) => (await this.#ask(thread, { type: 'push', stream, bytes })).pcm,
       end: () => this.#ask(thread, { type: 'end', stream }),
       close: () => thread.post({ type: 'close', stream }),
     };
@@ -65,9 +70,9 @@ export class DecoderThread {
 
   #spawn(): Thread<DecodeRequest, DecodeAnswer> {
     return new Thread<DecodeRequest, DecodeAnswer>(this.#script, {
-      message: ({ stream, pcm, error }) => {
+      message: ({ stream, pcm, samples, error }) => {
         const waiting = this.#settle(stream);
-        if (error === undefined) waiting?.resolve(pcm);
+        if (error === undefined) waiting?.resolve({ pcm, samples });
         else waiting?.reject(new DecodeError(error));
       },
       error: (error) => this.#log.error({ error }, 'decoding thread'),
@@ -81,7 +86,7 @@ export class DecoderThread {
   #ask(
     thread: Thread<DecodeRequest, DecodeAnswer>,
     request: Exclude<DecodeRequest, { type: 'quit' | 'close' }>,
-  ): Promise<Int16Array<ArrayBuffer>> {
+  ): Promise<Decoded> {
     if (thread.gone) return Promise.reject(new Error('the decoding thread is gone'));
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => thread.terminate(), this.#stepMaxMs);

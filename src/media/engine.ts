@@ -2,10 +2,12 @@
  * The face of the media plane on the main thread: legs, playlists and what is heard back. The implementation drives a fixed pool of
  * worker threads, each ticking its own native plane; no RTP packet crosses into script.
  */
+import type { PlaybackControl } from '../playback/playback.ts';
 import type { SourceDetail } from '../problem.ts';
 import type { MediaNotice } from '../session/signal.ts';
+import type { Ingest, PushFormat } from './push.ts';
 
-export type { MediaNotice };
+export type { Ingest, MediaNotice, PlaybackControl, PushFormat };
 
 /** Static payload types of RFC 3551 table 4, and what a codec is called in SDP. */
 export type CodecName = 'PCMU' | 'PCMA' | 'G722';
@@ -35,8 +37,9 @@ export interface LegCounters {
   readonly jitterMs: number;
 }
 
-/** Sources that were opened and screened, ready to be played on any one leg. Must be played or released. */
+/** Something to play that was opened and screened, ready to be played on any one leg. Must be played or released. */
 export interface Playlist {
+  /** Of files; empty for a stream or a push. */
   readonly urls: readonly string[];
   /** Gives connections and buffers back. Safe to call twice, and after the playlist was played. */
   release(): void;
@@ -90,6 +93,7 @@ export interface MediaRoom extends Partial<PlaybackControl> {
   /** Heard by every member. */
   play(options: PlayOptions): void;
   stopPlayback(operationUuid: string): void;
+  controlPlayback(operationUuid: string, control: PlaybackControl): void;
   /** Of what plays now. */
   setPlaybackVolume(percent: number): void;
   /** Whether members' `voice` notices are told. */
@@ -108,9 +112,17 @@ export interface RtpLeg extends RoomMember {
   play(options: PlayOptions): void;
   /** Stops the playback of that operation; `playback.stopped` follows if it was playing. */
   stopPlayback(operationUuid: string): void;
+  /** Holds, goes on with, or moves within the playback of that operation; no effect where another one plays or none. */
+  controlPlayback(operationUuid: string, control: PlaybackControl): void;
   counters(): Promise<LegCounters>;
   /** Gives the ports back (they rest 60 s). A playback in progress ends as `playback.stopped` first. Resolves when the last notice was given. */
   close(): Promise<LegCounters>;
+}
+
+/** Audio the application will send, and the side it sends to. */
+export interface Push {
+  readonly playlist: Playlist;
+  readonly ingest: Ingest;
 }
 
 /** What went wrong before a source was admitted (interface, 502 detail object). */
@@ -128,6 +140,10 @@ export interface MediaEngine {
   openRoom(notify: (notice: RoomNotice) => void): Promise<MediaRoom | undefined>;
   /** Opens every URL concurrently, screened against private addresses, up to its first audio. */
   openPlaylist(urls: readonly string[]): Promise<Playlist | SourceRefused>;
+  /** Opens a live stream up to its first audio. */
+  openStream(url: string): Promise<Playlist | SourceRefused>;
+  /** Makes a push, whose audio comes through `ingest` later. */
+  openPush(format: PushFormat): Push;
   /** Workers up and ticking. */
   ready(): boolean;
   /** Live legs and free ports, for `/metrics` and `/readyz`. */

@@ -1,136 +1,163 @@
 /**
- * One playback: reads its sources in turn, has them decoded, and keeps the leg's native player about two seconds ahead of what is heard. The
- * sources follow each other in one stream of PCM, so there is no gap between them.
+ * One playback: pulls its reel and keeps the native player about two seconds ahead of what is heard. The player says when it is hungry and, after a
+ * seek, how far it had come; from then on what is pulled is another place of the same reel.
  */
 import type { PlaybackFailure } from '../event/event.ts';
-import { DECODE_STEP_BYTES, PLAYER_AHEAD_MS } from '../limits.ts';
-import { DecodeError, type DecoderThread, type DecodeStream } from './decoder.ts';
-import type { OpenPlaylist } from './playlist.ts';
-import { type Source, SourceLost } from './source.ts';
+import { LIVE_KEEP_MS, LIVE_OWED_MAX_MS } from '../limits.ts';
+import type { Place } from '../playback/playback.ts';
+import { type Reel, ReelBroken } from './reel.ts';
 
 export interface FeedFailure {
   readonly reason: PlaybackFailure;
-  readonly sourceIndex: number;
+  readonly sourceIndex: number | undefined;
 }
 
 export interface FeederOptions {
-  readonly playlist: OpenPlaylist;
-  /** Times through the list; 0: until stopped. */
-  readonly loop: number;
+  readonly reel: Reel;
   readonly rateHz: number;
-  readonly decoders: DecoderThread;
   /** Hands PCM to the player; never more than was asked for. */
   readonly feed: (pcm: Int16Array<ArrayBuffer>) => void;
+  /** Tells the player that another place follows; it answers with `moved`. */
+  readonly move: () => void;
   /** Everything has been handed over, or nothing more will come because of `failure`. Not called after `stop`. */
   readonly done: (failure: FeedFailure | undefined) => void;
 }
 
-/** The first samples go out at once; afterwards in pieces of this size, so that orders stay few. */
-const PIECE_MS = 500;
+/** The first samples go out with this much to start on. */
 const FIRST_PIECE_MS = 100;
 
 export class Feeder {
   readonly #options: FeederOptions;
   readonly #aheadSamples: number;
+  /** Where the player's track began, and what was fed to it since. */
+  #base = 0;
   #fed = 0;
   /** Samples that may still be fed before the player must ask. */
   #budget: number;
   #wake: (() => void) | undefined;
+  /** The pull under way; one of an earlier number is over. */
+  #pull = 0;
   #stopped = false;
   #held: Int16Array<ArrayBuffer>[] = [];
   #heldSamples = 0;
+  #moving: Place | undefined;
+  #next: Place | undefined;
+  #starvedMs = 0;
+  /** Samples a live reel is late by. */
+  #owed = 0;
 
   constructor(options: FeederOptions) {
     this.#options = options;
-    this.#aheadSamples = (options.rateHz * PLAYER_AHEAD_MS) / 1000;
+    this.#aheadSamples = (options.rateHz * options.reel.aheadMs) / 1000;
     this.#budget = this.#aheadSamples;
-    void this.#run();
+    void this.#run(0);
   }
 
-  /** Samples handed over so far. */
+  /** Samples handed over since the beginning, or since the last move. */
   get fed(): number {
     return this.#fed;
   }
 
-  /** The player asks for more: what it had queued, when it had taken `fedByThen` samples. */
-  hungry(queuedMs: number, fedByThen: number): void {
+  /** The player asks for more: what it had queued when it had taken `fedByThen` samples, and how long it had nothing to send so far. */
+  hungry(queuedMs: number, fedByThen: number, starvedMs: number): void {
+    const { rateHz, reel } = this.#options;
     const underway = this.#fed - fedByThen;
-    this.#budget = this.#aheadSamples - (queuedMs * this.#options.rateHz) / 1000 - underway;
-    this.#wake?.();
+    this.#budget = this.#aheadSamples - (queuedMs * rateHz) / 1000 - underway;
+    if (reel.live && starvedMs > this.#starvedMs) {
+      this.#owed = Math.min(this.#owed + ((starvedMs - this.#starvedMs) * rateHz) / 1000, (LIVE_OWED_MAX_MS * rateHz) / 1000);
+    }
+    this.#starvedMs = starvedMs;
+    this.#turn();
+  }
+
+  /** Goes to another place. Several at once add up: a position counts instead of what came before, an offset from it. */
+  seek(place: Place): void {
+    if (this.#stopped) return;
+    if (this.#moving !== undefined) {
+      this.#next = joined(this.#next, place);
+      return;
+    }
+    this.#moving = place;
+    this.#halt();
+    this.#options.move();
+  }
+
+  /** The player has heard `taken` samples since the beginning or the last move; what is fed now is heard after them. */
+  moved(taken: number): void {
+    const place = this.#moving;
+    if (place === undefined || this.#stopped) return;
+    const { rateHz } = this.#options;
+    const samples = (ms: number) => Math.round((ms * rateHz) / 1000);
+    const target = 'positionMs' in place ? samples(place.positionMs) : this.#base + taken + samples(place.offsetMs);
+    this.#base = Math.max(0, target);
+    this.#fed = 0;
+    this.#budget = this.#aheadSamples;
+    this.#starvedMs = 0;
+    this.#moving = undefined;
+    const next = this.#next;
+    this.#next = undefined;
+    if (next === undefined) void this.#run(this.#base);
+    else this.seek(next);
   }
 
   /** Gives connections and memory back at once, even in the middle of a read. */
   stop(): void {
     this.#stopped = true;
-    this.#options.playlist.release();
-    this.#wake?.();
+    this.#halt();
   }
 
-  async #run(): Promise<void> {
-    const failure = await this.#playAll();
-    this.#options.playlist.release();
-    if (!this.#stopped) this.#options.done(failure);
+  #halt(): void {
+    this.#pull++;
+    this.#held = [];
+    this.#heldSamples = 0;
+    this.#options.reel.interrupt();
+    this.#turn();
   }
 
-  async #playAll(): Promise<FeedFailure | undefined> {
-    const { playlist, loop } = this.#options;
-    for (let pass = 0; loop === 0 || pass < loop; pass++) {
-      const before = this.#fed + this.#heldSamples;
-      for (const [sourceIndex, source] of playlist.sources.entries()) {
-        try {
-          await this.#playOne(source);
-        } catch (error) {
-          await this.#flush(); // what came before the break is heard
-          const reason =
-            error instanceof SourceLost
-              ? 'source_disconnected'
-              : error instanceof DecodeError
-                ? 'decode_error'
-                : 'internal_error';
-          return { reason, sourceIndex };
-        }
-        if (this.#stopped) return undefined;
-      }
-      if (this.#fed + this.#heldSamples === before) break; // nothing but empty files: no use in looping
-    }
-    await this.#flush();
-    return undefined;
+  #turn(): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
   }
 
-  async #playOne(source: Source): Promise<void> {
-    let decoder: DecodeStream | undefined;
+  async #run(from: number): Promise<void> {
+    const pull = ++this.#pull;
+    let failure: FeedFailure | undefined;
     try {
-      for await (const chunk of source.bytes()) {
-        decoder ??= await this.#options.decoders.open(source.kind, this.#options.rateHz);
-        for (let at = 0; at < chunk.length; at += DECODE_STEP_BYTES) {
-          await this.#give(await decoder.push(chunk.slice(at, at + DECODE_STEP_BYTES)));
-          if (this.#stopped) return;
-        }
+      for await (const pcm of this.#options.reel.pcm(from)) {
+        if (pull !== this.#pull) return;
+        await this.#give(pcm, pull);
+        if (pull !== this.#pull) return;
       }
-      if (decoder !== undefined) await this.#give(await decoder.end());
-    } finally {
-      decoder?.close();
+    } catch (error) {
+      failure =
+        error instanceof ReelBroken
+          ? { reason: error.reason, sourceIndex: error.sourceIndex }
+          : { reason: 'internal_error', sourceIndex: undefined };
     }
+    if (pull !== this.#pull) return;
+    await this.#flush(pull); // what came before a break is heard
+    if (pull === this.#pull) this.#options.done(failure);
   }
 
-  async #give(pcm: Int16Array<ArrayBuffer>): Promise<void> {
+  async #give(pcm: Int16Array<ArrayBuffer>, pull: number): Promise<void> {
     if (pcm.length === 0) return;
     this.#held.push(pcm);
     this.#heldSamples += pcm.length;
-    const piece = (this.#options.rateHz * (this.#fed === 0 ? FIRST_PIECE_MS : PIECE_MS)) / 1000;
-    if (this.#heldSamples >= piece) await this.#flush();
+    const { rateHz, reel } = this.#options;
+    const piece = (rateHz * (this.#fed === 0 ? FIRST_PIECE_MS : reel.pieceMs)) / 1000;
+    if (this.#heldSamples >= piece) await this.#flush(pull);
   }
 
   /** Hands over all that is held, piece by piece, waiting for the player in between. */
-  async #flush(): Promise<void> {
+  async #flush(pull: number): Promise<void> {
     for (const pcm of this.#held.splice(0)) {
       this.#heldSamples -= pcm.length;
-      for (let at = 0; at < pcm.length && !this.#stopped; ) {
+      for (let at = this.#late(pcm.length); at < pcm.length && pull === this.#pull; ) {
         if (this.#budget < 1) {
           await new Promise<void>((resolve) => {
             this.#wake = resolve;
           });
-          this.#wake = undefined;
           continue;
         }
         const piece = pcm.slice(at, at + Math.floor(this.#budget));
@@ -141,4 +168,20 @@ export class Feeder {
       }
     }
   }
+
+  /** How much of what has come is to be left out, because it is late and there is something newer to go on with. */
+  #late(samples: number): number {
+    const { rateHz } = this.#options;
+    if (this.#owed < 1 || this.#aheadSamples - this.#budget < (LIVE_KEEP_MS * rateHz) / 1000) return 0;
+    const left = Math.min(samples, Math.floor(this.#owed));
+    this.#owed -= left;
+    return left;
+  }
+}
+
+function joined(first: Place | undefined, then: Place): Place {
+  if (first === undefined || 'positionMs' in then) return then;
+  return 'positionMs' in first
+    ? { positionMs: Math.max(0, first.positionMs + then.offsetMs) }
+    : { offsetMs: first.offsetMs + then.offsetMs };
 }

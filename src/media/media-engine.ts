@@ -2,14 +2,17 @@
 import { isIP } from 'node:net';
 import { RTP_BIND_TRIES, RTP_PORT_REST_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
-import type { Outbound } from '../outbound/outbound.ts';
 import { DecoderThread } from './decoder.ts';
 import type { MediaEngine, MediaNotice, RtpLeg } from './engine.ts';
+import { OpenStream } from './live-stream.ts';
 import { MediaWorker, type TickLoad } from './media-worker.ts';
+import type { AudioOutbound } from './opening.ts';
 import { PlaneRoom } from './plane-room.ts';
 import { openPlaylist } from './playlist.ts';
 import { PortPool } from './port-pool.ts';
+import { OpenPush } from './push.ts';
 import { HeldBytes } from './source.ts';
+import { SourceCache } from './source-cache.ts';
 import { UdpLeg } from './udp-leg.ts';
 
 export interface MediaEngineOptions {
@@ -17,7 +20,7 @@ export interface MediaEngineOptions {
   readonly rtp: { readonly host: string; readonly firstPort: number; readonly lastPort: number };
   readonly workers: number;
   readonly mediaTimeoutSec: number;
-  readonly outbound: Outbound;
+  readonly outbound: AudioOutbound;
   readonly log: Log;
   /** How long a freed port rests; only tests have a reason to change it. */
   readonly portRestMs?: number;
@@ -37,6 +40,7 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
   if (isIP(rtp.host) === 0) throw new TypeError(`RTP host is no address: ${rtp.host}`);
   const ports = new PortPool(rtp.firstPort, rtp.lastPort, options.portRestMs ?? RTP_PORT_REST_MS);
   const held = new HeldBytes();
+  const cache = new SourceCache();
   const decoders = new DecoderThread(log);
   const workers: MediaWorker[] = [];
   const closeAll = async () => {
@@ -119,7 +123,15 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
       rooms.set(room, worker);
       return room;
     },
-    openPlaylist: (urls) => openPlaylist(outbound, urls, held),
+    openPlaylist: (urls) => openPlaylist(outbound, urls, held, cache),
+    async openStream(url) {
+      const stream = new OpenStream({ outbound, url });
+      return (await stream.admit()) ?? stream;
+    },
+    openPush(format) {
+      const push = new OpenPush(format);
+      return { playlist: push, ingest: push };
+    },
     ready: () => closing === undefined && workers.every((worker) => worker.alive),
     load: () => ({ legs: legs.size, portsFree: ports.free(performance.now()) }),
     ticks: () => workers.map((worker) => worker.load),

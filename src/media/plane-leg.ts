@@ -1,6 +1,6 @@
 /** What every leg has on the main thread, whatever carries its sound: a place on a worker, playbacks, membership in rooms, and one end. */
 import type { DecoderThread } from './decoder.ts';
-import type { JoinOptions, LegCounters, MediaNotice, MediaRoom, PlayOptions, RoomMember } from './engine.ts';
+import type { JoinOptions, LegCounters, MediaNotice, MediaRoom, PlaybackControl, PlayOptions, RoomMember } from './engine.ts';
 import type { LegEars, MediaWorker } from './media-worker.ts';
 import { NOTICE, type NoticeRecord } from './notice.ts';
 import { Placement } from './placement.ts';
@@ -60,6 +60,10 @@ export abstract class PlaneLeg implements RoomMember, LegEars {
 
   stopPlayback(operationUuid: string): void {
     this.playbacks.stop(operationUuid);
+  }
+
+  controlPlayback(operationUuid: string, control: PlaybackControl): void {
+    this.playbacks.control(operationUuid, control);
   }
 
   join(room: MediaRoom, options: JoinOptions): void {

@@ -1,6 +1,6 @@
 /** One room on the main thread. It lives on one worker; legs that join move there. */
 import type { DecoderThread } from './decoder.ts';
-import type { MediaRoom, PlayOptions, RoomNotice } from './engine.ts';
+import type { MediaRoom, PlaybackControl, PlayOptions, RoomNotice } from './engine.ts';
 import type { LegEars, MediaWorker } from './media-worker.ts';
 import type { NoticeRecord } from './notice.ts';
 import { Playbacks } from './playbacks.ts';
@@ -50,6 +50,10 @@ export class PlaneRoom implements MediaRoom, LegEars {
 
   stopPlayback(operationUuid: string): void {
     this.#playbacks.stop(operationUuid);
+  }
+
+  controlPlayback(operationUuid: string, control: PlaybackControl): void {
+    this.#playbacks.control(operationUuid, control);
   }
 
   setPlaybackVolume(percent: number): void {

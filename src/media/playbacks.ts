@@ -1,15 +1,17 @@
 /** The playbacks of one leg or room on the main thread: each has a feeder, its orders go to the plane, its records become notices. */
+import type { Place } from '../playback/playback.ts';
 import type { DecoderThread } from './decoder.ts';
-import type { MediaNotice, PlayOptions } from './engine.ts';
+import type { MediaNotice, PlaybackControl, PlayOptions } from './engine.ts';
 import { Feeder, type FeedFailure } from './feeder.ts';
 import { NOTICE, type NoticeRecord } from './notice.ts';
 import type { Order } from './order.ts';
-import { OpenPlaylist } from './playlist.ts';
+import { Playable } from './reel.ts';
 
 export type PlaybackNotice = Extract<MediaNotice, { readonly operationUuid: string; readonly type: `playback.${string}` }>;
 
 interface Playback {
   readonly operationUuid: string;
+  readonly playable: Playable;
   readonly feeder: Feeder;
   started: boolean;
   failure: FeedFailure | undefined;
@@ -38,39 +40,61 @@ export class Playbacks {
   /** Plays instead of what was playing, at the rate it is heard with. */
   play(options: PlayOptions, rateHz: number): void {
     const { playlist, operationUuid } = options;
-    if (!(playlist instanceof OpenPlaylist)) throw new TypeError('a playlist of another engine');
+    if (!(playlist instanceof Playable)) throw new TypeError('a playlist of another engine');
     if (this.#over) {
       playlist.release();
       this.#options.notify({ type: 'playback.failed', operationUuid, reason: 'media_unavailable' });
       return;
     }
-    this.#playbacks.get(this.#current)?.feeder.stop();
+    this.#halt(this.#playbacks.get(this.#current));
     const { id, order, decoders } = this.#options;
     const playback = this.#options.nextPlayback();
     this.#current = playback;
     order({ type: 'play', leg: id, playback, rateHz, volume: options.volume });
     const feeder = new Feeder({
-      playlist,
-      loop: options.loop,
+      reel: playlist.reel({ loop: options.loop, rateHz, decoders }),
       rateHz,
-      decoders,
+      move: () => order({ type: 'seek', leg: id, playback }),
       feed: (pcm) => order({ type: 'feed', leg: id, playback, pcm }),
       done: (failure) => this.#fed(playback, failure),
     });
-    this.#playbacks.set(playback, { operationUuid, feeder, started: false, failure: undefined });
+    this.#playbacks.set(playback, { operationUuid, playable: playlist, feeder, started: false, failure: undefined });
   }
 
   stop(operationUuid: string): void {
     const playing = this.#playbacks.get(this.#current);
     if (playing === undefined || playing.operationUuid !== operationUuid) return;
-    playing.feeder.stop();
+    this.#halt(playing);
     this.#options.order({ type: 'stop', leg: this.#options.id, playback: this.#current });
+  }
+
+  /** Holds, goes on with, or moves within the playback of that operation; no effect where another one plays or none. */
+  control(operationUuid: string, control: PlaybackControl): void {
+    const playing = this.#playbacks.get(this.#current);
+    if (playing === undefined || playing.operationUuid !== operationUuid) return;
+    const pause = (paused: boolean) =>
+      this.#options.order({ type: 'pause', leg: this.#options.id, playback: this.#current, paused });
+    switch (control.type) {
+      case 'pause':
+        pause(true);
+        break;
+      case 'resume':
+        pause(false);
+        break;
+      case 'restart':
+        this.#seek(playing, { positionMs: 0 });
+        pause(false);
+        break;
+      case 'seek':
+        this.#seek(playing, control.place);
+        break;
+    }
   }
 
   /** The leg or room is being closed: nothing more is fed, and the plane tells that what plays was stopped. */
   close(): void {
     this.#over = true;
-    for (const playback of this.#playbacks.values()) playback.feeder.stop();
+    for (const playback of this.#playbacks.values()) this.#halt(playback);
   }
 
   /** The plane is gone. */
@@ -86,7 +110,10 @@ export class Playbacks {
   notice(record: NoticeRecord): boolean {
     switch (record.kind) {
       case NOTICE.playbackHungry:
-        this.#playbacks.get(record.a)?.feeder.hungry(record.b, record.c);
+        this.#playbacks.get(record.a)?.feeder.hungry(record.b, record.c, record.d);
+        return true;
+      case NOTICE.playbackMoved:
+        this.#playbacks.get(record.a)?.feeder.moved(record.b);
         return true;
       case NOTICE.playbackStarted:
         this.#started(this.#playbacks.get(record.a));
@@ -129,18 +156,33 @@ export class Playbacks {
       return;
     }
     this.#forget(number);
-    this.#options.notify({ type: 'playback.failed', operationUuid, reason: failure.reason, sourceIndex: failure.sourceIndex });
+    this.#options.notify({
+      type: 'playback.failed',
+      operationUuid,
+      reason: failure.reason,
+      ...(failure.sourceIndex === undefined ? {} : { sourceIndex: failure.sourceIndex }),
+    });
   }
 
   #stopped(number: number): void {
     const playback = this.#playbacks.get(number);
     if (playback === undefined) return;
-    playback.feeder.stop();
     this.#forget(number);
     this.#options.notify({ type: 'playback.stopped', operationUuid: playback.operationUuid });
   }
 
+  #seek(playback: Playback, place: Place): void {
+    playback.failure = undefined; // it may lie behind the new place
+    playback.feeder.seek(place);
+  }
+
+  #halt(playback: Playback | undefined): void {
+    playback?.feeder.stop();
+    playback?.playable.release();
+  }
+
   #forget(number: number): void {
+    this.#halt(this.#playbacks.get(number));
     this.#playbacks.delete(number);
     if (this.#current === number) this.#current = 0;
   }

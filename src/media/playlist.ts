@@ -1,16 +1,24 @@
 /** Sources that were opened together, in the order they are heard. */
 import { SOURCE_ADMISSION_MS } from '../limits.ts';
-import type { Outbound } from '../outbound/outbound.ts';
-import type { Playlist, SourceRefused } from './engine.ts';
+import type { SourceRefused } from './engine.ts';
+import { FilesReel } from './files-reel.ts';
+import type { AudioOutbound } from './opening.ts';
+import { Playable, type Reel, type ReelTerms } from './reel.ts';
 import { type HeldBytes, Source } from './source.ts';
+import type { SourceCache } from './source-cache.ts';
 
-export class OpenPlaylist implements Playlist {
+export class OpenPlaylist extends Playable {
   readonly urls: readonly string[];
   readonly sources: readonly Source[];
 
   constructor(urls: readonly string[], sources: readonly Source[]) {
+    super();
     this.urls = urls;
     this.sources = sources;
+  }
+
+  reel(terms: ReelTerms): Reel {
+    return new FilesReel(this.sources, terms);
   }
 
   release(): void {
@@ -20,11 +28,12 @@ export class OpenPlaylist implements Playlist {
 
 /** Opens every URL at once; the refused one of lowest index is told, the others are let go. */
 export async function openPlaylist(
-  outbound: Outbound,
+  outbound: AudioOutbound,
   urls: readonly string[],
   held: HeldBytes,
+  cache?: SourceCache,
 ): Promise<OpenPlaylist | SourceRefused> {
-  const sources = urls.map((url) => new Source(outbound, url, held));
+  const sources = urls.map((url) => new Source(outbound, url, held, cache));
   const deadline = AbortSignal.timeout(SOURCE_ADMISSION_MS);
   const refusals = await Promise.all(sources.map((source) => source.admit(deadline)));
   const index = refusals.findIndex((refusal) => refusal !== undefined);

@@ -1,5 +1,6 @@
 /** What a file is, told by its first bytes and never by its name or media type. Pure. */
 import type { SourceKind } from './decode-worker.ts';
+import { mpegFrame } from './mpeg-frame.ts';
 
 /** `more`: these bytes do not decide it yet. */
 export type Sniffed = SourceKind | 'more' | 'unsupported';
@@ -30,33 +31,13 @@ export function sniff(bytes: Uint8Array, whole: boolean, probeWav: (head: Uint8A
   const last = tagged ? start + MP3_SEARCH_BYTES : start;
   for (let at = start; at <= last; at++) {
     if (at + 4 > bytes.length) return undecided;
-    const length = mp3FrameBytes(bytes, at);
+    const length = mpegFrame(bytes, at)?.bytes ?? 0;
     if (length === 0) continue;
     if (at + length + 4 > bytes.length) {
       if (!whole) return 'more';
       return at + length <= bytes.length ? 'mp3' : tagged ? 'mp3' : 'unsupported';
     }
-    if (mp3FrameBytes(bytes, at + length) > 0) return 'mp3'; // one sync word is chance, two in step are a stream
+    if (mpegFrame(bytes, at + length) !== undefined) return 'mp3'; // one sync word is chance, two in step are a stream
   }
   return 'unsupported';
-}
-
-const V1_L3 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320];
-const V1_L2 = [0, 32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384];
-const V2_L23 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
-const RATES = [44_100, 48_000, 32_000];
-
-/** Length of the MPEG audio frame (layer II or III, ISO 11172-3 §2.4.1.3) whose header is at `at`; 0 where there is none. */
-function mp3FrameBytes(bytes: Uint8Array, at: number): number {
-  const [sync = 0, second = 0, third = 0] = bytes.subarray(at, at + 3);
-  if (sync !== 0xff || (second & 0xe0) !== 0xe0) return 0;
-  const version = (second >> 3) & 3; // 0: 2.5, 2: 2, 3: 1
-  const layer = (second >> 1) & 3; // 1: III, 2: II
-  if (version === 1 || layer === 0 || layer === 3) return 0;
-  const rate = RATES[(third >> 2) & 3];
-  const bitrate = (version === 3 ? (layer === 1 ? V1_L3 : V1_L2) : V2_L23)[third >> 4];
-  if (rate === undefined || bitrate === undefined || bitrate === 0) return 0;
-  const hz = version === 3 ? rate : version === 2 ? rate / 2 : rate / 4;
-  const samplesOver8 = layer === 1 && version !== 3 ? 72 : 144;
-  return Math.floor((samplesOver8 * bitrate * 1000) / hz) + ((third >> 1) & 1);
 }

@@ -3,35 +3,18 @@
  * keeps its connection (read only as fast as it is heard), and a later one is let go and fetched again at its turn, because no server holds
  * an idle connection for the minutes that the sources before it play.
  */
-import {
-  SOURCE_FIRST_BYTE_MS,
-  SOURCE_HEAD_MAX_BYTES,
-  SOURCE_HELD_MAX_BYTES,
-  SOURCE_HELD_TOTAL_MAX_BYTES,
-  SOURCE_MAX_BYTES,
-  SOURCE_REDIRECTS_MAX,
-  SOURCE_STALL_MS,
-} from '../limits.ts';
-import { type Outbound, OutboundError, type OutboundFailure } from '../outbound/outbound.ts';
-import type { SourceDetail, SourceReason } from '../problem.ts';
+import { SOURCE_HELD_MAX_BYTES, SOURCE_HELD_TOTAL_MAX_BYTES, SOURCE_MAX_BYTES, SOURCE_STALL_MS } from '../limits.ts';
+import type { GetResponse, IncomingBody } from '../outbound/http-get.ts';
+import type { SourceDetail } from '../problem.ts';
 import type { SourceKind } from './decode-worker.ts';
-import { native } from './native.ts';
-import { sniff } from './sniff.ts';
+import { type AudioOutbound, Refusal, recognise, requestAudio, within } from './opening.ts';
+import { type CachedSource, conditions, mayKeep, SourceCache } from './source-cache.ts';
 
 type Bytes = Uint8Array<ArrayBufferLike>;
 
 /** The source was admitted and then failed: its connection, its size or its content. */
 export class SourceLost extends Error {
   override readonly name = 'SourceLost';
-}
-
-/** Why a source was not admitted. */
-class Refusal extends Error {
-  readonly detail: SourceDetail;
-  constructor(reason: SourceReason, retryable: boolean, upstreamStatus?: number) {
-    super(reason);
-    this.detail = { reason, retryable, ...(upstreamStatus === undefined ? {} : { upstream_status: upstreamStatus }) };
-  }
 }
 
 /** Memory that held sources of one engine may use together. */
@@ -50,45 +33,31 @@ export class HeldBytes {
   }
 }
 
-const FAILURE: Readonly<Record<OutboundFailure, readonly [SourceReason, boolean]>> = {
-  rejected: ['rejected', false],
-  timeout: ['timeout', true],
-  unreachable: ['unreachable', true],
-  dns: ['unreachable', true],
-  tls: ['unreachable', true],
-  invalid_response: ['invalid_response', false],
-};
-
-/** Contract §3, `detail.reason`, for an answer that is not 200. */
-function refusalOfStatus(status: number): Refusal {
-  if (status === 404 || status === 410) return new Refusal('not_found', false, status);
-  if (status === 401 || status === 403) return new Refusal('access_denied', false, status);
-  if (status >= 500) return new Refusal('invalid_response', true, status);
-  if (status >= 400) return new Refusal('rejected', false, status);
-  return new Refusal('invalid_response', false, status);
-}
-
 export class Source {
-  readonly #outbound: Outbound;
+  readonly #outbound: AudioOutbound;
   readonly #url: string;
   readonly #held: HeldBytes;
+  readonly #cache: SourceCache;
   readonly #abort = new AbortController();
   #kind: SourceKind = 'wav';
-  #chunks: Bytes[] = [];
+  #chunks: readonly Bytes[] = [];
   #heldBytes = 0;
   #read = 0;
+  #response: GetResponse | undefined;
   /** The rest of the body, while its connection is kept. */
-  #reader: ReadableStreamDefaultReader<Bytes> | undefined;
+  #body: IncomingBody | undefined;
   #complete = false;
   #filling: Promise<void> | undefined;
   /** Somebody reads `bytes`: filling is no longer ahead of need, and a break is heard. */
   #wanted = false;
   #broken = false;
+  #reading = 0;
 
-  constructor(outbound: Outbound, url: string, held: HeldBytes) {
+  constructor(outbound: AudioOutbound, url: string, held: HeldBytes, cache = new SourceCache()) {
     this.#outbound = outbound;
     this.#url = url;
     this.#held = held;
+    this.#cache = cache;
   }
 
   get kind(): SourceKind {
@@ -100,8 +69,10 @@ export class Source {
     const cancel = () => this.#abort.abort();
     signal.addEventListener('abort', cancel, { once: true });
     try {
-      await this.#connect();
-      await this.#sniff();
+      const known = this.#cache.get(this.#url);
+      if (known !== undefined && (await this.#unchanged(known))) return undefined;
+      if (known === undefined) await this.#connect({});
+      await this.#recognise();
       return undefined;
     } catch (error) {
       const aborted = signal.aborted;
@@ -116,44 +87,66 @@ export class Source {
 
   /** After admission: reads on to the end where the source is small; otherwise keeps (`first`) or drops the connection. Never rejects. */
   hold(first: boolean): void {
+    const body = this.#body;
     this.#filling = this.#fill(first).catch(() => {
+      if (this.#body !== body) return; // read from elsewhere by now
       this.#dropConnection();
       if (this.#wanted) this.#broken = true;
       else this.#forget(); // fetched again at its turn; what it then says decides
     });
   }
 
-  /** The file's bytes from its start. Each use after the first reads memory or fetches again. Throws `SourceLost`. */
+  /** The file's bytes from its start. Each use after the first reads memory or fetches again, and ends the one before. Throws `SourceLost`. */
   async *bytes(): AsyncGenerator<Bytes> {
+    this.interrupt();
+    const reading = ++this.#reading;
     this.#wanted = true; // what is being filled is heard as it comes
+    const still = () => {
+      if (reading !== this.#reading) throw new SourceLost('read from elsewhere');
+    };
     let told = 0;
-    const untold = () => this.#chunks[told++];
-    for (let chunk = untold(); chunk !== undefined; chunk = untold()) yield chunk;
-    told--;
+    for (; told < this.#chunks.length; told++) yield this.#chunks[told] ?? new Uint8Array(0);
+    still();
     await this.#filling;
+    still();
     this.#filling = undefined;
-    for (let chunk = untold(); chunk !== undefined; chunk = untold()) yield chunk;
+    for (; told < this.#chunks.length; told++) yield this.#chunks[told] ?? new Uint8Array(0);
+    still();
     if (this.#complete) return;
     if (this.#broken) throw new SourceLost('the connection broke or stalled');
     this.#forget();
-    if (this.#reader === undefined) {
+    if (this.#body === undefined) {
       try {
-        await this.#connect();
+        await this.#connect({});
       } catch {
         throw new SourceLost('gone when it was fetched again');
       }
+      if (reading !== this.#reading) this.#dropConnection();
     }
     for (;;) {
+      still();
       let chunk: Bytes | undefined;
       try {
         chunk = await this.#next();
       } catch {
-        this.#dropConnection();
+        if (reading === this.#reading) this.#dropConnection();
         throw new SourceLost('the connection broke, stalled or went past its limit');
       }
+      still();
       if (chunk === undefined) return;
       yield chunk;
     }
+  }
+
+  /** Ends the reading under way; what is not held whole will be fetched again. */
+  interrupt(): void {
+    if (!this.#wanted) return;
+    this.#reading++;
+    this.#wanted = false;
+    this.#broken = false;
+    this.#filling = undefined;
+    this.#dropConnection();
+    if (!this.#complete) this.#forget();
   }
 
   /** Gives the connection and the memory back. Safe to call twice. */
@@ -164,119 +157,107 @@ export class Source {
     this.#complete = false;
   }
 
-  async #connect(): Promise<void> {
-    this.#broken = false;
-    const response = await this.#outbound
-      .fetch({
-        url: this.#url,
-        method: 'GET',
-        headers: { accept: 'audio/wav, audio/mpeg, audio/*;q=0.9, */*;q=0.1' },
-        responseTimeoutMs: SOURCE_FIRST_BYTE_MS,
-        redirects: SOURCE_REDIRECTS_MAX,
-        signal: this.#abort.signal,
-      })
-      .catch((error: unknown) => {
-        if (error instanceof OutboundError) throw new Refusal(...FAILURE[error.failure]);
-        throw error;
-      });
-    this.#read = 0;
-    this.#reader = response.body?.getReader();
-    if (response.status !== 200) {
-      this.#dropConnection();
-      throw refusalOfStatus(response.status);
+  /** Asks whether what is known is still so, and takes it then; else the connection is that of the new content. */
+  async #unchanged(known: CachedSource): Promise<boolean> {
+    const response = await this.#connect(conditions(known));
+    if (response.status !== 304) return false;
+    this.#dropConnection();
+    if (response.url !== known.finalUrl) {
+      await this.#connect({});
+      return false;
     }
+    this.#kind = known.kind;
+    this.#chunks = known.chunks;
+    this.#complete = true;
+    return true;
+  }
+
+  async #connect(headers: Readonly<Record<string, string>>): Promise<GetResponse> {
+    this.#broken = false;
+    const response = await requestAudio(this.#outbound, this.#url, headers, this.#abort.signal);
+    this.#read = 0;
+    this.#response = response;
+    this.#body = response.body;
     if (Number(response.headers.get('content-length') ?? 0) > SOURCE_MAX_BYTES) {
       this.#dropConnection();
       throw new Refusal('rejected', false, response.status);
     }
+    return response;
   }
 
-  async #sniff(): Promise<void> {
-    let head = new Uint8Array(4_096);
-    let length = 0;
-    let lookAt = 0;
-    for (;;) {
-      let chunk: Bytes | undefined;
-      try {
-        chunk = await this.#next();
-      } catch (error) {
-        throw error instanceof Refusal ? error : new Refusal('unreachable', true, 200);
-      }
-      if (chunk !== undefined) {
-        if (!this.#held.take(chunk.length)) throw new Refusal('preparation_failed', true);
-        this.#heldBytes += chunk.length;
-        if (length + chunk.length > head.length) {
-          const longer = new Uint8Array(2 * (length + chunk.length));
-          longer.set(head.subarray(0, length));
-          head = longer;
-        }
-        head.set(chunk, length);
-        length += chunk.length;
-        if (length < lookAt) continue;
-      }
-      const found = sniff(head.subarray(0, length), chunk === undefined, native.wavProbe);
-      if (found === 'unsupported' || (found === 'more' && length > SOURCE_HEAD_MAX_BYTES))
-        throw new Refusal('unsupported', false, 200);
-      lookAt = length * 1.25; // so that a head in crumbs is not looked through for each
-      if (found === 'more') continue;
-      this.#kind = found;
-      this.#complete = chunk === undefined;
-      this.#chunks = [head.slice(0, length)];
-      return;
-    }
+  async #recognise(): Promise<void> {
+    const { kind, head, ended } = await recognise(async () => {
+      const chunk = await this.#next();
+      if (chunk !== undefined && !this.#keep(chunk.length)) throw new Refusal('preparation_failed', true);
+      return chunk;
+    });
+    this.#kind = kind;
+    this.#chunks = [head];
+    if (ended) this.#completed();
   }
 
   async #fill(first: boolean): Promise<void> {
     while (!this.#complete && !this.#wanted && this.#heldBytes <= SOURCE_HELD_MAX_BYTES) {
+      const body = this.#body;
       const chunk = await this.#next();
-      if (this.#abort.signal.aborted) return;
+      if (this.#abort.signal.aborted || this.#body !== body) return;
       if (chunk === undefined) {
-        this.#complete = true;
+        this.#completed();
         return;
       }
-      this.#chunks.push(chunk);
-      if (!this.#held.take(chunk.length)) break;
-      this.#heldBytes += chunk.length;
+      this.#chunks = [...this.#chunks, chunk];
+      if (!this.#keep(chunk.length)) break;
     }
     if (this.#complete || this.#wanted || first) return;
     this.#dropConnection();
     this.#forget();
   }
 
+  #completed(): void {
+    const response = this.#response;
+    this.#complete = true;
+    this.#dropConnection();
+    if (response === undefined) return;
+    if (!mayKeep(response.headers)) {
+      this.#cache.delete(this.#url);
+      return;
+    }
+    this.#cache.set(this.#url, {
+      kind: this.#kind,
+      chunks: this.#chunks,
+      bytes: this.#heldBytes,
+      finalUrl: response.url,
+      etag: response.headers.get('etag') ?? undefined,
+      lastModified: response.headers.get('last-modified') ?? undefined,
+    });
+  }
+
   /** The next piece of the body; undefined at its end. Rejects where it breaks, stalls, or goes past the limit. */
   async #next(): Promise<Bytes | undefined> {
-    const reader = this.#reader;
-    if (reader === undefined) return undefined;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const stalled = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Refusal('timeout', true, 200)), SOURCE_STALL_MS);
-    });
-    try {
-      const { done, value } = await Promise.race([reader.read(), stalled]);
-      if (done) {
-        this.#reader = undefined;
-        return undefined;
-      }
-      this.#read += value.length;
-      if (this.#read > SOURCE_MAX_BYTES) throw new Refusal('rejected', false, 200);
-      return value;
-    } finally {
-      clearTimeout(timer);
-    }
+    const body = this.#body;
+    if (body === undefined) return undefined;
+    const late = () => new Refusal('timeout', true, 200);
+    const value = await within(body.read(), SOURCE_STALL_MS, () => body.close(), late);
+    if (value === undefined) return undefined;
+    this.#read += value.length;
+    if (this.#read > SOURCE_MAX_BYTES) throw new Refusal('rejected', false, 200);
+    return value;
+  }
+
+  #keep(bytes: number): boolean {
+    if (!this.#held.take(bytes)) return false;
+    this.#heldBytes += bytes;
+    return true;
   }
 
   #dropConnection(): void {
-    this.#reader?.cancel().catch(() => {});
-    this.#reader = undefined;
-  }
-
-  #giveHeld(): void {
-    this.#held.give(this.#heldBytes);
-    this.#heldBytes = 0;
+    this.#body?.close();
+    this.#body = undefined;
   }
 
   #forget(): void {
     this.#chunks = [];
-    this.#giveHeld();
+    this.#held.give(this.#heldBytes);
+    this.#heldBytes = 0;
   }
 }

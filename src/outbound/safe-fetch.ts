@@ -2,17 +2,32 @@
  * `Outbound` over the runtime's `fetch`. The URL's host is replaced by the screened address, with the name in `Host` and in TLS server name
  * indication, so the certificate is still checked against the name. Redirects are followed by hand, each hop screened like the first.
  */
-import { isIPv6 } from 'node:net';
+import { isIPv6, type Socket } from 'node:net';
+import { type ConnectRequest, safeConnect } from './connect.ts';
+import { type GetRequest, type GetResponse, httpGet } from './http-get.ts';
 import { type Outbound, OutboundError, type OutboundFailure, type OutboundRequest, type OutboundResponse } from './outbound.ts';
 import { type Resolver, resolveScreened, systemResolver } from './resolve.ts';
 import { type Cidr, mayUsePort, parseCidr } from './screen.ts';
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
+/** Everything the platform may open towards the outside, all through one screen. */
+export interface ScreenedOutbound extends Outbound {
+  /** GET for audio: read only as fast as it is wanted. Rejects with `OutboundError` only. */
+  get(request: GetRequest): Promise<GetResponse>;
+  /** A raw socket to a screened address. Rejects with `OutboundError` only. */
+  connect(request: ConnectRequest): Promise<Socket>;
+}
+
 /** `allow`: CIDRs that may be reached although private; the configuration has checked them. */
-export function createOutbound(allow: readonly string[], resolver: Resolver = systemResolver): Outbound {
+export function createOutbound(allow: readonly string[], resolver: Resolver = systemResolver): ScreenedOutbound {
   const cidrs = allow.map(parseCidr).filter((cidr) => cidr !== undefined);
-  return { fetch: (request) => follow(request, cidrs, resolver) };
+  const connect = (request: ConnectRequest) => safeConnect(request, cidrs, resolver);
+  return {
+    fetch: (request) => follow(request, cidrs, resolver),
+    get: (request) => httpGet(request, connect, checkedUrl),
+    connect,
+  };
 }
 
 async function follow(request: OutboundRequest, allow: readonly Cidr[], resolver: Resolver): Promise<OutboundResponse> {

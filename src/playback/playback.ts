@@ -8,6 +8,16 @@
 import type { Event } from '../event/event.ts';
 import type { MediaNotice } from '../session/signal.ts';
 
+/** Where to go on: from the beginning, or from what is heard now; milliseconds. Before the start is the start, past the end completes. */
+export type Place = { readonly positionMs: number } | { readonly offsetMs: number };
+
+/** What is ordered of a playback that goes on. */
+export type PlaybackControl =
+  | { readonly type: 'pause' }
+  | { readonly type: 'resume' }
+  | { readonly type: 'restart' }
+  | { readonly type: 'seek'; readonly place: Place };
+
 export interface Playback {
   readonly operationUuid: string;
   readonly urls: readonly string[];

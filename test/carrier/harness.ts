@@ -33,6 +33,7 @@ export class TestMedia {
       negotiate: (parameters) => void this.negotiated.push(parameters),
       play() {},
       stopPlayback() {},
+      controlPlayback() {},
       join() {},
       leave() {},
       setMuted() {},

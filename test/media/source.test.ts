@@ -2,10 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { SOURCE_MAX_BYTES } from '../../src/limits.ts';
 import { native } from '../../src/media/native.ts';
+import type { AudioOutbound } from '../../src/media/opening.ts';
 import { openPlaylist } from '../../src/media/playlist.ts';
 import { sniff } from '../../src/media/sniff.ts';
 import { HeldBytes, Source } from '../../src/media/source.ts';
-import { type Outbound, OutboundError, type OutboundFailure } from '../../src/outbound/outbound.ts';
+import { OutboundError, type OutboundFailure } from '../../src/outbound/outbound.ts';
+import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import type { SourceDetail } from '../../src/problem.ts';
 import { Harness } from './harness.ts';
 import { tone, wav } from './sound.ts';
@@ -107,11 +109,11 @@ describe('a source that is not admitted', () => {
   };
   test('says what the connection died of', async () => {
     for (const failure of ['rejected', 'timeout', 'unreachable', 'dns', 'tls', 'invalid_response'] as const) {
-      const outbound: Outbound = { fetch: () => Promise.reject(new OutboundError(failure, 'so')) };
+      const outbound: AudioOutbound = { get: () => Promise.reject(new OutboundError(failure, 'so')) };
       const [reason, retryable] = failures[failure];
       expect(await openPlaylist(outbound, ['http://x/'], new HeldBytes())).toEqual({ refused: { reason, retryable } });
     }
-    const broken: Outbound = { fetch: () => Promise.reject(new Error('ours')) };
+    const broken: AudioOutbound = { get: () => Promise.reject(new Error('ours')) };
     expect(await openPlaylist(broken, ['http://x/'], new HeldBytes())).toEqual({
       refused: { reason: 'preparation_failed', retryable: true },
     });
@@ -196,12 +198,7 @@ describe('a source that is admitted', () => {
   });
 });
 
-const realOutbound = (): Outbound => ({
-  fetch: async ({ url }) => {
-    const response = await fetch(url);
-    return { status: response.status, headers: response.headers, body: response.body ?? undefined };
-  },
-});
+const realOutbound = (): AudioOutbound => createOutbound(['127.0.0.0/8']);
 
 async function collect(source: Source): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];

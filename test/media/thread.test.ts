@@ -61,7 +61,7 @@ describe('a decoding thread that is stuck', () => {
     await expect(stream.push(new Uint8Array(1))).rejects.toThrow('gone');
     await expect(stream.end()).rejects.toThrow('gone');
     const next = await decoders.open('wav', 8000);
-    expect((await next.end()).length).toBe(0);
+    expect((await next.end()).pcm.length).toBe(0);
     await decoders.close();
   });
 });

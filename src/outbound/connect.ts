@@ -1,0 +1,72 @@
+/** A screened TCP or TLS connection: the name is resolved, its addresses are screened, and the socket goes to the address that was screened. */
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { OutboundError, type OutboundFailure } from './outbound.ts';
+import { type Resolver, resolveScreened } from './resolve.ts';
+import { type Cidr, mayUsePort } from './screen.ts';
+
+export interface ConnectRequest {
+  /** As in a URL: an IPv6 address comes in brackets. */
+  readonly hostname: string;
+  readonly port: number;
+  /** The certificate is checked against `hostname`. */
+  readonly tls: boolean;
+  /** From the call to the end of the handshake, the lookup included. */
+  readonly timeoutMs: number;
+  /** Ends the attempt; the socket, once it is handed over, is the caller's. */
+  readonly signal?: AbortSignal;
+}
+
+/** Opens a socket, paused. Rejects with `OutboundError` only: rejected, dns, timeout, unreachable, tls. */
+export async function safeConnect(request: ConnectRequest, allow: readonly Cidr[], resolver: Resolver): Promise<Socket> {
+  if (!mayUsePort(request.port)) throw new OutboundError('rejected', 'a port of another protocol');
+  const started = performance.now();
+  const address = await resolveScreened(request.hostname, allow, resolver, request.timeoutMs);
+  const left = Math.max(1, request.timeoutMs - (performance.now() - started));
+  if (request.signal?.aborted === true) throw new OutboundError('timeout', 'given up');
+  return await opened(request, address, left);
+}
+
+function opened(request: ConnectRequest, address: string, timeoutMs: number): Promise<Socket> {
+  const { hostname, port, tls, signal } = request;
+  return new Promise((resolve, reject) => {
+    const socket: Socket = tls
+      ? connectTls({
+          host: address,
+          port,
+          ...(isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? { servername: hostname } : {}),
+          ALPNProtocols: ['http/1.1'],
+        })
+      : connectTcp({ host: address, port });
+    const done = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', giveUp);
+      socket.removeListener('error', fail);
+    };
+    const refuse = (error: OutboundError) => {
+      done();
+      socket.on('error', () => {}); // a destroyed socket may still say why
+      socket.destroy();
+      reject(error);
+    };
+    const fail = (error: Error & { code?: string }) =>
+      refuse(new OutboundError(connectFailure(error.code ?? '', tls), error.code ?? 'the connection failed'));
+    const giveUp = () => refuse(new OutboundError('timeout', 'no connection in time'));
+    const timer = setTimeout(giveUp, timeoutMs);
+    signal?.addEventListener('abort', giveUp, { once: true });
+    socket.once('error', fail);
+    socket.once(tls ? 'secureConnect' : 'connect', () => {
+      done();
+      socket.setNoDelay(true);
+      resolve(socket);
+    });
+  });
+}
+
+const UNREACHABLE = /^(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EPIPE|ENETDOWN|EHOSTDOWN)$/;
+
+function connectFailure(code: string, tls: boolean): OutboundFailure {
+  if (code === 'ETIMEDOUT') return 'timeout';
+  if (UNREACHABLE.test(code)) return 'unreachable';
+  return tls ? 'tls' : 'unreachable';
+}

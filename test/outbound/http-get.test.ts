@@ -1,0 +1,221 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import { createServer, type Socket } from 'node:net';
+import fc from 'fast-check';
+import type { GetRequest, GetResponse } from '../../src/outbound/http-get.ts';
+import { BodyReader, framingOf, headEnd, parseHead } from '../../src/outbound/http-response.ts';
+import { OutboundError, type OutboundFailure } from '../../src/outbound/outbound.ts';
+import { createOutbound } from '../../src/outbound/safe-fetch.ts';
+
+const closers: (() => void)[] = [];
+afterAll(() => {
+  for (const close of closers) close();
+});
+
+/** A TCP server; each connection is handed over once its request is here. */
+async function answering(answer: (socket: Socket, request: string) => void): Promise<string> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', (request) => answer(socket, request.toString()));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(() => server.close());
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/`;
+}
+
+const local = createOutbound(['127.0.0.0/8']);
+const ask = (url: string, more: Partial<GetRequest> = {}): Promise<GetResponse> =>
+  local.get({ url, headers: {}, connectTimeoutMs: 2_000, responseTimeoutMs: 2_000, redirects: 2, ...more });
+
+async function whole(response: GetResponse): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for (let part = await response.body.read(); part !== undefined; part = await response.body.read()) parts.push(part);
+  return Buffer.concat(parts).toString();
+}
+
+const failure = async (promise: Promise<unknown>): Promise<OutboundFailure | 'none'> => {
+  try {
+    await promise;
+    return 'none';
+  } catch (error) {
+    if (error instanceof OutboundError) return error.failure;
+    throw error;
+  }
+};
+
+describe('a GET for audio', () => {
+  const bodies: readonly (readonly [string, string, string, string])[] = [
+    ['by its length', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, and more', 'hello', 'length'],
+    [
+      'in chunks',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nhel\r\n2\r\nlo\r\n0\r\nTrailer: x\r\n\r\n',
+      'hello',
+      'chunked',
+    ],
+    ['until the connection closes', 'HTTP/1.0 200 OK\r\n\r\nhello', 'hello', 'close'],
+    ['from a streaming server of old', 'ICY 200 OK\r\nicy-name: x\r\nicy-metaint: 16\r\n\r\nhello', 'hello', 'close'],
+    [
+      'after an interim response, with bare line feeds',
+      'HTTP/1.1 100 Continue\n\nHTTP/1.1 200\nContent-Length: 5\n\nhello',
+      'hello',
+      'length',
+    ],
+  ];
+  for (const [how, answer, body, framing] of bodies) {
+    for (const size of [1, 7, 10_000]) {
+      test(`reads a body ${how}, in pieces of ${size}`, async () => {
+        const url = await answering((socket) => {
+          for (let at = 0; at < answer.length; at += size) socket.write(answer.slice(at, at + size));
+          socket.end();
+        });
+        const response = await ask(url);
+        expect([response.status, response.framing, await whole(response)]).toEqual([200, framing as 'length', body]);
+      });
+    }
+  }
+
+  test('asks for the resource as it is, by the name in the URL', async () => {
+    let asked = '';
+    const url = await answering((socket, request) => {
+      asked = request;
+      socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+    });
+    await whole(await ask(`${url}a b?c=ü`, { headers: { accept: 'audio/*' } }));
+    expect(asked).toBe(
+      `GET /a%20b?c=%C3%BC HTTP/1.1\r\nhost: ${new URL(url).host}\r\nuser-agent: Sidetone\r\naccept-encoding: identity\r\naccept: audio/*\r\nconnection: close\r\n\r\n`,
+    );
+  });
+
+  test('names each way in which it goes wrong', async () => {
+    const says = (text: string) => answering((socket) => socket.end(text));
+    const rows: readonly (readonly [string, Promise<string>, OutboundFailure])[] = [
+      ['no HTTP', says('SSH-2.0-OpenSSH\r\n'), 'invalid_response'],
+      ['a head cut short', says('HTTP/1.1 200 OK\r\nContent-Le'), 'invalid_response'],
+      ['a head without end', says(`HTTP/1.1 200 OK\r\n${'x-a: b\r\n'.repeat(10_000)}`), 'invalid_response'],
+      ['two lengths', says('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'), 'invalid_response'],
+      ['nothing', says(''), 'unreachable'],
+      ['a redirect inward', says('HTTP/1.1 302 Found\r\nLocation: http://10.0.0.1/\r\n\r\n'), 'rejected'],
+      ['a redirect to another scheme', says('HTTP/1.1 302 Found\r\nLocation: ftp://x/\r\n\r\n'), 'rejected'],
+    ];
+    for (const [name, url, expected] of rows) expect([name, await failure(ask(await url))]).toEqual([name, expected]);
+    const round = await answering((socket) => socket.end('HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n'));
+    expect(await failure(ask(round))).toBe('rejected');
+    const mute = await answering(() => {});
+    expect(await failure(ask(mute, { responseTimeoutMs: 30 }))).toBe('timeout');
+    expect(await failure(ask('http://10.0.0.1/'))).toBe('rejected');
+    expect(await failure(ask('http://127.0.0.1:25/'))).toBe('rejected');
+    const plain = await answering((socket) => socket.write('nothing of TLS'));
+    expect(await failure(ask(plain.replace('http:', 'https:')))).toBe('tls');
+    const stuck = createOutbound([], () => new Promise(() => {}));
+    const never = stuck.get({
+      url: 'http://stuck.test/',
+      headers: {},
+      connectTimeoutMs: 30,
+      responseTimeoutMs: 5_000,
+      redirects: 0,
+    });
+    expect(await failure(never)).toBe('timeout');
+  });
+
+  test('a body that breaks off is an error, and so is a chunk that is none', async () => {
+    for (const answer of [
+      'HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel',
+    ]) {
+      const url = await answering((socket) => socket.end(answer));
+      expect(await failure(ask(url).then(whole))).toBe('unreachable');
+    }
+    const url = await answering((socket) => socket.end('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'));
+    expect(await failure(ask(url).then(whole))).toBe('invalid_response');
+  });
+
+  test('follows redirects, and resolves and screens each hop anew: a name that changes its answer gains nothing', async () => {
+    const there = await answering((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'));
+    const here = await answering((socket) => socket.end(`HTTP/1.1 307 Go\r\nLocation: ${there}\r\n\r\n`));
+    const response = await ask(here);
+    expect([response.url, await whole(response)]).toEqual([there, 'ok']);
+    let lookups = 0;
+    const rebinding = createOutbound(['127.0.0.0/8'], async () => (lookups++ === 0 ? ['127.0.0.1'] : ['10.0.0.1']));
+    const { port } = new URL(await answering((socket) => socket.end(`HTTP/1.1 302 Go\r\nLocation: /again\r\n\r\n`)));
+    const url = `http://changes.test:${port}/`;
+    expect(
+      await failure(rebinding.get({ url, headers: {}, connectTimeoutMs: 2_000, responseTimeoutMs: 2_000, redirects: 5 })),
+    ).toBe('rejected');
+    expect(lookups).toBe(2);
+  });
+
+  test('holds the far end back while nobody reads, and lets it go when it is closed', async () => {
+    const big = Buffer.alloc(1024 * 1024);
+    let written = 0;
+    let closed: () => void = () => {};
+    const gone = new Promise<void>((resolve) => {
+      closed = resolve;
+    });
+    const url = await answering((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      const pump = () => {
+        while (written < 200 && socket.write(big)) written++;
+        written++;
+      };
+      socket.on('drain', pump);
+      socket.on('close', () => closed());
+      pump();
+    });
+    const response = await ask(url);
+    expect((await response.body.read())?.length).toBeGreaterThan(0);
+    const before = process.memoryUsage().rss;
+    for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
+    expect(written).toBeLessThan(100);
+    expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
+    const pending = failure(
+      response.body
+        .read()
+        .then(() => response.body.read())
+        .then(() => new Promise(() => {})),
+    );
+    response.body.close();
+    response.body.close();
+    await gone;
+    expect(await Promise.race([pending, Promise.resolve('still reading')])).not.toBe('none');
+  });
+});
+
+describe('a response in pieces', () => {
+  test('is the same however it is cut', () => {
+    const bytes = (text: string) => new TextEncoder().encode(text);
+    fc.assert(
+      fc.property(
+        fc.array(fc.string({ minLength: 1, maxLength: 40 }), { maxLength: 8 }),
+        fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1 }),
+        (parts, cuts) => {
+          const body = parts.join('');
+          const text = `${parts.map((part) => `${bytes(part).length.toString(16)}\r\n${part}\r\n`).join('')}0\r\n\r\n`;
+          const wire = bytes(text);
+          const reader = new BodyReader({ by: 'chunked' });
+          const out: Uint8Array[] = [];
+          for (let at = 0, turn = 0; at < wire.length; turn++) {
+            const size = cuts[turn % cuts.length] ?? 1;
+            out.push(...reader.take(wire.subarray(at, at + size)));
+            at += size;
+          }
+          expect(Buffer.concat(out).toString()).toBe(Buffer.from(bytes(body)).toString());
+          expect(reader.ended).toBe(true);
+        },
+      ),
+    );
+  });
+
+  test('whose head is random bytes never throws anything but its own error', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (noise) => {
+        const bytes = new Uint8Array([...new TextEncoder().encode('HTTP/1.1 200 OK\r\n'), ...noise, 13, 10, 13, 10]);
+        try {
+          framingOf(parseHead(bytes.subarray(0, headEnd(bytes))));
+        } catch (error) {
+          expect(error).toBeInstanceOf(Error);
+          expect((error as Error).name).toBe('MalformedResponse');
+        }
+      }),
+    );
+  });
+});
