@@ -1,4 +1,5 @@
 /** The composition root: makes everything, connects it, announces it, and stops it in the reverse order. */
+import { ChargeDesk } from './actor/charge-desk.ts';
 import { MessageDispatcher } from './actor/message-dispatcher.ts';
 import { RoomRegistry } from './actor/room-registry.ts';
 import { SessionRegistry } from './actor/session-registry.ts';
@@ -13,6 +14,7 @@ import { createLog } from './log.ts';
 import { createMediaEngine } from './media/media-engine.ts';
 import { createMetrics } from './metrics.ts';
 import { createOutbound } from './outbound/safe-fetch.ts';
+import { createChargeGateway } from './provider/charge.ts';
 import { createSmsGateway } from './provider/sms.ts';
 import { loadConfig } from './settings/load.ts';
 import { openStore } from './store/store.ts';
@@ -31,6 +33,7 @@ async function run(settings: Config): Promise<void> {
   const media = await createMediaEngine({ rtp, workers, mediaTimeoutSec, outbound, log });
 
   const nodeId = newUuid();
+  const chargeGateway = createChargeGateway(settings.paymentProvider, outbound, clock);
   const registry = new SessionRegistry({
     journal: store.journal,
     records: { find: store.sessions.get, list: store.sessions.list, unfinished: () => store.sessions.unfinished() },
@@ -39,6 +42,11 @@ async function run(settings: Config): Promise<void> {
     nodeId,
     media,
     orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
+    payments: chargeGateway && {
+      vault: store.payments.vault,
+      referenceTtlMs: settings.paymentReferenceTtlSec * 1000,
+      cardBrand: (appUuid, sessionUuid, reference) => store.payments.cardBrand(appUuid, sessionUuid, reference, clock.now()),
+    },
     mayCallFrom: store.callerIds.allowed,
   });
   const rooms = new RoomRegistry({
@@ -52,6 +60,18 @@ async function run(settings: Config): Promise<void> {
     session: (sessionUuid) => registry.find(sessionUuid),
   });
   registry.connectRooms(rooms);
+  const charges = new ChargeDesk({
+    store: store.payments,
+    gateway: chargeGateway,
+    clock,
+    log,
+    connected(sessionUuid) {
+      const state = registry.find(sessionUuid)?.state;
+      return state?.phase === 'answered' && state.hasLeg && state.ending === undefined ? state : undefined;
+    },
+    mayUseTerminal: store.terminals.allowed,
+  });
+  await charges.start();
   await rooms.recover();
   const left = await registry.recover();
   if (left > 0) log.warn({ sessions: left }, 'took over Sessions that an earlier process left without an end');
@@ -104,6 +124,7 @@ async function run(settings: Config): Promise<void> {
     },
     { name: 'sip_dialogs', help: 'SIP dialogs', kind: 'gauge', read: () => carrier.load().dialogs },
     { name: 'sip_transactions', help: 'SIP transactions', kind: 'gauge', read: () => carrier.load().transactions },
+    { name: 'charges_attempting', help: 'Charges with the provider', kind: 'gauge', read: () => charges.attempting },
     { name: 'messages_submitting', help: 'Short messages with the gateway', kind: 'gauge', read: () => messages.submitting },
     { name: 'journal_waiting', help: 'Changes waiting for the database', kind: 'gauge', read: () => store.load().waiting },
     { name: 'journal_changes_total', help: 'Changes committed or refused', kind: 'counter', read: () => store.load().changes },
@@ -118,6 +139,7 @@ async function run(settings: Config): Promise<void> {
     sessions: registry,
     rooms,
     messages,
+    charges,
     store,
     clock,
     log,
@@ -175,7 +197,7 @@ A first application, "default", was made. This is shown once:
     carrier.drain();
     await registry.drain(settings.shutdownGraceSec * 1000, SESSION_TEARDOWN_MS);
     await server.stop(true);
-    await messages.close();
+    await Promise.all([messages.close(), charges.close()]);
     await relay.stop();
     await carrier.close();
     await media.close();

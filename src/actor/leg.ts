@@ -38,6 +38,11 @@ export interface Leg extends RoomMember {
   hangup(): void;
   /** Replaces whatever plays; media notices tell its start and end. */
   play(order: PlayOrder): void;
+  /**
+   * Secure collection begins or is over: keys and their tones reach no recording, Room, WebSocket or live URL in between. Absent where nothing taps the
+   * leg.
+   */
+  secure?(on: boolean): void;
   /** Stops the playback of that operation; no effect when another one plays or none. */
   stopPlayback(operationUuid: string): void;
 }

@@ -10,7 +10,8 @@ import { platformEvent } from '../event/platform-event.ts';
 import { newUuid, newWebhookId } from '../id.ts';
 import { MAILBOX_MAX_INPUTS } from '../limits.ts';
 import type { Log } from '../log.ts';
-import type { MediaRoom, Playlist } from '../media/engine.ts';
+import type { MediaEngine, MediaRoom, Playlist } from '../media/engine.ts';
+import { promptName } from '../payment/collection.ts';
 import { isProblem, type Problem, problems } from '../problem.ts';
 import type { Membership } from '../room/membership.ts';
 import { refusal } from '../session/command.ts';
@@ -19,6 +20,7 @@ import { nextDeadline, type SessionState } from '../session/session.ts';
 import { step } from '../session/step.ts';
 import { type Change, type Journal, type SessionRow, StoreUnavailable } from '../store/journal.ts';
 import type { Leg } from './leg.ts';
+import { type PaymentDesk, paymentChanges } from './payment-desk.ts';
 import { type Answer, accepted, type CommandContext } from './sessions.ts';
 
 const RETRY_FIRST_MS = 100;
@@ -34,6 +36,9 @@ export interface ActorEnvironment {
   mediaRoom(roomId: string): MediaRoom | undefined;
   /** The Session's membership has changed, durably. */
   onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void;
+  /** Undefined: payments are off, and nothing is ever collected. */
+  readonly payments: PaymentDesk | undefined;
+  readonly media: Pick<MediaEngine, 'openPlaylist'>;
   /** The Session has ended and its end is durable; the actor takes no more inputs. */
   onEnded(sessionUuid: string): void;
 }
@@ -187,12 +192,17 @@ export class SessionActor {
       context !== undefined && answer !== undefined && key !== undefined
         ? { appUuid: context.appUuid, key, status: answer.status, body: answer.body }
         : undefined;
-    if (!rowChanged && next.events.length === 0 && stored === undefined) return undefined;
+    const { payments = [] } = next;
+    if (!rowChanged && next.events.length === 0 && stored === undefined && payments.length === 0) return undefined;
+    const desk = this.#environment.payments;
     const about = { appUuid: state.appUuid, clientState: state.clientState, traceparent: this.#traceparent, now };
     return {
       ...(rowChanged ? { session: row } : {}),
       events: next.events.map((event) => platformEvent(event, { ...about, webhookId: newWebhookId() })),
       ...(stored === undefined ? {} : { answer: stored }),
+      ...(desk === undefined || payments.length === 0
+        ? {}
+        : { payments: paymentChanges(desk, state, payments, this.#traceparent, now) }),
     };
   }
 
@@ -260,6 +270,12 @@ export class SessionActor {
         case 'stop_playback':
           leg.stopPlayback(effect.operationUuid);
           break;
+        case 'secure':
+          leg.secure?.(effect.on);
+          break;
+        case 'prompt':
+          void this.#prompt(leg, effect.name, effect.urls);
+          break;
         case 'join_room':
           this.#join(leg, effect.roomId, effect.muted);
           break;
@@ -282,6 +298,19 @@ export class SessionActor {
     const room = this.#environment.mediaRoom(roomId);
     if (room === undefined) this.signal({ type: 'room_closed', roomId });
     else leg.join(room, { muted, fromVolumePercent: 100, toVolumePercent: 100 });
+  }
+
+  /** A further attempt's prompt; one that cannot be opened by now is told as any playback that fails. */
+  async #prompt(leg: Leg, operationUuid: string, urls: readonly string[]): Promise<void> {
+    const playlist = await this.#environment.media.openPlaylist(urls);
+    const { collection } = this.#state;
+    // A key may have come before its sound.
+    const wanted = collection?.phase === 'prompting' && promptName(collection) === operationUuid;
+    if (!('refused' in playlist)) {
+      if (wanted) leg.play({ operationUuid, playlist, loop: 1, volume: 100 });
+      else playlist.release();
+    } else if (wanted)
+      this.signal({ type: 'leg.media', notice: { type: 'playback.failed', operationUuid, reason: 'media_unavailable' } });
   }
 
   /** A bug in this Session ends this Session, and nothing else. */

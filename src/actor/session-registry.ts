@@ -5,13 +5,16 @@ import { newUuid } from '../id.ts';
 import { CALL_DURATION_DEFAULT_SEC, ENDED_SESSION_KEPT_SEC, LIVE_SESSIONS_MAX } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { MediaEngine } from '../media/engine.ts';
-import { isProblem, type Problem, problems } from '../problem.ts';
+import { CARD_BRANDS } from '../payment/card.ts';
+import { isProblem, type Problem, problems, type SourceDetail } from '../problem.ts';
 import { afterEnd } from '../session/after-end.ts';
+import type { CollectPayment } from '../session/in-payment.ts';
 import type { CallCommand } from '../session/input.ts';
 import { inbound, outbound, recovered } from '../session/session.ts';
 import type { Journal, SessionRow } from '../store/journal.ts';
 import { StoreUnavailable } from '../store/journal.ts';
 import type { Dialer, IncomingCall, LegListener } from './leg.ts';
+import type { PaymentDesk } from './payment-desk.ts';
 import type { RoomRegistry } from './room-registry.ts';
 import { type ActorEnvironment, SessionActor } from './session-actor.ts';
 import {
@@ -44,6 +47,8 @@ export interface RegistryOptions {
   readonly nodeId: string;
   readonly media: Pick<MediaEngine, 'openPlaylist'>;
   readonly orphanTimeoutMs: number;
+  /** Undefined: payments are off. */
+  readonly payments: PaymentDesk | undefined;
   /** Whether the application may show `from` as its caller ID. */
   mayCallFrom(appUuid: string, from: string): Promise<boolean>;
 }
@@ -64,6 +69,8 @@ export class SessionRegistry implements Sessions {
       clock: options.clock,
       log: options.log,
       nodeId: options.nodeId,
+      media: options.media,
+      payments: options.payments,
       mediaRoom: (roomId) => this.#rooms?.find(roomId)?.media,
       onMembership: (sessionUuid, before, after) => this.#rooms?.onMembership(sessionUuid, before, after),
       onEnded: (sessionUuid) => this.#forget(sessionUuid),
@@ -174,12 +181,33 @@ export class SessionRegistry implements Sessions {
   async command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
     const actor = this.#actors.get(sessionUuid);
     if (actor === undefined) return this.#afterEnd(sessionUuid, command, context);
+    if (command.type === 'collect_payment') return this.#collectPayment(actor, command, context);
     const urls = command.type === 'play' ? command.urls : command.type === 'collect' ? command.promptUrls : [];
     const sourced = (command.type === 'play' || command.type === 'collect') && urls.length > 0;
     const result = sourced ? await this.#withSources(actor, command, urls, context) : await actor.command(command, context);
     // The call ended while the command waited its turn.
     if (isProblem(result) && result.status === 404) return this.#afterEnd(sessionUuid, command, context);
     return result;
+  }
+
+  /** What a secure collection needs besides its machine: a known card, and prompts that can be played, those of a second attempt too. */
+  async #collectPayment(actor: SessionActor, command: CollectPayment, context: CommandContext): Promise<Answer | Problem> {
+    const { payments, media } = this.#options;
+    if (payments === undefined) return problems.notConfigured('Payment');
+    const refused = actor.refusal(command.type);
+    if (refused !== undefined) return refused;
+    const { terms, promptUrls, cardUuid } = command;
+    const brand =
+      cardUuid === undefined ? undefined : await payments.cardBrand(context.appUuid, actor.state.sessionUuid, cardUuid);
+    if (cardUuid !== undefined && brand === undefined) return problems.notFound('Payment reference');
+    const cardBrand = CARD_BRANDS.find((each) => each === brand);
+    if (terms.maxAttempts > 1 && terms.retryUrls.length > 0 && terms.retryUrls !== promptUrls) {
+      const again = await media.openPlaylist(terms.retryUrls);
+      if ('refused' in again) return sourceProblem(again.refused, terms.retryUrls.length);
+      again.release();
+    }
+    const known: CollectPayment = { ...command, terms: { ...terms, cardBrand } };
+    return promptUrls.length > 0 ? this.#withSources(actor, known, promptUrls, context) : actor.command(known, context);
   }
 
   /** Opens every source before the command is admitted; one that cannot be opened is the 502 of the interface. */
@@ -192,11 +220,7 @@ export class SessionRegistry implements Sessions {
     const refused = actor.refusal(command.type);
     if (refused !== undefined) return refused;
     const playlist = await this.#options.media.openPlaylist(urls);
-    if ('refused' in playlist) {
-      const { source_index, ...detail } = playlist.refused;
-      const several = urls.length > 1 && source_index !== undefined;
-      return problems.source(several ? { ...detail, source_index } : detail);
-    }
+    if ('refused' in playlist) return sourceProblem(playlist.refused, urls.length);
     return actor.command(command, context, playlist);
   }
 
@@ -291,6 +315,12 @@ export class SessionRegistry implements Sessions {
     this.#actors.delete(sessionUuid);
     if (this.#whenEmpty !== undefined && this.#live() === 0) this.#whenEmpty();
   }
+}
+
+/** The 502 of a source that could not be opened; which one is told where there are several. */
+function sourceProblem(refused: SourceDetail, sources: number): Problem {
+  const { source_index, ...detail } = refused;
+  return problems.source(sources > 1 && source_index !== undefined ? { ...detail, source_index } : detail);
 }
 
 /** A Session as the interface shows it (interface, Session). */

@@ -1,5 +1,6 @@
 /** The HTTP door. Admission has its order in `admission/admission.ts`; below are the routes. */
 import { Hono } from 'hono';
+import type { Charges } from '../actor/charges.ts';
 import type { Messages } from '../actor/messages.ts';
 import type { Rooms } from '../actor/rooms.ts';
 import type { Sessions } from '../actor/sessions.ts';
@@ -17,6 +18,7 @@ import { problemResponse } from './response.ts';
 import { applicationRoutes } from './route/application.ts';
 import { dtmfRoutes } from './route/dtmf.ts';
 import { messageRoutes } from './route/messages.ts';
+import { paymentRoutes } from './route/payments.ts';
 import { playbackRoutes } from './route/playback.ts';
 import { publicRoutes } from './route/public.ts';
 import { roomRoutes } from './route/rooms.ts';
@@ -27,6 +29,7 @@ export interface HttpDeps extends OperatorHooks {
   readonly sessions: Sessions;
   readonly rooms: Rooms;
   readonly messages: Messages;
+  readonly charges: Charges;
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -49,6 +52,7 @@ const routesOf = (deps: HttpDeps): readonly Route[] => [
   ...sessionRoutes(deps.sessions),
   ...playbackRoutes(deps.sessions),
   ...dtmfRoutes(deps.sessions),
+  ...paymentRoutes(deps.sessions, deps.charges),
   ...messageRoutes(deps.messages),
   ...roomRoutes(deps.rooms, deps.sessions),
   ...applicationRoutes(deps.store.apps),

@@ -76,8 +76,8 @@ export function hearPaymentPrompt(state: SessionState, notice: MediaNotice, now:
   if (collection === undefined || !('operationUuid' in notice)) return undefined;
   if (!notice.operationUuid.startsWith(`${collection.operationUuid}/`)) return undefined;
   // Of the prompt of an attempt that is over.
-  if (notice.operationUuid !== promptName(collection) || notice.type === 'playback.started')
-    return { state, events: [], effects: [] };
+  const over = notice.operationUuid !== promptName(collection) || collection.phase === 'collecting';
+  if (over || notice.type === 'playback.started') return { state, events: [], effects: [] };
   if (notice.type === 'playback.failed') return collecting(state, collection, { failed: 'playback_source_error' }, now);
   return { state: { ...state, collection: promptHeard(collection, now) }, events: [], effects: [] };
 }

@@ -19,7 +19,13 @@ export type Command =
   /** `prompts`: how many files there are to play first. */
   | { readonly type: 'collect'; readonly terms: CollectTerms; readonly promptUrls: readonly string[] }
   | { readonly type: 'cancel_collect' }
-  | { readonly type: 'collect_payment'; readonly terms: CollectionTerms; readonly promptUrls: readonly string[] }
+  | {
+      readonly type: 'collect_payment';
+      readonly terms: CollectionTerms;
+      readonly promptUrls: readonly string[];
+      /** Of a CVV: the reference of its card, whose brand says how many digits there are. */
+      readonly cardUuid: string | undefined;
+    }
   | { readonly type: 'cancel_payment'; readonly kind: CollectionKind };
 
 /** What is decided by the call's own state; the rest is its membership's. */

@@ -9,6 +9,7 @@ import { JOURNAL_FLUSH_MAX_CHANGES, JOURNAL_WAITING_MAX_CHANGES } from '../limit
 import type { Log } from '../log.ts';
 import type { Queryable } from './database.ts';
 import { type Change, type Journal, type RoomRow, type SessionRow, StoreUnavailable } from './journal.ts';
+import { type PaymentChange, paymentExpressions, paymentParameters } from './payment-rows.ts';
 
 interface Waiting {
   readonly change: Change;
@@ -50,8 +51,11 @@ WITH changed AS (
   FROM json_to_recordset($3::text::json) AS a (guard uuid, app_uuid text, key text, status smallint, body text)
   WHERE i.app_uuid = a.app_uuid AND i.key = a.key AND i.status IS NULL
     AND (a.guard IS NULL OR a.guard IN (SELECT session_uuid FROM changed))
-)
-SELECT session_uuid::text AS session_uuid FROM changed`;
+)`;
+const WRITTEN = '\nSELECT session_uuid::text AS session_uuid FROM changed';
+/** A flush with something of a secure collection in it; the others do not pay for it. */
+const FLUSH_PAYMENTS = `${FLUSH}, ${paymentExpressions(5)}${WRITTEN}`;
+const FLUSH_PLAIN = FLUSH + WRITTEN;
 
 const STORED = 'SELECT 1 FROM events WHERE webhook_id = $1';
 
@@ -105,11 +109,13 @@ export function groupCommit(options: GroupCommitOptions): Journal & { load(): Jo
 
   const write = async (batch: readonly Change[]): Promise<boolean[]> => {
     const plan = planFlush(batch);
-    const rows = await database.query<{ session_uuid: string }>(FLUSH, [
+    const { payments } = plan;
+    const rows = await database.query<{ session_uuid: string }>(payments.length === 0 ? FLUSH_PLAIN : FLUSH_PAYMENTS, [
       JSON.stringify(plan.sessions.map(sessionColumns)),
       JSON.stringify(plan.events),
       JSON.stringify(plan.answers),
       JSON.stringify(plan.rooms.map(roomColumns)),
+      ...(payments.length === 0 ? [] : paymentParameters(payments)),
     ]);
     if (plan.events.length > 0) onEvents();
     const written = new Set(rows.map((row) => row.session_uuid));
@@ -155,6 +161,7 @@ interface FlushPlan {
   readonly rooms: readonly RoomRow[];
   readonly events: readonly Record<string, unknown>[];
   readonly answers: readonly Record<string, unknown>[];
+  readonly payments: readonly PaymentChange[];
   /** Positions of changes of a Session that ended earlier in the same batch: nothing of them is stored. */
   readonly late: ReadonlySet<number>;
 }
@@ -165,7 +172,8 @@ function planFlush(batch: readonly Change[]): FlushPlan {
   const events: Record<string, unknown>[] = [];
   const answers = new Map<string, Record<string, unknown>>();
   const late = new Set<number>();
-  for (const [at, { session, room, events: emitted, answer }] of batch.entries()) {
+  const paid: PaymentChange[] = [];
+  for (const [at, { session, room, events: emitted, answer, payments = [] }] of batch.entries()) {
     if (session !== undefined) {
       if (sessions.get(session.sessionUuid)?.endedAt !== undefined) {
         late.add(at);
@@ -174,6 +182,7 @@ function planFlush(batch: readonly Change[]): FlushPlan {
       sessions.set(session.sessionUuid, session);
     }
     if (room !== undefined) rooms.set(room.roomId, room);
+    paid.push(...payments);
     const guard = session?.sessionUuid ?? null;
     for (const event of emitted)
       events.push({
@@ -199,7 +208,7 @@ function planFlush(batch: readonly Change[]): FlushPlan {
   }
   // In one order on every node, so that two flushes can never wait for each other.
   const ordered = [...sessions.values()].sort((a, b) => (a.sessionUuid < b.sessionUuid ? -1 : 1));
-  return { sessions: ordered, rooms: [...rooms.values()], events, answers: [...answers.values()], late };
+  return { sessions: ordered, rooms: [...rooms.values()], events, answers: [...answers.values()], payments: paid, late };
 }
 
 const sessionColumns = (row: SessionRow): Record<string, unknown> => ({

@@ -3,6 +3,7 @@
  * written in one transaction. Changes that wait at the same time share a transaction (group commit), in the order in which they came.
  */
 import type { PlatformEvent } from '../event/event.ts';
+import type { PaymentChange } from './payment-rows.ts';
 
 /** A Session as a row: the columns that are filtered on, and the machine's state as JSON. */
 export interface SessionRow {
@@ -50,6 +51,8 @@ export interface Change {
   readonly room?: RoomRow;
   readonly events: readonly PlatformEvent[];
   readonly answer?: StoredAnswer;
+  /** Of a secure collection. */
+  readonly payments?: readonly PaymentChange[];
 }
 
 export interface Journal {

@@ -1,5 +1,6 @@
-/** What is forgotten, and when: ended Sessions and idempotency keys after 24 h, events and messages after 30 days. Small batches, so that no call waits. */
+/** What is forgotten, and when: ended Sessions and idempotency keys after 24 h, events, messages and charges after 30 days. Small batches, so that no call waits. */
 import {
+  CHARGE_RETENTION_DAYS,
   ENDED_SESSION_KEPT_SEC,
   EVENT_RETENTION_DAYS,
   IDEMPOTENCY_KEPT_SEC,
@@ -14,6 +15,7 @@ export interface Forgotten {
   readonly keys: number;
   readonly events: number;
   readonly messages: number;
+  readonly charges: number;
 }
 
 const SESSIONS = `DELETE FROM sessions WHERE session_uuid IN
@@ -27,6 +29,9 @@ const EVENTS = `DELETE FROM events WHERE event_id IN
 
 const MESSAGES = `DELETE FROM messages WHERE message_uuid IN
   (SELECT message_uuid FROM messages WHERE created_at < $1::bigint AND stage = 'settled' ORDER BY created_at LIMIT $2::int) RETURNING 1`;
+
+const CHARGES = `DELETE FROM charges WHERE charge_uuid IN
+  (SELECT charge_uuid FROM charges WHERE created_at < $1::bigint AND status <> 'attempting' ORDER BY created_at LIMIT $2::int) RETURNING 1`;
 
 /** Deletes all that is past its time at `now`. Returns how many rows went. */
 export async function forget(database: Database, now: number): Promise<Forgotten> {
@@ -43,6 +48,7 @@ export async function forget(database: Database, now: number): Promise<Forgotten
     sessions: await sweep(SESSIONS, now - ENDED_SESSION_KEPT_SEC * 1000),
     keys: await sweep(KEYS, now - IDEMPOTENCY_KEPT_SEC * 1000),
     events: await sweep(EVENTS, now - EVENT_RETENTION_DAYS * 24 * 3600 * 1000),
+    charges: await sweep(CHARGES, now - CHARGE_RETENTION_DAYS * 24 * 3600 * 1000),
     messages: await sweep(MESSAGES, now - MESSAGE_RETENTION_DAYS * 24 * 3600 * 1000),
   };
 }

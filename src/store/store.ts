@@ -13,6 +13,7 @@ import type { Journal } from './journal.ts';
 import { type MessageStore, messageStore } from './messages.ts';
 import { callerIdStore, type NumberStore, numberStore, type Permitted, terminalStore } from './numbers.ts';
 import { type OutboxStore, outboxStore } from './outbox.ts';
+import { type PaymentStore, paymentStore } from './payments.ts';
 import { type Forgotten, forget } from './retention.ts';
 import { type RoomStore, roomStore } from './rooms.ts';
 import { createSeal } from './seal.ts';
@@ -31,6 +32,7 @@ export interface Store {
   readonly trunks: TrunkStore;
   readonly events: EventLog;
   readonly messages: MessageStore;
+  readonly payments: PaymentStore;
   readonly outbox: OutboxStore;
   readonly idempotency: IdempotencyStore;
   /** Whether the database answers. Never rejects. */
@@ -87,6 +89,7 @@ export async function openStore(settings: StoreSettings, log: Log, clock: Clock)
     trunks: trunkStore(database, seal),
     events: eventLog(database, onEvents),
     messages: messageStore(database, onEvents),
+    payments: paymentStore(database, settings.masterKey, onEvents),
     outbox,
     idempotency: idempotencyStore(database, now),
     ready: () =>

@@ -1,7 +1,9 @@
 /** The actors behind the message routes, on a store, with the sandbox as the far side; nothing is started. */
+import { ChargeDesk } from '../../src/actor/charge-desk.ts';
 import { MessageDispatcher } from '../../src/actor/message-dispatcher.ts';
 import type { Clock } from '../../src/clock.ts';
 import { silentLog } from '../../src/log.ts';
+import { sandboxCharge } from '../../src/provider/sandbox-charge.ts';
 import { sandboxSms } from '../../src/provider/sandbox-sms.ts';
 import type { Store } from '../../src/store/store.ts';
 
@@ -9,6 +11,14 @@ export function sandboxProviders(store: Store, clock: Clock) {
   const mayCallFrom = store.callerIds.allowed;
   const gateway = sandboxSms(clock);
   return {
+    charges: new ChargeDesk({
+      store: store.payments,
+      gateway: sandboxCharge(clock),
+      clock,
+      log: silentLog,
+      connected: () => ({ clientState: '' }),
+      mayUseTerminal: store.terminals.allowed,
+    }),
     messages: new MessageDispatcher({ store: store.messages, gateway, clock, log: silentLog, mayCallFrom }),
   };
 }
