@@ -201,13 +201,13 @@ export class RoomActor {
         this.media.stopPlayback(act.operationUuid);
         break;
       case 'pause':
-        this.media.pausePlayback?.(act.operationUuid);
+        this.media.controlPlayback(act.operationUuid, { type: 'pause' });
         break;
       case 'resume':
-        this.media.resumePlayback?.(act.operationUuid);
+        this.media.controlPlayback(act.operationUuid, { type: 'resume' });
         break;
       case 'seek':
-        this.media.seekPlayback?.(act.operationUuid, act.to);
+        this.media.controlPlayback(act.operationUuid, { type: 'seek', place: act.to });
         break;
       case 'set_volume':
         this.media.setPlaybackVolume(act.volume);

@@ -75,19 +75,8 @@ export interface RoomMember {
 /** What a room tells: of its playbacks and recordings, in the words of a leg's, and `room.lost` when its worker died. */
 export type RoomNotice = Extract<MediaNotice, { readonly type: `playback.${string}` }> | { readonly type: 'room.lost' };
 
-/** Where a seek goes: from the start, or from here. Before the start is the start; past the end completes. */
-export type SeekTo = { readonly positionMs: number } | { readonly offsetMs: number };
-
-/** Control of a playback of files, on a leg or in a room. No effect when another operation plays, or none. */
-export interface PlaybackControl {
-  pausePlayback(operationUuid: string): void;
-  resumePlayback(operationUuid: string): void;
-  seekPlayback(operationUuid: string, to: SeekTo): void;
-  restartPlayback(operationUuid: string): void;
-}
-
 /** A mix in which every member hears all the others. */
-export interface MediaRoom extends Partial<PlaybackControl> {
+export interface MediaRoom {
   /** As in the members' `room.joined` and `room.left`. */
   readonly number: number;
   /** Heard by every member. */
