@@ -91,6 +91,16 @@ napi_value leg_drop(napi_env env, napi_callback_info info) {
   return call.give(plane->drop(id));
 }
 
+// legTones(plane, leg, on) -> found
+napi_value leg_tones(napi_env env, napi_callback_info info) {
+  Call call(env, info);
+  Plane* plane = call.plane();
+  const uint32_t id = call.number();
+  const bool on = call.boolean();
+  if (!call.ok()) return call.bad();
+  return call.give(plane->detect_tones(id, on));
+}
+
 // legMute(plane, leg, muted) -> whether it is in a room
 napi_value leg_mute(napi_env env, napi_callback_info info) {
   Call call(env, info);
@@ -114,7 +124,7 @@ napi_value leg_volume(napi_env env, napi_callback_info info) {
 
 constexpr Export exported[] = {
     {"planeNumber", plane_number}, {"legMove", leg_move}, {"roomOpen", room_open}, {"roomClose", room_close}, {"roomVoices", room_voices},
-    {"playVolume", play_volume}, {"legJoin", leg_join},         {"legLeave", leg_leave}, {"legDrop", leg_drop}, {"legMute", leg_mute}, {"legVolume", leg_volume},
+    {"playVolume", play_volume}, {"legJoin", leg_join},         {"legLeave", leg_leave}, {"legDrop", leg_drop}, {"legMute", leg_mute}, {"legTones", leg_tones}, {"legVolume", leg_volume},
 };
 
 }  // namespace

@@ -63,6 +63,14 @@ void Leg::attention(bool wanted) {
   else playout_.reset();
 }
 
+/** A key of telephone-event. */
+void Leg::tell(const Digit& digit, const Now& now, Notices& notices) {
+  inband_.event(digit.key, now.us);
+  notices.push_back({NoticeKind::digit, id(), static_cast<uint32_t>(digit.key), digit.duration_ms});
+}
+
+void Leg::tone(const ToneDetector::Key& key, const Now& now, Notices&) { inband_.tone({key.key, key.duration_ms}, now.us); }
+
 /** Whether the packet is of the source we hear; a new source is taken at its second packet in sequence. */
 bool Leg::belongs(const RtpPacket& packet) {
   if (reception_.started() && packet.ssrc == reception_.ssrc()) {
@@ -118,7 +126,7 @@ void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices
   if (event) {
     Digit digit;
     if (event_.receive(packet.payload, packet.payload_bytes, packet.timestamp, packet.marker, now.us, digit)) {
-      notices.push_back({NoticeKind::digit, id(), static_cast<uint32_t>(digit.key), digit.duration_ms});
+      tell(digit, now, notices);
     }
   } else if (audio) {
     reception_.arrival(packet.timestamp, arrival_us / JitterBuffer::unit_us);
@@ -139,7 +147,10 @@ void Leg::take(const Now& now, Notices& notices) {
   if (!negotiated_) return;
   Digit digit;
   if (event_.active() && event_.expire(now.us, digit)) {
-    notices.push_back({NoticeKind::digit, id(), static_cast<uint32_t>(digit.key), digit.duration_ms});
+    tell(digit, now, notices);
+  }
+  if (inband_.due(now.us, agreed_.event_payload_type >= 0, event_.active(), digit)) {
+    Participant::tone({digit.key, digit.duration_ms}, now, notices);
   }
   if (agreed_.receive && !timed_out_ && now.us - heard_us_ >= media_timeout_us_) {
     timed_out_ = true;
@@ -148,7 +159,7 @@ void Leg::take(const Now& now, Notices& notices) {
   if (!wanted()) return;
   bool voiced = false;
   const size_t count = playout_->frame(now.us, said(), voiced);
-  heard(count, voiced, notices);
+  heard(count, voiced, now, notices);
 }
 
 void Leg::give(const Now& now, Notices& notices) {

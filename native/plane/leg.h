@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plane/codec.h"
+#include "plane/inband_keys.h"
 #include "plane/latch.h"
 #include "plane/notice.h"
 #include "plane/participant.h"
@@ -69,6 +70,8 @@ class Leg : public Participant {
  private:
   bool belongs(const RtpPacket& packet);
   void attention(bool wanted) override;
+  void tone(const ToneDetector::Key& key, const Now& now, Notices& notices) override;
+  void tell(const Digit& digit, const Now& now, Notices& notices);
   void send_frame(Notices& notices);
   void send_packet(size_t units);
   void send_report(const Now& now, bool bye);
@@ -91,6 +94,7 @@ class Leg : public Participant {
   uint32_t received_before_ = 0;  // of sources that came before this one
   int32_t lost_before_ = 0;
   TelephoneEvent event_;
+  InbandKeys inband_;
   std::unique_ptr<Playout> playout_;
   bool media_started_ = false;
   bool timed_out_ = false;

@@ -71,6 +71,12 @@ bool Plane::detect_voices(uint32_t id, bool on) {
   return room != nullptr;
 }
 
+bool Plane::detect_tones(uint32_t id, bool on) {
+  Participant* party = participant(id);
+  if (party != nullptr) party->detect_tones(on);
+  return party != nullptr;
+}
+
 bool Plane::play_volume(uint32_t id, int32_t percent) {
   Player* player = this->player(id);
   return player != nullptr && player->set_volume(player->playback(), percent);

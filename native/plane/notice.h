@@ -9,7 +9,7 @@ namespace sidetone {
 enum class NoticeKind : uint32_t {
   media_started = 1,
   media_timeout = 2,
-  digit = 3,             // a: character code, b: duration in ms
+  digit = 3,             // a: character code, b: duration in ms, c: 1 where it was heard in the audio
   playback_started = 4,  // a: playback
   playback_ended = 5,    // a: playback; all that was fed has been sent
   playback_stopped = 6,  // a: playback

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernel/tone.h"
 #include "plane/notice.h"
 #include "plane/player.h"
 #include "plane/rate.h"
@@ -43,6 +44,8 @@ class Participant {
   /** Its place in a room, or none. The room owns it. */
   void sit(Seat* seat);
   void listen(Listener* listener);
+  /** Whether keys are heard in what the far end says (DTMF). */
+  void detect_tones(bool on);
 
   virtual uint32_t rate_hz() const = 0;
   /** First half of a tick. */
@@ -66,7 +69,9 @@ class Participant {
   /** Room for one frame of the far end's sound. */
   int16_t* said();
   /** What was written to `said()`. */
-  void heard(size_t count, bool heard, Notices& notices);
+  void heard(size_t count, bool heard, const Now& now, Notices& notices);
+  /** A key was heard in the sound. */
+  virtual void tone(const ToneDetector::Key& key, const Now& now, Notices& notices);
   /** Fills what the far end hears: its room and its own playback. False where that is silence; `out` is then untouched. */
   bool hears(int16_t* out, size_t count, Notices& notices);
   /** Whether its far end hears exactly what every silent member of the room hears. */
@@ -83,6 +88,9 @@ class Participant {
   Seat* seat_ = nullptr;
   Listener* listener_ = nullptr;
   bool wanted_ = false;
+  bool tones_ = false;
+  std::unique_ptr<ToneDetector> detector_;
+  uint32_t detector_hz_ = 0;
   std::unique_ptr<int16_t[]> said_;
 };
 

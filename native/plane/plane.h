@@ -50,6 +50,9 @@ class Plane {
   Leg* leg(uint32_t id);
   Participant* participant(uint32_t id);
 
+  /** Whether keys are heard in the audio of a leg. */
+  bool detect_tones(uint32_t id, bool on);
+
   // Rooms. Numbers of rooms and legs are from one range. Where there is no such room, or no such member, nothing happens but the notice said.
   /** False where the number is in use. */
   bool open_room(uint32_t id);

@@ -103,6 +103,8 @@ export interface RtpLeg extends RoomMember {
   stopPlayback(operationUuid: string): void;
   /** Holds, goes on with, or moves within the playback of that operation; no effect where another one plays or none. */
   controlPlayback(operationUuid: string, control: PlaybackControl): void;
+  /** Whether keys are heard in the audio too (DTMF tones, `method: 'inband'`). A key that comes both ways is told once, as rfc4733. */
+  detectTones(on: boolean): void;
   counters(): Promise<LegCounters>;
   /** Gives the ports back (they rest 60 s). A playback in progress ends as `playback.stopped` first. Resolves when the last notice was given. */
   close(): Promise<LegCounters>;

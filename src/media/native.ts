@@ -62,6 +62,7 @@ export interface Native {
   legLeave(plane: PlaneHandle, leg: number): boolean;
   /** As `legLeave`, but at once. */
   legDrop(plane: PlaneHandle, leg: number): boolean;
+  legTones(plane: PlaneHandle, leg: number, on: boolean): boolean;
   legMute(plane: PlaneHandle, leg: number, muted: boolean): boolean;
   legVolume(plane: PlaneHandle, leg: number, from: boolean, percent: number): boolean;
   /** Reads a file's head: 0 more is needed, 1 audio begins here, 2 it holds none, 3 it is no WAV we read. */

@@ -27,6 +27,7 @@ export type Order =
       readonly from: number;
       readonly to: number;
     }
+  | { readonly type: 'tones'; readonly leg: number; readonly on: boolean }
   | { readonly type: 'leave'; readonly leg: number }
   | { readonly type: 'mute'; readonly leg: number; readonly muted: boolean }
   | { readonly type: 'room volume'; readonly leg: number; readonly from: boolean; readonly percent: number }

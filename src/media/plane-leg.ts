@@ -66,6 +66,10 @@ export abstract class PlaneLeg implements RoomMember, LegEars {
     this.playbacks.control(operationUuid, control);
   }
 
+  detectTones(on: boolean): void {
+    this.placement.order({ type: 'tones', leg: this.id, on });
+  }
+
   join(room: MediaRoom, options: JoinOptions): void {
     if (!(room instanceof PlaneRoom)) throw new TypeError('a room of another engine');
     if (this.over) {

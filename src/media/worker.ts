@@ -121,6 +121,9 @@ function obey(order: Order): void {
     case 'join':
       native.legJoin(plane, order.leg, order.room, order.muted, order.from, order.to);
       break;
+    case 'tones':
+      native.legTones(plane, order.leg, order.on);
+      break;
     case 'leave':
       native.legLeave(plane, order.leg);
       break;

@@ -38,6 +38,7 @@ export class TestMedia {
       leave() {},
       setMuted() {},
       setVolume() {},
+      detectTones() {},
       counters: async () => NO_COUNTERS,
       close: async () => {
         if (this.open.delete(leg)) await new Promise<void>((resolve) => socket.close(() => resolve()));

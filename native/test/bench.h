@@ -1,0 +1,105 @@
+// Several legs of one plane on virtual time, each with a real socket for its far end.
+#pragma once
+#include <unistd.h>
+
+#include <memory>
+#include <vector>
+
+#include "plane/plane.h"
+
+namespace sidetone::test {
+
+/** A socket on a loopback port of the system's choice. */
+class FarEnd {
+ public:
+  FarEnd() {
+    fd_ = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    Address any;
+    any.parse("127.0.0.1", 0);
+    (void)::bind(fd_, &any.any, any.length);
+    here_.length = sizeof here_.v6;
+    (void)::getsockname(fd_, &here_.any, &here_.length);
+  }
+  ~FarEnd() { ::close(fd_); }
+  FarEnd(const FarEnd&) = delete;
+  FarEnd& operator=(const FarEnd&) = delete;
+
+  const Address& here() const { return here_; }
+
+  /** Sends one frame of 160 octets. */
+  void say(const std::vector<uint8_t>& payload) {
+    std::vector<uint8_t> bytes(rtp_header_bytes + payload.size());
+    rtp_write_header(bytes.data(), false, payload_type, sequence++, timestamp, 77);
+    std::copy(payload.begin(), payload.end(), bytes.begin() + rtp_header_bytes);
+    timestamp += 160;
+    (void)send_datagram(fd_, leg, bytes.data(), bytes.size());
+  }
+
+  /** The payloads of the RTP packets that came since the last call. */
+  std::vector<std::vector<uint8_t>> heard() {
+    std::vector<std::vector<uint8_t>> all;
+    uint8_t bytes[2000];
+    ssize_t count;
+    while ((count = ::recv(fd_, bytes, sizeof bytes, 0)) > 0) {
+      if (!rtp_is_rtcp(bytes, static_cast<size_t>(count))) all.emplace_back(bytes + rtp_header_bytes, bytes + count);
+    }
+    return all;
+  }
+
+  Address leg;
+  uint8_t payload_type = 0;
+  uint16_t sequence = 0;
+  uint32_t timestamp = 0;
+
+ private:
+  int fd_ = -1;
+  Address here_;
+};
+
+class Bench {
+ public:
+  Bench() {
+    int error = 0;
+    plane = Plane::create(60'000'000, error);
+  }
+
+  /** A negotiated leg; its number is its place from 1 on. Nullptr where no port is free. */
+  FarEnd* open(Codec codec = Codec::pcmu, bool events = false) {
+    auto far = std::make_unique<FarEnd>();
+    const uint32_t id = static_cast<uint32_t>(ends.size()) + 1;
+    for (uint16_t port = 34000; port < 38000; port += 2) {
+      Address rtcp;
+      far->leg.parse("127.0.0.1", port);
+      rtcp.parse("127.0.0.1", static_cast<uint16_t>(port + 1));
+      if (plane->open(id, far->leg, rtcp) != 0) continue;
+      Negotiated agreed;
+      agreed.rtp = far->here();
+      agreed.rtcp.parse("127.0.0.1", 9);
+      agreed.codec = codec;
+      agreed.payload_type = far->payload_type = codec == Codec::pcmu ? 0 : codec == Codec::pcma ? 8 : 9;
+      agreed.event_payload_type = events ? 101 : -1;
+      plane->negotiate(id, agreed);
+      ends.push_back(std::move(far));
+      return ends.back().get();
+    }
+    return nullptr;
+  }
+
+  void tick() {
+    plane->tick(now);
+    now.us += Plane::tick_us;
+    now.wall_us += Plane::tick_us;
+  }
+
+  std::vector<Notice> notices() const {
+    std::vector<Notice> all(1000);
+    all.resize(plane->take_notices(all.data(), all.size()));
+    return all;
+  }
+
+  std::unique_ptr<Plane> plane;
+  std::vector<std::unique_ptr<FarEnd>> ends;
+  Now now{1'000'000'000, 1'700'000'000'000'000};
+};
+
+}  // namespace sidetone::test
