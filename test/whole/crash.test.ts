@@ -62,4 +62,32 @@ describe.skipIf(!sippInstalled)('kill -9', () => {
     expect(receiver.badSignatures).toBe(0);
     expect(await list()).toEqual([]);
   }, 90_000);
+
+  test('with a Room open: its members have left as orphans, and the empty Room lives on', async () => {
+    receiver.misbehave = undefined;
+    const before = receiver.events.length;
+    const since = (name: string) => receiver.events.slice(before).filter((event) => event.event === name);
+    const caller = await sipp({ scenario: 'caller-waits', to: platform.sipUdp, calls: 3, rate: 50, timeoutSec: 30 });
+    await receiver.until(() => since('session.created').length === 3, 'the calls');
+    const sessions = since('session.created').map((event) => String(event.body.session_uuid));
+    for (const sessionUuid of sessions) await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`);
+    await receiver.until(() => since('session.answered').length === 3, 'the answers');
+    const { body: room } = await platform.api(app, 'POST', '/api/v1/rooms', {});
+    const path = `/api/v1/rooms/${room.room_id}`;
+    for (const session_uuid of sessions) await platform.api(app, 'POST', `${path}/members`, { session_uuid });
+    await receiver.until(() => since('room.member.joined').length === 3, 'the joins');
+
+    await platform.kill();
+    caller.stop();
+    await platform.start();
+    await receiver.until(() => since('session.ended').length === 3, 'the ends', 20_000);
+    for (const sessionUuid of sessions) {
+      expect(receiver.names(sessionUuid).slice(-3)).toEqual(['room.member.joined', 'room.member.left', 'session.ended']);
+    }
+    expect(since('room.member.left').map((event) => event.body.reason)).toEqual(['orphan', 'orphan', 'orphan']);
+    expect((await platform.api(app, 'GET', path)).body).toMatchObject({ member_count: 0, room_id: room.room_id });
+    expect((await platform.api(app, 'GET', `${path}/members`)).body).toEqual({ members: [] });
+    expect((await platform.api(app, 'DELETE', path)).status).toBe(202);
+    expect((await receiver.event('room.deleted')).body).toMatchObject({ room_id: room.room_id, reason: 'closed' });
+  }, 90_000);
 });
