@@ -84,6 +84,7 @@ const sessions: Sessions = {
   },
   owns: async () => false,
   command: async () => problems.notFound('Session'),
+  ingest: () => undefined,
   async get(appUuid, uuid) {
     const found = await store.sessions.get(uuid);
     if (found?.appUuid !== appUuid) return undefined;

@@ -227,6 +227,8 @@ export const AUTH_CACHE_MAX_APPS = 10_000;
 export const AUTHORIZATION_MAX_CHARS = 1_024;
 export const WEBHOOK_URL_MAX_CHARS = 2_048;
 export const PLAYBACK_URLS_MAX = 100;
+/** The longest call: past it is past the end of anything. */
+export const PLAYBACK_POSITION_MAX_MS = 86_400_000;
 export const PLAYBACK_URL_MAX_CHARS = 2_048;
 export const BLOCKED_EVENTS_MAX = 100;
 export const DRAINING_RETRY_SEC = 30;

@@ -41,6 +41,7 @@ async function run(settings: Config): Promise<void> {
     log,
     nodeId,
     media,
+    publicUrl: settings.publicUrl,
     orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
     payments: chargeGateway && {
       vault: store.payments.vault,
@@ -146,6 +147,7 @@ async function run(settings: Config): Promise<void> {
     operatorToken: settings.operatorToken,
     metrics: createHttpMetrics(metrics),
     publicUrl: settings.publicUrl,
+    unhurried: (request) => server.timeout(request, 0),
     draining: () => draining,
     ready: async () => ({ database: await store.ready(), media: media.ready(), sip: carrier.ready() }),
     // The owner of a number is asked for at each call.

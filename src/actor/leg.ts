@@ -3,7 +3,7 @@
  * signals; each order returns at once, and what comes of it arrives later as a `LegSignal`, an ordinary input of the Session's machine.
  */
 import type { RejectReason } from '../event/hangup.ts';
-import type { Playlist, RoomMember } from '../media/engine.ts';
+import type { PlaybackControl, Playlist, RoomMember } from '../media/engine.ts';
 import type { LegEnd, LegSignal } from '../session/signal.ts';
 
 export type { LegEnd, LegSignal };
@@ -45,6 +45,8 @@ export interface Leg extends RoomMember {
   secure?(on: boolean): void;
   /** Stops the playback of that operation; no effect when another one plays or none. */
   stopPlayback(operationUuid: string): void;
+  /** Holds, goes on with, or moves within the playback of that operation; no effect when another one plays or none. */
+  controlPlayback(operationUuid: string, control: PlaybackControl): void;
 }
 
 /** What a door calls to hand its leg's signals to the Session's actor. Signals arrive in order. */

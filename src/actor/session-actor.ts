@@ -270,6 +270,9 @@ export class SessionActor {
         case 'stop_playback':
           leg.stopPlayback(effect.operationUuid);
           break;
+        case 'control_playback':
+          leg.controlPlayback(effect.operationUuid, effect.control);
+          break;
         case 'secure':
           leg.secure?.(effect.on);
           break;

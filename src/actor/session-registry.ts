@@ -1,8 +1,8 @@
 /** The live Sessions of this node, and the way in for every command and call. */
 import type { Clock } from '../clock.ts';
-import { timestampSeconds } from '../clock.ts';
+import { timestamp, timestampSeconds } from '../clock.ts';
 import { newUuid } from '../id.ts';
-import { CALL_DURATION_DEFAULT_SEC, ENDED_SESSION_KEPT_SEC, LIVE_SESSIONS_MAX } from '../limits.ts';
+import { CALL_DURATION_DEFAULT_SEC, ENDED_SESSION_KEPT_SEC, INGEST_START_MS, LIVE_SESSIONS_MAX } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { MediaEngine } from '../media/engine.ts';
 import { CARD_BRANDS } from '../payment/card.ts';
@@ -13,6 +13,7 @@ import type { CallCommand } from '../session/input.ts';
 import { inbound, outbound, recovered } from '../session/session.ts';
 import type { Journal, SessionRow } from '../store/journal.ts';
 import { StoreUnavailable } from '../store/journal.ts';
+import { Ingests, type OpenIngest } from './ingests.ts';
 import type { Dialer, IncomingCall, LegListener } from './leg.ts';
 import type { PaymentDesk } from './payment-desk.ts';
 import type { RoomRegistry } from './room-registry.ts';
@@ -45,7 +46,9 @@ export interface RegistryOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly nodeId: string;
-  readonly media: Pick<MediaEngine, 'openPlaylist'>;
+  readonly media: Pick<MediaEngine, 'openPlaylist' | 'openStream' | 'openPush'>;
+  /** Origin of the URLs that are handed out. */
+  readonly publicUrl: string;
   readonly orphanTimeoutMs: number;
   /** Undefined: payments are off. */
   readonly payments: PaymentDesk | undefined;
@@ -56,6 +59,7 @@ export interface RegistryOptions {
 export class SessionRegistry implements Sessions {
   readonly #actors = new Map<string, SessionActor>();
   readonly #options: RegistryOptions;
+  readonly #ingests = new Ingests();
   readonly #environment: ActorEnvironment;
   #dialer: Dialer | undefined;
   #rooms: RoomRegistry | undefined;
@@ -182,12 +186,25 @@ export class SessionRegistry implements Sessions {
     const actor = this.#actors.get(sessionUuid);
     if (actor === undefined) return this.#afterEnd(sessionUuid, command, context);
     if (command.type === 'collect_payment') return this.#collectPayment(actor, command, context);
-    const urls = command.type === 'play' ? command.urls : command.type === 'collect' ? command.promptUrls : [];
-    const sourced = (command.type === 'play' || command.type === 'collect') && urls.length > 0;
-    const result = sourced ? await this.#withSources(actor, command, urls, context) : await actor.command(command, context);
+    const result = await this.#withAudio(actor, command, context);
     // The call ended while the command waited its turn.
     if (isProblem(result) && result.status === 404) return this.#afterEnd(sessionUuid, command, context);
     return result;
+  }
+
+  /** Opens what the command plays, if it plays something; then asks the actor. */
+  #withAudio(actor: SessionActor, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
+    switch (command.type) {
+      case 'play':
+        return this.#withSources(actor, command, command.urls, context);
+      case 'play_stream':
+        return this.#withStream(actor, command, context);
+      case 'play_push':
+        return this.#withIngest(actor, command, context);
+      case 'collect':
+        if (command.promptUrls.length > 0) return this.#withSources(actor, command, command.promptUrls, context);
+    }
+    return actor.command(command, context);
   }
 
   /** What a secure collection needs besides its machine: a known card, and prompts that can be played, those of a second attempt too. */
@@ -222,6 +239,48 @@ export class SessionRegistry implements Sessions {
     const playlist = await this.#options.media.openPlaylist(urls);
     if ('refused' in playlist) return sourceProblem(playlist.refused, urls.length);
     return actor.command(command, context, playlist);
+  }
+
+  /** As for files; a stream has one source. */
+  async #withStream(
+    actor: SessionActor,
+    command: Extract<CallCommand, { type: 'play_stream' }>,
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const refused = actor.refusal(command.type);
+    if (refused !== undefined) return refused;
+    const stream = await this.#options.media.openStream(command.url);
+    return 'refused' in stream ? sourceProblem(stream.refused, 1) : actor.command(command, context, stream);
+  }
+
+  /** The audio comes later, through the URL that the answer names. */
+  async #withIngest(
+    actor: SessionActor,
+    command: Extract<CallCommand, { type: 'play_push' }>,
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const refused = actor.refusal(command.type);
+    if (refused !== undefined) return refused;
+    const { clock, media, publicUrl } = this.#options;
+    const { appUuid, operationUuid } = context;
+    const expiresAt = clock.now() + INGEST_START_MS;
+    const { playlist, ingest } = media.openPush(command.format);
+    const name = this.#ingests.add({ appUuid, operationUuid, ingest, expiresAt });
+    const answer = accepted(operationUuid, {
+      ingest: {
+        url: `${publicUrl}/v1/ingest/${name}`,
+        method: 'POST',
+        headers: { 'content-type': 'application/octet-stream' },
+        expires_at: timestamp(expiresAt),
+      },
+    });
+    const result = await actor.command(command, context, playlist, answer);
+    if (isProblem(result)) this.#ingests.forget(name);
+    return result;
+  }
+
+  ingest(appUuid: string, ingestUuid: string): OpenIngest | undefined {
+    return this.#ingests.find(appUuid, ingestUuid);
   }
 
   async #afterEnd(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {

@@ -4,6 +4,7 @@
  */
 import type { Problem } from '../problem.ts';
 import type { Command } from '../session/input.ts';
+import type { OpenIngest } from './ingests.ts';
 
 /** What a command carries besides its body. */
 export interface CommandContext {
@@ -65,6 +66,8 @@ export interface Sessions {
   owns(appUuid: string, sessionUuid: string, command: SessionCommand['type']): Promise<boolean>;
   /** Admission from the state on: 409 is decided by the Session's machine, then the work, then one commit. */
   command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem>;
+  /** Where a push of the application's takes its body; undefined where there is none of that name. */
+  ingest(appUuid: string, ingestUuid: string): OpenIngest | undefined;
   get(appUuid: string, sessionUuid: string): Promise<SessionView | undefined>;
   list(appUuid: string, filter: SessionFilter): Promise<readonly SessionView[] | Problem>;
 }

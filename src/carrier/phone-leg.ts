@@ -5,7 +5,7 @@
 import type { Leg, LegEnd, LegListener, LegSignal, PlayOrder } from '../actor/leg.ts';
 import type { RejectReason } from '../event/hangup.ts';
 import { SIP_LEG_CLOSE_MS, SIP_LEG_SIGNALS_MAX } from '../limits.ts';
-import type { JoinOptions, MediaEngine, MediaRoom, RtpLeg } from '../media/engine.ts';
+import type { JoinOptions, MediaEngine, MediaRoom, PlaybackControl, RtpLeg } from '../media/engine.ts';
 import { type AudioAgreement, type AudioCodec, Negotiation, type Refused } from '../sdp/negotiation.ts';
 import type { CallEnd, CallEvent } from '../sip/agent-context.ts';
 import type { Call } from '../sip/call.ts';
@@ -39,6 +39,8 @@ export abstract class PhoneLeg implements Leg {
   #negotiation: Negotiation | undefined;
   #held = false;
   #pending: PlayOrder | undefined;
+  /** What was ordered of the pending playback. */
+  #controls: PlaybackControl[] = [];
   #rang = false;
 
   constructor(options: PhoneLegOptions, direction: 'inbound' | 'outbound', listener?: LegListener) {
@@ -68,7 +70,13 @@ export abstract class PhoneLeg implements Leg {
     else if (this.#rtp === undefined) {
       this.#pending?.playlist.release();
       this.#pending = order;
+      this.#controls = [];
     } else this.#rtp.play(order);
+  }
+
+  controlPlayback(operationUuid: string, control: PlaybackControl): void {
+    if (this.#pending?.operationUuid !== operationUuid) this.#rtp?.controlPlayback(operationUuid, control);
+    else if (this.#controls.length < SIP_LEG_SIGNALS_MAX) this.#controls.push(control);
   }
 
   stopPlayback(operationUuid: string): void {
@@ -120,7 +128,9 @@ export abstract class PhoneLeg implements Leg {
     }
     const order = this.#pending;
     this.#pending = undefined;
-    if (order !== undefined) this.#rtp.play(order);
+    if (order === undefined) return;
+    this.#rtp.play(order);
+    for (const control of this.#controls.splice(0)) this.#rtp.controlPlayback(order.operationUuid, control);
   }
 
   /** What both directions do with the events of a call; true when it was one of these. */

@@ -17,6 +17,7 @@ import { type OperatorHooks, operatorRoutes } from './operator/operator.ts';
 import { problemResponse } from './response.ts';
 import { applicationRoutes } from './route/application.ts';
 import { dtmfRoutes } from './route/dtmf.ts';
+import { ingestRoutes } from './route/ingest.ts';
 import { messageRoutes } from './route/messages.ts';
 import { paymentRoutes } from './route/payments.ts';
 import { playbackRoutes } from './route/playback.ts';
@@ -36,6 +37,8 @@ export interface HttpDeps extends OperatorHooks {
   readonly metrics: HttpMetrics;
   readonly operatorToken: string;
   readonly publicUrl: string;
+  /** Lifts the server's idle timeout of a request. */
+  readonly unhurried?: (request: Request) => void;
   /** What is up, by name: `{database, media, sip}`. */
   readonly ready: () => Promise<Readonly<Record<string, boolean>>>;
   /** SIGTERM was heard. */
@@ -51,6 +54,7 @@ export interface HttpApp {
 const routesOf = (deps: HttpDeps): readonly Route[] => [
   ...sessionRoutes(deps.sessions),
   ...playbackRoutes(deps.sessions),
+  ...ingestRoutes(deps.sessions, deps.clock, deps.unhurried ?? (() => {})),
   ...dtmfRoutes(deps.sessions),
   ...paymentRoutes(deps.sessions, deps.charges),
   ...messageRoutes(deps.messages),

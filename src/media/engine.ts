@@ -2,10 +2,10 @@
  * The face of the media plane on the main thread: legs, playlists and what is heard back. The implementation drives a fixed pool of
  * worker threads, each ticking its own native plane; no RTP packet crosses into script.
  */
-import type { PlaybackControl } from '../playback/playback.ts';
+import type { PlaybackControl, PushFormat } from '../playback/playback.ts';
 import type { SourceDetail } from '../problem.ts';
 import type { MediaNotice } from '../session/signal.ts';
-import type { Ingest, PushFormat } from './push.ts';
+import type { Ingest } from './push.ts';
 
 export type { Ingest, MediaNotice, PlaybackControl, PushFormat };
 

@@ -6,12 +6,9 @@
  */
 import type { PlaybackFailure } from '../event/event.ts';
 import { INGEST_IDLE_MS, INGEST_START_MS, PUSH_AHEAD_MS, PUSH_QUEUE_MS } from '../limits.ts';
+import type { PushFormat } from '../playback/playback.ts';
 import type { DecodeStream } from './decoder.ts';
 import { failureOf, Playable, type Reel, ReelBroken, type ReelTerms } from './reel.ts';
-
-export type PushFormat =
-  | { readonly encoding: 'pcm_s16le'; readonly sample_rate: 8000 | 16000 | 24000 | 48000 }
-  | { readonly encoding: 'mulaw'; readonly sample_rate: 8000 };
 
 /** The body's side of a push. */
 export interface Ingest {

@@ -3,6 +3,7 @@
  *
  *   none ─play→ starting ─started→ playing ─stop→ stopping ─→ none
  *
+ * A silence is nothing to the leg: it is playing at once and ends at once.
  * Each admitted play ends in exactly one `playback.ended` or `playback.failed`.
  */
 import type { Event } from '../event/event.ts';
@@ -18,8 +19,15 @@ export type PlaybackControl =
   | { readonly type: 'restart' }
   | { readonly type: 'seek'; readonly place: Place };
 
+/** What a push sends: one channel, little-endian (interface, Session playback). */
+export type PushFormat =
+  | { readonly encoding: 'pcm_s16le'; readonly sample_rate: 8000 | 16000 | 24000 | 48000 }
+  | { readonly encoding: 'mulaw'; readonly sample_rate: 8000 };
+
 export interface Playback {
   readonly operationUuid: string;
+  readonly kind: 'files' | 'stream' | 'silence' | 'push';
+  /** Of files. */
   readonly urls: readonly string[];
   readonly phase: 'starting' | 'playing' | 'stopping';
 }
@@ -29,12 +37,14 @@ export interface PlaybackStep {
   readonly events: readonly Event[];
 }
 
+const urlsOf = ({ kind, urls }: Playback): { readonly urls?: readonly string[] } => (kind === 'files' ? { urls } : {});
+
 /** The terminal event of a playback that did not fail. */
 export const playbackEnded = (sessionUuid: string, playback: Playback, reason: 'completed' | 'stopped'): Event => ({
   event: 'playback.ended',
   session_uuid: sessionUuid,
   operation_uuid: playback.operationUuid,
-  urls: playback.urls,
+  ...urlsOf(playback),
   reason,
 });
 
@@ -57,7 +67,11 @@ export function hearPlayback(sessionUuid: string, playback: Playback | undefined
       if (playback.phase !== 'starting') return { playback, events: [] };
       return {
         playback: { ...playback, phase: 'playing' },
-        events: [{ event: 'playback.started', session_uuid: sessionUuid, operation_uuid: operationUuid, urls }],
+        // Of files only (contract §3): the start of anything else is the application's own, or nothing to hear.
+        events:
+          playback.kind === 'files'
+            ? [{ event: 'playback.started', session_uuid: sessionUuid, operation_uuid: operationUuid, urls }]
+            : [],
       };
     case 'playback.completed':
       return { playback: undefined, events: [playbackEnded(sessionUuid, playback, 'completed')] };
@@ -71,7 +85,7 @@ export function hearPlayback(sessionUuid: string, playback: Playback | undefined
             event: 'playback.failed',
             session_uuid: sessionUuid,
             operation_uuid: operationUuid,
-            urls,
+            ...urlsOf(playback),
             reason: notice.reason,
             ...(notice.sourceIndex === undefined ? {} : { source_index: notice.sourceIndex }),
           },

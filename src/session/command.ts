@@ -1,23 +1,28 @@
 /** Commands of the application. A refusal is a value: the 409 of the interface. */
 
 import { beginCollect, digitsCollected } from '../dtmf/collect.ts';
-import { noActivePlayback, playbackEnded } from '../playback/playback.ts';
 import { type Problem, problems } from '../problem.ts';
 import { applicationSide, ending, orderEnd } from './end.ts';
 import { cancelPayment, collectPayment, paymentRefusal } from './in-payment.ts';
+import { audible, playback, replaced } from './in-playback.ts';
 import { isRoomCommand, roomCommand } from './in-room.ts';
-import type { CallCommand, Command, Effect, Step } from './input.ts';
-import { rises, type SessionState } from './session.ts';
+import type { CallCommand, Command, Step } from './input.ts';
+import type { SessionState } from './session.ts';
 
 const stay = (state: SessionState): Step => ({ state, events: [], effects: [] });
 
+const CANNOT_PLAY = 'Session cannot play audio in its current state';
 const CANNOT: Readonly<Record<CallCommand['type'], string>> = {
   answer: 'Session cannot be answered in its current state',
   reject: 'Session cannot be rejected in its current state',
   cancel: 'Session cannot be cancelled in its current state',
   hangup: 'Session cannot be ended in its current state',
-  play: 'Session cannot play audio in its current state',
+  play: CANNOT_PLAY,
+  play_stream: CANNOT_PLAY,
+  play_silence: CANNOT_PLAY,
+  play_push: CANNOT_PLAY,
   stop_playback: 'Session has no audio in its current state',
+  control_playback: 'Session has no audio in its current state',
   collect: 'Session cannot collect digits in its current state',
   cancel_collect: 'Session cannot collect digits in its current state',
   collect_payment: 'Session is not connected',
@@ -47,7 +52,11 @@ function permits(state: SessionState, type: CallCommand['type']): boolean {
     case 'hangup':
       return true;
     case 'play':
+    case 'play_stream':
+    case 'play_silence':
+    case 'play_push':
     case 'stop_playback':
+    case 'control_playback':
     case 'collect':
     case 'cancel_collect':
     case 'collect_payment':
@@ -75,9 +84,12 @@ export function command(state: SessionState, order: Command, operationUuid: stri
     case 'hangup':
       return isEnding ? stay(state) : hangup(state, operationUuid, now);
     case 'play':
-      return play(state, order, operationUuid);
+    case 'play_stream':
+    case 'play_silence':
+    case 'play_push':
     case 'stop_playback':
-      return stopPlayback(state, operationUuid);
+    case 'control_playback':
+      return playback(state, order, operationUuid);
     case 'collect':
       return collect(state, order, operationUuid, now);
     case 'cancel_collect':
@@ -97,22 +109,6 @@ function hangup(state: SessionState, operationUuid: string, now: number): Step {
   if (state.type === 'phone_out') return orderEnd(state, ending('cancelled', by, operationUuid), { do: 'cancel' }, now);
   if (state.answering !== undefined) return orderEnd(state, ending('completed', by, operationUuid), { do: 'hangup' }, now);
   return orderEnd(state, ending('rejected', by, operationUuid), { do: 'reject', reason: 'rejected' }, now);
-}
-
-/** What has to be said of the playback that another one replaces. */
-const replaced = ({ playback, sessionUuid }: SessionState) =>
-  playback === undefined ? [] : [playbackEnded(sessionUuid, playback, 'stopped')];
-
-/** Before the answer of an inbound call, what is played needs early media first. */
-const audible = (state: SessionState): Effect[] =>
-  rises(state.phase, 'early_media') && state.answering === undefined ? [{ do: 'early_media' }] : [];
-
-function play(state: SessionState, order: Extract<Command, { type: 'play' }>, operationUuid: string): Step {
-  return {
-    state: { ...state, playback: { operationUuid, urls: order.urls, phase: 'starting' } },
-    events: replaced(state),
-    effects: [...audible(state), { do: 'play', operationUuid, loop: order.loop, volume: order.volume }],
-  };
 }
 
 /** The prompt is played under the collection's own operation and is no playback: its end is heard by the collection alone. */
@@ -135,16 +131,5 @@ function cancelCollect(state: SessionState): Step {
     state: { ...state, collect: undefined },
     events: [digitsCollected(sessionUuid, running, result)],
     effects: running.phase === 'prompting' ? [{ do: 'stop_playback', operationUuid: running.operationUuid }] : [],
-  };
-}
-
-function stopPlayback(state: SessionState, operationUuid: string): Step {
-  const { playback } = state;
-  if (playback === undefined) return { state, events: [noActivePlayback(state.sessionUuid, operationUuid)], effects: [] };
-  if (playback.phase === 'stopping') return stay(state);
-  return {
-    state: { ...state, playback: { ...playback, phase: 'stopping' } },
-    events: [],
-    effects: [{ do: 'stop_playback', operationUuid: playback.operationUuid }],
   };
 }

@@ -15,6 +15,7 @@ import {
 } from '../payment/collection.ts';
 import { playbackEnded } from '../playback/playback.ts';
 import { type Problem, problems } from '../problem.ts';
+import { isPlay } from './in-playback.ts';
 import type { Command, Effect, Step } from './input.ts';
 import { isCollectingSecurely, type SessionState } from './session.ts';
 import type { MediaNotice } from './signal.ts';
@@ -24,10 +25,7 @@ export type CollectPayment = Extract<Command, { type: 'collect_payment' }>;
 /** Why a command is refused because of a secure collection, or to begin one; undefined where it may go on. */
 export function paymentRefusal(state: SessionState, type: Command['type']): Problem | undefined {
   if (type === 'cancel_payment') return isCollectingSecurely(state) ? undefined : problems.notFound('Payment collection');
-  if (
-    isCollectingSecurely(state) &&
-    (type === 'collect_payment' || type === 'play' || type === 'collect' || type === 'join_room')
-  )
+  if (isCollectingSecurely(state) && (type === 'collect_payment' || isPlay(type) || type === 'collect' || type === 'join_room'))
     return problems.conflict('Secure collection is in progress');
   if (type !== 'collect_payment') return undefined;
   if (state.phase !== 'answered') return problems.conflict('Session is not connected');

@@ -3,6 +3,7 @@ import type { CollectTerms } from '../dtmf/collect.ts';
 import type { Event } from '../event/event.ts';
 import type { RejectReason } from '../event/hangup.ts';
 import type { CollectionKind, CollectionTerms, PaymentRecord } from '../payment/collection.ts';
+import type { PlaybackControl, PushFormat } from '../playback/playback.ts';
 import type { Problem } from '../problem.ts';
 import type { RoomCommand, RoomEffect } from '../room/membership.ts';
 import type { SessionState } from './session.ts';
@@ -15,7 +16,11 @@ export type Command =
   | { readonly type: 'cancel' }
   | { readonly type: 'hangup' }
   | { readonly type: 'play'; readonly urls: readonly string[]; readonly loop: number; readonly volume: number }
+  | { readonly type: 'play_stream'; readonly url: string; readonly volume: number }
+  | { readonly type: 'play_silence' }
+  | { readonly type: 'play_push'; readonly format: PushFormat; readonly volume: number }
   | { readonly type: 'stop_playback' }
+  | { readonly type: 'control_playback'; readonly control: PlaybackControl }
   /** `prompts`: how many files there are to play first. */
   | { readonly type: 'collect'; readonly terms: CollectTerms; readonly promptUrls: readonly string[] }
   | { readonly type: 'cancel_collect' }
@@ -56,6 +61,7 @@ export type Effect =
   | { readonly do: 'hangup' }
   | { readonly do: 'play'; readonly operationUuid: string; readonly loop: number; readonly volume: number }
   | { readonly do: 'stop_playback'; readonly operationUuid: string }
+  | { readonly do: 'control_playback'; readonly operationUuid: string; readonly control: PlaybackControl }
   /** Keeps what is keyed out of whatever hears the leg, from here on or no longer. */
   | { readonly do: 'secure'; readonly on: boolean }
   /** Opens the sources and plays them under that name; they fail as a playback does. */

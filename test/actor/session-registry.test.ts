@@ -4,7 +4,8 @@ import { SessionRegistry } from '../../src/actor/session-registry.ts';
 import type { CommandContext } from '../../src/actor/sessions.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
-import type { Playlist } from '../../src/media/engine.ts';
+import type { PlaybackControl, Playlist } from '../../src/media/engine.ts';
+import { OpenPush } from '../../src/media/push.ts';
 import { isProblem } from '../../src/problem.ts';
 import { type Change, type Journal, type SessionRow, StoreUnavailable } from '../../src/store/journal.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
@@ -52,6 +53,7 @@ class PaperLeg implements Leg {
   setMuted = () => this.orders.push('muted');
   setVolume = () => this.orders.push('volume');
   stopPlayback = () => this.orders.push('stop');
+  controlPlayback = (_operation: string, control: PlaybackControl) => this.orders.push(control.type);
   play = (order: PlayOrder) => {
     this.orders.push('play');
     this.played.push(order);
@@ -79,7 +81,16 @@ function world() {
         urls[0] === 'http://bad/'
           ? { refused: { reason: 'not_found', retryable: false, source_index: 0, upstream_status: 404 } }
           : ({ urls, release: () => released.push(urls[0] ?? '') } satisfies Playlist),
+      openStream: async (url) =>
+        url === 'http://bad/'
+          ? { refused: { reason: 'timeout', retryable: true } }
+          : { urls: [], release: () => released.push(url) },
+      openPush: (format) => {
+        const ingest = new OpenPush(format);
+        return { playlist: { urls: [], release: () => released.push('push') }, ingest };
+      },
     },
+    publicUrl: 'https://voice.test',
     mayCallFrom: async (_app, from) => from === '+15550001',
   });
   registry.connect({

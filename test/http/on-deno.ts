@@ -31,6 +31,7 @@ const sessions: Sessions = {
   dial: async () => problems.notConfigured('Trunk'),
   owns: async () => false,
   command: async () => problems.notFound('Session'),
+  ingest: () => undefined,
   async get(appUuid, uuid) {
     const row = await store.sessions.get(uuid);
     if (row?.appUuid !== appUuid || row.state === 'ended') return undefined;

@@ -143,6 +143,7 @@ function fakeSessions(testStore: TestStore): FakeSessions {
       fake.commands.push({ uuid, command, context });
       return await admit(context, accepted(context.operationUuid));
     },
+    ingest: () => undefined,
     async get(appUuid, uuid) {
       const found = fake.live.get(uuid);
       return found?.appUuid === appUuid ? view(found) : undefined;

@@ -1,10 +1,10 @@
-/** Playback to one Session: play and stop. */
+/** Playback to one Session: play of every kind, stop, pause, resume, restart, seek. */
 import { type } from 'arktype';
-import type { Sessions } from '../../actor/sessions.ts';
-import { COMMAND_BODY_MAX_BYTES, PLAYBACK_URL_MAX_CHARS, PLAYBACK_URLS_MAX } from '../../limits.ts';
+import type { SessionCommand, Sessions } from '../../actor/sessions.ts';
+import { COMMAND_BODY_MAX_BYTES, PLAYBACK_POSITION_MAX_MS, PLAYBACK_URL_MAX_CHARS, PLAYBACK_URLS_MAX } from '../../limits.ts';
 import { problems } from '../../problem.ts';
 import { bareRoute, bodyRoute, type Route } from '../route.ts';
-import { shape } from '../shape.ts';
+import { type Shape, shape } from '../shape.ts';
 import { onSession } from './sessions.ts';
 
 /** Where audio may be fetched from; the address behind it is screened when it is. */
@@ -35,6 +35,17 @@ const play = shape(
     }),
 );
 
+type PlayRequest = typeof play extends Shape<infer Request> ? Request : never;
+
+/** Exactly one of them, which the route sees to. */
+const seek = shape(
+  type({
+    '+': 'reject',
+    'position_ms?': `0 <= number.integer <= ${PLAYBACK_POSITION_MAX_MS}`,
+    'offset_ms?': `-${PLAYBACK_POSITION_MAX_MS} <= number.integer <= ${PLAYBACK_POSITION_MAX_MS}`,
+  }),
+);
+
 const facts = {
   auth: 'application',
   tag: 'Playback',
@@ -50,18 +61,47 @@ export const playbackRoutes = (sessions: Sessions): readonly Route[] => [
   bodyRoute(
     { ...facts, path: '/v1/sessions/:uuid/playback/play', summary: 'Play audio to the Session', buckets: ['playback_play'] },
     play,
-    async (exchange, request) => {
-      if (request.type === 'files') {
-        const { urls, loop = 1, volume = 100 } = request;
-        return await onSession(sessions, exchange, { type: 'play', urls, loop, volume });
-      }
-      // Whose Session it is comes first, as for every command.
-      const owned = await onSession(sessions, exchange, { type: 'stop_playback' });
-      return owned === undefined ? undefined : () => problems.notConfigured(`Playback of type ${request.type}`);
-    },
+    (exchange, request) => onSession(sessions, exchange, playOf(request)),
   ),
   bareRoute(
     { ...facts, path: '/v1/sessions/:uuid/playback/stop', summary: 'Stop what plays', buckets: ['playback_stop'] },
     (exchange) => onSession(sessions, exchange, { type: 'stop_playback' }),
   ),
+  ...(['pause', 'resume', 'restart'] as const).map((type) =>
+    bareRoute(
+      { ...facts, path: `/v1/sessions/:uuid/playback/${type}`, summary: SUMMARY[type], buckets: [`playback_${type}`] },
+      (exchange) => onSession(sessions, exchange, { type: 'control_playback', control: { type } }),
+    ),
+  ),
+  bodyRoute(
+    { ...facts, path: '/v1/sessions/:uuid/playback/seek', summary: 'Move within what plays', buckets: ['seek'] },
+    seek,
+    (exchange, { position_ms: positionMs, offset_ms: offsetMs }) => {
+      if ((positionMs === undefined) === (offsetMs === undefined)) {
+        return problems.invalid('position_ms: exactly one of position_ms and offset_ms is required');
+      }
+      const place = positionMs === undefined ? { offsetMs: offsetMs ?? 0 } : { positionMs };
+      return onSession(sessions, exchange, { type: 'control_playback', control: { type: 'seek', place } });
+    },
+  ),
 ];
+
+const SUMMARY = {
+  pause: 'Hold what plays where it is',
+  resume: 'Go on with what is held',
+  restart: 'Play from the beginning again',
+} as const;
+
+/** The command of a play, defaults filled in. */
+function playOf(request: PlayRequest): SessionCommand {
+  switch (request.type) {
+    case 'files':
+      return { type: 'play', urls: request.urls, loop: request.loop ?? 1, volume: request.volume ?? 100 };
+    case 'stream':
+      return { type: 'play_stream', url: request.url, volume: request.volume ?? 100 };
+    case 'silence':
+      return { type: 'play_silence' };
+    case 'push':
+      return { type: 'play_push', format: request.media_format, volume: request.volume ?? 100 };
+  }
+}

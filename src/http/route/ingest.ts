@@ -1,0 +1,71 @@
+/**
+ * The body of a push (interface, Session playback): raw audio, read only as fast as it is heard, so that the sender's socket is held back. Outside the
+ * body limit and the media-type rule, inside everything else.
+ */
+import type { OpenIngest } from '../../actor/ingests.ts';
+import type { Sessions } from '../../actor/sessions.ts';
+import type { Clock } from '../../clock.ts';
+import { isUuid } from '../../id.ts';
+import { type Problem, problems } from '../../problem.ts';
+import { ok } from '../exchange.ts';
+import { type Route, route } from '../route.ts';
+
+/** `unhurried` lifts the server's idle timeout of a request: a sender that is held back is silent for longer. */
+export const ingestRoutes = (
+  sessions: Pick<Sessions, 'ingest'>,
+  clock: Clock,
+  unhurried: (request: Request) => void,
+): readonly Route[] => [
+  route(
+    {
+      method: 'POST',
+      path: '/v1/ingest/:ingest_uuid',
+      auth: 'application',
+      tag: 'Playback',
+      resource: 'Ingest',
+      summary: 'Send the audio of a push, once, as one body of raw samples',
+      success: [200, '`{operation_uuid, bytes_received}`: the body was taken; its last two seconds are still to be heard.'],
+      maxBytes: Number.POSITIVE_INFINITY,
+    },
+    (exchange) => {
+      const name = exchange.params.ingest_uuid ?? '';
+      const found = isUuid(name) ? sessions.ingest(exchange.appUuid, name) : undefined;
+      if (found === undefined) return undefined;
+      if (!found.used && clock.now() >= found.expiresAt) return problems.forbidden('The ingest URL has expired');
+      return async () => {
+        if (!found.ingest.accept()) {
+          return problems.conflict(found.used ? 'The ingest URL was already used' : 'The playback is over');
+        }
+        found.used = true;
+        unhurried(exchange.request);
+        const bytes = await receive(exchange.request.body, found);
+        return typeof bytes === 'number' ? ok({ operation_uuid: found.operationUuid, bytes_received: bytes }) : bytes;
+      };
+    },
+  ),
+];
+
+async function receive(body: ReadableStream<Uint8Array> | null, { ingest }: OpenIngest): Promise<number | Problem> {
+  const over = problems.conflict('The playback takes no more audio');
+  let received = 0;
+  let isOver = false;
+  const reader = body?.getReader();
+  void ingest.over.then(() => {
+    isOver = true;
+    reader?.cancel().catch(() => {});
+  });
+  try {
+    for (;;) {
+      const next = await reader?.read();
+      if (isOver) return over;
+      if (next === undefined || next.done) break;
+      received += next.value.length;
+      if (!(await ingest.write(next.value))) return over;
+    }
+  } catch {
+    ingest.fail();
+    return problems.invalid('body: ended before it was complete');
+  }
+  ingest.end();
+  return received;
+}
