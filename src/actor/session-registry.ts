@@ -50,8 +50,8 @@ export interface RegistryOptions {
   /** Origin of the URLs that are handed out. */
   readonly publicUrl: string;
   readonly orphanTimeoutMs: number;
-  /** Undefined: payments are off. */
-  readonly payments: PaymentDesk | undefined;
+  /** Absent: payments are off. */
+  readonly payments?: PaymentDesk | undefined;
   /** Whether the application may show `from` as its caller ID. */
   mayCallFrom(appUuid: string, from: string): Promise<boolean>;
 }
