@@ -12,14 +12,20 @@ type Settings = Extract<Config['paymentProvider'], { kind: 'nedarim_plus' }>;
 
 const PATH = '/V6/Files/WebServices/DebitCard.aspx';
 
-export function nedarimPlus(settings: Settings, outbound: Outbound, now: () => number): ChargeGateway {
+/** `timeoutMs`: of the whole attempt; only tests have a reason to change it. */
+export function nedarimPlus(
+  settings: Settings,
+  outbound: Outbound,
+  now: () => number,
+  timeoutMs = CHARGE_PROVIDER_TIMEOUT_MS,
+): ChargeGateway {
   const apiValid = (terminal: string) => settings.apiValid.get(terminal) ?? settings.apiValid.get('');
   return {
     identifier: 'nedarim_plus',
     serves: (terminal) => apiValid(terminal) !== undefined,
     async charge(order) {
       const abort = new AbortController();
-      const timer = setTimeout(() => abort.abort(), CHARGE_PROVIDER_TIMEOUT_MS);
+      const timer = setTimeout(() => abort.abort(), timeoutMs);
       const body = formOf(order, apiValid(order.terminalNumber) ?? '', settings.clientName);
       try {
         const response = await outbound.fetch({
@@ -27,13 +33,13 @@ export function nedarimPlus(settings: Settings, outbound: Outbound, now: () => n
           method: 'POST',
           headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json', connection: 'close' },
           body,
-          responseTimeoutMs: CHARGE_PROVIDER_TIMEOUT_MS,
+          responseTimeoutMs: timeoutMs,
           redirects: 0,
           signal: abort.signal,
         });
         return await answerOf(response, order, now());
       } catch (error) {
-        return lost(error);
+        return abort.signal.aborted ? { status: 'indeterminate', reason: 'provider_timeout' } : lost(error);
       } finally {
         clearTimeout(timer);
         body.fill(0);
