@@ -36,6 +36,7 @@ export class MessageDispatcher implements Messages {
   #pumping: Promise<void> | undefined;
   #again = false;
   #receipts = 0;
+  #started = false;
   #closed = false;
   #cancelTimer: (() => void) | undefined;
 
@@ -47,6 +48,7 @@ export class MessageDispatcher implements Messages {
   async start(): Promise<void> {
     const { gateway } = this.#options;
     await this.#giveUpHeld(this.#options.store.shared ? this.#options.clock.now() : Number.MAX_SAFE_INTEGER);
+    this.#started = true;
     gateway?.start({ onReceipt: (receipt) => this.#onReceipt(receipt), onReady: () => this.#wake() });
     this.#wake();
   }
@@ -112,7 +114,7 @@ export class MessageDispatcher implements Messages {
   }
 
   #wake(): void {
-    if (this.#closed || this.#options.gateway === undefined) return;
+    if (!this.#started || this.#closed || this.#options.gateway === undefined) return;
     this.#again = true;
     this.#pumping ??= this.#pump().finally(() => {
       this.#pumping = undefined;

@@ -8,13 +8,14 @@ import {
   type Sessions,
   type SessionView,
 } from '../../src/actor/sessions.ts';
-import { systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
 import { createHttpApp, type HttpApp, type HttpDeps } from '../../src/http/app.ts';
 import { createHttpMetrics } from '../../src/http/metrics.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { isProblem, type Problem, problems } from '../../src/problem.ts';
 import type { AppSecrets } from '../../src/store/apps.ts';
+import type { Store } from '../../src/store/store.ts';
 import { openTestStore, type TestStore } from '../store/open.ts';
 import { noRooms } from '../support/no-rooms.ts';
 import { sandboxProviders } from '../support/providers.ts';
@@ -51,7 +52,9 @@ export interface Reply {
   readonly body: ReturnType<typeof JSON.parse>;
 }
 
-export async function openPlatform(more: Partial<HttpDeps> = {}): Promise<Platform> {
+export async function openPlatform(
+  more: Partial<HttpDeps> | ((store: Store, clock: Clock) => Partial<HttpDeps>) = {},
+): Promise<Platform> {
   const testStore = await openTestStore();
   const sessions = fakeSessions(testStore);
   const hooks: string[] = [];
@@ -71,7 +74,7 @@ export async function openPlatform(more: Partial<HttpDeps> = {}): Promise<Platfo
     draining: () => false,
     onTrunksChanged: () => void hooks.push('trunks'),
     onNumbersChanged: () => void hooks.push('numbers'),
-    ...more,
+    ...(typeof more === 'function' ? more(testStore.store, wall) : more),
   });
   const raw: Platform['raw'] = async (path, init) => {
     const response = await app.fetch(new Request(`http://127.0.0.1${path}`, init));

@@ -3,17 +3,18 @@ import { ChargeDesk } from '../../src/actor/charge-desk.ts';
 import { MessageDispatcher } from '../../src/actor/message-dispatcher.ts';
 import type { Clock } from '../../src/clock.ts';
 import { silentLog } from '../../src/log.ts';
+import type { ChargeGateway } from '../../src/payment/charge.ts';
 import { sandboxCharge } from '../../src/provider/sandbox-charge.ts';
 import { sandboxSms } from '../../src/provider/sandbox-sms.ts';
 import type { Store } from '../../src/store/store.ts';
 
-export function sandboxProviders(store: Store, clock: Clock) {
+export function sandboxProviders(store: Store, clock: Clock, charging: ChargeGateway = sandboxCharge(clock)) {
   const mayCallFrom = store.callerIds.allowed;
   const gateway = sandboxSms(clock);
   return {
     charges: new ChargeDesk({
       store: store.payments,
-      gateway: sandboxCharge(clock),
+      gateway: charging,
       clock,
       log: silentLog,
       connected: () => ({ clientState: '' }),
