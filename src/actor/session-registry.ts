@@ -331,8 +331,7 @@ export class SessionRegistry implements Sessions {
     const { clock, orphanTimeoutMs, records } = this.#options;
     const rows = await records.unfinished();
     for (const row of rows) {
-      if (row.type === 'websocket' || row.state === 'connecting') continue;
-      const state = recovered({ ...row, type: row.type, phase: row.state, orphanTimeoutMs }, clock.now());
+      const state = recovered({ ...row, phase: row.state, orphanTimeoutMs }, clock.now());
       const actor = new SessionActor(state, undefined, this.#environment);
       this.#actors.set(row.sessionUuid, actor);
       actor.signal({ type: 'begin' });

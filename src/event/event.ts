@@ -5,9 +5,11 @@
  */
 import type { HangupBy, HangupCause } from './hangup.ts';
 import type { RoomEvent } from './room-event.ts';
+import type { WebSocketEvent } from './websocket-event.ts';
 
 export type Event =
   | RoomEvent
+  | WebSocketEvent
   | { event: 'session.created'; session_uuid: string; caller_id: string; did: string; type: 'phone_in' }
   | { event: 'session.ringing_started'; session_uuid: string }
   | { event: 'session.early_media_started'; session_uuid: string }

@@ -1,7 +1,7 @@
 /**
  * The state of one Session (interface, Sessions; contract §2), as plain data:
  *
- *   phone_in    new ─ ringing ─ early_media ─ answered ─ ended        phone_out   new ─ ringing ─ early_media ─ answered ─ ended
+ *   phone_in, phone_out   new ─ ringing ─ early_media ─ answered ─ ended        websocket   connecting ─ answered ─ ended
  *
  * Ranks only rise. `ending` is set while an end was ordered and the far end has not confirmed it; whatever ends the call first names the cause.
  */
@@ -13,9 +13,9 @@ import { type Collection, collectionDue } from '../payment/collection.ts';
 import type { Playback } from '../playback/playback.ts';
 import type { Membership } from '../room/membership.ts';
 
-export type Phase = 'new' | 'ringing' | 'early_media' | 'answered' | 'ended';
+export type Phase = 'new' | 'connecting' | 'ringing' | 'early_media' | 'answered' | 'ended';
 
-const RANK: Readonly<Record<Phase, number>> = { new: 0, ringing: 1, early_media: 2, answered: 3, ended: 4 };
+const RANK: Readonly<Record<Phase, number>> = { new: 0, connecting: 0, ringing: 1, early_media: 2, answered: 3, ended: 4 };
 
 /** Whether going from `from` to `to` is a step forward; any other signal is ignored and emits nothing. */
 export const rises = (from: Phase, to: Phase): boolean => RANK[to] > RANK[from];
@@ -49,7 +49,7 @@ export interface Terms {
 export interface SessionState {
   readonly sessionUuid: string;
   readonly appUuid: string;
-  readonly type: 'phone_in' | 'phone_out';
+  readonly type: 'phone_in' | 'phone_out' | 'websocket';
   readonly phase: Phase;
   readonly callerId: string;
   readonly did: string;
@@ -129,6 +129,17 @@ export const outbound = (from: BeginOutbound, now: number): SessionState => ({
   answering: from.operationUuid,
   deadlines: { ring: now + from.ringTimeoutMs },
   terms: { orphanTimeoutMs: from.orphanTimeoutMs, maxDurationMs: from.maxDurationMs },
+});
+
+/** A connection to an application's WebSocket server that is about to be made. It has no numbers. */
+export const connecting = (
+  from: Omit<Begin, 'callerId' | 'did'> & { readonly operationUuid: string; readonly clientState: string },
+  now: number,
+): SessionState => ({
+  ...begin({ ...from, callerId: '', did: '' }, 'websocket', now),
+  phase: 'connecting',
+  clientState: from.clientState,
+  answering: from.operationUuid,
 });
 
 export interface Remains extends Begin {

@@ -4,6 +4,7 @@
  */
 import type { PlaybackFailure } from '../event/event.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
+import type { WebSocketClosed, WebSocketError, WebSocketFailure } from '../event/websocket-event.ts';
 
 export type MediaNotice =
   /** The first valid RTP packet of the leg. */
@@ -43,6 +44,14 @@ export type LegSignal =
   | { readonly type: 'leg.resumed' }
   /** The last signal of a leg, sent exactly once, whoever ended it; its ports and dialog are given back. */
   | { readonly type: 'leg.ended'; readonly end: LegEnd }
+  /** The WebSocket is open. */
+  | { readonly type: 'leg.connected' }
+  /** It never was. The last signal of its leg, as `leg.ended`. */
+  | { readonly type: 'leg.failed'; readonly reason: WebSocketFailure; readonly error: WebSocketError; readonly end: LegEnd }
+  /** It is closed. The last signal of its leg, as `leg.ended`. */
+  | { readonly type: 'leg.disconnected'; readonly reason: WebSocketClosed; readonly closeCode: number; readonly end: LegEnd }
+  /** All that the WebSocket's server had sent has been heard, and nothing has come for 200 ms. */
+  | { readonly type: 'leg.played'; readonly durationMs: number }
   /** A key by SIP INFO; keys by RFC 4733 and in band are media notices. */
   | { readonly type: 'leg.digit'; readonly digit: string; readonly durationMs: number }
   | { readonly type: 'leg.media'; readonly notice: MediaNotice };

@@ -7,6 +7,7 @@ import { command } from './command.ts';
 import { applicationSide, end, ending, orderEnd } from './end.ts';
 import { collecting as collectingSecurely, hearPaymentPrompt, securedKey } from './in-payment.ts';
 import { member } from './in-room.ts';
+import { hearWebSocket } from './in-websocket.ts';
 import type { Effect, SessionInput, Step } from './input.ts';
 import { type Phase, rises, type SessionState } from './session.ts';
 import type { LegSignal, MediaNotice } from './signal.ts';
@@ -46,7 +47,7 @@ function start(state: SessionState): Step {
   const { sessionUuid: session_uuid, callerId: caller_id, did } = state;
   // What a crash left is in no Room any more.
   if (!state.hasLeg) return member(state, leave(session_uuid, state.membership, 'orphan'));
-  if (state.type === 'phone_out') return { state, events: [], effects: [{ do: 'start' }] };
+  if (state.type !== 'phone_in') return { state, events: [], effects: [{ do: 'start' }] };
   return {
     // `ringing` at once: the 180 is the first thing that is done with the call.
     state: { ...state, phase: 'ringing' },
@@ -72,6 +73,11 @@ function hear(state: SessionState, signal: LegSignal, now: number): Step {
       return { state: { ...state, held: false }, events: [{ event: 'session.resumed', session_uuid }], effects: [] };
     case 'leg.ended':
       return end({ ...state, hasLeg: false }, ending(signal.end.cause, signal.end.by, undefined, signal.end.description), now);
+    case 'leg.connected':
+    case 'leg.failed':
+    case 'leg.disconnected':
+    case 'leg.played':
+      return hearWebSocket(state, signal, now);
     case 'leg.digit':
       return digit(state, signal.digit, signal.durationMs, 'sip_info', now);
     case 'leg.media':
