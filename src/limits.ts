@@ -133,6 +133,9 @@ export const MEDIA_WORKER_PULSE_MAX_MS = 5_000;
 /** A thread asked to end that has not by then is ended from outside. */
 export const THREAD_END_MS = 3_000;
 
+/** Recordings of a leg or room that is gone are finished by then; one that is not has failed. */
+export const RECORDING_FINISH_MS = 30_000;
+
 // Playback sources (contract §3).
 export const SOURCE_MAX_BYTES = 100 * 1024 * 1024;
 export const SOURCE_REDIRECTS_MAX = 5;
@@ -299,3 +302,15 @@ export const VAULT_SWEEP_MAX_MS = 30_000;
 // GET for audio.
 export const HTTP_RESPONSE_HEAD_MAX_BYTES = 32 * 1024;
 export const HTTP_CHUNK_LINE_MAX_BYTES = 8 * 1024;
+
+// WebSocket Sessions (contract §2).
+export const WEBSOCKET_CONNECT_DEFAULT_SEC = 10;
+export const WEBSOCKET_PING_MS = 20_000;
+/** Pings without an answer after which the far end is gone. */
+export const WEBSOCKET_PINGS_MISSED_MAX = 2;
+/** A text message past this closes the connection (1009). */
+export const WEBSOCKET_TEXT_MAX_BYTES = 64 * 1024;
+/** Audio that the far end does not read; past it frames are left out until it reads again, so that it hears now and not then. */
+export const WEBSOCKET_UNREAD_MAX_BYTES = 256 * 1024;
+/** How long the far end has to answer our close frame. */
+export const WEBSOCKET_CLOSE_WAIT_MS = 1_000;
