@@ -2,13 +2,15 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { OutboundError, type OutboundFailure } from './outbound.ts';
-import { type Resolver, resolveScreened } from './resolve.ts';
-import { type Cidr, mayUsePort } from './screen.ts';
+import { type Resolver, resolveScreened, systemResolver } from './resolve.ts';
+import { type Cidr, mayUsePort, parseCidr } from './screen.ts';
 
 export interface ConnectRequest {
   /** As in a URL: an IPv6 address comes in brackets. */
   readonly hostname: string;
   readonly port: number;
+  /** A WebSocket may be on any port (interface, Limits); for anything else the ports of other protocols are refused. */
+  readonly anyPort?: boolean;
   /** The certificate is checked against `hostname`. */
   readonly tls: boolean;
   /** From the call to the end of the handshake, the lookup included. */
@@ -17,9 +19,17 @@ export interface ConnectRequest {
   readonly signal?: AbortSignal;
 }
 
+export type Connect = (request: ConnectRequest) => Promise<Socket>;
+
+/** `safeConnect` under the configuration's `OUTBOUND_ALLOW`. */
+export function connector(allow: readonly string[], resolver: Resolver = systemResolver): Connect {
+  const cidrs = allow.map(parseCidr).filter((cidr) => cidr !== undefined);
+  return (request) => safeConnect(request, cidrs, resolver);
+}
+
 /** Opens a socket, paused. Rejects with `OutboundError` only: rejected, dns, timeout, unreachable, tls. */
 export async function safeConnect(request: ConnectRequest, allow: readonly Cidr[], resolver: Resolver): Promise<Socket> {
-  if (!mayUsePort(request.port)) throw new OutboundError('rejected', 'a port of another protocol');
+  if (request.anyPort !== true && !mayUsePort(request.port)) throw new OutboundError('rejected', 'a port of another protocol');
   const started = performance.now();
   const address = await resolveScreened(request.hostname, allow, resolver, request.timeoutMs);
   const left = Math.max(1, request.timeoutMs - (performance.now() - started));

@@ -1,0 +1,221 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import net from 'node:net';
+import { systemClock } from '../../src/clock.ts';
+import { WEBSOCKET_PING_MS } from '../../src/limits.ts';
+import { connector } from '../../src/outbound/connect.ts';
+import { type ConnectionOptions, WebSocketConnection } from '../../src/websocket/connection.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+const closers: (() => void)[] = [];
+afterAll(() => {
+  for (const close of closers) close();
+});
+
+const serve = (
+  websocket: Bun.WebSocketHandler<undefined>,
+  upgrade: (request: Request) => Record<string, string> | Response = () => ({}),
+): string => {
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch(request, own) {
+      const headers = upgrade(request);
+      if (headers instanceof Response) return headers;
+      return own.upgrade(request, { headers, data: undefined }) ? undefined : new Response('no', { status: 400 });
+    },
+    websocket,
+  });
+  closers.push(() => server.stop(true));
+  return `ws://127.0.0.1:${server.port}/bot?x=1`;
+};
+
+/** A TCP server that answers as it is told. */
+const raw = async (onData: (socket: net.Socket, text: string) => void): Promise<string> => {
+  const server = net.createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (data) => onData(socket, data.toString('latin1')));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(() => server.close());
+  const address = server.address();
+  return `ws://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/`;
+};
+
+/** A connection that writes down what it is told. */
+function open(url: string, more: Partial<ConnectionOptions> = {}) {
+  const said: string[] = [];
+  const waiting: { want: string; resolve: () => void }[] = [];
+  const say = (what: string) => {
+    said.push(what);
+    for (const waiter of waiting.splice(0)) {
+      if (what.startsWith(waiter.want)) waiter.resolve();
+      else waiting.push(waiter);
+    }
+  };
+  const connection = new WebSocketConnection({
+    url: new URL(url),
+    headers: {},
+    subprotocol: undefined,
+    connectTimeoutMs: 3000,
+    connect: connector(['127.0.0.0/8']),
+    clock: systemClock(),
+    onOpen: (subprotocol) => say(`open ${subprotocol}`),
+    onFailed: (reason, error) => say(`failed ${reason} ${error}`),
+    onBinary: (bytes) => {
+      say(`binary ${bytes.length}`);
+      return true;
+    },
+    onText: (text) => say(`text ${text}`),
+    onClosed: (reason, code) => say(`closed ${reason} ${code}`),
+    ...more,
+  });
+  const until = (want: string) =>
+    said.some((what) => what.startsWith(want))
+      ? Promise.resolve()
+      : new Promise<void>((resolve) => waiting.push({ want, resolve }));
+  void connection.open();
+  return { connection, said, until };
+}
+
+describe('a connection to a WebSocket server', () => {
+  test('carries binary and text both ways, with our headers and the subprotocol', async () => {
+    let seen: Request | undefined;
+    const url = serve(
+      {
+        open: (socket) => void socket.sendText('hello'),
+        message: (socket, message) => void socket.send(message),
+      },
+      (request) => {
+        seen = request;
+        return { 'sec-websocket-protocol': 'sidetone.v1' };
+      },
+    );
+    const { connection, said, until } = open(url, { headers: { 'X-Session-Uuid': 'u' }, subprotocol: 'sidetone.v1' });
+    await until('text');
+    connection.send(new Uint8Array(320));
+    await until('binary 320');
+    connection.close();
+    await until('closed');
+    expect(said).toEqual(['open sidetone.v1', 'text hello', 'binary 320', 'closed local_closed 1000']);
+    expect(seen?.headers.get('x-session-uuid')).toBe('u');
+    expect(new URL(seen?.url ?? '').search).toBe('?x=1');
+  });
+
+  test('tells how the far end went', async () => {
+    const closing = open(serve({ open: (socket) => socket.close(4001, 'bye'), message() {} }));
+    await closing.until('closed');
+    expect(closing.said).toEqual(['open ', 'closed remote_closed 4001']);
+    const dying = open(serve({ open: (socket) => socket.terminate(), message() {} }));
+    await dying.until('closed');
+    expect(dying.said[1]).toBe('closed network_error 1006');
+  });
+
+  test('names each way in which it cannot be made', async () => {
+    const cases: [string, string, Partial<ConnectionOptions>?][] = [
+      [serve({ message() {} }, () => new Response('no', { status: 401 })), 'failed handshake_rejected http_4xx'],
+      [serve({ message() {} }, () => new Response('no', { status: 503 })), 'failed handshake_rejected http_5xx'],
+      [serve({ message() {} }, () => Response.redirect('http://127.0.0.1/')), 'failed handshake_rejected policy'],
+      [await raw((socket) => socket.end('SSH-2.0\r\n\r\n')), 'failed handshake_rejected internal'],
+      [await raw((socket) => socket.destroy()), 'failed handshake_rejected network'],
+      [await raw(() => {}), 'failed connect_timeout timeout', { connectTimeoutMs: 100 }],
+      [(await raw(() => {})).replace('ws:', 'wss:'), 'failed connect_timeout timeout', { connectTimeoutMs: 100 }],
+      [(await raw((socket) => socket.end('plain'))).replace('ws:', 'wss:'), 'failed tls_failed tls'],
+      ['ws://10.1.2.3/', 'failed connection_precondition_failed policy'],
+      ['ws://127.0.0.1:1/', 'failed connection_refused network'],
+      ['ws://nowhere.invalid/', 'failed dns_failed network', { connect: connector([], () => Promise.reject(new Error('no'))) }],
+    ];
+    const outcomes = await Promise.all(
+      cases.map(async ([url, , more]) => {
+        const { said, until } = open(url, more);
+        await until('failed');
+        return said;
+      }),
+    );
+    expect(outcomes).toEqual(cases.map(([, outcome]) => [outcome]));
+  });
+
+  test('is not read while there is no room, and loses nothing over it', async () => {
+    const total = 4 * 1024 * 1024;
+    let sent = 0;
+    const url = serve({
+      open(socket) {
+        for (; sent < total; sent += 65_536) socket.sendBinary(new Uint8Array(65_536).fill(sent >> 16));
+      },
+      message() {},
+    });
+    let got = 0;
+    let full = false;
+    let offered = 0;
+    const { connection, until } = open(url, {
+      onBinary: (bytes) => {
+        offered++;
+        if (full) return false;
+        got += bytes.length;
+        full = true;
+        return true;
+      },
+    });
+    await until('open');
+    // Room comes bit by bit: each time exactly what waits is taken.
+    while (got < total) {
+      full = false;
+      connection.resume();
+      await Bun.sleep(0);
+    }
+    expect(got).toBe(total);
+    expect(offered).toBeGreaterThan(50);
+    connection.close();
+  });
+
+  test('is given up when two pings are not answered, and kept while they are', async () => {
+    const clock = new VirtualClock();
+    // Bun answers pings by itself; this one does not.
+    const silent = await raw((socket, text) => {
+      const key = /Sec-WebSocket-Key: (\S+)/.exec(text)?.[1];
+      if (key === undefined) return;
+      const accept = new Bun.CryptoHasher('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+      socket.write(
+        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+      );
+    });
+    const gone = open(silent, { clock });
+    await gone.until('open');
+    await clock.advance(WEBSOCKET_PING_MS * 2);
+    expect(gone.said).toEqual(['open ']);
+    await clock.advance(WEBSOCKET_PING_MS);
+    expect(gone.said).toEqual(['open ', 'closed keepalive_timeout 1006']);
+
+    const pongs: (() => void)[] = [];
+    const answering = serve({ message() {}, ping: () => void pongs.shift()?.() });
+    const kept = open(answering, { clock });
+    await kept.until('open');
+    for (let pings = 0; pings < 8; pings++) {
+      const ponged = new Promise<void>((resolve) => pongs.push(resolve));
+      await clock.advance(WEBSOCKET_PING_MS);
+      await ponged;
+      await Bun.sleep(5); // the pong is on its way
+    }
+    expect(kept.said).toEqual(['open ']);
+    kept.connection.close();
+  });
+
+  test('closes with the code of the rule that was broken', async () => {
+    const broken = await raw((socket, text) => {
+      const key = /Sec-WebSocket-Key: (\S+)/.exec(text)?.[1];
+      if (key === undefined) return;
+      const accept = new Bun.CryptoHasher('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+      const head = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`;
+      socket.write(Buffer.concat([Buffer.from(head), Buffer.of(0x83, 0)]));
+    });
+    const { said, until } = open(broken);
+    await until('closed');
+    expect(said).toEqual(['open ', 'closed protocol_error 1002']);
+  });
+
+  test('that is given up while it is being made says nothing more', async () => {
+    const { connection, said } = open(await raw(() => {}));
+    connection.close();
+    await Bun.sleep(20);
+    expect(said).toEqual([]);
+  });
+});
