@@ -1,0 +1,99 @@
+/** Whole messages: the platform against the sandbox, and against an SMSC on a socket that is there before and after a kill -9. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { Smsc } from '../provider/smsc.ts';
+import { type Credentials, Platform } from '../support/platform.ts';
+import { Receiver } from '../support/receiver.ts';
+
+const FROM = '+15550002';
+const TO = '+972500000001';
+
+const statuses = (receiver: Receiver, messageUuid: unknown) =>
+  receiver.events.filter(({ body }) => body.message_uuid === messageUuid).map(({ body }) => body.status);
+const until = (receiver: Receiver, messageUuid: unknown, status: string) =>
+  receiver.until(() => statuses(receiver, messageUuid).includes(status), `${status} of a message`);
+
+describe('a message', () => {
+  let platform: Platform;
+  let app: Credentials;
+  let smsc: Smsc;
+  const receiver = new Receiver();
+
+  beforeAll(async () => {
+    smsc = await Smsc.open();
+    platform = await Platform.start({ SMS_PROVIDER: `smpp://user:secret@127.0.0.1:${smsc.port}?window=2` });
+    app = await platform.application(receiver.url, FROM);
+    receiver.secrets.set(app.appUuid, app.webhookSecret);
+  }, 60_000);
+  afterAll(async () => {
+    await platform?.stop();
+    await smsc?.close();
+    await receiver.stop();
+  });
+
+  const send = async (text: string) => {
+    const sent = await platform.api(app, 'POST', '/v1/messages', { from: FROM, to: TO, text });
+    expect(sent.status).toBe(202);
+    return sent.body.message_uuid;
+  };
+
+  test('goes from the POST over the SMSC to its receipt, each status an event in order', async () => {
+    const uuid = await send('hello');
+    await until(receiver, uuid, 'sent');
+    const [submitted] = smsc.submissions;
+    expect(await smsc.receipt('972500000001', submitted?.messageId ?? '')).toBe(0);
+    await until(receiver, uuid, 'delivered');
+    expect(statuses(receiver, uuid)).toEqual(['sending', 'sent', 'delivered']);
+    const read = await platform.api(app, 'GET', `/v1/messages/${uuid}`);
+    expect(read.body).toMatchObject({ status: 'delivered', direction: 'outbound', segments: 1, encoding: 'gsm7' });
+    expect(receiver.events.find(({ body }) => body.message_uuid === uuid)?.body).toMatchObject({
+      aud: app.appUuid,
+      event: 'message.status_changed',
+      from: FROM,
+      to: TO,
+      error_code: '',
+    });
+  }, 30_000);
+
+  test('is neither lost nor sent twice by a kill -9: what was with the SMSC is told as unknown, all else goes out once', async () => {
+    const taken = smsc.submissions.length;
+    // Two answered, then two that never are: the window is full, the others wait in the database.
+    let seen = 0;
+    smsc.misbehave = () => (++seen > 2 ? 'ignore' : undefined);
+    const uuids = await Promise.all(Array.from({ length: 8 }, (_, at) => send(`number ${at}`)));
+    await smsc.until(() => seen === 4, 'four submissions');
+    await receiver.until(() => uuids.filter((uuid) => statuses(receiver, uuid).includes('sent')).length === 2, 'two sent');
+    await platform.kill();
+    smsc.misbehave = () => undefined;
+    await platform.start();
+    const over = () => uuids.every((uuid) => ['sent', 'failed'].includes(String(statuses(receiver, uuid).at(-1))));
+    await receiver.until(over, 'all messages', 30_000);
+    const failed = uuids.filter((uuid) => statuses(receiver, uuid).at(-1) === 'failed');
+    expect(failed).toHaveLength(2);
+    for (const uuid of failed)
+      expect((await platform.api(app, 'GET', `/v1/messages/${uuid}`)).body).toMatchObject({ error_code: 'outcome_unknown' });
+    const texts = smsc.submissions.slice(taken).map(({ octets }) => Buffer.from(octets).toString('latin1'));
+    expect(texts).toHaveLength(6);
+    expect(new Set(texts).size).toBe(6);
+    // A receipt for what was submitted before the kill still finds its message.
+    await smsc.receipt('972500000001', smsc.submissions[taken]?.messageId ?? '');
+    await receiver.until(() => uuids.some((uuid) => statuses(receiver, uuid).includes('delivered')), 'a late receipt');
+  }, 90_000);
+});
+
+describe('a message through the sandbox', () => {
+  test('is delivered within a second', async () => {
+    const receiver = new Receiver();
+    const platform = await Platform.start();
+    try {
+      const app = await platform.application(receiver.url, FROM);
+      const started = performance.now();
+      const sent = await platform.api(app, 'POST', '/v1/messages', { from: FROM, to: TO, text: 'x'.repeat(400) });
+      await until(receiver, sent.body.message_uuid, 'delivered');
+      expect(performance.now() - started).toBeLessThan(1_000);
+      expect(statuses(receiver, sent.body.message_uuid)).toEqual(['sending', 'sent', 'delivered']);
+    } finally {
+      await platform.stop();
+      await receiver.stop();
+    }
+  }, 60_000);
+});

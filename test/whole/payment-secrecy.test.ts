@@ -1,0 +1,120 @@
+/**
+ * Many collections at once, many of them cut off in the middle of a number by a hang-up or the death of the platform; then everything that was written,
+ * sent or said is searched for the numbers.
+ */
+import { describe, expect, test } from 'bun:test';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { Keypad } from '../support/keypad.ts';
+import { Platform } from '../support/platform.ts';
+import { Receiver } from '../support/receiver.ts';
+import { RtpPeer } from '../support/rtp-peer.ts';
+import { type Sipp, sipp, sippInstalled } from '../support/sipp.ts';
+
+const NUMBER = '+15550002';
+const CALLS = 24;
+
+/** A valid number of 16 digits, told from all others: random but for its prefix and check digit. */
+function randomCard(): string {
+  const body = `4${Array.from({ length: 14 }, () => Math.floor(Math.random() * 10)).join('')}`;
+  const sum = [...body].reduce((total, digit, at) => {
+    const counted = Number(digit) * (at % 2 === 0 ? 2 : 1);
+    return total + (counted > 9 ? counted - 9 : counted);
+  }, 0);
+  return `${body}${(10 - (sum % 10)) % 10}`;
+}
+
+/** Every regular file under a directory, with what is in it. */
+function* files(directory: string): Generator<readonly [path: string, bytes: Buffer]> {
+  for (const name of readdirSync(directory)) {
+    const path = join(directory, name);
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat?.isDirectory()) yield* files(path);
+    else if (stat?.isFile()) yield [path, readFileSync(path)];
+  }
+}
+
+describe.skipIf(!sippInstalled)('card numbers', () => {
+  test('are found nowhere afterwards: not in the database, its log, the data directory, the output, a webhook or an answer', async () => {
+    const receiver = new Receiver();
+    const platform = await Platform.start({ LOG_LEVEL: 'trace' });
+    let said = '';
+    try {
+      const app = await platform.application(receiver.url, NUMBER);
+      await platform.trunk('127.0.0.1:9');
+      const cards: string[] = [];
+      const callers: { ear: RtpPeer; sipp: Sipp; sessionUuid: string; keypad: Keypad }[] = [];
+      // Each call by a number of its own, so that all of them begin together.
+      const begin = async (at: number) => {
+        const did = `+1555010${String(at).padStart(3, '0')}`;
+        await platform.operator('PUT', `/numbers/${encodeURIComponent(did)}`, { app_uuid: app.appUuid });
+        const ear = await RtpPeer.open();
+        const number = did.slice(1);
+        const peer = await sipp({ scenario: 'caller-waits', to: platform.sipUdp, number, keys: { rtp_port: String(ear.port) } });
+        const find = () => receiver.events.find(({ event, body }) => event === 'session.created' && body.did === did);
+        await receiver.until(() => find() !== undefined, 'a call');
+        const sessionUuid = String(find()?.body.session_uuid);
+        await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`);
+        await ear.until(() => ear.source !== undefined, 'audio');
+        callers[at] = { ear, sipp: peer, sessionUuid, keypad: new Keypad(ear) };
+      };
+      await Promise.all(Array.from({ length: CALLS }, (_, at) => begin(at)));
+      const collect = async (at: number, kind: 'card' | 'cvv') => {
+        const { sessionUuid } = callers[at] ?? { sessionUuid: '' };
+        const answer = await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/payment/${kind}/collect`, {});
+        said += JSON.stringify(answer.body);
+        expect(answer.status).toBe(202);
+      };
+      // A third is whole; a third is cut off by a hang-up after some digits; a third by the kill.
+      for (const [at, { keypad, sessionUuid }] of callers.entries()) {
+        const card = randomCard();
+        cards.push(card);
+        await collect(at, 'card');
+        if (at % 3 === 0) keypad.press(`${card}#`);
+        else keypad.press(card.slice(0, 6 + (at % 11)));
+        if (at % 3 === 0) await receiver.event('payment.card.collected', sessionUuid);
+        if (at % 3 === 0) await collect(at, 'cvv');
+        if (at % 6 === 0) keypad.press('99731#');
+        if (at % 3 === 1) {
+          await platform.api(app, 'DELETE', `/v1/sessions/${sessionUuid}`);
+          await receiver.event('session.ended', sessionUuid);
+        }
+      }
+      said += platform.output;
+      await platform.kill();
+      for (const { sipp: peer, ear } of callers) {
+        peer.stop();
+        ear.close();
+      }
+      await platform.start();
+      const unfinished = callers.filter((_, at) => at % 3 !== 1);
+      for (const { sessionUuid } of unfinished) await platform.api(app, 'DELETE', `/v1/sessions/${sessionUuid}`);
+      await receiver.until(() => receiver.count('session.ended') === CALLS, 'every end', 30_000);
+      // One result for each collection, whatever became of it.
+      const results = receiver.events.filter(({ event }) => event === 'payment.card.collected');
+      expect(results).toHaveLength(CALLS);
+      expect(results.filter(({ body }) => body.status === 'collected')).toHaveLength(CALLS / 3);
+      expect(receiver.count('dtmf.received')).toBe(0);
+      said += await (await fetch(`${platform.url}/metrics`)).text();
+      const logged = await platform.operator('GET', `/events?app_uuid=${app.appUuid}`);
+      said += JSON.stringify(logged.body) + platform.output + JSON.stringify(receiver.events.map(({ body }) => body));
+
+      const directory = [...files(platform.dataDir)];
+      expect(directory.some(([path]) => path.includes('pg_wal'))).toBe(true);
+      // What is not secret is found by the same search.
+      const known = callers[0]?.sessionUuid ?? '';
+      expect([said.includes(known), directory.some(([, bytes]) => bytes.includes(known))]).toEqual([true, true]);
+      for (const [at, card] of cards.entries()) {
+        // Of a number that was cut off, what had been keyed in; ten digits are no accident.
+        const keyed = at % 3 === 0 ? card : card.slice(0, 6 + (at % 11));
+        for (const secret of keyed.length >= 10 ? [keyed, keyed.slice(0, 10)] : []) {
+          expect([at, said.includes(secret)]).toEqual([at, false]);
+          expect(directory.filter(([, bytes]) => bytes.includes(secret)).map(([path]) => path)).toEqual([]);
+        }
+      }
+    } finally {
+      await platform.stop();
+      await receiver.stop();
+    }
+  }, 120_000);
+});
