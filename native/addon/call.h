@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <string>
 
 #include "plane/converter.h"
 #include "plane/plane.h"
@@ -72,6 +74,19 @@ class Call {
     out[0] = 0;
     if (!next() || napi_get_value_string_utf8(env_, values_[at_ - 1], out, sizeof out, &length) != napi_ok) ok_ = false;
   }
+
+  /** A path: at most `path_max` bytes, without a NUL. */
+  std::string path() {
+    char out[path_max + 2];
+    size_t length = 0;
+    if (!next() || napi_get_value_string_utf8(env_, values_[at_ - 1], out, sizeof out, &length) != napi_ok || length == 0 || length > path_max ||
+        std::strlen(out) != length) {
+      ok_ = false;
+      return std::string();
+    }
+    return std::string(out, length);
+  }
+  static constexpr size_t path_max = 1024;
 
   template <typename T>
   T* span(napi_typedarray_type wanted, size_t& count) {
@@ -159,6 +174,7 @@ struct Exports {
 
 Exports plane_exports();
 Exports leg_exports();
+Exports recording_exports();
 Exports room_exports();
 Exports source_exports();
 

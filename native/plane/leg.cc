@@ -117,6 +117,7 @@ void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices
   const Reception::Verdict verdict = reception_.sequence(packet.sequence);
   if (verdict == Reception::Verdict::rejected) return;
   heard_us_ = now.us;
+  packet_us_ = now.us;
   timed_out_ = false;
   if (verdict == Reception::Verdict::duplicate_or_late) return;
   if (!media_started_) {
@@ -164,23 +165,25 @@ void Leg::take(const Now& now, Notices& notices) {
 
 void Leg::give(const Now& now, Notices& notices) {
   if (negotiated_) {
-    send_frame(notices);
+    send_frame(now, notices);
     if (now.us >= report_due_us_) {
       send_report(now, false);
       report_due_us_ = now.us + report_interval_us();
     }
+  } else {
+    pause(1);
   }
   settle(notices);
 }
 
-void Leg::send_frame(Notices& notices) {
+void Leg::send_frame(const Now& now, Notices& notices) {
   int16_t pcm[frame_samples_max];
   uint8_t* octets = packet_ + rtp_header_bytes + pending_;
   bool voiced = true;
   if (agreed_.codec != Codec::g722 && hears_room_only()) {
     if (agreed_.send) std::memcpy(octets, seat()->room->encoded(*seat(), agreed_.codec), frame_units);
   } else {
-    voiced = hears(pcm, codec_samples(agreed_.codec, frame_units), notices);
+    voiced = hears(pcm, codec_samples(agreed_.codec, frame_units), now, notices);
     if (agreed_.send) encoder_.encode(agreed_.codec, voiced ? pcm : nullptr, octets, frame_units);
   }
   if (agreed_.send) {
@@ -208,7 +211,13 @@ void Leg::send_packet(size_t units) {
   if (pending_ > 0) std::memmove(packet_ + rtp_header_bytes, packet_ + rtp_header_bytes + units, pending_);
 }
 
+bool Leg::recordable(const Now& now, bool hears_something) const {
+  if (!agreed_.send || !agreed_.receive) return false;  // held
+  return hears_something || (packet_us_ != 0 && now.us - packet_us_ < interrupted_us);
+}
+
 void Leg::skip(uint32_t frames) {
+  pause(frames);
   timestamp_ += static_cast<uint32_t>(pending_ + frames * frame_units);
   pending_ = 0;
   marker_ = true;

@@ -72,12 +72,15 @@ class Leg : public Participant {
   void attention(bool wanted) override;
   void tone(const ToneDetector::Key& key, const Now& now, Notices& notices) override;
   void tell(const Digit& digit, const Now& now, Notices& notices);
-  void send_frame(Notices& notices);
+  bool recordable(const Now& now, bool hears_something) const override;
+  void send_frame(const Now& now, Notices& notices);
   void send_packet(size_t units);
   void send_report(const Now& now, bool bye);
   uint32_t random();
   int64_t report_interval_us();
 
+  /** Without a packet for this long there is nothing to record of the far end; shorter is loss, which is heard as such. */
+  static constexpr int64_t interrupted_us = 500'000;
   static constexpr int64_t report_us = 5'000'000;
   static constexpr size_t pending_max = 1024;
 
@@ -99,6 +102,7 @@ class Leg : public Participant {
   bool media_started_ = false;
   bool timed_out_ = false;
   int64_t heard_us_ = 0;
+  int64_t packet_us_ = 0;  // when the last packet came; 0: none ever
   const int64_t media_timeout_us_;
 
   Encoder encoder_;

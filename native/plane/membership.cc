@@ -17,6 +17,7 @@ bool Plane::close_room(uint32_t id) {
   Room* room = this->room(id);
   if (room == nullptr) return false;
   if (room->player().active()) stop(id, room->player().playback());
+  retire(room->take_recorders());
   room->close();
   return true;
 }
@@ -75,6 +76,42 @@ bool Plane::detect_tones(uint32_t id, bool on) {
   Participant* party = participant(id);
   if (party != nullptr) party->detect_tones(on);
   return party != nullptr;
+}
+
+void Plane::retire(std::vector<std::unique_ptr<Recorder>> recorders) {
+  for (auto& recorder : recorders) {
+    recorder->stop();
+    finishing_.push_back(std::move(recorder));
+  }
+}
+
+Recorder* Plane::recorder(uint32_t of, uint32_t id) {
+  if (Participant* party = participant(of)) return party->recorder(id);
+  Room* room = this->room(of);
+  return room == nullptr ? nullptr : room->recorder(id);
+}
+
+bool Plane::record(uint32_t of, RecorderOptions options) {
+  Participant* party = participant(of);
+  Room* room = this->room(of);
+  if (party == nullptr && room == nullptr) return false;
+  if (options.rate_hz == 0) options.rate_hz = party != nullptr ? party->rate_hz() : rate_table_hz[room->top()];
+  auto recorder = std::make_unique<Recorder>(options);
+  if (party != nullptr) party->record(std::move(recorder));
+  else room->record(std::move(recorder));
+  return true;
+}
+
+bool Plane::mask(uint32_t of, uint32_t recording, bool masked) {
+  Recorder* found = recorder(of, recording);
+  if (found != nullptr) found->mask(masked);
+  return found != nullptr;
+}
+
+bool Plane::stop_recording(uint32_t of, uint32_t recording) {
+  Recorder* found = recorder(of, recording);
+  if (found != nullptr) found->stop();
+  return found != nullptr;
 }
 
 bool Plane::play_volume(uint32_t id, int32_t percent) {

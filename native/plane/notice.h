@@ -18,6 +18,12 @@ enum class NoticeKind : uint32_t {
   room_left = 9,         // a: room
   voice = 10,            // a: whether the member talks
   moved = 11,            // the participant has come to this plane
+  // Of a recording: its number stands where others have a leg's.
+  recording_started = 12,  // the first audio is durable
+  recording_ended = 13,    // a: duration in ms, b: bytes of the file
+  recording_failed = 14,   // a: RecordingFile::Fault
+  speech_started = 15,     // a: whether it is the first, b: silence before it in ms
+  speech_ended = 16,
   playback_moved = 16,   // a: playback, b: samples heard of it before a seek
 };
 

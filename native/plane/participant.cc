@@ -1,5 +1,9 @@
 #include "plane/participant.h"
 
+#include <cstring>
+#include <utility>
+
+#include "kernel/level.h"
 #include "kernel/mix.h"
 #include "plane/room.h"
 
@@ -22,11 +26,41 @@ void Participant::detect_tones(bool on) {
 }
 
 void Participant::look() {
-  const bool now = seat_ != nullptr || listener_ != nullptr || tones_;
+  const bool now = seat_ != nullptr || listener_ != nullptr || tones_ || !recorders_.empty();
   if (now == wanted_) return;
   wanted_ = now;
   if (!now) said_.reset();
   attention(now);
+}
+
+void Participant::record(std::unique_ptr<Recorder> recorder) {
+  recorders_.push_back(std::move(recorder));
+  if (!taped_) taped_ = std::make_unique<int16_t[]>(said_max_);
+  said_something_ = false;
+  look();
+}
+
+Recorder* Participant::recorder(uint32_t id) {
+  for (const auto& recorder : recorders_) {
+    if (recorder->id() == id) return recorder.get();
+  }
+  return nullptr;
+}
+
+std::vector<std::unique_ptr<Recorder>> Participant::take_recorders() { return std::exchange(recorders_, {}); }
+
+void Participant::pause(uint32_t frames) {
+  for (const auto& recorder : recorders_) recorder->gap(frames);
+}
+
+/** Hands this tick to the recorders. `heard` is nullptr where the far end hears silence. */
+void Participant::tape(const int16_t* heard, size_t count, const Now& now, Notices& notices) {
+  const bool audio = recordable(now, heard != nullptr);
+  const float dbov = said_something_ ? level_dbov(taped_.get(), count) : -127.0f;
+  if (!said_something_) std::memset(taped_.get(), 0, count * sizeof(int16_t));
+  if (heard != nullptr) mix_over(taped_.get(), heard, count);
+  for (const auto& recorder : recorders_) recorder->take(taped_.get(), rate_index(rate_hz()), audio, dbov, notices);
+  said_something_ = false;
 }
 
 int16_t* Participant::said() {
@@ -42,6 +76,10 @@ void Participant::heard(size_t count, bool heard, const Now& now, Notices& notic
     ToneDetector::Key key;
     if (detector_ && count * 50 == hz && detector_->process(said_.get(), count, key)) tone(key, now, notices);
   }
+  if (!recorders_.empty()) {
+    said_something_ = heard;
+    std::memcpy(taped_.get(), said_.get(), count * sizeof(int16_t));
+  }
   if (listener_ != nullptr) listener_->hear(said_.get(), count, rate_hz(), heard);
   if (seat_ != nullptr) seat_->room->contribute(*seat_, said_.get(), count, heard, notices);
 }
@@ -50,7 +88,7 @@ void Participant::tone(const ToneDetector::Key& key, const Now&, Notices& notice
   notices.push_back({NoticeKind::digit, id_, static_cast<uint32_t>(key.key), key.duration_ms, {1, 0, 0, 0}});
 }
 
-bool Participant::hears(int16_t* out, size_t count, Notices& notices) {
+bool Participant::hears(int16_t* out, size_t count, const Now& now, Notices& notices) {
   bool voiced = seat_ != nullptr && seat_->room->hear(*seat_, out);
   if (player_.audible()) {
     if (voiced) {
@@ -61,12 +99,21 @@ bool Participant::hears(int16_t* out, size_t count, Notices& notices) {
     }
     player_.progress(id_, notices);
   }
+  if (!recorders_.empty()) tape(voiced ? out : nullptr, count, now, notices);
   return voiced;
 }
 
-bool Participant::hears_room_only() const { return seat_ != nullptr && !player_.audible() && seat_->room->hears_whole(*seat_); }
+bool Participant::hears_room_only() const { return seat_ != nullptr && recorders_.empty() && !player_.audible() && seat_->room->hears_whole(*seat_); }
 
 void Participant::settle(Notices& notices) {
+  for (size_t i = 0; i < recorders_.size();) {
+    if (!recorders_[i]->over(notices)) {
+      i++;
+      continue;
+    }
+    recorders_.erase(recorders_.begin() + static_cast<std::ptrdiff_t>(i));
+    look();
+  }
   if (seat_ != nullptr) seat_->room->settle(*seat_, notices);
 }
 

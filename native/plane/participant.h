@@ -10,6 +10,7 @@
 #include "plane/notice.h"
 #include "plane/player.h"
 #include "plane/rate.h"
+#include "plane/recorder.h"
 
 namespace sidetone {
 
@@ -47,6 +48,12 @@ class Participant {
   /** Whether keys are heard in what the far end says (DTMF). */
   void detect_tones(bool on);
 
+  /** Begins a recording of both directions, mixed. */
+  void record(std::unique_ptr<Recorder> recorder);
+  Recorder* recorder(uint32_t id);
+  /** All of its recordings, as the participant goes. */
+  std::vector<std::unique_ptr<Recorder>> take_recorders();
+
   virtual uint32_t rate_hz() const = 0;
   /** First half of a tick. */
   virtual void take(const Now& now, Notices& notices) = 0;
@@ -73,14 +80,19 @@ class Participant {
   /** A key was heard in the sound. */
   virtual void tone(const ToneDetector::Key& key, const Now& now, Notices& notices);
   /** Fills what the far end hears: its room and its own playback. False where that is silence; `out` is then untouched. */
-  bool hears(int16_t* out, size_t count, Notices& notices);
+  bool hears(int16_t* out, size_t count, const Now& now, Notices& notices);
   /** Whether its far end hears exactly what every silent member of the room hears. */
   bool hears_room_only() const;
+  /** A tick, or several, in which it neither said nor heard anything. */
+  void pause(uint32_t frames);
+  /** Whether what was said and heard in this tick is worth recording. */
+  virtual bool recordable(const Now& now, bool hears_something) const = 0;
   /** At the end of a tick. */
   void settle(Notices& notices);
 
  private:
   void look();
+  void tape(const int16_t* heard, size_t count, const Now& now, Notices& notices);
 
   const uint32_t id_;
   const size_t said_max_;
@@ -92,6 +104,9 @@ class Participant {
   std::unique_ptr<ToneDetector> detector_;
   uint32_t detector_hz_ = 0;
   std::unique_ptr<int16_t[]> said_;
+  std::vector<std::unique_ptr<Recorder>> recorders_;
+  std::unique_ptr<int16_t[]> taped_;  // what was said in this tick, before a room's gain
+  bool said_something_ = false;
 };
 
 }  // namespace sidetone

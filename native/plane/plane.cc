@@ -107,6 +107,7 @@ bool Plane::close(uint32_t id, Counters& counters) {
     party->rtp()->bye(now());
     counters = party->rtp()->counters();
   }
+  retire(party->take_recorders());
   (void)remove(id);
   return true;
 }
@@ -196,6 +197,7 @@ TickReport Plane::run() {
   if (due > catch_up_max) {
     const uint32_t frames = static_cast<uint32_t>(due - 1);
     for (Participant* party : order_) party->skip(frames);
+    for (const auto& entry : rooms_) entry.second->pause(frames);
     deadline_us_ += static_cast<int64_t>(frames) * tick_us;
     report.skipped = frames;
   }
@@ -220,6 +222,10 @@ void Plane::tick(const Now& now) {
 }
 
 void Plane::frame(const Now& now) {
+  for (size_t i = 0; i < finishing_.size();) {
+    if (finishing_[i]->over(notices_)) finishing_.erase(finishing_.begin() + static_cast<std::ptrdiff_t>(i));
+    else i++;
+  }
   for (const auto& entry : rooms_) entry.second->begin();
   for (Participant* party : order_) {
     party->take(now, notices_);

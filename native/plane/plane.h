@@ -53,6 +53,12 @@ class Plane {
   /** Whether keys are heard in the audio of a leg. */
   bool detect_tones(uint32_t id, bool on);
 
+  // Recordings. Their numbers are from the range of legs and rooms too.
+  /** Of a leg or a room; the rate is the leg's or room's own where `rate_hz` is 0. What becomes of it is noticed. */
+  bool record(uint32_t of, RecorderOptions options);
+  bool mask(uint32_t of, uint32_t recording, bool masked);
+  bool stop_recording(uint32_t of, uint32_t recording);
+
   // Rooms. Numbers of rooms and legs are from one range. Where there is no such room, or no such member, nothing happens but the notice said.
   /** False where the number is in use. */
   bool open_room(uint32_t id);
@@ -103,6 +109,8 @@ class Plane {
   void add(std::unique_ptr<Participant> party);
   std::unique_ptr<Participant> remove(uint32_t id);
   Player* player(uint32_t id);
+  Recorder* recorder(uint32_t of, uint32_t id);
+  void retire(std::vector<std::unique_ptr<Recorder>> recorders);
   Room* room(uint32_t id);
 
   int epoll_fd_ = -1;
@@ -114,6 +122,7 @@ class Plane {
   std::unordered_map<uint32_t, std::unique_ptr<Participant>> parties_;
   std::vector<Participant*> order_;
   std::unordered_map<uint32_t, std::unique_ptr<Room>> rooms_;
+  std::vector<std::unique_ptr<Recorder>> finishing_;  // whose leg or room is gone
   std::shared_ptr<Handover> box_;
   Notices notices_;
   Batch batch_;

@@ -1,6 +1,7 @@
 #include "plane/room.h"
 
 #include <cstring>
+#include <utility>
 
 #include "kernel/level.h"
 #include "kernel/mix.h"
@@ -150,6 +151,44 @@ void Room::mix(Notices& notices) {
     player_.progress(id_, notices);
   }
   bridge();
+  if (!recorders_.empty()) tape(notices);
+}
+
+void Room::record(std::unique_ptr<Recorder> recorder) {
+  group(recorder->rate()).recorders++;
+  recorders_.push_back(std::move(recorder));
+}
+
+Recorder* Room::recorder(uint32_t id) {
+  for (const auto& recorder : recorders_) {
+    if (recorder->id() == id) return recorder.get();
+  }
+  return nullptr;
+}
+
+std::vector<std::unique_ptr<Recorder>> Room::take_recorders() {
+  for (const auto& recorder : recorders_) groups_[recorder->rate()]->recorders--;
+  return std::exchange(recorders_, {});
+}
+
+void Room::pause(uint32_t frames) {
+  for (const auto& recorder : recorders_) recorder->gap(frames);
+}
+
+void Room::tape(Notices& notices) {
+  for (size_t i = 0; i < recorders_.size();) {
+    Recorder& recorder = *recorders_[i];
+    Group& group = *groups_[recorder.rate()];
+    if (group.sounding) make_whole(group);
+    const float dbov = group.sounding ? level_dbov(group.whole.data(), group.whole.size()) : -127.0f;
+    recorder.take(group.sounding ? group.whole.data() : nullptr, recorder.rate(), !seats_.empty() || group.sounding, dbov, notices);
+    if (!recorder.over(notices)) {
+      i++;
+      continue;
+    }
+    group.recorders--;
+    recorders_.erase(recorders_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
 }
 
 /** Every rate that is heard gets what is said at the others. */
@@ -161,7 +200,7 @@ void Room::bridge() {
     bool copied = false;
     for (size_t from = 0; from < rates; from++) {
       if (from == to || !groups_[from]) continue;
-      if (target.members == 0) {
+      if (target.members == 0 && target.recorders == 0) {
         bridges_[from][to].reset();  // its memory would be stale
         continue;
       }

@@ -64,6 +64,11 @@ class Room {
   void drop(Seat& seat, Notices& notices);
   void mute(Seat& seat, bool muted, Notices& notices);
   void detect_voices(bool on, Notices& notices);
+  /** Begins a recording of the whole mix. */
+  void record(std::unique_ptr<Recorder> recorder);
+  Recorder* recorder(uint32_t id);
+  std::vector<std::unique_ptr<Recorder>> take_recorders();
+  void pause(uint32_t frames);
   /** Everyone leaves; `over` once the last has. */
   void close();
   bool closing() const { return closing_; }
@@ -88,6 +93,7 @@ class Room {
  private:
   struct Group {
     size_t members = 0;
+    size_t recorders = 0;
     bool spoken = false;    // its own sum is not all zero
     bool sounding = false;  // its total is not
     bool whole_made = false;
@@ -104,6 +110,7 @@ class Room {
   void enter(Seat& seat, size_t index);
   void bridge();
   void make_whole(Group& group);
+  void tape(Notices& notices);
   void remove(Seat& seat, Notices& notices);
   static void voice(Seat& seat, VoiceActivity::Change change, Notices& notices);
 
@@ -113,6 +120,7 @@ class Room {
   bool voices_ = false;
   Player player_;
   std::vector<std::unique_ptr<Seat>> seats_;
+  std::vector<std::unique_ptr<Recorder>> recorders_;
   std::unique_ptr<Group> groups_[rates];
   std::unique_ptr<RateBridge> bridges_[rates][rates];
 };

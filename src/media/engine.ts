@@ -52,6 +52,40 @@ export interface PlayOptions {
   readonly volume: number;
 }
 
+export interface RecordOptions {
+  readonly recordingUuid: string;
+  /** A file to be made, of at most 1,024 bytes of name; its folder exists. */
+  readonly path: string;
+  /** 8000, 16000, 24000 or 48000; without it that of the leg or room now. */
+  readonly rateHz?: number;
+  /** Whether masked spans, hold and interruptions are kept as silence, or left out. */
+  readonly includeGaps: boolean;
+  /** With it `speech.started` and `speech.ended` are told: of the leg's far end, or of anyone in the room. */
+  readonly voiceActivity?: {
+    /** 0 to 1; higher hears more. */
+    readonly sensitivity: number;
+    readonly speechDurationMs: number;
+    readonly silenceDurationMs: number;
+  };
+}
+
+/** One recording under way. Its orders are without effect once it has ended. */
+export interface MediaRecording {
+  mask(): void;
+  unmask(): void;
+  /** `recording.ended` follows when the file is finished and durable. */
+  stop(): void;
+}
+
+/** Whatever can be recorded, several times at once. The end of a leg or room ends its recordings, whose notices may follow that end. */
+export interface Recordable {
+  /**
+   * Mono 16-bit WAV of all that is said and heard. `recording.started` when the first audio is durable; then `recording.ended`, or
+   * `recording.failed` where the disk fails or is too slow, which no call notices.
+   */
+  record(options: RecordOptions): MediaRecording;
+}
+
 export interface JoinOptions {
   readonly muted: boolean;
   /** Percent, 0 to 200: what others hear of the member, and what it hears of them. */
@@ -73,10 +107,12 @@ export interface RoomMember {
 }
 
 /** What a room tells: of its playbacks and recordings, in the words of a leg's, and `room.lost` when its worker died. */
-export type RoomNotice = Extract<MediaNotice, { readonly type: `playback.${string}` }> | { readonly type: 'room.lost' };
+export type RoomNotice =
+  | Extract<MediaNotice, { readonly type: `playback.${string}` | `recording.${string}` | `speech.${string}` }>
+  | { readonly type: 'room.lost' };
 
 /** A mix in which every member hears all the others. */
-export interface MediaRoom {
+export interface MediaRoom extends Recordable {
   /** As in the members' `room.joined` and `room.left`. */
   readonly number: number;
   /** Heard by every member. */
@@ -92,7 +128,7 @@ export interface MediaRoom {
 }
 
 /** One UDP port pair and everything that runs on it. */
-export interface RtpLeg extends RoomMember {
+export interface RtpLeg extends RoomMember, Recordable {
   /** The address to write into SDP. */
   readonly host: string;
   readonly port: number;

@@ -11,6 +11,7 @@ import { PlaneRoom } from './plane-room.ts';
 import { openPlaylist } from './playlist.ts';
 import { PortPool } from './port-pool.ts';
 import { OpenPush } from './push.ts';
+import type { RecordingEars } from './recordings.ts';
 import { HeldBytes } from './source.ts';
 import { SourceCache } from './source-cache.ts';
 import { UdpLeg } from './udp-leg.ts';
@@ -43,13 +44,14 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
   const cache = new SourceCache();
   const decoders = new DecoderThread(log);
   const workers: MediaWorker[] = [];
+  const recordings: RecordingEars = new Map();
   const closeAll = async () => {
     await decoders.close();
     for (const worker of workers) await worker.close();
   };
   try {
     for (let i = 0; i < options.workers; i++)
-      workers.push(await MediaWorker.start({ mediaTimeoutMs: options.mediaTimeoutSec * 1000, log }));
+      workers.push(await MediaWorker.start({ mediaTimeoutMs: options.mediaTimeoutSec * 1000, log, recordings }));
   } catch (error) {
     await closeAll();
     throw error;
@@ -57,7 +59,7 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
 
   const legs = new Set<RtpLeg>();
   const rooms = new Map<PlaneRoom, MediaWorker>();
-  let lastLeg = 0;
+  let lastNumber = 0;
   let lastPlayback = 0;
   let closing: Promise<void> | undefined;
   /** Numbers of the plane are 32 bits and never 0; no leg or playback lives long enough to meet its successor. */
@@ -66,13 +68,17 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
     lastPlayback = next(lastPlayback);
     return lastPlayback;
   };
+  /** Legs, rooms and recordings are numbered together. */
+  const nextNumber = () => {
+    lastNumber = next(lastNumber);
+    return lastNumber;
+  };
   const leastLoaded = () => workers.filter((worker) => worker.alive).sort((a, b) => a.legs - b.legs)[0];
 
   /** One try: the leg, or the errno of its bind. */
   const tryOpen = (worker: MediaWorker, port: number, notify: (notice: MediaNotice) => void) =>
     new Promise<UdpLeg | number>((resolve) => {
-      lastLeg = next(lastLeg);
-      const id = lastLeg;
+      const id = nextNumber();
       const leg: UdpLeg = new UdpLeg({
         id,
         host: rtp.host,
@@ -81,6 +87,8 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
         decoders,
         notify,
         nextPlayback,
+        nextNumber,
+        recordings,
         opened: (errno) => {
           if (errno === 0) legs.add(leg);
           resolve(errno === 0 ? leg : errno);
@@ -111,13 +119,14 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
       const count = (worker: MediaWorker) => [...rooms.values()].filter((other) => other === worker).length;
       const worker = workers.filter((candidate) => candidate.alive).sort((a, b) => count(a) - count(b))[0];
       if (worker === undefined || closing !== undefined) return undefined;
-      lastLeg = next(lastLeg);
       const room: PlaneRoom = new PlaneRoom({
-        number: lastLeg,
+        number: nextNumber(),
         worker,
         decoders,
         notify,
         nextPlayback,
+        nextNumber,
+        recordings,
         closed: () => rooms.delete(room),
       });
       rooms.set(room, worker);

@@ -3,8 +3,9 @@ import { MEDIA_WORKER_PULSE_MAX_MS, MEDIA_WORKER_START_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { LegCounters } from './engine.ts';
 import { native } from './native.ts';
-import { type NoticeRecord, unpackNotices } from './notice.ts';
+import { NOTICE, type NoticeRecord, unpackNotices } from './notice.ts';
 import type { Order, Reply } from './order.ts';
+import type { RecordingEars } from './recordings.ts';
 import { Thread } from './thread.ts';
 
 /** What the worker has to tell about one leg. */
@@ -30,6 +31,8 @@ export interface TickLoad {
 export interface MediaWorkerOptions {
   readonly mediaTimeoutMs: number;
   readonly log: Log;
+  /** Who hears of recordings; shared by all workers. */
+  readonly recordings?: RecordingEars;
   /** For tests. */
   readonly script?: URL;
   readonly pulseMaxMs?: number;
@@ -38,6 +41,7 @@ export interface MediaWorkerOptions {
 export class MediaWorker {
   readonly #thread: Thread<readonly Order[], Reply>;
   readonly #log: Log;
+  readonly #recordings: RecordingEars | undefined;
   readonly #pulseMaxMs: number;
   readonly #watch: ReturnType<typeof setInterval>;
   readonly #ears = new Map<number, LegEars>();
@@ -56,6 +60,7 @@ export class MediaWorker {
 
   private constructor(options: MediaWorkerOptions) {
     this.#log = options.log;
+    this.#recordings = options.recordings;
     this.#pulseMaxMs = options.pulseMaxMs ?? MEDIA_WORKER_PULSE_MAX_MS;
     this.#thread = new Thread<readonly Order[], Reply>(options.script ?? new URL('./worker.ts', import.meta.url), {
       message: (reply) => this.#hear(reply),
@@ -145,10 +150,17 @@ export class MediaWorker {
         this.#up?.(undefined);
         break;
       case 'notices':
-        for (const record of unpackNotices(reply.words, reply.count)) this.#ears.get(record.leg)?.notice(record);
+        for (const record of unpackNotices(reply.words, reply.count)) {
+          const ears = this.#ears.get(record.leg);
+          if (ears !== undefined) ears.notice(record);
+          else this.#recordings?.get(record.leg)?.(record);
+        }
         break;
       case 'opened':
         this.#ears.get(reply.leg)?.opened(reply.errno);
+        break;
+      case 'not recorded':
+        this.#recordings?.get(reply.recording)?.({ kind: NOTICE.recordingFailed, leg: reply.recording, a: 0, b: 0, c: 0, d: 0 });
         break;
       case 'stayed':
         this.#ears.get(reply.leg)?.stayed();

@@ -55,6 +55,21 @@ export interface Native {
   legMove(plane: PlaneHandle, leg: number, toPlane: number): boolean;
   /** Of what plays on a leg or in a room. */
   playVolume(plane: PlaneHandle, leg: number, percent: number): boolean;
+  /** Of a leg or room; a rate of 0 is its own. Sensitivity in percent. What becomes of it is noticed under the recording's number. */
+  record(
+    plane: PlaneHandle,
+    of: number,
+    recording: number,
+    path: string,
+    rateHz: number,
+    includeGaps: boolean,
+    voices: boolean,
+    sensitivityPercent: number,
+    onsetMs: number,
+    releaseMs: number,
+  ): boolean;
+  recordMask(plane: PlaneHandle, of: number, recording: number, masked: boolean): boolean;
+  recordStop(plane: PlaneHandle, of: number, recording: number): boolean;
   roomOpen(plane: PlaneHandle, room: number): boolean;
   roomClose(plane: PlaneHandle, room: number): boolean;
   roomVoices(plane: PlaneHandle, room: number, on: boolean): boolean;

@@ -13,6 +13,11 @@ export const NOTICE = {
   roomLeft: 9,
   voice: 10,
   moved: 11,
+  recordingStarted: 12,
+  recordingEnded: 13,
+  recordingFailed: 14,
+  speechStarted: 15,
+  speechEnded: 16,
   playbackMoved: 16,
 } as const;
 

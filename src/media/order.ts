@@ -28,6 +28,18 @@ export type Order =
       readonly to: number;
     }
   | { readonly type: 'tones'; readonly leg: number; readonly on: boolean }
+  | {
+      readonly type: 'record';
+      readonly leg: number;
+      readonly recording: number;
+      readonly path: string;
+      /** 0: that of the leg or room. */
+      readonly rateHz: number;
+      readonly includeGaps: boolean;
+      readonly voices: { readonly sensitivityPercent: number; readonly onsetMs: number; readonly releaseMs: number } | undefined;
+    }
+  | { readonly type: 'mask'; readonly leg: number; readonly recording: number; readonly masked: boolean }
+  | { readonly type: 'stop recording'; readonly leg: number; readonly recording: number }
   | { readonly type: 'leave'; readonly leg: number }
   | { readonly type: 'mute'; readonly leg: number; readonly muted: boolean }
   | { readonly type: 'room volume'; readonly leg: number; readonly from: boolean; readonly percent: number }
@@ -41,6 +53,8 @@ export type Reply =
   | { readonly type: 'closed'; readonly leg: number; readonly counters: LegCounters }
   /** A move was impossible. */
   | { readonly type: 'stayed'; readonly leg: number }
+  /** The leg or room to record was not there. */
+  | { readonly type: 'not recorded'; readonly recording: number }
   | { readonly type: 'room closed'; readonly leg: number }
   | { readonly type: 'notices'; readonly words: Uint32Array<ArrayBuffer>; readonly count: number }
   /** Once a second: the worker ticks. */

@@ -1,11 +1,23 @@
 /** What every leg has on the main thread, whatever carries its sound: a place on a worker, playbacks, membership in rooms, and one end. */
 import type { DecoderThread } from './decoder.ts';
-import type { JoinOptions, LegCounters, MediaNotice, MediaRoom, PlaybackControl, PlayOptions, RoomMember } from './engine.ts';
+import type {
+  JoinOptions,
+  LegCounters,
+  MediaNotice,
+  MediaRecording,
+  MediaRoom,
+  PlaybackControl,
+  PlayOptions,
+  Recordable,
+  RecordOptions,
+  RoomMember,
+} from './engine.ts';
 import type { LegEars, MediaWorker } from './media-worker.ts';
 import { NOTICE, type NoticeRecord } from './notice.ts';
 import { Placement } from './placement.ts';
 import { bounded, PlaneRoom } from './plane-room.ts';
 import { Playbacks } from './playbacks.ts';
+import { type RecordingEars, Recordings } from './recordings.ts';
 
 export const NO_COUNTERS: LegCounters = { packetsReceived: 0, packetsSent: 0, packetsLost: 0, jitterMs: 0 };
 
@@ -15,16 +27,20 @@ export interface PlaneLegOptions {
   readonly decoders: DecoderThread;
   readonly notify: (notice: MediaNotice) => void;
   readonly nextPlayback: () => number;
+  /** A number for a recording, of the range of legs and rooms. */
+  readonly nextNumber: () => number;
+  readonly recordings: RecordingEars;
   /** It is open (0), or why not (errno; -1: its worker died). */
   readonly opened: (errno: number) => void;
   /** What it held is free again; called once. */
   readonly freed: () => void;
 }
 
-export abstract class PlaneLeg implements RoomMember, LegEars {
+export abstract class PlaneLeg implements RoomMember, Recordable, LegEars {
   protected readonly id: number;
   protected readonly placement: Placement;
   protected readonly playbacks: Playbacks;
+  readonly #recordings: Recordings;
   protected readonly notify: (notice: MediaNotice) => void;
   readonly #opened: (errno: number) => void;
   readonly #freed: () => void;
@@ -45,6 +61,13 @@ export abstract class PlaneLeg implements RoomMember, LegEars {
       notify: options.notify,
       nextPlayback: options.nextPlayback,
     });
+    this.#recordings = new Recordings({
+      id: options.id,
+      order: (order) => this.placement.order(order),
+      notify: options.notify,
+      nextNumber: options.nextNumber,
+      ears: options.recordings,
+    });
   }
 
   /** Rate of the sound it plays. */
@@ -64,6 +87,10 @@ export abstract class PlaneLeg implements RoomMember, LegEars {
 
   controlPlayback(operationUuid: string, control: PlaybackControl): void {
     this.playbacks.control(operationUuid, control);
+  }
+
+  record(options: RecordOptions): MediaRecording {
+    return this.#recordings.record(options);
   }
 
   detectTones(on: boolean): void {
@@ -107,6 +134,7 @@ export abstract class PlaneLeg implements RoomMember, LegEars {
     this.#closing ??= new Promise((resolve) => {
       this.#finished = resolve;
       this.playbacks.close();
+      this.#recordings.close();
       if (this.#lost) resolve(NO_COUNTERS);
       else this.placement.order({ type: 'close', leg: this.id });
     });
@@ -165,6 +193,7 @@ export abstract class PlaneLeg implements RoomMember, LegEars {
     this.#lost = true;
     this.placement.lost();
     this.playbacks.lost();
+    this.#recordings.lost();
     this.#opened(-1);
     this.closed(NO_COUNTERS);
   }

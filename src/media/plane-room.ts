@@ -1,9 +1,10 @@
 /** One room on the main thread. It lives on one worker; legs that join move there. */
 import type { DecoderThread } from './decoder.ts';
-import type { MediaRoom, PlaybackControl, PlayOptions, RoomNotice } from './engine.ts';
+import type { MediaRecording, MediaRoom, PlaybackControl, PlayOptions, RecordOptions, RoomNotice } from './engine.ts';
 import type { LegEars, MediaWorker } from './media-worker.ts';
 import type { NoticeRecord } from './notice.ts';
 import { Playbacks } from './playbacks.ts';
+import { type RecordingEars, Recordings } from './recordings.ts';
 
 /** Sources are decoded at this rate for a room: its members may come to be of any. */
 const ROOM_PLAYBACK_HZ = 16_000;
@@ -14,6 +15,8 @@ export interface PlaneRoomOptions {
   readonly decoders: DecoderThread;
   readonly notify: (notice: RoomNotice) => void;
   readonly nextPlayback: () => number;
+  readonly nextNumber: () => number;
+  readonly recordings: RecordingEars;
   /** The room is over; called once. */
   readonly closed: () => void;
 }
@@ -22,6 +25,7 @@ export class PlaneRoom implements MediaRoom, LegEars {
   readonly number: number;
   readonly worker: MediaWorker;
   readonly #playbacks: Playbacks;
+  readonly #recordings: Recordings;
   readonly #notify: (notice: RoomNotice) => void;
   readonly #closed: () => void;
   #closing: Promise<void> | undefined;
@@ -39,6 +43,13 @@ export class PlaneRoom implements MediaRoom, LegEars {
       decoders: options.decoders,
       notify: options.notify,
       nextPlayback: options.nextPlayback,
+    });
+    this.#recordings = new Recordings({
+      id: options.number,
+      order: (order) => this.worker.order(order),
+      notify: options.notify,
+      nextNumber: options.nextNumber,
+      ears: options.recordings,
     });
     this.worker.attach(this.number, this);
     this.worker.order({ type: 'open room', leg: this.number });
@@ -60,6 +71,10 @@ export class PlaneRoom implements MediaRoom, LegEars {
     this.worker.order({ type: 'playback volume', leg: this.number, percent: bounded(percent) });
   }
 
+  record(options: RecordOptions): MediaRecording {
+    return this.#recordings.record(options);
+  }
+
   setVoiceActivity(on: boolean): void {
     this.worker.order({ type: 'voices', leg: this.number, on });
   }
@@ -68,6 +83,7 @@ export class PlaneRoom implements MediaRoom, LegEars {
     this.#closing ??= new Promise((resolve) => {
       this.#finished = resolve;
       this.#playbacks.close();
+      this.#recordings.close();
       if (this.#over) resolve();
       else this.worker.order({ type: 'close room', leg: this.number });
     });
@@ -89,6 +105,7 @@ export class PlaneRoom implements MediaRoom, LegEars {
   lost(): void {
     if (this.#over) return;
     this.#playbacks.lost();
+    this.#recordings.lost();
     this.#notify({ type: 'room.lost' });
     this.closed();
   }

@@ -124,6 +124,31 @@ function obey(order: Order): void {
     case 'tones':
       native.legTones(plane, order.leg, order.on);
       break;
+    case 'record': {
+      const { leg, recording, path, rateHz, includeGaps, voices } = order;
+      const { sensitivityPercent, onsetMs, releaseMs } = voices ?? { sensitivityPercent: 50, onsetMs: 100, releaseMs: 500 };
+      const heard = voices !== undefined;
+      const found = native.record(
+        plane,
+        leg,
+        recording,
+        path,
+        rateHz,
+        includeGaps,
+        heard,
+        sensitivityPercent,
+        onsetMs,
+        releaseMs,
+      );
+      if (!found) reply({ type: 'not recorded', recording });
+      break;
+    }
+    case 'mask':
+      native.recordMask(plane, order.leg, order.recording, order.masked);
+      break;
+    case 'stop recording':
+      native.recordStop(plane, order.leg, order.recording);
+      break;
     case 'leave':
       native.legLeave(plane, order.leg);
       break;

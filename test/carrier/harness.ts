@@ -39,6 +39,7 @@ export class TestMedia {
       setMuted() {},
       setVolume() {},
       detectTones() {},
+      record: () => ({ mask() {}, unmask() {}, stop() {} }),
       counters: async () => NO_COUNTERS,
       close: async () => {
         if (this.open.delete(leg)) await new Promise<void>((resolve) => socket.close(() => resolve()));

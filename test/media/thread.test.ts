@@ -27,6 +27,8 @@ describe('a media worker that is stuck', () => {
       decoders,
       notify: notices.hear,
       nextPlayback: () => 1,
+      nextNumber: () => 2,
+      recordings: new Map(),
       opened: (errno) => {
         bound ??= errno;
       },

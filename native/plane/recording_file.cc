@@ -1,0 +1,213 @@
+#include "plane/recording_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace sidetone {
+namespace {
+
+int64_t clock_us() {
+  timespec time;
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000 + time.tv_nsec / 1000;
+}
+
+/** The files of the process and the two threads that serve them. Never destroyed: its threads outlive main. */
+class Desk {
+ public:
+  static Desk& only() {
+    static Desk* desk = new Desk();
+    return *desk;
+  }
+
+  void add(const std::shared_ptr<RecordingFile>& file) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    writing_.push_back(file);
+    syncing_.push_back(file);
+    if (running_) return;
+    running_ = true;
+    std::thread([this] { loop(writing_, [](RecordingFile& each) { return each.write(); }); }).detach();
+    std::thread([this] { loop(syncing_, [](RecordingFile& each) { return each.sync(clock_us()); }); }).detach();
+  }
+
+ private:
+  template <typename Serve>
+  void loop(std::vector<std::shared_ptr<RecordingFile>>& files, Serve serve) {
+    auto next = std::chrono::steady_clock::now();
+    while (true) {
+      next += std::chrono::milliseconds(RecordingFile::write_every_ms);
+      const auto now = std::chrono::steady_clock::now();
+      if (next < now) next = now;
+      std::this_thread::sleep_until(next);
+      std::vector<std::shared_ptr<RecordingFile>> round;
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        round = files;
+      }
+      std::vector<const RecordingFile*> done;
+      for (const auto& file : round) {
+        if (!serve(*file)) done.push_back(file.get());
+      }
+      if (done.empty()) continue;
+      const std::lock_guard<std::mutex> lock(mutex_);
+      size_t kept = 0;
+      for (auto& file : files) {
+        bool over = false;
+        for (const RecordingFile* each : done) over = over || each == file.get();
+        if (!over) std::swap(files[kept++], file);
+      }
+      files.resize(kept);
+    }
+  }
+
+  std::mutex mutex_;
+  bool running_ = false;
+  std::vector<std::shared_ptr<RecordingFile>> writing_;
+  std::vector<std::shared_ptr<RecordingFile>> syncing_;
+};
+
+void le32(uint8_t* at, uint32_t value) {
+  for (int i = 0; i < 4; i++) at[i] = static_cast<uint8_t>(value >> (8 * i));
+}
+
+void le16(uint8_t* at, uint32_t value) {
+  at[0] = static_cast<uint8_t>(value);
+  at[1] = static_cast<uint8_t>(value >> 8);
+}
+
+}  // namespace
+
+RecordingFile::RecordingFile(std::string path, uint32_t rate_hz)
+    : path_(std::move(path)), rate_hz_(rate_hz), ring_bytes_(static_cast<size_t>(rate_hz) * 2 * queue_ms / 1000), ring_(new uint8_t[ring_bytes_]) {}
+
+RecordingFile::~RecordingFile() {
+  const int fd = fd_.load();
+  if (fd >= 0) ::close(fd);
+}
+
+std::shared_ptr<RecordingFile> RecordingFile::open(const std::string& path, uint32_t rate_hz) {
+  auto file = std::make_shared<RecordingFile>(path, rate_hz);
+  Desk::only().add(file);
+  return file;
+}
+
+void RecordingFile::fail(Fault fault) {
+  Fault none = Fault::none;
+  (void)fault_.compare_exchange_strong(none, fault);
+  state_.store(State::failed, std::memory_order_release);
+}
+
+bool RecordingFile::put(const int16_t* pcm, size_t count) {
+  if (state() == State::failed) return false;
+  const uint64_t put = put_.load(std::memory_order_relaxed);
+  const size_t bytes = count * sizeof(int16_t);
+  if (put + bytes > bytes_max) {
+    fail(Fault::too_long);
+    return false;
+  }
+  if (put + bytes - taken_.load(std::memory_order_acquire) > ring_bytes_) {
+    fail(Fault::too_slow);
+    return false;
+  }
+  const size_t at = static_cast<size_t>(put % ring_bytes_);
+  const size_t first = bytes < ring_bytes_ - at ? bytes : ring_bytes_ - at;
+  const uint8_t* from = reinterpret_cast<const uint8_t*>(pcm);  // WAV is little-endian, as are the processors this runs on
+  std::memcpy(&ring_[at], from, first);
+  if (first < bytes) std::memcpy(&ring_[0], from + first, bytes - first);
+  samples_ += count;
+  put_.store(put + bytes, std::memory_order_release);
+  return true;
+}
+
+bool RecordingFile::write_all(const uint8_t* bytes, size_t count, uint64_t at) {
+  while (count > 0) {
+    const ssize_t done = ::pwrite(fd_.load(), bytes, count, static_cast<off_t>(at));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    bytes += done;
+    count -= static_cast<size_t>(done);
+    at += static_cast<uint64_t>(done);
+  }
+  return true;
+}
+
+bool RecordingFile::write_header(uint64_t data_bytes, bool growing) {
+  uint8_t header[header_bytes];
+  std::memcpy(header, "RIFF....WAVEfmt ", 16);
+  le32(header + 4, growing ? 0xffffffff : static_cast<uint32_t>(data_bytes + header_bytes - 8));
+  le32(header + 16, 16);
+  le16(header + 20, 1);
+  le16(header + 22, 1);
+  le32(header + 24, rate_hz_);
+  le32(header + 28, rate_hz_ * 2);
+  le16(header + 32, 2);
+  le16(header + 34, 16);
+  std::memcpy(header + 36, "data", 4);
+  le32(header + 40, growing ? 0xffffffff : static_cast<uint32_t>(data_bytes));
+  return write_all(header, sizeof header, 0);
+}
+
+bool RecordingFile::write() {
+  if (complete_.load() || state() == State::ended) return false;
+  if (fd_.load() < 0) {
+    if (state() == State::failed) return false;
+    const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    fd_.store(fd);
+    if (fd < 0) {
+      fail(Fault::cannot_open);
+      return false;
+    }
+    if (!write_header(0, true)) {
+      fail(Fault::cannot_write);
+      return false;
+    }
+  }
+  const bool last = finishing_.load(std::memory_order_acquire) || state() == State::failed;
+  const uint64_t put = put_.load(std::memory_order_acquire);
+  uint64_t taken = taken_.load(std::memory_order_relaxed);
+  while (taken < put) {
+    const size_t at = static_cast<size_t>(taken % ring_bytes_);
+    const size_t rest = static_cast<size_t>(put - taken);
+    const size_t count = rest < ring_bytes_ - at ? rest : ring_bytes_ - at;
+    if (!write_all(&ring_[at], count, header_bytes + taken)) {
+      fail(Fault::cannot_write);
+      (void)write_header(taken, false);  // what is there stays playable
+      complete_.store(true);
+      return false;
+    }
+    taken += count;
+    taken_.store(taken, std::memory_order_release);
+  }
+  if (!last) return true;
+  if (!write_header(taken, false)) fail(Fault::cannot_write);
+  complete_.store(true, std::memory_order_release);
+  return false;
+}
+
+bool RecordingFile::sync(int64_t now_us) {
+  const bool complete = complete_.load(std::memory_order_acquire);
+  if (fd_.load() < 0) return state() != State::failed;
+  const uint64_t written = taken_.load(std::memory_order_acquire);
+  if (!complete && (written == synced_ || (synced_ > 0 && now_us - synced_us_ < sync_every_us))) return true;
+  // A device without anything durable (a pipe, /dev/full) says EINVAL, which is no fault of the recording.
+  if (::fdatasync(fd_.load()) != 0 && errno != EINVAL && errno != EROFS) fail(Fault::cannot_write);
+  synced_ = written;
+  synced_us_ = now_us;
+  State expected = State::open;
+  if (written > 0) (void)state_.compare_exchange_strong(expected, State::started);
+  if (!complete) return true;
+  ::close(fd_.exchange(-1));
+  if (state() != State::failed) state_.store(State::ended, std::memory_order_release);
+  return false;
+}
+
+}  // namespace sidetone
