@@ -82,6 +82,7 @@ const sessions: Sessions = {
     });
     return answer;
   },
+  connectWebsocket: async () => problems.notConfigured('WebSocket'),
   owns: async () => false,
   command: async () => problems.notFound('Session'),
   ingest: () => undefined,

@@ -314,3 +314,9 @@ export const WEBSOCKET_TEXT_MAX_BYTES = 64 * 1024;
 export const WEBSOCKET_UNREAD_MAX_BYTES = 256 * 1024;
 /** How long the far end has to answer our close frame. */
 export const WEBSOCKET_CLOSE_WAIT_MS = 1_000;
+/** Name of a mark of the subprotocol `sidetone.v1`. */
+export const WEBSOCKET_MARK_MAX_CHARS = 256;
+export const WEBSOCKET_CONNECT_MAX_SEC = 30;
+export const WEBSOCKET_HEADERS_MAX = 20;
+export const WEBSOCKET_HEADER_MAX_CHARS = 4_096;
+export const WEBSOCKET_URL_MAX_CHARS = 2_048;

@@ -4,6 +4,7 @@
  */
 import type { RejectReason } from '../event/hangup.ts';
 import type { PlaybackControl, Playlist, RoomMember } from '../media/engine.ts';
+import type { StreamFormat } from '../media/stream.ts';
 import type { LegEnd, LegSignal } from '../session/signal.ts';
 
 export type { LegEnd, LegSignal };
@@ -69,6 +70,22 @@ export type DialRefused = 'no_trunk' | 'no_capacity';
 export interface Dialer {
   dial(options: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused };
 }
+
+/** A connection to make to an application's WebSocket server. */
+export interface WebSocketOptions {
+  readonly sessionUuid: string;
+  readonly traceparent: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly subprotocol: string | undefined;
+  readonly connectTimeoutMs: number;
+  readonly fromSession: StreamFormat;
+  readonly toSession: StreamFormat;
+  readonly listener: LegListener;
+}
+
+/** The door to WebSocket servers as the heart sees it: makes the leg; nothing is sent before its `start`. */
+export type WebSocketDialer = (options: WebSocketOptions) => Leg;
 
 /** A call that came in and was given to an application; 100 has been sent. */
 export interface IncomingCall {

@@ -2,7 +2,13 @@
 import type { Clock } from '../clock.ts';
 import { timestamp, timestampSeconds } from '../clock.ts';
 import { newUuid } from '../id.ts';
-import { CALL_DURATION_DEFAULT_SEC, ENDED_SESSION_KEPT_SEC, INGEST_START_MS, LIVE_SESSIONS_MAX } from '../limits.ts';
+import {
+  CALL_DURATION_DEFAULT_SEC,
+  ENDED_SESSION_KEPT_SEC,
+  INGEST_START_MS,
+  LIVE_SESSIONS_MAX,
+  WEBSOCKET_CONNECT_DEFAULT_SEC,
+} from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { MediaEngine } from '../media/engine.ts';
 import { CARD_BRANDS } from '../payment/card.ts';
@@ -10,11 +16,11 @@ import { isProblem, type Problem, problems, type SourceDetail } from '../problem
 import { afterEnd } from '../session/after-end.ts';
 import type { CollectPayment } from '../session/in-payment.ts';
 import type { CallCommand } from '../session/input.ts';
-import { inbound, outbound, recovered } from '../session/session.ts';
+import { connecting, inbound, outbound, recovered } from '../session/session.ts';
 import type { Journal, SessionRow } from '../store/journal.ts';
 import { StoreUnavailable } from '../store/journal.ts';
 import { Ingests, type OpenIngest } from './ingests.ts';
-import type { Dialer, IncomingCall, LegListener } from './leg.ts';
+import type { Dialer, IncomingCall, LegListener, WebSocketDialer } from './leg.ts';
 import type { PaymentDesk } from './payment-desk.ts';
 import type { RoomRegistry } from './room-registry.ts';
 import { type ActorEnvironment, SessionActor } from './session-actor.ts';
@@ -22,6 +28,7 @@ import {
   type Answer,
   accepted,
   type CommandContext,
+  type ConnectWebsocketRequest,
   type DialRequest,
   type SessionCommand,
   type SessionFilter,
@@ -63,6 +70,7 @@ export class SessionRegistry implements Sessions {
   readonly #environment: ActorEnvironment;
   #dialer: Dialer | undefined;
   #rooms: RoomRegistry | undefined;
+  #webSockets: WebSocketDialer | undefined;
   #draining = false;
   #whenEmpty: (() => void) | undefined;
 
@@ -84,6 +92,11 @@ export class SessionRegistry implements Sessions {
   /** The door that places calls; it needs the registry for the calls that come in, so it is named after both exist. */
   connect(dialer: Dialer): void {
     this.#dialer = dialer;
+  }
+
+  /** The door to WebSocket servers. */
+  connectWebSockets(dialer: WebSocketDialer): void {
+    this.#webSockets = dialer;
   }
 
   /** The Rooms that Sessions join; they need the Sessions in turn. */
@@ -150,6 +163,38 @@ export class SessionRegistry implements Sessions {
     if (isProblem(result)) {
       this.#forget(sessionUuid);
       reserved.leg.hangup();
+    }
+    return result;
+  }
+
+  async connectWebsocket(request: ConnectWebsocketRequest, context: CommandContext): Promise<Answer | Problem> {
+    if (this.#draining) return problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC);
+    if (this.#webSockets === undefined) return problems.notConfigured('WebSocket');
+    if (this.#actors.size >= LIVE_SESSIONS_MAX) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
+    const { websocket, media_format: format } = request;
+    const { appUuid, operationUuid, traceparent } = context;
+    const sessionUuid = newUuid();
+    let listener: LegListener = () => {};
+    const leg = this.#webSockets({
+      sessionUuid,
+      traceparent,
+      url: websocket.url,
+      headers: websocket.headers ?? {},
+      subprotocol: websocket.subprotocol,
+      connectTimeoutMs: (websocket.connect_timeout_sec ?? WEBSOCKET_CONNECT_DEFAULT_SEC) * 1000,
+      fromSession: { encoding: format.from_session.encoding, rateHz: format.from_session.sample_rate },
+      toSession: { encoding: format.to_session.encoding, rateHz: format.to_session.sample_rate },
+      listener: (signal) => listener(signal),
+    });
+    const { orphanTimeoutMs, clock } = this.#options;
+    const about = { sessionUuid, appUuid, operationUuid, orphanTimeoutMs, clientState: request.client_state ?? '' };
+    const actor = new SessionActor(connecting(about, clock.now()), leg, this.#environment);
+    this.#actors.set(sessionUuid, actor);
+    listener = (signal) => actor.signal(signal);
+    const result = await actor.begin(context, accepted(operationUuid, { session_uuid: sessionUuid }));
+    if (isProblem(result)) {
+      this.#forget(sessionUuid);
+      leg.hangup();
     }
     return result;
   }

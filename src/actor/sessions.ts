@@ -41,6 +41,23 @@ export interface DialRequest {
 
 export type SessionCommand = Command;
 
+/** Checked by its shape; the address behind the URL is screened when the connection is made. */
+export interface ConnectWebsocketRequest {
+  readonly websocket: {
+    readonly url: string;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly subprotocol?: string;
+    readonly connect_timeout_sec?: number;
+  };
+  readonly media_format: { readonly from_session: WireFormat; readonly to_session: WireFormat };
+  readonly client_state?: string;
+}
+
+interface WireFormat {
+  readonly encoding: 'pcm_s16le' | 'mulaw';
+  readonly sample_rate: number;
+}
+
 /** A Session as GET and list show it, before `state` is named `status` (interface, Session). */
 export interface SessionView {
   readonly session_uuid: string;
@@ -62,6 +79,7 @@ export interface SessionFilter {
 
 export interface Sessions {
   dial(request: DialRequest, context: CommandContext): Promise<Answer | Problem>;
+  connectWebsocket(request: ConnectWebsocketRequest, context: CommandContext): Promise<Answer | Problem>;
   /** Whether the Session is the application's and takes commands: live, or (for terminal commands) ended less than 24 h ago. */
   owns(appUuid: string, sessionUuid: string, command: SessionCommand['type']): Promise<boolean>;
   /** Admission from the state on: 409 is decided by the Session's machine, then the work, then one commit. */

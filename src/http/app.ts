@@ -24,6 +24,7 @@ import { playbackRoutes } from './route/playback.ts';
 import { publicRoutes } from './route/public.ts';
 import { roomRoutes } from './route/rooms.ts';
 import { sessionRoutes } from './route/sessions.ts';
+import { webSocketRoutes } from './route/websocket.ts';
 import type { Route } from './route.ts';
 
 export interface HttpDeps extends OperatorHooks {
@@ -53,6 +54,7 @@ export interface HttpApp {
 /** Every route of the platform. */
 const routesOf = (deps: HttpDeps): readonly Route[] => [
   ...sessionRoutes(deps.sessions),
+  ...webSocketRoutes(deps.sessions),
   ...playbackRoutes(deps.sessions),
   ...ingestRoutes(deps.sessions, deps.clock, deps.unhurried ?? (() => {})),
   ...dtmfRoutes(deps.sessions),

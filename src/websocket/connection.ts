@@ -50,6 +50,10 @@ export class WebSocketConnection {
     this.#options = options;
   }
 
+  get isOpen(): boolean {
+    return this.#phase === 'open' || this.#phase === 'closing';
+  }
+
   async open(): Promise<void> {
     const { url, connect, connectTimeoutMs, clock } = this.#options;
     const tls = url.protocol === 'wss:';

@@ -29,6 +29,7 @@ const store = await openStore(settings, silentLog, clock);
 /** Sessions as rows only. */
 const sessions: Sessions = {
   dial: async () => problems.notConfigured('Trunk'),
+  connectWebsocket: async () => problems.notConfigured('WebSocket'),
   owns: async () => false,
   command: async () => problems.notFound('Session'),
   ingest: () => undefined,

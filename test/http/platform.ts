@@ -141,6 +141,7 @@ function fakeSessions(testStore: TestStore): FakeSessions {
       if (request.from !== '+15550100') return problems.forbidden('Caller ID is not permitted for this application');
       return await admit(context, accepted(context.operationUuid, { session_uuid: newUuid() }));
     },
+    connectWebsocket: async () => problems.notConfigured('WebSocket'),
     owns: async (appUuid, uuid) => fake.live.get(uuid)?.appUuid === appUuid,
     async command(uuid, command, context) {
       fake.commands.push({ uuid, command, context });

@@ -1,0 +1,78 @@
+/** WebSocket Sessions: the platform connects out to the application's server (interface, Sessions; contract §2). */
+import { type } from 'arktype';
+import type { ConnectWebsocketRequest, Sessions } from '../../actor/sessions.ts';
+import {
+  CLIENT_STATE_MAX_CHARS,
+  WEBSOCKET_CONNECT_MAX_SEC,
+  WEBSOCKET_HEADER_MAX_CHARS,
+  WEBSOCKET_HEADERS_MAX,
+  WEBSOCKET_URL_MAX_CHARS,
+} from '../../limits.ts';
+import { commandContext } from '../exchange.ts';
+import { bodyRoute, type Route } from '../route.ts';
+import { shape } from '../shape.ts';
+
+const url = type(/^[Ww][Ss][Ss]?:\/\/[^\s/?#]/)
+  .and(`string <= ${WEBSOCKET_URL_MAX_CHARS}`)
+  .narrow((given, context) => isPlain(given) || context.mustBe('a URL without userinfo and fragment'))
+  .describe(`a ws or wss URL of at most ${WEBSOCKET_URL_MAX_CHARS} characters`);
+
+function isPlain(given: string): boolean {
+  const parsed = URL.parse(given);
+  return parsed !== null && parsed.username === '' && parsed.password === '' && parsed.hash === '' && parsed.port !== '0';
+}
+
+/** Ours or the connection's own: hop-by-hop (RFC 9110 §7.6.1), the handshake's, Host, and what we add. */
+const RESERVED =
+  /^(host|connection|upgrade|keep-alive|proxy-.*|te|trailer|transfer-encoding|content-length|sec-websocket-.*|traceparent|x-session-uuid)$/i;
+const headers = type({
+  "[/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/]": type(new RegExp(`^[\\x20-\\x7e]{0,${WEBSOCKET_HEADER_MAX_CHARS}}$`)).describe(
+    `at most ${WEBSOCKET_HEADER_MAX_CHARS} printable ASCII characters`,
+  ),
+  '+': 'reject',
+}).narrow((given, context) => {
+  const names = Object.keys(given);
+  if (names.length > WEBSOCKET_HEADERS_MAX) return context.mustBe(`at most ${WEBSOCKET_HEADERS_MAX} headers`);
+  return !names.some((name) => RESERVED.test(name)) || context.mustBe('without Host, hop-by-hop and WebSocket headers');
+});
+
+const format = type({ '+': 'reject', encoding: "'pcm_s16le'", sample_rate: '8000 | 16000 | 24000 | 48000' }).or({
+  '+': 'reject',
+  encoding: "'mulaw'",
+  sample_rate: '8000',
+});
+
+const connect = shape<ConnectWebsocketRequest>(
+  type({
+    '+': 'reject',
+    websocket: {
+      '+': 'reject',
+      url,
+      'headers?': headers,
+      'subprotocol?': type(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/).describe('a token of at most 64 characters'),
+      'connect_timeout_sec?': `1 <= number.integer <= ${WEBSOCKET_CONNECT_MAX_SEC}`,
+    },
+    media_format: { '+': 'reject', from_session: format, to_session: format },
+    'client_state?': `string <= ${CLIENT_STATE_MAX_CHARS}`,
+  }),
+);
+
+export const webSocketRoutes = (sessions: Sessions): readonly Route[] => [
+  bodyRoute(
+    {
+      auth: 'application',
+      tag: 'Sessions',
+      resource: 'Session',
+      method: 'POST',
+      path: '/v1/sessions:connectWebsocket',
+      summary: 'Connect a Session to a WebSocket server',
+      success: [202, 'The Session, and the operation that connects.'],
+      command: true,
+      answerStoredBy: 'journal',
+      starts: true,
+      buckets: ['connect_websocket'],
+    },
+    connect,
+    (exchange, request) => () => sessions.connectWebsocket(request, commandContext(exchange)),
+  ),
+];

@@ -1,0 +1,191 @@
+/** The leg of a `websocket` Session: an application's WebSocket server as the far end of a call (interface, Sessions; contract §2). */
+import type { Leg, LegListener, PlayOrder } from '../actor/leg.ts';
+import type { Clock } from '../clock.ts';
+import type { HangupBy, HangupCause } from '../event/hangup.ts';
+import type { WebSocketClosed, WebSocketError } from '../event/websocket-event.ts';
+import type { JoinOptions, MediaNotice, MediaRoom, PlaybackControl } from '../media/engine.ts';
+import type { StreamFormat, StreamLeg, StreamLegOptions } from '../media/stream.ts';
+import type { Connect } from '../outbound/connect.ts';
+import { WebSocketConnection } from './connection.ts';
+import { ControlMessages, SUBPROTOCOL } from './control.ts';
+
+export interface WebSocketLegOptions {
+  readonly sessionUuid: string;
+  readonly traceparent: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly subprotocol: string | undefined;
+  readonly connectTimeoutMs: number;
+  readonly fromSession: StreamFormat;
+  readonly toSession: StreamFormat;
+  readonly connect: Connect;
+  readonly clock: Clock;
+  readonly media: StreamMedia;
+  readonly listener: LegListener;
+}
+
+/** The media engine as this door needs it. */
+export interface StreamMedia {
+  /** Undefined when no worker is alive. */
+  openStreamLeg(options: StreamLegOptions, notify: (notice: MediaNotice) => void): Promise<StreamLeg | undefined>;
+}
+
+export class WebSocketLeg implements Leg {
+  readonly #options: WebSocketLegOptions;
+  readonly #connection: WebSocketConnection;
+  #audio: StreamLeg | undefined;
+  #control: ControlMessages | undefined;
+  #over = false;
+
+  constructor(options: WebSocketLegOptions) {
+    this.#options = options;
+    const { sessionUuid, traceparent, connect, clock, subprotocol, connectTimeoutMs } = options;
+    this.#connection = new WebSocketConnection({
+      url: new URL(options.url),
+      headers: { ...options.headers, traceparent, 'X-Session-Uuid': sessionUuid },
+      subprotocol,
+      connectTimeoutMs,
+      connect,
+      clock,
+      onOpen: (agreed) => this.#opened(agreed),
+      onFailed: (reason, error) => {
+        const end = { cause: causeOf(error), by: 'network', description: 'The WebSocket could not be opened' } as const;
+        this.#end({ type: 'leg.failed', reason, error, end });
+      },
+      onBinary: (bytes) => this.#audio?.write(bytes) ?? true,
+      onText: (text) => this.#control?.hear(text),
+      onClosed: (reason, closeCode) => this.#end({ type: 'leg.disconnected', reason, closeCode, end: endOf(reason) }),
+    });
+  }
+
+  /** The audio first, so that nothing of what the server says at once is lost; then the connection. */
+  start(): void {
+    void this.#start();
+  }
+
+  async #start(): Promise<void> {
+    const { fromSession, toSession, media, listener } = this.#options;
+    const audio = await media.openStreamLeg(
+      {
+        fromSession,
+        toSession,
+        onFrame: (frame) => void this.#connection.send(frame),
+        onRoom: () => this.#connection.resume(),
+        onPlayed: (durationMs) => this.#say({ type: 'leg.played', durationMs }),
+        onMark: (name) => this.#control?.played(name),
+      },
+      (notice) => this.#say({ type: 'leg.media', notice }),
+    );
+    if (this.#over) {
+      void audio?.close();
+      return;
+    }
+    if (audio === undefined) {
+      this.#over = true;
+      const end = { cause: 'failed', by: 'system', description: 'No media worker is available' } as const;
+      listener({ type: 'leg.failed', reason: 'connection_precondition_failed', error: 'internal', end });
+      return;
+    }
+    this.#audio = audio;
+    await this.#connection.open();
+  }
+
+  #opened(agreed: string): void {
+    const { sessionUuid, fromSession, toSession } = this.#options;
+    if (agreed === SUBPROTOCOL) {
+      this.#control = new ControlMessages({
+        send: (text) => this.#connection.sendText(text),
+        clear: () => this.#audio?.clear(),
+        mark: (name) => this.#audio?.mark(name) ?? false,
+      });
+      this.#control.start(sessionUuid, fromSession, toSession);
+    }
+    this.#say({ type: 'leg.connected' });
+  }
+
+  #say(signal: Parameters<LegListener>[0]): void {
+    if (!this.#over) this.#options.listener(signal);
+  }
+
+  /** The last signal, once; the audio is given back first, so that its last notices come before. */
+  #end(signal: Parameters<LegListener>[0]): void {
+    if (this.#over) return;
+    const audio = this.#audio;
+    this.#audio = undefined;
+    const tell = () => {
+      this.#say(signal);
+      this.#over = true;
+    };
+    if (audio === undefined) tell();
+    else audio.close().then(tell, tell);
+  }
+
+  hangup(): void {
+    const wasOpen = this.#connection.isOpen;
+    this.#connection.close();
+    if (wasOpen) return;
+    this.#end({ type: 'leg.ended', end: { cause: 'cancelled', by: 'caller', description: 'Given up before it was connected' } });
+  }
+
+  play(order: PlayOrder): void {
+    if (this.#audio === undefined) order.playlist.release();
+    else this.#audio.play(order);
+  }
+
+  stopPlayback(operationUuid: string): void {
+    this.#audio?.stopPlayback(operationUuid);
+  }
+
+  controlPlayback(operationUuid: string, control: PlaybackControl): void {
+    this.#audio?.controlPlayback(operationUuid, control);
+  }
+
+  join(room: MediaRoom, options: JoinOptions): void {
+    this.#audio?.join(room, options);
+  }
+
+  leave(): void {
+    this.#audio?.leave();
+  }
+
+  setMuted(muted: boolean): void {
+    this.#audio?.setMuted(muted);
+  }
+
+  setVolume(direction: 'from_member' | 'to_member', percent: number): void {
+    this.#audio?.setVolume(direction, percent);
+  }
+
+  // A WebSocket does not ring and is not answered: its machine never asks for these.
+  ring(): void {}
+  startEarlyMedia(): void {}
+  answer(): void {}
+  reject(): void {
+    this.hangup();
+  }
+  cancel(): void {
+    this.hangup();
+  }
+}
+
+const causeOf = (error: WebSocketError): HangupCause =>
+  error === 'timeout'
+    ? 'timeout'
+    : error === 'http_4xx' || error === 'policy'
+      ? 'rejected'
+      : error === 'internal'
+        ? 'failed'
+        : 'carrier_unreachable';
+
+const CLOSED: Readonly<Record<WebSocketClosed, readonly [HangupCause, HangupBy, string]>> = {
+  remote_closed: ['completed', 'callee', 'The WebSocket server closed the connection'],
+  local_closed: ['completed', 'caller', 'The connection was closed'],
+  keepalive_timeout: ['failed', 'network', 'The WebSocket server did not answer pings'],
+  protocol_error: ['failed', 'callee', 'The WebSocket server broke the protocol'],
+  network_error: ['failed', 'network', 'The connection was lost'],
+};
+
+function endOf(reason: WebSocketClosed) {
+  const [cause, by, description] = CLOSED[reason];
+  return { cause, by, description };
+}
