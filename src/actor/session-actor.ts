@@ -303,7 +303,7 @@ export class SessionActor {
     else leg.join(room, { muted, fromVolumePercent: 100, toVolumePercent: 100 });
   }
 
-  /** A further attempt's prompt; one that cannot be opened by now is told as any playback that fails. */
+  /** A further attempt's prompt; one that cannot be opened by now is told like every playback that fails. */
   async #prompt(leg: Leg, operationUuid: string, urls: readonly string[]): Promise<void> {
     const playlist = await this.#environment.media.openPlaylist(urls);
     const { collection } = this.#state;
