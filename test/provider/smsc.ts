@@ -42,7 +42,10 @@ export class Smsc {
   readonly #sockets = new Set<Socket>();
   readonly #acknowledged = new Map<number, (status: number) => void>();
   #waiting: { ready: () => boolean; resolve: () => void }[] = [];
-  #bound: Socket | undefined;
+  /** Who is bound, by system_id. */
+  readonly #bound = new Map<string, Socket>();
+  /** What is submitted by anyone else goes on to whoever is bound as this, as a message from the telephone network would. */
+  relayTo: string | undefined;
   #number = nextNumber();
   #sequence = 0;
 
@@ -67,8 +70,8 @@ export class Smsc {
   }
 
   /** Sends a `deliver_sm`; resolves with the status of its response. */
-  deliver(fields: Readonly<Record<string, unknown>>): Promise<number> {
-    const socket = this.#bound;
+  deliver(fields: Readonly<Record<string, unknown>>, systemId = 'user'): Promise<number> {
+    const socket = this.#bound.get(systemId);
     if (socket === undefined) return Promise.reject(new Error('nobody is bound'));
     this.#sequence++;
     const number = this.#sequence;
@@ -95,7 +98,7 @@ export class Smsc {
   }
 
   write(bytes: Uint8Array): void {
-    this.#bound?.write(bytes);
+    this.#bound.get('user')?.write(bytes);
   }
 
   async close(): Promise<void> {
@@ -124,7 +127,7 @@ export class Smsc {
     socket.on('error', () => {});
     socket.on('close', () => {
       this.#sockets.delete(socket);
-      if (this.#bound === socket) this.#bound = undefined;
+      for (const [systemId, bound] of this.#bound) if (bound === socket) this.#bound.delete(systemId);
     });
   }
 
@@ -136,7 +139,7 @@ export class Smsc {
     } else if (pdu.command === 'submit_sm') this.#submit(socket, raw, answer);
     else if (pdu.command === 'bind_transceiver') {
       this.binds++;
-      if (this.bindStatus === 0) this.#bound = socket;
+      if (this.bindStatus === 0) this.#bound.set(String(pdu.system_id), socket);
       answer({ command_status: this.bindStatus, system_id: 'smsc' });
     } else if (pdu.command === 'enquire_link') {
       this.enquiries++;
@@ -154,8 +157,20 @@ export class Smsc {
       return;
     }
     const messageId = this.idOf(++this.#number);
-    this.submissions.push({ messageId, ...mandatoryFields(raw) });
+    const submitted = { messageId, ...mandatoryFields(raw) };
+    this.submissions.push(submitted);
     answer({ message_id: messageId });
+    if (this.relayTo !== undefined) void this.#relay(submitted, this.relayTo);
+  }
+
+  #relay({ from, to, dataCoding, esmClass, udh, octets }: SubmitSm, systemId: string): Promise<number> {
+    const number = { source_addr_ton: 1, source_addr_npi: 1, dest_addr_ton: 1, dest_addr_npi: 1 };
+    const message = Buffer.concat([udh ?? new Uint8Array(0), octets]);
+    const fields = { ...number, source_addr: from, destination_addr: to, esm_class: esmClass, data_coding: dataCoding };
+    return this.deliver(
+      message.length > 254 ? { ...fields, message_payload: message } : { ...fields, short_message: message },
+      systemId,
+    );
   }
 }
 
