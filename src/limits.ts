@@ -309,7 +309,7 @@ export const WEBSOCKET_PING_MS = 20_000;
 /** Pings without an answer after which the far end is gone. */
 export const WEBSOCKET_PINGS_MISSED_MAX = 2;
 /** A text message past this closes the connection (1009). */
-export const WEBSOCKET_TEXT_MAX_BYTES = 64 * 1024;
+export const WEBSOCKET_TEXT_MAX_BYTES = 1024 * 1024;
 /** Audio that the far end does not read; past it frames are left out until it reads again, so that it hears now and not then. */
 export const WEBSOCKET_UNREAD_MAX_BYTES = 256 * 1024;
 /** How long the far end has to answer our close frame. */

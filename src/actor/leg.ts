@@ -46,6 +46,8 @@ export interface Leg extends RoomMember {
   secure?(on: boolean): void;
   /** Stops the playback of that operation; no effect when another one plays or none. */
   stopPlayback(operationUuid: string): void;
+  /** A key was pressed by another member of the Session's Room. Absent where nobody would hear of it. */
+  hearDigit?(digit: string, durationMs: number): void;
   /** Holds, goes on with, or moves within the playback of that operation; no effect when another one plays or none. */
   controlPlayback(operationUuid: string, control: PlaybackControl): void;
 }
@@ -74,6 +76,7 @@ export interface Dialer {
 /** A connection to make to an application's WebSocket server. */
 export interface WebSocketOptions {
   readonly sessionUuid: string;
+  readonly appUuid: string;
   readonly traceparent: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -25,7 +25,8 @@ const RETRY_FIRST_MS = 100;
 const RETRY_LONGEST_MS = 2_000;
 const RETRY_AFTER_SEC = 2;
 
-export interface RoomEnvironment extends Omit<ActorEnvironment, 'onEnded' | 'mediaRoom' | 'onMembership' | 'payments' | 'media'> {
+export interface RoomEnvironment
+  extends Omit<ActorEnvironment, 'onEnded' | 'mediaRoom' | 'onMembership' | 'onDigit' | 'payments' | 'media'> {
   /** Tells every member to leave. */
   dismiss(room: RoomActor): void;
   onDeleted(roomId: string): void;

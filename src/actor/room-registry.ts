@@ -176,6 +176,13 @@ export class RoomRegistry implements Rooms {
     }
   }
 
+  /** A member's key is told to the others where their legs can say it. */
+  onDigit(sessionUuid: string, roomId: string, key: { readonly digit: string; readonly duration_ms: number }): void {
+    for (const other of this.#rooms.get(roomId)?.joined ?? []) {
+      if (other !== sessionUuid) this.#options.session(other)?.hearDigit(key.digit, key.duration_ms);
+    }
+  }
+
   /** Takes over the Rooms that a process before this one left: they are empty now. Those that were being deleted are deleted. */
   async recover(): Promise<number> {
     const rows = await this.#options.records.live();

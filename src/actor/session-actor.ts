@@ -39,6 +39,8 @@ export interface ActorEnvironment {
   /** Undefined: payments are off, and nothing is ever collected. */
   readonly payments: PaymentDesk | undefined;
   readonly media: Pick<MediaEngine, 'openPlaylist'>;
+  /** A key of a member of a Room. */
+  onDigit(sessionUuid: string, roomId: string, key: { readonly digit: string; readonly duration_ms: number }): void;
   /** The Session has ended and its end is durable; the actor takes no more inputs. */
   onEnded(sessionUuid: string): void;
 }
@@ -84,6 +86,11 @@ export class SessionActor {
       return;
     }
     this.#post({ input, context: undefined, answer: undefined, playlist: undefined, reply: undefined });
+  }
+
+  /** A key was pressed by another member of the Room. */
+  hearDigit(digit: string, durationMs: number): void {
+    this.#leg?.hearDigit?.(digit, durationMs);
   }
 
   /** The 409 that a command of this type would get now, before any work for it is done. */
@@ -162,6 +169,10 @@ export class SessionActor {
     this.#perform(next.effects, mail.playlist);
     const { membership, sessionUuid } = next.state;
     if (membership !== before) this.#environment.onMembership(sessionUuid, before, membership);
+    for (const event of next.events) {
+      if (event.event === 'dtmf.received' && membership?.phase === 'joined')
+        this.#environment.onDigit(sessionUuid, membership.roomId, event);
+    }
     if (mail.answer !== undefined) mail.reply?.(mail.answer);
     else mail.reply?.({ status: 202, body: {} });
     if (next.state.phase === 'ended') this.#close();

@@ -85,6 +85,7 @@ export class SessionRegistry implements Sessions {
       payments: options.payments,
       mediaRoom: (roomId) => this.#rooms?.find(roomId)?.media,
       onMembership: (sessionUuid, before, after) => this.#rooms?.onMembership(sessionUuid, before, after),
+      onDigit: (sessionUuid, roomId, key) => this.#rooms?.onDigit(sessionUuid, roomId, key),
       onEnded: (sessionUuid) => this.#forget(sessionUuid),
     };
   }
@@ -177,6 +178,7 @@ export class SessionRegistry implements Sessions {
     let listener: LegListener = () => {};
     const leg = this.#webSockets({
       sessionUuid,
+      appUuid,
       traceparent,
       url: websocket.url,
       headers: websocket.headers ?? {},

@@ -23,9 +23,9 @@ export interface ConnectionOptions {
   readonly clock: Clock;
   onOpen(subprotocol: string): void;
   onFailed(reason: WebSocketFailure, error: WebSocketError): void;
-  /** False: there is no room for these bytes now. They are offered again after `resume`, and nothing is read before. */
+  /** False, as of `onText`: there is no room for these bytes now. They are offered again after `resume`, and nothing is read before. */
   onBinary(bytes: Uint8Array): boolean;
-  onText(text: string): void;
+  onText(text: string): boolean;
   onClosed(reason: WebSocketClosed, code: number): void;
 }
 
@@ -122,16 +122,20 @@ export class WebSocketConnection {
 
   #deliver(): void {
     for (let part = this.#held[0]; part !== undefined && this.#phase !== 'closed'; part = this.#held[0]) {
-      if (part.type === 'binary' && this.#phase === 'open' && part.bytes.length > 0 && !this.#options.onBinary(part.bytes)) {
+      if (this.#phase === 'open' && !this.#taken(part)) {
         this.#paused = true;
         this.#socket?.pause();
         return;
       }
       this.#held.shift();
-      if (part.type === 'text' && this.#phase === 'open') this.#options.onText(part.text);
       if (part.type === 'ping') this.#write('pong', part.bytes);
       if (part.type === 'close') return this.#farEndCloses(part.code);
     }
+  }
+
+  #taken(part: FramePart): boolean {
+    if (part.type === 'binary') return part.bytes.length === 0 || this.#options.onBinary(part.bytes);
+    return part.type === 'text' ? this.#options.onText(part.text) : true;
   }
 
   /** There is room again. */

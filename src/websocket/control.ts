@@ -1,30 +1,26 @@
 /**
- * The subprotocol `sidetone.v1` (an extension): JSON text messages beside the audio, only where the application's server agreed to it.
+ * The subprotocol `sidetone.v1` (an extension): raw audio as without it, and JSON text messages beside it, only where the server agreed to them.
  *
- *   platform → server   start, mark_played            server → platform   clear, mark
+ *   platform → server   start, mark_played, dtmf            server → platform   clear, mark
  *
- * Anything else a server sends is ignored, as text is without the subprotocol.
+ * Anything else a server sends is ignored.
  */
 import { WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
 import type { StreamFormat } from '../media/stream.ts';
+import type { Dialect, DialectOptions } from './dialect.ts';
 
 export const SUBPROTOCOL = 'sidetone.v1';
 
-export interface ControlOptions {
-  send(text: string): void;
-  clear(): void;
-  mark(name: string): boolean;
-}
+export class ControlledAudio implements Dialect {
+  readonly #options: DialectOptions;
 
-export class ControlMessages {
-  readonly #options: ControlOptions;
-
-  constructor(options: ControlOptions) {
+  constructor(options: DialectOptions) {
     this.#options = options;
   }
 
   /** The first message: what the audio is. */
-  start(sessionUuid: string, fromSession: StreamFormat, toSession: StreamFormat): void {
+  start(): void {
+    const { sessionUuid, fromSession, toSession } = this.#options;
     this.#say({
       type: 'start',
       session_uuid: sessionUuid,
@@ -32,17 +28,32 @@ export class ControlMessages {
     });
   }
 
+  frame(bytes: Uint8Array): void {
+    this.#options.sendBinary(bytes);
+  }
+
   /** What was written before the mark has been heard, or was cleared. */
   played(name: string): void {
     this.#say({ type: 'mark_played', name });
   }
 
-  hear(text: string): void {
+  digit(digit: string, durationMs: number): void {
+    this.#say({ type: 'dtmf', digit, duration_ms: durationMs });
+  }
+
+  stop(): void {}
+
+  binary(bytes: Uint8Array): boolean {
+    return this.#options.write(bytes);
+  }
+
+  text(text: string): boolean {
     const message = parse(text);
     if (message?.type === 'clear') this.#options.clear();
     const name = message?.name;
-    if (message?.type !== 'mark' || typeof name !== 'string' || name.length > WEBSOCKET_MARK_MAX_CHARS) return;
-    if (!this.#options.mark(name)) this.#say({ type: 'mark_played', name });
+    if (message?.type !== 'mark' || typeof name !== 'string' || name.length > WEBSOCKET_MARK_MAX_CHARS) return true;
+    if (!this.#options.mark(name)) this.played(name);
+    return true;
   }
 
   #say(message: Readonly<Record<string, unknown>>): void {

@@ -7,10 +7,15 @@ import type { JoinOptions, MediaNotice, MediaRoom, PlaybackControl } from '../me
 import type { StreamFormat, StreamLeg, StreamLegOptions } from '../media/stream.ts';
 import type { Connect } from '../outbound/connect.ts';
 import { WebSocketConnection } from './connection.ts';
-import { ControlMessages, SUBPROTOCOL } from './control.ts';
+import { ControlledAudio, SUBPROTOCOL } from './control.ts';
+import { type Dialect, type DialectOptions, RawAudio } from './dialect.ts';
+import { TwilioMedia } from './twilio.ts';
+
+export const TWILIO = 'twilio';
 
 export interface WebSocketLegOptions {
   readonly sessionUuid: string;
+  readonly appUuid: string;
   readonly traceparent: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -34,7 +39,7 @@ export class WebSocketLeg implements Leg {
   readonly #options: WebSocketLegOptions;
   readonly #connection: WebSocketConnection;
   #audio: StreamLeg | undefined;
-  #control: ControlMessages | undefined;
+  #dialect: Dialect | undefined;
   #over = false;
 
   constructor(options: WebSocketLegOptions) {
@@ -43,7 +48,8 @@ export class WebSocketLeg implements Leg {
     this.#connection = new WebSocketConnection({
       url: new URL(options.url),
       headers: { ...options.headers, traceparent, 'X-Session-Uuid': sessionUuid },
-      subprotocol,
+      // Twilio offers none, and a server written for it may refuse one.
+      subprotocol: subprotocol === TWILIO ? undefined : subprotocol,
       connectTimeoutMs,
       connect,
       clock,
@@ -52,8 +58,8 @@ export class WebSocketLeg implements Leg {
         const end = { cause: causeOf(error), by: 'network', description: 'The WebSocket could not be opened' } as const;
         this.#end({ type: 'leg.failed', reason, error, end });
       },
-      onBinary: (bytes) => this.#audio?.write(bytes) ?? true,
-      onText: (text) => this.#control?.hear(text),
+      onBinary: (bytes) => this.#dialect?.binary(bytes) ?? true,
+      onText: (text) => this.#dialect?.text(text) ?? true,
       onClosed: (reason, closeCode) => this.#end({ type: 'leg.disconnected', reason, closeCode, end: endOf(reason) }),
     });
   }
@@ -69,10 +75,10 @@ export class WebSocketLeg implements Leg {
       {
         fromSession,
         toSession,
-        onFrame: (frame) => void this.#connection.send(frame),
+        onFrame: (frame) => this.#dialect?.frame(frame),
         onRoom: () => this.#connection.resume(),
         onPlayed: (durationMs) => this.#say({ type: 'leg.played', durationMs }),
-        onMark: (name) => this.#control?.played(name),
+        onMark: (name) => this.#dialect?.played(name),
       },
       (notice) => this.#say({ type: 'leg.media', notice }),
     );
@@ -91,15 +97,21 @@ export class WebSocketLeg implements Leg {
   }
 
   #opened(agreed: string): void {
-    const { sessionUuid, fromSession, toSession } = this.#options;
-    if (agreed === SUBPROTOCOL) {
-      this.#control = new ControlMessages({
-        send: (text) => this.#connection.sendText(text),
-        clear: () => this.#audio?.clear(),
-        mark: (name) => this.#audio?.mark(name) ?? false,
-      });
-      this.#control.start(sessionUuid, fromSession, toSession);
-    }
+    const { sessionUuid, appUuid, fromSession, toSession, subprotocol } = this.#options;
+    const options: DialectOptions = {
+      sessionUuid,
+      appUuid,
+      fromSession,
+      toSession,
+      send: (text) => this.#connection.sendText(text),
+      sendBinary: (bytes) => void this.#connection.send(bytes),
+      write: (bytes) => this.#audio?.write(bytes) ?? true,
+      clear: () => this.#audio?.clear(),
+      mark: (name) => this.#audio?.mark(name) ?? false,
+    };
+    const Speaks = subprotocol === TWILIO ? TwilioMedia : agreed === SUBPROTOCOL ? ControlledAudio : RawAudio;
+    this.#dialect = new Speaks(options);
+    this.#dialect.start();
     this.#say({ type: 'leg.connected' });
   }
 
@@ -120,8 +132,14 @@ export class WebSocketLeg implements Leg {
     else audio.close().then(tell, tell);
   }
 
+  /** A key was pressed by someone in the Session's Room. */
+  hearDigit(digit: string, durationMs: number): void {
+    this.#dialect?.digit(digit, durationMs);
+  }
+
   hangup(): void {
     const wasOpen = this.#connection.isOpen;
+    if (wasOpen) this.#dialect?.stop();
     this.#connection.close();
     if (wasOpen) return;
     this.#end({ type: 'leg.ended', end: { cause: 'cancelled', by: 'caller', description: 'Given up before it was connected' } });

@@ -65,7 +65,10 @@ function open(url: string, more: Partial<ConnectionOptions> = {}) {
       say(`binary ${bytes.length}`);
       return true;
     },
-    onText: (text) => say(`text ${text}`),
+    onText: (text) => {
+      say(`text ${text}`);
+      return true;
+    },
     onClosed: (reason, code) => say(`closed ${reason} ${code}`),
     ...more,
   });

@@ -7,7 +7,10 @@ function frame(opcode: number, payload: Uint8Array, fin = true): Uint8Array {
   const { length } = payload;
   const head =
     length <= 125 ? [length] : length <= 0xffff ? [126, length >> 8, length & 0xff] : [127, 0, 0, 0, 0, ...u32(length)];
-  return Uint8Array.of((fin ? 0x80 : 0) | opcode, ...head, ...payload);
+  const whole = new Uint8Array(1 + head.length + length);
+  whole.set([(fin ? 0x80 : 0) | opcode, ...head]);
+  whole.set(payload, 1 + head.length);
+  return whole;
 }
 const u32 = (value: number) => [value >>> 24, (value >> 16) & 0xff, (value >> 8) & 0xff, value & 0xff];
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -86,7 +89,8 @@ describe('frames', () => {
     expect(code(frame(9, new Uint8Array(126)))).toBe(1002); // long ping
     expect(code(frame(9, new Uint8Array(1), false))).toBe(1002); // fragmented ping
     expect(code(frame(1, Uint8Array.of(0xff)))).toBe(1007);
-    expect(code(frame(1, new Uint8Array(70_000)))).toBe(1009);
+    expect(code(frame(1, new Uint8Array(70_000).fill(32)))).toBe(0);
+    expect(code(frame(1, new Uint8Array(1024 * 1024 + 1)))).toBe(1009);
     expect(code(Uint8Array.of(0x82, 127, 0xff, 0, 0, 0, 0, 0, 0, 0))).toBe(1009);
     expect(code(frame(8, Uint8Array.of(3)))).toBe(1002);
     expect(code(frame(8, closePayload(1005)))).toBe(1002);

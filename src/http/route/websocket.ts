@@ -54,7 +54,12 @@ const connect = shape<ConnectWebsocketRequest>(
     },
     media_format: { '+': 'reject', from_session: format, to_session: format },
     'client_state?': `string <= ${CLIENT_STATE_MAX_CHARS}`,
-  }),
+  }).narrow(
+    ({ websocket, media_format: { from_session, to_session } }, context) =>
+      websocket.subprotocol !== 'twilio' ||
+      (from_session.encoding === 'mulaw' && to_session.encoding === 'mulaw') ||
+      context.mustBe('mulaw both ways for the subprotocol twilio'),
+  ),
 );
 
 export const webSocketRoutes = (sessions: Sessions): readonly Route[] => [

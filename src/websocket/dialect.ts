@@ -1,0 +1,58 @@
+/** How audio and everything beside it is written on one connection. */
+import type { StreamFormat } from '../media/stream.ts';
+
+export interface DialectOptions {
+  readonly sessionUuid: string;
+  readonly appUuid: string;
+  readonly fromSession: StreamFormat;
+  readonly toSession: StreamFormat;
+  send(text: string): void;
+  sendBinary(bytes: Uint8Array): void;
+  /** Audio to the Session; false: there is no room for it now. */
+  write(bytes: Uint8Array): boolean;
+  clear(): void;
+  /** False: too many marks wait. */
+  mark(name: string): boolean;
+}
+
+export interface Dialect {
+  /** The connection is open. */
+  start(): void;
+  /** 20 ms of the Session's audio. */
+  frame(bytes: Uint8Array): void;
+  /** A mark has been reached. */
+  played(name: string): void;
+  /** A key was pressed by someone in the Session's Room. */
+  digit(digit: string, durationMs: number): void;
+  /** We are about to close. */
+  stop(): void;
+  /** What came; false: not now, offer it again when there is room. */
+  binary(bytes: Uint8Array): boolean;
+  text(text: string): boolean;
+}
+
+/** The interface's own: raw audio in binary messages, and text means nothing. */
+export class RawAudio implements Dialect {
+  readonly #options: DialectOptions;
+
+  constructor(options: DialectOptions) {
+    this.#options = options;
+  }
+
+  start(): void {}
+  played(): void {}
+  digit(): void {}
+  stop(): void {}
+
+  frame(bytes: Uint8Array): void {
+    this.#options.sendBinary(bytes);
+  }
+
+  binary(bytes: Uint8Array): boolean {
+    return this.#options.write(bytes);
+  }
+
+  text(): boolean {
+    return true;
+  }
+}
