@@ -33,6 +33,8 @@ export const buckets = {
   room_unmute: call(15, 10),
   card_collect: call(4, 0.8),
   cvv_collect: call(4, 0.8),
+  card_cancel: call(4, 0.8),
+  cvv_cancel: call(4, 0.8),
   charge: call(2, 0.2),
   // Per room.
   member_add: room(100, 30),

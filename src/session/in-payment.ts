@@ -28,6 +28,8 @@ export function paymentRefusal(state: SessionState, type: Command['type']): Prob
   if (isCollectingSecurely(state) && (type === 'collect_payment' || isPlay(type) || type === 'collect' || type === 'join_room'))
     return problems.conflict('Secure collection is in progress');
   if (type !== 'collect_payment') return undefined;
+  // A keypad is a telephone's.
+  if (state.type === 'websocket') return problems.conflict('Session has no keypad');
   if (state.phase !== 'answered') return problems.conflict('Session is not connected');
   if (state.membership !== undefined) return problems.conflict('Session is a member of a Room');
   return state.collect === undefined ? undefined : problems.conflict('Session is already collecting digits');

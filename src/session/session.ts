@@ -157,6 +157,8 @@ export const recovered = (from: Remains, now: number): SessionState => ({
   phase: from.phase,
   clientState: from.clientState,
   hasLeg: false,
+  // Nobody knows: what there may be in the vault is destroyed with its end.
+  hasCollected: true,
   membership:
     from.roomId === '' ? undefined : { roomId: from.roomId, room: 0, phase: 'joined', muted: false, voiceActivityEvents: false },
   deadlines: { orphan: now + from.orphanTimeoutMs },

@@ -35,7 +35,7 @@ export interface PaymentStore {
   /** The brand of a card reference that can still be used. */
   cardBrand(appUuid: string, sessionUuid: string, reference: string, now: number): Promise<string | undefined>;
   /**
-   * Destroys both references and writes the charge as `attempting`, with its answer. `'unknown'`: not references of this Session, or expired and gone;
+   * Destroys both references and writes the charge as `attempting`, with its answer. `'unknown'`: not references of this Session;
    * `'used'`: destroyed by an earlier attempt, or expired.
    */
   admit(
@@ -67,8 +67,8 @@ const ATTEMPTING = `SELECT charge_uuid::text AS charge_uuid, operation_uuid, app
   terminal_number, client_state, traceparent, created_at FROM charges WHERE status = 'attempting' AND created_at <= $1::bigint ORDER BY created_at LIMIT 10000`;
 const UNFINISHED = `SELECT operation_uuid, session_uuid::text AS session_uuid, app_uuid, kind, client_state, traceparent FROM payment_collections LIMIT 100000`;
 const END_UNFINISHED = `DELETE FROM payment_collections WHERE session_uuid = $1::uuid AND operation_uuid = $2 RETURNING 1`;
-const EXPIRE = 'DELETE FROM payment_references WHERE expires_at <= $1::bigint';
-const NEXT_EXPIRY = 'SELECT min(expires_at) AS expires_at FROM payment_references';
+const EXPIRE = 'UPDATE payment_references SET sealed = NULL WHERE expires_at <= $1::bigint AND sealed IS NOT NULL';
+const NEXT_EXPIRY = 'SELECT min(expires_at) AS expires_at FROM payment_references WHERE sealed IS NOT NULL';
 
 export function paymentStore(database: Database, masterKey: Uint8Array, onEvents: () => void): PaymentStore {
   const vault = createVault(masterKey);

@@ -16,6 +16,7 @@ export interface Forgotten {
   readonly events: number;
   readonly messages: number;
   readonly charges: number;
+  readonly references: number;
 }
 
 const SESSIONS = `DELETE FROM sessions WHERE session_uuid IN
@@ -33,6 +34,10 @@ const MESSAGES = `DELETE FROM messages WHERE message_uuid IN
 const CHARGES = `DELETE FROM charges WHERE charge_uuid IN
   (SELECT charge_uuid FROM charges WHERE created_at < $1::bigint AND status <> 'attempting' ORDER BY created_at LIMIT $2::int) RETURNING 1`;
 
+// Long destroyed: what is left of them says that they were used.
+const REFERENCES = `DELETE FROM payment_references WHERE reference IN
+  (SELECT reference FROM payment_references WHERE expires_at < $1::bigint ORDER BY expires_at LIMIT $2::int) RETURNING 1`;
+
 /** Deletes all that is past its time at `now`. Returns how many rows went. */
 export async function forget(database: Database, now: number): Promise<Forgotten> {
   const sweep = async (statement: string, before: number): Promise<number> => {
@@ -49,6 +54,7 @@ export async function forget(database: Database, now: number): Promise<Forgotten
     keys: await sweep(KEYS, now - IDEMPOTENCY_KEPT_SEC * 1000),
     events: await sweep(EVENTS, now - EVENT_RETENTION_DAYS * 24 * 3600 * 1000),
     charges: await sweep(CHARGES, now - CHARGE_RETENTION_DAYS * 24 * 3600 * 1000),
+    references: await sweep(REFERENCES, now - ENDED_SESSION_KEPT_SEC * 1000),
     messages: await sweep(MESSAGES, now - MESSAGE_RETENTION_DAYS * 24 * 3600 * 1000),
   };
 }

@@ -167,7 +167,7 @@ describe('a charge', () => {
     const gone = await references(app, session, Date.now() - 10);
     expect(await payments.destroyExpired(Date.now())).toBe(soon);
     expect(await payments.cardBrand(app.appUuid, session, kept.card_uuid, Date.now())).toBe('visa');
-    expect((await charge(session, body(gone))).status).toBe(404);
+    expect((await charge(session, body(gone))).status).toBe(409);
   });
 });
 

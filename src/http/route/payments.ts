@@ -83,23 +83,25 @@ const facts = {
   maxBytes: COMMAND_BODY_MAX_BYTES,
   success: [202, 'Admitted; the outcome is an event.'],
 } as const;
-const card = { ...facts, path: '/v1/sessions/:uuid/payment/card/collect', buckets: ['card_collect'] } as const;
-const cvv = { ...facts, path: '/v1/sessions/:uuid/payment/cvv/collect', buckets: ['cvv_collect'] } as const;
+const card = { ...facts, path: '/v1/sessions/:uuid/payment/card/collect' } as const;
+const cvv = { ...facts, path: '/v1/sessions/:uuid/payment/cvv/collect' } as const;
 
 export const paymentRoutes = (sessions: Sessions, charges: Charges): readonly Route[] => [
   bodyRoute(
-    { ...card, method: 'POST', summary: 'Collect a card number by keypad', optional: true },
+    { ...card, method: 'POST', summary: 'Collect a card number by keypad', optional: true, buckets: ['card_collect'] },
     collectCard,
     (exchange, body) =>
       collect(sessions, exchange, 'card', body, { acceptedBrands: body.accepted_brands ?? CARD_BRANDS, cardUuid: undefined }),
   ),
-  route({ ...card, method: 'DELETE', summary: 'Cancel the collection of a card' }, (exchange) =>
+  route({ ...card, method: 'DELETE', summary: 'Cancel the collection of a card', buckets: ['card_cancel'] }, (exchange) =>
     onSession(sessions, exchange, { type: 'cancel_payment', kind: 'card' }),
   ),
-  bodyRoute({ ...cvv, method: 'POST', summary: 'Collect a CVV by keypad', optional: true }, collectCvv, (exchange, body) =>
-    collect(sessions, exchange, 'cvv', body, { acceptedBrands: CARD_BRANDS, cardUuid: body.card_uuid }),
+  bodyRoute(
+    { ...cvv, method: 'POST', summary: 'Collect a CVV by keypad', optional: true, buckets: ['cvv_collect'] },
+    collectCvv,
+    (exchange, body) => collect(sessions, exchange, 'cvv', body, { acceptedBrands: CARD_BRANDS, cardUuid: body.card_uuid }),
   ),
-  route({ ...cvv, method: 'DELETE', summary: 'Cancel the collection of a CVV' }, (exchange) =>
+  route({ ...cvv, method: 'DELETE', summary: 'Cancel the collection of a CVV', buckets: ['cvv_cancel'] }, (exchange) =>
     onSession(sessions, exchange, { type: 'cancel_payment', kind: 'cvv' }),
   ),
   bodyRoute(
