@@ -13,12 +13,14 @@ import { HTTP_BODY_CEILING_BYTES, HTTP_IDLE_TIMEOUT_SEC, SESSION_TEARDOWN_MS } f
 import { createLog } from './log.ts';
 import { createMediaEngine } from './media/media-engine.ts';
 import { createMetrics } from './metrics.ts';
+import { connector } from './outbound/connect.ts';
 import { createOutbound } from './outbound/safe-fetch.ts';
 import { createChargeGateway } from './provider/charge.ts';
 import { createSmsGateway } from './provider/sms.ts';
 import { loadConfig } from './settings/load.ts';
 import { openStore } from './store/store.ts';
 import { createRelay } from './webhook/relay.ts';
+import { WebSocketLeg } from './websocket/websocket-leg.ts';
 
 const config = settingsOrExit();
 const log = createLog(config.logLevel);
@@ -90,6 +92,8 @@ async function run(settings: Config): Promise<void> {
     numberOwner: store.numbers.owner,
   });
   registry.connect(carrier);
+  const connect = connector(settings.outboundAllow);
+  registry.connectWebSockets((options) => new WebSocketLeg({ ...options, connect, clock, media }));
 
   const relay = createRelay({
     outbox: store.outbox,

@@ -2,30 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
-import { decodeMulaw, RtpPeer, toneWav } from '../support/rtp-peer.ts';
-import { type Sipp, sipp, sippInstalled } from '../support/sipp.ts';
-import { Speaker } from '../support/speaker.ts';
+import { type Caller, createRoom, hangUp as endCalls, join as joinRoom, level, call as placeCall } from '../support/room-call.ts';
+import { decodeMulaw, toneWav } from '../support/rtp-peer.ts';
+import { sippInstalled } from '../support/sipp.ts';
 
 const NUMBER = '+15550002';
-
-interface Caller {
-  readonly sessionUuid: string;
-  readonly ear: RtpPeer;
-  readonly speaker: Speaker;
-  readonly sipp: Sipp;
-}
-
-/** Amplitude of a tone in samples, in dB of full scale. */
-function level(samples: Float32Array, hz: number): number {
-  let real = 0;
-  let imaginary = 0;
-  for (const [at, sample] of samples.entries()) {
-    const angle = (2 * Math.PI * hz * at) / 8000;
-    real += sample * Math.cos(angle);
-    imaginary += sample * Math.sin(angle);
-  }
-  return 20 * Math.log10((2 * Math.hypot(real, imaginary)) / samples.length + 1e-9);
-}
 
 describe.skipIf(!sippInstalled)('a Room', () => {
   let platform: Platform;
@@ -53,47 +34,11 @@ describe.skipIf(!sippInstalled)('a Room', () => {
 
   const api = (method: string, path: string, body?: unknown) => platform.api(app, method, path, body);
 
-  /** An answered call that says a tone. */
-  const call = async (hz: number): Promise<Caller> => {
-    const ear = await RtpPeer.open();
-    const before = new Set(
-      receiver.events.filter((event) => event.event === 'session.created').map((event) => event.body.session_uuid),
-    );
-    const peer = await sipp({ scenario: 'caller-waits', to: platform.sipUdp, keys: { rtp_port: String(ear.port) } });
-    const isNew = () =>
-      receiver.events.find((event) => event.event === 'session.created' && !before.has(event.body.session_uuid));
-    await receiver.until(() => isNew() !== undefined, 'a call');
-    const sessionUuid = String(isNew()?.body.session_uuid);
-    await api('POST', `/v1/sessions/${sessionUuid}/answer`);
-    await receiver.event('session.answered', sessionUuid);
-    await ear.until(() => ear.source !== undefined, 'audio');
-    return { sessionUuid, ear, speaker: new Speaker(ear, hz), sipp: peer };
-  };
-  const create = async (more: Record<string, unknown> = {}) => {
-    const made = await api('POST', '/api/v1/rooms', more);
-    expect(made.status).toBe(201);
-    return String(made.body.room_id);
-  };
-  const join = async (roomId: string, caller: Caller) => {
-    const joining = await api('POST', `/api/v1/rooms/${roomId}/members`, { session_uuid: caller.sessionUuid });
-    expect(joining).toMatchObject({
-      status: 202,
-      body: { room_id: roomId, session_uuid: caller.sessionUuid, status: 'joining' },
-    });
-    const joined = () =>
-      receiver.of(caller.sessionUuid).some((event) => event.event === 'room.member.joined' && event.body.room_id === roomId);
-    await receiver.until(joined, 'the join');
-  };
-  const hangUp = async (...callers: Caller[]) => {
-    for (const { sessionUuid, speaker } of callers) {
-      speaker.stop();
-      await api('DELETE', `/v1/sessions/${sessionUuid}`);
-    }
-    for (const { sipp: peer, ear } of callers) {
-      await peer.done;
-      ear.close();
-    }
-  };
+  const stage = () => ({ platform, receiver, app });
+  const call = (hz: number) => placeCall(stage(), hz);
+  const create = (more: Record<string, unknown> = {}) => createRoom(stage(), more);
+  const join = (roomId: string, { sessionUuid }: Caller) => joinRoom(stage(), roomId, sessionUuid);
+  const hangUp = (...callers: Caller[]) => endCalls(stage(), ...callers);
   /** Half a second of what a caller hears from now on, once ramps and buffers have settled. */
   const hear = async ({ ear }: Caller): Promise<Float32Array> => {
     const from = ear.packets.length + 15;
