@@ -133,6 +133,9 @@ export const MEDIA_WORKER_PULSE_MAX_MS = 5_000;
 /** A thread asked to end that has not by then is ended from outside. */
 export const THREAD_END_MS = 3_000;
 
+/** Audio that a stream leg takes ahead (contract §2), and marks that wait in it. */
+export const STREAM_BUFFER_MAX_SEC = 60;
+export const STREAM_MARKS_MAX = 1_000;
 /** Recordings of a leg or room that is gone are finished by then; one that is not has failed. */
 export const RECORDING_FINISH_MS = 30_000;
 

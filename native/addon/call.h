@@ -177,5 +177,6 @@ Exports leg_exports();
 Exports recording_exports();
 Exports room_exports();
 Exports source_exports();
+Exports stream_exports();
 
 }  // namespace sidetone

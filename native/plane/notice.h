@@ -23,7 +23,8 @@ enum class NoticeKind : uint32_t {
   recording_ended = 13,    // a: duration in ms, b: bytes of the file
   recording_failed = 14,   // a: RecordingFile::Fault
   speech_started = 15,     // a: whether it is the first, b: silence before it in ms
-  speech_ended = 16,
+  speech_ended = 17,
+  stream_played = 18,      // a: milliseconds of the audio that has been played out
   playback_moved = 16,   // a: playback, b: samples heard of it before a seek
 };
 

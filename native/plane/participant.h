@@ -15,6 +15,7 @@
 namespace sidetone {
 
 class Leg;
+class StreamLeg;
 struct Seat;
 
 /** One instant on both clocks. Deadlines run on the monotonic one; RTCP and kernel timestamps speak of the other. */
@@ -62,6 +63,7 @@ class Participant {
   /** The plane gave up on `frames` ticks after a long stall. */
   virtual void skip(uint32_t frames) = 0;
   virtual Leg* rtp() { return nullptr; }
+  virtual StreamLeg* stream() { return nullptr; }
 
   /** One 20 ms frame in and out, for a participant that is in no room. */
   void tick(const Now& now, Notices& notices) {

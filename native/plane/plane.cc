@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace sidetone {
 namespace {
@@ -74,6 +75,7 @@ void Plane::unwatch(Leg& leg) {
 }
 
 void Plane::add(std::unique_ptr<Participant> party) {
+  if (party->stream() != nullptr) party->stream()->deliver(&frames_);
   order_.push_back(party.get());
   parties_.emplace(party->id(), std::move(party));
 }
@@ -97,6 +99,20 @@ int Plane::open(uint32_t id, const Address& rtp, const Address& rtcp) {
   if (error == 0) error = watch(*leg);
   if (error == 0) add(std::move(leg));
   return error;
+}
+
+bool Plane::open_stream(uint32_t id, std::shared_ptr<StreamInbox> inbox, const StreamFormat& to, const StreamFormat& from) {
+  if (!inbox || parties_.count(id) != 0 || rooms_.count(id) != 0) return false;
+  add(std::make_unique<StreamLeg>(id, std::move(inbox), to, from));
+  return true;
+}
+
+size_t Plane::take_frames(uint8_t* out, size_t room) {
+  const size_t count = frames_.size();
+  if (count == 0 || count > room) return count;
+  std::memcpy(out, frames_.data(), count);
+  frames_.clear();
+  return count;
 }
 
 bool Plane::close(uint32_t id, Counters& counters) {

@@ -11,6 +11,7 @@
 #include "plane/leg.h"
 #include "plane/notice.h"
 #include "plane/room.h"
+#include "plane/stream_leg.h"
 
 namespace sidetone {
 
@@ -52,6 +53,11 @@ class Plane {
 
   /** Whether keys are heard in the audio of a leg. */
   bool detect_tones(uint32_t id, bool on);
+
+  /** A leg whose far end is script. False where the number is in use or there is no inbox. */
+  bool open_stream(uint32_t id, std::shared_ptr<StreamInbox> inbox, const StreamFormat& to, const StreamFormat& from);
+  /** Moves the frames of stream legs out, if they fit; returns their bytes. */
+  size_t take_frames(uint8_t* out, size_t room);
 
   // Recordings. Their numbers are from the range of legs and rooms too.
   /** Of a leg or a room; the rate is the leg's or room's own where `rate_hz` is 0. What becomes of it is noticed. */
@@ -123,6 +129,7 @@ class Plane {
   std::vector<Participant*> order_;
   std::unordered_map<uint32_t, std::unique_ptr<Room>> rooms_;
   std::vector<std::unique_ptr<Recorder>> finishing_;  // whose leg or room is gone
+  StreamFrames frames_;
   std::shared_ptr<Handover> box_;
   Notices notices_;
   Batch batch_;

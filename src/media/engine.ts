@@ -7,6 +7,8 @@ import type { SourceDetail } from '../problem.ts';
 import type { MediaNotice } from '../session/signal.ts';
 import type { Ingest } from './push.ts';
 
+import type { StreamLeg, StreamLegOptions } from './stream.ts';
+
 export type { Ingest, MediaNotice, PlaybackControl, PushFormat };
 
 /** Static payload types of RFC 3551 table 4, and what a codec is called in SDP. */
@@ -163,6 +165,8 @@ export interface MediaEngine {
    * Undefined when all ports are in use or resting.
    */
   openRtpLeg(notify: (notice: MediaNotice) => void): Promise<RtpLeg | undefined>;
+  /** A leg whose audio is bytes of this process. Undefined when no worker is alive. */
+  openStreamLeg(options: StreamLegOptions, notify: (notice: MediaNotice) => void): Promise<StreamLeg | undefined>;
   /** A room on the worker with the fewest. Undefined when no worker is alive. */
   openRoom(notify: (notice: RoomNotice) => void): Promise<MediaRoom | undefined>;
   /** Opens every URL concurrently, screened against private addresses, up to its first audio. */

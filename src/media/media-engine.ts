@@ -2,11 +2,13 @@
 import { isIP } from 'node:net';
 import { RTP_BIND_TRIES, RTP_PORT_REST_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
+import { ByteLeg } from './byte-leg.ts';
 import { DecoderThread } from './decoder.ts';
-import type { MediaEngine, MediaNotice, RtpLeg } from './engine.ts';
+import type { MediaEngine, MediaNotice } from './engine.ts';
 import { OpenStream } from './live-stream.ts';
 import { MediaWorker, type TickLoad } from './media-worker.ts';
 import type { AudioOutbound } from './opening.ts';
+import type { PlaneLeg } from './plane-leg.ts';
 import { PlaneRoom } from './plane-room.ts';
 import { openPlaylist } from './playlist.ts';
 import { PortPool } from './port-pool.ts';
@@ -57,7 +59,7 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
     throw error;
   }
 
-  const legs = new Set<RtpLeg>();
+  const legs = new Set<PlaneLeg>();
   const rooms = new Map<PlaneRoom, MediaWorker>();
   let lastNumber = 0;
   let lastPlayback = 0;
@@ -114,6 +116,30 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
         }
       }
       return undefined;
+    },
+    openStreamLeg(stream, notify) {
+      const worker = closing === undefined ? leastLoaded() : undefined;
+      if (worker === undefined) return Promise.resolve(undefined);
+      return new Promise((resolve) => {
+        const id = nextNumber();
+        const leg: ByteLeg = new ByteLeg(
+          {
+            id,
+            worker,
+            decoders,
+            notify,
+            nextPlayback,
+            nextNumber,
+            recordings,
+            opened: (errno) => {
+              if (errno === 0) legs.add(leg);
+              resolve(errno === 0 ? leg : undefined);
+            },
+            freed: () => legs.delete(leg),
+          },
+          stream,
+        );
+      });
     },
     async openRoom(notify) {
       const count = (worker: MediaWorker) => [...rooms.values()].filter((other) => other === worker).length;

@@ -13,6 +13,8 @@ export interface LegEars {
   opened(errno: number): void;
   notice(record: NoticeRecord): void;
   closed(counters: LegCounters): void;
+  /** A stream leg's 20 ms for its far end, and the bytes its inbox has passed on by then. */
+  frame?(passed: number, frame: Uint8Array): void;
   /** It could not be moved. */
   stayed(): void;
   /** The worker died, and the leg with it. */
@@ -162,6 +164,9 @@ export class MediaWorker {
       case 'not recorded':
         this.#recordings?.get(reply.recording)?.({ kind: NOTICE.recordingFailed, leg: reply.recording, a: 0, b: 0, c: 0, d: 0 });
         break;
+      case 'frames':
+        this.#deliver(reply.bytes);
+        break;
       case 'stayed':
         this.#ears.get(reply.leg)?.stayed();
         break;
@@ -182,6 +187,18 @@ export class MediaWorker {
       case 'failed':
         this.#log.error({ error: reply.message }, 'media order failed');
         break;
+    }
+  }
+
+  /** Frames of stream legs, each to its own. */
+  #deliver(bytes: Uint8Array<ArrayBuffer>): void {
+    const words = new DataView(bytes.buffer);
+    for (let at = 0; at + 12 <= bytes.length; ) {
+      const length = words.getUint32(at + 8, true);
+      this.#ears
+        .get(words.getUint32(at, true))
+        ?.frame?.(words.getUint32(at + 4, true), bytes.subarray(at + 12, at + 12 + length));
+      at += 12 + ((length + 3) & ~3);
     }
   }
 

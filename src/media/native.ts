@@ -70,6 +70,24 @@ export interface Native {
   ): boolean;
   recordMask(plane: PlaneHandle, of: number, recording: number, masked: boolean): boolean;
   recordStop(plane: PlaneHandle, of: number, recording: number): boolean;
+  /** A buffer for the audio of a stream leg, of the process: any thread may write to it by its number. */
+  inboxOpen(): number;
+  inboxClose(inbox: number): void;
+  /** False where `mostBytes` or more are waiting already; nothing is taken then. */
+  inboxWrite(inbox: number, bytes: Uint8Array, mostBytes: number): boolean;
+  inboxClear(inbox: number): void;
+  /** A leg whose far end is script: what is written to the inbox is played in it, and its frames come by `planeFrames`. */
+  streamOpen(
+    plane: PlaneHandle,
+    leg: number,
+    inbox: number,
+    toMulaw: boolean,
+    toHz: number,
+    fromMulaw: boolean,
+    fromHz: number,
+  ): boolean;
+  /** Records of 32-bit words (leg, bytes passed by its inbox, bytes of the frame) and the frame, padded to four. More than `out` holds: too short. */
+  planeFrames(plane: PlaneHandle, out: Uint8Array): number;
   roomOpen(plane: PlaneHandle, room: number): boolean;
   roomClose(plane: PlaneHandle, room: number): boolean;
   roomVoices(plane: PlaneHandle, room: number, on: boolean): boolean;

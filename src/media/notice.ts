@@ -17,8 +17,9 @@ export const NOTICE = {
   recordingEnded: 13,
   recordingFailed: 14,
   speechStarted: 15,
-  speechEnded: 16,
   playbackMoved: 16,
+  speechEnded: 17,
+  streamPlayed: 18,
 } as const;
 
 export const NOTICE_WORDS = 8;

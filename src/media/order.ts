@@ -1,5 +1,6 @@
 /** What the main thread and a media worker say to each other. Orders arrive in batches and are carried out in order, between two ticks. */
 import type { CodecName, LegCounters, RtpParameters } from './engine.ts';
+import type { StreamFormat } from './stream.ts';
 
 export type Order =
   | { readonly type: 'start'; readonly mediaTimeoutMs: number }
@@ -15,6 +16,13 @@ export type Order =
   | { readonly type: 'close'; readonly leg: number }
   /** To the worker whose plane has that number. */
   | { readonly type: 'move'; readonly leg: number; readonly plane: number }
+  | {
+      readonly type: 'open stream';
+      readonly leg: number;
+      readonly inbox: number;
+      readonly toSession: StreamFormat;
+      readonly fromSession: StreamFormat;
+    }
   | { readonly type: 'open room'; readonly leg: number }
   | { readonly type: 'close room'; readonly leg: number }
   | { readonly type: 'playback volume'; readonly leg: number; readonly percent: number }
@@ -55,6 +63,8 @@ export type Reply =
   | { readonly type: 'stayed'; readonly leg: number }
   /** The leg or room to record was not there. */
   | { readonly type: 'not recorded'; readonly recording: number }
+  /** Frames of stream legs, as `planeFrames` gives them. */
+  | { readonly type: 'frames'; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly type: 'room closed'; readonly leg: number }
   | { readonly type: 'notices'; readonly words: Uint32Array<ArrayBuffer>; readonly count: number }
   /** Once a second: the worker ticks. */

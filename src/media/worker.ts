@@ -14,6 +14,7 @@ const PULSE_MS = 1_000;
 const buffer = new Uint32Array(REPORT_WORDS + NOTICE_WORDS * MEDIA_NOTICES_A_TICK_MAX);
 const counterWords = new Uint32Array(4);
 
+let frames = new Uint8Array(64 * 1024);
 let plane: PlaneHandle | undefined;
 let ticks = 0;
 let skippedTicks = 0;
@@ -40,6 +41,16 @@ function flushNotices(to: PlaneHandle): void {
     postNotices(count);
     if (count < MEDIA_NOTICES_A_TICK_MAX) return;
   }
+}
+
+/** All frames of a tick go up in one message. */
+function postFrames(from: PlaneHandle): void {
+  let count = native.planeFrames(from, frames);
+  if (count > frames.length) {
+    frames = new Uint8Array(count * 2);
+    count = native.planeFrames(from, frames);
+  }
+  if (count > 0) reply({ type: 'frames', bytes: frames.slice(0, count) });
 }
 
 function obey(order: Order): void {
@@ -104,6 +115,14 @@ function obey(order: Order): void {
       flushNotices(plane); // what it noticed here is posted before the other worker can say a word of it
       if (!native.legMove(plane, order.leg, order.plane)) reply({ type: 'stayed', leg: order.leg });
       break;
+    case 'open stream': {
+      const { toSession, fromSession } = order;
+      const toMulaw = toSession.encoding === 'mulaw';
+      const fromMulaw = fromSession.encoding === 'mulaw';
+      const open = native.streamOpen(plane, order.leg, order.inbox, toMulaw, toSession.rateHz, fromMulaw, fromSession.rateHz);
+      reply({ type: 'opened', leg: order.leg, errno: open ? 0 : 17 }); // EEXIST
+      break;
+    }
     case 'open room':
       native.roomOpen(plane, order.leg);
       break;
@@ -174,6 +193,7 @@ function turn(): void {
   busyUs += buffer[3] ?? 0;
   postNotices(count);
   if (count === MEDIA_NOTICES_A_TICK_MAX) flushNotices(plane);
+  if ((buffer[0] ?? 0) > 0) postFrames(plane);
   if ((buffer[0] ?? 0) > 0 && performance.now() >= pulseAt) {
     reply({ type: 'pulse', ticks, skippedTicks, latenessMaxUs, busyUs });
     pulseAt = performance.now() + PULSE_MS;

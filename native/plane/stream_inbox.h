@@ -1,0 +1,40 @@
+// The audio that script hands to a stream leg: bytes of any size in, frames out at real time. The one thing that two threads touch at once:
+// the main thread writes, the thread of whichever plane has the leg takes. Blocks are made outside the lock, which is held for a few
+// instructions only.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace sidetone {
+
+class StreamInbox {
+ public:
+  /** An inbox and its number in the process. */
+  static std::pair<uint32_t, std::shared_ptr<StreamInbox>> open();
+  static std::shared_ptr<StreamInbox> find(uint32_t number);
+  static void close(uint32_t number);
+
+  /** Queues bytes, unless `most` or more are waiting. */
+  bool write(const uint8_t* bytes, size_t count, size_t most);
+  /** Drops what is queued. */
+  void clear();
+  /** Takes at most `count` bytes; whole samples of `unit` bytes only, unless `count` says otherwise. Returns how many. */
+  size_t take(uint8_t* out, size_t count, size_t unit);
+  size_t queued();
+  /** Bytes ever taken or dropped; wraps. */
+  uint32_t passed();
+
+ private:
+  std::mutex mutex_;
+  std::deque<std::vector<uint8_t>> blocks_;
+  size_t head_ = 0;  // bytes of the first block that are gone
+  size_t queued_ = 0;
+  uint32_t passed_ = 0;
+};
+
+}  // namespace sidetone
