@@ -38,6 +38,9 @@ export abstract class PhoneLeg implements Leg {
   #opening: Promise<RtpLeg | undefined> | undefined;
   #negotiation: Negotiation | undefined;
   #held = false;
+  #hasEvents = false;
+  #secure = false;
+  #hearsTones = false;
   #pending: PlayOrder | undefined;
   /** What was ordered of the pending playback. */
   #controls: PlaybackControl[] = [];
@@ -103,6 +106,19 @@ export abstract class PhoneLeg implements Leg {
     this.#rtp?.setVolume(direction, percent);
   }
 
+  secure(on: boolean): void {
+    this.#secure = on;
+    this.#hearTones();
+  }
+
+  /** Keys are looked for in the audio where no events were agreed, and wherever one that goes unheard would be a card's: some trunks send both. */
+  #hearTones(): void {
+    const on = this.#secure || !this.#hasEvents;
+    if (on === this.#hearsTones) return;
+    this.#hearsTones = on;
+    this.#rtp?.detectTones(on);
+  }
+
   /** The leg's ports and its side of offer and answer; undefined when there are no ports. Opened once. */
   protected async describe(): Promise<Negotiation | undefined> {
     this.#opening ??= this.options.media.openRtpLeg((notice) => this.signal({ type: 'leg.media', notice }));
@@ -122,6 +138,8 @@ export abstract class PhoneLeg implements Leg {
   protected apply(agreement: AudioAgreement): void {
     if (this.over || this.#rtp === undefined) return;
     this.#rtp.negotiate(agreement);
+    this.#hasEvents = agreement.telephoneEventPayloadType !== undefined;
+    this.#hearTones();
     if (this.answered && agreement.held !== this.#held) {
       this.#held = agreement.held;
       this.signal({ type: agreement.held ? 'leg.held' : 'leg.resumed' });

@@ -1,5 +1,6 @@
-/** Presses keys as a telephone does: RFC 4733 events, three end packets each. */
+/** Presses keys as telephones do: RFC 4733 events, three end packets each, or tones in the audio. */
 import type { RtpPeer } from './rtp-peer.ts';
+import { encodeMulaw } from './speaker.ts';
 
 const PAYLOAD_TYPE = 101;
 const KEYS = '0123456789*#ABCD';
@@ -29,6 +30,34 @@ export class Keypad {
     }
   }
 
+  /** The same keys as tones (ITU-T Q.23): 80 ms each and 80 ms of silence, in packets of 20 ms at their own pace. Resolves with the last. */
+  async dial(keys: string): Promise<void> {
+    const frames = [...keys].flatMap((key) => [...Array.from({ length: 4 }, (_, at) => toneFrame(key, at)), ...SILENT]);
+    const started = performance.now();
+    await new Promise<void>((resolve) => {
+      let sent = 0;
+      const timer = setInterval(() => {
+        while (sent < frames.length && sent * 20 <= performance.now() - started)
+          this.#sendAudio(frames[sent++] ?? new Uint8Array(160));
+        if (sent < frames.length) return;
+        clearInterval(timer);
+        resolve();
+      }, 10);
+    });
+  }
+
+  #sendAudio(payload: Uint8Array): void {
+    const packet = new Uint8Array(172);
+    const header = new DataView(packet.buffer);
+    header.setUint8(0, 0x80);
+    header.setUint16(2, this.#sequence++ & 0xffff);
+    header.setUint32(4, this.#timestamp);
+    header.setUint32(8, 0xfeed);
+    packet.set(payload, 12);
+    this.#timestamp += 160;
+    this.#peer.send(this.#peer.source?.port ?? 0, packet);
+  }
+
   #send(event: number, duration: number, end: boolean, marker: boolean): void {
     const packet = new DataView(new ArrayBuffer(16));
     packet.setUint8(0, 0x80);
@@ -41,4 +70,20 @@ export class Keypad {
     packet.setUint16(14, duration);
     this.#peer.send(this.#peer.source?.port ?? 0, new Uint8Array(packet.buffer));
   }
+}
+
+const ROWS = [697, 770, 852, 941];
+const COLUMNS = [1209, 1336, 1477, 1633];
+const LAYOUT = ['123A', '456B', '789C', '*0#D'];
+const SILENT = Array.from({ length: 4 }, () => new Uint8Array(160).fill(0xff));
+
+/** 20 ms of a key's two tones, as mu-law. */
+function toneFrame(key: string, frame: number): Uint8Array {
+  const row = LAYOUT.findIndex((keys) => keys.includes(key));
+  const low = ROWS[row] ?? 0;
+  const high = COLUMNS[LAYOUT[row]?.indexOf(key) ?? 0] ?? 0;
+  return Uint8Array.from({ length: 160 }, (_, at) => {
+    const time = (2 * Math.PI * (frame * 160 + at)) / 8000;
+    return encodeMulaw(6000 * Math.sin(low * time) + 6000 * Math.sin(high * time));
+  });
 }

@@ -154,6 +154,19 @@ describe.skipIf(!sippInstalled)('a payment', () => {
     expect(receiver.count('payment.charge.completed')).toBe(1);
   }, 60_000);
 
+  test('is keyed in by tones in the audio as well', async () => {
+    const caller = await call();
+    const admitted = await post(caller, '/payment/card/collect', { accepted_brands: ['isracard'] });
+    expect(admitted.status).toBe(202);
+    await caller.keypad.dial('12345679#');
+    expect(await result(caller, 'card', admitted.body.operation_uuid)).toMatchObject({
+      status: 'collected',
+      payment_method_details: { card: { brand: 'isracard', last4: '5679' } },
+    });
+    expect(receiver.of(caller.sessionUuid).map(({ event }) => event)).not.toContain('dtmf.received');
+    await hangUp(caller);
+  }, 30_000);
+
   test('is refused by the rules before anything is begun', async () => {
     const caller = await call();
     const references = { card_uuid: `card_${crypto.randomUUID()}`, cvv_uuid: `cvv_${crypto.randomUUID()}` };
