@@ -2,12 +2,16 @@
  * CPU of a leg: the media engine as it runs, against a bare UDP reflector (one socket a leg, epoll, recvmmsg, one send each 20 ms) on the same
  * load in the same run. Rounds are interleaved; one with under 99 % of the packets is thrown away; the median of each side counts.
  *
- *   npm run bench -- media-legs [LEGS] [ROUNDS]
+ *   npm run bench -- media-legs [LEGS] [ROUNDS] [alone | rooms | tones | recorded]
+ *
+ * `rooms`: in rooms of ten, all talking, each hearing the other nine. `tones`: alone, with keys listened for. `recorded`: alone, each recorded.
  */
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLog } from '../src/log.ts';
+import type { MediaRoom } from '../src/media/engine.ts';
 import { createMediaEngine } from '../src/media/media-engine.ts';
 import { createOutbound } from '../src/outbound/safe-fetch.ts';
 
@@ -17,11 +21,11 @@ const SECONDS = 5;
 const root = join(import.meta.dir, '..');
 const reflector = join(root, 'build/reflector');
 
-if (process.argv[2] === 'serve') await serve(Number(process.argv[3]));
-else await measure(Number(process.argv[2] ?? 1_000), Number(process.argv[3] ?? 5));
+if (process.argv[2] === 'serve') await serve(Number(process.argv[3]), process.argv[4] ?? 'alone');
+else await measure(Number(process.argv[2] ?? 1_000), Number(process.argv[3] ?? 5), process.argv[4] ?? 'alone');
 
 /** The engine with so many legs, all sending to and hearing from the load generator. */
-async function serve(legs: number): Promise<void> {
+async function serve(legs: number, what: string): Promise<void> {
   const engine = await createMediaEngine({
     rtp: { host: '127.0.0.1', firstPort: FIRST_PORT, lastPort: FIRST_PORT + 2 * legs - 1 },
     workers: 1,
@@ -29,6 +33,8 @@ async function serve(legs: number): Promise<void> {
     outbound: createOutbound([]),
     log: silentLog,
   });
+  const folder = mkdtempSync(join(tmpdir(), 'recorded-'));
+  let room: MediaRoom | undefined;
   for (let i = 0; i < legs; i++) {
     const leg = await engine.openRtpLeg(() => {});
     leg?.negotiate({
@@ -42,6 +48,11 @@ async function serve(legs: number): Promise<void> {
       send: true,
       receive: true,
     });
+    if (what === 'tones') leg?.detectTones(true);
+    if (what === 'recorded') leg?.record({ recordingUuid: `${i}`, path: join(folder, `${i}.wav`), includeGaps: true });
+    if (what !== 'rooms') continue;
+    if (i % 10 === 0) room = await engine.openRoom(() => {});
+    if (room !== undefined) leg?.join(room, { muted: false, fromVolumePercent: 100, toVolumePercent: 100 });
   }
   console.log('ready');
   let latenessMaxUs = 0;
@@ -50,6 +61,7 @@ async function serve(legs: number): Promise<void> {
   }, 1_000);
   process.on('SIGTERM', () => {
     console.error(`lateness_max_us=${latenessMaxUs} rss_kb=${Math.round(process.memoryUsage().rss / 1024)}`);
+    rmSync(folder, { recursive: true });
     process.exit(0);
   });
 }
@@ -89,14 +101,14 @@ function median(values: number[]): number {
   return values.sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
 
-async function measure(legs: number, rounds: number): Promise<void> {
+async function measure(legs: number, rounds: number, what: string): Promise<void> {
   if (spawnSync('make', ['-s', '-C', 'native', 'bench', 'addon'], { cwd: root, stdio: 'inherit' }).status !== 0) process.exit(1);
   const floor: number[] = [];
   const engine: number[] = [];
   for (let i = 0; i < rounds; i++) {
     const sides = [
       ['floor', [reflector, 'floor', `${legs}`, `${FIRST_PORT}`, `${PEER_PORT}`], floor],
-      ['engine', [process.execPath, import.meta.path, 'serve', `${legs}`], engine],
+      ['engine', [process.execPath, import.meta.path, 'serve', `${legs}`, what], engine],
     ] as const;
     for (const [name, command, results] of sides) {
       const { usALegSecond, delivered, note } = await round([...command], legs);
@@ -109,7 +121,7 @@ async function measure(legs: number, rounds: number): Promise<void> {
   }
   const [a, b] = [median(floor), median(engine)];
   console.log(
-    `${legs} legs: floor ${a.toFixed(1)}, engine ${b.toFixed(1)} us a leg and second: ${(b / a).toFixed(2)} times the floor`,
+    `${legs} legs (${what}): floor ${a.toFixed(1)}, engine ${b.toFixed(1)} us a leg and second: ${(b / a).toFixed(2)} times the floor`,
   );
   console.log(`legs a core at this cost: floor ${Math.round(1e6 / a)}, engine ${Math.round(1e6 / b)}`);
 }

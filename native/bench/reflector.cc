@@ -66,7 +66,7 @@ int drain(int fd) {
 }
 
 void stamp(uint8_t* packet, uint32_t leg, uint32_t tick) {
-  memset(packet, 0xff, packet_bytes);
+  memset(packet, 0x90 | static_cast<int>(leg % 16), packet_bytes);  // everyone talks: no frame is silence
   packet[0] = 0x80;
   packet[1] = 0;
   packet[2] = static_cast<uint8_t>(tick >> 8);
