@@ -42,9 +42,10 @@ export class Feeder {
   #heldSamples = 0;
   #moving: Place | undefined;
   #next: Place | undefined;
-  #starvedMs = 0;
-  /** Samples a live reel is late by. */
-  #owed = 0;
+  /** When the first sample would have had to be fed for all since to be heard without a pause; of a live reel. */
+  #began: number | undefined;
+  /** How late a live reel is, ms. */
+  #owedMs = 0;
 
   constructor(options: FeederOptions) {
     this.#options = options;
@@ -58,15 +59,10 @@ export class Feeder {
     return this.#fed;
   }
 
-  /** The player asks for more: what it had queued when it had taken `fedByThen` samples, and how long it had nothing to send so far. */
-  hungry(queuedMs: number, fedByThen: number, starvedMs: number): void {
-    const { rateHz, reel } = this.#options;
+  /** The player asks for more: what it had queued when it had taken `fedByThen` samples. */
+  hungry(queuedMs: number, fedByThen: number): void {
     const underway = this.#fed - fedByThen;
-    this.#budget = this.#aheadSamples - (queuedMs * rateHz) / 1000 - underway;
-    if (reel.live && starvedMs > this.#starvedMs) {
-      this.#owed = Math.min(this.#owed + ((starvedMs - this.#starvedMs) * rateHz) / 1000, (LIVE_OWED_MAX_MS * rateHz) / 1000);
-    }
-    this.#starvedMs = starvedMs;
+    this.#budget = this.#aheadSamples - (queuedMs * this.#options.rateHz) / 1000 - underway;
     this.#turn();
   }
 
@@ -92,7 +88,6 @@ export class Feeder {
     this.#base = Math.max(0, target);
     this.#fed = 0;
     this.#budget = this.#aheadSamples;
-    this.#starvedMs = 0;
     this.#moving = undefined;
     const next = this.#next;
     this.#next = undefined;
@@ -151,9 +146,9 @@ export class Feeder {
 
   /** Hands over all that is held, piece by piece, waiting for the player in between. */
   async #flush(pull: number): Promise<void> {
-    for (const pcm of this.#held.splice(0)) {
+    for (const pcm of this.#held.splice(0).flatMap((held) => this.#timely(held))) {
       this.#heldSamples -= pcm.length;
-      for (let at = this.#late(pcm.length); at < pcm.length && pull === this.#pull; ) {
+      for (let at = 0; at < pcm.length && pull === this.#pull; ) {
         if (this.#budget < 1) {
           await new Promise<void>((resolve) => {
             this.#wake = resolve;
@@ -169,13 +164,27 @@ export class Feeder {
     }
   }
 
-  /** How much of what has come is to be left out, because it is late and there is something newer to go on with. */
-  #late(samples: number): number {
-    const { rateHz } = this.#options;
-    if (this.#owed < 1 || this.#aheadSamples - this.#budget < (LIVE_KEEP_MS * rateHz) / 1000) return 0;
-    const left = Math.min(samples, Math.floor(this.#owed));
-    this.#owed -= left;
-    return left;
+  /**
+   * What of a live reel's audio is heard. Silence that was sent for want of audio made all that follows late: where more has come than is needed
+   * to go on with, as much of it is left out.
+   */
+  #timely(pcm: Int16Array<ArrayBuffer>): Int16Array<ArrayBuffer>[] {
+    const { rateHz, reel } = this.#options;
+    if (!reel.live) return [pcm];
+    const now = performance.now();
+    this.#began ??= now;
+    const aheadMs = (this.#fed * 1000) / rateHz - (now - this.#began);
+    if (aheadMs < 0) {
+      this.#owedMs = Math.min(this.#owedMs - aheadMs, LIVE_OWED_MAX_MS);
+      this.#began -= aheadMs;
+    }
+    const samples = (ms: number) => Math.floor((ms * rateHz) / 1000);
+    const keep = samples(Math.max(0, LIVE_KEEP_MS - Math.max(0, aheadMs)));
+    const left = Math.min(samples(this.#owedMs), pcm.length - keep);
+    if (left <= 0) return [pcm];
+    this.#owedMs -= (left * 1000) / rateHz;
+    this.#heldSamples -= left;
+    return [pcm.slice(0, keep), pcm.slice(keep + left)];
   }
 }
 

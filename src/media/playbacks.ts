@@ -110,7 +110,7 @@ export class Playbacks {
   notice(record: NoticeRecord): boolean {
     switch (record.kind) {
       case NOTICE.playbackHungry:
-        this.#playbacks.get(record.a)?.feeder.hungry(record.b, record.c, record.d);
+        this.#playbacks.get(record.a)?.feeder.hungry(record.b, record.c);
         return true;
       case NOTICE.playbackMoved:
         this.#playbacks.get(record.a)?.feeder.moved(record.b);
