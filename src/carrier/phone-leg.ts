@@ -121,7 +121,10 @@ export abstract class PhoneLeg implements Leg {
 
   /** The leg's ports and its side of offer and answer; undefined when there are no ports. Opened once. */
   protected async describe(): Promise<Negotiation | undefined> {
-    this.#opening ??= this.options.media.openRtpLeg((notice) => this.signal({ type: 'leg.media', notice }));
+    this.#opening ??= this.options.media.openRtpLeg((notice) => {
+      // A leg that closes is out of its room as part of its end, which says why.
+      if (!this.over || notice.type !== 'room.left') this.signal({ type: 'leg.media', notice });
+    });
     const rtp = await this.#opening;
     if (rtp === undefined || this.over) return undefined;
     this.#rtp = rtp;

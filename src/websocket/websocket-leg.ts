@@ -40,6 +40,7 @@ export class WebSocketLeg implements Leg {
   readonly #connection: WebSocketConnection;
   #audio: StreamLeg | undefined;
   #dialect: Dialect | undefined;
+  #closing = false;
   #over = false;
 
   constructor(options: WebSocketLegOptions) {
@@ -80,13 +81,17 @@ export class WebSocketLeg implements Leg {
         onPlayed: (durationMs) => this.#say({ type: 'leg.played', durationMs }),
         onMark: (name) => this.#dialect?.played(name),
       },
-      (notice) => this.#say({ type: 'leg.media', notice }),
+      (notice) => {
+        // A leg that closes is out of its room as part of its end, which says why.
+        if (!this.#closing || notice.type !== 'room.left') this.#say({ type: 'leg.media', notice });
+      },
     );
-    if (this.#over) {
+    if (this.#closing) {
       void audio?.close();
       return;
     }
     if (audio === undefined) {
+      this.#closing = true;
       this.#over = true;
       const end = { cause: 'failed', by: 'system', description: 'No media worker is available' } as const;
       listener({ type: 'leg.failed', reason: 'connection_precondition_failed', error: 'internal', end });
@@ -121,9 +126,10 @@ export class WebSocketLeg implements Leg {
 
   /** The last signal, once; the audio is given back first, so that its last notices come before. */
   #end(signal: Parameters<LegListener>[0]): void {
-    if (this.#over) return;
+    if (this.#closing) return;
     const audio = this.#audio;
     this.#audio = undefined;
+    this.#closing = true;
     const tell = () => {
       this.#say(signal);
       this.#over = true;

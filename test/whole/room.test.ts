@@ -98,7 +98,15 @@ describe.skipIf(!sippInstalled)('a Room', () => {
 
     await hangUp(a, b, c);
     await receiver.event('session.ended', c.sessionUuid);
-    expect(receiver.names(b.sessionUuid).slice(-2)).toEqual(['room.member.left', 'session.ended']);
+    expect(
+      receiver
+        .of(b.sessionUuid)
+        .slice(-2)
+        .map(({ body }) => [body.event, body.reason]),
+    ).toEqual([
+      ['room.member.left', 'hangup'],
+      ['session.ended', undefined],
+    ]);
     expect((await api('DELETE', `/api/v1/rooms/${roomId}`)).body).toMatchObject({ room_id: roomId, status: 'deleting' });
     const deleted = await receiver.event('room.deleted');
     expect(deleted.body).toMatchObject({ app_uuid: app.appUuid, room_id: roomId, reason: 'closed' });

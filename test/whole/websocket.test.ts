@@ -257,6 +257,7 @@ describe.skipIf(!sippInstalled)('a WebSocket Session', () => {
     server.sockets[0]?.terminate();
     await receiver.event('session.ended', sessionUuid);
     expect(receiver.names(sessionUuid).slice(-3)).toEqual(['websocket.disconnected', 'room.member.left', 'session.ended']);
+    expect(receiver.of(sessionUuid).at(-2)?.body.reason).toBe('hangup');
     expect((await platform.api(app, 'GET', `/api/v1/rooms/${roomId}`)).body.member_count).toBe(1);
     await hangUp(stage(), caller);
   }, 30_000);
