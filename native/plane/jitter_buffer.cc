@@ -11,6 +11,20 @@ constexpr float quantile = 0.97f;
 constexpr int64_t above_us = 22'000;
 constexpr int64_t below_us = 12'000;
 
+/** The units from `unit` on that lie in one word of the validity map. */
+struct Bits {
+  Bits(uint32_t unit, size_t most) {
+    const uint32_t at = unit % JitterBuffer::ring_units;
+    word = at / 64;
+    const uint32_t shift = at % 64;
+    count = most < 64 - shift ? most : 64 - shift;
+    mask = (count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1) << shift;
+  }
+  size_t word;
+  size_t count;
+  uint64_t mask;
+};
+
 }  // namespace
 
 int64_t JitterBuffer::unwrapped(uint32_t timestamp) const { return static_cast<int32_t>(timestamp - origin_); }
@@ -73,12 +87,21 @@ bool JitterBuffer::insert(uint32_t timestamp, const uint8_t* payload, size_t cou
   }
   late_in_row_ = 0;
   bool fresh = false;
-  for (size_t i = 0; i < count; i++) {
-    const uint32_t at = timestamp + static_cast<uint32_t>(i);
-    if (static_cast<int32_t>(at - next_) < 0 || valid(at)) continue;
-    ring_[at % ring_units] = payload[i];
-    valid_[at % ring_units / 64] |= uint64_t{1} << (at % 64);
-    fresh = true;
+  const int32_t past = static_cast<int32_t>(next_ - timestamp);
+  for (size_t i = past > 0 ? static_cast<size_t>(past) : 0; i < count;) {
+    const uint32_t at = (timestamp + static_cast<uint32_t>(i)) % ring_units;
+    const Bits bits(at, count - i);
+    const uint64_t missing = bits.mask & ~valid_[bits.word];
+    if (missing == bits.mask) {
+      std::memcpy(ring_ + at, payload + i, bits.count);
+    } else {
+      for (size_t unit = 0; unit < bits.count; unit++) {
+        if ((missing >> ((at + unit) % 64) & 1) != 0) ring_[at + unit] = payload[i + unit];
+      }
+    }
+    valid_[bits.word] |= bits.mask;
+    fresh = fresh || missing != 0;
+    i += bits.count;
   }
   const uint32_t end = timestamp + static_cast<uint32_t>(count);
   if (static_cast<int32_t>(end - end_) > 0) end_ = end;
@@ -105,18 +128,26 @@ JitterBuffer::Plan JitterBuffer::plan(int64_t now_us, uint32_t unheard_units) {
 
 bool JitterBuffer::has(size_t count) const {
   if (!started_ || static_cast<int32_t>(end_ - next_) < static_cast<int32_t>(count)) return false;
-  for (size_t i = 0; i < count; i++) {
-    if (!valid(next_ + static_cast<uint32_t>(i))) return false;
+  for (size_t i = 0; i < count;) {
+    const Bits bits(next_ + static_cast<uint32_t>(i), count - i);
+    if ((valid_[bits.word] & bits.mask) != bits.mask) return false;
+    i += bits.count;
   }
   return true;
 }
 
 bool JitterBuffer::take(uint8_t* out, size_t count) {
   const bool whole = has(count);
-  for (size_t i = 0; i < count; i++) {
-    const uint32_t at = next_ + static_cast<uint32_t>(i);
-    if (whole) out[i] = ring_[at % ring_units];
-    valid_[at % ring_units / 64] &= ~(uint64_t{1} << (at % 64));
+  for (size_t i = 0; i < count;) {
+    const Bits bits(next_ + static_cast<uint32_t>(i), count - i);
+    valid_[bits.word] &= ~bits.mask;
+    i += bits.count;
+  }
+  if (whole) {
+    const size_t at = next_ % ring_units;
+    const size_t first = count < ring_units - at ? count : ring_units - at;
+    std::memcpy(out, ring_ + at, first);
+    std::memcpy(out + first, ring_, count - first);
   }
   next_ += static_cast<uint32_t>(count);
   if (started_ && unwrapped(next_) > (1 << 30)) {  // re-anchor long before 32-bit arithmetic wraps

@@ -45,7 +45,6 @@ class JitterBuffer {
   void start(uint32_t timestamp, int64_t arrival_us);
   void learn(int64_t transit_us, int64_t arrival_us);
   int64_t unwrapped(uint32_t timestamp) const;
-  bool valid(uint32_t timestamp) const { return (valid_[timestamp % ring_units / 64] >> (timestamp % 64) & 1) != 0; }
   int64_t base_us() const { return base_now_ < base_before_ ? base_now_ : base_before_; }
 
   bool started_ = false;

@@ -51,23 +51,23 @@ void PortPair::close() {
   rtcp_ = -1;
 }
 
-int Batch::receive(int fd) {
-  mmsghdr messages[size];
-  iovec vectors[size];
-  alignas(cmsghdr) uint8_t control[size][CMSG_SPACE(sizeof(timespec))];
+Batch::Batch() {
   for (int i = 0; i < size; i++) {
-    vectors[i] = {datagrams_[i].bytes, sizeof datagrams_[i].bytes};
-    messages[i].msg_hdr = {&datagrams_[i].source.any, sizeof datagrams_[i].source.v6, &vectors[i], 1, control[i], sizeof control[i], 0};
-    messages[i].msg_len = 0;
+    vectors_[i] = {datagrams_[i].bytes, sizeof datagrams_[i].bytes};
+    messages_[i].msg_hdr = {&datagrams_[i].source.any, sizeof datagrams_[i].source.v6, &vectors_[i], 1, control_[i], control_bytes, 0};
+    messages_[i].msg_len = 0;
   }
+}
+
+int Batch::receive(int fd) {
   int count;
-  do count = ::recvmmsg(fd, messages, size, MSG_DONTWAIT, nullptr);
+  do count = ::recvmmsg(fd, messages_, size, MSG_DONTWAIT, nullptr);
   while (count < 0 && errno == EINTR);
   if (count < 0) return 0;  // nothing there, or an ICMP error of an earlier send, which recvmmsg has now cleared
   for (int i = 0; i < count; i++) {
-    msghdr& header = messages[i].msg_hdr;
+    msghdr& header = messages_[i].msg_hdr;
     datagrams_[i].source.length = header.msg_namelen;
-    datagrams_[i].count = (header.msg_flags & MSG_TRUNC) != 0 ? 0 : messages[i].msg_len;
+    datagrams_[i].count = (header.msg_flags & MSG_TRUNC) != 0 ? 0 : messages_[i].msg_len;
     datagrams_[i].arrival_us = 0;
     for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
       if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_TIMESTAMPNS) continue;
@@ -75,6 +75,9 @@ int Batch::receive(int fd) {
       std::memcpy(&stamp, CMSG_DATA(part), sizeof stamp);
       datagrams_[i].arrival_us = static_cast<int64_t>(stamp.tv_sec) * 1'000'000 + stamp.tv_nsec / 1000;
     }
+    header.msg_namelen = sizeof datagrams_[i].source.v6;  // as it was, for the next time
+    header.msg_controllen = control_bytes;
+    header.msg_flags = 0;
   }
   return count;
 }

@@ -1,6 +1,10 @@
 // A pair of UDP sockets: RTP on an even port, RTCP on the next (RFC 3550 §11). Non-blocking; datagrams are taken in batches and carry the
 // kernel's own time of arrival, so that jitter is measured right however late they are read.
 #pragma once
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -18,13 +22,22 @@ struct Datagram {
 /** Buffers for one recvmmsg; one for a whole plane. */
 class Batch {
  public:
+  Batch();
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
   static constexpr int size = 16;
   /** Receives what is waiting on `fd`, at most `size` datagrams. Returns how many; oversized ones come with a count of 0. */
   int receive(int fd);
   const Datagram& operator[](int index) const { return datagrams_[index]; }
 
  private:
+  static constexpr size_t control_bytes = CMSG_SPACE(sizeof(timespec));
+
   Datagram datagrams_[size];
+  mmsghdr messages_[size];
+  iovec vectors_[size];
+  alignas(cmsghdr) uint8_t control_[size][control_bytes];
 };
 
 class PortPair {
