@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { SOURCE_MAX_BYTES } from '../../src/limits.ts';
+import { SOURCE_CACHE_MAX_BYTES, SOURCE_MAX_BYTES } from '../../src/limits.ts';
 import { native } from '../../src/media/native.ts';
 import type { AudioOutbound } from '../../src/media/opening.ts';
 import { openPlaylist } from '../../src/media/playlist.ts';
 import { sniff } from '../../src/media/sniff.ts';
 import { HeldBytes, Source } from '../../src/media/source.ts';
+import { SourceCache } from '../../src/media/source-cache.ts';
 import { OutboundError, type OutboundFailure } from '../../src/outbound/outbound.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import type { SourceDetail } from '../../src/problem.ts';
@@ -205,6 +206,130 @@ async function collect(source: Source): Promise<Uint8Array> {
   for await (const chunk of source.bytes()) parts.push(chunk);
   return new Uint8Array(Buffer.concat(parts));
 }
+
+describe('a source of bad manners', () => {
+  const served = async (serve: (socket: Bun.Socket<undefined>) => void): Promise<string> => {
+    const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: (socket) => serve(socket) } });
+    servers.push(server);
+    return `http://127.0.0.1:${server.port}/`;
+  };
+  const servers: { stop(force: boolean): void }[] = [];
+  afterAll(() => {
+    for (const server of servers) server.stop(true);
+  });
+
+  test('is refused in the words of the table', async () => {
+    const rows: readonly (readonly [string, string, SourceDetail])[] = [
+      [
+        'gzip, whatever it unpacks to',
+        'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b',
+        { reason: 'unsupported', retryable: false, upstream_status: 200 },
+      ],
+      ['no HTTP', 'hello there\r\n\r\n', { reason: 'invalid_response', retryable: false }],
+      ['a head cut short', 'HTTP/1.1 200 OK\r\nContent', { reason: 'invalid_response', retryable: false }],
+      [
+        'a body cut short before its audio',
+        'HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nRIFF',
+        { reason: 'unreachable', retryable: true, upstream_status: 200 },
+      ],
+      [
+        'an answer to another question',
+        'HTTP/1.1 304 Not Modified\r\n\r\n',
+        { reason: 'invalid_response', retryable: false, upstream_status: 304 },
+      ],
+      [
+        'a redirect to another scheme',
+        'HTTP/1.1 302 Go\r\nLocation: file:///etc/passwd\r\n\r\n',
+        { reason: 'rejected', retryable: false },
+      ],
+      [
+        'a redirect inward',
+        'HTTP/1.1 302 Go\r\nLocation: http://169.254.169.254/\r\n\r\n',
+        { reason: 'rejected', retryable: false },
+      ],
+      [
+        '200 MiB',
+        `HTTP/1.1 200 OK\r\nContent-Length: ${200 * 1024 * 1024}\r\n\r\nRIFF`,
+        { reason: 'rejected', retryable: false, upstream_status: 200 },
+      ],
+    ];
+    for (const [name, answer, detail] of rows) {
+      const url = await served((socket) => void socket.end(answer));
+      expect([name, await refusal(url)]).toEqual([name, detail]);
+    }
+    const hangsUp = await served((socket) => socket.terminate());
+    expect(await refusal(hangsUp)).toEqual({ reason: 'unreachable', retryable: true });
+  });
+
+  test('whose name changes its answer is rejected when it is fetched again', async () => {
+    const large = wav(tone(300, 40, 8000), 8000);
+    harness.files.set('/large.wav', large);
+    let answers = 0;
+    const held = new HeldBytes();
+    const outbound = createOutbound(['127.0.0.0/8'], async () => (answers++ === 0 ? ['127.0.0.1'] : ['10.0.0.1']));
+    const source = new Source(outbound, harness.url('/large.wav').replace('127.0.0.1', 'changes.test'), held);
+    expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+    source.hold(false);
+    while (held.used > 0) await new Promise(setImmediate); // too large to be kept: it is let go
+    await expect(collect(source)).rejects.toThrow('gone');
+    source.release();
+  });
+});
+
+describe('a source that was heard before', () => {
+  /** Reads it once, as a playback does. */
+  async function read(path: string, held: HeldBytes, cache: SourceCache): Promise<Uint8Array> {
+    const source = new Source(realOutbound(), harness.url(path), held, cache);
+    expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+    source.hold(true);
+    const bytes = await collect(source);
+    source.release();
+    return bytes;
+  }
+
+  test('is asked for again by its validator, and sent again only where it has changed', async () => {
+    let content = sound;
+    let sent = 0;
+    harness.files.set('/kept.wav', (request) => {
+      const etag = `"${content.length}"`;
+      if (request.headers.get('if-none-match') === etag) return new Response(null, { status: 304 });
+      sent++;
+      return new Response(content, { headers: { etag } });
+    });
+    const [held, cache] = [new HeldBytes(), new SourceCache()];
+    for (let i = 0; i < 3; i++) expect(await read('/kept.wav', held, cache)).toEqual(sound);
+    expect([sent, cache.bytes, held.used]).toEqual([1, sound.length, 0]);
+    content = wav(tone(500, 0.2, 8000), 8000);
+    expect(await read('/kept.wav', held, cache)).toEqual(content);
+    expect([sent, cache.bytes]).toEqual([2, content.length]);
+  });
+
+  test('is not kept without a validator, nor against its word, nor past the bound', async () => {
+    const rows: readonly (readonly [string, Record<string, string>])[] = [
+      ['no validator', {}],
+      ['no-store', { etag: '"1"', 'cache-control': 'max-age=60, no-store' }],
+      ['private', { etag: '"1"', 'cache-control': 'private' }],
+      ['vary', { etag: '"1"', vary: 'cookie' }],
+    ];
+    const cache = new SourceCache();
+    for (const [name, headers] of rows) {
+      harness.files.set('/loose.wav', () => new Response(sound, { headers }));
+      await read('/loose.wav', new HeldBytes(), cache);
+      expect([name, cache.bytes]).toEqual([name, 0]);
+    }
+    const entry = (bytes: number) => ({
+      kind: 'wav' as const,
+      chunks: [],
+      bytes,
+      finalUrl: '',
+      etag: '"1"',
+      lastModified: undefined,
+    });
+    for (let i = 0; i < 100; i++) cache.set(`${i}`, entry(1024 * 1024));
+    expect(cache.bytes).toBeLessThanOrEqual(SOURCE_CACHE_MAX_BYTES);
+    expect([cache.get('0'), cache.get('99') !== undefined]).toEqual([undefined, true]);
+  });
+});
 
 describe('sniffing', () => {
   const probe = native.wavProbe;
