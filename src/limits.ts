@@ -80,6 +80,8 @@ export const SIP_EXTRA_HEADERS_MAX = 20;
 export const SIP_EXTRA_HEADER_MAX_CHARS = 1_024;
 
 // Store: the embedded PostgreSQL.
+/** How often it is asked whether the embedded server is alive. */
+export const EMBEDDED_CHECK_MS = 1_000;
 export const EMBEDDED_START_MAX_SEC = 60;
 export const EMBEDDED_SHUTDOWN_MAX_SEC = 20;
 /** Emptied at a start past this. */

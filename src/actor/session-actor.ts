@@ -88,6 +88,13 @@ export class SessionActor {
     this.#post({ input, context: undefined, answer: undefined, playlist: undefined, reply: undefined });
   }
 
+  /** The Session could not be begun: it never was, and what its leg says of its end is told to nobody. */
+  discard(): void {
+    this.#closed = true;
+    this.#cancelTimer?.();
+    this.#environment.onEnded(this.#state.sessionUuid);
+  }
+
   /** A key was pressed by another member of the Room. */
   hearDigit(digit: string, durationMs: number): void {
     this.#leg?.hearDigit?.(digit, durationMs);

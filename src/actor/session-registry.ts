@@ -132,7 +132,7 @@ export class SessionRegistry implements Sessions {
     const begun = actor.begin(context, undefined);
     call.listen((signal) => actor.signal(signal));
     if (isProblem(await begun)) {
-      this.#forget(sessionUuid);
+      actor.discard();
       call.leg.hangup();
     }
   }
@@ -162,7 +162,7 @@ export class SessionRegistry implements Sessions {
     const { sessionUuid } = actor.state;
     const result = await actor.begin(context, accepted(context.operationUuid, { session_uuid: sessionUuid }));
     if (isProblem(result)) {
-      this.#forget(sessionUuid);
+      actor.discard();
       reserved.leg.hangup();
     }
     return result;
@@ -195,7 +195,7 @@ export class SessionRegistry implements Sessions {
     listener = (signal) => actor.signal(signal);
     const result = await actor.begin(context, accepted(operationUuid, { session_uuid: sessionUuid }));
     if (isProblem(result)) {
-      this.#forget(sessionUuid);
+      actor.discard();
       leg.hangup();
     }
     return result;

@@ -11,6 +11,7 @@ import { StoreUnavailable } from './journal.ts';
 import { migrate } from './migrate.ts';
 import { openNeon } from './neon.ts';
 import { openPostgres } from './postgres.ts';
+import { supervised } from './supervise.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 export type Parameter = string | number | boolean | Uint8Array | null;
@@ -43,7 +44,7 @@ export async function openDatabase(settings: DatabaseSettings, log: Log): Promis
   let embedded: EmbeddedServer | undefined;
   let connection: Connection;
   if (settings.databaseUrl === undefined) {
-    embedded = await startEmbedded(settings.dataDir, log);
+    embedded = supervised(settings.dataDir, await startEmbedded(settings.dataDir, log), log);
     const { socketDir, port } = embedded;
     connection = openPostgres({ socketDir, port });
   } else {

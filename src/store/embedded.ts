@@ -40,6 +40,8 @@ export interface EmbeddedServer {
   readonly pid: number;
   /** It was already running. */
   readonly adopted: boolean;
+  /** Whether its process is there. */
+  alive(): boolean;
   /** Fast shutdown: transactions in progress are rolled back, all data is on disk. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -95,6 +97,7 @@ function server(running: Postmaster, adopted: boolean, data: string, binaries: s
     port: running.port,
     pid: running.pid,
     adopted,
+    alive: () => isPostmasterOf(running.pid, data),
     stop: () => {
       stopping ??= stop();
       return stopping;

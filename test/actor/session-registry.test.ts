@@ -158,6 +158,10 @@ describe('dial', () => {
     expect(await registry.dial(dialRequest, context())).toMatchObject({ status: 503 });
     expect(leg.orders).toEqual(['hangup']);
     expect(registry.size).toBe(0);
+    journal.away = false;
+    leg.listener(bye);
+    await settle();
+    expect(journal.names).toEqual([]);
   });
 });
 
@@ -219,6 +223,11 @@ describe('a live Session', () => {
     await incoming();
     expect(leg.orders).toEqual(['hangup']);
     expect(registry.size).toBe(0);
+    // What was never announced does not end either.
+    journal.away = false;
+    leg.listener(bye);
+    await settle();
+    expect(journal.names).toEqual([]);
   });
 
   test('whose sources cannot be opened answers 502 without source_index for a single URL', async () => {

@@ -148,6 +148,24 @@ describe('a database that goes away', () => {
     expect(await store.journal.commit({ session: row, events: [] })).toBe(true);
   }, 40_000);
 
+  test('because its embedded server was killed is started again by itself, with all that was committed', async () => {
+    const dataDir = freshDir();
+    const store = await open(dataDir);
+    const row = sessionRow();
+    await store.journal.commit({ session: row, events: [] });
+    const pid = postmaster(dataDir);
+    process.kill(pid, 'SIGKILL');
+    const deadline = performance.now() + 20_000;
+    let back = false;
+    while (!back && performance.now() < deadline) {
+      await new Promise((wake) => setTimeout(wake, 50));
+      back = !alive(pid) && (await store.ready());
+    }
+    expect(postmaster(dataDir)).not.toBe(pid);
+    expect((await store.sessions.get(row.sessionUuid))?.sessionUuid).toBe(row.sessionUuid);
+    expect(await store.journal.commit({ session: { ...row, state: 'ringing' }, events: [] })).toBe(true);
+  }, 40_000);
+
   test('stops the start with one line when it cannot be reached at all', async () => {
     const url = 'postgres://nobody@127.0.0.1:1/none';
     await expect(

@@ -82,7 +82,12 @@ export class Receiver {
     if (ready()) return;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const timer = setTimeout(
-      () => reject(new Error(`waited for ${what}; came: ${this.names().slice(-30).join(', ')}`)),
+      () =>
+        reject(
+          new Error(
+            `waited for ${what}; came: ${this.names().slice(-30).join(', ')}; last: ${JSON.stringify(this.events.at(-1)?.body)}`,
+          ),
+        ),
       timeoutMs,
     );
     this.#waiting.push({ ready, resolve });
