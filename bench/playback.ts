@@ -1,0 +1,210 @@
+/**
+ * Sessions that each play an MP3 of their own at once: is the audio intact, and what does one cost? The engine runs as it does in the platform, in a
+ * process of its own; this one serves the files and listens.
+ *
+ *   npm run bench -- playback [SESSIONS] [SECONDS]        needs lame and sox to make the files
+ */
+import { spawnSync } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLog } from '../src/log.ts';
+import type { RtpLeg } from '../src/media/engine.ts';
+import { createMediaEngine } from '../src/media/media-engine.ts';
+import { createOutbound } from '../src/outbound/safe-fetch.ts';
+
+const FIRST_PORT = 40_000;
+const PEER_PORT = 39_990;
+const FILES = 50;
+
+const [mode, ...rest] = process.argv.slice(2);
+if (mode === 'serve') await serve(rest);
+else await measure(Number(mode ?? 500), Number(rest[0] ?? 20));
+
+/** The engine: `SESSIONS ORIGIN`. Reports on SIGTERM. */
+async function serve([sessions, origin]: string[]): Promise<void> {
+  const count = Number(sessions);
+  const engine = await createMediaEngine({
+    rtp: { host: '127.0.0.1', firstPort: FIRST_PORT, lastPort: FIRST_PORT + 2 * count - 1 },
+    workers: 1,
+    mediaTimeoutSec: 3_600,
+    outbound: createOutbound(['127.0.0.0/8']),
+    log: silentLog,
+  });
+  const legs: RtpLeg[] = [];
+  const ended: Record<string, number> = {};
+  for (let i = 0; i < count; i++) {
+    const leg = await engine.openRtpLeg((notice) => {
+      ended[notice.type] = (ended[notice.type] ?? 0) + 1;
+    });
+    leg?.negotiate({
+      remoteHost: '127.0.0.1',
+      remotePort: PEER_PORT,
+      remoteRtcpPort: 9,
+      codec: 'PCMU',
+      payloadType: 0,
+      telephoneEventPayloadType: 101,
+      ptimeMs: 20,
+      send: true,
+      receive: true,
+    });
+    if (leg !== undefined) legs.push(leg);
+  }
+  console.log('idle');
+  for await (const _ of console) break;
+  let refused = 0;
+  await Promise.all(
+    legs.map(async (leg, i) => {
+      await Bun.sleep((i * 2_000) / count); // nobody dials 500 calls in one instant
+      const playlist = await engine.openPlaylist([`${origin}/${i}.mp3`]);
+      if ('refused' in playlist) refused++;
+      else leg.play({ operationUuid: `${i}`, playlist, loop: 0, volume: 100 });
+    }),
+  );
+  console.log(`playing refused=${refused}`);
+  let latenessMaxUs = 0;
+  setInterval(() => {
+    latenessMaxUs = Math.max(latenessMaxUs, engine.ticks()[0]?.latenessMaxUs ?? 0);
+  }, 1_000);
+  process.on('SIGTERM', () => {
+    console.error(`lateness_max_us=${latenessMaxUs} notices=${JSON.stringify(ended)}`);
+    process.exit(0);
+  });
+}
+
+/** Nanoseconds on a CPU of all threads of a process (schedstat, not ticks). */
+function cpuNs(pid: number): number {
+  let total = 0;
+  for (const task of readdirSync(`/proc/${pid}/task`))
+    total += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]);
+  return total;
+}
+
+function rssKb(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0);
+}
+
+/** Frequency of file `i`, Hz: apart enough to be told from its neighbours in a packet or two. */
+function pitch(i: number): number {
+  return 300 + (i % FILES) * 40;
+}
+
+function makeFiles(): Map<number, Uint8Array<ArrayBuffer>> {
+  const directory = mkdtempSync(join(tmpdir(), 'playback-'));
+  const files = new Map<number, Uint8Array<ArrayBuffer>>();
+  for (let i = 0; i < FILES; i++) {
+    const wav = join(directory, 'x.wav');
+    const mp3 = join(directory, 'x.mp3');
+    const made =
+      spawnSync('sox', ['-n', '-r', '24000', '-c', '1', wav, 'synth', '60', 'sine', String(pitch(i)), 'gain', '-6']).status ===
+        0 && spawnSync('lame', ['--quiet', '-m', 'm', ...(i % 2 === 0 ? ['-b', '64'] : ['-V', '5']), wav, mp3]).status === 0;
+    if (!made) throw new Error('lame and sox are needed to make the files');
+    files.set(i, new Uint8Array(readFileSync(mp3)));
+  }
+  rmSync(directory, { recursive: true });
+  return files;
+}
+
+async function measure(sessions: number, seconds: number): Promise<void> {
+  if (spawnSync('make', ['-s', '-C', join(import.meta.dir, '../native'), 'addon'], { stdio: 'inherit' }).status !== 0)
+    process.exit(1);
+  const files = makeFiles();
+  // Each Session asks for a file of its own; none is kept for the next, and none is small enough to be held whole.
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: (request) => new Response(files.get(Number(/\d+/.exec(new URL(request.url).pathname)?.[0]) % FILES)),
+  });
+  interface Ear {
+    packets: number;
+    sequence: number;
+    gaps: number;
+    quiet: number;
+    heard: number[];
+  }
+  const ears = new Map<number, Ear>();
+  let counting = false;
+  const peer = createSocket({ type: 'udp4', recvBufferSize: 8 * 1024 * 1024 });
+  peer.on('message', (packet, { port }) => {
+    if (!counting) return;
+    const sequence = packet.readUInt16BE(2);
+    const ear = ears.get(port) ?? { packets: 0, sequence: (sequence - 1) & 0xffff, gaps: 0, quiet: 0, heard: [] };
+    ears.set(port, ear);
+    ear.packets++;
+    if (((sequence - ear.sequence) & 0xffff) !== 1) ear.gaps++;
+    ear.sequence = sequence;
+    if (packet.subarray(12).every((octet) => (octet | 0x80) === 0xff)) ear.quiet++;
+    if (ear.heard.length < 1_600) for (const octet of packet.subarray(12)) ear.heard.push(octet);
+  });
+  await new Promise<void>((resolve) => peer.bind(PEER_PORT, '127.0.0.1', resolve));
+  const subject = Bun.spawn([process.execPath, import.meta.path, 'serve', `${sessions}`, `http://127.0.0.1:${server.port}`], {
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
+  const lines = subject.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  const until = async (word: string) => {
+    for (;;) {
+      const { value, done } = await lines.read();
+      if (done) throw new Error(`the engine ended: ${await new Response(subject.stderr).text()}`);
+      if (value.includes(word)) return value.trim();
+    }
+  };
+  await until('idle');
+  await Bun.sleep(1_000);
+  const idleRss = rssKb(subject.pid);
+  const cpu0 = cpuNs(subject.pid);
+  await Bun.sleep(4_000);
+  const idleUs = (cpuNs(subject.pid) - cpu0) / 1000 / sessions / 4;
+  subject.stdin.write('go\n');
+  subject.stdin.flush();
+  console.log(await until('playing'));
+  await Bun.sleep(3_000);
+  counting = true;
+  const before = cpuNs(subject.pid);
+  const start = performance.now();
+  let rss = 0;
+  while (performance.now() - start < seconds * 1000) {
+    await Bun.sleep(1_000);
+    rss = Math.max(rss, rssKb(subject.pid));
+  }
+  const elapsed = (performance.now() - start) / 1000;
+  const us = (cpuNs(subject.pid) - before) / 1000 / sessions / elapsed;
+  counting = false;
+  subject.kill('SIGTERM');
+  const note = (await new Response(subject.stderr).text()).trim();
+  await subject.exited;
+  peer.close();
+  await server.stop(true);
+
+  const all = [...ears.entries()];
+  const sum = (of: (ear: Ear) => number) => all.reduce((total, [, ear]) => total + of(ear), 0);
+  const pure = all.filter(([port, ear]) => purity(ear.heard, pitch((port - FIRST_PORT) / 2)) > 0.98).length;
+  console.log(`${sessions} Sessions, ${FILES} MP3s at 24 kHz mono (64 kbit/s CBR, VBR), ${elapsed.toFixed(0)} s`);
+  console.log(`heard ${all.length}, their own tone and nothing else ${pure}`);
+  console.log(
+    `packets ${sum((ear) => ear.packets)} of ${Math.round(sessions * 50 * elapsed)}, breaks in sequence ${sum((ear) => ear.gaps)}, silent packets ${sum((ear) => ear.quiet)}`,
+  );
+  console.log(
+    `CPU ${us.toFixed(0)} us a Session and second (silent leg ${idleUs.toFixed(0)}), ${((us * sessions) / 1e6).toFixed(2)} cores in all`,
+  );
+  console.log(
+    `memory ${(rss / 1024).toFixed(0)} MB, ${((rss - idleRss) / sessions).toFixed(0)} kB a playing Session over ${(idleRss / 1024).toFixed(0)} MB with silent legs`,
+  );
+  console.log(note);
+}
+
+/** Share of the energy that is at `hz`, of mu-law octets. */
+function purity(octets: readonly number[], hz: number): number {
+  let [real, imaginary, energy] = [0, 0, 0];
+  octets.forEach((octet, i) => {
+    const code = ~octet & 0xff;
+    const magnitude = ((((code & 0x0f) << 3) + 0x84) << ((code & 0x70) >> 4)) - 0x84;
+    const sample = (code & 0x80) !== 0 ? -magnitude : magnitude;
+    real += sample * Math.cos((2 * Math.PI * hz * i) / 8000);
+    imaginary += sample * Math.sin((2 * Math.PI * hz * i) / 8000);
+    energy += sample * sample;
+  });
+  return energy === 0 ? 0 : (2 * (real * real + imaginary * imaginary)) / (octets.length * energy);
+}
