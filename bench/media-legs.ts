@@ -2,7 +2,7 @@
  * CPU of a leg: the media engine as it runs, against a bare UDP reflector (one socket a leg, epoll, recvmmsg, one send each 20 ms) on the same
  * load in the same run. Rounds are interleaved; one with under 99 % of the packets is thrown away; the median of each side counts.
  *
- *   npm run bench -- media-legs [LEGS] [ROUNDS] [alone | rooms | tones | recorded]
+ *   npm run bench -- media-legs [LEGS] [ROUNDS] [alone | rooms | tones | recorded] [SECONDS]
  *
  * `rooms`: in rooms of ten, all talking, each hearing the other nine. `tones`: alone, with keys listened for. `recorded`: alone, each recorded.
  */
@@ -18,7 +18,7 @@ import { createOutbound } from '../src/outbound/safe-fetch.ts';
 /** Below what the system gives away by itself; 1,300 legs fit. */
 const FIRST_PORT = 30_000;
 const PEER_PORT = 32_700;
-const SECONDS = 5;
+const SECONDS = Number(process.argv[5] ?? 5);
 const root = join(import.meta.dir, '..');
 const reflector = join(root, 'build/reflector');
 

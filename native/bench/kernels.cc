@@ -8,8 +8,10 @@
 
 #include "kernel/g711.h"
 #include "kernel/g722.h"
+#include "kernel/level.h"
 #include "kernel/mix.h"
 #include "kernel/resampler.h"
+#include "kernel/tone.h"
 
 using namespace sidetone;
 
@@ -55,6 +57,8 @@ int main() {
   int16_t mixed[frame];
   static int16_t wide[2 * frame];
   G722Encoder encoder;
+  ToneDetector detector(8000);
+  ToneDetector::Key key;
   G722Decoder decoder;
   const ResamplerFilter f48(48000, 8000);
   const ResamplerFilter f44(44100, 8000);
@@ -78,6 +82,8 @@ int main() {
          mix_without(sum, mixed, mixed, frame);
          mulaw_encode(mixed, octets, frame);
        }},
+      {"DTMF detector: ns a leg and tick", 1, [&] { sink = detector.process(pcm, frame, key); }},
+      {"level: ns a leg and tick", 1, [&] { sink = static_cast<int>(level_dbov(pcm, frame)); }},
       {"G.722 encode", 2 * frame, [&] { encoder.encode(wide, 2 * frame, octets); }},
       {"G.722 decode", 2 * frame, [&] { decoder.decode(octets, frame, wide); }},
       {"resample 48 to 8 kHz, an output", 160, [&] { sink = static_cast<int>(r48.process(in.data(), 960, out.data())); }},

@@ -1,5 +1,7 @@
 #include "plane/leg.h"
 
+#include <errno.h>
+
 #include <cstdio>
 #include <cstring>
 
@@ -200,9 +202,15 @@ void Leg::send_frame(const Now& now, Notices& notices) {
 
 void Leg::send_packet(size_t units) {
   rtp_write_header(packet_, marker_, agreed_.payload_type, sequence_, timestamp_, ssrc_);
-  if (!latch_.remote().unspecified() && send_datagram(ports_.rtp(), latch_.remote(), packet_, rtp_header_bytes + units)) {
-    sent_++;
-    sent_octets_ += static_cast<uint32_t>(units);
+  if (!latch_.remote().unspecified()) {
+    const size_t count = rtp_header_bytes + units;
+    const bool stays = sender_ != nullptr && pending_ == units;  // else the next packet is built in the same place
+    if (stays) sender_->add(*this, ports_.rtp(), latch_.remote(), packet_, count);
+    if (stays || send_datagram(ports_.rtp(), latch_.remote(), packet_, count)) {
+      given_ = stays ? count : 0;
+      sent_++;
+      sent_octets_ += static_cast<uint32_t>(units);
+    }
   }
   sequence_++;
   timestamp_ += static_cast<uint32_t>(units);
@@ -214,6 +222,13 @@ void Leg::send_packet(size_t units) {
 bool Leg::recordable(const Now& now, bool hears_something) const {
   if (!agreed_.send || !agreed_.receive) return false;  // held
   return hears_something || (packet_us_ != 0 && now.us - packet_us_ < interrupted_us);
+}
+
+void Leg::refused(int error) {
+  // As `send_datagram`: the refusal was of an earlier packet, and the error has been taken by telling it.
+  if (error == ECONNREFUSED && send_datagram(ports_.rtp(), latch_.remote(), packet_, given_)) return;
+  sent_--;
+  sent_octets_ -= static_cast<uint32_t>(given_ - rtp_header_bytes);
 }
 
 void Leg::skip(uint32_t frames) {

@@ -15,6 +15,7 @@
 #include "plane/reception.h"
 #include "plane/rtcp.h"
 #include "plane/rtp.h"
+#include "plane/sender.h"
 #include "plane/telephone_event.h"
 
 namespace sidetone {
@@ -63,6 +64,10 @@ class Leg : public Participant {
   void give(const Now& now, Notices& notices) override;
   /** The timeline jumps, nothing is sent for it. */
   void skip(uint32_t frames) override;
+  /** Through what it sends its packets; nullptr: each by itself. */
+  void send_through(Sender* sender) { sender_ = sender; }
+  /** The packet it gave to its sender was not taken. */
+  void refused(int error);
   /** Sends RTCP BYE. */
   void bye(const Now& now);
   Counters counters() const;
@@ -85,6 +90,8 @@ class Leg : public Participant {
   static constexpr size_t pending_max = 1024;
 
   PortPair ports_;
+  Sender* sender_ = nullptr;
+  size_t given_ = 0;  // bytes of the packet that lies with the sender
 
   bool negotiated_ = false;
   Negotiated agreed_;

@@ -37,6 +37,7 @@ std::unique_ptr<Plane> Plane::create(int64_t media_timeout_us, int& error) {
   plane->deadline_us_ = now().us + tick_us;
   if (error != 0) plane.reset();
   else plane->box_ = Handover::open(plane->wake_fd_);
+  if (error == 0) plane->sender_ = Sender::create();
   return plane;
 }
 
@@ -75,6 +76,7 @@ void Plane::unwatch(Leg& leg) {
 }
 
 void Plane::add(std::unique_ptr<Participant> party) {
+  if (party->rtp() != nullptr) party->rtp()->send_through(sender_.get());
   if (party->stream() != nullptr) party->stream()->deliver(&frames_);
   order_.push_back(party.get());
   parties_.emplace(party->id(), std::move(party));
@@ -247,11 +249,11 @@ void Plane::frame(const Now& now) {
     party->take(now, notices_);
     if (party->seat() == nullptr) party->give(now, notices_);  // while it is at hand
   }
-  if (rooms_.empty()) return;
   for (const auto& entry : rooms_) entry.second->mix(notices_);
   for (Participant* party : order_) {
     if (party->seat() != nullptr) party->give(now, notices_);
   }
+  if (sender_) sender_->flush();
   for (auto entry = rooms_.begin(); entry != rooms_.end();) entry = entry->second->over() ? rooms_.erase(entry) : std::next(entry);
 }
 

@@ -127,6 +127,7 @@ class Plane {
   FilterBank filters_;
   std::unordered_map<uint32_t, std::unique_ptr<Participant>> parties_;
   std::vector<Participant*> order_;
+  std::unique_ptr<Sender> sender_;
   std::unordered_map<uint32_t, std::unique_ptr<Room>> rooms_;
   std::vector<std::unique_ptr<Recorder>> finishing_;  // whose leg or room is gone
   StreamFrames frames_;

@@ -19,6 +19,8 @@ class Playout {
   void restart(Codec codec);
   /** Fills one 20 ms frame at the codec's rate; returns its samples. `heard` is false where it is silence only. */
   size_t frame(int64_t now_us, int16_t* out, bool& heard);
+  /** Delay of what is heard at `now_us` over the fastest packet of the last seconds. */
+  int64_t delay_us(int64_t now_us) const { return jitter_.delay_us(now_us, static_cast<uint32_t>(queued_ / scale())); }
   uint32_t concealed_frames() const { return concealed_; }
 
  private:
