@@ -36,7 +36,8 @@ async function serve([sessions, origin]: string[]): Promise<void> {
   const ended: Record<string, number> = {};
   for (let i = 0; i < count; i++) {
     const leg = await engine.openRtpLeg((notice) => {
-      ended[notice.type] = (ended[notice.type] ?? 0) + 1;
+      const name = notice.type === 'playback.failed' ? `${notice.type} ${notice.reason}` : notice.type;
+      ended[name] = (ended[name] ?? 0) + 1;
     });
     leg?.negotiate({
       remoteHost: '127.0.0.1',
@@ -114,6 +115,7 @@ async function measure(sessions: number, seconds: number): Promise<void> {
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
+    idleTimeout: 255, // a held-back download moves nothing for longer than the default
     fetch: (request) => new Response(files.get(Number(/\d+/.exec(new URL(request.url).pathname)?.[0]) % FILES)),
   });
   interface Ear {
@@ -160,7 +162,7 @@ async function measure(sessions: number, seconds: number): Promise<void> {
   subject.stdin.write('go\n');
   subject.stdin.flush();
   console.log(await until('playing'));
-  await Bun.sleep(3_000);
+  await Bun.sleep(10_000); // past the start: 500 decoders are made meanwhile
   counting = true;
   const before = cpuNs(subject.pid);
   const start = performance.now();

@@ -159,8 +159,8 @@ export const SOURCE_HELD_TOTAL_MAX_BYTES = 256 * 1024 * 1024;
 /** Small sources kept with their validators, for the next time they are asked for. */
 export const SOURCE_CACHE_MAX_BYTES = 64 * 1024 * 1024;
 export const SOURCE_CACHE_MAX_ENTRIES = 10_000;
-/** Compressed bytes given to a decoder at once: 4 s of MP3 at 32 kbit/s. */
-export const DECODE_STEP_BYTES = 16 * 1024;
+/** Compressed bytes given to a decoder at once: half a second of MP3 at 64 kbit/s. More costs memory for each that plays, less costs turns. */
+export const DECODE_STEP_BYTES = 4 * 1024;
 /** One step of a decoder; one that takes longer is stuck, and its thread is replaced. */
 export const DECODE_STEP_MAX_MS = 10_000;
 /** PCM fed ahead of what is heard. */

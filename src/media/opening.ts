@@ -37,7 +37,7 @@ function refusalOfStatus(status: number): Refusal {
   return new Refusal('invalid_response', false, status);
 }
 
-/** Asks for the audio. `headers` may make the request conditional, and only then is 304 an answer. Rejects with `Refusal` or a bug. */
+/** Asks for the audio. `headers` may make the request conditional or partial, and only then is 304 or 206 an answer. Rejects with `Refusal` or a bug. */
 export async function requestAudio(
   outbound: AudioOutbound,
   url: string,
@@ -58,7 +58,7 @@ export async function requestAudio(
       throw error;
     });
   const conditional = 'if-none-match' in headers || 'if-modified-since' in headers;
-  if (response.status === 200 || (response.status === 304 && conditional)) {
+  if (response.status === 200 || (response.status === 304 && conditional) || (response.status === 206 && 'range' in headers)) {
     // A coded body would have no bound of its own; it was not asked for.
     const coding = response.headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
     if (coding === 'identity' || coding === '') return response;

@@ -52,6 +52,8 @@ export class Source {
   #wanted = false;
   #broken = false;
   #reading = 0;
+  /** The byte at which the download was last taken up again. */
+  #resumedAt = 0;
 
   constructor(outbound: AudioOutbound, url: string, held: HeldBytes, cache = new SourceCache()) {
     this.#outbound = outbound;
@@ -176,6 +178,7 @@ export class Source {
     this.#broken = false;
     const response = await requestAudio(this.#outbound, this.#url, headers, this.#abort.signal);
     this.#read = 0;
+    this.#resumedAt = 0;
     this.#response = response;
     this.#body = response.body;
     if (Number(response.headers.get('content-length') ?? 0) > SOURCE_MAX_BYTES) {
@@ -237,11 +240,45 @@ export class Source {
     const body = this.#body;
     if (body === undefined) return undefined;
     const late = () => new Refusal('timeout', true, 200);
-    const value = await within(body.read(), SOURCE_STALL_MS, () => body.close(), late);
+    let value: Bytes | undefined;
+    try {
+      value = await within(body.read(), SOURCE_STALL_MS, () => body.close(), late);
+    } catch (error) {
+      if (this.#body !== body || !(await this.#resume())) throw error;
+      return await this.#next();
+    }
     if (value === undefined) return undefined;
     this.#read += value.length;
     if (this.#read > SOURCE_MAX_BYTES) throw new Refusal('rejected', false, 200);
     return value;
+  }
+
+  /**
+   * Asks for the rest after a break (RFC 9110 §14.2): servers tire of a download that is read at the pace of speech. Not twice at the same byte, and
+   * only of the same content.
+   */
+  async #resume(): Promise<boolean> {
+    const broken = this.#response;
+    const at = this.#read;
+    const validator = broken?.headers.get('etag') ?? broken?.headers.get('last-modified') ?? undefined;
+    const ranges = broken?.headers.get('accept-ranges') === 'bytes' || broken?.status === 206;
+    if (!ranges || validator === undefined || validator.startsWith('W/') || at <= this.#resumedAt) return false;
+    this.#resumedAt = at;
+    const before = this.#body;
+    const rest = await requestAudio(
+      this.#outbound,
+      this.#url,
+      { range: `bytes=${at}-`, 'if-range': validator },
+      this.#abort.signal,
+    ).catch(() => undefined);
+    if (rest === undefined) return false;
+    if (rest.status !== 206 || rest.headers.get('content-range')?.startsWith(`bytes ${at}-`) !== true || this.#body !== before) {
+      rest.body.close();
+      return false;
+    }
+    this.#response = rest;
+    this.#body = rest.body;
+    return true;
   }
 
   #keep(bytes: number): boolean {

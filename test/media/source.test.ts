@@ -276,6 +276,63 @@ describe('a source of bad manners', () => {
   });
 });
 
+describe('a source whose connection breaks midway', () => {
+  const large = wav(tone(300, 40, 8000), 8000);
+
+  /** Cuts each answer off after `most` bytes; knows ranges, or says so. */
+  function cutting(most: number, headers: Record<string, string>, honours = true) {
+    const ranges: (string | undefined)[] = [];
+    const server = Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: {
+        data(socket, request) {
+          const range = /range: bytes=(\d+)-/.exec(request.toString())?.[1];
+          ranges.push(range);
+          const from = honours ? Number(range ?? 0) : 0;
+          const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+          if (range !== undefined && honours) fields.push(`content-range: bytes ${from}-${large.length - 1}/${large.length}\r\n`);
+          const status = range !== undefined && honours ? '206 Partial Content' : '200 OK';
+          socket.write(`HTTP/1.1 ${status}\r\nContent-Length: ${large.length - from}\r\n${fields.join('')}\r\n`);
+          socket.write(large.subarray(from, from + most));
+          socket.end();
+        },
+      },
+    });
+    return { ranges, url: `http://127.0.0.1:${server.port}/`, stop: () => server.stop(true) };
+  }
+
+  async function readAll(url: string): Promise<Uint8Array> {
+    const source = new Source(realOutbound(), url, new HeldBytes());
+    expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+    source.hold(true);
+    try {
+      return await collect(source);
+    } finally {
+      source.release();
+    }
+  }
+
+  test('is taken up where it broke, where the server can', async () => {
+    const server = cutting(200_000, { 'accept-ranges': 'bytes', etag: '"a"' });
+    expect(await readAll(server.url)).toEqual(large);
+    expect(server.ranges).toEqual([undefined, '200000', '400000', '600000']);
+    server.stop();
+  });
+
+  test('is lost where the server cannot, has other content now, or breaks again at once', async () => {
+    for (const server of [
+      cutting(200_000, { etag: '"a"' }),
+      cutting(200_000, { 'accept-ranges': 'bytes' }),
+      cutting(200_000, { 'accept-ranges': 'bytes', etag: 'W/"a"' }),
+      cutting(200_000, { 'accept-ranges': 'bytes', etag: '"a"' }, false),
+    ]) {
+      await expect(readAll(server.url)).rejects.toThrow('broke');
+      server.stop();
+    }
+  });
+});
+
 describe('a source that was heard before', () => {
   /** Reads it once, as a playback does. */
   async function read(path: string, held: HeldBytes, cache: SourceCache): Promise<Uint8Array> {

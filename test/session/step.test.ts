@@ -340,7 +340,14 @@ describe('collecting digits', () => {
 });
 
 describe('a Session whose process is gone', () => {
-  const remains = { ...about, type: 'phone_out', phase: 'answered', clientState: '', createdAt: START - 60_000, roomId: '' } as const;
+  const remains = {
+    ...about,
+    type: 'phone_out',
+    phase: 'answered',
+    clientState: '',
+    createdAt: START - 60_000,
+    roomId: '',
+  } as const;
 
   test('ends synthetically as not answered after the orphan timeout', () => {
     const run = new Run(recovered(remains, START)).deadline();
