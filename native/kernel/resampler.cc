@@ -41,6 +41,44 @@ const Dot dot = kernel_width() == Width::portable ? dot_portable : dot_avx2;
 const Dot dot = dot_portable;
 #endif
 
+// Many outputs at once: those of one phase are `down` inputs apart, so with the inputs dealt out by their remainder each coefficient meets a run
+// of them side by side. Every output adds in the order of its taps, whatever the width.
+constexpr size_t lanes = 32;
+constexpr uint32_t dealt_max = 8;
+constexpr size_t spread_max = 2048;
+
+KERNEL_BODY void run_body(const float* const* dealt, uint32_t down, uint32_t first, const float* row, uint32_t taps, size_t at, float* out) {
+  float sum[lanes] = {};
+  uint32_t remainder = first % down;
+  size_t place = at + first / down;
+  for (uint32_t tap = 0; tap < taps; tap++) {
+    const float* in = dealt[remainder] + place;
+    const float weight = row[tap];
+    for (size_t j = 0; j < lanes; j++) sum[j] += weight * in[j];
+    if (++remainder == down) {
+      remainder = 0;
+      place++;
+    }
+  }
+  for (size_t j = 0; j < lanes; j++) out[j] = sum[j];
+}
+
+using Run = void (*)(const float* const*, uint32_t, uint32_t, const float*, uint32_t, size_t, float*);
+void run_portable(const float* const* dealt, uint32_t down, uint32_t first, const float* row, uint32_t taps, size_t at, float* out) {
+  run_body(dealt, down, first, row, taps, at, out);
+}
+#if KERNEL_WIDE
+KERNEL_AVX2 void run_avx2(const float* const* dealt, uint32_t down, uint32_t first, const float* row, uint32_t taps, size_t at, float* out) {
+  run_body(dealt, down, first, row, taps, at, out);
+}
+KERNEL_AVX512 void run_avx512(const float* const* dealt, uint32_t down, uint32_t first, const float* row, uint32_t taps, size_t at, float* out) {
+  run_body(dealt, down, first, row, taps, at, out);
+}
+const Run run = kernel_width() == Width::avx512 ? run_avx512 : kernel_width() == Width::avx2 ? run_avx2 : run_portable;
+#else
+const Run run = run_portable;
+#endif
+
 }  // namespace
 
 ResamplerFilter::ResamplerFilter(uint32_t in_hz, uint32_t out_hz) {
@@ -102,6 +140,11 @@ size_t Resampler::process(const float* in, size_t count, float* out) {
   const uint32_t taps = filter_->taps();
   size_t newest = skip_;
   size_t made = 0;
+  const size_t cycles = count / down / lanes * lanes;  // of `down` inputs and `up` outputs each
+  if (cycles > 0 && phase_ == 0 && skip_ == 0 && down <= dealt_max && past_ + count <= spread_max) {
+    made = whole_cycles(cycles, past_ + count, out);
+    newest = cycles * down;
+  }
   while (newest < count) {
     out[made++] = dot(&window_[newest], filter_->phase(phase_), taps);
     phase_ += down;
@@ -111,6 +154,36 @@ size_t Resampler::process(const float* in, size_t count, float* out) {
   skip_ = newest - count;
   std::memmove(window_.data(), &window_[count], past_ * sizeof(float));
   return made;
+}
+
+/** Converts `cycles` (a multiple of `lanes`) whole cycles of the ratio from the first input on. */
+size_t Resampler::whole_cycles(size_t cycles, size_t held, float* out) const {
+  const uint32_t up = filter_->up();
+  const uint32_t down = filter_->down();
+  float spread[spread_max + dealt_max * (lanes + 1)];
+  const float* dealt[dealt_max];
+  if (down == 1) {
+    dealt[0] = window_.data();
+  } else {
+    const size_t each = (held + down - 1) / down;
+    for (uint32_t remainder = 0; remainder < down; remainder++) {
+      float* to = spread + remainder * each;
+      dealt[remainder] = to;
+      const float* from = window_.data() + remainder;
+      const size_t count = (held - remainder + down - 1) / down;
+      for (size_t i = 0; i < count; i++) to[i] = from[i * down];
+    }
+  }
+  for (size_t at = 0; at < cycles; at += lanes) {
+    for (uint32_t output = 0; output < up; output++) {
+      const uint32_t step = output * down;
+      float made[lanes];
+      run(dealt, down, step / up, filter_->phase(step % up), filter_->taps(), at, up == 1 ? out + at : made);
+      if (up == 1) continue;
+      for (size_t j = 0; j < lanes; j++) out[(at + j) * up + output] = made[j];
+    }
+  }
+  return cycles * up;
 }
 
 size_t Resampler::flush(float* out) {

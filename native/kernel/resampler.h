@@ -44,6 +44,8 @@ class Resampler {
   static constexpr size_t block_max = 1024;
 
  private:
+  size_t whole_cycles(size_t cycles, size_t held, float* out) const;
+
   const ResamplerFilter* filter_;
   std::vector<float> window_;  // taps - 1 past inputs, then the block
   size_t past_ = 0;
