@@ -80,7 +80,11 @@ export const problems = {
     make('conflict', 409, 'Request already in progress: another request with the same Idempotency-Key is still processing'),
   rateLimited: (retryAfterSec: number) =>
     make('rate_limited', 429, `Command rate limit exceeded. ${SEE_HEADER}`, { retryAfterSec }),
-  source: (detail: SourceDetail) => make('playback_source_error', 502, 'A playback source could not be admitted', { detail }),
+  /** `sources`: how many were sent; of a single one no index is told. */
+  source: ({ source_index, ...detail }: SourceDetail, sources = 1) =>
+    make('playback_source_error', 502, 'A playback source could not be admitted', {
+      detail: sources > 1 && source_index !== undefined ? { ...detail, source_index } : detail,
+    }),
   /** 503: what is missing is a setting; waiting does not help. */
   notConfigured: (what: string) => make('unavailable', 503, `${what} is not configured`),
   /** 503: temporary; `Retry-After` says when to come back. */

@@ -124,8 +124,7 @@ export class RoomRegistry implements Rooms {
     if (refused !== undefined) return refused;
     const playlist = await this.#options.media.openPlaylist(order.urls);
     if (!('refused' in playlist)) return room.order(order, context, answer, playlist);
-    const { source_index, ...detail } = playlist.refused;
-    return problems.source(order.urls.length > 1 && source_index !== undefined ? { ...detail, source_index } : detail);
+    return problems.source(playlist.refused, order.urls.length);
   }
 
   async join(

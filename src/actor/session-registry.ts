@@ -12,7 +12,7 @@ import {
 import type { Log } from '../log.ts';
 import type { MediaEngine } from '../media/engine.ts';
 import { CARD_BRANDS } from '../payment/card.ts';
-import { isProblem, type Problem, problems, type SourceDetail } from '../problem.ts';
+import { isProblem, type Problem, problems } from '../problem.ts';
 import { afterEnd } from '../session/after-end.ts';
 import type { CollectPayment } from '../session/in-payment.ts';
 import type { CallCommand } from '../session/input.ts';
@@ -267,7 +267,7 @@ export class SessionRegistry implements Sessions {
     const cardBrand = CARD_BRANDS.find((each) => each === brand);
     if (terms.maxAttempts > 1 && terms.retryUrls.length > 0 && terms.retryUrls !== promptUrls) {
       const again = await media.openPlaylist(terms.retryUrls);
-      if ('refused' in again) return sourceProblem(again.refused, terms.retryUrls.length);
+      if ('refused' in again) return problems.source(again.refused, terms.retryUrls.length);
       again.release();
     }
     const known: CollectPayment = { ...command, terms: { ...terms, cardBrand } };
@@ -284,7 +284,7 @@ export class SessionRegistry implements Sessions {
     const refused = actor.refusal(command.type);
     if (refused !== undefined) return refused;
     const playlist = await this.#options.media.openPlaylist(urls);
-    if ('refused' in playlist) return sourceProblem(playlist.refused, urls.length);
+    if ('refused' in playlist) return problems.source(playlist.refused, urls.length);
     return actor.command(command, context, playlist);
   }
 
@@ -297,7 +297,7 @@ export class SessionRegistry implements Sessions {
     const refused = actor.refusal(command.type);
     if (refused !== undefined) return refused;
     const stream = await this.#options.media.openStream(command.url);
-    return 'refused' in stream ? sourceProblem(stream.refused, 1) : actor.command(command, context, stream);
+    return 'refused' in stream ? problems.source(stream.refused, 1) : actor.command(command, context, stream);
   }
 
   /** The audio comes later, through the URL that the answer names. */
@@ -420,12 +420,6 @@ export class SessionRegistry implements Sessions {
     this.#actors.delete(sessionUuid);
     if (this.#whenEmpty !== undefined && this.#live() === 0) this.#whenEmpty();
   }
-}
-
-/** The 502 of a source that could not be opened; which one is told where there are several. */
-function sourceProblem(refused: SourceDetail, sources: number): Problem {
-  const { source_index, ...detail } = refused;
-  return problems.source(sources > 1 && source_index !== undefined ? { ...detail, source_index } : detail);
 }
 
 /** A Session as the interface shows it (interface, Session). */

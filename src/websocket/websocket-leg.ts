@@ -1,10 +1,10 @@
 /** The leg of a `websocket` Session: an application's WebSocket server as the far end of a call (interface, Sessions; contract §2). */
-import type { Leg, LegListener, PlayOrder } from '../actor/leg.ts';
+import type { Leg, LegListener, PlayOrder, WebSocketOptions } from '../actor/leg.ts';
 import type { Clock } from '../clock.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import type { WebSocketClosed, WebSocketError } from '../event/websocket-event.ts';
 import type { JoinOptions, MediaNotice, MediaRoom, PlaybackControl } from '../media/engine.ts';
-import type { StreamFormat, StreamLeg, StreamLegOptions } from '../media/stream.ts';
+import type { StreamLeg, StreamLegOptions } from '../media/stream.ts';
 import type { Connect } from '../outbound/connect.ts';
 import { WebSocketConnection } from './connection.ts';
 import { ControlledAudio, SUBPROTOCOL } from './control.ts';
@@ -13,20 +13,10 @@ import { TwilioMedia } from './twilio.ts';
 
 export const TWILIO = 'twilio';
 
-export interface WebSocketLegOptions {
-  readonly sessionUuid: string;
-  readonly appUuid: string;
-  readonly traceparent: string;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly subprotocol: string | undefined;
-  readonly connectTimeoutMs: number;
-  readonly fromSession: StreamFormat;
-  readonly toSession: StreamFormat;
+export interface WebSocketLegOptions extends WebSocketOptions {
   readonly connect: Connect;
   readonly clock: Clock;
   readonly media: StreamMedia;
-  readonly listener: LegListener;
 }
 
 /** The media engine as this door needs it. */
