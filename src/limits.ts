@@ -288,8 +288,8 @@ export const ROOM_TEARDOWN_MS = 10_000;
 export const PAYMENT_ATTEMPTS_MAX = 5;
 /** A collection with all its attempts; `*` could start over for ever. */
 export const PAYMENT_COLLECT_MAX_MS = 600_000;
-/** Keys that end within this after a collection belong to it still: nobody is told of them. */
-export const PAYMENT_QUIET_MS = 300;
+/** Keys that are told within this after a collection belong to it still: a tone is told 300 ms late, in case an event is its own. */
+export const PAYMENT_QUIET_MS = 500;
 export const PAYMENT_PROMPTS_MAX = 10;
 export const CHARGE_INSTALLMENTS_MAX = 36;
 /** 2^31 - 1, what the row holds. */

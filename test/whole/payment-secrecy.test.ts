@@ -55,6 +55,7 @@ describe.skipIf(!sippInstalled)('card numbers', () => {
         await receiver.until(() => find() !== undefined, 'a call');
         const sessionUuid = String(find()?.body.session_uuid);
         await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`);
+        await receiver.event('session.answered', sessionUuid);
         await ear.until(() => ear.source !== undefined, 'audio');
         callers[at] = { ear, sipp: peer, sessionUuid, keypad: new Keypad(ear) };
       };
