@@ -1,0 +1,174 @@
+/** The shapes of playback, its rate buckets, and the ingest of a push, through the real app. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { OpenIngest } from '../../src/actor/ingests.ts';
+import { newUuid } from '../../src/id.ts';
+import { OpenPush } from '../../src/media/push.ts';
+import type { AppSecrets } from '../../src/store/apps.ts';
+import { openPlatform, type Platform } from './platform.ts';
+
+let platform: Platform;
+let app: AppSecrets;
+beforeAll(async () => {
+  platform = await openPlatform();
+  app = await platform.testStore.store.apps.create({ name: 'a' });
+}, 60_000);
+afterAll(() => platform.close());
+
+const last = () => platform.sessions.commands.at(-1)?.command;
+
+describe('play', () => {
+  test('has four kinds, each with its own fields and defaults', async () => {
+    const rows: readonly (readonly [object, object])[] = [
+      [
+        { type: 'files', urls: ['http://a/1'] },
+        { type: 'play', urls: ['http://a/1'], loop: 1, volume: 100 },
+      ],
+      [
+        { type: 'files', urls: ['http://a/1'], loop: 0, volume: 0 },
+        { type: 'play', urls: ['http://a/1'], loop: 0, volume: 0 },
+      ],
+      [
+        { type: 'stream', url: 'https://a/live' },
+        { type: 'play_stream', url: 'https://a/live', volume: 100 },
+      ],
+      [{ type: 'silence' }, { type: 'play_silence' }],
+      [
+        { type: 'push', media_format: { encoding: 'mulaw', sample_rate: 8000 }, volume: 50 },
+        { type: 'play_push', format: { encoding: 'mulaw', sample_rate: 8000 }, volume: 50 },
+      ],
+    ];
+    for (const [body, command] of rows) {
+      const uuid = platform.session(app);
+      expect((await platform.call(app, 'POST', `/v1/sessions/${uuid}/playback/play`, body)).status).toBe(202);
+      expect(last()).toEqual(command as never);
+    }
+  });
+
+  test('refuses what is none of them', async () => {
+    const uuid = platform.session(app);
+    for (const body of [
+      {},
+      { type: 'tape' },
+      { type: 'files' },
+      { type: 'files', urls: [] },
+      { type: 'files', urls: ['ftp://a/1'] },
+      { type: 'stream', url: 'http://a', media_format: { encoding: 'mulaw', sample_rate: 8000 } },
+      { type: 'stream', urls: ['http://a'] },
+      { type: 'silence', seconds: 3 },
+      { type: 'push' },
+      { type: 'push', media_format: { encoding: 'mulaw', sample_rate: 16000 } },
+      { type: 'push', media_format: { encoding: 'pcm_s16le', sample_rate: 44100 } },
+      { type: 'push', media_format: { encoding: 'pcm_s16le', sample_rate: '8000' } },
+    ]) {
+      expect([body, (await platform.call(app, 'POST', `/v1/sessions/${uuid}/playback/play`, body)).status]).toEqual([body, 400]);
+    }
+  });
+});
+
+describe('what plays', () => {
+  test('is paused, resumed, restarted and moved, with or without an empty body', async () => {
+    const uuid = platform.session(app);
+    const post = (path: string, body?: unknown) => platform.call(app, 'POST', `/v1/sessions/${uuid}/playback/${path}`, body);
+    for (const type of ['pause', 'resume', 'restart']) {
+      for (const body of [undefined, {}]) expect((await post(type, body)).status).toBe(202);
+      expect(last()).toEqual({ type: 'control_playback', control: { type } } as never);
+      expect((await post(type, { now: true })).status).toBe(400);
+    }
+    for (const [body, place] of [
+      [{ position_ms: 0 }, { positionMs: 0 }],
+      [{ offset_ms: -5_000 }, { offsetMs: -5_000 }],
+    ] as const) {
+      expect((await post('seek', body)).status).toBe(202);
+      expect(last()).toEqual({ type: 'control_playback', control: { type: 'seek', place } });
+    }
+    for (const body of [
+      undefined,
+      {},
+      { position_ms: -1 },
+      { position_ms: 0, offset_ms: 0 },
+      { offset_ms: 0.5 },
+      { position_ms: '1' },
+    ]) {
+      expect([body, (await post('seek', body)).status]).toEqual([body, 400]);
+    }
+  });
+
+  test('has the buckets of the interface: 20 each, play 8', async () => {
+    const rows = [
+      ['pause', {}, 20],
+      ['resume', {}, 20],
+      ['restart', {}, 20],
+      ['stop', {}, 20],
+      ['seek', { position_ms: 1 }, 20],
+      ['play', { type: 'silence' }, 8],
+    ] as const;
+    const still = platform.now();
+    const running = platform.now;
+    platform.now = () => still;
+    try {
+      for (const [command, body, capacity] of rows) {
+        const uuid = platform.session(app);
+        const statuses: number[] = [];
+        for (let i = 0; i <= capacity; i++) {
+          statuses.push((await platform.call(app, 'POST', `/v1/sessions/${uuid}/playback/${command}`, body)).status);
+        }
+        expect([command, statuses.filter((status) => status === 202).length, statuses.at(-1)]).toEqual([command, capacity, 429]);
+      }
+    } finally {
+      platform.now = running;
+    }
+  });
+});
+
+describe('the ingest of a push', () => {
+  const open = (more: Partial<OpenIngest> = {}): { name: string; push: OpenPush } => {
+    const push = new OpenPush({ encoding: 'mulaw', sample_rate: 8000 });
+    const name = newUuid();
+    const entry: OpenIngest = {
+      appUuid: app.appUuid,
+      operationUuid: 'op',
+      ingest: push,
+      expiresAt: platform.now() + 60_000,
+      used: false,
+      ...more,
+    };
+    platform.sessions.ingest = (appUuid, asked) => (appUuid === app.appUuid && asked === name ? entry : undefined);
+    return { name, push };
+  };
+  const send = (name: string, body: BodyInit, as = app, headers: Record<string, string> = {}) =>
+    platform.raw(`/v1/ingest/${name}`, {
+      method: 'POST',
+      body,
+      headers: { authorization: `Bearer ${as.appUuid}:${as.apiKey}`, ...headers },
+    });
+
+  test('takes one body of any media type and tells how much it was', async () => {
+    const { name, push } = open();
+    const answer = await send(name, new Uint8Array(1_000), app, { 'content-type': 'audio/basic' });
+    expect([answer.status, answer.body]).toEqual([200, { operation_uuid: 'op', bytes_received: 1_000 }]);
+    expect((await send(name, 'again')).status).toBe(409);
+    push.release();
+  });
+
+  test('is 404 for another application and for no name, 403 once it has expired, 409 once the playback is over, 401 without the key', async () => {
+    const { name, push } = open();
+    const stranger = await platform.testStore.store.apps.create({ name: 'b' });
+    expect((await send(name, 'x', stranger)).status).toBe(404);
+    expect((await send(newUuid(), 'x')).status).toBe(404);
+    expect((await send('nonsense', 'x')).status).toBe(404);
+    expect((await send(name, 'x', { ...app, apiKey: 'wrong' })).status).toBe(401);
+    push.release();
+    expect((await send(name, 'x')).status).toBe(409);
+    const late = open({ expiresAt: platform.now() - 1 });
+    expect((await send(late.name, 'x')).status).toBe(403);
+    late.push.release();
+  });
+
+  test('ends when the playback does, in the middle of the body', async () => {
+    const { name, push } = open();
+    const answer = send(name, new Uint8Array(100_000)); // more than is taken ahead
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+    push.release();
+    expect((await answer).status).toBe(409);
+  });
+});
