@@ -1,0 +1,99 @@
+/** The link to an SMSC on a clock of our own: signs of life, refused binds, silence, growing pauses. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { type Log, silentLog } from '../../src/log.ts';
+import { SmppGateway } from '../../src/provider/smpp-gateway.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+import { Smsc } from './smsc.ts';
+
+let smsc: Smsc;
+let clock: VirtualClock;
+let gateway: SmppGateway;
+let ready: () => Promise<void>;
+/** How long the gateway waits after its next loss, in ms. */
+let nextLoss: () => Promise<number>;
+
+beforeEach(async () => {
+  smsc = await Smsc.open();
+  clock = new VirtualClock();
+  let tell = (_pauseMs: number) => {};
+  nextLoss = () =>
+    new Promise((resolve) => {
+      tell = resolve;
+    });
+  const log: Log = { ...silentLog, warn: ({ retry_ms }) => tell(Number(retry_ms)) };
+  const settings = { host: '127.0.0.1', port: smsc.port, systemId: 'user', password: 'secret', systemType: '', window: 5 };
+  gateway = new SmppGateway({ kind: 'smpp', ...settings, longMessages: 'udh' }, clock, log);
+  const waiting: (() => void)[] = [];
+  ready = () => (gateway.ready() ? Promise.resolve() : new Promise<void>((resolve) => waiting.push(resolve)));
+  gateway.start({
+    onReceipt: async () => {},
+    onReady: () => {
+      for (const resolve of waiting.splice(0)) resolve();
+    },
+  });
+});
+afterEach(async () => {
+  smsc.drop();
+  await gateway.close();
+  await smsc.close();
+});
+
+const submit = () =>
+  gateway
+    .submit({ messageUuid: 'aa', from: '+15550001', to: '+15550002', text: 'x', parts: [0] })
+    .then(([first]) => first?.outcome);
+
+describe('the link to an SMSC', () => {
+  test('is asked for a sign of life every 30 s, again after each answer', async () => {
+    await ready();
+    await clock.advance(29_999);
+    expect(smsc.enquiries).toBe(0);
+    for (const count of [1, 2]) {
+      await clock.advance(count === 1 ? 1 : 30_000);
+      await smsc.until(() => smsc.enquiries === count, 'an enquire_link');
+      // Its answer is on its way: something that comes after it shows that it has arrived.
+      expect(await submit()).toMatchObject({ outcome: 'accepted' });
+    }
+  });
+
+  test('that leaves a submission unanswered for 20 s is given up; what was on it is unknown, and the next link takes the next', async () => {
+    await ready();
+    smsc.misbehave = (attempt) => (attempt === 1 ? 'ignore' : undefined);
+    const lost = submit();
+    await smsc.until(() => smsc.attempts === 1, 'the submission');
+    await clock.advance(20_000);
+    expect(await lost).toEqual({ outcome: 'unknown' });
+    expect(gateway.ready()).toBe(false);
+    expect(await submit()).toEqual({ outcome: 'later' });
+    await clock.advance(500);
+    await ready();
+    expect(await submit()).toMatchObject({ outcome: 'accepted' });
+  });
+
+  test('that refuses the bind is asked again, with growing pauses', async () => {
+    await ready();
+    smsc.bindStatus = 0x0d;
+    let lost = nextLoss();
+    smsc.drop();
+    const pauses: number[] = [];
+    for (let time = 0; time < 5; time++) {
+      const pause = await lost;
+      pauses.push(pause);
+      lost = nextLoss();
+      await clock.advance(pause);
+    }
+    expect(pauses).toEqual([500, 1_000, 2_000, 5_000, 10_000]);
+    await lost;
+    expect(gateway.ready()).toBe(false);
+    expect(await submit()).toEqual({ outcome: 'later' });
+  });
+
+  test('that throttles is left alone for half a second', async () => {
+    await ready();
+    smsc.misbehave = () => ({ status: 0x58 });
+    expect(await submit()).toEqual({ outcome: 'later' });
+    expect(gateway.ready()).toBe(false);
+    await clock.advance(500);
+    expect(gateway.ready()).toBe(true);
+  });
+});
