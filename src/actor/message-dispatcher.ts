@@ -18,6 +18,8 @@ import type { Answer, CommandContext } from './sessions.ts';
 
 const STORE_RETRY_MS = 500;
 const QUEUE_RETRY_SEC = 30;
+/** How often messages are looked for whose gateway, or whose process, has not told what came of them. */
+const HELD_EVERY_MS = 30_000;
 /** A fault that is no outage is looked at once more after this. */
 const FAULT_PAUSE_MS = 1_000;
 
@@ -36,6 +38,7 @@ export class MessageDispatcher implements Messages {
   #pumping: Promise<void> | undefined;
   #again = false;
   #receipts = 0;
+  #lookForHeldAt = 0;
   #started = false;
   #closed = false;
   #cancelTimer: (() => void) | undefined;
@@ -136,7 +139,10 @@ export class MessageDispatcher implements Messages {
         for (const message of claimed) if (message.stage === 'submitting') this.#submit(gateway, message);
         if (claimed.length === free) this.#again = true;
       }
-      if (store.shared) await this.#giveUpHeld(clock.now());
+      if (clock.now() >= this.#lookForHeldAt) {
+        this.#lookForHeldAt = clock.now() + HELD_EVERY_MS;
+        await this.#giveUpHeld(clock.now());
+      }
       const due = await store.nextDue();
       if (due !== undefined && due > clock.now()) sleepMs = Math.min(sleepMs, due - clock.now());
     } catch (error) {

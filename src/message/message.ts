@@ -48,8 +48,8 @@ export interface MessageState {
   readonly traceparent: string;
 }
 
-/** How long the gateway may hold a message; past it nobody knows. */
-export const SUBMISSION_MAX_MS = 120_000;
+/** How long a gateway may hold a message, more than all parts of the longest can take; past it nobody knows. */
+export const SUBMISSION_MAX_MS = 300_000;
 /** A message that could not be submitted for this long is given up. */
 export const QUEUED_MAX_MS = 24 * 3_600_000;
 const DELAYS_MS = [1_000, 2_000, 5_000, 10_000, 30_000, 60_000];
