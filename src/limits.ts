@@ -140,6 +140,8 @@ export const STREAM_BUFFER_MAX_SEC = 60;
 export const STREAM_MARKS_MAX = 1_000;
 /** Recordings of a leg or room that is gone are finished by then; one that is not has failed. */
 export const RECORDING_FINISH_MS = 30_000;
+/** An engine that is closed waits so long for files that are being finished. */
+export const RECORDING_CLOSE_MS = 5_000;
 
 // Playback sources (contract §3).
 export const SOURCE_MAX_BYTES = 100 * 1024 * 1024;

@@ -25,6 +25,10 @@ struct RecorderOptions {
 class Recorder {
  public:
   explicit Recorder(const RecorderOptions& options);
+  /** The file is finished, whoever forgets the recording. */
+  ~Recorder() { file_->finish(); }
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
 
   uint32_t id() const { return id_; }
   size_t rate() const { return rate_; }

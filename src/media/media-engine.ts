@@ -1,6 +1,6 @@
 /** The media engine: a fixed pool of workers, the node's RTP ports, and the decoding thread. */
 import { isIP } from 'node:net';
-import { RTP_BIND_TRIES, RTP_PORT_REST_MS } from '../limits.ts';
+import { RECORDING_CLOSE_MS, RTP_BIND_TRIES, RTP_PORT_REST_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { ByteLeg } from './byte-leg.ts';
 import { DecoderThread } from './decoder.ts';
@@ -49,6 +49,9 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
   const recordings: RecordingEars = new Map();
   const closeAll = async () => {
     await decoders.close();
+    // The legs are gone; their files are finished within two rounds of the writing thread, unless the disk is stuck.
+    const until = performance.now() + RECORDING_CLOSE_MS;
+    while (recordings.size > 0 && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 20));
     for (const worker of workers) await worker.close();
   };
   try {

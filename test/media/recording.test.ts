@@ -207,3 +207,19 @@ describe('a recording of a room', () => {
     ).toBeGreaterThan(-13);
   });
 });
+
+test('an engine that is closed finishes the files of its recordings first', async () => {
+  const own = await Harness.open();
+  const call = await own.call();
+  const talker = new Talker(call, 440, 'PCMU');
+  call.leg.negotiate(call.peer.parameters());
+  await call.leg.counters();
+  talker.start();
+  const path = join(folder, 'closed.wav');
+  call.leg.record({ recordingUuid: 'rec', path, includeGaps: true });
+  await talker.hears(20);
+  await own.close();
+  expect(call.notices.of('recording.ended').length).toBe(1);
+  expect((await samplesOf(path)).length).toBeGreaterThanOrEqual(10 * 160);
+  await talker.end();
+});
