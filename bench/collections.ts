@@ -159,12 +159,6 @@ for (let round = 0; round < rounds; round++) {
     60_000,
   );
 }
-console.log(
-  receiver.events
-    .filter(({ event, body }) => event === 'payment.card.collected' && body.status === 'failed')
-    .map(({ body }) => body.reason)
-    .join(' '),
-);
 const all = receiver.events.filter(({ event }) => event === 'payment.card.collected');
 collected = all.filter(({ body }) => body.status === 'collected').length;
 for (let after = 0; ; ) {
@@ -186,6 +180,14 @@ console.log({
   collections: admitted,
   results: all.length,
   collected,
+  failed: Object.fromEntries(
+    Map.groupBy(
+      all.filter(({ body }) => body.status === 'failed'),
+      ({ body }) => String(body.reason),
+    )
+      .entries()
+      .map(([reason, each]) => [reason, each.length]),
+  ),
   keys_told: receiver.count('dtmf.received'),
   numbers_looked_for: looked.size,
   found_in_files: inFiles.filter(([, found]) => found > 0),
