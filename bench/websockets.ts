@@ -18,13 +18,11 @@ const platform = await Platform.start({ RTP_PORTS: '20000-29999', MEDIA_TIMEOUT_
 // An application may connect ten times a second.
 const apps = await Promise.all(Array.from({ length: 10 }, (_, at) => platform.application(receiver.url, `+155500${20 + at}`)));
 await platform.trunk('127.0.0.1:9');
-const app = apps[0] ?? never();
-
 function never(): never {
   throw new Error('missing');
 }
 
-async function patient(as: typeof app, method: string, path: string, body?: unknown) {
+async function patient(as: (typeof apps)[number], method: string, path: string, body?: unknown) {
   for (;;) {
     const answer = await platform.api(as, method, path, body);
     if (answer.status !== 429) return answer;
@@ -140,38 +138,41 @@ const onLoud = (port: number) => {
 
 if (pairs > 0) {
   receiver.misbehave = (event) => {
-    if (event.event === 'session.created') void platform.api(app, 'POST', `/v1/sessions/${event.session_uuid}/answer`);
+    const as = apps.find(({ appUuid }) => appUuid === event.aud);
+    if (event.event === 'session.created' && as !== undefined)
+      void platform.api(as, 'POST', `/v1/sessions/${event.session_uuid}/answer`);
     return undefined;
   };
   let known = new Set<number>();
-  for (let at = 0; at < pairs; at++) {
+  for (const [group, as] of apps.entries()) {
+    const calls = Math.ceil(pairs / apps.length);
     const before = receiver.count('session.answered');
-    const peer = await sipp({
-      scenario: 'caller-waits',
-      to: platform.sipUdp,
-      timeoutSec: 300,
-      number: '15550020',
-      keys: { rtp_port: String(socket.address().port) },
-    });
-    peers.push(peer);
-    await receiver.until(() => receiver.count('session.answered') > before, 'a call');
-    const phoneUuid = String(receiver.events.filter((event) => event.event === 'session.answered').at(-1)?.body.session_uuid);
-    while ([...phones.keys()].every((port) => known.has(port))) await Bun.sleep(2);
-    const port = [...phones.keys()].find((each) => !known.has(each)) ?? never();
-    known = new Set(phones.keys());
-    const botUuid = String(
-      (
-        await patient(app, 'POST', '/v1/sessions:connectWebsocket', {
-          websocket: { url: `ws://127.0.0.1:${server.port}/` },
-          media_format: { from_session: PCM16, to_session: PCM16 },
-        })
-      ).body.session_uuid,
+    // One a second, so that the new port that speaks is the new call's.
+    peers.push(
+      await sipp({
+        scenario: 'caller-waits',
+        to: platform.sipUdp,
+        timeoutSec: 600,
+        calls,
+        number: `155500${20 + group}`,
+        keys: { rtp_port: String(socket.address().port) },
+      }),
     );
-    await receiver.event('websocket.connected', botUuid);
-    const roomId = String((await patient(app, 'POST', '/api/v1/rooms', {})).body.room_id);
-    for (const session_uuid of [phoneUuid, botUuid])
-      await patient(app, 'POST', `/api/v1/rooms/${roomId}/members`, { session_uuid });
-    roomOf.set(port, bots.get(botUuid) ?? never());
+    for (let at = 0; at < calls; at++) {
+      await receiver.until(() => receiver.count('session.answered') > before + at, 'a call');
+      const phoneUuid = String(
+        receiver.events.filter((event) => event.event === 'session.answered')[before + at]?.body.session_uuid,
+      );
+      while ([...phones.keys()].every((port) => known.has(port))) await Bun.sleep(2);
+      const port = [...phones.keys()].find((each) => !known.has(each)) ?? never();
+      known = new Set(phones.keys());
+      const botUuid = await connect(group);
+      await receiver.event('websocket.connected', botUuid);
+      const roomId = String((await patient(as, 'POST', '/api/v1/rooms', {})).body.room_id);
+      for (const session_uuid of [phoneUuid, botUuid])
+        await patient(as, 'POST', `/api/v1/rooms/${roomId}/members`, { session_uuid });
+      roomOf.set(port, bots.get(botUuid) ?? never());
+    }
   }
   await Bun.sleep(1000);
   for (let round = 0; round < 10; round++) {

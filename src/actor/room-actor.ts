@@ -94,13 +94,13 @@ export class RoomActor {
 
   /** What the mix tells. */
   hear(notice: RoomNotice): void {
-    if (notice.type !== 'room.lost') return this.signal({ type: 'media', notice });
     const { playback } = this.#state;
-    if (playback === undefined) return;
-    this.signal({
-      type: 'media',
-      notice: { type: 'playback.failed', operationUuid: playback.operationUuid, reason: 'media_unavailable' },
-    });
+    if (notice.type !== 'room.lost') this.signal({ type: 'media', notice });
+    else if (playback !== undefined)
+      this.signal({
+        type: 'media',
+        notice: { type: 'playback.failed', operationUuid: playback.operationUuid, reason: 'media_unavailable' },
+      });
   }
 
   signal(input: RoomInput): void {

@@ -81,7 +81,10 @@ export class WebSocketConnection {
         const end = headEnd(head);
         if (end === undefined) return;
         const answer = handshakeAnswer(parseHead(head.subarray(0, end)), { key, subprotocol });
-        if ('refused' in answer) return this.#fail('handshake_rejected', answer.refused);
+        if ('refused' in answer) {
+          this.#fail('handshake_rejected', answer.refused);
+          return;
+        }
         socket.off('data', onData);
         this.#opened(socket, answer.subprotocol, head.subarray(end));
       } catch {
@@ -129,7 +132,10 @@ export class WebSocketConnection {
       }
       this.#held.shift();
       if (part.type === 'ping') this.#write('pong', part.bytes);
-      if (part.type === 'close') return this.#farEndCloses(part.code);
+      if (part.type === 'close') {
+        this.#farEndCloses(part.code);
+        return;
+      }
     }
   }
 
@@ -179,7 +185,10 @@ export class WebSocketConnection {
   }
 
   #farEndCloses(code: number): void {
-    if (this.#phase === 'closing') return this.#close('local_closed', NORMAL);
+    if (this.#phase === 'closing') {
+      this.#close('local_closed', NORMAL);
+      return;
+    }
     this.#write('close', code === 1005 ? new Uint8Array(0) : closePayload(code));
     this.#close('remote_closed', code);
   }
