@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,28 +36,56 @@ class Desk {
     syncing_.push_back(file);
     if (running_) return;
     running_ = true;
-    std::thread([this] { loop(writing_, [](RecordingFile& each) { return each.write(); }); }).detach();
-    std::thread([this] { loop(syncing_, [](RecordingFile& each) { return each.sync(clock_us()); }); }).detach();
+    std::thread([this] { loop(writing_, write); }).detach();
+    std::thread([this] { loop(syncing_, sync); }).detach();
   }
 
  private:
+  using Files = std::vector<std::shared_ptr<RecordingFile>>;
+  using Done = std::vector<const RecordingFile*>;
+  /** From so many on, one call for a whole file system costs less than one for each file. */
+  static constexpr size_t together_least = 8;
+
+  static Done write(const Files& files) {
+    Done done;
+    for (const auto& file : files) {
+      if (!file->write()) done.push_back(file.get());
+    }
+    return done;
+  }
+
+  static Done sync(const Files& files) {
+    Done done;
+    const int64_t now_us = clock_us();
+    Files due;
+    for (const auto& file : files) {
+      if (file->due(now_us)) due.push_back(file);
+      else if (file->over()) done.push_back(file.get());
+    }
+    // Recordings of one platform lie on one file system; a file elsewhere would be made durable by its own call.
+    const dev_t device = due.empty() ? 0 : due.front()->device();
+    const bool together = due.size() >= together_least && due.front()->sync_all();
+    for (const auto& file : due) {
+      const bool durable = (together && file->device() == device) || file->sync();
+      if (!file->synced(durable)) done.push_back(file.get());
+    }
+    return done;
+  }
+
   template <typename Serve>
-  void loop(std::vector<std::shared_ptr<RecordingFile>>& files, Serve serve) {
+  void loop(Files& files, Serve serve) {
     auto next = std::chrono::steady_clock::now();
     while (true) {
       next += std::chrono::milliseconds(RecordingFile::write_every_ms);
       const auto now = std::chrono::steady_clock::now();
       if (next < now) next = now;
       std::this_thread::sleep_until(next);
-      std::vector<std::shared_ptr<RecordingFile>> round;
+      Files round;
       {
         const std::lock_guard<std::mutex> lock(mutex_);
         round = files;
       }
-      std::vector<const RecordingFile*> done;
-      for (const auto& file : round) {
-        if (!serve(*file)) done.push_back(file.get());
-      }
+      const Done done = serve(round);
       if (done.empty()) continue;
       const std::lock_guard<std::mutex> lock(mutex_);
       size_t kept = 0;
@@ -166,6 +195,8 @@ bool RecordingFile::write() {
       fail(Fault::cannot_open);
       return false;
     }
+    struct stat about;
+    if (::fstat(fd, &about) == 0) device_.store(about.st_dev);
     if (!write_header(0, true)) {
       fail(Fault::cannot_write);
       return false;
@@ -193,18 +224,26 @@ bool RecordingFile::write() {
   return false;
 }
 
-bool RecordingFile::sync(int64_t now_us) {
-  const bool complete = complete_.load(std::memory_order_acquire);
-  if (fd_.load() < 0) return state() != State::failed;
-  const uint64_t written = taken_.load(std::memory_order_acquire);
-  if (!complete && (written == synced_ || (synced_ > 0 && now_us - synced_us_ < sync_every_us))) return true;
-  // A device without anything durable (a pipe, /dev/full) says EINVAL, which is no fault of the recording.
-  if (::fdatasync(fd_.load()) != 0 && errno != EINVAL && errno != EROFS) fail(Fault::cannot_write);
-  synced_ = written;
+bool RecordingFile::due(int64_t now_us) {
+  due_complete_ = complete_.load(std::memory_order_acquire);
+  due_ = taken_.load(std::memory_order_acquire);
+  if (fd_.load() < 0) return false;
+  if (!due_complete_ && (due_ == synced_ || (synced_ > 0 && now_us - synced_us_ < sync_every_us))) return false;
   synced_us_ = now_us;
+  return true;
+}
+
+// What has nothing durable (a pipe, /dev/full) says EINVAL, which is no fault of the recording.
+bool RecordingFile::sync() { return ::fdatasync(fd_.load()) == 0 || errno == EINVAL || errno == EROFS; }
+
+bool RecordingFile::sync_all() { return ::syncfs(fd_.load()) == 0; }
+
+bool RecordingFile::synced(bool durable) {
+  if (!durable) fail(Fault::cannot_write);
+  synced_ = due_;
   State expected = State::open;
-  if (written > 0) (void)state_.compare_exchange_strong(expected, State::started);
-  if (!complete) return true;
+  if (due_ > 0) (void)state_.compare_exchange_strong(expected, State::started);
+  if (!due_complete_) return true;
   ::close(fd_.exchange(-1));
   if (state() != State::failed) state_.store(State::ended, std::memory_order_release);
   return false;

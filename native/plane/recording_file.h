@@ -5,6 +5,8 @@
 //
 // The file is a WAV of 16-bit mono PCM. While it grows its two sizes say 0xFFFFFFFF, the last write sets them right.
 #pragma once
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -40,8 +42,18 @@ class RecordingFile {
   // The writing threads' side.
   /** Writes what is queued. False where there is nothing more to do. */
   bool write();
-  /** Makes what was written durable, and ends a file that is finished. False where there is nothing more to do. */
-  bool sync(int64_t now_us);
+  /** The file system it lies on. */
+  dev_t device() const { return device_.load(); }
+  /** It failed before there was a file. */
+  bool over() const { return fd_.load() < 0 && state() == State::failed; }
+  /** Whether something that was written wants to be durable now; `synced` then speaks of that. */
+  bool due(int64_t now_us);
+  /** Makes it durable by itself. */
+  bool sync();
+  /** Makes the whole file system durable that it lies on: one journal commit for many files. */
+  bool sync_all();
+  /** What was due is durable, or was refused by the disk. A finished file is closed, and `ended`. False where there is nothing more to do. */
+  bool synced(bool durable);
 
   static constexpr size_t header_bytes = 44;
   static constexpr uint32_t queue_ms = 4000;
@@ -67,7 +79,10 @@ class RecordingFile {
   std::atomic<State> state_{State::open};
   std::atomic<Fault> fault_{Fault::none};
   std::atomic<int> fd_{-1};
+  std::atomic<dev_t> device_{0};
   uint64_t synced_ = 0;
+  uint64_t due_ = 0;
+  bool due_complete_ = false;
   int64_t synced_us_ = 0;
 };
 

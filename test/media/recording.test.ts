@@ -208,6 +208,21 @@ describe('a recording of a room', () => {
   });
 });
 
+test('a dozen recordings of one leg are made durable together, and are the same', async () => {
+  const talker = await talking(440);
+  const { leg, notices } = talker.call;
+  const paths = Array.from({ length: 12 }, (_, i) => join(folder, `dozen${i}.wav`));
+  const recordings = paths.map((path) => leg.record({ recordingUuid: path, path, includeGaps: true }));
+  await notices.until(() => notices.of('recording.started').length === 12);
+  await talker.hears(10);
+  for (const recording of recordings) recording.stop();
+  await notices.until(() => notices.of('recording.ended').length === 12);
+  const [first, ...others] = await Promise.all(paths.map(samplesOf));
+  expect(first?.length).toBeGreaterThanOrEqual(10 * 160);
+  for (const other of others) expect(other).toEqual(first ?? []);
+  await talker.end();
+});
+
 test('an engine that is closed finishes the files of its recordings first', async () => {
   const own = await Harness.open();
   const call = await own.call();
