@@ -310,7 +310,7 @@ describe('what goes wrong inside', () => {
     expect(reply.headers.get('retry-after')).toBe('1');
   });
   test('a 502 has its detail, and a 529 its Retry-After', async () => {
-    platform.sessions.next = problems.source({ reason: 'not_found', source_index: 1, retryable: false, upstream_status: 404 });
+    platform.sessions.next = problems.source({ reason: 'not_found', source_index: 1, retryable: false, upstream_status: 404 }, 2);
     const source = await call('POST', `/v1/sessions/${platform.session(mine)}/playback/play`, {
       type: 'files',
       urls: ['http://a/'],
