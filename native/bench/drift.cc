@@ -1,76 +1,67 @@
 // An hour of a call on virtual time: a far end whose clock runs 200 ppm fast or slow, 2 % loss, up to 40 ms of jitter that reorders. Prints the
-// delay of what is heard over the fastest packet, how it moves, and how much had to be invented.
+// delay of what is heard over the fastest packet, how it moves, how much had to be invented, and how far what is heard is from what was said.
+// Then what a tone suffers on its way through a room.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <memory>
-#include <queue>
-#include <random>
 #include <vector>
 
-#include "plane/playout.h"
+#include "test/distortion.h"
+#include "test/drifting_call.h"
 
 using namespace sidetone;
+using namespace sidetone::test;
 
 namespace {
 
-struct Packet {
-  int64_t arrival_us;
-  uint32_t timestamp;
-  bool operator<(const Packet& other) const { return arrival_us > other.arrival_us; }
-};
-
-void call(double minutes, double ppm, double loss, double jitter_ms) {
-  std::mt19937 random(42);
-  std::uniform_real_distribution<double> uniform(0, 1);
-  auto playout = std::make_unique<Playout>(Codec::pcmu);
-  std::priority_queue<Packet> network;
-  const int64_t start_us = 1'000'000'000;
-  double sent_us = 0;
-  uint32_t number = 0;
-  std::vector<double> delays;
-  double first_minute = 0;
-  double last_minute = 0;
-  const int ticks = static_cast<int>(minutes * 3000);
-  int concealed_before = 0;
-  for (int tick = 0; tick < ticks; tick++) {
-    const int64_t now_us = start_us + tick * 20'000LL;
-    while (start_us + sent_us <= now_us) {
-      if (uniform(random) >= loss) network.push({start_us + static_cast<int64_t>(sent_us + uniform(random) * jitter_ms * 1000), number * 160});
-      number++;
-      sent_us = number * 20'000.0 * (1 + ppm * 1e-6);
-    }
-    while (!network.empty() && network.top().arrival_us <= now_us) {
-      uint8_t payload[160];
-      for (int i = 0; i < 160; i++) payload[i] = static_cast<uint8_t>(0x90 + (i % 40 < 20 ? i % 20 : 20 - i % 20) % 16);
-      (void)playout->jitter().insert(network.top().timestamp, payload, sizeof payload, network.top().arrival_us);
-      network.pop();
-    }
-    int16_t pcm[frame_samples_max];
-    bool heard = false;
-    (void)playout->frame(now_us, pcm, heard);
-    if (tick < 500) continue;
-    const double delay = static_cast<double>(playout->delay_us(now_us)) / 1000;
-    delays.push_back(delay);
-    if (tick < 3500) first_minute += delay / 3000;
-    if (tick >= ticks - 3000) last_minute += delay / 3000;
-    if (tick == 500) concealed_before = static_cast<int>(playout->concealed_frames());
-  }
+void call(double minutes, const Network& network) {
+  const Heard heard = DriftingCall(network).run(minutes);
+  const auto minute = [](auto from) {
+    double sum = 0;
+    for (int i = 0; i < 3000; i++) sum += *from++ / 3000;
+    return sum;
+  };
+  const double first = minute(heard.delay_ms.begin());
+  const double last = minute(heard.delay_ms.end() - 3000);
+  std::vector<double> delays = heard.delay_ms;
   std::sort(delays.begin(), delays.end());
   const auto at = [&delays](double part) { return delays[static_cast<size_t>(part * static_cast<double>(delays.size() - 1))]; };
-  std::printf("%+5.0f ppm, %2.0f %% loss, %2.0f ms jitter, %3.0f min: delay over the fastest packet %5.1f ms median, %5.1f p99, %5.1f most; first minute %5.1f, last %5.1f; "
-              "concealed %.2f %% of frames\n",
-              ppm, loss * 100, jitter_ms, minutes, at(0.5), at(0.99), at(1), first_minute, last_minute,
-              100.0 * (static_cast<int>(playout->concealed_frames()) - concealed_before) / ticks);
+  std::printf("%+5.0f ppm, %2.0f %% loss, %2.0f ms jitter, %3.0f min: delay over the fastest packet %5.1f ms median, %5.1f p99, %5.1f most; first minute %5.1f, last %5.1f\n"
+              "    invented %.2f %%; segmental SNR of the rest %.2f dB, of the codec alone %.2f dB; %.2f %% of it 3 dB or more below the codec; with the invented %.2f dB\n",
+              network.ppm, network.loss * 100, network.jitter_ms, minutes, at(0.5), at(0.99), at(1), first, last, 100 * heard.invented_part, heard.snr_db,
+              heard.codec_snr_db, 100 * heard.disturbed_part, heard.all_snr_db);
+}
+
+void tone() {
+  constexpr double hz = 1020;
+  constexpr double dbov = -13;
+  constexpr size_t frames = 250;
+  FilterBank filters;
+  std::printf("THD+N of 1,020 Hz at %.0f dBov, in dB: resampled and mixed; then also coded; coded only\n", dbov);
+  for (size_t from = 0; from < rates; from++) {
+    const std::vector<int16_t> said = sine(hz, dbov, rate_table_hz[from], frames);
+    for (size_t to = 0; to < 2; to++) {
+      const std::vector<int16_t> mixed = heard_in_room(said, from, to, filters);
+      const size_t settled = rate_samples(to) * 10;
+      std::printf("  %5u to %5u: %6.1f", rate_table_hz[from], rate_table_hz[to], thd_n_db(mixed, settled, hz, rate_table_hz[to]));
+      const std::vector<int16_t> plain = sine(hz, dbov, rate_table_hz[to], frames);
+      const char* const names[] = {"mu-law", "A-law", "G.722"};
+      for (const Codec codec : {Codec::pcmu, Codec::pcma, Codec::g722}) {
+        if (codec_rate_hz(codec) != rate_table_hz[to]) continue;
+        std::printf("   %s %5.1f; %5.1f", names[static_cast<size_t>(codec)], thd_n_db(through(codec, mixed), settled, hz, rate_table_hz[to]),
+                    thd_n_db(through(codec, plain), settled, hz, rate_table_hz[to]));
+      }
+      std::printf("\n");
+    }
+  }
 }
 
 }  // namespace
 
 int main() {
+  tone();
   for (const double ppm : {0.0, 200.0, -200.0}) {
-    call(60, ppm, 0, 0);
-    call(60, ppm, 0.02, 40);
+    call(60, {ppm, 0, 0});
+    call(60, {ppm, 0.02, 40});
   }
   return 0;
 }
