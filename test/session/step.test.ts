@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Event } from '../../src/event/event.ts';
 import type { Command, Effect, SessionInput } from '../../src/session/input.ts';
-import { inbound, nextDeadline, outbound, recovered, rises, type SessionState } from '../../src/session/session.ts';
+import { connecting, inbound, nextDeadline, outbound, recovered, rises, type SessionState } from '../../src/session/session.ts';
 import { step } from '../../src/session/step.ts';
 
 const START = 1_000_000;
@@ -336,6 +336,49 @@ describe('collecting digits', () => {
     const run = answered().command(collect(['http://a/p']), 'op-collect');
     run.give({ type: 'leg.media', notice: { type: 'playback.failed', operationUuid: 'op-collect', reason: 'decode_error' } });
     expect(run.last).toMatchObject({ event: 'digits.collected', status: 'failure', reason: 'decode_error' });
+  });
+});
+
+describe('a WebSocket Session', () => {
+  const dialling = () =>
+    new Run(
+      connecting({ sessionUuid: 's', appUuid: 'a', operationUuid: 'op-ws', clientState: '', orphanTimeoutMs: 120_000 }, START),
+    );
+  const end = { cause: 'completed', by: 'callee', description: 'closed' } as const;
+
+  test('is answered by its connection, without session.answered, and ends with it', () => {
+    const run = dialling();
+    expect([run.state.phase, run.orders]).toEqual(['connecting', ['start']]);
+    run.give({ type: 'leg.connected' }).give({ type: 'leg.played', durationMs: 1200 });
+    run.give({ type: 'leg.disconnected', reason: 'remote_closed', closeCode: 1000, end }, 3000);
+    expect(run.events).toMatchObject([
+      { event: 'websocket.connected', operation_uuid: 'op-ws' },
+      { event: 'websocket.audio_playback_completed', duration_ms: 1200 },
+      { event: 'websocket.disconnected', reason: 'remote_closed', close_code: 1000 },
+      { event: 'session.ended', answered: true, duration_seconds: 3 },
+    ]);
+  });
+
+  test('that never connects fails, then ends unanswered', () => {
+    const run = dialling().give({ type: 'leg.failed', reason: 'dns_failed', error: 'network', end: { ...end, cause: 'failed' } });
+    expect(run.events).toMatchObject([
+      { event: 'websocket.failed', reason: 'dns_failed', error: 'network', operation_uuid: 'op-ws' },
+      { event: 'session.ended', answered: false, duration_seconds: 0, hangup_cause: 'failed' },
+    ]);
+  });
+
+  test('given up while it connects is cancelled, and told again where it connected after all', () => {
+    const run = dialling().command({ type: 'hangup' }, 'op-del').give({ type: 'leg.connected' });
+    expect(run.orders).toEqual(['start', 'hangup', 'hangup']);
+    run.give({ type: 'leg.disconnected', reason: 'local_closed', closeCode: 1000, end });
+    expect(run.last).toMatchObject({
+      event: 'session.ended',
+      answered: false,
+      hangup_cause: 'cancelled',
+      operation_uuid: 'op-del',
+    });
+    expect(dialling().command({ type: 'cancel' }).refused).toBeDefined();
+    expect(dialling().command(play()).refused).toBeDefined();
   });
 });
 

@@ -215,6 +215,35 @@ describe('a connection to a WebSocket server', () => {
     expect(said).toEqual(['open ', 'closed protocol_error 1002']);
   });
 
+  /** A server by hand: completes the handshake, then does as it is told. */
+  const byHand = (then: (socket: net.Socket) => void) =>
+    raw((socket, text) => {
+      const key = /Sec-WebSocket-Key: (\S+)/.exec(text)?.[1];
+      if (key === undefined) return;
+      const accept = new Bun.CryptoHasher('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+      socket.write(
+        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+      );
+      then(socket);
+    });
+
+  test('that is cut in the middle of a frame is lost, and what came before is heard', async () => {
+    const { said, until } = open(await byHand((socket) => socket.end(Buffer.of(0x82, 100, 1, 2, 3))));
+    await until('closed');
+    expect(said).toEqual(['open ', 'binary 3', 'closed network_error 1006']);
+  });
+
+  test('to a server that reads nothing leaves audio out instead of piling it up', async () => {
+    const { connection, until } = open(await byHand((socket) => socket.pause()));
+    await until('open');
+    let taken = 0;
+    for (let frame = 0; frame < 20_000; frame++) if (connection.send(new Uint8Array(640))) taken++;
+    expect(taken).toBeGreaterThan(0);
+    expect(taken).toBeLessThan(20_000);
+    connection.close();
+    await until('closed local_closed');
+  });
+
   test('that is given up while it is being made says nothing more', async () => {
     const { connection, said } = open(await raw(() => {}));
     connection.close();
