@@ -1,0 +1,148 @@
+/**
+ * Many legs for a long time: rooms of ten, all talking, real RTP from another process, one media worker. Where there is more than one core, the
+ * process of the engine has core 0 to itself and the far ends have core 1 (`taskset`).
+ *
+ *   npm run bench -- media-hours [LEGS] [SECONDS]     1,000 legs for ten minutes
+ *
+ * Said by the far ends (native/bench/crowd.cc): how late each tick's first packet left and each packet, beside timers on both cores that do
+ * nothing else; frames missing, late, or with a voice missing or invented. Said here: the resident memory and CPU of the engine's process.
+ */
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { cpus, loadavg } from 'node:os';
+import { join } from 'node:path';
+import { silentLog } from '../src/log.ts';
+import type { MediaRoom, RtpLeg } from '../src/media/engine.ts';
+import { createMediaEngine } from '../src/media/media-engine.ts';
+import { createOutbound } from '../src/outbound/safe-fetch.ts';
+
+const PEER_PORT = 11_990;
+const FIRST_PORT = 12_000;
+/** Both ports of each below those that the system gives away by itself. */
+const LEGS_MAX = 10_000;
+const READ_MS = 10_000;
+const root = join(import.meta.dir, '..');
+
+if (process.argv[2] === 'serve') await serve(Number(process.argv[3]));
+else await measure(Number(process.argv[2] ?? 1_000), Number(process.argv[3] ?? 600));
+
+async function serve(count: number): Promise<void> {
+  const engine = await createMediaEngine({
+    rtp: { host: '127.0.0.1', firstPort: FIRST_PORT, lastPort: FIRST_PORT + 2 * count - 1 },
+    workers: 1,
+    mediaTimeoutSec: 3_600,
+    outbound: createOutbound([]),
+    log: silentLog,
+  });
+  const legs: RtpLeg[] = [];
+  let room: MediaRoom | undefined;
+  for (let i = 0; i < count; i++) {
+    const leg = await engine.openRtpLeg(() => {});
+    if (leg === undefined) throw new Error('a port is taken');
+    leg.negotiate({
+      remoteHost: '127.0.0.1',
+      remotePort: PEER_PORT,
+      remoteRtcpPort: 9,
+      codec: 'PCMU',
+      payloadType: 0,
+      telephoneEventPayloadType: 101,
+      ptimeMs: 20,
+      send: true,
+      receive: true,
+    });
+    if (i % 10 === 0) room = await engine.openRoom(() => {});
+    if (room !== undefined) leg.join(room, { muted: false, fromVolumePercent: 100, toVolumePercent: 100 });
+    legs.push(leg);
+  }
+  console.log('ready');
+  const worst: number[] = [];
+  let skipped = 0;
+  setInterval(() => {
+    const load = engine.ticks()[0];
+    worst.push(load?.latenessMaxUs ?? 0);
+    skipped = load?.skippedTicks ?? 0;
+  }, 1_000);
+  process.on('SIGTERM', async () => {
+    let [received, lost] = [0, 0];
+    for (const leg of legs) {
+      const counters = await leg.counters();
+      received += counters.packetsReceived;
+      lost += counters.packetsLost;
+    }
+    worst.splice(0, 10); // while legs were joining
+    worst.sort((a, b) => a - b);
+    const ms = (part: number) => ((worst[Math.floor((worst.length - 1) * part)] ?? Number.NaN) / 1000).toFixed(2);
+    console.error(
+      `received ${received}, lost ${lost}; ticks skipped ${skipped}; worst start of a tick in each second: median ${ms(0.5)}, most ${ms(1)} ms`,
+    );
+    process.exit(0);
+  });
+}
+
+interface Usage {
+  readonly residentKb: number;
+  /** Of all threads, from schedstat. */
+  readonly cpuNs: number;
+}
+
+function usage(pid: number): Usage {
+  const residentKb = Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? Number.NaN);
+  let cpuNs = 0;
+  for (const task of readdirSync(`/proc/${pid}/task`)) {
+    try {
+      cpuNs += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]);
+    } catch {
+      // a thread that has just ended
+    }
+  }
+  return { residentKb, cpuNs };
+}
+
+async function measure(legs: number, seconds: number): Promise<void> {
+  if (!(legs >= 10 && legs <= LEGS_MAX && seconds >= 1)) throw new RangeError(`10 to ${LEGS_MAX} legs, a second or more`);
+  if (spawnSync('make', ['-s', '-C', 'native', 'bench', 'addon'], { cwd: root, stdio: 'inherit' }).status !== 0) process.exit(1);
+  const pinned = cpus().length > 1;
+  const on = (core: number, command: string[]) => (pinned ? ['taskset', '-c', `${core}`, ...command] : command);
+  const loadBefore = loadavg()[0] ?? 0;
+  const engine = Bun.spawn(on(0, [process.execPath, import.meta.path, 'serve', `${legs}`]), {
+    stdout: 'pipe',
+    stderr: 'pipe',
+    cwd: root,
+  });
+  for await (const chunk of engine.stdout) if (new TextDecoder().decode(chunk).includes('ready')) break;
+  const crowd = Bun.spawn(on(1, [join(root, 'build/crowd'), `${legs}`, `${FIRST_PORT}`, `${PEER_PORT}`, `${seconds}`, '0']), {
+    stdout: 'pipe',
+  });
+  await Bun.sleep(10_000); // the far ends learn the schedule
+  const resident: number[] = [];
+  const start = performance.now();
+  const before = usage(engine.pid);
+  let last = before;
+  const reading = setInterval(
+    () => {
+      last = usage(engine.pid);
+      resident.push(last.residentKb);
+    },
+    Math.min(READ_MS, (seconds * 1000) / 4),
+  );
+  const said = await new Response(crowd.stdout).text();
+  clearInterval(reading);
+  const after = usage(engine.pid);
+  const wallNs = (performance.now() - start) * 1e6;
+  engine.kill('SIGTERM');
+  const note = (await new Response(engine.stderr).text()).trim();
+  await engine.exited;
+  const mb = (kb: number) => (kb / 1024).toFixed(1);
+  const sixths = Array.from({ length: 7 }, (_, i) => mb(resident[Math.round(((resident.length - 1) * i) / 6)] ?? Number.NaN));
+  console.log(`${legs} legs in rooms of ten for ${seconds} s${pinned ? ', a core each for the engine and the far ends' : ''}`);
+  console.log(said.trim());
+  console.log(`engine: ${note}`);
+  console.log(`resident, MB: ${mb(before.residentKb)} at the start, then ${sixths.join(', ')}`);
+  const cpu = (after.cpuNs - before.cpuNs) / wallNs;
+  console.log(
+    `CPU of the engine's process: ${(cpu * 100).toFixed(1)} % of a core, ${((cpu * 1e6) / legs).toFixed(1)} us a leg and second`,
+  );
+  console.log(
+    `load of the machine over the last minute: ${loadBefore.toFixed(2)} before, ${(loadavg()[0] ?? 0).toFixed(2)} at the end`,
+  );
+}

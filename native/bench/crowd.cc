@@ -1,0 +1,313 @@
+// The far ends of many legs in one process, and what they notice: crowd LEGS FIRST_PORT PEER_PORT SECONDS ENGINE_CORE
+//
+// Each leg is sent a packet every 20 ms, the legs spread over the 20 ms as real ones are. Everyone says one constant sample, so everyone hears
+// a constant: a frame that is otherwise holds a voice that came too late, or was invented. The kernel stamps what comes back, so the delay of
+// this process does not count. A timer on each core, which does nothing else, tells how late the machine itself was.
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr int header_bytes = 12;
+constexpr int payload_bytes = 160;
+constexpr int packet_bytes = header_bytes + payload_bytes;
+constexpr int batch = 128;
+constexpr int slices = 10;
+constexpr int64_t tick_ns = 20'000'000;
+/** Legs join, jitter buffers settle, and each leg's schedule is learned. */
+constexpr int learning_ticks = 500;
+
+int64_t clock_ns(clockid_t clock) {
+  timespec time;
+  clock_gettime(clock, &time);
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+void sleep_until(int64_t at_ns) {
+  const timespec deadline = {at_ns / 1'000'000'000, at_ns % 1'000'000'000};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr) != 0) {
+  }
+}
+
+sockaddr_in loopback(int port) {
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+/** Lateness in steps of 10 us, to ten seconds. */
+struct Lateness {
+  std::vector<uint64_t> steps = std::vector<uint64_t>(1'000'000);
+  uint64_t count = 0;
+  int64_t most_ns = 0;
+
+  void add(int64_t ns) {
+    ns = std::max<int64_t>(ns, 0);
+    steps[static_cast<size_t>(std::min<int64_t>(ns / 10'000, static_cast<int64_t>(steps.size()) - 1))]++;
+    most_ns = std::max(most_ns, ns);
+    count++;
+  }
+  double at_ms(double part) const {
+    uint64_t left = static_cast<uint64_t>(part * static_cast<double>(count));
+    for (size_t i = 0; i < steps.size(); i++) {
+      if (steps[i] > left) return static_cast<double>(i) / 100;
+      left -= steps[i];
+    }
+    return static_cast<double>(most_ns) / 1e6;
+  }
+  uint64_t over(int64_t ns) const {
+    uint64_t sum = 0;
+    for (size_t i = static_cast<size_t>(ns / 10'000); i < steps.size(); i++) sum += steps[i];
+    return sum;
+  }
+  void print(const char* name) const {
+    std::printf("%-28s median %7.2f  p99 %7.2f  p99.9 %7.2f  most %7.2f ms; over 5 ms %llu of %llu\n", name, at_ms(0.5), at_ms(0.99), at_ms(0.999),
+                static_cast<double>(most_ns) / 1e6, static_cast<unsigned long long>(over(5'000'000)), static_cast<unsigned long long>(count));
+  }
+};
+
+struct Far {
+  bool begun = false;
+  uint32_t first_timestamp = 0;
+  int64_t base_ns = INT64_MAX;  // when its frame 0 would leave, at best
+  int64_t offset_ticks = 0;     // of its frame 0 in the common count
+  int64_t first_frame = -1;     // once learned
+  int64_t last_frame = -1;
+  uint64_t frames = 0;
+  uint64_t bent = 0;
+  uint64_t late = 0;
+  uint8_t steady = 0;
+};
+
+struct Crowd {
+  int fd = -1;
+  int first_port = 0;
+  bool learned = false;
+  int64_t base_ns = 0;
+  std::vector<Far> legs;
+  std::vector<int64_t> tick_first_ns;  // lateness of a tick's first packet
+  Lateness packets;
+
+  void take(const uint8_t* bytes, size_t length, size_t leg, int64_t at_ns) {
+    if (length != packet_bytes || leg >= legs.size() || (bytes[1] & 0x7f) != 0) return;
+    Far& far = legs[leg];
+    uint32_t timestamp;
+    std::memcpy(&timestamp, bytes + 4, 4);
+    timestamp = ntohl(timestamp);
+    if (!far.begun) {
+      far.begun = true;
+      far.first_timestamp = timestamp;
+    }
+    const int64_t frame = static_cast<int32_t>(timestamp - far.first_timestamp) / 160;
+    if (!learned) {
+      far.base_ns = std::min(far.base_ns, at_ns - frame * tick_ns);
+      far.steady = bytes[header_bytes + 80];
+      return;
+    }
+    if (far.first_frame < 0) far.first_frame = frame;
+    far.last_frame = std::max(far.last_frame, frame);
+    far.frames++;
+    for (int i = header_bytes; i < packet_bytes; i++) {
+      if (bytes[i] == far.steady) continue;
+      far.bent++;
+      break;
+    }
+    const int64_t tick = frame + far.offset_ticks;
+    const int64_t late_ns = at_ns - base_ns - tick * tick_ns;
+    packets.add(late_ns);
+    if (late_ns > tick_ns) far.late++;
+    if (tick >= 0 && tick < static_cast<int64_t>(tick_first_ns.size())) {
+      int64_t& first = tick_first_ns[static_cast<size_t>(tick)];
+      first = std::min(first, late_ns);
+    }
+  }
+
+  void learn() {
+    int64_t earliest = INT64_MAX;
+    for (const Far& far : legs) earliest = std::min(earliest, far.base_ns);
+    base_ns = INT64_MAX;
+    for (Far& far : legs) {
+      if (!far.begun) continue;
+      far.offset_ticks = (far.base_ns - earliest + tick_ns / 2) / tick_ns;
+      base_ns = std::min(base_ns, far.base_ns - far.offset_ticks * tick_ns);
+    }
+    learned = true;
+  }
+
+  void drain() {
+    static uint8_t bytes[batch][256];
+    static char controls[batch][64];
+    mmsghdr messages[batch];
+    iovec vectors[batch];
+    sockaddr_in from[batch];
+    for (;;) {
+      for (int i = 0; i < batch; i++) {
+        vectors[i] = {bytes[i], sizeof bytes[i]};
+        messages[i] = {};
+        messages[i].msg_hdr.msg_iov = &vectors[i];
+        messages[i].msg_hdr.msg_iovlen = 1;
+        messages[i].msg_hdr.msg_name = &from[i];
+        messages[i].msg_hdr.msg_namelen = sizeof from[i];
+        messages[i].msg_hdr.msg_control = controls[i];
+        messages[i].msg_hdr.msg_controllen = sizeof controls[i];
+      }
+      const int count = recvmmsg(fd, messages, batch, MSG_DONTWAIT, nullptr);
+      if (count <= 0) return;
+      const int64_t wall_ahead_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+      for (int i = 0; i < count; i++) {
+        timespec stamp = {};
+        for (cmsghdr* c = CMSG_FIRSTHDR(&messages[i].msg_hdr); c != nullptr; c = CMSG_NXTHDR(&messages[i].msg_hdr, c)) {
+          if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) std::memcpy(&stamp, CMSG_DATA(c), sizeof stamp);
+        }
+        const int64_t at_ns = static_cast<int64_t>(stamp.tv_sec) * 1'000'000'000 + stamp.tv_nsec - wall_ahead_ns;
+        take(bytes[i], messages[i].msg_len, static_cast<size_t>((ntohs(from[i].sin_port) - first_port) / 2), at_ns);
+      }
+      if (count < batch) return;
+    }
+  }
+};
+
+/** A timer on `core` until `stop`; counted from `counting` on. */
+void control(int core, const std::atomic<bool>& counting, const std::atomic<bool>& stop, Lateness& lateness) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(core, &cores);
+  (void)pthread_setaffinity_np(pthread_self(), sizeof cores, &cores);
+  for (int64_t at_ns = clock_ns(CLOCK_MONOTONIC); !stop; at_ns += tick_ns) {
+    sleep_until(at_ns);
+    if (counting) lateness.add(clock_ns(CLOCK_MONOTONIC) - at_ns);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 6) {
+    std::fprintf(stderr, "crowd LEGS FIRST_PORT PEER_PORT SECONDS ENGINE_CORE\n");
+    return 2;
+  }
+  const int legs = std::atoi(argv[1]);
+  const int64_t ticks = std::atoll(argv[4]) * 50 + learning_ticks;
+  const int engine_core = std::atoi(argv[5]);
+  Crowd crowd;
+  crowd.first_port = std::atoi(argv[2]);
+  crowd.legs.resize(static_cast<size_t>(legs));
+  crowd.tick_first_ns.assign(static_cast<size_t>(ticks) + 3000, INT64_MAX);
+  crowd.fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+  const sockaddr_in here = loopback(std::atoi(argv[3]));
+  if (crowd.fd < 0 || bind(crowd.fd, reinterpret_cast<const sockaddr*>(&here), sizeof here) != 0) {
+    std::perror("bind");
+    return 1;
+  }
+  const int size = 64 << 20;
+  const int on = 1;
+  (void)setsockopt(crowd.fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size);
+  (void)setsockopt(crowd.fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+
+  std::vector<sockaddr_in> peers;
+  std::vector<uint8_t> packets(static_cast<size_t>(legs) * packet_bytes);
+  std::vector<iovec> vectors(static_cast<size_t>(legs));
+  std::vector<mmsghdr> messages(static_cast<size_t>(legs));
+  for (int i = 0; i < legs; i++) peers.push_back(loopback(crowd.first_port + 2 * i));
+  for (size_t i = 0; i < messages.size(); i++) {
+    uint8_t* packet = &packets[i * packet_bytes];
+    // Half of a room above zero and half below: what is left of nine is small, and a voice less is heard in it.
+    std::memset(packet, static_cast<int>((i % 2 == 0 ? 0xc0 : 0x40) | (i / 2 % 8)), packet_bytes);
+    const uint32_t ssrc = htonl(static_cast<uint32_t>(i) + 1);
+    packet[0] = 0x80;
+    packet[1] = 0;
+    std::memcpy(packet + 8, &ssrc, 4);
+    vectors[i] = {packet, packet_bytes};
+    messages[i] = {};
+    messages[i].msg_hdr.msg_name = &peers[i];
+    messages[i].msg_hdr.msg_namelen = sizeof peers[i];
+    messages[i].msg_hdr.msg_iov = &vectors[i];
+    messages[i].msg_hdr.msg_iovlen = 1;
+  }
+
+  std::atomic<bool> counting{false};
+  std::atomic<bool> stop{false};
+  const int own_core = sched_getcpu();
+  Lateness controls[2];
+  std::thread beside_engine(control, engine_core, std::cref(counting), std::cref(stop), std::ref(controls[0]));
+  std::thread beside_crowd(control, own_core, std::cref(counting), std::cref(stop), std::ref(controls[1]));
+
+  uint64_t sent = 0;
+  Lateness sending;
+  const int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+  for (int64_t tick = 0; tick < ticks; tick++) {
+    if (tick == learning_ticks) {
+      crowd.learn();
+      counting = true;
+    }
+    for (int slice = 0; slice < slices; slice++) {
+      const int64_t at_ns = start_ns + tick * tick_ns + slice * (tick_ns / slices);
+      sleep_until(at_ns);
+      if (counting) sending.add(clock_ns(CLOCK_MONOTONIC) - at_ns);
+      const int from = legs * slice / slices;
+      const int to = legs * (slice + 1) / slices;
+      const uint32_t timestamp = htonl(static_cast<uint32_t>(tick * 160));
+      for (int i = from; i < to; i++) {
+        uint8_t* packet = &packets[static_cast<size_t>(i) * packet_bytes];
+        packet[2] = static_cast<uint8_t>(tick >> 8);
+        packet[3] = static_cast<uint8_t>(tick);
+        std::memcpy(packet + 4, &timestamp, 4);
+      }
+      for (int at = from; at < to;) {
+        const int count = sendmmsg(crowd.fd, &messages[static_cast<size_t>(at)], static_cast<unsigned>(to - at), 0);
+        if (count <= 0) break;
+        sent += static_cast<uint64_t>(count);
+        at += count;
+      }
+      crowd.drain();
+    }
+  }
+  stop = true;
+  beside_engine.join();
+  beside_crowd.join();
+
+  uint64_t expected = 0;
+  uint64_t frames = 0;
+  uint64_t late = 0;
+  uint64_t bent = 0;
+  int silent = 0;
+  for (const Far& far : crowd.legs) {
+    if (far.first_frame < 0) silent++;
+    else expected += static_cast<uint64_t>(far.last_frame - far.first_frame + 1);
+    frames += far.frames;
+    late += far.late;
+    bent += far.bent;
+  }
+  Lateness firsts;
+  for (const int64_t first : crowd.tick_first_ns) {
+    if (first != INT64_MAX) firsts.add(first);
+  }
+  std::printf("sent %llu of %llu packets; legs never heard %d\n", static_cast<unsigned long long>(sent),
+              static_cast<unsigned long long>(ticks) * static_cast<unsigned long long>(legs), silent);
+  const double all = static_cast<double>(std::max<uint64_t>(expected, 1)) / 100;
+  std::printf("frames due %llu; missing %llu (%.4f %%); a frame or more late %llu (%.4f %%); with a voice of nine missing or invented %llu (%.4f %%)\n",
+              static_cast<unsigned long long>(expected), static_cast<unsigned long long>(expected - frames), static_cast<double>(expected - frames) / all,
+              static_cast<unsigned long long>(late), static_cast<double>(late) / all, static_cast<unsigned long long>(bent), static_cast<double>(bent) / all);
+  firsts.print("first packet of a tick");
+  crowd.packets.print("all packets");
+  controls[0].print("timer on the engine's core");
+  controls[1].print("timer on the other core");
+  sending.print("packets to the engine");
+  return 0;
+}
