@@ -13,7 +13,7 @@ import type { Log } from '../log.ts';
 import type { MediaEngine, MediaRoom, Playlist } from '../media/engine.ts';
 import { promptName } from '../payment/collection.ts';
 import { isProblem, type Problem, problems } from '../problem.ts';
-import type { Membership } from '../room/membership.ts';
+import { directionsOf, type Membership, type VolumeOrder } from '../room/membership.ts';
 import { refusal } from '../session/command.ts';
 import type { CallCommand, Command, Effect, SessionInput, Step } from '../session/input.ts';
 import { nextDeadline, type SessionState } from '../session/session.ts';
@@ -53,6 +53,15 @@ interface Mail {
   readonly reply: ((answer: Answer | Problem) => void) | undefined;
 }
 
+/** An input that nobody waits for. */
+const mailOf = (input: SessionInput): Mail => ({
+  input,
+  context: undefined,
+  answer: undefined,
+  playlist: undefined,
+  reply: undefined,
+});
+
 export class SessionActor {
   #state: SessionState;
   #row: SessionRow | undefined;
@@ -82,10 +91,10 @@ export class SessionActor {
     if (this.#mailbox.length >= MAILBOX_MAX_INPUTS) {
       this.#environment.log.error({ session_uuid: this.#state.sessionUuid }, 'mailbox full: the Session is ended');
       this.#refuseAll();
-      this.#post({ input: { type: 'broken' }, context: undefined, answer: undefined, playlist: undefined, reply: undefined });
+      this.#post(mailOf({ type: 'broken' }));
       return;
     }
-    this.#post({ input, context: undefined, answer: undefined, playlist: undefined, reply: undefined });
+    this.#post(mailOf(input));
   }
 
   /** The Session could not be begun: it never was, and what its leg says of its end is told to nobody. */
@@ -307,11 +316,16 @@ export class SessionActor {
           leg.setMuted(effect.muted);
           break;
         case 'set_volume':
-          if (effect.direction !== 'to_member') leg.setVolume('from_member', effect.volume);
-          if (effect.direction !== 'from_member') leg.setVolume('to_member', effect.volume);
+          this.#setVolume(leg, effect);
           break;
       }
     }
+  }
+
+  /** What came of it is told next, before anything else that waits: an end that waits is not to hide it. */
+  #setVolume(leg: Leg, order: VolumeOrder): void {
+    const failed = directionsOf(order.direction).filter((direction) => !leg.setVolume(direction, order.volume));
+    this.#mailbox.unshift(mailOf({ type: 'volume_set', order, failed }));
   }
 
   /** A Room that is gone by now tells the Session so by itself. */
@@ -349,13 +363,7 @@ export class SessionActor {
       return;
     }
     this.#refuseAll();
-    this.#mailbox.push({
-      input: { type: 'broken' },
-      context: undefined,
-      answer: undefined,
-      playlist: undefined,
-      reply: undefined,
-    });
+    this.#mailbox.push(mailOf({ type: 'broken' }));
   }
 
   /** Signals wait for the database, people do not. */

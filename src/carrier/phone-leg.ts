@@ -102,8 +102,8 @@ export abstract class PhoneLeg implements Leg {
     this.#rtp?.setMuted(muted);
   }
 
-  setVolume(direction: 'from_member' | 'to_member', percent: number): void {
-    this.#rtp?.setVolume(direction, percent);
+  setVolume(direction: 'from_member' | 'to_member', percent: number): boolean {
+    return this.#rtp?.setVolume(direction, percent) ?? false;
   }
 
   secure(on: boolean): void {

@@ -1,4 +1,5 @@
 /** The events of Rooms and their members (interface, Room events). */
+export type MemberDirection = 'from_member' | 'to_member';
 export type VolumeDirection = 'from_member' | 'to_member' | 'both';
 
 export type RoomEvent =
@@ -15,6 +16,16 @@ export type RoomEvent =
       operation_uuid: string;
       volume: number;
       direction: VolumeDirection;
+    }
+  | {
+      event: 'room.member.volume_change_failed';
+      session_uuid: string;
+      room_id: string;
+      operation_uuid: string;
+      volume: number;
+      direction: VolumeDirection;
+      applied_directions: readonly MemberDirection[];
+      failed_directions: readonly MemberDirection[];
     }
   | {
       event: 'room.playback.ended';

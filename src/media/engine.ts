@@ -105,7 +105,8 @@ export interface RoomMember {
   /** `room.left` follows, if it was in a room. */
   leave(): void;
   setMuted(muted: boolean): void;
-  setVolume(direction: 'from_member' | 'to_member', percent: number): void;
+  /** False: the leg is closed or its worker is lost, and nothing was set. */
+  setVolume(direction: 'from_member' | 'to_member', percent: number): boolean;
 }
 
 /** What a room tells: of its playbacks and recordings, in the words of a leg's, and `room.lost` when its worker died. */

@@ -122,8 +122,10 @@ export abstract class PlaneLeg implements RoomMember, Recordable, LegEars {
     this.placement.order({ type: 'mute', leg: this.id, muted });
   }
 
-  setVolume(direction: 'from_member' | 'to_member', percent: number): void {
+  setVolume(direction: 'from_member' | 'to_member', percent: number): boolean {
+    if (this.over) return false;
     this.placement.order({ type: 'room volume', leg: this.id, from: direction === 'from_member', percent: bounded(percent) });
+    return true;
   }
 
   counters(): Promise<LegCounters> {

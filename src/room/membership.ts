@@ -6,7 +6,7 @@
  * `room.member.joined` and `room.member.left` come in pairs: who never joined never leaves.
  */
 import type { Event } from '../event/event.ts';
-import type { MemberLeft, VolumeDirection } from '../event/room-event.ts';
+import type { MemberDirection, MemberLeft, VolumeDirection } from '../event/room-event.ts';
 import { type Problem, problems } from '../problem.ts';
 
 export interface Membership {
@@ -36,7 +36,15 @@ export type RoomEffect =
   | { readonly do: 'join_room'; readonly roomId: string; readonly muted: boolean }
   | { readonly do: 'leave_room' }
   | { readonly do: 'set_muted'; readonly muted: boolean }
-  | { readonly do: 'set_volume'; readonly volume: number; readonly direction: VolumeDirection };
+  | ({ readonly do: 'set_volume' } & VolumeOrder);
+
+/** A volume that was admitted; what came of it is told when it has been carried out. */
+export interface VolumeOrder {
+  readonly roomId: string;
+  readonly operationUuid: string;
+  readonly volume: number;
+  readonly direction: VolumeDirection;
+}
 
 export interface MembershipStep {
   readonly membership: Membership | undefined;
@@ -96,20 +104,8 @@ export function commandMember(
     case 'room_volume': {
       if (membership === undefined) return stay(membership);
       const { volume, direction } = command;
-      return {
-        membership,
-        events: [
-          {
-            event: 'room.member.volume_changed',
-            session_uuid: sessionUuid,
-            room_id: membership.roomId,
-            operation_uuid: operationUuid,
-            volume,
-            direction,
-          },
-        ],
-        effects: [{ do: 'set_volume', volume, direction }],
-      };
+      const { roomId } = membership;
+      return { membership, events: [], effects: [{ do: 'set_volume', roomId, operationUuid, volume, direction }] };
     }
   }
 }
@@ -127,6 +123,18 @@ function join(
     effects: [...left.effects, { do: 'join_room', roomId, muted }],
   };
 }
+
+/** Exactly one event of each volume that was admitted: changed, or failed in one direction or both. */
+export function volumeSet(sessionUuid: string, order: VolumeOrder, failed: readonly MemberDirection[]): Event {
+  const { roomId, operationUuid, volume, direction } = order;
+  const about = { session_uuid: sessionUuid, room_id: roomId, operation_uuid: operationUuid, volume, direction };
+  if (failed.length === 0) return { event: 'room.member.volume_changed', ...about };
+  const applied = directionsOf(direction).filter((each) => !failed.includes(each));
+  return { event: 'room.member.volume_change_failed', ...about, applied_directions: applied, failed_directions: failed };
+}
+
+export const directionsOf = (direction: VolumeDirection): readonly MemberDirection[] =>
+  direction === 'both' ? ['from_member', 'to_member'] : [direction];
 
 /** The first mixed frame was sent to the member. A late notice of a Room it has left means nothing. */
 export function memberJoined(sessionUuid: string, membership: Membership | undefined, room: number): MembershipStep {

@@ -2,10 +2,11 @@
 import type { CollectTerms } from '../dtmf/collect.ts';
 import type { Event } from '../event/event.ts';
 import type { RejectReason } from '../event/hangup.ts';
+import type { MemberDirection } from '../event/room-event.ts';
 import type { CollectionKind, CollectionTerms, PaymentRecord } from '../payment/collection.ts';
 import type { PlaybackControl, PushFormat } from '../playback/playback.ts';
 import type { Problem } from '../problem.ts';
-import type { RoomCommand, RoomEffect } from '../room/membership.ts';
+import type { RoomCommand, RoomEffect, VolumeOrder } from '../room/membership.ts';
 import type { SessionState } from './session.ts';
 import type { LegSignal } from './signal.ts';
 
@@ -43,6 +44,8 @@ export type SessionInput =
   | { readonly type: 'deadline' }
   /** The platform is going down and the grace is over. */
   | { readonly type: 'shutdown' }
+  /** A member's volume was carried out, as far as it could be. */
+  | { readonly type: 'volume_set'; readonly order: VolumeOrder; readonly failed: readonly MemberDirection[] }
   /** The Room is being deleted. */
   | { readonly type: 'room_closed'; readonly roomId: string }
   /** A bug in this Session's own actor. */

@@ -2,7 +2,7 @@
 import { type Collect, type CollectStep, digitsCollected, key, promptOver, timeout } from '../dtmf/collect.ts';
 import { collectionTimeout } from '../payment/collection.ts';
 import { hearPlayback } from '../playback/playback.ts';
-import { leave, memberJoined, memberLost, memberTalking } from '../room/membership.ts';
+import { leave, memberJoined, memberLost, memberTalking, volumeSet } from '../room/membership.ts';
 import { command } from './command.ts';
 import { applicationSide, end, ending, orderEnd } from './end.ts';
 import { collecting as collectingSecurely, hearPaymentPrompt, securedKey } from './in-payment.ts';
@@ -27,6 +27,8 @@ export function step(before: SessionState, input: SessionInput, now: number): St
       return deadline(state, now);
     case 'shutdown':
       return shutdown(state, now);
+    case 'volume_set':
+      return { state, events: [volumeSet(state.sessionUuid, input.order, input.failed)], effects: [] };
     case 'room_closed':
       if (state.membership?.roomId !== input.roomId) return stay(state);
       return member(state, leave(state.sessionUuid, state.membership, 'room_closed'));

@@ -166,8 +166,8 @@ export class WebSocketLeg implements Leg {
     this.#audio?.setMuted(muted);
   }
 
-  setVolume(direction: 'from_member' | 'to_member', percent: number): void {
-    this.#audio?.setVolume(direction, percent);
+  setVolume(direction: 'from_member' | 'to_member', percent: number): boolean {
+    return this.#audio?.setVolume(direction, percent) ?? false;
   }
 
   // A WebSocket does not ring and is not answered: its machine never asks for these.

@@ -51,7 +51,10 @@ class PaperLeg implements Leg {
   join = () => this.orders.push('join');
   leave = () => this.orders.push('leave');
   setMuted = () => this.orders.push('muted');
-  setVolume = () => this.orders.push('volume');
+  setVolume = (direction: string) => {
+    this.orders.push(`volume ${direction}`);
+    return true;
+  };
   stopPlayback = () => this.orders.push('stop');
   controlPlayback = (_operation: string, control: PlaybackControl) => this.orders.push(control.type);
   play = (order: PlayOrder) => {

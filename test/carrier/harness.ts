@@ -37,7 +37,7 @@ export class TestMedia {
       join() {},
       leave() {},
       setMuted() {},
-      setVolume() {},
+      setVolume: () => true,
       detectTones() {},
       record: () => ({ mask() {}, unmask() {}, stop() {} }),
       counters: async () => NO_COUNTERS,

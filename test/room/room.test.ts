@@ -11,6 +11,7 @@ import {
   roomRefusal as memberRefusal,
   memberTalking,
   type RoomCommand,
+  volumeSet,
 } from '../../src/room/membership.ts';
 import {
   newRoom,
@@ -163,6 +164,29 @@ describe('a Room', () => {
         expect(run.names.at(-1)).toBe('room.deleted');
       }),
     );
+  });
+});
+
+describe('a volume', () => {
+  const order = { roomId: 'r', operationUuid: 'op', volume: 50, direction: 'both' } as const;
+
+  test('is told once, as changed or, with what was applied and what was not, as failed', () => {
+    expect(volumeSet('s', order, [])).toMatchObject({
+      event: 'room.member.volume_changed',
+      operation_uuid: 'op',
+      direction: 'both',
+      volume: 50,
+    });
+    expect(volumeSet('s', order, ['to_member'])).toEqual({
+      event: 'room.member.volume_change_failed',
+      session_uuid: 's',
+      room_id: 'r',
+      operation_uuid: 'op',
+      volume: 50,
+      direction: 'both',
+      applied_directions: ['from_member'],
+      failed_directions: ['to_member'],
+    });
   });
 });
 
