@@ -41,6 +41,18 @@ const raw = async (onData: (socket: net.Socket, text: string) => void): Promise<
   return `ws://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/`;
 };
 
+/** A server by hand: completes the handshake, then does as it is told. */
+const byHand = (then: (socket: net.Socket) => void) =>
+  raw((socket, text) => {
+    const key = /Sec-WebSocket-Key: (\S+)/.exec(text)?.[1];
+    if (key === undefined) return;
+    const accept = new Bun.CryptoHasher('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+    );
+    then(socket);
+  });
+
 /** A connection that writes down what it is told. */
 function open(url: string, more: Partial<ConnectionOptions> = {}) {
   const said: string[] = [];
@@ -173,14 +185,7 @@ describe('a connection to a WebSocket server', () => {
   test('is given up when two pings are not answered, and kept while they are', async () => {
     const clock = new VirtualClock();
     // Bun answers pings by itself; this one does not.
-    const silent = await raw((socket, text) => {
-      const key = /Sec-WebSocket-Key: (\S+)/.exec(text)?.[1];
-      if (key === undefined) return;
-      const accept = new Bun.CryptoHasher('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
-      socket.write(
-        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
-      );
-    });
+    const silent = await byHand(() => {});
     const gone = open(silent, { clock });
     await gone.until('open');
     await clock.advance(WEBSOCKET_PING_MS * 2);
@@ -203,29 +208,11 @@ describe('a connection to a WebSocket server', () => {
   });
 
   test('closes with the code of the rule that was broken', async () => {
-    const broken = await raw((socket, text) => {
-      const key = /Sec-WebSocket-Key: (\S+)/.exec(text)?.[1];
-      if (key === undefined) return;
-      const accept = new Bun.CryptoHasher('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
-      const head = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`;
-      socket.write(Buffer.concat([Buffer.from(head), Buffer.of(0x83, 0)]));
-    });
+    const broken = await byHand((socket) => socket.write(Buffer.of(0x83, 0)));
     const { said, until } = open(broken);
     await until('closed');
     expect(said).toEqual(['open ', 'closed protocol_error 1002']);
   });
-
-  /** A server by hand: completes the handshake, then does as it is told. */
-  const byHand = (then: (socket: net.Socket) => void) =>
-    raw((socket, text) => {
-      const key = /Sec-WebSocket-Key: (\S+)/.exec(text)?.[1];
-      if (key === undefined) return;
-      const accept = new Bun.CryptoHasher('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
-      socket.write(
-        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
-      );
-      then(socket);
-    });
 
   test('that is cut in the middle of a frame is lost, and what came before is heard', async () => {
     const { said, until } = open(await byHand((socket) => socket.end(Buffer.of(0x82, 100, 1, 2, 3))));
