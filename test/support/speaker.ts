@@ -12,19 +12,28 @@ export function encodeMulaw(sample: number): number {
 /** Says a tone into a call, a packet each 20 ms, until it is stopped. */
 export class Speaker {
   readonly #timer: ReturnType<typeof setInterval>;
+  /** Telephone-event payloads still to be said instead of the tone (RFC 4733 §2.3): four, then the end three times. */
+  #event: Buffer[] = [];
 
   constructor(peer: RtpPeer, hz: number, amplitude = 8000) {
     let sequence = Math.floor(Math.random() * 65_536);
     let timestamp = 0;
     const started = performance.now();
     let sent = 0;
+    let eventStart: number | undefined;
     const send = () => {
-      const packet = Buffer.alloc(172);
+      const event = this.#event.shift();
+      if (event !== undefined) eventStart ??= timestamp;
+      const packet = Buffer.alloc(event === undefined ? 172 : 16);
       packet.writeUInt8(0x80, 0);
       packet.writeUInt16BE(sequence & 0xffff, 2);
-      packet.writeUInt32BE(timestamp >>> 0, 4);
+      packet.writeUInt32BE((event === undefined ? timestamp : (eventStart ?? timestamp)) >>> 0, 4);
       packet.writeUInt32BE(0x5eed + hz, 8);
-      for (let at = 0; at < 160; at++) {
+      if (event !== undefined) {
+        packet.writeUInt8(101, 1);
+        event.copy(packet, 12);
+      } else eventStart = undefined;
+      for (let at = 0; at < 160 && event === undefined; at++) {
         packet[12 + at] = encodeMulaw(amplitude * Math.sin((2 * Math.PI * hz * (timestamp + at)) / 8000));
       }
       peer.send(peer.source?.port ?? 9, packet);
@@ -36,6 +45,14 @@ export class Speaker {
     this.#timer = setInterval(() => {
       while (sent * 20 <= performance.now() - started) send();
     }, 10);
+  }
+
+  /** Presses a key for 80 ms. */
+  press(digit: string): void {
+    const code = '0123456789*#ABCD'.indexOf(digit);
+    for (const [at, duration] of [160, 320, 480, 640, 640, 640, 640].entries()) {
+      this.#event.push(Buffer.of(code, at > 3 ? 0x8a : 0x0a, duration >> 8, duration & 0xff));
+    }
   }
 
   stop(): void {

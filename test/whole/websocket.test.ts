@@ -162,6 +162,14 @@ describe.skipIf(!sippInstalled)('a WebSocket Session', () => {
       await join(stage(), roomId, caller.sessionUuid);
       const { ear } = caller;
       await ear.until(() => level(decodeMulaw(ear.packets.slice(-25)), 700) > -20, 'the echo');
+      caller.speaker.press('7');
+      await server.until(() => server.texts.some((text) => text.type === 'dtmf'), 'the key');
+      expect(server.texts.filter((text) => text.type === 'dtmf')).toEqual([{ type: 'dtmf', digit: '7', duration_ms: 80 }]);
+      expect((await receiver.event('dtmf.received', caller.sessionUuid)).body).toMatchObject({
+        digit: '7',
+        method: 'rfc4733',
+        duration_ms: 80,
+      });
       await hangUp(stage(), caller);
       await platform.api(app, 'DELETE', `/v1/sessions/${sessionUuid}`);
       const gone = await receiver.event('websocket.disconnected', sessionUuid);
