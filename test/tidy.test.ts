@@ -26,6 +26,7 @@ const FLOOR: Readonly<Record<string, number>> = {
   recording: 3,
   room: 3,
   session: 4,
+  storage: 5,
   store: 5,
   media: 5,
   outbound: 5,

@@ -21,7 +21,7 @@ enum class NoticeKind : uint32_t {
   // Of a recording: its number stands where others have a leg's.
   recording_started = 12,  // the first audio is durable
   recording_ended = 13,    // a: duration in ms, b: bytes of the file
-  recording_failed = 14,   // a: RecordingFile::Fault
+  recording_failed = 14,   // a: RecordingFile::Fault, b: duration in ms of what the file holds
   speech_started = 15,     // a: whether it is the first, b: silence before it in ms
   speech_ended = 17,
   stream_played = 18,      // a: milliseconds of the audio that has been played out

@@ -64,7 +64,8 @@ bool Recorder::over(Notices& notices) {
   if (state == RecordingFile::State::started) return false;
   if (state == RecordingFile::State::failed) {
     stopped_ = true;
-    notices.push_back({NoticeKind::recording_failed, id_, static_cast<uint32_t>(file_->fault())});
+    if (!file_->closed()) return false;
+    notices.push_back({NoticeKind::recording_failed, id_, static_cast<uint32_t>(file_->fault()), static_cast<uint32_t>(file_->written_ms())});
     return true;
   }
   const uint64_t bytes = file_->samples() * 2 + RecordingFile::header_bytes;

@@ -38,6 +38,10 @@ class RecordingFile {
   Fault fault() const { return fault_.load(std::memory_order_acquire); }
   uint32_t rate_hz() const { return rate_hz_; }
   uint64_t samples() const { return samples_; }
+  /** No thread touches the file any more. */
+  bool closed() const { return fd_.load() < 0; }
+  /** Audio that was handed to the file system, in ms. */
+  uint64_t written_ms() const { return taken_.load(std::memory_order_acquire) / 2 * 1000 / rate_hz_; }
 
   // The writing threads' side.
   /** Writes what is queued. False where there is nothing more to do. */

@@ -2,6 +2,7 @@
 import { RECORDING_FINISH_MS } from '../limits.ts';
 import type { RecordingFailure } from '../session/signal.ts';
 import type { MediaNotice, MediaRecording, RecordOptions } from './engine.ts';
+import { mendWav } from './mend-wav.ts';
 import { NOTICE, type NoticeRecord } from './notice.ts';
 import type { Order } from './order.ts';
 
@@ -26,7 +27,7 @@ const within = (value: number, least: number, most: number) => Math.min(most, Ma
 
 export class Recordings {
   readonly #options: RecordingsOptions;
-  readonly #live = new Map<number, string>();
+  readonly #live = new Map<number, RecordOptions>();
   #over = false;
 
   constructor(options: RecordingsOptions) {
@@ -37,9 +38,9 @@ export class Recordings {
     const { id, order, ears, nextNumber } = this.#options;
     const recording = nextNumber();
     const { recordingUuid, path, includeGaps, voiceActivity } = options;
-    this.#live.set(recording, recordingUuid);
+    this.#live.set(recording, options);
     if (this.#over) {
-      this.#fail(recording, 'media_unavailable');
+      this.#lose(recording);
     } else {
       ears.set(recording, (record) => this.#hear(recording, recordingUuid, record));
       order({
@@ -73,14 +74,21 @@ export class Recordings {
   /** The plane is gone. */
   lost(): void {
     this.#over = true;
-    for (const recording of [...this.#live.keys()]) this.#fail(recording, 'media_unavailable');
+    for (const recording of [...this.#live.keys()]) this.#lose(recording);
   }
 
-  #fail(recording: number, reason: RecordingFailure): void {
-    const recordingUuid = this.#live.get(recording);
-    if (recordingUuid === undefined) return;
+  /** Nobody writes it any more: what there is of its file is made whole here. */
+  #lose(recording: number): void {
+    const options = this.#live.get(recording);
+    if (options === undefined) return;
     this.#forget(recording);
-    this.#options.notify({ type: 'recording.failed', recordingUuid, reason });
+    const { recordingUuid, path } = options;
+    const tell = (durationMs: number) =>
+      this.#options.notify({ type: 'recording.failed', recordingUuid, reason: 'media_unavailable', durationMs });
+    mendWav(path).then(
+      (mended) => tell(mended?.durationMs ?? 0),
+      () => tell(0),
+    );
   }
 
   #forget(recording: number): void {
@@ -99,7 +107,8 @@ export class Recordings {
         notify({ type: 'recording.ended', recordingUuid, durationMs: a, bytes: b });
         break;
       case NOTICE.recordingFailed:
-        this.#fail(recording, FAULTS[a] ?? 'cannot_write');
+        this.#forget(recording);
+        notify({ type: 'recording.failed', recordingUuid, reason: FAULTS[a] ?? 'cannot_write', durationMs: b });
         break;
       case NOTICE.speechStarted:
         notify({ type: 'speech.started', recordingUuid, precedingSilenceMs: a === 1 ? undefined : b });

@@ -24,7 +24,13 @@ export type MediaNotice =
   | { readonly type: 'recording.started'; readonly recordingUuid: string }
   /** The file is finished and durable. May follow the end of its leg. */
   | { readonly type: 'recording.ended'; readonly recordingUuid: string; readonly durationMs: number; readonly bytes: number }
-  | { readonly type: 'recording.failed'; readonly recordingUuid: string; readonly reason: RecordingFailure }
+  /** It is over, and its file holds `durationMs` of audio. May follow the end of its leg. */
+  | {
+      readonly type: 'recording.failed';
+      readonly recordingUuid: string;
+      readonly reason: RecordingFailure;
+      readonly durationMs: number;
+    }
   /** `precedingSilenceMs` is undefined for the first speech of a recording. */
   | { readonly type: 'speech.started'; readonly recordingUuid: string; readonly precedingSilenceMs: number | undefined }
   | { readonly type: 'speech.ended'; readonly recordingUuid: string }

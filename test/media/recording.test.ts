@@ -165,10 +165,12 @@ describe('recordings of a call', () => {
     expect((await leg.counters()).packetsSent).toBeGreaterThanOrEqual(packetsSent + 5);
     await talker.end();
     leg.record({ recordingUuid: 'late', path: join(folder, 'late.wav'), includeGaps: true });
+    await notices.until(() => notices.of('recording.failed').length === 3);
     expect(notices.of('recording.failed').at(-1)).toEqual({
       type: 'recording.failed',
       recordingUuid: 'late',
       reason: 'media_unavailable',
+      durationMs: 0,
     });
   });
 });

@@ -1,0 +1,38 @@
+/**
+ * Where recordings are kept. A recording is always written to a local file first, which the media plane makes durable every second; that file is the
+ * recording (`file`), or the spool of an object store (`s3`), in which it stays until the upload is confirmed.
+ */
+
+/** A finished recording, ready to be served. */
+export interface StoredFile {
+  readonly bytes: number;
+  /** Without quotes; the same for as long as the content is. */
+  readonly etag: string;
+  /** Bytes `start` to `end` (exclusive), read only as fast as they are taken. */
+  read(start: number, end: number): ReadableStream<Uint8Array>;
+}
+
+/** Of the spool, for `/metrics`. */
+export interface StorageLoad {
+  /** Bytes that are still to be uploaded. 0 where recordings are files. */
+  readonly waitingBytes: number;
+  readonly waiting: number;
+}
+
+export interface RecordingStorage {
+  /** The local file that a recording is written to. */
+  path(recordingUuid: string): string;
+  /** Whether a further recording may begin: there is room on the disk and in the spool. */
+  admits(): Promise<boolean>;
+  /** The recording begins: it may be uploaded while it grows. */
+  begun(recordingUuid: string): void;
+  /** Its file is finished and durable. It is uploaded in the background, however long that takes. */
+  finished(recordingUuid: string): void;
+  /** A finished recording, wherever it is by now. Undefined: there is none. Rejects where the store cannot be reached. */
+  open(recordingUuid: string): Promise<StoredFile | undefined>;
+  /** Deletes it everywhere. No error where there is none; rejects where the store cannot be reached. */
+  remove(recordingUuid: string): Promise<void>;
+  load(): StorageLoad;
+  /** Stops uploading, at a point from which the next start goes on. */
+  close(): Promise<void>;
+}
