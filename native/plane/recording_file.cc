@@ -199,6 +199,7 @@ bool RecordingFile::write() {
     if (::fstat(fd, &about) == 0) device_.store(about.st_dev);
     if (!write_header(0, true)) {
       fail(Fault::cannot_write);
+      complete_.store(true);
       return false;
     }
   }
