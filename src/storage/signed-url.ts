@@ -1,0 +1,71 @@
+/**
+ * The signed URLs of a recording (interface, Recording media URLs; contract §5). Whoever holds one may fetch that recording until it expires.
+ *
+ *   /v1/media/rec_<uuid>/<pull|live>?expires=<unix seconds>&signature=<64 hex digits>
+ *
+ * The signature is HMAC-SHA256 over uuid, kind and expiry, under a key of its own derived from MASTER_KEY. A URL has one spelling: what reads as the
+ * same to a parser (an encoded letter, a further parameter, another order) is another string, and refused.
+ */
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { isUuid } from '../id.ts';
+
+/** `pull`: from byte zero. `live`: from where the recording is now. */
+export type RecordingUrlKind = 'pull' | 'live';
+
+export interface SignedRecordingUrls {
+  readonly mediaUrl: string;
+  readonly liveUrl: string;
+  /** Of both, in ms since the epoch: a whole second. From then on they are refused. */
+  readonly expiresAt: number;
+}
+
+export interface RecordingUrls {
+  /** `recordingUuid`: `rec_<uuid-v4>`; throws on anything else. `now` in ms since the epoch. */
+  sign(recordingUuid: string, now: number): SignedRecordingUrls;
+  /** What a URL leads to, by its path and its query as they were sent (`?` included). Undefined: altered, malformed or expired. */
+  verify(
+    pathname: string,
+    rawSearch: string,
+    now: number,
+  ): { readonly recordingUuid: string; readonly kind: RecordingUrlKind } | undefined;
+}
+
+export interface RecordingUrlOptions {
+  /** 32 bytes. */
+  readonly masterKey: Uint8Array;
+  /** The origin that URLs are handed out under. */
+  readonly publicUrl: string;
+  readonly ttlSec: number;
+}
+
+const PATH = /^\/v1\/media\/rec_([0-9a-f-]{36})\/(pull|live)$/;
+// Twelve digits are thousands of years, and exact as a number of milliseconds.
+const SEARCH = /^\?expires=([1-9][0-9]{0,11})&signature=([0-9a-f]{64})$/;
+
+/** Throws where the key is not one. */
+export function createRecordingUrls({ masterKey, publicUrl, ttlSec }: RecordingUrlOptions): RecordingUrls {
+  if (masterKey.length !== 32) throw new Error('the master key is 32 bytes');
+  const key = new Uint8Array(hkdfSync('sha256', masterKey, new Uint8Array(0), 'sidetone: recording URLs', 32));
+  const signature = (recordingUuid: string, kind: string, expires: string): Buffer =>
+    createHmac('sha256', key).update(`${recordingUuid} ${kind} ${expires}`).digest();
+
+  return {
+    sign(recordingUuid, now) {
+      if (!recordingUuid.startsWith('rec_') || !isUuid(recordingUuid.slice(4)))
+        throw new Error('a recording is named rec_<uuid-v4>');
+      const expires = Math.floor(now / 1000) + ttlSec;
+      const url = (kind: RecordingUrlKind) =>
+        `${publicUrl}/v1/media/${recordingUuid}/${kind}?expires=${expires}&signature=${signature(recordingUuid, kind, String(expires)).toString('hex')}`;
+      return { mediaUrl: url('pull'), liveUrl: url('live'), expiresAt: expires * 1000 };
+    },
+    verify(pathname, rawSearch, now) {
+      const [, uuid, kind] = PATH.exec(pathname) ?? [];
+      const [, expires, told] = SEARCH.exec(rawSearch) ?? [];
+      if (uuid === undefined || !isUuid(uuid) || expires === undefined || told === undefined) return undefined;
+      if (kind !== 'pull' && kind !== 'live') return undefined;
+      const recordingUuid = `rec_${uuid}`;
+      if (!timingSafeEqual(signature(recordingUuid, kind, expires), Buffer.from(told, 'hex'))) return undefined;
+      return now < Number(expires) * 1000 ? { recordingUuid, kind } : undefined;
+    },
+  };
+}
