@@ -143,6 +143,15 @@ export const RECORDING_FINISH_MS = 30_000;
 /** An engine that is closed waits so long for files that are being finished. */
 export const RECORDING_CLOSE_MS = 5_000;
 
+/** How long the row of a recording says that it was removed; as long as a URL can be valid. */
+export const RECORDING_REMEMBERED_DAYS = 365;
+/** Recordings that a crash left behind and that are mended at once at the next start. */
+export const RECORDING_MENDS_MAX = 16;
+/** Live recordings of one Session; a further one is 409. */
+export const RECORDINGS_PER_SESSION_MAX = 32;
+/** `session.ended` and `room.deleted` wait so long for recordings that are being finished; they may follow it (contract §2). */
+export const RECORDING_LAST_MS = 5_000;
+
 // Playback sources (contract §3).
 export const SOURCE_MAX_BYTES = 100 * 1024 * 1024;
 export const SOURCE_REDIRECTS_MAX = 5;
@@ -327,3 +336,44 @@ export const WEBSOCKET_CONNECT_MAX_SEC = 30;
 export const WEBSOCKET_HEADERS_MAX = 20;
 export const WEBSOCKET_HEADER_MAX_CHARS = 4_096;
 export const WEBSOCKET_URL_MAX_CHARS = 2_048;
+
+// Recordings: where they are kept.
+/** Free on the disk of `DATA_DIR`; with less no recording begins. */
+export const RECORDING_DISK_FREE_MIN_BYTES = 256 * 1024 * 1024;
+/** How long an answer of `admits` holds. */
+export const RECORDING_ADMISSION_CACHE_MS = 1_000;
+/** Bytes read of a recording's file at once for who downloads it. */
+export const RECORDING_READ_SLICE_BYTES = 64 * 1024;
+/** Files that wait for the object store, growing ones included; past either no recording begins. */
+export const SPOOL_MAX_BYTES = 16 * 1024 * 1024 * 1024;
+export const SPOOL_MAX_FILES = 100_000;
+/** S3 takes parts of 5 MiB or more and 10,000 of them: a WAV of 4 GiB is 512 of these. */
+export const OBJECT_PART_BYTES = 8 * 1024 * 1024;
+/** Read of a spool file at once while a part is hashed. */
+export const OBJECT_PART_SLICE_BYTES = 256 * 1024;
+/** Uploads under way, each with one part in memory. */
+export const OBJECT_UPLOADS_MAX = 4;
+/** How often growing files are looked at for a full part, and set-back uploads for their time. */
+export const OBJECT_SWEEP_MS = 10_000;
+/** Between two attempts while the store is away, doubling from the first to the second. */
+export const OBJECT_RETRY_MIN_MS = 1_000;
+export const OBJECT_RETRY_MAX_MS = 60_000;
+/** One upload that the store refuses while it takes others is tried again this much later, at most. */
+export const OBJECT_SET_BACK_MAX_MS = 600_000;
+/** The same trouble with the store is logged again after this. */
+export const OBJECT_COMPLAINT_MS = 600_000;
+/** One request without a large body, one with (longer at each attempt: a slow line gets through), and the joining of parts. */
+export const OBJECT_REQUEST_MAX_MS = 15_000;
+export const OBJECT_PART_MIN_MS = 60_000;
+export const OBJECT_PART_MAX_MS = 600_000;
+export const OBJECT_COMPLETE_MAX_MS = 300_000;
+/** An answer in XML. */
+export const OBJECT_ANSWER_MAX_BYTES = 64 * 1024;
+/** Bytes of one ranged GET, growing from the first to the second; one is read ahead. */
+export const OBJECT_READ_MIN_BYTES = 256 * 1024;
+export const OBJECT_READ_MAX_BYTES = 1024 * 1024;
+/** Of a request that someone waits for. */
+export const OBJECT_TRIES_MAX = 3;
+export const OBJECT_TRY_PAUSE_MS = 200;
+/** What is kept beside a spool file about its upload. */
+export const OBJECT_LEDGER_MAX_BYTES = 4 * 1024 * 1024;
