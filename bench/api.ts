@@ -24,6 +24,7 @@ import type { AppSecrets } from '../src/store/apps.ts';
 import type { SessionRow } from '../src/store/journal.ts';
 import * as schema from '../src/store/schema.ts';
 import { openStore } from '../src/store/store.ts';
+import { noRecordings } from '../test/support/no-recordings.ts';
 import { noRooms } from '../test/support/no-rooms.ts';
 import { sandboxProviders } from '../test/support/providers.ts';
 
@@ -97,6 +98,7 @@ const sessions: Sessions = {
 const ours = createHttpApp({
   sessions,
   rooms: noRooms,
+  recordings: noRecordings,
   ...sandboxProviders(store, clock),
   store,
   clock,

@@ -75,6 +75,7 @@ export const problems = {
   noRoute: () => make('not_found', 404, 'No route matches this path'),
   notFound: (what: string) => make('not_found', 404, `${what} not found`),
   conflict: (message: string) => make('conflict', 409, message),
+  recordingNotActive: () => make('recording_not_active', 409, 'No recording of the room is active'),
   roomFull: () => make('room_full', 409, 'Room is full'),
   requestInProgress: () =>
     make('conflict', 409, 'Request already in progress: another request with the same Idempotency-Key is still processing'),

@@ -39,7 +39,7 @@ const FLOOR: Readonly<Record<string, number>> = {
   main: 8,
 };
 /** Machines that make up one state import each other's types. */
-const TOGETHER = new Set(['playback>session', 'room>session', 'media>outbound']);
+const TOGETHER = new Set(['playback>session', 'room>session', 'room>recording', 'media>outbound']);
 const PURE = ['sip', 'sdp', 'event', 'dtmf', 'message', 'payment', 'playback', 'recording', 'room', 'session'];
 
 const folderOf = (path: string): string => (path === 'src/main.ts' ? 'main' : (path.split('/').slice(1, -1)[0] ?? ''));

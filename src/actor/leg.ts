@@ -6,6 +6,7 @@ import type { RejectReason } from '../event/hangup.ts';
 import type { PlaybackControl, Playlist, RoomMember } from '../media/engine.ts';
 import type { StreamFormat } from '../media/stream.ts';
 import type { LegEnd, LegSignal } from '../session/signal.ts';
+import type { Recorded } from './live-recordings.ts';
 
 export type { LegEnd, LegSignal };
 
@@ -18,8 +19,8 @@ export interface PlayOrder {
   readonly volume: number;
 }
 
-/** As a member of Rooms it takes orders once it is answered. */
-export interface Leg extends RoomMember {
+/** As a member of Rooms, and of recordings, it takes orders once it is answered. Notices of recordings may follow its last signal. */
+export interface Leg extends RoomMember, Recorded {
   /**
    * Outbound: places the call. The door's `dial` only reserves the channel and makes the leg; nothing is sent before this, so that the
    * Session is durable before the far end hears of it. Inbound: no effect.

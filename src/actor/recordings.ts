@@ -1,4 +1,5 @@
 /** Recordings as the doors see them. They are created and ordered about by commands of their Session or Room. */
+import type { RecordingTerms } from '../recording/recording.ts';
 import type { StoredFile } from '../storage/storage.ts';
 
 /** A live recording as list and inspect show it (contract §5). */
@@ -30,6 +31,10 @@ export type RecordingMedia =
   | { readonly state: 'removed' };
 
 export interface Recordings {
+  /** What a command to record carries: a new name, and what is wished of it. */
+  terms(wished: Pick<RecordingTerms, 'includeGaps' | 'voiceActivity'>): RecordingTerms;
+  /** Whether the Session has a live recording of that name. Undefined: it is no live Session of the application. */
+  isLive(appUuid: string, sessionUuid: string, recordingUuid: string): boolean | undefined;
   /** The live ones of a Session, oldest first. Undefined: it is no live Session of the application. */
   list(appUuid: string, sessionUuid: string): Promise<readonly RecordingView[]> | undefined;
   /** Of any application: a signed URL is the capability. Undefined: there is none of that name. Rejects where the store cannot be reached. */

@@ -18,6 +18,7 @@ import {
   stepRoom,
 } from '../room/room.ts';
 import { type Change, type RoomRow, StoreUnavailable } from '../store/journal.ts';
+import { LiveRecordings } from './live-recordings.ts';
 import type { ActorEnvironment } from './session-actor.ts';
 import type { Answer, CommandContext } from './sessions.ts';
 
@@ -38,6 +39,7 @@ export class RoomActor {
   readonly media: MediaRoom;
   readonly #environment: RoomEnvironment;
   readonly #members = new Map<string, 'joining' | 'joined'>();
+  readonly #recordings: LiveRecordings;
   #turn: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #cancelTimer: (() => void) | undefined;
@@ -47,6 +49,7 @@ export class RoomActor {
     this.#state = state;
     this.media = media;
     this.#environment = environment;
+    this.#recordings = new LiveRecordings((terms) => environment.recordings.orderOf(terms));
   }
 
   get state(): RoomState {
@@ -94,8 +97,9 @@ export class RoomActor {
 
   /** What the mix tells. */
   hear(notice: RoomNotice): void {
-    const { playback } = this.#state;
-    if (notice.type !== 'room.lost') this.signal({ type: 'media', notice });
+    const { playback, phase } = this.#state;
+    if (phase === 'deleted' && 'recordingUuid' in notice) this.#environment.recordings.late(notice);
+    else if (notice.type !== 'room.lost') this.signal({ type: 'media', notice });
     else if (playback !== undefined)
       this.signal({
         type: 'media',
@@ -158,6 +162,8 @@ export class RoomActor {
     }
     this.#state = next.state;
     if (change?.room !== undefined) this.#row = change.room;
+    this.#environment.recordings.committed(next.recordings ?? []);
+    for (const each of next.recordings ?? []) if (each.record === 'ended') this.#recordings.forget(each.recordingUuid);
     for (const act of next.acts) this.#perform(act, playlist);
     // Deleting a Room that nobody is in.
     if (next.state.phase === 'deleting' && this.#members.size === 0) this.signal({ type: 'empty' });
@@ -184,12 +190,17 @@ export class RoomActor {
       context !== undefined && answer !== undefined && key !== undefined
         ? { appUuid: context.appUuid, key, status: answer.status, body: answer.body }
         : undefined;
-    if (!rowChanged && next.events.length === 0 && stored === undefined) return undefined;
+    const { recordings = [] } = next;
+    if (!rowChanged && next.events.length === 0 && stored === undefined && recordings.length === 0) return undefined;
     const about = { appUuid: state.appUuid, clientState: '', traceparent: this.#traceparent, now };
+    const { links } = this.#environment.recordings;
     return {
       ...(rowChanged ? { room: row } : {}),
-      events: next.events.map((event) => platformEvent(event, { ...about, webhookId: newWebhookId() })),
+      events: next.events.map((event) => platformEvent(event, { ...about, links, webhookId: newWebhookId() })),
       ...(stored === undefined ? {} : { answer: stored }),
+      ...(recordings.length === 0
+        ? {}
+        : { recordings: this.#environment.recordings.changes(recordings, { ...about, owner: { room_id: state.roomId } }) }),
     };
   }
 
@@ -212,6 +223,11 @@ export class RoomActor {
         break;
       case 'set_volume':
         this.media.setPlaybackVolume(act.volume);
+        break;
+      case 'record':
+      case 'stop_recording':
+      case 'mask_recording':
+        this.#recordings.perform(act, this.media, (notice) => this.hear(notice));
         break;
       case 'dismiss':
         this.#environment.dismiss(this);

@@ -13,6 +13,7 @@ import type { SessionActor } from './session-actor.ts';
 import type { Answer, CommandContext } from './sessions.ts';
 
 const MEDIA_RETRY_SEC = 5;
+const STOPPED_LOOK_MS = 20;
 
 export interface RoomLimits {
   readonly maxRooms: number;
@@ -118,7 +119,9 @@ export class RoomRegistry implements Rooms {
       order.type === 'delete'
         ? { room_id: roomId, status: 'deleting' }
         : { operation_uuid: context.operationUuid, status: 'in_progress', room_id: roomId };
-    const answer = { status: 202, body };
+    const answer = { status: 202, body: order.type === 'record' ? { recording_uuid: order.terms.recordingUuid, ...body } : body };
+    const unable = order.type === 'record' ? await this.#options.recordings.refusal() : undefined;
+    if (unable !== undefined) return unable;
     if (order.type !== 'play') return room.order(order, context, answer);
     const refused = room.refusal('play');
     if (refused !== undefined) return refused;
@@ -180,6 +183,16 @@ export class RoomRegistry implements Rooms {
     for (const other of this.#rooms.get(roomId)?.joined ?? []) {
       if (other !== sessionUuid) this.#options.session(other)?.hearDigit(key.digit, key.duration_ms);
     }
+  }
+
+  /** Finishes the recordings of every Room, for at most `ms`. */
+  async stopRecordings(ms: number): Promise<void> {
+    const { clock } = this.#options;
+    const until = clock.now() + ms;
+    const recorded = () => [...this.#rooms.values()].filter(({ state }) => state.recording !== undefined);
+    for (const room of recorded()) room.signal({ type: 'shutdown' });
+    while (recorded().length > 0 && clock.now() < until)
+      await new Promise<void>((resolve) => clock.at(clock.now() + STOPPED_LOOK_MS, resolve));
   }
 
   /** Takes over the Rooms that a process before this one left: they are empty now. Those that were being deleted are deleted. */

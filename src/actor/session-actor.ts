@@ -20,7 +20,9 @@ import { nextDeadline, type SessionState } from '../session/session.ts';
 import { step } from '../session/step.ts';
 import { type Change, type Journal, type SessionRow, StoreUnavailable } from '../store/journal.ts';
 import type { Leg } from './leg.ts';
+import { LiveRecordings } from './live-recordings.ts';
 import { type PaymentDesk, paymentChanges } from './payment-desk.ts';
+import type { RecordingDesk } from './recording-desk.ts';
 import { type Answer, accepted, type CommandContext } from './sessions.ts';
 
 const RETRY_FIRST_MS = 100;
@@ -38,6 +40,7 @@ export interface ActorEnvironment {
   onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void;
   /** Undefined: payments are off, and nothing is ever collected. */
   readonly payments: PaymentDesk | undefined;
+  readonly recordings: RecordingDesk;
   readonly media: Pick<MediaEngine, 'openPlaylist'>;
   /** A key of a member of a Room. */
   onDigit(sessionUuid: string, roomId: string, key: { readonly digit: string; readonly duration_ms: number }): void;
@@ -67,6 +70,7 @@ export class SessionActor {
   #row: SessionRow | undefined;
   #leg: Leg | undefined;
   readonly #environment: ActorEnvironment;
+  readonly #recordings: LiveRecordings;
   readonly #mailbox: Mail[] = [];
   #busy = false;
   #stalled = false;
@@ -79,6 +83,7 @@ export class SessionActor {
     this.#state = state;
     this.#leg = leg;
     this.#environment = environment;
+    this.#recordings = new LiveRecordings((terms) => environment.recordings.orderOf(terms));
   }
 
   get state(): SessionState {
@@ -87,7 +92,10 @@ export class SessionActor {
 
   /** A signal of the leg, a deadline, or the platform's own word. Never lost while the Session lives. */
   signal(input: SessionInput): void {
-    if (this.#closed) return;
+    if (this.#closed) {
+      if (input.type === 'leg.media' && 'recordingUuid' in input.notice) this.#environment.recordings.late(input.notice);
+      return;
+    }
     if (this.#mailbox.length >= MAILBOX_MAX_INPUTS) {
       this.#environment.log.error({ session_uuid: this.#state.sessionUuid }, 'mailbox full: the Session is ended');
       this.#refuseAll();
@@ -182,6 +190,8 @@ export class SessionActor {
     const before = this.#state.membership;
     this.#state = next.state;
     if (change?.session !== undefined) this.#row = change.session;
+    this.#environment.recordings.committed(next.recordings ?? []);
+    for (const each of next.recordings ?? []) if (each.record === 'ended') this.#recordings.forget(each.recordingUuid);
     this.#perform(next.effects, mail.playlist);
     const { membership, sessionUuid } = next.state;
     if (membership !== before) this.#environment.onMembership(sessionUuid, before, membership);
@@ -219,17 +229,22 @@ export class SessionActor {
       context !== undefined && answer !== undefined && key !== undefined
         ? { appUuid: context.appUuid, key, status: answer.status, body: answer.body }
         : undefined;
-    const { payments = [] } = next;
-    if (!rowChanged && next.events.length === 0 && stored === undefined && payments.length === 0) return undefined;
-    const desk = this.#environment.payments;
+    const { payments = [], recordings = [] } = next;
+    const isWorthless = next.events.length === 0 && payments.length === 0 && recordings.length === 0;
+    if (!rowChanged && stored === undefined && isWorthless) return undefined;
+    const { payments: desk, recordings: recorder } = this.#environment;
     const about = { appUuid: state.appUuid, clientState: state.clientState, traceparent: this.#traceparent, now };
+    const { links } = recorder;
     return {
       ...(rowChanged ? { session: row } : {}),
-      events: next.events.map((event) => platformEvent(event, { ...about, webhookId: newWebhookId() })),
+      events: next.events.map((event) => platformEvent(event, { ...about, links, webhookId: newWebhookId() })),
       ...(stored === undefined ? {} : { answer: stored }),
       ...(desk === undefined || payments.length === 0
         ? {}
         : { payments: paymentChanges(desk, state, payments, this.#traceparent, now) }),
+      ...(recordings.length === 0
+        ? {}
+        : { recordings: recorder.changes(recordings, { ...about, owner: { session_uuid: state.sessionUuid } }) }),
     };
   }
 
@@ -317,6 +332,11 @@ export class SessionActor {
           break;
         case 'set_volume':
           this.#setVolume(leg, effect);
+          break;
+        case 'record':
+        case 'stop_recording':
+        case 'mask_recording':
+          this.#recordings.perform(effect, leg, (notice) => this.signal({ type: 'leg.media', notice }));
           break;
       }
     }

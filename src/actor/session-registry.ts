@@ -22,6 +22,7 @@ import { StoreUnavailable } from '../store/journal.ts';
 import { Ingests, type OpenIngest } from './ingests.ts';
 import type { Dialer, IncomingCall, LegListener, WebSocketDialer } from './leg.ts';
 import type { PaymentDesk } from './payment-desk.ts';
+import type { RecordingDesk } from './recording-desk.ts';
 import type { RoomRegistry } from './room-registry.ts';
 import { type ActorEnvironment, SessionActor } from './session-actor.ts';
 import {
@@ -59,6 +60,7 @@ export interface RegistryOptions {
   readonly orphanTimeoutMs: number;
   /** Absent: payments are off. */
   readonly payments?: PaymentDesk | undefined;
+  readonly recordings: RecordingDesk;
   /** Whether the application may show `from` as its caller ID. */
   mayCallFrom(appUuid: string, from: string): Promise<boolean>;
 }
@@ -83,6 +85,7 @@ export class SessionRegistry implements Sessions {
       nodeId: options.nodeId,
       media: options.media,
       payments: options.payments,
+      recordings: options.recordings,
       mediaRoom: (roomId) => this.#rooms?.find(roomId)?.media,
       onMembership: (sessionUuid, before, after) => this.#rooms?.onMembership(sessionUuid, before, after),
       onDigit: (sessionUuid, roomId, key) => this.#rooms?.onDigit(sessionUuid, roomId, key),
@@ -233,10 +236,22 @@ export class SessionRegistry implements Sessions {
     const actor = this.#actors.get(sessionUuid);
     if (actor === undefined) return this.#afterEnd(sessionUuid, command, context);
     if (command.type === 'collect_payment') return this.#collectPayment(actor, command, context);
+    if (command.type === 'record') return this.#record(actor, command, context);
     const result = await this.#withAudio(actor, command, context);
     // The call ended while the command waited its turn.
     if (isProblem(result) && result.status === 404) return this.#afterEnd(sessionUuid, command, context);
     return result;
+  }
+
+  async #record(
+    actor: SessionActor,
+    command: Extract<SessionCommand, { type: 'record' }>,
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const refused = await this.#options.recordings.refusal();
+    if (refused !== undefined) return refused;
+    const { recordingUuid } = command.terms;
+    return actor.command(command, context, undefined, accepted(context.operationUuid, { recording_uuid: recordingUuid }));
   }
 
   /** Opens what the command plays, if it plays something; then asks the actor. */
@@ -396,7 +411,7 @@ export class SessionRegistry implements Sessions {
 
   #live(): number {
     let live = 0;
-    for (const actor of this.#actors.values()) if (actor.state.hasLeg) live++;
+    for (const { state } of this.#actors.values()) if (state.hasLeg || state.closedAt !== undefined) live++;
     return live;
   }
 

@@ -5,7 +5,15 @@
 import type { Leg, LegEnd, LegListener, LegSignal, PlayOrder } from '../actor/leg.ts';
 import type { RejectReason } from '../event/hangup.ts';
 import { SIP_LEG_CLOSE_MS, SIP_LEG_SIGNALS_MAX } from '../limits.ts';
-import type { JoinOptions, MediaEngine, MediaRoom, PlaybackControl, RtpLeg } from '../media/engine.ts';
+import type {
+  JoinOptions,
+  MediaEngine,
+  MediaRecording,
+  MediaRoom,
+  PlaybackControl,
+  RecordOptions,
+  RtpLeg,
+} from '../media/engine.ts';
 import { type AudioAgreement, type AudioCodec, Negotiation, type Refused } from '../sdp/negotiation.ts';
 import type { CallEnd, CallEvent } from '../sip/agent-context.ts';
 import type { Call } from '../sip/call.ts';
@@ -104,6 +112,10 @@ export abstract class PhoneLeg implements Leg {
 
   setVolume(direction: 'from_member' | 'to_member', percent: number): boolean {
     return this.#rtp?.setVolume(direction, percent) ?? false;
+  }
+
+  record(options: RecordOptions): MediaRecording | undefined {
+    return this.#rtp?.record(options);
   }
 
   secure(on: boolean): void {
@@ -221,7 +233,11 @@ export abstract class PhoneLeg implements Leg {
       told = true;
       cancel();
       this.signal({ type: 'leg.ended', end });
-      this.#listener = () => {};
+      const listener = this.#listener;
+      // A recording is finished when the leg is gone.
+      this.#listener = (signal) => {
+        if (signal.type === 'leg.media' && 'recordingUuid' in signal.notice) listener?.(signal);
+      };
     };
     const cancel = this.options.wait(SIP_LEG_CLOSE_MS, tell);
     const closing = this.#opening?.then((rtp) => rtp?.close());

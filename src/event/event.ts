@@ -4,10 +4,12 @@
  * the state.
  */
 import type { HangupBy, HangupCause } from './hangup.ts';
+import type { RecordingEvent } from './recording-event.ts';
 import type { RoomEvent } from './room-event.ts';
 import type { WebSocketEvent } from './websocket-event.ts';
 
 export type Event =
+  | RecordingEvent
   | RoomEvent
   | WebSocketEvent
   | { event: 'session.created'; session_uuid: string; caller_id: string; did: string; type: 'phone_in' }

@@ -1,5 +1,6 @@
 import { timestamp } from '../clock.ts';
 import type { Event, PlatformEvent } from './event.ts';
+import type { RecordingLinks } from './recording-event.ts';
 
 /** What surrounds an event that a machine emitted. */
 export interface Circumstances {
@@ -9,6 +10,8 @@ export interface Circumstances {
   readonly traceparent: string;
   readonly webhookId: string;
   readonly now: number;
+  /** Makes fresh signed URLs; asked where an event is about a recording that can be fetched. */
+  readonly links?: (recordingUuid: string, now: number) => RecordingLinks;
 }
 
 /** Serialises an event for the outbox: `aud`, `event`, `timestamp`, then its own fields (interface, Events). */
@@ -21,10 +24,25 @@ export function platformEvent(event: Event, about: Circumstances): PlatformEvent
     name,
     sessionUuid: 'session_uuid' in event ? event.session_uuid : undefined,
     lanes: lanesOf(event),
-    body: JSON.stringify({ aud: about.appUuid, event: name, timestamp: timestamp(about.now), ...fields, ...clientState }),
+    body: JSON.stringify({
+      aud: about.appUuid,
+      event: name,
+      timestamp: timestamp(about.now),
+      ...fields,
+      ...urlsOf(event, about),
+      ...clientState,
+    }),
     traceparent: about.traceparent,
     at: about.now,
   };
+}
+
+/** Interface, Recording events: both URLs as it becomes available, a fresh one to the whole at its end; one expiry for both. */
+function urlsOf(event: Event, { links, now }: Circumstances): Readonly<Record<string, string>> {
+  if (links === undefined || (event.event !== 'recording.became_available' && event.event !== 'recording.ended')) return {};
+  const { mediaUrl, liveUrl, expiresAt } = links(event.recording_uuid, now);
+  const expires = { pull_url: mediaUrl, expires_at: timestamp(expiresAt) };
+  return event.event === 'recording.ended' ? expires : { ...expires, live_url: liveUrl };
 }
 
 /** Contract §9: an event belongs to the lane of its Session and to that of its Room; a message's are in order among themselves. */

@@ -2,6 +2,7 @@
 import { Hono } from 'hono';
 import type { Charges } from '../actor/charges.ts';
 import type { Messages } from '../actor/messages.ts';
+import type { Recordings } from '../actor/recordings.ts';
 import type { Rooms } from '../actor/rooms.ts';
 import type { Sessions } from '../actor/sessions.ts';
 import type { Clock } from '../clock.ts';
@@ -22,6 +23,7 @@ import { messageRoutes } from './route/messages.ts';
 import { paymentRoutes } from './route/payments.ts';
 import { playbackRoutes } from './route/playback.ts';
 import { publicRoutes } from './route/public.ts';
+import { recordingRoutes } from './route/recordings.ts';
 import { roomRoutes } from './route/rooms.ts';
 import { sessionRoutes } from './route/sessions.ts';
 import { webSocketRoutes } from './route/websocket.ts';
@@ -32,6 +34,7 @@ export interface HttpDeps extends OperatorHooks {
   readonly rooms: Rooms;
   readonly messages: Messages;
   readonly charges: Charges;
+  readonly recordings: Recordings;
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -61,6 +64,7 @@ const routesOf = (deps: HttpDeps): readonly Route[] => [
   ...paymentRoutes(deps.sessions, deps.charges),
   ...messageRoutes(deps.messages),
   ...roomRoutes(deps.rooms, deps.sessions),
+  ...recordingRoutes(deps.sessions, deps.rooms, deps.recordings),
   ...applicationRoutes(deps.store.apps),
   ...operatorRoutes(deps.store, deps),
 ];

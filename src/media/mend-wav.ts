@@ -36,3 +36,17 @@ export async function mendWav(path: string): Promise<MendedWav | undefined> {
     await file.close();
   }
 }
+
+/** Milliseconds of audio in a recording, also in one that is still growing. 0: there is no such file, or nothing in it yet. */
+export async function wavDurationMs(path: string): Promise<number> {
+  const file = await open(path, 'r').catch(() => undefined);
+  if (file === undefined) return 0;
+  try {
+    const header = Buffer.alloc(HEADER_BYTES);
+    const { bytesRead } = await file.read(header, 0, HEADER_BYTES, 0);
+    const bytesASecond = bytesRead === HEADER_BYTES ? header.readUInt32LE(28) : 0;
+    return bytesASecond === 0 ? 0 : Math.floor((((await file.stat()).size - HEADER_BYTES) * 1000) / bytesASecond);
+  } finally {
+    await file.close();
+  }
+}

@@ -1,12 +1,10 @@
 /** The recordings of one leg or room on the main thread. They outlive it until their files are finished. */
 import { RECORDING_FINISH_MS } from '../limits.ts';
-import type { RecordingFailure } from '../session/signal.ts';
-import type { MediaNotice, MediaRecording, RecordOptions } from './engine.ts';
+import type { RecordingFailure, RecordingNotice } from '../recording/notice.ts';
+import type { MediaRecording, RecordOptions } from './engine.ts';
 import { mendWav } from './mend-wav.ts';
 import { NOTICE, type NoticeRecord } from './notice.ts';
 import type { Order } from './order.ts';
-
-export type RecordingNotice = Extract<MediaNotice, { readonly recordingUuid: string }>;
 
 /** What hears of recordings, by their number in the planes: whichever worker has the leg by then tells of them. */
 export type RecordingEars = Map<number, (record: NoticeRecord) => void>;

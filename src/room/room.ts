@@ -3,10 +3,21 @@
  *
  *   open ─DELETE→ deleting ─last member left, or 10 s→ deleted
  *   playback: stopped ─play→ starting ─confirmed→ playing ⇄ paused ─stop, end, failure→ stopped
+ *   recording: at most one at a time (recording/recording.ts)
  */
 import type { Event } from '../event/event.ts';
 import { ROOM_PLAYBACK_CONFIRM_MS, ROOM_TEARDOWN_MS } from '../limits.ts';
 import { type Problem, problems } from '../problem.ts';
+import {
+  beginRecording,
+  hearRecording,
+  type Recording,
+  type RecordingEffect,
+  type RecordingRecord,
+  type RecordingStep,
+  type RecordingTerms,
+  stopRecording,
+} from '../recording/recording.ts';
 import type { MediaNotice } from '../session/signal.ts';
 
 export interface RoomPlayback {
@@ -26,6 +37,7 @@ export interface RoomState {
   /** Undefined until a volume command sets it: reported as 0, heard as 100. */
   readonly volume: number | undefined;
   readonly playback: RoomPlayback | undefined;
+  readonly recording: Recording | undefined;
   /** When teardown that is not confirmed is given up. */
   readonly teardownBy: number | undefined;
 }
@@ -37,7 +49,9 @@ export type RoomOrder =
   | { readonly type: 'resume' }
   | { readonly type: 'stop' }
   | { readonly type: 'seek'; readonly to: { readonly positionMs: number } | { readonly offsetMs: number } }
-  | { readonly type: 'volume'; readonly volume: number };
+  | { readonly type: 'volume'; readonly volume: number }
+  | { readonly type: 'record'; readonly terms: RecordingTerms }
+  | { readonly type: 'stop_recording' };
 
 export type RoomInput =
   | { readonly type: 'begin' }
@@ -45,9 +59,12 @@ export type RoomInput =
   | { readonly type: 'media'; readonly notice: MediaNotice }
   /** The last member has left. */
   | { readonly type: 'empty' }
+  /** The platform is going down. */
+  | { readonly type: 'shutdown' }
   | { readonly type: 'deadline' };
 
 export type RoomAct =
+  | RecordingEffect
   | { readonly do: 'play'; readonly operationUuid: string; readonly loop: number; readonly volume: number }
   | { readonly do: 'stop'; readonly operationUuid: string }
   | { readonly do: 'pause'; readonly operationUuid: string }
@@ -66,6 +83,8 @@ export interface RoomStep {
   readonly state: RoomState;
   readonly events: readonly Event[];
   readonly acts: readonly RoomAct[];
+  /** What the store keeps of its recording. */
+  readonly recordings?: readonly RecordingRecord[];
   readonly refused?: Problem;
 }
 
@@ -78,6 +97,7 @@ export const newRoom = (about: Pick<RoomState, 'roomId' | 'appUuid' | 'voiceActi
   phase: 'open',
   volume: undefined,
   playback: undefined,
+  recording: undefined,
   teardownBy: undefined,
 });
 
@@ -93,10 +113,16 @@ const stay = (state: RoomState): RoomStep => ({ state, events: [], acts: [] });
 export function roomRefusal(state: RoomState, type: RoomOrder['type']): Problem | undefined {
   if (type === 'delete' || type === 'volume') return undefined;
   if (state.phase !== 'open') return problems.conflict('Room is being deleted');
-  const { playback } = state;
-  const changing = playback?.phase === 'starting' || playback?.phase === 'stopping';
-  if ((type === 'play' || type === 'stop') && changing) return problems.conflict('Another room media transition is in progress');
-  if (type !== 'play' && playback === undefined) return problems.conflict('Nothing is playing in the room');
+  const { playback, recording } = state;
+  const isRecording = type === 'record' || type === 'stop_recording';
+  if (type === 'stop_recording' && recording === undefined) return problems.recordingNotActive();
+  if (type === 'stop_recording' && recording?.phase === 'stopping')
+    return problems.conflict('Room recording stop is already in progress');
+  const changing = playback?.phase === 'starting' || playback?.phase === 'stopping' || recording?.phase === 'stopping';
+  if ((isRecording || type === 'play' || type === 'stop') && changing)
+    return problems.conflict('Another room media transition is in progress');
+  if (type === 'record' && recording !== undefined) return problems.conflict('Room is already being recorded');
+  if (!isRecording && type !== 'play' && playback === undefined) return problems.conflict('Nothing is playing in the room');
   return undefined;
 }
 
@@ -111,7 +137,9 @@ export function stepRoom(state: RoomState, input: RoomInput, now: number): RoomS
     case 'media':
       return hear(state, input.notice);
     case 'empty':
-      return state.phase === 'deleting' ? deleted(state, 'closed') : stay(state);
+      return state.phase === 'deleting' && state.recording === undefined ? deleted(state, 'closed') : stay(state);
+    case 'shutdown':
+      return state.recording === undefined ? stay(state) : recorded(state, stopRecording(ownerOf(state), state.recording));
     case 'deadline':
       return deadline(state, now);
   }
@@ -123,8 +151,7 @@ function order(state: RoomState, given: RoomOrder, operationUuid: string, now: n
   const { playback } = state;
   switch (given.type) {
     case 'delete':
-      if (state.phase === 'deleting') return stay(state);
-      return { ...ended({ ...state, phase: 'deleting', teardownBy: now + ROOM_TEARDOWN_MS }), acts: [{ do: 'dismiss' }] };
+      return state.phase === 'deleting' ? stay(state) : teardown(state, now);
     case 'play': {
       const volume = given.volume ?? state.volume ?? UNITY_PERCENT;
       const begun = { operationUuid, urls: given.urls, phase: 'starting', confirmBy: now + ROOM_PLAYBACK_CONFIRM_MS } as const;
@@ -134,11 +161,32 @@ function order(state: RoomState, given: RoomOrder, operationUuid: string, now: n
         acts: [{ do: 'play', operationUuid, loop: given.loop, volume }],
       };
     }
+    case 'record':
+      return recorded(state, beginRecording(ownerOf(state), given.terms, operationUuid, now));
+    case 'stop_recording':
+      return state.recording === undefined ? stay(state) : recorded(state, stopRecording(ownerOf(state), state.recording));
     case 'volume':
       return { state: { ...state, volume: given.volume }, events: [], acts: [{ do: 'set_volume', volume: given.volume }] };
     default:
       return playback === undefined ? stay(state) : control(state, playback, given);
   }
+}
+
+const ownerOf = ({ roomId }: RoomState) => ({ room_id: roomId });
+
+/** A step of the recording as one of the Room. */
+const recorded = (state: RoomState, { recording, events, effects, records }: RecordingStep): RoomStep => ({
+  state: { ...state, recording },
+  events,
+  acts: effects,
+  recordings: records,
+});
+
+/** What plays and what is recorded is over, and members are told to leave. */
+function teardown(before: RoomState, now: number): RoomStep {
+  const { state, events } = ended({ ...before, phase: 'deleting', teardownBy: now + ROOM_TEARDOWN_MS });
+  const stopped = state.recording === undefined ? stay(state) : recorded(state, stopRecording(ownerOf(state), state.recording));
+  return { ...stopped, events: [...events, ...stopped.events], acts: [...stopped.acts, { do: 'dismiss' }] };
 }
 
 function control(
@@ -191,7 +239,11 @@ function failed(state: RoomState, playback: RoomPlayback, error: 'playback_error
 
 /** Notices of an operation that is not the current one are late ones of a playback already told of. */
 function hear(state: RoomState, notice: MediaNotice): RoomStep {
-  const { playback } = state;
+  const { playback, recording } = state;
+  if ('recordingUuid' in notice) {
+    if (recording?.recordingUuid !== notice.recordingUuid) return stay(state);
+    return recorded(state, hearRecording(ownerOf(state), recording, notice));
+  }
   if (playback === undefined || !('operationUuid' in notice) || notice.operationUuid !== playback.operationUuid)
     return stay(state);
   switch (notice.type) {

@@ -2,10 +2,12 @@
 import { type CollectResult, digitsCollected } from '../dtmf/collect.ts';
 import type { Event } from '../event/event.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
+import { RECORDING_LAST_MS } from '../limits.ts';
 import { playbackEnded } from '../playback/playback.ts';
 import { leave } from '../room/membership.ts';
 import { endPayments } from './in-payment.ts';
-import type { Effect, Step } from './input.ts';
+import { hearRecordingNotice, stopAll } from './in-recording.ts';
+import type { Effect, SessionInput, Step } from './input.ts';
 import type { Ending, SessionState } from './session.ts';
 
 /** How long the far end has to confirm an end that was ordered (Timer F and H take 32 s; nobody should wait that long for an event). */
@@ -46,12 +48,53 @@ export function orderEnd(state: SessionState, why: Ending, order: Effect, now: n
 }
 
 /**
- * Ends the Session now. `why` counts only where no end was ordered before. What is still running is told of first: a collection, a playback, a
- * membership (contract §2, Order at the end).
+ * The call is over. `why` counts only where no end was ordered before. What is still running is told of first: a collection, a playback, a
+ * membership, recordings (contract §2, Order at the end). The Session ends with it, or when the last recording is finished.
  */
 export function end(state: SessionState, why: Ending, now: number, effects: readonly Effect[] = []): Step {
-  const reason = state.ending ?? why;
-  const { answeredAt, playback, collect, membership, sessionUuid } = state;
+  const { playback, collect, membership, sessionUuid } = state;
+  const paid = endPayments(state);
+  const stopped = stopAll({
+    ...state,
+    closedAt: state.closedAt ?? now,
+    ending: state.ending ?? why,
+    playback: undefined,
+    collect: undefined,
+    membership: undefined,
+    collection: undefined,
+    deadlines: { recordings: now + RECORDING_LAST_MS },
+  });
+  const last = finish(stopped.state, now);
+  return {
+    state: last.state,
+    events: [
+      ...paid.events,
+      ...(collect === undefined ? [] : [digitsCollected(sessionUuid, collect, collectEnded(collect.digits))]),
+      ...(playback === undefined ? [] : [playbackEnded(sessionUuid, playback, 'stopped')]),
+      ...leave(sessionUuid, membership, 'hangup').events,
+      ...stopped.events,
+      ...last.events,
+    ],
+    effects: [...effects, ...stopped.effects],
+    ...(paid.payments.length === 0 ? {} : { payments: paid.payments }),
+    recordings: stopped.recordings ?? [],
+  };
+}
+
+/** An input after the call is over: only its recordings, and the patience for them, still count. */
+export function closing(state: SessionState, input: SessionInput, now: number): Step {
+  if (input.type === 'broken') return finish(state, now, true);
+  if (input.type === 'deadline') return finish(state, now, now >= (state.deadlines.recordings ?? 0));
+  if (input.type !== 'leg.media' || !('recordingUuid' in input.notice)) return { state, events: [], effects: [] };
+  const heard = hearRecordingNotice(state, input.notice);
+  const last = finish(heard.state, now);
+  return { ...heard, state: last.state, events: [...heard.events, ...last.events] };
+}
+
+/** The end, once nothing is left to wait for; those recordings that are left out tell of their own. */
+function finish(state: SessionState, now: number, isLate = false): Pick<Step, 'state' | 'events' | 'effects'> {
+  const { answeredAt, ending: reason, closedAt = now, sessionUuid, recordings } = state;
+  if (reason === undefined || (recordings.length > 0 && !isLate)) return { state, events: [], effects: [] };
   const ended: Event = {
     event: 'session.ended',
     session_uuid: sessionUuid,
@@ -59,32 +102,10 @@ export function end(state: SessionState, why: Ending, now: number, effects: read
     hangup_cause: reason.cause,
     hangup_by: reason.by,
     hangup_description: reason.description,
-    duration_seconds: answeredAt === undefined ? 0 : Math.max(0, Math.floor((now - answeredAt) / 1000)),
+    duration_seconds: answeredAt === undefined ? 0 : Math.max(0, Math.floor((closedAt - answeredAt) / 1000)),
     ...(reason.operationUuid === undefined ? {} : { operation_uuid: reason.operationUuid }),
   };
-  const paid = endPayments(state);
-  return {
-    state: {
-      ...state,
-      phase: 'ended',
-      endedAt: now,
-      ending: reason,
-      playback: undefined,
-      collect: undefined,
-      membership: undefined,
-      collection: undefined,
-      deadlines: {},
-    },
-    events: [
-      ...paid.events,
-      ...(collect === undefined ? [] : [digitsCollected(sessionUuid, collect, collectEnded(collect.digits))]),
-      ...(playback === undefined ? [] : [playbackEnded(sessionUuid, playback, 'stopped')]),
-      ...leave(sessionUuid, membership, 'hangup').events,
-      ended,
-    ],
-    effects,
-    ...(paid.payments.length === 0 ? {} : { payments: paid.payments }),
-  };
+  return { state: { ...state, phase: 'ended', endedAt: now, deadlines: {}, recordings: [] }, events: [ended], effects: [] };
 }
 
 const collectEnded = (digits: string): CollectResult => ({

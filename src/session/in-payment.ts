@@ -16,6 +16,7 @@ import {
 import { playbackEnded } from '../playback/playback.ts';
 import { type Problem, problems } from '../problem.ts';
 import { isPlay } from './in-playback.ts';
+import { maskAll } from './in-recording.ts';
 import type { Command, Effect, Step } from './input.ts';
 import { isCollectingSecurely, type SessionState } from './session.ts';
 import type { MediaNotice } from './signal.ts';
@@ -35,17 +36,19 @@ export function paymentRefusal(state: SessionState, type: Command['type']): Prob
   return state.collect === undefined ? undefined : problems.conflict('Session is already collecting digits');
 }
 
-/** Begins: the leg's taps are closed before a prompt can be heard, so that no tone that answers it reaches them. */
+/** Begins: recordings are masked and the leg's taps closed before a prompt can be heard, so that no tone that answers it reaches them. */
 export function collectPayment(state: SessionState, { terms }: CollectPayment, operationUuid: string, now: number): Step {
   const collection = beginCollection(operationUuid, terms, now);
   const { playback, sessionUuid } = state;
   const stopped: Event[] = playback === undefined ? [] : [playbackEnded(sessionUuid, playback, 'stopped')];
   const silenced: Effect[] =
     playback === undefined || terms.hasPrompt ? [] : [{ do: 'stop_playback', operationUuid: playback.operationUuid }];
+  const masked = maskAll(state);
   return {
-    state: { ...state, playback: undefined, collection, hasCollected: true },
+    state: { ...masked.state, playback: undefined, collection, hasCollected: true },
     events: stopped,
     effects: [
+      ...masked.effects,
       { do: 'secure', on: true },
       ...silenced,
       ...(terms.hasPrompt ? [{ do: 'play', operationUuid: promptName(collection), loop: 1, volume: 100 } as const] : []),

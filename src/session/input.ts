@@ -6,7 +6,9 @@ import type { MemberDirection } from '../event/room-event.ts';
 import type { CollectionKind, CollectionTerms, PaymentRecord } from '../payment/collection.ts';
 import type { PlaybackControl, PushFormat } from '../playback/playback.ts';
 import type { Problem } from '../problem.ts';
+import type { RecordingEffect, RecordingRecord, RecordingTerms } from '../recording/recording.ts';
 import type { RoomCommand, RoomEffect, VolumeOrder } from '../room/membership.ts';
+import type { RecordingCommand } from './in-recording.ts';
 import type { SessionState } from './session.ts';
 import type { LegSignal } from './signal.ts';
 
@@ -32,10 +34,12 @@ export type Command =
       /** Of a CVV: the reference of its card, whose brand says how many digits there are. */
       readonly cardUuid: string | undefined;
     }
-  | { readonly type: 'cancel_payment'; readonly kind: CollectionKind };
+  | { readonly type: 'cancel_payment'; readonly kind: CollectionKind }
+  | { readonly type: 'record'; readonly terms: RecordingTerms }
+  | { readonly type: 'stop_recording' | 'mask_recording' | 'unmask_recording'; readonly recordingUuid: string };
 
-/** What is decided by the call's own state; the rest is its membership's. */
-export type CallCommand = Exclude<Command, RoomCommand>;
+/** What is decided by the call's own state; the rest is its membership's and its recordings'. */
+export type CallCommand = Exclude<Command, RoomCommand | RecordingCommand>;
 
 export type SessionInput =
   /** The first input of every Session. */
@@ -55,6 +59,7 @@ export type SessionInput =
 /** Orders to the leg, performed after the step is durable, in this order. */
 export type Effect =
   | RoomEffect
+  | RecordingEffect
   | { readonly do: 'start' }
   | { readonly do: 'ring' }
   | { readonly do: 'early_media' }
@@ -76,6 +81,8 @@ export interface Step {
   readonly effects: readonly Effect[];
   /** What the store keeps of a secure collection. */
   readonly payments?: readonly PaymentRecord[];
+  /** What it keeps of recordings. */
+  readonly recordings?: readonly RecordingRecord[];
   /** Of a command only: why it was refused. Absent: admitted. */
   readonly refused?: Problem;
 }

@@ -11,6 +11,7 @@ import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import { CALL_DURATION_DEFAULT_SEC } from '../limits.ts';
 import { type Collection, collectionDue } from '../payment/collection.ts';
 import type { Playback } from '../playback/playback.ts';
+import type { Recording } from '../recording/recording.ts';
 import type { Membership } from '../room/membership.ts';
 
 export type Phase = 'new' | 'connecting' | 'ringing' | 'early_media' | 'answered' | 'ended';
@@ -38,6 +39,8 @@ export interface Deadlines {
   readonly duration?: number;
   /** The far end's confirmation of an ordered end; past it the Session ends without. */
   readonly teardown?: number;
+  /** The files of its recordings, after the call is over; past it the Session ends without. */
+  readonly recordings?: number;
 }
 
 /** The settings a Session lives by, fixed when it begins. */
@@ -56,6 +59,8 @@ export interface SessionState {
   readonly clientState: string;
   readonly createdAt: number;
   readonly answeredAt: number | undefined;
+  /** The call is over; the Session ends when its recordings are finished. */
+  readonly closedAt: number | undefined;
   readonly endedAt: number | undefined;
   readonly held: boolean;
   /** The dial or answer command that `session.answered` may name. */
@@ -70,6 +75,8 @@ export interface SessionState {
   readonly collection: Collection | undefined;
   /** Something was collected: there may be references of this Session in the vault. */
   readonly hasCollected: boolean;
+  /** The live ones, oldest first. */
+  readonly recordings: readonly Recording[];
   /** Keys that end before this belong to a collection that is over. */
   readonly quietUntil: number;
   readonly deadlines: Deadlines;
@@ -94,6 +101,7 @@ const begin = (from: Begin, type: SessionState['type'], now: number): SessionSta
   clientState: '',
   createdAt: now,
   answeredAt: undefined,
+  closedAt: undefined,
   endedAt: undefined,
   held: false,
   answering: undefined,
@@ -104,6 +112,7 @@ const begin = (from: Begin, type: SessionState['type'], now: number): SessionSta
   membership: undefined,
   collection: undefined,
   hasCollected: false,
+  recordings: [],
   quietUntil: 0,
   deadlines: {},
   terms: { orphanTimeoutMs: from.orphanTimeoutMs, maxDurationMs: CALL_DURATION_DEFAULT_SEC * 1000 },
@@ -172,16 +181,12 @@ export const isCollectingSecurely = (state: SessionState): boolean => state.coll
 
 /** The earliest deadline, or undefined when none is armed. */
 export function nextDeadline(state: SessionState): number | undefined {
-  const { ring, orphan, duration, teardown } = state.deadlines;
-  const digits = state.collect === undefined ? undefined : collectDue(state.collect);
-  const keyed = state.collection === undefined ? Infinity : collectionDue(state.collection);
-  const earliest = Math.min(
-    keyed,
-    digits ?? Infinity,
-    ring ?? Infinity,
-    orphan ?? Infinity,
-    duration ?? Infinity,
-    teardown ?? Infinity,
-  );
+  const due = [
+    ...Object.values(state.deadlines),
+    state.collect === undefined ? undefined : collectDue(state.collect),
+    state.collection === undefined ? undefined : collectionDue(state.collection),
+    ...state.recordings.map(({ confirmBy }) => confirmBy),
+  ];
+  const earliest = due.reduce<number>((least, at) => Math.min(least, at ?? Infinity), Infinity);
   return earliest === Infinity ? undefined : earliest;
 }

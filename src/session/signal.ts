@@ -5,9 +5,7 @@
 import type { PlaybackFailure } from '../event/event.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import type { WebSocketClosed, WebSocketError, WebSocketFailure } from '../event/websocket-event.ts';
-
-/** Why a recording ended without being asked to. What was written until then stays playable. */
-export type RecordingFailure = 'cannot_open' | 'cannot_write' | 'too_slow' | 'too_long' | 'media_unavailable';
+import type { RecordingNotice } from '../recording/notice.ts';
 
 export type MediaNotice =
   /** The first valid RTP packet of the leg. */
@@ -20,20 +18,7 @@ export type MediaNotice =
   | { readonly type: 'room.left'; readonly room: number }
   /** The member of a room began or ceased to talk. */
   | { readonly type: 'voice'; readonly talking: boolean }
-  /** The first audio is durable. */
-  | { readonly type: 'recording.started'; readonly recordingUuid: string }
-  /** The file is finished and durable. May follow the end of its leg. */
-  | { readonly type: 'recording.ended'; readonly recordingUuid: string; readonly durationMs: number; readonly bytes: number }
-  /** It is over, and its file holds `durationMs` of audio. May follow the end of its leg. */
-  | {
-      readonly type: 'recording.failed';
-      readonly recordingUuid: string;
-      readonly reason: RecordingFailure;
-      readonly durationMs: number;
-    }
-  /** `precedingSilenceMs` is undefined for the first speech of a recording. */
-  | { readonly type: 'speech.started'; readonly recordingUuid: string; readonly precedingSilenceMs: number | undefined }
-  | { readonly type: 'speech.ended'; readonly recordingUuid: string }
+  | RecordingNotice
   /** The first frame of the first source has been handed to the network. */
   | { readonly type: 'playback.started'; readonly operationUuid: string }
   | { readonly type: 'playback.completed'; readonly operationUuid: string }

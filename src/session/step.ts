@@ -4,8 +4,9 @@ import { collectionTimeout } from '../payment/collection.ts';
 import { hearPlayback } from '../playback/playback.ts';
 import { leave, memberJoined, memberLost, memberTalking, volumeSet } from '../room/membership.ts';
 import { command } from './command.ts';
-import { applicationSide, end, ending, orderEnd } from './end.ts';
+import { applicationSide, closing, end, ending, orderEnd } from './end.ts';
 import { collecting as collectingSecurely, hearPaymentPrompt, securedKey } from './in-payment.ts';
+import { hearRecordingNotice, recordingsDue } from './in-recording.ts';
 import { member } from './in-room.ts';
 import { hearWebSocket } from './in-websocket.ts';
 import type { Effect, SessionInput, Step } from './input.ts';
@@ -17,6 +18,7 @@ const stay = (state: SessionState): Step => ({ state, events: [], effects: [] })
 /** One input. After `ended` nothing changes any more and nothing is emitted. */
 export function step(before: SessionState, input: SessionInput, now: number): Step {
   if (before.phase === 'ended') return stay(before);
+  if (before.closedAt !== undefined && input.type !== 'command') return closing(before, input, now);
   const state = touched(before, input, now);
   switch (input.type) {
     case 'begin':
@@ -120,6 +122,7 @@ function hearMedia(state: SessionState, notice: MediaNotice, now: number): Step 
   if (notice.type === 'room.joined') return member(state, memberJoined(sessionUuid, membership, notice.room));
   if (notice.type === 'room.left') return member(state, memberLost(sessionUuid, membership, notice.room));
   if (notice.type === 'voice') return member(state, memberTalking(sessionUuid, membership, notice.talking));
+  if ('recordingUuid' in notice) return hearRecordingNotice(state, notice);
   if (notice.type === 'digit') return digit(state, notice.digit, notice.durationMs, notice.method, now);
   if (notice.type === 'media.timeout') {
     if (state.held || state.phase !== 'answered' || state.ending !== undefined) return stay(state);
@@ -188,6 +191,7 @@ function deadline(state: SessionState, now: number): Step {
     return orderEnd(state, why, { do: 'hangup' }, now);
   }
   if (due(orphan)) return orphaned(state, now);
+  if (state.recordings.some(({ confirmBy }) => due(confirmBy))) return recordingsDue(state, now);
   const { collection } = state;
   if (collection !== undefined) return collectingSecurely(state, collection, collectionTimeout(collection, now), now);
   return state.collect === undefined ? stay(state) : collecting(state, state.collect, timeout(state.collect, now));

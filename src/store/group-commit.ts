@@ -10,6 +10,7 @@ import type { Log } from '../log.ts';
 import type { Queryable } from './database.ts';
 import { type Change, type Journal, type RoomRow, type SessionRow, StoreUnavailable } from './journal.ts';
 import { type PaymentChange, paymentExpressions, paymentParameters } from './payment-rows.ts';
+import { type RecordingChange, recordingExpressions, recordingParameters } from './recording-rows.ts';
 
 interface Waiting {
   readonly change: Change;
@@ -53,9 +54,16 @@ WITH changed AS (
     AND (a.guard IS NULL OR a.guard IN (SELECT session_uuid FROM changed))
 )`;
 const WRITTEN = '\nSELECT session_uuid::text AS session_uuid FROM changed';
-/** A flush with something of a secure collection in it; the others do not pay for it. */
-const FLUSH_PAYMENTS = `${FLUSH}, ${paymentExpressions(5)}${WRITTEN}`;
-const FLUSH_PLAIN = FLUSH + WRITTEN;
+const FIRST_EXTRA = 5;
+
+/** A flush with payments or recordings in it; the others do not pay for them. Four statements in all. */
+function flushStatement(payments: readonly string[], recordings: readonly string[]): string {
+  const extras = [
+    ...(payments.length === 0 ? [] : [paymentExpressions(FIRST_EXTRA)]),
+    ...(recordings.length === 0 ? [] : [recordingExpressions(FIRST_EXTRA + payments.length)]),
+  ];
+  return [FLUSH, ...extras].join(', ') + WRITTEN;
+}
 
 const STORED = 'SELECT 1 FROM events WHERE webhook_id = $1';
 
@@ -109,13 +117,15 @@ export function groupCommit(options: GroupCommitOptions): Journal & { load(): Jo
 
   const write = async (batch: readonly Change[]): Promise<boolean[]> => {
     const plan = planFlush(batch);
-    const { payments } = plan;
-    const rows = await database.query<{ session_uuid: string }>(payments.length === 0 ? FLUSH_PLAIN : FLUSH_PAYMENTS, [
+    const payments = plan.payments.length === 0 ? [] : paymentParameters(plan.payments);
+    const recordings = plan.recordings.length === 0 ? [] : recordingParameters(plan.recordings);
+    const rows = await database.query<{ session_uuid: string }>(flushStatement(payments, recordings), [
       JSON.stringify(plan.sessions.map(sessionColumns)),
       JSON.stringify(plan.events),
       JSON.stringify(plan.answers),
       JSON.stringify(plan.rooms.map(roomColumns)),
-      ...(payments.length === 0 ? [] : paymentParameters(payments)),
+      ...payments,
+      ...recordings,
     ]);
     if (plan.events.length > 0) onEvents();
     const written = new Set(rows.map((row) => row.session_uuid));
@@ -162,6 +172,7 @@ interface FlushPlan {
   readonly events: readonly Record<string, unknown>[];
   readonly answers: readonly Record<string, unknown>[];
   readonly payments: readonly PaymentChange[];
+  readonly recordings: readonly RecordingChange[];
   /** Positions of changes of a Session that ended earlier in the same batch: nothing of them is stored. */
   readonly late: ReadonlySet<number>;
 }
@@ -173,7 +184,8 @@ function planFlush(batch: readonly Change[]): FlushPlan {
   const answers = new Map<string, Record<string, unknown>>();
   const late = new Set<number>();
   const paid: PaymentChange[] = [];
-  for (const [at, { session, room, events: emitted, answer, payments = [] }] of batch.entries()) {
+  const recorded: RecordingChange[] = [];
+  for (const [at, { session, room, events: emitted, answer, payments = [], recordings = [] }] of batch.entries()) {
     if (session !== undefined) {
       if (sessions.get(session.sessionUuid)?.endedAt !== undefined) {
         late.add(at);
@@ -183,6 +195,7 @@ function planFlush(batch: readonly Change[]): FlushPlan {
     }
     if (room !== undefined) rooms.set(room.roomId, room);
     paid.push(...payments);
+    recorded.push(...recordings);
     const guard = session?.sessionUuid ?? null;
     for (const event of emitted)
       events.push({
@@ -208,7 +221,15 @@ function planFlush(batch: readonly Change[]): FlushPlan {
   }
   // In one order on every node, so that two flushes can never wait for each other.
   const ordered = [...sessions.values()].sort((a, b) => (a.sessionUuid < b.sessionUuid ? -1 : 1));
-  return { sessions: ordered, rooms: [...rooms.values()], events, answers: [...answers.values()], payments: paid, late };
+  return {
+    sessions: ordered,
+    rooms: [...rooms.values()],
+    events,
+    answers: [...answers.values()],
+    payments: paid,
+    recordings: recorded,
+    late,
+  };
 }
 
 const sessionColumns = (row: SessionRow): Record<string, unknown> => ({

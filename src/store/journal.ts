@@ -4,6 +4,7 @@
  */
 import type { PlatformEvent } from '../event/event.ts';
 import type { PaymentChange } from './payment-rows.ts';
+import type { RecordingChange } from './recording-rows.ts';
 
 /** A Session as a row: the columns that are filtered on, and the machine's state as JSON. */
 export interface SessionRow {
@@ -53,6 +54,7 @@ export interface Change {
   readonly answer?: StoredAnswer;
   /** Of a secure collection. */
   readonly payments?: readonly PaymentChange[];
+  readonly recordings?: readonly RecordingChange[];
 }
 
 export interface Journal {

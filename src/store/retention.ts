@@ -1,10 +1,11 @@
-/** What is forgotten, and when: ended Sessions and idempotency keys after 24 h, events, messages and charges after 30 days. Small batches, so that no call waits. */
+/** What is forgotten, and when: ended Sessions and idempotency keys after 24 h, events, messages and charges after 30 days, removed recordings after a year. Small batches, so that no call waits. */
 import {
   CHARGE_RETENTION_DAYS,
   ENDED_SESSION_KEPT_SEC,
   EVENT_RETENTION_DAYS,
   IDEMPOTENCY_KEPT_SEC,
   MESSAGE_RETENTION_DAYS,
+  RECORDING_REMEMBERED_DAYS,
   RETENTION_BATCH_MAX_ROWS,
   RETENTION_MAX_BATCHES,
 } from '../limits.ts';
@@ -17,6 +18,7 @@ export interface Forgotten {
   readonly messages: number;
   readonly charges: number;
   readonly references: number;
+  readonly recordings: number;
 }
 
 const SESSIONS = `DELETE FROM sessions WHERE session_uuid IN
@@ -38,6 +40,9 @@ const CHARGES = `DELETE FROM charges WHERE charge_uuid IN
 const REFERENCES = `DELETE FROM payment_references WHERE reference IN
   (SELECT reference FROM payment_references WHERE expires_at < $1::bigint ORDER BY expires_at LIMIT $2::int) RETURNING 1`;
 
+const RECORDINGS = `DELETE FROM recordings WHERE recording_uuid IN
+  (SELECT recording_uuid FROM recordings WHERE removed_at < $1::bigint ORDER BY removed_at LIMIT $2::int) RETURNING 1`;
+
 /** Deletes all that is past its time at `now`. Returns how many rows went. */
 export async function forget(database: Database, now: number): Promise<Forgotten> {
   const sweep = async (statement: string, before: number): Promise<number> => {
@@ -55,6 +60,7 @@ export async function forget(database: Database, now: number): Promise<Forgotten
     events: await sweep(EVENTS, now - EVENT_RETENTION_DAYS * 24 * 3600 * 1000),
     charges: await sweep(CHARGES, now - CHARGE_RETENTION_DAYS * 24 * 3600 * 1000),
     references: await sweep(REFERENCES, now - ENDED_SESSION_KEPT_SEC * 1000),
+    recordings: await sweep(RECORDINGS, now - RECORDING_REMEMBERED_DAYS * 24 * 3600 * 1000),
     messages: await sweep(MESSAGES, now - MESSAGE_RETENTION_DAYS * 24 * 3600 * 1000),
   };
 }

@@ -151,6 +151,30 @@ export const rooms = pgTable(
   ],
 );
 
+/** Recordings of Sessions and Rooms. The file is named by `recording_uuid` (`storage/`); its row stays a year after the file is removed. */
+export const recordings = pgTable(
+  'recordings',
+  {
+    recordingUuid: text('recording_uuid').primaryKey(),
+    appUuid: text('app_uuid').notNull(),
+    sessionUuid: uuid('session_uuid'),
+    roomId: uuid('room_id'),
+    operationUuid: text('operation_uuid').notNull(),
+    clientState: text('client_state').notNull(),
+    traceparent: text('traceparent').notNull(),
+    createdAt: ms('created_at').notNull(),
+    /** Set with `recording.ended`. */
+    endedAt: ms('ended_at'),
+    durationMs: ms('duration_ms'),
+    removedAt: ms('removed_at'),
+  },
+  (table) => [
+    index('recordings_live').on(table.createdAt).where(sql`ended_at IS NULL`),
+    index('recordings_kept').on(table.endedAt).where(sql`removed_at IS NULL`),
+    index('recordings_removed').on(table.removedAt).where(sql`removed_at IS NOT NULL`),
+  ],
+);
+
 /** The log of what happened: every event, sent or not, with its delivery attempts. */
 export const events = pgTable(
   'events',

@@ -14,6 +14,7 @@ import { type MessageStore, messageStore } from './messages.ts';
 import { callerIdStore, type NumberStore, numberStore, type Permitted, terminalStore } from './numbers.ts';
 import { type OutboxStore, outboxStore } from './outbox.ts';
 import { type PaymentStore, paymentStore } from './payments.ts';
+import { type RecordingStore, recordingStore } from './recordings.ts';
 import { type Forgotten, forget } from './retention.ts';
 import { type RoomStore, roomStore } from './rooms.ts';
 import { createSeal } from './seal.ts';
@@ -33,6 +34,7 @@ export interface Store {
   readonly events: EventLog;
   readonly messages: MessageStore;
   readonly payments: PaymentStore;
+  readonly recordings: RecordingStore;
   readonly outbox: OutboxStore;
   readonly idempotency: IdempotencyStore;
   /** Whether the database answers. Never rejects. */
@@ -90,6 +92,7 @@ export async function openStore(settings: StoreSettings, log: Log, clock: Clock)
     events: eventLog(database, onEvents),
     messages: messageStore(database, onEvents),
     payments: paymentStore(database, settings.masterKey, onEvents),
+    recordings: recordingStore(database),
     outbox,
     idempotency: idempotencyStore(database, now),
     ready: () =>

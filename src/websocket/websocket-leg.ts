@@ -3,7 +3,7 @@ import type { Leg, LegListener, PlayOrder, WebSocketOptions } from '../actor/leg
 import type { Clock } from '../clock.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import type { WebSocketClosed, WebSocketError } from '../event/websocket-event.ts';
-import type { JoinOptions, MediaNotice, MediaRoom, PlaybackControl } from '../media/engine.ts';
+import type { JoinOptions, MediaNotice, MediaRecording, MediaRoom, PlaybackControl, RecordOptions } from '../media/engine.ts';
 import type { StreamLeg, StreamLegOptions } from '../media/stream.ts';
 import type { Connect } from '../outbound/connect.ts';
 import { WebSocketConnection } from './connection.ts';
@@ -111,7 +111,9 @@ export class WebSocketLeg implements Leg {
   }
 
   #say(signal: Parameters<LegListener>[0]): void {
-    if (!this.#over) this.#options.listener(signal);
+    // A recording is finished when the leg is gone.
+    const isRecording = signal.type === 'leg.media' && 'recordingUuid' in signal.notice;
+    if (!this.#over || isRecording) this.#options.listener(signal);
   }
 
   /** The last signal, once; the audio is given back first, so that its last notices come before. */
@@ -168,6 +170,10 @@ export class WebSocketLeg implements Leg {
 
   setVolume(direction: 'from_member' | 'to_member', percent: number): boolean {
     return this.#audio?.setVolume(direction, percent) ?? false;
+  }
+
+  record(options: RecordOptions): MediaRecording | undefined {
+    return this.#audio?.record(options);
   }
 
   // A WebSocket does not ring and is not answered: its machine never asks for these.

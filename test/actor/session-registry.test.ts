@@ -8,6 +8,7 @@ import type { PlaybackControl, Playlist } from '../../src/media/engine.ts';
 import { OpenPush } from '../../src/media/push.ts';
 import { isProblem } from '../../src/problem.ts';
 import { type Change, type Journal, type SessionRow, StoreUnavailable } from '../../src/store/journal.ts';
+import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 /** Keeps what is committed, in order, and can be away. */
@@ -56,6 +57,7 @@ class PaperLeg implements Leg {
     return true;
   };
   stopPlayback = () => this.orders.push('stop');
+  record = () => undefined;
   controlPlayback = (_operation: string, control: PlaybackControl) => this.orders.push(control.type);
   play = (order: PlayOrder) => {
     this.orders.push('play');
@@ -94,6 +96,7 @@ function world() {
       },
     },
     publicUrl: 'https://voice.test',
+    recordings: noRecordings,
     mayCallFrom: async (_app, from) => from === '+15550001',
   });
   registry.connect({

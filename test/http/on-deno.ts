@@ -11,6 +11,7 @@ import { createHttpMetrics } from '../../src/http/metrics.ts';
 import { silentLog } from '../../src/log.ts';
 import { problems } from '../../src/problem.ts';
 import { openStore } from '../../src/store/store.ts';
+import { noRecordings } from '../support/no-recordings.ts';
 import { noRooms } from '../support/no-rooms.ts';
 import { sandboxProviders } from '../support/providers.ts';
 
@@ -45,6 +46,7 @@ const sessions: Sessions = {
 const app = createHttpApp({
   sessions,
   rooms: noRooms,
+  recordings: noRecordings,
   ...sandboxProviders(store, clock),
   store,
   clock,

@@ -17,6 +17,7 @@ import { isProblem, type Problem, problems } from '../../src/problem.ts';
 import type { AppSecrets } from '../../src/store/apps.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore, type TestStore } from '../store/open.ts';
+import { noRecordings } from '../support/no-recordings.ts';
 import { noRooms } from '../support/no-rooms.ts';
 import { sandboxProviders } from '../support/providers.ts';
 
@@ -63,6 +64,7 @@ export async function openPlatform(
   const app = createHttpApp({
     sessions,
     rooms: noRooms,
+    recordings: noRecordings,
     ...sandboxProviders(testStore.store, wall),
     store: testStore.store,
     clock: { ...wall, now: () => platform.now() },

@@ -55,7 +55,8 @@ export const roomRoutes = (rooms: Rooms, sessions: Sessions): readonly Route[] =
 const onRoom = (rooms: Rooms, exchange: Exchange, work: Work): Work | undefined =>
   rooms.get(exchange.appUuid, roomOf(exchange)) === undefined ? undefined : work;
 
-const ordered = (rooms: Rooms, exchange: Exchange, order: RoomOrder) =>
+/** The work of an order, where the Room is the application's. */
+export const orderedRoom = (rooms: Rooms, exchange: Exchange, order: RoomOrder) =>
   onRoom(rooms, exchange, () => rooms.order(roomOf(exchange), order, commandContext(exchange)));
 
 const collectionRoutes = (rooms: Rooms): readonly Route[] => [
@@ -106,7 +107,7 @@ const collectionRoutes = (rooms: Rooms): readonly Route[] => [
     },
   ),
   route({ ...command, method: 'DELETE', path: ROOM, summary: 'Delete a Room', buckets: ['room_delete'] }, (exchange) =>
-    ordered(rooms, exchange, { type: 'delete' }),
+    orderedRoom(rooms, exchange, { type: 'delete' }),
   ),
 ];
 
@@ -161,26 +162,26 @@ const playbackRoutes = (rooms: Rooms): readonly Route[] => [
     (exchange, request) => {
       if (request.type === 'stream') return onRoom(rooms, exchange, streamUnsupported);
       const { urls, loop = 1, volume: given } = request;
-      return ordered(rooms, exchange, { type: 'play', urls, loop, volume: given });
+      return orderedRoom(rooms, exchange, { type: 'play', urls, loop, volume: given });
     },
   ),
   bareRoute(
     { ...command, method: 'POST', path: `${ROOM}/playback/pause`, summary: 'Pause the playback', buckets: ['room_pause'] },
-    (exchange) => ordered(rooms, exchange, { type: 'pause' }),
+    (exchange) => orderedRoom(rooms, exchange, { type: 'pause' }),
   ),
   bareRoute(
     { ...command, method: 'POST', path: `${ROOM}/playback/resume`, summary: 'Resume the playback', buckets: ['room_resume'] },
-    (exchange) => ordered(rooms, exchange, { type: 'resume' }),
+    (exchange) => orderedRoom(rooms, exchange, { type: 'resume' }),
   ),
   bareRoute(
     { ...command, method: 'POST', path: `${ROOM}/playback/stop`, summary: 'Stop the playback', buckets: ['room_stop'] },
-    (exchange) => ordered(rooms, exchange, { type: 'stop' }),
+    (exchange) => orderedRoom(rooms, exchange, { type: 'stop' }),
   ),
   bodyRoute(
     { ...command, method: 'POST', path: `${ROOM}/playback/seek`, summary: 'Move within the playback', buckets: ['room_seek'] },
     seek,
     (exchange, request) =>
-      ordered(rooms, exchange, {
+      orderedRoom(rooms, exchange, {
         type: 'seek',
         to: 'position_ms' in request ? { positionMs: request.position_ms } : { offsetMs: request.offset_ms },
       }),
@@ -194,7 +195,7 @@ const playbackRoutes = (rooms: Rooms): readonly Route[] => [
       buckets: ['room_playback_volume'],
     },
     volume,
-    (exchange, request) => ordered(rooms, exchange, { type: 'volume', volume: request.volume }),
+    (exchange, request) => orderedRoom(rooms, exchange, { type: 'volume', volume: request.volume }),
   ),
 ];
 

@@ -1,0 +1,163 @@
+/** Recordings of a Session and of a Room (interface, Recordings; contract §5). Their audio is fetched by signed URLs. */
+import { type } from 'arktype';
+import type { Recordings } from '../../actor/recordings.ts';
+import type { Rooms } from '../../actor/rooms.ts';
+import type { SessionCommand, Sessions } from '../../actor/sessions.ts';
+import { COMMAND_BODY_MAX_BYTES } from '../../limits.ts';
+import { problems } from '../../problem.ts';
+import type { Exchange, Find } from '../exchange.ts';
+import { ok } from '../exchange.ts';
+import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
+import { shape } from '../shape.ts';
+import { orderedRoom } from './rooms.ts';
+import { onSession } from './sessions.ts';
+
+const SENSITIVITY = 0.5;
+const SPEECH_MS = 100;
+const SILENCE_MS = 500;
+
+const create = shape(
+  type({
+    '+': 'reject',
+    direction: "'both' | 'session_in' | 'session_out'",
+    channels: "'mono' | 'stereo'",
+    'include_gaps?': 'boolean',
+    'enable_voice_activity_events?': 'boolean',
+    'voice_activity_config?': {
+      '+': 'reject',
+      'sensitivity?': '0 <= number <= 1',
+      'speech_duration_ms?': '20 <= number.integer <= 5000',
+      'silence_duration_ms?': '20 <= number.integer <= 3600000',
+    },
+  }).narrow(
+    ({ direction, channels }, context) =>
+      (direction === 'both' || context.reject({ path: ['direction'], expected: 'both; the other directions are unsupported' })) &&
+      (channels === 'mono' || context.reject({ path: ['channels'], expected: 'mono; stereo is unsupported' })),
+  ),
+);
+const createInRoom = shape(type({ '+': 'reject', 'include_gaps?': 'boolean' }));
+
+const facts = { auth: 'application', tag: 'Recordings', resource: 'Session' } as const;
+const command = {
+  ...facts,
+  method: 'POST',
+  command: true,
+  answerStoredBy: 'journal',
+  maxBytes: COMMAND_BODY_MAX_BYTES,
+  success: [202, 'Admitted.'],
+} as const;
+const ALL = '/v1/sessions/:uuid/recordings';
+const ONE = `${ALL}/:recording_uuid`;
+
+export const recordingRoutes = (sessions: Sessions, rooms: Rooms, recordings: Recordings): readonly Route[] => [
+  ...sessionRoutes(sessions, recordings),
+  ...roomRoutes(rooms, recordings),
+];
+
+const sessionRoutes = (sessions: Sessions, recordings: Recordings): readonly Route[] => [
+  bodyRoute(
+    {
+      ...command,
+      path: ALL,
+      summary: 'Record a Session',
+      success: [202, '`{recording_uuid, operation_uuid, status}`; `recording.became_available` or `recording.failed` follows.'],
+      buckets: ['recording_create'],
+    },
+    create,
+    (
+      exchange,
+      { include_gaps: includeGaps = false, enable_voice_activity_events: tellsSpeech = false, voice_activity_config: told },
+    ) => {
+      const voiceActivity = {
+        sensitivity: told?.sensitivity ?? SENSITIVITY,
+        speechDurationMs: told?.speech_duration_ms ?? SPEECH_MS,
+        silenceDurationMs: told?.silence_duration_ms ?? SILENCE_MS,
+      };
+      const terms = recordings.terms({ includeGaps, voiceActivity: tellsSpeech ? voiceActivity : undefined });
+      return onSession(sessions, exchange, { type: 'record', terms });
+    },
+  ),
+  route(
+    {
+      ...facts,
+      method: 'GET',
+      path: ALL,
+      summary: 'List the live recordings of a Session',
+      success: [200, '`{"recordings": […]}`: active or stopping, oldest first; no history.'],
+      buckets: ['recording_get'],
+    },
+    (exchange) => {
+      const found = listed(recordings, exchange);
+      return found === undefined ? undefined : async () => ok({ recordings: await found });
+    },
+  ),
+  route(
+    {
+      ...facts,
+      method: 'GET',
+      path: ONE,
+      summary: 'Inspect a live recording',
+      success: [200, 'The recording.'],
+      buckets: ['recording_get'],
+    },
+    async (exchange) => {
+      const found = await listed(recordings, exchange);
+      if (found === undefined) return undefined;
+      const one = found.find(({ recording_uuid }) => recording_uuid === exchange.params.recording_uuid);
+      return one === undefined ? problems.notFound('Recording') : () => ok({ ...one });
+    },
+  ),
+  bareRoute({ ...command, path: `${ONE}/stop`, summary: 'Stop a recording', buckets: ['recording_stop'] }, (exchange) =>
+    onRecording(sessions, recordings, exchange, 'stop_recording'),
+  ),
+  bareRoute({ ...command, path: `${ONE}/mask`, summary: 'Keep what follows out of a recording', buckets: ['seek'] }, (exchange) =>
+    onRecording(sessions, recordings, exchange, 'mask_recording'),
+  ),
+  bareRoute({ ...command, path: `${ONE}/unmask`, summary: 'Let what follows into a recording', buckets: ['seek'] }, (exchange) =>
+    onRecording(sessions, recordings, exchange, 'unmask_recording'),
+  ),
+];
+
+const listed = (recordings: Recordings, { appUuid, params }: Exchange) => recordings.list(appUuid, params.uuid ?? '');
+
+/** A Session that is not the application's hides that it has recordings. */
+function onRecording(
+  sessions: Sessions,
+  recordings: Recordings,
+  exchange: Exchange,
+  type: 'stop_recording' | 'mask_recording' | 'unmask_recording',
+): ReturnType<Find> {
+  const { uuid = '', recording_uuid: recordingUuid = '' } = exchange.params;
+  const found = recordings.isLive(exchange.appUuid, uuid, recordingUuid);
+  if (found === undefined) return undefined;
+  if (!found) return problems.notFound('Recording');
+  const order: SessionCommand = { type, recordingUuid };
+  return onSession(sessions, exchange, order);
+}
+
+const roomRoutes = (rooms: Rooms, recordings: Recordings): readonly Route[] => [
+  bodyRoute(
+    {
+      ...command,
+      resource: 'Room',
+      path: '/api/v1/rooms/:room_id/playback/record',
+      summary: 'Record a Room',
+      success: [202, '`{recording_uuid, operation_uuid, room_id, status}`; `recording.became_available` follows.'],
+      optional: true,
+      buckets: ['room_record'],
+    },
+    createInRoom,
+    (exchange, { include_gaps: includeGaps = false }) =>
+      orderedRoom(rooms, exchange, { type: 'record', terms: recordings.terms({ includeGaps, voiceActivity: undefined }) }),
+  ),
+  bareRoute(
+    {
+      ...command,
+      resource: 'Room',
+      path: '/api/v1/rooms/:room_id/playback/record/stop',
+      summary: 'Stop the recording of a Room',
+      buckets: ['room_record'],
+    },
+    (exchange) => orderedRoom(rooms, exchange, { type: 'stop_recording' }),
+  ),
+];

@@ -1,0 +1,64 @@
+/** What a step of a Session or Room writes about its recordings, in the statement that writes the step (`group-commit.ts`). */
+
+/** A recording as a row; it outlives its file, so that a URL to what was removed can say so. */
+export interface RecordingRow {
+  readonly recordingUuid: string;
+  readonly appUuid: string;
+  /** Of one of the two it is. */
+  readonly sessionUuid: string | undefined;
+  readonly roomId: string | undefined;
+  readonly operationUuid: string;
+  readonly clientState: string;
+  readonly traceparent: string;
+  /** ms since the epoch, as the two below. */
+  readonly createdAt: number;
+  /** Its `recording.ended` is stored. */
+  readonly endedAt: number | undefined;
+  /** Past its retention; its file is gone. */
+  readonly removedAt: number | undefined;
+}
+
+export type RecordingChange =
+  | { readonly begun: RecordingRow }
+  | { readonly ended: { readonly recordingUuid: string; readonly endedAt: number; readonly durationMs: number } };
+
+/** Expressions for the flush's WITH; its parameters begin at `$first`. A recording does not begin and end in one flush. */
+export const recordingExpressions = (first: number): string => `
+rec_begun AS (
+  INSERT INTO recordings (recording_uuid, app_uuid, session_uuid, room_id, operation_uuid, client_state, traceparent, created_at)
+  SELECT recording_uuid, app_uuid, session_uuid, room_id, operation_uuid, client_state, traceparent, created_at
+  FROM json_to_recordset($${first}::text::json) AS b (recording_uuid text, app_uuid text, session_uuid uuid, room_id uuid,
+    operation_uuid text, client_state text, traceparent text, created_at bigint)
+  ON CONFLICT DO NOTHING
+), rec_ended AS (
+  UPDATE recordings AS c SET ended_at = e.ended_at, duration_ms = e.duration_ms
+  FROM json_to_recordset($${first + 1}::text::json) AS e (recording_uuid text, ended_at bigint, duration_ms bigint)
+  WHERE c.recording_uuid = e.recording_uuid AND c.ended_at IS NULL
+)`;
+
+export function recordingParameters(changes: readonly RecordingChange[]): string[] {
+  const begun = changes.flatMap((each) =>
+    'begun' in each
+      ? {
+          recording_uuid: each.begun.recordingUuid,
+          app_uuid: each.begun.appUuid,
+          session_uuid: each.begun.sessionUuid ?? null,
+          room_id: each.begun.roomId ?? null,
+          operation_uuid: each.begun.operationUuid,
+          client_state: each.begun.clientState,
+          traceparent: each.begun.traceparent,
+          created_at: Math.floor(each.begun.createdAt),
+        }
+      : [],
+  );
+  const ended = changes.flatMap((each) =>
+    'ended' in each
+      ? {
+          recording_uuid: each.ended.recordingUuid,
+          ended_at: Math.floor(each.ended.endedAt),
+          duration_ms: Math.floor(each.ended.durationMs),
+        }
+      : [],
+  );
+  return [begun, ended].map((rows) => JSON.stringify(rows));
+}

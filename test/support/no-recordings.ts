@@ -1,0 +1,21 @@
+import { RecordingDesk } from '../../src/actor/recording-desk.ts';
+import { systemClock } from '../../src/clock.ts';
+import { silentLog } from '../../src/log.ts';
+
+/** A platform with `RECORDINGS=off`, for tests of everything else. */
+export const noRecordings = new RecordingDesk({
+  storage: undefined,
+  rows: {
+    get: async () => undefined,
+    unfinished: async () => [],
+    expired: async () => [],
+    removed: async () => {},
+  },
+  sign: () => ({ mediaUrl: '', liveUrl: '', expiresAt: 0 }),
+  journal: { commit: async () => true },
+  clock: systemClock(),
+  log: silentLog,
+  livenessMs: 10_000,
+  retentionMs: 1,
+  session: () => undefined,
+});
