@@ -1,6 +1,7 @@
 /** The composition root: makes everything, connects it, announces it, and stops it in the reverse order. */
 import { ChargeDesk } from './actor/charge-desk.ts';
 import { MessageDispatcher } from './actor/message-dispatcher.ts';
+import { RecordingDesk } from './actor/recording-desk.ts';
 import { RoomRegistry } from './actor/room-registry.ts';
 import { SessionRegistry } from './actor/session-registry.ts';
 import { createCarrier } from './carrier/carrier.ts';
@@ -9,7 +10,7 @@ import type { Config } from './config.ts';
 import { createHttpApp } from './http/app.ts';
 import { createHttpMetrics } from './http/metrics.ts';
 import { newUuid } from './id.ts';
-import { HTTP_BODY_CEILING_BYTES, HTTP_IDLE_TIMEOUT_SEC, SESSION_TEARDOWN_MS } from './limits.ts';
+import { HTTP_BODY_CEILING_BYTES, HTTP_IDLE_TIMEOUT_SEC, RECORDING_LAST_MS, SESSION_TEARDOWN_MS } from './limits.ts';
 import { createLog } from './log.ts';
 import { createMediaEngine } from './media/media-engine.ts';
 import { createMetrics } from './metrics.ts';
@@ -18,6 +19,8 @@ import { createOutbound } from './outbound/safe-fetch.ts';
 import { createChargeGateway } from './provider/charge.ts';
 import { createSmsGateway } from './provider/sms.ts';
 import { loadConfig } from './settings/load.ts';
+import { createStorage } from './storage/create.ts';
+import { createRecordingUrls } from './storage/signed-url.ts';
 import { openStore } from './store/store.ts';
 import { createRelay } from './webhook/relay.ts';
 import { WebSocketLeg } from './websocket/websocket-leg.ts';
@@ -35,6 +38,19 @@ async function run(settings: Config): Promise<void> {
   const media = await createMediaEngine({ rtp, workers, mediaTimeoutSec, outbound, log });
 
   const nodeId = newUuid();
+  const urls = createRecordingUrls({ ...settings, ttlSec: settings.recordingUrlTtlSec });
+  const storage = await createStorage(settings.recordings, { dataDir: settings.dataDir, clock, log });
+  const recordings = new RecordingDesk({
+    storage,
+    rows: store.recordings,
+    sign: urls.sign,
+    journal: store.journal,
+    clock,
+    log,
+    livenessMs: settings.recordingLivenessSec * 1000,
+    retentionMs: settings.recordingRetentionDays * 24 * 3600 * 1000,
+    session: (sessionUuid) => registry.find(sessionUuid)?.state,
+  });
   const chargeGateway = createChargeGateway(settings.paymentProvider, outbound, clock);
   const registry = new SessionRegistry({
     journal: store.journal,
@@ -45,6 +61,7 @@ async function run(settings: Config): Promise<void> {
     media,
     publicUrl: settings.publicUrl,
     orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
+    recordings,
     payments: chargeGateway && {
       vault: store.payments.vault,
       referenceTtlMs: settings.paymentReferenceTtlSec * 1000,
@@ -59,6 +76,7 @@ async function run(settings: Config): Promise<void> {
     log,
     nodeId,
     media,
+    recordings,
     limits: async (appUuid) => (await store.apps.get(appUuid))?.roomLimits,
     session: (sessionUuid) => registry.find(sessionUuid),
   });
@@ -75,6 +93,9 @@ async function run(settings: Config): Promise<void> {
     mayUseTerminal: store.terminals.allowed,
   });
   await charges.start();
+  const mended = await recordings.recover();
+  if (mended > 0) log.warn({ recordings: mended }, 'finished recordings that an earlier process left growing');
+  recordings.keepRetention();
   await rooms.recover();
   const left = await registry.recover();
   if (left > 0) log.warn({ sessions: left }, 'took over Sessions that an earlier process left without an end');
@@ -120,6 +141,13 @@ async function run(settings: Config): Promise<void> {
   const metrics = createMetrics([
     { name: 'sessions', help: 'Live Sessions', kind: 'gauge', read: () => registry.size },
     { name: 'rooms', help: 'Live Rooms', kind: 'gauge', read: () => rooms.size },
+    { name: 'recordings', help: 'Recordings being written', kind: 'gauge', read: () => recordings.growing },
+    {
+      name: 'recordings_waiting_bytes',
+      help: 'Bytes of recordings that are still to be uploaded',
+      kind: 'gauge',
+      read: () => storage?.load().waitingBytes ?? 0,
+    },
     { name: 'media_legs', help: 'Open RTP legs', kind: 'gauge', read: () => media.load().legs },
     {
       name: 'rtp_port_pairs_free',
@@ -145,6 +173,7 @@ async function run(settings: Config): Promise<void> {
     rooms,
     messages,
     charges,
+    recordings,
     store,
     clock,
     log,
@@ -202,11 +231,14 @@ A first application, "default", was made. This is shown once:
     log.info({ signal, sessions: registry.size, grace_sec: settings.shutdownGraceSec }, 'draining');
     carrier.drain();
     await registry.drain(settings.shutdownGraceSec * 1000, SESSION_TEARDOWN_MS);
+    await rooms.stopRecordings(RECORDING_LAST_MS);
     await server.stop(true);
     await Promise.all([messages.close(), charges.close()]);
     await relay.stop();
     await carrier.close();
     await media.close();
+    recordings.close();
+    await storage?.close();
     await store.close();
     log.info({}, 'stopped');
     process.exit(0);

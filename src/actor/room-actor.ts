@@ -165,8 +165,8 @@ export class RoomActor {
     this.#environment.recordings.committed(next.recordings ?? []);
     for (const each of next.recordings ?? []) if (each.record === 'ended') this.#recordings.forget(each.recordingUuid);
     for (const act of next.acts) this.#perform(act, playlist);
-    // Deleting a Room that nobody is in.
-    if (next.state.phase === 'deleting' && this.#members.size === 0) this.signal({ type: 'empty' });
+    // Deleting a Room that nobody is in, or no longer.
+    if (next.state.phase === 'deleting' && this.#members.size === 0 && input.type !== 'empty') this.signal({ type: 'empty' });
     this.#sleep();
     return undefined;
   }

@@ -14,8 +14,10 @@ export class Speaker {
   readonly #timer: ReturnType<typeof setInterval>;
   /** Telephone-event payloads still to be said instead of the tone (RFC 4733 §2.3): four, then the end three times. */
   #event: Buffer[] = [];
+  /** Of 32,767; 0 is silence that is sent. */
+  amplitude = 8000;
 
-  constructor(peer: RtpPeer, hz: number, amplitude = 8000) {
+  constructor(peer: RtpPeer, hz: number) {
     let sequence = Math.floor(Math.random() * 65_536);
     let timestamp = 0;
     const started = performance.now();
@@ -34,7 +36,7 @@ export class Speaker {
         event.copy(packet, 12);
       } else eventStart = undefined;
       for (let at = 0; at < 160 && event === undefined; at++) {
-        packet[12 + at] = encodeMulaw(amplitude * Math.sin((2 * Math.PI * hz * (timestamp + at)) / 8000));
+        packet[12 + at] = encodeMulaw(this.amplitude * Math.sin((2 * Math.PI * hz * (timestamp + at)) / 8000));
       }
       peer.send(peer.source?.port ?? 9, packet);
       sequence++;
