@@ -13,6 +13,7 @@ import { newUuid } from './id.ts';
 import { HTTP_BODY_CEILING_BYTES, HTTP_IDLE_TIMEOUT_SEC, RECORDING_LAST_MS, SESSION_TEARDOWN_MS } from './limits.ts';
 import { createLog } from './log.ts';
 import { createMediaEngine } from './media/media-engine.ts';
+import { mediaReadings } from './media/readings.ts';
 import { createMetrics } from './metrics.ts';
 import { connector } from './outbound/connect.ts';
 import { createOutbound } from './outbound/safe-fetch.ts';
@@ -155,6 +156,7 @@ async function run(settings: Config): Promise<void> {
       kind: 'gauge',
       read: () => media.load().portsFree,
     },
+    ...mediaReadings(media),
     { name: 'sip_dialogs', help: 'SIP dialogs', kind: 'gauge', read: () => carrier.load().dialogs },
     { name: 'sip_transactions', help: 'SIP transactions', kind: 'gauge', read: () => carrier.load().transactions },
     { name: 'charges_attempting', help: 'Charges with the provider', kind: 'gauge', read: () => charges.attempting },

@@ -11,6 +11,7 @@
 
 #include "plane/converter.h"
 #include "plane/plane.h"
+#include "plane/priority.h"
 
 namespace sidetone {
 
@@ -22,6 +23,7 @@ struct Handle {
 struct PlaneHandle : Handle {
   static constexpr uint32_t kind = 0x504c414e;
   std::unique_ptr<Plane> plane;
+  Priority priority;  // of the thread that made it, which runs it too
 };
 
 /** What one environment owns: the same library serves the main thread and every worker at once, so a static would be shared by all. */

@@ -21,6 +21,7 @@ napi_value plane_create(napi_env env, napi_callback_info info) {
     napi_throw_error(env, nullptr, std::strerror(error));
     return nullptr;
   }
+  (void)handle->priority.raise();
   return wrap(env, std::move(handle));
 }
 
@@ -30,6 +31,7 @@ napi_value plane_destroy(napi_env env, napi_callback_info info) {
   PlaneHandle* handle = call.handle<PlaneHandle>();
   if (!call.ok()) return call.bad();
   handle->plane.reset();
+  handle->priority.lower();
   return nullptr;
 }
 
@@ -50,14 +52,24 @@ napi_value wake(napi_env env, napi_callback_info info) {
   return call.give(::write(static_cast<int>(fd), &one, sizeof one) == static_cast<ssize_t>(sizeof one));
 }
 
+// planePriority(plane) -> 0 ordinary, 1 nicer, 2 real-time
+napi_value plane_priority(napi_env env, napi_callback_info info) {
+  Call call(env, info);
+  const PlaneHandle* handle = call.handle<PlaneHandle>();
+  if (!call.ok()) return call.bad();
+  return call.give(static_cast<uint32_t>(handle->priority.level()));
+}
+
 // planeRun(plane, Uint32Array notices) -> count. Words 0 to 7: ticks, skipped, lateness us, busy us, legs, 0, 0, 0; then eight a notice.
 napi_value plane_run(napi_env env, napi_callback_info info) {
   Call call(env, info);
-  Plane* plane = call.plane();
+  PlaneHandle* handle = call.handle<PlaneHandle>();
+  Plane* plane = handle != nullptr ? handle->plane.get() : nullptr;
   size_t words = 0;
   uint32_t* out = call.span<uint32_t>(napi_uint32_array, words);
-  if (!call.ok() || words < 16) return call.bad();
+  if (!call.ok() || plane == nullptr || words < 16) return call.bad();
   const TickReport report = plane->run();
+  if (report.ticks > 0) handle->priority.spent(report.busy_us, Plane::now().us);
   out[0] = report.ticks;
   out[1] = report.skipped;
   out[2] = static_cast<uint32_t>(report.lateness_us > 0xffffffffLL ? 0xffffffffLL : report.lateness_us);
@@ -82,6 +94,7 @@ constexpr Export exported[] = {
     {"planeWakeFd", plane_wake_fd},
     {"wake", wake},
     {"planeRun", plane_run},
+    {"planePriority", plane_priority},
     {"planeNotices", plane_notices},
 };
 

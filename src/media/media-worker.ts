@@ -23,10 +23,15 @@ export interface LegEars {
 
 const NO_COUNTERS: LegCounters = { packetsReceived: 0, packetsSent: 0, packetsLost: 0, jitterMs: 0 };
 
-/** Lateness and load of the ticks of the last second. */
+const PRIORITY = ['ordinary', 'nicer', 'real-time'] as const;
+
+/** Lateness and load of the ticks of the last second, and of all so far. */
 export interface TickLoad {
+  readonly ticks: number;
   readonly skippedTicks: number;
   readonly latenessMaxUs: number;
+  /** Of all ticks, by `LATENESS_STEPS_US`. */
+  readonly lateness: readonly number[];
   readonly busyUs: number;
 }
 
@@ -58,7 +63,7 @@ export class MediaWorker {
   #missedLooks = 0;
   #closing = false;
   #dead = false;
-  #load: TickLoad = { skippedTicks: 0, latenessMaxUs: 0, busyUs: 0 };
+  #load: TickLoad = { ticks: 0, skippedTicks: 0, latenessMaxUs: 0, lateness: [], busyUs: 0 };
 
   private constructor(options: MediaWorkerOptions) {
     this.#log = options.log;
@@ -149,6 +154,7 @@ export class MediaWorker {
         this.#plane = reply.plane;
         this.#started = true;
         this.#pulseAt = performance.now();
+        this.#log.info({ priority: PRIORITY[reply.priority] }, 'media worker');
         this.#up?.(undefined);
         break;
       case 'notices':

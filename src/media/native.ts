@@ -15,6 +15,9 @@ export interface PcmHandle {
   readonly [handle]: 'pcm';
 }
 
+/** 0: an ordinary thread; 1: a better niceness; 2: real-time (native/plane/priority.h). */
+export type PlanePriority = 0 | 1 | 2;
+
 export interface Native {
   planeCreate(mediaTimeoutMs: number): PlaneHandle;
   planeDestroy(plane: PlaneHandle): void;
@@ -23,6 +26,8 @@ export interface Native {
   wake(fd: number): boolean;
   /** Sleeps to the next tick, runs what is due; returns the notices written from word 8 on, eight words each (notice.ts). */
   planeRun(plane: PlaneHandle, notices: Uint32Array): number;
+  /** Of the thread that made the plane. */
+  planePriority(plane: PlaneHandle): PlanePriority;
   planeNotices(plane: PlaneHandle, notices: Uint32Array): number;
   /** Returns 0 or an errno. */
   legOpen(plane: PlaneHandle, leg: number, host: string, port: number): number;

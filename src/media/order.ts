@@ -1,5 +1,6 @@
 /** What the main thread and a media worker say to each other. Orders arrive in batches and are carried out in order, between two ticks. */
 import type { CodecName, LegCounters, RtpParameters } from './engine.ts';
+import type { PlanePriority } from './native.ts';
 import type { StreamFormat } from './stream.ts';
 
 export type Order =
@@ -54,7 +55,7 @@ export type Order =
   | { readonly type: 'quit' };
 
 export type Reply =
-  | { readonly type: 'up'; readonly wakeFd: number; readonly plane: number }
+  | { readonly type: 'up'; readonly wakeFd: number; readonly plane: number; readonly priority: PlanePriority }
   /** `errno` 0: open. */
   | { readonly type: 'opened'; readonly leg: number; readonly errno: number }
   | { readonly type: 'counters'; readonly request: number; readonly counters: LegCounters }
@@ -73,6 +74,8 @@ export type Reply =
       readonly ticks: number;
       readonly skippedTicks: number;
       readonly latenessMaxUs: number;
+      /** Of all ticks so far, by `LATENESS_STEPS_US`. */
+      readonly lateness: readonly number[];
       readonly busyUs: number;
     }
   | { readonly type: 'failed'; readonly message: string };

@@ -7,6 +7,7 @@ import type { LegCounters } from './engine.ts';
 import { native, type PlaneHandle } from './native.ts';
 import { NOTICE_WORDS, REPORT_WORDS } from './notice.ts';
 import { CODEC_NUMBER, type Order, type Reply } from './order.ts';
+import { TickLateness } from './tick-lateness.ts';
 
 declare const self: Worker;
 
@@ -19,6 +20,7 @@ let plane: PlaneHandle | undefined;
 let ticks = 0;
 let skippedTicks = 0;
 let latenessMaxUs = 0;
+const lateness = new TickLateness();
 let busyUs = 0;
 let pulseAt = 0;
 
@@ -57,7 +59,12 @@ function obey(order: Order): void {
   if (order.type === 'start') {
     plane = native.planeCreate(order.mediaTimeoutMs);
     pulseAt = performance.now() + PULSE_MS;
-    reply({ type: 'up', wakeFd: native.planeWakeFd(plane), plane: native.planeNumber(plane) });
+    reply({
+      type: 'up',
+      wakeFd: native.planeWakeFd(plane),
+      plane: native.planeNumber(plane),
+      priority: native.planePriority(plane),
+    });
     setImmediate(turn);
     return;
   }
@@ -191,11 +198,12 @@ function turn(): void {
   skippedTicks += buffer[1] ?? 0;
   latenessMaxUs = Math.max(latenessMaxUs, buffer[2] ?? 0);
   busyUs += buffer[3] ?? 0;
+  lateness.add(buffer[0] ?? 0, buffer[2] ?? 0);
   postNotices(count);
   if (count === MEDIA_NOTICES_A_TICK_MAX) flushNotices(plane);
   if ((buffer[0] ?? 0) > 0) postFrames(plane);
   if ((buffer[0] ?? 0) > 0 && performance.now() >= pulseAt) {
-    reply({ type: 'pulse', ticks, skippedTicks, latenessMaxUs, busyUs });
+    reply({ type: 'pulse', ticks, skippedTicks, latenessMaxUs, lateness: lateness.counts(), busyUs });
     pulseAt = performance.now() + PULSE_MS;
     latenessMaxUs = 0;
     busyUs = 0;

@@ -1,0 +1,57 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "plane/priority.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+
+namespace sidetone {
+namespace {
+
+constexpr int nicer = -11;  // where sound servers run
+
+bool schedule(int policy, int priority) {
+  sched_param parameters = {};
+  parameters.sched_priority = priority;
+  return ::sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &parameters) == 0;
+}
+
+}  // namespace
+
+Priority::Level Priority::raise() {
+  wanted_ = true;
+  again_us_ = 0;
+  level_ = Level::ordinary;
+  if (schedule(SCHED_RR, 1)) level_ = Level::real_time;
+  // On Linux niceness is a thread's own, and 0 means the calling thread.
+  else if (schedule(SCHED_OTHER, 0) && ::setpriority(PRIO_PROCESS, 0, nicer) == 0) level_ = Level::nicer;
+  return level_;
+}
+
+void Priority::lower() {
+  if (level_ == Level::real_time) (void)schedule(SCHED_OTHER, 0);
+  if (level_ == Level::nicer) (void)::setpriority(PRIO_PROCESS, 0, 0);
+  level_ = Level::ordinary;
+}
+
+void Priority::spent(int64_t busy_us, int64_t now_us) {
+  if (again_us_ != 0) {
+    if (now_us < again_us_) return;
+    (void)raise();
+    window_start_us_ = now_us;
+    busy_us_ = 0;
+    return;
+  }
+  busy_us_ += busy_us;
+  const int64_t passed_us = now_us - window_start_us_;
+  if (passed_us < window_us) return;
+  if (wanted_ && level_ != Level::ordinary && window_start_us_ != 0 && busy_us_ * 100 >= passed_us * busy_max_percent) {
+    lower();
+    again_us_ = now_us + rest_us;
+  }
+  window_start_us_ = now_us;
+  busy_us_ = 0;
+}
+
+}  // namespace sidetone

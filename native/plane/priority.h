@@ -1,0 +1,37 @@
+// The standing of a plane's thread among the other threads of the machine. A plane works a few milliseconds of every 20 and then sleeps; under the
+// ordinary policy a neighbour that computes without end takes every second millisecond from it, and ticks come late by tens of them. So the thread
+// asks for round robin, lowest of the real-time policies, or where that is not permitted for a better niceness, or stays as it is.
+//
+// A plane that is busy nearly all the time would leave nothing to the thread that answers the API on the same core: it gives its standing up for a while.
+#pragma once
+#include <cstdint>
+
+namespace sidetone {
+
+class Priority {
+ public:
+  /** The numbers are shared with src/media/native.ts. */
+  enum class Level : uint32_t { ordinary = 0, nicer = 1, real_time = 2 };
+
+  /** Takes for the calling thread the best that the system permits. Threads that it makes are ordinary ones. */
+  Level raise();
+  /** Back to the ordinary. */
+  void lower();
+  /** After each run of the plane, on the same thread: it worked for `busy_us` and ended at `now_us` (monotonic). Gives up, or takes again, what `raise` took. */
+  void spent(int64_t busy_us, int64_t now_us);
+  Level level() const { return level_; }
+
+  static constexpr int64_t window_us = 1'000'000;
+  static constexpr int64_t busy_max_percent = 90;
+  /** How long an overloaded plane is an ordinary one. */
+  static constexpr int64_t rest_us = 5'000'000;
+
+ private:
+  Level level_ = Level::ordinary;
+  bool wanted_ = false;
+  int64_t window_start_us_ = 0;
+  int64_t busy_us_ = 0;
+  int64_t again_us_ = 0;  // 0: not resting
+};
+
+}  // namespace sidetone
