@@ -377,3 +377,18 @@ export const OBJECT_TRIES_MAX = 3;
 export const OBJECT_TRY_PAUSE_MS = 200;
 /** What is kept beside a spool file about its upload. */
 export const OBJECT_LEDGER_MAX_BYTES = 4 * 1024 * 1024;
+
+// Recordings: who listens to them (interface, Recording media URLs).
+/** How often a file that someone waits for is looked at. It is written every 80 ms. */
+export const GROWING_FILE_POLL_MS = 100;
+/** A recording whose file is not there by then is 503 with `Retry-After`. */
+export const GROWING_FILE_WAIT_MS = 5_000;
+/** Responses that are fed by this process, altogether and of one recording; a further one is 503 with `Retry-After`. */
+export const LISTENERS_MAX = 2_000;
+export const LISTENERS_OF_ONE_MAX = 500;
+/** A listener that takes nothing for this long, while there is something to take, is cut off; how often that is looked at. */
+export const LISTENER_STALL_MAX_MS = 60_000;
+export const LISTENER_SWEEP_MS = 5_000;
+/** Requests the server is busy with, past which a recording is 503 with `Retry-After`: a file that the system sends is counted nowhere else. */
+export const MEDIA_REQUESTS_IN_FLIGHT_MAX = 5_000;
+export const MEDIA_RETRY_AFTER_SEC = 5;

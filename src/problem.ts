@@ -62,6 +62,7 @@ export const problems = {
   invalid: (message: string) => make('invalid_request', 400, message),
   unprocessable: (message: string) => make('invalid_request', 422, message),
   methodNotAllowed: (allow: string) => make('invalid_request', 405, 'Method not allowed on this path', { allow }),
+  unsatisfiable: () => make('invalid_request', 416, 'Range is beyond the end of the recording'),
   unsupportedMediaType: () => make('invalid_request', 415, 'Content-Type must be application/json'),
   keyReused: () => make('invalid_request', 422, 'Idempotency-Key was already used with a different request'),
   malformedAuthorization: () => make('invalid_authorization_header', 400, 'Authorization must be: Bearer <app_uuid>:<api_key>'),
@@ -74,6 +75,9 @@ export const problems = {
   forbidden: (message: string) => make('forbidden', 403, message),
   noRoute: () => make('not_found', 404, 'No route matches this path'),
   notFound: (what: string) => make('not_found', 404, `${what} not found`),
+  notLive: () => make('not_found', 404, 'Recording is not live'),
+  /** 410: past its retention. The set of codes is closed and has none of its own for it. */
+  removed: (what: string) => make('not_found', 410, `${what} was removed`),
   conflict: (message: string) => make('conflict', 409, message),
   recordingNotActive: () => make('recording_not_active', 409, 'No recording of the room is active'),
   roomFull: () => make('room_full', 409, 'Room is full'),

@@ -8,6 +8,7 @@ import type { Sessions } from '../actor/sessions.ts';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { problems } from '../problem.ts';
+import type { RecordingUrls } from '../storage/signed-url.ts';
 import type { Store } from '../store/store.ts';
 import { admission } from './admission/admission.ts';
 import { newTraceparent } from './admission/trace.ts';
@@ -23,6 +24,7 @@ import { messageRoutes } from './route/messages.ts';
 import { paymentRoutes } from './route/payments.ts';
 import { playbackRoutes } from './route/playback.ts';
 import { publicRoutes } from './route/public.ts';
+import { MEDIA_PATH, recordingMedia, wasSigned } from './route/recording-media.ts';
 import { recordingRoutes } from './route/recordings.ts';
 import { roomRoutes } from './route/rooms.ts';
 import { sessionRoutes } from './route/sessions.ts';
@@ -35,6 +37,8 @@ export interface HttpDeps extends OperatorHooks {
   readonly messages: Messages;
   readonly charges: Charges;
   readonly recordings: Recordings;
+  /** Undefined where nothing is recorded. */
+  readonly recordingUrls?: Pick<RecordingUrls, 'verify'> | undefined;
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -43,6 +47,10 @@ export interface HttpDeps extends OperatorHooks {
   readonly publicUrl: string;
   /** Lifts the server's idle timeout of a request. */
   readonly unhurried?: (request: Request) => void;
+  /** Sets the server's idle timeout of a request, in seconds. */
+  readonly hurried?: (request: Request, seconds: number) => void;
+  /** Requests the server is busy with. */
+  readonly inFlight?: () => number;
   /** What is up, by name: `{database, media, sip}`. */
   readonly ready: () => Promise<Readonly<Record<string, boolean>>>;
   /** SIGTERM was heard. */
@@ -92,8 +100,11 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       return response;
     });
 
-  const open = publicRoutes({ metrics, ready: deps.ready, openapi: () => openapiDocument(routes, deps.publicUrl) });
+  const openapi = () => openapiDocument(routes, deps.publicUrl, deps.recordingUrls !== undefined);
+  const open = publicRoutes({ metrics, ready: deps.ready, openapi });
   for (const [path, handler] of open) app.get(path, handler);
+  const media = recordingMedia(deps);
+  app.all(MEDIA_PATH, (context) => media(context.req.raw));
 
   // A known path with another method: 405, and what it does take.
   const methods = new Map<string, Set<string>>([...open.keys()].map((path) => [path, new Set(['GET', 'HEAD'])]));
@@ -106,7 +117,9 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     const allow = [...known].sort().join(', ');
     app.all(path, () => problemResponse(problems.methodNotAllowed(allow), newTraceparent()));
   }
-  app.notFound(() => problemResponse(problems.noRoute(), newTraceparent()));
+  app.notFound(({ req }) =>
+    problemResponse(wasSigned(req.raw.url) ? problems.forbidden('Forbidden') : problems.noRoute(), newTraceparent()),
+  );
 
   return { fetch: async (request) => await app.fetch(request) };
 }

@@ -6,11 +6,15 @@ import type { Route } from './route.ts';
 const PROBLEM = { $ref: '#/components/schemas/Problem' };
 const problem = (description: string) => ({ description, content: { 'application/json': { schema: PROBLEM } } });
 
-/** The document of all routes. */
-export async function openapiDocument(routes: readonly Route[], publicUrl: string): Promise<object> {
+/** The document of all routes. `media`: and of recordings under their signed URLs. */
+export async function openapiDocument(routes: readonly Route[], publicUrl: string, media = false): Promise<object> {
   const described = new Hono();
   for (const each of routes)
     described.on(each.method, each.path, describeRoute(operation(each)), (context) => context.body(null));
+  if (media) {
+    for (const kind of ['pull', 'live'] as const)
+      described.get(`/v1/media/:recording_uuid/${kind}`, describeRoute(mediaOperation(kind)), (context) => context.body(null));
+  }
   return await generateSpecs(described, {
     documentation: {
       openapi: '3.1.0',
@@ -74,6 +78,40 @@ function operation(each: Route): DescribeRouteOptions {
       ...(each.buckets === undefined ? {} : { 429: problem('Rate limited; see Retry-After') }),
       500: problem('Unexpected'),
       503: problem('Temporarily unavailable, or not configured'),
+    },
+  };
+}
+
+/** A signed URL needs no key: it is one. */
+function mediaOperation(kind: 'pull' | 'live'): DescribeRouteOptions {
+  const wav = { 'audio/wav': { schema: { type: 'string' as const, format: 'binary' } } };
+  const parameter = (name: string, where: 'path' | 'query' | 'header', required: boolean) => ({
+    name,
+    in: where,
+    required,
+    schema: { type: 'string' as const },
+  });
+  const finite = kind === 'pull';
+  return {
+    summary: finite ? 'A recording from its beginning' : 'A recording from where it is now',
+    tags: ['Recordings'],
+    security: [],
+    parameters: [
+      parameter('recording_uuid', 'path', true),
+      parameter('expires', 'query', true),
+      parameter('signature', 'query', true),
+      ...(finite ? ['Range', 'If-Range', 'If-None-Match'].map((name) => parameter(name, 'header', false)) : []),
+    ],
+    responses: {
+      200: { description: finite ? 'WAV; without an end while it is recorded' : 'WAV without an end', content: wav },
+      ...(finite
+        ? { 206: { description: 'A range of a finished recording', content: wav }, 304: { description: 'Not modified' } }
+        : {}),
+      403: problem('The URL was altered, or has expired'),
+      404: problem(finite ? 'Recording not found' : 'Recording not found, or not live'),
+      410: problem('Removed after its retention'),
+      ...(finite ? { 416: problem('The range is beyond the end') } : {}),
+      503: problem('Temporarily unavailable; see Retry-After'),
     },
   };
 }

@@ -1,4 +1,5 @@
 /** A finished recording that lies in a local file. */
+import { openAsBlob } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { fileSlices, type Slices, streamOf } from './slices.ts';
 import type { StoredFile } from './storage.ts';
@@ -22,7 +23,12 @@ export function storedFile(recordingUuid: string, bytes: number, slices: (start:
 /** Undefined: there is no such file. Rejects on errors of the disk. */
 export async function localFile(recordingUuid: string, path: string): Promise<StoredFile | undefined> {
   const bytes = await sizeOf(path);
-  return bytes === undefined ? undefined : storedFile(recordingUuid, bytes, (start, end) => fileSlices(path, start, end));
+  if (bytes === undefined) return undefined;
+  const whole = await openAsBlob(path);
+  return {
+    ...storedFile(recordingUuid, bytes, (start, end) => fileSlices(path, start, end)),
+    blob: (start, end) => whole.slice(start, end),
+  };
 }
 
 /** Bytes of a file; undefined where there is none. */

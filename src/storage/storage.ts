@@ -10,6 +10,11 @@ export interface StoredFile {
   readonly etag: string;
   /** Bytes `start` to `end` (exclusive), read only as fast as they are taken. */
   read(start: number, end: number): ReadableStream<Uint8Array>;
+  /**
+   * The same bytes, where they lie in a local file: a server sends them from there by itself, and tells their length, which Bun's server does of no
+   * stream.
+   */
+  blob?(start: number, end: number): Blob;
 }
 
 /** Of the spool, for `/metrics`. */

@@ -1,0 +1,197 @@
+/**
+ * Recordings under their signed URLs (interface, Recording media URLs; contract §5). Outside admission: whoever has the URL may fetch.
+ *
+ *   signature (403) → recording (404) → retention (410) → place (503) → growing: as it is written · finished: with length and ranges
+ */
+import type { RecordingMedia, Recordings } from '../../actor/recordings.ts';
+import type { Clock } from '../../clock.ts';
+import { newUuid } from '../../id.ts';
+import { HTTP_IDLE_TIMEOUT_SEC, MEDIA_REQUESTS_IN_FLIGHT_MAX, MEDIA_RETRY_AFTER_SEC } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import { type Problem, problems } from '../../problem.ts';
+import { GrowingFiles } from '../../storage/growing-file.ts';
+import type { RecordingUrlKind, RecordingUrls } from '../../storage/signed-url.ts';
+import type { StoredFile } from '../../storage/storage.ts';
+import { newTraceparent } from '../admission/trace.ts';
+import { type ByteSource, type Connection, Listeners } from '../listeners.ts';
+import type { HttpMetrics } from '../metrics.ts';
+import { noneMatch, rangeHolds, rangeOf } from '../range.ts';
+import { problemResponse, unexpectedResponse } from '../response.ts';
+
+export interface RecordingMediaDeps {
+  readonly recordings: Pick<Recordings, 'media'>;
+  /** Undefined where nothing is recorded: every URL is refused. */
+  readonly recordingUrls?: Pick<RecordingUrls, 'verify'> | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<HttpMetrics, 'request'>;
+  /** Lifts the server's idle timeout of a request. */
+  readonly unhurried?: (request: Request) => void;
+  /** Sets it, in seconds. */
+  readonly hurried?: (request: Request, seconds: number) => void;
+  /** Requests the server is busy with. */
+  readonly inFlight?: () => number;
+}
+
+/** Everything below this is a recording's, or refused. */
+export const MEDIA_PATH = '/v1/media/*';
+
+// The URL is the capability, and carries no credentials: a page of any origin may play what it was given.
+const OPEN = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'Accept-Ranges, Content-Disposition, Content-Length, Content-Range, ETag, Retry-After',
+  'cross-origin-resource-policy': 'cross-origin',
+  'x-content-type-options': 'nosniff',
+};
+const SIGNATURE_LAST = /[?&]signature=[0-9a-f]{64}$/;
+
+/** A URL of another path that ends as a signed one does: a signed URL with its path altered is 403 like any other (contract §5). */
+export const wasSigned = (url: string): boolean => SIGNATURE_LAST.test(url);
+
+/** Answers any request below `MEDIA_PATH`. Never rejects. */
+export function recordingMedia(deps: RecordingMediaDeps): (request: Request) => Promise<Response> {
+  const growing = new GrowingFiles(deps.clock);
+  const listeners = new Listeners(deps.clock);
+
+  const answer = async (request: Request): Promise<Response | Problem> => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') return problems.methodNotAllowed('GET, HEAD');
+    // As it was sent: a parser would accept more than one spelling.
+    const target = /^[^:]+:\/\/[^/?#]*([^?]*)(.*)$/s.exec(request.url);
+    const signed = target === null ? undefined : deps.recordingUrls?.verify(target[1] ?? '', target[2] ?? '', deps.clock.now());
+    if (signed === undefined) return problems.forbidden('Forbidden');
+    const { recordingUuid, kind } = signed;
+    let media: RecordingMedia | undefined;
+    try {
+      media = await deps.recordings.media(recordingUuid);
+    } catch (error) {
+      return unreachable(recordingUuid, error);
+    }
+    if (media === undefined) return problems.notFound('Recording');
+    if (media.state === 'removed') return problems.removed('Recording');
+    if ((deps.inFlight?.() ?? 0) > MEDIA_REQUESTS_IN_FLIGHT_MAX) return busy();
+    if (media.state === 'growing') return await whileWritten(request, media, recordingUuid, kind);
+    return kind === 'live' ? problems.notLive() : await finished(request, media.file, recordingUuid);
+  };
+
+  const unreachable = (recordingUuid: string, error: unknown): Problem => {
+    deps.log.warn({ recording_uuid: recordingUuid, reason: String(error) }, 'a recording could not be read');
+    return problems.unavailable('Recording cannot be read now. See Retry-After header.', MEDIA_RETRY_AFTER_SEC);
+  };
+  const busy = () => problems.unavailable('Too many listeners. See Retry-After header.', MEDIA_RETRY_AFTER_SEC);
+
+  async function whileWritten(request: Request, source: Growing, recordingUuid: string, kind: RecordingUrlKind) {
+    if (kind === 'live' && source.over()) return problems.notLive();
+    const headers = { ...headersOf(recordingUuid), 'accept-ranges': 'none', 'cache-control': 'no-store' };
+    // RFC 9110 §8.6: without it the server would tell a length of 0.
+    if (request.method === 'HEAD') return new Response(null, { headers: { ...headers, 'transfer-encoding': 'chunked' } });
+    const listener = listeners.admit(recordingUuid, connectionOf(request));
+    if (listener === undefined) return busy();
+    try {
+      const reader = await growing.follow(source, kind);
+      if (reader !== undefined) return new Response(listener.listen(reader, reader.header), { headers });
+      listener.close();
+      return problems.notFound('Recording');
+    } catch (error) {
+      listener.close();
+      return unreachable(recordingUuid, error);
+    }
+  }
+
+  async function finished(request: Request, file: StoredFile, recordingUuid: string): Promise<Response | Problem> {
+    const etag = `"${file.etag}"`;
+    const headers = { ...headersOf(recordingUuid), 'accept-ranges': 'bytes', 'cache-control': 'private, no-cache', etag };
+    const asked = request.headers;
+    if (noneMatch(asked.get('if-none-match'), file.etag)) return new Response(null, { status: 304, headers });
+    // RFC 9110 §14.2: a range is asked by GET only.
+    const ranged = request.method === 'GET' && rangeHolds(asked.get('if-range'), file.etag);
+    const range = ranged ? rangeOf(asked.get('range'), file.bytes) : undefined;
+    if (range === 'unsatisfiable') {
+      const refused = problemResponse(problems.unsatisfiable(), headers.traceparent);
+      refused.headers.set('content-range', `bytes */${file.bytes}`);
+      return refused;
+    }
+    const { start, end } = range ?? { start: 0, end: file.bytes };
+    const init = {
+      status: range === undefined ? 200 : 206,
+      headers: {
+        ...headers,
+        'content-length': String(end - start),
+        ...(range === undefined ? {} : { 'content-range': `bytes ${start}-${end - 1}/${file.bytes}` }),
+      },
+    };
+    if (request.method === 'HEAD') return new Response(null, init);
+    if (file.blob !== undefined) return new Response(file.blob(start, end), init);
+
+    const source = exactly(file.read(start, end), end - start);
+    const listener = listeners.admit(recordingUuid, hurriedConnectionOf(request));
+    if (listener === undefined) {
+      source.close();
+      return busy();
+    }
+    try {
+      // What a store refuses is told by a status, not by a body that breaks off.
+      const first = await source.next();
+      if (first?.length !== end - start) return new Response(listener.listen(source, first), init);
+      listener.close();
+      source.close();
+      return new Response(new Uint8Array(first), init);
+    } catch (error) {
+      listener.close();
+      source.close();
+      return unreachable(recordingUuid, error);
+    }
+  }
+
+  const connectionOf = (request: Request): Connection => ({
+    wait: () => deps.unhurried?.(request),
+    resume: () => deps.hurried?.(request, HTTP_IDLE_TIMEOUT_SEC),
+    drop: () => deps.hurried?.(request, 1),
+  });
+  /** Of a body that never has to wait for anything. */
+  const hurriedConnectionOf = (request: Request): Connection => ({ ...connectionOf(request), wait: () => {} });
+
+  return async (request) => {
+    const started = deps.clock.now();
+    const traceparent = newTraceparent();
+    let response: Response;
+    try {
+      const outcome = await answer(request);
+      response = outcome instanceof Response ? outcome : problemResponse(outcome, traceparent);
+    } catch (error) {
+      const supportId = newUuid();
+      deps.log.error({ support_id: supportId, route: MEDIA_PATH, error: String(error) }, 'a request ended in a bug');
+      response = unexpectedResponse(supportId, traceparent);
+    }
+    for (const [name, value] of Object.entries(OPEN)) response.headers.set(name, value);
+    if (!response.headers.has('cache-control')) response.headers.set('cache-control', 'no-store');
+    deps.metrics.request(request.method, MEDIA_PATH, response.status, (deps.clock.now() - started) / 1000);
+    return response;
+  };
+}
+
+type Growing = Extract<RecordingMedia, { readonly state: 'growing' }>;
+
+const headersOf = (recordingUuid: string) => ({
+  'content-type': 'audio/wav',
+  'content-disposition': `inline; filename="${recordingUuid}.wav"`,
+  traceparent: newTraceparent(),
+});
+
+/** The stream as a source that breaks off where it is not as long as was told. */
+function exactly(stream: ReadableStream<Uint8Array>, bytes: number): ByteSource {
+  const reader = stream.getReader();
+  let left = bytes;
+  return {
+    async next() {
+      const { done, value } = await reader.read();
+      if (done && left === 0) return undefined;
+      left -= value?.length ?? 0;
+      if (done || left < 0) throw new Error('a recording is not as long as it was');
+      return value;
+    },
+    close() {
+      // Of a stream that is over or has failed there is nothing to cancel.
+      reader.cancel().catch(() => {});
+    },
+  };
+}
