@@ -249,3 +249,35 @@ describe('a membership', () => {
     expect(memberRefusal(undefined, { type: 'mute' })?.message).toBe('Session is not in a room');
   });
 });
+
+describe('the recording of a Room', () => {
+  const terms = { recordingUuid: 'rec_1', includeGaps: false, voiceActivity: undefined, livenessMs: 10_000 };
+  const record: RoomOrder = { type: 'record', terms };
+  const over: RoomInput = {
+    type: 'media',
+    notice: { type: 'recording.ended', recordingUuid: 'rec_1', durationMs: 1_500, bytes: 1 },
+  };
+  const names = (run: Run) => run.events.map(({ event }) => event);
+
+  test('is one at a time; its stop is in progress until its file is finished', () => {
+    const run = new Run().order({ type: 'stop_recording' });
+    expect(run).toMatchObject({ status: 409, refused: 'No recording of the room is active' });
+    expect(run.order(record).order(record)).toMatchObject({ status: 409, refused: 'Room is already being recorded' });
+    run.order({ type: 'stop_recording' }).order({ type: 'stop_recording' });
+    expect(run).toMatchObject({ status: 409, refused: 'Room recording stop is already in progress' });
+    for (const order of [record, { type: 'play', urls: [], loop: 1, volume: undefined }] as const)
+      expect(run.order(order)).toMatchObject({ status: 409, refused: 'Another room media transition is in progress' });
+    expect(names(run.give(over))).toEqual(['recording.ended']);
+    expect(run.events[0]).toMatchObject({ room_id: 'r', operation_uuid: 'op', duration: 1 });
+    expect(run.order(record).status).toBe(202);
+  });
+
+  test('is awaited by the deletion, for ten seconds', () => {
+    const run = new Run().order(record).order({ type: 'delete' });
+    expect(run.acts).toEqual(['record', 'stop_recording', 'dismiss']);
+    expect(names(run.give({ type: 'empty' }))).toEqual([]);
+    expect(names(run.give(over).give({ type: 'empty' }))).toEqual(['recording.ended', 'room.deleted']);
+    const late = new Run().order(record).order({ type: 'delete' }).give({ type: 'deadline' }, 10_000);
+    expect(names(late)).toEqual(['room.deleted']);
+  });
+});
