@@ -51,6 +51,8 @@ export interface HttpDeps extends OperatorHooks {
   readonly hurried?: (request: Request, seconds: number) => void;
   /** Requests the server is busy with. */
   readonly inFlight?: () => number;
+  /** Of a server that tidies URLs: the path of a recording's as it was sent. */
+  readonly sentPath?: (request: Request) => string | undefined;
   /** What is up, by name: `{database, media, sip}`. */
   readonly ready: () => Promise<Readonly<Record<string, boolean>>>;
   /** SIGTERM was heard. */

@@ -31,6 +31,15 @@ export interface RecordingMediaDeps {
   readonly hurried?: (request: Request, seconds: number) => void;
   /** Requests the server is busy with. */
   readonly inFlight?: () => number;
+  /** Of a server that tidies URLs (a backslash to a slash, `..` away): the path as it was sent, where that is known. It has to be the URL's. */
+  readonly sentPath?: (request: Request) => string | undefined;
+}
+
+/** For Bun's router, which matches paths as they were sent, and tells their decoded parts as `params`. */
+export const MEDIA_ROUTE = '/v1/media/:recording_uuid/:kind';
+export function sentMediaPath(request: Request & { readonly params?: Readonly<Record<string, string>> }): string | undefined {
+  const { params } = request;
+  return params && `/v1/media/${params.recording_uuid}/${params.kind}`;
 }
 
 /** Everything below this is a recording's, or refused. */
@@ -55,9 +64,7 @@ export function recordingMedia(deps: RecordingMediaDeps): (request: Request) => 
 
   const answer = async (request: Request): Promise<Response | Problem> => {
     if (request.method !== 'GET' && request.method !== 'HEAD') return problems.methodNotAllowed('GET, HEAD');
-    // As it was sent: a parser would accept more than one spelling.
-    const target = /^[^:]+:\/\/[^/?#]*([^?]*)(.*)$/s.exec(request.url);
-    const signed = target === null ? undefined : deps.recordingUrls?.verify(target[1] ?? '', target[2] ?? '', deps.clock.now());
+    const signed = verified(request);
     if (signed === undefined) return problems.forbidden('Forbidden');
     const { recordingUuid, kind } = signed;
     let media: RecordingMedia | undefined;
@@ -71,6 +78,13 @@ export function recordingMedia(deps: RecordingMediaDeps): (request: Request) => 
     if ((deps.inFlight?.() ?? 0) > MEDIA_REQUESTS_IN_FLIGHT_MAX) return busy();
     if (media.state === 'growing') return await whileWritten(request, media, recordingUuid, kind);
     return kind === 'live' ? problems.notLive() : await finished(request, media.file, recordingUuid);
+  };
+
+  const verified = (request: Request): ReturnType<RecordingUrls['verify']> => {
+    // As it was sent: a parser would accept more than one spelling.
+    const [, path = '', search = ''] = /^[^:]+:\/\/[^/?#]*([^?]*)(.*)$/s.exec(request.url) ?? [];
+    if (deps.sentPath !== undefined && deps.sentPath(request) !== path) return undefined;
+    return deps.recordingUrls?.verify(path, search, deps.clock.now());
   };
 
   const unreachable = (recordingUuid: string, error: unknown): Problem => {
