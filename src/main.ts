@@ -176,6 +176,7 @@ async function run(settings: Config): Promise<void> {
     messages,
     charges,
     recordings,
+    recordingUrls: urls,
     store,
     clock,
     log,

@@ -10,6 +10,7 @@ export class Keypad {
   readonly #peer: RtpPeer;
   #sequence = 100;
   #timestamp = 8_000;
+  #silentSince: number | undefined;
 
   constructor(peer: RtpPeer) {
     this.#peer = peer;
@@ -34,6 +35,8 @@ export class Keypad {
   async dial(keys: string): Promise<void> {
     const frames = [...keys].flatMap((key) => [...Array.from({ length: 4 }, (_, at) => toneFrame(key, at)), ...SILENT]);
     const started = performance.now();
+    // The clock of the audio goes on while nothing is sent (RFC 3550 §5.1).
+    if (this.#silentSince !== undefined) this.#timestamp += Math.ceil((started - this.#silentSince) / 20) * 160;
     await new Promise<void>((resolve) => {
       let sent = 0;
       const timer = setInterval(() => {
@@ -41,6 +44,7 @@ export class Keypad {
           this.#sendAudio(frames[sent++] ?? new Uint8Array(160));
         if (sent < frames.length) return;
         clearInterval(timer);
+        this.#silentSince = started + sent * 20;
         resolve();
       }, 10);
     });
@@ -86,4 +90,33 @@ function toneFrame(key: string, frame: number): Uint8Array {
     const time = (2 * Math.PI * (frame * 160 + at)) / 8000;
     return encodeMulaw(6000 * Math.sin(low * time) + 6000 * Math.sin(high * time));
   });
+}
+
+/** The keys whose tones are in some audio at 8 kHz, each as often as it begins: two strong tones, one of each group (ITU-T Q.23), for 40 ms. */
+export function keysIn(samples: Float32Array): string {
+  let keys = '';
+  let before = '';
+  let held = 0;
+  for (let at = 0; at + 160 <= samples.length; at += 160) {
+    const frame = samples.subarray(at, at + 160);
+    const [row, rowLevel] = loudest(frame, ROWS);
+    const [column, columnLevel] = loudest(frame, COLUMNS);
+    const key = Math.min(rowLevel, columnLevel) > 0.02 ? (LAYOUT[row]?.[column] ?? '') : '';
+    held = key === before ? held + 1 : 1;
+    if (key !== '' && held === 2) keys += key;
+    before = key;
+  }
+  return keys;
+}
+
+/** Which of the tones is the loudest, and its amplitude (Goertzel). */
+function loudest(frame: Float32Array, tones: readonly number[]): [index: number, amplitude: number] {
+  const amplitudes = tones.map((hz) => {
+    const turn = 2 * Math.cos((2 * Math.PI * hz) / 8000);
+    let [last, beforeLast] = [0, 0];
+    for (const sample of frame) [last, beforeLast] = [sample + turn * last - beforeLast, last];
+    return (2 * Math.sqrt(Math.max(0, last * last + beforeLast * beforeLast - turn * last * beforeLast))) / frame.length;
+  });
+  const most = Math.max(...amplitudes);
+  return [amplitudes.indexOf(most), most];
 }

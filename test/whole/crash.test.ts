@@ -10,6 +10,7 @@ describe.skipIf(!sippInstalled)('kill -9', () => {
   let platform: Platform;
   let app: Credentials;
   const receiver = new Receiver();
+  const taken = new Set<string>();
 
   beforeAll(async () => {
     platform = await Platform.start({ ORPHAN_TIMEOUT_SEC: '2', WEBHOOK_RETRY_SCALE: '0.1' });
@@ -23,6 +24,25 @@ describe.skipIf(!sippInstalled)('kill -9', () => {
     await receiver.stop();
   });
 
+  /** Answers each new call as it comes: nobody waits for long here. Resolves with the Sessions when there were so many. */
+  const answerEach = async (calls: number): Promise<readonly string[]> => {
+    const statuses = new Map<string, Promise<number>>();
+    await receiver.until(() => {
+      for (const { event, body } of receiver.events) {
+        const sessionUuid = String(body.session_uuid);
+        if (event !== 'session.created' || statuses.has(sessionUuid) || taken.has(sessionUuid)) continue;
+        taken.add(sessionUuid);
+        statuses.set(
+          sessionUuid,
+          platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`).then(({ status }) => status),
+        );
+      }
+      return statuses.size === calls;
+    }, 'all calls');
+    expect(new Set(await Promise.all(statuses.values()))).toEqual(new Set([202]));
+    return [...statuses.keys()];
+  };
+
   test('of the platform with 50 answered calls: 50 synthetic ends after the restart, and no event lost, doubled or out of order', async () => {
     // Half of the answers' events are refused, so that they are still to be sent when the platform dies.
     const refused = new Set<unknown>();
@@ -32,18 +52,7 @@ describe.skipIf(!sippInstalled)('kill -9', () => {
       return new Response(null, { status: 500 });
     };
     const caller = await sipp({ scenario: 'caller-waits', to: platform.sipUdp, calls: CALLS, rate: 50, timeoutSec: 30 });
-    const answered = new Set<string>();
-    const statuses: Promise<number>[] = [];
-    await receiver.until(() => {
-      for (const event of receiver.events) {
-        const sessionUuid = String(event.body.session_uuid);
-        if (event.event !== 'session.created' || answered.has(sessionUuid)) continue;
-        answered.add(sessionUuid);
-        statuses.push(platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`).then(({ status }) => status));
-      }
-      return answered.size === CALLS;
-    }, 'all calls');
-    expect(new Set(await Promise.all(statuses))).toEqual(new Set([202]));
+    const answered = await answerEach(CALLS);
     await receiver.until(() => receiver.count('session.answered') >= CALLS / 2, 'half of the answers');
     const list = async () => (await platform.api(app, 'GET', '/v1/sessions?state=answered')).body.sessions;
     // Half of the events are held back, so the list tells when all are answered.
@@ -68,9 +77,7 @@ describe.skipIf(!sippInstalled)('kill -9', () => {
     const before = receiver.events.length;
     const since = (name: string) => receiver.events.slice(before).filter((event) => event.event === name);
     const caller = await sipp({ scenario: 'caller-waits', to: platform.sipUdp, calls: 3, rate: 50, timeoutSec: 30 });
-    await receiver.until(() => since('session.created').length === 3, 'the calls');
-    const sessions = since('session.created').map((event) => String(event.body.session_uuid));
-    for (const sessionUuid of sessions) await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`);
+    const sessions = await answerEach(3);
     await receiver.until(() => since('session.answered').length === 3, 'the answers');
     const { body: room } = await platform.api(app, 'POST', '/api/v1/rooms', {});
     const path = `/api/v1/rooms/${room.room_id}`;
@@ -89,5 +96,43 @@ describe.skipIf(!sippInstalled)('kill -9', () => {
     expect((await platform.api(app, 'GET', `${path}/members`)).body).toEqual({ members: [] });
     expect((await platform.api(app, 'DELETE', path)).status).toBe(202);
     expect((await receiver.event('room.deleted')).body).toMatchObject({ room_id: room.room_id, reason: 'closed' });
+  }, 90_000);
+
+  test('during ten recordings: each is whole to the last second, is told as ended once, before its Session, and is served', async () => {
+    const before = receiver.events.length;
+    const since = (name: string) => receiver.events.slice(before).filter((event) => event.event === name);
+    const caller = await sipp({ scenario: 'caller-waits', to: platform.sipUdp, calls: 5, rate: 50, timeoutSec: 30 });
+    const sessions = await answerEach(5);
+    await receiver.until(() => since('session.answered').length === 5, 'the answers');
+    const begunAt = new Map<string, number>();
+    for (const sessionUuid of [...sessions, ...sessions]) {
+      const made = await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/recordings`, {
+        direction: 'both',
+        channels: 'mono',
+        include_gaps: true,
+      });
+      begunAt.set(String(made.body.recording_uuid), performance.now());
+    }
+    await receiver.until(() => since('recording.became_available').length === 10, 'the recordings');
+    const last = performance.now() + 1_000;
+    while (performance.now() < last) await platform.api(app, 'GET', '/v1/sessions?limit=1');
+    const killed = performance.now();
+    await platform.kill();
+    caller.stop();
+    await platform.start();
+    await receiver.until(() => since('session.ended').length === 5, 'the ends', 20_000);
+    const ends = since('recording.ended');
+    expect(ends.map(({ body }) => body.recording_uuid).sort()).toEqual([...begunAt.keys()].sort());
+    for (const sessionUuid of sessions)
+      expect(receiver.names(sessionUuid).slice(-3)).toEqual(['recording.ended', 'recording.ended', 'session.ended']);
+    for (const { body } of ends) {
+      const { pathname, search } = new URL(String(body.pull_url));
+      const served = await fetch(`${platform.url}${pathname}${search}`);
+      const wav = Buffer.from(await served.arrayBuffer());
+      const said = killed - (begunAt.get(String(body.recording_uuid)) ?? 0);
+      expect(wav.readUInt32LE(40)).toBe(wav.length - 44);
+      expect((wav.length - 44) / 16).toBeGreaterThan(said - 1_000);
+      expect(body.duration).toBe(Math.floor((wav.length - 44) / 16_000));
+    }
   }, 90_000);
 });

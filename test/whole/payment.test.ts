@@ -1,6 +1,8 @@
 /** Whole payments: SIPp as the carrier, a socket as the phone whose keys are pressed, the sandbox as the provider. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { Keypad } from '../support/keypad.ts';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Keypad, keysIn } from '../support/keypad.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 import { RtpPeer, toneWav } from '../support/rtp-peer.ts';
@@ -166,6 +168,45 @@ describe.skipIf(!sippInstalled)('a payment', () => {
     expect(receiver.of(caller.sessionUuid).map(({ event }) => event)).not.toContain('dtmf.received');
     await hangUp(caller);
   }, 30_000);
+
+  test('leaves no tone of its keys in any recording, which goes on where the application unmasks it', async () => {
+    const caller = await call();
+    const record = async (include_gaps: boolean): Promise<string> => {
+      const made = await post(caller, '/recordings', { direction: 'both', channels: 'mono', include_gaps });
+      return String(made.body.recording_uuid);
+    };
+    const recordings = [await record(true), await record(false)];
+    const available = () => receiver.of(caller.sessionUuid).filter(({ event }) => event === 'recording.became_available').length;
+    await caller.keypad.dial('5');
+    await receiver.until(() => available() === 2, 'both recordings');
+    const once = { prompt_files: prompt, max_attempts: 1, first_digit_timeout_ms: 2000, inter_digit_timeout_ms: 1000 };
+    const admitted = await post(caller, '/payment/card/collect', once);
+    expect(admitted.status).toBe(202);
+    for (const [path, body] of [
+      ['/recordings', { direction: 'both', channels: 'mono' }],
+      [`/recordings/${recordings[0]}/unmask`, {}],
+    ] as const)
+      expect(await post(caller, path, body)).toMatchObject({
+        status: 409,
+        body: { message: 'Secure collection is in progress' },
+      });
+    await caller.keypad.dial(`${GOOD}#`);
+    // However well the tones were understood: on a busy machine they come in pieces.
+    await result(caller, 'card', admitted.body.operation_uuid);
+    const live = await platform.api(app, 'GET', `/v1/sessions/${caller.sessionUuid}/recordings`);
+    expect(live.body).toMatchObject({ recordings: [{ masked: true }, { masked: true }] });
+    // The last key may still sound, for all the application knows.
+    for (const each of recordings) expect((await post(caller, `/recordings/${each}/unmask`)).status).toBe(202);
+    await caller.keypad.dial('8');
+    const heard = caller.ear.packets.length;
+    await caller.ear.until(() => caller.ear.packets.length >= heard + 15, 'what was still on its way');
+    await hangUp(caller);
+    for (const each of recordings) {
+      const wav = await readFile(join(platform.dataDir, 'recordings', `${each}.wav`));
+      const pcm = new Int16Array(wav.buffer.slice(wav.byteOffset + 44, wav.byteOffset + wav.length));
+      expect(keysIn(Float32Array.from(pcm, (sample) => sample / 32_768))).toBe('58');
+    }
+  }, 60_000);
 
   test('is refused by the rules before anything is begun', async () => {
     const caller = await call();
