@@ -27,7 +27,7 @@ export async function createStorage(
   if (settings.kind === 'off') return undefined;
   const { dataDir, clock, log } = options;
   const limits = { ...STORAGE_LIMITS, ...options.limits };
-  if (settings.kind === 'file') return fileStorage(await RecordingFolder.make(dataDir), clock, limits.diskFreeMinBytes);
+  if (settings.kind === 'file') return fileStorage(await RecordingFolder.make(dataDir), clock, limits);
   const store = new ObjectStore(settings, clock);
   return new ObjectStorage({ store, folder: await RecordingFolder.make(dataDir), clock, log, limits });
 }

@@ -1,28 +1,28 @@
 /** Whether there is room on the disk for a further recording, asked at most once a second. */
 import { statfs } from 'node:fs/promises';
 import type { Clock } from '../clock.ts';
-import { RECORDING_ADMISSION_CACHE_MS } from '../limits.ts';
+import type { StorageLimits } from './storage-limits.ts';
 
 export class DiskSpace {
   readonly #folder: string;
   readonly #clock: Clock;
-  readonly #leastBytes: number;
+  readonly #limits: Pick<StorageLimits, 'diskFreeMinBytes' | 'admissionCacheMs'>;
   #answer: Promise<boolean> | undefined;
   #until = 0;
 
-  constructor(folder: string, clock: Clock, leastBytes: number) {
+  constructor(folder: string, clock: Clock, limits: Pick<StorageLimits, 'diskFreeMinBytes' | 'admissionCacheMs'>) {
     this.#folder = folder;
     this.#clock = clock;
-    this.#leastBytes = leastBytes;
+    this.#limits = limits;
   }
 
   /** False too where the disk cannot be asked. Never rejects. */
   hasRoom(): Promise<boolean> {
     const now = this.#clock.now();
     if (this.#answer === undefined || now >= this.#until) {
-      this.#until = now + RECORDING_ADMISSION_CACHE_MS;
+      this.#until = now + this.#limits.admissionCacheMs;
       this.#answer = statfs(this.#folder).then(
-        ({ bavail, bsize }) => bavail * bsize >= this.#leastBytes,
+        ({ bavail, bsize }) => bavail * bsize >= this.#limits.diskFreeMinBytes,
         () => false,
       );
     }

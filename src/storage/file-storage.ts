@@ -4,9 +4,10 @@ import { DiskSpace } from './disk-space.ts';
 import { localFile } from './local-file.ts';
 import type { RecordingFolder } from './recording-folder.ts';
 import type { RecordingStorage } from './storage.ts';
+import type { StorageLimits } from './storage-limits.ts';
 
-export function fileStorage(folder: RecordingFolder, clock: Clock, diskFreeMinBytes: number): RecordingStorage {
-  const space = new DiskSpace(folder.path, clock, diskFreeMinBytes);
+export function fileStorage(folder: RecordingFolder, clock: Clock, limits: StorageLimits): RecordingStorage {
+  const space = new DiskSpace(folder.path, clock, limits);
   return {
     path: (recordingUuid) => folder.wav(recordingUuid),
     admits: () => space.hasRoom(),

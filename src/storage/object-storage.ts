@@ -1,11 +1,11 @@
 /** `RECORDINGS=s3://…`: a recording is written to a local file, its spool, which stays until the object store has confirmed all of it. */
 import type { Clock } from '../clock.ts';
-import { RECORDING_ADMISSION_CACHE_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { DiskSpace } from './disk-space.ts';
 import { isMissing, sizeOf, storedFile } from './local-file.ts';
 import { objectSlices, tried } from './object-slices.ts';
 import type { ObjectStore } from './object-store.ts';
+import { PartBuffers } from './part-buffers.ts';
 import type { RecordingFolder } from './recording-folder.ts';
 import { fileSlices, type Slices } from './slices.ts';
 import { spoolLeftovers } from './spool-leftovers.ts';
@@ -31,8 +31,12 @@ export class ObjectStorage implements RecordingStorage {
 
   constructor(options: ObjectStorageOptions) {
     this.#options = options;
-    this.#queue = new UploadQueue({ ...options, findLeft: () => spoolLeftovers(options.folder) });
-    this.#space = new DiskSpace(options.folder.path, options.clock, options.limits.diskFreeMinBytes);
+    this.#queue = new UploadQueue({
+      ...options,
+      buffers: new PartBuffers(options.limits.uploads, options.limits.partBytes),
+      findLeft: () => spoolLeftovers(options.folder),
+    });
+    this.#space = new DiskSpace(options.folder.path, options.clock, options.limits);
   }
 
   path(recordingUuid: string): string {
@@ -99,7 +103,7 @@ export class ObjectStorage implements RecordingStorage {
     if (now >= this.#spool.until) {
       let bytes = 0;
       for (const upload of this.#queue.uploads()) bytes += upload.bytes;
-      this.#spool = { bytes, until: now + RECORDING_ADMISSION_CACHE_MS };
+      this.#spool = { bytes, until: now + limits.admissionCacheMs };
     }
     return this.#spool.bytes <= limits.spoolMaxBytes;
   }

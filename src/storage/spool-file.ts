@@ -8,11 +8,11 @@ import type { HashedBytes } from './object-store.ts';
 const HEADER_BYTES = 44;
 
 /**
- * Bytes `at` to `at + length`, read and hashed slice by slice, so that the thread is never held for longer than one slice takes. What is read
+ * Fills `bytes` from `at` on, read and hashed slice by slice, so that the thread is never held for longer than one slice takes. What is read
  * is made durable first: of a growing file nothing is uploaded that a power cut could still take back. Rejects where the file is shorter.
  */
-export async function readPart(path: string, at: number, length: number): Promise<HashedBytes> {
-  const bytes = new Uint8Array(length);
+export async function readPart(path: string, at: number, bytes: Uint8Array<ArrayBuffer>): Promise<HashedBytes> {
+  const length = bytes.byteLength;
   const hash = createHash('sha256');
   const file = await open(path, 'r');
   try {

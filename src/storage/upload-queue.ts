@@ -126,6 +126,7 @@ export class UploadQueue {
   }
 
   #pump(): void {
+    if (this.#running.size === 0 && this.#ready.size === 0) this.#options.buffers.clear();
     for (const upload of this.#ready) {
       if (this.#closed || this.#running.size >= this.#outage.atOnce(this.#options.limits.uploads)) return;
       this.#ready.delete(upload);

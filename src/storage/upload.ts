@@ -10,7 +10,8 @@
  */
 import { sizeOf } from './local-file.ts';
 import { ObjectError } from './object-error.ts';
-import type { CallOptions, ObjectStore } from './object-store.ts';
+import type { CallOptions, HashedBytes, ObjectStore } from './object-store.ts';
+import type { PartBuffers } from './part-buffers.ts';
 import type { RecordingFolder } from './recording-folder.ts';
 import { readPart } from './spool-file.ts';
 import type { StorageLimits } from './storage-limits.ts';
@@ -23,6 +24,7 @@ export interface UploadContext {
   readonly store: ObjectStore;
   readonly folder: RecordingFolder;
   readonly limits: StorageLimits;
+  readonly buffers: PartBuffers;
 }
 
 export const objectName = (recordingUuid: string): string => `${recordingUuid}.wav`;
@@ -75,7 +77,7 @@ export class Upload {
       ledger = undefined;
     }
     if (ledger === undefined && bytes <= this.#context.limits.partBytes) {
-      await this.#context.store.put(this.#name, await readPart(this.#wav, 0, bytes), this.#patience(signal));
+      await this.#part(0, bytes, (part) => this.#context.store.put(this.#name, part, this.#patience(signal)));
     } else {
       const number = this.#missingPart(ledger, bytes);
       if (ledger === undefined || number !== undefined) {
@@ -104,7 +106,7 @@ export class Upload {
   }
 
   async #send(known: UploadLedger | undefined, number: number, bytes: number, signal: AbortSignal): Promise<void> {
-    const { store, limits, folder } = this.#context;
+    const { store, limits } = this.#context;
     let ledger = known;
     if (ledger === undefined) {
       const uploadId = await store.createUpload(this.#name, { signal });
@@ -112,15 +114,27 @@ export class Upload {
       await this.#remember(ledger);
     }
     const at = (number - 1) * ledger.partBytes;
-    const part = await readPart(folder.wav(this.recordingUuid), at, Math.min(ledger.partBytes, bytes - at));
+    const length = Math.min(ledger.partBytes, bytes - at);
+    const { uploadId } = ledger;
     try {
-      const { etag } = await store.uploadPart(this.#name, ledger.uploadId, number, part, this.#patience(signal));
-      ledger.parts.set(number, { etag, bytes: part.bytes.byteLength });
+      const { etag } = await this.#part(at, length, (part) =>
+        store.uploadPart(this.#name, uploadId, number, part, this.#patience(signal)),
+      );
+      ledger.parts.set(number, { etag, bytes: length });
     } catch (error) {
       if (error instanceof ObjectError && error.fault === 'upload unknown') await this.#forget();
       throw error;
     }
     await this.#remember(ledger);
+  }
+
+  /** Some bytes of the file in memory for as long as `use` takes. */
+  async #part<T>(at: number, length: number, use: (part: HashedBytes) => Promise<T>): Promise<T> {
+    const { buffers } = this.#context;
+    const part = await readPart(this.#wav, at, buffers.take(length));
+    const result = await use(part);
+    buffers.give(part.bytes);
+    return result;
   }
 
   async #join(ledger: UploadLedger, bytes: number, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 /**
  * An object store to keep recordings in: `s3rver` in a process of its own, and in front of it a proxy that counts, and fails as it is told. The
- * proxy also keeps what s3rver leaves out: it knows which multipart uploads there are, gives them up, and checks the hash of every body.
+ * proxy also does what s3rver leaves out: it checks signatures and hashes, knows which multipart uploads there are, and gives them up.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -9,6 +9,7 @@ import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { givenSignature, signatureOf } from './signature.ts';
 
 const START = `
 const S3rver = require('s3rver');
@@ -38,7 +39,6 @@ export class Bucket {
   readonly #watchers: { ready: () => boolean; resolve: () => void }[] = [];
   /** Every request that came, in order, failed ones too. */
   readonly seen: Seen[] = [];
-  readonly badHashes: string[] = [];
   misbehave: (seen: Seen) => Mischief = () => undefined;
 
   private constructor(child: ChildProcess, folder: string, upstream: number) {
@@ -130,12 +130,11 @@ export class Bucket {
     const uploadId = new URL(url, this.direct).searchParams.get('uploadId');
     const seen = { method, target: url.replace(/^\/calls\/?/, ''), what: kindOf(method, url), bytes: body.length };
     this.seen.push(seen);
-    const hash = createHash('sha256').update(body).digest('hex');
-    if (incoming.headers['x-amz-content-sha256'] !== hash) this.badHashes.push(seen.what);
-    const mischief = this.misbehave(seen);
+    const mischief = this.misbehave(seen) ?? refusal(incoming, body);
     if (mischief === 'reset') incoming.socket.destroy();
     else if (typeof mischief === 'object') {
-      outgoing.writeHead(mischief.status, { 'content-type': 'application/xml' }).end(mischief.body ?? '');
+      const { status, body: text = '' } = mischief;
+      outgoing.writeHead(status, { 'content-type': 'application/xml', 'content-length': Buffer.byteLength(text) }).end(text);
     } else if (mischief === undefined || mischief === 'lose') {
       await this.#answer(seen, uploadId, incoming, body, mischief === 'lose' ? undefined : outgoing);
       if (mischief === 'lose') incoming.socket.destroy();
@@ -182,6 +181,17 @@ export class Bucket {
 }
 
 export const CREDENTIALS = { region: 'us-east-1', accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' } as const;
+
+/** What a store says to a request that is not signed right, or whose body is not what was signed. */
+function refusal({ method = '', url = '', headers }: IncomingMessage, body: Buffer): Mischief {
+  const request = { method, url, headers };
+  const said = headers['x-amz-content-sha256'];
+  if (givenSignature(request) !== signatureOf(request, CREDENTIALS.secretAccessKey))
+    return { status: 403, body: '<Error><Code>SignatureDoesNotMatch</Code></Error>' };
+  if (said !== 'UNSIGNED-PAYLOAD' && said !== createHash('sha256').update(body).digest('hex'))
+    return { status: 400, body: '<Error><Code>XAmzContentSHA256Mismatch</Code></Error>' };
+  return undefined;
+}
 
 function kindOf(method: string, url: string): string {
   const { pathname, searchParams } = new URL(url, 'http://store');
