@@ -18,13 +18,14 @@
 
 namespace sidetone {
 
-enum class Width { portable, avx2, avx512 };
+/** In order: what runs on one runs on those after it. */
+enum class Width { portable, avx2, avx512, vbmi };
 
 /** The widest instruction set of this processor; a pure function of the hardware. */
 inline Width kernel_width() {
 #if KERNEL_WIDE
   if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
-    return Width::avx512;
+    return __builtin_cpu_supports("avx512vbmi") ? Width::vbmi : Width::avx512;
   }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Width::avx2;
 #endif

@@ -3,9 +3,11 @@
 #include <cstring>
 
 #include "kernel/dispatch.h"
+#include "kernel/g711_vbmi.h"
 
 // The logarithm of G.711 is that of a float: converting the magnitude to binary32 leaves the segment in the exponent and the four
-// bits of the interval at the top of the mantissa, so encoding is one conversion, one shift and a subtraction for every lane.
+// bits of the interval at the top of the mantissa, so encoding is one conversion, one shift and a subtraction for every lane. Processors that look
+// bytes up in registers do better (g711_vbmi.h).
 
 namespace sidetone {
 namespace {
@@ -79,10 +81,40 @@ G711_FORMS(alaw_encode, int16_t, uint8_t)
 G711_FORMS(mulaw_decode, uint8_t, int16_t)
 G711_FORMS(alaw_decode, uint8_t, int16_t)
 
+#if KERNEL_WIDE
+template <Law law>
+KERNEL_VBMI void encode_vbmi(const int16_t* pcm, uint8_t* out, size_t count) {
+  const G711Encoding<law> encoding = G711Encoding<law>::load();
+  size_t i = 0;
+  for (; i + 32 <= count; i += 32) _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), encoding.encode(_mm512_loadu_si512(pcm + i)));
+  if (i == count) return;
+  const __mmask32 rest = (__mmask32{1} << (count - i)) - 1;
+  _mm256_mask_storeu_epi8(out + i, rest, encoding.encode(_mm512_maskz_loadu_epi16(rest, pcm + i)));
+}
+
+template <Law law>
+KERNEL_VBMI void decode_vbmi(const uint8_t* in, int16_t* pcm, size_t count) {
+  const G711Decoding<law> decoding = G711Decoding<law>::load();
+  __m512i samples[2];
+  size_t i = 0;
+  for (; i + 64 <= count; i += 64) {
+    decoding.decode(_mm512_loadu_si512(in + i), samples);
+    _mm512_storeu_si512(pcm + i, samples[0]);
+    _mm512_storeu_si512(pcm + i + 32, samples[1]);
+  }
+  if (i == count) return;
+  const __mmask64 rest = (__mmask64{1} << (count - i)) - 1;
+  decoding.decode(_mm512_maskz_loadu_epi8(rest, in + i), samples);
+  _mm512_mask_storeu_epi16(pcm + i, static_cast<__mmask32>(rest), samples[0]);
+  _mm512_mask_storeu_epi16(pcm + i + 32, static_cast<__mmask32>(rest >> 32), samples[1]);
+}
+#endif
+
 }  // namespace
 
 G711Forms g711_forms(Width width) {
 #if KERNEL_WIDE
+  if (width == Width::vbmi) return {encode_vbmi<Law::mu>, encode_vbmi<Law::a>, decode_vbmi<Law::mu>, decode_vbmi<Law::a>};
   if (width == Width::avx512) return {mulaw_encode_avx512, alaw_encode_avx512, mulaw_decode_avx512, alaw_decode_avx512};
   if (width == Width::avx2) return {mulaw_encode_avx2, alaw_encode_avx2, mulaw_decode_avx2, alaw_decode_avx2};
 #endif

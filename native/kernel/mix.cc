@@ -33,7 +33,7 @@ KERNEL_AVX512 void without_avx512(const int32_t* sum, const int16_t* self, int16
 
 Forms forms() {
 #if KERNEL_WIDE
-  if (kernel_width() == Width::avx512) return {add_avx512, without_avx512};
+  if (kernel_width() >= Width::avx512) return {add_avx512, without_avx512};
   if (kernel_width() == Width::avx2) return {add_avx2, without_avx2};
 #endif
   return {add_portable, without_portable};

@@ -80,7 +80,7 @@ KERNEL_AVX2 void run_avx2(const float* const* dealt, uint32_t down, uint32_t fir
 KERNEL_AVX512 void run_avx512(const float* const* dealt, uint32_t down, uint32_t first, const float* row, uint32_t taps, size_t at, float* out) {
   run_body(dealt, down, first, row, taps, at, out);
 }
-const Run run = kernel_width() == Width::avx512 ? run_avx512 : kernel_width() == Width::avx2 ? run_avx2 : run_portable;
+const Run run = kernel_width() >= Width::avx512 ? run_avx512 : kernel_width() == Width::avx2 ? run_avx2 : run_portable;
 #else
 const Run run = run_portable;
 #endif

@@ -183,7 +183,7 @@ void Leg::send_frame(const Now& now, Notices& notices) {
   uint8_t* octets = packet_ + rtp_header_bytes + pending_;
   bool voiced = true;
   if (agreed_.codec != Codec::g722 && hears_room_only()) {
-    if (agreed_.send) std::memcpy(octets, seat()->room->encoded(*seat(), agreed_.codec), frame_units);
+    if (agreed_.send) seat()->room->encode(*seat(), agreed_.codec, octets);
   } else {
     voiced = hears(pcm, codec_samples(agreed_.codec, frame_units), now, notices);
     if (agreed_.send) encoder_.encode(agreed_.codec, voiced ? pcm : nullptr, octets, frame_units);

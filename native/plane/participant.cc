@@ -103,7 +103,7 @@ bool Participant::hears(int16_t* out, size_t count, const Now& now, Notices& not
   return voiced;
 }
 
-bool Participant::hears_room_only() const { return seat_ != nullptr && recorders_.empty() && !player_.audible() && seat_->room->hears_whole(*seat_); }
+bool Participant::hears_room_only() const { return seat_ != nullptr && recorders_.empty() && !player_.audible() && seat_->room->hears_plain(*seat_); }
 
 void Participant::settle(Notices& notices) {
   for (size_t i = 0; i < recorders_.size();) {

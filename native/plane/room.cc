@@ -5,6 +5,7 @@
 
 #include "kernel/level.h"
 #include "kernel/mix.h"
+#include "kernel/mix_g711.h"
 
 namespace sidetone {
 namespace {
@@ -234,8 +235,8 @@ bool Room::hear(Seat& seat, int16_t* out) {
   return true;
 }
 
-bool Room::hears_whole(const Seat& seat) const {
-  return seat.pcm == nullptr && seat.to_gain == gain_unity && seat.to_goal() == gain_unity && groups_[seat.group]->sounding;
+bool Room::hears_plain(const Seat& seat) const {
+  return seat.to_gain == gain_unity && seat.to_goal() == gain_unity && groups_[seat.group]->sounding;
 }
 
 void Room::make_whole(Group& group) {
@@ -244,8 +245,14 @@ void Room::make_whole(Group& group) {
   group.whole_made = true;
 }
 
-const uint8_t* Room::encoded(const Seat& seat, Codec codec) {
+void Room::encode(const Seat& seat, Codec codec, uint8_t* out) {
   Group& group = *groups_[seat.group];
+  if (seat.pcm == nullptr) std::memcpy(out, encoded(group, codec), frame_units);
+  else if (codec == Codec::pcma) alaw_without(group.heard, seat.pcm, out, frame_units);
+  else mulaw_without(group.heard, seat.pcm, out, frame_units);
+}
+
+const uint8_t* Room::encoded(Group& group, Codec codec) {
   const size_t law = codec == Codec::pcma ? 1 : 0;
   if (!group.encoded_made[law]) {
     make_whole(group);

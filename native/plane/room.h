@@ -80,10 +80,10 @@ class Room {
   void mix(Notices& notices);
   /** Fills what the member hears. False where that is silence; `out` is then untouched. */
   bool hear(Seat& seat, int16_t* out);
-  /** Whether the member hears the whole sum as it is. */
-  bool hears_whole(const Seat& seat) const;
-  /** The whole sum in octets of G.711, made once a tick. */
-  const uint8_t* encoded(const Seat& seat, Codec codec);
+  /** Whether the member hears the sum as it is, but for itself. */
+  bool hears_plain(const Seat& seat) const;
+  /** Fills 20 ms of G.711 with what such a member hears; the whole sum is encoded once a tick for all who hear it. */
+  void encode(const Seat& seat, Codec codec, uint8_t* out);
   /** After the member was sent its frame. The seat may be gone then. */
   void settle(Seat& seat, Notices& notices);
 
@@ -110,6 +110,7 @@ class Room {
   void enter(Seat& seat, size_t index);
   void bridge();
   void make_whole(Group& group);
+  const uint8_t* encoded(Group& group, Codec codec);
   void tape(Notices& notices);
   void remove(Seat& seat, Notices& notices);
   static void voice(Seat& seat, VoiceActivity::Change change, Notices& notices);

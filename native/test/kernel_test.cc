@@ -7,6 +7,7 @@
 #include "kernel/g722.h"
 #include "kernel/level.h"
 #include "kernel/mix.h"
+#include "kernel/mix_g711.h"
 #include "kernel/resampler.h"
 #include "test/check.h"
 
@@ -96,7 +97,7 @@ TEST("G.711 encodes all 65,536 samples as G.191 does, on every instruction set, 
   for (int i = 0; i < 65536; i++) all[i] = static_cast<int16_t>(i - 32768);
   std::vector<uint8_t> mu(65536);
   std::vector<uint8_t> a(65536);
-  for (const Width width : {Width::portable, Width::avx2, Width::avx512}) {
+  for (const Width width : {Width::portable, Width::avx2, Width::avx512, Width::vbmi}) {
     if (width > kernel_width()) continue;
     const G711Forms forms = g711_forms(width);
     forms.mulaw_encode(all.data(), mu.data(), all.size());
@@ -112,6 +113,12 @@ TEST("G.711 encodes all 65,536 samples as G.191 does, on every instruction set, 
     for (size_t i = 0; i < length; i++) CHECK(part[i] == plain_mulaw(all[1234 + length + i]));
     CHECK(part[length] == 0x42);
   }
+  for (size_t length = 0; length < 200; length++) {
+    std::vector<int16_t> part(length + 1, 4242);
+    mulaw_decode(mu.data() + 1234 + length, part.data(), length);
+    for (size_t i = 0; i < length; i++) CHECK(part[i] == plain_mulaw_linear(mu[1234 + length + i]));
+    CHECK(part[length] == 4242);
+  }
 }
 
 TEST("G.711 decodes all 256 octets of both laws as G.191 does") {
@@ -119,7 +126,7 @@ TEST("G.711 decodes all 256 octets of both laws as G.191 does") {
   int16_t mu[256];
   int16_t a[256];
   for (int i = 0; i < 256; i++) octets[i] = static_cast<uint8_t>(i);
-  for (const Width width : {Width::portable, Width::avx2, Width::avx512}) {
+  for (const Width width : {Width::portable, Width::avx2, Width::avx512, Width::vbmi}) {
     if (width > kernel_width()) continue;
     const G711Forms forms = g711_forms(width);
     forms.mulaw_decode(octets, mu, 256);
@@ -270,4 +277,38 @@ TEST("G.722 is bit-exact: octets and samples as an independent implementation (s
   std::vector<int16_t> back(12000);
   G722Decoder().decode(octets.data() + 2000, 6000, back.data());
   CHECK(fnv(back.data(), 24000) == 0x594c9568);
+}
+
+TEST("the sum without oneself is encoded as in two steps, on every instruction set, at any alignment and length") {
+  std::vector<int32_t> sum(65536 + 80);
+  std::vector<int16_t> self(sum.size());
+  uint32_t seed = 7;
+  for (size_t i = 0; i < sum.size(); i++) {
+    seed = seed * 1664525u + 1013904223u;
+    self[i] = static_cast<int16_t>(seed >> 16);
+    // Every sample there is as the difference, then differences far beyond 16 bits.
+    sum[i] = i < 65536 ? self[i] + static_cast<int32_t>(i) - 32768 : static_cast<int32_t>(seed) / 4;
+  }
+  for (const Width width : {Width::portable, Width::vbmi}) {
+    if (width > kernel_width()) continue;
+    const MixG711Forms forms = mix_g711_forms(width);
+    for (const size_t length : {size_t{0}, size_t{1}, size_t{31}, size_t{33}, size_t{160}, size_t{161}, size_t{479}, sum.size() - 3}) {
+      for (const size_t from : {size_t{0}, size_t{3}, sum.size() - length}) {
+        if (from + length > sum.size()) continue;
+        std::vector<int16_t> pcm(length);
+        std::vector<uint8_t> mu(length + 1, 0x42);
+        std::vector<uint8_t> a(length + 1, 0x42);
+        mix_without(&sum[0] + from, &self[0] + from, pcm.data(), length);
+        forms.mulaw_without(&sum[0] + from, &self[0] + from, mu.data(), length);
+        forms.alaw_without(&sum[0] + from, &self[0] + from, a.data(), length);
+        bool same = mu[length] == 0x42 && a[length] == 0x42;
+        for (size_t i = 0; i < length; i++) {
+          const int32_t exact = sum[from + i] - self[from + i];
+          same = same && pcm[i] == (exact > 32767 ? 32767 : exact < -32768 ? -32768 : exact);
+          same = same && mu[i] == plain_mulaw(pcm[i]) && a[i] == plain_alaw(pcm[i]);
+        }
+        CHECK(same);
+      }
+    }
+  }
 }
