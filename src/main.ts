@@ -9,6 +9,7 @@ import { systemClock } from './clock.ts';
 import type { Config } from './config.ts';
 import { createHttpApp } from './http/app.ts';
 import { createHttpMetrics } from './http/metrics.ts';
+import { MEDIA_ROUTE, sentMediaPath } from './http/route/recording-media.ts';
 import { newUuid } from './id.ts';
 import { HTTP_BODY_CEILING_BYTES, HTTP_IDLE_TIMEOUT_SEC, RECORDING_LAST_MS, SESSION_TEARDOWN_MS } from './limits.ts';
 import { createLog } from './log.ts';
@@ -184,6 +185,9 @@ async function run(settings: Config): Promise<void> {
     metrics: createHttpMetrics(metrics),
     publicUrl: settings.publicUrl,
     unhurried: (request) => server.timeout(request, 0),
+    hurried: (request, seconds) => server.timeout(request, seconds),
+    inFlight: () => server.pendingRequests,
+    sentPath: sentMediaPath,
     draining: () => draining,
     ready: async () => ({ database: await store.ready(), media: media.ready(), sip: carrier.ready() }),
     // The owner of a number is asked for at each call.
@@ -199,6 +203,7 @@ async function run(settings: Config): Promise<void> {
     idleTimeout: HTTP_IDLE_TIMEOUT_SEC,
     maxRequestBodySize: HTTP_BODY_CEILING_BYTES,
     fetch: (request) => app.fetch(request),
+    routes: { [MEDIA_ROUTE]: (request) => app.fetch(request) },
   });
 
   const fresh = await store.apps.ensureDefault();
