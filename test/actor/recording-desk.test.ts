@@ -1,0 +1,172 @@
+/** Recordings whose Session or Room is gone: ended late, mended after a crash, removed past their retention. Real files, a journal in memory. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { RecordingDesk } from '../../src/actor/recording-desk.ts';
+import { silentLog } from '../../src/log.ts';
+import { createStorage } from '../../src/storage/create.ts';
+import type { RecordingStorage } from '../../src/storage/storage.ts';
+import { type Change, StoreUnavailable } from '../../src/store/journal.ts';
+import type { RecordingRow } from '../../src/store/recording-rows.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+const DAY_MS = 24 * 3600 * 1000;
+
+/** A WAV of 8 kHz as a crash leaves it: sizes that say "still growing". */
+function growingWav(samples: number): Uint8Array {
+  const wav = Buffer.alloc(44 + samples * 2);
+  wav.write('RIFF....WAVEfmt ', 'latin1');
+  wav.writeUInt32LE(0xffff_ffff, 4);
+  wav.writeUInt32LE(16, 16);
+  wav.writeUInt16LE(1, 20);
+  wav.writeUInt16LE(1, 22);
+  wav.writeUInt32LE(8_000, 24);
+  wav.writeUInt32LE(16_000, 28);
+  wav.writeUInt16LE(2, 32);
+  wav.writeUInt16LE(16, 34);
+  wav.write('data', 36, 'latin1');
+  wav.writeUInt32LE(0xffff_ffff, 40);
+  return wav;
+}
+
+describe('the desk of recordings', () => {
+  let dataDir: string;
+  let storage: RecordingStorage;
+  let clock: VirtualClock;
+  let desk: RecordingDesk;
+  let rows: Map<string, RecordingRow>;
+  let events: Record<string, unknown>[];
+  let away = 0;
+
+  const commit = async (change: Change): Promise<boolean> => {
+    if (away-- > 0) throw new StoreUnavailable('away');
+    for (const each of change.recordings ?? []) {
+      if ('begun' in each) rows.set(each.begun.recordingUuid, each.begun);
+      else {
+        const row = rows.get(each.ended.recordingUuid);
+        if (row !== undefined) rows.set(row.recordingUuid, { ...row, endedAt: each.ended.endedAt });
+      }
+    }
+    events.push(...change.events.map(({ body }) => JSON.parse(body)));
+    return true;
+  };
+  const row = (recordingUuid: string, of: Partial<RecordingRow> = {}) =>
+    rows.set(recordingUuid, {
+      recordingUuid,
+      appUuid: 'app_1',
+      sessionUuid: 's1',
+      roomId: undefined,
+      operationUuid: `op of ${recordingUuid}`,
+      clientState: 'mine',
+      traceparent: '',
+      createdAt: 0,
+      endedAt: undefined,
+      removedAt: undefined,
+      ...of,
+    });
+
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'recording-desk-'));
+    clock = new VirtualClock();
+    rows = new Map();
+    events = [];
+    away = 0;
+    const made = await createStorage({ kind: 'file' }, { dataDir, clock, log: silentLog });
+    if (made === undefined) throw new Error('no storage');
+    storage = made;
+    desk = new RecordingDesk({
+      storage,
+      rows: {
+        get: async (recordingUuid) => rows.get(recordingUuid),
+        unfinished: async () => [...rows.values()].filter(({ endedAt }) => endedAt === undefined),
+        expired: async (before) =>
+          [...rows.values()]
+            .filter(({ endedAt, removedAt }) => removedAt === undefined && endedAt !== undefined && endedAt < before)
+            .map(({ recordingUuid }) => recordingUuid),
+        removed: async (gone, at) => {
+          for (const each of gone) {
+            const found = rows.get(each);
+            if (found !== undefined) rows.set(each, { ...found, removedAt: at });
+          }
+        },
+      },
+      sign: (recordingUuid, now) => ({ mediaUrl: `pull ${recordingUuid}`, liveUrl: 'live', expiresAt: now + 1_000 }),
+      journal: { commit },
+      clock,
+      log: silentLog,
+      livenessMs: 10_000,
+      retentionMs: 30 * DAY_MS,
+      session: () => undefined,
+    });
+  });
+
+  afterEach(async () => {
+    desk.close();
+    await storage.close();
+    await rm(dataDir, { recursive: true });
+  });
+
+  test('mends what a crash left growing and tells of each as ended, once, also of a file that never was', async () => {
+    row('rec_whole');
+    row('rec_none', { sessionUuid: undefined, roomId: 'r1' });
+    await writeFile(storage.path('rec_whole'), growingWav(20_001));
+    expect(await desk.recover()).toBe(2);
+    expect(await desk.recover()).toBe(0);
+    const about = { aud: 'app_1', event: 'recording.ended', client_state: 'mine', timestamp: expect.any(String) };
+    expect(events).toHaveLength(2);
+    expect(events).toContainEqual({
+      ...about,
+      session_uuid: 's1',
+      recording_uuid: 'rec_whole',
+      operation_uuid: 'op of rec_whole',
+      duration: 2,
+      pull_url: 'pull rec_whole',
+      expires_at: expect.any(String),
+    });
+    expect(events).toContainEqual({
+      ...about,
+      room_id: 'r1',
+      recording_uuid: 'rec_none',
+      operation_uuid: 'op of rec_none',
+      duration: 0,
+      pull_url: 'pull rec_none',
+      expires_at: expect.any(String),
+    });
+    expect((await readFile(storage.path('rec_whole'))).readUInt32LE(40)).toBe(40_002);
+    const media = await desk.media('rec_whole');
+    expect(media).toMatchObject({ state: 'finished', file: { bytes: 40_046 } });
+    expect(await desk.media('rec_none')).toBeUndefined();
+    expect(await desk.media('rec_never')).toBeUndefined();
+  });
+
+  test('tells of an end that comes after the Session is over, once, however long the database is away', async () => {
+    row('rec_late');
+    away = 1;
+    desk.late({ type: 'recording.ended', recordingUuid: 'rec_late', durationMs: 7_900, bytes: 1 });
+    for (let turn = 0; events.length === 0 && turn < 1_000; turn++) {
+      await clock.advance(10_000);
+      await Promise.resolve();
+    }
+    expect(events).toMatchObject([{ event: 'recording.ended', recording_uuid: 'rec_late', duration: 7 }]);
+    desk.late({ type: 'recording.ended', recordingUuid: 'rec_late', durationMs: 7_900, bytes: 1 });
+    desk.late({ type: 'speech.ended', recordingUuid: 'rec_late' });
+    for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+    expect(events).toHaveLength(1);
+  });
+
+  test('removes a recording past its retention, and says so from then on', async () => {
+    row('rec_old', { endedAt: clock.now() });
+    row('rec_live');
+    for (const each of ['rec_old', 'rec_live']) await writeFile(storage.path(each), growingWav(8_000));
+    await clock.advance(29 * DAY_MS);
+    expect(await desk.sweep()).toBe(0);
+    row('rec_young', { endedAt: clock.now() });
+    await writeFile(storage.path('rec_young'), growingWav(8_000));
+    await clock.advance(2 * DAY_MS);
+    expect(await desk.sweep()).toBe(1);
+    expect(await desk.media('rec_old')).toEqual({ state: 'removed' });
+    expect(['rec_old', 'rec_live', 'rec_young'].map((each) => existsSync(storage.path(each)))).toEqual([false, true, true]);
+  });
+});
