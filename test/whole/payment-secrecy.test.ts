@@ -14,6 +14,8 @@ import { type Sipp, sipp, sippInstalled } from '../support/sipp.ts';
 const NUMBER = '+15550002';
 const CALLS = 24;
 const TOGETHER = 6;
+/** Four digits: three would be found anywhere. */
+const CVV = '9973';
 
 /** A valid number of 16 digits, told from all others: random but for its prefix and check digit. */
 function randomCard(): string {
@@ -84,7 +86,8 @@ describe.skipIf(!sippInstalled)('card numbers', () => {
         else keypad.press(card.slice(0, 6 + (at % 11)));
         if (at % 3 === 0) await receiver.event('payment.card.collected', sessionUuid);
         if (at % 3 === 0) await collect(at, 'cvv');
-        if (at % 6 === 0) keypad.press('99731#');
+        if (at % 6 === 0) keypad.press(`${CVV}#`);
+        if (at % 6 === 0) await receiver.event('payment.cvv.collected', sessionUuid);
         if (at % 3 === 1) {
           await platform.api(app, 'DELETE', `/v1/sessions/${sessionUuid}`);
           await receiver.event('session.ended', sessionUuid);
@@ -114,6 +117,10 @@ describe.skipIf(!sippInstalled)('card numbers', () => {
       // What is not secret is found by the same search.
       const known = callers[0]?.sessionUuid ?? '';
       expect([said.includes(known), directory.some(([, bytes]) => bytes.includes(known))]).toEqual([true, true]);
+      // Four digits are found by accident in bytes, and inside of longer numbers; not by themselves in text, nor in quotes.
+      expect(new RegExp(`(?<![0-9a-f])${CVV}(?![0-9a-f])`).exec(said)).toBeNull();
+      for (const spelled of [`"${CVV}"`, `'${CVV}'`, `=${CVV}&`])
+        expect(directory.filter(([, bytes]) => bytes.includes(spelled)).map(([path]) => path)).toEqual([]);
       for (const [at, card] of cards.entries()) {
         // Of a number that was cut off, what had been keyed in; ten digits are no accident.
         const keyed = at % 3 === 0 ? card : card.slice(0, 6 + (at % 11));
