@@ -117,7 +117,7 @@ async function cost(pid: number, seconds: number): Promise<{ cpu: number; writte
 }
 
 async function kills(rounds: number): Promise<void> {
-  const platform = await Platform.start({ ORPHAN_TIMEOUT_SEC: '1', RTP_PORTS: '20000-29999' });
+  const platform = await Platform.start({ ORPHAN_TIMEOUT_SEC: '5', RTP_PORTS: '20000-29999' });
   const app = await platform.application(receiver.url, '+15550002');
   await platform.trunk('127.0.0.1:9');
   receiver.misbehave = (event) => {
