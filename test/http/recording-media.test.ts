@@ -15,8 +15,8 @@ const MIB = 1024 * 1024;
 let server: MediaServer;
 beforeAll(async () => {
   server = await openMediaServer();
-});
-afterAll(() => server.close());
+}, 60_000);
+afterAll(() => server.close(), 60_000);
 
 const ask = async (method: string, target: string, headers: Record<string, string> = {}): Promise<RawResponse> => {
   const response = await rawRequest(server.port, method, target, headers);
