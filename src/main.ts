@@ -144,6 +144,7 @@ async function run(settings: Config): Promise<void> {
     { name: 'sessions', help: 'Live Sessions', kind: 'gauge', read: () => registry.size },
     { name: 'rooms', help: 'Live Rooms', kind: 'gauge', read: () => rooms.size },
     { name: 'recordings', help: 'Recordings being written', kind: 'gauge', read: () => recordings.growing },
+    { name: 'recording_listeners', help: 'Recordings being listened to', kind: 'gauge', read: () => app.listeners() },
     {
       name: 'recordings_waiting_bytes',
       help: 'Bytes of recordings that are still to be uploaded',

@@ -62,6 +62,8 @@ export interface HttpDeps extends OperatorHooks {
 export interface HttpApp {
   /** Web standards in, web standards out. Never rejects. */
   fetch(request: Request): Promise<Response>;
+  /** Responses with a recording that are fed by this process. */
+  listeners(): number;
 }
 
 /** Every route of the platform. */
@@ -106,7 +108,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   const open = publicRoutes({ metrics, ready: deps.ready, openapi });
   for (const [path, handler] of open) app.get(path, handler);
   const media = recordingMedia(deps);
-  app.all(MEDIA_PATH, (context) => media(context.req.raw));
+  app.all(MEDIA_PATH, (context) => media.answer(context.req.raw));
 
   // A known path with another method: 405, and what it does take.
   const methods = new Map<string, Set<string>>([...open.keys()].map((path) => [path, new Set(['GET', 'HEAD'])]));
@@ -123,7 +125,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     problemResponse(wasSigned(req.raw.url) ? problems.forbidden('Forbidden') : problems.noRoute(), newTraceparent()),
   );
 
-  return { fetch: async (request) => await app.fetch(request) };
+  return { fetch: async (request) => await app.fetch(request), listeners: media.listeners };
 }
 
 function exchangeOf(request: Request, route: Route, params: Record<string, string>): Exchange {

@@ -109,7 +109,7 @@ describe('who may fetch', () => {
     const media: RecordingMedia = { state: 'removed' };
     const recordings = { media: async () => media };
     const off = recordingMedia({ recordings, clock: systemClock(), log: silentLog, metrics: { request() {} } });
-    expect((await off(new Request(`http://x${server.targets(uuid).pull}`))).status).toBe(403);
+    expect((await off.answer(new Request(`http://x${server.targets(uuid).pull}`))).status).toBe(403);
   });
 });
 

@@ -57,12 +57,18 @@ const SIGNATURE_LAST = /[?&]signature=[0-9a-f]{64}$/;
 /** A URL of another path that ends as a signed one does: a signed URL with its path altered is 403 like any other (contract §5). */
 export const wasSigned = (url: string): boolean => SIGNATURE_LAST.test(url);
 
-/** Answers any request below `MEDIA_PATH`. Never rejects. */
-export function recordingMedia(deps: RecordingMediaDeps): (request: Request) => Promise<Response> {
+export interface RecordingMediaDoor {
+  /** Answers any request below `MEDIA_PATH`. Never rejects. */
+  answer(request: Request): Promise<Response>;
+  /** Responses that are fed by this process. */
+  listeners(): number;
+}
+
+export function recordingMedia(deps: RecordingMediaDeps): RecordingMediaDoor {
   const growing = new GrowingFiles(deps.clock);
   const listeners = new Listeners(deps.clock);
 
-  const answer = async (request: Request): Promise<Response | Problem> => {
+  const decide = async (request: Request): Promise<Response | Problem> => {
     if (request.method !== 'GET' && request.method !== 'HEAD') return problems.methodNotAllowed('GET, HEAD');
     const signed = verified(request);
     if (signed === undefined) return problems.forbidden('Forbidden');
@@ -164,12 +170,12 @@ export function recordingMedia(deps: RecordingMediaDeps): (request: Request) => 
   /** Of a body that never has to wait for anything. */
   const hurriedConnectionOf = (request: Request): Connection => ({ ...connectionOf(request), wait: () => {} });
 
-  return async (request) => {
+  const answer = async (request: Request): Promise<Response> => {
     const started = deps.clock.now();
     const traceparent = newTraceparent();
     let response: Response;
     try {
-      const outcome = await answer(request);
+      const outcome = await decide(request);
       response = outcome instanceof Response ? outcome : problemResponse(outcome, traceparent);
     } catch (error) {
       const supportId = newUuid();
@@ -181,6 +187,7 @@ export function recordingMedia(deps: RecordingMediaDeps): (request: Request) => 
     deps.metrics.request(request.method, MEDIA_PATH, response.status, (deps.clock.now() - started) / 1000);
     return response;
   };
+  return { answer, listeners: () => listeners.size };
 }
 
 type Growing = Extract<RecordingMedia, { readonly state: 'growing' }>;
