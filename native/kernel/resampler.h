@@ -21,12 +21,32 @@ class ResamplerFilter {
   double delay_sec() const { return delay_sec_; }
   const float* phase(uint32_t index) const { return &coefficients_[static_cast<size_t>(index) * taps_]; }
 
+  /** A tap that is not zero: its place among inputs dealt out by their remainder of `down`, `stride` apart. */
+  struct Tap {
+    uint32_t offset;
+    float weight;
+  };
+  struct Taps {
+    const Tap* first;
+    size_t count;
+  };
+  /** Whether the ratio is small enough for whole cycles of it to be converted side by side. */
+  bool dealt() const { return !first_.empty(); }
+  uint32_t stride() const { return stride_; }
+  /** Of one of the `up` outputs of a cycle. */
+  Taps taps_of(uint32_t output) const { return {&dealt_[first_[output]], first_[output + 1] - first_[output]}; }
+
  private:
+  void deal();
+
   uint32_t up_ = 1;
   uint32_t down_ = 1;
   uint32_t taps_ = 0;
   double delay_sec_ = 0;
   std::vector<float> coefficients_;
+  uint32_t stride_ = 0;
+  std::vector<Tap> dealt_;
+  std::vector<uint32_t> first_;
 };
 
 /** One stream. The filter must outlive it. */
