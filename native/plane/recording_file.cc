@@ -212,7 +212,9 @@ bool RecordingFile::write() {
     const size_t count = rest < ring_bytes_ - at ? rest : ring_bytes_ - at;
     if (!write_all(&ring_[at], count, header_bytes + taken)) {
       fail(Fault::cannot_write);
-      (void)write_header(taken, false);  // what is there stays playable
+      // What is there stays playable, and ends where its header says.
+      const bool whole = write_header(taken, false) && ::ftruncate(fd_.load(), static_cast<off_t>(header_bytes + taken)) == 0;
+      (void)whole;
       complete_.store(true);
       return false;
     }

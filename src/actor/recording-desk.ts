@@ -131,6 +131,11 @@ export class RecordingDesk implements Recordings {
     this.#options.storage?.finished(recordingUuid);
   }
 
+  /** For the operator: a disk that is full or slow, a media worker that is lost. */
+  complain({ recordingUuid, reason, durationMs }: Extract<RecordingNotice, { type: 'recording.failed' }>): void {
+    this.#options.log.warn({ recording_uuid: recordingUuid, reason, duration_ms: durationMs }, 'a recording was cut off');
+  }
+
   /** A notice whose Session or Room has ended without it: its end is told here. */
   late(notice: RecordingNotice): void {
     if (notice.type !== 'recording.ended' && notice.type !== 'recording.failed') return;

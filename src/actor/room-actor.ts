@@ -98,6 +98,7 @@ export class RoomActor {
   /** What the mix tells. */
   hear(notice: RoomNotice): void {
     const { playback, phase } = this.#state;
+    if (notice.type === 'recording.failed') this.#environment.recordings.complain(notice);
     if (phase === 'deleted' && 'recordingUuid' in notice) this.#environment.recordings.late(notice);
     else if (notice.type !== 'room.lost') this.signal({ type: 'media', notice });
     else if (playback !== undefined)

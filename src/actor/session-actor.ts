@@ -92,6 +92,8 @@ export class SessionActor {
 
   /** A signal of the leg, a deadline, or the platform's own word. Never lost while the Session lives. */
   signal(input: SessionInput): void {
+    if (input.type === 'leg.media' && input.notice.type === 'recording.failed')
+      this.#environment.recordings.complain(input.notice);
     if (this.#closed) {
       if (input.type === 'leg.media' && 'recordingUuid' in input.notice) this.#environment.recordings.late(input.notice);
       return;
