@@ -152,6 +152,19 @@ describe('dial', () => {
     expect(journal.events.every((event) => event.client_state === 'mine' && event.aud === 'app_1')).toBe(true);
   });
 
+  test('with recordings switched off, one is refused with 503 that waiting does not help, and nothing is written', async () => {
+    const { registry, journal, leg, context } = world();
+    const dialled = await registry.dial(dialRequest, context());
+    leg.listener({ type: 'leg.answered' });
+    await settle();
+    const changes = journal.changes.length;
+    const sessionUuid = 'body' in dialled ? String(dialled.body.session_uuid) : '';
+    const terms = noRecordings.terms({ includeGaps: false, voiceActivity: undefined });
+    const refused = await registry.command(sessionUuid, { type: 'record', terms }, context());
+    expect(refused).toEqual({ problem: 'unavailable', status: 503, message: 'Recording is not configured' });
+    expect(journal.changes).toHaveLength(changes);
+  });
+
   test('from a number that is not permitted is 403 and reserves nothing', async () => {
     const { registry, leg, context } = world();
     expect(await registry.dial({ ...dialRequest, from: '+15550003' }, context())).toMatchObject({ status: 403 });

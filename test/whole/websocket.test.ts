@@ -150,6 +150,27 @@ describe.skipIf(!sippInstalled)('a WebSocket Session', () => {
     expect(receiver.names(sessionUuid)).toEqual(['websocket.connected', 'websocket.disconnected', 'session.ended']);
   }, 30_000);
 
+  test('is recorded at its own rate, to the end of its connection, which its last event waits for', async () => {
+    const server = bot();
+    const { sessionUuid } = await connect(server.url);
+    await receiver.event('websocket.connected', sessionUuid);
+    server.send(tone(700, 2, 16_000));
+    const path = `/v1/sessions/${sessionUuid}/recordings`;
+    const made = await platform.api(app, 'POST', path, { direction: 'both', channels: 'mono' });
+    expect(made.status).toBe(202);
+    const available = await receiver.event('recording.became_available', sessionUuid);
+    expect(available.body).toMatchObject({ client_state: 'bot 7', recording_uuid: made.body.recording_uuid });
+    const from = server.binary.length;
+    await server.until(() => server.binary.length >= from + 25, 'half a second');
+    server.sockets[0]?.close(1000);
+    await receiver.event('session.ended', sessionUuid);
+    expect(receiver.names(sessionUuid).slice(-3)).toEqual(['websocket.disconnected', 'recording.ended', 'session.ended']);
+    const { pathname, search } = new URL(String((await receiver.event('recording.ended', sessionUuid)).body.pull_url));
+    const wav = new Uint8Array(await (await fetch(`${platform.url}${pathname}${search}`)).arrayBuffer());
+    expect(new DataView(wav.buffer).getUint32(24, true)).toBe(16_000);
+    expect(level(samplesOf(wav.subarray(44)).subarray(3_200, 9_600), 700, 16_000)).toBeGreaterThan(-20);
+  }, 30_000);
+
   test('echoes a phone in the same Room to itself, at other rates and encodings, and hears its keys', async () => {
     for (const format of [PCM16, MULAW, { encoding: 'pcm_s16le', sample_rate: 48_000 }]) {
       const server = bot(undefined, 'sidetone.v1');
