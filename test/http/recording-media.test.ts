@@ -104,6 +104,17 @@ describe('who may fetch', () => {
     }
   });
 
+  test('the reference has both URLs, which need no key', async () => {
+    const { paths } = json(await get('/openapi.json'));
+    for (const kind of ['pull', 'live']) {
+      const { security, parameters } = paths[`/v1/media/{recording_uuid}/${kind}`].get;
+      expect(security).toEqual([]);
+      expect(
+        parameters.filter((each: { required: boolean }) => each.required).map((each: { name: string }) => each.name),
+      ).toEqual(['recording_uuid', 'expires', 'signature']);
+    }
+  });
+
   test('with recording off every URL is forbidden', async () => {
     const { uuid } = await server.finished(randomBytes(1000));
     const media: RecordingMedia = { state: 'removed' };
