@@ -1,10 +1,11 @@
 /**
  * Many secure collections: `npm run bench -- collections [collections]` (1000). Random valid cards keyed in by RFC 4733 and by tones, some cut off at a random
- * digit by a cancel, a hang-up or a kill -9; then every number is looked for in all that was written, sent and said, and in the memory of the process.
+ * digit by a cancel, a hang-up or a kill -9; then every number is looked for in all that was written, sent and said, and in the memory of the process, and every
+ * key's tone in the recordings that ran all the while.
  */
 import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { Keypad } from '../test/support/keypad.ts';
+import { Keypad, keysIn } from '../test/support/keypad.ts';
 import { Platform } from '../test/support/platform.ts';
 import { Receiver } from '../test/support/receiver.ts';
 import { RtpPeer } from '../test/support/rtp-peer.ts';
@@ -24,6 +25,7 @@ receiver.secrets.set(app.appUuid, app.webhookSecret);
 await platform.trunk('127.0.0.1:9');
 
 const secrets: string[] = [];
+const recordings: string[] = [];
 let said = '';
 let admitted = 0;
 let collected = 0;
@@ -64,6 +66,11 @@ const results = (sessionUuid: string) => receiver.of(sessionUuid).filter(({ even
 async function collections(caller: Caller): Promise<void> {
   const { sessionUuid, keypad } = caller;
   const path = `/v1/sessions/${sessionUuid}/payment/card/collect`;
+  const recording = { direction: 'both', channels: 'mono', include_gaps: true };
+  const made = await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/recordings`, recording);
+  recordings.push(String(made.body.recording_uuid));
+  // A key that may be heard: it shows that the others would be.
+  await keypad.dial('5');
   for (let at = 0; at < PER_CALL; at++) {
     const card = randomCard();
     const answer = await platform.api(app, 'POST', path, {});
@@ -171,6 +178,12 @@ for (let after = 0; ; ) {
 }
 said += platform.output + JSON.stringify(receiver.events.map(({ body }) => body));
 const looked = parts();
+const keysOf = (recording: string): string => {
+  const wav = readFileSync(join(platform.dataDir, 'recordings', `${recording}.wav`));
+  const pcm = new Int16Array(wav.buffer.slice(wav.byteOffset + 44, wav.byteOffset + wav.length));
+  return keysIn(Float32Array.from(pcm, (sample) => sample / 32_768));
+};
+const toned = recordings.map(keysOf);
 let bytes = 0;
 const inFiles = [...files(platform.dataDir)].map(([path, content]) => {
   bytes += content.length;
@@ -195,6 +208,9 @@ console.log({
   found_in_memory: inMemory,
   mib_of_files: Math.round(bytes / 1024 / 1024),
   mib_of_memory: mib,
+  recordings: toned.length,
+  recordings_with_the_key_that_may_be_heard: toned.filter((keys) => keys === '5').length,
+  recordings_with_others: toned.filter((keys) => keys !== '5' && keys !== '').length,
   bad_signatures: receiver.badSignatures,
   seconds: Math.round((performance.now() - started) / 1000),
 });
