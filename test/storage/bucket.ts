@@ -28,7 +28,12 @@ export interface Seen {
 }
 
 /** Before it reaches the store: an answer of its own, or a broken connection. `lose`: the store does it, and its answer is lost. */
-export type Mischief = { readonly status: number; readonly body?: string } | 'reset' | 'lose' | 'hang' | undefined;
+export type Mischief =
+  | { readonly status: number; readonly body?: string; readonly location?: string }
+  | 'reset'
+  | 'lose'
+  | 'hang'
+  | undefined;
 
 export class Bucket {
   readonly #child: ChildProcess;
@@ -39,7 +44,8 @@ export class Bucket {
   readonly #watchers: { ready: () => boolean; resolve: () => void }[] = [];
   /** Every request that came, in order, failed ones too. */
   readonly seen: Seen[] = [];
-  misbehave: (seen: Seen) => Mischief = () => undefined;
+  /** A promise holds the request up. */
+  misbehave: (seen: Seen) => Mischief | Promise<Mischief> = () => undefined;
 
   private constructor(child: ChildProcess, folder: string, upstream: number) {
     this.#child = child;
@@ -130,11 +136,12 @@ export class Bucket {
     const uploadId = new URL(url, this.direct).searchParams.get('uploadId');
     const seen = { method, target: url.replace(/^\/calls\/?/, ''), what: kindOf(method, url), bytes: body.length };
     this.seen.push(seen);
-    const mischief = this.misbehave(seen) ?? refusal(incoming, body);
+    const mischief = (await this.misbehave(seen)) ?? refusal(incoming, body);
     if (mischief === 'reset') incoming.socket.destroy();
     else if (typeof mischief === 'object') {
-      const { status, body: text = '' } = mischief;
-      outgoing.writeHead(status, { 'content-type': 'application/xml', 'content-length': Buffer.byteLength(text) }).end(text);
+      const { status, body: text = '', location } = mischief;
+      const headers = { 'content-type': 'application/xml', 'content-length': Buffer.byteLength(text) };
+      outgoing.writeHead(status, location === undefined ? headers : { ...headers, location }).end(text);
     } else if (mischief === undefined || mischief === 'lose') {
       await this.#answer(seen, uploadId, incoming, body, mischief === 'lose' ? undefined : outgoing);
       if (mischief === 'lose') incoming.socket.destroy();

@@ -54,7 +54,7 @@ describe('what an object store says', () => {
 
 describe('a request', () => {
   test('is not sent elsewhere because the answer says so', async () => {
-    bucket.misbehave = () => ({ status: 307, body: error('TemporaryRedirect') });
+    bucket.misbehave = () => ({ status: 307, body: error('TemporaryRedirect'), location: `${bucket.endpoint}/calls/elsewhere` });
     await expect(store.put('a', body)).rejects.toMatchObject({ fault: 'refused', code: 'TemporaryRedirect' });
     expect(bucket.seen).toHaveLength(1);
   });

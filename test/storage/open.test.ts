@@ -149,6 +149,22 @@ describe('a recording that is removed', () => {
     expect(await readdir(`${dataDir}/recordings`)).toEqual([]);
   });
 
+  test('while it is being sent is removed after it has arrived', async () => {
+    const storage = await place.storage(bucket.settings('r'), await place.folder());
+    const uuid = nextUuid();
+    await writeWav(storage.path(uuid), 1_000);
+    const held = Promise.withResolvers<undefined>();
+    bucket.misbehave = ({ what }) => (what === 'put' ? held.promise : undefined);
+    storage.finished(uuid);
+    await until(() => bucket.seen.length === 1);
+    const removed = storage.remove(uuid);
+    expect(await storage.open(nextUuid())).toBeUndefined(); // two requests' time
+    expect(bucket.asked(/delete/)).toEqual([]);
+    held.resolve(undefined);
+    await removed;
+    expect(await bucket.object(`r/${uuid}.wav`)).toBeUndefined();
+  });
+
   test('while the store is away is gone here at once, and is asked for again until it is gone there', async () => {
     const storage = await place.storage(bucket.settings('r'), await place.folder());
     const uuid = nextUuid();

@@ -228,6 +228,8 @@ describe('after a crash', () => {
       first.finished(uuid);
       await uploaded(first);
       expect((await bucket.object(`l/${uuid}.wav`))?.equals(whole)).toBe(true);
+      expect(bucket.asked(/./)).toEqual(['create', 'part 2', 'part 3', 'part 1', 'complete', 'head']);
+      bucket.clear();
       expect(await readdir(join(dataDir, 'recordings'))).toEqual([]);
     }
   });
