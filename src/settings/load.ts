@@ -119,6 +119,8 @@ function recordings(env: Environment): Config['recordings'] {
   if (given === 'file' || given === 'off') return { kind: given };
   const [, bucket, prefix] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([^?#\s]*))?$/.exec(given) ?? [];
   if (bucket === undefined) throw new SettingError('RECORDINGS', 'file, off or s3://BUCKET/PREFIX');
+  if (prefix?.split('/').some((segment) => segment === '.' || segment === '..'))
+    throw new SettingError('RECORDINGS', 's3://BUCKET/PREFIX without . and .. in it');
   const endpoint = url(env, 'S3_ENDPOINT', ['http:', 'https:']);
   const needed = (variable: string): string => {
     const value = text(env, variable);
@@ -126,6 +128,7 @@ function recordings(env: Environment): Config['recordings'] {
     return value;
   };
   if (endpoint === undefined) needed('S3_ENDPOINT');
+  else if (!isPlain(new URL(endpoint))) throw new SettingError('S3_ENDPOINT', 'a URL without user, query or fragment');
   return {
     kind: 's3',
     bucket,
@@ -136,3 +139,6 @@ function recordings(env: Environment): Config['recordings'] {
     secretAccessKey: needed('S3_SECRET_ACCESS_KEY'),
   };
 }
+
+const isPlain = ({ username, password, search, hash }: URL): boolean =>
+  username === '' && password === '' && search === '' && hash === '';

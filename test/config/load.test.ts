@@ -136,6 +136,9 @@ describe('settings', () => {
   test('name the missing half of what belongs together', () => {
     expect(() => load({ DATABASE_DRIVER: 'neon' })).toThrow(/^DATABASE_URL: expected/);
     expect(() => load({ RECORDINGS: 's3://bucket' })).toThrow(/^S3_ENDPOINT: expected/);
+    expect(() => load({ RECORDINGS: 's3://bucket/a/../b' })).toThrow(/^RECORDINGS: expected/);
+    for (const address of ['https://id:secret@s3.example.com', 'https://s3.example.com?x', 'https://s3.example.com#x'])
+      expect(() => load({ RECORDINGS: 's3://bucket', S3_ENDPOINT: address })).toThrow(/^S3_ENDPOINT: expected [^@]*$/);
     expect(() => load({ DATA_DIR: '/dev/null/x' })).toThrow(/^DATA_DIR: expected/);
   });
 });
