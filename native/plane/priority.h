@@ -21,8 +21,9 @@ class Priority {
   void spent(int64_t busy_us, int64_t now_us);
   Level level() const { return level_; }
 
-  static constexpr int64_t window_us = 1'000'000;
-  static constexpr int64_t busy_max_percent = 90;
+  /** Longer than it takes to catch up with any stall: those must not cost the standing. */
+  static constexpr int64_t window_us = 5'000'000;
+  static constexpr int64_t busy_max_percent = 95;
   /** How long an overloaded plane is an ordinary one. */
   static constexpr int64_t rest_us = 5'000'000;
 

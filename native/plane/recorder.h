@@ -20,6 +20,7 @@ struct RecorderOptions {
   bool include_gaps = false;
   bool voices = false;
   VoiceActivity::Rule rule;
+  uint64_t most_bytes = RecordingFile::bytes_max;
 };
 
 class Recorder {
@@ -38,6 +39,8 @@ class Recorder {
 
   /** One frame of the sound at a rate of the table; nullptr: silence. `audio`: there is something to record. `dbov`: of whoever's speech is told. */
   void take(const int16_t* pcm, size_t rate, bool audio, float dbov, Notices& notices);
+  /** Whether it still takes what it is given: it was neither stopped nor has its file failed. */
+  bool taking() const { return !stopped_ && file_->state() != RecordingFile::State::failed; }
   /** Frames that passed without anything to record. */
   void gap(uint32_t frames);
   /** Tells what has happened since. True when the recording is over. */

@@ -60,7 +60,7 @@ class Desk {
     Files due;
     for (const auto& file : files) {
       if (file->due(now_us)) due.push_back(file);
-      else if (file->over()) done.push_back(file.get());
+      else if (file->closed()) done.push_back(file.get());
     }
     // Recordings of one platform lie on one file system; a file elsewhere would be made durable by its own call.
     const dev_t device = due.empty() ? 0 : due.front()->device();
@@ -115,16 +115,16 @@ void le16(uint8_t* at, uint32_t value) {
 
 }  // namespace
 
-RecordingFile::RecordingFile(std::string path, uint32_t rate_hz)
-    : path_(std::move(path)), rate_hz_(rate_hz), ring_bytes_(static_cast<size_t>(rate_hz) * 2 * queue_ms / 1000), ring_(new uint8_t[ring_bytes_]) {}
+RecordingFile::RecordingFile(std::string path, uint32_t rate_hz, uint64_t most_bytes)
+    : path_(std::move(path)), rate_hz_(rate_hz), most_bytes_(most_bytes), ring_bytes_(static_cast<size_t>(rate_hz) * 2 * queue_ms / 1000), ring_(new uint8_t[ring_bytes_]) {}
 
 RecordingFile::~RecordingFile() {
   const int fd = fd_.load();
   if (fd >= 0) ::close(fd);
 }
 
-std::shared_ptr<RecordingFile> RecordingFile::open(const std::string& path, uint32_t rate_hz) {
-  auto file = std::make_shared<RecordingFile>(path, rate_hz);
+std::shared_ptr<RecordingFile> RecordingFile::open(const std::string& path, uint32_t rate_hz, uint64_t most_bytes) {
+  auto file = std::make_shared<RecordingFile>(path, rate_hz, most_bytes);
   Desk::only().add(file);
   return file;
 }
@@ -139,7 +139,7 @@ bool RecordingFile::put(const int16_t* pcm, size_t count) {
   if (state() == State::failed) return false;
   const uint64_t put = put_.load(std::memory_order_relaxed);
   const size_t bytes = count * sizeof(int16_t);
-  if (put + bytes > bytes_max) {
+  if (put + bytes > most_bytes_) {
     fail(Fault::too_long);
     return false;
   }
@@ -188,11 +188,12 @@ bool RecordingFile::write_header(uint64_t data_bytes, bool growing) {
 bool RecordingFile::write() {
   if (complete_.load() || state() == State::ended) return false;
   if (fd_.load() < 0) {
-    if (state() == State::failed) return false;
+    if (closed()) return false;  // there is no file
     const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     fd_.store(fd);
     if (fd < 0) {
       fail(Fault::cannot_open);
+      closed_.store(true, std::memory_order_release);
       return false;
     }
     struct stat about;
@@ -249,6 +250,7 @@ bool RecordingFile::synced(bool durable) {
   if (!due_complete_) return true;
   ::close(fd_.exchange(-1));
   if (state() != State::failed) state_.store(State::ended, std::memory_order_release);
+  closed_.store(true, std::memory_order_release);
   return false;
 }
 

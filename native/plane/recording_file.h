@@ -21,9 +21,17 @@ class RecordingFile {
   /** The numbers are shared with src/media/notice.ts. */
   enum class Fault : uint32_t { none = 0, cannot_open = 1, cannot_write = 2, too_slow = 3, too_long = 4 };
 
+  static constexpr size_t header_bytes = 44;
+  static constexpr uint32_t queue_ms = 4000;
+  static constexpr uint32_t write_every_ms = 80;
+  static constexpr int64_t sync_every_us = 1'000'000;
+  /** 2 GB: what every reader of WAV understands. */
+  static constexpr uint64_t bytes_max = 0x7ffffff0;
+
   /** Begins a recording in a new file; the file is opened by the writing thread. */
-  static std::shared_ptr<RecordingFile> open(const std::string& path, uint32_t rate_hz);
-  RecordingFile(std::string path, uint32_t rate_hz);
+  static std::shared_ptr<RecordingFile> open(const std::string& path, uint32_t rate_hz, uint64_t most_bytes = bytes_max);
+  /** Served by its owner. `most_bytes` of sound; the recording fails as `too_long` by what would be more. */
+  RecordingFile(std::string path, uint32_t rate_hz, uint64_t most_bytes = bytes_max);
   ~RecordingFile();
   RecordingFile(const RecordingFile&) = delete;
   RecordingFile& operator=(const RecordingFile&) = delete;
@@ -39,7 +47,7 @@ class RecordingFile {
   uint32_t rate_hz() const { return rate_hz_; }
   uint64_t samples() const { return samples_; }
   /** No thread touches the file any more. */
-  bool closed() const { return fd_.load() < 0; }
+  bool closed() const { return closed_.load(std::memory_order_acquire); }
   /** Audio that was handed to the file system, in ms. */
   uint64_t written_ms() const { return taken_.load(std::memory_order_acquire) / 2 * 1000 / rate_hz_; }
 
@@ -48,8 +56,6 @@ class RecordingFile {
   bool write();
   /** The file system it lies on. */
   dev_t device() const { return device_.load(); }
-  /** It failed before there was a file. */
-  bool over() const { return fd_.load() < 0 && state() == State::failed; }
   /** Whether something that was written wants to be durable now; `synced` then speaks of that. */
   bool due(int64_t now_us);
   /** Makes it durable by itself. */
@@ -59,13 +65,6 @@ class RecordingFile {
   /** What was due is durable, or was refused by the disk. A finished file is closed, and `ended`. False where there is nothing more to do. */
   bool synced(bool durable);
 
-  static constexpr size_t header_bytes = 44;
-  static constexpr uint32_t queue_ms = 4000;
-  static constexpr uint32_t write_every_ms = 80;
-  static constexpr int64_t sync_every_us = 1'000'000;
-  /** 2 GB: what every reader of WAV understands. */
-  static constexpr uint64_t bytes_max = 0x7ffffff0;
-
  private:
   void fail(Fault fault);
   bool write_all(const uint8_t* bytes, size_t count, uint64_t at);
@@ -73,6 +72,7 @@ class RecordingFile {
 
   const std::string path_;
   const uint32_t rate_hz_;
+  const uint64_t most_bytes_;
   const size_t ring_bytes_;
   const std::unique_ptr<uint8_t[]> ring_;  // not cleared: pages it never uses are never touched
   std::atomic<uint64_t> put_{0};    // bytes ever put
@@ -83,6 +83,7 @@ class RecordingFile {
   std::atomic<State> state_{State::open};
   std::atomic<Fault> fault_{Fault::none};
   std::atomic<int> fd_{-1};
+  std::atomic<bool> closed_{false};
   std::atomic<dev_t> device_{0};
   uint64_t synced_ = 0;
   uint64_t due_ = 0;

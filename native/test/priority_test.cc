@@ -54,13 +54,15 @@ TEST("an overloaded plane is an ordinary one for five seconds, a busy one is not
     const auto pass = [&](int64_t for_us, int64_t busy_us) {
       for (const int64_t end_us = now_us + for_us; now_us < end_us;) priority.spent(busy_us, now_us += 20'000);
     };
-    pass(3 * second, 17'000);
+    pass(11 * second, 17'000);
+    pass(2 * second, 20'000);  // catches up with a stall
+    pass(9 * second, 17'000);
     busy = standing();
-    pass(3 * second, 19'000);
+    pass(10 * second + 40'000, 20'000);
     overloaded = standing();
-    pass(2 * second, 19'000);
+    pass(4 * second, 20'000);
     resting = standing();
-    pass(3 * second, 10'000);
+    pass(2 * second, 10'000);
     again = standing();
   }).join();
   CHECK(busy == first);
