@@ -132,7 +132,19 @@ async function kills(rounds: number): Promise<void> {
     const from = receiver.events.length;
     const since = (name: string) => receiver.events.slice(from).filter(({ event }) => event === name);
     const peer = await sipp({ scenario: 'caller-waits', to: platform.sipUdp, calls: 10, rate: 100, timeoutSec: 60 });
-    await receiver.until(() => since('session.answered').length === 10, 'the calls');
+    const up = await receiver
+      .until(() => since('session.answered').length === 10, 'the calls')
+      .then(
+        () => true,
+        () => false,
+      );
+    if (!up) {
+      console.log(`round ${round} is begun again: SIPp placed ${since('session.answered').length} of 10 calls`);
+      peer.stop();
+      await receiver.until(() => since('session.ended').length >= since('session.answered').length, 'their ends', 60_000);
+      round--;
+      continue;
+    }
     const begun = new Map<string, number>();
     for (const { body } of since('session.answered')) {
       const made = await platform.api(app, 'POST', `/v1/sessions/${body.session_uuid}/recordings`, BOTH);

@@ -301,6 +301,8 @@ export const PAYMENT_ATTEMPTS_MAX = 5;
 export const PAYMENT_COLLECT_MAX_MS = 600_000;
 /** Keys that are told within this after a collection belong to it still: a tone is told 300 ms late, in case an event is its own. */
 export const PAYMENT_QUIET_MS = 500;
+/** After one that was cancelled: its keys go on for as long as the caller has not noticed. */
+export const PAYMENT_CUT_OFF_QUIET_MS = 3_000;
 export const PAYMENT_PROMPTS_MAX = 10;
 export const CHARGE_INSTALLMENTS_MAX = 36;
 /** 2^31 - 1, what the row holds. */

@@ -1,7 +1,7 @@
 /** The Session during secure collection (contract §6): what the collection decides, put back into the Session's state. */
 
 import type { CollectionFailure, Event } from '../event/event.ts';
-import { PAYMENT_QUIET_MS } from '../limits.ts';
+import { PAYMENT_CUT_OFF_QUIET_MS, PAYMENT_QUIET_MS } from '../limits.ts';
 import {
   beginCollection,
   type Collection,
@@ -68,9 +68,10 @@ const silence = (collection: Collection) => (collection.phase === 'prompting' ? 
 
 /** A key during a collection, and just after one: nobody is told of it. Undefined: it is an ordinary key. */
 export function securedKey(state: SessionState, key: string, now: number): Step | undefined {
-  const { collection, quietUntil } = state;
+  const { collection, quietUntil, quietMs } = state;
   if (collection !== undefined) return collecting(state, collection, collectKey(collection, key, now), now);
-  return now < quietUntil ? { state, events: [], effects: [] } : undefined;
+  if (now >= quietUntil) return undefined;
+  return { state: { ...state, quietUntil: now + quietMs }, events: [], effects: [] };
 }
 
 /** A notice of the collection's prompt; undefined: it is about something else. */
@@ -95,8 +96,10 @@ export function collecting(state: SessionState, before: Collection, step: Collec
     return { state: { ...state, collection: step.collection }, events: [], effects: [...stop, ...prompt] };
   }
   const staged = 'staged' in step ? step.staged : undefined;
+  const isCutOff = 'failed' in step && step.failed === 'cancelled';
+  const quietMs = isCutOff ? PAYMENT_CUT_OFF_QUIET_MS : PAYMENT_QUIET_MS;
   return {
-    state: { ...state, collection: undefined, quietUntil: now + PAYMENT_QUIET_MS },
+    state: { ...state, collection: undefined, quietUntil: now + quietMs, quietMs },
     events: [
       'staged' in step
         ? collected(sessionUuid, before, step.staged)

@@ -79,6 +79,8 @@ export interface SessionState {
   readonly recordings: readonly Recording[];
   /** Keys that end before this belong to a collection that is over. */
   readonly quietUntil: number;
+  /** Each of them puts that off by so much. */
+  readonly quietMs: number;
   readonly deadlines: Deadlines;
   readonly terms: Terms;
 }
@@ -114,6 +116,7 @@ const begin = (from: Begin, type: SessionState['type'], now: number): SessionSta
   hasCollected: false,
   recordings: [],
   quietUntil: 0,
+  quietMs: 0,
   deadlines: {},
   terms: { orphanTimeoutMs: from.orphanTimeoutMs, maxDurationMs: CALL_DURATION_DEFAULT_SEC * 1000 },
 });

@@ -142,7 +142,8 @@ describe('a stream leg', () => {
     const second = new Uint8Array(8000).fill(mulawOctet(4_000));
     let taken = 0;
     while (bot.leg.write(second) && taken < 100) taken++;
-    expect(taken).toBe(60);
+    // A frame may have been played in between, which makes room for one more.
+    expect([60, 61]).toContain(taken);
     bot.leg.mark('never heard');
     expect(bot.leg.write(second)).toBe(false);
     await bot.until(() => bot.rooms === 1);
