@@ -152,7 +152,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         for (int i = 0; i <= how % 8; i++, ticks++) world.tick(how < 250);
     }
   }
-  // Everyone goes: then nobody sits anywhere.
+  // Everyone goes, those too who are on their way between planes: then nobody sits anywhere.
+  world.tick(true);
   for (uint32_t id = 1; id <= numbers; id++) {
     for (auto& plane : world.planes) {
       Counters counters;
