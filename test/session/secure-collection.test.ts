@@ -90,6 +90,21 @@ describe('a Session that collects securely', () => {
     expect(names(press(done, '5', NOW + 1_000))).toEqual(['dtmf.received']);
   });
 
+  test('keeps keys quiet for as long as they go on, and longer where it was cancelled', () => {
+    const after = (state: SessionState, ...times: number[]) => {
+      let last = state;
+      return times.map((at) => {
+        const next = step(last, digit('7', 'rfc4733'), NOW + at);
+        last = next.state;
+        return names([next]).length;
+      });
+    };
+    const collected = press(begun(), `${GOOD}#`).at(-1)?.state ?? answered;
+    expect(after(collected, 400, 800, 1_200, 1_750)).toEqual([0, 0, 0, 1]);
+    const cancelled = order(begun(), { type: 'cancel_payment', kind: 'card' }).state;
+    expect(after(cancelled, 2_500, 5_400, 8_500)).toEqual([0, 0, 1]);
+  });
+
   test('ends it before itself, as failed, with what it held', () => {
     const [ended] = [step(press(begun(), '4111').at(-1)?.state ?? answered, over, NOW)];
     expect(ended?.events).toMatchObject([
