@@ -71,7 +71,7 @@ const routesOf = (deps: HttpDeps): readonly Route[] => [
   ...sessionRoutes(deps.sessions),
   ...webSocketRoutes(deps.sessions),
   ...playbackRoutes(deps.sessions),
-  ...ingestRoutes(deps.sessions, deps.clock, deps.unhurried ?? (() => {})),
+  ...ingestRoutes(deps.sessions, deps.clock, deps),
   ...dtmfRoutes(deps.sessions),
   ...paymentRoutes(deps.sessions, deps.charges),
   ...messageRoutes(deps.messages),

@@ -2,14 +2,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { OpenIngest } from '../../src/actor/ingests.ts';
 import { newUuid } from '../../src/id.ts';
+import { HTTP_IDLE_TIMEOUT_SEC } from '../../src/limits.ts';
 import { OpenPush } from '../../src/media/push.ts';
 import type { AppSecrets } from '../../src/store/apps.ts';
 import { openPlatform, type Platform } from './platform.ts';
 
 let platform: Platform;
 let app: AppSecrets;
+/** What was done to the server's idle timeout: lifted, or set to so many seconds. */
+const idle: ('lifted' | number)[] = [];
 beforeAll(async () => {
-  platform = await openPlatform();
+  platform = await openPlatform({
+    unhurried: () => void idle.push('lifted'),
+    hurried: (_, seconds) => void idle.push(seconds),
+  });
   app = await platform.testStore.store.apps.create({ name: 'a' });
 }, 60_000);
 afterAll(() => platform.close());
@@ -162,6 +168,20 @@ describe('the ingest of a push', () => {
     const late = open({ expiresAt: platform.now() - 1 });
     expect((await send(late.name, 'x')).status).toBe(403);
     late.push.release();
+  });
+
+  test('has no idle timeout while its body is taken, and the usual one afterwards, however it ends', async () => {
+    const broken = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) });
+    for (const [body, status] of [
+      ['samples', 200],
+      [broken, 400],
+    ] as const) {
+      const { name, push } = open();
+      idle.length = 0;
+      expect((await send(name, body)).status).toBe(status);
+      expect(idle).toEqual(['lifted', HTTP_IDLE_TIMEOUT_SEC]);
+      push.release();
+    }
   });
 
   test('ends when the playback does, in the middle of the body', async () => {

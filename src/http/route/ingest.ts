@@ -6,16 +6,18 @@ import type { OpenIngest } from '../../actor/ingests.ts';
 import type { Sessions } from '../../actor/sessions.ts';
 import type { Clock } from '../../clock.ts';
 import { isUuid } from '../../id.ts';
+import { HTTP_IDLE_TIMEOUT_SEC } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
 import { ok } from '../exchange.ts';
 import { type Route, route } from '../route.ts';
 
-/** `unhurried` lifts the server's idle timeout of a request: a sender that is held back is silent for longer. */
-export const ingestRoutes = (
-  sessions: Pick<Sessions, 'ingest'>,
-  clock: Clock,
-  unhurried: (request: Request) => void,
-): readonly Route[] => [
+/** The server's idle timeout of a request is lifted for its body, since a sender that is held back is silent for longer, and then set again, in seconds. */
+export interface IdleTimeout {
+  readonly unhurried?: (request: Request) => void;
+  readonly hurried?: (request: Request, seconds: number) => void;
+}
+
+export const ingestRoutes = (sessions: Pick<Sessions, 'ingest'>, clock: Clock, idle: IdleTimeout): readonly Route[] => [
   route(
     {
       method: 'POST',
@@ -37,8 +39,10 @@ export const ingestRoutes = (
           return problems.conflict(found.used ? 'The ingest URL was already used' : 'The playback is over');
         }
         found.used = true;
-        unhurried(exchange.request);
+        idle.unhurried?.(exchange.request);
         const bytes = await receive(exchange.request.body, found);
+        // Else the connection would be kept for ever if nothing more came on it.
+        idle.hurried?.(exchange.request, HTTP_IDLE_TIMEOUT_SEC);
         return typeof bytes === 'number' ? ok({ operation_uuid: found.operationUuid, bytes_received: bytes }) : bytes;
       };
     },
