@@ -97,10 +97,9 @@ export class RoomActor {
 
   /** What the mix tells. */
   hear(notice: RoomNotice): void {
-    const { playback, phase } = this.#state;
+    const { playback } = this.#state;
     if (notice.type === 'recording.failed') this.#environment.recordings.complain(notice);
-    if (phase === 'deleted' && 'recordingUuid' in notice) this.#environment.recordings.late(notice);
-    else if (notice.type !== 'room.lost') this.signal({ type: 'media', notice });
+    if (notice.type !== 'room.lost') this.signal({ type: 'media', notice });
     else if (playback !== undefined)
       this.signal({
         type: 'media',
@@ -145,8 +144,11 @@ export class RoomActor {
     answer: Answer | undefined,
     playlist: Playlist | undefined,
   ): Promise<Problem | undefined> {
-    const { clock, journal } = this.#environment;
+    const { clock, journal, recordings } = this.#environment;
     const now = clock.now();
+    // The Room is gone, maybe while this waited its turn.
+    if (this.#state.phase === 'deleted' && input.type === 'media' && 'recordingUuid' in input.notice)
+      recordings.late(input.notice);
     const next = stepRoom(this.#state, input, now);
     if (next.refused !== undefined) return next.refused;
     if (context !== undefined) this.#traceparent = context.traceparent;
@@ -163,7 +165,7 @@ export class RoomActor {
     }
     this.#state = next.state;
     if (change?.room !== undefined) this.#row = change.room;
-    this.#environment.recordings.committed(next.recordings ?? []);
+    recordings.committed(next.recordings ?? []);
     for (const each of next.recordings ?? []) if (each.record === 'ended') this.#recordings.forget(each.recordingUuid);
     for (const act of next.acts) this.#perform(act, playlist);
     // Deleting a Room that nobody is in, or no longer.

@@ -95,11 +95,12 @@ export class SessionActor {
     if (input.type === 'leg.media' && input.notice.type === 'recording.failed')
       this.#environment.recordings.complain(input.notice);
     if (this.#closed) {
-      if (input.type === 'leg.media' && 'recordingUuid' in input.notice) this.#environment.recordings.late(input.notice);
+      this.#refuse(mailOf(input), storeAway());
       return;
     }
     if (this.#mailbox.length >= MAILBOX_MAX_INPUTS) {
       this.#environment.log.error({ session_uuid: this.#state.sessionUuid }, 'mailbox full: the Session is ended');
+      this.#mailbox.push(mailOf(input));
       this.#refuseAll();
       this.#post(mailOf({ type: 'broken' }));
       return;
@@ -394,8 +395,14 @@ export class SessionActor {
     for (const mail of this.#mailbox.splice(0, Infinity, ...facts)) if (mail.reply !== undefined) mail.reply(storeAway());
   }
 
-  #refuseAll(): void {
-    for (const mail of this.#mailbox.splice(0)) mail.reply?.(storeAway());
+  #refuseAll(why: Problem = storeAway()): void {
+    for (const mail of this.#mailbox.splice(0)) this.#refuse(mail, why);
+  }
+
+  /** Mail that is not taken. The end of a recording is told of without the Session then. */
+  #refuse({ input, reply }: Mail, why: Problem): void {
+    reply?.(why);
+    if (input.type === 'leg.media' && 'recordingUuid' in input.notice) this.#environment.recordings.late(input.notice);
   }
 
   #sleep(): void {
@@ -406,7 +413,7 @@ export class SessionActor {
 
   #close(): void {
     this.#closed = true;
-    for (const mail of this.#mailbox.splice(0)) mail.reply?.(problems.notFound('Session'));
+    this.#refuseAll(problems.notFound('Session'));
     this.#environment.onEnded(this.#state.sessionUuid);
   }
 }

@@ -126,9 +126,10 @@ export function roomRefusal(state: RoomState, type: RoomOrder['type']): Problem 
   return undefined;
 }
 
-/** One input, at `now`. A Room that is deleted hears nothing more. */
+/** One input, at `now`. A Room that is deleted hears nothing more; an order that waited behind its end finds none. */
 export function stepRoom(state: RoomState, input: RoomInput, now: number): RoomStep {
-  if (state.phase === 'deleted') return stay(state);
+  if (state.phase === 'deleted')
+    return { ...stay(state), ...(input.type === 'order' ? { refused: problems.notFound('Room') } : {}) };
   switch (input.type) {
     case 'begin':
       return { ...stay(state), events: [{ event: 'room.created', app_uuid: state.appUuid, room_id: state.roomId }] };

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, spyOn, test } from 'bun:test';
 import type { Leg, LegListener, PlayOrder } from '../../src/actor/leg.ts';
 import { SessionRegistry } from '../../src/actor/session-registry.ts';
 import type { CommandContext } from '../../src/actor/sessions.ts';
@@ -234,6 +234,26 @@ describe('a live Session', () => {
     journal.away = false;
     await clock.advance(2_000);
     expect(journal.names).toEqual(['session.created', 'session.answered', 'session.held', 'session.resumed', 'session.ended']);
+  });
+
+  test("leaves the end of a recording that waited behind the Session's own to be told of without it", async () => {
+    const late = spyOn(noRecordings, 'late').mockImplementation(() => {});
+    try {
+      const { journal, clock, leg, incoming } = world();
+      await incoming();
+      journal.away = true;
+      leg.listener(bye);
+      const notice = { type: 'recording.ended', recordingUuid: 'rec_1', durationMs: 10, bytes: 20 } as const;
+      leg.listener({ type: 'leg.media', notice });
+      await settle();
+      expect(late).not.toHaveBeenCalled();
+      journal.away = false;
+      await clock.advance(2_000);
+      expect(journal.names.at(-1)).toBe('session.ended');
+      expect(late.mock.calls).toEqual([[notice]]);
+    } finally {
+      late.mockRestore();
+    }
   });
 
   test('that cannot be stored at its beginning is refused to the carrier', async () => {

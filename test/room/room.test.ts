@@ -119,6 +119,12 @@ describe('a Room', () => {
       { event: 'room.deleted', reason: 'timeout' },
     ]);
     expect(new Run().order({ type: 'delete' }).order(play).status).toBe(409);
+    // Orders that waited behind the end of it.
+    for (const order of [play, { type: 'volume', volume: 50 }, { type: 'delete' }] as const)
+      expect(new Run().order({ type: 'delete' }).give({ type: 'empty' }).order(order)).toMatchObject({
+        status: 404,
+        refused: 'Room not found',
+      });
   });
 
   test('whatever comes in whatever order: each admitted play ends once, and nothing comes after room.deleted', () => {
@@ -146,9 +152,8 @@ describe('a Room', () => {
         const played: string[] = [];
         for (const [at, one] of given.entries()) {
           if ('order' in one) {
-            const alive = run.state.phase === 'open';
             run.order(one.order, `op${at}`, 3000);
-            if (one.order.type === 'play' && run.refused === undefined && alive) played.push(`op${at}`);
+            if (one.order.type === 'play' && run.refused === undefined) played.push(`op${at}`);
           } else if ('kind' in one) {
             const operationUuid = run.state.playback?.operationUuid ?? 'old';
             const notice = { type: one.kind, operationUuid, reason: 'decode_error' } as MediaNotice;
