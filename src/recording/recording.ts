@@ -39,6 +39,11 @@ export interface Recording extends RecordingTerms {
   readonly cutOffMs: number | undefined;
 }
 
+/** What an application asks of a Session's recordings. */
+export type RecordingCommand =
+  | { readonly type: 'record'; readonly terms: RecordingTerms }
+  | { readonly type: 'stop_recording' | 'mask_recording' | 'unmask_recording'; readonly recordingUuid: string };
+
 export type RecordingEffect =
   | { readonly do: 'record'; readonly recording: RecordingTerms }
   | { readonly do: 'stop_recording'; readonly recordingUuid: string }

@@ -6,6 +6,7 @@ import {
   beginRecording,
   hearRecording,
   maskRecording,
+  type RecordingCommand,
   type RecordingRecord,
   type RecordingStep,
   recordingDeadline,
@@ -13,8 +14,6 @@ import {
 } from '../recording/recording.ts';
 import type { Command, Effect, Step } from './input.ts';
 import { isCollectingSecurely, type SessionState } from './session.ts';
-
-export type RecordingCommand = Extract<Command, { type: 'record' | 'stop_recording' | 'mask_recording' | 'unmask_recording' }>;
 
 const COMMANDS: ReadonlySet<string> = new Set<RecordingCommand['type']>([
   'record',

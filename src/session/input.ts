@@ -6,14 +6,14 @@ import type { MemberDirection } from '../event/room-event.ts';
 import type { CollectionKind, CollectionTerms, PaymentRecord } from '../payment/collection.ts';
 import type { PlaybackControl, PushFormat } from '../playback/playback.ts';
 import type { Problem } from '../problem.ts';
-import type { RecordingEffect, RecordingRecord, RecordingTerms } from '../recording/recording.ts';
+import type { RecordingCommand, RecordingEffect, RecordingRecord } from '../recording/recording.ts';
 import type { RoomCommand, RoomEffect, VolumeOrder } from '../room/membership.ts';
-import type { RecordingCommand } from './in-recording.ts';
 import type { SessionState } from './session.ts';
 import type { LegSignal } from './signal.ts';
 
 export type Command =
   | RoomCommand
+  | RecordingCommand
   | { readonly type: 'answer' }
   | { readonly type: 'reject'; readonly reason: RejectReason }
   | { readonly type: 'cancel' }
@@ -34,9 +34,7 @@ export type Command =
       /** Of a CVV: the reference of its card, whose brand says how many digits there are. */
       readonly cardUuid: string | undefined;
     }
-  | { readonly type: 'cancel_payment'; readonly kind: CollectionKind }
-  | { readonly type: 'record'; readonly terms: RecordingTerms }
-  | { readonly type: 'stop_recording' | 'mask_recording' | 'unmask_recording'; readonly recordingUuid: string };
+  | { readonly type: 'cancel_payment'; readonly kind: CollectionKind };
 
 /** What is decided by the call's own state; the rest is its membership's and its recordings'. */
 export type CallCommand = Exclude<Command, RoomCommand | RecordingCommand>;
