@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The whole suite: the native tests under the sanitizers, then every test file on Bun, in parallel. Ends with one line that counts them all.
- * Arguments are passed to `bun test` (a path, `-t NAME`); with arguments the native tests are left out.
+ * The whole suite: the native tests under the sanitizers (of addresses, undefined behaviour and threads), then every test file on Bun, in parallel.
+ * Ends with one line that counts them all. Arguments are passed to `bun test` (a path, `-t NAME`); with arguments the native tests are left out.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -20,7 +20,7 @@ if (args.length === 0) {
       );
     }
   }
-  await watch('make', ['-s', '-j2', '-C', 'native', 'test'], (line) => {
+  await watch('make', ['-s', '-j2', '-C', 'native', 'test', 'tsan'], (line) => {
     const counted = /^(\d+) passed, (\d+) failed$/.exec(line);
     if (counted !== null) add(Number(counted[1]), Number(counted[2]), 0);
   });
