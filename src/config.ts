@@ -8,7 +8,8 @@ export interface SipListen {
 /** Every setting of the contract's §1 table, checked. */
 export interface Config {
   readonly http: { readonly host: string; readonly port: number };
-  readonly publicUrl: string;
+  /** Origin of the URLs handed out; undefined: the address that is bound. */
+  readonly publicUrl: string | undefined;
   readonly dataDir: string;
   readonly databaseUrl: string | undefined;
   readonly databaseDriver: 'postgres' | 'neon';

@@ -7,20 +7,29 @@ import { SessionRegistry } from './actor/session-registry.ts';
 import { createCarrier } from './carrier/carrier.ts';
 import { systemClock } from './clock.ts';
 import type { Config } from './config.ts';
-import { createHttpApp } from './http/app.ts';
+import { newTraceparent } from './http/admission/trace.ts';
+import { createHttpApp, type HttpApp } from './http/app.ts';
 import { createHttpMetrics } from './http/metrics.ts';
+import { problemResponse } from './http/response.ts';
 import { MEDIA_ROUTE, sentMediaPath } from './http/route/recording-media.ts';
 import { newUuid } from './id.ts';
-import { HTTP_BODY_CEILING_BYTES, HTTP_IDLE_TIMEOUT_SEC, RECORDING_LAST_MS, SESSION_TEARDOWN_MS } from './limits.ts';
+import {
+  HTTP_BODY_CEILING_BYTES,
+  HTTP_IDLE_TIMEOUT_SEC,
+  RECORDING_LAST_MS,
+  SESSION_TEARDOWN_MS,
+  UNAVAILABLE_RETRY_SEC,
+} from './limits.ts';
 import { createLog } from './log.ts';
 import { createMediaEngine } from './media/media-engine.ts';
 import { mediaReadings } from './media/readings.ts';
 import { createMetrics } from './metrics.ts';
 import { connector } from './outbound/connect.ts';
 import { createOutbound } from './outbound/safe-fetch.ts';
+import { problems } from './problem.ts';
 import { createChargeGateway } from './provider/charge.ts';
 import { createSmsGateway } from './provider/sms.ts';
-import { loadConfig } from './settings/load.ts';
+import { loadConfig, originAt } from './settings/load.ts';
 import { createStorage } from './storage/create.ts';
 import { createRecordingUrls } from './storage/signed-url.ts';
 import { openStore } from './store/store.ts';
@@ -34,13 +43,26 @@ await run(config).catch((error: unknown) => exit(error instanceof Error ? error.
 
 async function run(settings: Config): Promise<void> {
   const clock = systemClock();
+  // Bound first: URLs name its port, also one that the system picked. Until all is up, everything is refused.
+  let app: HttpApp | undefined;
+  const answer = (request: Request) => app?.fetch(request) ?? starting();
+  const server = Bun.serve({
+    hostname: settings.http.host,
+    port: settings.http.port,
+    idleTimeout: HTTP_IDLE_TIMEOUT_SEC,
+    maxRequestBodySize: HTTP_BODY_CEILING_BYTES,
+    fetch: answer,
+    routes: { [MEDIA_ROUTE]: answer },
+  });
+  const publicUrl = settings.publicUrl ?? originAt(settings.http.host, server.port ?? settings.http.port);
+
   const outbound = createOutbound(settings.outboundAllow);
   const store = await openStore(settings, log, clock);
   const { rtp, mediaWorkers: workers, mediaTimeoutSec } = settings;
   const media = await createMediaEngine({ rtp, workers, mediaTimeoutSec, outbound, log });
 
   const nodeId = newUuid();
-  const urls = createRecordingUrls({ ...settings, ttlSec: settings.recordingUrlTtlSec });
+  const urls = createRecordingUrls({ masterKey: settings.masterKey, publicUrl, ttlSec: settings.recordingUrlTtlSec });
   const storage = await createStorage(settings.recordings, { dataDir: settings.dataDir, clock, log });
   const recordings = new RecordingDesk({
     storage,
@@ -61,7 +83,7 @@ async function run(settings: Config): Promise<void> {
     log,
     nodeId,
     media,
-    publicUrl: settings.publicUrl,
+    publicUrl,
     orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
     recordings,
     payments: chargeGateway && {
@@ -144,7 +166,7 @@ async function run(settings: Config): Promise<void> {
     { name: 'sessions', help: 'Live Sessions', kind: 'gauge', read: () => registry.size },
     { name: 'rooms', help: 'Live Rooms', kind: 'gauge', read: () => rooms.size },
     { name: 'recordings', help: 'Recordings being written', kind: 'gauge', read: () => recordings.growing },
-    { name: 'recording_listeners', help: 'Recordings being listened to', kind: 'gauge', read: () => app.listeners() },
+    { name: 'recording_listeners', help: 'Recordings being listened to', kind: 'gauge', read: () => app?.listeners() ?? 0 },
     {
       name: 'recordings_waiting_bytes',
       help: 'Bytes of recordings that are still to be uploaded',
@@ -172,7 +194,7 @@ async function run(settings: Config): Promise<void> {
       read: () => store.load().flushes,
     },
   ]);
-  const app = createHttpApp({
+  app = createHttpApp({
     sessions: registry,
     rooms,
     messages,
@@ -184,7 +206,7 @@ async function run(settings: Config): Promise<void> {
     log,
     operatorToken: settings.operatorToken,
     metrics: createHttpMetrics(metrics),
-    publicUrl: settings.publicUrl,
+    publicUrl,
     unhurried: (request) => server.timeout(request, 0),
     hurried: (request, seconds) => server.timeout(request, seconds),
     inFlight: () => server.pendingRequests,
@@ -198,18 +220,9 @@ async function run(settings: Config): Promise<void> {
       carrier.trunksChanged();
     },
   });
-  const server = Bun.serve({
-    hostname: settings.http.host,
-    port: settings.http.port,
-    idleTimeout: HTTP_IDLE_TIMEOUT_SEC,
-    maxRequestBodySize: HTTP_BODY_CEILING_BYTES,
-    fetch: (request) => app.fetch(request),
-    routes: { [MEDIA_ROUTE]: (request) => app.fetch(request) },
-  });
-
   const fresh = await store.apps.ensureDefault();
   if (fresh !== undefined) {
-    const url = `${settings.publicUrl}/api/v1/app`;
+    const url = `${publicUrl}/api/v1/app`;
     process.stdout.write(`
 A first application, "default", was made. This is shown once:
 
@@ -224,7 +237,7 @@ A first application, "default", was made. This is shown once:
   const bound = (transport: string) => carrier.ports().find((port) => port.transport === transport)?.port;
   log.info(
     {
-      url: settings.publicUrl,
+      url: publicUrl,
       http_port: server.port,
       sip_udp_port: bound('udp'),
       sip_tcp_port: bound('tcp'),
@@ -258,6 +271,11 @@ A first application, "default", was made. This is shown once:
       stop(signal).catch((error: unknown) => exit(String(error)));
     });
   }
+}
+
+function starting(): Response {
+  const problem = problems.unavailable('Service is starting. See Retry-After header.', UNAVAILABLE_RETRY_SEC);
+  return problemResponse(problem, newTraceparent());
 }
 
 function settingsOrExit(): Config {

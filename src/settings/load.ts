@@ -23,7 +23,7 @@ export function loadConfig(env: Environment): Config {
   const allow = cidrs(env, 'OUTBOUND_ALLOW');
   return {
     http: { host: httpHost, port: httpPort },
-    publicUrl: publicUrl(env, httpHost, httpPort),
+    publicUrl: publicUrl(env),
     dataDir,
     databaseUrl: url(env, 'DATABASE_URL', ['postgres:', 'postgresql:']),
     databaseDriver: databaseDriver(env),
@@ -58,9 +58,13 @@ export function loadConfig(env: Environment): Config {
   };
 }
 
-function publicUrl(env: Environment, httpHost: string, httpPort: number): string {
+/** The origin of a server without a `PUBLIC_URL`. */
+export const originAt = (httpHost: string, port: number): string =>
+  `http://${httpHost.includes(':') ? `[${httpHost}]` : httpHost}:${port}`;
+
+function publicUrl(env: Environment): string | undefined {
   const given = url(env, 'PUBLIC_URL', ['http:', 'https:']);
-  if (given === undefined) return `http://${httpHost.includes(':') ? `[${httpHost}]` : httpHost}:${httpPort}`;
+  if (given === undefined) return undefined;
   const parsed = new URL(given);
   if (parsed.pathname !== '/' || parsed.search !== '' || parsed.hash !== '' || parsed.username !== '' || parsed.password !== '')
     throw new SettingError('PUBLIC_URL', 'an origin without path, query or user, as https://voice.example.com');

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '../../src/settings/load.ts';
+import { loadConfig, originAt } from '../../src/settings/load.ts';
 
 const dirs: string[] = [];
 function freshDir(): string {
@@ -20,7 +20,7 @@ describe('settings', () => {
     const config = load({});
     expect(config).toMatchObject({
       http: { host: '127.0.0.1', port: 8080 },
-      publicUrl: 'http://127.0.0.1:8080',
+      publicUrl: undefined,
       databaseUrl: undefined,
       databaseDriver: 'postgres',
       rtp: { host: '127.0.0.1', firstPort: 20000, lastPort: 29999 },
@@ -77,7 +77,8 @@ describe('settings', () => {
       SMS_PROVIDER: 'smpp://user:pass@smsc.example.com:2775',
       OUTBOUND_ALLOW: '192.168.1.7,fd00::/8',
     });
-    expect(config.publicUrl).toBe('http://[::]:0');
+    expect(originAt(config.http.host, 8080)).toBe('http://[::]:8080');
+    expect(originAt('127.0.0.1', 80)).toBe('http://127.0.0.1:80');
     expect(config.sip.listen[1]).toEqual({ transport: 'tls', host: '::1', port: 5061 });
     expect(config.rtp.host).toBe('0.0.0.0');
     expect(config.recordings).toMatchObject({ kind: 's3', bucket: 'bucket-name', prefix: 'some/prefix' });

@@ -154,7 +154,8 @@ describe.skipIf(!sippInstalled)('playback on a call', () => {
     const ingest = play.body.ingest as Record<string, string>;
     expect(ingest).toMatchObject({ method: 'POST', headers: { 'content-type': 'application/octet-stream' } });
     expect(Date.parse(String(ingest.expires_at)) - Date.now()).toBeGreaterThan(50_000);
-    const path = new URL(String(ingest.url)).pathname;
+    const { origin, pathname: path } = new URL(String(ingest.url));
+    expect(origin).toBe(platform.url);
     expect((await upload(path, 'x', other)).status).toBe(404);
     expect((await upload(`${path.slice(0, -4)}0000`, 'x')).status).toBe(404);
 

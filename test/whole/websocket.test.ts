@@ -165,8 +165,8 @@ describe.skipIf(!sippInstalled)('a WebSocket Session', () => {
     server.sockets[0]?.close(1000);
     await receiver.event('session.ended', sessionUuid);
     expect(receiver.names(sessionUuid).slice(-3)).toEqual(['websocket.disconnected', 'recording.ended', 'session.ended']);
-    const { pathname, search } = new URL(String((await receiver.event('recording.ended', sessionUuid)).body.pull_url));
-    const wav = new Uint8Array(await (await fetch(`${platform.url}${pathname}${search}`)).arrayBuffer());
+    const url = String((await receiver.event('recording.ended', sessionUuid)).body.pull_url);
+    const wav = new Uint8Array(await (await fetch(url)).arrayBuffer());
     expect(new DataView(wav.buffer).getUint32(24, true)).toBe(16_000);
     expect(level(samplesOf(wav.subarray(44)).subarray(3_200, 9_600), 700, 16_000)).toBeGreaterThan(-20);
   }, 30_000);
