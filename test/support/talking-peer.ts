@@ -14,6 +14,8 @@ export class TalkingPeer {
 
   private constructor(socket: Socket) {
     this.#socket = socket;
+    // The port of a call that is over refuses what was on its way to it.
+    socket.on('error', () => {});
     socket.on('message', (data, { port, address }) => {
       // RTP version 2 with PCMU in it (RFC 3550 §5.1, RFC 3551).
       if (data.length !== 12 + PACKET_SAMPLES || (data[0] ?? 0) >> 6 !== 2 || ((data[1] ?? 0) & 0x7f) !== 0) return;
