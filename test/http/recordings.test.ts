@@ -1,0 +1,123 @@
+/** The buckets of recordings, through the real app, at instants of the test's own. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { RecordingDesk } from '../../src/actor/recording-desk.ts';
+import { newUuid } from '../../src/id.ts';
+import { problems } from '../../src/problem.ts';
+import type { AppSecrets } from '../../src/store/apps.ts';
+import { noRecordings } from '../support/no-recordings.ts';
+import { noRooms } from '../support/no-rooms.ts';
+import { openPlatform, type Platform } from './platform.ts';
+
+const BOTH = { direction: 'both', channels: 'mono' } as const;
+
+let platform: Platform;
+let app: AppSecrets;
+let running: () => number;
+/** Rooms refuse what they are told while this is set. */
+let refused = false;
+const roomId = newUuid();
+
+beforeAll(async () => {
+  platform = await openPlatform({
+    recordings: Object.assign(Object.create(noRecordings), {
+      terms: RecordingDesk.prototype.terms.bind(noRecordings),
+      isLive: () => true,
+    }),
+    rooms: {
+      ...noRooms,
+      get: (_, asked) => (asked === roomId ? room : undefined),
+      order: async () => (refused ? problems.recordingNotActive() : { status: 202, body: {} }),
+    },
+  });
+  app = await platform.testStore.store.apps.create({ name: 'a' });
+  running = platform.now;
+}, 60_000);
+afterAll(() => platform.close());
+
+const room = {
+  room_id: roomId,
+  created_at: '2026-01-01T00:00:00.000Z',
+  member_count: 0,
+  playback_status: 'stopped',
+  playback_operation_uuid: '',
+  playback_urls: [],
+  playback_volume: 0,
+  voice_activity_events: false,
+} as const;
+
+type Request = readonly [path: string, body: unknown];
+
+/** Statuses of so many requests at one instant, `afterMs` from the last. */
+let instant = Date.now();
+async function burst(requests: readonly Request[], afterMs = 0): Promise<number[]> {
+  instant += afterMs;
+  platform.now = () => instant;
+  try {
+    const statuses: number[] = [];
+    for (const [path, body] of requests) statuses.push((await platform.call(app, 'POST', path, body)).status);
+    return statuses;
+  } finally {
+    platform.now = running;
+  }
+}
+/** So many requests, of each in turn. */
+const times = (count: number, first: Request, ...others: Request[]): Request[] => {
+  const of = [first, ...others];
+  return Array.from({ length: count }, (_, at) => of[at % of.length] ?? first);
+};
+const admitted = (statuses: readonly number[]) => [statuses.filter((each) => each === 202).length, statuses.at(-1)];
+
+describe('the buckets of recordings', () => {
+  const of = () => `/v1/sessions/${platform.session(app)}`;
+
+  test('creating takes four, and one a second; of each Session its own', async () => {
+    const create = [`${of()}/recordings`, BOTH] as const;
+    expect(await burst(times(5, create))).toEqual([202, 202, 202, 202, 429]);
+    expect(await burst(times(2, create), 999)).toEqual([429, 429]);
+    expect(await burst(times(2, create), 1)).toEqual([202, 429]);
+    expect(await burst([[`${of()}/recordings`, BOTH]])).toEqual([202]);
+  });
+
+  test('stopping takes twenty; mask, unmask and seek share twenty', async () => {
+    const session = of();
+    const on = (what: string) => [`${session}/recordings/rec_1/${what}`, {}] as const;
+    const seek = [`${session}/playback/seek`, { position_ms: 0 }] as const;
+    expect(admitted(await burst(times(21, on('stop'))))).toEqual([20, 429]);
+    expect(admitted(await burst(times(21, on('mask'), on('unmask'), seek)))).toEqual([20, 429]);
+    for (const each of [on('mask'), on('unmask'), seek]) expect(await burst([each])).toEqual([429]);
+    // 20 a second.
+    expect(await burst(times(2, on('unmask')), 50)).toEqual([202, 429]);
+  });
+
+  test('record and its stop in a Room share eight, and three a second', async () => {
+    const path = `/api/v1/rooms/${roomId}/playback/record`;
+    const both = times(9, [path, {}] as const, [`${path}/stop`, {}] as const);
+    expect(admitted(await burst(both))).toEqual([8, 429]);
+    expect(await burst([[`${path}/stop`, {}]])).toEqual([429]);
+    expect(admitted(await burst(both.slice(0, 4), 1_000))).toEqual([3, 429]);
+    await burst([], 10_000);
+    refused = true;
+    expect(new Set(await burst(times(30, [`${path}/stop`, {}] as const)))).toEqual(new Set([409]));
+    refused = false;
+    expect(admitted(await burst(both))).toEqual([8, 429]);
+  });
+
+  test('are left as they were by what is refused, whatever refuses it', async () => {
+    const session = of();
+    const create = (body: unknown) => [`${session}/recordings`, body] as const;
+    const bad = times(20, create({}), create({ ...BOTH, channels: 'stereo' }), create('{'));
+    expect(new Set(await burst(bad))).toEqual(new Set([400]));
+    for (const status of [404, 409, 503]) {
+      for (let asked = 0; asked < 6; asked++) {
+        platform.sessions.next =
+          status === 404
+            ? problems.notFound('Session')
+            : status === 409
+              ? problems.conflict('no')
+              : problems.notConfigured('Recording');
+        expect(await burst([create(BOTH)])).toEqual([status]);
+      }
+    }
+    expect(await burst(times(5, create(BOTH)))).toEqual([202, 202, 202, 202, 429]);
+  });
+});
