@@ -140,6 +140,8 @@ export const STREAM_BUFFER_MAX_SEC = 60;
 export const STREAM_MARKS_MAX = 1_000;
 /** Recordings of a leg or room that is gone are finished by then; one that is not has failed. */
 export const RECORDING_FINISH_MS = 30_000;
+/** What a lost media worker had queued for its files is written by then: several rounds of the writing thread. */
+export const RECORDING_SETTLE_MS = 1_000;
 /** An engine that is closed waits so long for files that are being finished. */
 export const RECORDING_CLOSE_MS = 5_000;
 

@@ -1,5 +1,5 @@
 /** The recordings of one leg or room on the main thread. They outlive it until their files are finished. */
-import { RECORDING_FINISH_MS } from '../limits.ts';
+import { RECORDING_FINISH_MS, RECORDING_SETTLE_MS } from '../limits.ts';
 import type { RecordingFailure, RecordingNotice } from '../recording/notice.ts';
 import type { MediaRecording, RecordOptions } from './engine.ts';
 import { mendWav } from './mend-wav.ts';
@@ -66,12 +66,16 @@ export class Recordings {
   close(): void {
     this.#over = true;
     if (this.#live.size === 0) return;
-    setTimeout(() => this.lost(), RECORDING_FINISH_MS).unref();
+    setTimeout(() => this.#loseAll(), RECORDING_FINISH_MS).unref();
   }
 
-  /** The plane is gone. */
+  /** The plane is gone; what it had queued is still written, and would be more than the mended sizes say. */
   lost(): void {
     this.#over = true;
+    if (this.#live.size > 0) setTimeout(() => this.#loseAll(), RECORDING_SETTLE_MS);
+  }
+
+  #loseAll(): void {
     for (const recording of [...this.#live.keys()]) this.#lose(recording);
   }
 
