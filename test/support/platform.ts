@@ -105,6 +105,11 @@ export class Platform {
     await this.#end('SIGKILL');
   }
 
+  /** SIGTERM, as an operator would. */
+  async terminate(): Promise<void> {
+    await this.#end('SIGTERM');
+  }
+
   /** Ends it and removes its data. */
   async stop(): Promise<void> {
     await this.#end('SIGTERM');

@@ -1,9 +1,8 @@
 /** Recordings under races: begun, stopped, masked and looked at while calls and Rooms come together, part and end, from both sides. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { readdir, readFile, readlink } from 'node:fs/promises';
-import { join } from 'node:path';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
+import { type Admitted, admission, checkRecordings } from '../support/recording-check.ts';
 import { toneWav } from '../support/rtp-peer.ts';
 import { type Sipp, sipp, sippInstalled } from '../support/sipp.ts';
 import { TalkingPeer } from '../support/talking-peer.ts';
@@ -20,13 +19,6 @@ const WAVES = 12;
 const IN_FLIGHT = 24;
 /** Spoken between two waves, in all calls together. */
 const PACKETS_A_WAVE = 30;
-const HEADER_BYTES = 44;
-
-interface Admitted {
-  readonly recordingUuid: string;
-  readonly operationUuid: string;
-  readonly owner: { readonly session_uuid: string } | { readonly room_id: string };
-}
 
 /** Numbers from 0 to 1 that are the same for the same seed (Park and Miller). */
 function dice(seed: number): () => number {
@@ -87,11 +79,10 @@ describe.skipIf(!sippInstalled)('recordings under races', () => {
     const admitted = new Map<string, Admitted>();
     const admit = (owner: Admitted['owner'], { status, body }: Awaited<ReturnType<typeof api>>) => {
       if (status !== 202) return;
-      const recordingUuid = String(body.recording_uuid);
-      const operationUuid = String(body.operation_uuid);
-      // Of two requests under one key there is one recording, whoever of them asks.
-      if (admitted.has(recordingUuid)) expect(admitted.get(recordingUuid)).toEqual({ recordingUuid, operationUuid, owner });
-      admitted.set(recordingUuid, { recordingUuid, operationUuid, owner });
+      const given = admission(owner, body);
+      // Two requests under one key are told of one recording.
+      expect(admitted.get(given.recordingUuid) ?? given).toEqual(given);
+      admitted.set(given.recordingUuid, given);
     };
     const rooms: string[] = [];
     for (let made = 0; made < ROOMS; made++) rooms.push(String((await api('POST', '/api/v1/rooms', {})).body.room_id));
@@ -162,52 +153,9 @@ describe.skipIf(!sippInstalled)('recordings under races', () => {
       expect([200, 201, 202, 404, 409, 429], `${kind} of ${JSON.stringify(told)}`).toContain(Number(kind.slice(-3)));
     expect(admitted.size).toBeGreaterThan(CALLS);
 
-    const files = await readdir(join(platform.dataDir, 'recordings'));
-    let whole = 0;
-    for (const { recordingUuid, operationUuid, owner } of admitted.values()) {
-      const about = `${recordingUuid} of seed ${SEED}`;
-      const lane = receiver.events.filter(({ body }) => Object.entries(owner).every(([name, value]) => body[name] === value));
-      const own = lane.filter(({ body }) => body.recording_uuid === recordingUuid);
-      const names = own.map(({ event }) => event);
-      expect(
-        names.filter((name) => name === 'recording.ended'),
-        about,
-      ).toHaveLength(1);
-      expect(names.at(-1), about).toBe('recording.ended');
-      expect(
-        names.filter((name) => name === 'recording.became_available' || name === 'recording.failed').length,
-        about,
-      ).toBeLessThan(2);
-      for (const { body } of own) expect(body.operation_uuid, about).toBe(operationUuid);
-      const last = lane.findLastIndex(({ event }) => event === 'session.ended' || event === 'room.deleted');
-      expect(
-        lane.findLastIndex(({ body }) => body.recording_uuid === recordingUuid),
-        about,
-      ).toBeLessThan(last);
-      const speech = names.filter((name) => name.startsWith('recording.speech.'));
-      expect(speech, about).toEqual(speech.map((_, at) => `recording.speech.${at % 2 === 0 ? 'started' : 'ended'}`));
-
-      const { duration, pull_url: url } = own.at(-1)?.body ?? {};
-      const served = await fetch(String(url));
-      if (!files.includes(`${recordingUuid}.wav`)) {
-        // Its call or Room was gone by the time it was to be opened.
-        expect([duration, served.status, names], about).toEqual([0, 404, ['recording.ended']]);
-        continue;
-      }
-      whole++;
-      const wav = Buffer.from(await served.arrayBuffer());
-      expect(wav.equals(await readFile(join(platform.dataDir, 'recordings', `${recordingUuid}.wav`))), about).toBe(true);
-      expect(wav.readUInt32LE(4), about).toBe(wav.length - 8);
-      expect(wav.readUInt32LE(40), about).toBe(wav.length - HEADER_BYTES);
-      expect(duration, about).toBe(Math.floor((wav.length - HEADER_BYTES) / wav.readUInt32LE(28)));
-    }
-    expect(whole).toBeGreaterThan(admitted.size / 2);
-    expect(files.filter((each) => !admitted.has(each.replace('.wav', '')))).toEqual([]);
-    expect(new Set(receiver.events.map(({ webhookId }) => webhookId)).size).toBe(receiver.events.length);
+    const lengths = await checkRecordings(platform, receiver, [...admitted.values()], `of seed ${SEED}`);
+    // Those left out had a call or Room that was gone by the time they were to be opened.
+    expect(lengths.size).toBeGreaterThan(admitted.size / 2);
     for (const each of sessions) expect((await api('GET', `/v1/sessions/${each}/recordings`)).status).toBe(404);
-    expect(await (await fetch(`${platform.url}/metrics`)).text()).toMatch(/^sidetone_recordings 0$/m);
-    const descriptors = await readdir(`/proc/${platform.pid}/fd`);
-    const open = await Promise.all(descriptors.map((each) => readlink(`/proc/${platform.pid}/fd/${each}`).catch(() => '')));
-    expect(open.filter((each) => each.includes('.wav'))).toEqual([]);
   }, 60_000);
 });
