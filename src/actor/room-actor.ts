@@ -41,6 +41,10 @@ export class RoomActor {
   readonly #members = new Map<string, 'joining' | 'joined'>();
   readonly #recordings: LiveRecordings;
   #turn: Promise<unknown> = Promise.resolve();
+  /** Refuses an order that waits its turn. */
+  readonly #orders = new Set<() => void>();
+  /** A signal waits for the database; orders do not. */
+  #stalled = false;
   #waiting = 0;
   #cancelTimer: (() => void) | undefined;
   #traceparent = '';
@@ -111,16 +115,24 @@ export class RoomActor {
     void this.#queue(() => this.#take(input, undefined, undefined, undefined));
   }
 
-  #ask(input: RoomInput, context: CommandContext, answer: Answer, playlist: Playlist | undefined): Promise<Answer | Problem> {
-    if (this.#waiting >= MAILBOX_MAX_INPUTS) {
-      playlist?.release();
-      return Promise.resolve(roomBusy());
+  async #ask(
+    input: RoomInput,
+    context: CommandContext,
+    answer: Answer,
+    playlist: Playlist | undefined,
+  ): Promise<Answer | Problem> {
+    const { promise, resolve } = Promise.withResolvers<Answer | Problem>();
+    const refuse = () => resolve(roomBusy());
+    if (this.#stalled || this.#waiting >= MAILBOX_MAX_INPUTS) refuse();
+    else {
+      this.#orders.add(refuse);
+      const take = async () =>
+        this.#orders.delete(refuse) ? ((await this.#take(input, context, answer, playlist)) ?? answer) : roomBusy();
+      void this.#queue(take).then(resolve);
     }
-    return this.#queue(async () => {
-      const result = (await this.#take(input, context, answer, playlist)) ?? answer;
-      if (isProblem(result)) playlist?.release();
-      return result;
-    });
+    const result = await promise;
+    if (isProblem(result)) playlist?.release();
+    return result;
   }
 
   /** One at a time. A bug in a turn is logged and ends that turn only. */
@@ -156,10 +168,14 @@ export class RoomActor {
     for (let waitMs = RETRY_FIRST_MS; change !== undefined; waitMs = Math.min(waitMs * 2, RETRY_LONGEST_MS)) {
       try {
         await journal.commit(change);
+        this.#stalled = false;
         break;
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error;
         if (context !== undefined) return roomBusy();
+        this.#stalled = true;
+        for (const refuse of this.#orders) refuse();
+        this.#orders.clear();
         await new Promise<void>((resolve) => clock.at(clock.now() + waitMs, resolve));
       }
     }
