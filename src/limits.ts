@@ -396,3 +396,19 @@ export const LISTENER_SWEEP_MS = 5_000;
 /** Requests the server is busy with, past which a recording is 503 with `Retry-After`: a file that the system sends is counted nowhere else. */
 export const MEDIA_REQUESTS_IN_FLIGHT_MAX = 5_000;
 export const MEDIA_RETRY_AFTER_SEC = 5;
+
+// Recordings: what an object store has and is kept here too, since only a file is sent with its `Content-Length` (contract §5).
+export const OBJECT_CACHE_MAX_BYTES = 1024 * 1024 * 1024;
+export const OBJECT_CACHE_MAX_FILES = 10_000;
+/** Free on the disk; with less the cache gives way, before it costs a recording its admission. */
+export const OBJECT_CACHE_DISK_FREE_MIN_BYTES = 2 * RECORDING_DISK_FREE_MIN_BYTES;
+/** A recording no larger than this is fetched when someone asks for it; a larger one is streamed. */
+export const OBJECT_CACHE_FETCH_MAX_BYTES = 64 * 1024 * 1024;
+/** Fetched at once, each with three slices in memory; waiting for their turn, past which one is streamed; and the longest that one may take. */
+export const OBJECT_CACHE_FETCHES_MAX = 4;
+export const OBJECT_CACHE_FETCHES_WAITING_MAX = 64;
+export const OBJECT_CACHE_FETCH_MAX_MS = 120_000;
+/** What is not here by then is streamed to who asked for it, while it is fetched for the next. */
+export const OBJECT_CACHE_WAIT_MS = 10_000;
+/** From being found to being opened by the server; until then it is not evicted. */
+export const OBJECT_CACHE_HOLD_MS = 5_000;

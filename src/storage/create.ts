@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { Log } from '../log.ts';
 import { fileStorage } from './file-storage.ts';
+import { ObjectCache } from './object-cache.ts';
 import { ObjectStorage } from './object-storage.ts';
 import { ObjectStore } from './object-store.ts';
 import { RecordingFolder } from './recording-folder.ts';
@@ -27,7 +28,14 @@ export async function createStorage(
   if (settings.kind === 'off') return undefined;
   const { dataDir, clock, log } = options;
   const limits = { ...STORAGE_LIMITS, ...options.limits };
-  if (settings.kind === 'file') return fileStorage(await RecordingFolder.make(dataDir), clock, limits);
+  if (settings.kind === 'file') {
+    const folder = await RecordingFolder.make(dataDir);
+    // Left by a time when recordings went to an object store; nothing bounds it any more.
+    await folder.removeCache();
+    return fileStorage(folder, clock, limits);
+  }
   const store = new ObjectStore(settings, clock);
-  return new ObjectStorage({ store, folder: await RecordingFolder.make(dataDir), clock, log, limits });
+  const folder = await RecordingFolder.make(dataDir);
+  const cache = await ObjectCache.make({ folder, clock, log, limits });
+  return new ObjectStorage({ store, folder, cache, clock, log, limits });
 }

@@ -21,11 +21,17 @@ export class DiskSpace {
     const now = this.#clock.now();
     if (this.#answer === undefined || now >= this.#until) {
       this.#until = now + this.#limits.admissionCacheMs;
-      this.#answer = statfs(this.#folder).then(
-        ({ bavail, bsize }) => bavail * bsize >= this.#limits.diskFreeMinBytes,
+      this.#answer = freeBytes(this.#folder).then(
+        (free) => free >= this.#limits.diskFreeMinBytes,
         () => false,
       );
     }
     return this.#answer;
   }
+}
+
+/** Bytes this user may still write to the disk of that folder. Rejects where it cannot be asked. */
+export async function freeBytes(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize;
 }

@@ -2,7 +2,7 @@
 import { openAsBlob } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { fileSlices, type Slices, streamOf } from './slices.ts';
-import type { StoredFile } from './storage.ts';
+import type { LocalBytes, StoredFile } from './storage.ts';
 
 /** A recording never changes once it is finished, so its name and size tell it from every other, wherever it lies. */
 export const entityTag = (recordingUuid: string, bytes: number): string => `${recordingUuid}-${bytes}`;
@@ -24,11 +24,16 @@ export function storedFile(recordingUuid: string, bytes: number, slices: (start:
 export async function localFile(recordingUuid: string, path: string): Promise<StoredFile | undefined> {
   const bytes = await sizeOf(path);
   if (bytes === undefined) return undefined;
-  const whole = await openAsBlob(path);
   return {
     ...storedFile(recordingUuid, bytes, (start, end) => fileSlices(path, start, end)),
-    blob: (start, end) => whole.slice(start, end),
+    local: () => localBytes(path),
   };
+}
+
+/** Of a file, which is opened when they are sent. */
+export async function localBytes(path: string): Promise<LocalBytes> {
+  const whole = await openAsBlob(path);
+  return (start, end) => whole.slice(start, end);
 }
 
 /** Bytes of a file; undefined where there is none. */

@@ -1,8 +1,12 @@
-/** `RECORDINGS=s3://…`: a recording is written to a local file, its spool, which stays until the object store has confirmed all of it. */
+/**
+ * `RECORDINGS=s3://…`: a recording is written to a local file, its spool, which stays until the object store has confirmed all of it, and then in the
+ * cache for as long as there is room.
+ */
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { DiskSpace } from './disk-space.ts';
-import { isMissing, sizeOf, storedFile } from './local-file.ts';
+import { isMissing, localBytes, sizeOf, storedFile } from './local-file.ts';
+import type { ObjectCache } from './object-cache.ts';
 import { objectSlices, tried } from './object-slices.ts';
 import type { ObjectStore } from './object-store.ts';
 import { PartBuffers } from './part-buffers.ts';
@@ -17,6 +21,7 @@ import { UploadQueue } from './upload-queue.ts';
 export interface ObjectStorageOptions {
   readonly store: ObjectStore;
   readonly folder: RecordingFolder;
+  readonly cache: ObjectCache;
   readonly clock: Clock;
   readonly log: Log;
   readonly limits: StorageLimits;
@@ -34,6 +39,7 @@ export class ObjectStorage implements RecordingStorage {
     this.#queue = new UploadQueue({
       ...options,
       buffers: new PartBuffers(options.limits.uploads, options.limits.partBytes),
+      kept: (recordingUuid) => options.cache.keep(recordingUuid),
       findLeft: () => spoolLeftovers(options.folder),
     });
     this.#space = new DiskSpace(options.folder.path, options.clock, options.limits);
@@ -50,7 +56,11 @@ export class ObjectStorage implements RecordingStorage {
       this.#looked = true;
       this.#spool.until = 0;
     }
-    return this.#spoolHasRoom() && (await this.#space.hasRoom());
+    if (!this.#spoolHasRoom()) return false;
+    if (await this.#space.hasRoom()) return true;
+    // What is kept for convenience is not what others have to wait for.
+    void this.#options.cache.settle();
+    return false;
   }
 
   begun(recordingUuid: string): void {
@@ -62,22 +72,27 @@ export class ObjectStorage implements RecordingStorage {
   }
 
   async open(recordingUuid: string): Promise<StoredFile | undefined> {
-    const { folder, store, clock } = this.#options;
+    const { folder, store, clock, cache } = this.#options;
     if (!folder.knows(recordingUuid)) return undefined;
     const name = objectName(recordingUuid);
     const path = folder.wav(recordingUuid);
+    const here = (await cache.sizeOf(recordingUuid)) ?? (await sizeOf(path));
+    const bytes = here ?? (await tried(clock, () => store.head(name)));
+    if (bytes === undefined) return undefined;
     const remote = (start: number, end: number) => objectSlices(store, clock, name, start, end);
-    const spooled = await sizeOf(path);
-    if (spooled !== undefined)
-      return storedFile(recordingUuid, spooled, (start, end) => orElse(fileSlices(path, start, end), () => remote(start, end)));
-    const stored = await tried(clock, () => store.head(name));
-    return stored === undefined ? undefined : storedFile(recordingUuid, stored, remote);
+    return {
+      ...storedFile(recordingUuid, bytes, (start, end) => orElse(fileSlices(path, start, end), () => remote(start, end))),
+      local: async () => {
+        const held = await cache.hold(recordingUuid, { bytes, object: () => remote(0, bytes) });
+        return held === undefined ? undefined : await localBytes(held);
+      },
+    };
   }
 
   async remove(recordingUuid: string): Promise<void> {
-    const { folder, clock } = this.#options;
+    const { folder, clock, cache } = this.#options;
     if (!folder.knows(recordingUuid)) return;
-    await this.#queue.without(recordingUuid, (upload) => tried(clock, () => upload.remove()));
+    await this.#queue.without(recordingUuid, (upload) => cache.without(recordingUuid, () => tried(clock, () => upload.remove())));
   }
 
   load(): StorageLoad {
@@ -91,8 +106,9 @@ export class ObjectStorage implements RecordingStorage {
     return { waiting, waitingBytes };
   }
 
-  close(): Promise<void> {
-    return this.#queue.close();
+  async close(): Promise<void> {
+    await this.#queue.close();
+    await this.#options.cache.close();
   }
 
   /** Of everything on the disk, also what is confirmed in part: it stays until all of it is. */

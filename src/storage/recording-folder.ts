@@ -1,4 +1,4 @@
-/** The local folder of recordings: `DATA_DIR/recordings`, one WAV each, and beside it what is known of its upload. */
+/** The local folder of recordings: `DATA_DIR/recordings`, one WAV each, and beside it what is known of its upload; below it their cache. */
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -34,9 +34,19 @@ export class RecordingFolder {
     return join(this.path, `${checked(recordingUuid)}.upload`);
   }
 
+  /** Where recordings that an object store has are kept too. */
+  get cache(): string {
+    return join(this.path, 'cache');
+  }
+
   /** No error where there is none. */
   async remove(path: string): Promise<void> {
     await rm(path, { force: true });
+  }
+
+  /** No error where there is none. */
+  async removeCache(): Promise<void> {
+    await rm(this.cache, { recursive: true, force: true });
   }
 }
 

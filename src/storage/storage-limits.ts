@@ -1,5 +1,14 @@
 /** The bounds of a storage in one place, so that a test can make them small. */
 import {
+  OBJECT_CACHE_DISK_FREE_MIN_BYTES,
+  OBJECT_CACHE_FETCH_MAX_BYTES,
+  OBJECT_CACHE_FETCH_MAX_MS,
+  OBJECT_CACHE_FETCHES_MAX,
+  OBJECT_CACHE_FETCHES_WAITING_MAX,
+  OBJECT_CACHE_HOLD_MS,
+  OBJECT_CACHE_MAX_BYTES,
+  OBJECT_CACHE_MAX_FILES,
+  OBJECT_CACHE_WAIT_MS,
   OBJECT_COMPLAINT_MS,
   OBJECT_PART_BYTES,
   OBJECT_PART_MAX_MS,
@@ -29,6 +38,15 @@ export const STORAGE_LIMITS = {
   retryMaxMs: OBJECT_RETRY_MAX_MS,
   setBackMaxMs: OBJECT_SET_BACK_MAX_MS,
   complaintMs: OBJECT_COMPLAINT_MS,
+  cacheMaxBytes: OBJECT_CACHE_MAX_BYTES,
+  cacheMaxFiles: OBJECT_CACHE_MAX_FILES,
+  cacheDiskFreeMinBytes: OBJECT_CACHE_DISK_FREE_MIN_BYTES,
+  cacheFetchMaxBytes: OBJECT_CACHE_FETCH_MAX_BYTES,
+  cacheFetches: OBJECT_CACHE_FETCHES_MAX,
+  cacheFetchesWaiting: OBJECT_CACHE_FETCHES_WAITING_MAX,
+  cacheFetchMaxMs: OBJECT_CACHE_FETCH_MAX_MS,
+  cacheWaitMs: OBJECT_CACHE_WAIT_MS,
+  cacheHoldMs: OBJECT_CACHE_HOLD_MS,
 };
 
 export type StorageLimits = Readonly<Record<keyof typeof STORAGE_LIMITS, number>>;

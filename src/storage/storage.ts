@@ -11,11 +11,14 @@ export interface StoredFile {
   /** Bytes `start` to `end` (exclusive), read only as fast as they are taken. */
   read(start: number, end: number): ReadableStream<Uint8Array>;
   /**
-   * The same bytes, where they lie in a local file: a server sends them from there by itself, and tells their length, which Bun's server does of no
-   * stream.
+   * The same bytes as a local file, fetched first where that is worth it: a server sends them from there by itself, and tells their length, which
+   * Bun's server does of no stream. Send it at once: the file may go some seconds later. Undefined: `read` it. Never rejects because of the store.
    */
-  blob?(start: number, end: number): Blob;
+  local?(): Promise<LocalBytes | undefined>;
 }
+
+/** Bytes `start` to `end` (exclusive) of a local file. */
+export type LocalBytes = (start: number, end: number) => Blob;
 
 /** Of the spool, for `/metrics`. */
 export interface StorageLoad {

@@ -25,6 +25,8 @@ export interface UploadContext {
   readonly folder: RecordingFolder;
   readonly limits: StorageLimits;
   readonly buffers: PartBuffers;
+  /** The store has all of it: what is in the spool goes from there. Rejects where it cannot. */
+  readonly kept: (recordingUuid: string) => Promise<void>;
 }
 
 export const objectName = (recordingUuid: string): string => `${recordingUuid}.wav`;
@@ -154,13 +156,13 @@ export class Upload {
 
   /** The file goes first: a ledger without one is only given up at the next start, a file without one would be sent again. */
   async #confirm(bytes: number, signal: AbortSignal): Promise<void> {
-    const { store, folder } = this.#context;
+    const { store, kept } = this.#context;
     const stored = await store.head(this.#name, { signal });
     if (stored !== bytes) {
       await this.#forget();
       throw new ObjectError('rejected', 'other size stored');
     }
-    await folder.remove(this.#wav);
+    await kept(this.recordingUuid);
     await this.#forget();
   }
 

@@ -1,5 +1,5 @@
 /** Storages over folders of their own, with small limits, and everything they log. */
-import { access, mkdtemp, rm } from 'node:fs/promises';
+import { access, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/clock.ts';
@@ -18,6 +18,8 @@ export const SMALL: Partial<StorageLimits> = {
   retryMinMs: 10,
   retryMaxMs: 40,
   setBackMaxMs: 50,
+  cacheDiskFreeMinBytes: 0,
+  cacheHoldMs: 20,
 };
 
 export interface Line extends LogFields {
@@ -68,7 +70,14 @@ export const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Everything is with the store, and nothing of it here. */
+/** Names of the files that wait in a data folder, beside the cache. */
+export const spooled = async (dataDir: string): Promise<string[]> =>
+  (await readdir(join(dataDir, 'recordings'))).filter((name) => name !== 'cache');
+
+/** Names of the files of the cache of a data folder, in order. */
+export const cached = async (dataDir: string): Promise<string[]> => (await readdir(join(dataDir, 'recordings', 'cache'))).sort();
+
+/** Everything is with the store, and nothing of it waits here. */
 export const uploaded = (storage: RecordingStorage): Promise<void> => until(() => storage.load().waiting === 0);
 
 export async function bytesOf(file: StoredFile | undefined, start = 0, end = file?.bytes ?? 0): Promise<Buffer> {

@@ -13,7 +13,9 @@ import { beginWav, finishWav, samples } from './wav.ts';
 
 const [endpoint = '', dataDir = '', bytes = ''] = process.argv.slice(2);
 const settings = { kind: 's3', bucket: 'calls', prefix: 'large', endpoint, ...CREDENTIALS } as const;
-const storage = await createStorage(settings, { dataDir, clock: systemClock(), log: silentLog });
+// What is read comes from the store.
+const limits = { cacheMaxBytes: 0 };
+const storage = await createStorage(settings, { dataDir, clock: systemClock(), log: silentLog, limits });
 if (storage === undefined) throw new Error('recordings are off');
 
 const uuid = nextUuid();

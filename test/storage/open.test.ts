@@ -1,9 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { rm } from 'node:fs/promises';
 import fc from 'fast-check';
 import type { StoredFile } from '../../src/storage/storage.ts';
 import { Bucket } from './bucket.ts';
-import { bytesOf, nextUuid, Place, until, uploaded } from './harness.ts';
+import { bytesOf, nextUuid, Place, spooled, until, uploaded } from './harness.ts';
 import { writeWav } from './wav.ts';
 
 const PART = 64 * 1024;
@@ -145,8 +144,7 @@ describe('a recording that is removed', () => {
     expect(bucket.uploads).toBe(before);
     expect(storage.load()).toEqual({ waiting: 0, waitingBytes: 0 });
     expect(await storage.open(uuid)).toBeUndefined();
-    const { readdir } = await import('node:fs/promises');
-    expect(await readdir(`${dataDir}/recordings`)).toEqual([]);
+    expect(await spooled(dataDir)).toEqual([]);
   });
 
   test('while it is being sent is removed after it has arrived', async () => {
@@ -250,12 +248,14 @@ describe('the spool', () => {
 async function stored(
   dataBytes: number,
 ): Promise<{ file: StoredFile; whole: Buffer; open: () => Promise<StoredFile | undefined> }> {
-  const storage = await place.storage(bucket.settings('o'), await place.folder(), { partBytes: 8 * 1024 * 1024 });
+  const storage = await place.storage(bucket.settings('o'), await place.folder(), {
+    partBytes: 8 * 1024 * 1024,
+    cacheMaxBytes: 0,
+  });
   const uuid = nextUuid();
   const whole = await writeWav(storage.path(uuid), dataBytes);
   storage.finished(uuid);
   await uploaded(storage);
-  await rm(storage.path(uuid), { force: true });
   const file = await storage.open(uuid);
   if (file === undefined) throw new Error('it is not there');
   return { file, whole, open: () => storage.open(uuid) };

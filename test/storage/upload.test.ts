@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Bucket } from './bucket.ts';
-import { exists, nextUuid, Place, until, uploaded } from './harness.ts';
+import { exists, nextUuid, Place, spooled, until, uploaded } from './harness.ts';
 import { beginWav, finishWav, growWav, samples, writeWav } from './wav.ts';
 
 const PART = 64 * 1024;
@@ -43,7 +43,7 @@ describe('a finished recording', () => {
     expect((await bucket.object(`deep/er/${uuid}.wav`))?.equals(whole)).toBe(true);
     expect(bucket.asked(/./)).toEqual(['create', 'part 2', 'part 3', 'part 4', 'part 5', 'part 1', 'complete', 'head']);
     expect(bucket.seen.find(({ what }) => what === 'part 5')?.bytes).toBe(44);
-    expect(await readdir(join(dataDir, 'recordings'))).toEqual([]);
+    expect(await spooled(dataDir)).toEqual([]);
   });
 
   test('of a whole number of parts has no empty one', async () => {
@@ -230,7 +230,7 @@ describe('after a crash', () => {
       expect((await bucket.object(`l/${uuid}.wav`))?.equals(whole)).toBe(true);
       expect(bucket.asked(/./)).toEqual(['create', 'part 2', 'part 3', 'part 1', 'complete', 'head']);
       bucket.clear();
-      expect(await readdir(join(dataDir, 'recordings'))).toEqual([]);
+      expect(await spooled(dataDir)).toEqual([]);
     }
   });
 
@@ -265,7 +265,7 @@ describe('after a crash', () => {
     await rm(first.path(uuid));
     const before = bucket.uploads;
     const second = await place.storage(bucket.settings('q'), dataDir);
-    await until(async () => (await readdir(join(dataDir, 'recordings'))).length === 0);
+    await until(async () => (await spooled(dataDir)).length === 0);
     expect(bucket.uploads).toBe(before - 1);
     await uploaded(second);
   });

@@ -140,7 +140,8 @@ export function recordingMedia(deps: RecordingMediaDeps): RecordingMediaDoor {
       },
     };
     if (request.method === 'HEAD') return new Response(null, init);
-    if (file.blob !== undefined) return new Response(file.blob(start, end), init);
+    const local = await file.local?.().catch(() => undefined);
+    if (local !== undefined) return new Response(local(start, end), init);
 
     const source = exactly(file.read(start, end), end - start);
     const listener = listeners.admit(recordingUuid, hurriedConnectionOf(request));
