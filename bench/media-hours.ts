@@ -116,6 +116,12 @@ function usage(pid: number): Usage {
   return { residentKb, cpuNs };
 }
 
+/** Time that the host took from a core, in ms, as the kernel was told. */
+function stolenMs(core: number): number {
+  const line = new RegExp(`^cpu${core} (.*)$`, 'm').exec(readFileSync('/proc/stat', 'utf8'))?.[1] ?? '';
+  return Number(line.split(' ')[7]) * 10;
+}
+
 async function measure(legs: number, seconds: number, floor: boolean, hogs: number): Promise<void> {
   if (!(legs >= 10 && legs <= LEGS_MAX && seconds >= 1)) throw new RangeError(`10 to ${LEGS_MAX} legs, a second or more`);
   if (spawnSync('make', ['-s', '-C', 'native', 'bench', 'addon'], { cwd: root, stdio: 'inherit' }).status !== 0) process.exit(1);
@@ -143,6 +149,7 @@ async function measure(legs: number, seconds: number, floor: boolean, hogs: numb
   const resident: number[] = [];
   const start = performance.now();
   const before = usage(engine.pid);
+  const stolenBefore = stolenMs(0);
   let last = before;
   const reading = setInterval(
     () => {
@@ -154,6 +161,7 @@ async function measure(legs: number, seconds: number, floor: boolean, hogs: numb
   const said = await new Response(crowd.stdout).text();
   clearInterval(reading);
   const after = usage(engine.pid);
+  const stolen = stolenMs(0) - stolenBefore;
   const wallNs = (performance.now() - start) * 1e6;
   engine.kill('SIGTERM');
   const note = (await new Response(engine.stderr).text()).trim();
@@ -169,7 +177,7 @@ async function measure(legs: number, seconds: number, floor: boolean, hogs: numb
   console.log(`resident, MB: ${mb(before.residentKb)} at the start, then ${sixths.join(', ')}`);
   const cpu = (after.cpuNs - before.cpuNs) / wallNs;
   console.log(
-    `CPU of the engine's process: ${(cpu * 100).toFixed(1)} % of a core, ${((cpu * 1e6) / legs).toFixed(1)} us a leg and second`,
+    `CPU of the engine's process: ${(cpu * 100).toFixed(1)} % of a core, ${((cpu * 1e6) / legs).toFixed(1)} us a leg and second; stolen from core 0 by the host: ${stolen} ms`,
   );
   console.log(
     `load of the machine over the last minute: ${loadBefore.toFixed(2)} before, ${(loadavg()[0] ?? 0).toFixed(2)} at the end`,

@@ -69,7 +69,7 @@ napi_value plane_run(napi_env env, napi_callback_info info) {
   uint32_t* out = call.span<uint32_t>(napi_uint32_array, words);
   if (!call.ok() || plane == nullptr || words < 16) return call.bad();
   const TickReport report = plane->run();
-  if (report.ticks > 0) handle->priority.spent(report.busy_us, Plane::now().us);
+  if (report.ticks > 0) handle->priority.spent(report.busy_us, report.skipped, Plane::now().us);
   out[0] = report.ticks;
   out[1] = report.skipped;
   out[2] = static_cast<uint32_t>(report.lateness_us > 0xffffffffLL ? 0xffffffffLL : report.lateness_us);

@@ -30,7 +30,8 @@ constexpr int packet_bytes = header_bytes + payload_bytes;
 constexpr int batch = 128;
 constexpr int slices = 10;
 constexpr int64_t tick_ns = 20'000'000;
-constexpr int64_t control_ns = 2'000'000;
+/** Seldom: where a timer is an exit to a host, a wake of it costs those it interrupts half a millisecond. */
+constexpr int64_t control_ns = 10'000'000;
 /** Longer than any system call of the engine, in which a kernel without preemption lets nobody else run. */
 constexpr int64_t stall_least_ns = 15'000'000;
 constexpr size_t stalls_max = 1'000'000;

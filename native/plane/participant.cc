@@ -56,7 +56,9 @@ void Participant::pause(uint32_t frames) {
 /** Hands this tick to the recorders. `heard` is nullptr where the far end hears silence. */
 void Participant::tape(const int16_t* heard, size_t count, const Now& now, Notices& notices) {
   const bool audio = recordable(now, heard != nullptr);
-  const float dbov = said_something_ ? level_dbov(taped_.get(), count) : -127.0f;
+  bool listened = false;
+  for (const auto& recorder : recorders_) listened = listened || recorder->listens();
+  const float dbov = said_something_ && listened ? level_dbov(taped_.get(), count) : -127.0f;
   if (!said_something_) std::memset(taped_.get(), 0, count * sizeof(int16_t));
   if (heard != nullptr) mix_over(taped_.get(), heard, count);
   for (const auto& recorder : recorders_) recorder->take(taped_.get(), rate_index(rate_hz()), audio, dbov, notices);

@@ -35,23 +35,26 @@ void Priority::lower() {
   level_ = Level::ordinary;
 }
 
-void Priority::spent(int64_t busy_us, int64_t now_us) {
+void Priority::spent(int64_t busy_us, uint32_t skipped, int64_t now_us) {
   if (again_us_ != 0) {
     if (now_us < again_us_) return;
     (void)raise();
+    window_start_us_ = 0;
+  }
+  if (window_start_us_ == 0) {
     window_start_us_ = now_us;
     busy_us_ = 0;
+    skipped_ = false;
     return;
   }
   busy_us_ += busy_us;
+  skipped_ = skipped_ || skipped > 0;
   const int64_t passed_us = now_us - window_start_us_;
   if (passed_us < window_us) return;
-  if (wanted_ && level_ != Level::ordinary && window_start_us_ != 0 && busy_us_ * 100 >= passed_us * busy_max_percent) {
-    lower();
-    again_us_ = now_us + rest_us;
-  }
-  window_start_us_ = now_us;
-  busy_us_ = 0;
+  window_start_us_ = 0;
+  if (!wanted_ || level_ == Level::ordinary || !skipped_ || busy_us_ * 100 < passed_us * busy_max_percent) return;
+  lower();
+  again_us_ = now_us + rest_us;
 }
 
 }  // namespace sidetone

@@ -2,7 +2,8 @@
 // ordinary policy a neighbour that computes without end takes every second millisecond from it, and ticks come late by tens of them. So the thread
 // asks for round robin, lowest of the real-time policies, or where that is not permitted for a better niceness, or stays as it is.
 //
-// A plane that is busy nearly all the time would leave nothing to the thread that answers the API on the same core: it gives its standing up for a while.
+// A plane that is busy all the time and still leaves ticks out would leave nothing to the thread that answers the API on the same core: it gives its
+// standing up for a while.
 #pragma once
 #include <cstdint>
 
@@ -17,8 +18,11 @@ class Priority {
   Level raise();
   /** Back to the ordinary. */
   void lower();
-  /** After each run of the plane, on the same thread: it worked for `busy_us` and ended at `now_us` (monotonic). Gives up, or takes again, what `raise` took. */
-  void spent(int64_t busy_us, int64_t now_us);
+  /**
+   * After each run of the plane, on the same thread: it worked for `busy_us`, left `skipped` ticks out, and ended at `now_us` (monotonic). Gives up,
+   * or takes again, what `raise` took.
+   */
+  void spent(int64_t busy_us, uint32_t skipped, int64_t now_us);
   Level level() const { return level_; }
 
   /** Longer than it takes to catch up with any stall: those must not cost the standing. */
@@ -32,6 +36,7 @@ class Priority {
   bool wanted_ = false;
   int64_t window_start_us_ = 0;
   int64_t busy_us_ = 0;
+  bool skipped_ = false;
   int64_t again_us_ = 0;  // 0: not resting
 };
 

@@ -33,6 +33,8 @@ class Recorder {
 
   uint32_t id() const { return id_; }
   size_t rate() const { return rate_; }
+  /** Whether it wants to know how loud a frame is. */
+  bool listens() const { return voices_; }
   void mask(bool masked) { masked_ = masked; }
   /** The recording ends after what was taken. */
   void stop();

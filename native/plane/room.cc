@@ -181,7 +181,7 @@ void Room::tape(Notices& notices) {
     Recorder& recorder = *recorders_[i];
     Group& group = *groups_[recorder.rate()];
     if (group.sounding) make_whole(group);
-    const float dbov = group.sounding ? level_dbov(group.whole.data(), group.whole.size()) : -127.0f;
+    const float dbov = group.sounding && recorder.listens() ? level_dbov(group.whole.data(), group.whole.size()) : -127.0f;
     recorder.take(group.sounding ? group.whole.data() : nullptr, recorder.rate(), !seats_.empty() || group.sounding, dbov, notices);
     if (!recorder.over(notices)) {
       i++;

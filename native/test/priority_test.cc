@@ -41,7 +41,7 @@ TEST("a plane's thread gets what the system permits, says what it got, and the t
   CHECK(after == Priority::Level::ordinary);
 }
 
-TEST("an overloaded plane is an ordinary one for five seconds, a busy one is not") {
+TEST("a plane that does not keep up is an ordinary one for five seconds, a busy one is not") {
   Priority::Level first = Priority::Level::ordinary;
   Priority::Level busy = Priority::Level::ordinary;
   Priority::Level overloaded = Priority::Level::real_time;
@@ -51,18 +51,19 @@ TEST("an overloaded plane is an ordinary one for five seconds, a busy one is not
     Priority priority;
     first = priority.raise();
     int64_t now_us = 100 * second;
-    const auto pass = [&](int64_t for_us, int64_t busy_us) {
-      for (const int64_t end_us = now_us + for_us; now_us < end_us;) priority.spent(busy_us, now_us += 20'000);
+    const auto pass = [&](int64_t for_us, int64_t busy_us, uint32_t skipped) {
+      for (const int64_t end_us = now_us + for_us; now_us < end_us;) priority.spent(busy_us, skipped, now_us += 20'000);
     };
-    pass(11 * second, 17'000);
-    pass(2 * second, 20'000);  // catches up with a stall
-    pass(9 * second, 17'000);
+    pass(11 * second, 20'000, 0);  // hardly keeps up, and does
+    pass(20'000, 17'000, 30);      // a long stall, which it catches up with
+    pass(2 * second, 20'000, 0);
+    pass(9 * second, 17'000, 0);
     busy = standing();
-    for (int i = 0; i < 600 && standing() != Priority::Level::ordinary; i++) pass(20'000, 20'000);  // two windows and more
+    for (int i = 0; i < 600 && standing() != Priority::Level::ordinary; i++) pass(20'000, 20'000, 1);  // two windows and more
     overloaded = standing();
-    pass(4 * second, 20'000);
+    pass(4 * second, 20'000, 1);
     resting = standing();
-    pass(2 * second, 10'000);
+    pass(2 * second, 10'000, 0);
     again = standing();
   }).join();
   CHECK(busy == first);
