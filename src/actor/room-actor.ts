@@ -115,6 +115,11 @@ export class RoomActor {
     void this.#queue(() => this.#take(input, undefined, undefined, undefined));
   }
 
+  /** Stops its recording. Resolves when that is ordered. */
+  async shutdown(): Promise<void> {
+    await this.#queue(() => this.#take({ type: 'shutdown' }, undefined, undefined, undefined));
+  }
+
   async #ask(
     input: RoomInput,
     context: CommandContext,

@@ -1,7 +1,7 @@
 /** The live Rooms of this node, and the way in for every command about them. */
 import { timestamp } from '../clock.ts';
 import { newUuid } from '../id.ts';
-import { LIST_MATCHED_MAX_ITEMS } from '../limits.ts';
+import { DRAINING_RETRY_SEC, LIST_MATCHED_MAX_ITEMS } from '../limits.ts';
 import type { MediaEngine, RoomNotice } from '../media/engine.ts';
 import { isProblem, type Problem, problems } from '../problem.ts';
 import type { Membership } from '../room/membership.ts';
@@ -34,6 +34,7 @@ export class RoomRegistry implements Rooms {
   readonly #counts = new Map<string, number>();
   readonly #options: RoomRegistryOptions;
   readonly #environment: RoomEnvironment;
+  #stopping = false;
 
   constructor(options: RoomRegistryOptions) {
     this.#options = options;
@@ -122,6 +123,8 @@ export class RoomRegistry implements Rooms {
     const answer = { status: 202, body: order.type === 'record' ? { recording_uuid: order.terms.recordingUuid, ...body } : body };
     const unable = order.type === 'record' ? await this.#options.recordings.refusal() : undefined;
     if (unable !== undefined) return unable;
+    if (order.type === 'record' && this.#stopping)
+      return problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC);
     if (order.type !== 'play') return room.order(order, context, answer);
     const refused = room.refusal('play');
     if (refused !== undefined) return refused;
@@ -185,14 +188,19 @@ export class RoomRegistry implements Rooms {
     }
   }
 
-  /** Finishes the recordings of every Room, for at most `ms`. */
+  /** Finishes the recordings of every Room, for at most `ms`, and takes no more. */
   async stopRecordings(ms: number): Promise<void> {
     const { clock } = this.#options;
     const until = clock.now() + ms;
-    const recorded = () => [...this.#rooms.values()].filter(({ state }) => state.recording !== undefined);
-    for (const room of recorded()) room.signal({ type: 'shutdown' });
-    while (recorded().length > 0 && clock.now() < until)
-      await new Promise<void>((resolve) => clock.at(clock.now() + STOPPED_LOOK_MS, resolve));
+    this.#stopping = true;
+    let untold = this.#rooms.size;
+    // Each of them: a recording may be about to begin.
+    for (const room of this.#rooms.values())
+      void room.shutdown().then(() => {
+        untold -= 1;
+      });
+    const busy = () => untold > 0 || [...this.#rooms.values()].some(({ state }) => state.recording !== undefined);
+    while (busy() && clock.now() < until) await new Promise<void>((resolve) => clock.at(clock.now() + STOPPED_LOOK_MS, resolve));
   }
 
   /** Takes over the Rooms that a process before this one left: they are empty now. Those that were being deleted are deleted. */
