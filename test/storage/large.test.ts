@@ -16,7 +16,7 @@ afterAll(async () => {
 });
 
 describe('a recording of hours', () => {
-  test('is uploaded and read back byte for byte in a part of the memory that it would take', async () => {
+  test('is uploaded, read back and fetched byte for byte in a part of the memory that it would take', async () => {
     const child = Bun.spawn(
       [process.execPath, join(import.meta.dir, 'large.ts'), bucket.direct, dataDir, String(120 * 2 ** 20)],
       {
@@ -24,11 +24,12 @@ describe('a recording of hours', () => {
         stderr: 'inherit',
       },
     );
-    const { same, uploadMiB, readMiB } = JSON.parse(await new Response(child.stdout).text());
+    const { same, uploadMiB, readMiB, fetchMiB } = JSON.parse(await new Response(child.stdout).text());
     expect(await child.exited).toBe(0);
     expect(same).toBe(true);
     // Measured: 30 and 70 MiB at most, of 200 MiB as of 800.
     expect(uploadMiB).toBeLessThan(64);
     expect(readMiB).toBeLessThan(100);
+    expect(fetchMiB).toBeLessThan(100);
   }, 30_000);
 });

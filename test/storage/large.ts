@@ -13,9 +13,9 @@ import { beginWav, finishWav, samples } from './wav.ts';
 
 const [endpoint = '', dataDir = '', bytes = ''] = process.argv.slice(2);
 const settings = { kind: 's3', bucket: 'calls', prefix: 'large', endpoint, ...CREDENTIALS } as const;
+const options = { dataDir, clock: systemClock(), log: silentLog };
 // What is read comes from the store.
-const limits = { cacheMaxBytes: 0 };
-const storage = await createStorage(settings, { dataDir, clock: systemClock(), log: silentLog, limits });
+const storage = await createStorage(settings, { ...options, limits: { cacheMaxBytes: 0 } });
 if (storage === undefined) throw new Error('recordings are off');
 
 const uuid = nextUuid();
@@ -63,9 +63,23 @@ const stored = await storage.open(uuid);
 const opened = performance.now();
 const after = await hash(stored?.read(0, stored.bytes));
 const readMs = performance.now() - opened;
-clearInterval(watch);
-await storage.close();
 const readMiB = (most - start) / 2 ** 20;
-const same = before === after && stored?.etag === local?.etag;
-console.log(JSON.stringify({ same, uploadMs, uploadMiB, uploadLateMs, readMs, readMiB, readLateMs: latestMs }));
+const readLateMs = latestMs;
+await storage.close();
+
+// And fetched to a file.
+const fetching = await createStorage(settings, { ...options, limits: { cacheFetchMaxBytes: Number(bytes) + 44, cacheWaitMs: 60_000 } });
+const again = await fetching?.open(uuid);
+most = rss();
+latestMs = 0;
+const asked = performance.now();
+const blob = await again?.local?.();
+const fetchMs = performance.now() - asked;
+const fetchMiB = (most - start) / 2 ** 20;
+clearInterval(watch);
+const fetched = await hash(blob?.(0, again?.bytes ?? 0).stream());
+await fetching?.close();
+const same = before === after && before === fetched && stored?.etag === local?.etag;
+const took = { uploadMs, uploadMiB, uploadLateMs, readMs, readMiB, readLateMs, fetchMs, fetchMiB, fetchLateMs: latestMs };
+console.log(JSON.stringify({ same, ...took }));
 process.exit(0);

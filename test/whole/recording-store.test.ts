@@ -1,9 +1,9 @@
 /** Whole recordings in an object store: from a call's sound to the bucket, past a store that is away and a process that is killed. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join as joinPath } from 'node:path';
 import { Bucket, CREDENTIALS } from '../storage/bucket.ts';
-import { until } from '../storage/harness.ts';
+import { spooled, until } from '../storage/harness.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 import { type Caller, hangUp, call as placeCall } from '../support/room-call.ts';
@@ -57,7 +57,9 @@ describe.skipIf(!sippInstalled)('a recording in an object store', () => {
   const fetched = async (url: unknown, headers: Record<string, string> = {}) => {
     const { pathname, search } = new URL(String(url));
     const response = await fetch(`${platform.url}${pathname}${search}`, { headers });
-    return { status: response.status, etag: response.headers.get('etag'), bytes: Buffer.from(await response.arrayBuffer()) };
+    const { status } = response;
+    const [etag, length] = ['etag', 'content-length'].map((name) => response.headers.get(name));
+    return { status, etag, length, bytes: Buffer.from(await response.arrayBuffer()) };
   };
   const stored = (uuid: string) => bucket.object(`of/us/${uuid}.wav`);
 
@@ -66,15 +68,21 @@ describe.skipIf(!sippInstalled)('a recording in an object store', () => {
     const uuid = await record(caller);
     await hangUp({ platform, receiver, app }, caller);
     const { pull_url } = await told('recording.ended', uuid);
-    await until(async () => (await readdir(spool())).length === 0);
+    await until(async () => (await spooled(platform.dataDir)).length === 0);
     const object = await stored(uuid);
     const served = await fetched(pull_url);
     expect(served.status).toBe(200);
     expect(object?.equals(served.bytes)).toBe(true);
     expect(served.bytes.readUInt32LE(40)).toBe(served.bytes.length - 44);
+    expect(served.length).toBe(String(served.bytes.length));
     const part = await fetched(pull_url, { range: 'bytes=44-1043' });
-    expect(part.status).toBe(206);
+    expect([part.status, part.length]).toEqual([206, '1000']);
     expect(part.bytes.equals(served.bytes.subarray(44, 1_044))).toBe(true);
+    // It was kept here; without that it is fetched, and comes the same.
+    expect(bucket.asked(/get/)).toEqual([]);
+    for (const name of await readdir(joinPath(spool(), 'cache'))) await rm(joinPath(spool(), 'cache', name));
+    expect(await fetched(pull_url)).toEqual(served);
+    expect(bucket.asked(/get/)).not.toEqual([]);
   }, 30_000);
 
   test('stays here while the store is away, also over kill -9, and is the same there when the store is back', async () => {
@@ -91,10 +99,11 @@ describe.skipIf(!sippInstalled)('a recording in an object store', () => {
     bucket.clear();
     await platform.start();
     const { pull_url: cutUrl, duration } = await told('recording.ended', growing);
-    await until(async () => (await readdir(spool())).length === 0);
+    await until(async () => (await spooled(platform.dataDir)).length === 0);
     const after = await fetched(pull_url);
     expect(after.bytes.equals(before.bytes)).toBe(true);
     expect(after.etag).toBe(before.etag ?? 'none');
+    expect([before.length, after.length]).toEqual([String(before.bytes.length), String(before.bytes.length)]);
     expect((await stored(finished))?.equals(before.bytes)).toBe(true);
     const mended = await fetched(cutUrl);
     expect((await stored(growing))?.equals(mended.bytes)).toBe(true);
