@@ -13,6 +13,8 @@ import { join } from 'node:path';
 import { silentLog } from '../src/log.ts';
 import type { MediaRoom } from '../src/media/engine.ts';
 import { createMediaEngine } from '../src/media/media-engine.ts';
+import type { TickLoad } from '../src/media/media-worker.ts';
+import { type LATENESS_STEPS_US, ticksOver } from '../src/media/tick-lateness.ts';
 import { createOutbound } from '../src/outbound/safe-fetch.ts';
 
 /** Below what the system gives away by itself; 1,300 legs fit. */
@@ -35,9 +37,13 @@ async function serve(legs: number, what: string): Promise<void> {
     log: silentLog,
   });
   const folder = mkdtempSync(join(tmpdir(), 'recorded-'));
+  let [recorded, failed] = [0, 0];
   let room: MediaRoom | undefined;
   for (let i = 0; i < legs; i++) {
-    const leg = await engine.openRtpLeg(() => {});
+    const leg = await engine.openRtpLeg((notice) => {
+      if (notice.type === 'recording.failed') failed++;
+      if (notice.type === 'recording.started') recorded++;
+    });
     leg?.negotiate({
       remoteHost: '127.0.0.1',
       remotePort: PEER_PORT,
@@ -56,12 +62,19 @@ async function serve(legs: number, what: string): Promise<void> {
     if (room !== undefined) leg?.join(room, { muted: false, fromVolumePercent: 100, toVolumePercent: 100 });
   }
   console.log('ready');
-  let latenessMaxUs = 0;
+  let settled: TickLoad | undefined;
   setInterval(() => {
-    latenessMaxUs = Math.max(latenessMaxUs, engine.ticks()[0]?.latenessMaxUs ?? 0);
-  }, 1_000);
+    settled ??= engine.ticks()[0];
+  }, 2_000);
   process.on('SIGTERM', () => {
-    console.error(`lateness_max_us=${latenessMaxUs} rss_kb=${Math.round(process.memoryUsage().rss / 1024)}`);
+    const load = engine.ticks()[0];
+    const since = (us: (typeof LATENESS_STEPS_US)[number]) =>
+      ticksOver(load?.lateness ?? [], us) - ticksOver(settled?.lateness ?? [], us);
+    const skipped = (load?.skippedTicks ?? 0) - (settled?.skippedTicks ?? 0);
+    const recordings = what === 'recorded' ? `, recordings ${recorded}, failed ${failed}` : '';
+    console.error(
+      `ticks over 2, 5, 20 ms late ${since(2_000)}, ${since(5_000)}, ${since(20_000)}, left out ${skipped}, rss ${Math.round(process.memoryUsage().rss / 1e6)} MB${recordings}`,
+    );
     rmSync(folder, { recursive: true });
     process.exit(0);
   });

@@ -89,8 +89,37 @@ KERNEL_FMA void run_fma(const float* in, const Tap* taps, size_t count, float* o
   }
 }
 const Run run = kernel_width() >= Width::avx2 ? run_fma<10> : run_portable;
+
+/**
+ * Where nothing is dealt, all phases meet the same inputs, and with five of them (six times the rate, but for the one that is an input as it is) it
+ * pays to load each once for all. `weights` has one of each phase for every tap.
+ */
+constexpr size_t together_phases = 5;
+KERNEL_FMA void run_together(const float* in, const float* weights, size_t taps, float (*out)[lanes]) {
+  constexpr size_t registers = 2;
+  static_assert(lanes % (8 * registers) == 0, "");
+  for (size_t at = 0; at < lanes; at += 8 * registers) {
+    __m256 sum[together_phases][registers];
+    for (auto& phase : sum) {
+      for (__m256& each : phase) each = _mm256_setzero_ps();
+    }
+    for (size_t tap = 0; tap < taps; tap++) {
+      const float* weight = weights + tap * together_phases;
+      for (size_t i = 0; i < registers; i++) {
+        const __m256 heard = _mm256_loadu_ps(in + tap + at + 8 * i);
+        for (size_t p = 0; p < together_phases; p++) sum[p][i] = _mm256_fmadd_ps(_mm256_broadcast_ss(weight + p), heard, sum[p][i]);
+      }
+    }
+    for (size_t p = 0; p < together_phases; p++) {
+      for (size_t i = 0; i < registers; i++) _mm256_storeu_ps(out[p] + at + 8 * i, sum[p][i]);
+    }
+  }
+}
+const size_t together_up = kernel_width() >= Width::avx2 ? together_phases + 1 : 0;
 #else
 const Run run = run_portable;
+void run_together(const float*, const float*, size_t, float (*)[lanes]) {}
+constexpr size_t together_up = 0;
 #endif
 
 /** `lanes` outputs of each of `up` phases to their places. */
@@ -198,6 +227,10 @@ void ResamplerFilter::deal() {
     }
   }
   first_.push_back(static_cast<uint32_t>(dealt_.size()));
+  if (down_ > 1) return;
+  for (uint32_t tap = 0; tap < taps_; tap++) {
+    for (uint32_t output = 1; output < up_; output++) together_.push_back(phase(output)[tap]);
+  }
 }
 
 Resampler::Resampler(const ResamplerFilter& filter) : filter_(&filter), window_(filter.taps() - 1 + block_max, 0.0f) {
@@ -250,10 +283,12 @@ size_t Resampler::whole_cycles(size_t cycles, size_t held, float* out) const {
   float made[dealt_max][lanes];
   for (size_t at = 0; at < cycles; at += lanes) {
     const float* rows[dealt_max];
+    const bool together = down == 1 && up == together_up;
+    if (together) run_together(dealt + at, filter_->together(), filter_->taps(), made + 1);
     for (uint32_t output = 0; output < up; output++) {
       const ResamplerFilter::Taps taps = filter_->taps_of(output);
       rows[output] = taps.count == 1 ? dealt + at + taps.first->offset : made[output];  // unity: its weights sum to 1
-      if (taps.count > 1) run(dealt + at, taps.first, taps.count, up == 1 ? out + at : made[output]);
+      if (taps.count > 1 && !together) run(dealt + at, taps.first, taps.count, up == 1 ? out + at : made[output]);
     }
     if (up > 1) weave(rows, up, out + at * up);
   }

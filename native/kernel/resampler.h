@@ -35,6 +35,8 @@ class ResamplerFilter {
   uint32_t stride() const { return stride_; }
   /** Of one of the `up` outputs of a cycle. */
   Taps taps_of(uint32_t output) const { return {&dealt_[first_[output]], first_[output + 1] - first_[output]}; }
+  /** Where `down` is 1: the weights of the outputs after the first, tap by tap. */
+  const float* together() const { return together_.data(); }
 
  private:
   void deal();
@@ -47,6 +49,7 @@ class ResamplerFilter {
   uint32_t stride_ = 0;
   std::vector<Tap> dealt_;
   std::vector<uint32_t> first_;
+  std::vector<float> together_;
 };
 
 /** One stream. The filter must outlive it. */
