@@ -149,6 +149,12 @@ export const RECORDING_CLOSE_MS = 5_000;
 export const RECORDING_REMEMBERED_DAYS = 365;
 /** Recordings that a crash left behind and that are mended at once at the next start. */
 export const RECORDING_MENDS_MAX = 16;
+/**
+ * Recordings that were refused because the database did not answer, and that it may have stored after all: looked for twice, so far apart that a
+ * statement that was under way is over (`STATEMENT_MAX_MS`). More of them at once are left to the next start.
+ */
+export const RECORDINGS_ABANDONED_MAX = 1_000;
+export const RECORDING_ABANDONED_LOOK_MS = 5_000;
 /** Live recordings of one Session; a further one is 409. */
 export const RECORDINGS_PER_SESSION_MAX = 32;
 /** `session.ended` and `room.deleted` wait so long for recordings that are being finished; they may follow it (contract §2). */

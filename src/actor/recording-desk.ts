@@ -7,7 +7,14 @@ import { timestamp } from '../clock.ts';
 import { platformEvent } from '../event/platform-event.ts';
 import type { RecordingLinks, RecordingOwner } from '../event/recording-event.ts';
 import { newUuid, newWebhookId } from '../id.ts';
-import { RECORDING_MENDS_MAX, RETENTION_BATCH_MAX_ROWS, RETENTION_EVERY_SEC, RETENTION_MAX_BATCHES } from '../limits.ts';
+import {
+  RECORDING_ABANDONED_LOOK_MS,
+  RECORDING_MENDS_MAX,
+  RECORDINGS_ABANDONED_MAX,
+  RETENTION_BATCH_MAX_ROWS,
+  RETENTION_EVERY_SEC,
+  RETENTION_MAX_BATCHES,
+} from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { RecordOptions } from '../media/engine.ts';
 import { mendWav, wavDurationMs } from '../media/mend-wav.ts';
@@ -22,6 +29,7 @@ import type { RecordingMedia, Recordings, RecordingView } from './recordings.ts'
 
 const STORE_FULL_RETRY_SEC = 30;
 const RETRY_MS = 2_000;
+const ABANDONED_LOOKS = 2;
 
 export interface RecordingDeskOptions {
   /** Undefined: recording is off. */
@@ -55,6 +63,9 @@ export class RecordingDesk implements Recordings {
   readonly #options: RecordingDeskOptions;
   /** Those that may still be written to. */
   readonly #growing = new Map<string, { over: boolean }>();
+  /** Those that were refused, and how often they are still looked for. */
+  readonly #abandoned = new Map<string, number>();
+  #looking: Promise<void> | undefined;
   #cancelSweep = () => {};
 
   constructor(options: RecordingDeskOptions) {
@@ -140,6 +151,30 @@ export class RecordingDesk implements Recordings {
   late(notice: RecordingNotice): void {
     if (notice.type !== 'recording.ended' && notice.type !== 'recording.failed') return;
     void this.#endLate(notice.recordingUuid, notice.durationMs);
+  }
+
+  /** What was refused because the database did not answer: if it comes to be stored nevertheless, it is over, and told of as every other. */
+  abandoned(changes: readonly RecordingChange[] = []): void {
+    for (const each of changes)
+      if ('begun' in each && this.#abandoned.size < RECORDINGS_ABANDONED_MAX)
+        this.#abandoned.set(each.begun.recordingUuid, ABANDONED_LOOKS);
+    if (this.#abandoned.size > 0)
+      this.#looking ??= this.#endAbandoned().finally(() => {
+        this.#looking = undefined;
+      });
+  }
+
+  async #endAbandoned(): Promise<void> {
+    const { clock, rows } = this.#options;
+    while (this.#abandoned.size > 0) {
+      await new Promise<void>((resolve) => clock.at(clock.now() + RECORDING_ABANDONED_LOOK_MS, resolve));
+      for (const [recordingUuid, looks] of [...this.#abandoned]) {
+        const row = await this.#persistently(() => rows.get(recordingUuid));
+        if (row !== undefined && row.endedAt === undefined) await this.#end(row, 0);
+        if (row !== undefined || looks === 1) this.#abandoned.delete(recordingUuid);
+        else this.#abandoned.set(recordingUuid, looks - 1);
+      }
+    }
   }
 
   async #endLate(recordingUuid: string, durationMs: number): Promise<void> {

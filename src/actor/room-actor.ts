@@ -177,7 +177,10 @@ export class RoomActor {
         break;
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error;
-        if (context !== undefined) return roomBusy();
+        if (context !== undefined) {
+          recordings.abandoned(change.recordings);
+          return roomBusy();
+        }
         this.#stalled = true;
         for (const refuse of this.#orders) refuse();
         this.#orders.clear();

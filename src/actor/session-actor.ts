@@ -263,6 +263,7 @@ export class SessionActor {
         if (!(error instanceof StoreUnavailable)) throw error;
         if (mail.reply !== undefined) {
           mail.reply(storeAway());
+          this.#environment.recordings.abandoned(change.recordings);
           return false;
         }
         this.#stalled = true;

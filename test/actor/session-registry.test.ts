@@ -256,6 +256,24 @@ describe('a live Session', () => {
     }
   });
 
+  test('leaves a recording that was refused for want of the database to be looked for: it may have been stored', async () => {
+    const abandoned = spyOn(noRecordings, 'abandoned').mockImplementation(() => {});
+    const permitted = spyOn(noRecordings, 'refusal').mockImplementation(async () => undefined);
+    try {
+      const { registry, journal, leg, context, incoming } = world();
+      const sessionUuid = await incoming();
+      leg.listener({ type: 'leg.answered' });
+      await settle();
+      journal.away = true;
+      const terms = noRecordings.terms({ includeGaps: false, voiceActivity: undefined });
+      expect(await registry.command(sessionUuid, { type: 'record', terms }, context())).toMatchObject({ status: 503 });
+      expect(abandoned.mock.calls).toMatchObject([[[{ begun: { recordingUuid: terms.recordingUuid, sessionUuid } }]]]);
+    } finally {
+      abandoned.mockRestore();
+      permitted.mockRestore();
+    }
+  });
+
   test('that cannot be stored at its beginning is refused to the carrier', async () => {
     const { registry, journal, leg, incoming } = world();
     journal.away = true;
