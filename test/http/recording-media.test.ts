@@ -34,9 +34,12 @@ async function listening(target: string) {
   return { connection, head, first: await connection.chunk() };
 }
 /** A finished recording that no local file holds, as in an object store. */
-function elsewhere(file: Pick<StoredFile, 'bytes' | 'read'>): string {
+function elsewhere(
+  { bytes, read }: Pick<StoredFile, 'bytes' | 'read'>,
+  local: StoredFile['local'] = async () => undefined,
+): string {
   const uuid = newRecordingUuid();
-  server.media.set(uuid, { state: 'finished', file: { bytes: file.bytes, etag: 'elsewhere', read: file.read } });
+  server.media.set(uuid, { state: 'finished', file: { bytes, etag: 'elsewhere', read, local } });
   return uuid;
 }
 
@@ -310,8 +313,11 @@ describe('a finished recording', () => {
   });
 
   test('comes whole from an object store too, a part as short as a slice with its length', async () => {
-    const { pull } = server.targets(elsewhere((await server.finished(bytes)).file));
+    const { file } = await server.finished(bytes);
+    const { pull } = server.targets(elsewhere(file));
     expect(equal((await get(pull)).body, bytes)).toBe(true);
+    const failing = server.targets(elsewhere(file, () => Promise.reject(new Error('the disk')))).pull;
+    expect(equal((await get(failing)).body, bytes)).toBe(true);
     expect((await ask('HEAD', pull)).headers.get('content-length')).toBe('300044');
     const probe = await get(pull, { range: 'bytes=0-1' });
     expect([probe.status, probe.headers.get('content-length')]).toEqual([206, '2']);

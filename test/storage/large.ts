@@ -68,7 +68,10 @@ const readLateMs = latestMs;
 await storage.close();
 
 // And fetched to a file.
-const fetching = await createStorage(settings, { ...options, limits: { cacheFetchMaxBytes: Number(bytes) + 44, cacheWaitMs: 60_000 } });
+const fetching = await createStorage(settings, {
+  ...options,
+  limits: { cacheFetchMaxBytes: Number(bytes) + 44, cacheWaitMs: 60_000 },
+});
 const again = await fetching?.open(uuid);
 most = rss();
 latestMs = 0;

@@ -24,7 +24,14 @@ afterEach(async () => {
 /** A cache over a folder, with room for four recordings of 1,000 bytes unless told otherwise. */
 async function cacheOver(dataDir: string, limits: Partial<StorageLimits> = {}, clock = systemClock()) {
   const folder = await RecordingFolder.make(dataDir);
-  const all = { ...STORAGE_LIMITS, ...SMALL, sweepMs: 1e9, cacheHoldMs: 0, cacheMaxBytes: 4 * KB, ...limits };
+  const all: Record<keyof StorageLimits, number> = {
+    ...STORAGE_LIMITS,
+    ...SMALL,
+    sweepMs: 1e9,
+    cacheHoldMs: 0,
+    cacheMaxBytes: 4 * KB,
+    ...limits,
+  };
   const cache = await ObjectCache.make({ folder, clock, log: silentLog, limits: all });
   open.push(cache);
   const kept = async (uuid = nextUuid(), dataBytes = DATA): Promise<string> => {
@@ -34,7 +41,7 @@ async function cacheOver(dataDir: string, limits: Partial<StorageLimits> = {}, c
   };
   const here = async (uuids: readonly string[]) =>
     (await Promise.all(uuids.map(async (uuid) => ((await cache.sizeOf(uuid)) === undefined ? [] : [uuid])))).flat();
-  return { cache, folder, kept, here };
+  return { cache, folder, kept, here, limits: all };
 }
 
 /** An object of so many bytes, which counts how often it is fetched. */
@@ -125,6 +132,21 @@ describe('a recording that is uploaded', () => {
     const full = await cacheOver(await place.folder(), { cacheDiskFreeMinBytes: Number.MAX_SAFE_INTEGER });
     expect(await full.here([await full.kept(), await full.kept()])).toEqual([]);
     expect(await full.cache.hold(nextUuid(), objectOf(500).source)).toBeUndefined();
+  });
+
+  test('gives way by itself when others have filled the disk, but not before it can have been opened', async () => {
+    const clock = new VirtualClock();
+    const dataDir = await place.folder();
+    const { cache, kept, here, limits } = await cacheOver(dataDir, { cacheHoldMs: 5_000, sweepMs: 10_000 }, clock);
+    const [a, b, c] = [await kept(), await kept(), await kept()];
+    await clock.advance(9_000);
+    await cache.hold(b, { bytes: KB, ...never });
+    limits.cacheDiskFreeMinBytes = Number.MAX_SAFE_INTEGER;
+    await clock.advance(1_000);
+    await until(async () => (await cached(dataDir)).length === 1);
+    expect(await here([a, b, c])).toEqual([b]);
+    await clock.advance(10_000);
+    await until(async () => (await cached(dataDir)).length === 0);
   });
 
   test('whose folder cannot be written to leaves the spool all the same', async () => {
