@@ -99,7 +99,7 @@ export abstract class PlaneLeg implements RoomMember, Recordable, LegEars {
 
   join(room: MediaRoom, options: JoinOptions): void {
     if (!(room instanceof PlaneRoom)) throw new TypeError('a room of another engine');
-    if (this.over) {
+    if (this.over || room.over) {
       this.notify({ type: 'room.left', room: room.number });
       return;
     }
@@ -197,6 +197,8 @@ export abstract class PlaneLeg implements RoomMember, Recordable, LegEars {
     this.playbacks.lost();
     this.#recordings.lost();
     this.#opened(-1);
+    // Nothing is heard of it any more: what is left of the call is ended.
+    if (this.#closing === undefined) this.notify({ type: 'media.timeout' });
     this.closed(NO_COUNTERS);
   }
 }

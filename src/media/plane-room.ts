@@ -94,6 +94,11 @@ export class PlaneRoom implements MediaRoom, LegEars {
     this.#playbacks.notice(record);
   }
 
+  /** Closed, or lost with its worker. */
+  get over(): boolean {
+    return this.#over;
+  }
+
   closed(): void {
     if (this.#over) return;
     this.#over = true;

@@ -74,6 +74,15 @@ for (const [how, hangs] of [
     }
     expect(over()).toHaveLength(paths.length);
     expect(recordings.size).toBe(0);
+    // The call is told to be without audio, once, and nobody waits for the room.
+    expect(notices.of('media.timeout')).toHaveLength(1);
+    const survivor = await MediaWorker.start({ mediaTimeoutMs: 30_000, log: silentLog });
+    const later = new Notices();
+    const other = await open({ ...parts, worker: survivor }, later);
+    other.join(room, { muted: false, fromVolumePercent: 100, toVolumePercent: 100 });
+    expect(later.all).toEqual([{ type: 'room.left', room: 2 }]);
+    await other.close();
+    await survivor.close();
     await peer.close();
     await decoders.close();
     await rm(folder, { recursive: true });

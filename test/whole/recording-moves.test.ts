@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join as joinPath } from 'node:path';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
-import { type Admitted, admission, checkRecordings } from '../support/recording-check.ts';
+import { type Admitted, admission, checkNothingOpen, checkRecordings } from '../support/recording-check.ts';
 import { type Caller, call, createRoom, hangUp, join, level } from '../support/room-call.ts';
 import { sippInstalled } from '../support/sipp.ts';
 
@@ -81,6 +81,7 @@ describe.skipIf(!sippInstalled)('recordings of what moves', () => {
     }
     await receiver.until(() => receiver.count('recording.ended') === admitted.length, 'the ends');
     const lengths = await checkRecordings(platform, receiver, admitted);
+    await checkNothingOpen(platform);
 
     const framesOf = async ({ recordingUuid }: Admitted) => {
       const wav = await readFile(joinPath(platform.dataDir, 'recordings', `${recordingUuid}.wav`));

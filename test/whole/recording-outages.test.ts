@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { RECORDING_LAST_MS } from '../../src/limits.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
-import { type Admitted, admission, checkRecordings } from '../support/recording-check.ts';
+import { type Admitted, admission, checkNothingOpen, checkRecordings } from '../support/recording-check.ts';
 import { toneWav } from '../support/rtp-peer.ts';
 import { type Sipp, sipp, sippInstalled } from '../support/sipp.ts';
 import { TalkingPeer } from '../support/talking-peer.ts';
@@ -109,6 +109,7 @@ describe.skipIf(!sippInstalled)('recordings', () => {
     await end([session_uuid]);
     expect(await api('POST', path, BOTH, headers)).toMatchObject({ status: 202, body: again.body });
     await checkRecordings(platform, receiver, admitted);
+    await checkNothingOpen(platform);
   }, 60_000);
 
   test('go on while the database is killed; ends that came meanwhile are told when it is back, once and in order', async () => {
@@ -159,6 +160,7 @@ describe.skipIf(!sippInstalled)('recordings', () => {
     await end(waiting);
     await remove([roomId]);
     const lengths = await checkRecordings(platform, receiver, admitted);
+    await checkNothingOpen(platform);
     // The audio went on, but for the one that was masked from the outage on.
     for (const { recordingUuid } of whole) expect(lengths.get(recordingUuid)).toBeGreaterThan(lastedMs - 1_500);
   }, 60_000);
@@ -185,5 +187,6 @@ describe.skipIf(!sippInstalled)('recordings', () => {
     for (const each of sessions) await receiver.event('session.ended', each);
     await remove(rooms);
     await checkRecordings(platform, receiver, admitted);
+    await checkNothingOpen(platform);
   }, 60_000);
 });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
-import { type Admitted, admission, checkRecordings } from '../support/recording-check.ts';
+import { type Admitted, admission, checkNothingOpen, checkRecordings } from '../support/recording-check.ts';
 import { toneWav } from '../support/rtp-peer.ts';
 import { type Sipp, sipp, sippInstalled } from '../support/sipp.ts';
 import { TalkingPeer } from '../support/talking-peer.ts';
@@ -154,6 +154,8 @@ describe.skipIf(!sippInstalled)('recordings under races', () => {
     expect(admitted.size).toBeGreaterThan(CALLS);
 
     const lengths = await checkRecordings(platform, receiver, [...admitted.values()], `of seed ${SEED}`);
+
+    await checkNothingOpen(platform);
     // Those left out had a call or Room that was gone by the time they were to be opened.
     expect(lengths.size).toBeGreaterThan(admitted.size / 2);
     for (const each of sessions) expect((await api('GET', `/v1/sessions/${each}/recordings`)).status).toBe(404);

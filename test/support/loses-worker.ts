@@ -1,0 +1,15 @@
+/** Loaded before the platform (`BUN_OPTIONS=--preload=…`): at SIGUSR2 its last worker, one of media, is lost. */
+let last: Worker | undefined;
+
+if (Bun.isMainThread) {
+  const Real = globalThis.Worker;
+  globalThis.Worker = class extends Real {
+    constructor(...given: ConstructorParameters<typeof Real>) {
+      super(...given);
+      last = this;
+    }
+  };
+  process.on('SIGUSR2', () => last?.terminate());
+}
+
+export {};
