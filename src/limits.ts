@@ -20,6 +20,8 @@ export const MAILBOX_MAX_INPUTS = 1_000;
 export const HTTP_BODY_CEILING_BYTES = 1024 * 1024 * 1024;
 /** A connection without a byte for this long is closed. */
 export const HTTP_IDLE_TIMEOUT_SEC = 60;
+/** Requests that came before all was up and wait for it; past it they are 503. */
+export const HTTP_WAIT_FOR_START_MAX = 1_000;
 /** How long a drain waits for calls it has ended to be confirmed: an actor's own wait and a little more. */
 export const SESSION_TEARDOWN_MS = 6_000;
 /** Live Sessions of one node; a dial past it is 529, an INVITE 503. */

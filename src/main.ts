@@ -16,6 +16,7 @@ import { newUuid } from './id.ts';
 import {
   HTTP_BODY_CEILING_BYTES,
   HTTP_IDLE_TIMEOUT_SEC,
+  HTTP_WAIT_FOR_START_MAX,
   RECORDING_LAST_MS,
   SESSION_TEARDOWN_MS,
   UNAVAILABLE_RETRY_SEC,
@@ -43,9 +44,13 @@ await run(config).catch((error: unknown) => exit(error instanceof Error ? error.
 
 async function run(settings: Config): Promise<void> {
   const clock = systemClock();
-  // Bound first: URLs name its port, also one that the system picked. Until all is up, everything is refused.
+  // Bound first: URLs name its port, also one that the system picked. Who asks before all is up waits for it.
   let app: HttpApp | undefined;
-  const answer = (request: Request) => app?.fetch(request) ?? starting();
+  const up = Promise.withResolvers<HttpApp>();
+  const answer = (request: Request): Response | Promise<Response> => {
+    if (app !== undefined) return app.fetch(request);
+    return server.pendingRequests > HTTP_WAIT_FOR_START_MAX ? starting() : up.promise.then((each) => each.fetch(request));
+  };
   const server = Bun.serve({
     hostname: settings.http.host,
     port: settings.http.port,
@@ -220,6 +225,7 @@ async function run(settings: Config): Promise<void> {
       carrier.trunksChanged();
     },
   });
+  up.resolve(app);
   const fresh = await store.apps.ensureDefault();
   if (fresh !== undefined) {
     const url = `${publicUrl}/api/v1/app`;
