@@ -100,8 +100,20 @@ function nearest({ levels, octets }: Law, sample: number): number {
   return octets[below ? low : high] ?? 0;
 }
 
-/** The level of a sine at `hz` within the sound, in dB below full scale (a Goertzel of the whole span, Hann-windowed). */
+const LEVEL_WINDOW_SEC = 0.05;
+
+/**
+ * Level of the sine at `hz`, a multiple of 20, in dB below full scale: the median over windows of 50 ms, in which tones 20 Hz apart do not meet. A frame that
+ * came late because the machine was busy, and what it was bridged with, is in one or two of them.
+ */
 export function levelDb(pcm: readonly number[], hz: number, rateHz: number): number {
+  const length = Math.min(pcm.length, Math.round(rateHz * LEVEL_WINDOW_SEC));
+  const levels: number[] = [];
+  for (let at = 0; at + length <= pcm.length; at += length) levels.push(windowLevelDb(pcm.slice(at, at + length), hz, rateHz));
+  return levels.sort((a, b) => a - b)[levels.length >> 1] ?? Number.NEGATIVE_INFINITY;
+}
+
+function windowLevelDb(pcm: readonly number[], hz: number, rateHz: number): number {
   let cos = 0;
   let sin = 0;
   let weight = 0;
