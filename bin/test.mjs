@@ -25,7 +25,8 @@ if (args.length === 0) {
     if (counted !== null) add(Number(counted[1]), Number(counted[2]), 0);
   });
 }
-const workers = `--parallel=${Math.max(2, availableParallelism())}`;
+// Most of a test is waiting: for audio at its own pace, for a process to start.
+const workers = `--parallel=${Math.max(3, availableParallelism())}`;
 await watch(join(root, 'node_modules/.bin/bun'), ['test', workers, '--no-orphans', '--timeout=30000', ...args], (line) => {
   const counted = /^\s*(\d+) (pass|fail|skip)$/.exec(line);
   if (counted === null) return;
