@@ -1,7 +1,7 @@
 /** Recordings whose Session or Room is gone: ended late, mended after a crash, removed past their retention. Real files, a journal in memory. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RecordingDesk } from '../../src/actor/recording-desk.ts';
@@ -10,25 +10,15 @@ import { createStorage } from '../../src/storage/create.ts';
 import type { RecordingStorage } from '../../src/storage/storage.ts';
 import { type Change, StoreUnavailable } from '../../src/store/journal.ts';
 import type { RecordingRow } from '../../src/store/recording-rows.ts';
+import { beginWav, growWav } from '../storage/wav.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 
 /** A WAV of 8 kHz as a crash leaves it: sizes that say "still growing". */
-function growingWav(samples: number): Uint8Array {
-  const wav = Buffer.alloc(44 + samples * 2);
-  wav.write('RIFF....WAVEfmt ', 'latin1');
-  wav.writeUInt32LE(0xffff_ffff, 4);
-  wav.writeUInt32LE(16, 16);
-  wav.writeUInt16LE(1, 20);
-  wav.writeUInt16LE(1, 22);
-  wav.writeUInt32LE(8_000, 24);
-  wav.writeUInt32LE(16_000, 28);
-  wav.writeUInt16LE(2, 32);
-  wav.writeUInt16LE(16, 34);
-  wav.write('data', 36, 'latin1');
-  wav.writeUInt32LE(0xffff_ffff, 40);
-  return wav;
+async function leaveGrowing(path: string, samples: number): Promise<void> {
+  await beginWav(path);
+  await growWav(path, samples * 2, 1);
 }
 
 describe('the desk of recordings', () => {
@@ -111,7 +101,7 @@ describe('the desk of recordings', () => {
   test('mends what a crash left growing and tells of each as ended, once, also of a file that never was', async () => {
     row('rec_whole');
     row('rec_none', { sessionUuid: undefined, roomId: 'r1' });
-    await writeFile(storage.path('rec_whole'), growingWav(20_001));
+    await leaveGrowing(storage.path('rec_whole'), 20_001);
     expect(await desk.recover()).toBe(2);
     expect(await desk.recover()).toBe(0);
     const about = { aud: 'app_1', event: 'recording.ended', client_state: 'mine', timestamp: expect.any(String) };
@@ -184,11 +174,11 @@ describe('the desk of recordings', () => {
   test('removes a recording past its retention, and says so from then on', async () => {
     row('rec_old', { endedAt: clock.now() });
     row('rec_live');
-    for (const each of ['rec_old', 'rec_live']) await writeFile(storage.path(each), growingWav(8_000));
+    for (const each of ['rec_old', 'rec_live']) await leaveGrowing(storage.path(each), 8_000);
     await clock.advance(29 * DAY_MS);
     expect(await desk.sweep()).toBe(0);
     row('rec_young', { endedAt: clock.now() });
-    await writeFile(storage.path('rec_young'), growingWav(8_000));
+    await leaveGrowing(storage.path('rec_young'), 8_000);
     await clock.advance(2 * DAY_MS);
     expect(await desk.sweep()).toBe(1);
     expect(await desk.media('rec_old')).toEqual({ state: 'removed' });
