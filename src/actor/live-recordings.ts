@@ -1,7 +1,7 @@
 /** The recordings under way of one Session or Room, by name: what its machine decides of them, carried out. */
 import type { MediaRecording, RecordOptions } from '../media/engine.ts';
 import type { RecordingNotice } from '../recording/notice.ts';
-import type { RecordingEffect, RecordingTerms } from '../recording/recording.ts';
+import type { RecordingEffect, RecordingRecord, RecordingTerms } from '../recording/recording.ts';
 
 /** Whatever can be recorded now. */
 export interface Recorded {
@@ -39,8 +39,8 @@ export class LiveRecordings {
     }
   }
 
-  /** It is over. */
-  forget(recordingUuid: string): void {
-    this.#live.delete(recordingUuid);
+  /** Those that are over are no longer ordered about. */
+  settle(records: readonly RecordingRecord[]): void {
+    for (const each of records) if (each.record === 'ended') this.#live.delete(each.recordingUuid);
   }
 }

@@ -190,7 +190,7 @@ export class RoomActor {
     this.#state = next.state;
     if (change?.room !== undefined) this.#row = change.room;
     recordings.committed(next.recordings ?? []);
-    for (const each of next.recordings ?? []) if (each.record === 'ended') this.#recordings.forget(each.recordingUuid);
+    this.#recordings.settle(next.recordings ?? []);
     for (const act of next.acts) this.#perform(act, playlist);
     // Deleting a Room that nobody is in, or no longer.
     if (next.state.phase === 'deleting' && this.#members.size === 0 && input.type !== 'empty') this.signal({ type: 'empty' });

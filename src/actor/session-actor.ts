@@ -194,7 +194,7 @@ export class SessionActor {
     this.#state = next.state;
     if (change?.session !== undefined) this.#row = change.session;
     this.#environment.recordings.committed(next.recordings ?? []);
-    for (const each of next.recordings ?? []) if (each.record === 'ended') this.#recordings.forget(each.recordingUuid);
+    this.#recordings.settle(next.recordings ?? []);
     this.#perform(next.effects, mail.playlist);
     const { membership, sessionUuid } = next.state;
     if (membership !== before) this.#environment.onMembership(sessionUuid, before, membership);
