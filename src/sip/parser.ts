@@ -67,6 +67,7 @@ function readHeaders(head: string, from: number, headers: Headers): string | und
     if (stop < 0) stop = head.length;
     const line = head.slice(at, stop);
     at = stop + 2;
+    if (/[\r\n\0]/.test(line)) problem ??= 'control character in a header field';
     const first = line.charCodeAt(0);
     if (first === 0x20 || first === 0x09) {
       // Folding (§7.3.1): one space in place of the break.
@@ -84,7 +85,6 @@ function readHeaders(head: string, from: number, headers: Headers): string | und
     }
     const value = line.slice(colon + 1).trim();
     if (headers.names.length >= SIP_HEADER_MAX_FIELDS) return 'too many header fields';
-    if (/[\r\n\0]/.test(value)) problem ??= 'control character in a header field';
     headers.add(canonicalName(name), value);
   }
   return problem;

@@ -117,6 +117,11 @@ describe('parsing', () => {
     );
   });
 
+  test('a control character in a folded line is refused like any other', () => {
+    const folded = text(INVITE).replace('From: ', 'From:\r\n \0');
+    expect(parseMessage(bytes(folded)).ok).toBe(false);
+  });
+
   test('long runs of separators take no longer than their length', () => {
     for (const noise of [
       ';'.repeat(30_000),
