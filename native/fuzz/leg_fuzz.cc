@@ -1,7 +1,7 @@
 // A whole leg: datagrams from several sources on both ports between ticks, with someone listening, across re-negotiations.
 #include <cstdint>
 #include <cstring>
-#include <memory>
+#include <vector>
 
 #include "plane/leg.h"
 
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Leg leg(1, {0x11223344, 5, 6, 7, 8}, 1'000'000);
   Now now{1'000'000'000, 1'700'000'000'000'000};
   Notices notices;
-  static auto datagram = std::make_unique<Datagram>();
+  Datagram datagram;
   Negotiated agreed;
   agreed.event_payload_type = 101;
   size_t at = 0;
@@ -43,12 +43,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       leg.listen((what & 8) != 0 ? &ear : nullptr);
       continue;
     }
-    datagram->source.parse("127.0.0.1", static_cast<uint16_t>(9 + (what >> 6)));
-    datagram->count = count;
-    datagram->arrival_us = now.wall_us - what * 1000;
-    std::memcpy(datagram->bytes, bytes, count);
-    if ((what & 7) == 1) leg.receive_rtcp(*datagram, now);
-    else leg.receive_rtp(*datagram, now, notices);
+    datagram.source.parse("127.0.0.1", static_cast<uint16_t>(9 + (what >> 6)));
+    datagram.count = count;
+    datagram.arrival_us = now.wall_us - what * 1000;
+    const std::vector<uint8_t> exact(bytes, bytes + count);  // so that a byte read beyond it is seen
+    datagram.bytes = exact.data();
+    if ((what & 7) == 1) leg.receive_rtcp(datagram, now);
+    else leg.receive_rtp(datagram, now, notices);
     if ((what & 7) < 5) {
       leg.tick(now, notices);
       now.us += 20'000;

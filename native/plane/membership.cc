@@ -123,7 +123,6 @@ bool Plane::move(uint32_t id, uint32_t plane) {
   const std::shared_ptr<Handover> box = Handover::find(plane);
   if (!box || box == box_ || participant(id) == nullptr) return false;
   std::unique_ptr<Participant> party = remove(id);
-  if (party->rtp() != nullptr) unwatch(*party->rtp());
   if (box->put(party)) return true;
   if (party->rtp() != nullptr) (void)watch(*party->rtp());
   add(std::move(party));

@@ -27,7 +27,7 @@ int64_t clock_us(clockid_t clock) {
 
 Now Plane::now() { return {clock_us(CLOCK_MONOTONIC), clock_us(CLOCK_REALTIME)}; }
 
-std::unique_ptr<Plane> Plane::create(int64_t media_timeout_us, int& error) {
+std::unique_ptr<Plane> Plane::create(int64_t media_timeout_us, int& error, bool rings) {
   std::unique_ptr<Plane> plane(new Plane());
   plane->media_timeout_us_ = media_timeout_us;
   plane->epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
@@ -37,12 +37,16 @@ std::unique_ptr<Plane> Plane::create(int64_t media_timeout_us, int& error) {
   plane->deadline_us_ = now().us + tick_us;
   if (error != 0) plane.reset();
   else plane->box_ = Handover::open(plane->wake_fd_);
-  if (error == 0) plane->sender_ = Sender::create();
+  if (error == 0 && rings) {
+    plane->sender_ = Sender::create();
+    plane->receiver_ = Receiver::create();
+  }
   return plane;
 }
 
 Plane::~Plane() {
   if (box_) box_->shut();
+  receiver_.reset();
   rooms_.clear();
   parties_.clear();
   if (epoll_fd_ >= 0) ::close(epoll_fd_);
@@ -65,13 +69,16 @@ int Plane::watch(Leg& leg) {
   epoll_event event;
   event.events = EPOLLIN;
   event.data.u64 = at;
-  if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, leg.ports().rtp(), &event) != 0) return errno;
+  if (!receiver_ && ::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, leg.ports().rtp(), &event) != 0) return errno;
   event.data.u64 = at | 1;  // a Leg is aligned: its lowest bit tells RTCP
-  return ::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, leg.ports().rtcp(), &event) != 0 ? errno : 0;
+  if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, leg.ports().rtcp(), &event) != 0) return errno;
+  if (receiver_) receiver_->watch(leg);
+  return 0;
 }
 
 void Plane::unwatch(Leg& leg) {
-  (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtp(), nullptr);
+  if (receiver_) receiver_->unwatch(leg, now(), notices_);
+  else (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtp(), nullptr);
   (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtcp(), nullptr);
 }
 
@@ -89,6 +96,7 @@ std::unique_ptr<Participant> Plane::remove(uint32_t id) {
   parties_.erase(found);
   order_.erase(std::find(order_.begin(), order_.end(), party.get()));
   if (party->seat() != nullptr) party->seat()->room->drop(*party->seat(), notices_);
+  if (party->rtp() != nullptr) unwatch(*party->rtp());
   return party;
 }
 
@@ -258,9 +266,11 @@ void Plane::frame(const Now& now) {
 }
 
 void Plane::drain(const Now& now) {
+  if (notices_.size() >= Receiver::notices_max) return;
+  if (receiver_) receiver_->drain(now, notices_);
   epoll_event events[events_max];
   const size_t rounds = order_.size() * 2 / events_max + 1;
-  for (size_t round = 0; round < rounds && notices_.size() < notices_max; round++) {
+  for (size_t round = 0; round < rounds && notices_.size() < Receiver::notices_max; round++) {
     const int count = ::epoll_wait(epoll_fd_, events, events_max, 0);
     for (int i = 0; i < count; i++) {
       Leg* leg = reinterpret_cast<Leg*>(static_cast<uintptr_t>(events[i].data.u64 & ~uint64_t{1}));

@@ -10,6 +10,7 @@
 #include "plane/handover.h"
 #include "plane/leg.h"
 #include "plane/notice.h"
+#include "plane/receiver.h"
 #include "plane/room.h"
 #include "plane/stream_leg.h"
 
@@ -25,8 +26,8 @@ struct TickReport {
 
 class Plane {
  public:
-  /** Errors are an errno; the plane is then unusable. */
-  static std::unique_ptr<Plane> create(int64_t media_timeout_us, int& error);
+  /** Errors are an errno; the plane is then unusable. `rings`: whether it uses io_uring where it may. */
+  static std::unique_ptr<Plane> create(int64_t media_timeout_us, int& error, bool rings = true);
   ~Plane();
   Plane(const Plane&) = delete;
   Plane& operator=(const Plane&) = delete;
@@ -100,8 +101,6 @@ class Plane {
   static constexpr int64_t tick_us = 20'000;
   /** Half a second: what a far jitter buffer can still take as a burst. */
   static constexpr int64_t catch_up_max = 25;
-  /** Notices held while script is away; at this many, arrivals stay in the sockets. */
-  static constexpr size_t notices_max = 65'536;
   static constexpr int batches_max = 8;
 
  private:
@@ -128,6 +127,7 @@ class Plane {
   std::unordered_map<uint32_t, std::unique_ptr<Participant>> parties_;
   std::vector<Participant*> order_;
   std::unique_ptr<Sender> sender_;
+  std::unique_ptr<Receiver> receiver_;
   std::unordered_map<uint32_t, std::unique_ptr<Room>> rooms_;
   std::vector<std::unique_ptr<Recorder>> finishing_;  // whose leg or room is gone
   StreamFrames frames_;

@@ -15,7 +15,8 @@ namespace sidetone {
 namespace {
 
 int bind_udp(const Address& address, int& fd) {
-  fd = ::socket(address.any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  // Not O_NONBLOCK: a standing request (Receiver) would end where nothing has come. Each call says MSG_DONTWAIT.
+  fd = ::socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return errno;
   const int on = 1;
   (void)::setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
@@ -51,10 +52,21 @@ void PortPair::close() {
   rtcp_ = -1;
 }
 
+int64_t arrival_us(msghdr& header) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_TIMESTAMPNS) continue;
+    timespec stamp;
+    std::memcpy(&stamp, CMSG_DATA(part), sizeof stamp);
+    return static_cast<int64_t>(stamp.tv_sec) * 1'000'000 + stamp.tv_nsec / 1000;
+  }
+  return 0;
+}
+
 Batch::Batch() {
   for (int i = 0; i < size; i++) {
-    vectors_[i] = {datagrams_[i].bytes, sizeof datagrams_[i].bytes};
-    messages_[i].msg_hdr = {&datagrams_[i].source.any, sizeof datagrams_[i].source.v6, &vectors_[i], 1, control_[i], control_bytes, 0};
+    datagrams_[i].bytes = bytes_[i];
+    vectors_[i] = {bytes_[i], sizeof bytes_[i]};
+    messages_[i].msg_hdr = {&datagrams_[i].source.any, sizeof datagrams_[i].source.v6, &vectors_[i], 1, control_[i], Datagram::control_bytes, 0};
     messages_[i].msg_len = 0;
   }
 }
@@ -68,15 +80,9 @@ int Batch::receive(int fd) {
     msghdr& header = messages_[i].msg_hdr;
     datagrams_[i].source.length = header.msg_namelen;
     datagrams_[i].count = (header.msg_flags & MSG_TRUNC) != 0 ? 0 : messages_[i].msg_len;
-    datagrams_[i].arrival_us = 0;
-    for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
-      if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_TIMESTAMPNS) continue;
-      timespec stamp;
-      std::memcpy(&stamp, CMSG_DATA(part), sizeof stamp);
-      datagrams_[i].arrival_us = static_cast<int64_t>(stamp.tv_sec) * 1'000'000 + stamp.tv_nsec / 1000;
-    }
+    datagrams_[i].arrival_us = arrival_us(header);
     header.msg_namelen = sizeof datagrams_[i].source.v6;  // as it was, for the next time
-    header.msg_controllen = control_bytes;
+    header.msg_controllen = Datagram::control_bytes;
     header.msg_flags = 0;
   }
   return count;

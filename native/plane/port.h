@@ -1,4 +1,4 @@
-// A pair of UDP sockets: RTP on an even port, RTCP on the next (RFC 3550 §11). Non-blocking; datagrams are taken in batches and carry the
+// A pair of UDP sockets: RTP on an even port, RTCP on the next (RFC 3550 §11). Datagrams are taken in batches and carry the
 // kernel's own time of arrival, so that jitter is measured right however late they are read.
 #pragma once
 #include <sys/socket.h>
@@ -13,11 +13,17 @@
 namespace sidetone {
 
 struct Datagram {
+  static constexpr size_t bytes_max = 1500;
+  static constexpr size_t control_bytes = CMSG_SPACE(sizeof(timespec));
+
   Address source;
   int64_t arrival_us = 0;  // on the realtime clock; 0: unknown
-  size_t count = 0;
-  uint8_t bytes[1500];
+  size_t count = 0;        // 0 for an oversized one
+  const uint8_t* bytes = nullptr;
 };
+
+/** When the system took it, from what it said beside the datagram; 0: it did not say. */
+int64_t arrival_us(msghdr& header);
 
 /** Buffers for one recvmmsg; one for a whole plane. */
 class Batch {
@@ -27,17 +33,16 @@ class Batch {
   Batch& operator=(const Batch&) = delete;
 
   static constexpr int size = 16;
-  /** Receives what is waiting on `fd`, at most `size` datagrams. Returns how many; oversized ones come with a count of 0. */
+  /** Receives what is waiting on `fd`, at most `size` datagrams, which stay until the next call. Returns how many. */
   int receive(int fd);
   const Datagram& operator[](int index) const { return datagrams_[index]; }
 
  private:
-  static constexpr size_t control_bytes = CMSG_SPACE(sizeof(timespec));
-
   Datagram datagrams_[size];
+  uint8_t bytes_[size][Datagram::bytes_max];
   mmsghdr messages_[size];
   iovec vectors_[size];
-  alignas(cmsghdr) uint8_t control_[size][control_bytes];
+  alignas(cmsghdr) uint8_t control_[size][Datagram::control_bytes];
 };
 
 class PortPair {

@@ -6,9 +6,7 @@
 #include <memory>
 
 #include "plane/address.h"
-
-struct io_uring_sqe;
-struct io_uring_cqe;
+#include "plane/uring.h"
 
 namespace sidetone {
 
@@ -17,9 +15,6 @@ class Leg;
 class Sender {
  public:
   static std::unique_ptr<Sender> create();
-  ~Sender();
-  Sender(const Sender&) = delete;
-  Sender& operator=(const Sender&) = delete;
 
   /** Queues one packet of `leg`; its bytes and its address stay as they are until `flush`. */
   void add(Leg& leg, int fd, const Address& to, const uint8_t* bytes, size_t count);
@@ -27,25 +22,11 @@ class Sender {
   void flush();
 
  private:
-  Sender() = default;
-  bool map();
-  void reap();
+  explicit Sender(std::unique_ptr<Uring> ring) : ring_(std::move(ring)) {}
 
   static constexpr uint32_t entries = 1024;
 
-  int fd_ = -1;
-  uint32_t queued_ = 0;
-  void* ring_ = nullptr;
-  size_t ring_bytes_ = 0;
-  io_uring_sqe* sqes_ = nullptr;
-  size_t sqe_bytes_ = 0;
-  uint32_t* sq_tail_ = nullptr;
-  uint32_t* sq_array_ = nullptr;
-  uint32_t sq_mask_ = 0;
-  uint32_t* cq_head_ = nullptr;
-  uint32_t* cq_tail_ = nullptr;
-  uint32_t cq_mask_ = 0;
-  io_uring_cqe* cqes_ = nullptr;
+  const std::unique_ptr<Uring> ring_;
 };
 
 }  // namespace sidetone

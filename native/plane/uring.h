@@ -1,0 +1,61 @@
+// An io_uring (io_uring(7)): what is asked of the system and what came of it, in two rings shared with it. It is of the thread that enters it first.
+#pragma once
+#include <linux/io_uring.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace sidetone {
+
+class Uring {
+ public:
+  /** `flags`: of io_uring_setup(2). Nothing where the system has no such ring, or does not permit it. */
+  static std::unique_ptr<Uring> create(uint32_t entries, uint32_t completions, uint32_t flags);
+  ~Uring();
+  Uring(const Uring&) = delete;
+  Uring& operator=(const Uring&) = delete;
+
+  int fd() const { return fd_; }
+  /** A cleared entry, to be submitted with the next `enter`; nullptr where all are taken. */
+  io_uring_sqe* entry();
+  /** Entries that wait for `enter`. */
+  uint32_t queued() const { return queued_; }
+  /** Submits what is queued; what the system cannot take is forgotten. `flags`: of io_uring_enter(2). Returns 0 or an errno. */
+  int enter(uint32_t flags);
+  /** Whether the system waits for `enter` to do what it put off (IORING_SETUP_TASKRUN_FLAG). */
+  bool work_waits() const;
+
+  /** Gives each completion that is there to `each`, in order. Returns whether there were any. */
+  template <typename Each>
+  bool completions(Each each) {
+    uint32_t head = *cq_head_;
+    const uint32_t tail = __atomic_load_n(cq_tail_, __ATOMIC_ACQUIRE);
+    const bool any = head != tail;
+    for (; head != tail; head++) each(cqes_[head & cq_mask_]);
+    __atomic_store_n(cq_head_, head, __ATOMIC_RELEASE);
+    return any;
+  }
+
+ private:
+  Uring() = default;
+
+  int fd_ = -1;
+  bool disabled_ = false;
+  uint32_t queued_ = 0;
+  void* ring_ = nullptr;
+  size_t ring_bytes_ = 0;
+  io_uring_sqe* sqes_ = nullptr;
+  size_t sqe_bytes_ = 0;
+  uint32_t entries_ = 0;
+  const uint32_t* sq_flags_ = nullptr;
+  uint32_t* sq_tail_ = nullptr;
+  uint32_t* sq_array_ = nullptr;
+  uint32_t sq_mask_ = 0;
+  uint32_t* cq_head_ = nullptr;
+  const uint32_t* cq_tail_ = nullptr;
+  uint32_t cq_mask_ = 0;
+  const io_uring_cqe* cqes_ = nullptr;
+};
+
+}  // namespace sidetone

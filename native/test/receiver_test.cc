@@ -1,0 +1,188 @@
+#include <unistd.h>
+
+#include <memory>
+#include <vector>
+
+#include "plane/plane.h"
+#include "test/check.h"
+
+using namespace sidetone;
+
+namespace {
+
+/** Below those that the system gives away by itself, and not those of another run at the same time. */
+uint16_t first_port() { return static_cast<uint16_t>(14'000 + ::getpid() % 100 * 100); }
+constexpr uint16_t ports = 8'000;
+
+/** A plane on loopback, and one far end for all of its legs. */
+struct Far {
+  std::unique_ptr<Plane> plane;
+  int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  Address here;
+  std::vector<Address> legs{1};  // by number
+  Now now{1'000'000'000, 1'700'000'000'000'000};
+
+  explicit Far(bool rings) {
+    int error = 0;
+    plane = Plane::create(60'000'000, error, rings);
+    Address any;
+    any.parse("127.0.0.1", 0);
+    (void)::bind(fd, &any.any, any.length);
+    here.length = sizeof here.v6;
+    (void)::getsockname(fd, &here.any, &here.length);
+  }
+  ~Far() { ::close(fd); }
+
+  static Address at(uint16_t port) {
+    Address address;
+    address.parse("127.0.0.1", port);
+    return address;
+  }
+
+  uint32_t open() {
+    const uint32_t id = static_cast<uint32_t>(legs.size());
+    for (uint16_t port = first_port(); port < first_port() + ports; port = static_cast<uint16_t>(port + 2)) {
+      if (plane->open(id, at(port), at(static_cast<uint16_t>(port + 1))) != 0) continue;
+      legs.push_back(at(port));
+      Negotiated agreed;
+      agreed.rtp = here;
+      agreed.rtcp = at(9);
+      plane->negotiate(id, agreed);
+      return id;
+    }
+    return 0;
+  }
+
+  void say(uint32_t leg, uint16_t sequence, size_t count = 160) const {
+    std::vector<uint8_t> bytes(rtp_header_bytes + count, 0x55);
+    rtp_write_header(bytes.data(), false, 0, sequence, sequence * 160u, 77);
+    (void)send_datagram(fd, legs[leg], bytes.data(), bytes.size());
+  }
+
+  void tick() {
+    plane->tick(now);
+    now.us += Plane::tick_us;
+    now.wall_us += Plane::tick_us;
+  }
+
+  uint32_t heard(uint32_t leg) const {
+    Counters counters;
+    (void)plane->counters(leg, counters);
+    return counters.received;
+  }
+};
+
+}  // namespace
+
+TEST("whatever has come is there with the next tick, on many legs at once, more than there are buffers") {
+  for (const bool rings : {true, false}) {
+    Far far(rings);
+    for (int i = 0; i < 60; i++) CHECK(far.open() != 0);
+    far.tick();
+    for (uint16_t sequence = 1; sequence <= 30; sequence++) {
+      for (uint32_t leg = 1; leg <= 60; leg++) far.say(leg, sequence);
+    }
+    far.tick();
+    for (uint32_t leg = 1; leg <= 60; leg++) CHECK(far.heard(leg) == 30);
+  }
+}
+
+TEST("a flooded leg takes its bound a tick, the others theirs at once, and nothing that its socket held is lost") {
+  for (const bool rings : {true, false}) {
+    Far far(rings);
+    const uint32_t flooded = far.open();
+    const uint32_t other = far.open();
+    far.tick();
+    constexpr uint16_t count = 200;
+    for (uint16_t sequence = 1; sequence <= count; sequence++) far.say(flooded, sequence);
+    far.say(other, 1);
+    far.tick();
+    CHECK(far.heard(other) == 1);
+    CHECK(far.heard(flooded) >= Receiver::most);
+    CHECK(far.heard(flooded) < count);
+    far.tick();
+    CHECK(far.heard(flooded) == count);
+    far.say(flooded, count + 1);
+    far.tick();
+    CHECK(far.heard(flooded) == count + 1);
+  }
+}
+
+TEST("datagrams that are too large, empty or of no sense are passed over, and the leg hears on") {
+  for (const bool rings : {true, false}) {
+    Far far(rings);
+    const uint32_t leg = far.open();
+    far.say(leg, 1);
+    far.say(leg, 2, 1600);
+    (void)send_datagram(far.fd, far.legs[leg], nullptr, 0);
+    const uint8_t odd[3] = {0x80, 0, 1};
+    (void)send_datagram(far.fd, far.legs[leg], odd, sizeof odd);
+    far.say(leg, 2);
+    far.say(leg, 3, Datagram::bytes_max - rtp_header_bytes);
+    far.tick();
+    CHECK(far.heard(leg) == 3);
+  }
+}
+
+TEST("the ports of a closed leg, and of a plane that is gone, are free at once, whatever is on its way to them") {
+  for (const bool rings : {true, false}) {
+    Address last;
+    {
+      Far far(rings);
+      for (int round = 0; round < 50; round++) {
+        const uint32_t leg = far.open();
+        CHECK(leg != 0);
+        CHECK(round == 0 || far.legs[leg].port() == last.port());
+        last = far.legs[leg];
+        far.say(leg, 1);
+        if (round % 2 == 0) far.tick();
+        far.say(leg, 2);
+        Counters counters;
+        CHECK(far.plane->close(leg, counters));
+      }
+      CHECK(far.open() != 0);
+      far.tick();
+    }
+    Far far(rings);
+    CHECK(far.open() == 1);
+    CHECK(far.legs[1].port() == last.port());
+  }
+}
+
+TEST("a leg that moves to another plane takes along what has come for it") {
+  for (const bool rings : {true, false}) {
+    Far from(rings);
+    Far to(rings);
+    const uint32_t leg = from.open();
+    from.tick();
+    for (int round = 0; round < 20; round++) {
+      Far& here = round % 2 == 0 ? from : to;
+      Far& there = round % 2 == 0 ? to : from;
+      from.say(leg, static_cast<uint16_t>(3 * round + 1));
+      here.tick();
+      from.say(leg, static_cast<uint16_t>(3 * round + 2));
+      CHECK(here.plane->move(leg, there.plane->number()));
+      from.say(leg, static_cast<uint16_t>(3 * round + 3));
+      there.tick();
+      CHECK(there.heard(leg) == static_cast<uint32_t>(3 * round + 3));
+    }
+  }
+}
+
+TEST("legs that come and go among others leave those to hear everything") {
+  for (const bool rings : {true, false}) {
+    Far far(rings);
+    const uint32_t stays = far.open();
+    for (uint16_t round = 1; round <= 100; round++) {
+      const uint32_t guest = far.open();
+      CHECK(guest != 0);
+      far.say(guest, 1);
+      far.say(stays, round);
+      if (round % 3 == 0) far.tick();
+      Counters counters;
+      CHECK(far.plane->close(guest, counters));
+    }
+    far.tick();
+    CHECK(far.heard(stays) == 100);
+  }
+}
