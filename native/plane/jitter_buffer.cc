@@ -7,6 +7,7 @@ namespace {
 
 constexpr float forget = 0.997f;  // a memory of about 330 packets
 constexpr float quantile = 0.97f;
+constexpr float weight_most = 1e6f;
 // Hysteresis: a tick meets the network at any phase, so a delay within a frame above the target is no excess.
 constexpr int64_t above_us = 22'000;
 constexpr int64_t below_us = 12'000;
@@ -55,13 +56,19 @@ void JitterBuffer::learn(int64_t transit_us, int64_t arrival_us) {
   int64_t bin = (transit_us - base_us()) / bin_us;
   if (bin < 0) bin = 0;
   if (bin >= bins) bin = bins - 1;
-  for (float& entry : histogram_) entry *= forget;
-  histogram_[bin] += 1.0f;
-  weight_ = weight_ * forget + 1.0f;
-  if (weight_ < 8.0f) return;  // too little seen to judge
+  // A packet weighs more than the one before it, which is as if all before were forgotten by as much, and touches one bin only.
+  weight_ /= forget;
+  if (weight_ > weight_most) {
+    for (float& entry : histogram_) entry /= weight_;
+    seen_ /= weight_;
+    weight_ = 1;
+  }
+  histogram_[bin] += weight_;
+  seen_ += weight_;
+  if (seen_ < 8.0f * weight_) return;  // too little seen to judge
   float sum = 0;
   int reach = 0;
-  while (reach < bins - 1 && (sum += histogram_[reach]) < quantile * weight_) reach++;
+  while (reach < bins - 1 && (sum += histogram_[reach]) < quantile * seen_) reach++;
   const int64_t wanted = (reach + 1) * bin_us + 20'000;
   target_us_ = wanted < target_min_us ? target_min_us : wanted > target_max_us ? target_max_us : wanted;
 }

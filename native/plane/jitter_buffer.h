@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "plane/cache.h"
+
 namespace sidetone {
 
 class JitterBuffer {
@@ -25,6 +27,12 @@ class JitterBuffer {
   /** Whether anything lies at or after the next unit. */
   bool empty() const { return !started_ || static_cast<int32_t>(end_ - next_) <= 0; }
   void reset() { *this = JitterBuffer(); }
+
+  /** Calls into the cache where the next frame lies, and the next packet comes to lie. */
+  void fetch_audio() const {
+    __builtin_prefetch(&valid_[next_ % ring_units / 64]);
+    cache_fetch(&ring_[next_ % ring_units], 384);
+  }
 
   int64_t target_us() const { return target_us_; }
   /** Delay of what is heard at `now_us` over the fastest transit. */
@@ -59,8 +67,9 @@ class JitterBuffer {
   int64_t target_us_ = 25'000;
   int late_in_row_ = 0;
   uint32_t late_ = 0;
+  float weight_ = 1;  // of the newest packet
+  float seen_ = 0;    // of all packets together
   float histogram_[bins] = {};
-  float weight_ = 0;
   uint64_t valid_[ring_units / 64] = {};
   uint8_t ring_[ring_units] = {};
 };

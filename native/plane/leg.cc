@@ -61,7 +61,7 @@ void Leg::negotiate(const Negotiated& parameters, const Now& now) {
 }
 
 void Leg::attention(bool wanted) {
-  if (wanted) playout_ = std::make_unique<Playout>(agreed_.codec);
+  if (wanted) playout_.emplace(agreed_.codec);
   else playout_.reset();
 }
 

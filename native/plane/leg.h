@@ -3,8 +3,10 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "plane/cache.h"
 #include "plane/codec.h"
 #include "plane/inband_keys.h"
 #include "plane/latch.h"
@@ -58,6 +60,16 @@ class Leg : public Participant {
   uint32_t rate_hz() const override { return codec_rate_hz(agreed_.codec); }
   Leg* rtp() override { return this; }
 
+  /** Calls what a tick touches into the cache: with a thousand legs none of it is there any more since the last. */
+  void fetch() const {
+    cache_fetch(this, 128);
+    cache_fetch(&negotiated_, reinterpret_cast<const char*>(&packet_) - reinterpret_cast<const char*>(&negotiated_));
+    cache_fetch(&playout_, Playout::touched_bytes);
+  }
+  /** Then, and what it looks at is there: where the audio lies. */
+  void fetch_audio() const {
+    if (playout_) playout_->fetch_audio();
+  }
   void receive_rtp(const Datagram& datagram, const Now& now, Notices& notices);
   void receive_rtcp(const Datagram& datagram, const Now& now);
   void take(const Now& now, Notices& notices) override;
@@ -105,7 +117,6 @@ class Leg : public Participant {
   int32_t lost_before_ = 0;
   TelephoneEvent event_;
   InbandKeys inband_;
-  std::unique_ptr<Playout> playout_;
   bool media_started_ = false;
   bool timed_out_ = false;
   int64_t heard_us_ = 0;
@@ -129,6 +140,7 @@ class Leg : public Participant {
   int64_t last_sr_us_ = 0;
 
   uint8_t packet_[rtp_header_bytes + pending_max] = {};
+  std::optional<Playout> playout_;  // in the leg itself, so that where it lies is known before the leg is looked at
 };
 
 }  // namespace sidetone

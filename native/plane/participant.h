@@ -98,7 +98,6 @@ class Participant {
 
   const uint32_t id_;
   const size_t said_max_;
-  Player player_;
   Seat* seat_ = nullptr;
   Listener* listener_ = nullptr;
   bool wanted_ = false;
@@ -109,6 +108,7 @@ class Participant {
   std::vector<std::unique_ptr<Recorder>> recorders_;
   std::unique_ptr<int16_t[]> taped_;  // what was said in this tick, before a room's gain
   bool said_something_ = false;
+  Player player_;
 };
 
 }  // namespace sidetone

@@ -252,15 +252,10 @@ void Plane::frame(const Now& now) {
     if (finishing_[i]->over(notices_)) finishing_.erase(finishing_.begin() + static_cast<std::ptrdiff_t>(i));
     else i++;
   }
-  for (const auto& entry : rooms_) entry.second->begin();
   for (Participant* party : order_) {
-    party->take(now, notices_);
-    if (party->seat() == nullptr) party->give(now, notices_);  // while it is at hand
+    if (party->seat() == nullptr) party->tick(now, notices_);
   }
-  for (const auto& entry : rooms_) entry.second->mix(notices_);
-  for (Participant* party : order_) {
-    if (party->seat() != nullptr) party->give(now, notices_);
-  }
+  for (const auto& entry : rooms_) entry.second->tick(now, notices_);
   if (sender_) sender_->flush();
   for (auto entry = rooms_.begin(); entry != rooms_.end();) entry = entry->second->over() ? rooms_.erase(entry) : std::next(entry);
 }

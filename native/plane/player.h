@@ -64,6 +64,7 @@ class Player {
   void change();
   void leave();
 
+  size_t tail_count_ = 0;  // beside what is looked at in every tick
   Track now_;
   Track next_;
   uint32_t waited_frames_ = 0;
@@ -74,7 +75,6 @@ class Player {
   bool rise_ = false;
   uint32_t heard_hz_ = 8000;
   int16_t tail_[ramp_max] = {};
-  size_t tail_count_ = 0;
 };
 
 }  // namespace sidetone

@@ -20,12 +20,12 @@ inline int16_t blend(int16_t from, int16_t to, size_t at, size_t length) {
 void Playout::restart(Codec codec) { *this = Playout(codec); }
 
 void Playout::remember(const int16_t* pcm, size_t count) {
-  if (count >= history_max) {
-    std::memcpy(history_, pcm + count - history_max, sizeof history_);
-    return;
+  if (history_end_ + count > history_room) {
+    std::memcpy(history_, history() - history_max, history_max * sizeof(int16_t));
+    history_end_ = history_max;
   }
-  std::memmove(history_, history_ + count, (history_max - count) * sizeof(int16_t));
-  std::memcpy(history_ + history_max - count, pcm, count * sizeof(int16_t));
+  std::memcpy(history_ + history_end_, pcm, count * sizeof(int16_t));
+  history_end_ += count;
 }
 
 /** The distance at which the sound before `end` looks most like itself: least mean difference, sampled every second point. */
@@ -49,29 +49,32 @@ size_t Playout::pitch_lag(const int16_t* end) const {
   return best;
 }
 
-void Playout::append_decoded(const uint8_t* octets) {
-  int16_t* out = queue_ + queued_;
-  const size_t count = samples();
+/** One frame of real sound. */
+void Playout::decode(const uint8_t* octets, int16_t* out) {
   decoder_.decode(codec_, octets, out, frame_units);
   voiced_ = true;
   if (lost_frames_ > 0) {  // lead from the invented back to the real over 5 ms
     const size_t length = 40 * scale();
-    const int16_t* period = history_ + history_max - lag_;
+    const int16_t* period = history() - lag_;
     for (size_t i = 0; i < length; i++) {
       const int16_t invented = lost_frames_ > fade_frames ? int16_t{0} : static_cast<int16_t>(period[(lag_at_ + i) % lag_] / 2);
       out[i] = blend(invented, out[i], i, length);
     }
     lost_frames_ = 0;
   }
-  remember(out, count);
-  queued_ += count;
+  remember(out, samples());
+}
+
+void Playout::append_decoded(const uint8_t* octets) {
+  decode(octets, queue_ + queued_);
+  queued_ += samples();
 }
 
 void Playout::append_concealed() {
   int16_t* out = queue_ + queued_;
   const size_t count = samples();
   if (lost_frames_ == 0) {
-    lag_ = pitch_lag(history_ + history_max);
+    lag_ = pitch_lag(history());
     lag_at_ = 0;
   }
   lost_frames_++;
@@ -80,7 +83,7 @@ void Playout::append_concealed() {
     std::memset(out, 0, count * sizeof(int16_t));
   } else {
     // The history stays as it was, so that every repetition is of real sound; the gain falls linearly to silence at 80 ms.
-    const int16_t* period = history_ + history_max - lag_;
+    const int16_t* period = history() - lag_;
     const int32_t total = fade_frames * static_cast<int32_t>(count);
     for (size_t i = 0; i < count; i++) {
       const int32_t age = static_cast<int32_t>((lost_frames_ - 1) * count + i);
@@ -106,13 +109,13 @@ void Playout::compress() {
 /** Says the last pitch period of the queue (one frame or more) twice, cross-fading into its repetition. */
 void Playout::stretch() {
   const size_t k = scale();
-  const size_t lag = pitch_lag(history_ + history_max);
+  const size_t lag = pitch_lag(history());
   const size_t fade = lag_min * k;
   if (queued_ < lag || queued_ + lag > queue_max) return;
   int16_t copy[lag_max * 2];
   std::memcpy(copy, queue_ + queued_ - lag, lag * sizeof(int16_t));
   // The copy follows the original; its first samples fade from the natural continuation, one period earlier in the history.
-  const int16_t* before = history_ + history_max - lag;
+  const int16_t* before = history() - lag;
   for (size_t i = 0; i < fade && i < lag; i++) copy[i] = blend(before[i], copy[i], i, fade);
   std::memcpy(queue_ + queued_, copy, lag * sizeof(int16_t));
   queued_ += lag;
@@ -123,7 +126,14 @@ size_t Playout::frame(int64_t now_us, int16_t* out, bool& heard) {
   const size_t k = scale();
   uint8_t octets[frame_units];
   const JitterBuffer::Plan plan = jitter_.plan(now_us, static_cast<uint32_t>(queued_ / k));
-  if (queued_ < count && plan == JitterBuffer::Plan::wait) {
+  if (queued_ == 0 && plan == JitterBuffer::Plan::normal) {  // nearly always
+    if (jitter_.take(octets, frame_units)) {
+      decode(octets, out);
+      heard = true;
+      return count;
+    }
+    append_concealed();
+  } else if (queued_ < count && plan == JitterBuffer::Plan::wait) {
     if (!voiced_) {  // nothing heard yet
       heard = false;
       std::memset(out, 0, count * sizeof(int16_t));

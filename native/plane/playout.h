@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "plane/cache.h"
 #include "plane/codec.h"
 #include "plane/jitter_buffer.h"
 
@@ -15,6 +16,11 @@ class Playout {
   explicit Playout(Codec codec) : codec_(codec) {}
 
   JitterBuffer& jitter() { return jitter_; }
+  /** Calls into the cache where the next audio comes to lie. */
+  void fetch_audio() const {
+    jitter_.fetch_audio();
+    cache_fetch(history(), frame_units * sizeof(int16_t));
+  }
   /** A new source, or another codec. */
   void restart(Codec codec);
   /** Fills one 20 ms frame at the codec's rate; returns its samples. `heard` is false where it is silence only. */
@@ -23,13 +29,20 @@ class Playout {
   int64_t delay_us(int64_t now_us) const { return jitter_.delay_us(now_us, static_cast<uint32_t>(queued_ / scale())); }
   uint32_t concealed_frames() const { return concealed_; }
 
+  /** From its beginning on, what every tick looks at. */
+  static constexpr std::ptrdiff_t touched_bytes = 320;
+
  private:
   static constexpr size_t history_max = 800;  // 50 ms at 16 kHz: two of the longest pitch periods and what they are compared with
+  static constexpr size_t history_room = 3 * history_max;
   static constexpr size_t queue_max = 2 * frame_samples_max + 320;
 
+  void decode(const uint8_t* octets, int16_t* out);
   void append_decoded(const uint8_t* octets);
   void append_concealed();
   void remember(const int16_t* pcm, size_t count);
+  /** One past the last real sound. */
+  const int16_t* history() const { return history_ + history_end_; }
   size_t pitch_lag(const int16_t* end) const;
   void compress();
   void stretch();
@@ -39,15 +52,16 @@ class Playout {
 
   Codec codec_;
   Decoder decoder_;
-  JitterBuffer jitter_;
-  int16_t queue_[queue_max] = {};
   size_t queued_ = 0;
-  int16_t history_[history_max] = {};
+  size_t history_end_ = history_max;
   bool voiced_ = false;
   size_t lag_ = 0;
   size_t lag_at_ = 0;
   uint32_t lost_frames_ = 0;
   uint32_t concealed_ = 0;
+  JitterBuffer jitter_;
+  int16_t queue_[queue_max] = {};
+  int16_t history_[history_room] = {};  // the last `history_max` before `history_end_`, which moves on until there is no room
 };
 
 }  // namespace sidetone

@@ -78,7 +78,9 @@ Receiver::~Receiver() {
       entry->user_data = nothing;
     }
     for (int round = 0; round < unwatch_rounds_max && ring_->enter(IORING_ENTER_GETEVENTS) == 0; round++) {
-      if (!ring_->completions([](const io_uring_cqe&) {}) && !ring_->work_waits()) break;
+      const uint32_t count = ring_->completed();
+      ring_->forget(count);
+      if (count == 0 && !ring_->work_waits()) break;
     }
   }
   ring_.reset();
@@ -167,8 +169,20 @@ void Receiver::ask_all() {
   unasked_.resize(kept);
 }
 
+const Leg* Receiver::addressee(const io_uring_cqe& result) const {
+  return result.user_data == nothing ? nullptr : slots_[static_cast<uint32_t>(result.user_data)].leg;
+}
+
 void Receiver::reap(const Now& now, Notices& notices) {
-  ring_->completions([&](const io_uring_cqe& result) { take(result, now, notices); });
+  const uint32_t count = ring_->completed();
+  for (uint32_t i = 0; i < count; i++) {
+    const Leg* far = i + 6 < count ? addressee(ring_->completion(i + 6)) : nullptr;
+    const Leg* near = i + 2 < count ? addressee(ring_->completion(i + 2)) : nullptr;
+    if (far != nullptr) far->fetch();
+    if (near != nullptr) near->fetch_audio();
+    take(ring_->completion(i), now, notices);
+  }
+  ring_->forget(count);
 }
 
 void Receiver::take(const io_uring_cqe& result, const Now& now, Notices& notices) {

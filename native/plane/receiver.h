@@ -51,6 +51,7 @@ class Receiver {
   void stop(uint32_t index);
   void take(const io_uring_cqe& result, const Now& now, Notices& notices);
   void reap(const Now& now, Notices& notices);
+  const Leg* addressee(const io_uring_cqe& result) const;
   void ask_all();
   void give_back(uint16_t buffer);
   uint8_t* buffer(uint16_t number) const { return space_ + size_t{number} * buffer_bytes; }

@@ -6,6 +6,7 @@
 #include "kernel/level.h"
 #include "kernel/mix.h"
 #include "kernel/mix_g711.h"
+#include "plane/leg.h"
 
 namespace sidetone {
 namespace {
@@ -51,6 +52,7 @@ void Room::join(Participant& party, bool muted, int32_t from_percent, int32_t to
   auto seat = std::make_unique<Seat>();
   seat->room = this;
   seat->party = &party;
+  seat->rtp = party.rtp();
   seat->place = seats_.size();
   seat->group = rate_index(party.rate_hz());
   seat->muted = muted;
@@ -101,6 +103,25 @@ void Room::close() {
   for (const auto& seat : seats_) leave(*seat);
 }
 
+void Room::tick(const Now& now, Notices& notices) {
+  begin();
+  for (size_t i = 0; i < seats_.size() && i < 8; i++) __builtin_prefetch(seats_[i].get());
+  const auto leg = [this](size_t place) { return place < seats_.size() ? seats_[place]->rtp : nullptr; };
+  for (size_t i = 0; i < seats_.size(); i++) {
+    if (i + 8 < seats_.size()) __builtin_prefetch(seats_[i + 8].get());
+    if (const Leg* far = leg(i + 3)) far->fetch();
+    if (const Leg* near = leg(i + 1)) near->fetch_audio();
+    seats_[i]->party->take(now, notices);
+  }
+  mix(notices);
+  for (size_t i = 0; i < seats_.size();) {
+    Participant& party = *seats_[i]->party;
+    party.give(now, notices);
+    if (i < seats_.size() && seats_[i]->party == &party) i++;  // else it has left, and the last has its place
+  }
+}
+
+/** Sums are emptied. */
 void Room::begin() {
   for (size_t index = 0; index < rates; index++) {
     if (!groups_[index]) continue;

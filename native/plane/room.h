@@ -26,6 +26,7 @@ class Room;
 struct Seat {
   Room* room = nullptr;
   Participant* party = nullptr;
+  const Leg* rtp = nullptr;  // the same, where it is one
   size_t place = 0;  // in the room's list
   size_t group = 0;  // index of its rate
   bool muted = false;
@@ -74,10 +75,9 @@ class Room {
   bool closing() const { return closing_; }
   bool over() const { return closing_ && seats_.empty(); }
 
-  /** The tick: sums are emptied, members contribute, then the room is mixed, heard, and settled seat by seat. */
-  void begin();
+  /** Members take what their far ends say, which they contribute; then the room is mixed, and given to each. */
+  void tick(const Now& now, Notices& notices);
   void contribute(Seat& seat, int16_t* pcm, size_t count, bool heard, Notices& notices);
-  void mix(Notices& notices);
   /** Fills what the member hears. False where that is silence; `out` is then untouched. */
   bool hear(Seat& seat, int16_t* out);
   /** Whether the member hears the sum as it is, but for itself. */
@@ -106,6 +106,8 @@ class Room {
     uint8_t encoded[2][frame_units];
   };
 
+  void begin();
+  void mix(Notices& notices);
   Group& group(size_t index);
   void enter(Seat& seat, size_t index);
   void bridge();

@@ -28,9 +28,12 @@ void Sender::add(Leg& leg, int fd, const Address& to, const uint8_t* bytes, size
 void Sender::flush() {
   if (ring_->queued() == 0) return;
   (void)ring_->enter(0);  // what the system could not take is lost, as datagrams are
-  ring_->completions([](const io_uring_cqe& result) {
+  const uint32_t count = ring_->completed();
+  for (uint32_t i = 0; i < count; i++) {
+    const io_uring_cqe& result = ring_->completion(i);
     if (result.res < 0) reinterpret_cast<Leg*>(static_cast<uintptr_t>(result.user_data))->refused(-result.res);
-  });
+  }
+  ring_->forget(count);
 }
 
 }  // namespace sidetone

@@ -26,16 +26,12 @@ class Uring {
   /** Whether the system waits for `enter` to do what it put off (IORING_SETUP_TASKRUN_FLAG). */
   bool work_waits() const;
 
-  /** Gives each completion that is there to `each`, in order. Returns whether there were any. */
-  template <typename Each>
-  bool completions(Each each) {
-    uint32_t head = *cq_head_;
-    const uint32_t tail = __atomic_load_n(cq_tail_, __ATOMIC_ACQUIRE);
-    const bool any = head != tail;
-    for (; head != tail; head++) each(cqes_[head & cq_mask_]);
-    __atomic_store_n(cq_head_, head, __ATOMIC_RELEASE);
-    return any;
-  }
+  /** Completions that are there. */
+  uint32_t completed() const { return __atomic_load_n(cq_tail_, __ATOMIC_ACQUIRE) - *cq_head_; }
+  /** The one at `index` of these. */
+  const io_uring_cqe& completion(uint32_t index) const { return cqes_[(*cq_head_ + index) & cq_mask_]; }
+  /** Gives the first `count` back. */
+  void forget(uint32_t count) { __atomic_store_n(cq_head_, *cq_head_ + count, __ATOMIC_RELEASE); }
 
  private:
   Uring() = default;
