@@ -24,6 +24,7 @@ import {
 import { createLog } from './log.ts';
 import { createMediaEngine } from './media/media-engine.ts';
 import { mediaReadings } from './media/readings.ts';
+import { trafficReadings } from './media/traffic.ts';
 import { createMetrics } from './metrics.ts';
 import { connector } from './outbound/connect.ts';
 import { createOutbound } from './outbound/safe-fetch.ts';
@@ -186,6 +187,7 @@ async function run(settings: Config): Promise<void> {
       read: () => media.load().portsFree,
     },
     ...mediaReadings(media),
+    ...trafficReadings(media.traffic),
     { name: 'sip_dialogs', help: 'SIP dialogs', kind: 'gauge', read: () => carrier.load().dialogs },
     { name: 'sip_transactions', help: 'SIP transactions', kind: 'gauge', read: () => carrier.load().transactions },
     { name: 'charges_attempting', help: 'Charges with the provider', kind: 'gauge', read: () => charges.attempting },

@@ -4,11 +4,17 @@
 namespace sidetone {
 namespace {
 
+constexpr size_t counter_words = 8;
+
 void write_counters(const Counters& counters, uint32_t* out) {
   out[0] = counters.received;
   out[1] = counters.sent;
   out[2] = static_cast<uint32_t>(counters.lost);
-  out[3] = counters.jitter_us;
+  out[3] = counters.late;
+  out[4] = counters.jitter_us;
+  out[5] = counters.delay_us;
+  out[6] = counters.round_trip_us;
+  out[7] = counters.mos_milli;
 }
 
 // legOpen(plane, leg, host, port) -> errno
@@ -25,28 +31,28 @@ napi_value leg_open(napi_env env, napi_callback_info info) {
   return call.give(static_cast<uint32_t>(plane->open(id, rtp, rtcp)));
 }
 
-// legClose(plane, leg, Uint32Array[4] counters) -> whether there was such a leg
+// legClose(plane, leg, Uint32Array[8] counters) -> whether there was such a leg
 napi_value leg_close(napi_env env, napi_callback_info info) {
   Call call(env, info);
   Plane* plane = call.plane();
   const uint32_t id = call.number();
   size_t words = 0;
   uint32_t* out = call.span<uint32_t>(napi_uint32_array, words);
-  if (!call.ok() || words < 4) return call.bad();
+  if (!call.ok() || words < counter_words) return call.bad();
   Counters counters;
   const bool found = plane->close(id, counters);
   write_counters(counters, out);
   return call.give(found);
 }
 
-// legCounters(plane, leg, Uint32Array[4] counters) -> whether there is such a leg
+// legCounters(plane, leg, Uint32Array[8] counters) -> whether there is such a leg
 napi_value leg_counters(napi_env env, napi_callback_info info) {
   Call call(env, info);
   Plane* plane = call.plane();
   const uint32_t id = call.number();
   size_t words = 0;
   uint32_t* out = call.span<uint32_t>(napi_uint32_array, words);
-  if (!call.ok() || words < 4) return call.bad();
+  if (!call.ok() || words < counter_words) return call.bad();
   Counters counters;
   const bool found = plane->counters(id, counters);
   write_counters(counters, out);

@@ -2,14 +2,18 @@
 
 #include <errno.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
+#include "plane/quality.h"
 #include "plane/room.h"
 
 namespace sidetone {
 namespace {
 
+constexpr double packet_ms = 20;  // that the far end takes to fill one
+constexpr int32_t round_trip_most = 10 * 65536;  // more is nonsense of the far end
 constexpr uint64_t ntp_epoch_sec = 2'208'988'800;  // 1900 to 1970
 
 uint64_t ntp_time(int64_t wall_us) {
@@ -144,6 +148,11 @@ void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
     last_sr_ = heard.middle_ntp;
     last_sr_us_ = now.us;
   }
+  if (heard.about_us && heard.block.last_sr != 0) {  // RFC 3550 §6.4.1, in units of 1/65536 s
+    const int64_t wall_us = datagram.arrival_us != 0 ? datagram.arrival_us : now.wall_us;
+    const int32_t units = static_cast<int32_t>(static_cast<uint32_t>(ntp_time(wall_us) >> 16) - heard.block.last_sr - heard.block.delay_since_sr);
+    if (units >= 0 && units < round_trip_most) round_trip_us_ = static_cast<uint32_t>(int64_t{units} * 1'000'000 / 65536);
+  }
 }
 
 void Leg::take(const Now& now, Notices& notices) {
@@ -266,12 +275,22 @@ void Leg::bye(const Now& now) {
   if (negotiated_) send_report(now, true);
 }
 
-Counters Leg::counters() const {
+Counters Leg::counters(const Now& now) const {
   Counters counters;
   counters.received = received_before_ + reception_.received();
   counters.sent = sent_;
   counters.lost = lost_before_ + reception_.lost();
   counters.jitter_us = reception_.jitter_units() * static_cast<uint32_t>(JitterBuffer::unit_us);
+  counters.round_trip_us = round_trip_us_;
+  if (playout_) {
+    counters.late = playout_->late();
+    counters.delay_us = static_cast<uint32_t>(std::clamp<int64_t>(playout_->delay_us(now.us), 0, 1'000'000));
+  }
+  if (counters.received == 0) return counters;
+  const double expected = static_cast<double>(counters.received) + std::max(counters.lost, 0);
+  const double unheard = std::min((std::max(counters.lost, 0) + static_cast<double>(counters.late)) / expected, 1.0);
+  const double one_way_ms = packet_ms + (counters.round_trip_us / 2.0 + counters.delay_us) / 1000;
+  counters.mos_milli = static_cast<uint32_t>(mos_estimate(unheard, one_way_ms) * 1000 + 0.5);
   return counters;
 }
 

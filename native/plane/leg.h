@@ -38,7 +38,11 @@ struct Counters {
   uint32_t received = 0;
   uint32_t sent = 0;
   int32_t lost = 0;
+  uint32_t late = 0;           // came, but after they were due to be heard
   uint32_t jitter_us = 0;
+  uint32_t delay_us = 0;       // that the jitter buffer adds now; 0: nobody listens
+  uint32_t round_trip_us = 0;  // by the far end's last report; 0: it has not said
+  uint32_t mos_milli = 0;      // a thousandth of the MOS; 0: nothing was heard of the far end
 };
 
 class Leg : public Participant {
@@ -82,7 +86,7 @@ class Leg : public Participant {
   void refused(int error);
   /** Sends RTCP BYE. */
   void bye(const Now& now);
-  Counters counters() const;
+  Counters counters(const Now& now) const;
 
  private:
   bool belongs(const RtpPacket& packet);
@@ -138,6 +142,7 @@ class Leg : public Participant {
   int64_t report_due_us_ = 0;
   uint32_t last_sr_ = 0;
   int64_t last_sr_us_ = 0;
+  uint32_t round_trip_us_ = 0;
 
   uint8_t packet_[rtp_header_bytes + pending_max] = {};
   std::optional<Playout> playout_;  // in the leg itself, so that where it lies is known before the leg is looked at

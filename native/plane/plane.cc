@@ -131,7 +131,7 @@ bool Plane::close(uint32_t id, Counters& counters) {
   if (party->player().active()) stop(id, party->player().playback());
   if (party->rtp() != nullptr) {
     party->rtp()->bye(now());
-    counters = party->rtp()->counters();
+    counters = party->rtp()->counters(now());
   }
   retire(party->take_recorders());
   (void)remove(id);
@@ -193,10 +193,10 @@ bool Plane::seek(uint32_t id, uint32_t playback) {
   return true;
 }
 
-bool Plane::counters(uint32_t id, Counters& counters) {
+bool Plane::counters(uint32_t id, Counters& counters, const Now& at) {
   Leg* leg = this->leg(id);
   if (leg == nullptr) return false;
-  counters = leg->counters();
+  counters = leg->counters(at);
   return true;
 }
 

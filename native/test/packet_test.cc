@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "plane/latch.h"
+#include "plane/quality.h"
 #include "plane/reception.h"
 #include "plane/rtcp.h"
 #include "plane/rtp.h"
@@ -234,4 +235,20 @@ TEST("strangers that never send two packets in sequence use the window up") {
   CHECK(!latch.accept(at("10.9.9.9", 99), 7, 1));
   CHECK(!latch.accept(at("10.9.9.9", 99), 7, 2));
   CHECK(latch.accept(at("10.0.0.1", 4000), 1, 1));
+}
+
+TEST("the estimated MOS is that of the E-model: 4.4 at best, less with loss and delay, never under 1") {
+  const auto near = [](double a, double b) { return a - b < 0.01 && b - a < 0.01; };
+  CHECK(near(mos_estimate(0, 0), 4.41));
+  CHECK(near(mos_estimate(0, 150), 4.34));
+  CHECK(near(mos_estimate(0, 300), 3.71));
+  CHECK(near(mos_estimate(0.05, 0), 3.92));
+  CHECK(mos_estimate(1, 1000) == 1);
+  for (int lost = 0; lost <= 100; lost++) {
+    for (int ms = 0; ms <= 2000; ms += 50) {
+      const double here = mos_estimate(lost / 100.0, ms);
+      CHECK(here >= 1 && here < 4.5);
+      CHECK(mos_estimate((lost + 1) / 100.0, ms) <= here && mos_estimate(lost / 100.0, ms + 50) <= here);
+    }
+  }
 }

@@ -306,6 +306,47 @@ TEST("reports come at random around 5 s, answer the far end's sender reports, an
   for (size_t i = 1; i < at.size(); i++) CHECK(at[i] - at[i - 1] >= 100 && at[i] - at[i - 1] <= 320);
 }
 
+TEST("a leg counts what came and what did not, and knows delay, round trip and how good that is") {
+  Bench bench;
+  CHECK(bench.open());
+  Negotiated agreed = bench.agreed();
+  agreed.rtcp = bench.peer.here();
+  bench.plane->negotiate(1, agreed);
+  Ear ear;
+  bench.plane->leg(1)->listen(&ear);
+  Counters counters;
+  CHECK(bench.plane->counters(1, counters, bench.now) && counters.mos_milli == 0 && counters.round_trip_us == 0 && counters.delay_us == 0);
+  const auto say = [&](int from, int until, int lost_every) {
+    for (int tick = from; tick < until; tick++) {
+      // Behind the kernel's stamps: as if the answers to its reports had been under way for so long.
+      bench.now.wall_us = Plane::now().wall_us - 150'000;
+      if (tick % lost_every != 0) bench.peer.send(bench.rtp, packet(0, static_cast<uint16_t>(tick), static_cast<uint32_t>(tick) * 160, 160, 0x55));
+      bench.run(1);
+      for (const auto& bytes : bench.peer.receive()) {
+        RtcpHeard heard;
+        if (!rtp_is_rtcp(bytes.data(), bytes.size()) || !rtcp_parse(bytes.data(), bytes.size(), 77, heard) || !heard.sender_report) continue;
+        ReportBlock block;
+        block.last_sr = static_cast<uint32_t>(be32(bytes, 8) << 16 | be32(bytes, 12) >> 16);
+        block.ssrc = be32(bytes, 4);
+        uint8_t answer[rtcp_max_bytes];
+        const size_t length = rtcp_write(answer, 77, nullptr, &block, "far", false);
+        bench.peer.send(bench.rtp, std::vector<uint8_t>(answer, answer + length));
+      }
+    }
+  };
+  say(1, 201, 1'000);
+  CHECK(bench.plane->counters(1, counters, bench.now));
+  CHECK(counters.received == 200 && counters.lost == 0 && counters.late == 0);
+  CHECK(counters.delay_us >= 20'000 && counters.delay_us <= 60'000);
+  CHECK(counters.round_trip_us >= 149'000 && counters.round_trip_us < 2'000'000);
+  const uint32_t clean = counters.mos_milli;
+  CHECK(clean > 3500 && clean < 4400);
+  say(201, 401, 5);
+  CHECK(bench.plane->counters(1, counters, bench.now));
+  CHECK(counters.received == 360 && counters.lost >= 39);
+  CHECK(counters.mos_milli >= 1000 && counters.mos_milli + 500 < clean);
+}
+
 TEST("a stall of 200 ms is caught up at once; a stall beyond half a second is jumped over") {
   Bench bench;
   CHECK(bench.open());

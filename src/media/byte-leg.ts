@@ -21,9 +21,9 @@ export class ByteLeg extends PlaneLeg implements StreamLeg {
     const inbox = native.inboxOpen();
     super({
       ...options,
-      freed: () => {
+      freed: (counters) => {
         native.inboxClose(inbox);
-        options.freed();
+        options.freed(counters);
       },
     });
     this.#stream = stream;

@@ -36,8 +36,29 @@ export interface LegCounters {
   readonly packetsReceived: number;
   readonly packetsSent: number;
   readonly packetsLost: number;
+  /** Came, but after they were due to be heard. */
+  readonly packetsLate: number;
+  /** Interarrival jitter (RFC 3550 §6.4.1). */
   readonly jitterMs: number;
+  /** What the jitter buffer adds now; 0: nobody listens. */
+  readonly delayMs: number;
+  /** By the far end's last report (RTCP); 0: it has not said. */
+  readonly roundTripMs: number;
+  /** How the far end is heard, estimated from loss and delay (E-model, ITU-T G.107), 1 to 4.5; 0: nothing was heard of it. */
+  readonly mos: number;
 }
+
+/** Of a leg of which nothing is known. */
+export const NO_COUNTERS: LegCounters = {
+  packetsReceived: 0,
+  packetsSent: 0,
+  packetsLost: 0,
+  packetsLate: 0,
+  jitterMs: 0,
+  delayMs: 0,
+  roundTripMs: 0,
+  mos: 0,
+};
 
 /** Something to play that was opened and screened, ready to be played on any one leg. Must be played or released. */
 export interface Playlist {

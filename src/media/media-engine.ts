@@ -16,6 +16,7 @@ import { OpenPush } from './push.ts';
 import type { RecordingEars } from './recordings.ts';
 import { HeldBytes } from './source.ts';
 import { SourceCache } from './source-cache.ts';
+import { Traffic } from './traffic.ts';
 import { UdpLeg } from './udp-leg.ts';
 
 export interface MediaEngineOptions {
@@ -35,6 +36,7 @@ const TAKEN = new Set([13, 98]);
 /** What the pool is doing, for `/metrics`. */
 export interface NativeMediaEngine extends MediaEngine {
   ticks(): readonly TickLoad[];
+  readonly traffic: Traffic;
 }
 
 /** Starts the workers one after another and resolves when all of them tick. Rejects where one does not. */
@@ -62,6 +64,7 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
     throw error;
   }
 
+  const traffic = new Traffic();
   const legs = new Set<PlaneLeg>();
   const rooms = new Map<PlaneRoom, MediaWorker>();
   let lastNumber = 0;
@@ -98,13 +101,16 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
           if (errno === 0) legs.add(leg);
           resolve(errno === 0 ? leg : errno);
         },
-        freed: () => {
-          if (legs.delete(leg)) ports.release(port, performance.now());
+        freed: (counters) => {
+          if (!legs.delete(leg)) return;
+          ports.release(port, performance.now());
+          traffic.add(counters);
         },
       });
     });
 
   return {
+    traffic,
     async openRtpLeg(notify) {
       for (let attempt = 0; attempt < RTP_BIND_TRIES && closing === undefined; attempt++) {
         const worker = leastLoaded();

@@ -1,7 +1,7 @@
 /** One media worker as the main thread sees it: orders go down in batches, replies and notices come up to whoever they concern. */
 import { MEDIA_WORKER_PULSE_MAX_MS, MEDIA_WORKER_START_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
-import type { LegCounters } from './engine.ts';
+import { type LegCounters, NO_COUNTERS } from './engine.ts';
 import { native } from './native.ts';
 import { NOTICE, type NoticeRecord, unpackNotices } from './notice.ts';
 import type { Order, Reply } from './order.ts';
@@ -20,8 +20,6 @@ export interface LegEars {
   /** The worker died, and the leg with it. */
   lost(): void;
 }
-
-const NO_COUNTERS: LegCounters = { packetsReceived: 0, packetsSent: 0, packetsLost: 0, jitterMs: 0 };
 
 const PRIORITY = ['ordinary', 'nicer', 'real-time'] as const;
 

@@ -1,16 +1,17 @@
 /** What every leg has on the main thread, whatever carries its sound: a place on a worker, playbacks, membership in rooms, and one end. */
 import type { DecoderThread } from './decoder.ts';
-import type {
-  JoinOptions,
-  LegCounters,
-  MediaNotice,
-  MediaRecording,
-  MediaRoom,
-  PlaybackControl,
-  PlayOptions,
-  Recordable,
-  RecordOptions,
-  RoomMember,
+import {
+  type JoinOptions,
+  type LegCounters,
+  type MediaNotice,
+  type MediaRecording,
+  type MediaRoom,
+  NO_COUNTERS,
+  type PlaybackControl,
+  type PlayOptions,
+  type Recordable,
+  type RecordOptions,
+  type RoomMember,
 } from './engine.ts';
 import type { LegEars, MediaWorker } from './media-worker.ts';
 import { NOTICE, type NoticeRecord } from './notice.ts';
@@ -18,8 +19,6 @@ import { Placement } from './placement.ts';
 import { bounded, PlaneRoom } from './plane-room.ts';
 import { Playbacks } from './playbacks.ts';
 import { type RecordingEars, Recordings } from './recordings.ts';
-
-export const NO_COUNTERS: LegCounters = { packetsReceived: 0, packetsSent: 0, packetsLost: 0, jitterMs: 0 };
 
 export interface PlaneLegOptions {
   readonly id: number;
@@ -33,7 +32,7 @@ export interface PlaneLegOptions {
   /** It is open (0), or why not (errno; -1: its worker died). */
   readonly opened: (errno: number) => void;
   /** What it held is free again; called once. */
-  readonly freed: () => void;
+  readonly freed: (counters: LegCounters) => void;
 }
 
 export abstract class PlaneLeg implements RoomMember, Recordable, LegEars {
@@ -43,7 +42,7 @@ export abstract class PlaneLeg implements RoomMember, Recordable, LegEars {
   readonly #recordings: Recordings;
   protected readonly notify: (notice: MediaNotice) => void;
   readonly #opened: (errno: number) => void;
-  readonly #freed: () => void;
+  readonly #freed: (counters: LegCounters) => void;
   #closing: Promise<LegCounters> | undefined;
   #finished: ((counters: LegCounters) => void) | undefined;
   #lost = false;
@@ -186,7 +185,7 @@ export abstract class PlaneLeg implements RoomMember, Recordable, LegEars {
 
   closed(counters: LegCounters): void {
     this.placement.detach();
-    this.#freed();
+    this.#freed(counters);
     this.#finished?.(counters);
   }
 

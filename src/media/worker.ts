@@ -13,7 +13,7 @@ declare const self: Worker;
 
 const PULSE_MS = 1_000;
 const buffer = new Uint32Array(REPORT_WORDS + NOTICE_WORDS * MEDIA_NOTICES_A_TICK_MAX);
-const counterWords = new Uint32Array(4);
+const counterWords = new Uint32Array(8);
 
 let frames = new Uint8Array(64 * 1024);
 let plane: PlaneHandle | undefined;
@@ -27,8 +27,17 @@ let pulseAt = 0;
 const reply = (message: Reply): void => self.postMessage(message);
 
 function countersNow(): LegCounters {
-  const [received = 0, sent = 0, lost = 0, jitterUs = 0] = counterWords;
-  return { packetsReceived: received, packetsSent: sent, packetsLost: lost | 0, jitterMs: jitterUs / 1000 };
+  const [received = 0, sent = 0, lost = 0, late = 0, jitterUs = 0, delayUs = 0, roundTripUs = 0, mosMilli = 0] = counterWords;
+  return {
+    packetsReceived: received,
+    packetsSent: sent,
+    packetsLost: lost | 0,
+    packetsLate: late,
+    jitterMs: jitterUs / 1000,
+    delayMs: delayUs / 1000,
+    roundTripMs: roundTripUs / 1000,
+    mos: mosMilli / 1000,
+  };
 }
 
 function postNotices(count: number): void {

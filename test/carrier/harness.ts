@@ -4,9 +4,7 @@ import type { IncomingCall, LegListener, LegSignal } from '../../src/actor/leg.t
 import { type Carrier, type CarrierOptions, createCarrier, type Trunk } from '../../src/carrier/carrier.ts';
 import { systemClock } from '../../src/clock.ts';
 import { silentLog } from '../../src/log.ts';
-import type { MediaNotice, RtpLeg, RtpParameters } from '../../src/media/engine.ts';
-
-const NO_COUNTERS = { packetsReceived: 0, packetsSent: 0, packetsLost: 0, jitterMs: 0 };
+import { type MediaNotice, NO_COUNTERS, type RtpLeg, type RtpParameters } from '../../src/media/engine.ts';
 
 export class TestMedia {
   readonly open = new Set<RtpLeg>();

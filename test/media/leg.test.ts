@@ -171,6 +171,9 @@ describe('a leg', () => {
     expect(counters.packetsReceived).toBe(9);
     expect(counters.packetsLost).toBe(1);
     expect(counters.packetsSent).toBe(peer.heard.length);
+    expect(counters.roundTripMs).toBe(0); // the far end reports nothing
+    expect(counters.mos).toBeGreaterThan(2.5); // a tenth was lost
+    expect(counters.mos).toBeLessThan(4);
     await peer.until(() => peer.reports.length >= 2);
     expect(peer.reports.at(-1)?.includes(Buffer.from([0x81, 203, 0, 1]))).toBe(true);
     await peer.close();
