@@ -48,6 +48,7 @@ void Leg::negotiate(const Negotiated& parameters, const Now& now) {
   const bool resumed = parameters.send && (!negotiated_ || !agreed_.send);
   const bool expects = parameters.receive && (!negotiated_ || !agreed_.receive);
   agreed_ = parameters;
+  if (codec_changed || !parameters.send) relay_.reset();
   latch_.expect(parameters.rtp);
   if (codec_changed) {
     timestamp_ += static_cast<uint32_t>(pending_);
@@ -136,9 +137,44 @@ void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices
       tell(digit, now, notices);
     }
   } else if (audio) {
+    audio_us_ = now.us;
     reception_.arrival(packet.timestamp, arrival_us / JitterBuffer::unit_us);
+    if (relayed_to_ != nullptr) relayed_to_->pass_on(packet, agreed_.codec, now);
     if (playout_) (void)playout_->jitter().insert(packet.timestamp, packet.payload, packet.payload_bytes, arrival_us);
   }
+}
+
+bool Leg::could_relay(const Leg& to, const Now& now) const {
+  const auto plain = [](const Leg& leg) { return leg.negotiated_ && leg.agreed_.codec != Codec::g722 && leg.agreed_.ptime_ms == 20; };
+  return plain(*this) && plain(to) && agreed_.codec == to.agreed_.codec && agreed_.receive && to.agreed_.send && audio_us_ != 0 &&
+         now.us - audio_us_ <= Relay::silent_us && !to.latch_.remote().unspecified();
+}
+
+/** Sends a packet of another leg as its own. */
+void Leg::pass_on(const RtpPacket& packet, Codec codec, const Now& now) {
+  Relay::Numbers numbers;
+  if (!agreed_.send || codec != agreed_.codec || packet.payload_bytes != frame_units || latch_.remote().unspecified()) return;
+  if (!relay_.number(packet, sequence_, timestamp_, now.us, numbers)) return;
+  if (sender_ != nullptr && given_ > 0 && given_at_ == sender_->flushes()) sender_->flush();  // its last packet still lies here
+  rtp_write_header(packet_, numbers.first || packet.marker, agreed_.payload_type, numbers.sequence, numbers.timestamp, ssrc_);
+  if (numbers.first) Relay::fade_in(codec, packet.payload, packet_ + rtp_header_bytes);
+  else std::memcpy(packet_ + rtp_header_bytes, packet.payload, frame_units);
+  if (hand_over(rtp_header_bytes + frame_units)) {
+    sent_++;
+    sent_octets_ += static_cast<uint32_t>(frame_units);
+  }
+  sequence_ = relay_.next_sequence();
+  timestamp_ = relay_.next_timestamp();
+  marker_ = false;
+}
+
+/** Sends the first `count` bytes of the packet, which stays as it is until the sender has flushed. */
+bool Leg::hand_over(size_t count) {
+  given_ = sender_ != nullptr ? count : 0;
+  if (sender_ == nullptr) return send_datagram(ports_.rtp(), latch_.remote(), packet_, count);
+  sender_->add(*this, ports_.rtp(), latch_.remote(), packet_, count);
+  given_at_ = sender_->flushes();
+  return true;
 }
 
 void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
@@ -189,12 +225,22 @@ void Leg::give(const Now& now, Notices& notices) {
 
 void Leg::send_frame(const Now& now, Notices& notices) {
   int16_t pcm[frame_samples_max];
+  if (relay_.on() && !relay_.fades_out()) {  // another leg's packets leave in place of its own
+    if (taped()) (void)hears(pcm, frame_units, now, notices);
+    speaking_ = true;
+    return;
+  }
+  const bool fades = relay_.fades_out() || relay_.ending();
   uint8_t* octets = packet_ + rtp_header_bytes + pending_;
   bool voiced = true;
-  if (agreed_.codec != Codec::g722 && hears_room_only()) {
+  if (agreed_.codec != Codec::g722 && hears_room_only() && !fades) {
     if (agreed_.send) seat()->room->encode(*seat(), agreed_.codec, octets);
   } else {
     voiced = hears(pcm, codec_samples(agreed_.codec, frame_units), now, notices);
+    if (fades && !voiced) std::fill_n(pcm, frame_units, int16_t{0});
+    if (relay_.fades_out()) relay_.fade_out(pcm);
+    else if (relay_.ending()) timestamp_ += relay_.resume(agreed_.codec, pcm, now.us) * static_cast<uint32_t>(frame_units);
+    voiced = voiced || fades;
     if (agreed_.send) encoder_.encode(agreed_.codec, voiced ? pcm : nullptr, octets, frame_units);
   }
   if (agreed_.send) {
@@ -213,10 +259,8 @@ void Leg::send_packet(size_t units) {
   rtp_write_header(packet_, marker_, agreed_.payload_type, sequence_, timestamp_, ssrc_);
   if (!latch_.remote().unspecified()) {
     const size_t count = rtp_header_bytes + units;
-    const bool stays = sender_ != nullptr && pending_ == units;  // else the next packet is built in the same place
-    if (stays) sender_->add(*this, ports_.rtp(), latch_.remote(), packet_, count);
-    if (stays || send_datagram(ports_.rtp(), latch_.remote(), packet_, count)) {
-      given_ = stays ? count : 0;
+    const bool stays = pending_ == units;  // else the next packet is built in the same place
+    if (stays ? hand_over(count) : send_datagram(ports_.rtp(), latch_.remote(), packet_, count)) {
       sent_++;
       sent_octets_ += static_cast<uint32_t>(units);
     }
@@ -282,11 +326,11 @@ Counters Leg::counters(const Now& now) const {
   counters.lost = lost_before_ + reception_.lost();
   counters.jitter_us = reception_.jitter_units() * static_cast<uint32_t>(JitterBuffer::unit_us);
   counters.round_trip_us = round_trip_us_;
-  if (playout_) {
+  if (counters.received == 0) return counters;
+  if (playout_ && playout_->heard()) {
     counters.late = playout_->late();
     counters.delay_us = static_cast<uint32_t>(std::clamp<int64_t>(playout_->delay_us(now.us), 0, 1'000'000));
   }
-  if (counters.received == 0) return counters;
   const double expected = static_cast<double>(counters.received) + std::max(counters.lost, 0);
   const double unheard = std::min((std::max(counters.lost, 0) + static_cast<double>(counters.late)) / expected, 1.0);
   const double one_way_ms = packet_ms + (counters.round_trip_us / 2.0 + counters.delay_us) / 1000;

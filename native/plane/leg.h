@@ -15,6 +15,7 @@
 #include "plane/playout.h"
 #include "plane/port.h"
 #include "plane/reception.h"
+#include "plane/relay.h"
 #include "plane/rtcp.h"
 #include "plane/rtp.h"
 #include "plane/sender.h"
@@ -84,12 +85,23 @@ class Leg : public Participant {
   void send_through(Sender* sender) { sender_ = sender; }
   /** The packet it gave to its sender was not taken. */
   void refused(int error);
+  /** Whether its packets could leave as those of `to`, as they are, and do come. */
+  bool could_relay(const Leg& to, const Now& now) const;
+  /** To whom its audio packets go as they come, from now on; nullptr: nobody. */
+  void relay_to(Leg* to) { relayed_to_ = to; }
+  bool relays() const { return relayed_to_ != nullptr; }
+  /** Whether its plane is woken by what comes for it. */
+  bool prompt = false;
+  /** What leaves in place of its own frames. */
+  Relay& relay() { return relay_; }
   /** Sends RTCP BYE. */
   void bye(const Now& now);
   Counters counters(const Now& now) const;
 
  private:
   bool belongs(const RtpPacket& packet);
+  void pass_on(const RtpPacket& packet, Codec codec, const Now& now);
+  bool hand_over(size_t count);
   void attention(bool wanted) override;
   void tone(const ToneDetector::Key& key, const Now& now, Notices& notices) override;
   void tell(const Digit& digit, const Now& now, Notices& notices);
@@ -107,7 +119,8 @@ class Leg : public Participant {
 
   PortPair ports_;
   Sender* sender_ = nullptr;
-  size_t given_ = 0;  // bytes of the packet that lies with the sender
+  size_t given_ = 0;        // bytes of the packet that lies with the sender
+  uint64_t given_at_ = 0;   // and the sender's count of flushes then
 
   bool negotiated_ = false;
   Negotiated agreed_;
@@ -125,8 +138,11 @@ class Leg : public Participant {
   bool timed_out_ = false;
   int64_t heard_us_ = 0;
   int64_t packet_us_ = 0;  // when the last packet came; 0: none ever
+  int64_t audio_us_ = 0;   // the last of audio
+  Leg* relayed_to_ = nullptr;
   const int64_t media_timeout_us_;
 
+  Relay relay_;
   Encoder encoder_;
   const uint32_t ssrc_;
   uint16_t sequence_;

@@ -83,6 +83,8 @@ class Participant {
   virtual void tone(const ToneDetector::Key& key, const Now& now, Notices& notices);
   /** Fills what the far end hears: its room and its own playback. False where that is silence; `out` is then untouched. */
   bool hears(int16_t* out, size_t count, const Now& now, Notices& notices);
+  /** Whether anyone records it. */
+  bool taped() const { return !recorders_.empty(); }
   /** Whether its far end hears exactly what every silent member of the room hears. */
   bool hears_room_only() const;
   /** A tick, or several, in which it neither said nor heard anything. */

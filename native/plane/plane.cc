@@ -28,7 +28,7 @@ int64_t clock_us(clockid_t clock) {
 Now Plane::now() { return {clock_us(CLOCK_MONOTONIC), clock_us(CLOCK_REALTIME)}; }
 
 std::unique_ptr<Plane> Plane::create(int64_t media_timeout_us, int& error, bool rings) {
-  std::unique_ptr<Plane> plane(new Plane());
+  std::unique_ptr<Plane> plane(new Plane(rings));
   plane->media_timeout_us_ = media_timeout_us;
   plane->epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
   plane->timer_fd_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -37,7 +37,7 @@ std::unique_ptr<Plane> Plane::create(int64_t media_timeout_us, int& error, bool 
   plane->deadline_us_ = now().us + tick_us;
   if (error != 0) plane.reset();
   else plane->box_ = Handover::open(plane->wake_fd_);
-  if (error == 0 && rings) {
+  if (error == 0 && plane->rings_) {
     plane->sender_ = Sender::create();
     plane->receiver_ = Receiver::create();
   }
@@ -46,12 +46,14 @@ std::unique_ptr<Plane> Plane::create(int64_t media_timeout_us, int& error, bool 
 
 Plane::~Plane() {
   if (box_) box_->shut();
+  prompt_receiver_.reset();
   receiver_.reset();
   rooms_.clear();
   parties_.clear();
   if (epoll_fd_ >= 0) ::close(epoll_fd_);
   if (timer_fd_ >= 0) ::close(timer_fd_);
   if (wake_fd_ >= 0) ::close(wake_fd_);
+  if (prompt_epoll_fd_ >= 0) ::close(prompt_epoll_fd_);
 }
 
 Participant* Plane::participant(uint32_t id) {
@@ -65,21 +67,45 @@ Leg* Plane::leg(uint32_t id) {
 }
 
 int Plane::watch(Leg& leg) {
-  const uintptr_t at = reinterpret_cast<uintptr_t>(&leg);
   epoll_event event;
   event.events = EPOLLIN;
-  event.data.u64 = at;
-  if (!receiver_ && ::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, leg.ports().rtp(), &event) != 0) return errno;
-  event.data.u64 = at | 1;  // a Leg is aligned: its lowest bit tells RTCP
+  event.data.u64 = reinterpret_cast<uintptr_t>(&leg) | 1;  // a Leg is aligned: its lowest bit tells RTCP
   if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, leg.ports().rtcp(), &event) != 0) return errno;
-  if (receiver_) receiver_->watch(leg);
-  return 0;
+  return watch_rtp(leg, false);
 }
 
 void Plane::unwatch(Leg& leg) {
-  if (receiver_) receiver_->unwatch(leg, now(), notices_);
-  else (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtp(), nullptr);
+  unwatch_rtp(leg);
   (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtcp(), nullptr);
+}
+
+int Plane::watch_rtp(Leg& leg, bool prompt) {
+  leg.prompt = prompt;
+  if (prompt) prompt_legs_.push_back(&leg);
+  if (receiver_) {
+    (prompt ? prompt_receiver_ : receiver_)->watch(leg);
+    return 0;
+  }
+  epoll_event event;
+  event.events = EPOLLIN;
+  event.data.u64 = reinterpret_cast<uintptr_t>(&leg);
+  return ::epoll_ctl(prompt ? prompt_epoll_fd_ : epoll_fd_, EPOLL_CTL_ADD, leg.ports().rtp(), &event) != 0 ? errno : 0;
+}
+
+void Plane::unwatch_rtp(Leg& leg) {
+  if (receiver_) (leg.prompt ? prompt_receiver_ : receiver_)->unwatch(leg, now(), notices_);
+  else (void)::epoll_ctl(leg.prompt ? prompt_epoll_fd_ : epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtp(), nullptr);
+  if (leg.prompt) prompt_legs_.erase(std::find(prompt_legs_.begin(), prompt_legs_.end(), &leg));
+  leg.prompt = false;
+}
+
+/** From the tick's sockets to those that wake, or back. What wakes is made when first needed; where that fails, the tick does it. */
+void Plane::turn(Leg& leg, bool prompt) {
+  if (prompt && receiver_ && !prompt_receiver_) prompt_receiver_ = Receiver::create_awake();
+  if (prompt && !receiver_ && prompt_epoll_fd_ < 0) prompt_epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
+  if (prompt && (receiver_ ? !prompt_receiver_ : prompt_epoll_fd_ < 0)) return;
+  unwatch_rtp(leg);
+  (void)watch_rtp(leg, prompt);
 }
 
 void Plane::add(std::unique_ptr<Participant> party) {
@@ -200,6 +226,35 @@ bool Plane::counters(uint32_t id, Counters& counters, const Now& at) {
   return true;
 }
 
+/** Sleeps until the next deadline, an order, or what is to be passed on as it comes, which it passes on. False where it was an order. */
+bool Plane::wait(int64_t now_us) {
+  const bool listens = !prompt_legs_.empty() && now_us >= prompt_due_us_;
+  const int prompt_fd = prompt_receiver_ ? prompt_receiver_->arrival_fd() : prompt_epoll_fd_;
+  pollfd waits[3] = {{timer_fd_, POLLIN, 0}, {wake_fd_, POLLIN, 0}, {prompt_fd, POLLIN, 0}};
+  const int64_t most_us = prompt_legs_.empty() || listens ? 1'000'000 : prompt_due_us_ - now_us;
+  const timespec most = {most_us / 1'000'000, most_us % 1'000'000 * 1000};
+  (void)::ppoll(waits, listens ? 3 : 2, &most, nullptr);  // EINTR ends it early, which is harmless
+  if ((waits[1].revents & POLLIN) != 0) {
+    uint64_t count;
+    (void)!::read(wake_fd_, &count, sizeof count);
+    return false;
+  }
+  if (listens && (waits[2].revents & POLLIN) != 0) pass_on();
+  return true;
+}
+
+void Plane::pass_on() {
+  constexpr int rounds = 4;
+  for (int round = 0; round < rounds; round++) {
+    if (notices_.size() >= Receiver::notices_max) break;
+    if (!prompt_receiver_) drain_epoll(prompt_epoll_fd_, now());
+    else prompt_receiver_->drain(now(), notices_);
+    if (!prompt_receiver_ || prompt_receiver_->rested()) break;
+  }
+  if (sender_) sender_->flush();
+  prompt_due_us_ = clock_us(CLOCK_MONOTONIC) + prompt_rest_us;
+}
+
 TickReport Plane::run() {
   TickReport report;
   int64_t time = clock_us(CLOCK_MONOTONIC);
@@ -208,13 +263,11 @@ TickReport Plane::run() {
     alarm.it_value.tv_sec = deadline_us_ / 1'000'000;
     alarm.it_value.tv_nsec = deadline_us_ % 1'000'000 * 1000;
     (void)::timerfd_settime(timer_fd_, TFD_TIMER_ABSTIME, &alarm, nullptr);
-    pollfd waits[2] = {{timer_fd_, POLLIN, 0}, {wake_fd_, POLLIN, 0}};
-    (void)::poll(waits, 2, 1000);  // EINTR ends it early, which is harmless
-    if ((waits[1].revents & POLLIN) != 0) {
-      uint64_t count;
-      (void)!::read(wake_fd_, &count, sizeof count);
+    bool undisturbed = true;
+    while (time < deadline_us_ && undisturbed) {
+      undisturbed = wait(time);
+      time = clock_us(CLOCK_MONOTONIC);
     }
-    time = clock_us(CLOCK_MONOTONIC);
   }
   take_handed();
   if (time < deadline_us_) return report;
@@ -255,7 +308,16 @@ void Plane::frame(const Now& now) {
   for (Participant* party : order_) {
     if (party->seat() == nullptr) party->tick(now, notices_);
   }
-  for (const auto& entry : rooms_) entry.second->tick(now, notices_);
+  for (const auto& entry : rooms_) {
+    entry.second->tick(now, notices_);
+    if (!entry.second->began_relay()) continue;
+    for (const auto& seat : entry.second->seats()) {
+      if (seat->rtp != nullptr && seat->rtp->relays() && !seat->rtp->prompt) turn(*seat->rtp, true);
+    }
+  }
+  for (size_t i = prompt_legs_.size(); i-- > 0;) {
+    if (!prompt_legs_[i]->relays()) turn(*prompt_legs_[i], false);
+  }
   if (sender_) sender_->flush();
   for (auto entry = rooms_.begin(); entry != rooms_.end();) entry = entry->second->over() ? rooms_.erase(entry) : std::next(entry);
 }
@@ -263,10 +325,16 @@ void Plane::frame(const Now& now) {
 void Plane::drain(const Now& now) {
   if (notices_.size() >= Receiver::notices_max) return;
   if (receiver_) receiver_->drain(now, notices_);
+  if (prompt_receiver_) prompt_receiver_->drain(now, notices_);
+  drain_epoll(epoll_fd_, now);
+  if (prompt_epoll_fd_ >= 0) drain_epoll(prompt_epoll_fd_, now);
+}
+
+void Plane::drain_epoll(int fd, const Now& now) {
   epoll_event events[events_max];
   const size_t rounds = order_.size() * 2 / events_max + 1;
   for (size_t round = 0; round < rounds && notices_.size() < Receiver::notices_max; round++) {
-    const int count = ::epoll_wait(epoll_fd_, events, events_max, 0);
+    const int count = ::epoll_wait(fd, events, events_max, 0);
     for (int i = 0; i < count; i++) {
       Leg* leg = reinterpret_cast<Leg*>(static_cast<uintptr_t>(events[i].data.u64 & ~uint64_t{1}));
       receive(*leg, (events[i].data.u64 & 1) != 0, now);

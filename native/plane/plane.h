@@ -86,7 +86,7 @@ class Plane {
   /** Hands a participant to another plane of the process, which tells `moved`. It leaves its room first. False where that is impossible. */
   bool move(uint32_t id, uint32_t plane);
 
-  /** Sleeps until the next deadline or `wake`, then runs every tick that is due. */
+  /** Sleeps until the next deadline or `wake`, passing packets on meanwhile, then runs every tick that is due. */
   TickReport run();
   /** One tick at an instant of the caller's: what `run` does when one is due. */
   void tick(const Now& now);
@@ -102,15 +102,23 @@ class Plane {
   /** Half a second: what a far jitter buffer can still take as a burst. */
   static constexpr int64_t catch_up_max = 25;
   static constexpr int batches_max = 8;
+  /** Between two looks at what is to be passed on as it comes, so that a thousand legs wake it two thousand times a second and no more. */
+  static constexpr int64_t prompt_rest_us = 500;
 
  private:
-  Plane() = default;
+  explicit Plane(bool rings) : rings_(rings) {}
   void drain(const Now& now);
   void receive(Leg& leg, bool rtcp, const Now& now);
   void frame(const Now& now);
   void take_handed();
   int watch(Leg& leg);
   void unwatch(Leg& leg);
+  int watch_rtp(Leg& leg, bool prompt);
+  void unwatch_rtp(Leg& leg);
+  void turn(Leg& leg, bool prompt);
+  bool wait(int64_t now_us);
+  void pass_on();
+  void drain_epoll(int fd, const Now& now);
   void add(std::unique_ptr<Participant> party);
   std::unique_ptr<Participant> remove(uint32_t id);
   Player* player(uint32_t id);
@@ -127,7 +135,13 @@ class Plane {
   std::unordered_map<uint32_t, std::unique_ptr<Participant>> parties_;
   std::vector<Participant*> order_;
   std::unique_ptr<Sender> sender_;
+  const bool rings_;
   std::unique_ptr<Receiver> receiver_;
+  // Legs whose packets go to others as they come: these wake the plane.
+  std::vector<Leg*> prompt_legs_;
+  std::unique_ptr<Receiver> prompt_receiver_;
+  int prompt_epoll_fd_ = -1;
+  int64_t prompt_due_us_ = 0;
   std::unordered_map<uint32_t, std::unique_ptr<Room>> rooms_;
   std::vector<std::unique_ptr<Recorder>> finishing_;  // whose leg or room is gone
   StreamFrames frames_;

@@ -27,6 +27,8 @@ class Playout {
   size_t frame(int64_t now_us, int16_t* out, bool& heard);
   /** Delay of what is heard at `now_us` over the fastest packet of the last seconds. */
   int64_t delay_us(int64_t now_us) const { return jitter_.delay_us(now_us, static_cast<uint32_t>(queued_ / scale())); }
+  /** Whether anything was. */
+  bool heard() const { return voiced_; }
   /** Packets that came after they were due. */
   uint32_t late() const { return jitter_.late(); }
   uint32_t concealed_frames() const { return concealed_; }

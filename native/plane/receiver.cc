@@ -1,6 +1,7 @@
 #include "plane/receiver.h"
 
 #include <errno.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -51,6 +52,20 @@ std::unique_ptr<Receiver> Receiver::create() {
   return receiver->map() ? std::move(receiver) : nullptr;
 }
 
+std::unique_ptr<Receiver> Receiver::create_awake() {
+  std::unique_ptr<Receiver> receiver = create();
+  if (!receiver) return nullptr;
+  receiver->arrival_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  const bool told = receiver->arrival_fd_ >= 0 && ::syscall(__NR_io_uring_register, receiver->ring_->fd(), IORING_REGISTER_EVENTFD, &receiver->arrival_fd_, 1) == 0;
+  return told ? std::move(receiver) : nullptr;
+}
+
+bool Receiver::rested() {
+  uint64_t count;
+  (void)!::read(arrival_fd_, &count, sizeof count);
+  return !ring_->work_waits();  // what came before the read has asked for work by now
+}
+
 bool Receiver::map() {
   static_assert(head_bytes + Datagram::bytes_max <= buffer_bytes, "a buffer holds the largest datagram");
   // Without DEFER_TASKRUN each packet would wake the thread. Disabled until it is first entered, for it is of that thread then.
@@ -84,6 +99,7 @@ Receiver::~Receiver() {
     }
   }
   ring_.reset();
+  if (arrival_fd_ >= 0) ::close(arrival_fd_);
   if (provided_ != nullptr) ::munmap(provided_, buffers * (sizeof(io_uring_buf) + buffer_bytes));
 }
 

@@ -20,6 +20,8 @@ struct Now;
 class Receiver {
  public:
   static std::unique_ptr<Receiver> create();
+  /** As `create`, with a descriptor that is readable when something has come. */
+  static std::unique_ptr<Receiver> create_awake();
   ~Receiver();
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
@@ -30,6 +32,11 @@ class Receiver {
   void unwatch(Leg& leg, const Now& now, Notices& notices);
   /** Gives all that has come, to a bound: of a flooded leg `most` packets and what was on its way, the rest stays in its socket. */
   void drain(const Now& now, Notices& notices);
+
+  /** Readable after something has come, until `rested`; -1 of one that was not created so. */
+  int arrival_fd() const { return arrival_fd_; }
+  /** Makes it unreadable. False where more has come since the last `drain`. */
+  bool rested();
 
   /** Of one leg and `drain`. */
   static constexpr uint32_t most = 128;
@@ -65,6 +72,7 @@ class Receiver {
   static constexpr int unwatch_rounds_max = 256;
 
   std::unique_ptr<Uring> ring_;
+  int arrival_fd_ = -1;
   uint8_t* space_ = nullptr;
   io_uring_buf* provided_ = nullptr;
   uint16_t provided_tail_ = 0;

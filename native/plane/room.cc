@@ -22,6 +22,7 @@ int32_t Seat::to_goal() const { return leaving ? 0 : gain_of(to_percent); }
 Room::Room(uint32_t id, FilterBank& filters) : id_(id), filters_(filters) {}
 
 Room::~Room() {
+  unbridge();
   for (const auto& seat : seats_) seat->party->sit(nullptr);
 }
 
@@ -49,6 +50,7 @@ void Room::enter(Seat& seat, size_t index) {
 }
 
 void Room::join(Participant& party, bool muted, int32_t from_percent, int32_t to_percent) {
+  unbridge();
   auto seat = std::make_unique<Seat>();
   seat->room = this;
   seat->party = &party;
@@ -68,6 +70,7 @@ void Room::join(Participant& party, bool muted, int32_t from_percent, int32_t to
 void Room::leave(Seat& seat) { seat.leaving = true; }
 
 void Room::remove(Seat& seat, Notices& notices) {
+  unbridge();
   const uint32_t leg = seat.party->id();
   if (seat.voice.stop()) notices.push_back({NoticeKind::voice, leg, 0});
   seat.party->sit(nullptr);
@@ -114,10 +117,51 @@ void Room::tick(const Now& now, Notices& notices) {
     seats_[i]->party->take(now, notices);
   }
   mix(notices);
+  if (seats_.size() == 2) bridge_two(now);
   for (size_t i = 0; i < seats_.size();) {
     Participant& party = *seats_[i]->party;
     party.give(now, notices);
     if (i < seats_.size() && seats_[i]->party == &party) i++;  // else it has left, and the last has its place
+  }
+}
+
+/** Whether `to` is to hear what `from` says and nothing else, as loud as it is. */
+bool Room::alone_with(const Seat& from, const Seat& to, const Now& now) const {
+  const bool plain = from.from_gain == gain_unity && from.from_goal() == gain_unity && to.to_gain == gain_unity && to.to_goal() == gain_unity;
+  return plain && from.rtp != nullptr && to.rtp != nullptr && !player_.audible() && !to.party->player().audible() && groups_[to.group]->tail == 0 &&
+         from.rtp->could_relay(*to.rtp, now) && !(to.rtp->relay().on() && to.rtp->relay().silent(now.us));
+}
+
+/** Two members who hear nothing but each other are not mixed: what one says goes to the other as it came. Their sound is still taken, for whoever else needs it. */
+void Room::bridge_two(const Now& now) {
+  bridged_ = false;
+  for (size_t place = 0; place < 2; place++) {
+    Seat& to = *seats_[place];
+    const Seat& from = *seats_[1 - place];
+    if (!alone_with(from, to, now)) {
+      to.settled = 0;
+      if (to.rtp != nullptr) to.rtp->relay().end();
+      if (from.rtp != nullptr) from.rtp->relay_to(nullptr);
+      continue;
+    }
+    if (to.settled >= settle_ticks && !to.rtp->relay().on()) to.settled = 0;  // its source began anew, or it was negotiated
+    if (++to.settled == settle_ticks) {
+      to.rtp->relay().arm(now.us);
+      from.rtp->relay_to(to.rtp);
+      began_relay_ = true;
+    }
+    bridged_ = bridged_ || to.settled >= settle_ticks;
+  }
+}
+
+void Room::unbridge() {
+  if (!bridged_) return;
+  bridged_ = false;
+  for (const auto& seat : seats_) {
+    seat->settled = 0;
+    if (seat->rtp == nullptr) continue;
+    seat->rtp->relay_to(nullptr);
+    seat->rtp->relay().end();
   }
 }
 

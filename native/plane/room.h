@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "kernel/voice.h"
@@ -26,7 +27,8 @@ class Room;
 struct Seat {
   Room* room = nullptr;
   Participant* party = nullptr;
-  const Leg* rtp = nullptr;  // the same, where it is one
+  Leg* rtp = nullptr;       // the same, where it is one
+  uint32_t settled = 0;     // ticks since nothing but the other of a bridge of two is to be heard by it
   size_t place = 0;  // in the room's list
   size_t group = 0;  // index of its rate
   bool muted = false;
@@ -73,6 +75,9 @@ class Room {
   /** Everyone leaves; `over` once the last has. */
   void close();
   bool closing() const { return closing_; }
+  const std::vector<std::unique_ptr<Seat>>& seats() const { return seats_; }
+  /** Whether since the last call a member has begun to pass on its packets as they come. */
+  bool began_relay() { return std::exchange(began_relay_, false); }
   bool over() const { return closing_ && seats_.empty(); }
 
   /** Members take what their far ends say, which they contribute; then the room is mixed, and given to each. */
@@ -87,6 +92,8 @@ class Room {
   /** After the member was sent its frame. The seat may be gone then. */
   void settle(Seat& seat, Notices& notices);
 
+  /** Ticks in which nothing may change before a bridge of two is made. */
+  static constexpr uint32_t settle_ticks = 10;
   /** 5 ms: of every change of gain. */
   static constexpr size_t ramp_divisor = 4;
 
@@ -106,6 +113,9 @@ class Room {
     uint8_t encoded[2][frame_units];
   };
 
+  void bridge_two(const Now& now);
+  void unbridge();
+  bool alone_with(const Seat& from, const Seat& to, const Now& now) const;
   void begin();
   void mix(Notices& notices);
   Group& group(size_t index);
@@ -121,6 +131,8 @@ class Room {
   FilterBank& filters_;
   bool closing_ = false;
   bool voices_ = false;
+  bool bridged_ = false;      // packets go at least one way as they come
+  bool began_relay_ = false;
   Player player_;
   std::vector<std::unique_ptr<Seat>> seats_;
   std::vector<std::unique_ptr<Recorder>> recorders_;

@@ -27,6 +27,7 @@ void Sender::add(Leg& leg, int fd, const Address& to, const uint8_t* bytes, size
 
 void Sender::flush() {
   if (ring_->queued() == 0) return;
+  flushes_++;
   (void)ring_->enter(0);  // what the system could not take is lost, as datagrams are
   const uint32_t count = ring_->completed();
   for (uint32_t i = 0; i < count; i++) {

@@ -20,6 +20,8 @@ class Sender {
   void add(Leg& leg, int fd, const Address& to, const uint8_t* bytes, size_t count);
   /** Sends what is queued. A leg whose packet was refused is told. */
   void flush();
+  /** How often it did. */
+  uint64_t flushes() const { return flushes_; }
 
  private:
   explicit Sender(std::unique_ptr<Uring> ring) : ring_(std::move(ring)) {}
@@ -28,6 +30,7 @@ class Sender {
   static constexpr uint32_t entries = 128;
 
   const std::unique_ptr<Uring> ring_;
+  uint64_t flushes_ = 0;
 };
 
 }  // namespace sidetone

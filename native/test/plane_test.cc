@@ -312,6 +312,7 @@ TEST("a leg counts what came and what did not, and knows delay, round trip and h
   Negotiated agreed = bench.agreed();
   agreed.rtcp = bench.peer.here();
   bench.plane->negotiate(1, agreed);
+  bench.now = Plane::now();
   Ear ear;
   bench.plane->leg(1)->listen(&ear);
   Counters counters;
