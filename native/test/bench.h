@@ -25,24 +25,31 @@ class FarEnd {
   FarEnd& operator=(const FarEnd&) = delete;
 
   const Address& here() const { return here_; }
+  int fd() const { return fd_; }
 
   /** Sends one frame of 160 octets. */
   void say(const std::vector<uint8_t>& payload) {
     std::vector<uint8_t> bytes(rtp_header_bytes + payload.size());
-    rtp_write_header(bytes.data(), false, payload_type, sequence++, timestamp, 77);
+    rtp_write_header(bytes.data(), false, payload_type, sequence++, timestamp, ssrc);
     std::copy(payload.begin(), payload.end(), bytes.begin() + rtp_header_bytes);
     timestamp += 160;
     (void)send_datagram(fd_, leg, bytes.data(), bytes.size());
   }
 
-  /** The payloads of the RTP packets that came since the last call. */
-  std::vector<std::vector<uint8_t>> heard() {
+  /** The RTP packets that came since the last call. */
+  std::vector<std::vector<uint8_t>> packets() {
     std::vector<std::vector<uint8_t>> all;
     uint8_t bytes[2000];
     ssize_t count;
     while ((count = ::recv(fd_, bytes, sizeof bytes, 0)) > 0) {
-      if (!rtp_is_rtcp(bytes, static_cast<size_t>(count))) all.emplace_back(bytes + rtp_header_bytes, bytes + count);
+      if (!rtp_is_rtcp(bytes, static_cast<size_t>(count))) all.emplace_back(bytes, bytes + count);
     }
+    return all;
+  }
+  /** Their payloads. */
+  std::vector<std::vector<uint8_t>> heard() {
+    std::vector<std::vector<uint8_t>> all = packets();
+    for (auto& packet : all) packet.erase(packet.begin(), packet.begin() + rtp_header_bytes);
     return all;
   }
 
@@ -50,6 +57,7 @@ class FarEnd {
   uint8_t payload_type = 0;
   uint16_t sequence = 0;
   uint32_t timestamp = 0;
+  uint32_t ssrc = 77;
 
  private:
   int fd_ = -1;
@@ -58,9 +66,9 @@ class FarEnd {
 
 class Bench {
  public:
-  Bench() {
+  explicit Bench(bool rings = true) {
     int error = 0;
-    plane = Plane::create(60'000'000, error);
+    plane = Plane::create(60'000'000, error, rings);
   }
 
   /** A negotiated leg; its number is its place from 1 on. Nullptr where no port is free. */
