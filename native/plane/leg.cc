@@ -137,7 +137,7 @@ void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices
       tell(digit, now, notices);
     }
   } else if (audio) {
-    audio_us_ = now.us;
+    if (packet.payload_bytes == frame_units) audio_us_ = now.us;
     reception_.arrival(packet.timestamp, arrival_us / JitterBuffer::unit_us);
     if (relayed_to_ != nullptr) relayed_to_->pass_on(packet, agreed_.codec, now);
     if (playout_) (void)playout_->jitter().insert(packet.timestamp, packet.payload, packet.payload_bytes, arrival_us);
@@ -155,7 +155,7 @@ void Leg::pass_on(const RtpPacket& packet, Codec codec, const Now& now) {
   Relay::Numbers numbers;
   if (!agreed_.send || codec != agreed_.codec || packet.payload_bytes != frame_units || latch_.remote().unspecified()) return;
   if (!relay_.number(packet, sequence_, timestamp_, now.us, numbers)) return;
-  if (sender_ != nullptr && given_ > 0 && given_at_ == sender_->flushes()) sender_->flush();  // its last packet still lies here
+  take_back();
   rtp_write_header(packet_, numbers.first || packet.marker, agreed_.payload_type, numbers.sequence, numbers.timestamp, ssrc_);
   if (numbers.first) Relay::fade_in(codec, packet.payload, packet_ + rtp_header_bytes);
   else std::memcpy(packet_ + rtp_header_bytes, packet.payload, frame_units);
@@ -166,6 +166,11 @@ void Leg::pass_on(const RtpPacket& packet, Codec codec, const Now& now) {
   sequence_ = relay_.next_sequence();
   timestamp_ = relay_.next_timestamp();
   marker_ = false;
+}
+
+/** The packet is its own again: what was handed over is sent. */
+void Leg::take_back() {
+  if (sender_ != nullptr && given_ > 0 && given_at_ == sender_->flushes()) sender_->flush();
 }
 
 /** Sends the first `count` bytes of the packet, which stays as it is until the sender has flushed. */
@@ -231,6 +236,7 @@ void Leg::send_frame(const Now& now, Notices& notices) {
     return;
   }
   const bool fades = relay_.fades_out() || relay_.ending();
+  if (fades) take_back();
   uint8_t* octets = packet_ + rtp_header_bytes + pending_;
   bool voiced = true;
   if (agreed_.codec != Codec::g722 && hears_room_only() && !fades) {

@@ -102,6 +102,7 @@ class Leg : public Participant {
   bool belongs(const RtpPacket& packet);
   void pass_on(const RtpPacket& packet, Codec codec, const Now& now);
   bool hand_over(size_t count);
+  void take_back();
   void attention(bool wanted) override;
   void tone(const ToneDetector::Key& key, const Now& now, Notices& notices) override;
   void tell(const Digit& digit, const Now& now, Notices& notices);
@@ -138,7 +139,7 @@ class Leg : public Participant {
   bool timed_out_ = false;
   int64_t heard_us_ = 0;
   int64_t packet_us_ = 0;  // when the last packet came; 0: none ever
-  int64_t audio_us_ = 0;   // the last of audio
+  int64_t audio_us_ = 0;   // the last of 20 ms of audio
   Leg* relayed_to_ = nullptr;
   const int64_t media_timeout_us_;
 

@@ -142,7 +142,7 @@ describe('the addon', () => {
     const a = native.planeCreate(1000);
     const harness = await Harness.open({ workers: 2 });
     const leg = await harness.engine.openRtpLeg(() => {});
-    expect(native.legClose(a, 1, new Uint32Array(4))).toBe(false); // the leg of that number lives in another environment
+    expect(native.legClose(a, 1, new Uint32Array(8))).toBe(false); // the leg of that number lives in another environment
     expect(leg).toBeDefined();
     await harness.close();
     native.planeDestroy(a);
