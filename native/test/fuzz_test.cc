@@ -11,6 +11,7 @@ extern "C" {
 int jitter_buffer_fuzz(const uint8_t*, size_t);
 int leg_fuzz(const uint8_t*, size_t);
 int recording_fuzz(const uint8_t*, size_t);
+int relay_fuzz(const uint8_t*, size_t);
 int room_fuzz(const uint8_t*, size_t);
 int rtcp_fuzz(const uint8_t*, size_t);
 int rtp_fuzz(const uint8_t*, size_t);
@@ -43,6 +44,8 @@ TEST("jitter buffers and legs withstand packets by chance") {
   withstand(jitter_buffer_fuzz, 500, 1000);
   withstand(leg_fuzz, 100, 1000);
 }
+
+TEST("a relayed stream never goes back, whatever packets come by chance") { withstand(relay_fuzz, 500, 1000); }
 
 TEST("rooms and their members withstand commands by chance") { withstand(room_fuzz, 60, 600); }
 
