@@ -28,7 +28,7 @@ using namespace sidetone;
 namespace {
 
 constexpr int rounds = 41;
-constexpr int repeats = 20;  // short: most rounds meet no neighbour
+constexpr int repeats = 20;
 
 struct Contestant {
   std::string name;

@@ -1,56 +1,13 @@
-// Streaming polyphase sample-rate conversion between any two rates, exact ratio L/M (output / input reduced): each output is one dot
-// product of the newest inputs with one of L phases of a Kaiser-windowed sinc. Nothing is withheld beyond the filter's own delay.
-//
-// Transition band 0.85 to 1.15 of half the lower rate (3.4 to 4.6 kHz at 8 kHz): flat to the telephone band's edge, and what folds, folds
-// into the transition band only.
+// Streaming polyphase sample-rate conversion between any two rates: each output is one dot product of the newest inputs with one phase of the
+// ratio's filter. Nothing is withheld beyond the filter's own delay, and how the stream is cut into blocks changes no sample.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "kernel/resampler_filter.h"
+
 namespace sidetone {
-
-/** The coefficients of one ratio: made once, shared by every stream of that ratio. */
-class ResamplerFilter {
- public:
-  ResamplerFilter(uint32_t in_hz, uint32_t out_hz);
-  uint32_t up() const { return up_; }
-  uint32_t down() const { return down_; }
-  uint32_t taps() const { return taps_; }
-  /** Group delay in seconds. */
-  double delay_sec() const { return delay_sec_; }
-  const float* phase(uint32_t index) const { return &coefficients_[static_cast<size_t>(index) * taps_]; }
-
-  /** A tap that is not zero: its place among inputs dealt out by their remainder of `down`, `stride` apart. */
-  struct Tap {
-    uint32_t offset;
-    float weight;
-  };
-  struct Taps {
-    const Tap* first;
-    size_t count;
-  };
-  /** Whether the ratio is small enough for whole cycles of it to be converted side by side. */
-  bool dealt() const { return !first_.empty(); }
-  uint32_t stride() const { return stride_; }
-  /** Of one of the `up` outputs of a cycle. */
-  Taps taps_of(uint32_t output) const { return {&dealt_[first_[output]], first_[output + 1] - first_[output]}; }
-  /** Where `down` is 1: the weights of the outputs after the first, tap by tap. */
-  const float* together() const { return together_.data(); }
-
- private:
-  void deal();
-
-  uint32_t up_ = 1;
-  uint32_t down_ = 1;
-  uint32_t taps_ = 0;
-  double delay_sec_ = 0;
-  std::vector<float> coefficients_;
-  uint32_t stride_ = 0;
-  std::vector<Tap> dealt_;
-  std::vector<uint32_t> first_;
-  std::vector<float> together_;
-};
 
 /** One stream. The filter must outlive it. */
 class Resampler {
@@ -64,16 +21,27 @@ class Resampler {
   size_t flush(float* out);
   void reset();
 
-  static constexpr size_t block_max = 1024;
+  static constexpr size_t block_max = ResamplerFilter::block_max;
 
  private:
-  size_t whole_cycles(size_t cycles, size_t held, float* out) const;
+  size_t one_by_one(const float* in, size_t count, float* out);
+  size_t side_by_side(const float* in, size_t count, float* out);
+  void deal(const float* in, size_t count);
+  void convert(size_t cycle, size_t from, size_t to, float* out) const;
+  void forget(size_t cycles);
+
+  /** A line of the cache. */
+  struct alignas(64) Line {
+    float samples[16];
+  };
+  float* held() { return lines_.front().samples; }
+  const float* held() const { return lines_.front().samples; }
 
   const ResamplerFilter* filter_;
-  std::vector<float> window_;  // taps - 1 past inputs, then the block
-  size_t past_ = 0;
-  uint32_t phase_ = 0;
-  size_t skip_ = 0;  // inputs before the next output's newest input
+  std::vector<Line> lines_;  // past inputs, then the block; side by side: a row of these for each place in a cycle
+  size_t begun_ = 0;         // side by side: inputs that came of the cycle that is not yet whole
+  uint32_t phase_ = 0;       // one by one: of the next output
+  size_t skip_ = 0;          // one by one: inputs before the next output's newest input
 };
 
 }  // namespace sidetone

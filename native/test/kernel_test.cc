@@ -8,7 +8,6 @@
 #include "kernel/level.h"
 #include "kernel/mix.h"
 #include "kernel/mix_g711.h"
-#include "kernel/resampler.h"
 #include "test/check.h"
 
 using namespace sidetone;
@@ -58,36 +57,6 @@ int16_t plain_alaw_linear(uint8_t octet) {
   mantissa = (mantissa << 4) + 8;
   if (exponent > 1) mantissa <<= exponent - 1;
   return static_cast<int16_t>(octet > 127 ? mantissa : -mantissa);
-}
-
-/** Level in dB of the sine of `hz` within `pcm`. */
-double tone_db(const std::vector<float>& pcm, double hz, double rate) {
-  double c = 0;
-  double s = 0;
-  double weight = 0;
-  for (size_t i = 0; i < pcm.size(); i++) {
-    const double window = 0.5 - 0.5 * std::cos(2 * pi * i / (pcm.size() - 1));
-    c += window * pcm[i] * std::cos(2 * pi * hz * i / rate);
-    s += window * pcm[i] * std::sin(2 * pi * hz * i / rate);
-    weight += window;
-  }
-  return 20 * std::log10(2 * std::sqrt(c * c + s * s) / weight + 1e-12);
-}
-
-std::vector<float> resampled(uint32_t in_hz, uint32_t out_hz, double hz, size_t seconds_ms, size_t block) {
-  const ResamplerFilter filter(in_hz, out_hz);
-  Resampler resampler(filter);
-  std::vector<float> out;
-  const size_t total = in_hz * seconds_ms / 1000;
-  std::vector<float> in(block);
-  for (size_t at = 0; at < total; at += block) {
-    const size_t count = total - at < block ? total - at : block;
-    for (size_t i = 0; i < count; i++) in[i] = static_cast<float>(std::sin(2 * pi * hz * (at + i) / in_hz));
-    const size_t before = out.size();
-    out.resize(before + resampler.out_max(count));
-    out.resize(before + resampler.process(in.data(), count, out.data() + before));
-  }
-  return out;
 }
 
 }  // namespace
@@ -182,55 +151,6 @@ TEST("level is in dB below full scale") {
   const int16_t silence[160] = {};
   CHECK(level_dbov(silence, 160) == -127.0f);
   CHECK(level_dbov(silence, 0) == -127.0f);
-}
-
-TEST("resampling between every pair of rates keeps the telephone band flat and lets no alias through") {
-  const uint32_t rates[] = {8000, 11025, 16000, 22050, 24000, 32000, 44100, 48000};
-  for (const uint32_t in_hz : rates) {
-    for (const uint32_t out_hz : rates) {
-      if (in_hz == out_hz) continue;
-      const double low = in_hz < out_hz ? in_hz : out_hz;
-      const double edge = 0.425 * low;  // 3.4 kHz of 8 kHz, scaled
-      for (const double hz : {0.02 * low, 0.125 * low, edge}) {
-        std::vector<float> out = resampled(in_hz, out_hz, hz, 120, 147);
-        CHECK(out.size() + 2 >= out_hz * 120 / 1000 && out.size() <= out_hz * 120 / 1000 + 2);
-        out.erase(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(out_hz / 50));
-        CHECK(std::fabs(tone_db(out, hz, out_hz)) < 0.05);
-      }
-      if (in_hz > out_hz) {  // above the transition band nothing may fold down
-        const double hz = 0.6 * out_hz < 0.5 * in_hz ? 0.6 * out_hz : 0.49 * in_hz;
-        if (hz < 0.575 * out_hz) continue;
-        std::vector<float> out = resampled(in_hz, out_hz, hz, 120, 147);
-        out.erase(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(out_hz / 50));
-        CHECK(tone_db(out, std::fabs(out_hz - hz), out_hz) < -100);
-      } else {  // and no image appears
-        std::vector<float> out = resampled(in_hz, out_hz, 0.3 * in_hz, 120, 147);
-        out.erase(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(out_hz / 50));
-        const double image = 0.7 * in_hz;
-        if (image < 0.5 * out_hz) CHECK(tone_db(out, image, out_hz) < -100);
-      }
-    }
-  }
-}
-
-TEST("a resampler gives the same samples whatever the size of the blocks, with under 3 ms of delay") {
-  const std::vector<float> whole = resampled(44100, 8000, 440, 100, 1024);
-  for (const size_t block : {size_t{1}, size_t{7}, size_t{160}, size_t{441}}) {
-    const std::vector<float> parts = resampled(44100, 8000, 440, 100, block);
-    CHECK(parts.size() == whole.size());
-    CHECK(std::memcmp(parts.data(), whole.data(), parts.size() * sizeof(float)) == 0);
-  }
-  CHECK(ResamplerFilter(48000, 8000).delay_sec() < 0.003);
-}
-
-TEST("an equal rate passes every sample unchanged") {
-  const ResamplerFilter filter(8000, 8000);
-  Resampler resampler(filter);
-  float in[5] = {0.25f, -1.0f, 0.999f, 0.0f, 1e-6f};
-  float out[8];
-  CHECK(resampler.process(in, 5, out) == 5);
-  CHECK(std::memcmp(in, out, sizeof in) == 0);
-  CHECK(resampler.flush(out) == 0);
 }
 
 TEST("G.722 carries speech band and wide band tones with the quality of its quantizers, in any block size") {
