@@ -37,6 +37,7 @@ struct Contestant {
 };
 
 double once(const std::function<void()>& block, double outputs) {
+  block();  // the caches are full of the contestant before it
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < repeats; i++) block();
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / repeats / outputs;

@@ -49,7 +49,7 @@ size_t Resampler::out_max(size_t count) const { return count * filter_->up() / f
 
 size_t Resampler::process(const float* in, size_t count, float* out) {
   if (count > block_max) count = block_max;
-  return filter_->cyclic() ? side_by_side(in, count, out) : one_by_one(in, count, out);
+  return filter_->cyclic() ? side_by_side(in, static_cast<uint32_t>(count), out) : one_by_one(in, count, out);
 }
 
 size_t Resampler::one_by_one(const float* in, size_t count, float* out) {
@@ -69,13 +69,13 @@ size_t Resampler::one_by_one(const float* in, size_t count, float* out) {
   return made;
 }
 
-size_t Resampler::side_by_side(const float* in, size_t count, float* out) {
-  const size_t up = filter_->up();
-  const size_t down = filter_->down();
+size_t Resampler::side_by_side(const float* in, uint32_t count, float* out) {
+  const uint32_t up = filter_->up();
+  const uint32_t down = filter_->down();
   deal(in, count);
-  const size_t there = begun_ + count;
-  const size_t from = (begun_ * up + down - 1) / down;  // outputs of the begun cycle that have been made
-  const size_t to = (there * up + down - 1) / down;
+  const uint32_t there = begun_ + count;
+  const uint32_t from = (begun_ * up + down - 1) / down;  // outputs of the begun cycle that have been made
+  const uint32_t to = (there * up + down - 1) / down;
   for (size_t cycle = from / up; cycle * up < to; cycle += fir_outputs) convert(cycle, from, to, out);
   forget(there / down);
   begun_ = there % down;
@@ -83,21 +83,21 @@ size_t Resampler::side_by_side(const float* in, size_t count, float* out) {
 }
 
 /** Appends inputs to the rows. */
-void Resampler::deal(const float* in, size_t count) {
-  const size_t down = filter_->down();
+void Resampler::deal(const float* in, uint32_t count) {
+  const uint32_t down = filter_->down();
   const size_t stride = filter_->stride();
   float* rows = held() + filter_->history();
   if (down == 1) {
     std::memcpy(rows, in, count * sizeof(float));
     return;
   }
-  size_t i = 0;
+  uint32_t i = 0;
   const auto one = [&] {
     rows[(begun_ + i) % down * stride + (begun_ + i) / down] = in[i];
     i++;
   };
   while (i < count && (begun_ + i) % down != 0) one();
-  const size_t cycles = (count - i) / down;
+  const uint32_t cycles = (count - i) / down;
   deinterleave(in + i, down, cycles, stride, rows + (begun_ + i) / down);
   i += cycles * down;
   while (i < count) one();

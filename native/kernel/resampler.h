@@ -25,8 +25,8 @@ class Resampler {
 
  private:
   size_t one_by_one(const float* in, size_t count, float* out);
-  size_t side_by_side(const float* in, size_t count, float* out);
-  void deal(const float* in, size_t count);
+  size_t side_by_side(const float* in, uint32_t count, float* out);
+  void deal(const float* in, uint32_t count);
   void convert(size_t cycle, size_t from, size_t to, float* out) const;
   void forget(size_t cycles);
 
@@ -39,7 +39,7 @@ class Resampler {
 
   const ResamplerFilter* filter_;
   std::vector<Line> lines_;  // past inputs, then the block; side by side: a row of these for each place in a cycle
-  size_t begun_ = 0;         // side by side: inputs that came of the cycle that is not yet whole
+  uint32_t begun_ = 0;       // side by side: inputs that came of the cycle that is not yet whole
   uint32_t phase_ = 0;       // one by one: of the next output
   size_t skip_ = 0;          // one by one: inputs before the next output's newest input
 };

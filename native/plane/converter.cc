@@ -1,7 +1,8 @@
 #include "plane/converter.h"
 
-#include <cmath>
 #include <vector>
+
+#include "kernel/sample_format.h"
 
 namespace sidetone {
 
@@ -17,10 +18,7 @@ std::shared_ptr<const ResamplerFilter> FilterBank::get(uint32_t in_hz, uint32_t 
 }
 
 size_t Converter::round(const float* in, size_t count, int16_t* out) {
-  for (size_t i = 0; i < count; i++) {
-    const float value = in[i] * 32768.0f;
-    out[i] = static_cast<int16_t>(value > 32767.0f ? 32767 : value < -32768.0f ? -32768 : std::lrintf(value));
-  }
+  pcm_of(in, 32768.0f, count, out);
   return count;
 }
 

@@ -1,8 +1,11 @@
 #include "plane/rate.h"
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
 #include <utility>
+
+#include "kernel/mix.h"
+#include "kernel/sample_format.h"
 
 namespace sidetone {
 
@@ -12,28 +15,31 @@ RateBridge::RateBridge(std::shared_ptr<const ResamplerFilter> filter, size_t fro
 void RateBridge::add(const int32_t* in, bool silent, int32_t* out) {
   if (silent && quiet_) return;
   float real[frame_max];
+  float_of(in, rate_samples(from_), real);
   float made[frame_max + 4];
-  const size_t count = rate_samples(from_);
-  for (size_t i = 0; i < count; i++) real[i] = static_cast<float>(in[i]);
-  const size_t got = resampler_.process(real, count, made);
-  const size_t wanted = rate_samples(to_);
-  for (size_t i = 0; i < got && i < wanted; i++) out[i] += static_cast<int32_t>(std::lrintf(made[i]));
-  quiet_ = silent && count >= filter_->taps();  // one frame of zeros fills the filter's memory
+  add_rounded(made, carry(real, silent, made), out);
 }
 
 void RateBridge::convert(const int16_t* in, int16_t* out) {
-  int32_t wide[frame_max];
-  int32_t made[frame_max] = {};
-  int32_t any = 0;
+  const size_t wanted = rate_samples(to_);
+  const bool silent = mix_silent(in, rate_samples(from_));
+  size_t got = 0;
+  if (!silent || !quiet_) {
+    float real[frame_max];
+    float_of(in, rate_samples(from_), real);
+    float made[frame_max + 4];
+    got = carry(real, silent, made);
+    pcm_of(made, 1, got, out);
+  }
+  std::memset(out + got, 0, (wanted - got) * sizeof(int16_t));
+}
+
+/** Resamples one frame; returns how many samples of the next frame there are. */
+size_t RateBridge::carry(const float* in, bool silent, float* out) {
   const size_t count = rate_samples(from_);
-  for (size_t i = 0; i < count; i++) {
-    wide[i] = in[i];
-    any |= in[i];
-  }
-  add(wide, any == 0, made);
-  for (size_t i = 0; i < rate_samples(to_); i++) {
-    out[i] = static_cast<int16_t>(made[i] > 32767 ? 32767 : made[i] < -32768 ? -32768 : made[i]);
-  }
+  const size_t got = resampler_.process(in, count, out);
+  quiet_ = silent && count >= filter_->taps();  // one frame of zeros fills the filter's memory
+  return std::min(got, rate_samples(to_));
 }
 
 }  // namespace sidetone

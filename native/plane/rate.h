@@ -33,6 +33,8 @@ class RateBridge {
   bool rung_out() const { return quiet_; }
 
  private:
+  size_t carry(const float* in, bool silent, float* out);
+
   std::shared_ptr<const ResamplerFilter> filter_;
   Resampler resampler_;
   size_t from_;

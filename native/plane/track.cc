@@ -1,18 +1,11 @@
 #include "plane/track.h"
 
-#include <cmath>
 #include <cstring>
 
 #include "kernel/mix.h"
+#include "kernel/sample_format.h"
 
 namespace sidetone {
-namespace {
-
-int16_t rounded(float value) {
-  return static_cast<int16_t>(value > 32767.0f ? 32767 : value < -32768.0f ? -32768 : std::lrintf(value));
-}
-
-}  // namespace
 
 Track::Track(uint32_t playback, uint32_t rate_hz, int32_t volume_percent) : playback_(playback), rate_hz_(rate_hz) {
   set_volume(volume_percent);
@@ -67,7 +60,7 @@ void Track::convert(size_t count, uint32_t rate_hz) {
     float real[160];
     const size_t part = take(pcm, 160);
     if (part == 0) break;
-    for (size_t i = 0; i < part; i++) real[i] = pcm[i];
+    float_of(pcm, part, real);
     const size_t before = surplus_.size();
     surplus_.resize(before + resampler_->out_max(part));
     surplus_.resize(before + resampler_->process(real, part, surplus_.data() + before));
@@ -81,7 +74,7 @@ size_t Track::read(int16_t* out, size_t count, uint32_t rate_hz) {
   } else {
     convert(count, rate_hz);
     got = surplus_.size() < count ? surplus_.size() : count;
-    for (size_t i = 0; i < got; i++) out[i] = rounded(surplus_[i]);
+    pcm_of(surplus_.data(), 1, got, out);
     surplus_.erase(surplus_.begin(), surplus_.begin() + static_cast<std::ptrdiff_t>(got));
   }
   mix_volume(out, got, volume_percent_);
@@ -97,7 +90,7 @@ size_t Track::peek(int16_t* out, size_t count, uint32_t rate_hz) {
   } else {
     convert(count, rate_hz);
     got = surplus_.size() < count ? surplus_.size() : count;
-    for (size_t i = 0; i < got; i++) out[i] = rounded(surplus_[i]);
+    pcm_of(surplus_.data(), 1, got, out);
   }
   mix_volume(out, got, volume_percent_);
   return got;

@@ -9,6 +9,7 @@
 #include "design/equiripple.h"
 #include "kernel/equiripple.h"
 #include "kernel/interleave.h"
+#include "kernel/sample_format.h"
 #include "test/check.h"
 
 using namespace sidetone;
@@ -250,6 +251,35 @@ TEST("rows are interleaved and dealt out again in any number and of any length, 
         CHECK(std::memcmp(out.data(), in.data(), count * frames * sizeof(float)) == 0);
         CHECK(out.back() == 4242.0f);
       }
+    }
+  }
+}
+
+TEST("floats become whole samples as rounding and saturation of each say, and back, on every instruction set and at any length") {
+  const float special[] = {0.5f, 1.5f, -0.5f, -2.5f, 32767.4f, 32767.5f, 40000.0f, 3e9f, -32768.5f, -32769.0f, -3e9f, 0.49999997f, -32767.5f, 12345.5f};
+  std::vector<float> in = noise(70);
+  in.insert(in.begin() + 20, std::begin(special), std::end(special));
+  for (const Width width : {Width::portable, Width::avx2}) {
+    if (width > kernel_width()) continue;
+    const SampleFormatForms forms = sample_format_forms(width);
+    for (size_t length = 0; length <= in.size(); length++) {
+      std::vector<int16_t> pcm(length + 1, 4242);
+      forms.pcm_of(in.data(), 0.5f, length, pcm.data());
+      std::vector<int32_t> sum(length + 1, 4242);
+      std::vector<int32_t> whole(length + 1, 70000);
+      const std::vector<float> small = noise(length + 1);
+      forms.add_rounded(small.data(), length, sum.data());
+      std::vector<float> back(2 * length + 1, 0.25f);
+      forms.pcm_float(pcm.data(), length, back.data());
+      forms.sum_float(whole.data(), length, back.data() + length);
+      bool exact = pcm[length] == 4242 && sum[length] == 4242 && back.back() == 0.25f;
+      for (size_t i = 0; i < length; i++) {
+        const double half = 0.5 * static_cast<double>(in[i]);
+        exact = exact && pcm[i] == (half > 32767 ? 32767 : half < -32768 ? -32768 : std::lrint(half));
+        exact = exact && sum[i] == 4242 + std::lrintf(small[i]);
+        exact = exact && back[i] == static_cast<float>(pcm[i]) && back[length + i] == 70000.0f;
+      }
+      CHECK(exact);
     }
   }
 }
