@@ -82,14 +82,19 @@ G711_FORMS(mulaw_decode, uint8_t, int16_t)
 G711_FORMS(alaw_decode, uint8_t, int16_t)
 
 #if KERNEL_WIDE
+struct Pcm {
+  static constexpr Order order = Order::plain;
+  const int16_t* pcm;
+  KERNEL_VBMI inline __attribute__((always_inline)) void pair(size_t at, __m512i& first, __m512i& second) const {
+    first = _mm512_loadu_si512(pcm + at);
+    second = _mm512_loadu_si512(pcm + at + 32);
+  }
+  KERNEL_VBMI inline __attribute__((always_inline)) __m512i some(size_t at, __mmask32 wanted) const { return _mm512_maskz_loadu_epi16(wanted, pcm + at); }
+};
+
 template <Law law>
 KERNEL_VBMI void encode_vbmi(const int16_t* pcm, uint8_t* out, size_t count) {
-  const G711Encoding<law> encoding = G711Encoding<law>::load();
-  size_t i = 0;
-  for (; i + 32 <= count; i += 32) _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), encoding.encode(_mm512_loadu_si512(pcm + i)));
-  if (i == count) return;
-  const __mmask32 rest = (__mmask32{1} << (count - i)) - 1;
-  _mm256_mask_storeu_epi8(out + i, rest, encoding.encode(_mm512_maskz_loadu_epi16(rest, pcm + i)));
+  g711_encode<law>(Pcm{pcm}, out, count);
 }
 
 template <Law law>

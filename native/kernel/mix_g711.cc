@@ -20,28 +20,34 @@ void in_two_steps(const int32_t* sum, const int16_t* self, uint8_t* out, size_t 
 }
 
 #if KERNEL_WIDE
-/** Samples of which only those of `wanted` are there. */
-KERNEL_VBMI_BODY __m512i without(const int32_t* sum, const int16_t* self, __mmask32 wanted) {
-  const __mmask16 first = static_cast<__mmask16>(wanted);
-  const __mmask16 second = static_cast<__mmask16>(wanted >> 16);
-  const __m512i own[2] = {_mm512_maskz_cvtepi16_epi32(0xffff, _mm256_maskz_loadu_epi16(first, self)),
-                          _mm512_maskz_cvtepi16_epi32(0xffff, _mm256_maskz_loadu_epi16(second, self + 16))};
-  const __m512i a = _mm512_sub_epi32(_mm512_maskz_loadu_epi32(first, sum), own[0]);
-  const __m512i b = _mm512_sub_epi32(_mm512_maskz_loadu_epi32(second, sum + 16), own[1]);
-  // Packing works within quarters; their halves are put in order after it.
-  return _mm512_maskz_permutexvar_epi64(0xff, _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), _mm512_packs_epi32(a, b));
-}
+struct Others {
+  static constexpr Order order = Order::packed;
+  const int32_t* sum;
+  const int16_t* self;
+  /** 16 of them. */
+  KERNEL_VBMI inline __attribute__((always_inline)) __m512i few(size_t at) const {
+    const __m512i own = _mm512_maskz_cvtepi16_epi32(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(self + at)));
+    return _mm512_sub_epi32(_mm512_loadu_si512(sum + at), own);
+  }
+  KERNEL_VBMI inline __attribute__((always_inline)) void pair(size_t at, __m512i& first, __m512i& second) const {
+    first = _mm512_packs_epi32(few(at), few(at + 16));
+    second = _mm512_packs_epi32(few(at + 32), few(at + 48));
+  }
+  KERNEL_VBMI inline __attribute__((always_inline)) __m512i some(size_t at, __mmask32 wanted) const {
+    const __mmask16 lower = static_cast<__mmask16>(wanted);
+    const __mmask16 upper = static_cast<__mmask16>(wanted >> 16);
+    const __m512i own[2] = {_mm512_maskz_cvtepi16_epi32(0xffff, _mm256_maskz_loadu_epi16(lower, self + at)),
+                            _mm512_maskz_cvtepi16_epi32(0xffff, _mm256_maskz_loadu_epi16(upper, self + at + 16))};
+    const __m512i first = _mm512_sub_epi32(_mm512_maskz_loadu_epi32(lower, sum + at), own[0]);
+    const __m512i second = _mm512_sub_epi32(_mm512_maskz_loadu_epi32(upper, sum + at + 16), own[1]);
+    // Packing works within quarters; their halves are put in order after it.
+    return _mm512_maskz_permutexvar_epi64(0xff, _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), _mm512_packs_epi32(first, second));
+  }
+};
 
 template <Law law>
 KERNEL_VBMI void without_vbmi(const int32_t* sum, const int16_t* self, uint8_t* out, size_t count) {
-  const G711Encoding<law> encoding = G711Encoding<law>::load();
-  size_t i = 0;
-  for (; i + 32 <= count; i += 32) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), encoding.encode(without(sum + i, self + i, 0xffffffff)));
-  }
-  if (i == count) return;
-  const __mmask32 rest = (__mmask32{1} << (count - i)) - 1;
-  _mm256_mask_storeu_epi8(out + i, rest, encoding.encode(without(sum + i, self + i, rest)));
+  g711_encode<law>(Others{sum, self}, out, count);
 }
 #endif
 
