@@ -4,22 +4,23 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernel/g722_zeros.h"
+
 namespace sidetone {
 
-/** The backward-adaptive predictor and quantizer scale of one band (blocks 3L/3H and 4L/4H). */
+/** The backward-adaptive predictor and quantizer scale of one band (blocks 3L/3H and 4L/4H), as kept between frames. */
 struct G722Band {
-  int32_t scale_log = 0;    // NB
-  int32_t scale = 0;        // DET
-  int32_t estimate = 0;     // S
-  int32_t zero_part = 0;    // SZ
-  int32_t pole[2] = {0, 0};             // A1, A2
-  int32_t zero[6] = {0, 0, 0, 0, 0, 0};  // B1..B6
-  int32_t difference[6] = {0, 0, 0, 0, 0, 0};
-  int32_t reconstructed[2] = {0, 0};
+  int32_t scale_log = 0;  // NB
+  int32_t scale = 0;      // DET
+  int32_t estimate = 0;   // S
+  int32_t zero_part = 0;  // SZ
+  int32_t pole[2] = {0, 0};  // A1, A2
+  int32_t reconstructed = 0;
   int32_t partial[2] = {0, 0};
-
-  void adapt(int32_t difference_now);
+  G722ZeroState zeros;
 };
+
+constexpr size_t g722_qmf_taps = 24;
 
 class G722Encoder {
  public:
@@ -30,7 +31,7 @@ class G722Encoder {
  private:
   G722Band lower_;
   G722Band higher_;
-  int32_t history_[24] = {};
+  int16_t history_[g722_qmf_taps - 2] = {};
 };
 
 class G722Decoder {
@@ -42,7 +43,7 @@ class G722Decoder {
  private:
   G722Band lower_;
   G722Band higher_;
-  int32_t history_[24] = {};
+  int16_t history_[g722_qmf_taps - 2] = {};
 };
 
 }  // namespace sidetone
