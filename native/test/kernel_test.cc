@@ -153,6 +153,23 @@ TEST("level is in dB below full scale") {
   CHECK(level_dbov(silence, 0) == -127.0f);
 }
 
+TEST("the energy of a span is exact at any length, of the loudest samples too, on every instruction set") {
+  std::vector<int16_t> pcm(2000, -32768);
+  uint32_t seed = 5;
+  for (size_t i = 1000; i < pcm.size(); i++) pcm[i] = static_cast<int16_t>((seed = seed * 1664525u + 1013904223u) >> 16);
+  for (const Width width : {Width::portable, Width::avx2}) {
+    if (width > kernel_width()) continue;
+    const EnergyForm energy = energy_form(width);
+    for (size_t from = 0; from < 1100; from += 275) {
+      uint64_t exact = 0;
+      for (size_t length = 0; length < 900; length++) {
+        CHECK(energy(&pcm[from], length) == exact);
+        exact += static_cast<uint64_t>(static_cast<int64_t>(pcm[from + length]) * pcm[from + length]);
+      }
+    }
+  }
+}
+
 TEST("G.722 carries speech band and wide band tones with the quality of its quantizers, in any block size") {
   for (const double hz : {300.0, 1000.0, 3000.0, 6000.0}) {
     std::vector<int16_t> pcm(16000);
