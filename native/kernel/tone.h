@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernel/tone_bank.h"
+
 namespace sidetone {
 
 class ToneDetector {
@@ -30,25 +32,23 @@ class ToneDetector {
   /** Ends a key that is down, as the sound is over. */
   bool finish(Key& key);
 
-  static constexpr size_t steps = 4;
-  static constexpr size_t step_max = 80;
+  static constexpr size_t steps = tone_steps;
+  static constexpr size_t step_max = tone_step_max;
 
  private:
-  struct Bin {
-    float re;
-    float im;
-  };
+  using Bin = ToneBins::Bin;
   bool step(const int16_t* pcm, Key& key);
   char judge() const;
   void fit(size_t low, size_t high, size_t half, Bin& low_sine, Bin& high_sine) const;
   float steady(size_t index, Bin early, Bin late) const;
-  Bin at(size_t index, size_t age) const { return bins_[(newest_ + 1 + age) % steps][index]; }
+  Bin at(size_t index, size_t age) const { return bins_[(newest_ + 1 + age) % steps].of(index); }
   float harmonic(float hz) const;
   void end(Key& key);
 
   uint32_t rate_hz_;
+  const ToneBank* bank_;
   size_t step_;
-  Bin bins_[steps][8] = {};
+  ToneBins bins_[steps];
   float energy_[steps] = {};
   int16_t window_[steps * step_max] = {};
   size_t newest_ = 0;
