@@ -2,9 +2,7 @@
 
 #include <cstring>
 
-#if KERNEL_WIDE
-#include <immintrin.h>
-#endif
+#include "kernel/interleave_avx2.h"
 
 namespace sidetone {
 namespace {
@@ -24,7 +22,7 @@ void run_portable(const float* in, const float* taps, const FirPiece* pieces, si
   }
 }
 
-void run_together_portable(const float* in, const float* weights, const FirPiece* pieces, size_t count, size_t phases, float (*out)[fir_outputs]) {
+void run_together_portable(const float* in, const float* weights, const FirPiece* pieces, size_t count, size_t phases, float* out) {
   for (size_t phase = 0; phase < phases; phase++) {
     float sum[fir_outputs] = {};
     for (const FirPiece* piece = pieces; piece != pieces + count; piece++) {
@@ -33,7 +31,7 @@ void run_together_portable(const float* in, const float* weights, const FirPiece
         for (size_t i = 0; i < fir_outputs; i++) sum[i] += weight * in[piece->offset + k + i];
       }
     }
-    std::memcpy(out[phase], sum, sizeof sum);
+    for (size_t i = 0; i < fir_outputs; i++) out[i * phases + phase] = sum[i];
   }
 }
 
@@ -90,7 +88,7 @@ KERNEL_AVX2 void run_avx2(const float* in, const float* taps, const FirPiece* pi
   for (size_t i = 0; i < registers; i++) _mm256_storeu_ps(out + width * i, sum[i]);
 }
 
-/** `parts` registers of outputs of every phase. */
+/** `parts` registers of outputs of each of two or three phases. */
 template <size_t phases, size_t parts>
 __attribute__((always_inline)) KERNEL_AVX2 inline void add_together(const float* in, const float* weights, const FirPiece* pieces, size_t count, float* out) {
   static_assert(phases * parts + phases + 1 <= 16, "the registers of AVX2");
@@ -116,23 +114,22 @@ __attribute__((always_inline)) KERNEL_AVX2 inline void add_together(const float*
       }
     }
   }
-#pragma GCC unroll 4
-  for (size_t p = 0; p < phases; p++) {
 #pragma GCC unroll 8
-    for (size_t i = 0; i < parts; i++) _mm256_storeu_ps(out + p * fir_outputs + width * i, sum[p][i]);
+  for (size_t i = 0; i < parts; i++) {
+    if constexpr (phases == 2) write(out + phases * width * i, weave2({sum[0][i], sum[1][i]}));
+    if constexpr (phases == 3) write(out + phases * width * i, weave3({sum[0][i], sum[1][i], sum[2][i]}));
   }
 }
 
-KERNEL_AVX2 void run_together_avx2(const float* in, const float* weights, const FirPiece* pieces, size_t count, size_t phases, float (*out)[fir_outputs]) {
+KERNEL_AVX2 void run_together_avx2(const float* in, const float* weights, const FirPiece* pieces, size_t count, size_t phases, float* out) {
   static_assert(registers == 10, "");
-  float* first = out[0];
   if (phases == 2) {
-    add_together<2, 5>(in, weights, pieces, count, first);
-    add_together<2, 5>(in + 5 * width, weights, pieces, count, first + 5 * width);
+    add_together<2, 5>(in, weights, pieces, count, out);
+    add_together<2, 5>(in + 5 * width, weights, pieces, count, out + 5 * phases * width);
   } else if (phases == 3) {
-    add_together<3, 4>(in, weights, pieces, count, first);
-    add_together<3, 3>(in + 4 * width, weights, pieces, count, first + 4 * width);
-    add_together<3, 3>(in + 7 * width, weights, pieces, count, first + 7 * width);
+    add_together<3, 4>(in, weights, pieces, count, out);
+    add_together<3, 3>(in + 4 * width, weights, pieces, count, out + 4 * phases * width);
+    add_together<3, 3>(in + 7 * width, weights, pieces, count, out + 7 * phases * width);
   } else {
     run_together_portable(in, weights, pieces, count, phases, out);
   }
@@ -155,7 +152,7 @@ const FirForms widest = fir_forms(kernel_width());
 
 void fir_run(const float* in, const float* taps, const FirPiece* pieces, size_t count, float* out) { widest.run(in, taps, pieces, count, out); }
 
-void fir_run_together(const float* in, const float* weights, const FirPiece* pieces, size_t count, size_t phases, float (*out)[fir_outputs]) {
+void fir_run_together(const float* in, const float* weights, const FirPiece* pieces, size_t count, size_t phases, float* out) {
   widest.run_together(in, weights, pieces, count, phases, out);
 }
 

@@ -29,15 +29,15 @@ void fir_run(const float* in, const float* taps, const FirPiece* pieces, size_t 
 
 /**
  * The same for `phases` responses to the same inputs, of which there are at most `fir_phases_max`: here a tap is one weight of each phase, and `first`
- * counts weights. Each input is loaded once for all phases, which is better where pieces are too short to share it among taps, and worse by the zeros that
+ * counts weights; the outputs of the phases are interleaved. Each input is loaded once for all phases, which is better where pieces are too short to share it among taps, and worse by the zeros that
  * fill up what not every phase has.
  */
-void fir_run_together(const float* in, const float* weights, const FirPiece* pieces, size_t count, size_t phases, float (*out)[fir_outputs]);
+void fir_run_together(const float* in, const float* weights, const FirPiece* pieces, size_t count, size_t phases, float* out);
 
 /** Both as compiled for one instruction set, which the processor must have. */
 struct FirForms {
   void (*run)(const float*, const float*, const FirPiece*, size_t, float*);
-  void (*run_together)(const float*, const float*, const FirPiece*, size_t, size_t, float (*)[fir_outputs]);
+  void (*run_together)(const float*, const float*, const FirPiece*, size_t, size_t, float*);
 };
 FirForms fir_forms(Width width);
 

@@ -105,32 +105,34 @@ void Resampler::deal(const float* in, uint32_t count) {
 
 /** Makes the outputs of `fir_outputs` cycles, as far as they are among those from `from` up to `to`; `out` is where that of `from` belongs. */
 void Resampler::convert(size_t cycle, size_t from, size_t to, float* out) const {
-  const uint32_t up = filter_->up();
+  const size_t up = filter_->up();
   const size_t first = std::max(from, cycle * up);
   const size_t wanted = std::min(to, (cycle + fir_outputs) * up) - first;
-  const bool whole = wanted == fir_outputs * up;
+  if (wanted == fir_outputs * up) return convert(cycle, out + first - from);
+  float whole[ResamplerFilter::cycle_max * fir_outputs];
+  convert(cycle, whole);
+  std::memcpy(out + first - from, whole + first - cycle * up, wanted * sizeof(float));
+}
+
+/** Makes the outputs of `fir_outputs` cycles. */
+void Resampler::convert(size_t cycle, float* out) const {
+  const uint32_t up = filter_->up();
+  const float* in = held() + cycle;
+  const float* weights = filter_->weights();
+  if (filter_->together()) {
+    const ResamplerFilter::Pieces pieces = filter_->pieces();
+    return fir_run_together(in, weights, pieces.first, pieces.count, up, out);
+  }
   alignas(64) float made[ResamplerFilter::cycle_max][fir_outputs];
   const float* rows[ResamplerFilter::cycle_max];
   for (uint32_t output = 0; output < up; output++) {
-    rows[output] = made[output];
-    if (filter_->together()) continue;
     const ResamplerFilter::Pieces pieces = filter_->pieces_of(output);
-    if (filter_->unity(pieces)) {
-      rows[output] = held() + pieces.first->offset + cycle;
-    } else if (up == 1 && whole) {
-      return fir_run(held() + cycle, filter_->weights(), pieces.first, pieces.count, out + first - from);
-    } else {
-      fir_run(held() + cycle, filter_->weights(), pieces.first, pieces.count, made[output]);
-    }
+    const bool unity = filter_->unity(pieces);
+    rows[output] = unity ? in + pieces.first->offset : made[output];
+    if (!unity) fir_run(in, weights, pieces.first, pieces.count, up == 1 ? out : made[output]);
+    else if (up == 1) std::memcpy(out, rows[0], sizeof made[0]);
   }
-  if (filter_->together()) {
-    const ResamplerFilter::Pieces pieces = filter_->pieces();
-    fir_run_together(held() + cycle, filter_->weights(), pieces.first, pieces.count, up, made);
-  }
-  if (whole) return interleave(rows, up, fir_outputs, out + first - from);
-  float woven[ResamplerFilter::cycle_max * fir_outputs];
-  interleave(rows, up, fir_outputs, woven);
-  std::memcpy(out + first - from, woven + first - cycle * up, wanted * sizeof(float));
+  if (up > 1) interleave(rows, up, fir_outputs, out);
 }
 
 /** Moves what later outputs depend on to the front of every row. */

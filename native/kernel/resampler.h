@@ -28,6 +28,7 @@ class Resampler {
   size_t side_by_side(const float* in, uint32_t count, float* out);
   void deal(const float* in, uint32_t count);
   void convert(size_t cycle, size_t from, size_t to, float* out) const;
+  void convert(size_t cycle, float* out) const;
   void forget(size_t cycles);
 
   /** A line of the cache. */

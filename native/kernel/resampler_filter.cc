@@ -107,7 +107,8 @@ void ResamplerFilter::deal(const std::vector<std::vector<float>>& phases) {
   history_ = whole_lines((taps_ - 1 + down_ - 1) / down_);  // so that a block begins with a line of the cache
   const size_t cycles = block_max / down_ + 1;
   stride_ = history_ + whole_lines((cycles + fir_outputs - 1) / fir_outputs * fir_outputs);
-  together_ = up_ > 1 && up_ <= fir_phases_max && down_ > 1;
+  const auto unity = [](const std::vector<float>& phase) { return std::count(phase.begin(), phase.end(), 0.0f) + 1 == static_cast<std::ptrdiff_t>(phase.size()); };
+  together_ = up_ > 1 && up_ <= fir_phases_max && std::none_of(phases.begin(), phases.end(), unity);
   if (together_) return deal_together(phases);
   for (uint32_t output = 0; output < up_; output++) {
     first_.push_back(static_cast<uint32_t>(pieces_.size()));

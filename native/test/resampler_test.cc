@@ -214,15 +214,15 @@ TEST("a filter gives the same on every instruction set but for the rounding of i
       CHECK(std::fabs(one[i] - exact) < exact_to * 64 && std::fabs(other[i] - exact) < exact_to * 64);
     }
     for (size_t phases = 1; phases <= fir_phases_max; phases++) {
-      float rows[2][fir_phases_max][fir_outputs];
+      float outputs[2][fir_phases_max * fir_outputs];
       const FirPiece joint = {piece.offset, 0, piece.count};
-      portable.run_together(in.data(), taps.data(), &joint, 1, phases, rows[0]);
-      widest.run_together(in.data(), taps.data(), &joint, 1, phases, rows[1]);
+      portable.run_together(in.data(), taps.data(), &joint, 1, phases, outputs[0]);
+      widest.run_together(in.data(), taps.data(), &joint, 1, phases, outputs[1]);
       for (size_t p = 0; p < phases; p++) {
         for (size_t i = 0; i < fir_outputs; i++) {
           double exact = 0;
           for (size_t k = 0; k < piece.count; k++) exact += static_cast<double>(taps[k * phases + p]) * in[piece.offset + k + i];
-          CHECK(std::fabs(rows[0][p][i] - exact) < exact_to * 64 && std::fabs(rows[1][p][i] - exact) < exact_to * 64);
+          CHECK(std::fabs(outputs[0][i * phases + p] - exact) < exact_to * 64 && std::fabs(outputs[1][i * phases + p] - exact) < exact_to * 64);
         }
       }
     }
