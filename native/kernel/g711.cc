@@ -3,11 +3,12 @@
 #include <cstring>
 
 #include "kernel/dispatch.h"
+#include "kernel/g711_avx2.h"
 #include "kernel/g711_vbmi.h"
 
 // The logarithm of G.711 is that of a float: converting the magnitude to binary32 leaves the segment in the exponent and the four
 // bits of the interval at the top of the mantissa, so encoding is one conversion, one shift and a subtraction for every lane. Processors that look
-// bytes up in registers do better (g711_vbmi.h).
+// bytes up in registers do better (g711_avx2.h, g711_vbmi.h).
 
 namespace sidetone {
 namespace {
@@ -42,46 +43,62 @@ KERNEL_BODY void alaw_encode_body(const int16_t* pcm, uint8_t* out, size_t count
   }
 }
 
-KERNEL_BODY void mulaw_decode_body(const uint8_t* in, int16_t* pcm, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    const int32_t code = in[i] ^ 0xff;
-    const int32_t exponent = (code >> 4) & 7;
-    const int32_t magnitude = ((((code & 15) << 3) + 132) << exponent) - 132;
-    const int32_t sign = -(code >> 7);  // all ones for the negative half
-    pcm[i] = static_cast<int16_t>((magnitude ^ sign) - sign);
-  }
+constexpr int16_t mulaw_sample(uint8_t octet) {
+  const int32_t code = octet ^ 0xff;
+  const int32_t magnitude = ((((code & 15) << 3) + 132) << ((code >> 4) & 7)) - 132;
+  return static_cast<int16_t>(code >= 0x80 ? -magnitude : magnitude);
 }
 
-KERNEL_BODY void alaw_decode_body(const uint8_t* in, int16_t* pcm, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    const int32_t code = in[i] ^ 0x55;
-    const int32_t exponent = (code >> 4) & 7;
-    const int32_t implied = exponent == 0 ? 0 : 256;
-    const int32_t shift = exponent == 0 ? 0 : exponent - 1;
-    const int32_t magnitude = ((((code & 15) << 4) + 8 + implied) << shift);
-    const int32_t sign = (code >> 7) - 1;  // the A-law sign bit is set on the positive half
-    pcm[i] = static_cast<int16_t>((magnitude ^ sign) - sign);
-  }
+constexpr int16_t alaw_sample(uint8_t octet) {
+  const int32_t code = octet ^ 0x55;
+  const int32_t segment = (code >> 4) & 7;
+  const int32_t step = ((code & 15) << 4) + 8;
+  const int32_t magnitude = segment == 0 ? step : (step + 256) << (segment - 1);
+  return static_cast<int16_t>(code >= 0x80 ? magnitude : -magnitude);
 }
 
-#define G711_FORMS(name, From, To)                                                                      \
-  void name##_portable(const From* in, To* out, size_t count) { name##_body(in, out, count); }          \
-  G711_WIDE_FORMS(name, From, To)
+template <int16_t (*sample)(uint8_t)>
+struct DecodeTable {
+  int16_t samples[256] = {};
+  constexpr DecodeTable() {
+    for (int i = 0; i < 256; i++) samples[i] = sample(static_cast<uint8_t>(i));
+  }
+};
+constexpr DecodeTable<mulaw_sample> mulaw_samples;
+constexpr DecodeTable<alaw_sample> alaw_samples;
+
+void mulaw_encode_portable(const int16_t* pcm, uint8_t* out, size_t count) { mulaw_encode_body(pcm, out, count); }
+void alaw_encode_portable(const int16_t* pcm, uint8_t* out, size_t count) { alaw_encode_body(pcm, out, count); }
+void mulaw_decode_portable(const uint8_t* in, int16_t* pcm, size_t count) {
+  for (size_t i = 0; i < count; i++) pcm[i] = mulaw_samples.samples[in[i]];
+}
+void alaw_decode_portable(const uint8_t* in, int16_t* pcm, size_t count) {
+  for (size_t i = 0; i < count; i++) pcm[i] = alaw_samples.samples[in[i]];
+}
 
 #if KERNEL_WIDE
-#define G711_WIDE_FORMS(name, From, To)                                                                 \
-  KERNEL_AVX2 void name##_avx2(const From* in, To* out, size_t count) { name##_body(in, out, count); }  \
-  KERNEL_AVX512 void name##_avx512(const From* in, To* out, size_t count) { name##_body(in, out, count); }
-#else
-#define G711_WIDE_FORMS(name, From, To)
-#endif
+template <Law law>
+KERNEL_AVX2 void encode_avx2(const int16_t* pcm, uint8_t* out, size_t count) {
+  size_t i = 0;
+  for (; i + 32 <= count; i += 32) {
+    const __m256i* from = reinterpret_cast<const __m256i*>(pcm + i);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), g711_encode32<law>(_mm256_loadu_si256(from), _mm256_loadu_si256(from + 1)));
+  }
+  law == Law::mu ? mulaw_encode_portable(pcm + i, out + i, count - i) : alaw_encode_portable(pcm + i, out + i, count - i);
+}
 
-G711_FORMS(mulaw_encode, int16_t, uint8_t)
-G711_FORMS(alaw_encode, int16_t, uint8_t)
-G711_FORMS(mulaw_decode, uint8_t, int16_t)
-G711_FORMS(alaw_decode, uint8_t, int16_t)
+template <Law law>
+KERNEL_AVX2 void decode_avx2(const uint8_t* in, int16_t* pcm, size_t count) {
+  __m256i samples[2];
+  size_t i = 0;
+  for (; i + 32 <= count; i += 32) {
+    g711_decode32<law>(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i)), samples);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(pcm + i), samples[0]);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(pcm + i + 16), samples[1]);
+  }
+  law == Law::mu ? mulaw_decode_portable(in + i, pcm + i, count - i) : alaw_decode_portable(in + i, pcm + i, count - i);
+}
 
-#if KERNEL_WIDE
 struct Pcm {
   static constexpr Order order = Order::plain;
   const int16_t* pcm;
@@ -120,8 +137,7 @@ KERNEL_VBMI void decode_vbmi(const uint8_t* in, int16_t* pcm, size_t count) {
 G711Forms g711_forms(Width width) {
 #if KERNEL_WIDE
   if (width == Width::vbmi) return {encode_vbmi<Law::mu>, encode_vbmi<Law::a>, decode_vbmi<Law::mu>, decode_vbmi<Law::a>};
-  if (width == Width::avx512) return {mulaw_encode_avx512, alaw_encode_avx512, mulaw_decode_avx512, alaw_decode_avx512};
-  if (width == Width::avx2) return {mulaw_encode_avx2, alaw_encode_avx2, mulaw_decode_avx2, alaw_decode_avx2};
+  if (width >= Width::avx2) return {encode_avx2<Law::mu>, encode_avx2<Law::a>, decode_avx2<Law::mu>, decode_avx2<Law::a>};
 #endif
   (void)width;
   return {mulaw_encode_portable, alaw_encode_portable, mulaw_decode_portable, alaw_decode_portable};

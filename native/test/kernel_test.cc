@@ -76,17 +76,24 @@ TEST("G.711 encodes all 65,536 samples as G.191 does, on every instruction set, 
       CHECK(a[i] == plain_alaw(all[i]));
     }
   }
-  for (size_t length = 0; length < 70; length++) {
-    std::vector<uint8_t> part(length + 1, 0x42);
-    mulaw_encode(all.data() + 1234 + length, part.data(), length);
-    for (size_t i = 0; i < length; i++) CHECK(part[i] == plain_mulaw(all[1234 + length + i]));
-    CHECK(part[length] == 0x42);
-  }
-  for (size_t length = 0; length < 200; length++) {
-    std::vector<int16_t> part(length + 1, 4242);
-    mulaw_decode(mu.data() + 1234 + length, part.data(), length);
-    for (size_t i = 0; i < length; i++) CHECK(part[i] == plain_mulaw_linear(mu[1234 + length + i]));
-    CHECK(part[length] == 4242);
+  for (const Width width : {Width::portable, Width::avx2, Width::avx512, Width::vbmi}) {
+    if (width > kernel_width()) continue;
+    const G711Forms forms = g711_forms(width);
+    for (size_t length = 0; length < 200; length++) {
+      bool same = true;
+      std::vector<uint8_t> part(length + 1, 0x42);
+      forms.mulaw_encode(all.data() + 1234 + length, part.data(), length);
+      for (size_t i = 0; i < length; i++) same = same && part[i] == plain_mulaw(all[1234 + length + i]);
+      forms.alaw_encode(all.data() + 31234 + length, part.data(), length);
+      for (size_t i = 0; i < length; i++) same = same && part[i] == plain_alaw(all[31234 + length + i]);
+      CHECK(same && part[length] == 0x42);
+      std::vector<int16_t> pcm(length + 1, 4242);
+      forms.mulaw_decode(mu.data() + 1234 + length, pcm.data(), length);
+      for (size_t i = 0; i < length; i++) same = same && pcm[i] == plain_mulaw_linear(mu[1234 + length + i]);
+      forms.alaw_decode(a.data() + 31234 + length, pcm.data(), length);
+      for (size_t i = 0; i < length; i++) same = same && pcm[i] == plain_alaw_linear(a[31234 + length + i]);
+      CHECK(same && pcm[length] == 4242);
+    }
   }
 }
 
