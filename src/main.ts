@@ -24,6 +24,8 @@ import {
 import { createLog } from './log.ts';
 import { createMediaEngine } from './media/media-engine.ts';
 import { mediaReadings } from './media/readings.ts';
+import { recordingRings } from './media/recording-rings.ts';
+import { followRecording } from './media/recordings.ts';
 import { trafficReadings } from './media/traffic.ts';
 import { createMetrics } from './metrics.ts';
 import { connector } from './outbound/connect.ts';
@@ -70,8 +72,10 @@ async function run(settings: Config): Promise<void> {
   const nodeId = newUuid();
   const urls = createRecordingUrls({ masterKey: settings.masterKey, publicUrl, ttlSec: settings.recordingUrlTtlSec });
   const storage = await createStorage(settings.recordings, { dataDir: settings.dataDir, clock, log });
+  const rings = storage && (await recordingRings(settings.dataDir, log));
   const recordings = new RecordingDesk({
     storage,
+    rings,
     rows: store.recordings,
     sign: urls.sign,
     journal: store.journal,
@@ -218,6 +222,7 @@ async function run(settings: Config): Promise<void> {
     hurried: (request, seconds) => server.timeout(request, seconds),
     inFlight: () => server.pendingRequests,
     sentPath: sentMediaPath,
+    followed: followRecording,
     draining: () => draining,
     ready: async () => ({ database: await store.ready(), media: media.ready(), sip: carrier.ready() }),
     // The owner of a number is asked for at each call.
@@ -268,6 +273,7 @@ A first application, "default", was made. This is shown once:
     await carrier.close();
     await media.close();
     recordings.close();
+    await rings?.close();
     await storage?.close();
     await store.close();
     log.info({}, 'stopped');

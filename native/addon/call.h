@@ -77,11 +77,11 @@ class Call {
     if (!next() || napi_get_value_string_utf8(env_, values_[at_ - 1], out, sizeof out, &length) != napi_ok) ok_ = false;
   }
 
-  /** A path: at most `path_max` bytes, without a NUL. */
-  std::string path() {
+  /** A path: at most `path_max` bytes, without a NUL, and not empty unless that means none. */
+  std::string path(bool or_none = false) {
     char out[path_max + 2];
     size_t length = 0;
-    if (!next() || napi_get_value_string_utf8(env_, values_[at_ - 1], out, sizeof out, &length) != napi_ok || length == 0 || length > path_max ||
+    if (!next() || napi_get_value_string_utf8(env_, values_[at_ - 1], out, sizeof out, &length) != napi_ok || (length == 0 && !or_none) || length > path_max ||
         std::strlen(out) != length) {
       ok_ = false;
       return std::string();

@@ -4,7 +4,7 @@
 namespace sidetone {
 namespace {
 
-// record(plane, legOrRoom, recording, path, rateHz | 0, includeGaps, voices, sensitivityPercent, onsetMs, releaseMs) -> found
+// record(plane, legOrRoom, recording, path, ring | '', rateHz | 0, includeGaps, voices, sensitivityPercent, onsetMs, releaseMs) -> found
 napi_value record(napi_env env, napi_callback_info info) {
   Call call(env, info);
   Plane* plane = call.plane();
@@ -12,6 +12,7 @@ napi_value record(napi_env env, napi_callback_info info) {
   RecorderOptions options;
   options.id = call.number();
   options.path = call.path();
+  options.ring = call.path(true);
   options.rate_hz = call.number();
   options.include_gaps = call.boolean();
   options.voices = call.boolean();
@@ -44,7 +45,17 @@ napi_value record_stop(napi_env env, napi_callback_info info) {
   return call.give(plane->stop_recording(of, recording));
 }
 
-constexpr Export exported[] = {{"record", record}, {"recordMask", record_mask}, {"recordStop", record_stop}};
+// recordFollow(path, followed)
+napi_value record_follow(napi_env env, napi_callback_info info) {
+  Call call(env, info);
+  const std::string path = call.path();
+  const bool followed = call.boolean();
+  if (!call.ok()) return call.bad();
+  RecordingFile::follow(path, followed);
+  return nullptr;
+}
+
+constexpr Export exported[] = {{"record", record}, {"recordMask", record_mask}, {"recordStop", record_stop}, {"recordFollow", record_follow}};
 
 }  // namespace
 

@@ -12,7 +12,7 @@ Recorder::Recorder(const RecorderOptions& options)
       rate_(rate_index(options.rate_hz)),
       include_gaps_(options.include_gaps),
       voices_(options.voices),
-      file_(RecordingFile::open(options.path, rate_table_hz[rate_], options.most_bytes)),
+      file_(RecordingFile::open({options.path, options.ring}, rate_table_hz[rate_], options.most_bytes)),
       voice_(options.rule) {}
 
 void Recorder::stop() {

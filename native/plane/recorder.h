@@ -16,6 +16,7 @@ namespace sidetone {
 struct RecorderOptions {
   uint32_t id = 0;
   std::string path;
+  std::string ring;         // a file in memory to be made, or empty
   uint32_t rate_hz = 8000;  // of the table
   bool include_gaps = false;
   bool voices = false;

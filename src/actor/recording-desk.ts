@@ -18,6 +18,7 @@ import {
 import type { Log } from '../log.ts';
 import type { RecordOptions } from '../media/engine.ts';
 import { mendWav, wavDurationMs } from '../media/mend-wav.ts';
+import type { RecordingRings } from '../media/recording-rings.ts';
 import { type Problem, problems } from '../problem.ts';
 import type { RecordingNotice } from '../recording/notice.ts';
 import { type Recording, type RecordingRecord, type RecordingTerms, recordingEnded } from '../recording/recording.ts';
@@ -34,6 +35,8 @@ const ABANDONED_LOOKS = 2;
 export interface RecordingDeskOptions {
   /** Undefined: recording is off. */
   readonly storage: RecordingStorage | undefined;
+  /** Undefined: what is not written yet is lost with the process. */
+  readonly rings?: RecordingRings | undefined;
   readonly rows: {
     get(recordingUuid: string): Promise<RecordingRow | undefined>;
     unfinished(): Promise<readonly RecordingRow[]>;
@@ -93,7 +96,14 @@ export class RecordingDesk implements Recordings {
   /** What the media plane is told of it. */
   orderOf({ recordingUuid, includeGaps, voiceActivity }: RecordingTerms): RecordOptions {
     const path = this.#options.storage?.path(recordingUuid) ?? '';
-    return { recordingUuid, path, includeGaps, ...(voiceActivity === undefined ? {} : { voiceActivity }) };
+    const ring = this.#options.rings?.path(path);
+    return {
+      recordingUuid,
+      path,
+      includeGaps,
+      ...(ring === undefined ? {} : { ring }),
+      ...(voiceActivity === undefined ? {} : { voiceActivity }),
+    };
   }
 
   readonly links = (recordingUuid: string, now: number): RecordingLinks => this.#options.sign(recordingUuid, now);
@@ -211,21 +221,28 @@ export class RecordingDesk implements Recordings {
   }
 
   /**
-   * Mends what a process before this one left growing, and tells of each as ended. Before the Sessions are taken over, so that their ends follow.
+   * Mends what a process before this one left growing, with what it left in memory, and tells of each as ended. Before the Sessions are taken over, so that their ends follow.
    * Returns how many there were.
    */
   async recover(): Promise<number> {
-    const { rows, storage, log } = this.#options;
+    const { rows, storage, rings, log } = this.#options;
     const left = await rows.unfinished();
     for (let at = 0; at < left.length; at += RECORDING_MENDS_MAX) {
       await Promise.all(
         left.slice(at, at + RECORDING_MENDS_MAX).map(async (row) => {
           const path = storage?.path(row.recordingUuid);
-          const mended = path === undefined ? undefined : await mendWav(path).catch((error: unknown) => unmended(log, error));
+          const mended =
+            path === undefined
+              ? undefined
+              : await mendWav(path, rings?.path(path)).catch((error: unknown) => unmended(log, error));
+          if (mended?.ringRefused !== undefined)
+            log.warn({ recording_uuid: row.recordingUuid, reason: mended.ringRefused }, 'the last second of a recording is lost');
           await this.#end(row, mended?.durationMs ?? 0);
         }),
       );
     }
+    // Of recordings that nobody knows any more.
+    await rings?.sweep();
     return left.length;
   }
 
@@ -244,11 +261,11 @@ export class RecordingDesk implements Recordings {
   }
 
   async #view(sessionUuid: string, recording: Recording): Promise<RecordingView> {
-    const { storage, clock } = this.#options;
+    const { storage, rings, clock } = this.#options;
     const { recordingUuid, cutOffMs } = recording;
     const available = recording.availability === 'available';
     const path = storage?.path(recordingUuid);
-    const durationMs = cutOffMs ?? (path === undefined ? 0 : await wavDurationMs(path));
+    const durationMs = cutOffMs ?? (path === undefined ? 0 : await wavDurationMs(path, rings?.path(path)));
     const links = available ? this.links(recordingUuid, clock.now()) : undefined;
     return {
       recording_uuid: recordingUuid,

@@ -49,6 +49,8 @@ export interface HttpDeps extends OperatorHooks {
   readonly unhurried?: (request: Request) => void;
   /** Sets the server's idle timeout of a request, in seconds. */
   readonly hurried?: (request: Request, seconds: number) => void;
+  /** A growing recording has a first reader, or none any more. */
+  readonly followed?: (path: string, followed: boolean) => void;
   /** Requests the server is busy with. */
   readonly inFlight?: () => number;
   /** Of a server that tidies URLs: the path of a recording's as it was sent. */

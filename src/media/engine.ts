@@ -79,6 +79,8 @@ export interface RecordOptions {
   readonly recordingUuid: string;
   /** A file to be made, of at most 1,024 bytes of name; its folder exists. */
   readonly path: string;
+  /** A file in memory to be made (recording-rings.ts), from which a crash loses nothing; without it the recording is written more often. */
+  readonly ring?: string;
   /** 8000, 16000, 24000 or 48000; without it that of the leg or room now. */
   readonly rateHz?: number;
   /** Whether masked spans, hold and interruptions are kept as silence, or left out. */

@@ -1,5 +1,10 @@
-/** Mends a recording that a crash cut off: its sizes, which said "still growing", are set to what is there. */
-import { open } from 'node:fs/promises';
+/**
+ * Mends a recording that a crash cut off: what its ring still holds is appended, and its sizes, which said "still growing", are set to what is there.
+ * Done twice, or broken off and done again, it comes to the same, for positions in a ring count from the first sample.
+ */
+import { type FileHandle, open, unlink } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { readRing } from './recording-ring.ts';
 
 const HEADER_BYTES = 44;
 const GROWING = 0xffff_ffff;
@@ -9,43 +14,94 @@ export interface MendedWav {
   readonly mended: boolean;
   readonly bytes: number;
   readonly durationMs: number;
+  /** Why what its ring holds was not appended. */
+  readonly ringRefused?: string;
 }
 
-/** Undefined where the file is none of the platform's recordings. The file is durable when this resolves; rejects on errors of the disk. */
-export async function mendWav(path: string): Promise<MendedWav | undefined> {
-  const file = await open(path, 'r+');
+/**
+ * `ring`: where the recording's ring would be; it is gone afterwards. Undefined where the file is none of the platform's recordings. The file is
+ * durable when this resolves; rejects on errors of the disk.
+ */
+export async function mendWav(path: string, ring?: string): Promise<MendedWav | undefined> {
+  const file = await open(path, 'r+').catch(async (error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') await removeRing(ring);
+    throw error;
+  });
   try {
-    const { size } = await file.stat();
-    const header = Buffer.alloc(HEADER_BYTES);
-    const { bytesRead } = await file.read(header, 0, HEADER_BYTES, 0);
-    const ours =
-      bytesRead === HEADER_BYTES && header.toString('latin1', 0, 4) === 'RIFF' && header.toString('latin1', 8, 16) === 'WAVEfmt ';
-    if (!ours || header.toString('latin1', 36, 40) !== 'data' || header.readUInt32LE(28) === 0) return undefined;
-    const growing = header.readUInt32LE(40) === GROWING;
-    const dataBytes = growing ? (size - HEADER_BYTES) & ~1 : header.readUInt32LE(40);
-    if (growing) {
-      await file.truncate(HEADER_BYTES + dataBytes); // half a sample is noise
-      header.writeUInt32LE(HEADER_BYTES - 8 + dataBytes, 4);
-      header.writeUInt32LE(dataBytes, 40);
-      await file.write(header, 0, HEADER_BYTES, 0);
-      await file.sync();
-    }
-    const bytesASecond = header.readUInt32LE(28);
-    return { mended: growing, bytes: HEADER_BYTES + dataBytes, durationMs: Math.floor((dataBytes * 1000) / bytesASecond) };
+    const mended = await mend(file, basename(path), ring);
+    // Not before the file has it, durable.
+    await removeRing(ring);
+    return mended;
   } finally {
     await file.close();
   }
 }
 
-/** Milliseconds of audio in a recording, also in one that is still growing. 0: there is no such file, or nothing in it yet. */
-export async function wavDurationMs(path: string): Promise<number> {
+async function mend(file: FileHandle, name: string, ring: string | undefined): Promise<MendedWav | undefined> {
+  const header = await headerOf(file);
+  if (header === undefined) return undefined;
+  const bytesASecond = header.readUInt32LE(28);
+  const whole = (dataBytes: number) => ({
+    bytes: HEADER_BYTES + dataBytes,
+    durationMs: Math.floor((dataBytes * 1000) / bytesASecond),
+  });
+  if (header.readUInt32LE(40) !== GROWING) return { mended: false, ...whole(header.readUInt32LE(40)) };
+  const { size } = await file.stat();
+  let dataBytes = (size - HEADER_BYTES) & ~1; // half a sample is noise
+  const left = ring === undefined ? undefined : await readRing(ring, { name, rateHz: bytesASecond / 2, dataBytes });
+  let ringRefused = left?.ring === 'refused' ? left.reason : undefined;
+  if (left?.ring === 'read') {
+    // A full disk does not cost what is on it already.
+    const written = await append(file, left.rest, HEADER_BYTES + dataBytes).catch(
+      (error: unknown) => void (ringRefused = String(error)),
+    );
+    dataBytes += written ?? 0;
+  }
+  await file.truncate(HEADER_BYTES + dataBytes);
+  header.writeUInt32LE(HEADER_BYTES - 8 + dataBytes, 4);
+  header.writeUInt32LE(dataBytes, 40);
+  await file.write(header, 0, HEADER_BYTES, 0);
+  await file.sync();
+  return { mended: true, ...whole(dataBytes), ...(ringRefused === undefined ? {} : { ringRefused }) };
+}
+
+/** Returns how many bytes: all of them. */
+async function append(file: FileHandle, bytes: Buffer, at: number): Promise<number> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, at + done);
+    if (bytesWritten === 0) throw new Error('nothing was written');
+    done += bytesWritten;
+  }
+  return bytes.length;
+}
+
+/** Undefined: the header of no recording of the platform. */
+async function headerOf(file: FileHandle): Promise<Buffer | undefined> {
+  const header = Buffer.alloc(HEADER_BYTES);
+  const { bytesRead } = await file.read(header, 0, HEADER_BYTES, 0);
+  const ours =
+    bytesRead === HEADER_BYTES && header.toString('latin1', 0, 4) === 'RIFF' && header.toString('latin1', 8, 16) === 'WAVEfmt ';
+  return ours && header.toString('latin1', 36, 40) === 'data' && header.readUInt32LE(28) > 0 ? header : undefined;
+}
+
+async function removeRing(ring: string | undefined): Promise<void> {
+  if (ring !== undefined) await unlink(ring).catch(() => {});
+}
+
+/** Milliseconds of audio in a recording, also in one that is still growing, with what its ring holds. 0: there is no such file, or nothing in it yet. */
+export async function wavDurationMs(path: string, ring?: string): Promise<number> {
   const file = await open(path, 'r').catch(() => undefined);
   if (file === undefined) return 0;
   try {
-    const header = Buffer.alloc(HEADER_BYTES);
-    const { bytesRead } = await file.read(header, 0, HEADER_BYTES, 0);
-    const bytesASecond = bytesRead === HEADER_BYTES ? header.readUInt32LE(28) : 0;
-    return bytesASecond === 0 ? 0 : Math.floor((((await file.stat()).size - HEADER_BYTES) * 1000) / bytesASecond);
+    const header = await headerOf(file);
+    if (header === undefined) return 0;
+    const bytesASecond = header.readUInt32LE(28);
+    let dataBytes = Math.max(0, (await file.stat()).size - HEADER_BYTES);
+    if (ring !== undefined && header.readUInt32LE(40) === GROWING) {
+      const left = await readRing(ring, { name: basename(path), rateHz: bytesASecond / 2, dataBytes });
+      if (left.ring === 'read') dataBytes += left.rest.length;
+    }
+    return Math.floor((dataBytes * 1000) / bytesASecond);
   } finally {
     await file.close();
   }

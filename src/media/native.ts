@@ -60,12 +60,13 @@ export interface Native {
   legMove(plane: PlaneHandle, leg: number, toPlane: number): boolean;
   /** Of what plays on a leg or in a room. */
   playVolume(plane: PlaneHandle, leg: number, percent: number): boolean;
-  /** Of a leg or room; a rate of 0 is its own. Sensitivity in percent. What becomes of it is noticed under the recording's number. */
+  /** Of a leg or room; a rate of 0 is its own, a ring of `''` none. Sensitivity in percent. What becomes of it is noticed under the recording's number. */
   record(
     plane: PlaneHandle,
     of: number,
     recording: number,
     path: string,
+    ring: string,
     rateHz: number,
     includeGaps: boolean,
     voices: boolean,
@@ -75,6 +76,8 @@ export interface Native {
   ): boolean;
   recordMask(plane: PlaneHandle, of: number, recording: number, masked: boolean): boolean;
   recordStop(plane: PlaneHandle, of: number, recording: number): boolean;
+  /** Someone listens to the file as it grows, or no longer does: it is written in short steps meanwhile. Of the process, by any thread. */
+  recordFollow(path: string, followed: boolean): void;
   /** A buffer for the audio of a stream leg, of the process: any thread may write to it by its number. */
   inboxOpen(): number;
   inboxClose(inbox: number): void;

@@ -42,6 +42,8 @@ export type Order =
       readonly leg: number;
       readonly recording: number;
       readonly path: string;
+      /** `''`: none. */
+      readonly ring: string;
       /** 0: that of the leg or room. */
       readonly rateHz: number;
       readonly includeGaps: boolean;

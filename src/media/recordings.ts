@@ -3,6 +3,7 @@ import { RECORDING_FINISH_MS, RECORDING_SETTLE_MS } from '../limits.ts';
 import type { RecordingFailure, RecordingNotice } from '../recording/notice.ts';
 import type { MediaRecording, RecordOptions } from './engine.ts';
 import { mendWav } from './mend-wav.ts';
+import { native } from './native.ts';
 import { NOTICE, type NoticeRecord } from './notice.ts';
 import type { Order } from './order.ts';
 
@@ -22,6 +23,9 @@ export interface RecordingsOptions {
 const FAULTS: readonly RecordingFailure[] = ['media_unavailable', 'cannot_open', 'cannot_write', 'too_slow', 'too_long'];
 
 const within = (value: number, least: number, most: number) => Math.min(most, Math.max(least, Math.round(value) || 0));
+
+/** A file that grows is listened to, or no longer is. */
+export const followRecording = (path: string, followed: boolean): void => native.recordFollow(path, followed);
 
 export class Recordings {
   readonly #options: RecordingsOptions;
@@ -46,6 +50,7 @@ export class Recordings {
         leg: id,
         recording,
         path,
+        ring: options.ring ?? '',
         rateHz: options.rateHz ?? 0,
         includeGaps,
         voices: voiceActivity && {
@@ -84,10 +89,10 @@ export class Recordings {
     const options = this.#live.get(recording);
     if (options === undefined) return;
     this.#forget(recording);
-    const { recordingUuid, path } = options;
+    const { recordingUuid, path, ring } = options;
     const tell = (durationMs: number) =>
       this.#options.notify({ type: 'recording.failed', recordingUuid, reason: 'media_unavailable', durationMs });
-    mendWav(path).then(
+    mendWav(path, ring).then(
       (mended) => tell(mended?.durationMs ?? 0),
       () => tell(0),
     );

@@ -160,7 +160,7 @@ function obey(order: Order): void {
       native.legTones(plane, order.leg, order.on);
       break;
     case 'record': {
-      const { leg, recording, path, rateHz, includeGaps, voices } = order;
+      const { leg, recording, path, ring, rateHz, includeGaps, voices } = order;
       const { sensitivityPercent, onsetMs, releaseMs } = voices ?? { sensitivityPercent: 50, onsetMs: 100, releaseMs: 500 };
       const heard = voices !== undefined;
       const found = native.record(
@@ -168,6 +168,7 @@ function obey(order: Order): void {
         leg,
         recording,
         path,
+        ring,
         rateHz,
         includeGaps,
         heard,

@@ -31,11 +31,14 @@ export type GrowingStart = 'pull' | 'live';
 
 export class GrowingFiles {
   readonly #clock: Clock;
+  readonly #tell: ((path: string, followed: boolean) => void) | undefined;
   readonly #followed = new Map<string, Followed>();
   #polling = false;
 
-  constructor(clock: Clock) {
+  /** `tell`: of a file that has a first reader, or none any more. It is written in shorter steps then. */
+  constructor(clock: Clock, tell?: (path: string, followed: boolean) => void) {
     this.#clock = clock;
+    this.#tell = tell;
   }
 
   /** Descriptors that are held. */
@@ -53,13 +56,21 @@ export class GrowingFiles {
       const followed = await this.#open(source);
       if (followed !== undefined) {
         const header = await this.#header(followed);
-        if (header !== undefined) return this.#reader(followed, header, start);
+        if (header !== undefined) {
+          // What was recorded before anyone listened is written first: the end of the file is then where the recording is.
+          if (start === 'live') await followed.caughtUp;
+          return this.#reader(followed, header, start);
+        }
         this.#release(followed);
       }
       if (over) return undefined;
       if (this.#clock.now() >= deadline) throw new Error('a recording has not begun to be written');
-      await new Promise<void>((resolve) => this.#clock.at(this.#clock.now() + GROWING_FILE_POLL_MS, resolve));
+      await this.#pause();
     }
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => this.#clock.at(this.#clock.now() + GROWING_FILE_POLL_MS, resolve));
   }
 
   /** One use more of the file; undefined: there is none. */
@@ -78,7 +89,8 @@ export class GrowingFiles {
       other.uses++;
       return other;
     }
-    const followed = new Followed(source, fd);
+    this.#tell?.(source.path, true);
+    const followed = new Followed(source, fd, this.#tell === undefined ? Promise.resolve() : this.#pause());
     this.#followed.set(source.path, followed);
     return followed;
   }
@@ -88,6 +100,7 @@ export class GrowingFiles {
     if (followed.uses > 0) return;
     this.#followed.delete(followed.source.path);
     followed.close();
+    this.#tell?.(followed.source.path, false);
   }
 
   async #header(followed: Followed): Promise<Uint8Array | undefined> {
@@ -161,6 +174,8 @@ export class GrowingFiles {
 class Followed {
   readonly source: GrowingSource;
   readonly #fd: number;
+  /** What was recorded before it was followed is in the file by then. */
+  readonly caughtUp: Promise<void>;
   uses = 1;
   size = 0;
   /** `size` is final. */
@@ -171,9 +186,10 @@ class Followed {
   /** What was read last, for whoever is at the same place. */
   #last: { readonly start: number; readonly end: number; readonly bytes: Promise<Uint8Array> } | undefined;
 
-  constructor(source: GrowingSource, fd: number) {
+  constructor(source: GrowingSource, fd: number, caughtUp: Promise<void>) {
     this.source = source;
     this.#fd = fd;
+    this.caughtUp = caughtUp;
   }
 
   /** Wakes who waits, where there is more or no more. */

@@ -9,6 +9,7 @@ import { DecoderThread } from '../../src/media/decoder.ts';
 import { MediaWorker } from '../../src/media/media-worker.ts';
 import type { PlaneLegOptions } from '../../src/media/plane-leg.ts';
 import { PlaneRoom } from '../../src/media/plane-room.ts';
+import { recordingRings } from '../../src/media/recording-rings.ts';
 import { type RecordingEars, Recordings } from '../../src/media/recordings.ts';
 import { UdpLeg } from '../../src/media/udp-leg.ts';
 import type { RecordingNotice } from '../../src/recording/notice.ts';
@@ -54,9 +55,16 @@ for (const [how, hangs] of [
     });
     leg.join(room, { muted: false, fromVolumePercent: 100, toVolumePercent: 100 });
     const talking = setInterval(() => peer.send(leg, 0, peer.sequence * 160, new Uint8Array(160).fill(0x10)), 20);
+    // One of them without.
+    const rings = await recordingRings(folder, silentLog);
     const paths = Array.from({ length: 4 }, (_, at) => join(folder, `${at}.wav`));
     for (const [at, path] of paths.entries())
-      (at === 3 ? room : leg).record({ recordingUuid: path, path, includeGaps: at !== 1 });
+      (at === 3 ? room : leg).record({
+        recordingUuid: path,
+        path,
+        includeGaps: at !== 1,
+        ...(at > 0 && rings && { ring: rings.path(path) }),
+      });
     await notices.until(() => notices.of('recording.started').length === paths.length);
     await peer.until(() => peer.heard.length >= 60);
 
@@ -73,6 +81,8 @@ for (const [how, hangs] of [
       expect(each.durationMs).toBeGreaterThan(800);
     }
     expect(over()).toHaveLength(paths.length);
+    expect(await rings?.sweep()).toBe(rings && 0);
+    await rings?.close();
     expect(recordings.size).toBe(0);
     // The call is told to be without audio, once, and nobody waits for the room.
     expect(notices.of('media.timeout')).toHaveLength(1);

@@ -1,6 +1,6 @@
 /** The real platform as a child process, on its embedded database, in a directory and on ports of its own. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -100,7 +100,13 @@ export class Platform {
     return `127.0.0.1:${this.#ready?.sip_tcp_port}`;
   }
 
-  /** SIGKILL, as a power cut would; the database server is left to itself. */
+  /** Where the rings of its recordings are. */
+  get ringFolder(): string {
+    const { dev, ino } = statSync(this.dataDir, { bigint: true });
+    return `/dev/shm/sidetone-${process.getuid?.()}-${dev.toString(16)}-${ino.toString(16)}`;
+  }
+
+  /** SIGKILL, as a crash would; the database server is left to itself. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');
   }
@@ -115,6 +121,8 @@ export class Platform {
     await this.#end('SIGTERM');
     const pidFile = join(this.dataDir, 'postgres/postmaster.pid');
     if (existsSync(pidFile)) process.kill(Number(readFileSync(pidFile, 'utf8').split('\n')[0]), 'SIGKILL');
+    // Killed and not started again, it leaves what its recordings had in memory.
+    if (existsSync(this.ringFolder)) rmSync(this.ringFolder, { recursive: true, force: true });
     rmSync(this.dataDir, { recursive: true, force: true });
   }
 

@@ -29,6 +29,8 @@ export interface RecordingMediaDeps {
   readonly unhurried?: (request: Request) => void;
   /** Sets it, in seconds. */
   readonly hurried?: (request: Request, seconds: number) => void;
+  /** A growing file has a first reader, or none any more. */
+  readonly followed?: (path: string, followed: boolean) => void;
   /** Requests the server is busy with. */
   readonly inFlight?: () => number;
   /** Of a server that tidies URLs (a backslash to a slash, `..` away): the path as it was sent, where that is known. It has to be the URL's. */
@@ -65,7 +67,7 @@ export interface RecordingMediaDoor {
 }
 
 export function recordingMedia(deps: RecordingMediaDeps): RecordingMediaDoor {
-  const growing = new GrowingFiles(deps.clock);
+  const growing = new GrowingFiles(deps.clock, deps.followed);
   const listeners = new Listeners(deps.clock);
 
   const decide = async (request: Request): Promise<Response | Problem> => {
