@@ -9,11 +9,12 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { silentLog } from '../src/log.ts';
 import type { MediaRoom } from '../src/media/engine.ts';
 import { createMediaEngine } from '../src/media/media-engine.ts';
 import type { TickLoad } from '../src/media/media-worker.ts';
+import { recordingRings } from '../src/media/recording-rings.ts';
 import { type LATENESS_STEPS_US, ticksOver } from '../src/media/tick-lateness.ts';
 import { createOutbound } from '../src/outbound/safe-fetch.ts';
 
@@ -37,6 +38,7 @@ async function serve(legs: number, what: string): Promise<void> {
     log: silentLog,
   });
   const folder = mkdtempSync(join(tmpdir(), 'recorded-'));
+  const rings = await recordingRings(folder, silentLog);
   let [recorded, failed] = [0, 0];
   let room: MediaRoom | undefined;
   for (let i = 0; i < legs; i++) {
@@ -56,7 +58,10 @@ async function serve(legs: number, what: string): Promise<void> {
       receive: true,
     });
     if (what === 'tones') leg?.detectTones(true);
-    if (what === 'recorded') leg?.record({ recordingUuid: `${i}`, path: join(folder, `${i}.wav`), includeGaps: true });
+    if (what === 'recorded') {
+      const path = join(folder, `${i}.wav`);
+      leg?.record({ recordingUuid: `${i}`, path, ...(rings && { ring: rings.path(path) }), includeGaps: true });
+    }
     if (what !== 'rooms') continue;
     if (i % 10 === 0) room = await engine.openRoom(() => {});
     if (room !== undefined) leg?.join(room, { muted: false, fromVolumePercent: 100, toVolumePercent: 100 });
@@ -75,6 +80,7 @@ async function serve(legs: number, what: string): Promise<void> {
     console.error(
       `ticks over 2, 5, 20 ms late ${since(2_000)}, ${since(5_000)}, ${since(20_000)}, left out ${skipped}, rss ${Math.round(process.memoryUsage().rss / 1e6)} MB${recordings}`,
     );
+    if (rings !== undefined) rmSync(dirname(rings.path('')), { recursive: true });
     rmSync(folder, { recursive: true });
     process.exit(0);
   });
