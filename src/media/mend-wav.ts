@@ -51,11 +51,12 @@ async function mend(file: FileHandle, name: string, ring: string | undefined): P
   const left = ring === undefined ? undefined : await readRing(ring, { name, rateHz: bytesASecond / 2, dataBytes });
   let ringRefused = left?.ring === 'refused' ? left.reason : undefined;
   if (left?.ring === 'read') {
-    // A full disk does not cost what is on it already.
-    const written = await append(file, left.rest, HEADER_BYTES + dataBytes).catch(
-      (error: unknown) => void (ringRefused = String(error)),
-    );
-    dataBytes += written ?? 0;
+    try {
+      await append(file, left.rest, HEADER_BYTES + dataBytes);
+      dataBytes += left.rest.length;
+    } catch (error) {
+      ringRefused = String(error); // a full disk does not cost what is on it already
+    }
   }
   await file.truncate(HEADER_BYTES + dataBytes);
   header.writeUInt32LE(HEADER_BYTES - 8 + dataBytes, 4);
@@ -65,14 +66,13 @@ async function mend(file: FileHandle, name: string, ring: string | undefined): P
   return { mended: true, ...whole(dataBytes), ...(ringRefused === undefined ? {} : { ringRefused }) };
 }
 
-/** Returns how many bytes: all of them. */
-async function append(file: FileHandle, bytes: Buffer, at: number): Promise<number> {
+/** Rejects where not all of them could be written. */
+async function append(file: FileHandle, bytes: Buffer, at: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     const { bytesWritten } = await file.write(bytes, done, bytes.length - done, at + done);
     if (bytesWritten === 0) throw new Error('nothing was written');
     done += bytesWritten;
   }
-  return bytes.length;
 }
 
 /** Undefined: the header of no recording of the platform. */
