@@ -4,7 +4,7 @@
  */
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { readRing } from './recording-ring.ts';
+import { readRing, restOf } from './recording-ring.ts';
 
 const HEADER_BYTES = 44;
 const GROWING = 0xffff_ffff;
@@ -46,11 +46,12 @@ async function mend(file: FileHandle, name: string, ring: string | undefined): P
     durationMs: Math.floor((dataBytes * 1000) / bytesASecond),
   });
   if (header.readUInt32LE(40) !== GROWING) return { mended: false, ...whole(header.readUInt32LE(40)) };
+  const found = await readRing(ring);
   const { size } = await file.stat();
   let dataBytes = (size - HEADER_BYTES) & ~1; // half a sample is noise
-  const left = ring === undefined ? undefined : await readRing(ring, { name, rateHz: bytesASecond / 2, dataBytes });
-  let ringRefused = left?.ring === 'refused' ? left.reason : undefined;
-  if (left?.ring === 'read') {
+  const left = restOf(found, { name, rateHz: bytesASecond / 2, dataBytes });
+  let ringRefused = left.ring === 'refused' ? left.reason : undefined;
+  if (left.ring === 'read') {
     try {
       await append(file, left.rest, HEADER_BYTES + dataBytes);
       dataBytes += left.rest.length;
@@ -96,11 +97,10 @@ export async function wavDurationMs(path: string, ring?: string): Promise<number
     const header = await headerOf(file);
     if (header === undefined) return 0;
     const bytesASecond = header.readUInt32LE(28);
+    const found = await readRing(header.readUInt32LE(40) === GROWING ? ring : undefined);
     let dataBytes = Math.max(0, (await file.stat()).size - HEADER_BYTES);
-    if (ring !== undefined && header.readUInt32LE(40) === GROWING) {
-      const left = await readRing(ring, { name: basename(path), rateHz: bytesASecond / 2, dataBytes });
-      if (left.ring === 'read') dataBytes += left.rest.length;
-    }
+    const left = restOf(found, { name: basename(path), rateHz: bytesASecond / 2, dataBytes });
+    if (left.ring === 'read') dataBytes += left.rest.length;
     return Math.floor((dataBytes * 1000) / bytesASecond);
   } finally {
     await file.close();

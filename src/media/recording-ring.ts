@@ -14,6 +14,8 @@ const TAKEN_AT = 128;
 const NAME_AT = 192;
 const NAME_MAX = 255;
 
+const refused = (reason: string) => ({ ring: 'refused', reason }) as const;
+
 /** The recording's file, as far as it got. */
 export interface CutOffWav {
   /** Without its folder. */
@@ -30,10 +32,15 @@ export type LeftRing =
   /** What follows the sound of the WAV, maybe nothing. */
   | { readonly ring: 'read'; readonly rest: Buffer };
 
-const refused = (reason: string): LeftRing => ({ ring: 'refused', reason });
+/** The whole file of a ring, or why there is none. */
+export type RingFile = Exclude<LeftRing, { readonly ring: 'read' }> | { readonly ring: 'there'; readonly file: Buffer };
 
-/** Never rejects: a ring that cannot be read is refused. */
-export async function readRing(path: string, wav: CutOffWav): Promise<LeftRing> {
+/**
+ * To be read before the size of the WAV is asked for: whoever still writes it has written by then what the ring says. Never rejects: a ring that
+ * cannot be read is refused.
+ */
+export async function readRing(path: string | undefined): Promise<RingFile> {
+  if (path === undefined) return { ring: 'none' };
   try {
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
@@ -42,7 +49,7 @@ export async function readRing(path: string, wav: CutOffWav): Promise<LeftRing> 
       if (about.size > HEADER_BYTES + RECORDING_RING_MAX_BYTES) return refused('too long');
       const bytes = Buffer.alloc(about.size);
       const { bytesRead } = await file.read(bytes, 0, bytes.length, 0);
-      return restOf(bytes.subarray(0, bytesRead), wav);
+      return { ring: 'there', file: bytes.subarray(0, bytesRead) };
     } finally {
       await file.close();
     }
@@ -52,8 +59,10 @@ export async function readRing(path: string, wav: CutOffWav): Promise<LeftRing> 
   }
 }
 
-/** What a ring, given as its whole file, holds beyond the WAV. */
-export function restOf(file: Buffer, wav: CutOffWav): LeftRing {
+/** What a ring holds beyond the WAV. */
+export function restOf(of: RingFile, wav: CutOffWav): LeftRing {
+  if (of.ring !== 'there') return of;
+  const { file } = of;
   if (file.length < HEADER_BYTES) return refused('too short');
   if (file.toString('latin1', 0, MAGIC.length) !== MAGIC || file.readUInt32LE(8) !== VERSION) return refused('of another kind');
   const ringBytes = file.readUInt32LE(16);

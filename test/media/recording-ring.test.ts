@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { silentLog } from '../../src/log.ts';
 import { mendWav, wavDurationMs } from '../../src/media/mend-wav.ts';
-import { restOf } from '../../src/media/recording-ring.ts';
+import { type CutOffWav, restOf } from '../../src/media/recording-ring.ts';
 import { endsWithProcess, recordingRings } from '../../src/media/recording-rings.ts';
 import { followRecording } from '../../src/media/recordings.ts';
 import { GrowingWav } from '../support/growing-wav.ts';
@@ -18,6 +18,8 @@ import { Talker } from './talker.ts';
 const NAME = 'rec_1.wav';
 const sound = Uint8Array.from({ length: 8_000 }, (_, at) => (at * 7 + (at >> 8)) & 0xff);
 const cutOff = (dataBytes: number) => ({ name: NAME, rateHz: 8000, dataBytes });
+
+const restIn = (file: Buffer, wav: CutOffWav) => restOf({ ring: 'there', file }, wav);
 
 let folder: string;
 beforeEach(async () => {
@@ -48,7 +50,7 @@ describe('what a ring holds beyond the file', () => {
     fc.assert(
       fc.property(places, ({ taken, put, dataBytes }) => {
         fc.pre(put > 0 && put - taken <= 640);
-        const left = restOf(ring(put, taken), cutOff(dataBytes));
+        const left = restIn(ring(put, taken), cutOff(dataBytes));
         expect(left).toEqual({ ring: 'read', rest: Buffer.from(sound.subarray(dataBytes, put)) });
       }),
     );
@@ -56,9 +58,9 @@ describe('what a ring holds beyond the file', () => {
 
   test('is nothing where the file has more, or nothing was put yet', () => {
     const nothing = { ring: 'read', rest: Buffer.alloc(0) } as const;
-    expect(restOf(ring(1_000, 800), cutOff(1_000))).toEqual(nothing);
-    expect(restOf(ring(1_000, 800), cutOff(1_300))).toEqual(nothing);
-    expect(restOf(ring(0, 960), cutOff(1_280))).toEqual(nothing);
+    expect(restIn(ring(1_000, 800), cutOff(1_000))).toEqual(nothing);
+    expect(restIn(ring(1_000, 800), cutOff(1_300))).toEqual(nothing);
+    expect(restIn(ring(0, 960), cutOff(1_280))).toEqual(nothing);
   });
 
   test('is refused of another recording, rate, length or kind, and where positions contradict each other or the file', () => {
@@ -76,17 +78,17 @@ describe('what a ring holds beyond the file', () => {
       [Buffer.alloc(0), 0],
       [Buffer.alloc(4096 + 640), 0],
     ];
-    for (const [file, dataBytes] of refusals) expect(restOf(file, cutOff(dataBytes))).toMatchObject({ ring: 'refused' });
+    for (const [file, dataBytes] of refusals) expect(restIn(file, cutOff(dataBytes))).toMatchObject({ ring: 'refused' });
   });
 
   test('is the same or refused with any bit of the header turned', () => {
     const good = ring(1_000, 800);
-    const rest: unknown = restOf(good, cutOff(900));
+    const rest: unknown = restIn(good, cutOff(900));
     let harmless = 0;
     for (let bit = 0; bit < 4096 * 8; bit++) {
       const bad = Buffer.from(good);
       bad.writeUInt8(bad.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-      const left = restOf(bad, cutOff(900));
+      const left = restIn(bad, cutOff(900));
       if (left.ring === 'refused') continue;
       expect<unknown>(left).toEqual(rest);
       harmless++;
@@ -101,7 +103,7 @@ describe('what a ring holds beyond the file', () => {
     const positions = fc.tuple(fc.nat(0xffff_ffff), fc.nat(0xffff_ffff), fc.nat(3_000));
     fc.assert(
       fc.property(any, fc.nat(3_000), (bytes, dataBytes) => {
-        expect(restOf(Buffer.from(bytes), cutOff(dataBytes)).ring).toBe('refused');
+        expect(restIn(Buffer.from(bytes), cutOff(dataBytes)).ring).toBe('refused');
       }),
     );
     fc.assert(
@@ -109,7 +111,7 @@ describe('what a ring holds beyond the file', () => {
         const file = ring(1_000, 800);
         writePosition(file, 64, put);
         writePosition(file, 128, taken);
-        const left = restOf(file, cutOff(dataBytes));
+        const left = restIn(file, cutOff(dataBytes));
         if (left.ring === 'read') expect(left.rest.length).toBeLessThanOrEqual(640);
       }),
     );
