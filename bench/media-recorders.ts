@@ -1,6 +1,6 @@
 /**
  * CPU of recording, and of nothing else: so many recordings of 8 kHz, fed a frame each at every tick by a thread that is as real-time as a plane's,
- * with their two writing threads. Interleaved rounds: with a ring in memory that outlives the process (a write a second), and without (a write in
+ * with their two writing threads. Interleaved rounds: with a ring in memory that outlives the process (two writes a second), and without (a write in
  * every round), as it is where there is no such memory.
  *
  *   npm run bench -- media-recorders [RECORDINGS] [ROUNDS] [SECONDS]

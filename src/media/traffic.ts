@@ -31,7 +31,11 @@ export function trafficReadings(traffic: Traffic): readonly Reading[] {
   return [
     counter('rtp_packets_received_total', 'RTP packets of calls that have ended: taken', () => traffic.packetsReceived),
     counter('rtp_packets_sent_total', 'RTP packets of calls that have ended: sent', () => traffic.packetsSent),
-    counter('rtp_packets_lost_total', 'RTP packets of calls that have ended: lost on their way to here', () => traffic.packetsLost),
+    counter(
+      'rtp_packets_lost_total',
+      'RTP packets of calls that have ended: lost on their way to here',
+      () => traffic.packetsLost,
+    ),
     counter('rtp_packets_late_total', 'RTP packets of calls that have ended: too late to be heard', () => traffic.packetsLate),
     counter('calls_heard_total', 'Calls that have ended of whose far end anything was heard', () => traffic.legsHeard),
     counter('calls_poor_total', `Of these, calls with an estimated MOS under ${POOR_MOS}`, () => traffic.legsPoor),
