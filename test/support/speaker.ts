@@ -14,6 +14,7 @@ export class Speaker {
   readonly #timer: ReturnType<typeof setInterval>;
   /** Telephone-event payloads still to be said instead of the tone (RFC 4733 §2.3): four, then the end three times. */
   #event: Buffer[] = [];
+  #lost = 0;
   /** Of 32,767; 0 is silence that is sent. */
   amplitude = 8000;
 
@@ -38,7 +39,8 @@ export class Speaker {
       for (let at = 0; at < 160 && event === undefined; at++) {
         packet[12 + at] = encodeMulaw(this.amplitude * Math.sin((2 * Math.PI * hz * (timestamp + at)) / 8000));
       }
-      peer.send(peer.source?.port ?? 9, packet);
+      if (this.#lost > 0) this.#lost--;
+      else peer.send(peer.source?.port ?? 9, packet);
       sequence++;
       timestamp += 160;
       sent++;
@@ -55,6 +57,11 @@ export class Speaker {
     for (const [at, duration] of [160, 320, 480, 640, 640, 640, 640].entries()) {
       this.#event.push(Buffer.of(code, at > 3 ? 0x8a : 0x0a, duration >> 8, duration & 0xff));
     }
+  }
+
+  /** The next `packets` are lost on their way. */
+  lose(packets: number): void {
+    this.#lost = packets;
   }
 
   stop(): void {
