@@ -55,10 +55,55 @@ void tone() {
   }
 }
 
+/** One line a network: mean over ten phases between packets and ticks, ten minutes each. */
+void network(const char* name, Network network) {
+  constexpr int phases = 10;
+  std::vector<double> delays;
+  double invented = 0;
+  double snr = 0;
+  double codec = 0;
+  double all = 0;
+  double disturbed = 0;
+  for (int i = 0; i < phases; i++) {
+    network.phase_ms = 20.0 * (i + 0.5) / phases;
+    const Heard heard = DriftingCall(network).run(10);
+    delays.insert(delays.end(), heard.delay_ms.begin(), heard.delay_ms.end());
+    invented += 100 * heard.invented_part / phases;
+    snr += heard.snr_db / phases;
+    codec += heard.codec_snr_db / phases;
+    all += heard.all_snr_db / phases;
+    disturbed += 100 * heard.disturbed_part / phases;
+  }
+  std::sort(delays.begin(), delays.end());
+  const auto at = [&delays](double part) { return delays[static_cast<size_t>(part * static_cast<double>(delays.size() - 1))]; };
+  std::printf("  %-44s delay %5.1f median %5.1f p99 %5.1f most; invented %5.2f %%; SNR %.2f (%.2f), disturbed %.2f %%, with the invented %.2f\n", name, at(0.5),
+              at(0.99), at(1), invented, snr, codec, disturbed, all);
+}
+
+void networks() {
+  std::printf("networks, ten phases of ten minutes each\n");
+  network("perfect", {0, 0, 0});
+  network("jitter of 2 ms", {0, 0, 2});
+  network("jitter of 10 ms", {0, 0, 10});
+  network("jitter of 40 ms", {0, 0, 40});
+  network("exponential jitter, mean 2 ms", {0, 0, 0, 2});
+  network("exponential jitter, mean 5 ms", {0, 0, 0, 5});
+  network("exponential jitter, mean 20 ms", {0, 0, 0, 20});
+  network("60 ms held back each second", {0, 0, 0, 0, 1000, 60});
+  network("60 ms held back every 3 s", {0, 0, 0, 0, 3000, 60});
+  network("100 ms held back every 10 s, jitter of 5 ms", {0, 0, 5, 0, 10000, 100});
+  network("250 ms held back every 20 s", {0, 0, 0, 0, 20000, 250});
+  network("one packet of 300 late by 60 ms", {0, 0, 0, 0, 0, 0, 1.0 / 300});
+  network("one packet of 50 late by 60 ms", {0, 0, 0, 0, 0, 0, 1.0 / 50});
+  network("-200 ppm, jitter of 2 ms", {-200, 0, 2});
+  network("+200 ppm, jitter of 2 ms", {200, 0, 2});
+}
+
 }  // namespace
 
 int main() {
   tone();
+  networks();
   for (const double ppm : {0.0, 200.0, -200.0}) {
     call(60, {ppm, 0, 0});
     call(60, {ppm, 0.02, 40});

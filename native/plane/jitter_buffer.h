@@ -1,14 +1,19 @@
 // Adaptive jitter buffer for the codecs of one octet a timestamp unit (PCMU, PCMA, and G722 with its 8 kHz RTP clock, RFC 3551 §4.5.2).
 //
 // Octets lie in a ring at their timestamp, so packets of any length, reordered or doubled, fall into place. Two figures govern it: `base`, the
-// fastest transit of the last seconds (which follows the drift of the two clocks), and `target`, the delay over `base` at which 97 % of
-// packets are in time, one frame more, 20 to 200 ms. The caller stretches or compresses until the delay is the target: a stall on either
-// side costs what came too late, never lasting delay. Time is an argument.
+// fastest transit of the last seconds (which follows the drift of the two clocks), and `target`, how much later than by `base` a packet may
+// come and still be heard, 1 to 200 ms: so much that 99.5 % are in time. `slack` is what that is now; it moves in whole frames only, for ticks
+// meet packets at a phase of their own, so it stays between the target and a frame more. The caller stretches or compresses where it is not:
+// a stall on either side costs what came too late, never lasting delay. Time is an argument.
+//
+//   tick                  |         slack         |                     packets come every 20 ms, the fastest at ^
+//   packets   ^    ~      ^    ~      ^    ~      ^    ~                and nearly all before ~ (target)
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 #include "plane/cache.h"
+#include "plane/codec.h"
 
 namespace sidetone {
 
@@ -18,8 +23,8 @@ class JitterBuffer {
 
   /** Stores one packet's payload. Returns false where it came too late, or was there already. */
   bool insert(uint32_t timestamp, const uint8_t* payload, size_t count, int64_t arrival_us);
-  /** What to do for the next frame; `unheard_units` were taken but not yet played out. */
-  Plan plan(int64_t now_us, uint32_t unheard_units);
+  /** What to do for a frame that is heard at `now_us`. */
+  Plan plan(int64_t now_us);
   /** Takes the next `count` units. False where any is missing (then nothing is copied); the timeline moves on either way. */
   bool take(uint8_t* out, size_t count);
   /** Whether the next `count` units are all there. */
@@ -35,23 +40,28 @@ class JitterBuffer {
   }
 
   int64_t target_us() const { return target_us_; }
-  /** Delay of what is heard at `now_us` over the fastest transit. */
-  int64_t delay_us(int64_t now_us, uint32_t unheard_units) const;
+  /** How much later than the fastest the packet of the next unit might come, were that unit heard at `now_us`. Once a packet has come. */
+  int64_t slack_us(int64_t now_us) const { return now_us - base_us() - unwrapped(next_) * unit_us; }
+  /** Whole frames by which the slack is more than the target asks for, in units. */
+  uint32_t spare_units(int64_t now_us) const;
   uint32_t late() const { return late_; }
 
   static constexpr uint32_t ring_units = 4096;
   static constexpr int64_t unit_us = 125;
-  static constexpr int64_t target_min_us = 20'000;
+  static constexpr int64_t frame_us = frame_units * unit_us;
+  static constexpr int64_t target_min_us = 1'000;
   static constexpr int64_t target_max_us = 200'000;
 
  private:
-  static constexpr int bins = 44;
-  static constexpr int64_t bin_us = 5'000;
+  static constexpr int bins = 48;
   static constexpr int64_t base_window_us = 4'000'000;
   static constexpr int late_resync = 6;
+  static constexpr int64_t late_resync_us = 80'000;
 
   void start(uint32_t timestamp, int64_t arrival_us);
-  void learn(int64_t transit_us, int64_t arrival_us);
+  void learn(uint32_t timestamp, int64_t ahead, int64_t arrival_us);
+  static int bin_of(int64_t late_us);
+  static int64_t bin_end_us(int bin);
   int64_t unwrapped(uint32_t timestamp) const;
   int64_t base_us() const { return base_now_ < base_before_ ? base_now_ : base_before_; }
 
@@ -59,12 +69,14 @@ class JitterBuffer {
   bool playing_ = false;
   uint32_t next_ = 0;
   uint32_t end_ = 0;
-  int64_t start_us_ = 0;
   uint32_t origin_ = 0;
   int64_t base_now_ = 0;
   int64_t base_before_ = 0;
   int64_t base_turn_us_ = 0;
-  int64_t target_us_ = 25'000;
+  int64_t target_us_ = 5'000;
+  uint32_t last_ = 0;  // the timestamp that came last
+  int64_t last_us_ = 0;
+  int64_t late_since_us_ = 0;
   int late_in_row_ = 0;
   uint32_t late_ = 0;
   float weight_ = 1;  // of the newest packet

@@ -325,7 +325,7 @@ void Leg::bye(const Now& now) {
   if (negotiated_) send_report(now, true);
 }
 
-Counters Leg::counters(const Now& now) const {
+Counters Leg::counters(const Now&) const {
   Counters counters;
   counters.received = received_before_ + reception_.received();
   counters.sent = sent_;
@@ -335,7 +335,7 @@ Counters Leg::counters(const Now& now) const {
   if (counters.received == 0) return counters;
   if (playout_ && playout_->heard()) {
     counters.late = playout_->late();
-    counters.delay_us = static_cast<uint32_t>(std::clamp<int64_t>(playout_->delay_us(now.us), 0, 1'000'000));
+    counters.delay_us = static_cast<uint32_t>(std::clamp<int64_t>(playout_->delay_us(), 0, 1'000'000));
   }
   const double expected = static_cast<double>(counters.received) + std::max(counters.lost, 0);
   const double unheard = std::min((std::max(counters.lost, 0) + static_cast<double>(counters.late)) / expected, 1.0);

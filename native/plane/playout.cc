@@ -1,5 +1,6 @@
 #include "plane/playout.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace sidetone {
@@ -9,6 +10,9 @@ constexpr size_t lag_min = 40;    // 200 Hz to 5 ms at 8 kHz: the pitch of speec
 constexpr size_t lag_max = 120;   // 66 Hz
 constexpr size_t compared = 160;  // 20 ms
 constexpr int32_t fade_frames = 4;
+constexpr int16_t quiet_most = 400;  // 38 dB below full scale: no more than a line's noise
+constexpr uint32_t search_frames = 16;
+constexpr size_t much_frames = 3;
 
 inline int16_t blend(int16_t from, int16_t to, size_t at, size_t length) {
   const int32_t weight = static_cast<int32_t>(at * 256 / length);
@@ -94,12 +98,25 @@ void Playout::append_concealed() {
   queued_ += count;
 }
 
-/** Removes one pitch period from the queue (two frames or more), cross-fading over it. */
-void Playout::compress() {
+/**
+ * Removes at most `excess` samples of the queue's newest sound, cross-fading over 5 ms: of quiet all, else (`search`) one pitch period, or as many
+ * as there are in 15 ms where there is much to remove.
+ */
+void Playout::shorten(size_t excess, bool search) {
   const size_t k = scale();
-  const size_t lag = pitch_lag(queue_ + queued_);
   const size_t fade = lag_min * k;
-  if (queued_ < lag + fade) return;
+  if (excess == 0 || queued_ <= fade) return;
+  int16_t most = 0;
+  for (size_t i = 0; i < queued_; i++) most = std::max(most, static_cast<int16_t>(queue_[i] < 0 ? -(queue_[i] + 1) : queue_[i]));
+  size_t lag;
+  if (most <= quiet_most) {
+    lag = std::min({excess, samples(), queued_ - fade});
+  } else {
+    if (!search || excess < lag_min * k) return;
+    lag = pitch_lag(history());
+    if (lag > excess || queued_ < lag + fade) return;
+    if (excess >= much_frames * samples()) lag *= std::min(lag_max * k, queued_ - fade) / lag;
+  }
   const size_t start = queued_ - lag - fade;
   for (size_t i = 0; i < fade; i++) queue_[start + i] = blend(queue_[start + i], queue_[start + lag + i], i, fade);
   std::memmove(queue_ + start + fade, queue_ + start + lag + fade, (queued_ - start - lag - fade) * sizeof(int16_t));
@@ -124,8 +141,10 @@ void Playout::stretch() {
 size_t Playout::frame(int64_t now_us, int16_t* out, bool& heard) {
   const size_t count = samples();
   const size_t k = scale();
+  frames_++;
   uint8_t octets[frame_units];
-  const JitterBuffer::Plan plan = jitter_.plan(now_us, static_cast<uint32_t>(queued_ / k));
+  const JitterBuffer::Plan plan = jitter_.plan(now_us);
+  delay_us_ = jitter_.slack_us(now_us) + static_cast<int64_t>(queued_ / k) * JitterBuffer::unit_us;
   if (queued_ == 0 && plan == JitterBuffer::Plan::normal) {  // nearly always
     if (jitter_.take(octets, frame_units)) {
       decode(octets, out);
@@ -142,15 +161,17 @@ size_t Playout::frame(int64_t now_us, int16_t* out, bool& heard) {
     append_concealed();
   } else if (plan == JitterBuffer::Plan::accelerate && jitter_.has(frame_units * (queued_ < count ? 2 : 1)) &&
              queued_ + 2 * count <= queue_max) {
+    const size_t spare = jitter_.spare_units(now_us) * k + queued_;
     while (queued_ < 2 * count) {
       (void)jitter_.take(octets, frame_units);
       append_decoded(octets);
     }
-    compress();
+    shorten(spare, true);
   } else if (queued_ < count) {
     if (jitter_.take(octets, frame_units)) {
       append_decoded(octets);
       if (plan == JitterBuffer::Plan::expand) stretch();
+      else shorten(queued_ - count, frames_ % search_frames == 0);  // what a stretch before left over, once it is not missed
     } else {
       append_concealed();
     }

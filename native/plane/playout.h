@@ -25,8 +25,8 @@ class Playout {
   void restart(Codec codec);
   /** Fills one 20 ms frame at the codec's rate; returns its samples. `heard` is false where it is silence only. */
   size_t frame(int64_t now_us, int16_t* out, bool& heard);
-  /** Delay of what is heard at `now_us` over the fastest packet of the last seconds. */
-  int64_t delay_us(int64_t now_us) const { return jitter_.delay_us(now_us, static_cast<uint32_t>(queued_ / scale())); }
+  /** How long after the fastest packets of the last seconds what is heard comes, with what lies ready, by the last frame. */
+  int64_t delay_us() const { return delay_us_; }
   /** Whether anything was. */
   bool heard() const { return voiced_; }
   /** Packets that came after they were due. */
@@ -34,7 +34,7 @@ class Playout {
   uint32_t concealed_frames() const { return concealed_; }
 
   /** From its beginning on, what every tick looks at. */
-  static constexpr std::ptrdiff_t touched_bytes = 320;
+  static constexpr std::ptrdiff_t touched_bytes = 256;
 
  private:
   static constexpr size_t history_max = 800;  // 50 ms at 16 kHz: two of the longest pitch periods and what they are compared with
@@ -48,15 +48,16 @@ class Playout {
   /** One past the last real sound. */
   const int16_t* history() const { return history_ + history_end_; }
   size_t pitch_lag(const int16_t* end) const;
-  void compress();
+  void shorten(size_t excess, bool search);
   void stretch();
 
   size_t scale() const { return codec_rate_hz(codec_) / 8000; }
   size_t samples() const { return frame_units * scale(); }
 
   Codec codec_;
-  Decoder decoder_;
   size_t queued_ = 0;
+  int64_t delay_us_ = 0;
+  uint32_t frames_ = 0;
   size_t history_end_ = history_max;
   bool voiced_ = false;
   size_t lag_ = 0;
@@ -66,6 +67,7 @@ class Playout {
   JitterBuffer jitter_;
   int16_t queue_[queue_max] = {};
   int16_t history_[history_room] = {};  // the last `history_max` before `history_end_`, which moves on until there is no room
+  Decoder decoder_;
 };
 
 }  // namespace sidetone

@@ -1,8 +1,8 @@
 // A call on virtual time whose far end has a clock of its own and a bad network between: what is heard, set beside what was said.
 //
 // The voice is made: a moving pitch with formants, syllables, pauses and breath noise, so that no two places of it look alike. Each heard
-// frame that holds nothing invented is laid on the said one where it fits best; its SNR is that of the two (-10 to 35 dB, as segmental SNR
-// is customarily bounded), frames of silence left out. Beside it the codec's own, of the same frames.
+// frame that holds nothing invented, nor the 5 ms that lead back from it, is laid on the said one where it fits best; its SNR is that of the
+// two (-10 to 35 dB, as segmental SNR is customarily bounded), frames of silence left out. Beside it the codec's own, of the same frames.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -19,11 +19,16 @@ namespace sidetone::test {
 struct Network {
   double ppm;  // of the far end's clock
   double loss;
-  double jitter_ms;
+  double jitter_ms;          // uniform
+  double tail_ms = 0;        // exponential, of this mean
+  double stall_every_ms = 0; // now and then nothing comes for `stall_ms`, then all at once
+  double stall_ms = 0;
+  double spike = 0;          // part of the packets that come 60 ms later than they would
+  double phase_ms = 0;       // of the listener's ticks, after the first packet was sent
 };
 
 struct Heard {
-  std::vector<double> delay_ms;  // over the fastest packet, at each tick from the tenth second on
+  std::vector<double> delay_ms;  // of what is heard over the fastest packet, at each tick from the tenth second on
   double invented_part = 0;
   double snr_db = 0;        // mean segmental, of frames with nothing invented
   double codec_snr_db = 0;  // of the same frames, coded and decoded only
@@ -72,21 +77,31 @@ class DriftingCall {
   Heard run(double minutes) {
     const int ticks = static_cast<int>(minutes * 3000);
     for (int tick = 0; tick < ticks; tick++) {
-      const int64_t now_us = start_us + tick * 20'000LL;
+      const int64_t now_us = start_us + static_cast<int64_t>(network_.phase_ms * 1000) + tick * 20'000LL;
       carry(now_us);
-      const size_t kept = queued(now_us);
       const uint32_t invented_before = playout_->concealed_frames();
       int16_t pcm[frame_samples_max];
       bool heard = false;
+      const int64_t slack_us = playout_->jitter().slack_us(now_us);
       (void)playout_->frame(now_us, pcm, heard);
-      // What is invented goes behind what was queued, so it may reach into the next frame.
-      bool invented[2 * frame_units] = {};
-      std::copy(rest_, rest_ + frame_units, invented);
-      if (playout_->concealed_frames() != invented_before) std::fill(invented + kept, invented + std::min(kept + frame_units, 2 * frame_units), true);
-      std::copy(invented + frame_units, invented + 2 * frame_units, rest_);
+      const size_t kept = static_cast<size_t>((playout_->delay_us() - slack_us) / JitterBuffer::unit_us);
+      // What is invented goes behind what was queued, so it may reach into the next frame; the first 5 ms after it lead back.
+      Origin origin[2 * frame_units] = {};
+      std::copy(rest_, rest_ + frame_units, origin);
+      const auto mark = [&origin, kept](size_t units, Origin what) { std::fill(origin + std::min(kept, 2 * frame_units), origin + std::min(kept + units, 2 * frame_units), what); };
+      if (playout_->concealed_frames() != invented_before) {
+        mark(frame_units, Origin::invented);
+        leads_back_ = true;
+      } else if (leads_back_ && playout_->jitter().slack_us(now_us) < slack_us) {
+        mark(40, Origin::led_back);
+        leads_back_ = false;
+      }
+      std::copy(origin + frame_units, origin + 2 * frame_units, rest_);
       if (tick < 500) continue;
-      result_.delay_ms.push_back(static_cast<double>(playout_->delay_us(now_us)) / 1000);
-      judge(pcm, static_cast<size_t>(std::count(invented, invented + frame_units, true)));
+      result_.delay_ms.push_back(static_cast<double>(playout_->delay_us()) / 1000);
+      const auto invented = std::count(origin, origin + frame_units, Origin::invented);
+      invented_samples_ += static_cast<size_t>(invented);
+      judge(pcm, invented + std::count(origin, origin + frame_units, Origin::led_back) > 0);
     }
     result_.invented_part = static_cast<double>(invented_samples_) / (160.0 * (ticks - 500));
     result_.snr_db /= std::max(1, clean_);
@@ -97,16 +112,18 @@ class DriftingCall {
   }
 
  private:
+  enum class Origin : uint8_t { said, invented, led_back };
+
   struct Packet {
     int64_t arrival_us;
     uint32_t timestamp;
-    bool operator<(const Packet& other) const { return arrival_us > other.arrival_us; }
+    bool operator<(const Packet& other) const { return arrival_us != other.arrival_us ? arrival_us > other.arrival_us : timestamp > other.timestamp; }
   };
 
   void carry(int64_t now_us) {
     while (start_us + sent_us_ <= static_cast<double>(now_us)) {
       const double late_us = uniform_(random_) * network_.jitter_ms * 1000;
-      if (uniform_(random_) >= network_.loss) underway_.push({start_us + static_cast<int64_t>(sent_us_ + late_us), number_ * 160});
+      if (uniform_(random_) >= network_.loss) underway_.push({start_us + static_cast<int64_t>(held_back(sent_us_ + late_us)), number_ * 160});
       number_++;
       sent_us_ = number_ * 20'000.0 * (1 + network_.ppm * 1e-6);
     }
@@ -117,8 +134,14 @@ class DriftingCall {
     }
   }
 
-  size_t queued(int64_t now_us) const {
-    return static_cast<size_t>((playout_->delay_us(now_us) - playout_->jitter().delay_us(now_us, 0)) / JitterBuffer::unit_us);
+  double held_back(double arrival_us) {
+    if (network_.tail_ms > 0) arrival_us -= std::log(1 - uniform_(random_)) * network_.tail_ms * 1000;
+    if (network_.spike > 0 && uniform_(random_) < network_.spike) arrival_us += 60'000;
+    if (network_.stall_every_ms > 0) {
+      const double since = std::fmod(arrival_us, network_.stall_every_ms * 1000);
+      if (since < network_.stall_ms * 1000) arrival_us += network_.stall_ms * 1000 - since;
+    }
+    return arrival_us;
   }
 
   double energy_of_difference(const std::vector<int16_t>& with, int64_t at, const int16_t* pcm) const {
@@ -135,15 +158,14 @@ class DriftingCall {
 
   static double snr(double signal, double noise) { return std::max(-10.0, std::min(35.0, 10 * std::log10((signal + 1e-9) / (noise + 1e-9)))); }
 
-  void judge(const int16_t* pcm, size_t invented) {
+  void judge(const int16_t* pcm, bool bent) {
     static constexpr int16_t silence[160] = {};
     static constexpr double quiet = 160 * 33.0 * 33.0;  // 60 dB below full scale
     const int64_t expected = heard_ + shift_;
     heard_ += 160;
-    invented_samples_ += invented;
     double noise = energy_of_difference(said_, expected, pcm);
     double signal = energy_of_difference(said_, expected, silence);
-    if (invented > 0) {
+    if (bent) {
       if (signal < quiet) return;
       result_.all_snr_db += snr(signal, noise);
       all_++;
@@ -177,7 +199,7 @@ class DriftingCall {
   }
 
   static constexpr int64_t start_us = 1'000'000'000;
-  static constexpr int64_t reach = 800;
+  static constexpr int64_t reach = 1800;  // 225 ms: more than the delay is ever moved
 
   const Network network_;
   const std::vector<int16_t> said_;
@@ -189,7 +211,8 @@ class DriftingCall {
   std::priority_queue<Packet> underway_;
   double sent_us_ = 0;
   uint32_t number_ = 0;
-  bool rest_[frame_units] = {};
+  Origin rest_[frame_units] = {};
+  bool leads_back_ = false;
   int64_t heard_ = 500 * 160;
   int64_t shift_ = 0;
   size_t invented_samples_ = 0;
