@@ -2,9 +2,9 @@
  * CPU of a leg: the media engine as it runs, against a bare UDP reflector (one socket a leg, epoll, recvmmsg, one send each 20 ms) on the same
  * load in the same run. Rounds are interleaved; one with under 99 % of the packets is thrown away; the median of each side counts.
  *
- *   npm run bench -- media-legs [LEGS] [ROUNDS] [alone | rooms | tones | recorded] [SECONDS]
+ *   npm run bench -- media-legs [LEGS] [ROUNDS] [alone | rooms | room | sizes | tones | recorded] [SECONDS]
  *
- * `rooms`: in rooms of ten, all talking, each hearing the other nine. `tones`: alone, with keys listened for. `recorded`: alone, each recorded.
+ * `rooms`: in rooms of ten, all talking, each hearing the other nine. `room`: all in one room. `sizes`: one beside the other. `tones`: alone, with keys listened for. `recorded`: alone, each recorded.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -62,8 +62,8 @@ async function serve(legs: number, what: string): Promise<void> {
       const path = join(folder, `${i}.wav`);
       leg?.record({ recordingUuid: `${i}`, path, ...(rings && { ring: rings.path(path) }), includeGaps: true });
     }
-    if (what !== 'rooms') continue;
-    if (i % 10 === 0) room = await engine.openRoom(() => {});
+    if (what !== 'rooms' && what !== 'room') continue;
+    if (i % (what === 'room' ? legs : 10) === 0) room = await engine.openRoom(() => {});
     if (room !== undefined) leg?.join(room, { muted: false, fromVolumePercent: 100, toVolumePercent: 100 });
   }
   console.log('ready');
@@ -130,17 +130,20 @@ async function measure(legs: number, rounds: number, what: string): Promise<void
   if (spawnSync('make', ['-s', '-C', 'native', 'bench', 'addon'], { cwd: root, stdio: 'inherit' }).status !== 0) process.exit(1);
   const floor: number[] = [];
   const engine: number[] = [];
+  const oneRoom: number[] = [];
+  const served = (how: string) => [process.execPath, import.meta.path, 'serve', `${legs}`, how];
+  const sides: [string, string[], number[]][] = [
+    ['floor', [reflector, 'floor', `${legs}`, `${FIRST_PORT}`, `${PEER_PORT}`], floor],
+    ['engine', served(what === 'sizes' ? 'rooms' : what), engine],
+  ];
+  if (what === 'sizes') sides.push(['one room', served('room'), oneRoom]);
   for (let i = 0; i < rounds; i++) {
-    const sides = [
-      ['floor', [reflector, 'floor', `${legs}`, `${FIRST_PORT}`, `${PEER_PORT}`], floor],
-      ['engine', [process.execPath, import.meta.path, 'serve', `${legs}`, what], engine],
-    ] as const;
     for (const [name, command, results] of sides) {
-      const { usALegSecond, delivered, note } = await round([...command], legs);
+      const { usALegSecond, delivered, note } = await round(command, legs);
       const counts = delivered >= 0.99;
       if (counts) results.push(usALegSecond);
       console.log(
-        `${name.padEnd(7)} ${usALegSecond.toFixed(1)} us a leg and second, ${(delivered * 100).toFixed(1)} % delivered${counts ? '' : ' (thrown away)'} ${note}`,
+        `${name.padEnd(8)} ${usALegSecond.toFixed(1)} us a leg and second, ${(delivered * 100).toFixed(1)} % delivered${counts ? '' : ' (thrown away)'} ${note}`,
       );
     }
   }
@@ -148,5 +151,7 @@ async function measure(legs: number, rounds: number, what: string): Promise<void
   console.log(
     `${legs} legs (${what}): floor ${a.toFixed(1)}, engine ${b.toFixed(1)} us a leg and second: ${(b / a).toFixed(2)} times the floor`,
   );
+  if (what === 'sizes')
+    console.log(`all in one room ${median(oneRoom).toFixed(1)} us: ${(median(oneRoom) / b).toFixed(2)} times rooms of ten`);
   console.log(`legs a core at this cost: floor ${Math.round(1e6 / a)}, engine ${Math.round(1e6 / b)}`);
 }

@@ -5,13 +5,7 @@
 // this process does not count. A timer on each core, which does nothing else, tells how late the machine itself was. Where it is permitted, all of
 // this stands above every other thread, the engine's too: what the timers say is then the machine's doing alone, and the far ends speak on time.
 // A late frame counts as the machine's where it would have been in time without the stalls that the timer on the engine's core saw meanwhile.
-#include <arpa/inet.h>
-#include <pthread.h>
-#include <sched.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -22,93 +16,21 @@
 #include <thread>
 #include <vector>
 
+#include "bench/control_timer.h"
+#include "bench/stamped_socket.h"
+
+using namespace sidetone::bench;
+
 namespace {
 
 constexpr int header_bytes = 12;
 constexpr int payload_bytes = 160;
 constexpr int packet_bytes = header_bytes + payload_bytes;
-constexpr int batch = 128;
 constexpr int slices = 10;
 constexpr int64_t tick_ns = 20'000'000;
-/** Seldom: where a timer is an exit to a host, a wake of it costs those it interrupts half a millisecond. */
-constexpr int64_t control_ns = 10'000'000;
-/** Longer than any system call of the engine, in which a kernel without preemption lets nobody else run. */
-constexpr int64_t stall_least_ns = 15'000'000;
-constexpr size_t stalls_max = 1'000'000;
 constexpr size_t late_max = 20'000'000;
 /** Legs join, jitter buffers settle, and each leg's schedule is learned. */
 constexpr int learning_ticks = 500;
-
-int64_t clock_ns(clockid_t clock) {
-  timespec time;
-  clock_gettime(clock, &time);
-  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
-void sleep_until(int64_t at_ns) {
-  const timespec deadline = {at_ns / 1'000'000'000, at_ns % 1'000'000'000};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr) != 0) {
-  }
-}
-
-sockaddr_in loopback(int port) {
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
-/** Lateness in steps of 10 us, to ten seconds. */
-struct Lateness {
-  std::vector<uint64_t> steps = std::vector<uint64_t>(1'000'000);
-  uint64_t count = 0;
-  int64_t most_ns = 0;
-
-  void add(int64_t ns) {
-    ns = std::max<int64_t>(ns, 0);
-    steps[static_cast<size_t>(std::min<int64_t>(ns / 10'000, static_cast<int64_t>(steps.size()) - 1))]++;
-    most_ns = std::max(most_ns, ns);
-    count++;
-  }
-  double at_ms(double part) const {
-    uint64_t left = static_cast<uint64_t>(part * static_cast<double>(count));
-    for (size_t i = 0; i < steps.size(); i++) {
-      if (steps[i] > left) return static_cast<double>(i) / 100;
-      left -= steps[i];
-    }
-    return static_cast<double>(most_ns) / 1e6;
-  }
-  uint64_t over(int64_t ns) const {
-    uint64_t sum = 0;
-    for (size_t i = static_cast<size_t>(ns / 10'000); i < steps.size(); i++) sum += steps[i];
-    return sum;
-  }
-  void print(const char* name) const {
-    std::printf("%-28s median %7.2f  p99 %7.2f  p99.9 %7.2f  most %7.2f ms; over 5 ms %llu of %llu\n", name, at_ms(0.5), at_ms(0.99), at_ms(0.999),
-                static_cast<double>(most_ns) / 1e6, static_cast<unsigned long long>(over(5'000'000)), static_cast<unsigned long long>(count));
-  }
-};
-
-struct Span {
-  int64_t from_ns;
-  int64_t to_ns;
-};
-
-/** What one timer saw. */
-struct Control {
-  Lateness lateness;
-  std::vector<Span> stalls;  // in order
-
-  int64_t stalled_ns(const Span& within) const {
-    auto at = std::lower_bound(stalls.begin(), stalls.end(), within.from_ns, [](const Span& stall, int64_t ns) { return stall.to_ns < ns; });
-    int64_t sum = 0;
-    for (; at != stalls.end() && at->from_ns < within.to_ns; at++) {
-      sum += std::max<int64_t>(0, std::min(at->to_ns, within.to_ns) - std::max(at->from_ns, within.from_ns));
-    }
-    return sum;
-  }
-};
 
 struct Far {
   bool begun = false;
@@ -124,7 +46,7 @@ struct Far {
 };
 
 struct Crowd {
-  int fd = -1;
+  StampedSocket socket;
   int first_port = 0;
   bool learned = false;
   int64_t base_ns = 0;
@@ -179,55 +101,7 @@ struct Crowd {
     }
     learned = true;
   }
-
-  void drain() {
-    static uint8_t bytes[batch][256];
-    static char controls[batch][64];
-    mmsghdr messages[batch];
-    iovec vectors[batch];
-    sockaddr_in from[batch];
-    for (;;) {
-      for (int i = 0; i < batch; i++) {
-        vectors[i] = {bytes[i], sizeof bytes[i]};
-        messages[i] = {};
-        messages[i].msg_hdr.msg_iov = &vectors[i];
-        messages[i].msg_hdr.msg_iovlen = 1;
-        messages[i].msg_hdr.msg_name = &from[i];
-        messages[i].msg_hdr.msg_namelen = sizeof from[i];
-        messages[i].msg_hdr.msg_control = controls[i];
-        messages[i].msg_hdr.msg_controllen = sizeof controls[i];
-      }
-      const int count = recvmmsg(fd, messages, batch, MSG_DONTWAIT, nullptr);
-      if (count <= 0) return;
-      const int64_t wall_ahead_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
-      for (int i = 0; i < count; i++) {
-        timespec stamp = {};
-        for (cmsghdr* c = CMSG_FIRSTHDR(&messages[i].msg_hdr); c != nullptr; c = CMSG_NXTHDR(&messages[i].msg_hdr, c)) {
-          if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) std::memcpy(&stamp, CMSG_DATA(c), sizeof stamp);
-        }
-        const int64_t at_ns = static_cast<int64_t>(stamp.tv_sec) * 1'000'000'000 + stamp.tv_nsec - wall_ahead_ns;
-        take(bytes[i], messages[i].msg_len, static_cast<size_t>((ntohs(from[i].sin_port) - first_port) / 2), at_ns);
-      }
-      if (count < batch) return;
-    }
-  }
 };
-
-/** A timer on `core` until `stop`; counted from `counting` on. */
-void watch(int core, const std::atomic<bool>& counting, const std::atomic<bool>& stop, Control& control) {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  CPU_SET(core, &cores);
-  (void)pthread_setaffinity_np(pthread_self(), sizeof cores, &cores);
-  for (int64_t at_ns = clock_ns(CLOCK_MONOTONIC); !stop; at_ns += control_ns) {
-    sleep_until(at_ns);
-    const int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-    if (counting) control.lateness.add(now_ns - at_ns);
-    if (now_ns - at_ns < stall_least_ns) continue;
-    if (control.stalls.size() < stalls_max) control.stalls.push_back({at_ns, now_ns});
-    at_ns += (now_ns - at_ns) / control_ns * control_ns;  // one stall is one lateness
-  }
-}
 
 }  // namespace
 
@@ -243,16 +117,7 @@ int main(int argc, char** argv) {
   crowd.first_port = std::atoi(argv[2]);
   crowd.legs.resize(static_cast<size_t>(legs));
   crowd.tick_first_ns.assign(static_cast<size_t>(ticks) + 3000, INT64_MAX);
-  crowd.fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-  const sockaddr_in here = loopback(std::atoi(argv[3]));
-  if (crowd.fd < 0 || bind(crowd.fd, reinterpret_cast<const sockaddr*>(&here), sizeof here) != 0) {
-    std::perror("bind");
-    return 1;
-  }
-  const int size = 64 << 20;
-  const int on = 1;
-  (void)setsockopt(crowd.fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size);
-  (void)setsockopt(crowd.fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+  if (!crowd.socket.open(std::atoi(argv[3]))) return 1;
 
   std::vector<sockaddr_in> peers;
   std::vector<uint8_t> packets(static_cast<size_t>(legs) * packet_bytes);
@@ -307,12 +172,14 @@ int main(int argc, char** argv) {
         std::memcpy(packet + 4, &timestamp, 4);
       }
       for (int at = from; at < to;) {
-        const int count = sendmmsg(crowd.fd, &messages[static_cast<size_t>(at)], static_cast<unsigned>(to - at), 0);
+        const int count = sendmmsg(crowd.socket.fd(), &messages[static_cast<size_t>(at)], static_cast<unsigned>(to - at), 0);
         if (count <= 0) break;
         sent += static_cast<uint64_t>(count);
         at += count;
       }
-      crowd.drain();
+      crowd.socket.drain([&crowd](const uint8_t* bytes, size_t length, int port, int64_t at_ns) {
+        crowd.take(bytes, length, static_cast<size_t>((port - crowd.first_port) / 2), at_ns);
+      });
     }
   }
   stop = true;

@@ -25,8 +25,9 @@ void Playout::restart(Codec codec) { *this = Playout(codec); }
 
 void Playout::remember(const int16_t* pcm, size_t count) {
   if (history_end_ + count > history_room) {
-    std::memcpy(history_, history() - history_max, history_max * sizeof(int16_t));
-    history_end_ = history_max;
+    const size_t kept = history_units * scale();
+    std::memmove(history_, history() - kept, kept * sizeof(int16_t));
+    history_end_ = kept;
   }
   std::memcpy(history_ + history_end_, pcm, count * sizeof(int16_t));
   history_end_ += count;

@@ -37,8 +37,9 @@ class Playout {
   static constexpr std::ptrdiff_t touched_bytes = 256;
 
  private:
-  static constexpr size_t history_max = 800;  // 50 ms at 16 kHz: two of the longest pitch periods and what they are compared with
-  static constexpr size_t history_room = 3 * history_max;
+  static constexpr size_t history_units = 400;  // 50 ms: two of the longest pitch periods and what they are compared with
+  static constexpr size_t history_max = 2 * history_units;  // at 16 kHz
+  static constexpr size_t history_room = 2 * history_max;
   static constexpr size_t queue_max = 2 * frame_samples_max + 320;
 
   void decode(const uint8_t* octets, int16_t* out);
@@ -66,7 +67,7 @@ class Playout {
   uint32_t concealed_ = 0;
   JitterBuffer jitter_;
   int16_t queue_[queue_max] = {};
-  int16_t history_[history_room] = {};  // the last `history_max` before `history_end_`, which moves on until there is no room
+  int16_t history_[history_room] = {};  // the last `history_units` before `history_end_`, which moves on until there is no room
   Decoder decoder_;
 };
 
