@@ -13,7 +13,7 @@ constexpr float seen_least = 8;  // packets, before a network is called good
 constexpr int64_t whole_wait_us = 60'000;  // at the beginning, for a whole frame of packets that are shorter
 constexpr int64_t together_us = 5'000;
 // Hysteresis: growing costs a frame of delay, growing late costs sound, so it is wide on the side of shrinking only.
-constexpr int64_t below_us(int64_t target_us) { return target_us > 48'000 ? (target_us - 48'000) / 8 : 0; }
+constexpr int64_t below_us(int64_t target_us) { return 250 + (target_us > 48'000 ? (target_us - 48'000) / 8 : 0); }
 constexpr int64_t above_us(int64_t target_us) { return 1'000 + target_us / 4; }
 // The target falls by a 256th of what is left for each packet, and by 1 ms a second at least.
 constexpr int64_t fall_divisor = 256;
@@ -150,7 +150,7 @@ uint32_t JitterBuffer::spare_units(int64_t now_us) const {
   return frames <= 0 ? 0 : static_cast<uint32_t>(frames < 50 ? frames : 50) * frame_units;
 }
 
-JitterBuffer::Plan JitterBuffer::plan(int64_t now_us) {
+JitterBuffer::Plan JitterBuffer::plan(int64_t now_us, bool growing) {
   if (!started_) return Plan::wait;
   const int64_t slack = slack_us(now_us);
   if (!playing_) {
@@ -158,7 +158,7 @@ JitterBuffer::Plan JitterBuffer::plan(int64_t now_us) {
     playing_ = true;
     return Plan::normal;
   }
-  if (slack < target_us_ - below_us(target_us_)) return empty() ? Plan::wait : Plan::expand;
+  if (slack < target_us_ - (growing ? 0 : below_us(target_us_))) return empty() ? Plan::wait : Plan::expand;
   if (slack >= target_us_ + frame_us + above_us(target_us_)) return empty() ? Plan::normal : Plan::accelerate;
   return Plan::normal;
 }

@@ -23,8 +23,8 @@ class JitterBuffer {
 
   /** Stores one packet's payload. Returns false where it came too late, or was there already. */
   bool insert(uint32_t timestamp, const uint8_t* payload, size_t count, int64_t arrival_us);
-  /** What to do for a frame that is heard at `now_us`. */
-  Plan plan(int64_t now_us);
+  /** What to do for a frame that is heard at `now_us`. `growing`: it was stretched already, so the rest of a whole frame is to follow. */
+  Plan plan(int64_t now_us, bool growing);
   /** Takes the next `count` units. False where any is missing (then nothing is copied); the timeline moves on either way. */
   bool take(uint8_t* out, size_t count);
   /** Whether the next `count` units are all there. */

@@ -144,7 +144,7 @@ size_t Playout::frame(int64_t now_us, int16_t* out, bool& heard) {
   const size_t k = scale();
   frames_++;
   uint8_t octets[frame_units];
-  const JitterBuffer::Plan plan = jitter_.plan(now_us);
+  const JitterBuffer::Plan plan = jitter_.plan(now_us, queued_ > 0);
   delay_us_ = jitter_.slack_us(now_us) + static_cast<int64_t>(queued_ / k) * JitterBuffer::unit_us;
   if (queued_ == 0 && plan == JitterBuffer::Plan::normal) {  // nearly always
     if (jitter_.take(octets, frame_units)) {

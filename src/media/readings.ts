@@ -8,6 +8,12 @@ export function mediaReadings(media: { ticks(): readonly TickLoad[] }): readonly
   return [
     { name: 'media_ticks_total', help: 'Ticks of 20 ms that were run', kind: 'counter', read: () => sum((load) => load.ticks) },
     {
+      name: 'media_ticks_late_2ms_total',
+      help: 'Ticks that began over 2 ms late',
+      kind: 'counter',
+      read: () => sum((load) => ticksOver(load.lateness, 2_000)),
+    },
+    {
       name: 'media_ticks_late_total',
       help: 'Ticks that began over 5 ms late',
       kind: 'counter',

@@ -23,15 +23,16 @@ describe('how late ticks begin', () => {
   });
 
   test('stands in the metrics, with the ticks that were run and left out', () => {
-    const load = { ticks: 50, skippedTicks: 2, latenessMaxUs: 0, lateness: [46, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1], busyUs: 400_000 };
+    const load = { ticks: 50, skippedTicks: 2, latenessMaxUs: 0, lateness: [44, 0, 0, 0, 0, 2, 3, 0, 0, 0, 1], busyUs: 400_000 };
     const readings = mediaReadings({ ticks: () => [load, { ...load, busyUs: 500_000 }] });
     expect(Object.fromEntries(readings.map(({ name, read }) => [name, read()]))).toEqual({
       media_ticks_total: 100,
+      media_ticks_late_2ms_total: 12,
       media_ticks_late_total: 8,
       media_ticks_skipped_total: 4,
       media_busy_ratio: 0.5,
     });
-    expect(mediaReadings({ ticks: () => [] }).map(({ read }) => read())).toEqual([0, 0, 0, 0]);
+    expect(mediaReadings({ ticks: () => [] }).map(({ read }) => read())).toEqual([0, 0, 0, 0, 0]);
   });
 });
 
