@@ -215,6 +215,9 @@ int main(int argc, char** argv) {
     std::memcpy(packet + 8, &ssrc, 4);
   }
 
+  std::vector<std::vector<int>> sent_in(slices);  // spread in each room, and the marked ones of all rooms
+  for (int i = 0; i < run.legs; i++) sent_in[static_cast<size_t>((i % run.room * 7 + i / run.room) % slices)].push_back(i);
+
   sched_param above = {};
   above.sched_priority = 2;
   const bool permitted = sched_setscheduler(0, SCHED_FIFO, &above) == 0;  // the timers' threads take it over
@@ -249,7 +252,7 @@ int main(int argc, char** argv) {
         (void)kill(engine, SIGCONT);
         stalls.back().to_ns = now_ns;
       }
-      for (int i = (slice * 3) % slices; i < run.legs; i += slices) {
+      for (const int i : sent_in[static_cast<size_t>(slice)]) {
         uint8_t* packet = &packets[static_cast<size_t>(i) * packet_bytes];
         const std::vector<uint8_t>& buzz = run.buzz[static_cast<size_t>(i)];
         const uint32_t units = static_cast<uint32_t>(tick * payload_bytes);

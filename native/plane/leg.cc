@@ -12,6 +12,8 @@
 namespace sidetone {
 namespace {
 
+constexpr int64_t arrival_behind_us = 5'000'000;  // beyond these a clock has been set
+constexpr int64_t arrival_ahead_us = 100'000;
 constexpr double packet_ms = 20;  // that the far end takes to fill one
 constexpr int32_t round_trip_most = 10 * 65536;  // more is nonsense of the far end
 constexpr uint64_t ntp_epoch_sec = 2'208'988'800;  // 1900 to 1970
@@ -119,7 +121,7 @@ void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices
   int64_t arrival_us = now.us;
   if (datagram.arrival_us != 0) {
     const int64_t age = now.wall_us - datagram.arrival_us;
-    if (age > 0 && age < 5'000'000) arrival_us -= age;
+    if (age > -arrival_ahead_us && age < arrival_behind_us) arrival_us -= age;  // below zero: it came while the tick was taking others
   }
   const Reception::Verdict verdict = reception_.sequence(packet.sequence);
   if (verdict == Reception::Verdict::rejected) return;
