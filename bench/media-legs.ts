@@ -119,6 +119,7 @@ async function round(command: string[], legs: number): Promise<Round> {
   subject.kill('SIGTERM');
   const note = (await new Response(subject.stderr).text()).trim();
   await subject.exited;
+  await Bun.sleep(1_000); // the system lets go of the sockets of an io_uring some time after its process
   return { usALegSecond: cpu / 1000 / legs / seconds, delivered: Math.min(sent, received) / (legs * 50 * SECONDS), note };
 }
 

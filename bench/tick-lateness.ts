@@ -86,10 +86,11 @@ async function ticks(): Promise<Ticks> {
 const apps: Credentials[] = [];
 for (let n = 0; n < APPS; n++) {
   const { body } = await platform.operator('POST', '/apps', { name: `bench ${n}` });
+  await platform.operator('PUT', `/apps/${body.app_uuid}/caller-ids/${encodeURIComponent(`+1555${1_000_000 + n}`)}`);
   apps.push({ appUuid: String(body.app_uuid), apiKey: String(body.api_key), webhookSecret: '' });
 }
 
-/** Requests, 64 at a time, one in four a durable write, until `until`; how many of each answer. */
+/** Requests, 64 at a time, one in four a call to a carrier that is not there, until `until`; how many of each answer. */
 async function load(until: number): Promise<Map<number, number>> {
   const answers = new Map<number, number>();
   let next = 0;
@@ -100,7 +101,11 @@ async function load(until: number): Promise<Map<number, number>> {
       if (one === undefined) return;
       const { status } =
         n % 4 === 0
-          ? await platform.api(one, 'POST', '/v1/sessions:dial', { from: '+15550100', to: '+15550199' })
+          ? await platform.api(one, 'POST', '/v1/sessions:dial', {
+              from: `+1555${1_000_000 + (n % APPS)}`,
+              to: '+15550199',
+              ring_timeout_sec: 30,
+            })
           : await platform.api(one, 'GET', '/v1/sessions');
       answers.set(status, (answers.get(status) ?? 0) + 1);
     }
