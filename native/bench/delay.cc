@@ -1,7 +1,7 @@
 // From packet in to mix out: delay LEGS ROOM FIRST_PORT PEER_PORT SECONDS ENGINE_CORE ENGINE_PID STALLS
 //
 // The far ends of LEGS legs in rooms of ROOM (leg i in room i / ROOM), spread over the 20 ms. All say a buzz of their own pitch all the time,
-// without a pause. Four of each room now and then say one packet that is loud, each at a level of its own, so that whoever hears it knows
+// without a pause. Four of each room (all, where there are fewer) now and then say one packet that is loud, each at a level of its own, so that whoever hears it knows
 // whose it is. The delay is from that packet's sending to the place in the mix, at each other member, where it begins: the kernel's stamp of the
 // frame's departure, and how far into the frame it is. Then the engine is stopped for 250 ms (SIGSTOP), STALLS times, ten seconds apart.
 #include <signal.h>
@@ -75,12 +75,13 @@ struct Run {
   /** Of leg `i`: its code, or -1. */
   int code(int i) const {
     const int place = i % room;
-    for (int c = 0; c < codes; c++) {
-      if (place == c * room / codes) return c;
+    for (int c = 0; c < talkers(); c++) {
+      if (place == c * room / talkers()) return c;
     }
     return -1;
   }
-  int talker(int listener, int c) const { return listener / room * room + c * room / codes; }
+  int talkers() const { return room < codes ? room : codes; }
+  int talker(int listener, int c) const { return listener / room * room + c * room / talkers(); }
 
   void take(const uint8_t* bytes, size_t length, int leg, int64_t at_ns) {
     if (length != packet_bytes || leg < 0 || leg >= legs || (bytes[1] & 0x7f) != 0) return;
@@ -189,7 +190,7 @@ int main(int argc, char** argv) {
   const int stalls_wanted = std::atoi(argv[8]);
   const int64_t ticks = steady_ticks + static_cast<int64_t>(stalls_wanted) * stall_ticks + 25;
   StampedSocket socket;
-  if (run.room < codes || run.legs < run.room || !socket.open(std::atoi(argv[4]))) return 1;
+  if (run.room < 2 || run.legs < run.room || !socket.open(std::atoi(argv[4]))) return 1;
 
   const size_t legs = static_cast<size_t>(run.legs);
   run.listeners.resize(legs);
