@@ -327,7 +327,7 @@ void Leg::bye(const Now& now) {
   if (negotiated_) send_report(now, true);
 }
 
-Counters Leg::counters(const Now&) const {
+Counters Leg::counters() const {
   Counters counters;
   counters.received = received_before_ + reception_.received();
   counters.sent = sent_;

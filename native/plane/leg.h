@@ -41,7 +41,7 @@ struct Counters {
   int32_t lost = 0;
   uint32_t late = 0;           // came, but after they were due to be heard
   uint32_t jitter_us = 0;
-  uint32_t delay_us = 0;       // that the jitter buffer adds now; 0: nobody listens
+  uint32_t delay_us = 0;       // that the jitter buffer added to the last frame; 0: nobody listens
   uint32_t round_trip_us = 0;  // by the far end's last report; 0: it has not said
   uint32_t mos_milli = 0;      // a thousandth of the MOS; 0: nothing was heard of the far end
 };
@@ -96,7 +96,7 @@ class Leg : public Participant {
   Relay& relay() { return relay_; }
   /** Sends RTCP BYE. */
   void bye(const Now& now);
-  Counters counters(const Now& now) const;
+  Counters counters() const;
 
  private:
   bool belongs(const RtpPacket& packet);

@@ -157,7 +157,7 @@ bool Plane::close(uint32_t id, Counters& counters) {
   if (party->player().active()) stop(id, party->player().playback());
   if (party->rtp() != nullptr) {
     party->rtp()->bye(now());
-    counters = party->rtp()->counters(now());
+    counters = party->rtp()->counters();
   }
   retire(party->take_recorders());
   (void)remove(id);
@@ -219,10 +219,10 @@ bool Plane::seek(uint32_t id, uint32_t playback) {
   return true;
 }
 
-bool Plane::counters(uint32_t id, Counters& counters, const Now& at) {
+bool Plane::counters(uint32_t id, Counters& counters) {
   Leg* leg = this->leg(id);
   if (leg == nullptr) return false;
-  counters = leg->counters(at);
+  counters = leg->counters();
   return true;
 }
 

@@ -48,7 +48,7 @@ class Plane {
   bool seek(uint32_t id, uint32_t playback);
   /** Of what plays now. */
   bool play_volume(uint32_t id, int32_t percent);
-  bool counters(uint32_t id, Counters& counters, const Now& at = now());
+  bool counters(uint32_t id, Counters& counters);
   Leg* leg(uint32_t id);
   Participant* participant(uint32_t id);
 

@@ -40,7 +40,7 @@ export interface LegCounters {
   readonly packetsLate: number;
   /** Interarrival jitter (RFC 3550 §6.4.1). */
   readonly jitterMs: number;
-  /** What the jitter buffer adds now; 0: nobody listens. */
+  /** What the jitter buffer added to the last frame; 0: nobody listens. */
   readonly delayMs: number;
   /** By the far end's last report (RTCP); 0: it has not said. */
   readonly roundTripMs: number;
