@@ -15,6 +15,7 @@ import { silentLog } from '../src/log.ts';
 import type { MediaRoom } from '../src/media/engine.ts';
 import { createMediaEngine } from '../src/media/media-engine.ts';
 import { createOutbound } from '../src/outbound/safe-fetch.ts';
+import { farEnd } from './far-end.ts';
 
 const PEER_PORT = 8_990;
 const FIRST_PORT = 9_000;
@@ -48,17 +49,7 @@ async function serve(count: number, size: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     const leg = await engine.openRtpLeg(() => {});
     if (leg === undefined) throw new Error('a port is taken');
-    leg.negotiate({
-      remoteHost: '127.0.0.1',
-      remotePort: PEER_PORT,
-      remoteRtcpPort: 9,
-      codec: 'PCMU',
-      payloadType: 0,
-      telephoneEventPayloadType: 101,
-      ptimeMs: 20,
-      send: true,
-      receive: true,
-    });
+    leg.negotiate(farEnd(PEER_PORT));
     if (i % size === 0) room = await engine.openRoom(() => {});
     if (room !== undefined) leg.join(room, { muted: false, fromVolumePercent: 100, toVolumePercent: 100 });
   }

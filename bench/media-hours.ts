@@ -19,6 +19,7 @@ import type { MediaRoom, RtpLeg } from '../src/media/engine.ts';
 import { createMediaEngine } from '../src/media/media-engine.ts';
 import { LATENESS_STEPS_US, ticksOver } from '../src/media/tick-lateness.ts';
 import { createOutbound } from '../src/outbound/safe-fetch.ts';
+import { farEnd } from './far-end.ts';
 
 const PEER_PORT = 11_990;
 const FIRST_PORT = 12_000;
@@ -50,17 +51,7 @@ async function serve(count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     const leg = await engine.openRtpLeg(() => {});
     if (leg === undefined) throw new Error('a port is taken');
-    leg.negotiate({
-      remoteHost: '127.0.0.1',
-      remotePort: PEER_PORT,
-      remoteRtcpPort: 9,
-      codec: 'PCMU',
-      payloadType: 0,
-      telephoneEventPayloadType: 101,
-      ptimeMs: 20,
-      send: true,
-      receive: true,
-    });
+    leg.negotiate(farEnd(PEER_PORT));
     if (i % 10 === 0) room = await engine.openRoom(() => {});
     if (room !== undefined) leg.join(room, { muted: false, fromVolumePercent: 100, toVolumePercent: 100 });
     legs.push(leg);

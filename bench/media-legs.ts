@@ -17,6 +17,7 @@ import type { TickLoad } from '../src/media/media-worker.ts';
 import { recordingRings } from '../src/media/recording-rings.ts';
 import { type LATENESS_STEPS_US, ticksOver } from '../src/media/tick-lateness.ts';
 import { createOutbound } from '../src/outbound/safe-fetch.ts';
+import { farEnd } from './far-end.ts';
 
 /** Below what the system gives away by itself; 1,300 legs fit. */
 const FIRST_PORT = 30_000;
@@ -46,17 +47,7 @@ async function serve(legs: number, what: string): Promise<void> {
       if (notice.type === 'recording.failed') failed++;
       if (notice.type === 'recording.started') recorded++;
     });
-    leg?.negotiate({
-      remoteHost: '127.0.0.1',
-      remotePort: PEER_PORT,
-      remoteRtcpPort: 9,
-      codec: 'PCMU',
-      payloadType: 0,
-      telephoneEventPayloadType: 101,
-      ptimeMs: 20,
-      send: true,
-      receive: true,
-    });
+    leg?.negotiate(farEnd(PEER_PORT));
     if (what === 'tones') leg?.detectTones(true);
     if (what === 'recorded') {
       const path = join(folder, `${i}.wav`);

@@ -13,6 +13,7 @@ import { silentLog } from '../src/log.ts';
 import type { RtpLeg } from '../src/media/engine.ts';
 import { createMediaEngine } from '../src/media/media-engine.ts';
 import { createOutbound } from '../src/outbound/safe-fetch.ts';
+import { farEnd } from './far-end.ts';
 
 const FIRST_PORT = 40_000;
 const PEER_PORT = 39_990;
@@ -39,17 +40,7 @@ async function serve([sessions, origin]: string[]): Promise<void> {
       const name = notice.type === 'playback.failed' ? `${notice.type} ${notice.reason}` : notice.type;
       ended[name] = (ended[name] ?? 0) + 1;
     });
-    leg?.negotiate({
-      remoteHost: '127.0.0.1',
-      remotePort: PEER_PORT,
-      remoteRtcpPort: 9,
-      codec: 'PCMU',
-      payloadType: 0,
-      telephoneEventPayloadType: 101,
-      ptimeMs: 20,
-      send: true,
-      receive: true,
-    });
+    leg?.negotiate(farEnd(PEER_PORT));
     if (leg !== undefined) legs.push(leg);
   }
   console.log('idle');
