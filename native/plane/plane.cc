@@ -243,16 +243,17 @@ bool Plane::wait(int64_t now_us) {
   return true;
 }
 
+/** A flood is not passed on before the tick: what a leg may take is of a tick, however often it wakes the plane. */
 void Plane::pass_on() {
   constexpr int rounds = 4;
-  for (int round = 0; round < rounds; round++) {
-    if (notices_.size() >= Receiver::notices_max) break;
-    if (!prompt_receiver_) drain_epoll(prompt_epoll_fd_, now());
+  bool flooded = notices_.size() >= Receiver::notices_max;
+  for (int round = 0; round < rounds && !flooded; round++) {
+    if (!prompt_receiver_) flooded = drain_epoll(prompt_epoll_fd_, now()) > Batch::size * prompt_legs_.size();
     else prompt_receiver_->drain(now(), notices_);
     if (!prompt_receiver_ || prompt_receiver_->rested()) break;
   }
   if (sender_) sender_->flush();
-  prompt_due_us_ = clock_us(CLOCK_MONOTONIC) + prompt_rest_us;
+  prompt_due_us_ = flooded ? deadline_us_ : clock_us(CLOCK_MONOTONIC) + prompt_rest_us;
 }
 
 TickReport Plane::run() {
@@ -324,27 +325,34 @@ void Plane::frame(const Now& now) {
 
 void Plane::drain(const Now& now) {
   if (notices_.size() >= Receiver::notices_max) return;
-  if (receiver_) receiver_->drain(now, notices_);
-  if (prompt_receiver_) prompt_receiver_->drain(now, notices_);
-  drain_epoll(epoll_fd_, now);
-  if (prompt_epoll_fd_ >= 0) drain_epoll(prompt_epoll_fd_, now);
+  for (Receiver* receiver : {receiver_.get(), prompt_receiver_.get()}) {
+    if (receiver == nullptr) continue;
+    receiver->renew();
+    receiver->drain(now, notices_);
+  }
+  (void)drain_epoll(epoll_fd_, now);
+  if (prompt_epoll_fd_ >= 0) (void)drain_epoll(prompt_epoll_fd_, now);
 }
 
-void Plane::drain_epoll(int fd, const Now& now) {
+/** Returns how many packets there were. */
+size_t Plane::drain_epoll(int fd, const Now& now) {
+  size_t packets = 0;
   epoll_event events[events_max];
   const size_t rounds = order_.size() * 2 / events_max + 1;
   for (size_t round = 0; round < rounds && notices_.size() < Receiver::notices_max; round++) {
     const int count = ::epoll_wait(fd, events, events_max, 0);
     for (int i = 0; i < count; i++) {
       Leg* leg = reinterpret_cast<Leg*>(static_cast<uintptr_t>(events[i].data.u64 & ~uint64_t{1}));
-      receive(*leg, (events[i].data.u64 & 1) != 0, now);
+      packets += receive(*leg, (events[i].data.u64 & 1) != 0, now);
     }
     if (count < events_max) break;
   }
+  return packets;
 }
 
 /** Takes all that has come, to a bound: a flooded leg waits for the next tick, the others do not wait for it. */
-void Plane::receive(Leg& leg, bool rtcp, const Now& now) {
+size_t Plane::receive(Leg& leg, bool rtcp, const Now& now) {
+  size_t packets = 0;
   const int fd = rtcp ? leg.ports().rtcp() : leg.ports().rtp();
   for (int round = 0; round < batches_max; round++) {
     const int count = batch_.receive(fd);
@@ -352,8 +360,10 @@ void Plane::receive(Leg& leg, bool rtcp, const Now& now) {
       if (rtcp) leg.receive_rtcp(batch_[i], now);
       else leg.receive_rtp(batch_[i], now, notices_);
     }
+    packets += static_cast<size_t>(count);
     if (count < Batch::size) break;
   }
+  return packets;
 }
 
 size_t Plane::take_notices(Notice* out, size_t room) {

@@ -108,7 +108,7 @@ class Plane {
  private:
   explicit Plane(bool rings) : rings_(rings) {}
   void drain(const Now& now);
-  void receive(Leg& leg, bool rtcp, const Now& now);
+  size_t receive(Leg& leg, bool rtcp, const Now& now);
   void frame(const Now& now);
   void take_handed();
   int watch(Leg& leg);
@@ -118,7 +118,7 @@ class Plane {
   void turn(Leg& leg, bool prompt);
   bool wait(int64_t now_us);
   void pass_on();
-  void drain_epoll(int fd, const Now& now);
+  size_t drain_epoll(int fd, const Now& now);
   void add(std::unique_ptr<Participant> party);
   std::unique_ptr<Participant> remove(uint32_t id);
   Player* player(uint32_t id);

@@ -166,7 +166,6 @@ void Receiver::unwatch(Leg& leg, const Now& now, Notices& notices) {
 }
 
 void Receiver::drain(const Now& now, Notices& notices) {
-  drains_++;
   do {
     ask_all();
     if (ring_->queued() == 0 && !ring_->work_waits()) return;
@@ -180,7 +179,7 @@ void Receiver::ask_all() {
   for (const uint32_t index : unasked_) {
     const Slot& slot = slots_[index];
     if (slot.leg == nullptr) free_.push_back(index);
-    else if ((slot.drain == drains_ && slot.taken >= most) || !ask(index)) unasked_[kept++] = index;
+    else if ((slot.turn == turn_ && slot.taken >= most) || !ask(index)) unasked_[kept++] = index;
   }
   unasked_.resize(kept);
 }
@@ -205,8 +204,8 @@ void Receiver::take(const io_uring_cqe& result, const Now& now, Notices& notices
   if (result.user_data == nothing) return;
   const uint32_t index = static_cast<uint32_t>(result.user_data);
   Slot& slot = slots_[index];
-  if (slot.drain != drains_) slot.taken = 0;
-  slot.drain = drains_;
+  if (slot.turn != turn_) slot.taken = 0;
+  slot.turn = turn_;
   if ((result.flags & IORING_CQE_F_MORE) == 0) {
     slot.standing = slot.stopping = false;
     unasked_.push_back(index);
@@ -218,7 +217,7 @@ void Receiver::take(const io_uring_cqe& result, const Now& now, Notices& notices
   const uint16_t number = static_cast<uint16_t>(result.flags >> IORING_CQE_BUFFER_SHIFT);
   if (slot.leg != nullptr && result.res >= static_cast<int32_t>(head_bytes)) slot.leg->receive_rtp(read(buffer(number)), now, notices);
   give_back(number);
-  if (++slot.taken == most) stop(index);
+  if (++slot.taken >= most) stop(index);
 }
 
 }  // namespace sidetone

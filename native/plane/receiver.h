@@ -30,7 +30,9 @@ class Receiver {
   void watch(Leg& leg);
   /** Gives what has come meanwhile, and lets go of the socket: closed after this, its port is free. */
   void unwatch(Leg& leg, const Now& now, Notices& notices);
-  /** Gives all that has come, to a bound: of a flooded leg `most` packets and what was on its way, the rest stays in its socket. */
+  /** Begins a tick: what a flooded leg may take is counted anew. */
+  void renew() { turn_++; }
+  /** Gives all that has come, to a bound: of a flooded leg `most` packets a tick and what was on its way, the rest stays in its socket. */
   void drain(const Now& now, Notices& notices);
 
   /** Readable after something has come, until `rested`; -1 of one that was not created so. */
@@ -38,7 +40,7 @@ class Receiver {
   /** Makes it unreadable. False where more has come since the last `drain`. */
   bool rested();
 
-  /** Of one leg and `drain`. */
+  /** Of one leg and tick. */
   static constexpr uint32_t most = 128;
   /** Notices held while script is away; at this many, arrivals stay in the sockets. */
   static constexpr size_t notices_max = 65'536;
@@ -48,8 +50,8 @@ class Receiver {
     Leg* leg = nullptr;
     bool standing = false;  // the system holds its request
     bool stopping = false;  // and was asked to let go of it
-    uint32_t taken = 0;     // in this drain
-    uint64_t drain = 0;
+    uint32_t taken = 0;     // in the tick of this number
+    uint64_t turn = 0;
   };
 
   Receiver() = default;
@@ -80,7 +82,7 @@ class Receiver {
   std::vector<uint32_t> free_;
   std::vector<uint32_t> unasked_;  // whose request does not stand, of legs and of none
   std::unordered_map<const Leg*, uint32_t> at_;
-  uint64_t drains_ = 0;
+  uint64_t turn_ = 0;
 };
 
 }  // namespace sidetone

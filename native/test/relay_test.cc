@@ -150,6 +150,33 @@ TEST("what is passed on does not wait for a tick") {
   }
 }
 
+TEST("of a flood no more is passed on than a leg may take in a tick, however often it wakes the plane") {
+  for (const bool rings : {true, false}) {
+    Two two(rings);
+    two.now = Plane::now();
+    two.talk(settled);
+    CHECK(two.passes());
+    Counters before;
+    Counters after;
+    CHECK(two.plane->counters(2, before));
+    std::atomic<bool> done{false};
+    std::thread flood([&] {
+      while (!done) {
+        two.a().say(marked(1));
+        two.a().timestamp -= 160;
+      }
+    });
+    uint32_t ticks = 0;
+    for (int i = 0; i < 20; i++) ticks += two.plane->run().ticks;
+    done = true;
+    flood.join();
+    CHECK(two.plane->counters(2, after));
+    const uint32_t passed = after.sent - before.sent;
+    CHECK(ticks > 0 && passed > 0);
+    CHECK(passed <= (ticks + 1) * 2 * Receiver::most);
+  }
+}
+
 TEST("nobody hears a click when a bridge of two is made, joined by a third, left, muted or told to be quieter") {
   Two two;
   CHECK(two.open() != nullptr);
