@@ -23,11 +23,7 @@ using namespace sidetone::bench;
 
 namespace {
 
-constexpr int header_bytes = 12;
-constexpr int payload_bytes = 160;
-constexpr int packet_bytes = header_bytes + payload_bytes;
 constexpr int slices = 10;
-constexpr int64_t tick_ns = 20'000'000;
 constexpr size_t late_max = 20'000'000;
 /** Legs join, jitter buffers settle, and each leg's schedule is learned. */
 constexpr int learning_ticks = 500;

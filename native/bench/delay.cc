@@ -24,11 +24,7 @@ using namespace sidetone::bench;
 
 namespace {
 
-constexpr int header_bytes = 12;
-constexpr int payload_bytes = 160;
-constexpr int packet_bytes = header_bytes + payload_bytes;
 constexpr int slices = 20;
-constexpr int64_t tick_ns = 20'000'000;
 constexpr int64_t second_ns = 1'000'000'000;
 constexpr double unit_ms = 0.125;
 constexpr int learning_ticks = 750;  // legs join, and jitter buffers settle

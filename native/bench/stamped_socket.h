@@ -12,6 +12,12 @@
 
 namespace sidetone::bench {
 
+/** What each end sends: 20 ms of G.711. */
+constexpr int header_bytes = 12;
+constexpr int payload_bytes = 160;
+constexpr int packet_bytes = header_bytes + payload_bytes;
+constexpr int64_t tick_ns = 20'000'000;
+
 class StampedSocket {
  public:
   StampedSocket() = default;
