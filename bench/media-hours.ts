@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { silentLog } from '../src/log.ts';
 import type { MediaRoom, RtpLeg } from '../src/media/engine.ts';
 import { createMediaEngine } from '../src/media/media-engine.ts';
-import { LATENESS_STEPS_US, ticksOver } from '../src/media/tick-lateness.ts';
+import { LATENESS_STEPS_US, ticksOver } from '../src/media/worker/tick-lateness.ts';
 import { createOutbound } from '../src/outbound/safe-fetch.ts';
 import { farEnd } from './far-end.ts';
 

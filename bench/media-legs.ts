@@ -13,9 +13,9 @@ import { dirname, join } from 'node:path';
 import { silentLog } from '../src/log.ts';
 import type { MediaRoom } from '../src/media/engine.ts';
 import { createMediaEngine } from '../src/media/media-engine.ts';
-import type { TickLoad } from '../src/media/media-worker.ts';
-import { recordingRings } from '../src/media/recording-rings.ts';
-import { type LATENESS_STEPS_US, ticksOver } from '../src/media/tick-lateness.ts';
+import { recordingRings } from '../src/media/recording/recording-rings.ts';
+import type { TickLoad } from '../src/media/worker/media-worker.ts';
+import { type LATENESS_STEPS_US, ticksOver } from '../src/media/worker/tick-lateness.ts';
 import { createOutbound } from '../src/outbound/safe-fetch.ts';
 import { farEnd } from './far-end.ts';
 

@@ -10,7 +10,7 @@ import { openListener } from '../src/carrier/listener.ts';
 import { systemClock } from '../src/clock.ts';
 import { silentLog } from '../src/log.ts';
 import { Negotiation } from '../src/sdp/negotiation.ts';
-import type { Call } from '../src/sip/call.ts';
+import type { Call } from '../src/sip/call/call.ts';
 import type { Peer } from '../src/sip/flow.ts';
 import { UserAgent, type UserAgentOptions } from '../src/sip/user-agent.ts';
 

@@ -6,10 +6,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../src/clock.ts';
+import { openStore } from '../src/database/store.ts';
 import { newUuid, newWebhookId } from '../src/id.ts';
 import { silentLog } from '../src/log.ts';
 import type { Outbound } from '../src/outbound/outbound.ts';
-import { openStore } from '../src/store/store.ts';
 import { createRelay } from '../src/webhook/relay.ts';
 
 const EVENTS = Number(process.argv[2] ?? 20_000);

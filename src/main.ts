@@ -1,12 +1,13 @@
 /** The composition root: makes everything, connects it, announces it, and stops it in the reverse order. */
-import { ChargeDesk } from './actor/charge-desk.ts';
-import { MessageDispatcher } from './actor/message-dispatcher.ts';
-import { RecordingDesk } from './actor/recording-desk.ts';
-import { RoomRegistry } from './actor/room-registry.ts';
-import { SessionRegistry } from './actor/session-registry.ts';
+import { ChargeDesk } from './call/charge/charge-dispatcher.ts';
+import { MessageDispatcher } from './call/message/message-dispatcher.ts';
+import { RecordingDesk } from './call/recording/recording-registry.ts';
+import { RoomRegistry } from './call/room/room-registry.ts';
+import { SessionRegistry } from './call/session/session-registry.ts';
 import { createCarrier } from './carrier/carrier.ts';
 import { systemClock } from './clock.ts';
 import type { Config } from './config.ts';
+import { openStore } from './database/store.ts';
 import { newTraceparent } from './http/admission/trace.ts';
 import { createHttpApp, type HttpApp } from './http/app.ts';
 import { createHttpMetrics } from './http/metrics.ts';
@@ -23,20 +24,19 @@ import {
 } from './limits.ts';
 import { createLog } from './log.ts';
 import { createMediaEngine } from './media/media-engine.ts';
-import { mediaReadings } from './media/readings.ts';
-import { recordingRings } from './media/recording-rings.ts';
-import { followRecording } from './media/recordings.ts';
-import { trafficReadings } from './media/traffic.ts';
+import { recordingRings } from './media/recording/recording-rings.ts';
+import { followRecording } from './media/recording/recordings.ts';
+import { mediaReadings } from './media/worker/readings.ts';
+import { trafficReadings } from './media/worker/traffic.ts';
 import { createMetrics } from './metrics.ts';
 import { connector } from './outbound/connect.ts';
 import { createOutbound } from './outbound/safe-fetch.ts';
 import { problems } from './problem.ts';
 import { createChargeGateway } from './provider/charge.ts';
 import { createSmsGateway } from './provider/sms.ts';
+import { createStorage } from './recording-storage/create.ts';
+import { createRecordingUrls } from './recording-storage/signed-url.ts';
 import { loadConfig, originAt } from './settings/load.ts';
-import { createStorage } from './storage/create.ts';
-import { createRecordingUrls } from './storage/signed-url.ts';
-import { openStore } from './store/store.ts';
 import { createRelay } from './webhook/relay.ts';
 import { WebSocketLeg } from './websocket/websocket-leg.ts';
 

@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { CallEvent, UserAgentOutput } from '../sip/agent-context.ts';
-import type { Call } from '../sip/call.ts';
+import type { Call } from '../sip/call/call.ts';
 import type { Peer } from '../sip/flow.ts';
 import type { UserAgent } from '../sip/user-agent.ts';
 import type { Listener } from './listener.ts';

@@ -3,7 +3,7 @@
  * together here and nowhere else.
  */
 import { isIP } from 'node:net';
-import type { Dialer, DialOptions, DialRefused, IncomingCall, Leg } from '../actor/leg.ts';
+import type { Dialer, DialOptions, DialRefused, IncomingCall, Leg } from '../call/ports/leg.ts';
 import type { Clock } from '../clock.ts';
 import type { SipListen } from '../config.ts';
 import { SIP_LOOKUP_TIMEOUT_MS, SIP_SESSION_EXPIRES_SEC } from '../limits.ts';

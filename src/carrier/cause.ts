@@ -1,5 +1,5 @@
 /** What ended a call on the wire → `hangup_cause` and `hangup_by` (contract §2; interface, Session events). */
-import type { LegEnd } from '../actor/leg.ts';
+import type { LegEnd } from '../call/ports/leg.ts';
 import type { HangupBy, HangupCause, RejectReason } from '../event/hangup.ts';
 import type { CallEnd } from '../sip/agent-context.ts';
 

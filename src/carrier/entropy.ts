@@ -1,7 +1,7 @@
 /** The randomness and the hashes that the pure user agent is given. */
 import { createHash, randomBytes } from 'node:crypto';
-import type { Hash } from '../sip/digest.ts';
 import type { Entropy } from '../sip/flow.ts';
+import type { Hash } from '../sip/message/digest.ts';
 
 const POOL_BYTES = 4_096;
 /** 96 bits: above the 64 that a tag and a branch need to be unguessable. */

@@ -2,7 +2,7 @@
  * A SIP call and its RTP, seen as a `Leg`. Orders arrive in any state; ports are taken when the first session description is due.
  * `leg.ended` is signalled once, after the ports were given back.
  */
-import type { Leg, LegEnd, LegListener, LegSignal, PlayOrder } from '../actor/leg.ts';
+import type { Leg, LegEnd, LegListener, LegSignal, PlayOrder } from '../call/ports/leg.ts';
 import type { RejectReason } from '../event/hangup.ts';
 import { SIP_LEG_CLOSE_MS, SIP_LEG_SIGNALS_MAX } from '../limits.ts';
 import type {
@@ -16,7 +16,7 @@ import type {
 } from '../media/engine.ts';
 import { type AudioAgreement, type AudioCodec, Negotiation, type Refused } from '../sdp/negotiation.ts';
 import type { CallEnd, CallEvent } from '../sip/agent-context.ts';
-import type { Call } from '../sip/call.ts';
+import type { Call } from '../sip/call/call.ts';
 import type { AgentDriver } from './agent.ts';
 import { legEnd } from './cause.ts';
 import { digitOfInfo } from './info.ts';

@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import type { Clock } from '../clock.ts';
 import { SIP_RESOLVE_TIMEOUT_MS, SIP_RESOLVED_MAX, SIP_RESOLVED_TTL_MS } from '../limits.ts';
 import { defaultPort } from '../sip/flow.ts';
-import type { TransportName } from '../sip/via.ts';
+import type { TransportName } from '../sip/message/via.ts';
 
 export interface Resolved {
   readonly host: string;

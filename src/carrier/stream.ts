@@ -8,7 +8,7 @@ import {
   SIP_CONNECTIONS_MAX,
   SIP_WRITE_BUFFER_MAX_BYTES,
 } from '../limits.ts';
-import { StreamFraming } from '../sip/framing.ts';
+import { StreamFraming } from '../sip/message/framing.ts';
 
 export type StreamTransport = 'tcp' | 'tls';
 

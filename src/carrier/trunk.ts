@@ -4,8 +4,8 @@ import ipaddr from 'ipaddr.js';
 import { SIP_TRUNK_CHANNELS_DEFAULT } from '../limits.ts';
 import type { AudioCodec } from '../sdp/negotiation.ts';
 import { defaultPort } from '../sip/flow.ts';
-import { formatHostPort, parseUri } from '../sip/uri.ts';
-import type { TransportName } from '../sip/via.ts';
+import { formatHostPort, parseUri } from '../sip/message/uri.ts';
+import type { TransportName } from '../sip/message/via.ts';
 
 export interface Trunk {
   readonly name: string;

@@ -1,5 +1,5 @@
 /** Answers and problems as responses: `{code, message}`, top-level fields only (interface, Errors). */
-import type { Answer } from '../actor/sessions.ts';
+import type { Answer } from '../call/ports/sessions.ts';
 import type { Problem } from '../problem.ts';
 
 const json = (status: number, body: object, traceparent: string, more: Readonly<Record<string, string>> = {}): Response =>

@@ -2,12 +2,11 @@
  * The face of the media plane on the main thread: legs, playlists and what is heard back. The implementation drives a fixed pool of
  * worker threads, each ticking its own native plane; no RTP packet crosses into script.
  */
-import type { PlaybackControl, PushFormat } from '../playback/playback.ts';
+import type { PlaybackControl, PushFormat } from '../machine/playback/playback.ts';
+import type { MediaNotice } from '../notice/signal.ts';
 import type { SourceDetail } from '../problem.ts';
-import type { MediaNotice } from '../session/signal.ts';
-import type { Ingest } from './push.ts';
-
-import type { StreamLeg, StreamLegOptions } from './stream.ts';
+import type { StreamLeg, StreamLegOptions } from './leg/stream.ts';
+import type { Ingest } from './playback/push.ts';
 
 export type { Ingest, MediaNotice, PlaybackControl, PushFormat };
 

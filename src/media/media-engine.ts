@@ -2,22 +2,22 @@
 import { isIP } from 'node:net';
 import { RECORDING_CLOSE_MS, RTP_BIND_TRIES, RTP_PORT_REST_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
-import { ByteLeg } from './byte-leg.ts';
-import { DecoderThread } from './decoder.ts';
+import { DecoderThread } from './decode/decoder.ts';
 import type { MediaEngine, MediaNotice } from './engine.ts';
-import { OpenStream } from './live-stream.ts';
-import { MediaWorker, type TickLoad } from './media-worker.ts';
-import type { AudioOutbound } from './opening.ts';
-import type { PlaneLeg } from './plane-leg.ts';
-import { PlaneRoom } from './plane-room.ts';
-import { openPlaylist } from './playlist.ts';
-import { PortPool } from './port-pool.ts';
-import { OpenPush } from './push.ts';
-import type { RecordingEars } from './recordings.ts';
-import { HeldBytes } from './source.ts';
-import { SourceCache } from './source-cache.ts';
-import { Traffic } from './traffic.ts';
-import { UdpLeg } from './udp-leg.ts';
+import { ByteLeg } from './leg/byte-leg.ts';
+import type { PlaneLeg } from './leg/plane-leg.ts';
+import { PlaneRoom } from './leg/plane-room.ts';
+import { PortPool } from './leg/port-pool.ts';
+import { UdpLeg } from './leg/udp-leg.ts';
+import { OpenStream } from './playback/live-stream.ts';
+import { openPlaylist } from './playback/playlist.ts';
+import { OpenPush } from './playback/push.ts';
+import type { RecordingEars } from './recording/recordings.ts';
+import type { AudioOutbound } from './source/opening.ts';
+import { HeldBytes } from './source/source.ts';
+import { SourceCache } from './source/source-cache.ts';
+import { MediaWorker, type TickLoad } from './worker/media-worker.ts';
+import { Traffic } from './worker/traffic.ts';
 
 export interface MediaEngineOptions {
   /** `host` is a literal address to bind; pairs lie within `firstPort` to `lastPort`. */

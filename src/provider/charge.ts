@@ -1,8 +1,8 @@
 /** The charge gateway that `PAYMENT_PROVIDER` names. */
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
+import type { ChargeGateway } from '../machine/payment/charge.ts';
 import type { Outbound } from '../outbound/outbound.ts';
-import type { ChargeGateway } from '../payment/charge.ts';
 import { nedarimPlus } from './nedarim-plus.ts';
 import { sandboxCharge } from './sandbox-charge.ts';
 

@@ -1,5 +1,5 @@
 /** What an answer of Nedarim Plus means. Its own words, numbers and names are never passed on: each field is checked, or left out. */
-import type { ChargeOrder, ChargeOutcome } from '../payment/charge.ts';
+import type { ChargeOrder, ChargeOutcome } from '../machine/payment/charge.ts';
 
 const INVALID: ChargeOutcome = { status: 'indeterminate', reason: 'provider_response_invalid' };
 

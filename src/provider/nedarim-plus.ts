@@ -4,8 +4,8 @@
  */
 import type { Config } from '../config.ts';
 import { CHARGE_ANSWER_MAX_BYTES, CHARGE_PROVIDER_TIMEOUT_MS } from '../limits.ts';
+import type { ChargeGateway, ChargeOrder, ChargeOutcome } from '../machine/payment/charge.ts';
 import { type Outbound, OutboundError, type OutboundResponse } from '../outbound/outbound.ts';
-import type { ChargeGateway, ChargeOrder, ChargeOutcome } from '../payment/charge.ts';
 import { outcomeOf } from './nedarim-answer.ts';
 
 type Settings = Extract<Config['paymentProvider'], { kind: 'nedarim_plus' }>;

@@ -1,6 +1,6 @@
 /** The `sandbox` charge gateway decides by the card (contract §6): one is declined, one is never heard of again, every other succeeds. */
 import type { Clock } from '../clock.ts';
-import type { ChargeGateway, ChargeOrder, ChargeOutcome } from '../payment/charge.ts';
+import type { ChargeGateway, ChargeOrder, ChargeOutcome } from '../machine/payment/charge.ts';
 
 const DECLINED = Buffer.from('4000000000000002');
 const TIMES_OUT = Buffer.from('4000000000000119');

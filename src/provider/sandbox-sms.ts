@@ -1,7 +1,7 @@
 /** The `sandbox` carrier of short messages: takes everything, and reports it delivered a moment later. */
 import type { Clock } from '../clock.ts';
 import { newUuid } from '../id.ts';
-import type { SmsGateway, SmsListener } from '../message/gateway.ts';
+import type { SmsGateway, SmsListener } from '../machine/message/gateway.ts';
 
 const DELIVERY_MS = 100;
 const WINDOW = 50;

@@ -6,9 +6,9 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { SMPP_RECONNECT_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
-import type { PartOutcome, SmsGateway, SmsListener, Submission, Submitted } from '../message/gateway.ts';
-import { receiptOf } from '../message/receipt.ts';
-import { concatenationHeader, segment } from '../message/segments.ts';
+import type { PartOutcome, SmsGateway, SmsListener, Submission, Submitted } from '../machine/message/gateway.ts';
+import { receiptOf } from '../machine/message/receipt.ts';
+import { concatenationHeader, segment } from '../machine/message/segments.ts';
 import { type Pdu, SmppConnection, SmppLost } from './smpp-connection.ts';
 import { ESME_RX_T_APPN, isThrottled, refusalOf } from './smpp-status.ts';
 

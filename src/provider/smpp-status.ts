@@ -1,5 +1,5 @@
 /** What the `command_status` of a `submit_sm_resp` means for its message (SMPP 3.4 table 5-2). */
-import type { PartOutcome } from '../message/gateway.ts';
+import type { PartOutcome } from '../machine/message/gateway.ts';
 
 export const ESME_RX_T_APPN = 0x64;
 const ESME_RTHROTTLED = 0x58;

@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { Log } from '../log.ts';
-import type { SmsGateway } from '../message/gateway.ts';
+import type { SmsGateway } from '../machine/message/gateway.ts';
 import { sandboxSms } from './sandbox-sms.ts';
 import { SmppGateway } from './smpp-gateway.ts';
 

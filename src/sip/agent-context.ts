@@ -1,10 +1,10 @@
 /** What the parts of one user agent share, and what comes out of it. */
-import type { Call } from './call.ts';
-import type { Credentials, Hash } from './digest.ts';
+import type { Call } from './call/call.ts';
 import type { Entropy, Peer } from './flow.ts';
-import type { SipRequest, SipResponse } from './message.ts';
+import type { Credentials, Hash } from './message/digest.ts';
+import type { SipRequest, SipResponse } from './message/message.ts';
+import { formatHostPort } from './message/uri.ts';
 import type { TransactionLayer } from './transaction/layer.ts';
-import { formatHostPort } from './uri.ts';
 
 /** Why a call is over. */
 export type CallEnd =

@@ -1,5 +1,5 @@
 /** Where messages come from and go to. */
-import type { TransportName } from './via.ts';
+import type { TransportName } from './message/via.ts';
 
 /** A far end of the transport. */
 export interface Peer {

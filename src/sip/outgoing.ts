@@ -1,11 +1,11 @@
 /** One request of ours until its outcome: our Via on top, and sent again with credentials when it is challenged (RFC 3261 §22). */
 import { SIP_CHALLENGES_MAX } from '../limits.ts';
 import type { AgentContext, Authentication, RequestOwner } from './agent-context.ts';
-import { authorization, challengesOf } from './digest.ts';
 import type { Peer } from './flow.ts';
-import { Headers, type SipRequest, type SipResponse } from './message.ts';
+import { authorization, challengesOf } from './message/digest.ts';
+import { Headers, type SipRequest, type SipResponse } from './message/message.ts';
+import { formatVia } from './message/via.ts';
 import type { ClientOwner, ClientTransaction } from './transaction/client.ts';
-import { formatVia } from './via.ts';
 
 export class Outgoing implements ClientOwner {
   readonly peer: Peer;

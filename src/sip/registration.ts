@@ -6,13 +6,13 @@
  */
 import { SIP_REGISTER_EXPIRES_SEC, SIP_REGISTER_RETRY_SEC, SIP_RETRIES_MAX } from '../limits.ts';
 import { type AgentContext, contactFor, type RegistrationState, type RequestOwner } from './agent-context.ts';
-import { ALLOWED } from './capability.ts';
 import type { Timed } from './deadlines.ts';
-import type { Credentials } from './digest.ts';
 import type { Peer } from './flow.ts';
-import { Headers, NO_BODY, parseDeltaSeconds, type SipRequest, type SipResponse } from './message.ts';
+import { ALLOWED } from './message/capability.ts';
+import type { Credentials } from './message/digest.ts';
+import { Headers, NO_BODY, parseDeltaSeconds, type SipRequest, type SipResponse } from './message/message.ts';
+import { escapeUser, parseNameAddress } from './message/uri.ts';
 import { Outgoing } from './outgoing.ts';
-import { escapeUser, parseNameAddress } from './uri.ts';
 
 export interface RegistrationOptions {
   /** Names it in `registration` outputs. */

@@ -4,20 +4,20 @@
  */
 import { SIP_CALLS_MAX, SIP_RETRY_AFTER_SEC, SIP_TRANSACTIONS_MAX } from '../limits.ts';
 import { type AgentContext, contactFor, type UserAgentOutput } from './agent-context.ts';
-import { Call, refuseInterval } from './call.ts';
-import { ALLOWED, contentType, methodRefusal, SUPPORTED, unsupportedTags } from './capability.ts';
-import { dialogKey } from './dialog.ts';
-import type { Credentials, Hash } from './digest.ts';
+import { Call, refuseInterval } from './call/call.ts';
+import { dialogKey } from './call/dialog.ts';
+import { isTooSmall } from './call/session-timer.ts';
+import { UasInvite } from './call/uas-invite.ts';
 import type { Entropy, Peer } from './flow.ts';
-import { Headers, NO_BODY, type SipRequest } from './message.ts';
+import { ALLOWED, contentType, methodRefusal, SUPPORTED, unsupportedTags } from './message/capability.ts';
+import type { Credentials, Hash } from './message/digest.ts';
+import { Headers, NO_BODY, type SipRequest } from './message/message.ts';
+import { parseMessage } from './message/parser.ts';
+import { parseUri, tagOf } from './message/uri.ts';
 import { Outgoing } from './outgoing.ts';
-import { parseMessage } from './parser.ts';
 import { Registration, type RegistrationOptions } from './registration.ts';
-import { isTooSmall } from './session-timer.ts';
 import { TransactionLayer } from './transaction/layer.ts';
 import type { ServerTransaction } from './transaction/server.ts';
-import { UasInvite } from './uas-invite.ts';
-import { parseUri, tagOf } from './uri.ts';
 
 export interface UserAgentOptions {
   readonly entropy: Entropy;

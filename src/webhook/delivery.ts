@@ -1,8 +1,8 @@
 /** One attempt: sign, post, judge the answer (contract §9). */
 import { randomBytes } from 'node:crypto';
+import type { OutboxEvent } from '../database/outbox.ts';
 import { WEBHOOK_ANSWER_MAX_BYTES } from '../limits.ts';
 import { type Outbound, OutboundError } from '../outbound/outbound.ts';
-import type { OutboxEvent } from '../store/outbox.ts';
 import type { Endpoint } from './endpoint.ts';
 import { retryAfterMs } from './retry.ts';
 import { signatureHeaders } from './signature.ts';

@@ -1,7 +1,8 @@
 /** Where an application's events go and what signs them, remembered for a few seconds so that a delivery costs no query. */
+
+import type { AppStore } from '../database/apps.ts';
+import type { CredentialStore } from '../database/credentials.ts';
 import { ENDPOINT_CACHE_MAX_APPS, ENDPOINT_CACHE_MS } from '../limits.ts';
-import type { AppStore } from '../store/apps.ts';
-import type { CredentialStore } from '../store/credentials.ts';
 import { signingKey } from './signature.ts';
 
 export interface Endpoint {

@@ -3,15 +3,15 @@
  * others wait for its lease. `tenure.ts` is what one does while it holds the lease.
  */
 import type { Clock } from '../clock.ts';
+import type { AppStore } from '../database/apps.ts';
+import type { CredentialStore } from '../database/credentials.ts';
+import type { OutboxStore } from '../database/outbox.ts';
 import { newUuid } from '../id.ts';
 import { RELAY_LEASE_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Outbound } from '../outbound/outbound.ts';
-import type { AppStore } from '../store/apps.ts';
-import type { CredentialStore } from '../store/credentials.ts';
-import type { OutboxStore } from '../store/outbox.ts';
 import { endpoints } from './endpoint.ts';
-import { type Tenure, type TenureLoad, tenure } from './tenure.ts';
+import { type Tenure, type TenureLoad, tenure } from './relay-leadership.ts';
 
 export interface RelayOptions {
   readonly outbox: OutboxStore;

@@ -6,7 +6,7 @@
  * Anything else a server sends is ignored.
  */
 import { WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
-import type { StreamFormat } from '../media/stream.ts';
+import type { StreamFormat } from '../media/leg/stream.ts';
 import type { Dialect, DialectOptions } from './dialect.ts';
 
 export const SUBPROTOCOL = 'sidetone.v1';

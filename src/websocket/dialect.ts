@@ -1,5 +1,5 @@
 /** How audio and everything beside it is written on one connection. */
-import type { StreamFormat } from '../media/stream.ts';
+import type { StreamFormat } from '../media/leg/stream.ts';
 
 export interface DialectOptions {
   readonly sessionUuid: string;

@@ -1,10 +1,10 @@
 /** The leg of a `websocket` Session: an application's WebSocket server as the far end of a call (interface, Sessions; contract §2). */
-import type { Leg, LegListener, PlayOrder, WebSocketOptions } from '../actor/leg.ts';
+import type { Leg, LegListener, PlayOrder, WebSocketOptions } from '../call/ports/leg.ts';
 import type { Clock } from '../clock.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import type { WebSocketClosed, WebSocketError } from '../event/websocket-event.ts';
 import type { JoinOptions, MediaNotice, MediaRecording, MediaRoom, PlaybackControl, RecordOptions } from '../media/engine.ts';
-import type { StreamLeg, StreamLegOptions } from '../media/stream.ts';
+import type { StreamLeg, StreamLegOptions } from '../media/leg/stream.ts';
 import type { Connect } from '../outbound/connect.ts';
 import { WebSocketConnection } from './connection.ts';
 import { ControlledAudio, SUBPROTOCOL } from './control.ts';

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { LegEnd } from '../../src/actor/leg.ts';
+import type { LegEnd } from '../../src/call/ports/leg.ts';
 import { extraFields } from '../../src/carrier/outbound.ts';
 import { type Signals, TestCarrier, trunkTo } from './harness.ts';
 

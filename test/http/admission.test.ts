@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { AppSecrets } from '../../src/database/apps.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { isUuid, newUuid } from '../../src/id.ts';
 import { problems } from '../../src/problem.ts';
-import type { AppSecrets } from '../../src/store/apps.ts';
-import { StoreUnavailable } from '../../src/store/journal.ts';
 import { openPlatform, type Platform, type Reply } from './platform.ts';
 
 let platform: Platform;

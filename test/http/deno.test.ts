@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AppSecrets } from '../../src/store/apps.ts';
-import { openTestStore, type TestStore } from '../store/open.ts';
-import { sessionRow } from '../store/rows.ts';
+import type { AppSecrets } from '../../src/database/apps.ts';
+import { openTestStore, type TestStore } from '../database/open.ts';
+import { sessionRow } from '../database/rows.ts';
 
 const ROOT = join(import.meta.dir, '../..');
 const DENO = join(ROOT, 'node_modules/.bin/deno');

@@ -2,14 +2,14 @@
 import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { RecordingMedia } from '../../src/actor/recordings.ts';
+import type { RecordingMedia } from '../../src/call/ports/recordings.ts';
 import type { HttpDeps } from '../../src/http/app.ts';
 import { MEDIA_ROUTE, sentMediaPath } from '../../src/http/route/recording-media.ts';
 import { newUuid } from '../../src/id.ts';
 import { HTTP_IDLE_TIMEOUT_SEC } from '../../src/limits.ts';
-import { localFile } from '../../src/storage/local-file.ts';
-import { createRecordingUrls } from '../../src/storage/signed-url.ts';
-import type { StoredFile } from '../../src/storage/storage.ts';
+import { localFile } from '../../src/recording-storage/file/local-file.ts';
+import { createRecordingUrls } from '../../src/recording-storage/signed-url.ts';
+import type { StoredFile } from '../../src/recording-storage/storage.ts';
 import { GrowingWav } from '../support/growing-wav.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { openPlatform } from './platform.ts';

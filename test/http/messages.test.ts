@@ -1,10 +1,10 @@
 /** The message routes through the real app and database. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { MessageDispatcher } from '../../src/actor/message-dispatcher.ts';
+import { MessageDispatcher } from '../../src/call/message/message-dispatcher.ts';
 import { systemClock } from '../../src/clock.ts';
+import type { AppSecrets } from '../../src/database/apps.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
-import type { AppSecrets } from '../../src/store/apps.ts';
 import { openPlatform, type Platform } from './platform.ts';
 
 const FROM = '+15550100';

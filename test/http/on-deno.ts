@@ -4,13 +4,13 @@
  */
 import process from 'node:process';
 import { Registry } from 'prom-client';
-import type { Sessions } from '../../src/actor/sessions.ts';
+import type { Sessions } from '../../src/call/ports/sessions.ts';
 import { systemClock, timestampSeconds } from '../../src/clock.ts';
+import { openStore } from '../../src/database/store.ts';
 import { createHttpApp } from '../../src/http/app.ts';
 import { createHttpMetrics } from '../../src/http/metrics.ts';
 import { silentLog } from '../../src/log.ts';
 import { problems } from '../../src/problem.ts';
-import { openStore } from '../../src/store/store.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { noRooms } from '../support/no-rooms.ts';
 import { sandboxProviders } from '../support/providers.ts';

@@ -1,8 +1,8 @@
 /** Charges and collections through the real app and database; the provider is counted. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { AppSecrets } from '../../src/database/apps.ts';
 import { newUuid } from '../../src/id.ts';
-import type { ChargeGateway, ChargeOrder, ChargeOutcome } from '../../src/payment/charge.ts';
-import type { AppSecrets } from '../../src/store/apps.ts';
+import type { ChargeGateway, ChargeOrder, ChargeOutcome } from '../../src/machine/payment/charge.ts';
 import { sandboxProviders } from '../support/providers.ts';
 import { openPlatform, type Platform } from './platform.ts';
 

@@ -7,16 +7,16 @@ import {
   type SessionCommand,
   type Sessions,
   type SessionView,
-} from '../../src/actor/sessions.ts';
+} from '../../src/call/ports/sessions.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
+import type { AppSecrets } from '../../src/database/apps.ts';
+import type { Store } from '../../src/database/store.ts';
 import { createHttpApp, type HttpApp, type HttpDeps } from '../../src/http/app.ts';
 import { createHttpMetrics } from '../../src/http/metrics.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { isProblem, type Problem, problems } from '../../src/problem.ts';
-import type { AppSecrets } from '../../src/store/apps.ts';
-import type { Store } from '../../src/store/store.ts';
-import { openTestStore, type TestStore } from '../store/open.ts';
+import { openTestStore, type TestStore } from '../database/open.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { noRooms } from '../support/no-rooms.ts';
 import { sandboxProviders } from '../support/providers.ts';

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash, randomBytes } from 'node:crypto';
 import { rmSync, truncateSync } from 'node:fs';
-import type { RecordingMedia } from '../../src/actor/recordings.ts';
+import type { RecordingMedia } from '../../src/call/ports/recordings.ts';
 import { systemClock } from '../../src/clock.ts';
 import { recordingMedia } from '../../src/http/route/recording-media.ts';
 import { LISTENERS_OF_ONE_MAX, MEDIA_REQUESTS_IN_FLIGHT_MAX } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
-import { localFile } from '../../src/storage/local-file.ts';
-import type { StoredFile } from '../../src/storage/storage.ts';
+import { localFile } from '../../src/recording-storage/file/local-file.ts';
+import type { StoredFile } from '../../src/recording-storage/storage.ts';
 import { type MediaServer, newRecordingUuid, openMediaServer, until, untilSteady } from './media-server.ts';
 import { RawHttp, type RawResponse, rawRequest } from './raw-http.ts';
 

@@ -2,16 +2,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { RecordingMedia } from '../../src/actor/recordings.ts';
+import type { RecordingMedia } from '../../src/call/ports/recordings.ts';
 import { systemClock } from '../../src/clock.ts';
 import { recordingMedia } from '../../src/http/route/recording-media.ts';
 import { silentLog } from '../../src/log.ts';
-import { createRecordingUrls } from '../../src/storage/signed-url.ts';
-import type { RecordingStorage } from '../../src/storage/storage.ts';
-import type { StorageLimits } from '../../src/storage/storage-limits.ts';
-import { Bucket } from '../storage/bucket.ts';
-import { cached, nextUuid, Place, until, uploaded } from '../storage/harness.ts';
-import { writeWav } from '../storage/wav.ts';
+import { createRecordingUrls } from '../../src/recording-storage/signed-url.ts';
+import type { RecordingStorage } from '../../src/recording-storage/storage.ts';
+import type { StorageLimits } from '../../src/recording-storage/storage-limits.ts';
+import { Bucket } from '../recording-storage/bucket.ts';
+import { cached, nextUuid, Place, until, uploaded } from '../recording-storage/harness.ts';
+import { writeWav } from '../recording-storage/wav.ts';
 import { RawHttp, type RawResponse, rawRequest } from './raw-http.ts';
 
 const MIB = 1024 * 1024;

@@ -1,9 +1,9 @@
 /** The buckets of recordings, through the real app, at instants of the test's own. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { RecordingDesk } from '../../src/actor/recording-desk.ts';
+import { RecordingDesk } from '../../src/call/recording/recording-registry.ts';
+import type { AppSecrets } from '../../src/database/apps.ts';
 import { newUuid } from '../../src/id.ts';
 import { problems } from '../../src/problem.ts';
-import type { AppSecrets } from '../../src/store/apps.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { noRooms } from '../support/no-rooms.ts';
 import { openPlatform, type Platform } from './platform.ts';

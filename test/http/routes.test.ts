@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { AppSecrets } from '../../src/database/apps.ts';
 import { isUuid } from '../../src/id.ts';
 import { problems } from '../../src/problem.ts';
-import type { AppSecrets } from '../../src/store/apps.ts';
 import { openPlatform, type Platform } from './platform.ts';
 
 let platform: Platform;

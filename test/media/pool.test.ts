@@ -3,9 +3,9 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import fc from 'fast-check';
 import { silentLog } from '../../src/log.ts';
+import { PortPool } from '../../src/media/leg/port-pool.ts';
 import { createMediaEngine } from '../../src/media/media-engine.ts';
 import { native } from '../../src/media/native.ts';
-import { PortPool } from '../../src/media/port-pool.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import { Harness } from './harness.ts';
 

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RoomNotice } from '../../src/media/engine.ts';
-import { mendWav } from '../../src/media/mend-wav.ts';
+import { mendWav } from '../../src/media/recording/mend-wav.ts';
 import { Harness } from './harness.ts';
 import { levelDb, tone, wav } from './sound.ts';
 import { Talker } from './talker.ts';

@@ -2,11 +2,11 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { silentLog } from '../../src/log.ts';
-import { DecoderThread } from '../../src/media/decoder.ts';
-import { FilesReel } from '../../src/media/files-reel.ts';
-import { encoderTag, mpegFrame } from '../../src/media/mpeg-frame.ts';
-import { MpegSkim } from '../../src/media/mpeg-skim.ts';
-import { HeldBytes, Source } from '../../src/media/source.ts';
+import { DecoderThread } from '../../src/media/decode/decoder.ts';
+import { FilesReel } from '../../src/media/playback/files-source.ts';
+import { encoderTag, mpegFrame } from '../../src/media/source/mpeg-frame.ts';
+import { MpegSkim } from '../../src/media/source/mpeg-seek.ts';
+import { HeldBytes, Source } from '../../src/media/source/source.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import { tone, wav } from './sound.ts';
 

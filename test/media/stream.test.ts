@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { MediaNotice } from '../../src/media/engine.ts';
-import type { StreamFormat, StreamLeg } from '../../src/media/stream.ts';
+import type { StreamFormat, StreamLeg } from '../../src/media/leg/stream.ts';
 import { Harness } from './harness.ts';
 import { levelDb, mulawOctet, mulawSample, tone } from './sound.ts';
 import { Talker } from './talker.ts';

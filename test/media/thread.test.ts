@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { silentLog } from '../../src/log.ts';
-import { DecoderThread } from '../../src/media/decoder.ts';
-import { type LegEars, MediaWorker } from '../../src/media/media-worker.ts';
-import { UdpLeg } from '../../src/media/udp-leg.ts';
+import { DecoderThread } from '../../src/media/decode/decoder.ts';
+import { UdpLeg } from '../../src/media/leg/udp-leg.ts';
+import { type LegEars, MediaWorker } from '../../src/media/worker/media-worker.ts';
 import { Notices } from './peer.ts';
 
 const fixture = (name: string) => new URL(`./fixture/${name}`, import.meta.url);

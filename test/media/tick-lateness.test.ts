@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { native } from '../../src/media/native.ts';
-import { mediaReadings } from '../../src/media/readings.ts';
-import { LATENESS_STEPS_US, TickLateness, ticksOver } from '../../src/media/tick-lateness.ts';
+import { mediaReadings } from '../../src/media/worker/readings.ts';
+import { LATENESS_STEPS_US, TickLateness, ticksOver } from '../../src/media/worker/tick-lateness.ts';
 import { Harness } from './harness.ts';
 
 describe('how late ticks begin', () => {

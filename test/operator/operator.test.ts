@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { AppSecrets } from '../../src/database/apps.ts';
 import { newUuid } from '../../src/id.ts';
-import type { AppSecrets } from '../../src/store/apps.ts';
 import { OPERATOR_TOKEN, openPlatform, type Platform } from '../http/platform.ts';
 import { eventOf } from '../webhook/emit.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { systemClock } from '../../src/clock.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
-import { segment } from '../../src/message/segments.ts';
+import { segment } from '../../src/machine/message/segments.ts';
 import { SmppGateway } from '../../src/provider/smpp-gateway.ts';
 import { Kannel, kannelInstalled } from './kannel.ts';
 import { Smsc } from './smsc.ts';

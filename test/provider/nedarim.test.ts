@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { type ChargeOutcome, chargeCompleted } from '../../src/machine/payment/charge.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
-import { type ChargeOutcome, chargeCompleted } from '../../src/payment/charge.ts';
 import { nedarimPlus } from '../../src/provider/nedarim-plus.ts';
 import { NedarimFake } from './nedarim-fake.ts';
 

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
-import { MessageDispatcher } from '../../src/actor/message-dispatcher.ts';
+import { MessageDispatcher } from '../../src/call/message/message-dispatcher.ts';
 import { systemClock } from '../../src/clock.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
-import type { MessageState } from '../../src/message/message.ts';
+import type { MessageState } from '../../src/machine/message/message.ts';
 import { isProblem } from '../../src/problem.ts';
 import { SmppGateway } from '../../src/provider/smpp-gateway.ts';
-import { openTestStore, type TestStore } from '../store/open.ts';
+import { openTestStore, type TestStore } from '../database/open.ts';
 import { Smsc } from './smsc.ts';
 
 const FROM = '+15550001';

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import type { Call } from '../../src/sip/call.ts';
+import type { Call } from '../../src/sip/call/call.ts';
 import { bytes, CALM, dial, generator, Network, Party } from './pair.ts';
 
 const action = fc.record({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import type { Call } from '../../src/sip/call.ts';
+import type { Call } from '../../src/sip/call/call.ts';
 import { bytes, CALM, dial, generator, Network, Party, peerOf, START, text } from './pair.ts';
 
 const NONE = new Uint8Array(0);

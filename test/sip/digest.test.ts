@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { systemHash } from '../../src/carrier/entropy.ts';
-import { authorization, type Challenge, challengesOf, digestResponse } from '../../src/sip/digest.ts';
-import { Headers, NO_BODY, type SipResponse } from '../../src/sip/message.ts';
+import { authorization, type Challenge, challengesOf, digestResponse } from '../../src/sip/message/digest.ts';
+import { Headers, NO_BODY, type SipResponse } from '../../src/sip/message/message.ts';
 
 const asked = (status: number, ...values: string[]): SipResponse => {
   const headers = new Headers();

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { StreamFraming } from '../../src/sip/framing.ts';
-import { parseMessage } from '../../src/sip/parser.ts';
-import { serialize } from '../../src/sip/serializer.ts';
-import { parseNameAddress, parseUri } from '../../src/sip/uri.ts';
+import { StreamFraming } from '../../src/sip/message/framing.ts';
+import { parseMessage } from '../../src/sip/message/parser.ts';
+import { serialize } from '../../src/sip/message/serializer.ts';
+import { parseNameAddress, parseUri } from '../../src/sip/message/uri.ts';
 import { bytes, text } from './pair.ts';
 
 const lines = (...all: string[]) => bytes(`${all.join('\r\n')}\r\n\r\n`);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { glareWaitMs } from '../../src/sip/refresh.ts';
+import { glareWaitMs } from '../../src/sip/call/refresh.ts';
 import { bytes, CALM, dial, generator, Network, Party, START, text } from './pair.ts';
 
 const PEER = { transport: 'udp', host: '203.0.113.1', port: 5060, flow: 1 } as const;

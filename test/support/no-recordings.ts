@@ -1,4 +1,4 @@
-import { RecordingDesk } from '../../src/actor/recording-desk.ts';
+import { RecordingDesk } from '../../src/call/recording/recording-registry.ts';
 import { systemClock } from '../../src/clock.ts';
 import { silentLog } from '../../src/log.ts';
 

@@ -1,4 +1,4 @@
-import type { Rooms } from '../../src/actor/rooms.ts';
+import type { Rooms } from '../../src/call/ports/rooms.ts';
 import { problems } from '../../src/problem.ts';
 
 /** An application without Rooms, for tests of everything else. */

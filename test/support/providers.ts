@@ -1,12 +1,12 @@
 /** The actors behind the message routes, on a store, with the sandbox as the far side; nothing is started. */
-import { ChargeDesk } from '../../src/actor/charge-desk.ts';
-import { MessageDispatcher } from '../../src/actor/message-dispatcher.ts';
+import { ChargeDesk } from '../../src/call/charge/charge-dispatcher.ts';
+import { MessageDispatcher } from '../../src/call/message/message-dispatcher.ts';
 import type { Clock } from '../../src/clock.ts';
+import type { Store } from '../../src/database/store.ts';
 import { silentLog } from '../../src/log.ts';
-import type { ChargeGateway } from '../../src/payment/charge.ts';
+import type { ChargeGateway } from '../../src/machine/payment/charge.ts';
 import { sandboxCharge } from '../../src/provider/sandbox-charge.ts';
 import { sandboxSms } from '../../src/provider/sandbox-sms.ts';
-import type { Store } from '../../src/store/store.ts';
 
 export function sandboxProviders(store: Store, clock: Clock, charging: ChargeGateway = sandboxCharge(clock)) {
   const mayCallFrom = store.callerIds.allowed;

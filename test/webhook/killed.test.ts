@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { openTestStore, type TestStore } from '../store/open.ts';
+import { openTestStore, type TestStore } from '../database/open.ts';
 import { script } from './emit.ts';
 import { firstAccepted, startReceiver } from './receiver.ts';
 

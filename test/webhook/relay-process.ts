@@ -1,7 +1,7 @@
 /** A node's relay in a process of its own, to be killed. Argument: database URL. Says `started`. */
 import { systemClock } from '../../src/clock.ts';
+import { openStore } from '../../src/database/store.ts';
 import { silentLog } from '../../src/log.ts';
-import { openStore } from '../../src/store/store.ts';
 import { createRelay } from '../../src/webhook/relay.ts';
 import { plainOutbound } from './plain-outbound.ts';
 

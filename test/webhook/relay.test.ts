@@ -5,7 +5,7 @@ import { newUuid } from '../../src/id.ts';
 import { RELAY_APP_MAX_EVENTS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { createRelay, type Relay } from '../../src/webhook/relay.ts';
-import { openTestStore, type TestStore } from '../store/open.ts';
+import { openTestStore, type TestStore } from '../database/open.ts';
 import { eventOf, script } from './emit.ts';
 import { plainOutbound } from './plain-outbound.ts';
 import { firstAccepted, startReceiver } from './receiver.ts';

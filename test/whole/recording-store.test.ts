@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join as joinPath } from 'node:path';
-import { Bucket, CREDENTIALS } from '../storage/bucket.ts';
-import { spooled, until } from '../storage/harness.ts';
+import { Bucket, CREDENTIALS } from '../recording-storage/bucket.ts';
+import { spooled, until } from '../recording-storage/harness.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 import { type Caller, hangUp, call as placeCall } from '../support/room-call.ts';

@@ -3,13 +3,13 @@
  * gives its rate tokens back, and its Idempotency-Key unless the answer is one that is kept.
  */
 import type { Clock } from '../../clock.ts';
+import type { IdempotencyStore } from '../../database/idempotency.ts';
+import { StoreUnavailable } from '../../database/journal/journal.ts';
 import { newUuid } from '../../id.ts';
 import { DRAINING_RETRY_SEC, UNAVAILABLE_RETRY_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { isProblem, problems } from '../../problem.ts';
-import type { IdempotencyStore } from '../../store/idempotency.ts';
-import { StoreUnavailable } from '../../store/journal.ts';
-import type { Exchange, Outcome } from '../exchange.ts';
+import type { Exchange, Outcome } from '../request-context.ts';
 import { answerResponse, problemResponse, unexpectedResponse } from '../response.ts';
 import { type AuthenticationOptions, authentication } from './authentication.ts';
 import { idempotencyKey, keep, mark } from './idempotency.ts';

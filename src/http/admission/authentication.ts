@@ -1,11 +1,11 @@
 /** 400 and 401: `Authorization: Bearer <app_uuid>:<api_key>` (interface, Authentication), or the operator's token. */
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { AppStore } from '../../database/apps.ts';
+import { type CredentialStore, keyHash } from '../../database/credentials.ts';
 import { isAppUuid } from '../../id.ts';
 import { AUTH_CACHE_MAX_APPS, AUTH_CACHE_MS, AUTHORIZATION_MAX_CHARS } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
-import type { AppStore } from '../../store/apps.ts';
-import { type CredentialStore, keyHash } from '../../store/credentials.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../request-context.ts';
 
 export interface AuthenticationOptions {
   readonly apps: Pick<AppStore, 'onChange'>;

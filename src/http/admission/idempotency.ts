@@ -4,11 +4,11 @@
  * answers of routes that have no such commit.
  */
 import { createHash } from 'node:crypto';
-import type { Answer } from '../../actor/sessions.ts';
+import type { Answer } from '../../call/ports/sessions.ts';
+import type { IdempotencyStore, KeyedRequest } from '../../database/idempotency.ts';
 import { IDEMPOTENCY_KEY_MAX_CHARS } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import type { IdempotencyStore, KeyedRequest } from '../../store/idempotency.ts';
-import type { Exchange, Outcome } from '../exchange.ts';
+import type { Exchange, Outcome } from '../request-context.ts';
 
 const KEY = new RegExp(`^[\\x21-\\x7e]([\\x20-\\x7e]{0,${IDEMPOTENCY_KEY_MAX_CHARS - 2}}[\\x21-\\x7e])?$`);
 

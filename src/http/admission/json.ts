@@ -1,6 +1,6 @@
 /** 400: the body is JSON in UTF-8. */
 import { type Problem, problems } from '../../problem.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../request-context.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 

@@ -1,6 +1,6 @@
 /** 415: an explicit media type that is not JSON. Missing or blank is tolerated, parameters are accepted (interface, Endpoints). */
 import { type Problem, problems } from '../../problem.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../request-context.ts';
 
 const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*[!#$%&'*+.^_`|~0-9A-Za-z-]+=("[^"]*"|[!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*)*;?$/i;
 

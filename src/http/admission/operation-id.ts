@@ -1,7 +1,7 @@
 /** 400: `Operation-Id` is a lowercase UUID v4; made here when omitted. */
 import { isUuid, newUuid } from '../../id.ts';
 import { type Problem, problems } from '../../problem.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../request-context.ts';
 
 export function operationId(exchange: Exchange): Problem | undefined {
   if (exchange.route.command !== true) return undefined;

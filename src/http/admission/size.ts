@@ -1,7 +1,7 @@
 /** 413: the body is read here, up to the route's limit, whether its length was declared or not. */
 import { BODY_MAX_BYTES } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../request-context.ts';
 
 export function size(exchange: Exchange): Problem | undefined | Promise<Problem | undefined> {
   const { request, route } = exchange;

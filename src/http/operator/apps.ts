@@ -1,12 +1,12 @@
 /** Applications, their keys and their webhook secrets. A secret is shown once, by the call that made it. */
 import { type } from 'arktype';
 import { timestamp } from '../../clock.ts';
+import type { App, RoomLimits } from '../../database/apps.ts';
+import type { Store } from '../../database/store.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
 import { API_KEYS_PER_APP_MAX } from '../../limits.ts';
 import { problems } from '../../problem.ts';
-import type { App, RoomLimits } from '../../store/apps.ts';
-import type { Store } from '../../store/store.ts';
-import { created, type Exchange, noContent, ok } from '../exchange.ts';
+import { created, type Exchange, noContent, ok } from '../request-context.ts';
 import { appBody, blockedEvents, webhookUrl } from '../route/application.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';

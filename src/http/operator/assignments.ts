@@ -1,11 +1,11 @@
 /** Numbers, caller IDs and payment terminals: what belongs to which application. */
 import { type } from 'arktype';
+import type { Permitted } from '../../database/numbers.ts';
+import type { Store } from '../../database/store.ts';
 import { isAppUuid } from '../../id.ts';
 import { isE164 } from '../../phone-number.ts';
 import { type Problem, problems } from '../../problem.ts';
-import type { Permitted } from '../../store/numbers.ts';
-import type { Store } from '../../store/store.ts';
-import { type Exchange, noContent } from '../exchange.ts';
+import { type Exchange, noContent } from '../request-context.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
 import { pathApp } from './apps.ts';

@@ -1,11 +1,11 @@
 /** The event log, and the replay of what was set aside. */
 import { timestamp } from '../../clock.ts';
+import { EVENT_STATUSES, type EventQuery, type LoggedEvent } from '../../database/events.ts';
+import type { Store } from '../../database/store.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
 import { EVENT_LIST_MAX_ITEMS } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
-import { EVENT_STATUSES, type EventQuery, type LoggedEvent } from '../../store/events.ts';
-import type { Store } from '../../store/store.ts';
-import { ok } from '../exchange.ts';
+import { ok } from '../request-context.ts';
 import { bareRoute, type Route, route } from '../route.ts';
 
 const facts = { auth: 'operator', tag: 'Operator: events' } as const;

@@ -1,5 +1,5 @@
 /** The operator API (contract §1): who may use the platform, and through which trunks. */
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../database/store.ts';
 import type { Route } from '../route.ts';
 import { appRoutes } from './apps.ts';
 import { assignmentRoutes } from './assignments.ts';

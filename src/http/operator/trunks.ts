@@ -1,10 +1,10 @@
 /** SIP trunks. */
 import { type } from 'arktype';
 import ipaddr from 'ipaddr.js';
+import type { Store } from '../../database/store.ts';
 import { LIVE_SESSIONS_MAX, TRUNK_CIDRS_MAX, TRUNKS_MAX } from '../../limits.ts';
 import { problems } from '../../problem.ts';
-import type { Store } from '../../store/store.ts';
-import { noContent } from '../exchange.ts';
+import { noContent } from '../request-context.ts';
 import { bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
 import type { OperatorHooks } from './operator.ts';

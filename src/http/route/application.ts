@@ -1,8 +1,8 @@
 /** The application's own settings (contract §8). */
 import { type } from 'arktype';
+import type { AppDetail, AppStore } from '../../database/apps.ts';
 import { BLOCKED_EVENTS_MAX, WEBHOOK_URL_MAX_CHARS } from '../../limits.ts';
-import type { AppDetail, AppStore } from '../../store/apps.ts';
-import { noContent, ok } from '../exchange.ts';
+import { noContent, ok } from '../request-context.ts';
 import { bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
 

@@ -1,6 +1,6 @@
 /** Digit collection on one Session (contract §3): prompt and collect, and its cancellation. */
 import { type } from 'arktype';
-import type { Sessions } from '../../actor/sessions.ts';
+import type { Sessions } from '../../call/ports/sessions.ts';
 import { COLLECT_DIGITS_MAX, COLLECT_TIMEOUT_MAX_MS, COMMAND_BODY_MAX_BYTES, PLAYBACK_URLS_MAX } from '../../limits.ts';
 import { problems } from '../../problem.ts';
 import { bodyRoute, type Route, route } from '../route.ts';

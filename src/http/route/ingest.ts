@@ -2,13 +2,14 @@
  * The body of a push (interface, Session playback): raw audio, read only as fast as it is heard, so that the sender's socket is held back. Outside the
  * body limit and the media-type rule, inside everything else.
  */
-import type { OpenIngest } from '../../actor/ingests.ts';
-import type { Sessions } from '../../actor/sessions.ts';
+
+import type { Sessions } from '../../call/ports/sessions.ts';
+import type { OpenIngest } from '../../call/session/ingests.ts';
 import type { Clock } from '../../clock.ts';
 import { isUuid } from '../../id.ts';
 import { HTTP_IDLE_TIMEOUT_SEC } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
-import { ok } from '../exchange.ts';
+import { ok } from '../request-context.ts';
 import { type Route, route } from '../route.ts';
 
 /** The server's idle timeout of a request is lifted for its body, since a sender that is held back is silent for longer, and then set again, in seconds. */

@@ -1,14 +1,14 @@
 /** Short messages (contract §7): send, read, list. */
 import { type } from 'arktype';
-import type { MessageRequest, Messages } from '../../actor/messages.ts';
+import type { MessageRequest, Messages } from '../../call/ports/messages.ts';
 import { timestamp } from '../../clock.ts';
+import type { MessageQuery } from '../../database/messages.ts';
 import { isUuid } from '../../id.ts';
 import { LIST_DEFAULT_ITEMS, LIST_MATCHED_MAX_ITEMS, MESSAGE_TEXT_MAX_CHARS } from '../../limits.ts';
-import { MESSAGE_STATUSES, type MessageState } from '../../message/message.ts';
+import { MESSAGE_STATUSES, type MessageState } from '../../machine/message/message.ts';
 import { E164_PATTERN } from '../../phone-number.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import type { MessageQuery } from '../../store/messages.ts';
-import { commandContext, ok } from '../exchange.ts';
+import { commandContext, ok } from '../request-context.ts';
 import { bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
 import { e164, instant } from './sessions.ts';

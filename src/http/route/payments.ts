@@ -1,7 +1,7 @@
 /** Secure collection of card and CVV, and the charge (interface, Payments; contract §6). */
 import { type } from 'arktype';
-import type { ChargeRequest, Charges } from '../../actor/charges.ts';
-import type { Sessions } from '../../actor/sessions.ts';
+import type { ChargeRequest, Charges } from '../../call/ports/charges.ts';
+import type { Sessions } from '../../call/ports/sessions.ts';
 import { isUuid, newUuid } from '../../id.ts';
 import {
   CHARGE_AMOUNT_MAX,
@@ -11,10 +11,10 @@ import {
   PAYMENT_ATTEMPTS_MAX,
   PAYMENT_PROMPTS_MAX,
 } from '../../limits.ts';
-import { CARD_BRANDS } from '../../payment/card.ts';
-import type { CollectionKind, CollectionTerms } from '../../payment/collection.ts';
+import { CARD_BRANDS } from '../../machine/payment/card.ts';
+import type { CollectionKind, CollectionTerms } from '../../machine/payment/collection.ts';
 import { problems } from '../../problem.ts';
-import { commandContext, type Exchange } from '../exchange.ts';
+import { commandContext, type Exchange } from '../request-context.ts';
 import { bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
 import { sourceUrl } from './playback.ts';

@@ -1,6 +1,6 @@
 /** Playback to one Session: play of every kind, stop, pause, resume, restart, seek. */
 import { type } from 'arktype';
-import type { SessionCommand, Sessions } from '../../actor/sessions.ts';
+import type { SessionCommand, Sessions } from '../../call/ports/sessions.ts';
 import { COMMAND_BODY_MAX_BYTES, PLAYBACK_POSITION_MAX_MS, PLAYBACK_URL_MAX_CHARS, PLAYBACK_URLS_MAX } from '../../limits.ts';
 import { problems } from '../../problem.ts';
 import { bareRoute, bodyRoute, type Route } from '../route.ts';

@@ -3,15 +3,15 @@
  *
  *   signature (403) → recording (404) → retention (410) → place (503) → growing: as it is written · finished: with length and ranges
  */
-import type { RecordingMedia, Recordings } from '../../actor/recordings.ts';
+import type { RecordingMedia, Recordings } from '../../call/ports/recordings.ts';
 import type { Clock } from '../../clock.ts';
 import { newUuid } from '../../id.ts';
 import { HTTP_IDLE_TIMEOUT_SEC, MEDIA_REQUESTS_IN_FLIGHT_MAX, MEDIA_RETRY_AFTER_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { type Problem, problems } from '../../problem.ts';
-import { GrowingFiles } from '../../storage/growing-file.ts';
-import type { RecordingUrlKind, RecordingUrls } from '../../storage/signed-url.ts';
-import type { StoredFile } from '../../storage/storage.ts';
+import { GrowingFiles } from '../../recording-storage/growing/growing-file.ts';
+import type { RecordingUrlKind, RecordingUrls } from '../../recording-storage/signed-url.ts';
+import type { StoredFile } from '../../recording-storage/storage.ts';
 import { newTraceparent } from '../admission/trace.ts';
 import { type ByteSource, type Connection, Listeners } from '../listeners.ts';
 import type { HttpMetrics } from '../metrics.ts';

@@ -1,12 +1,12 @@
 /** Recordings of a Session and of a Room (interface, Recordings; contract §5). Their audio is fetched by signed URLs. */
 import { type } from 'arktype';
-import type { Recordings } from '../../actor/recordings.ts';
-import type { Rooms } from '../../actor/rooms.ts';
-import type { SessionCommand, Sessions } from '../../actor/sessions.ts';
+import type { Recordings } from '../../call/ports/recordings.ts';
+import type { Rooms } from '../../call/ports/rooms.ts';
+import type { SessionCommand, Sessions } from '../../call/ports/sessions.ts';
 import { COMMAND_BODY_MAX_BYTES } from '../../limits.ts';
 import { problems } from '../../problem.ts';
-import type { Exchange, Find } from '../exchange.ts';
-import { ok } from '../exchange.ts';
+import type { Exchange, Find } from '../request-context.ts';
+import { ok } from '../request-context.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
 import { orderedRoom } from './rooms.ts';

@@ -1,12 +1,12 @@
 /** Rooms, their members and their playback (interface, Rooms; contract §4). */
 import { type } from 'arktype';
-import type { Rooms } from '../../actor/rooms.ts';
-import type { Sessions } from '../../actor/sessions.ts';
+import type { Rooms } from '../../call/ports/rooms.ts';
+import type { Sessions } from '../../call/ports/sessions.ts';
 import { isUuid } from '../../id.ts';
 import { COMMAND_BODY_MAX_BYTES, PLAYBACK_URLS_MAX } from '../../limits.ts';
+import type { RoomOrder } from '../../machine/room/room.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import type { RoomOrder } from '../../room/room.ts';
-import { commandContext, type Exchange, ok, type Work } from '../exchange.ts';
+import { commandContext, type Exchange, ok, type Work } from '../request-context.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
 import { sourceUrl } from './playback.ts';

@@ -1,6 +1,6 @@
 /** Sessions: dial, list, get, answer, reject, cancel, disconnect. */
 import { type } from 'arktype';
-import type { DialRequest, SessionCommand, Sessions, SessionView } from '../../actor/sessions.ts';
+import type { DialRequest, SessionCommand, Sessions, SessionView } from '../../call/ports/sessions.ts';
 import { isUuid } from '../../id.ts';
 import {
   CALL_DURATION_MAX_SEC,
@@ -16,7 +16,7 @@ import {
 } from '../../limits.ts';
 import { E164_PATTERN } from '../../phone-number.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import { commandContext, type Exchange, ok, type Work } from '../exchange.ts';
+import { commandContext, type Exchange, ok, type Work } from '../request-context.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
 

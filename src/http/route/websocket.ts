@@ -1,6 +1,6 @@
 /** WebSocket Sessions: the platform connects out to the application's server (interface, Sessions; contract §2). */
 import { type } from 'arktype';
-import type { ConnectWebsocketRequest, Sessions } from '../../actor/sessions.ts';
+import type { ConnectWebsocketRequest, Sessions } from '../../call/ports/sessions.ts';
 import {
   CLIENT_STATE_MAX_CHARS,
   WEBSOCKET_CONNECT_MAX_SEC,
@@ -8,7 +8,7 @@ import {
   WEBSOCKET_HEADERS_MAX,
   WEBSOCKET_URL_MAX_CHARS,
 } from '../../limits.ts';
-import { commandContext } from '../exchange.ts';
+import { commandContext } from '../request-context.ts';
 import { bodyRoute, type Route } from '../route.ts';
 import { shape } from '../shape.ts';
 

@@ -1,8 +1,8 @@
 /** A client transaction of either kind, with what it carries: the request's bytes, its peer, and who wants the outcome. */
 import type { Timed } from '../deadlines.ts';
 import { isReliable, type Peer } from '../flow.ts';
-import { Headers, NO_BODY, type SipRequest, type SipResponse } from '../message.ts';
-import { serialize } from '../serializer.ts';
+import { Headers, NO_BODY, type SipRequest, type SipResponse } from '../message/message.ts';
+import { serialize } from '../message/serializer.ts';
 import {
   type InviteClient,
   type InviteClientEffect,

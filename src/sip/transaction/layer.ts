@@ -4,11 +4,11 @@
  */
 import { Deadlines } from '../deadlines.ts';
 import { defaultPort, type Entropy, type Peer } from '../flow.ts';
-import { parseCSeq, type SipMessage, type SipRequest, type SipResponse } from '../message.ts';
-import { makeResponse } from '../response.ts';
-import { serialize } from '../serializer.ts';
-import { tagOf } from '../uri.ts';
-import { MAGIC_COOKIE, parseVia, stampVia, type Via } from '../via.ts';
+import { parseCSeq, type SipMessage, type SipRequest, type SipResponse } from '../message/message.ts';
+import { makeResponse } from '../message/response.ts';
+import { serialize } from '../message/serializer.ts';
+import { tagOf } from '../message/uri.ts';
+import { MAGIC_COOKIE, parseVia, stampVia, type Via } from '../message/via.ts';
 import { type ClientOwner, ClientTransaction } from './client.ts';
 import { ServerTransaction } from './server.ts';
 

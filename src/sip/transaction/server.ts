@@ -1,9 +1,9 @@
 /** A server transaction of either kind, with what it carries: the request, where responses go, and the last one sent. */
 import type { Timed } from '../deadlines.ts';
 import { isReliable, type Peer } from '../flow.ts';
-import type { SipRequest, SipResponse } from '../message.ts';
-import { makeResponse } from '../response.ts';
-import { serialize } from '../serializer.ts';
+import type { SipRequest, SipResponse } from '../message/message.ts';
+import { makeResponse } from '../message/response.ts';
+import { serialize } from '../message/serializer.ts';
 import {
   type InviteServer,
   type InviteServerEffect,

@@ -1,0 +1,173 @@
+/**
+ * Charges of this node: one attempt each. What is durable before anything leaves is the charge as `attempting`, with its references destroyed; what comes
+ * back is kept until the database has it. A process that dies in between leaves a charge that is ended as `indeterminate`, for nobody can know.
+ */
+import type { Clock } from '../../clock.ts';
+import { StoreUnavailable } from '../../database/journal/journal.ts';
+import type { ChargeRow, Consumed, PaymentStore } from '../../database/payments.ts';
+import { platformEvent } from '../../event/platform-event.ts';
+import { newUuid, newWebhookId } from '../../id.ts';
+import { CHARGE_LEFT_AFTER_MS, CHARGES_IN_FLIGHT_MAX, VAULT_SWEEP_MAX_MS } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import { type ChargeGateway, type ChargeOutcome, chargeCompleted } from '../../machine/payment/charge.ts';
+import { collectionFailed } from '../../machine/payment/collection.ts';
+import { type Problem, problems } from '../../problem.ts';
+import type { ChargeRequest, Charges } from '../ports/charges.ts';
+import { type Answer, accepted, type CommandContext } from '../ports/sessions.ts';
+
+const STORE_RETRY_MS = 500;
+const BUSY_RETRY_SEC = 5;
+const SWEEP_LEAST_MS = 100;
+const NOTHING_KNOWN = { brand: '', last4: '' };
+
+export interface ChargeDeskOptions {
+  readonly store: PaymentStore;
+  /** Undefined: `PAYMENT_PROVIDER=off`. */
+  readonly gateway: ChargeGateway | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** A Session that is connected; undefined: it is not. */
+  connected(sessionUuid: string): { readonly clientState: string } | undefined;
+  mayUseTerminal(appUuid: string, terminalNumber: string): Promise<boolean>;
+}
+
+export class ChargeDesk implements Charges {
+  readonly provider: string | undefined;
+  readonly #options: ChargeDeskOptions;
+  readonly #inFlight = new Map<string, Promise<void>>();
+  #admitting = 0;
+  #closed = false;
+  #cancelSweep: (() => void) | undefined;
+
+  constructor(options: ChargeDeskOptions) {
+    this.#options = options;
+    this.provider = options.gateway?.identifier;
+  }
+
+  /** Ends what an earlier process left: collections as failed, charges as indeterminate. Call before its Sessions are ended. */
+  async start(): Promise<void> {
+    const { store, clock } = this.#options;
+    for (const collection of await store.unfinished()) {
+      const { appUuid, sessionUuid, operationUuid, kind, clientState, traceparent } = collection;
+      const about = { appUuid, clientState, traceparent, webhookId: newWebhookId(), now: clock.now() };
+      const event = collectionFailed(sessionUuid, operationUuid, kind, 'internal_error');
+      await store.endUnfinished(collection, platformEvent(event, about));
+    }
+    await this.#endLeft(store.shared ? clock.now() - CHARGE_LEFT_AFTER_MS : Number.MAX_SAFE_INTEGER);
+    await this.#sweep();
+  }
+
+  /** Charges with the provider, for `/metrics`. */
+  get attempting(): number {
+    return this.#inFlight.size;
+  }
+
+  async charge(sessionUuid: string, request: ChargeRequest, context: CommandContext): Promise<Answer | Problem> {
+    const { gateway, store, clock } = this.#options;
+    if (gateway === undefined) return problems.notConfigured('Payment');
+    const { appUuid, operationUuid, idempotencyKey: key } = context;
+    const { terminalNumber, amount, currency } = request;
+    if (!(await this.#options.mayUseTerminal(appUuid, terminalNumber)))
+      return problems.forbidden('Payment terminal is not assigned to this application');
+    if (!gateway.serves(terminalNumber)) return problems.notConfigured('The payment terminal');
+    const session = this.#options.connected(sessionUuid);
+    if (session === undefined) return problems.conflict('Session is not connected');
+    if (this.#closed || this.#inFlight.size + this.#admitting >= CHARGES_IN_FLIGHT_MAX)
+      return problems.unavailable('Too many charges are under way. See Retry-After header.', BUSY_RETRY_SEC);
+    const charge: ChargeRow = {
+      chargeUuid: newUuid(),
+      operationUuid,
+      appUuid,
+      sessionUuid,
+      amount,
+      currency,
+      provider: gateway.identifier,
+      terminalNumber,
+      clientState: session.clientState,
+      traceparent: context.traceparent,
+      createdAt: clock.now(),
+    };
+    const answer = accepted(operationUuid);
+    const references = { card: request.cardUuid, cvv: request.cvvUuid };
+    this.#admitting++;
+    try {
+      const consumed = await store.admit(charge, references, key === undefined ? undefined : { appUuid, key, ...answer });
+      if (consumed === 'unknown') return problems.notFound('Payment reference');
+      if (consumed === 'used') return problems.conflict('Payment reference has already been used');
+      this.#attempt(gateway, charge, request, consumed);
+      return answer;
+    } finally {
+      this.#admitting--;
+    }
+  }
+
+  /** Takes no more charges, and waits for those with the provider: its timeout bounds it. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelSweep?.();
+    await Promise.all(this.#inFlight.values());
+  }
+
+  #attempt(gateway: ChargeGateway, charge: ChargeRow, request: ChargeRequest, consumed: Consumed): void {
+    const { card, cvv, brand, last4 } = consumed;
+    const { operationUuid, sessionUuid } = charge;
+    const { expMonth, expYear, amount, currency, terminalNumber, installments } = request;
+    const terms = { expMonth, expYear, amount, currency, terminalNumber, installments };
+    const work = gateway
+      .charge({ operationUuid, sessionUuid, ...terms, card, cvv, last4 })
+      .catch((): ChargeOutcome => {
+        // What a gateway throws may quote what it was given: it is not looked at.
+        this.#options.log.error({ operation_uuid: operationUuid }, 'a bug in a charge gateway');
+        return { status: 'indeterminate', reason: 'internal_error' };
+      })
+      .then((outcome) => {
+        card.fill(0);
+        cvv.fill(0);
+        return this.#complete(charge, outcome, { brand, last4 });
+      })
+      .finally(() => this.#inFlight.delete(charge.chargeUuid));
+    this.#inFlight.set(charge.chargeUuid, work);
+  }
+
+  /** An outcome is a fact: it is kept until the database takes it. */
+  async #complete(charge: ChargeRow, outcome: ChargeOutcome, card: { brand: string; last4: string }): Promise<void> {
+    const { store, clock, log } = this.#options;
+    const { appUuid, clientState, traceparent } = charge;
+    const about = { appUuid, clientState, traceparent, webhookId: newWebhookId(), now: clock.now() };
+    const event = platformEvent(chargeCompleted(charge, outcome, card), about);
+    for (;;) {
+      try {
+        await store.complete(charge.chargeUuid, outcome.status, event, clock.now());
+        return;
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) {
+          log.error({ operation_uuid: charge.operationUuid, reason: String(error) }, 'a charge could not be completed');
+          return;
+        }
+        await new Promise<void>((resolve) => clock.at(clock.now() + STORE_RETRY_MS, resolve));
+      }
+    }
+  }
+
+  async #endLeft(until: number): Promise<void> {
+    for (const charge of await this.#options.store.attempting(until)) {
+      if (this.#inFlight.has(charge.chargeUuid)) continue;
+      await this.#complete(charge, { status: 'indeterminate', reason: 'interrupted' }, NOTHING_KNOWN);
+    }
+  }
+
+  /** Destroys references when their time is over, and looks for charges that nobody works on. */
+  async #sweep(): Promise<void> {
+    const { store, clock, log } = this.#options;
+    let waitMs = VAULT_SWEEP_MAX_MS;
+    try {
+      const next = await store.destroyExpired(clock.now());
+      if (next !== undefined) waitMs = Math.min(waitMs, Math.max(SWEEP_LEAST_MS, next - clock.now()));
+      await this.#endLeft(clock.now() - CHARGE_LEFT_AFTER_MS);
+    } catch (error) {
+      log.warn({ reason: String(error) }, 'expired payment references were not destroyed yet');
+    }
+    if (this.#closed) return;
+    this.#cancelSweep = clock.at(clock.now() + waitMs, () => void this.#sweep());
+  }
+}

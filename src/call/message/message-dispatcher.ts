@@ -1,0 +1,245 @@
+/**
+ * Hands queued messages to the gateway and what comes back to their rows. The queue is the database: what waits is not in memory, and a process that
+ * dies loses nothing that was not with the gateway at that moment.
+ */
+import type { Clock } from '../../clock.ts';
+import { StoreUnavailable } from '../../database/journal/journal.ts';
+import type { MessageQuery, MessageStore, PartFound } from '../../database/messages.ts';
+import { newUuid } from '../../id.ts';
+import { MESSAGE_POLL_MS, RECEIPT_LOOKUP_WAIT_MS, RECEIPT_LOOKUPS_MAX, RECEIPTS_PENDING_MAX } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import type { SmsGateway, Submitted } from '../../machine/message/gateway.ts';
+import { claim, interrupted, type MessageState, received, submitted } from '../../machine/message/message.ts';
+import { idCandidates, type Receipt } from '../../machine/message/receipt.ts';
+import { segment } from '../../machine/message/segments.ts';
+import { type Problem, problems } from '../../problem.ts';
+import type { MessageRequest, Messages } from '../ports/messages.ts';
+import type { Answer, CommandContext } from '../ports/sessions.ts';
+
+const STORE_RETRY_MS = 500;
+const QUEUE_RETRY_SEC = 30;
+/** How often messages are looked for whose gateway, or whose process, has not told what came of them. */
+const HELD_EVERY_MS = 30_000;
+/** A fault that is no outage is looked at once more after this. */
+const FAULT_PAUSE_MS = 1_000;
+
+export interface DispatcherOptions {
+  readonly store: MessageStore;
+  /** Undefined: `SMS_PROVIDER=off`. */
+  readonly gateway: SmsGateway | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  mayCallFrom(appUuid: string, from: string): Promise<boolean>;
+}
+
+export class MessageDispatcher implements Messages {
+  readonly #options: DispatcherOptions;
+  readonly #atGateway = new Set<Promise<void>>();
+  #pumping: Promise<void> | undefined;
+  #again = false;
+  #receipts = 0;
+  #lookForHeldAt = 0;
+  #started = false;
+  #closed = false;
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+  }
+
+  /** Ends what an earlier process left at a gateway, then begins to submit. */
+  async start(): Promise<void> {
+    const { gateway } = this.#options;
+    await this.#giveUpHeld(this.#options.store.shared ? this.#options.clock.now() : Number.MAX_SAFE_INTEGER);
+    this.#started = true;
+    gateway?.start({ onReceipt: (receipt) => this.#onReceipt(receipt), onReady: () => this.#wake() });
+    this.#wake();
+  }
+
+  /** Messages with the gateway, for `/metrics`. */
+  get submitting(): number {
+    return this.#atGateway.size;
+  }
+
+  async send(request: MessageRequest, context: CommandContext): Promise<Answer | Problem> {
+    const { store, gateway, clock } = this.#options;
+    if (gateway === undefined) return problems.notConfigured('SMS');
+    if (!(await this.#options.mayCallFrom(context.appUuid, request.from)))
+      return problems.forbidden('Sender is not permitted for this application');
+    const now = clock.now();
+    const { encoding, segments } = segment(request.text);
+    const message: MessageState = {
+      messageUuid: newUuid(),
+      appUuid: context.appUuid,
+      operationUuid: context.operationUuid,
+      from: request.from,
+      to: request.to,
+      text: request.text,
+      encoding,
+      segments: segments.length,
+      status: 'queued',
+      errorCode: '',
+      errorMessage: '',
+      createdAt: now,
+      updatedAt: now,
+      sentAt: undefined,
+      deliveredAt: undefined,
+      parts: Array.from({ length: gateway.partsOf(segments.length) }, () => ({ smscId: '', delivered: false })),
+      stage: 'waiting',
+      dueAt: now,
+      attempts: 0,
+      traceparent: context.traceparent,
+    };
+    const body = { message_uuid: message.messageUuid, operation_uuid: context.operationUuid, status: 'queued' };
+    const { appUuid, idempotencyKey: key } = context;
+    const stored = await store.insert(message, key === undefined ? undefined : { appUuid, key, status: 202, body });
+    if (!stored) return problems.unavailable('Too many messages are waiting. See Retry-After header.', QUEUE_RETRY_SEC);
+    this.#wake();
+    return { status: 202, body };
+  }
+
+  get(appUuid: string, messageUuid: string): Promise<MessageState | undefined> {
+    return this.#options.store.get(appUuid, messageUuid);
+  }
+
+  async list(appUuid: string, query: MessageQuery): Promise<readonly MessageState[] | Problem> {
+    const found = await this.#options.store.list(appUuid, query);
+    return found === 'too_many' ? problems.tooManySessions() : found;
+  }
+
+  /** Submits nothing more, and waits for what is with the gateway: the gateway's own timeouts bound it. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelTimer?.();
+    await this.#pumping;
+    await this.#options.gateway?.close();
+    await Promise.all(this.#atGateway);
+  }
+
+  #wake(): void {
+    if (!this.#started || this.#closed || this.#options.gateway === undefined) return;
+    this.#again = true;
+    this.#pumping ??= this.#pump().finally(() => {
+      this.#pumping = undefined;
+      if (this.#again) this.#wake();
+    });
+  }
+
+  async #pump(): Promise<void> {
+    const { store, gateway, clock, log } = this.#options;
+    if (gateway === undefined) return;
+    let sleepMs = MESSAGE_POLL_MS;
+    try {
+      while (this.#again && !this.#closed) {
+        this.#again = false;
+        const free = gateway.window - this.#atGateway.size;
+        if (free <= 0 || !gateway.ready()) break;
+        const now = clock.now();
+        const claimed = await store.claim(now, free, (state) => claim(state, clock.now()));
+        for (const message of claimed) if (message.stage === 'submitting') this.#submit(gateway, message);
+        if (claimed.length === free) this.#again = true;
+      }
+      if (clock.now() >= this.#lookForHeldAt) {
+        this.#lookForHeldAt = clock.now() + HELD_EVERY_MS;
+        await this.#giveUpHeld(clock.now());
+      }
+      const due = await store.nextDue();
+      if (due !== undefined && due > clock.now()) sleepMs = Math.min(sleepMs, due - clock.now());
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) log.error({ reason: String(error) }, 'messages could not be claimed');
+      this.#again = false;
+      sleepMs = FAULT_PAUSE_MS;
+    }
+    this.#cancelTimer?.();
+    this.#cancelTimer = this.#closed ? undefined : clock.at(clock.now() + Math.max(1, sleepMs), () => this.#wake());
+  }
+
+  #submit(gateway: SmsGateway, message: MessageState): void {
+    const parts = message.parts.flatMap(({ smscId }, part) => (smscId === '' ? [part] : []));
+    const { messageUuid, from, to, text } = message;
+    const work: Promise<void> = gateway
+      .submit({ messageUuid, from, to, text, parts })
+      .then((outcomes) => this.#settle(messageUuid, outcomes))
+      .catch((error: unknown) =>
+        this.#options.log.error({ message_uuid: messageUuid, reason: String(error) }, 'a message was left'),
+      )
+      .finally(() => {
+        this.#atGateway.delete(work);
+        this.#wake();
+      });
+    this.#atGateway.add(work);
+  }
+
+  #settle(messageUuid: string, outcomes: readonly Submitted[]): Promise<void> {
+    return this.#untilStored(async () => {
+      const now = this.#options.clock.now();
+      await this.#options.store.change(messageUuid, now, (state) => submitted(state, outcomes, now));
+    });
+  }
+
+  /** What happened is a fact: it is kept until the database takes it. */
+  async #untilStored(work: () => Promise<void>): Promise<void> {
+    for (;;) {
+      try {
+        await work();
+        return;
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error;
+        await this.#pause(STORE_RETRY_MS);
+      }
+    }
+  }
+
+  async #giveUpHeld(until: number): Promise<void> {
+    const { store, clock } = this.#options;
+    for (const messageUuid of await store.held(until)) {
+      const now = clock.now();
+      await store.change(messageUuid, now, (state) => interrupted(state, now));
+    }
+  }
+
+  async #onReceipt(receipt: Receipt): Promise<void> {
+    if (this.#receipts >= RECEIPTS_PENDING_MAX) throw new Error('too many receipts are being looked up');
+    this.#receipts++;
+    try {
+      for (let lookup = 0; lookup < RECEIPT_LOOKUPS_MAX; lookup++) {
+        if (lookup > 0) await this.#pause(RECEIPT_LOOKUP_WAIT_MS);
+        const part = meant(await this.#options.store.findParts(idCandidates(receipt.smscId)), receipt);
+        if (part !== undefined) {
+          const now = this.#options.clock.now();
+          await this.#options.store.change(part.messageUuid, now, (state) => received(state, part.part, receipt, now));
+          return;
+        }
+      }
+      this.#options.log.warn({ state: receipt.state }, 'a receipt for no message of ours');
+    } finally {
+      this.#receipts--;
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    const { clock } = this.#options;
+    return new Promise((resolve) => clock.at(clock.now() + ms, resolve));
+  }
+}
+
+/**
+ * The part a receipt is for: one that still waits, by the likeliest spelling of its id, sent to the number the receipt names, and the newest. An id read
+ * in another base must be about the same number; ids come round again.
+ */
+function meant(found: readonly PartFound[], receipt: Receipt): PartFound | undefined {
+  const spellings = idCandidates(receipt.smscId);
+  for (const open of [true, false]) {
+    for (const [at, id] of spellings.entries()) {
+      const named = found.filter((part) => part.smscId === id && part.open === open);
+      const part = named.find(({ to }) => sameNumber(to, receipt.recipient)) ?? (at === 0 ? named[0] : undefined);
+      if (part !== undefined) return part;
+    }
+  }
+  return undefined;
+}
+
+/** National and international spellings of one number end alike. */
+const COMPARED_DIGITS = 7;
+const sameNumber = (to: string, recipient: string): boolean =>
+  recipient !== '' && to.slice(-COMPARED_DIGITS) === recipient.slice(-COMPARED_DIGITS);

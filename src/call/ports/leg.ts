@@ -1,0 +1,103 @@
+/**
+ * A leg: the far end of one Session as its actor sees it, whatever carries it (a SIP dialog, a WebSocket). The actor orders, the leg obeys and
+ * signals; each order returns at once, and what comes of it arrives later as a `LegSignal`, an ordinary input of the Session's machine.
+ */
+import type { RejectReason } from '../../event/hangup.ts';
+import type { PlaybackControl, Playlist, RoomMember } from '../../media/engine.ts';
+import type { StreamFormat } from '../../media/leg/stream.ts';
+import type { LegEnd, LegSignal } from '../../notice/signal.ts';
+import type { Recorded } from '../recording/live-recordings.ts';
+
+export type { LegEnd, LegSignal };
+
+export interface PlayOrder {
+  readonly operationUuid: string;
+  readonly playlist: Playlist;
+  /** Times through the list; 0: until stopped. */
+  readonly loop: number;
+  /** Percent, 0 to 200. */
+  readonly volume: number;
+}
+
+/** As a member of Rooms, and of recordings, it takes orders once it is answered. Notices of recordings may follow its last signal. */
+export interface Leg extends RoomMember, Recorded {
+  /**
+   * Outbound: places the call. The door's `dial` only reserves the channel and makes the leg; nothing is sent before this, so that the
+   * Session is durable before the far end hears of it. Inbound: no effect.
+   */
+  start(): void;
+  /** Inbound: sends 180, once. */
+  ring(): void;
+  /** Inbound, before answer: 183 with SDP, so that playback is heard; then `leg.early_media`. */
+  startEarlyMedia(): void;
+  /** Inbound: 200 with SDP, then `leg.answered`. */
+  answer(): void;
+  /** Inbound, before answer: the final response of the reason (contract §2). */
+  reject(reason: RejectReason): void;
+  /** Outbound, before answer: CANCEL. After a crossing 200: ACK, then BYE. */
+  cancel(): void;
+  /** Any state: BYE, CANCEL or a final response, whichever the dialog is at. Safe to call twice. */
+  hangup(): void;
+  /** Replaces whatever plays; media notices tell its start and end. */
+  play(order: PlayOrder): void;
+  /**
+   * Secure collection begins or is over: keys and their tones reach no recording, Room, WebSocket or live URL in between. Absent where nothing taps the
+   * leg.
+   */
+  secure?(on: boolean): void;
+  /** Stops the playback of that operation; no effect when another one plays or none. */
+  stopPlayback(operationUuid: string): void;
+  /** A key was pressed by another member of the Session's Room. Absent where nobody would hear of it. */
+  hearDigit?(digit: string, durationMs: number): void;
+  /** Holds, goes on with, or moves within the playback of that operation; no effect when another one plays or none. */
+  controlPlayback(operationUuid: string, control: PlaybackControl): void;
+}
+
+/** What a door calls to hand its leg's signals to the Session's actor. Signals arrive in order. */
+export type LegListener = (signal: LegSignal) => void;
+
+/** What a Session asks of the door that can place a phone call. */
+export interface DialOptions {
+  readonly to: string;
+  readonly from: string;
+  readonly trunk?: string;
+  readonly displayName?: string;
+  readonly sipHeaders?: Readonly<Record<string, string>>;
+  readonly listener: LegListener;
+}
+
+/** `no_trunk`: none is configured, or none of that name. `no_capacity`: every channel of the trunks that could carry it is in use. */
+export type DialRefused = 'no_trunk' | 'no_capacity';
+
+/** The carrier as the heart sees it. */
+export interface Dialer {
+  dial(options: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused };
+}
+
+/** A connection to make to an application's WebSocket server. */
+export interface WebSocketOptions {
+  readonly sessionUuid: string;
+  readonly appUuid: string;
+  readonly traceparent: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly subprotocol: string | undefined;
+  readonly connectTimeoutMs: number;
+  readonly fromSession: StreamFormat;
+  readonly toSession: StreamFormat;
+  readonly listener: LegListener;
+}
+
+/** The door to WebSocket servers as the heart sees it: makes the leg; nothing is sent before its `start`. */
+export type WebSocketDialer = (options: WebSocketOptions) => Leg;
+
+/** A call that came in and was given to an application; 100 has been sent. */
+export interface IncomingCall {
+  /** E.164, or `""` when the far end withholds it. */
+  readonly callerId: string;
+  readonly did: string;
+  readonly appUuid: string;
+  readonly leg: Leg;
+  /** Hands over the leg's signals, in order, from its beginning. Called once, at once. */
+  listen(listener: LegListener): void;
+}

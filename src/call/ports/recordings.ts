@@ -1,0 +1,42 @@
+/** Recordings as the doors see them. They are created and ordered about by commands of their Session or Room. */
+import type { RecordingTerms } from '../../machine/recording/recording.ts';
+import type { StoredFile } from '../../recording-storage/storage.ts';
+
+/** A live recording as list and inspect show it (contract §5). */
+export interface RecordingView {
+  readonly recording_uuid: string;
+  readonly session_uuid: string;
+  readonly state: 'active' | 'stopping';
+  readonly masked: boolean;
+  readonly direction: 'both';
+  readonly channels: 'mono';
+  readonly include_gaps: boolean;
+  readonly enable_voice_activity_events: boolean;
+  readonly available: boolean;
+  readonly created_at: string;
+  /** Whole seconds so far, rounded down. */
+  readonly duration: number;
+  /** `""` until it is available, as the two below. */
+  readonly media_url: string;
+  readonly live_url: string;
+  readonly expires_at: string;
+}
+
+/** What a signed URL leads to. */
+export type RecordingMedia =
+  /** The file is being written, if it is there yet. Once `over()` nothing more is written to it: its header has its final sizes. */
+  | { readonly state: 'growing'; readonly path: string; over(): boolean }
+  | { readonly state: 'finished'; readonly file: StoredFile }
+  /** Past its retention. */
+  | { readonly state: 'removed' };
+
+export interface Recordings {
+  /** What a command to record carries: a new name, and what is wished of it. */
+  terms(wished: Pick<RecordingTerms, 'includeGaps' | 'voiceActivity'>): RecordingTerms;
+  /** Whether the Session has a live recording of that name. Undefined: it is no live Session of the application. */
+  isLive(appUuid: string, sessionUuid: string, recordingUuid: string): boolean | undefined;
+  /** The live ones of a Session, oldest first. Undefined: it is no live Session of the application. */
+  list(appUuid: string, sessionUuid: string): Promise<readonly RecordingView[]> | undefined;
+  /** Of any application: a signed URL is the capability. Undefined: there is none of that name. Rejects where the store cannot be reached. */
+  media(recordingUuid: string): Promise<RecordingMedia | undefined>;
+}

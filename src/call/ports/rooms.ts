@@ -1,0 +1,37 @@
+/** The Rooms of this node as the doors see them: commands in, answers out. */
+
+import type { RoomOrder } from '../../machine/room/room.ts';
+import type { Problem } from '../../problem.ts';
+import type { Answer, CommandContext } from './sessions.ts';
+
+/** A Room as GET shows it (interface, Room). */
+export interface RoomView {
+  readonly room_id: string;
+  readonly created_at: string;
+  readonly member_count: number;
+  readonly playback_status: 'stopped' | 'playing' | 'paused';
+  readonly playback_operation_uuid: string;
+  readonly playback_urls: readonly string[];
+  readonly playback_volume: number;
+  readonly voice_activity_events: boolean;
+}
+
+export interface MemberView {
+  readonly uuid: string;
+  readonly muted: boolean;
+}
+
+export interface Rooms {
+  create(request: { readonly voice_activity_events: boolean }, context: CommandContext): Promise<Answer | Problem>;
+  list(appUuid: string): readonly RoomView[] | Problem;
+  get(appUuid: string, roomId: string): RoomView | undefined;
+  /** Delete, and the commands of its playback. The Room is the application's. */
+  order(roomId: string, order: RoomOrder, context: CommandContext): Promise<Answer | Problem>;
+  join(
+    roomId: string,
+    request: { readonly session_uuid: string; readonly muted: boolean },
+    context: CommandContext,
+  ): Promise<Answer | Problem>;
+  leave(roomId: string, sessionUuid: string, context: CommandContext): Promise<Answer | Problem>;
+  members(roomId: string): readonly MemberView[];
+}

@@ -1,0 +1,92 @@
+/**
+ * The Sessions of this node as the doors see them: commands in, answers out. HTTP routes validate shapes and call this; nothing here
+ * knows HTTP beyond the status of an answer.
+ */
+
+import type { Command } from '../../machine/session/input.ts';
+import type { Problem } from '../../problem.ts';
+import type { OpenIngest } from '../session/ingests.ts';
+
+/** What a command carries besides its body. */
+export interface CommandContext {
+  readonly appUuid: string;
+  /** Of the request, or platform-generated. */
+  readonly operationUuid: string;
+  /** The Idempotency-Key to store the answer under, in the same commit as the effect. */
+  readonly idempotencyKey: string | undefined;
+  readonly traceparent: string;
+}
+
+/** An admitted command: the status and body to send, already stored under the Idempotency-Key. */
+export interface Answer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** The acknowledgement of an admitted command (interface, Operation acknowledgement). */
+export const accepted = (operationUuid: string, more: Readonly<Record<string, unknown>> = {}): Answer => ({
+  status: 202,
+  body: { ...more, operation_uuid: operationUuid, status: 'in_progress' },
+});
+
+export interface DialRequest {
+  readonly from: string;
+  readonly to: string;
+  readonly ring_timeout_sec: number;
+  readonly trunk?: string;
+  readonly display_name?: string;
+  readonly max_duration_sec?: number;
+  readonly sip_headers?: Readonly<Record<string, string>>;
+  readonly client_state?: string;
+}
+
+export type SessionCommand = Command;
+
+/** Checked by its shape; the address behind the URL is screened when the connection is made. */
+export interface ConnectWebsocketRequest {
+  readonly websocket: {
+    readonly url: string;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly subprotocol?: string;
+    readonly connect_timeout_sec?: number;
+  };
+  readonly media_format: { readonly from_session: WireFormat; readonly to_session: WireFormat };
+  readonly client_state?: string;
+}
+
+interface WireFormat {
+  readonly encoding: 'pcm_s16le' | 'mulaw';
+  readonly sample_rate: number;
+}
+
+/** A Session as GET and list show it, before `state` is named `status` (interface, Session). */
+export interface SessionView {
+  readonly session_uuid: string;
+  readonly type: string;
+  readonly state: string;
+  readonly created_at: string;
+  readonly caller_id: string;
+  readonly did: string;
+}
+
+export interface SessionFilter {
+  readonly states: readonly string[];
+  /** Inclusive, ms since the epoch. */
+  readonly createdAfter: number | undefined;
+  /** Exclusive. */
+  readonly createdBefore: number | undefined;
+  readonly limit: number;
+}
+
+export interface Sessions {
+  dial(request: DialRequest, context: CommandContext): Promise<Answer | Problem>;
+  connectWebsocket(request: ConnectWebsocketRequest, context: CommandContext): Promise<Answer | Problem>;
+  /** Whether the Session is the application's and takes commands: live, or (for terminal commands) ended less than 24 h ago. */
+  owns(appUuid: string, sessionUuid: string, command: SessionCommand['type']): Promise<boolean>;
+  /** Admission from the state on: 409 is decided by the Session's machine, then the work, then one commit. */
+  command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem>;
+  /** Where a push of the application's takes its body; undefined where there is none of that name. */
+  ingest(appUuid: string, ingestUuid: string): OpenIngest | undefined;
+  get(appUuid: string, sessionUuid: string): Promise<SessionView | undefined>;
+  list(appUuid: string, filter: SessionFilter): Promise<readonly SessionView[] | Problem>;
+}

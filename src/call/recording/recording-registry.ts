@@ -1,0 +1,330 @@
+/**
+ * Everything about recordings that no single Session or Room knows: where their files are, their rows, their signed URLs, and those whose owner is
+ * gone, by its own end or by a crash, and which still have to be told of as ended, once.
+ */
+import type { Clock } from '../../clock.ts';
+import { timestamp } from '../../clock.ts';
+import { type Journal, StoreUnavailable } from '../../database/journal/journal.ts';
+import type { RecordingChange, RecordingRow } from '../../database/recording-rows.ts';
+import { platformEvent } from '../../event/platform-event.ts';
+import type { RecordingLinks, RecordingOwner } from '../../event/recording-event.ts';
+import { newUuid, newWebhookId } from '../../id.ts';
+import {
+  RECORDING_ABANDONED_LOOK_MS,
+  RECORDING_MENDS_MAX,
+  RECORDINGS_ABANDONED_MAX,
+  RETENTION_BATCH_MAX_ROWS,
+  RETENTION_EVERY_SEC,
+  RETENTION_MAX_BATCHES,
+} from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import { type Recording, type RecordingRecord, type RecordingTerms, recordingEnded } from '../../machine/recording/recording.ts';
+import type { SessionState } from '../../machine/session/session.ts';
+import type { RecordOptions } from '../../media/engine.ts';
+import { mendWav, wavDurationMs } from '../../media/recording/mend-wav.ts';
+import type { RecordingRings } from '../../media/recording/recording-rings.ts';
+import type { RecordingNotice } from '../../notice/recording.ts';
+import { type Problem, problems } from '../../problem.ts';
+import type { RecordingStorage } from '../../recording-storage/storage.ts';
+import type { RecordingMedia, Recordings, RecordingView } from '../ports/recordings.ts';
+
+const STORE_FULL_RETRY_SEC = 30;
+const RETRY_MS = 2_000;
+const ABANDONED_LOOKS = 2;
+
+export interface RecordingDeskOptions {
+  /** Undefined: recording is off. */
+  readonly storage: RecordingStorage | undefined;
+  /** Undefined: what is not written yet is lost with the process. */
+  readonly rings?: RecordingRings | undefined;
+  readonly rows: {
+    get(recordingUuid: string): Promise<RecordingRow | undefined>;
+    unfinished(): Promise<readonly RecordingRow[]>;
+    expired(before: number): Promise<readonly string[]>;
+    removed(recordingUuids: readonly string[], at: number): Promise<void>;
+  };
+  readonly sign: (recordingUuid: string, now: number) => RecordingLinks;
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly livenessMs: number;
+  readonly retentionMs: number;
+  /** A live Session of this node. */
+  session(sessionUuid: string): SessionState | undefined;
+}
+
+/** Of the owner of a recording, as its rows and events need it. */
+export interface RecordingAbout {
+  readonly appUuid: string;
+  readonly owner: RecordingOwner;
+  readonly clientState: string;
+  readonly traceparent: string;
+  readonly now: number;
+}
+
+export class RecordingDesk implements Recordings {
+  readonly #options: RecordingDeskOptions;
+  /** Those that may still be written to. */
+  readonly #growing = new Map<string, { over: boolean }>();
+  /** Those that were refused, and how often they are still looked for. */
+  readonly #abandoned = new Map<string, number>();
+  #looking: Promise<void> | undefined;
+  #cancelSweep = () => {};
+
+  constructor(options: RecordingDeskOptions) {
+    this.#options = options;
+  }
+
+  /** Recordings that are being written. */
+  get growing(): number {
+    return this.#growing.size;
+  }
+
+  /** Why nothing can be recorded now, whatever the call: recording is off, or its store is full. */
+  async refusal(): Promise<Problem | undefined> {
+    const { storage } = this.#options;
+    if (storage === undefined) return problems.notConfigured('Recording');
+    if (await storage.admits()) return undefined;
+    return problems.unavailable('The recording store is full. See Retry-After header.', STORE_FULL_RETRY_SEC);
+  }
+
+  /** A new recording's name and what is wished of it. */
+  terms(wished: Pick<RecordingTerms, 'includeGaps' | 'voiceActivity'>): RecordingTerms {
+    return { ...wished, recordingUuid: `rec_${newUuid()}`, livenessMs: this.#options.livenessMs };
+  }
+
+  /** What the media plane is told of it. */
+  orderOf({ recordingUuid, includeGaps, voiceActivity }: RecordingTerms): RecordOptions {
+    const path = this.#options.storage?.path(recordingUuid) ?? '';
+    const ring = this.#options.rings?.path(path);
+    return {
+      recordingUuid,
+      path,
+      includeGaps,
+      ...(ring === undefined ? {} : { ring }),
+      ...(voiceActivity === undefined ? {} : { voiceActivity }),
+    };
+  }
+
+  readonly links = (recordingUuid: string, now: number): RecordingLinks => this.#options.sign(recordingUuid, now);
+
+  /** The records of a step as rows. */
+  changes(
+    records: readonly RecordingRecord[],
+    { appUuid, owner, clientState, traceparent, now }: RecordingAbout,
+  ): RecordingChange[] {
+    return records.map((each): RecordingChange => {
+      if (each.record === 'ended')
+        return { ended: { recordingUuid: each.recordingUuid, endedAt: now, durationMs: each.durationMs } };
+      const { recordingUuid, operationUuid, createdAt } = each.recording;
+      return {
+        begun: {
+          recordingUuid,
+          appUuid,
+          sessionUuid: 'session_uuid' in owner ? owner.session_uuid : undefined,
+          roomId: 'room_id' in owner ? owner.room_id : undefined,
+          operationUuid,
+          clientState,
+          traceparent,
+          createdAt,
+          endedAt: undefined,
+          removedAt: undefined,
+        },
+      };
+    });
+  }
+
+  /** The records of a step are durable. */
+  committed(records: readonly RecordingRecord[]): void {
+    for (const each of records) {
+      if (each.record === 'ended') this.#finished(each.recordingUuid);
+      else {
+        this.#growing.set(each.recording.recordingUuid, { over: false });
+        this.#options.storage?.begun(each.recording.recordingUuid);
+      }
+    }
+  }
+
+  #finished(recordingUuid: string): void {
+    const growing = this.#growing.get(recordingUuid);
+    if (growing !== undefined) growing.over = true;
+    this.#growing.delete(recordingUuid);
+    this.#options.storage?.finished(recordingUuid);
+  }
+
+  /** For the operator: a disk that is full or slow, a media worker that is lost. */
+  complain({ recordingUuid, reason, durationMs }: Extract<RecordingNotice, { type: 'recording.failed' }>): void {
+    this.#options.log.warn({ recording_uuid: recordingUuid, reason, duration_ms: durationMs }, 'a recording was cut off');
+  }
+
+  /** A notice whose Session or Room has ended without it: its end is told here. */
+  late(notice: RecordingNotice): void {
+    if (notice.type !== 'recording.ended' && notice.type !== 'recording.failed') return;
+    void this.#endLate(notice.recordingUuid, notice.durationMs);
+  }
+
+  /** What was refused because the database did not answer: if it comes to be stored nevertheless, it is over, and told of as every other. */
+  abandoned(changes: readonly RecordingChange[] = []): void {
+    for (const each of changes)
+      if ('begun' in each && this.#abandoned.size < RECORDINGS_ABANDONED_MAX)
+        this.#abandoned.set(each.begun.recordingUuid, ABANDONED_LOOKS);
+    if (this.#abandoned.size > 0)
+      this.#looking ??= this.#endAbandoned().finally(() => {
+        this.#looking = undefined;
+      });
+  }
+
+  async #endAbandoned(): Promise<void> {
+    const { clock, rows } = this.#options;
+    while (this.#abandoned.size > 0) {
+      await new Promise<void>((resolve) => clock.at(clock.now() + RECORDING_ABANDONED_LOOK_MS, resolve));
+      for (const [recordingUuid, looks] of [...this.#abandoned]) {
+        const row = await this.#persistently(() => rows.get(recordingUuid));
+        if (row !== undefined && row.endedAt === undefined) await this.#end(row, 0);
+        if (row !== undefined || looks === 1) this.#abandoned.delete(recordingUuid);
+        else this.#abandoned.set(recordingUuid, looks - 1);
+      }
+    }
+  }
+
+  async #endLate(recordingUuid: string, durationMs: number): Promise<void> {
+    const row = await this.#persistently(() => this.#options.rows.get(recordingUuid));
+    if (row !== undefined && row.endedAt === undefined) await this.#end(row, durationMs);
+  }
+
+  async #end(row: RecordingRow, durationMs: number): Promise<void> {
+    const { recordingUuid, appUuid, clientState, traceparent, operationUuid } = row;
+    const { clock, journal } = this.#options;
+    const now = clock.now();
+    const owner: RecordingOwner =
+      row.sessionUuid === undefined ? { room_id: row.roomId ?? '' } : { session_uuid: row.sessionUuid };
+    const event = recordingEnded(owner, recordingUuid, operationUuid, durationMs);
+    const change = {
+      events: [platformEvent(event, { appUuid, clientState, traceparent, now, webhookId: newWebhookId(), links: this.links })],
+      recordings: [{ ended: { recordingUuid, endedAt: now, durationMs } }],
+    };
+    await this.#persistently(() => journal.commit(change));
+    this.#finished(recordingUuid);
+  }
+
+  /** Until the database takes it. */
+  async #persistently<T>(work: () => Promise<T>): Promise<T> {
+    const { clock } = this.#options;
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error;
+        await new Promise<void>((resolve) => clock.at(clock.now() + RETRY_MS, resolve));
+      }
+    }
+  }
+
+  /**
+   * Mends what a process before this one left growing, with what it left in memory, and tells of each as ended. Before the Sessions are taken over, so that their ends follow.
+   * Returns how many there were.
+   */
+  async recover(): Promise<number> {
+    const { rows, storage, rings, log } = this.#options;
+    const left = await rows.unfinished();
+    for (let at = 0; at < left.length; at += RECORDING_MENDS_MAX) {
+      await Promise.all(
+        left.slice(at, at + RECORDING_MENDS_MAX).map(async (row) => {
+          const path = storage?.path(row.recordingUuid);
+          const mended =
+            path === undefined
+              ? undefined
+              : await mendWav(path, rings?.path(path)).catch((error: unknown) => unmended(log, error));
+          if (mended?.ringRefused !== undefined)
+            log.warn({ recording_uuid: row.recordingUuid, reason: mended.ringRefused }, 'the last second of a recording is lost');
+          await this.#end(row, mended?.durationMs ?? 0);
+        }),
+      );
+    }
+    // Of recordings that nobody knows any more.
+    await rings?.sweep();
+    return left.length;
+  }
+
+  list(appUuid: string, sessionUuid: string): Promise<readonly RecordingView[]> | undefined {
+    const live = this.#liveOf(appUuid, sessionUuid);
+    return live && Promise.all(live.map((each) => this.#view(sessionUuid, each)));
+  }
+
+  isLive(appUuid: string, sessionUuid: string, recordingUuid: string): boolean | undefined {
+    return this.#liveOf(appUuid, sessionUuid)?.some((each) => each.recordingUuid === recordingUuid);
+  }
+
+  #liveOf(appUuid: string, sessionUuid: string): readonly Recording[] | undefined {
+    const state = this.#options.session(sessionUuid);
+    return state === undefined || state.appUuid !== appUuid || state.phase === 'ended' ? undefined : state.recordings;
+  }
+
+  async #view(sessionUuid: string, recording: Recording): Promise<RecordingView> {
+    const { storage, rings, clock } = this.#options;
+    const { recordingUuid, cutOffMs } = recording;
+    const available = recording.availability === 'available';
+    const path = storage?.path(recordingUuid);
+    const durationMs = cutOffMs ?? (path === undefined ? 0 : await wavDurationMs(path, rings?.path(path)));
+    const links = available ? this.links(recordingUuid, clock.now()) : undefined;
+    return {
+      recording_uuid: recordingUuid,
+      session_uuid: sessionUuid,
+      state: recording.phase,
+      masked: recording.masked,
+      direction: 'both',
+      channels: 'mono',
+      include_gaps: recording.includeGaps,
+      enable_voice_activity_events: recording.voiceActivity !== undefined,
+      available,
+      created_at: timestamp(recording.createdAt),
+      duration: Math.floor(durationMs / 1000),
+      media_url: links?.mediaUrl ?? '',
+      live_url: links?.liveUrl ?? '',
+      expires_at: links === undefined ? '' : timestamp(links.expiresAt),
+    };
+  }
+
+  async media(recordingUuid: string): Promise<RecordingMedia | undefined> {
+    const { storage, rows } = this.#options;
+    if (storage === undefined) return undefined;
+    const growing = this.#growing.get(recordingUuid);
+    if (growing !== undefined) return { state: 'growing', path: storage.path(recordingUuid), over: () => growing.over };
+    const row = await rows.get(recordingUuid);
+    if (row === undefined) return undefined;
+    if (row.removedAt !== undefined) return { state: 'removed' };
+    const file = await storage.open(recordingUuid);
+    return file === undefined ? undefined : { state: 'finished', file };
+  }
+
+  /** Removes what is past its retention, now and every hour. */
+  keepRetention(): void {
+    const { clock, log } = this.#options;
+    this.#cancelSweep = clock.at(clock.now() + RETENTION_EVERY_SEC * 1000, () => this.keepRetention());
+    this.sweep().catch((error: unknown) => log.warn({ error: String(error) }, 'retention of recordings was put off'));
+  }
+
+  /** Returns how many recordings were removed. Rejects where the store or the database is away; what was removed by then stays so. */
+  async sweep(): Promise<number> {
+    const { storage, rows, clock, retentionMs } = this.#options;
+    let gone = 0;
+    for (let batch = 0; storage !== undefined && batch < RETENTION_MAX_BATCHES; batch += 1) {
+      const expired = await rows.expired(clock.now() - retentionMs);
+      for (const recordingUuid of expired) await storage.remove(recordingUuid);
+      if (expired.length > 0) await rows.removed(expired, clock.now());
+      gone += expired.length;
+      if (expired.length < RETENTION_BATCH_MAX_ROWS) break;
+    }
+    return gone;
+  }
+
+  close(): void {
+    this.#cancelSweep();
+  }
+}
+
+function unmended(log: Log, error: unknown): undefined {
+  const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+  if (!missing) log.error({ error: String(error) }, 'a recording could not be mended');
+  return undefined;
+}

@@ -1,0 +1,239 @@
+/** The live Rooms of this node, and the way in for every command about them. */
+import { timestamp } from '../../clock.ts';
+import type { RoomRow } from '../../database/journal/journal.ts';
+import { newUuid } from '../../id.ts';
+import { DRAINING_RETRY_SEC, LIST_MATCHED_MAX_ITEMS } from '../../limits.ts';
+import type { Membership } from '../../machine/room/membership.ts';
+import { newRoom, playbackStatus, type RoomOrder } from '../../machine/room/room.ts';
+import type { MediaEngine, RoomNotice } from '../../media/engine.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
+import type { MemberView, Rooms, RoomView } from '../ports/rooms.ts';
+import type { Answer, CommandContext } from '../ports/sessions.ts';
+import type { SessionActor } from '../session/session-actor.ts';
+import { RoomActor, type RoomEnvironment } from './room-actor.ts';
+
+const MEDIA_RETRY_SEC = 5;
+const STOPPED_LOOK_MS = 20;
+
+export interface RoomLimits {
+  readonly maxRooms: number;
+  readonly maxMembersPerRoom: number;
+}
+
+export interface RoomRegistryOptions extends Omit<RoomEnvironment, 'dismiss' | 'onDeleted'> {
+  readonly media: Pick<MediaEngine, 'openRoom' | 'openPlaylist'>;
+  readonly records: { live(): Promise<readonly RoomRow[]> };
+  limits(appUuid: string): Promise<RoomLimits | undefined>;
+  /** A live Session of this node. */
+  session(sessionUuid: string): SessionActor | undefined;
+}
+
+export class RoomRegistry implements Rooms {
+  readonly #rooms = new Map<string, RoomActor>();
+  /** Live Rooms of each application, those being torn down and those being made included. */
+  readonly #counts = new Map<string, number>();
+  readonly #options: RoomRegistryOptions;
+  readonly #environment: RoomEnvironment;
+  #stopping = false;
+
+  constructor(options: RoomRegistryOptions) {
+    this.#options = options;
+    this.#environment = {
+      ...options,
+      dismiss: (room) => {
+        const input = { type: 'room_closed', roomId: room.state.roomId } as const;
+        for (const sessionUuid of room.places) options.session(sessionUuid)?.signal(input);
+      },
+      onDeleted: (roomId) => this.#forget(roomId),
+    };
+  }
+
+  get size(): number {
+    return this.#rooms.size;
+  }
+
+  find(roomId: string): RoomActor | undefined {
+    return this.#rooms.get(roomId);
+  }
+
+  async create(request: { readonly voice_activity_events: boolean }, context: CommandContext): Promise<Answer | Problem> {
+    const { appUuid } = context;
+    const limits = await this.#options.limits(appUuid);
+    // No await between the question and the place: the cap holds however many are asked for at once.
+    if ((this.#counts.get(appUuid) ?? 0) >= (limits?.maxRooms ?? 0)) {
+      return problems.forbidden('Maximum number of rooms reached for this application');
+    }
+    this.#count(appUuid, 1);
+    const about = { roomId: newUuid(), appUuid, voiceActivityEvents: request.voice_activity_events };
+    const room = await this.#open(newRoom(about, this.#options.clock.now()));
+    if (room === undefined) {
+      this.#count(appUuid, -1);
+      return problems.unavailable('No media worker is available.', MEDIA_RETRY_SEC);
+    }
+    const result = await room.begin(context, { status: 201, body: { ...view(room) } });
+    if (isProblem(result)) {
+      void room.media.close();
+      this.#forget(about.roomId);
+    }
+    return result;
+  }
+
+  async #open(state: ReturnType<typeof newRoom>): Promise<RoomActor | undefined> {
+    let hear: (notice: RoomNotice) => void = () => {};
+    const media = await this.#options.media.openRoom((notice) => hear(notice));
+    if (media === undefined) return undefined;
+    media.setVoiceActivity(state.voiceActivityEvents);
+    const room = new RoomActor(state, media, this.#environment);
+    hear = (notice) => room.hear(notice);
+    this.#rooms.set(state.roomId, room);
+    return room;
+  }
+
+  #count(appUuid: string, by: number): void {
+    const count = (this.#counts.get(appUuid) ?? 0) + by;
+    if (count > 0) this.#counts.set(appUuid, count);
+    else this.#counts.delete(appUuid);
+  }
+
+  #forget(roomId: string): void {
+    const room = this.#rooms.get(roomId);
+    if (room === undefined) return;
+    this.#rooms.delete(roomId);
+    this.#count(room.state.appUuid, -1);
+  }
+
+  list(appUuid: string): readonly RoomView[] | Problem {
+    const own = [...this.#rooms.values()].filter((room) => room.state.appUuid === appUuid);
+    if (own.length > LIST_MATCHED_MAX_ITEMS) return problems.tooManyResults();
+    return own.sort((a, b) => b.state.createdAt - a.state.createdAt).map(view);
+  }
+
+  get(appUuid: string, roomId: string): RoomView | undefined {
+    const room = this.#rooms.get(roomId);
+    return room?.state.appUuid === appUuid ? view(room) : undefined;
+  }
+
+  async order(roomId: string, order: RoomOrder, context: CommandContext): Promise<Answer | Problem> {
+    const room = this.#rooms.get(roomId);
+    if (room === undefined) return problems.notFound('Room');
+    const body =
+      order.type === 'delete'
+        ? { room_id: roomId, status: 'deleting' }
+        : { operation_uuid: context.operationUuid, status: 'in_progress', room_id: roomId };
+    const answer = { status: 202, body: order.type === 'record' ? { recording_uuid: order.terms.recordingUuid, ...body } : body };
+    const unable = order.type === 'record' ? await this.#options.recordings.refusal() : undefined;
+    if (unable !== undefined) return unable;
+    if (order.type === 'record' && this.#stopping)
+      return problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC);
+    if (order.type !== 'play') return room.order(order, context, answer);
+    const refused = room.refusal('play');
+    if (refused !== undefined) return refused;
+    const playlist = await this.#options.media.openPlaylist(order.urls);
+    if (!('refused' in playlist)) return room.order(order, context, answer, playlist);
+    return problems.source(playlist.refused, order.urls.length);
+  }
+
+  async join(
+    roomId: string,
+    request: { readonly session_uuid: string; readonly muted: boolean },
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const { session_uuid: sessionUuid, muted } = request;
+    const limits = await this.#options.limits(context.appUuid);
+    const session = this.#options.session(sessionUuid);
+    const room = this.#rooms.get(roomId);
+    if (room === undefined) return problems.notFound('Room');
+    if (session === undefined || session.state.appUuid !== context.appUuid) return problems.notFound('Session');
+    if (room.state.phase !== 'open') return problems.conflict('Room is being deleted');
+    const isNew = !room.has(sessionUuid);
+    if (isNew && room.places.length >= (limits?.maxMembersPerRoom ?? 0)) return problems.roomFull();
+    if (isNew) room.take(sessionUuid);
+    const { voiceActivityEvents } = room.state;
+    const command = { type: 'join_room', roomId, room: room.media.number, muted, voiceActivityEvents } as const;
+    const answer = { status: 202, body: { room_id: roomId, session_uuid: sessionUuid, status: 'joining' } };
+    const result = await session.command(command, context, undefined, answer);
+    // Refused, or ended meanwhile: the place is nobody's.
+    if (isNew && session.state.membership?.roomId !== roomId) room.giveBack(sessionUuid);
+    return result;
+  }
+
+  async leave(roomId: string, sessionUuid: string, context: CommandContext): Promise<Answer | Problem> {
+    const session = this.#options.session(sessionUuid);
+    if (session === undefined || !this.#rooms.get(roomId)?.has(sessionUuid)) return problems.notFound('Member');
+    const answer = { status: 202, body: { room_id: roomId, session_uuid: sessionUuid, status: 'leaving' } };
+    const result = await session.command({ type: 'leave_room', roomId }, context, undefined, answer);
+    return isProblem(result) && result.status === 404 ? problems.notFound('Member') : result;
+  }
+
+  members(roomId: string): readonly MemberView[] {
+    const joined = this.#rooms.get(roomId)?.joined ?? [];
+    return joined.map((uuid) => ({ uuid, muted: this.#options.session(uuid)?.state.membership?.muted ?? false }));
+  }
+
+  /** A Session's membership has changed, durably. */
+  onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void {
+    if (before !== undefined && before.roomId !== after?.roomId) this.#rooms.get(before.roomId)?.giveBack(sessionUuid);
+    if (after?.phase === 'joined' && before?.phase !== 'joined') this.#rooms.get(after.roomId)?.confirm(sessionUuid);
+    // It joined a Room that began to be deleted in between.
+    const room = after === undefined ? undefined : this.#rooms.get(after.roomId);
+    if (after !== undefined && room?.state.phase !== 'open') {
+      this.#options.session(sessionUuid)?.signal({ type: 'room_closed', roomId: after.roomId });
+    }
+  }
+
+  /** A member's key is told to the others where their legs can say it. */
+  onDigit(sessionUuid: string, roomId: string, key: { readonly digit: string; readonly duration_ms: number }): void {
+    for (const other of this.#rooms.get(roomId)?.joined ?? []) {
+      if (other !== sessionUuid) this.#options.session(other)?.hearDigit(key.digit, key.duration_ms);
+    }
+  }
+
+  /** Finishes the recordings of every Room, for at most `ms`, and takes no more. */
+  async stopRecordings(ms: number): Promise<void> {
+    const { clock } = this.#options;
+    const until = clock.now() + ms;
+    this.#stopping = true;
+    let untold = this.#rooms.size;
+    // Each of them: a recording may be about to begin.
+    for (const room of this.#rooms.values())
+      void room.shutdown().then(() => {
+        untold -= 1;
+      });
+    const busy = () => untold > 0 || [...this.#rooms.values()].some(({ state }) => state.recording !== undefined);
+    while (busy() && clock.now() < until) await new Promise<void>((resolve) => clock.at(clock.now() + STOPPED_LOOK_MS, resolve));
+  }
+
+  /** Takes over the Rooms that a process before this one left: they are empty now. Those that were being deleted are deleted. */
+  async recover(): Promise<number> {
+    const rows = await this.#options.records.live();
+    for (const row of rows) {
+      const { roomId, appUuid, voiceActivityEvents, createdAt, volume, deleting } = row;
+      const room = await this.#open({ ...newRoom({ roomId, appUuid, voiceActivityEvents }, createdAt), volume });
+      if (room === undefined) continue;
+      this.#count(appUuid, 1);
+      if (deleting)
+        void this.order(
+          roomId,
+          { type: 'delete' },
+          { appUuid, operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' },
+        );
+    }
+    return rows.length;
+  }
+}
+
+const view = (room: RoomActor): RoomView => {
+  const { state } = room;
+  // The operation and its sources are shown from the confirmation on (contract §4).
+  const heard = state.playback?.phase === 'starting' ? undefined : state.playback;
+  return {
+    room_id: state.roomId,
+    created_at: timestamp(state.createdAt),
+    member_count: room.joined.length,
+    playback_status: playbackStatus(state),
+    playback_operation_uuid: heard?.operationUuid ?? '',
+    playback_urls: heard?.urls ?? [],
+    playback_volume: state.volume ?? 0,
+    voice_activity_events: state.voiceActivityEvents,
+  };
+};

@@ -1,0 +1,41 @@
+/** Where pushes take their bodies: ingest URLs by their name, told apart for a while after they were used or have expired. */
+import { newUuid } from '../../id.ts';
+import { INGESTS_REMEMBERED_MAX } from '../../limits.ts';
+import type { Ingest } from '../../media/engine.ts';
+
+export interface OpenIngest {
+  readonly appUuid: string;
+  readonly operationUuid: string;
+  readonly ingest: Ingest;
+  /** ms since the epoch. */
+  readonly expiresAt: number;
+  /** A body was taken. */
+  used: boolean;
+}
+
+export class Ingests {
+  /** In the order in which they were made. */
+  readonly #all = new Map<string, OpenIngest>();
+
+  /** Returns the name the URL ends in. */
+  add(entry: Omit<OpenIngest, 'used'>): string {
+    if (this.#all.size >= INGESTS_REMEMBERED_MAX) {
+      const oldest = this.#all.keys().next();
+      if (oldest.done !== true) this.#all.delete(oldest.value);
+    }
+    const name = newUuid();
+    this.#all.set(name, { ...entry, used: false });
+    return name;
+  }
+
+  /** The application's own, or undefined. */
+  find(appUuid: string, name: string): OpenIngest | undefined {
+    const found = this.#all.get(name);
+    return found?.appUuid === appUuid ? found : undefined;
+  }
+
+  /** What was never admitted. */
+  forget(name: string): void {
+    this.#all.delete(name);
+  }
+}

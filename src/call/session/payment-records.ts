@@ -1,0 +1,38 @@
+/** What a Session's actor needs to write a secure collection down: the vault, and how long a reference lives. */
+
+import type { PaymentChange } from '../../database/payment-rows.ts';
+import type { Vault } from '../../database/vault/vault.ts';
+import type { PaymentRecord } from '../../machine/payment/collection.ts';
+import type { SessionState } from '../../machine/session/session.ts';
+
+export interface PaymentDesk {
+  readonly vault: Vault;
+  readonly referenceTtlMs: number;
+  /** The brand of a card reference of the Session that can still be used. */
+  cardBrand(appUuid: string, sessionUuid: string, reference: string): Promise<string | undefined>;
+}
+
+/** The records of a step as rows; the digits of what was collected are sealed here. */
+export function paymentChanges(
+  desk: PaymentDesk,
+  state: SessionState,
+  records: readonly PaymentRecord[],
+  traceparent: string,
+  now: number,
+): readonly PaymentChange[] {
+  const { sessionUuid, appUuid, clientState } = state;
+  return records.flatMap((each): readonly PaymentChange[] => {
+    if (each.record === 'forgotten') return [{ forgotten: sessionUuid }];
+    const { operationUuid } = each;
+    if (each.record === 'begun')
+      return [{ begun: { operationUuid, sessionUuid, appUuid, kind: each.kind, clientState, traceparent } }];
+    const ended: PaymentChange = { ended: { sessionUuid, operationUuid } };
+    if (each.staged === undefined) return [ended];
+    const { reference, digits, brand, last4 } = each.staged;
+    const owner = { appUuid, sessionUuid, reference };
+    return [
+      ended,
+      { staged: { ...owner, sealed: desk.vault.seal(digits, owner), brand, last4, expiresAt: now + desk.referenceTtlMs } },
+    ];
+  });
+}

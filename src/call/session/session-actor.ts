@@ -1,0 +1,422 @@
+/**
+ * One live Session: its state, its mailbox and its leg. Inputs are taken one at a time: step → commit → perform → sleep until the next
+ * deadline. Nothing is ordered of the leg, and no command is acknowledged, before the step is durable.
+ *
+ * When the database is away, a command is refused (503) and changes nothing; a signal is a fact, so its step is kept and tried again until it
+ * is stored, while the call and its audio go on.
+ */
+import type { Clock } from '../../clock.ts';
+import { type Change, type Journal, type SessionRow, StoreUnavailable } from '../../database/journal/journal.ts';
+import { platformEvent } from '../../event/platform-event.ts';
+import { newUuid, newWebhookId } from '../../id.ts';
+import { MAILBOX_MAX_INPUTS } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import { promptName } from '../../machine/payment/collection.ts';
+import { directionsOf, type Membership, type VolumeOrder } from '../../machine/room/membership.ts';
+import { refusal } from '../../machine/session/command.ts';
+import type { CallCommand, Command, Effect, SessionInput, Step } from '../../machine/session/input.ts';
+import { nextDeadline, type SessionState } from '../../machine/session/session.ts';
+import { step } from '../../machine/session/step.ts';
+import type { MediaEngine, MediaRoom, Playlist } from '../../media/engine.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
+import type { Leg } from '../ports/leg.ts';
+import { type Answer, accepted, type CommandContext } from '../ports/sessions.ts';
+import { LiveRecordings } from '../recording/live-recordings.ts';
+import type { RecordingDesk } from '../recording/recording-registry.ts';
+import { type PaymentDesk, paymentChanges } from './payment-records.ts';
+
+const RETRY_FIRST_MS = 100;
+const RETRY_LONGEST_MS = 2_000;
+const RETRY_AFTER_SEC = 2;
+
+export interface ActorEnvironment {
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly nodeId: string;
+  /** The mix of a live Room. */
+  mediaRoom(roomId: string): MediaRoom | undefined;
+  /** The Session's membership has changed, durably. */
+  onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void;
+  /** Undefined: payments are off, and nothing is ever collected. */
+  readonly payments: PaymentDesk | undefined;
+  readonly recordings: RecordingDesk;
+  readonly media: Pick<MediaEngine, 'openPlaylist'>;
+  /** A key of a member of a Room. */
+  onDigit(sessionUuid: string, roomId: string, key: { readonly digit: string; readonly duration_ms: number }): void;
+  /** The Session has ended and its end is durable; the actor takes no more inputs. */
+  onEnded(sessionUuid: string): void;
+}
+
+interface Mail {
+  readonly input: SessionInput;
+  readonly context: CommandContext | undefined;
+  readonly answer: Answer | undefined;
+  readonly playlist: Playlist | undefined;
+  readonly reply: ((answer: Answer | Problem) => void) | undefined;
+}
+
+/** An input that nobody waits for. */
+const mailOf = (input: SessionInput): Mail => ({
+  input,
+  context: undefined,
+  answer: undefined,
+  playlist: undefined,
+  reply: undefined,
+});
+
+export class SessionActor {
+  #state: SessionState;
+  #row: SessionRow | undefined;
+  #leg: Leg | undefined;
+  readonly #environment: ActorEnvironment;
+  readonly #recordings: LiveRecordings;
+  readonly #mailbox: Mail[] = [];
+  #busy = false;
+  #stalled = false;
+  #closed = false;
+  #cancelTimer: (() => void) | undefined;
+  /** The trace of the command that last changed the Session: events it causes later continue it. */
+  #traceparent = '';
+
+  constructor(state: SessionState, leg: Leg | undefined, environment: ActorEnvironment) {
+    this.#state = state;
+    this.#leg = leg;
+    this.#environment = environment;
+    this.#recordings = new LiveRecordings((terms) => environment.recordings.orderOf(terms));
+  }
+
+  get state(): SessionState {
+    return this.#state;
+  }
+
+  /** A signal of the leg, a deadline, or the platform's own word. Never lost while the Session lives. */
+  signal(input: SessionInput): void {
+    if (input.type === 'leg.media' && input.notice.type === 'recording.failed')
+      this.#environment.recordings.complain(input.notice);
+    if (this.#closed) {
+      this.#refuse(mailOf(input), storeAway());
+      return;
+    }
+    if (this.#mailbox.length >= MAILBOX_MAX_INPUTS) {
+      this.#environment.log.error({ session_uuid: this.#state.sessionUuid }, 'mailbox full: the Session is ended');
+      this.#mailbox.push(mailOf(input));
+      this.#refuseAll();
+      this.#post(mailOf({ type: 'broken' }));
+      return;
+    }
+    this.#post(mailOf(input));
+  }
+
+  /** The Session could not be begun: it never was, and what its leg says of its end is told to nobody. */
+  discard(): void {
+    this.#closed = true;
+    this.#cancelTimer?.();
+    this.#environment.onEnded(this.#state.sessionUuid);
+  }
+
+  /** A key was pressed by another member of the Room. */
+  hearDigit(digit: string, durationMs: number): void {
+    this.#leg?.hearDigit?.(digit, durationMs);
+  }
+
+  /** The 409 that a command of this type would get now, before any work for it is done. */
+  refusal(type: CallCommand['type']): Problem | undefined {
+    return refusal(this.#state, type);
+  }
+
+  /**
+   * Begins the Session. For a dial, `context` and `answer` are stored with it, and the promise tells the answer or why it could not be
+   * stored; then the leg was not started.
+   */
+  begin(context: CommandContext | undefined, answer: Answer | undefined): Promise<Answer | Problem> {
+    return this.#ask({ type: 'begin' }, context, answer, undefined);
+  }
+
+  /** Takes over `playlist`: it is played, or released when the command is refused. */
+  command(
+    command: Command,
+    context: CommandContext,
+    playlist?: Playlist,
+    answer = accepted(context.operationUuid),
+  ): Promise<Answer | Problem> {
+    return this.#ask({ type: 'command', command, operationUuid: context.operationUuid }, context, answer, playlist);
+  }
+
+  #ask(
+    input: SessionInput,
+    context: CommandContext | undefined,
+    answer: Answer | undefined,
+    playlist: Playlist | undefined,
+  ): Promise<Answer | Problem> {
+    const { promise, resolve } = Promise.withResolvers<Answer | Problem>();
+    const reply = (result: Answer | Problem) => {
+      if (isProblem(result)) playlist?.release();
+      resolve(result);
+    };
+    if (this.#closed) reply(problems.notFound('Session'));
+    else if (this.#stalled || this.#mailbox.length >= MAILBOX_MAX_INPUTS) reply(storeAway());
+    else this.#post({ input, context, answer, playlist, reply });
+    return promise;
+  }
+
+  #post(mail: Mail): void {
+    this.#mailbox.push(mail);
+    if (!this.#busy) void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    this.#busy = true;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    for (let mail = this.#mailbox.shift(); mail !== undefined && !this.#closed; mail = this.#mailbox.shift()) {
+      try {
+        await this.#take(mail);
+      } catch (error) {
+        this.#break(mail, error);
+      }
+    }
+    this.#busy = false;
+    if (!this.#closed) this.#sleep();
+  }
+
+  async #take(mail: Mail): Promise<void> {
+    const now = this.#environment.clock.now();
+    const next = step(this.#state, mail.input, now);
+    if (next.refused !== undefined) {
+      mail.reply?.(next.refused);
+      return;
+    }
+    if (mail.context !== undefined) this.#traceparent = mail.context.traceparent;
+    const change = this.#changeOf(next, mail, now);
+    if (change !== undefined && !(await this.#store(change, mail))) return;
+    const before = this.#state.membership;
+    this.#state = next.state;
+    if (change?.session !== undefined) this.#row = change.session;
+    this.#environment.recordings.committed(next.recordings ?? []);
+    this.#recordings.settle(next.recordings ?? []);
+    this.#perform(next.effects, mail.playlist);
+    const { membership, sessionUuid } = next.state;
+    if (membership !== before) this.#environment.onMembership(sessionUuid, before, membership);
+    for (const event of next.events) {
+      if (event.event === 'dtmf.received' && membership?.phase === 'joined')
+        this.#environment.onDigit(sessionUuid, membership.roomId, event);
+    }
+    if (mail.answer !== undefined) mail.reply?.(mail.answer);
+    else mail.reply?.({ status: 202, body: {} });
+    if (next.state.phase === 'ended') this.#close();
+  }
+
+  /** What the step writes; undefined when there is nothing. */
+  #changeOf(next: Step, mail: Mail, now: number): Change | undefined {
+    const { state } = next;
+    const row: SessionRow = {
+      sessionUuid: state.sessionUuid,
+      appUuid: state.appUuid,
+      nodeId: this.#environment.nodeId,
+      type: state.type,
+      state: state.phase,
+      callerId: state.callerId,
+      did: state.did,
+      answered: state.answeredAt !== undefined,
+      clientState: state.clientState,
+      roomId: state.membership?.phase === 'joined' ? state.membership.roomId : '',
+      createdAt: state.createdAt,
+      endedAt: state.endedAt,
+    };
+    const known = this.#row;
+    const rowChanged = row.state !== known?.state || row.answered !== known.answered || row.roomId !== known.roomId;
+    const key = mail.context?.idempotencyKey;
+    const { context, answer } = mail;
+    const stored =
+      context !== undefined && answer !== undefined && key !== undefined
+        ? { appUuid: context.appUuid, key, status: answer.status, body: answer.body }
+        : undefined;
+    const { payments = [], recordings = [] } = next;
+    const isWorthless = next.events.length === 0 && payments.length === 0 && recordings.length === 0;
+    if (!rowChanged && stored === undefined && isWorthless) return undefined;
+    const { payments: desk, recordings: recorder } = this.#environment;
+    const about = { appUuid: state.appUuid, clientState: state.clientState, traceparent: this.#traceparent, now };
+    const { links } = recorder;
+    return {
+      ...(rowChanged ? { session: row } : {}),
+      events: next.events.map((event) => platformEvent(event, { ...about, links, webhookId: newWebhookId() })),
+      ...(stored === undefined ? {} : { answer: stored }),
+      ...(desk === undefined || payments.length === 0
+        ? {}
+        : { payments: paymentChanges(desk, state, payments, this.#traceparent, now) }),
+      ...(recordings.length === 0
+        ? {}
+        : { recordings: recorder.changes(recordings, { ...about, owner: { session_uuid: state.sessionUuid } }) }),
+    };
+  }
+
+  /** False: it was a command, it has been refused, and the step did not happen. */
+  async #store(change: Change, mail: Mail): Promise<boolean> {
+    for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(waitMs * 2, RETRY_LONGEST_MS)) {
+      try {
+        const stored = await this.#environment.journal.commit(change);
+        this.#stalled = false;
+        if (!stored) this.#endedElsewhere(mail);
+        return stored;
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error;
+        if (mail.reply !== undefined) {
+          mail.reply(storeAway());
+          this.#environment.recordings.abandoned(change.recordings);
+          return false;
+        }
+        this.#stalled = true;
+        this.#refuseCommands();
+        await this.#pause(waitMs);
+      }
+    }
+  }
+
+  #endedElsewhere(mail: Mail): void {
+    this.#leg?.hangup();
+    mail.reply?.(problems.notFound('Session'));
+    this.#close();
+  }
+
+  #pause(ms: number): Promise<void> {
+    const { clock } = this.#environment;
+    return new Promise((resolve) => clock.at(clock.now() + ms, resolve));
+  }
+
+  #perform(effects: readonly Effect[], playlist: Playlist | undefined): void {
+    const leg = this.#leg;
+    if (leg === undefined) return;
+    for (const effect of effects) {
+      switch (effect.do) {
+        case 'start':
+          leg.start();
+          break;
+        case 'ring':
+          leg.ring();
+          break;
+        case 'early_media':
+          leg.startEarlyMedia();
+          break;
+        case 'answer':
+          leg.answer();
+          break;
+        case 'reject':
+          leg.reject(effect.reason);
+          break;
+        case 'cancel':
+          leg.cancel();
+          break;
+        case 'hangup':
+          leg.hangup();
+          break;
+        case 'play':
+          if (playlist !== undefined) leg.play({ ...effect, playlist });
+          break;
+        case 'stop_playback':
+          leg.stopPlayback(effect.operationUuid);
+          break;
+        case 'control_playback':
+          leg.controlPlayback(effect.operationUuid, effect.control);
+          break;
+        case 'secure':
+          leg.secure?.(effect.on);
+          break;
+        case 'prompt':
+          void this.#prompt(leg, effect.name, effect.urls);
+          break;
+        case 'join_room':
+          this.#join(leg, effect.roomId, effect.muted);
+          break;
+        case 'leave_room':
+          leg.leave();
+          break;
+        case 'set_muted':
+          leg.setMuted(effect.muted);
+          break;
+        case 'set_volume':
+          this.#setVolume(leg, effect);
+          break;
+        case 'record':
+        case 'stop_recording':
+        case 'mask_recording':
+          this.#recordings.perform(effect, leg, (notice) => this.signal({ type: 'leg.media', notice }));
+          break;
+      }
+    }
+  }
+
+  /** What came of it is told next, before anything else that waits: an end that waits is not to hide it. */
+  #setVolume(leg: Leg, order: VolumeOrder): void {
+    const failed = directionsOf(order.direction).filter((direction) => !leg.setVolume(direction, order.volume));
+    this.#mailbox.unshift(mailOf({ type: 'volume_set', order, failed }));
+  }
+
+  /** A Room that is gone by now tells the Session so by itself. */
+  #join(leg: Leg, roomId: string, muted: boolean): void {
+    const room = this.#environment.mediaRoom(roomId);
+    if (room === undefined) this.signal({ type: 'room_closed', roomId });
+    else leg.join(room, { muted, fromVolumePercent: 100, toVolumePercent: 100 });
+  }
+
+  /** A further attempt's prompt; one that cannot be opened by now is told like every playback that fails. */
+  async #prompt(leg: Leg, operationUuid: string, urls: readonly string[]): Promise<void> {
+    const playlist = await this.#environment.media.openPlaylist(urls);
+    const { collection } = this.#state;
+    // A key may have come before its sound.
+    const wanted = collection?.phase === 'prompting' && promptName(collection) === operationUuid;
+    if (!('refused' in playlist)) {
+      if (wanted) leg.play({ operationUuid, playlist, loop: 1, volume: 100 });
+      else playlist.release();
+    } else if (wanted)
+      this.signal({ type: 'leg.media', notice: { type: 'playback.failed', operationUuid, reason: 'media_unavailable' } });
+  }
+
+  /** A bug in this Session ends this Session, and nothing else. */
+  #break(mail: Mail, error: unknown): void {
+    const supportId = newUuid();
+    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#environment.log.error(
+      { session_uuid: this.#state.sessionUuid, support_id: supportId, reason },
+      'a bug ended a Session',
+    );
+    mail.reply?.(storeAway());
+    if (mail.input.type === 'broken') {
+      this.#leg?.hangup();
+      this.#close();
+      return;
+    }
+    this.#refuseAll();
+    this.#mailbox.push(mailOf({ type: 'broken' }));
+  }
+
+  /** Signals wait for the database, people do not. */
+  #refuseCommands(): void {
+    const facts = this.#mailbox.filter((mail) => mail.reply === undefined);
+    for (const mail of this.#mailbox.splice(0, Infinity, ...facts)) if (mail.reply !== undefined) mail.reply(storeAway());
+  }
+
+  #refuseAll(why: Problem = storeAway()): void {
+    for (const mail of this.#mailbox.splice(0)) this.#refuse(mail, why);
+  }
+
+  /** Mail that is not taken. The end of a recording is told of without the Session then. */
+  #refuse({ input, reply }: Mail, why: Problem): void {
+    reply?.(why);
+    if (input.type === 'leg.media' && 'recordingUuid' in input.notice) this.#environment.recordings.late(input.notice);
+  }
+
+  #sleep(): void {
+    const deadline = nextDeadline(this.#state);
+    if (deadline === undefined) return;
+    this.#cancelTimer = this.#environment.clock.at(deadline, () => this.signal({ type: 'deadline' }));
+  }
+
+  #close(): void {
+    this.#closed = true;
+    this.#refuseAll(problems.notFound('Session'));
+    this.#environment.onEnded(this.#state.sessionUuid);
+  }
+}
+
+const storeAway = () => problems.unavailable('The Session could not take the command; try again.', RETRY_AFTER_SEC);

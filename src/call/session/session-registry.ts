@@ -1,0 +1,457 @@
+/** The live Sessions of this node, and the way in for every command and call. */
+import type { Clock } from '../../clock.ts';
+import { timestamp, timestampSeconds } from '../../clock.ts';
+import type { Journal, SessionRow } from '../../database/journal/journal.ts';
+import { StoreUnavailable } from '../../database/journal/journal.ts';
+import { newUuid } from '../../id.ts';
+import {
+  CALL_DURATION_DEFAULT_SEC,
+  ENDED_SESSION_KEPT_SEC,
+  INGEST_START_MS,
+  LIVE_SESSIONS_MAX,
+  WEBSOCKET_CONNECT_DEFAULT_SEC,
+} from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import { CARD_BRANDS } from '../../machine/payment/card.ts';
+import { afterEnd } from '../../machine/session/after-end.ts';
+import type { CollectPayment } from '../../machine/session/in-payment.ts';
+import type { CallCommand } from '../../machine/session/input.ts';
+import { connecting, inbound, outbound, recovered } from '../../machine/session/session.ts';
+import type { MediaEngine } from '../../media/engine.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
+import type { Dialer, IncomingCall, LegListener, WebSocketDialer } from '../ports/leg.ts';
+import {
+  type Answer,
+  accepted,
+  type CommandContext,
+  type ConnectWebsocketRequest,
+  type DialRequest,
+  type SessionCommand,
+  type SessionFilter,
+  type Sessions,
+  type SessionView,
+} from '../ports/sessions.ts';
+import type { RecordingDesk } from '../recording/recording-registry.ts';
+import type { RoomRegistry } from '../room/room-registry.ts';
+import { Ingests, type OpenIngest } from './ingests.ts';
+import type { PaymentDesk } from './payment-records.ts';
+import { type ActorEnvironment, SessionActor } from './session-actor.ts';
+
+const NO_CAPACITY_RETRY_SEC = 5;
+const DRAINING_RETRY_SEC = 30;
+
+/** The rows of Sessions, as the heart reads them. */
+export interface SessionRecords {
+  find(sessionUuid: string): Promise<SessionRow | undefined>;
+  list(appUuid: string, filter: SessionFilter): Promise<readonly SessionRow[] | 'too_many'>;
+  /** Sessions that a process left behind without an end. */
+  unfinished(): Promise<readonly SessionRow[]>;
+}
+
+export interface RegistryOptions {
+  readonly journal: Journal;
+  readonly records: SessionRecords;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly nodeId: string;
+  readonly media: Pick<MediaEngine, 'openPlaylist' | 'openStream' | 'openPush'>;
+  /** Origin of the URLs that are handed out. */
+  readonly publicUrl: string;
+  readonly orphanTimeoutMs: number;
+  /** Absent: payments are off. */
+  readonly payments?: PaymentDesk | undefined;
+  readonly recordings: RecordingDesk;
+  /** Whether the application may show `from` as its caller ID. */
+  mayCallFrom(appUuid: string, from: string): Promise<boolean>;
+}
+
+export class SessionRegistry implements Sessions {
+  readonly #actors = new Map<string, SessionActor>();
+  readonly #options: RegistryOptions;
+  readonly #ingests = new Ingests();
+  readonly #environment: ActorEnvironment;
+  #dialer: Dialer | undefined;
+  #rooms: RoomRegistry | undefined;
+  #webSockets: WebSocketDialer | undefined;
+  #draining = false;
+  #whenEmpty: (() => void) | undefined;
+
+  constructor(options: RegistryOptions) {
+    this.#options = options;
+    this.#environment = {
+      journal: options.journal,
+      clock: options.clock,
+      log: options.log,
+      nodeId: options.nodeId,
+      media: options.media,
+      payments: options.payments,
+      recordings: options.recordings,
+      mediaRoom: (roomId) => this.#rooms?.find(roomId)?.media,
+      onMembership: (sessionUuid, before, after) => this.#rooms?.onMembership(sessionUuid, before, after),
+      onDigit: (sessionUuid, roomId, key) => this.#rooms?.onDigit(sessionUuid, roomId, key),
+      onEnded: (sessionUuid) => this.#forget(sessionUuid),
+    };
+  }
+
+  /** The door that places calls; it needs the registry for the calls that come in, so it is named after both exist. */
+  connect(dialer: Dialer): void {
+    this.#dialer = dialer;
+  }
+
+  /** The door to WebSocket servers. */
+  connectWebSockets(dialer: WebSocketDialer): void {
+    this.#webSockets = dialer;
+  }
+
+  /** The Rooms that Sessions join; they need the Sessions in turn. */
+  connectRooms(rooms: RoomRegistry): void {
+    this.#rooms = rooms;
+  }
+
+  /** A live Session of this node. */
+  find(sessionUuid: string): SessionActor | undefined {
+    return this.#actors.get(sessionUuid);
+  }
+
+  get size(): number {
+    return this.#actors.size;
+  }
+
+  /** A call from a trunk for an application of ours. */
+  async incoming(call: IncomingCall): Promise<void> {
+    if (this.#draining || this.#actors.size >= LIVE_SESSIONS_MAX) {
+      call.listen(() => {});
+      call.leg.hangup();
+      return;
+    }
+    const sessionUuid = newUuid();
+    const { appUuid, callerId, did } = call;
+    const { orphanTimeoutMs, clock } = this.#options;
+    const state = inbound({ sessionUuid, appUuid, callerId, did, orphanTimeoutMs }, clock.now());
+    const actor = new SessionActor(state, call.leg, this.#environment);
+    this.#actors.set(sessionUuid, actor);
+    const context = { appUuid, operationUuid: '', idempotencyKey: undefined, traceparent: '' };
+    // Asked, not signalled: a call that cannot be made durable is refused at once, so that the carrier can go elsewhere.
+    const begun = actor.begin(context, undefined);
+    call.listen((signal) => actor.signal(signal));
+    if (isProblem(await begun)) {
+      actor.discard();
+      call.leg.hangup();
+    }
+  }
+
+  async dial(request: DialRequest, context: CommandContext): Promise<Answer | Problem> {
+    if (this.#draining) return problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC);
+    if (!(await this.#options.mayCallFrom(context.appUuid, request.from))) {
+      return problems.forbidden('Caller ID is not permitted for this application');
+    }
+    if (this.#dialer === undefined) return problems.notConfigured('A trunk');
+    if (this.#actors.size >= LIVE_SESSIONS_MAX) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
+    // The leg may speak before its actor is there, never before it is started.
+    let listener: LegListener = () => {};
+    const reserved = this.#dialer.dial({
+      to: request.to,
+      from: request.from,
+      ...(request.trunk === undefined ? {} : { trunk: request.trunk }),
+      ...(request.display_name === undefined ? {} : { displayName: request.display_name }),
+      ...(request.sip_headers === undefined ? {} : { sipHeaders: request.sip_headers }),
+      listener: (signal) => listener(signal),
+    });
+    if ('unavailable' in reserved) {
+      return reserved.unavailable === 'no_trunk' ? problems.notConfigured('A trunk') : problems.noCapacity(NO_CAPACITY_RETRY_SEC);
+    }
+    const actor = this.#dialled(request, context, reserved.leg);
+    listener = (signal) => actor.signal(signal);
+    const { sessionUuid } = actor.state;
+    const result = await actor.begin(context, accepted(context.operationUuid, { session_uuid: sessionUuid }));
+    if (isProblem(result)) {
+      actor.discard();
+      reserved.leg.hangup();
+    }
+    return result;
+  }
+
+  async connectWebsocket(request: ConnectWebsocketRequest, context: CommandContext): Promise<Answer | Problem> {
+    if (this.#draining) return problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC);
+    if (this.#webSockets === undefined) return problems.notConfigured('WebSocket');
+    if (this.#actors.size >= LIVE_SESSIONS_MAX) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
+    const { websocket, media_format: format } = request;
+    const { appUuid, operationUuid, traceparent } = context;
+    const sessionUuid = newUuid();
+    let listener: LegListener = () => {};
+    const leg = this.#webSockets({
+      sessionUuid,
+      appUuid,
+      traceparent,
+      url: websocket.url,
+      headers: websocket.headers ?? {},
+      subprotocol: websocket.subprotocol,
+      connectTimeoutMs: (websocket.connect_timeout_sec ?? WEBSOCKET_CONNECT_DEFAULT_SEC) * 1000,
+      fromSession: { encoding: format.from_session.encoding, rateHz: format.from_session.sample_rate },
+      toSession: { encoding: format.to_session.encoding, rateHz: format.to_session.sample_rate },
+      listener: (signal) => listener(signal),
+    });
+    const { orphanTimeoutMs, clock } = this.#options;
+    const about = { sessionUuid, appUuid, operationUuid, orphanTimeoutMs, clientState: request.client_state ?? '' };
+    const actor = new SessionActor(connecting(about, clock.now()), leg, this.#environment);
+    this.#actors.set(sessionUuid, actor);
+    listener = (signal) => actor.signal(signal);
+    const result = await actor.begin(context, accepted(operationUuid, { session_uuid: sessionUuid }));
+    if (isProblem(result)) {
+      actor.discard();
+      leg.hangup();
+    }
+    return result;
+  }
+
+  #dialled(request: DialRequest, context: CommandContext, leg: ConstructorParameters<typeof SessionActor>[1]): SessionActor {
+    const sessionUuid = newUuid();
+    const state = outbound(
+      {
+        sessionUuid,
+        appUuid: context.appUuid,
+        operationUuid: context.operationUuid,
+        callerId: request.from,
+        did: request.to,
+        clientState: request.client_state ?? '',
+        ringTimeoutMs: request.ring_timeout_sec * 1000,
+        maxDurationMs: (request.max_duration_sec ?? CALL_DURATION_DEFAULT_SEC) * 1000,
+        orphanTimeoutMs: this.#options.orphanTimeoutMs,
+      },
+      this.#options.clock.now(),
+    );
+    const actor = new SessionActor(state, leg, this.#environment);
+    this.#actors.set(sessionUuid, actor);
+    return actor;
+  }
+
+  async owns(appUuid: string, sessionUuid: string, command: SessionCommand['type']): Promise<boolean> {
+    const actor = this.#actors.get(sessionUuid);
+    if (actor !== undefined) return actor.state.appUuid === appUuid;
+    const ended = await this.#ended(sessionUuid);
+    return ended !== undefined && ended.appUuid === appUuid && afterEnd(ended, command) !== 'not_found';
+  }
+
+  async command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
+    const actor = this.#actors.get(sessionUuid);
+    if (actor === undefined) return this.#afterEnd(sessionUuid, command, context);
+    if (command.type === 'collect_payment') return this.#collectPayment(actor, command, context);
+    if (command.type === 'record') return this.#record(actor, command, context);
+    const result = await this.#withAudio(actor, command, context);
+    // The call ended while the command waited its turn.
+    if (isProblem(result) && result.status === 404) return this.#afterEnd(sessionUuid, command, context);
+    return result;
+  }
+
+  async #record(
+    actor: SessionActor,
+    command: Extract<SessionCommand, { type: 'record' }>,
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const refused = await this.#options.recordings.refusal();
+    if (refused !== undefined) return refused;
+    const { recordingUuid } = command.terms;
+    return actor.command(command, context, undefined, accepted(context.operationUuid, { recording_uuid: recordingUuid }));
+  }
+
+  /** Opens what the command plays, if it plays something; then asks the actor. */
+  #withAudio(actor: SessionActor, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
+    switch (command.type) {
+      case 'play':
+        return this.#withSources(actor, command, command.urls, context);
+      case 'play_stream':
+        return this.#withStream(actor, command, context);
+      case 'play_push':
+        return this.#withIngest(actor, command, context);
+      case 'collect':
+        if (command.promptUrls.length > 0) return this.#withSources(actor, command, command.promptUrls, context);
+    }
+    return actor.command(command, context);
+  }
+
+  /** What a secure collection needs besides its machine: a known card, and prompts that can be played, those of a second attempt too. */
+  async #collectPayment(actor: SessionActor, command: CollectPayment, context: CommandContext): Promise<Answer | Problem> {
+    const { payments, media } = this.#options;
+    if (payments === undefined) return problems.notConfigured('Payment');
+    const refused = actor.refusal(command.type);
+    if (refused !== undefined) return refused;
+    const { terms, promptUrls, cardUuid } = command;
+    const brand =
+      cardUuid === undefined ? undefined : await payments.cardBrand(context.appUuid, actor.state.sessionUuid, cardUuid);
+    if (cardUuid !== undefined && brand === undefined) return problems.notFound('Payment reference');
+    const cardBrand = CARD_BRANDS.find((each) => each === brand);
+    if (terms.maxAttempts > 1 && terms.retryUrls.length > 0 && terms.retryUrls !== promptUrls) {
+      const again = await media.openPlaylist(terms.retryUrls);
+      if ('refused' in again) return problems.source(again.refused, terms.retryUrls.length);
+      again.release();
+    }
+    const known: CollectPayment = { ...command, terms: { ...terms, cardBrand } };
+    return promptUrls.length > 0 ? this.#withSources(actor, known, promptUrls, context) : actor.command(known, context);
+  }
+
+  /** Opens every source before the command is admitted; one that cannot be opened is the 502 of the interface. */
+  async #withSources(
+    actor: SessionActor,
+    command: CallCommand,
+    urls: readonly string[],
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const refused = actor.refusal(command.type);
+    if (refused !== undefined) return refused;
+    const playlist = await this.#options.media.openPlaylist(urls);
+    if ('refused' in playlist) return problems.source(playlist.refused, urls.length);
+    return actor.command(command, context, playlist);
+  }
+
+  /** As for files; a stream has one source. */
+  async #withStream(
+    actor: SessionActor,
+    command: Extract<CallCommand, { type: 'play_stream' }>,
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const refused = actor.refusal(command.type);
+    if (refused !== undefined) return refused;
+    const stream = await this.#options.media.openStream(command.url);
+    return 'refused' in stream ? problems.source(stream.refused, 1) : actor.command(command, context, stream);
+  }
+
+  /** The audio comes later, through the URL that the answer names. */
+  async #withIngest(
+    actor: SessionActor,
+    command: Extract<CallCommand, { type: 'play_push' }>,
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const refused = actor.refusal(command.type);
+    if (refused !== undefined) return refused;
+    const { clock, media, publicUrl } = this.#options;
+    const { appUuid, operationUuid } = context;
+    const expiresAt = clock.now() + INGEST_START_MS;
+    const { playlist, ingest } = media.openPush(command.format);
+    const name = this.#ingests.add({ appUuid, operationUuid, ingest, expiresAt });
+    const answer = accepted(operationUuid, {
+      ingest: {
+        url: `${publicUrl}/v1/ingest/${name}`,
+        method: 'POST',
+        headers: { 'content-type': 'application/octet-stream' },
+        expires_at: timestamp(expiresAt),
+      },
+    });
+    const result = await actor.command(command, context, playlist, answer);
+    if (isProblem(result)) this.#ingests.forget(name);
+    return result;
+  }
+
+  ingest(appUuid: string, ingestUuid: string): OpenIngest | undefined {
+    return this.#ingests.find(appUuid, ingestUuid);
+  }
+
+  async #afterEnd(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
+    const ended = await this.#ended(sessionUuid);
+    if (ended === undefined || ended.appUuid !== context.appUuid) return problems.notFound('Session');
+    const outcome = afterEnd(ended, command.type);
+    if (outcome === 'not_found') return problems.notFound('Session');
+    if (outcome === 'conflict') return problems.conflict('Session has already ended');
+    const answer: Answer = {
+      status: 202,
+      body: { operation_uuid: context.operationUuid, status: 'completed', already_ended: true },
+    };
+    const { appUuid, idempotencyKey: key } = context;
+    if (key === undefined) return answer;
+    try {
+      await this.#options.journal.commit({ events: [], answer: { appUuid, key, ...answer } });
+    } catch (error) {
+      if (error instanceof StoreUnavailable) return problems.unavailable('The database is away.', 2);
+      throw error;
+    }
+    return answer;
+  }
+
+  /** The row of a Session that ended less than 24 h ago. */
+  async #ended(sessionUuid: string): Promise<SessionRow | undefined> {
+    const row = await this.#options.records.find(sessionUuid);
+    if (row?.endedAt === undefined) return undefined;
+    return row.endedAt + ENDED_SESSION_KEPT_SEC * 1000 > this.#options.clock.now() ? row : undefined;
+  }
+
+  async get(appUuid: string, sessionUuid: string): Promise<SessionView | undefined> {
+    const actor = this.#actors.get(sessionUuid);
+    if (actor !== undefined) {
+      const { state } = actor;
+      return state.appUuid === appUuid && state.phase !== 'ended' ? view({ ...state, state: state.phase }) : undefined;
+    }
+    const row = await this.#options.records.find(sessionUuid);
+    return row !== undefined && row.appUuid === appUuid && row.state !== 'ended' ? view(row) : undefined;
+  }
+
+  async list(appUuid: string, filter: SessionFilter): Promise<readonly SessionView[] | Problem> {
+    const rows = await this.#options.records.list(appUuid, filter);
+    return rows === 'too_many' ? problems.tooManySessions() : rows.map(view);
+  }
+
+  /** Takes over what a process before this one left without an end; call before any door opens. Returns how many there were. */
+  async recover(): Promise<number> {
+    const { clock, orphanTimeoutMs, records } = this.#options;
+    const rows = await records.unfinished();
+    for (const row of rows) {
+      const state = recovered({ ...row, phase: row.state, orphanTimeoutMs }, clock.now());
+      const actor = new SessionActor(state, undefined, this.#environment);
+      this.#actors.set(row.sessionUuid, actor);
+      actor.signal({ type: 'begin' });
+    }
+    return rows.length;
+  }
+
+  /** Takes nothing new. Resolves when the last live call has ended, or after `graceMs`, when those left are ended by the system. */
+  async drain(graceMs: number, teardownMs: number): Promise<void> {
+    this.#draining = true;
+    if (await this.#emptyWithin(graceMs)) return;
+    for (const actor of this.#actors.values()) actor.signal({ type: 'shutdown' });
+    await this.#emptyWithin(teardownMs);
+  }
+
+  #live(): number {
+    let live = 0;
+    for (const { state } of this.#actors.values()) if (state.hasLeg || state.closedAt !== undefined) live++;
+    return live;
+  }
+
+  #emptyWithin(ms: number): Promise<boolean> {
+    if (this.#live() === 0) return Promise.resolve(true);
+    const { clock } = this.#options;
+    return new Promise((resolve) => {
+      const stop = clock.at(clock.now() + ms, () => {
+        this.#whenEmpty = undefined;
+        resolve(false);
+      });
+      this.#whenEmpty = () => {
+        stop();
+        this.#whenEmpty = undefined;
+        resolve(true);
+      };
+    });
+  }
+
+  #forget(sessionUuid: string): void {
+    this.#actors.delete(sessionUuid);
+    if (this.#whenEmpty !== undefined && this.#live() === 0) this.#whenEmpty();
+  }
+}
+
+/** A Session as the interface shows it (interface, Session). */
+function view(of: {
+  readonly sessionUuid: string;
+  readonly type: string;
+  readonly state: string;
+  readonly createdAt: number;
+  readonly callerId: string;
+  readonly did: string;
+}): SessionView {
+  return {
+    session_uuid: of.sessionUuid,
+    type: of.type,
+    state: of.state,
+    created_at: timestampSeconds(of.createdAt),
+    caller_id: of.callerId,
+    did: of.did,
+  };
+}

@@ -1,0 +1,197 @@
+/** Applications and their settings, as the operator made them (contract §1, §8). */
+import { asc, eq, sql } from 'drizzle-orm';
+import { newAppUuid } from '../id.ts';
+import { OPERATOR_LIST_MAX_ITEMS } from '../limits.ts';
+import { newApiKey, newWebhookSecret, webhookSecretRow } from './credentials.ts';
+import type { Database } from './driver/database.ts';
+import { apiKeys, apps, webhookSecrets } from './schema.ts';
+import type { Seal } from './vault/seal.ts';
+
+export interface RoomLimits {
+  readonly maxRooms: number;
+  readonly maxMembersPerRoom: number;
+}
+
+export interface App {
+  readonly appUuid: string;
+  readonly name: string;
+  readonly webhookUrl: string;
+  /** The endpoint answered 410; nothing is sent until the next PATCH. */
+  readonly webhookDisabled: boolean;
+  readonly blockedWebhookEvents: readonly string[];
+  readonly roomLimits: RoomLimits;
+  readonly createdAt: number;
+}
+
+/** With what is assigned to it: `GET /api/v1/app`. */
+export interface AppDetail extends App {
+  readonly inboundPhoneNumbers: readonly string[];
+  readonly outboundCallerIds: readonly string[];
+  readonly paymentTerminals: readonly string[];
+}
+
+export interface NewApp {
+  readonly name: string;
+  readonly webhookUrl?: string;
+  readonly blockedWebhookEvents?: readonly string[];
+  readonly roomLimits?: Partial<RoomLimits>;
+}
+
+export type AppChange = Partial<Pick<App, 'name' | 'webhookUrl' | 'blockedWebhookEvents'>> & {
+  readonly roomLimits?: Partial<RoomLimits>;
+};
+
+/** Shown once, at creation. */
+export interface AppSecrets {
+  readonly appUuid: string;
+  readonly apiKey: string;
+  readonly webhookSecret: string;
+}
+
+export interface AppStore {
+  create(app: NewApp): Promise<AppSecrets>;
+  list(): Promise<readonly App[]>;
+  get(appUuid: string): Promise<AppDetail | undefined>;
+  /** Also opens an endpoint that a 410 had closed. False: no such application. */
+  patch(appUuid: string, change: AppChange): Promise<boolean>;
+  /** A 410 of the endpoint. */
+  disableWebhook(appUuid: string): Promise<void>;
+  /** Makes the application `default` where there is no application at all; undefined where there is. One node of several makes it. */
+  ensureDefault(): Promise<AppSecrets | undefined>;
+  /** Calls back with the application's uuid after each change made on this node. */
+  onChange(changed: (appUuid: string) => void): void;
+}
+
+export function appStore(database: Database, seal: Seal, now: () => number): AppStore & { changed(appUuid: string): void } {
+  const { drizzle } = database;
+  const listeners: ((appUuid: string) => void)[] = [];
+  const changed = (appUuid: string): void => {
+    for (const listener of listeners) listener(appUuid);
+  };
+
+  /** Makes the application unless `only` says no, in one transaction. */
+  const create = async (app: NewApp, only?: (tx: Pick<typeof drizzle, 'execute' | '$count'>) => Promise<boolean>) => {
+    const appUuid = newAppUuid();
+    const key = newApiKey(appUuid, now());
+    const secret = newWebhookSecret();
+    const made = await database.run((on) =>
+      on.transaction(async (tx) => {
+        if (only !== undefined && !(await only(tx))) return false;
+        await tx.insert(apps).values({
+          appUuid,
+          name: app.name,
+          webhookUrl: app.webhookUrl ?? '',
+          blockedWebhookEvents: [...(app.blockedWebhookEvents ?? [])],
+          ...roomColumns(app.roomLimits),
+          createdAt: Math.floor(now()),
+        });
+        await tx.insert(apiKeys).values(key.row);
+        await tx.insert(webhookSecrets).values(webhookSecretRow(seal, appUuid, secret, now()));
+        return true;
+      }),
+    );
+    if (!made) return undefined;
+    changed(appUuid);
+    return { appUuid, apiKey: key.apiKey, webhookSecret: secret };
+  };
+
+  return {
+    async create(app) {
+      const made = await create(app);
+      if (made === undefined) throw new Error('the application was not made');
+      return made;
+    },
+    changed,
+    list: async () =>
+      (await database.run(() => drizzle.select().from(apps).orderBy(asc(apps.createdAt)).limit(OPERATOR_LIST_MAX_ITEMS))).map(
+        appOf,
+      ),
+
+    async get(appUuid) {
+      const rows = await database.query<typeof DETAIL_ROW>(DETAIL, [appUuid]);
+      const row = rows[0];
+      if (row === undefined) return undefined;
+      return {
+        ...appOf({
+          appUuid,
+          name: row.name,
+          webhookUrl: row.webhook_url,
+          webhookDisabled: row.webhook_disabled,
+          blockedWebhookEvents: JSON.parse(row.blocked),
+          maxRooms: row.max_rooms,
+          maxMembersPerRoom: row.max_members_per_room,
+          createdAt: Number(row.created_at),
+        }),
+        inboundPhoneNumbers: JSON.parse(row.numbers),
+        outboundCallerIds: JSON.parse(row.caller_ids),
+        paymentTerminals: JSON.parse(row.terminals),
+      };
+    },
+
+    async patch(appUuid, change) {
+      const set = {
+        webhookDisabled: false,
+        ...(change.name === undefined ? {} : { name: change.name }),
+        ...(change.webhookUrl === undefined ? {} : { webhookUrl: change.webhookUrl }),
+        ...(change.blockedWebhookEvents === undefined ? {} : { blockedWebhookEvents: [...change.blockedWebhookEvents] }),
+        ...roomColumns(change.roomLimits),
+      };
+      const found = await database.run(() =>
+        drizzle.update(apps).set(set).where(eq(apps.appUuid, appUuid)).returning({ appUuid: apps.appUuid }),
+      );
+      changed(appUuid);
+      return found.length > 0;
+    },
+
+    async disableWebhook(appUuid) {
+      await database.run(() => drizzle.update(apps).set({ webhookDisabled: true }).where(eq(apps.appUuid, appUuid)));
+      changed(appUuid);
+    },
+
+    ensureDefault: () =>
+      create({ name: 'default' }, async (tx) => {
+        // Two nodes that start on an empty database: the second waits here, then sees the first one's.
+        await tx.execute(sql`SELECT pg_advisory_xact_lock(${DEFAULT_APP_LOCK})`);
+        return (await tx.$count(apps)) === 0;
+      }),
+
+    onChange: (listener) => void listeners.push(listener),
+  };
+}
+
+const DEFAULT_APP_LOCK = 7_414_093_302;
+
+const DETAIL_ROW = {
+  name: '',
+  webhook_url: '',
+  webhook_disabled: false,
+  blocked: '',
+  max_rooms: 0,
+  max_members_per_room: 0,
+  created_at: '',
+  numbers: '',
+  caller_ids: '',
+  terminals: '',
+};
+
+const listOf = (column: string, table: string): string =>
+  `(SELECT coalesce(json_agg(${column} ORDER BY ${column}), '[]')::text FROM ${table} AS t WHERE t.app_uuid = a.app_uuid)`;
+const DETAIL = `SELECT name, webhook_url, webhook_disabled, array_to_json(blocked_webhook_events)::text AS blocked, max_rooms,
+  max_members_per_room, created_at, ${listOf('e164', 'numbers')} AS numbers, ${listOf('e164', 'caller_ids')} AS caller_ids,
+  ${listOf('terminal_number', 'payment_terminals')} AS terminals
+  FROM apps AS a WHERE app_uuid = $1`;
+
+const roomColumns = (limits: Partial<RoomLimits> | undefined) => ({
+  ...(limits?.maxRooms === undefined ? {} : { maxRooms: limits.maxRooms }),
+  ...(limits?.maxMembersPerRoom === undefined ? {} : { maxMembersPerRoom: limits.maxMembersPerRoom }),
+});
+
+const appOf = (row: typeof apps.$inferSelect): App => ({
+  appUuid: row.appUuid,
+  name: row.name,
+  webhookUrl: row.webhookUrl,
+  webhookDisabled: row.webhookDisabled,
+  blockedWebhookEvents: row.blockedWebhookEvents,
+  roomLimits: { maxRooms: row.maxRooms, maxMembersPerRoom: row.maxMembersPerRoom },
+  createdAt: row.createdAt,
+});

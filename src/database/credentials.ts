@@ -1,0 +1,126 @@
+/** API keys, kept as hashes, and webhook secrets, kept sealed: what an application signs in with, and what it is signed to with. */
+import { createHash, randomBytes } from 'node:crypto';
+import { and, eq, gt, isNull, or, sql } from 'drizzle-orm';
+import { newUuid } from '../id.ts';
+import { API_KEYS_PER_APP_MAX, WEBHOOK_SECRET_OVERLAP_SEC } from '../limits.ts';
+import type { Database } from './driver/database.ts';
+import { apiKeys, apps, webhookSecrets } from './schema.ts';
+import type { Seal } from './vault/seal.ts';
+
+export interface CredentialStore {
+  /** `'too_many'`: the application has as many as it may. */
+  addKey(appUuid: string): Promise<{ readonly keyId: string; readonly apiKey: string } | 'no_app' | 'too_many'>;
+  removeKey(appUuid: string, keyId: string): Promise<boolean>;
+  keyIds(appUuid: string): Promise<readonly { readonly keyId: string; readonly createdAt: number }[]>;
+  /** SHA-256 of every active key; empty also for an application that does not exist. */
+  keyHashes(appUuid: string): Promise<readonly Uint8Array[]>;
+  /** A new signing secret; the present one signs along for 24 h, older ones no longer. */
+  rotateSecret(appUuid: string): Promise<string | undefined>;
+  /** The secrets that sign now, the newest first. */
+  signingSecrets(appUuid: string): Promise<readonly string[]>;
+}
+
+/** The digest under which a key is kept and looked up. */
+export const keyHash = (apiKey: string): Uint8Array => new Uint8Array(createHash('sha256').update(apiKey, 'utf8').digest());
+
+export function newApiKey(appUuid: string, at: number) {
+  const apiKey = `sk_${randomBytes(32).toString('base64url')}`;
+  return { apiKey, row: { keyId: newUuid(), appUuid, hash: keyHash(apiKey), createdAt: Math.floor(at) } };
+}
+
+/** Standard Webhooks 1.0: `whsec_` and base64 of 24 to 64 random bytes. */
+export const newWebhookSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
+
+export const webhookSecretRow = (seal: Seal, appUuid: string, secret: string, at: number) => ({
+  secretId: newUuid(),
+  appUuid,
+  sealed: seal.close(secret, appUuid),
+  createdAt: Math.floor(at),
+});
+
+export function credentialStore(
+  database: Database,
+  seal: Seal,
+  now: () => number,
+  changed: (appUuid: string) => void,
+): CredentialStore {
+  return {
+    async addKey(appUuid) {
+      const key = newApiKey(appUuid, now());
+      const outcome = await database.run((on) =>
+        on.transaction(async (tx) => {
+          const [app] = await tx.select({ appUuid: apps.appUuid }).from(apps).where(eq(apps.appUuid, appUuid)).for('update');
+          if (app === undefined) return 'no_app' as const;
+          const held = await tx.$count(apiKeys, eq(apiKeys.appUuid, appUuid));
+          if (held >= API_KEYS_PER_APP_MAX) return 'too_many' as const;
+          await tx.insert(apiKeys).values(key.row);
+          return { keyId: key.row.keyId, apiKey: key.apiKey };
+        }),
+      );
+      changed(appUuid);
+      return outcome;
+    },
+
+    async removeKey(appUuid, keyId) {
+      const gone = await database.run((on) =>
+        on
+          .delete(apiKeys)
+          .where(and(eq(apiKeys.appUuid, appUuid), eq(apiKeys.keyId, keyId)))
+          .returning({ keyId: apiKeys.keyId }),
+      );
+      changed(appUuid);
+      return gone.length > 0;
+    },
+
+    keyIds: (appUuid) =>
+      database.run((on) =>
+        on
+          .select({ keyId: apiKeys.keyId, createdAt: apiKeys.createdAt })
+          .from(apiKeys)
+          .where(eq(apiKeys.appUuid, appUuid))
+          .orderBy(apiKeys.createdAt)
+          .limit(API_KEYS_PER_APP_MAX),
+      ),
+
+    async keyHashes(appUuid) {
+      const rows = await database.run((on) =>
+        on.select({ hash: apiKeys.hash }).from(apiKeys).where(eq(apiKeys.appUuid, appUuid)),
+      );
+      return rows.map((row) => new Uint8Array(row.hash));
+    },
+
+    async rotateSecret(appUuid) {
+      const secret = newWebhookSecret();
+      const at = Math.floor(now());
+      const until = at + WEBHOOK_SECRET_OVERLAP_SEC * 1000;
+      const made = await database.run((on) =>
+        on.transaction(async (tx) => {
+          const [app] = await tx.select({ appUuid: apps.appUuid }).from(apps).where(eq(apps.appUuid, appUuid)).for('update');
+          if (app === undefined) return false;
+          await tx.delete(webhookSecrets).where(and(eq(webhookSecrets.appUuid, appUuid), sql`signs_until IS NOT NULL`));
+          await tx.update(webhookSecrets).set({ signsUntil: until }).where(eq(webhookSecrets.appUuid, appUuid));
+          await tx.insert(webhookSecrets).values(webhookSecretRow(seal, appUuid, secret, at));
+          return true;
+        }),
+      );
+      changed(appUuid);
+      return made ? secret : undefined;
+    },
+
+    async signingSecrets(appUuid) {
+      const rows = await database.run((on) =>
+        on
+          .select({ sealed: webhookSecrets.sealed })
+          .from(webhookSecrets)
+          .where(
+            and(
+              eq(webhookSecrets.appUuid, appUuid),
+              or(isNull(webhookSecrets.signsUntil), gt(webhookSecrets.signsUntil, Math.floor(now()))),
+            ),
+          )
+          .orderBy(sql`signs_until NULLS FIRST`),
+      );
+      return rows.map((row) => seal.open(new Uint8Array(row.sealed), appUuid));
+    },
+  };
+}

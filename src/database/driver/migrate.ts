@@ -1,0 +1,27 @@
+/** The migrations of `drizzle/`, applied at each start, in one transaction, by one node at a time. */
+import { fileURLToPath } from 'node:url';
+import { readMigrationFiles } from 'drizzle-orm/migrator';
+import type { Connection } from './database.ts';
+
+const FOLDER = fileURLToPath(new URL('../../../drizzle', import.meta.url));
+/** Of pg_advisory_xact_lock: any number, the same on every node. */
+const LOCK = 7_414_093_301;
+
+/** Applies what is missing; a second node that starts at the same time waits, then finds nothing to do. All or nothing. */
+export async function migrate(connection: Connection): Promise<void> {
+  const migrations = readMigrationFiles({ migrationsFolder: FOLDER });
+  await connection.transaction(async (within) => {
+    // The other node's migration may take longer than any query of a call may.
+    await within.query('SET LOCAL statement_timeout = 0');
+    await within.query(`SELECT pg_advisory_xact_lock(${LOCK})`);
+    await within.query(
+      'CREATE TABLE IF NOT EXISTS sidetone_migrations (hash text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())',
+    );
+    const applied = new Set((await within.query('SELECT hash FROM sidetone_migrations')).map((row) => row.hash));
+    for (const migration of migrations) {
+      if (applied.has(migration.hash)) continue;
+      for (const statement of migration.sql) if (statement.trim() !== '') await within.query(statement);
+      await within.query('INSERT INTO sidetone_migrations (hash) VALUES ($1)', [migration.hash]);
+    }
+  });
+}

@@ -1,0 +1,79 @@
+/** PostgreSQL at Neon, through its driver over WebSocket. */
+import { Client, Pool } from '@neondatabase/serverless';
+import { drizzle } from 'drizzle-orm/neon-serverless';
+import { CONNECT_MAX_SEC, DATABASE_CONNECTIONS_MAX } from '../../limits.ts';
+import type { Connection, Parameter, Queryable, Row } from './database.ts';
+
+const RELISTEN_MS = 2_000;
+
+/** Connects lazily. Behind Neon's pooler LISTEN hears nothing; the relay's slow poll stands in for it. */
+export function openNeon(url: string): Connection {
+  const pool = new Pool({
+    connectionString: url,
+    max: DATABASE_CONNECTIONS_MAX,
+    connectionTimeoutMillis: CONNECT_MAX_SEC * 1000,
+  });
+  // A connection lost while idle is replaced at its next use; unheard, the error would end the process.
+  pool.on('error', () => {});
+  let closed = false;
+  let listener: Client | undefined;
+
+  const listen = async (channel: string, notified: () => void): Promise<void> => {
+    const client = new Client(url);
+    let lost = false;
+    const again = () => {
+      if (lost || closed) return;
+      lost = true;
+      setTimeout(() => void listen(channel, notified).catch(() => {}), RELISTEN_MS);
+    };
+    client.on('error', again);
+    client.on('end', again);
+    client.on('notification', notified);
+    listener = client;
+    try {
+      await client.connect();
+      await client.query(`LISTEN "${channel.replaceAll('"', '""')}"`);
+      notified();
+    } catch (error) {
+      again();
+      throw error;
+    }
+  };
+
+  return {
+    drizzle: drizzle(pool),
+    query: (text, parameters) => ask(pool, text, parameters),
+    async transaction<T>(work: (within: Queryable) => Promise<T>): Promise<T> {
+      const client = await pool.connect();
+      let broken = false;
+      try {
+        await client.query('BEGIN');
+        const value = await work({ query: (text, parameters) => ask(client, text, parameters) });
+        await client.query('COMMIT');
+        return value;
+      } catch (error) {
+        await client.query('ROLLBACK').catch(() => {
+          broken = true;
+        });
+        throw error;
+      } finally {
+        client.release(broken);
+      }
+    },
+    listen,
+    async close() {
+      closed = true;
+      await listener?.end().catch(() => {});
+      await pool.end();
+    },
+  };
+}
+
+async function ask<R extends Row>(
+  client: Pick<Pool, 'query'>,
+  text: string,
+  parameters: readonly Parameter[] = [],
+): Promise<readonly R[]> {
+  const values = parameters.map((each) => (each instanceof Uint8Array ? Buffer.from(each) : each));
+  return (await client.query<R>(text, values)).rows;
+}

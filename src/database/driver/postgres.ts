@@ -1,0 +1,75 @@
+/** PostgreSQL over its own protocol, by postgres.js. */
+import { drizzle } from 'drizzle-orm/postgres-js';
+import postgres from 'postgres';
+import { CONNECT_MAX_SEC, DATABASE_CONNECTIONS_MAX, QUERY_MAX_MS, STATEMENT_MAX_MS } from '../../limits.ts';
+import type { Connection, Parameter, Queryable, Row } from './database.ts';
+
+export type PostgresTarget = { readonly url: string } | { readonly socketDir: string; readonly port: number };
+
+/** Connects lazily, and again by itself whenever a connection is lost. */
+export function openPostgres(target: PostgresTarget): Connection {
+  const options = {
+    max: DATABASE_CONNECTIONS_MAX,
+    connect_timeout: CONNECT_MAX_SEC,
+    // An outage ends when it ends: try again at once for a caller that waits, never back off for minutes.
+    backoff: () => 0.1,
+    onnotice: () => {},
+    fetch_types: false,
+    connection: {
+      application_name: 'sidetone',
+      statement_timeout: STATEMENT_MAX_MS,
+      idle_in_transaction_session_timeout: STATEMENT_MAX_MS,
+      // Every statement finds its rows by an index. A plan made while a table was empty would read all of it, and be kept while it grows.
+      enable_seqscan: 'off',
+      enable_hashjoin: 'off',
+      enable_mergejoin: 'off',
+    },
+  };
+  const client =
+    'url' in target
+      ? postgres(...address(target.url, options))
+      : postgres({ ...options, path: socketPath(target.socketDir, target.port), user: 'sidetone', database: 'postgres' });
+  return {
+    // Drizzle sets the client's parsers: from here on JSON parameters are text, as `query` documents.
+    drizzle: drizzle(client),
+    ...queryable(client),
+    transaction: async <T>(work: (within: Queryable) => Promise<T>): Promise<T> => {
+      let result: { value: T } | undefined;
+      await client.begin(async (tx) => {
+        result = { value: await work(queryable(tx)) };
+      });
+      if (result === undefined) throw new Error('the transaction did not run');
+      return result.value;
+    },
+    async listen(channel, notified) {
+      await client.listen(channel, notified, notified);
+    },
+    close: () => client.end({ timeout: 2 }),
+  };
+}
+
+function queryable(client: Pick<postgres.Sql, 'unsafe'>): Queryable {
+  return {
+    async query<R extends Row>(text: string, parameters: readonly Parameter[] = []): Promise<readonly R[]> {
+      const pending = client.unsafe<R[]>(text, parameters.slice(), { prepare: true });
+      // Queued behind a reconnect, it would run long after its caller was told that it failed: taken back instead.
+      const timer = setTimeout(() => pending.cancel(), QUERY_MAX_MS);
+      try {
+        return await pending;
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+}
+
+const socketPath = (dir: string, port: number | string): string => `${dir}/.s.PGSQL.${port}`;
+
+/** As libpq writes a Unix socket: `postgres://user@localhost/database?host=/directory`. postgres.js would take it for a name. */
+function address<O extends object>(url: string, options: O): [string, O & { path?: string }] {
+  const parsed = new URL(url);
+  const dir = parsed.searchParams.get('host');
+  if (dir?.startsWith('/') !== true) return [url, options];
+  parsed.searchParams.delete('host');
+  return [parsed.href, { ...options, path: socketPath(dir, parsed.port === '' ? 5432 : parsed.port) }];
+}

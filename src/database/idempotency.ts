@@ -1,0 +1,89 @@
+/**
+ * Idempotency keys (contract §10): scope application and key, kept 24 h. A key is marked in flight under a lease before the work; the answer is
+ * stored by the commit that carries the effect (journal), or here where the work has no such commit. Marks that wait together share a round trip.
+ */
+import { IDEMPOTENCY_KEPT_SEC, IDEMPOTENCY_LEASE_SEC } from '../limits.ts';
+import type { Database, Row } from './driver/database.ts';
+import { coalesce } from './journal/coalesce.ts';
+
+export interface KeyedRequest {
+  readonly appUuid: string;
+  readonly key: string;
+  /** Digest of method, path and canonical body. */
+  readonly fingerprint: string;
+}
+
+export type KeyState =
+  /** Ours to work on, until the lease ends. */
+  | { readonly state: 'fresh' }
+  /** The first answer, to be sent again. */
+  | { readonly state: 'replay'; readonly status: number; readonly body: string }
+  | { readonly state: 'in_flight' }
+  /** The key was used with another request. */
+  | { readonly state: 'mismatch' };
+
+export interface IdempotencyStore {
+  begin(request: KeyedRequest): Promise<KeyState>;
+  /** Stores the answer of a request whose work had no commit of its own. No effect once an answer is stored. `body` is JSON text, or `""`. */
+  finish(request: KeyedRequest, status: number, body: string): Promise<void>;
+  /** Gives the key back: the request may be tried again under it. No effect once an answer is stored. */
+  release(request: KeyedRequest): Promise<void>;
+}
+
+const ASKED = `json_to_recordset($1::text::json) AS asked (app_uuid text, key text, fingerprint text)`;
+const BEGIN = `
+WITH marked AS (
+  INSERT INTO idempotency AS i (app_uuid, key, fingerprint, lease_until, created_at)
+  SELECT app_uuid, key, fingerprint, $3::bigint, $2::bigint FROM ${ASKED}
+  ON CONFLICT (app_uuid, key) DO UPDATE SET
+    fingerprint = excluded.fingerprint, status = NULL, body = NULL, lease_until = excluded.lease_until, created_at = excluded.created_at
+  WHERE i.created_at < $4::bigint OR (i.status IS NULL AND i.lease_until < $2::bigint AND i.fingerprint = excluded.fingerprint)
+  RETURNING app_uuid, key
+)
+SELECT asked.app_uuid, asked.key, (asked.app_uuid, asked.key) IN (SELECT app_uuid, key FROM marked) AS fresh, i.fingerprint = asked.fingerprint AS same, i.status, i.body
+FROM ${ASKED}
+LEFT JOIN idempotency AS i ON i.app_uuid = asked.app_uuid AND i.key = asked.key`;
+
+const FINISH = `UPDATE idempotency SET status = $4::smallint, body = $5
+  WHERE app_uuid = $1 AND key = $2 AND fingerprint = $3 AND status IS NULL`;
+const RELEASE = 'DELETE FROM idempotency WHERE app_uuid = $1 AND key = $2 AND fingerprint = $3 AND status IS NULL';
+
+export function idempotencyStore(database: Database, now: () => number): IdempotencyStore {
+  const nameOf = (each: KeyedRequest): string => `${each.appUuid} ${each.key}`;
+  const begin = coalesce<KeyedRequest, KeyState>({
+    distinct: nameOf,
+    load: async (requests) => {
+      const at = Math.floor(now());
+      const asked = [...requests]
+        .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+        .map((each) => ({ app_uuid: each.appUuid, key: each.key, fingerprint: each.fingerprint }));
+      const rows = await database.query(BEGIN, [
+        JSON.stringify(asked),
+        at,
+        at + IDEMPOTENCY_LEASE_SEC * 1000,
+        at - IDEMPOTENCY_KEPT_SEC * 1000,
+      ]);
+      const states = new Map(rows.map((row) => [`${row.app_uuid} ${row.key}`, keyState(row)]));
+      return requests.map((each) => states.get(nameOf(each)) ?? { state: 'in_flight' });
+    },
+  });
+  return {
+    begin,
+    async finish({ appUuid, key, fingerprint }, status, body) {
+      await database.query(FINISH, [appUuid, key, fingerprint, status, body]);
+    },
+    async release({ appUuid, key, fingerprint }) {
+      await database.query(RELEASE, [appUuid, key, fingerprint]);
+    },
+  };
+}
+
+function keyState(row: Row): KeyState {
+  if (row.fresh === true) return { state: 'fresh' };
+  // Marked by another node between our snapshot and our insert: not visible yet, so neither is its request.
+  if (row.same === null) return { state: 'in_flight' };
+  if (row.same !== true) return { state: 'mismatch' };
+  return row.status === null
+    ? { state: 'in_flight' }
+    : { state: 'replay', status: Number(row.status), body: String(row.body ?? '') };
+}

@@ -1,0 +1,71 @@
+/**
+ * The one door through which state changes: a Session's row, the events it emits and the answer to the command that caused it are
+ * written in one transaction. Changes that wait at the same time share a transaction (group commit), in the order in which they came.
+ */
+import type { PlatformEvent } from '../../event/event.ts';
+import type { PaymentChange } from '../payment-rows.ts';
+import type { RecordingChange } from '../recording-rows.ts';
+
+/** A Session as a row: the columns that are filtered on, and the machine's state as JSON. */
+export interface SessionRow {
+  readonly sessionUuid: string;
+  readonly appUuid: string;
+  /** The process that runs its actor. */
+  readonly nodeId: string;
+  readonly type: 'phone_in' | 'phone_out' | 'websocket';
+  readonly state: 'new' | 'connecting' | 'ringing' | 'early_media' | 'answered' | 'ended';
+  readonly callerId: string;
+  readonly did: string;
+  readonly answered: boolean;
+  readonly clientState: string;
+  /** The Room it is in; `""`: none. */
+  readonly roomId: string;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  readonly endedAt: number | undefined;
+}
+
+/** A Room as a row. */
+export interface RoomRow {
+  readonly roomId: string;
+  readonly appUuid: string;
+  /** The process that mixes it. */
+  readonly nodeId: string;
+  readonly voiceActivityEvents: boolean;
+  /** Percent; undefined: never set. */
+  readonly volume: number | undefined;
+  readonly deleting: boolean;
+  readonly createdAt: number;
+  readonly deletedAt: number | undefined;
+}
+
+/** The answer of an admitted command, kept for replays of its Idempotency-Key. */
+export interface StoredAnswer {
+  readonly appUuid: string;
+  readonly key: string;
+  readonly status: number;
+  readonly body: unknown;
+}
+
+export interface Change {
+  readonly session?: SessionRow;
+  readonly room?: RoomRow;
+  readonly events: readonly PlatformEvent[];
+  readonly answer?: StoredAnswer;
+  /** Of a secure collection. */
+  readonly payments?: readonly PaymentChange[];
+  readonly recordings?: readonly RecordingChange[];
+}
+
+export interface Journal {
+  /**
+   * Resolves when the change is durable. Rejects when the database could not take it (`StoreUnavailable`): then nothing of it is stored,
+   * and the caller may try again. Ending a Session that is already ended stores nothing and resolves to `false` (the unique end).
+   */
+  commit(change: Change): Promise<boolean>;
+}
+
+/** The database is away or refused the write; the work may be tried again. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
+}

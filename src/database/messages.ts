@@ -1,0 +1,230 @@
+/**
+ * Short messages as rows. The machine of `machine/message/message.ts` runs inside the transaction that holds the row's lock: state, event and answer are one
+ * commit, and two nodes never submit the same message.
+ */
+import type { Event } from '../event/event.ts';
+import { platformEvent } from '../event/platform-event.ts';
+import { newWebhookId } from '../id.ts';
+import { LIST_MATCHED_MAX_ITEMS, MESSAGES_WAITING_MAX } from '../limits.ts';
+import { MESSAGE_STATUSES, type MessageState, type MessageStep } from '../machine/message/message.ts';
+import { normalId } from '../machine/message/receipt.ts';
+import type { Database, Queryable, Row } from './driver/database.ts';
+import { emit } from './journal/emit.ts';
+import type { StoredAnswer } from './journal/journal.ts';
+
+export interface MessageQuery {
+  readonly status: string | undefined;
+  readonly to: string | undefined;
+  readonly from: string | undefined;
+  /** Inclusive, ms since the epoch. */
+  readonly createdAfter: number | undefined;
+  /** Exclusive. */
+  readonly createdBefore: number | undefined;
+  readonly limit: number;
+}
+
+/** Which part of which message an id of the SMSC stands for. */
+export interface PartFound {
+  readonly messageUuid: string;
+  readonly part: number;
+  readonly smscId: string;
+  readonly to: string;
+  /** Still waiting for a receipt. */
+  readonly open: boolean;
+}
+
+export interface MessageStore {
+  /** False: too many of the application's messages wait already. */
+  insert(message: MessageState, answer: StoredAnswer | undefined): Promise<boolean>;
+  get(appUuid: string, messageUuid: string): Promise<MessageState | undefined>;
+  list(appUuid: string, query: MessageQuery): Promise<readonly MessageState[] | 'too_many'>;
+  /** Takes messages that are due, oldest first, through `step`; returns what became of them. */
+  claim(now: number, limit: number, step: (state: MessageState) => MessageStep): Promise<readonly MessageState[]>;
+  /** Takes one message through `step`. Undefined: no such message. */
+  change(messageUuid: string, now: number, step: (state: MessageState) => MessageStep): Promise<MessageState | undefined>;
+  /** Messages at a gateway: those held past their time, or all where nobody else can hold one. */
+  held(until: number): Promise<readonly string[]>;
+  /** When the next message is due, ms since the epoch. */
+  nextDue(): Promise<number | undefined>;
+  findParts(smscIds: readonly string[]): Promise<readonly PartFound[]>;
+  /** Other processes may submit from the same database. */
+  readonly shared: boolean;
+}
+
+const COLUMNS = `message_uuid::text AS message_uuid, app_uuid, operation_uuid, from_number, to_number, body, encoding, segments, status, error_code,
+  error_message, created_at, updated_at, sent_at, delivered_at, parts::text AS parts, stage, due_at, attempts, traceparent`;
+
+const INSERT = `INSERT INTO messages (message_uuid, app_uuid, operation_uuid, from_number, to_number, body, encoding, segments, status,
+  created_at, updated_at, parts, stage, due_at, traceparent)
+  SELECT $1::uuid, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::smallint, $9::text, $10::bigint, $10::bigint,
+    $11::text::jsonb, $12::text, $13::bigint, $14::text
+  WHERE (SELECT count(*) FROM (SELECT 1 FROM messages WHERE app_uuid = $2::text AND stage = 'waiting' LIMIT ${MESSAGES_WAITING_MAX}) AS w)
+    < ${MESSAGES_WAITING_MAX}
+  RETURNING 1`;
+const GET = `SELECT ${COLUMNS} FROM messages WHERE message_uuid = $1::uuid`;
+const CLAIM = `SELECT ${COLUMNS} FROM messages WHERE stage = 'waiting' AND due_at <= $1::bigint ORDER BY due_at LIMIT $2::int FOR UPDATE SKIP LOCKED`;
+const WRITE = `UPDATE messages SET status = $2::text, error_code = $3::text, error_message = $4::text, updated_at = $5::bigint, sent_at = $6::bigint,
+  delivered_at = $7::bigint, parts = $8::text::jsonb, stage = $9::text, due_at = $10::bigint, attempts = $11::int WHERE message_uuid = $1::uuid`;
+const NAME_PARTS = `INSERT INTO message_parts (message_uuid, part, smsc_id)
+  SELECT $1::uuid, part, smsc_id FROM json_to_recordset($2::text::json) AS p (part smallint, smsc_id text) ON CONFLICT DO NOTHING`;
+const FIND_PARTS = `SELECT p.message_uuid::text AS message_uuid, p.part, p.smsc_id, m.to_number, m.status FROM message_parts AS p
+  JOIN messages AS m ON m.message_uuid = p.message_uuid
+  WHERE p.smsc_id IN (SELECT json_array_elements_text($1::text::json)) ORDER BY m.created_at DESC LIMIT 20`;
+const HELD = `SELECT message_uuid::text AS message_uuid FROM messages WHERE stage = 'submitting' AND due_at <= $1::bigint ORDER BY due_at LIMIT 10000`;
+const NEXT_DUE = `SELECT min(due_at) AS due_at FROM messages WHERE stage = 'waiting'`;
+const MATCHED = `app_uuid = $1 AND ($2::text IS NULL OR status = $2::text) AND ($3::text IS NULL OR to_number = $3::text)
+  AND ($4::text IS NULL OR from_number = $4::text) AND ($5::bigint IS NULL OR created_at >= $5::bigint) AND ($6::bigint IS NULL OR created_at < $6::bigint)`;
+const LIST = `SELECT ${COLUMNS},
+  (SELECT count(*)::int FROM (SELECT 1 FROM messages WHERE ${MATCHED} LIMIT ${LIST_MATCHED_MAX_ITEMS + 1}) AS m) AS matched
+  FROM messages WHERE ${MATCHED} ORDER BY created_at DESC, message_uuid DESC LIMIT $7::int`;
+
+export function messageStore(database: Database, onEvents: () => void): MessageStore {
+  const write = async (within: Queryable, before: MessageState, after: MessageStep, now: number): Promise<void> => {
+    const { state, events } = after;
+    if (state === before) return;
+    await within.query(WRITE, [
+      state.messageUuid,
+      state.status,
+      state.errorCode,
+      state.errorMessage,
+      Math.floor(state.updatedAt),
+      whole(state.sentAt),
+      whole(state.deliveredAt),
+      JSON.stringify(state.parts),
+      state.stage,
+      Math.floor(state.dueAt),
+      state.attempts,
+    ]);
+    const named = state.parts.flatMap(({ smscId }, part) =>
+      smscId !== '' && smscId !== before.parts[part]?.smscId ? [{ part, smsc_id: normalId(smscId) }] : [],
+    );
+    if (named.length > 0) await within.query(NAME_PARTS, [state.messageUuid, JSON.stringify(named)]);
+    await emit(
+      within,
+      events.map((event) => ofMessage(state, event, now)),
+    );
+  };
+
+  return {
+    shared: database.shared,
+
+    insert: (message, answer) =>
+      database.transaction(async (within) => {
+        const rows = await within.query(INSERT, [
+          message.messageUuid,
+          message.appUuid,
+          message.operationUuid,
+          message.from,
+          message.to,
+          message.text,
+          message.encoding,
+          message.segments,
+          message.status,
+          Math.floor(message.createdAt),
+          JSON.stringify(message.parts),
+          message.stage,
+          Math.floor(message.dueAt),
+          message.traceparent,
+        ]);
+        if (rows.length > 0) await emit(within, [], answer);
+        return rows.length > 0;
+      }),
+
+    async get(appUuid, messageUuid) {
+      const [row] = await database.query(GET, [messageUuid]);
+      return row !== undefined && row.app_uuid === appUuid ? messageOf(row) : undefined;
+    },
+
+    async list(appUuid, query) {
+      const { status, to, from, createdAfter, createdBefore, limit } = query;
+      const rows = await database.query(LIST, [
+        appUuid,
+        status ?? null,
+        to ?? null,
+        from ?? null,
+        createdAfter ?? null,
+        createdBefore ?? null,
+        limit,
+      ]);
+      return Number(rows[0]?.matched ?? 0) > LIST_MATCHED_MAX_ITEMS ? 'too_many' : rows.map(messageOf);
+    },
+
+    async claim(now, limit, step) {
+      const claimed = await database.transaction(async (within) => {
+        const taken: MessageStep[] = [];
+        for (const row of await within.query(CLAIM, [Math.floor(now), limit])) {
+          const before = messageOf(row);
+          const after = step(before);
+          await write(within, before, after, now);
+          taken.push(after);
+        }
+        return taken;
+      });
+      if (claimed.some(({ events }) => events.length > 0)) onEvents();
+      return claimed.map(({ state }) => state);
+    },
+
+    async change(messageUuid, now, step) {
+      const changed = await database.transaction(async (within) => {
+        const [row] = await within.query(`${GET} FOR UPDATE`, [messageUuid]);
+        if (row === undefined) return undefined;
+        const before = messageOf(row);
+        const after = step(before);
+        await write(within, before, after, now);
+        return after;
+      });
+      if (changed !== undefined && changed.events.length > 0) onEvents();
+      return changed?.state;
+    },
+
+    held: async (until) => (await database.query(HELD, [Math.floor(until)])).map((row) => String(row.message_uuid)),
+
+    async nextDue() {
+      const [row] = await database.query(NEXT_DUE);
+      return row === undefined || row.due_at === null ? undefined : Number(row.due_at);
+    },
+
+    findParts: async (smscIds) =>
+      (await database.query(FIND_PARTS, [JSON.stringify(smscIds)])).map((row) => ({
+        messageUuid: String(row.message_uuid),
+        part: Number(row.part),
+        smscId: String(row.smsc_id),
+        to: String(row.to_number),
+        open: row.status === 'sent' || row.status === 'sending',
+      })),
+  };
+}
+
+const whole = (at: number | undefined): number | null => (at === undefined ? null : Math.floor(at));
+const ofMessage = ({ appUuid, traceparent }: MessageState, event: Event, now: number) =>
+  platformEvent(event, { appUuid, clientState: '', traceparent, webhookId: newWebhookId(), now });
+const time = (value: unknown): number | undefined => (value === null ? undefined : Number(value));
+const STAGES = ['waiting', 'submitting', 'settled'] as const;
+
+function messageOf(row: Row): MessageState {
+  const status = MESSAGE_STATUSES.find((each) => each === row.status);
+  const stage = STAGES.find((each) => each === row.stage);
+  if (status === undefined || stage === undefined) throw new Error('a message row of a later version');
+  return {
+    messageUuid: String(row.message_uuid),
+    appUuid: String(row.app_uuid),
+    operationUuid: String(row.operation_uuid),
+    from: String(row.from_number),
+    to: String(row.to_number),
+    text: String(row.body),
+    encoding: row.encoding === 'ucs2' ? 'ucs2' : 'gsm7',
+    segments: Number(row.segments),
+    status,
+    errorCode: String(row.error_code),
+    errorMessage: String(row.error_message),
+    createdAt: Number(row.created_at),
+    updatedAt: Number(row.updated_at),
+    sentAt: time(row.sent_at),
+    deliveredAt: time(row.delivered_at),
+    parts: JSON.parse(String(row.parts)),
+    stage,
+    dueAt: Number(row.due_at),
+    attempts: Number(row.attempts),
+    traceparent: String(row.traceparent),
+  };
+}

@@ -1,0 +1,344 @@
+/**
+ * The tables. Times are milliseconds since the epoch, as everywhere in the program. What is written on every call (sessions, events, outbox)
+ * has no foreign keys and no index on a column that changes while a call is up, so that those updates stay heap-only.
+ */
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  boolean,
+  customType,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  smallint,
+  text,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core';
+
+const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' });
+const xid8 = customType<{ data: string; driverData: string }>({ dataType: () => 'xid8' });
+const ms = (name: string) => bigint(name, { mode: 'number' });
+
+export const apps = pgTable('apps', {
+  appUuid: text('app_uuid').primaryKey(),
+  name: text('name').notNull(),
+  webhookUrl: text('webhook_url').notNull().default(''),
+  /** Set by a 410 of the endpoint; cleared by the next PATCH (contract §9). */
+  webhookDisabled: boolean('webhook_disabled').notNull().default(false),
+  blockedWebhookEvents: text('blocked_webhook_events').array().notNull().default(sql`'{}'`),
+  maxRooms: integer('max_rooms').notNull().default(100),
+  maxMembersPerRoom: integer('max_members_per_room').notNull().default(250),
+  createdAt: ms('created_at').notNull(),
+});
+
+/** SHA-256 of the key: a key has 256 random bits, so a slow hash would buy nothing. */
+export const apiKeys = pgTable(
+  'api_keys',
+  {
+    keyId: uuid('key_id').primaryKey(),
+    appUuid: text('app_uuid')
+      .notNull()
+      .references(() => apps.appUuid, { onDelete: 'cascade' }),
+    hash: bytea('hash').notNull(),
+    createdAt: ms('created_at').notNull(),
+  },
+  (table) => [index('api_keys_app').on(table.appUuid)],
+);
+
+/** Sealed under MASTER_KEY. The newest has no end; the one it replaced signs along until `signs_until`. */
+export const webhookSecrets = pgTable(
+  'webhook_secrets',
+  {
+    secretId: uuid('secret_id').primaryKey(),
+    appUuid: text('app_uuid')
+      .notNull()
+      .references(() => apps.appUuid, { onDelete: 'cascade' }),
+    sealed: bytea('sealed').notNull(),
+    createdAt: ms('created_at').notNull(),
+    signsUntil: ms('signs_until'),
+  },
+  (table) => [index('webhook_secrets_app').on(table.appUuid)],
+);
+
+export const numbers = pgTable(
+  'numbers',
+  {
+    e164: text('e164').primaryKey(),
+    appUuid: text('app_uuid')
+      .notNull()
+      .references(() => apps.appUuid, { onDelete: 'cascade' }),
+  },
+  (table) => [index('numbers_app').on(table.appUuid)],
+);
+
+export const callerIds = pgTable(
+  'caller_ids',
+  {
+    appUuid: text('app_uuid')
+      .notNull()
+      .references(() => apps.appUuid, { onDelete: 'cascade' }),
+    e164: text('e164').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.appUuid, table.e164] })],
+);
+
+export const paymentTerminals = pgTable(
+  'payment_terminals',
+  {
+    appUuid: text('app_uuid')
+      .notNull()
+      .references(() => apps.appUuid, { onDelete: 'cascade' }),
+    terminalNumber: text('terminal_number').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.appUuid, table.terminalNumber] })],
+);
+
+export const trunks = pgTable('trunks', {
+  name: text('name').primaryKey(),
+  uri: text('uri').notNull(),
+  username: text('username'),
+  /** Sealed under MASTER_KEY. */
+  password: bytea('password'),
+  register: boolean('register').notNull().default(false),
+  inboundCidrs: text('inbound_cidrs').array().notNull(),
+  maxChannels: integer('max_channels'),
+  codecs: text('codecs').array(),
+});
+
+export const sessions = pgTable(
+  'sessions',
+  {
+    sessionUuid: uuid('session_uuid').primaryKey(),
+    appUuid: text('app_uuid').notNull(),
+    nodeId: text('node_id').notNull(),
+    type: text('type').notNull(),
+    state: text('state').notNull(),
+    callerId: text('caller_id').notNull(),
+    did: text('did').notNull(),
+    answered: boolean('answered').notNull(),
+    clientState: text('client_state').notNull(),
+    /** The Room it is in; empty: none. */
+    roomId: text('room_id').notNull().default(''),
+    createdAt: ms('created_at').notNull(),
+    endedAt: ms('ended_at'),
+  },
+  (table) => [
+    index('sessions_live').on(table.appUuid, table.createdAt).where(sql`ended_at IS NULL`),
+    index('sessions_ended').on(table.endedAt).where(sql`ended_at IS NOT NULL`),
+  ],
+);
+
+/** Rooms. Who is in one is a fact of the Sessions; a deleted Room's row stays for a day, as an ended Session's does. */
+export const rooms = pgTable(
+  'rooms',
+  {
+    roomId: uuid('room_id').primaryKey(),
+    appUuid: text('app_uuid').notNull(),
+    nodeId: text('node_id').notNull(),
+    voiceActivityEvents: boolean('voice_activity_events').notNull(),
+    /** Percent; NULL: never set. */
+    volume: smallint('volume'),
+    deleting: boolean('deleting').notNull(),
+    createdAt: ms('created_at').notNull(),
+    deletedAt: ms('deleted_at'),
+  },
+  (table) => [
+    index('rooms_live').on(table.appUuid, table.createdAt).where(sql`deleted_at IS NULL`),
+    index('rooms_deleted').on(table.deletedAt).where(sql`deleted_at IS NOT NULL`),
+  ],
+);
+
+/** Recordings of Sessions and Rooms. The file is named by `recording_uuid` (`recording-storage/`); its row stays a year after the file is removed. */
+export const recordings = pgTable(
+  'recordings',
+  {
+    recordingUuid: text('recording_uuid').primaryKey(),
+    appUuid: text('app_uuid').notNull(),
+    sessionUuid: uuid('session_uuid'),
+    roomId: uuid('room_id'),
+    operationUuid: text('operation_uuid').notNull(),
+    clientState: text('client_state').notNull(),
+    traceparent: text('traceparent').notNull(),
+    createdAt: ms('created_at').notNull(),
+    /** Set with `recording.ended`. */
+    endedAt: ms('ended_at'),
+    durationMs: ms('duration_ms'),
+    removedAt: ms('removed_at'),
+  },
+  (table) => [
+    index('recordings_live').on(table.createdAt).where(sql`ended_at IS NULL`),
+    index('recordings_kept').on(table.endedAt).where(sql`removed_at IS NULL`),
+    index('recordings_removed').on(table.removedAt).where(sql`removed_at IS NOT NULL`),
+  ],
+);
+
+/** The log of what happened: every event, sent or not, with its delivery attempts. */
+export const events = pgTable(
+  'events',
+  {
+    eventId: bigint('event_id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    webhookId: text('webhook_id').notNull(),
+    appUuid: text('app_uuid').notNull(),
+    name: text('name').notNull(),
+    sessionUuid: text('session_uuid'),
+    lanes: text('lanes').array().notNull(),
+    body: text('body').notNull(),
+    traceparent: text('traceparent').notNull(),
+    at: ms('at').notNull(),
+    /** pending, delivered, dead, blocked, undeliverable. */
+    status: text('status').notNull().default('pending'),
+    /** `[{at, status, error, duration_ms, retry_at}]`, oldest first. */
+    attempts: jsonb('attempts').notNull().default([]),
+  },
+  (table) => [
+    uniqueIndex('events_webhook_id').on(table.webhookId),
+    index('events_app').on(table.appUuid, table.eventId),
+    index('events_session').on(table.sessionUuid, table.eventId),
+  ],
+);
+
+/**
+ * What is still to be delivered: one narrow row an event, deleted when it is settled. `xid` is the transaction that committed it: the relay reads
+ * only below the oldest transaction still running, so that a late committer is never skipped, as it would be by `event_id` alone.
+ */
+export const outbox = pgTable(
+  'outbox',
+  {
+    xid: xid8('xid').notNull().default(sql`pg_current_xact_id()`),
+    eventId: bigint('event_id', { mode: 'number' }).notNull(),
+    appUuid: text('app_uuid').notNull(),
+    /** Attempts made before a replay: they do not count towards the retry schedule. */
+    attemptsBefore: integer('attempts_before').notNull().default(0),
+  },
+  (table) => [
+    primaryKey({ columns: [table.xid, table.eventId] }),
+    index('outbox_app').on(table.appUuid, table.xid, table.eventId),
+  ],
+);
+
+/** Who may do what only one process may do at a time. */
+export const leases = pgTable('leases', {
+  name: text('name').primaryKey(),
+  holder: text('holder').notNull(),
+  /** By the database's clock. */
+  expiresAt: ms('expires_at').notNull(),
+});
+
+export const idempotency = pgTable(
+  'idempotency',
+  {
+    appUuid: text('app_uuid').notNull(),
+    key: text('key').notNull(),
+    fingerprint: text('fingerprint').notNull(),
+    /** Undefined while the first request is in flight. */
+    status: smallint('status'),
+    body: text('body'),
+    leaseUntil: ms('lease_until').notNull(),
+    createdAt: ms('created_at').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.appUuid, table.key] }), index('idempotency_age').on(table.createdAt)],
+);
+
+/** Outbound short messages, with the state of `machine/message/message.ts`. Kept as long as events are. */
+export const messages = pgTable(
+  'messages',
+  {
+    messageUuid: uuid('message_uuid').primaryKey(),
+    appUuid: text('app_uuid').notNull(),
+    operationUuid: text('operation_uuid').notNull(),
+    from: text('from_number').notNull(),
+    to: text('to_number').notNull(),
+    body: text('body').notNull(),
+    encoding: text('encoding').notNull(),
+    segments: smallint('segments').notNull(),
+    status: text('status').notNull(),
+    errorCode: text('error_code').notNull().default(''),
+    errorMessage: text('error_message').notNull().default(''),
+    createdAt: ms('created_at').notNull(),
+    updatedAt: ms('updated_at').notNull(),
+    sentAt: ms('sent_at'),
+    deliveredAt: ms('delivered_at'),
+    parts: jsonb('parts').notNull(),
+    stage: text('stage').notNull(),
+    dueAt: ms('due_at').notNull(),
+    attempts: integer('attempts').notNull().default(0),
+    traceparent: text('traceparent').notNull(),
+  },
+  (table) => [
+    index('messages_app').on(table.appUuid, table.createdAt),
+    index('messages_due').on(table.stage, table.dueAt).where(sql`stage <> 'settled'`),
+    index('messages_age').on(table.createdAt),
+  ],
+);
+
+/** Which part of which message an SMSC's id stands for, in one spelling: receipts are found by it. */
+export const messageParts = pgTable(
+  'message_parts',
+  {
+    messageUuid: uuid('message_uuid')
+      .notNull()
+      .references(() => messages.messageUuid, { onDelete: 'cascade' }),
+    part: smallint('part').notNull(),
+    smscId: text('smsc_id').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.messageUuid, table.part] }), index('message_parts_smsc_id').on(table.smscId)],
+);
+
+/** Collections that have not ended: what a crash leaves here ends as failed at the next start. */
+export const paymentCollections = pgTable(
+  'payment_collections',
+  {
+    operationUuid: text('operation_uuid').notNull(),
+    sessionUuid: uuid('session_uuid').notNull(),
+    appUuid: text('app_uuid').notNull(),
+    kind: text('kind').notNull(),
+    clientState: text('client_state').notNull(),
+    traceparent: text('traceparent').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.sessionUuid, table.operationUuid] })],
+);
+
+/**
+ * Card and CVV references. `sealed` is AES-256-GCM under a key derived from MASTER_KEY, which is not in the database, bound to application, Session
+ * and reference; it is NULL from the first use on.
+ */
+export const paymentReferences = pgTable(
+  'payment_references',
+  {
+    reference: text('reference').primaryKey(),
+    appUuid: text('app_uuid').notNull(),
+    sessionUuid: uuid('session_uuid').notNull(),
+    sealed: bytea('sealed'),
+    brand: text('brand').notNull(),
+    last4: text('last4').notNull(),
+    expiresAt: ms('expires_at').notNull(),
+  },
+  (table) => [index('payment_references_session').on(table.sessionUuid), index('payment_references_expiry').on(table.expiresAt)],
+);
+
+/** Charges. `attempting` from before the request to the gateway until its outcome is known; then a terminal status, once. */
+export const charges = pgTable(
+  'charges',
+  {
+    chargeUuid: uuid('charge_uuid').primaryKey(),
+    operationUuid: text('operation_uuid').notNull(),
+    appUuid: text('app_uuid').notNull(),
+    sessionUuid: uuid('session_uuid').notNull(),
+    status: text('status').notNull(),
+    amount: integer('amount').notNull(),
+    currency: text('currency').notNull(),
+    provider: text('provider').notNull(),
+    terminalNumber: text('terminal_number').notNull(),
+    clientState: text('client_state').notNull(),
+    traceparent: text('traceparent').notNull(),
+    createdAt: ms('created_at').notNull(),
+    completedAt: ms('completed_at'),
+  },
+  (table) => [
+    index('charges_attempting').on(table.createdAt).where(sql`status = 'attempting'`),
+    index('charges_age').on(table.createdAt),
+  ],
+);

@@ -1,0 +1,124 @@
+/** Everything durable, opened once. */
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { NOTIFY_SPACING_MS, RETENTION_EVERY_SEC } from '../limits.ts';
+import type { Log } from '../log.ts';
+import { type AppStore, appStore } from './apps.ts';
+import { type CredentialStore, credentialStore } from './credentials.ts';
+import { type Database, openDatabase } from './driver/database.ts';
+import { type EventLog, eventLog } from './events.ts';
+import { type IdempotencyStore, idempotencyStore } from './idempotency.ts';
+import { groupCommit, type JournalLoad } from './journal/group-commit.ts';
+import type { Journal } from './journal/journal.ts';
+import { type MessageStore, messageStore } from './messages.ts';
+import { callerIdStore, type NumberStore, numberStore, type Permitted, terminalStore } from './numbers.ts';
+import { type OutboxStore, outboxStore } from './outbox.ts';
+import { type PaymentStore, paymentStore } from './payments.ts';
+import { type RecordingStore, recordingStore } from './recordings.ts';
+import { type Forgotten, forget } from './retention.ts';
+import { type RoomStore, roomStore } from './rooms.ts';
+import { type SessionStore, sessionStore } from './sessions.ts';
+import { type TrunkStore, trunkStore } from './trunks.ts';
+import { createSeal } from './vault/seal.ts';
+
+export interface Store {
+  readonly journal: Journal;
+  readonly sessions: SessionStore;
+  readonly rooms: RoomStore;
+  readonly apps: AppStore;
+  readonly credentials: CredentialStore;
+  readonly numbers: NumberStore;
+  readonly callerIds: Permitted;
+  readonly terminals: Permitted;
+  readonly trunks: TrunkStore;
+  readonly events: EventLog;
+  readonly messages: MessageStore;
+  readonly payments: PaymentStore;
+  readonly recordings: RecordingStore;
+  readonly outbox: OutboxStore;
+  readonly idempotency: IdempotencyStore;
+  /** Whether the database answers. Never rejects. */
+  ready(): Promise<boolean>;
+  load(): JournalLoad;
+  /** Deletes what is past its retention; also done by itself every hour. */
+  forget(): Promise<Forgotten>;
+  /** Waits for the commits under way, then closes; the embedded server is stopped. */
+  close(): Promise<void>;
+}
+
+export type StoreSettings = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDriver' | 'masterKey'>;
+
+const CHANNEL = 'sidetone_events';
+
+/** Opens the database, starting the embedded one where none is configured, and migrates it. Throws with one line when it cannot. */
+export async function openStore(settings: StoreSettings, log: Log, clock: Clock): Promise<Store> {
+  const database = await openDatabase(settings, log);
+  const seal = createSeal(settings.masterKey);
+  const now = () => clock.now();
+  const outbox = outboxStore(database);
+  // A database of our own: whoever held the relay's lease was this platform before a kill -9, and is gone.
+  if (!database.shared) await outbox.vacate();
+  const notify = database.shared ? notifier(database) : () => {};
+  const onEvents = () => {
+    outbox.wake();
+    notify();
+  };
+  // A lost LISTEN costs promptness between nodes only: the relay reads on its own every second as well.
+  if (database.shared)
+    await database.listen(CHANNEL, outbox.wake).catch((error: unknown) => log.warn({ error: String(error) }, 'LISTEN failed'));
+
+  const journal = groupCommit({ database, log, onEvents });
+  const apps = appStore(database, seal, now);
+  const sweep = () => forget(database, now());
+  let cancelSweep = () => {};
+  const scheduleSweep = (): void => {
+    cancelSweep = clock.at(now() + RETENTION_EVERY_SEC * 1000, () => {
+      scheduleSweep();
+      sweep().catch((error: unknown) => log.warn({ error: String(error) }, 'retention was put off'));
+    });
+  };
+  scheduleSweep();
+
+  return {
+    journal,
+    sessions: sessionStore(database, now),
+    rooms: roomStore(database),
+    apps,
+    credentials: credentialStore(database, seal, now, apps.changed),
+    numbers: numberStore(database, apps.changed),
+    callerIds: callerIdStore(database, apps.changed),
+    terminals: terminalStore(database, apps.changed),
+    trunks: trunkStore(database, seal),
+    events: eventLog(database, onEvents),
+    messages: messageStore(database, onEvents),
+    payments: paymentStore(database, settings.masterKey, onEvents),
+    recordings: recordingStore(database),
+    outbox,
+    idempotency: idempotencyStore(database, now),
+    ready: () =>
+      database.query('SELECT 1').then(
+        () => true,
+        () => false,
+      ),
+    load: journal.load,
+    forget: sweep,
+    async close() {
+      cancelSweep();
+      await journal.idle();
+      await database.close();
+    },
+  };
+}
+
+/** Tells the relay of another node; a burst of commits is told once. */
+function notifier(database: Database): () => void {
+  let pending = false;
+  return () => {
+    if (pending) return;
+    pending = true;
+    setTimeout(() => {
+      pending = false;
+      database.query(`NOTIFY ${CHANNEL}`).catch(() => {});
+    }, NOTIFY_SPACING_MS);
+  };
+}

@@ -1,0 +1,173 @@
+/**
+ * The membership of a Session in a Room (contract §4), a part of the Session's state, for it is the Session that moves:
+ *
+ *   none ─join→ joining ─heard in the mix→ joined ─removed, moved, room closed, hangup→ none
+ *
+ * `room.member.joined` and `room.member.left` come in pairs: who never joined never leaves.
+ */
+import type { Event } from '../../event/event.ts';
+import type { MemberDirection, MemberLeft, VolumeDirection } from '../../event/room-event.ts';
+import { type Problem, problems } from '../../problem.ts';
+
+export interface Membership {
+  readonly roomId: string;
+  /** The Room's number in the media plane, which its notices name. */
+  readonly room: number;
+  readonly phase: 'joining' | 'joined';
+  readonly muted: boolean;
+  /** The Room was created with `voice_activity_events`. */
+  readonly voiceActivityEvents: boolean;
+}
+
+export type RoomCommand =
+  | {
+      readonly type: 'join_room';
+      readonly roomId: string;
+      readonly room: number;
+      readonly muted: boolean;
+      readonly voiceActivityEvents: boolean;
+    }
+  | { readonly type: 'leave_room'; readonly roomId: string }
+  | { readonly type: 'mute' }
+  | { readonly type: 'unmute' }
+  | { readonly type: 'room_volume'; readonly volume: number; readonly direction: VolumeDirection };
+
+export type RoomEffect =
+  | { readonly do: 'join_room'; readonly roomId: string; readonly muted: boolean }
+  | { readonly do: 'leave_room' }
+  | { readonly do: 'set_muted'; readonly muted: boolean }
+  | ({ readonly do: 'set_volume' } & VolumeOrder);
+
+/** A volume that was admitted; what came of it is told when it has been carried out. */
+export interface VolumeOrder {
+  readonly roomId: string;
+  readonly operationUuid: string;
+  readonly volume: number;
+  readonly direction: VolumeDirection;
+}
+
+export interface MembershipStep {
+  readonly membership: Membership | undefined;
+  readonly events: readonly Event[];
+  readonly effects: readonly RoomEffect[];
+}
+
+const stay = (membership: Membership | undefined): MembershipStep => ({ membership, events: [], effects: [] });
+
+/** Why a command of a Session that is up is refused, or undefined. */
+export function roomRefusal(membership: Membership | undefined, command: RoomCommand): Problem | undefined {
+  const joining = membership?.phase === 'joining';
+  switch (command.type) {
+    case 'join_room':
+      return joining && membership.roomId !== command.roomId
+        ? problems.conflict('Session is still joining a conference room')
+        : undefined;
+    case 'leave_room':
+      return membership?.roomId === command.roomId ? undefined : problems.notFound('Member');
+    case 'mute':
+    case 'unmute':
+      if (membership === undefined) return problems.conflict('Session is not in a room');
+      if (joining) return problems.conflict('Session is still joining a conference room');
+      if (membership.muted === (command.type === 'mute')) {
+        return problems.conflict(`Session is already ${command.type === 'mute' ? 'muted' : 'unmuted'}`);
+      }
+      return undefined;
+    case 'room_volume':
+      if (membership === undefined) return problems.conflict('Session is not in a room');
+      return joining ? problems.conflict('Session is still joining a conference room') : undefined;
+  }
+}
+
+/** A command that was not refused. */
+export function commandMember(
+  sessionUuid: string,
+  membership: Membership | undefined,
+  command: RoomCommand,
+  operationUuid: string,
+): MembershipStep {
+  switch (command.type) {
+    case 'join_room':
+      return join(sessionUuid, membership, command);
+    case 'leave_room':
+      return leave(sessionUuid, membership, 'removed');
+    case 'mute':
+    case 'unmute': {
+      if (membership === undefined) return stay(membership);
+      const muted = command.type === 'mute';
+      const event = muted ? 'room.member.muted' : 'room.member.unmuted';
+      return {
+        membership: { ...membership, muted },
+        events: [{ event, session_uuid: sessionUuid, room_id: membership.roomId }],
+        effects: [{ do: 'set_muted', muted }],
+      };
+    }
+    case 'room_volume': {
+      if (membership === undefined) return stay(membership);
+      const { volume, direction } = command;
+      const { roomId } = membership;
+      return { membership, events: [], effects: [{ do: 'set_volume', roomId, operationUuid, volume, direction }] };
+    }
+  }
+}
+
+function join(
+  sessionUuid: string,
+  before: Membership | undefined,
+  { roomId, room, muted, voiceActivityEvents }: Extract<RoomCommand, { type: 'join_room' }>,
+): MembershipStep {
+  if (before?.roomId === roomId) return stay(before);
+  const left = leave(sessionUuid, before, 'moved');
+  return {
+    membership: { roomId, room, phase: 'joining', muted, voiceActivityEvents },
+    events: left.events,
+    effects: [...left.effects, { do: 'join_room', roomId, muted }],
+  };
+}
+
+/** Exactly one event of each volume that was admitted: changed, or failed in one direction or both. */
+export function volumeSet(sessionUuid: string, order: VolumeOrder, failed: readonly MemberDirection[]): Event {
+  const { roomId, operationUuid, volume, direction } = order;
+  const about = { session_uuid: sessionUuid, room_id: roomId, operation_uuid: operationUuid, volume, direction };
+  if (failed.length === 0) return { event: 'room.member.volume_changed', ...about };
+  const applied = directionsOf(direction).filter((each) => !failed.includes(each));
+  return { event: 'room.member.volume_change_failed', ...about, applied_directions: applied, failed_directions: failed };
+}
+
+export const directionsOf = (direction: VolumeDirection): readonly MemberDirection[] =>
+  direction === 'both' ? ['from_member', 'to_member'] : [direction];
+
+/** The first mixed frame was sent to the member. A late notice of a Room it has left means nothing. */
+export function memberJoined(sessionUuid: string, membership: Membership | undefined, room: number): MembershipStep {
+  if (membership?.phase !== 'joining' || membership.room !== room) return stay(membership);
+  return {
+    membership: { ...membership, phase: 'joined' },
+    events: [{ event: 'room.member.joined', session_uuid: sessionUuid, room_id: membership.roomId }],
+    effects: [],
+  };
+}
+
+/** Speech began or stopped. Told only where the Room asks for it, and never of a member that is muted: its last word was `false`. */
+export function memberTalking(sessionUuid: string, membership: Membership | undefined, talking: boolean): MembershipStep {
+  if (membership?.phase !== 'joined' || !membership.voiceActivityEvents || (membership.muted && talking)) return stay(membership);
+  return {
+    membership,
+    events: [{ event: 'room.member.voice_activity_changed', session_uuid: sessionUuid, room_id: membership.roomId, talking }],
+    effects: [],
+  };
+}
+
+/** The media plane says that the member is out although nobody asked: the Room's worker is lost. */
+export function memberLost(sessionUuid: string, membership: Membership | undefined, room: number): MembershipStep {
+  return membership?.room === room ? { ...leave(sessionUuid, membership, 'orphan'), effects: [] } : stay(membership);
+}
+
+/** Out of the Room, whatever the reason. */
+export function leave(sessionUuid: string, membership: Membership | undefined, reason: MemberLeft): MembershipStep {
+  if (membership === undefined) return stay(membership);
+  const joined = membership.phase === 'joined';
+  return {
+    membership: undefined,
+    events: joined ? [{ event: 'room.member.left', session_uuid: sessionUuid, room_id: membership.roomId, reason }] : [],
+    effects: [{ do: 'leave_room' }],
+  };
+}

@@ -1,0 +1,282 @@
+/**
+ * The machine of one Room (contract §4): its playback and its end. Members are the Sessions' own state; a Room counts them.
+ *
+ *   open ─DELETE→ deleting ─last member left, or 10 s→ deleted
+ *   playback: stopped ─play→ starting ─confirmed→ playing ⇄ paused ─stop, end, failure→ stopped
+ *   recording: at most one at a time (machine/recording/recording.ts)
+ */
+import type { Event } from '../../event/event.ts';
+import { ROOM_PLAYBACK_CONFIRM_MS, ROOM_TEARDOWN_MS } from '../../limits.ts';
+import type { MediaNotice } from '../../notice/signal.ts';
+import { type Problem, problems } from '../../problem.ts';
+import {
+  beginRecording,
+  hearRecording,
+  type Recording,
+  type RecordingEffect,
+  type RecordingRecord,
+  type RecordingStep,
+  type RecordingTerms,
+  stopRecording,
+} from '../recording/recording.ts';
+
+export interface RoomPlayback {
+  readonly operationUuid: string;
+  readonly urls: readonly string[];
+  readonly phase: 'starting' | 'playing' | 'paused' | 'stopping';
+  /** When a start that is not confirmed has failed. */
+  readonly confirmBy: number | undefined;
+}
+
+export interface RoomState {
+  readonly roomId: string;
+  readonly appUuid: string;
+  readonly createdAt: number;
+  readonly voiceActivityEvents: boolean;
+  readonly phase: 'open' | 'deleting' | 'deleted';
+  /** Undefined until a volume command sets it: reported as 0, heard as 100. */
+  readonly volume: number | undefined;
+  readonly playback: RoomPlayback | undefined;
+  readonly recording: Recording | undefined;
+  /** When teardown that is not confirmed is given up. */
+  readonly teardownBy: number | undefined;
+}
+
+export type RoomOrder =
+  | { readonly type: 'delete' }
+  | { readonly type: 'play'; readonly urls: readonly string[]; readonly loop: number; readonly volume: number | undefined }
+  | { readonly type: 'pause' }
+  | { readonly type: 'resume' }
+  | { readonly type: 'stop' }
+  | { readonly type: 'seek'; readonly to: { readonly positionMs: number } | { readonly offsetMs: number } }
+  | { readonly type: 'volume'; readonly volume: number }
+  | { readonly type: 'record'; readonly terms: RecordingTerms }
+  | { readonly type: 'stop_recording' };
+
+export type RoomInput =
+  | { readonly type: 'begin' }
+  | { readonly type: 'order'; readonly order: RoomOrder; readonly operationUuid: string }
+  | { readonly type: 'media'; readonly notice: MediaNotice }
+  /** The last member has left. */
+  | { readonly type: 'empty' }
+  /** The platform is going down. */
+  | { readonly type: 'shutdown' }
+  | { readonly type: 'deadline' };
+
+export type RoomAct =
+  | RecordingEffect
+  | { readonly do: 'play'; readonly operationUuid: string; readonly loop: number; readonly volume: number }
+  | { readonly do: 'stop'; readonly operationUuid: string }
+  | { readonly do: 'pause'; readonly operationUuid: string }
+  | { readonly do: 'resume'; readonly operationUuid: string }
+  | {
+      readonly do: 'seek';
+      readonly operationUuid: string;
+      readonly to: { readonly positionMs: number } | { readonly offsetMs: number };
+    }
+  | { readonly do: 'set_volume'; readonly volume: number }
+  /** Every member is told to leave. */
+  | { readonly do: 'dismiss' }
+  | { readonly do: 'close' };
+
+export interface RoomStep {
+  readonly state: RoomState;
+  readonly events: readonly Event[];
+  readonly acts: readonly RoomAct[];
+  /** What the store keeps of its recording. */
+  readonly recordings?: readonly RecordingRecord[];
+  readonly refused?: Problem;
+}
+
+const UNITY_PERCENT = 100;
+
+/** A Room that is about to be created. */
+export const newRoom = (about: Pick<RoomState, 'roomId' | 'appUuid' | 'voiceActivityEvents'>, now: number): RoomState => ({
+  ...about,
+  createdAt: now,
+  phase: 'open',
+  volume: undefined,
+  playback: undefined,
+  recording: undefined,
+  teardownBy: undefined,
+});
+
+/** The earliest deadline, or undefined when none is armed. */
+export function roomDeadline({ playback, teardownBy }: RoomState): number | undefined {
+  const earliest = Math.min(playback?.confirmBy ?? Infinity, teardownBy ?? Infinity);
+  return earliest === Infinity ? undefined : earliest;
+}
+
+const stay = (state: RoomState): RoomStep => ({ state, events: [], acts: [] });
+
+/** Why an order would be refused now; asked before the work for it, and again by the step. */
+export function roomRefusal(state: RoomState, type: RoomOrder['type']): Problem | undefined {
+  if (type === 'delete' || type === 'volume') return undefined;
+  if (state.phase !== 'open') return problems.conflict('Room is being deleted');
+  const { playback, recording } = state;
+  const isRecording = type === 'record' || type === 'stop_recording';
+  if (type === 'stop_recording' && recording === undefined) return problems.recordingNotActive();
+  if (type === 'stop_recording' && recording?.phase === 'stopping')
+    return problems.conflict('Room recording stop is already in progress');
+  const changing = playback?.phase === 'starting' || playback?.phase === 'stopping' || recording?.phase === 'stopping';
+  if ((isRecording || type === 'play' || type === 'stop') && changing)
+    return problems.conflict('Another room media transition is in progress');
+  if (type === 'record' && recording !== undefined) return problems.conflict('Room is already being recorded');
+  if (!isRecording && type !== 'play' && playback === undefined) return problems.conflict('Nothing is playing in the room');
+  return undefined;
+}
+
+/** One input, at `now`. A Room that is deleted hears nothing more; an order that waited behind its end finds none. */
+export function stepRoom(state: RoomState, input: RoomInput, now: number): RoomStep {
+  if (state.phase === 'deleted')
+    return { ...stay(state), ...(input.type === 'order' ? { refused: problems.notFound('Room') } : {}) };
+  switch (input.type) {
+    case 'begin':
+      return { ...stay(state), events: [{ event: 'room.created', app_uuid: state.appUuid, room_id: state.roomId }] };
+    case 'order':
+      return order(state, input.order, input.operationUuid, now);
+    case 'media':
+      return hear(state, input.notice);
+    case 'empty':
+      return state.phase === 'deleting' && state.recording === undefined ? deleted(state, 'closed') : stay(state);
+    case 'shutdown':
+      return state.recording === undefined ? stay(state) : recorded(state, stopRecording(ownerOf(state), state.recording));
+    case 'deadline':
+      return deadline(state, now);
+  }
+}
+
+function order(state: RoomState, given: RoomOrder, operationUuid: string, now: number): RoomStep {
+  const refused = roomRefusal(state, given.type);
+  if (refused !== undefined) return { ...stay(state), refused };
+  const { playback } = state;
+  switch (given.type) {
+    case 'delete':
+      return state.phase === 'deleting' ? stay(state) : teardown(state, now);
+    case 'play': {
+      const volume = given.volume ?? state.volume ?? UNITY_PERCENT;
+      const begun = { operationUuid, urls: given.urls, phase: 'starting', confirmBy: now + ROOM_PLAYBACK_CONFIRM_MS } as const;
+      return {
+        state: { ...state, playback: begun, volume: given.volume ?? state.volume },
+        events: ended(state).events,
+        acts: [{ do: 'play', operationUuid, loop: given.loop, volume }],
+      };
+    }
+    case 'record':
+      return recorded(state, beginRecording(ownerOf(state), given.terms, operationUuid, now));
+    case 'stop_recording':
+      return state.recording === undefined ? stay(state) : recorded(state, stopRecording(ownerOf(state), state.recording));
+    case 'volume':
+      return { state: { ...state, volume: given.volume }, events: [], acts: [{ do: 'set_volume', volume: given.volume }] };
+    default:
+      return playback === undefined ? stay(state) : control(state, playback, given);
+  }
+}
+
+const ownerOf = ({ roomId }: RoomState) => ({ room_id: roomId });
+
+/** A step of the recording as one of the Room. */
+const recorded = (state: RoomState, { recording, events, effects, records }: RecordingStep): RoomStep => ({
+  state: { ...state, recording },
+  events,
+  acts: effects,
+  recordings: records,
+});
+
+/** What plays and what is recorded is over, and members are told to leave. */
+function teardown(before: RoomState, now: number): RoomStep {
+  const { state, events } = ended({ ...before, phase: 'deleting', teardownBy: now + ROOM_TEARDOWN_MS });
+  const stopped = state.recording === undefined ? stay(state) : recorded(state, stopRecording(ownerOf(state), state.recording));
+  return { ...stopped, events: [...events, ...stopped.events], acts: [...stopped.acts, { do: 'dismiss' }] };
+}
+
+function control(
+  state: RoomState,
+  playback: RoomPlayback,
+  given: Extract<RoomOrder, { type: 'pause' | 'resume' | 'stop' | 'seek' }>,
+): RoomStep {
+  const { operationUuid } = playback;
+  const phase = (next: RoomPlayback['phase']): RoomState => ({ ...state, playback: { ...playback, phase: next } });
+  switch (given.type) {
+    case 'pause':
+      return {
+        state: playback.phase === 'playing' ? phase('paused') : state,
+        events: [],
+        acts: [{ do: 'pause', operationUuid }],
+      };
+    case 'resume':
+      return {
+        state: playback.phase === 'paused' ? phase('playing') : state,
+        events: [],
+        acts: [{ do: 'resume', operationUuid }],
+      };
+    case 'stop':
+      return { state: phase('stopping'), events: [], acts: [{ do: 'stop', operationUuid }] };
+    case 'seek':
+      return { state, events: [], acts: [{ do: 'seek', operationUuid, to: given.to }] };
+  }
+}
+
+/** The playback is over without a failure: one terminal event, with the whole playlist of the play request. */
+function ended(state: RoomState, reason: 'completed' | 'stopped' = 'stopped'): RoomStep {
+  const { playback, roomId } = state;
+  if (playback === undefined) return stay(state);
+  const { operationUuid, urls } = playback;
+  return {
+    state: { ...state, playback: undefined },
+    events: [{ event: 'room.playback.ended', room_id: roomId, operation_uuid: operationUuid, urls, reason }],
+    acts: [],
+  };
+}
+
+function failed(state: RoomState, playback: RoomPlayback, error: 'playback_error' | 'playback_timeout'): RoomStep {
+  const { operationUuid, urls } = playback;
+  return {
+    state: { ...state, playback: undefined },
+    events: [{ event: 'room.playback.failed', room_id: state.roomId, operation_uuid: operationUuid, urls, error }],
+    acts: [{ do: 'stop', operationUuid }],
+  };
+}
+
+/** Notices of an operation that is not the current one are late ones of a playback already told of. */
+function hear(state: RoomState, notice: MediaNotice): RoomStep {
+  const { playback, recording } = state;
+  if ('recordingUuid' in notice) {
+    if (recording?.recordingUuid !== notice.recordingUuid) return stay(state);
+    return recorded(state, hearRecording(ownerOf(state), recording, notice));
+  }
+  if (playback === undefined || !('operationUuid' in notice) || notice.operationUuid !== playback.operationUuid)
+    return stay(state);
+  switch (notice.type) {
+    case 'playback.started':
+      if (playback.phase !== 'starting') return stay(state);
+      return stay({ ...state, playback: { ...playback, phase: 'playing', confirmBy: undefined } });
+    case 'playback.completed':
+      return ended(state, 'completed');
+    case 'playback.stopped':
+      return ended(state, 'stopped');
+    case 'playback.failed':
+      return { ...failed(state, playback, 'playback_error'), acts: [] };
+  }
+}
+
+function deadline(state: RoomState, now: number): RoomStep {
+  const { playback, teardownBy } = state;
+  if (teardownBy !== undefined && teardownBy <= now) return deleted(state, 'timeout');
+  if (playback?.confirmBy !== undefined && playback.confirmBy <= now) return failed(state, playback, 'playback_timeout');
+  return stay(state);
+}
+
+function deleted(state: RoomState, reason: 'closed' | 'timeout'): RoomStep {
+  return {
+    state: { ...state, phase: 'deleted', teardownBy: undefined },
+    events: [{ event: 'room.deleted', app_uuid: state.appUuid, room_id: state.roomId, reason }],
+    acts: [{ do: 'close' }],
+  };
+}
+
+/** `playback_status` of the interface: `playing` from the confirmation on. */
+export function playbackStatus({ playback }: RoomState): 'stopped' | 'playing' | 'paused' {
+  if (playback === undefined || playback.phase === 'starting') return 'stopped';
+  return playback.phase === 'paused' ? 'paused' : 'playing';
+}

@@ -1,0 +1,138 @@
+/** Commands of the application. A refusal is a value: the 409 of the interface. */
+
+import { type Problem, problems } from '../../problem.ts';
+import { beginCollect, digitsCollected } from '../dtmf/collect.ts';
+import { applicationSide, ending, orderEnd } from './end.ts';
+import { cancelPayment, collectPayment, paymentRefusal } from './in-payment.ts';
+import { audible, playback, replaced } from './in-playback.ts';
+import { isRecordingCommand, recordingCommand } from './in-recording.ts';
+import { isRoomCommand, roomCommand } from './in-room.ts';
+import type { CallCommand, Command, Step } from './input.ts';
+import type { SessionState } from './session.ts';
+
+const stay = (state: SessionState): Step => ({ state, events: [], effects: [] });
+
+const CANNOT_PLAY = 'Session cannot play audio in its current state';
+const CANNOT: Readonly<Record<CallCommand['type'], string>> = {
+  answer: 'Session cannot be answered in its current state',
+  reject: 'Session cannot be rejected in its current state',
+  cancel: 'Session cannot be cancelled in its current state',
+  hangup: 'Session cannot be ended in its current state',
+  play: CANNOT_PLAY,
+  play_stream: CANNOT_PLAY,
+  play_silence: CANNOT_PLAY,
+  play_push: CANNOT_PLAY,
+  stop_playback: 'Session has no audio in its current state',
+  control_playback: 'Session has no audio in its current state',
+  collect: 'Session cannot collect digits in its current state',
+  cancel_collect: 'Session cannot collect digits in its current state',
+  collect_payment: 'Session is not connected',
+  cancel_payment: 'Session is not connected',
+};
+
+/** The 409 a command would get now, or undefined: asked before its work, such as opening sources, and again by `command` itself. */
+export function refusal(state: SessionState, type: CallCommand['type']): Problem | undefined {
+  if (!permits(state, type)) return problems.conflict(CANNOT[type]);
+  const secured = paymentRefusal(state, type);
+  if (secured !== undefined) return secured;
+  if (type === 'collect' && state.collect !== undefined) return problems.conflict('Session is already collecting digits');
+  if (type === 'cancel_collect' && state.collect === undefined) return problems.notFound('DTMF collection');
+  return undefined;
+}
+
+function permits(state: SessionState, type: CallCommand['type']): boolean {
+  const live = state.hasLeg && state.phase !== 'ended';
+  const unanswered = live && state.phase !== 'answered';
+  switch (type) {
+    case 'answer':
+      return unanswered && state.type === 'phone_in' && state.ending === undefined && state.answering === undefined;
+    case 'reject':
+      return unanswered && state.type === 'phone_in' && state.answering === undefined;
+    case 'cancel':
+      return unanswered && state.type === 'phone_out';
+    case 'hangup':
+      return true;
+    case 'play':
+    case 'play_stream':
+    case 'play_silence':
+    case 'play_push':
+    case 'stop_playback':
+    case 'control_playback':
+    case 'collect':
+    case 'cancel_collect':
+    case 'collect_payment':
+    case 'cancel_payment':
+      return live && state.ending === undefined && (state.phase === 'answered' || state.type === 'phone_in');
+  }
+}
+
+/** One command, at `now`. */
+export function command(state: SessionState, order: Command, operationUuid: string, now: number): Step {
+  if (isRoomCommand(order)) return roomCommand(state, order, operationUuid);
+  if (isRecordingCommand(order)) return recordingCommand(state, order, operationUuid, now);
+  const refused = refusal(state, order.type);
+  if (refused !== undefined) return { ...stay(state), refused };
+  // A second order to end changes nothing: the first one's cause stands.
+  const isEnding = state.ending !== undefined;
+  switch (order.type) {
+    case 'answer':
+      return { state: { ...state, answering: operationUuid }, events: [], effects: [{ do: 'answer' }] };
+    case 'reject': {
+      if (isEnding) return stay(state);
+      return orderEnd(state, ending(order.reason, 'callee', operationUuid), { do: 'reject', reason: order.reason }, now);
+    }
+    case 'cancel':
+      return isEnding ? stay(state) : orderEnd(state, ending('cancelled', 'caller', operationUuid), { do: 'cancel' }, now);
+    case 'hangup':
+      return isEnding ? stay(state) : hangup(state, operationUuid, now);
+    case 'play':
+    case 'play_stream':
+    case 'play_silence':
+    case 'play_push':
+    case 'stop_playback':
+    case 'control_playback':
+      return playback(state, order, operationUuid);
+    case 'collect':
+      return collect(state, order, operationUuid, now);
+    case 'cancel_collect':
+      return cancelCollect(state);
+    case 'collect_payment':
+      return collectPayment(state, order, operationUuid, now);
+    case 'cancel_payment':
+      return cancelPayment(state, order.kind, now);
+  }
+}
+
+/** DELETE, answered or not: BYE, CANCEL, or a decline. */
+function hangup(state: SessionState, operationUuid: string, now: number): Step {
+  const by = applicationSide(state);
+  if (state.phase === 'answered' || !state.hasLeg)
+    return orderEnd(state, ending('completed', by, operationUuid), { do: 'hangup' }, now);
+  if (state.type === 'websocket') return orderEnd(state, ending('cancelled', by, operationUuid), { do: 'hangup' }, now);
+  if (state.type === 'phone_out') return orderEnd(state, ending('cancelled', by, operationUuid), { do: 'cancel' }, now);
+  if (state.answering !== undefined) return orderEnd(state, ending('completed', by, operationUuid), { do: 'hangup' }, now);
+  return orderEnd(state, ending('rejected', by, operationUuid), { do: 'reject', reason: 'rejected' }, now);
+}
+
+/** The prompt is played under the collection's own operation and is no playback: its end is heard by the collection alone. */
+function collect(state: SessionState, order: Extract<Command, { type: 'collect' }>, operationUuid: string, now: number): Step {
+  const prompted = order.promptUrls.length > 0;
+  const begun = { ...state, collect: beginCollect(operationUuid, order.terms, prompted, now) };
+  if (!prompted) return stay(begun);
+  return {
+    state: { ...begun, playback: undefined },
+    events: replaced(state),
+    effects: [...audible(state), { do: 'play', operationUuid, loop: 1, volume: 100 }],
+  };
+}
+
+function cancelCollect(state: SessionState): Step {
+  const { collect: running, sessionUuid } = state;
+  if (running === undefined) return stay(state);
+  const result = { status: 'cancelled', digits: running.digits, terminator: '' } as const;
+  return {
+    state: { ...state, collect: undefined },
+    events: [digitsCollected(sessionUuid, running, result)],
+    effects: running.phase === 'prompting' ? [{ do: 'stop_playback', operationUuid: running.operationUuid }] : [],
+  };
+}

@@ -1,0 +1,33 @@
+/** The Session as a member of a Room: what its membership decides, put back into its state. */
+import { problems } from '../../problem.ts';
+import { commandMember, type MembershipStep, type RoomCommand, roomRefusal } from '../room/membership.ts';
+import { paymentRefusal } from './in-payment.ts';
+import type { Command, Step } from './input.ts';
+import type { SessionState } from './session.ts';
+
+const ROOM_COMMANDS: ReadonlySet<string> = new Set<RoomCommand['type']>([
+  'join_room',
+  'leave_room',
+  'mute',
+  'unmute',
+  'room_volume',
+]);
+
+export const isRoomCommand = (command: Command): command is RoomCommand => ROOM_COMMANDS.has(command.type);
+
+/** A command about the Session's Room. Only an answered call that is not ending can be in one. */
+export function roomCommand(state: SessionState, order: RoomCommand, operationUuid: string): Step {
+  const up = state.hasLeg && state.phase === 'answered' && state.ending === undefined;
+  const refused = up
+    ? (paymentRefusal(state, order.type) ?? roomRefusal(state.membership, order))
+    : problems.conflict('Session is not answered');
+  if (refused !== undefined) return { state, events: [], effects: [], refused };
+  return member(state, commandMember(state.sessionUuid, state.membership, order, operationUuid));
+}
+
+/** A step of the membership as one of the Session. */
+export const member = (state: SessionState, { membership, events, effects }: MembershipStep): Step => ({
+  state: { ...state, membership },
+  events,
+  effects,
+});

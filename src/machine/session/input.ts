@@ -1,0 +1,87 @@
+/** What a Session's machine is told, and what it asks for in return. */
+
+import type { Event } from '../../event/event.ts';
+import type { RejectReason } from '../../event/hangup.ts';
+import type { MemberDirection } from '../../event/room-event.ts';
+import type { LegSignal } from '../../notice/signal.ts';
+import type { Problem } from '../../problem.ts';
+import type { CollectTerms } from '../dtmf/collect.ts';
+import type { CollectionKind, CollectionTerms, PaymentRecord } from '../payment/collection.ts';
+import type { PlaybackControl, PushFormat } from '../playback/playback.ts';
+import type { RecordingCommand, RecordingEffect, RecordingRecord } from '../recording/recording.ts';
+import type { RoomCommand, RoomEffect, VolumeOrder } from '../room/membership.ts';
+import type { SessionState } from './session.ts';
+
+export type Command =
+  | RoomCommand
+  | RecordingCommand
+  | { readonly type: 'answer' }
+  | { readonly type: 'reject'; readonly reason: RejectReason }
+  | { readonly type: 'cancel' }
+  | { readonly type: 'hangup' }
+  | { readonly type: 'play'; readonly urls: readonly string[]; readonly loop: number; readonly volume: number }
+  | { readonly type: 'play_stream'; readonly url: string; readonly volume: number }
+  | { readonly type: 'play_silence' }
+  | { readonly type: 'play_push'; readonly format: PushFormat; readonly volume: number }
+  | { readonly type: 'stop_playback' }
+  | { readonly type: 'control_playback'; readonly control: PlaybackControl }
+  /** `prompts`: how many files there are to play first. */
+  | { readonly type: 'collect'; readonly terms: CollectTerms; readonly promptUrls: readonly string[] }
+  | { readonly type: 'cancel_collect' }
+  | {
+      readonly type: 'collect_payment';
+      readonly terms: CollectionTerms;
+      readonly promptUrls: readonly string[];
+      /** Of a CVV: the reference of its card, whose brand says how many digits there are. */
+      readonly cardUuid: string | undefined;
+    }
+  | { readonly type: 'cancel_payment'; readonly kind: CollectionKind };
+
+/** What is decided by the call's own state; the rest is its membership's and its recordings'. */
+export type CallCommand = Exclude<Command, RoomCommand | RecordingCommand>;
+
+export type SessionInput =
+  /** The first input of every Session. */
+  | { readonly type: 'begin' }
+  | { readonly type: 'command'; readonly command: Command; readonly operationUuid: string }
+  | { readonly type: 'deadline' }
+  /** The platform is going down and the grace is over. */
+  | { readonly type: 'shutdown' }
+  /** A member's volume was carried out, as far as it could be. */
+  | { readonly type: 'volume_set'; readonly order: VolumeOrder; readonly failed: readonly MemberDirection[] }
+  /** The Room is being deleted. */
+  | { readonly type: 'room_closed'; readonly roomId: string }
+  /** A bug in this Session's own actor. */
+  | { readonly type: 'broken' }
+  | LegSignal;
+
+/** Orders to the leg, performed after the step is durable, in this order. */
+export type Effect =
+  | RoomEffect
+  | RecordingEffect
+  | { readonly do: 'start' }
+  | { readonly do: 'ring' }
+  | { readonly do: 'early_media' }
+  | { readonly do: 'answer' }
+  | { readonly do: 'reject'; readonly reason: RejectReason }
+  | { readonly do: 'cancel' }
+  | { readonly do: 'hangup' }
+  | { readonly do: 'play'; readonly operationUuid: string; readonly loop: number; readonly volume: number }
+  | { readonly do: 'stop_playback'; readonly operationUuid: string }
+  | { readonly do: 'control_playback'; readonly operationUuid: string; readonly control: PlaybackControl }
+  /** Keeps what is keyed out of whatever hears the leg, from here on or no longer. */
+  | { readonly do: 'secure'; readonly on: boolean }
+  /** Opens the sources and plays them under that name; they fail as a playback does. */
+  | { readonly do: 'prompt'; readonly name: string; readonly urls: readonly string[] };
+
+export interface Step {
+  readonly state: SessionState;
+  readonly events: readonly Event[];
+  readonly effects: readonly Effect[];
+  /** What the store keeps of a secure collection. */
+  readonly payments?: readonly PaymentRecord[];
+  /** What it keeps of recordings. */
+  readonly recordings?: readonly RecordingRecord[];
+  /** Of a command only: why it was refused. Absent: admitted. */
+  readonly refused?: Problem;
+}

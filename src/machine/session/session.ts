@@ -1,0 +1,195 @@
+/**
+ * The state of one Session (interface, Sessions; contract §2), as plain data:
+ *
+ *   phone_in, phone_out   new ─ ringing ─ early_media ─ answered ─ ended        websocket   connecting ─ answered ─ ended
+ *
+ * Ranks only rise. `ending` is set while an end was ordered and the far end has not confirmed it; whatever ends the call first names the cause.
+ */
+
+import type { HangupBy, HangupCause } from '../../event/hangup.ts';
+import { CALL_DURATION_DEFAULT_SEC } from '../../limits.ts';
+import { type Collect, collectDue } from '../dtmf/collect.ts';
+import { type Collection, collectionDue } from '../payment/collection.ts';
+import type { Playback } from '../playback/playback.ts';
+import type { Recording } from '../recording/recording.ts';
+import type { Membership } from '../room/membership.ts';
+
+export type Phase = 'new' | 'connecting' | 'ringing' | 'early_media' | 'answered' | 'ended';
+
+const RANK: Readonly<Record<Phase, number>> = { new: 0, connecting: 0, ringing: 1, early_media: 2, answered: 3, ended: 4 };
+
+/** Whether going from `from` to `to` is a step forward; any other signal is ignored and emits nothing. */
+export const rises = (from: Phase, to: Phase): boolean => RANK[to] > RANK[from];
+
+export interface Ending {
+  readonly cause: HangupCause;
+  readonly by: HangupBy;
+  readonly description: string;
+  /** Of the command that ended the Session, if one did. */
+  readonly operationUuid: string | undefined;
+}
+
+/** Everything that can fall due, in ms since the epoch. Absent: not armed. */
+export interface Deadlines {
+  /** `ring_timeout_sec` from the dial's 202. */
+  readonly ring?: number;
+  /** No command and no signalling on an unanswered inbound call, or a Session whose leg was lost (interface, Orphaned Session cleanup). */
+  readonly orphan?: number;
+  /** `max_duration_sec` from the answer. */
+  readonly duration?: number;
+  /** The far end's confirmation of an ordered end; past it the Session ends without. */
+  readonly teardown?: number;
+  /** The files of its recordings, after the call is over; past it the Session ends without. */
+  readonly recordings?: number;
+}
+
+/** The settings a Session lives by, fixed when it begins. */
+export interface Terms {
+  readonly orphanTimeoutMs: number;
+  readonly maxDurationMs: number;
+}
+
+export interface SessionState {
+  readonly sessionUuid: string;
+  readonly appUuid: string;
+  readonly type: 'phone_in' | 'phone_out' | 'websocket';
+  readonly phase: Phase;
+  readonly callerId: string;
+  readonly did: string;
+  readonly clientState: string;
+  readonly createdAt: number;
+  readonly answeredAt: number | undefined;
+  /** The call is over; the Session ends when its recordings are finished. */
+  readonly closedAt: number | undefined;
+  readonly endedAt: number | undefined;
+  readonly held: boolean;
+  /** The dial or answer command that `session.answered` may name. */
+  readonly answering: string | undefined;
+  readonly ending: Ending | undefined;
+  /** False where the process that ran the call is gone: nothing can be ordered of it any more. */
+  readonly hasLeg: boolean;
+  readonly playback: Playback | undefined;
+  readonly collect: Collect | undefined;
+  readonly membership: Membership | undefined;
+  /** A card or CVV is being keyed in. */
+  readonly collection: Collection | undefined;
+  /** Something was collected: there may be references of this Session in the vault. */
+  readonly hasCollected: boolean;
+  /** The live ones, oldest first. */
+  readonly recordings: readonly Recording[];
+  /** Keys that end before this belong to a collection that is over. */
+  readonly quietUntil: number;
+  /** Each of them puts that off by so much. */
+  readonly quietMs: number;
+  readonly deadlines: Deadlines;
+  readonly terms: Terms;
+}
+
+interface Begin {
+  readonly sessionUuid: string;
+  readonly appUuid: string;
+  readonly callerId: string;
+  readonly did: string;
+  readonly orphanTimeoutMs: number;
+}
+
+const begin = (from: Begin, type: SessionState['type'], now: number): SessionState => ({
+  sessionUuid: from.sessionUuid,
+  appUuid: from.appUuid,
+  type,
+  phase: 'new',
+  callerId: from.callerId,
+  did: from.did,
+  clientState: '',
+  createdAt: now,
+  answeredAt: undefined,
+  closedAt: undefined,
+  endedAt: undefined,
+  held: false,
+  answering: undefined,
+  ending: undefined,
+  hasLeg: true,
+  playback: undefined,
+  collect: undefined,
+  membership: undefined,
+  collection: undefined,
+  hasCollected: false,
+  recordings: [],
+  quietUntil: 0,
+  quietMs: 0,
+  deadlines: {},
+  terms: { orphanTimeoutMs: from.orphanTimeoutMs, maxDurationMs: CALL_DURATION_DEFAULT_SEC * 1000 },
+});
+
+/** A call that has just come in. */
+export const inbound = (from: Begin, now: number): SessionState => ({
+  ...begin(from, 'phone_in', now),
+  deadlines: { orphan: now + from.orphanTimeoutMs },
+});
+
+export interface BeginOutbound extends Begin {
+  readonly operationUuid: string;
+  readonly ringTimeoutMs: number;
+  readonly maxDurationMs: number;
+  readonly clientState: string;
+}
+
+/** A call that is about to be placed; its ring window starts with the 202, now. */
+export const outbound = (from: BeginOutbound, now: number): SessionState => ({
+  ...begin(from, 'phone_out', now),
+  clientState: from.clientState,
+  answering: from.operationUuid,
+  deadlines: { ring: now + from.ringTimeoutMs },
+  terms: { orphanTimeoutMs: from.orphanTimeoutMs, maxDurationMs: from.maxDurationMs },
+});
+
+/** A connection to an application's WebSocket server that is about to be made. It has no numbers. */
+export const connecting = (
+  from: Omit<Begin, 'callerId' | 'did'> & { readonly operationUuid: string; readonly clientState: string },
+  now: number,
+): SessionState => ({
+  ...begin({ ...from, callerId: '', did: '' }, 'websocket', now),
+  phase: 'connecting',
+  clientState: from.clientState,
+  answering: from.operationUuid,
+});
+
+export interface Remains extends Begin {
+  /** The Room it was in, `""`: none. */
+  readonly roomId: string;
+  readonly type: SessionState['type'];
+  readonly phase: Phase;
+  readonly clientState: string;
+  readonly createdAt: number;
+}
+
+/** What a process that is gone left in the database: it can only be ended, by `DELETE` or as an orphan. */
+export const recovered = (from: Remains, now: number): SessionState => ({
+  ...begin(from, from.type, from.createdAt),
+  phase: from.phase,
+  clientState: from.clientState,
+  hasLeg: false,
+  // Nobody knows: what there may be in the vault is destroyed with its end.
+  hasCollected: true,
+  membership:
+    from.roomId === '' ? undefined : { roomId: from.roomId, room: 0, phase: 'joined', muted: false, voiceActivityEvents: false },
+  deadlines: { orphan: now + from.orphanTimeoutMs },
+});
+
+/**
+ * Secure mode (interface, Secure collection): no Room, no new recording and no `unmask`, and nobody is told of keys. Recordings were masked before the
+ * prompt, and stay masked after.
+ */
+export const isCollectingSecurely = (state: SessionState): boolean => state.collection !== undefined;
+
+/** The earliest deadline, or undefined when none is armed. */
+export function nextDeadline(state: SessionState): number | undefined {
+  const due = [
+    ...Object.values(state.deadlines),
+    state.collect === undefined ? undefined : collectDue(state.collect),
+    state.collection === undefined ? undefined : collectionDue(state.collection),
+    ...state.recordings.map(({ confirmBy }) => confirmBy),
+  ];
+  const earliest = due.reduce<number>((least, at) => Math.min(least, at ?? Infinity), Infinity);
+  return earliest === Infinity ? undefined : earliest;
+}

@@ -1,0 +1,216 @@
+/** The Session's machine: (state, input, now) → state, events, effects. Pure; it decides and never acts. */
+
+import type { LegSignal, MediaNotice } from '../../notice/signal.ts';
+import { type Collect, type CollectStep, digitsCollected, key, promptOver, timeout } from '../dtmf/collect.ts';
+import { collectionTimeout } from '../payment/collection.ts';
+import { hearPlayback } from '../playback/playback.ts';
+import { leave, memberJoined, memberLost, memberTalking, volumeSet } from '../room/membership.ts';
+import { command } from './command.ts';
+import { applicationSide, closing, end, ending, orderEnd } from './end.ts';
+import { collecting as collectingSecurely, hearPaymentPrompt, securedKey } from './in-payment.ts';
+import { hearRecordingNotice, recordingsDue } from './in-recording.ts';
+import { member } from './in-room.ts';
+import { hearWebSocket } from './in-websocket.ts';
+import type { Effect, SessionInput, Step } from './input.ts';
+import { type Phase, rises, type SessionState } from './session.ts';
+
+const stay = (state: SessionState): Step => ({ state, events: [], effects: [] });
+
+/** One input. After `ended` nothing changes any more and nothing is emitted. */
+export function step(before: SessionState, input: SessionInput, now: number): Step {
+  if (before.phase === 'ended') return stay(before);
+  if (before.closedAt !== undefined && input.type !== 'command') return closing(before, input, now);
+  const state = touched(before, input, now);
+  switch (input.type) {
+    case 'begin':
+      return start(state);
+    case 'command':
+      return command(state, input.command, input.operationUuid, now);
+    case 'deadline':
+      return deadline(state, now);
+    case 'shutdown':
+      return shutdown(state, now);
+    case 'volume_set':
+      return { state, events: [volumeSet(state.sessionUuid, input.order, input.failed)], effects: [] };
+    case 'room_closed':
+      if (state.membership?.roomId !== input.roomId) return stay(state);
+      return member(state, leave(state.sessionUuid, state.membership, 'room_closed'));
+    case 'broken':
+      return end(state, ending('failed', 'system'), now, state.hasLeg ? [{ do: 'hangup' }] : []);
+    default:
+      return hear(state, input, now);
+  }
+}
+
+/** Any command or signal is activity: it puts the orphan deadline of an unanswered call off. */
+function touched(state: SessionState, input: SessionInput, now: number): SessionState {
+  if (state.deadlines.orphan === undefined || !state.hasLeg || input.type === 'deadline') return state;
+  return { ...state, deadlines: { ...state.deadlines, orphan: now + state.terms.orphanTimeoutMs } };
+}
+
+function start(state: SessionState): Step {
+  const { sessionUuid: session_uuid, callerId: caller_id, did } = state;
+  // What a crash left is in no Room any more.
+  if (!state.hasLeg) return member(state, leave(session_uuid, state.membership, 'orphan'));
+  if (state.type !== 'phone_in') return { state, events: [], effects: [{ do: 'start' }] };
+  return {
+    // `ringing` at once: the 180 is the first thing that is done with the call.
+    state: { ...state, phase: 'ringing' },
+    events: [{ event: 'session.created', session_uuid, caller_id, did, type: 'phone_in' }],
+    effects: [{ do: 'ring' }],
+  };
+}
+
+function hear(state: SessionState, signal: LegSignal, now: number): Step {
+  const { sessionUuid: session_uuid } = state;
+  switch (signal.type) {
+    case 'leg.ringing':
+      return advance(state, 'ringing', 'session.ringing_started');
+    case 'leg.early_media':
+      return advance(state, 'early_media', 'session.early_media_started');
+    case 'leg.answered':
+      return answered(state, now);
+    case 'leg.held':
+      if (state.held || state.phase !== 'answered') return stay(state);
+      return { state: { ...state, held: true }, events: [{ event: 'session.held', session_uuid }], effects: [] };
+    case 'leg.resumed':
+      if (!state.held) return stay(state);
+      return { state: { ...state, held: false }, events: [{ event: 'session.resumed', session_uuid }], effects: [] };
+    case 'leg.ended':
+      return end({ ...state, hasLeg: false }, ending(signal.end.cause, signal.end.by, undefined, signal.end.description), now);
+    case 'leg.connected':
+    case 'leg.failed':
+    case 'leg.disconnected':
+    case 'leg.played':
+      return hearWebSocket(state, signal, now);
+    case 'leg.digit':
+      return digit(state, signal.digit, signal.durationMs, 'sip_info', now);
+    case 'leg.media':
+      return hearMedia(state, signal.notice, now);
+  }
+}
+
+/** The far end of a dial moves on; on an inbound call it is ourselves who did, and nobody needs to be told. */
+function advance(state: SessionState, phase: Phase, event: 'session.ringing_started' | 'session.early_media_started'): Step {
+  if (!rises(state.phase, phase) || state.ending !== undefined) return stay(state);
+  return {
+    state: { ...state, phase },
+    events: state.type === 'phone_out' ? [{ event, session_uuid: state.sessionUuid }] : [],
+    effects: [],
+  };
+}
+
+function answered(state: SessionState, now: number): Step {
+  if (state.phase === 'answered') return stay(state);
+  // The 200 crossed our order to end: the leg is told again, and the call was never answered for the application.
+  if (state.ending !== undefined) return { state, events: [], effects: [{ do: 'hangup' }] };
+  const operation = state.answering === undefined ? {} : { operation_uuid: state.answering };
+  return {
+    state: {
+      ...state,
+      phase: 'answered',
+      answeredAt: now,
+      answering: undefined,
+      deadlines: { duration: now + state.terms.maxDurationMs },
+    },
+    events: [{ event: 'session.answered', session_uuid: state.sessionUuid, ...operation }],
+    effects: [],
+  };
+}
+
+function hearMedia(state: SessionState, notice: MediaNotice, now: number): Step {
+  const { membership, sessionUuid } = state;
+  if (notice.type === 'room.joined') return member(state, memberJoined(sessionUuid, membership, notice.room));
+  if (notice.type === 'room.left') return member(state, memberLost(sessionUuid, membership, notice.room));
+  if (notice.type === 'voice') return member(state, memberTalking(sessionUuid, membership, notice.talking));
+  if ('recordingUuid' in notice) return hearRecordingNotice(state, notice);
+  if (notice.type === 'digit') return digit(state, notice.digit, notice.durationMs, notice.method, now);
+  if (notice.type === 'media.timeout') {
+    if (state.held || state.phase !== 'answered' || state.ending !== undefined) return stay(state);
+    return orderEnd(state, ending('timeout', 'system', undefined, 'No audio came from the far end'), { do: 'hangup' }, now);
+  }
+  const prompted = hearPaymentPrompt(state, notice, now);
+  if (prompted !== undefined) return prompted;
+  const { collect } = state;
+  if (collect !== undefined && 'operationUuid' in notice && notice.operationUuid === collect.operationUuid) {
+    return hearPrompt(state, collect, notice, now);
+  }
+  const heard = hearPlayback(state.sessionUuid, state.playback, notice);
+  return { state: { ...state, playback: heard.playback }, events: heard.events, effects: [] };
+}
+
+/** A prompt that cannot be heard fails its collection; a prompt that is over, or was replaced by a play, starts its clocks. */
+function hearPrompt(state: SessionState, collect: Collect, notice: MediaNotice, now: number): Step {
+  if (notice.type === 'playback.started') return stay(state);
+  if (notice.type !== 'playback.failed') return stay({ ...state, collect: promptOver(collect, now) });
+  const result = { status: 'failure', digits: collect.digits, terminator: '', reason: notice.reason } as const;
+  return {
+    state: { ...state, collect: undefined },
+    events: [digitsCollected(state.sessionUuid, collect, result)],
+    effects: [],
+  };
+}
+
+function digit(
+  state: SessionState,
+  pressed: string,
+  durationMs: number,
+  method: 'rfc4733' | 'inband' | 'sip_info',
+  now: number,
+): Step {
+  const secured = securedKey(state, pressed, now);
+  if (secured !== undefined) return secured;
+  const received = {
+    event: 'dtmf.received',
+    session_uuid: state.sessionUuid,
+    digit: pressed,
+    duration_ms: durationMs,
+    method,
+  } as const;
+  if (state.collect === undefined) return { state, events: [received], effects: [] };
+  const collected = collecting(state, state.collect, key(state.collect, pressed, now));
+  return { ...collected, events: [received, ...collected.events] };
+}
+
+function collecting(state: SessionState, before: Collect, next: CollectStep): Step {
+  const effects: Effect[] = next.stopPrompt ? [{ do: 'stop_playback', operationUuid: before.operationUuid }] : [];
+  if ('collect' in next) return { state: { ...state, collect: next.collect }, events: [], effects };
+  return {
+    state: { ...state, collect: undefined },
+    events: [digitsCollected(state.sessionUuid, before, next.done)],
+    effects,
+  };
+}
+
+function deadline(state: SessionState, now: number): Step {
+  const { ring, orphan, duration, teardown } = state.deadlines;
+  const due = (at: number | undefined) => at !== undefined && at <= now;
+  if (due(teardown)) return end(state, ending('failed', 'system'), now);
+  if (due(ring)) return orderEnd(state, ending('timeout', 'system'), { do: 'cancel' }, now);
+  if (due(duration)) {
+    const why = ending('completed', 'system', undefined, 'The call reached its longest duration');
+    return orderEnd(state, why, { do: 'hangup' }, now);
+  }
+  if (due(orphan)) return orphaned(state, now);
+  if (state.recordings.some(({ confirmBy }) => due(confirmBy))) return recordingsDue(state, now);
+  const { collection } = state;
+  if (collection !== undefined) return collectingSecurely(state, collection, collectionTimeout(collection, now), now);
+  return state.collect === undefined ? stay(state) : collecting(state, state.collect, timeout(state.collect, now));
+}
+
+/** Synthetic where the leg is lost; an unanswered inbound call that nobody takes is declined as timed out. */
+function orphaned(state: SessionState, now: number): Step {
+  if (!state.hasLeg) return end(state, ending('failed', 'system', undefined, 'The Session was lost'), now);
+  if (state.playback !== undefined || state.collect !== undefined) {
+    return stay({ ...state, deadlines: { ...state.deadlines, orphan: now + state.terms.orphanTimeoutMs } });
+  }
+  return orderEnd(state, ending('timeout', 'system'), { do: 'reject', reason: 'timeout' }, now);
+}
+
+function shutdown(state: SessionState, now: number): Step {
+  if (state.ending !== undefined || !state.hasLeg) return stay(state);
+  const cause = state.phase === 'answered' ? 'completed' : applicationSide(state) === 'caller' ? 'cancelled' : 'rejected';
+  const order: Effect =
+    state.phase === 'answered' ? { do: 'hangup' } : state.type === 'phone_out' ? { do: 'cancel' } : { do: 'hangup' };
+  return orderEnd(state, ending(cause, 'system', undefined, 'The platform is shutting down'), order, now);
+}

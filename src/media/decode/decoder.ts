@@ -1,0 +1,104 @@
+/** The decoding thread as the main thread sees it: streams that take bytes and give PCM, one step at a time. */
+import { DECODE_STEP_MAX_MS } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import { Thread } from '../worker/thread.ts';
+import type { DecodeAnswer, DecodeRequest, SourceKind } from './decode-worker.ts';
+
+/** The source cannot be decoded from here on. */
+export class DecodeError extends Error {
+  override readonly name = 'DecodeError';
+}
+
+export interface Decoded {
+  readonly pcm: Int16Array<ArrayBuffer>;
+  readonly samples: number;
+}
+
+export interface DecodeStream {
+  /** Decodes a step; rejects with `DecodeError` where the source is damaged. */
+  push(bytes: Uint8Array<ArrayBuffer>): Promise<Int16Array<ArrayBuffer>>;
+  /** After the last byte: what was still held, and the length of the whole in samples, skipped ones included. */
+  end(): Promise<Decoded>;
+  close(): void;
+}
+
+interface Waiting {
+  readonly resolve: (decoded: Decoded) => void;
+  readonly reject: (error: Error) => void;
+  readonly timer: ReturnType<typeof setTimeout>;
+}
+
+/** A thread that dies or is stuck takes its streams with it; the next stream gets a new one. */
+export class DecoderThread {
+  readonly #log: Log;
+  readonly #script: URL;
+  readonly #stepMaxMs: number;
+  readonly #waiting = new Map<number, Waiting>();
+  #thread: Thread<DecodeRequest, DecodeAnswer>;
+  #closing = false;
+  #last = 0;
+
+  /** The options are for tests. */
+  constructor(log: Log, options: { readonly script?: URL; readonly stepMaxMs?: number } = {}) {
+    this.#log = log;
+    this.#script = options.script ?? new URL('./decode-worker.ts', import.meta.url);
+    this.#stepMaxMs = options.stepMaxMs ?? DECODE_STEP_MAX_MS;
+    this.#thread = this.#spawn();
+  }
+
+  /** Decodes to `rateHz`, from `skip` samples on. Rejects where there are too many decoders, or no thread. */
+  async open(kind: SourceKind, rateHz: number, skip = 0): Promise<DecodeStream> {
+    if (this.#thread.gone && !this.#closing) this.#thread = this.#spawn();
+    const thread = this.#thread;
+    const stream = ++this.#last;
+    await this.#ask(thread, { type: 'open', stream, kind, rateHz, skip }).catch((error: unknown) => {
+      throw error instanceof DecodeError ? new Error(error.message) : error; // our lack of room, not the source's fault
+    });
+    return {
+      push: async (bytes) => (await this.#ask(thread, { type: 'push', stream, bytes })).pcm,
+      end: () => this.#ask(thread, { type: 'end', stream }),
+      close: () => thread.post({ type: 'close', stream }),
+    };
+  }
+
+  /** Ends the thread; what still waits is rejected. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.#thread.post({ type: 'quit' });
+    await this.#thread.ended();
+  }
+
+  #spawn(): Thread<DecodeRequest, DecodeAnswer> {
+    return new Thread<DecodeRequest, DecodeAnswer>(this.#script, {
+      message: ({ stream, pcm, samples, error }) => {
+        const waiting = this.#settle(stream);
+        if (error === undefined) waiting?.resolve({ pcm, samples });
+        else waiting?.reject(new DecodeError(error));
+      },
+      error: (error) => this.#log.error({ error }, 'decoding thread'),
+      gone: () => {
+        if (!this.#closing) this.#log.error({ streams: this.#waiting.size }, 'the decoding thread is gone');
+        for (const stream of [...this.#waiting.keys()]) this.#settle(stream)?.reject(new Error('the decoding thread is gone'));
+      },
+    });
+  }
+
+  #ask(
+    thread: Thread<DecodeRequest, DecodeAnswer>,
+    request: Exclude<DecodeRequest, { type: 'quit' | 'close' }>,
+  ): Promise<Decoded> {
+    if (thread.gone) return Promise.reject(new Error('the decoding thread is gone'));
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => thread.terminate(), this.#stepMaxMs);
+      this.#waiting.set(request.stream, { resolve, reject, timer });
+      thread.post(request);
+    });
+  }
+
+  #settle(stream: number): Waiting | undefined {
+    const waiting = this.#waiting.get(stream);
+    this.#waiting.delete(stream);
+    clearTimeout(waiting?.timer);
+    return waiting;
+  }
+}

@@ -1,0 +1,203 @@
+/** What every leg has on the main thread, whatever carries its sound: a place on a worker, playbacks, membership in rooms, and one end. */
+import type { DecoderThread } from '../decode/decoder.ts';
+import {
+  type JoinOptions,
+  type LegCounters,
+  type MediaNotice,
+  type MediaRecording,
+  type MediaRoom,
+  NO_COUNTERS,
+  type PlaybackControl,
+  type PlayOptions,
+  type Recordable,
+  type RecordOptions,
+  type RoomMember,
+} from '../engine.ts';
+import { Playbacks } from '../playback/playbacks.ts';
+import { type RecordingEars, Recordings } from '../recording/recordings.ts';
+import type { LegEars, MediaWorker } from '../worker/media-worker.ts';
+import { NOTICE, type NoticeRecord } from '../worker/notice.ts';
+import { Placement } from '../worker/placement.ts';
+import { bounded, PlaneRoom } from './plane-room.ts';
+
+export interface PlaneLegOptions {
+  readonly id: number;
+  readonly worker: MediaWorker;
+  readonly decoders: DecoderThread;
+  readonly notify: (notice: MediaNotice) => void;
+  readonly nextPlayback: () => number;
+  /** A number for a recording, of the range of legs and rooms. */
+  readonly nextNumber: () => number;
+  readonly recordings: RecordingEars;
+  /** It is open (0), or why not (errno; -1: its worker died). */
+  readonly opened: (errno: number) => void;
+  /** What it held is free again; called once. */
+  readonly freed: (counters: LegCounters) => void;
+}
+
+export abstract class PlaneLeg implements RoomMember, Recordable, LegEars {
+  protected readonly id: number;
+  protected readonly placement: Placement;
+  protected readonly playbacks: Playbacks;
+  readonly #recordings: Recordings;
+  protected readonly notify: (notice: MediaNotice) => void;
+  readonly #opened: (errno: number) => void;
+  readonly #freed: (counters: LegCounters) => void;
+  #closing: Promise<LegCounters> | undefined;
+  #finished: ((counters: LegCounters) => void) | undefined;
+  #lost = false;
+
+  constructor(options: PlaneLegOptions) {
+    this.id = options.id;
+    this.notify = options.notify;
+    this.#opened = options.opened;
+    this.#freed = options.freed;
+    this.placement = new Placement(options.id, this, options.worker);
+    this.playbacks = new Playbacks({
+      id: options.id,
+      order: (order) => this.placement.order(order),
+      decoders: options.decoders,
+      notify: options.notify,
+      nextPlayback: options.nextPlayback,
+    });
+    this.#recordings = new Recordings({
+      id: options.id,
+      order: (order) => this.placement.order(order),
+      notify: options.notify,
+      nextNumber: options.nextNumber,
+      ears: options.recordings,
+    });
+  }
+
+  /** Rate of the sound it plays. */
+  protected abstract get rateHz(): number;
+
+  protected get over(): boolean {
+    return this.#closing !== undefined || this.#lost;
+  }
+
+  play(options: PlayOptions): void {
+    this.playbacks.play(options, this.rateHz);
+  }
+
+  stopPlayback(operationUuid: string): void {
+    this.playbacks.stop(operationUuid);
+  }
+
+  controlPlayback(operationUuid: string, control: PlaybackControl): void {
+    this.playbacks.control(operationUuid, control);
+  }
+
+  record(options: RecordOptions): MediaRecording {
+    return this.#recordings.record(options);
+  }
+
+  detectTones(on: boolean): void {
+    this.placement.order({ type: 'tones', leg: this.id, on });
+  }
+
+  join(room: MediaRoom, options: JoinOptions): void {
+    if (!(room instanceof PlaneRoom)) throw new TypeError('a room of another engine');
+    if (this.over || room.over) {
+      this.notify({ type: 'room.left', room: room.number });
+      return;
+    }
+    this.placement.moveTo(room.worker);
+    this.placement.order({
+      type: 'join',
+      leg: this.id,
+      room: room.number,
+      muted: options.muted,
+      from: bounded(options.fromVolumePercent),
+      to: bounded(options.toVolumePercent),
+    });
+  }
+
+  leave(): void {
+    this.placement.order({ type: 'leave', leg: this.id });
+  }
+
+  setMuted(muted: boolean): void {
+    this.placement.order({ type: 'mute', leg: this.id, muted });
+  }
+
+  setVolume(direction: 'from_member' | 'to_member', percent: number): boolean {
+    if (this.over) return false;
+    this.placement.order({ type: 'room volume', leg: this.id, from: direction === 'from_member', percent: bounded(percent) });
+    return true;
+  }
+
+  counters(): Promise<LegCounters> {
+    return this.#lost ? Promise.resolve(NO_COUNTERS) : (this.#closing ?? this.placement.counters());
+  }
+
+  close(): Promise<LegCounters> {
+    this.#closing ??= new Promise((resolve) => {
+      this.#finished = resolve;
+      this.playbacks.close();
+      this.#recordings.close();
+      if (this.#lost) resolve(NO_COUNTERS);
+      else this.placement.order({ type: 'close', leg: this.id });
+    });
+    return this.#closing;
+  }
+
+  opened(errno: number): void {
+    if (errno !== 0) this.placement.detach();
+    this.#opened(errno);
+  }
+
+  stayed(): void {
+    this.placement.settled(false);
+  }
+
+  notice(record: NoticeRecord): void {
+    if (this.playbacks.notice(record)) return;
+    switch (record.kind) {
+      case NOTICE.mediaStarted:
+        this.notify({ type: 'media.started' });
+        break;
+      case NOTICE.mediaTimeout:
+        this.notify({ type: 'media.timeout' });
+        break;
+      case NOTICE.digit:
+        this.notify({
+          type: 'digit',
+          digit: String.fromCharCode(record.a),
+          durationMs: record.b,
+          method: record.c === 1 ? 'inband' : 'rfc4733',
+        });
+        break;
+      case NOTICE.roomJoined:
+        this.notify({ type: 'room.joined', room: record.a });
+        break;
+      case NOTICE.roomLeft:
+        this.notify({ type: 'room.left', room: record.a });
+        break;
+      case NOTICE.voice:
+        this.notify({ type: 'voice', talking: record.a === 1 });
+        break;
+      case NOTICE.moved:
+        this.placement.settled(true);
+        break;
+    }
+  }
+
+  closed(counters: LegCounters): void {
+    this.placement.detach();
+    this.#freed(counters);
+    this.#finished?.(counters);
+  }
+
+  lost(): void {
+    if (this.#lost) return;
+    this.#lost = true;
+    this.placement.lost();
+    this.playbacks.lost();
+    this.#recordings.lost();
+    this.#opened(-1);
+    // Nothing is heard of it any more: what is left of the call is ended.
+    if (this.#closing === undefined) this.notify({ type: 'media.timeout' });
+    this.closed(NO_COUNTERS);
+  }
+}

@@ -1,0 +1,43 @@
+/** A leg on a pair of UDP ports: what was negotiated becomes orders of literal addresses and bounded numbers. */
+import { isIP } from 'node:net';
+import type { RtpLeg, RtpParameters } from '../engine.ts';
+import { codecRateHz } from '../worker/worker-command.ts';
+import { PlaneLeg, type PlaneLegOptions } from './plane-leg.ts';
+
+/**
+ * What the plane takes: literal addresses, ports of 16 bits, packets of 10 to 60 ms. A far end of none is one we cannot send to until it is
+ * heard from.
+ */
+function bounded(agreed: RtpParameters): RtpParameters {
+  const port = (value: number) => (Number.isInteger(value) && value > 0 && value <= 65_535 ? value : 9); // discard (RFC 863)
+  return {
+    ...agreed,
+    remoteHost: isIP(agreed.remoteHost) === 0 ? '0.0.0.0' : agreed.remoteHost,
+    remotePort: port(agreed.remotePort),
+    remoteRtcpPort: port(agreed.remoteRtcpPort),
+    ptimeMs: Math.min(60, Math.max(10, Math.round(agreed.ptimeMs) || 20)),
+  };
+}
+
+export class UdpLeg extends PlaneLeg implements RtpLeg {
+  readonly host: string;
+  readonly port: number;
+  #rateHz = 8_000;
+
+  constructor(options: PlaneLegOptions & { readonly host: string; readonly port: number }) {
+    super(options);
+    this.host = options.host;
+    this.port = options.port;
+    this.placement.order({ type: 'open', leg: options.id, host: options.host, port: options.port });
+  }
+
+  protected override get rateHz(): number {
+    return this.#rateHz;
+  }
+
+  negotiate(parameters: RtpParameters): void {
+    if (this.over) return;
+    this.#rateHz = codecRateHz(parameters.codec);
+    this.placement.order({ type: 'negotiate', leg: this.id, parameters: bounded(parameters) });
+  }
+}

@@ -1,0 +1,46 @@
+/** What can be played, and how it comes as PCM: files, a live stream, a push. A feeder pulls a reel; it never knows which it is. */
+import type { PlaybackFailure } from '../../event/event.ts';
+import { DecodeError, type DecoderThread } from '../decode/decoder.ts';
+import type { Playlist } from '../engine.ts';
+
+export interface ReelTerms {
+  /** Times through; 0: until stopped. Of files only. */
+  readonly loop: number;
+  readonly rateHz: number;
+  readonly decoders: DecoderThread;
+}
+
+export interface Reel {
+  /** Audio fed ahead of what is heard, ms. */
+  readonly aheadMs: number;
+  /** Handed to the player in pieces of this size, so that orders stay few; 0: as it comes, for what may come no faster than it is heard. */
+  readonly pieceMs: number;
+  /** Whether audio that comes late is left out rather than heard late. */
+  readonly live: boolean;
+  /** PCM from `from` samples after the beginning. One at a time: `interrupt` ends the one before. Throws `ReelBroken`. */
+  pcm(from: number): AsyncGenerator<Int16Array<ArrayBuffer>>;
+  /** Ends the `pcm` under way, which then throws or returns. */
+  interrupt(): void;
+}
+
+/** Opened and screened; played once, or released. */
+export abstract class Playable implements Playlist {
+  abstract readonly urls: readonly string[];
+  abstract release(): void;
+  abstract reel(terms: ReelTerms): Reel;
+}
+
+/** Nothing more comes. */
+export class ReelBroken extends Error {
+  override readonly name = 'ReelBroken';
+  readonly reason: PlaybackFailure;
+  readonly sourceIndex: number | undefined;
+  constructor(reason: PlaybackFailure, sourceIndex?: number) {
+    super(reason);
+    this.reason = reason;
+    this.sourceIndex = sourceIndex;
+  }
+}
+
+/** In the words of the events: what a failure of ours or of the decoder is called. */
+export const failureOf = (error: unknown): PlaybackFailure => (error instanceof DecodeError ? 'decode_error' : 'internal_error');

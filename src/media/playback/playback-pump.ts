@@ -1,0 +1,196 @@
+/**
+ * One playback: pulls its reel and keeps the native player about two seconds ahead of what is heard. The player says when it is hungry and, after a
+ * seek, how far it had come; from then on what is pulled is another place of the same reel.
+ */
+import type { PlaybackFailure } from '../../event/event.ts';
+import { LIVE_KEEP_MS, LIVE_OWED_MAX_MS } from '../../limits.ts';
+import type { Place } from '../../machine/playback/playback.ts';
+import { type Reel, ReelBroken } from './pcm-source.ts';
+
+export interface FeedFailure {
+  readonly reason: PlaybackFailure;
+  readonly sourceIndex: number | undefined;
+}
+
+export interface FeederOptions {
+  readonly reel: Reel;
+  readonly rateHz: number;
+  /** Hands PCM to the player; never more than was asked for. */
+  readonly feed: (pcm: Int16Array<ArrayBuffer>) => void;
+  /** Tells the player that another place follows; it answers with `moved`. */
+  readonly move: () => void;
+  /** Everything has been handed over, or nothing more will come because of `failure`. Not called after `stop`. */
+  readonly done: (failure: FeedFailure | undefined) => void;
+}
+
+/** The first samples go out with this much to start on. */
+const FIRST_PIECE_MS = 100;
+
+export class Feeder {
+  readonly #options: FeederOptions;
+  readonly #aheadSamples: number;
+  /** Where the player's track began, and what was fed to it since. */
+  #base = 0;
+  #fed = 0;
+  /** Samples that may still be fed before the player must ask. */
+  #budget: number;
+  #wake: (() => void) | undefined;
+  /** The pull under way; one of an earlier number is over. */
+  #pull = 0;
+  #stopped = false;
+  #held: Int16Array<ArrayBuffer>[] = [];
+  #heldSamples = 0;
+  #moving: Place | undefined;
+  #next: Place | undefined;
+  /** When the first sample would have had to be fed for all since to be heard without a pause; of a live reel. */
+  #began: number | undefined;
+  /** How late a live reel is, ms. */
+  #owedMs = 0;
+
+  constructor(options: FeederOptions) {
+    this.#options = options;
+    this.#aheadSamples = (options.rateHz * options.reel.aheadMs) / 1000;
+    this.#budget = this.#aheadSamples;
+    void this.#run(0);
+  }
+
+  /** Samples handed over since the beginning, or since the last move. */
+  get fed(): number {
+    return this.#fed;
+  }
+
+  /** The player asks for more: what it had queued when it had taken `fedByThen` samples. */
+  hungry(queuedMs: number, fedByThen: number): void {
+    const underway = this.#fed - fedByThen;
+    this.#budget = this.#aheadSamples - (queuedMs * this.#options.rateHz) / 1000 - underway;
+    this.#turn();
+  }
+
+  /** Goes to another place. Several at once add up: a position counts instead of what came before, an offset from it. */
+  seek(place: Place): void {
+    if (this.#stopped) return;
+    if (this.#moving !== undefined) {
+      this.#next = joined(this.#next, place);
+      return;
+    }
+    this.#moving = place;
+    this.#halt();
+    this.#options.move();
+  }
+
+  /** The player has heard `taken` samples since the beginning or the last move; what is fed now is heard after them. */
+  moved(taken: number): void {
+    const place = this.#moving;
+    if (place === undefined || this.#stopped) return;
+    const { rateHz } = this.#options;
+    const samples = (ms: number) => Math.round((ms * rateHz) / 1000);
+    const target = 'positionMs' in place ? samples(place.positionMs) : this.#base + taken + samples(place.offsetMs);
+    this.#base = Math.max(0, target);
+    this.#fed = 0;
+    this.#budget = this.#aheadSamples;
+    this.#moving = undefined;
+    const next = this.#next;
+    this.#next = undefined;
+    if (next === undefined) void this.#run(this.#base);
+    else this.seek(next);
+  }
+
+  /** Gives connections and memory back at once, even in the middle of a read. */
+  stop(): void {
+    this.#stopped = true;
+    this.#halt();
+  }
+
+  #halt(): void {
+    this.#pull++;
+    this.#held = [];
+    this.#heldSamples = 0;
+    this.#options.reel.interrupt();
+    this.#turn();
+  }
+
+  #turn(): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+
+  async #run(from: number): Promise<void> {
+    const pull = ++this.#pull;
+    let failure: FeedFailure | undefined;
+    try {
+      for await (const pcm of this.#options.reel.pcm(from)) {
+        if (pull !== this.#pull) return;
+        await this.#give(pcm, pull);
+        if (pull !== this.#pull) return;
+      }
+    } catch (error) {
+      failure =
+        error instanceof ReelBroken
+          ? { reason: error.reason, sourceIndex: error.sourceIndex }
+          : { reason: 'internal_error', sourceIndex: undefined };
+    }
+    if (pull !== this.#pull) return;
+    await this.#flush(pull); // what came before a break is heard
+    if (pull === this.#pull) this.#options.done(failure);
+  }
+
+  async #give(pcm: Int16Array<ArrayBuffer>, pull: number): Promise<void> {
+    if (pcm.length === 0) return;
+    this.#held.push(pcm);
+    this.#heldSamples += pcm.length;
+    const { rateHz, reel } = this.#options;
+    const piece = (rateHz * (this.#fed === 0 ? FIRST_PIECE_MS : reel.pieceMs)) / 1000;
+    if (this.#heldSamples >= piece) await this.#flush(pull);
+  }
+
+  /** Hands over all that is held, piece by piece, waiting for the player in between. */
+  async #flush(pull: number): Promise<void> {
+    for (const pcm of this.#held.splice(0).flatMap((held) => this.#timely(held))) {
+      this.#heldSamples -= pcm.length;
+      for (let at = 0; at < pcm.length && pull === this.#pull; ) {
+        if (this.#budget < 1) {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+          continue;
+        }
+        const piece = pcm.slice(at, at + Math.floor(this.#budget));
+        at += piece.length;
+        this.#budget -= piece.length;
+        this.#fed += piece.length;
+        this.#options.feed(piece);
+      }
+    }
+  }
+
+  /**
+   * What of a live reel's audio is heard. Silence that was sent for want of audio made all that follows late: where more has come than is needed
+   * to go on with, as much of it is left out.
+   */
+  #timely(pcm: Int16Array<ArrayBuffer>): Int16Array<ArrayBuffer>[] {
+    const { rateHz, reel } = this.#options;
+    if (!reel.live) return [pcm];
+    const now = performance.now();
+    this.#began ??= now;
+    const aheadMs = (this.#fed * 1000) / rateHz - (now - this.#began);
+    if (aheadMs < 0) {
+      this.#owedMs = Math.min(this.#owedMs - aheadMs, LIVE_OWED_MAX_MS);
+      this.#began -= aheadMs;
+    }
+    const samples = (ms: number) => Math.floor((ms * rateHz) / 1000);
+    const keep = samples(Math.max(0, LIVE_KEEP_MS - Math.max(0, aheadMs)));
+    const left = Math.min(samples(this.#owedMs), pcm.length - keep);
+    if (left <= 0) return [pcm];
+    this.#owedMs -= (left * 1000) / rateHz;
+    this.#heldSamples -= left;
+    return [pcm.slice(0, keep), pcm.slice(keep + left)];
+  }
+}
+
+function joined(first: Place | undefined, then: Place): Place {
+  if (first === undefined || 'positionMs' in then) return then;
+  return 'positionMs' in first
+    ? { positionMs: Math.max(0, first.positionMs + then.offsetMs) }
+    : { offsetMs: first.offsetMs + then.offsetMs };
+}

@@ -1,0 +1,189 @@
+/** The playbacks of one leg or room on the main thread: each has a feeder, its orders go to the plane, its records become notices. */
+import type { Place } from '../../machine/playback/playback.ts';
+import type { DecoderThread } from '../decode/decoder.ts';
+import type { MediaNotice, PlaybackControl, PlayOptions } from '../engine.ts';
+import { NOTICE, type NoticeRecord } from '../worker/notice.ts';
+import type { Order } from '../worker/worker-command.ts';
+import { Playable } from './pcm-source.ts';
+import { Feeder, type FeedFailure } from './playback-pump.ts';
+
+export type PlaybackNotice = Extract<MediaNotice, { readonly operationUuid: string; readonly type: `playback.${string}` }>;
+
+interface Playback {
+  readonly operationUuid: string;
+  readonly playable: Playable;
+  readonly feeder: Feeder;
+  started: boolean;
+  failure: FeedFailure | undefined;
+}
+
+export interface PlaybacksOptions {
+  /** The leg or room in the plane. */
+  readonly id: number;
+  readonly order: (order: Order) => void;
+  readonly decoders: DecoderThread;
+  readonly notify: (notice: PlaybackNotice) => void;
+  readonly nextPlayback: () => number;
+}
+
+export class Playbacks {
+  readonly #options: PlaybacksOptions;
+  /** Those whose last notice has not come, by their number in the plane. */
+  readonly #playbacks = new Map<number, Playback>();
+  #current = 0;
+  #over = false;
+
+  constructor(options: PlaybacksOptions) {
+    this.#options = options;
+  }
+
+  /** Plays instead of what was playing, at the rate it is heard with. */
+  play(options: PlayOptions, rateHz: number): void {
+    const { playlist, operationUuid } = options;
+    if (!(playlist instanceof Playable)) throw new TypeError('a playlist of another engine');
+    if (this.#over) {
+      playlist.release();
+      this.#options.notify({ type: 'playback.failed', operationUuid, reason: 'media_unavailable' });
+      return;
+    }
+    this.#halt(this.#playbacks.get(this.#current));
+    const { id, order, decoders } = this.#options;
+    const playback = this.#options.nextPlayback();
+    this.#current = playback;
+    order({ type: 'play', leg: id, playback, rateHz, volume: options.volume });
+    const feeder = new Feeder({
+      reel: playlist.reel({ loop: options.loop, rateHz, decoders }),
+      rateHz,
+      move: () => order({ type: 'seek', leg: id, playback }),
+      feed: (pcm) => order({ type: 'feed', leg: id, playback, pcm }),
+      done: (failure) => this.#fed(playback, failure),
+    });
+    this.#playbacks.set(playback, { operationUuid, playable: playlist, feeder, started: false, failure: undefined });
+  }
+
+  stop(operationUuid: string): void {
+    const playing = this.#playbacks.get(this.#current);
+    if (playing === undefined || playing.operationUuid !== operationUuid) return;
+    this.#halt(playing);
+    this.#options.order({ type: 'stop', leg: this.#options.id, playback: this.#current });
+  }
+
+  /** Holds, goes on with, or moves within the playback of that operation; no effect where another one plays or none. */
+  control(operationUuid: string, control: PlaybackControl): void {
+    const playing = this.#playbacks.get(this.#current);
+    if (playing === undefined || playing.operationUuid !== operationUuid) return;
+    const pause = (paused: boolean) =>
+      this.#options.order({ type: 'pause', leg: this.#options.id, playback: this.#current, paused });
+    switch (control.type) {
+      case 'pause':
+        pause(true);
+        break;
+      case 'resume':
+        pause(false);
+        break;
+      case 'restart':
+        this.#seek(playing, { positionMs: 0 });
+        pause(false);
+        break;
+      case 'seek':
+        this.#seek(playing, control.place);
+        break;
+    }
+  }
+
+  /** The leg or room is being closed: nothing more is fed, and the plane tells that what plays was stopped. */
+  close(): void {
+    this.#over = true;
+    for (const playback of this.#playbacks.values()) this.#halt(playback);
+  }
+
+  /** The plane is gone. */
+  lost(): void {
+    this.close();
+    for (const [number, { operationUuid }] of this.#playbacks) {
+      this.#playbacks.delete(number);
+      this.#options.notify({ type: 'playback.failed', operationUuid, reason: 'media_unavailable' });
+    }
+  }
+
+  /** Takes a record of the plane. False where it is not of a playback. */
+  notice(record: NoticeRecord): boolean {
+    switch (record.kind) {
+      case NOTICE.playbackHungry:
+        this.#playbacks.get(record.a)?.feeder.hungry(record.b, record.c);
+        return true;
+      case NOTICE.playbackMoved:
+        this.#playbacks.get(record.a)?.feeder.moved(record.b);
+        return true;
+      case NOTICE.playbackStarted:
+        this.#started(this.#playbacks.get(record.a));
+        return true;
+      case NOTICE.playbackEnded:
+        this.#ended(record.a);
+        return true;
+      case NOTICE.playbackStopped:
+        this.#stopped(record.a);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** The feeder has handed everything over. What was fed is still heard; a failure before any sound is told at once. */
+  #fed(number: number, failure: FeedFailure | undefined): void {
+    const playback = this.#playbacks.get(number);
+    if (playback === undefined) return;
+    playback.failure = failure;
+    this.#options.order({ type: 'finish', leg: this.#options.id, playback: number });
+    if (playback.feeder.fed > 0) return;
+    this.#ended(number);
+  }
+
+  #started(playback: Playback | undefined): void {
+    if (playback === undefined || playback.started) return;
+    playback.started = true;
+    this.#options.notify({ type: 'playback.started', operationUuid: playback.operationUuid });
+  }
+
+  #ended(number: number): void {
+    const playback = this.#playbacks.get(number);
+    if (playback === undefined) return;
+    const { operationUuid, failure } = playback;
+    if (failure === undefined) {
+      this.#started(playback); // a playlist of empty files starts and ends at once
+      this.#forget(number);
+      this.#options.notify({ type: 'playback.completed', operationUuid });
+      return;
+    }
+    this.#forget(number);
+    this.#options.notify({
+      type: 'playback.failed',
+      operationUuid,
+      reason: failure.reason,
+      ...(failure.sourceIndex === undefined ? {} : { sourceIndex: failure.sourceIndex }),
+    });
+  }
+
+  #stopped(number: number): void {
+    const playback = this.#playbacks.get(number);
+    if (playback === undefined) return;
+    this.#forget(number);
+    this.#options.notify({ type: 'playback.stopped', operationUuid: playback.operationUuid });
+  }
+
+  #seek(playback: Playback, place: Place): void {
+    playback.failure = undefined; // it may lie behind the new place
+    playback.feeder.seek(place);
+  }
+
+  #halt(playback: Playback | undefined): void {
+    playback?.feeder.stop();
+    playback?.playable.release();
+  }
+
+  #forget(number: number): void {
+    this.#halt(this.#playbacks.get(number));
+    this.#playbacks.delete(number);
+    if (this.#current === number) this.#current = 0;
+  }
+}

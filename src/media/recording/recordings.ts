@@ -1,0 +1,128 @@
+/** The recordings of one leg or room on the main thread. They outlive it until their files are finished. */
+import { RECORDING_FINISH_MS, RECORDING_SETTLE_MS } from '../../limits.ts';
+import type { RecordingFailure, RecordingNotice } from '../../notice/recording.ts';
+import type { MediaRecording, RecordOptions } from '../engine.ts';
+import { native } from '../native.ts';
+import { NOTICE, type NoticeRecord } from '../worker/notice.ts';
+import type { Order } from '../worker/worker-command.ts';
+import { mendWav } from './mend-wav.ts';
+
+/** What hears of recordings, by their number in the planes: whichever worker has the leg by then tells of them. */
+export type RecordingEars = Map<number, (record: NoticeRecord) => void>;
+
+export interface RecordingsOptions {
+  /** The leg or room in the plane. */
+  readonly id: number;
+  readonly order: (order: Order) => void;
+  readonly notify: (notice: RecordingNotice) => void;
+  readonly nextNumber: () => number;
+  readonly ears: RecordingEars;
+}
+
+/** The numbers of `RecordingFile::Fault` in native/plane/recording_file.h. */
+const FAULTS: readonly RecordingFailure[] = ['media_unavailable', 'cannot_open', 'cannot_write', 'too_slow', 'too_long'];
+
+const within = (value: number, least: number, most: number) => Math.min(most, Math.max(least, Math.round(value) || 0));
+
+/** A file that grows is listened to, or no longer is. */
+export const followRecording = (path: string, followed: boolean): void => native.recordFollow(path, followed);
+
+export class Recordings {
+  readonly #options: RecordingsOptions;
+  readonly #live = new Map<number, RecordOptions>();
+  #over = false;
+
+  constructor(options: RecordingsOptions) {
+    this.#options = options;
+  }
+
+  record(options: RecordOptions): MediaRecording {
+    const { id, order, ears, nextNumber } = this.#options;
+    const recording = nextNumber();
+    const { recordingUuid, path, includeGaps, voiceActivity } = options;
+    this.#live.set(recording, options);
+    if (this.#over) {
+      this.#lose(recording);
+    } else {
+      ears.set(recording, (record) => this.#hear(recording, recordingUuid, record));
+      order({
+        type: 'record',
+        leg: id,
+        recording,
+        path,
+        ring: options.ring ?? '',
+        rateHz: options.rateHz ?? 0,
+        includeGaps,
+        voices: voiceActivity && {
+          sensitivityPercent: within(voiceActivity.sensitivity * 100, 0, 100),
+          onsetMs: within(voiceActivity.speechDurationMs, 20, 3_600_000),
+          releaseMs: within(voiceActivity.silenceDurationMs, 20, 3_600_000),
+        },
+      });
+    }
+    return {
+      mask: () => order({ type: 'mask', leg: id, recording, masked: true }),
+      unmask: () => order({ type: 'mask', leg: id, recording, masked: false }),
+      stop: () => order({ type: 'stop recording', leg: id, recording }),
+    };
+  }
+
+  /** The leg or room is being closed, which ends its recordings; one that does not tell of its end in time has failed. */
+  close(): void {
+    this.#over = true;
+    if (this.#live.size === 0) return;
+    setTimeout(() => this.#loseAll(), RECORDING_FINISH_MS).unref();
+  }
+
+  /** The plane is gone; what it had queued is still written, and would be more than the mended sizes say. */
+  lost(): void {
+    this.#over = true;
+    if (this.#live.size > 0) setTimeout(() => this.#loseAll(), RECORDING_SETTLE_MS);
+  }
+
+  #loseAll(): void {
+    for (const recording of [...this.#live.keys()]) this.#lose(recording);
+  }
+
+  /** Nobody writes it any more: what there is of its file is made whole here. */
+  #lose(recording: number): void {
+    const options = this.#live.get(recording);
+    if (options === undefined) return;
+    this.#forget(recording);
+    const { recordingUuid, path, ring } = options;
+    const tell = (durationMs: number) =>
+      this.#options.notify({ type: 'recording.failed', recordingUuid, reason: 'media_unavailable', durationMs });
+    mendWav(path, ring).then(
+      (mended) => tell(mended?.durationMs ?? 0),
+      () => tell(0),
+    );
+  }
+
+  #forget(recording: number): void {
+    this.#live.delete(recording);
+    this.#options.ears.delete(recording);
+  }
+
+  #hear(recording: number, recordingUuid: string, { kind, a, b }: NoticeRecord): void {
+    const { notify } = this.#options;
+    switch (kind) {
+      case NOTICE.recordingStarted:
+        notify({ type: 'recording.started', recordingUuid });
+        break;
+      case NOTICE.recordingEnded:
+        this.#forget(recording);
+        notify({ type: 'recording.ended', recordingUuid, durationMs: a, bytes: b });
+        break;
+      case NOTICE.recordingFailed:
+        this.#forget(recording);
+        notify({ type: 'recording.failed', recordingUuid, reason: FAULTS[a] ?? 'cannot_write', durationMs: b });
+        break;
+      case NOTICE.speechStarted:
+        notify({ type: 'speech.started', recordingUuid, precedingSilenceMs: a === 1 ? undefined : b });
+        break;
+      case NOTICE.speechEnded:
+        notify({ type: 'speech.ended', recordingUuid });
+        break;
+    }
+  }
+}

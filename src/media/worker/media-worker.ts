@@ -1,0 +1,229 @@
+/** One media worker as the main thread sees it: orders go down in batches, replies and notices come up to whoever they concern. */
+import { MEDIA_WORKER_PULSE_MAX_MS, MEDIA_WORKER_START_MS } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import { type LegCounters, NO_COUNTERS } from '../engine.ts';
+import { native } from '../native.ts';
+import type { RecordingEars } from '../recording/recordings.ts';
+import { NOTICE, type NoticeRecord, unpackNotices } from './notice.ts';
+import { Thread } from './thread.ts';
+import type { Order, Reply } from './worker-command.ts';
+
+/** What the worker has to tell about one leg. */
+export interface LegEars {
+  opened(errno: number): void;
+  notice(record: NoticeRecord): void;
+  closed(counters: LegCounters): void;
+  /** A stream leg's 20 ms for its far end, and the bytes its inbox has passed on by then. */
+  frame?(passed: number, frame: Uint8Array): void;
+  /** It could not be moved. */
+  stayed(): void;
+  /** The worker died, and the leg with it. */
+  lost(): void;
+}
+
+const PRIORITY = ['ordinary', 'nicer', 'real-time'] as const;
+
+/** Lateness and load of the ticks of the last second, and of all so far. */
+export interface TickLoad {
+  readonly ticks: number;
+  readonly skippedTicks: number;
+  readonly latenessMaxUs: number;
+  /** Of all ticks, by `LATENESS_STEPS_US`. */
+  readonly lateness: readonly number[];
+  readonly busyUs: number;
+}
+
+export interface MediaWorkerOptions {
+  readonly mediaTimeoutMs: number;
+  readonly log: Log;
+  /** Who hears of recordings; shared by all workers. */
+  readonly recordings?: RecordingEars;
+  /** For tests. */
+  readonly script?: URL;
+  readonly pulseMaxMs?: number;
+}
+
+export class MediaWorker {
+  readonly #thread: Thread<readonly Order[], Reply>;
+  readonly #log: Log;
+  readonly #recordings: RecordingEars | undefined;
+  readonly #pulseMaxMs: number;
+  readonly #watch: ReturnType<typeof setInterval>;
+  readonly #ears = new Map<number, LegEars>();
+  readonly #asked = new Map<number, (counters: LegCounters) => void>();
+  #up: ((error: Error | undefined) => void) | undefined;
+  #orders: Order[] = [];
+  #started = false;
+  #wakeFd = -1;
+  #plane = 0;
+  #lastRequest = 0;
+  #pulseAt = 0;
+  #missedLooks = 0;
+  #closing = false;
+  #dead = false;
+  #load: TickLoad = { ticks: 0, skippedTicks: 0, latenessMaxUs: 0, lateness: [], busyUs: 0 };
+
+  private constructor(options: MediaWorkerOptions) {
+    this.#log = options.log;
+    this.#recordings = options.recordings;
+    this.#pulseMaxMs = options.pulseMaxMs ?? MEDIA_WORKER_PULSE_MAX_MS;
+    this.#thread = new Thread<readonly Order[], Reply>(options.script ?? new URL('./worker.ts', import.meta.url), {
+      message: (reply) => this.#hear(reply),
+      error: (error) => this.#log.error({ error }, 'media worker'),
+      gone: () => this.#die(),
+    });
+    this.#watch = setInterval(() => this.#look(), this.#pulseMaxMs / 5);
+  }
+
+  /** Resolves once the worker ticks; rejects where it does not within `MEDIA_WORKER_START_MS`. */
+  static async start(options: MediaWorkerOptions): Promise<MediaWorker> {
+    const worker = new MediaWorker(options);
+    const timer = setTimeout(() => worker.#thread.terminate(), MEDIA_WORKER_START_MS);
+    const started = new Promise<void>((resolve, reject) => {
+      worker.#up = (error) => (error === undefined ? resolve() : reject(error));
+    });
+    worker.order({ type: 'start', mediaTimeoutMs: options.mediaTimeoutMs });
+    await started.finally(() => clearTimeout(timer));
+    return worker;
+  }
+
+  get legs(): number {
+    return this.#ears.size;
+  }
+
+  /** The number of its plane in the process. */
+  get plane(): number {
+    return this.#plane;
+  }
+
+  get load(): TickLoad {
+    return this.#load;
+  }
+
+  /** Whether ticks were heard of lately. */
+  get alive(): boolean {
+    return !this.#dead && performance.now() - this.#pulseAt < this.#pulseMaxMs;
+  }
+
+  attach(leg: number, ears: LegEars): void {
+    this.#ears.set(leg, ears);
+  }
+
+  detach(leg: number): void {
+    this.#ears.delete(leg);
+  }
+
+  /** Queues an order; all of one turn go down together, in order. */
+  order(order: Order): void {
+    if (this.#dead) return;
+    if (this.#orders.length === 0) queueMicrotask(() => this.#send());
+    this.#orders.push(order);
+  }
+
+  counters(leg: number): Promise<LegCounters> {
+    if (this.#dead) return Promise.resolve(NO_COUNTERS);
+    const request = ++this.#lastRequest;
+    return new Promise((resolve) => {
+      this.#asked.set(request, resolve);
+      this.order({ type: 'counters', leg, request });
+    });
+  }
+
+  /** Ends the thread. Legs that are still open lose their ports. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.order({ type: 'quit' });
+    await this.#thread.ended();
+  }
+
+  #send(): void {
+    const orders = this.#orders;
+    this.#orders = [];
+    if (this.#dead) return;
+    this.#thread.post(orders);
+    if (this.#wakeFd >= 0) native.wake(this.#wakeFd);
+    if (this.#closing) this.#wakeFd = -1; // its number may soon be another file's
+  }
+
+  #hear(reply: Reply): void {
+    switch (reply.type) {
+      case 'up':
+        this.#wakeFd = reply.wakeFd;
+        this.#plane = reply.plane;
+        this.#started = true;
+        this.#pulseAt = performance.now();
+        this.#log.info({ priority: PRIORITY[reply.priority] }, 'media worker');
+        this.#up?.(undefined);
+        break;
+      case 'notices':
+        for (const record of unpackNotices(reply.words, reply.count)) {
+          const ears = this.#ears.get(record.leg);
+          if (ears !== undefined) ears.notice(record);
+          else this.#recordings?.get(record.leg)?.(record);
+        }
+        break;
+      case 'opened':
+        this.#ears.get(reply.leg)?.opened(reply.errno);
+        break;
+      case 'not recorded':
+        this.#recordings?.get(reply.recording)?.({ kind: NOTICE.recordingFailed, leg: reply.recording, a: 0, b: 0, c: 0, d: 0 });
+        break;
+      case 'frames':
+        this.#deliver(reply.bytes);
+        break;
+      case 'stayed':
+        this.#ears.get(reply.leg)?.stayed();
+        break;
+      case 'room closed':
+        this.#ears.get(reply.leg)?.closed(NO_COUNTERS);
+        break;
+      case 'closed':
+        this.#ears.get(reply.leg)?.closed(reply.counters);
+        break;
+      case 'counters':
+        this.#asked.get(reply.request)?.(reply.counters);
+        this.#asked.delete(reply.request);
+        break;
+      case 'pulse':
+        this.#pulseAt = performance.now();
+        this.#load = reply;
+        break;
+      case 'failed':
+        this.#log.error({ error: reply.message }, 'media order failed');
+        break;
+    }
+  }
+
+  /** Frames of stream legs, each to its own. */
+  #deliver(bytes: Uint8Array<ArrayBuffer>): void {
+    const words = new DataView(bytes.buffer);
+    for (let at = 0; at + 12 <= bytes.length; ) {
+      const length = words.getUint32(at + 8, true);
+      this.#ears
+        .get(words.getUint32(at, true))
+        ?.frame?.(words.getUint32(at + 4, true), bytes.subarray(at + 12, at + 12 + length));
+      at += 12 + ((length + 3) & ~3);
+    }
+  }
+
+  /** Ends a worker that is stuck. Two looks apart, so that a main thread which itself was stuck first hears what it missed. */
+  #look(): void {
+    this.#missedLooks = this.#started && !this.alive ? this.#missedLooks + 1 : 0;
+    if (this.#missedLooks < 2) return;
+    this.#log.error({ legs: this.#ears.size }, 'a media worker is stuck');
+    this.#thread.terminate();
+    this.#die(); // a thread stuck in the kernel may never tell
+  }
+
+  #die(): void {
+    if (this.#dead) return;
+    clearInterval(this.#watch);
+    this.#dead = true;
+    this.#wakeFd = -1;
+    if (!this.#closing) this.#log.error({ legs: this.#ears.size }, 'a media worker is gone');
+    this.#up?.(new Error('a media worker ended at its start'));
+    for (const asked of this.#asked.values()) asked(NO_COUNTERS);
+    this.#asked.clear();
+    for (const ears of [...this.#ears.values()]) ears.lost();
+  }
+}

@@ -1,0 +1,43 @@
+/** What the RTP of all ended legs was like, added up for `/metrics`. */
+import type { Reading } from '../../metrics.ts';
+import type { LegCounters } from '../engine.ts';
+
+/** MOS below which many users are dissatisfied (ITU-T G.107, annex B: R under 70). */
+export const POOR_MOS = 3.6;
+
+export class Traffic {
+  packetsReceived = 0;
+  packetsSent = 0;
+  packetsLost = 0;
+  packetsLate = 0;
+  /** Legs that heard something of their far ends. */
+  legsHeard = 0;
+  /** Of these, those with an estimate under `POOR_MOS`. */
+  legsPoor = 0;
+
+  /** Adds a leg that has ended. */
+  add(leg: LegCounters): void {
+    this.packetsReceived += leg.packetsReceived;
+    this.packetsSent += leg.packetsSent;
+    this.packetsLost += Math.max(0, leg.packetsLost);
+    this.packetsLate += leg.packetsLate;
+    if (leg.mos > 0) this.legsHeard++;
+    if (leg.mos > 0 && leg.mos < POOR_MOS) this.legsPoor++;
+  }
+}
+
+export function trafficReadings(traffic: Traffic): readonly Reading[] {
+  const counter = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'counter', read });
+  return [
+    counter('rtp_packets_received_total', 'RTP packets of calls that have ended: taken', () => traffic.packetsReceived),
+    counter('rtp_packets_sent_total', 'RTP packets of calls that have ended: sent', () => traffic.packetsSent),
+    counter(
+      'rtp_packets_lost_total',
+      'RTP packets of calls that have ended: lost on their way to here',
+      () => traffic.packetsLost,
+    ),
+    counter('rtp_packets_late_total', 'RTP packets of calls that have ended: too late to be heard', () => traffic.packetsLate),
+    counter('calls_heard_total', 'Calls that have ended of whose far end anything was heard', () => traffic.legsHeard),
+    counter('calls_poor_total', `Of these, calls with an estimated MOS under ${POOR_MOS}`, () => traffic.legsPoor),
+  ];
+}

@@ -1,0 +1,89 @@
+/** What the main thread and a media worker say to each other. Orders arrive in batches and are carried out in order, between two ticks. */
+import type { CodecName, LegCounters, RtpParameters } from '../engine.ts';
+import type { StreamFormat } from '../leg/stream.ts';
+import type { PlanePriority } from '../native.ts';
+
+export type Order =
+  | { readonly type: 'start'; readonly mediaTimeoutMs: number }
+  | { readonly type: 'open'; readonly leg: number; readonly host: string; readonly port: number }
+  | { readonly type: 'negotiate'; readonly leg: number; readonly parameters: RtpParameters }
+  | { readonly type: 'play'; readonly leg: number; readonly playback: number; readonly rateHz: number; readonly volume: number }
+  | { readonly type: 'feed'; readonly leg: number; readonly playback: number; readonly pcm: Int16Array<ArrayBuffer> }
+  | { readonly type: 'finish'; readonly leg: number; readonly playback: number }
+  | { readonly type: 'stop'; readonly leg: number; readonly playback: number }
+  | { readonly type: 'pause'; readonly leg: number; readonly playback: number; readonly paused: boolean }
+  | { readonly type: 'seek'; readonly leg: number; readonly playback: number }
+  | { readonly type: 'counters'; readonly leg: number; readonly request: number }
+  | { readonly type: 'close'; readonly leg: number }
+  /** To the worker whose plane has that number. */
+  | { readonly type: 'move'; readonly leg: number; readonly plane: number }
+  | {
+      readonly type: 'open stream';
+      readonly leg: number;
+      readonly inbox: number;
+      readonly toSession: StreamFormat;
+      readonly fromSession: StreamFormat;
+    }
+  | { readonly type: 'open room'; readonly leg: number }
+  | { readonly type: 'close room'; readonly leg: number }
+  | { readonly type: 'playback volume'; readonly leg: number; readonly percent: number }
+  | { readonly type: 'voices'; readonly leg: number; readonly on: boolean }
+  | {
+      readonly type: 'join';
+      readonly leg: number;
+      readonly room: number;
+      readonly muted: boolean;
+      readonly from: number;
+      readonly to: number;
+    }
+  | { readonly type: 'tones'; readonly leg: number; readonly on: boolean }
+  | {
+      readonly type: 'record';
+      readonly leg: number;
+      readonly recording: number;
+      readonly path: string;
+      /** `''`: none. */
+      readonly ring: string;
+      /** 0: that of the leg or room. */
+      readonly rateHz: number;
+      readonly includeGaps: boolean;
+      readonly voices: { readonly sensitivityPercent: number; readonly onsetMs: number; readonly releaseMs: number } | undefined;
+    }
+  | { readonly type: 'mask'; readonly leg: number; readonly recording: number; readonly masked: boolean }
+  | { readonly type: 'stop recording'; readonly leg: number; readonly recording: number }
+  | { readonly type: 'leave'; readonly leg: number }
+  | { readonly type: 'mute'; readonly leg: number; readonly muted: boolean }
+  | { readonly type: 'room volume'; readonly leg: number; readonly from: boolean; readonly percent: number }
+  | { readonly type: 'quit' };
+
+export type Reply =
+  | { readonly type: 'up'; readonly wakeFd: number; readonly plane: number; readonly priority: PlanePriority }
+  /** `errno` 0: open. */
+  | { readonly type: 'opened'; readonly leg: number; readonly errno: number }
+  | { readonly type: 'counters'; readonly request: number; readonly counters: LegCounters }
+  | { readonly type: 'closed'; readonly leg: number; readonly counters: LegCounters }
+  /** A move was impossible. */
+  | { readonly type: 'stayed'; readonly leg: number }
+  /** The leg or room to record was not there. */
+  | { readonly type: 'not recorded'; readonly recording: number }
+  /** Frames of stream legs, as `planeFrames` gives them. */
+  | { readonly type: 'frames'; readonly bytes: Uint8Array<ArrayBuffer> }
+  | { readonly type: 'room closed'; readonly leg: number }
+  | { readonly type: 'notices'; readonly words: Uint32Array<ArrayBuffer>; readonly count: number }
+  /** Once a second: the worker ticks. */
+  | {
+      readonly type: 'pulse';
+      readonly ticks: number;
+      readonly skippedTicks: number;
+      readonly latenessMaxUs: number;
+      /** Of all ticks so far, by `LATENESS_STEPS_US`. */
+      readonly lateness: readonly number[];
+      readonly busyUs: number;
+    }
+  | { readonly type: 'failed'; readonly message: string };
+
+/** The numbers of `Codec` in native/plane/codec.h. */
+export const CODEC_NUMBER: Readonly<Record<CodecName, number>> = { PCMU: 0, PCMA: 1, G722: 2 };
+
+/** Rate of the PCM a codec is made from. */
+export const codecRateHz = (codec: CodecName): number => (codec === 'G722' ? 16_000 : 8_000);

@@ -1,0 +1,59 @@
+/**
+ * What the far end and the media plane tell a Session. Both are ordinary inputs of its machine; the doors and the media engine, which stand
+ * above the machines, import them from here.
+ */
+import type { PlaybackFailure } from '../event/event.ts';
+import type { HangupBy, HangupCause } from '../event/hangup.ts';
+import type { WebSocketClosed, WebSocketError, WebSocketFailure } from '../event/websocket-event.ts';
+import type { RecordingNotice } from './recording.ts';
+
+export type MediaNotice =
+  /** The first valid RTP packet of the leg. */
+  | { readonly type: 'media.started' }
+  /** No RTP came for `MEDIA_TIMEOUT_SEC` while it was expected. Sent once for each such silence. */
+  | { readonly type: 'media.timeout' }
+  | { readonly type: 'digit'; readonly digit: string; readonly durationMs: number; readonly method: 'rfc4733' | 'inband' }
+  /** The first frame of the room's mix has been handed to the network; `room` is its number. */
+  | { readonly type: 'room.joined'; readonly room: number }
+  | { readonly type: 'room.left'; readonly room: number }
+  /** The member of a room began or ceased to talk. */
+  | { readonly type: 'voice'; readonly talking: boolean }
+  | RecordingNotice
+  /** The first frame of the first source has been handed to the network. */
+  | { readonly type: 'playback.started'; readonly operationUuid: string }
+  | { readonly type: 'playback.completed'; readonly operationUuid: string }
+  | { readonly type: 'playback.stopped'; readonly operationUuid: string }
+  | {
+      readonly type: 'playback.failed';
+      readonly operationUuid: string;
+      readonly reason: PlaybackFailure;
+      readonly sourceIndex?: number;
+    };
+
+/** Why a leg is over, as seen from the wire (contract §2, `hangup_cause`). */
+export interface LegEnd {
+  readonly cause: HangupCause;
+  readonly by: HangupBy;
+  readonly description: string;
+}
+
+export type LegSignal =
+  | { readonly type: 'leg.ringing' }
+  | { readonly type: 'leg.early_media' }
+  /** Our 200 went out, or theirs came in. */
+  | { readonly type: 'leg.answered' }
+  | { readonly type: 'leg.held' }
+  | { readonly type: 'leg.resumed' }
+  /** The last signal of a leg, sent exactly once, whoever ended it; its ports and dialog are given back. */
+  | { readonly type: 'leg.ended'; readonly end: LegEnd }
+  /** The WebSocket is open. */
+  | { readonly type: 'leg.connected' }
+  /** It never was. The last signal of its leg, as `leg.ended`. */
+  | { readonly type: 'leg.failed'; readonly reason: WebSocketFailure; readonly error: WebSocketError; readonly end: LegEnd }
+  /** It is closed. The last signal of its leg, as `leg.ended`. */
+  | { readonly type: 'leg.disconnected'; readonly reason: WebSocketClosed; readonly closeCode: number; readonly end: LegEnd }
+  /** All that the WebSocket's server had sent has been heard, and nothing has come for 200 ms. */
+  | { readonly type: 'leg.played'; readonly durationMs: number }
+  /** A key by SIP INFO; keys by RFC 4733 and in band are media notices. */
+  | { readonly type: 'leg.digit'; readonly digit: string; readonly durationMs: number }
+  | { readonly type: 'leg.media'; readonly notice: MediaNotice };

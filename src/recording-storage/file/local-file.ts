@@ -1,0 +1,49 @@
+/** A finished recording that lies in a local file. */
+import { openAsBlob } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { fileSlices, type Slices, streamOf } from '../slices.ts';
+import type { LocalBytes, StoredFile } from '../storage.ts';
+
+/** A recording never changes once it is finished, so its name and size tell it from every other, wherever it lies. */
+export const entityTag = (recordingUuid: string, bytes: number): string => `${recordingUuid}-${bytes}`;
+
+/** A recording of that size whose bytes come from `slices`. */
+export function storedFile(recordingUuid: string, bytes: number, slices: (start: number, end: number) => Slices): StoredFile {
+  return {
+    bytes,
+    etag: entityTag(recordingUuid, bytes),
+    read(start, end) {
+      if (!(Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && start <= end && end <= bytes))
+        throw new RangeError(`bytes ${start} to ${end} of ${bytes}`);
+      return streamOf(slices(start, end));
+    },
+  };
+}
+
+/** Undefined: there is no such file. Rejects on errors of the disk. */
+export async function localFile(recordingUuid: string, path: string): Promise<StoredFile | undefined> {
+  const bytes = await sizeOf(path);
+  if (bytes === undefined) return undefined;
+  return {
+    ...storedFile(recordingUuid, bytes, (start, end) => fileSlices(path, start, end)),
+    local: () => localBytes(path),
+  };
+}
+
+/** Of a file, which is opened when they are sent. */
+export async function localBytes(path: string): Promise<LocalBytes> {
+  const whole = await openAsBlob(path);
+  return (start, end) => whole.slice(start, end);
+}
+
+/** Bytes of a file; undefined where there is none. */
+export async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+export const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';

@@ -1,0 +1,150 @@
+/**
+ * `RECORDINGS=s3://…`: a recording is written to a local file, its spool, which stays until the object store has confirmed all of it, and then in the
+ * cache for as long as there is room.
+ */
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { ObjectCache } from '../cache/object-cache.ts';
+import { DiskSpace } from '../file/disk-space.ts';
+import { isMissing, localBytes, sizeOf, storedFile } from '../file/local-file.ts';
+import type { RecordingFolder } from '../file/recording-folder.ts';
+import { fileSlices, type Slices } from '../slices.ts';
+import type { RecordingStorage, StorageLoad, StoredFile } from '../storage.ts';
+import type { StorageLimits } from '../storage-limits.ts';
+import { PartBuffers } from '../upload/part-buffers.ts';
+import { spoolLeftovers } from '../upload/spool-leftovers.ts';
+import { objectName } from '../upload/upload.ts';
+import { UploadQueue } from '../upload/upload-queue.ts';
+import { objectSlices, tried } from './object-slices.ts';
+import type { ObjectStore } from './object-store.ts';
+
+export interface ObjectStorageOptions {
+  readonly store: ObjectStore;
+  readonly folder: RecordingFolder;
+  readonly cache: ObjectCache;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly limits: StorageLimits;
+}
+
+export class ObjectStorage implements RecordingStorage {
+  readonly #options: ObjectStorageOptions;
+  readonly #queue: UploadQueue;
+  readonly #space: DiskSpace;
+  #looked = false;
+  #spool = { bytes: 0, until: 0 };
+
+  constructor(options: ObjectStorageOptions) {
+    this.#options = options;
+    this.#queue = new UploadQueue({
+      ...options,
+      buffers: new PartBuffers(options.limits.uploads, options.limits.partBytes),
+      kept: (recordingUuid) => options.cache.keep(recordingUuid),
+      findLeft: () => spoolLeftovers(options.folder),
+    });
+    this.#space = new DiskSpace(options.folder.path, options.clock, options.limits);
+  }
+
+  path(recordingUuid: string): string {
+    return this.#options.folder.wav(recordingUuid);
+  }
+
+  async admits(): Promise<boolean> {
+    if (!this.#spoolHasRoom()) return false;
+    if (!this.#looked) {
+      await this.#queue.looked();
+      this.#looked = true;
+      this.#spool.until = 0;
+    }
+    if (!this.#spoolHasRoom()) return false;
+    if (await this.#space.hasRoom()) return true;
+    // What is kept for convenience is not what others have to wait for.
+    void this.#options.cache.settle();
+    return false;
+  }
+
+  begun(recordingUuid: string): void {
+    this.#queue.grows(recordingUuid);
+  }
+
+  finished(recordingUuid: string): void {
+    this.#queue.finished(recordingUuid);
+  }
+
+  async open(recordingUuid: string): Promise<StoredFile | undefined> {
+    const { folder, store, clock, cache } = this.#options;
+    if (!folder.knows(recordingUuid)) return undefined;
+    const name = objectName(recordingUuid);
+    const path = folder.wav(recordingUuid);
+    const here = (await cache.sizeOf(recordingUuid)) ?? (await sizeOf(path));
+    const bytes = here ?? (await tried(clock, () => store.head(name)));
+    if (bytes === undefined) return undefined;
+    const remote = (start: number, end: number) => objectSlices(store, clock, name, start, end);
+    return {
+      ...storedFile(recordingUuid, bytes, (start, end) => orElse(fileSlices(path, start, end), () => remote(start, end))),
+      local: async () => {
+        const held = await cache.hold(recordingUuid, { bytes, object: () => remote(0, bytes) });
+        return held === undefined ? undefined : await localBytes(held);
+      },
+    };
+  }
+
+  async remove(recordingUuid: string): Promise<void> {
+    const { folder, clock, cache } = this.#options;
+    if (!folder.knows(recordingUuid)) return;
+    await this.#queue.without(recordingUuid, (upload) => cache.without(recordingUuid, () => tried(clock, () => upload.remove())));
+  }
+
+  load(): StorageLoad {
+    let waiting = 0;
+    let waitingBytes = 0;
+    for (const upload of this.#queue.uploads()) {
+      if (!upload.finished) continue;
+      waiting++;
+      waitingBytes += upload.waitingBytes;
+    }
+    return { waiting, waitingBytes };
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+    await this.#options.cache.close();
+  }
+
+  /** Of everything on the disk, also what is confirmed in part: it stays until all of it is. */
+  #spoolHasRoom(): boolean {
+    const { clock, limits } = this.#options;
+    if (this.#queue.files >= limits.spoolMaxFiles) return false;
+    const now = clock.now();
+    if (now >= this.#spool.until) {
+      let bytes = 0;
+      for (const upload of this.#queue.uploads()) bytes += upload.bytes;
+      this.#spool = { bytes, until: now + limits.admissionCacheMs };
+    }
+    return this.#spool.bytes <= limits.spoolMaxBytes;
+  }
+}
+
+/** A spool file may go between being found and being read: then the object store has it. */
+function orElse(file: Slices, object: () => Slices): Slices {
+  let slices = file;
+  let begun = false;
+  let closed = false;
+  return {
+    async next() {
+      try {
+        const slice = await slices.next();
+        begun = true;
+        return slice;
+      } catch (error) {
+        if (begun || closed || slices !== file || !isMissing(error)) throw error;
+        slices = object();
+        return slices.next();
+      }
+    },
+    async close() {
+      closed = true;
+      await slices.close();
+    },
+  };
+}

@@ -1,0 +1,252 @@
+/**
+ * Which recording's upload takes its next step, and when. A few steps are under way at once, in the order in which recordings came and round
+ * again after each step, so that a long one does not hold up short ones.
+ *
+ *   growing ──full part──► ready ──► running ──sent──► ready …  ──done──► over
+ *                            ▲          ├─ the store is away or refuses: back to the end, and all wait (`outage.ts`)
+ *                            └──sweep── └─ this one will not do: set back, and others go on
+ *
+ * A spool file with no place in memory is found again by a look at the folder once there is room.
+ */
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import { Complaints } from '../../throttled-log.ts';
+import { Outage } from '../s3/circuit-breaker.ts';
+import { ObjectError } from '../s3/object-error.ts';
+import { type Progress, Upload, type UploadContext } from './upload.ts';
+
+export interface UploadQueueOptions extends UploadContext {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Finished spool files in the folder, and uploads without a file, that are not known here. */
+  readonly findLeft: () => AsyncIterable<string>;
+}
+
+/** Failures of one upload beside successes of others after which the trouble is its own. */
+const OWN_FAILURES = 3;
+
+export class UploadQueue {
+  readonly #options: UploadQueueOptions;
+  readonly #complaints: Complaints;
+  readonly #outage: Outage;
+  readonly #all = new Map<string, Upload>();
+  readonly #growing = new Set<Upload>();
+  readonly #ready = new Set<Upload>();
+  readonly #running = new Map<Upload, Promise<void>>();
+  /** Until when (ms since the epoch). */
+  readonly #setBack = new Map<Upload, number>();
+  /** Being removed: not to be found again by a look at the folder. */
+  readonly #taken = new Set<string>();
+  /** `#successes` when an upload last failed. */
+  readonly #failedAt = new WeakMap<Upload, number>();
+  #successes = 0;
+  #moreInFolder = false;
+  #looking: Promise<void> | undefined;
+  #sweeping: Promise<void> | undefined;
+  #cancelSweep: () => void = () => {};
+  readonly #abort = new AbortController();
+
+  constructor(options: UploadQueueOptions) {
+    const { clock, log, limits } = options;
+    this.#options = options;
+    this.#complaints = new Complaints(log, clock, limits.complaintMs);
+    this.#outage = new Outage(clock, limits, () => this.#pump());
+    this.#look();
+    this.#armSweep();
+  }
+
+  get files(): number {
+    return this.#all.size;
+  }
+
+  *uploads(): Iterable<Upload> {
+    yield* this.#all.values();
+  }
+
+  /** Resolves once the folder has been looked through for what a former process left. */
+  async looked(): Promise<void> {
+    await this.#looking;
+  }
+
+  grows(recordingUuid: string): void {
+    const upload = this.#add(recordingUuid, false);
+    if (upload !== undefined && !upload.finished) this.#growing.add(upload);
+  }
+
+  finished(recordingUuid: string): void {
+    const upload = this.#add(recordingUuid, true);
+    if (upload === undefined) return;
+    upload.finished = true;
+    this.#growing.delete(upload);
+    // What waits counts from now on, also while nothing is uploaded.
+    upload.measure().catch(() => {});
+    if (!this.#running.has(upload) && !this.#setBack.has(upload)) this.#ready.add(upload);
+    this.#pump();
+  }
+
+  /** Takes an upload out, a new one where there is none, and hands it over once its step under way has come to an end. */
+  async without<T>(recordingUuid: string, use: (upload: Upload) => Promise<T>): Promise<T> {
+    const upload = this.#all.get(recordingUuid) ?? new Upload(recordingUuid, true, this.#options);
+    this.#all.delete(recordingUuid);
+    this.#growing.delete(upload);
+    this.#ready.delete(upload);
+    this.#setBack.delete(upload);
+    this.#taken.add(recordingUuid);
+    try {
+      await this.#running.get(upload);
+      return await use(upload);
+    } finally {
+      this.#taken.delete(recordingUuid);
+    }
+  }
+
+  /** Stops what is under way; what the store has confirmed by then is remembered. */
+  async close(): Promise<void> {
+    this.#abort.abort();
+    this.#cancelSweep();
+    this.#outage.stop();
+    await Promise.all([...this.#running.values(), this.#looking, this.#sweeping]);
+  }
+
+  get #closed(): boolean {
+    return this.#abort.signal.aborted;
+  }
+
+  #add(recordingUuid: string, finished: boolean): Upload | undefined {
+    const known = this.#all.get(recordingUuid);
+    if (known !== undefined) return known;
+    if (this.#taken.has(recordingUuid)) return undefined;
+    if (this.#all.size >= this.#options.limits.spoolMaxFiles) {
+      this.#moreInFolder = true;
+      return undefined;
+    }
+    const upload = new Upload(recordingUuid, finished, this.#options);
+    this.#all.set(recordingUuid, upload);
+    return upload;
+  }
+
+  #pump(): void {
+    if (this.#running.size === 0 && this.#ready.size === 0) this.#options.buffers.clear();
+    for (const upload of this.#ready) {
+      if (this.#closed || this.#running.size >= this.#outage.atOnce(this.#options.limits.uploads)) return;
+      this.#ready.delete(upload);
+      this.#running.set(upload, this.#run(upload));
+    }
+  }
+
+  async #run(upload: Upload): Promise<void> {
+    const spell = this.#outage.spell;
+    let outcome: Progress | 'set back' | 'waits';
+    try {
+      outcome = await upload.step(this.#abort.signal);
+      upload.failures = 0;
+      if (outcome === 'sent' || outcome === 'done') this.#succeeded();
+    } catch (error) {
+      outcome = this.#closed ? 'waits' : this.#failed(upload, error, spell);
+    }
+    this.#running.delete(upload);
+    if (this.#all.get(upload.recordingUuid) === upload) this.#place(upload, outcome);
+    this.#pump();
+  }
+
+  #place(upload: Upload, outcome: Progress | 'set back' | 'waits'): void {
+    if (outcome === 'done' || outcome === 'gone') {
+      this.#all.delete(upload.recordingUuid);
+    } else if (outcome === 'set back') {
+      const { retryMinMs, setBackMaxMs } = this.#options.limits;
+      const wait = Math.min(setBackMaxMs, retryMinMs * 2 ** Math.min(upload.failures, 20));
+      this.#setBack.set(upload, this.#options.clock.now() + wait);
+    } else if (outcome !== 'idle' || upload.finished) {
+      this.#ready.add(upload);
+    }
+  }
+
+  #succeeded(): void {
+    this.#successes++;
+    this.#outage.succeeded();
+    this.#complaints.settled(this.#backlog(), 'recordings are uploaded again');
+  }
+
+  #failed(upload: Upload, error: unknown, spell: number): 'set back' | 'waits' {
+    upload.failures++;
+    const othersGoOn = this.#failedAt.get(upload) !== this.#successes && upload.failures >= OWN_FAILURES;
+    this.#failedAt.set(upload, this.#successes);
+    const { fault, code, status } =
+      error instanceof ObjectError ? error : { fault: 'disk', code: codeOf(error), status: undefined };
+    const fields = { code, status, ...this.#backlog() };
+    const one = { ...fields, recording_uuid: upload.recordingUuid };
+    const say = (level: 'warn' | 'error', words: typeof one | typeof fields, message: string) =>
+      this.#complaints.say(level, `${fault} ${code}`, words, message);
+    switch (fault) {
+      case 'away':
+        this.#outage.failed(spell, false);
+        say('warn', fields, 'recordings wait: the object store is away');
+        return othersGoOn ? 'set back' : 'waits';
+      case 'refused':
+        this.#outage.failed(spell, true);
+        say('error', fields, 'recordings wait: the object store refuses them; see RECORDINGS and S3_* settings');
+        return othersGoOn ? 'set back' : 'waits';
+      case 'upload unknown':
+        say('warn', one, 'an upload starts over: the object store does not know it any more');
+        return 'set back';
+      case 'disk':
+        say('error', one, 'a recording waits: its file cannot be read, or its upload not be noted');
+        return 'set back';
+      default:
+        say('error', one, 'a recording waits: the object store does not take it');
+        return 'set back';
+    }
+  }
+
+  #backlog(): { waiting: number } {
+    return { waiting: this.#all.size };
+  }
+
+  #armSweep(): void {
+    const { clock, limits } = this.#options;
+    this.#cancelSweep = clock.at(clock.now() + limits.sweepMs, () => {
+      this.#sweeping = this.#sweep().finally(() => {
+        if (!this.#closed) this.#armSweep();
+      });
+    });
+  }
+
+  /** One file after another: thousands of them are no burst. Never rejects. */
+  async #sweep(): Promise<void> {
+    const now = this.#options.clock.now();
+    for (const [upload, until] of this.#setBack) {
+      if (until > now) continue;
+      this.#setBack.delete(upload);
+      this.#ready.add(upload);
+    }
+    this.#pump();
+    for (const upload of [...this.#growing]) {
+      if (this.#closed) return;
+      if (this.#running.has(upload) || this.#ready.has(upload)) continue;
+      const due = await upload.measure().catch(() => false);
+      if (due && this.#growing.has(upload) && !this.#setBack.has(upload)) this.#ready.add(upload);
+      this.#pump();
+    }
+    if (this.#moreInFolder && this.#all.size <= this.#options.limits.spoolMaxFiles / 2) this.#look();
+  }
+
+  #look(): void {
+    this.#moreInFolder = false;
+    this.#looking = this.#findLeft().catch((error: unknown) => {
+      this.#moreInFolder = true;
+      this.#complaints.say('error', 'folder', { code: codeOf(error) }, 'the folder of recordings cannot be looked through');
+    });
+  }
+
+  async #findLeft(): Promise<void> {
+    for await (const recordingUuid of this.#options.findLeft()) {
+      if (this.#closed || this.#moreInFolder) return;
+      if (this.#all.has(recordingUuid)) continue;
+      this.finished(recordingUuid);
+      await this.#all.get(recordingUuid)?.measure(); // so that what waits counts before a further recording is admitted
+    }
+  }
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'Error';

@@ -1,0 +1,441 @@
+/**
+ * A call: one INVITE, the dialog it makes, and what happens in it until its end. Orders are methods and take the time; what happens comes out
+ * of the user agent as `CallEvent`s. `ended` is emitted exactly once; the call is closed when nothing more may arrive for it.
+ */
+import { SIP_RETRY_AFTER_SEC } from '../../limits.ts';
+import { type AgentContext, type CallEnd, type CallEvent, contactFor } from '../agent-context.ts';
+import type { Timed } from '../deadlines.ts';
+import type { Peer } from '../flow.ts';
+import { ALLOWED, allows, contentType, q850Cause, SUPPORTED } from '../message/capability.ts';
+import type { Credentials } from '../message/digest.ts';
+import { NO_BODY, parseCSeq, type SipRequest, type SipResponse } from '../message/message.ts';
+import { Outgoing } from '../outgoing.ts';
+import type { ServerTransaction } from '../transaction/server.ts';
+import { contactOf, type Dialog, dialogKey, dialogOfRequest, dialogRequest, nextHop } from './dialog.ts';
+import { Refresh } from './refresh.ts';
+import { answerTimer, expiresAfterMs, isTooSmall, refreshAfterMs, type SessionTimer } from './session-timer.ts';
+import { UacInvite } from './uac-invite.ts';
+import { UasInvite } from './uas-invite.ts';
+import { Unacknowledged } from './unacknowledged.ts';
+
+/** After CANCEL the end is told when the far end confirms it, or this much later, whichever is first. */
+const CANCEL_PATIENCE_MS = 5_000;
+
+export class Call implements Timed {
+  place = -1;
+  at = 0;
+  readonly id: number;
+  readonly direction: 'inbound' | 'outbound';
+  readonly #context: AgentContext;
+  readonly #credentials: Credentials | undefined;
+  readonly #keys = new Set<string>();
+  #dialog: Dialog | undefined;
+  #uas: UasInvite | undefined;
+  #uac: UacInvite | undefined;
+  #established = false;
+  #ended = false;
+  #closed = false;
+  #byeAfterAck = false;
+  /** Our session description as the far end last accepted it; repeated by a refreshing re-INVITE. */
+  #description: Uint8Array = NO_BODY;
+  /** A re-INVITE or UPDATE whose answer the owner still owes. */
+  #offer: ServerTransaction | undefined;
+  #unacknowledged: Unacknowledged | undefined;
+  #refresh: Refresh | undefined;
+  #timer: SessionTimer | undefined;
+  #farAllowsUpdate = false;
+  #refreshAt = Infinity;
+  #expireAt = Infinity;
+  #cancelledAt = Infinity;
+
+  constructor(context: AgentContext, id: number, direction: 'inbound' | 'outbound', credentials: Credentials | undefined) {
+    this.#context = context;
+    this.id = id;
+    this.direction = direction;
+    this.#credentials = credentials;
+  }
+
+  // ---- orders -----------------------------------------------------------------------------------------------------------------
+
+  /** Inbound: a provisional response (180, 183); with a body it carries our session description. Ignored once answered or over. */
+  provisional(status: 180 | 183, body: Uint8Array, now: number): void {
+    this.#context.layer.now = now;
+    if (!this.#ended) this.#uas?.provisional(status, body);
+  }
+
+  /** Inbound: whether our session description can go out before the answer. */
+  get canDescribeEarly(): boolean {
+    return this.#uas !== undefined && (!this.#uas.offerless || this.#uas.canOfferEarly);
+  }
+
+  /** Inbound: 200 with our session description: the answer, or the offer when the INVITE had none. */
+  accept(body: Uint8Array, now: number): void {
+    this.#context.layer.now = now;
+    if (this.#ended || this.#uas === undefined) return;
+    this.#description = body;
+    this.#uas.accept(body);
+  }
+
+  /** Inbound, before the answer: a final failure response; then `ended`. */
+  refuse(status: number, fields: readonly (readonly [string, string])[], now: number): void {
+    this.#context.layer.now = now;
+    if (this.#ended || this.#uas?.state !== 'proceeding') return;
+    this.#uas.refuse(status, fields);
+    this.#end({ why: 'local' });
+    this.#close();
+  }
+
+  /** Ends the call in whatever way its state asks for. Safe to call at any time. */
+  hangUp(now: number): void {
+    this.#context.layer.now = now;
+    if (this.#ended) return;
+    if (this.#uac !== undefined && !this.#established) {
+      if (this.#cancelledAt !== Infinity) return;
+      if (this.#uac.cancel()) {
+        this.#cancelledAt = now + CANCEL_PATIENCE_MS;
+        this.#schedule();
+      } else this.#end({ why: 'local' });
+      return;
+    }
+    if (this.#uas?.state === 'proceeding') {
+      this.#uas.refuse(480);
+      this.#end({ why: 'local' });
+      this.#close();
+      return;
+    }
+    // §15: the callee's BYE waits for the ACK of its 2xx.
+    if (this.#uas?.state === 'accepted') this.#byeAfterAck = true;
+    else this.#sendBye();
+    this.#end({ why: 'local' });
+  }
+
+  /** Answers an `offer` event: our answer, or our offer when theirs was empty. */
+  answerOffer(body: Uint8Array, now: number): void {
+    this.#context.layer.now = now;
+    const transaction = this.#offer;
+    if (transaction === undefined || this.#ended) return;
+    this.#offer = undefined;
+    this.#description = body;
+    this.#acceptModification(transaction, body);
+  }
+
+  /** Refuses an `offer` event; the session goes on as it was (§14.2). */
+  refuseOffer(status: number, now: number): void {
+    this.#context.layer.now = now;
+    const transaction = this.#offer;
+    this.#offer = undefined;
+    transaction?.respond(status);
+  }
+
+  // ---- beginnings -------------------------------------------------------------------------------------------------------------
+
+  /** Takes an INVITE that came in. False when it cannot open a dialog. */
+  begin(transaction: ServerTransaction): boolean {
+    const { request } = transaction;
+    const dialog = dialogOfRequest(request, transaction.tag, transaction.source);
+    if (dialog === undefined) return false;
+    this.#farAllowsUpdate = allows(request.headers, 'UPDATE');
+    this.#enter(dialog);
+    this.#dialog = dialog;
+    this.#uas = new UasInvite(this.#context, transaction, {
+      onAccepted: (timer) => {
+        this.#established = true;
+        this.startTimer(timer);
+        this.#emit({ type: 'accepted' });
+      },
+      onConfirmed: () => {
+        if (this.#byeAfterAck) this.#sendBye();
+        else this.#emit({ type: 'confirmed' });
+      },
+      onAnswer: (body) => this.#emit({ type: 'answer', body }),
+      onUnacknowledged: () => {
+        if (this.#established) this.#sendBye();
+        else this.#close();
+        this.#end({ why: 'unacknowledged' });
+      },
+    });
+    transaction.respond(100);
+    return true;
+  }
+
+  /** Sends an INVITE of ours. */
+  dial(request: SipRequest, peer: Peer): void {
+    this.#description = request.body;
+    this.#uac = new UacInvite(this.#context, request, peer, this.#credentials, {
+      onEarlyDialog: (dialog) => this.#enter(dialog),
+      onProvisional: (status, body, fork) => {
+        if (body.length > 0) this.#emit({ type: 'progress', body, fork });
+        else if (status === 180 || status === 183) this.#emit({ type: 'ringing' });
+      },
+      onAnswered: (dialog, response, timer) => {
+        this.#established = true;
+        this.#farAllowsUpdate = allows(response.headers, 'UPDATE');
+        this.#enter(dialog);
+        this.#dialog = dialog;
+        this.startTimer(timer);
+        this.#emit({ type: 'answered', body: response.body, fork: dialog.remoteTag });
+      },
+      onFailed: (end) => {
+        this.#end(end);
+        this.#close();
+      },
+    });
+    this.#uac.start();
+  }
+
+  // ---- what comes in ----------------------------------------------------------------------------------------------------------
+
+  /** CANCEL of our INVITE transaction; its 200 has been sent. */
+  onCancel(cancel: SipRequest): void {
+    if (this.#uas?.state !== 'proceeding') return;
+    this.#uas.refuse(487);
+    this.#end({ why: 'cancelled', q850: q850Cause(cancel.headers) });
+    this.#close();
+  }
+
+  onAck(ack: SipRequest): void {
+    if (this.#uas?.takeAck(ack) === true) return;
+    const waiting = this.#unacknowledged;
+    if (waiting === undefined || parseCSeq(ack.headers.get('cseq'))?.number !== waiting.number) return;
+    waiting.stop();
+    this.#unacknowledged = undefined;
+    if (waiting.offered && ack.body.length > 0) this.#emit({ type: 'answer', body: ack.body });
+  }
+
+  /** A request within one of this call's dialogs. */
+  onRequest(transaction: ServerTransaction): void {
+    const { request } = transaction;
+    const dialog = this.#dialogOf(request) ?? this.#dialog;
+    const number = parseCSeq(request.headers.get('cseq'))?.number ?? 0;
+    if (dialog !== undefined) {
+      // §12.2.2: out of order.
+      if (dialog.remoteNumber !== undefined && number <= dialog.remoteNumber) {
+        transaction.respond(500);
+        return;
+      }
+      dialog.remoteNumber = number;
+    }
+    if (request.method === 'BYE') this.#onBye(transaction);
+    else if (this.#ended) transaction.respond(481);
+    else if (request.method === 'PRACK') {
+      if (this.#uas === undefined) transaction.respond(481);
+      else this.#uas.onPrack(transaction);
+    } else if (request.method === 'INVITE' || request.method === 'UPDATE') this.#onModification(transaction, dialog);
+    else if (request.method === 'INFO') {
+      transaction.respond(200);
+      this.#emit({ type: 'info', contentType: contentType(request.headers), body: request.body });
+    } else {
+      const response = transaction.make(request.method === 'OPTIONS' ? 200 : 405);
+      response.headers.add('allow', ALLOWED);
+      transaction.send(response);
+    }
+  }
+
+  due(now: number): void {
+    if (this.#cancelledAt <= now) {
+      this.#cancelledAt = Infinity;
+      this.#end({ why: 'local' });
+    }
+    if (this.#expireAt <= now) {
+      this.#sendBye();
+      this.#end({ why: 'session_expired' });
+      return;
+    }
+    if (this.#refreshAt <= now) {
+      this.#refreshAt = Infinity;
+      this.#sendRefresh();
+    }
+    this.#schedule();
+  }
+
+  /** Starts or restarts the session timer (RFC 4028 §10); undefined: the far end wants none. */
+  startTimer(timer: SessionTimer | undefined): void {
+    const { now } = this.#context.layer;
+    this.#timer = timer;
+    this.#refreshAt = timer?.ours === true ? now + refreshAfterMs(timer) : Infinity;
+    this.#expireAt = timer === undefined ? Infinity : now + expiresAfterMs(timer);
+    this.#schedule();
+  }
+
+  #onBye(transaction: ServerTransaction): void {
+    transaction.respond(200);
+    const end: CallEnd = { why: 'bye', q850: q850Cause(transaction.request.headers) };
+    if (this.#uac !== undefined && !this.#established) {
+      // BYE of an early dialog (§15): that fork is gone; the INVITE still gets its final response.
+      return;
+    }
+    if (this.#uas?.state === 'proceeding') this.#uas.refuse(487);
+    this.#uas?.stop();
+    this.#end(end);
+    this.#close();
+  }
+
+  #onModification(transaction: ServerTransaction, dialog: Dialog | undefined): void {
+    const { request } = transaction;
+    const update = request.method === 'UPDATE';
+    const describes = request.body.length > 0 || !update;
+    if (describes && contentType(request.headers) !== 'application/sdp' && request.body.length > 0) {
+      const response = transaction.make(415);
+      response.headers.add('accept', 'application/sdp');
+      transaction.send(response);
+      return;
+    }
+    // §14.2 and RFC 3311 §5.2: one exchange at a time; ours in flight is glare, theirs unanswered is their haste.
+    const glare = this.#refresh?.pending === true || (update && describes && this.#uac !== undefined && !this.#established);
+    const hasty =
+      this.#offer !== undefined ||
+      this.#unacknowledged !== undefined ||
+      (describes && this.#uas !== undefined && !isSettled(this.#uas));
+    if (hasty || (!update && !this.#established)) {
+      const response = transaction.make(500);
+      response.headers.add('retry-after', String(Math.floor(this.#context.entropy.fraction() * 10)));
+      transaction.send(response);
+      return;
+    }
+    if (glare && describes) {
+      transaction.respond(491);
+      return;
+    }
+    if (isTooSmall(request.headers)) {
+      refuseInterval(transaction);
+      return;
+    }
+    if (dialog !== undefined) dialog.target = contactOf(request.headers) ?? dialog.target;
+    if (!describes) {
+      this.#acceptModification(transaction, NO_BODY);
+      return;
+    }
+    if (!update) transaction.respond(100);
+    this.#offer = transaction;
+    this.#emit({ type: 'offer', body: request.body });
+  }
+
+  /** 2xx to a re-INVITE or UPDATE, with the session timer renewed. */
+  #acceptModification(transaction: ServerTransaction, body: Uint8Array): void {
+    const { request } = transaction;
+    const response = transaction.make(200, body);
+    response.headers
+      .add('contact', contactFor(this.#context, transaction.source))
+      .add('allow', ALLOWED)
+      .add('supported', SUPPORTED);
+    const timer = answerTimer(request.headers);
+    if (timer !== undefined) {
+      response.headers.add('session-expires', timer.value);
+      if (timer.require) response.headers.add('require', 'timer');
+    }
+    if (body.length > 0) response.headers.add('content-type', 'application/sdp');
+    if (!transaction.send(response)) return;
+    if (this.#established) this.startTimer(timer?.timer);
+    if (request.method !== 'INVITE') return;
+    this.#unacknowledged = new Unacknowledged(this.#context, transaction, request.body.length === 0, () => {
+      // §14.2: no ACK of a re-INVITE's 2xx ends the session.
+      this.#unacknowledged = undefined;
+      this.#sendBye();
+      this.#end({ why: 'unacknowledged' });
+    });
+  }
+
+  #sendRefresh(): void {
+    const dialog = this.#dialog;
+    const timer = this.#timer;
+    if (dialog === undefined || timer === undefined || this.#ended) return;
+    if (this.#offer !== undefined || this.#unacknowledged !== undefined || this.#refresh?.pending === true) {
+      this.#refreshAt = this.#context.layer.now + SIP_RETRY_AFTER_SEC * 1000;
+      return;
+    }
+    this.#refresh = new Refresh(this.#context, dialog, timer, {
+      credentials: this.#credentials,
+      update: this.#farAllowsUpdate,
+      description: this.#description,
+      ownsCallId: this.direction === 'outbound',
+      onRefreshed: (settled, response) => {
+        dialog.target = contactOf(response.headers) ?? dialog.target;
+        if (!this.#ended) this.startTimer(settled);
+      },
+      onRetry: (at) => {
+        if (this.#ended) return;
+        this.#refreshAt = at;
+        this.#schedule();
+      },
+      onGone: () => {
+        if (this.#ended) return;
+        this.#sendBye();
+        this.#end({ why: 'gone' });
+      },
+    });
+    this.#refresh.start();
+  }
+
+  #sendBye(): void {
+    const dialog = this.#dialog;
+    if (dialog === undefined || this.#closed) return;
+    const request = dialogRequest(dialog, 'BYE');
+    const finish = () => this.#close();
+    const owner = { onResponse: (response: SipResponse) => (response.status >= 200 ? finish() : undefined), onFailure: finish };
+    const authentication = { credentials: () => this.#credentials, nextNumber: () => ++dialog.localNumber };
+    new Outgoing(this.#context, request, nextHop(dialog), owner, authentication).send();
+  }
+
+  #end(end: CallEnd): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#refreshAt = Infinity;
+    this.#expireAt = Infinity;
+    this.#cancelledAt = Infinity;
+    this.#schedule();
+    this.#unacknowledged?.stop();
+    this.#unacknowledged = undefined;
+    // A re-INVITE that still waits for its answer is over with the dialog (§15.1.2).
+    this.#offer?.respond(487);
+    this.#offer = undefined;
+    this.#emitEnd({ type: 'ended', end });
+  }
+
+  #close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#context.layer.deadlines.set(this, Infinity);
+    for (const key of this.#keys) this.#context.leave(key);
+    this.#keys.clear();
+    this.#context.closed(this);
+  }
+
+  #enter(dialog: Dialog): void {
+    const key = dialogKey(dialog.callId, dialog.localTag, dialog.remoteTag);
+    if (this.#keys.has(key) || this.#closed) return;
+    this.#keys.add(key);
+    this.#context.enter(key, this);
+  }
+
+  #dialogOf(request: SipRequest): Dialog | undefined {
+    if (this.#established || this.#uac === undefined) return undefined;
+    const from = request.headers.get('from') ?? '';
+    for (const key of this.#keys) {
+      const tag = key.slice(key.lastIndexOf(' ') + 1);
+      if (from.includes(`tag=${tag}`)) return this.#uac.dialogOf(tag);
+    }
+    return undefined;
+  }
+
+  #schedule(): void {
+    this.#context.layer.deadlines.set(this, Math.min(this.#refreshAt, this.#expireAt, this.#cancelledAt));
+  }
+
+  #emit(event: CallEvent): void {
+    if (!this.#ended) this.#emitEnd(event);
+  }
+
+  #emitEnd(event: CallEvent): void {
+    this.#context.emit({ type: 'call', call: this, event });
+  }
+}
+
+/** Whether the INVITE's own offer and answer are behind it. */
+const isSettled = (invite: UasInvite): boolean => invite.state === 'confirmed';
+
+/** 422 with what we accept (RFC 4028 §6). */
+export function refuseInterval(transaction: ServerTransaction): void {
+  const response = transaction.make(422);
+  response.headers.add('min-se', '90');
+  transaction.send(response);
+}

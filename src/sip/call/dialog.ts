@@ -1,0 +1,140 @@
+/** A dialog (RFC 3261 §12): who the two ends are, their sequence numbers, and the way between them. */
+import { SIP_ROUTES_MAX } from '../../limits.ts';
+import { defaultPort, type Peer } from '../flow.ts';
+import { Headers, NO_BODY, parseCSeq, type SipRequest, type SipResponse } from '../message/message.ts';
+import { parseNameAddress, parseUri, tagOf } from '../message/uri.ts';
+
+export interface Dialog {
+  readonly callId: string;
+  readonly localTag: string;
+  readonly remoteTag: string;
+  /** The whole From of our requests, tag included. */
+  readonly local: string;
+  /** The whole To of our requests, tag included. */
+  readonly remote: string;
+  localNumber: number;
+  /** Undefined until the far end sent a request (§12.1.2). */
+  remoteNumber: number | undefined;
+  readonly routes: readonly string[];
+  /** The far end's Contact; changes with target refresh (§12.2). */
+  target: string;
+  /** Where the dialog's messages have come from. */
+  readonly peer: Peer;
+}
+
+/** Names a dialog among all of one user agent; the From tag alone would do, the Call-ID makes it certain. */
+export const dialogKey = (callId: string, localTag: string, remoteTag: string): string => `${callId} ${localTag} ${remoteTag}`;
+
+/** The URI of the first Contact. */
+export function contactOf(headers: Headers): string | undefined {
+  const value = headers.get('contact');
+  if (value === undefined) return undefined;
+  const contact = parseNameAddress(value.includes(',') ? (headers.list('contact')[0] ?? '') : value);
+  return contact === undefined || parseUri(contact.uri) === undefined ? undefined : contact.uri;
+}
+
+/** The dialog a UAC gets from a response with a To tag (§12.1.2). Undefined when it cannot carry one. */
+export function dialogOfResponse(request: SipRequest, response: SipResponse, peer: Peer): Dialog | undefined {
+  const { headers } = response;
+  const remote = headers.get('to');
+  const remoteTag = tagOf(remote);
+  const local = request.headers.get('from');
+  const routes = headers.list('record-route').reverse();
+  if (remote === undefined || local === undefined || routes.length > SIP_ROUTES_MAX) return undefined;
+  return {
+    callId: request.headers.get('call-id') ?? '',
+    localTag: tagOf(local) ?? '',
+    remoteTag: remoteTag ?? '',
+    local,
+    remote,
+    localNumber: parseCSeq(request.headers.get('cseq'))?.number ?? 0,
+    remoteNumber: undefined,
+    routes,
+    target: contactOf(headers) ?? request.uri,
+    peer,
+  };
+}
+
+/** The dialog a UAS makes of an INVITE (§12.1.1). Undefined when the request cannot open one. */
+export function dialogOfRequest(request: SipRequest, localTag: string, source: Peer): Dialog | undefined {
+  const { headers } = request;
+  const from = headers.get('from');
+  const to = headers.get('to');
+  const target = contactOf(headers);
+  const routes = headers.list('record-route');
+  if (from === undefined || to === undefined || target === undefined || routes.length > SIP_ROUTES_MAX) return undefined;
+  return {
+    callId: headers.get('call-id') ?? '',
+    localTag,
+    remoteTag: tagOf(from) ?? '',
+    local: `${to};tag=${localTag}`,
+    remote: from,
+    localNumber: 0,
+    remoteNumber: parseCSeq(headers.get('cseq'))?.number,
+    routes,
+    target,
+    peer: source,
+  };
+}
+
+/** A request within the dialog (§12.2.1.1), without Via and Contact. ACK takes the INVITE's number; others count on. */
+export function dialogRequest(dialog: Dialog, method: string, number?: number): SipRequest {
+  const headers = new Headers();
+  const sequence = number ?? ++dialog.localNumber;
+  const first = dialog.routes[0];
+  let uri = dialog.target;
+  if (first !== undefined) {
+    const route = parseNameAddress(first);
+    const loose = route !== undefined && parseUri(route.uri)?.parameters.has('lr') === true;
+    if (loose || route === undefined) for (const each of dialog.routes) headers.add('route', each);
+    else {
+      // A strict router ahead (§12.2.1.1): it wants to be the Request-URI, and the target comes last.
+      uri = route.uri;
+      for (const each of dialog.routes.slice(1)) headers.add('route', each);
+      headers.add('route', `<${dialog.target}>`);
+    }
+  }
+  headers.add('max-forwards', '70').add('from', dialog.local).add('to', dialog.remote);
+  headers.add('call-id', dialog.callId).add('cseq', `${sequence} ${method}`);
+  return { kind: 'request', method, uri, headers, body: NO_BODY };
+}
+
+/** The peer a request of the dialog goes to: the first route, else the target (§8.1.2). */
+export function nextHop(dialog: Dialog): Peer {
+  const first = dialog.routes[0];
+  const routed = first === undefined ? undefined : parseNameAddress(first)?.uri;
+  const peer = peerOfUri(routed ?? dialog.target, dialog.peer);
+  if (peer === undefined) return dialog.peer;
+  // A far end behind NAT that writes its private address into Contact is where its packets come from, not there.
+  if (routed === undefined && isUnreachableFrom(peer.host, dialog.peer.host)) return dialog.peer;
+  return peer;
+}
+
+/** Where a URI points, over the transport it names or that of `like`; undefined when it is no SIP URI. */
+export function peerOfUri(text: string, like: Peer): Peer | undefined {
+  const uri = parseUri(text);
+  if (uri === undefined || uri.host === '') return undefined;
+  const named = uri.parameters.get('transport')?.toLowerCase();
+  const transport =
+    uri.scheme === 'sips' || named === 'tls'
+      ? 'tls'
+      : named === 'tcp'
+        ? like.transport === 'tls'
+          ? 'tls'
+          : 'tcp'
+        : named === 'udp'
+          ? 'udp'
+          : like.transport;
+  const port = uri.port ?? defaultPort(transport);
+  const name = like.name !== undefined && uri.host === like.host ? { name: like.name } : {};
+  return { transport, host: uri.host, port, flow: transport === like.transport ? like.flow : 0, ...name };
+}
+
+const PRIVATE =
+  /^(?:0\.|10\.|127\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2[0-9]|3[01])\.|100\.(?:6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7])\.)/;
+
+/** Whether `host` is an address of a private network that `seen`, the address packets come from, is not in. */
+function isUnreachableFrom(host: string, seen: string): boolean {
+  if (host.startsWith('0.')) return true;
+  return PRIVATE.test(host) && !PRIVATE.test(seen);
+}

@@ -1,0 +1,95 @@
+/** Our refresh of a session (RFC 4028 §7.4): UPDATE where the far end allows it, else a re-INVITE that repeats our description. */
+import { SIP_RETRIES_MAX, SIP_RETRY_AFTER_SEC } from '../../limits.ts';
+import { type AgentContext, contactFor, type RequestOwner } from '../agent-context.ts';
+import { ALLOWED, SUPPORTED } from '../message/capability.ts';
+import type { Credentials } from '../message/digest.ts';
+import { parseDeltaSeconds, type SipResponse } from '../message/message.ts';
+import { Outgoing } from '../outgoing.ts';
+import { type Acknowledgement, acknowledgement, sendAcknowledgement } from './acknowledge.ts';
+import { type Dialog, dialogRequest, nextHop } from './dialog.ts';
+import { type SessionTimer, settledTimer } from './session-timer.ts';
+
+export interface RefreshOptions {
+  readonly credentials: Credentials | undefined;
+  readonly update: boolean;
+  readonly description: Uint8Array;
+  /** We made the Call-ID: we wait longer after glare (RFC 3261 §14.1). */
+  readonly ownsCallId: boolean;
+  onRefreshed(timer: SessionTimer | undefined, response: SipResponse): void;
+  /** Try again at that time, ms. */
+  onRetry(at: number): void;
+  /** The far end has forgotten the dialog, or is gone (§12.2.1.2). */
+  onGone(): void;
+}
+
+export class Refresh implements RequestOwner {
+  pending = true;
+  readonly #context: AgentContext;
+  readonly #dialog: Dialog;
+  readonly #options: RefreshOptions;
+  readonly #outgoing: Outgoing;
+  #ack: Acknowledgement | undefined;
+  #tooSmall = 0;
+
+  constructor(context: AgentContext, dialog: Dialog, timer: SessionTimer, options: RefreshOptions) {
+    this.#context = context;
+    this.#dialog = dialog;
+    this.#options = options;
+    const peer = nextHop(dialog);
+    const base = dialogRequest(dialog, options.update ? 'UPDATE' : 'INVITE');
+    base.headers.add('contact', contactFor(context, peer)).add('allow', ALLOWED).add('supported', SUPPORTED);
+    base.headers.add('session-expires', `${timer.intervalSec};refresher=uac`).add('min-se', '90');
+    const repeats = !options.update && options.description.length > 0;
+    if (repeats) base.headers.add('content-type', 'application/sdp');
+    const request = repeats ? { ...base, body: options.description } : base;
+    const authentication = { credentials: () => options.credentials, nextNumber: () => ++dialog.localNumber };
+    this.#outgoing = new Outgoing(context, request, peer, this, authentication);
+  }
+
+  start(): void {
+    this.#outgoing.send();
+  }
+
+  onResponse(response: SipResponse): void {
+    const { status } = response;
+    if (status < 200) return;
+    if (status < 300) {
+      if (this.#outgoing.request.method === 'INVITE') {
+        this.#ack ??= acknowledgement(this.#context, this.#dialog, this.#outgoing.request);
+        sendAcknowledgement(this.#context, this.#ack);
+      }
+      if (!this.pending) return;
+      this.pending = false;
+      this.#options.onRefreshed(settledTimer(response.headers), response);
+      return;
+    }
+    if (!this.pending) return;
+    if (status === 422 && this.#tooSmall++ < SIP_RETRIES_MAX) {
+      const least = parseDeltaSeconds(response.headers.get('min-se'));
+      if (least !== undefined && least <= 86_400) {
+        this.#outgoing.sendWith((headers) =>
+          headers.set('session-expires', `${least};refresher=uac`).set('min-se', String(least)),
+        );
+        return;
+      }
+    }
+    this.pending = false;
+    if (status === 481 || status === 408) this.#options.onGone();
+    else if (status === 491)
+      this.#options.onRetry(this.#context.layer.now + glareWaitMs(this.#options.ownsCallId, this.#context.entropy.fraction()));
+    else {
+      const wait = parseDeltaSeconds(response.headers.get('retry-after')) ?? SIP_RETRY_AFTER_SEC;
+      this.#options.onRetry(this.#context.layer.now + Math.max(1, wait) * 1000);
+    }
+  }
+
+  onFailure(): void {
+    if (!this.pending) return;
+    this.pending = false;
+    this.#options.onGone();
+  }
+}
+
+/** RFC 3261 §14.1: 2.1 to 4 s for the owner of the Call-ID, 0 to 2 s for the other, in steps of 10 ms. */
+export const glareWaitMs = (ownsCallId: boolean, fraction: number): number =>
+  ownsCallId ? 2_100 + Math.floor(fraction * 191) * 10 : Math.floor(fraction * 201) * 10;

@@ -1,0 +1,64 @@
+/** Session timers (RFC 4028): who refreshes, how often, and when a call that nobody refreshed is over. */
+import { SIP_MIN_SE_SEC, SIP_SESSION_EXPIRES_SEC } from '../../limits.ts';
+import { hasTag } from '../message/capability.ts';
+import { type Headers, parseDeltaSeconds } from '../message/message.ts';
+
+export interface SessionTimer {
+  readonly intervalSec: number;
+  /** Whether we send the refreshes. */
+  readonly ours: boolean;
+}
+
+export interface SessionExpires {
+  readonly seconds: number;
+  readonly refresher: 'uac' | 'uas' | undefined;
+}
+
+/** Session-Expires; undefined when absent or malformed. */
+export function parseSessionExpires(headers: Headers): SessionExpires | undefined {
+  const value = headers.get('session-expires');
+  const seconds = parseDeltaSeconds(value);
+  if (value === undefined || seconds === undefined) return undefined;
+  const refresher = /;\s*refresher\s*=\s*(uac|uas)\b/i.exec(value)?.[1]?.toLowerCase();
+  return { seconds, refresher: refresher === 'uac' || refresher === 'uas' ? refresher : undefined };
+}
+
+/** Whether a request asks for a session shorter than we accept: 422 with Min-SE (§6). */
+export const isTooSmall = (headers: Headers): boolean => {
+  const asked = parseSessionExpires(headers);
+  return asked !== undefined && asked.seconds < SIP_MIN_SE_SEC && hasTag(headers, 'supported', 'timer');
+};
+
+/**
+ * What a UAS answers (§9): the session interval and the refresher, or no timer when the far end asked for none and does not know the extension.
+ * `value` goes into Session-Expires; `require` says that the far end must take part.
+ */
+export function answerTimer(
+  headers: Headers,
+): { readonly timer: SessionTimer; readonly value: string; readonly require: boolean } | undefined {
+  const asked = parseSessionExpires(headers);
+  const knows = hasTag(headers, 'supported', 'timer') || hasTag(headers, 'require', 'timer');
+  if (asked === undefined && !knows) return undefined;
+  const least = Math.max(SIP_MIN_SE_SEC, parseDeltaSeconds(headers.get('min-se')) ?? 0);
+  const intervalSec = Math.max(least, asked?.seconds ?? SIP_SESSION_EXPIRES_SEC);
+  const refresher = knows ? (asked?.refresher ?? 'uac') : 'uas';
+  return {
+    timer: { intervalSec, ours: refresher === 'uas' },
+    value: `${intervalSec};refresher=${refresher}`,
+    require: refresher === 'uac',
+  };
+}
+
+/** What a 2xx to our request settled (§7.2). `proposedSec`: our Session-Expires. */
+export function settledTimer(response: Headers): SessionTimer | undefined {
+  const answered = parseSessionExpires(response);
+  if (answered === undefined) return undefined;
+  return { intervalSec: Math.max(answered.seconds, SIP_MIN_SE_SEC), ours: answered.refresher !== 'uas' };
+}
+
+/** When to refresh, ms after the last refresh: half the interval (§10). */
+export const refreshAfterMs = (timer: SessionTimer): number => timer.intervalSec * 500;
+
+/** When the call is over for want of a refresh: a third of the interval, at most 32 s, before it expires (§10). */
+export const expiresAfterMs = (timer: SessionTimer): number =>
+  (timer.intervalSec - Math.min(32, Math.floor(timer.intervalSec / 3))) * 1000;

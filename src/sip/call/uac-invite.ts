@@ -1,0 +1,229 @@
+/**
+ * An INVITE of ours, from the first packet to the last 2xx (RFC 3261 §13.2), with early dialogs, forking, CANCEL and PRACK:
+ *
+ *   calling --1xx--> early --2xx--> answered       each 2xx of another fork: ACK, then BYE
+ *      |               |---300..699--> refused
+ *      \---cancel------\--> cancelling --487--> refused;  2xx: ACK, then BYE
+ */
+import { SIP_FORKS_MAX, SIP_RETRIES_MAX, SIP_T1_MS } from '../../limits.ts';
+import type { AgentContext, Authentication, CallEnd, RequestOwner } from '../agent-context.ts';
+import type { Timed } from '../deadlines.ts';
+import type { Peer } from '../flow.ts';
+import { hasTag, q850Cause } from '../message/capability.ts';
+import type { Credentials } from '../message/digest.ts';
+import {
+  Headers,
+  NO_BODY,
+  parseCSeq,
+  parseDecimal,
+  parseDeltaSeconds,
+  type SipRequest,
+  type SipResponse,
+} from '../message/message.ts';
+import { tagOf } from '../message/uri.ts';
+import { NOBODY, Outgoing } from '../outgoing.ts';
+import { type Acknowledgement, acknowledgement, sendAcknowledgement } from './acknowledge.ts';
+import { type Dialog, dialogOfResponse, dialogRequest, nextHop } from './dialog.ts';
+import { type SessionTimer, settledTimer } from './session-timer.ts';
+
+export interface UacInviteOwner {
+  /** A provisional response of an early dialog. */
+  onProvisional(status: number, body: Uint8Array, fork: string): void;
+  onEarlyDialog(dialog: Dialog): void;
+  onAnswered(dialog: Dialog, response: SipResponse, timer: SessionTimer | undefined): void;
+  /** The INVITE has no call any more; `end` says why. A 2xx that comes after is acknowledged and hung up. */
+  onFailed(end: CallEnd): void;
+}
+
+interface Fork {
+  dialog: Dialog;
+  lastReliable: number | undefined;
+}
+
+export class UacInvite implements RequestOwner, Timed {
+  place = -1;
+  at = 0;
+  state: 'calling' | 'early' | 'answered' | 'over' = 'calling';
+  readonly #context: AgentContext;
+  readonly #owner: UacInviteOwner;
+  readonly #authentication: Authentication;
+  readonly #outgoing: Outgoing;
+  readonly #forks = new Map<string, Fork>();
+  readonly #acks = new Map<string, Acknowledgement>();
+  #number = 1;
+  #cancelled = false;
+  #cancelSent = false;
+  #retries = 0;
+
+  constructor(
+    context: AgentContext,
+    request: SipRequest,
+    peer: Peer,
+    credentials: Credentials | undefined,
+    owner: UacInviteOwner,
+  ) {
+    this.#context = context;
+    this.#owner = owner;
+    this.#authentication = {
+      credentials: () => (this.#cancelled ? undefined : credentials),
+      nextNumber: () => {
+        this.state = 'calling';
+        return ++this.#number;
+      },
+    };
+    this.#outgoing = new Outgoing(context, request, peer, this, this.#authentication);
+  }
+
+  start(): void {
+    this.#outgoing.send();
+  }
+
+  /**
+   * Gives up. Before any response nothing may be cancelled (§9.1): the CANCEL waits for the first one. Returns whether a final response is
+   * to be expected, so that the caller may wait for it.
+   */
+  cancel(): boolean {
+    if (this.#cancelled || this.state === 'answered' || this.state === 'over') return false;
+    this.#cancelled = true;
+    if (this.state !== 'early') return false;
+    this.#sendCancel();
+    return true;
+  }
+
+  onResponse(response: SipResponse): void {
+    const { status } = response;
+    if (status < 200) this.#onProvisional(response);
+    else if (status < 300) this.#onSuccess(response);
+    else this.#onRefused(response);
+  }
+
+  onFailure(why: 'timeout' | 'unreachable'): void {
+    this.#over(this.#cancelled ? { why: 'local' } : { why: why === 'timeout' ? 'no_response' : 'unreachable' });
+  }
+
+  /** 64*T1 after a CANCEL without a final response: as if the INVITE had failed (§9.1). */
+  due(): void {
+    const { transaction } = this.#outgoing;
+    if (transaction !== undefined) this.#context.layer.forgetClient(transaction);
+    this.#over({ why: 'local' });
+  }
+
+  /** Whether a reliable response of that early dialog was answered, and the dialog it belongs to. */
+  dialogOf(fork: string): Dialog | undefined {
+    return this.#forks.get(fork)?.dialog;
+  }
+
+  #onProvisional(response: SipResponse): void {
+    if (this.state === 'calling') this.state = 'early';
+    if (this.state !== 'early') return;
+    if (this.#cancelled) {
+      this.#sendCancel();
+      return;
+    }
+    const tag = tagOf(response.headers.get('to'));
+    if (response.status === 100) return;
+    if (tag === undefined) {
+      this.#owner.onProvisional(response.status, response.body, '');
+      return;
+    }
+    let fork = this.#forks.get(tag);
+    if (fork === undefined) {
+      const dialog =
+        this.#forks.size < SIP_FORKS_MAX ? dialogOfResponse(this.#outgoing.request, response, this.#outgoing.peer) : undefined;
+      if (dialog === undefined) return;
+      fork = { dialog, lastReliable: undefined };
+      this.#forks.set(tag, fork);
+      this.#owner.onEarlyDialog(dialog);
+    }
+    if (hasTag(response.headers, 'require', '100rel') && !this.#acknowledgeProvisional(response, fork)) return;
+    this.#owner.onProvisional(response.status, response.body, tag);
+  }
+
+  /** Sends PRACK (RFC 3262 §4); false when the response is a repetition or came ahead of one that is missing. */
+  #acknowledgeProvisional(response: SipResponse, fork: Fork): boolean {
+    const number = parseDecimal(response.headers.get('rseq') ?? '', 0x7fff_ffff);
+    if (number === undefined || (fork.lastReliable !== undefined && number !== fork.lastReliable + 1)) return false;
+    fork.lastReliable = number;
+    const cseq = parseCSeq(response.headers.get('cseq'))?.number ?? 0;
+    const prack = dialogRequest(fork.dialog, 'PRACK');
+    prack.headers.add('rack', `${number} ${cseq} INVITE`);
+    const { dialog } = fork;
+    const authentication = { ...this.#authentication, nextNumber: () => ++dialog.localNumber };
+    new Outgoing(this.#context, prack, nextHop(dialog), NOBODY, authentication).send();
+    return true;
+  }
+
+  #onSuccess(response: SipResponse): void {
+    const tag = tagOf(response.headers.get('to')) ?? '';
+    const known = this.#acks.get(tag);
+    if (known !== undefined) {
+      sendAcknowledgement(this.#context, known);
+      return;
+    }
+    if (this.#acks.size >= SIP_FORKS_MAX) return;
+    const dialog = dialogOfResponse(this.#outgoing.request, response, this.#outgoing.peer);
+    if (dialog === undefined) return;
+    // PRACKs of the early dialog have used numbers of this dialog.
+    dialog.localNumber = Math.max(dialog.localNumber, this.#forks.get(tag)?.dialog.localNumber ?? 0);
+    dialog.remoteNumber = this.#forks.get(tag)?.dialog.remoteNumber;
+    const ack = acknowledgement(this.#context, dialog, this.#outgoing.request);
+    this.#acks.set(tag, ack);
+    sendAcknowledgement(this.#context, ack);
+    if (this.#cancelled || this.state === 'answered' || this.state === 'over') {
+      this.#hangUp(dialog);
+      if (this.state !== 'answered') this.#over({ why: 'local' });
+      return;
+    }
+    this.state = 'answered';
+    this.#context.layer.deadlines.set(this, Infinity);
+    this.#owner.onAnswered(dialog, response, settledTimer(response.headers));
+  }
+
+  #onRefused(response: SipResponse): void {
+    if (this.state === 'answered' || this.state === 'over') return;
+    if (!this.#cancelled && response.status === 422 && this.#retries++ < SIP_RETRIES_MAX) {
+      // RFC 4028 §7.3: the same INVITE with what the far end can accept.
+      const least = parseDeltaSeconds(response.headers.get('min-se'));
+      if (least !== undefined && least <= 86_400) {
+        this.#forks.clear();
+        this.#outgoing.sendWith((headers) => headers.set('session-expires', String(least)).set('min-se', String(least)));
+        return;
+      }
+    }
+    const retryAfter = response.headers.has('retry-after');
+    this.#over(
+      this.#cancelled
+        ? { why: 'local' }
+        : { why: 'refused', status: response.status, q850: q850Cause(response.headers), retryAfter },
+    );
+  }
+
+  #sendCancel(): void {
+    if (this.#cancelSent) return;
+    this.#cancelSent = true;
+    const { request, peer } = this.#outgoing;
+    const branch = this.#outgoing.transaction?.key.split(' ', 1)[0] ?? '';
+    const headers = new Headers().add('via', request.headers.get('via') ?? '');
+    for (const route of request.headers.fields('route')) headers.add('route', route);
+    headers
+      .add('max-forwards', '70')
+      .add('from', request.headers.get('from') ?? '')
+      .add('to', request.headers.get('to') ?? '');
+    headers.add('call-id', request.headers.get('call-id') ?? '').add('cseq', `${this.#number} CANCEL`);
+    const cancel: SipRequest = { kind: 'request', method: 'CANCEL', uri: request.uri, headers, body: NO_BODY };
+    this.#context.layer.request(cancel, branch, peer, { onResponse() {}, onTimeout() {}, onUnreachable() {} });
+    this.#context.layer.deadlines.set(this, this.#context.layer.now + 64 * SIP_T1_MS);
+  }
+
+  #hangUp(dialog: Dialog): void {
+    const authentication = { ...this.#authentication, nextNumber: () => ++dialog.localNumber };
+    new Outgoing(this.#context, dialogRequest(dialog, 'BYE'), nextHop(dialog), NOBODY, authentication).send();
+  }
+
+  #over(end: CallEnd): void {
+    if (this.state === 'over' || this.state === 'answered') return;
+    this.state = 'over';
+    this.#context.layer.deadlines.set(this, Infinity);
+    this.#owner.onFailed(end);
+  }
+}

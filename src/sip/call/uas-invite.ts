@@ -1,0 +1,224 @@
+/**
+ * An INVITE that came to us, from 100 to its ACK (RFC 3261 §13.3), with reliable provisional responses (RFC 3262):
+ *
+ *   proceeding --accept--> accepted --ACK--> confirmed
+ *       |  18x, each reliable one until its PRACK
+ *       \--refuse, CANCEL--> refused
+ */
+import { SIP_RELIABLE_QUEUE_MAX, SIP_T1_MS } from '../../limits.ts';
+import { type AgentContext, contactFor } from '../agent-context.ts';
+import type { Timed } from '../deadlines.ts';
+import { ALLOWED, hasTag, SUPPORTED } from '../message/capability.ts';
+import { NO_BODY, parseCSeq, type SipRequest, type SipResponse } from '../message/message.ts';
+import type { ServerOwner, ServerTransaction } from '../transaction/server.ts';
+import { answerTimer, type SessionTimer } from './session-timer.ts';
+import { Unacknowledged } from './unacknowledged.ts';
+
+/** What the call does when its INVITE moves. */
+export interface UasInviteOwner {
+  onAccepted(timer: SessionTimer | undefined): void;
+  /** The 2xx was acknowledged; `answer` is the body when our 2xx made the offer. */
+  onConfirmed(): void;
+  onAnswer(body: Uint8Array): void;
+  /** No ACK of the 2xx, or no PRACK, within 64*T1. */
+  onUnacknowledged(): void;
+}
+
+interface Reliable {
+  readonly response: SipResponse;
+  readonly number: number;
+  readonly bytes: Uint8Array;
+  readonly until: number;
+  readonly offered: boolean;
+  interval: number;
+}
+
+export class UasInvite implements ServerOwner, Timed {
+  place = -1;
+  at = 0;
+  state: 'proceeding' | 'accepted' | 'confirmed' | 'refused' = 'proceeding';
+  readonly transaction: ServerTransaction;
+  /** The INVITE asked for our offer (§14.2, late offer). */
+  readonly offerless: boolean;
+  readonly #context: AgentContext;
+  readonly #owner: UasInviteOwner;
+  readonly #requires: boolean;
+  readonly #supports: boolean;
+  #number: number;
+  #reliable: Reliable | undefined;
+  #queue: { response: SipResponse; offered: boolean }[] = [];
+  #waiting: { body: Uint8Array } | undefined;
+  #unacknowledged: Unacknowledged | undefined;
+  /** Offer and answer were exchanged in a reliable 18x and its PRACK. */
+  #agreed = false;
+
+  constructor(context: AgentContext, transaction: ServerTransaction, owner: UasInviteOwner) {
+    this.#context = context;
+    this.transaction = transaction;
+    this.#owner = owner;
+    const { request } = transaction;
+    this.offerless = request.body.length === 0;
+    this.#requires = hasTag(request.headers, 'require', '100rel');
+    this.#supports = this.#requires || hasTag(request.headers, 'supported', '100rel');
+    this.#number = 1 + Math.floor(context.entropy.fraction() * 0x3fff_ffff);
+    transaction.owner = this;
+  }
+
+  /** Whether an offer of ours can travel in a provisional response (RFC 3262 §5). */
+  get canOfferEarly(): boolean {
+    return this.#supports;
+  }
+
+  /** A provisional response, 180 or 183; with a body it carries our session description. */
+  provisional(status: number, body: Uint8Array): void {
+    if (this.state !== 'proceeding' || this.#waiting !== undefined) return;
+    const response = this.transaction.make(status, body);
+    response.headers.add('contact', contactFor(this.#context, this.transaction.source)).add('allow', ALLOWED);
+    if (body.length > 0) response.headers.add('content-type', 'application/sdp');
+    const offered = this.offerless && body.length > 0;
+    if (!this.#requires && !offered) {
+      this.transaction.send(response);
+      return;
+    }
+    if (this.#reliable !== undefined) {
+      if (this.#queue.length < SIP_RELIABLE_QUEUE_MAX) this.#queue.push({ response, offered });
+      return;
+    }
+    this.#sendReliable(response, offered);
+  }
+
+  /** The 200, held back while a reliable 18x waits for its PRACK (RFC 3262 §3). */
+  accept(body: Uint8Array): void {
+    if (this.state !== 'proceeding') return;
+    if (this.#reliable !== undefined) {
+      this.#waiting = { body };
+      return;
+    }
+    const { request } = this.transaction;
+    const described = this.#agreed ? NO_BODY : body;
+    const response = this.transaction.make(200, described);
+    const timer = answerTimer(request.headers);
+    response.headers
+      .add('contact', contactFor(this.#context, this.transaction.source))
+      .add('allow', ALLOWED)
+      .add('supported', SUPPORTED);
+    if (timer !== undefined) {
+      response.headers.add('session-expires', timer.value);
+      if (timer.require) response.headers.add('require', 'timer');
+    }
+    if (described.length > 0) response.headers.add('content-type', 'application/sdp');
+    if (!this.transaction.send(response)) return;
+    this.state = 'accepted';
+    this.#context.layer.deadlines.set(this, Infinity);
+    this.#unacknowledged = new Unacknowledged(this.#context, this.transaction, this.offerless && !this.#agreed, () => {
+      this.state = 'confirmed';
+      this.#owner.onUnacknowledged();
+    });
+    this.#owner.onAccepted(timer?.timer);
+  }
+
+  /** A final failure response. */
+  refuse(status: number, fields: readonly (readonly [string, string])[] = []): void {
+    if (this.state !== 'proceeding') return;
+    this.state = 'refused';
+    this.#stopReliable();
+    const response = this.transaction.make(status);
+    for (const [name, value] of fields) response.headers.add(name, value);
+    this.transaction.send(response);
+  }
+
+  /** PRACK (RFC 3262 §3). */
+  onPrack(prack: ServerTransaction): void {
+    const waiting = this.#reliable;
+    const parts = /^\s*([0-9]{1,10})\s+([0-9]{1,10})\s+([A-Z]+)\s*$/.exec(prack.request.headers.get('rack') ?? '');
+    const invite = parseCSeq(this.transaction.request.headers.get('cseq'));
+    if (
+      waiting === undefined ||
+      Number(parts?.[1]) !== waiting.number ||
+      Number(parts?.[2]) !== invite?.number ||
+      parts?.[3] !== 'INVITE'
+    ) {
+      prack.respond(481);
+      return;
+    }
+    const { body } = prack.request;
+    // A PRACK may not open another exchange here: a new offer in it has no answer to give yet.
+    if (body.length > 0 && !waiting.offered) {
+      prack.respond(488);
+      return;
+    }
+    prack.respond(200);
+    this.#stopReliable(false);
+    if (waiting.offered && body.length > 0) {
+      this.#agreed = true;
+      this.#owner.onAnswer(body);
+    }
+    if (this.state !== 'proceeding') return;
+    const next = this.#queue.shift();
+    if (next !== undefined) this.#sendReliable(next.response, next.offered);
+    else if (this.#waiting !== undefined) {
+      const { body: held } = this.#waiting;
+      this.#waiting = undefined;
+      this.accept(held);
+    }
+  }
+
+  /** An ACK of this dialog; true when it was ours. */
+  takeAck(ack: SipRequest): boolean {
+    const waiting = this.#unacknowledged;
+    if (waiting === undefined || parseCSeq(ack.headers.get('cseq'))?.number !== waiting.number) return false;
+    if (this.state !== 'accepted') return true;
+    waiting.stop();
+    this.state = 'confirmed';
+    if (waiting.offered && ack.body.length > 0) this.#owner.onAnswer(ack.body);
+    this.#owner.onConfirmed();
+    return true;
+  }
+
+  onAck(ack: SipRequest): void {
+    this.takeAck(ack);
+  }
+
+  onUnacknowledged(): void {
+    // Timer H of a failure response: the call is over already.
+  }
+
+  /** Stops repeating the 2xx: the far end hung up without acknowledging it. */
+  stop(): void {
+    this.#unacknowledged?.stop();
+    this.#stopReliable();
+    if (this.state === 'accepted') this.state = 'confirmed';
+  }
+
+  due(now: number): void {
+    const waiting = this.#reliable;
+    if (waiting === undefined) return;
+    if (now >= waiting.until) {
+      this.refuse(504);
+      this.#owner.onUnacknowledged();
+      return;
+    }
+    this.transaction.sendAgain(waiting.bytes);
+    waiting.interval *= 2;
+    this.#context.layer.deadlines.set(this, Math.min(now + waiting.interval, waiting.until));
+  }
+
+  #sendReliable(response: SipResponse, offered: boolean): void {
+    const number = this.#number++;
+    response.headers.add('require', '100rel').add('rseq', String(number));
+    if (!this.transaction.send(response)) return;
+    const { now } = this.#context.layer;
+    const bytes = this.transaction.lastBytes ?? NO_BODY;
+    this.#reliable = { response, number, bytes, until: now + 64 * SIP_T1_MS, offered, interval: SIP_T1_MS };
+    this.#context.layer.deadlines.set(this, now + SIP_T1_MS);
+  }
+
+  #stopReliable(all = true): void {
+    this.#reliable = undefined;
+    if (all) {
+      this.#queue = [];
+      this.#waiting = undefined;
+    }
+    this.#context.layer.deadlines.set(this, Infinity);
+  }
+}

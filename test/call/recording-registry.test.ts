@@ -1,0 +1,187 @@
+/** Recordings whose Session or Room is gone: ended late, mended after a crash, removed past their retention. Real files, a journal in memory. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { RecordingDesk } from '../../src/call/recording/recording-registry.ts';
+import { type Change, StoreUnavailable } from '../../src/database/journal/journal.ts';
+import type { RecordingRow } from '../../src/database/recording-rows.ts';
+import { silentLog } from '../../src/log.ts';
+import { createStorage } from '../../src/recording-storage/create.ts';
+import type { RecordingStorage } from '../../src/recording-storage/storage.ts';
+import { beginWav, growWav } from '../recording-storage/wav.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+const DAY_MS = 24 * 3600 * 1000;
+
+/** A WAV of 8 kHz as a crash leaves it: sizes that say "still growing". */
+async function leaveGrowing(path: string, samples: number): Promise<void> {
+  await beginWav(path);
+  await growWav(path, samples * 2, 1);
+}
+
+describe('the desk of recordings', () => {
+  let dataDir: string;
+  let storage: RecordingStorage;
+  let clock: VirtualClock;
+  let desk: RecordingDesk;
+  let rows: Map<string, RecordingRow>;
+  let events: Record<string, unknown>[];
+  let away = 0;
+
+  const commit = async (change: Change): Promise<boolean> => {
+    if (away-- > 0) throw new StoreUnavailable('away');
+    for (const each of change.recordings ?? []) {
+      if ('begun' in each) rows.set(each.begun.recordingUuid, each.begun);
+      else {
+        const row = rows.get(each.ended.recordingUuid);
+        if (row !== undefined) rows.set(row.recordingUuid, { ...row, endedAt: each.ended.endedAt });
+      }
+    }
+    events.push(...change.events.map(({ body }) => JSON.parse(body)));
+    return true;
+  };
+  const row = (recordingUuid: string, of: Partial<RecordingRow> = {}) =>
+    rows.set(recordingUuid, {
+      recordingUuid,
+      appUuid: 'app_1',
+      sessionUuid: 's1',
+      roomId: undefined,
+      operationUuid: `op of ${recordingUuid}`,
+      clientState: 'mine',
+      traceparent: '',
+      createdAt: 0,
+      endedAt: undefined,
+      removedAt: undefined,
+      ...of,
+    });
+
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'recording-desk-'));
+    clock = new VirtualClock();
+    rows = new Map();
+    events = [];
+    away = 0;
+    const made = await createStorage({ kind: 'file' }, { dataDir, clock, log: silentLog });
+    if (made === undefined) throw new Error('no storage');
+    storage = made;
+    desk = new RecordingDesk({
+      storage,
+      rows: {
+        get: async (recordingUuid) => rows.get(recordingUuid),
+        unfinished: async () => [...rows.values()].filter(({ endedAt }) => endedAt === undefined),
+        expired: async (before) =>
+          [...rows.values()]
+            .filter(({ endedAt, removedAt }) => removedAt === undefined && endedAt !== undefined && endedAt < before)
+            .map(({ recordingUuid }) => recordingUuid),
+        removed: async (gone, at) => {
+          for (const each of gone) {
+            const found = rows.get(each);
+            if (found !== undefined) rows.set(each, { ...found, removedAt: at });
+          }
+        },
+      },
+      sign: (recordingUuid, now) => ({ mediaUrl: `pull ${recordingUuid}`, liveUrl: 'live', expiresAt: now + 1_000 }),
+      journal: { commit },
+      clock,
+      log: silentLog,
+      livenessMs: 10_000,
+      retentionMs: 30 * DAY_MS,
+      session: () => undefined,
+    });
+  });
+
+  afterEach(async () => {
+    desk.close();
+    await storage.close();
+    await rm(dataDir, { recursive: true });
+  });
+
+  test('mends what a crash left growing and tells of each as ended, once, also of a file that never was', async () => {
+    row('rec_whole');
+    row('rec_none', { sessionUuid: undefined, roomId: 'r1' });
+    await leaveGrowing(storage.path('rec_whole'), 20_001);
+    expect(await desk.recover()).toBe(2);
+    expect(await desk.recover()).toBe(0);
+    const about = { aud: 'app_1', event: 'recording.ended', client_state: 'mine', timestamp: expect.any(String) };
+    expect(events).toHaveLength(2);
+    expect(events).toContainEqual({
+      ...about,
+      session_uuid: 's1',
+      recording_uuid: 'rec_whole',
+      operation_uuid: 'op of rec_whole',
+      duration: 2,
+      pull_url: 'pull rec_whole',
+      expires_at: expect.any(String),
+    });
+    expect(events).toContainEqual({
+      ...about,
+      room_id: 'r1',
+      recording_uuid: 'rec_none',
+      operation_uuid: 'op of rec_none',
+      duration: 0,
+      pull_url: 'pull rec_none',
+      expires_at: expect.any(String),
+    });
+    expect((await readFile(storage.path('rec_whole'))).readUInt32LE(40)).toBe(40_002);
+    const media = await desk.media('rec_whole');
+    expect(media).toMatchObject({ state: 'finished', file: { bytes: 40_046 } });
+    expect(await desk.media('rec_none')).toBeUndefined();
+    expect(await desk.media('rec_never')).toBeUndefined();
+  });
+
+  test('tells of an end that comes after the Session is over, once, however long the database is away', async () => {
+    row('rec_late');
+    away = 1;
+    desk.late({ type: 'recording.ended', recordingUuid: 'rec_late', durationMs: 7_900, bytes: 1 });
+    for (let turn = 0; events.length === 0 && turn < 1_000; turn++) {
+      await clock.advance(10_000);
+      await Promise.resolve();
+    }
+    expect(events).toMatchObject([{ event: 'recording.ended', recording_uuid: 'rec_late', duration: 7 }]);
+    desk.late({ type: 'recording.ended', recordingUuid: 'rec_late', durationMs: 7_900, bytes: 1 });
+    desk.late({ type: 'speech.ended', recordingUuid: 'rec_late' });
+    for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+    expect(events).toHaveLength(1);
+  });
+
+  test('tells of a recording that was refused, and that the database stored after all, as over, once; of one it did not, nothing', async () => {
+    for (const each of ['rec_stored', 'rec_slow', 'rec_not']) {
+      row(each);
+      const begun = rows.get(each);
+      if (begun === undefined) throw new Error('no row');
+      if (each !== 'rec_stored') rows.delete(each);
+      desk.abandoned([{ begun }]);
+    }
+    desk.abandoned([{ ended: { recordingUuid: 'rec_other', endedAt: 0, durationMs: 0 } }]);
+    away = 1;
+    const pass = async (ms: number) => {
+      for (let at = 0; at < ms; at += 1_000) await clock.advance(1_000);
+    };
+    await pass(8_000);
+    expect(events).toMatchObject([{ event: 'recording.ended', recording_uuid: 'rec_stored', duration: 0 }]);
+    // The statement was still under way at the first look.
+    row('rec_slow');
+    await pass(30_000);
+    expect(events.map((each) => each.recording_uuid)).toEqual(['rec_stored', 'rec_slow']);
+    row('rec_not');
+    desk.abandoned([]);
+    await pass(30_000);
+    expect(events).toHaveLength(2);
+  });
+
+  test('removes a recording past its retention, and says so from then on', async () => {
+    row('rec_old', { endedAt: clock.now() });
+    row('rec_live');
+    for (const each of ['rec_old', 'rec_live']) await leaveGrowing(storage.path(each), 8_000);
+    await clock.advance(29 * DAY_MS);
+    expect(await desk.sweep()).toBe(0);
+    row('rec_young', { endedAt: clock.now() });
+    await leaveGrowing(storage.path('rec_young'), 8_000);
+    await clock.advance(2 * DAY_MS);
+    expect(await desk.sweep()).toBe(1);
+    expect(await desk.media('rec_old')).toEqual({ state: 'removed' });
+    expect(['rec_old', 'rec_live', 'rec_young'].map((each) => existsSync(storage.path(each)))).toEqual([false, true, true]);
+  });
+});

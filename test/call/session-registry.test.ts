@@ -1,0 +1,360 @@
+import { describe, expect, spyOn, test } from 'bun:test';
+import type { Leg, LegListener, PlayOrder } from '../../src/call/ports/leg.ts';
+import type { CommandContext } from '../../src/call/ports/sessions.ts';
+import { SessionRegistry } from '../../src/call/session/session-registry.ts';
+import { type Change, type Journal, type SessionRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { newUuid } from '../../src/id.ts';
+import { silentLog } from '../../src/log.ts';
+import type { PlaybackControl, Playlist } from '../../src/media/engine.ts';
+import { OpenPush } from '../../src/media/playback/push.ts';
+import { isProblem } from '../../src/problem.ts';
+import { noRecordings } from '../support/no-recordings.ts';
+import { settle, VirtualClock } from '../support/virtual-clock.ts';
+
+/** Keeps what is committed, in order, and can be away. */
+class MemoryJournal implements Journal {
+  changes: Change[] = [];
+  rows = new Map<string, SessionRow>();
+  away = false;
+
+  async commit(change: Change): Promise<boolean> {
+    if (this.away) throw new StoreUnavailable('away');
+    const { session } = change;
+    if (session !== undefined) {
+      if (this.rows.get(session.sessionUuid)?.endedAt !== undefined) return false;
+      this.rows.set(session.sessionUuid, session);
+    }
+    this.changes.push(change);
+    return true;
+  }
+
+  get events(): { event: string; [field: string]: unknown }[] {
+    return this.changes.flatMap((change) => change.events.map((event) => JSON.parse(event.body)));
+  }
+
+  get names(): string[] {
+    return this.events.map((event) => event.event);
+  }
+}
+
+/** A leg that writes down its orders. */
+class PaperLeg implements Leg {
+  orders: string[] = [];
+  played: PlayOrder[] = [];
+  listener: LegListener = () => {};
+  start = () => this.orders.push('start');
+  ring = () => this.orders.push('ring');
+  startEarlyMedia = () => this.orders.push('early_media');
+  answer = () => this.orders.push('answer');
+  reject = () => this.orders.push('reject');
+  cancel = () => this.orders.push('cancel');
+  hangup = () => this.orders.push('hangup');
+  join = () => this.orders.push('join');
+  leave = () => this.orders.push('leave');
+  setMuted = () => this.orders.push('muted');
+  setVolume = (direction: string) => {
+    this.orders.push(`volume ${direction}`);
+    return true;
+  };
+  stopPlayback = () => this.orders.push('stop');
+  record = () => undefined;
+  controlPlayback = (_operation: string, control: PlaybackControl) => this.orders.push(control.type);
+  play = (order: PlayOrder) => {
+    this.orders.push('play');
+    this.played.push(order);
+  };
+}
+
+function world() {
+  const journal = new MemoryJournal();
+  const clock = new VirtualClock();
+  const leg = new PaperLeg();
+  const released: string[] = [];
+  const registry = new SessionRegistry({
+    journal,
+    clock,
+    log: silentLog,
+    nodeId: 'node',
+    orphanTimeoutMs: 120_000,
+    records: {
+      find: async (sessionUuid) => journal.rows.get(sessionUuid),
+      list: async () => [...journal.rows.values()],
+      unfinished: async () => [...journal.rows.values()].filter((row) => row.endedAt === undefined),
+    },
+    media: {
+      openPlaylist: async (urls) =>
+        urls[0] === 'http://bad/'
+          ? { refused: { reason: 'not_found', retryable: false, source_index: 0, upstream_status: 404 } }
+          : ({ urls, release: () => released.push(urls[0] ?? '') } satisfies Playlist),
+      openStream: async (url) =>
+        url === 'http://bad/'
+          ? { refused: { reason: 'timeout', retryable: true } }
+          : { urls: [], release: () => released.push(url) },
+      openPush: (format) => {
+        const ingest = new OpenPush(format);
+        return { playlist: { urls: [], release: () => released.push('push') }, ingest };
+      },
+    },
+    publicUrl: 'https://voice.test',
+    recordings: noRecordings,
+    mayCallFrom: async (_app, from) => from === '+15550001',
+  });
+  registry.connect({
+    dial: (options) => {
+      leg.listener = options.listener;
+      return { leg };
+    },
+  });
+  const context = (more: Partial<CommandContext> = {}): CommandContext => ({
+    appUuid: 'app_1',
+    operationUuid: newUuid(),
+    idempotencyKey: undefined,
+    traceparent: '',
+    ...more,
+  });
+  const incoming = async () => {
+    await registry.incoming({
+      callerId: '+15550009',
+      did: '+15550002',
+      appUuid: 'app_1',
+      leg,
+      listen: (listener) => {
+        leg.listener = listener;
+      },
+    });
+    await settle();
+    return [...journal.rows.keys()][0] ?? '';
+  };
+  return { journal, clock, leg, registry, context, incoming, released };
+}
+
+const dialRequest = { from: '+15550001', to: '+15550002', ring_timeout_sec: 30, client_state: 'mine' };
+const bye = { type: 'leg.ended', end: { cause: 'completed', by: 'callee', description: 'hung up' } } as const;
+
+describe('dial', () => {
+  test('is durable, with its answer under the key, before the far end hears of it', async () => {
+    const { registry, journal, leg, context } = world();
+    const dialContext = context({ idempotencyKey: 'key' });
+    const answer = await registry.dial(dialRequest, dialContext);
+    expect(answer).toMatchObject({ status: 202, body: { operation_uuid: dialContext.operationUuid, status: 'in_progress' } });
+    expect(journal.changes[0]?.answer).toMatchObject({ key: 'key', status: 202 });
+    expect(leg.orders).toEqual(['start']);
+  });
+
+  test('echoes client_state in every event', async () => {
+    const { registry, journal, leg, context } = world();
+    await registry.dial(dialRequest, context());
+    leg.listener({ type: 'leg.ringing' });
+    leg.listener({ type: 'leg.answered' });
+    leg.listener(bye);
+    await settle();
+    expect(journal.names).toEqual(['session.ringing_started', 'session.answered', 'session.ended']);
+    expect(journal.events.every((event) => event.client_state === 'mine' && event.aud === 'app_1')).toBe(true);
+  });
+
+  test('with recordings switched off, one is refused with 503 that waiting does not help, and nothing is written', async () => {
+    const { registry, journal, leg, context } = world();
+    const dialled = await registry.dial(dialRequest, context());
+    leg.listener({ type: 'leg.answered' });
+    await settle();
+    const changes = journal.changes.length;
+    const sessionUuid = 'body' in dialled ? String(dialled.body.session_uuid) : '';
+    const terms = noRecordings.terms({ includeGaps: false, voiceActivity: undefined });
+    const refused = await registry.command(sessionUuid, { type: 'record', terms }, context());
+    expect(refused).toEqual({ problem: 'unavailable', status: 503, message: 'Recording is not configured' });
+    expect(journal.changes).toHaveLength(changes);
+  });
+
+  test('from a number that is not permitted is 403 and reserves nothing', async () => {
+    const { registry, leg, context } = world();
+    expect(await registry.dial({ ...dialRequest, from: '+15550003' }, context())).toMatchObject({ status: 403 });
+    expect(leg.orders).toEqual([]);
+  });
+
+  test('while the database is away is 503; the reserved leg is given back and nothing was sent', async () => {
+    const { registry, journal, leg, context } = world();
+    journal.away = true;
+    expect(await registry.dial(dialRequest, context())).toMatchObject({ status: 503 });
+    expect(leg.orders).toEqual(['hangup']);
+    expect(registry.size).toBe(0);
+    journal.away = false;
+    leg.listener(bye);
+    await settle();
+    expect(journal.names).toEqual([]);
+  });
+});
+
+describe('a live Session', () => {
+  test('ends once, however many ends come at the same instant', async () => {
+    const { registry, journal, leg, context, incoming } = world();
+    const sessionUuid = await incoming();
+    await registry.command(sessionUuid, { type: 'answer' }, context());
+    leg.listener({ type: 'leg.answered' });
+    await settle();
+    const deletes = [1, 2, 3].map(() => registry.command(sessionUuid, { type: 'hangup' }, context()));
+    leg.listener(bye);
+    leg.listener(bye);
+    const answers = await Promise.all(deletes);
+    await settle();
+    expect(answers.every((answer) => !isProblem(answer) && answer.status === 202)).toBe(true);
+    expect(journal.names.filter((name) => name === 'session.ended')).toHaveLength(1);
+    expect(registry.size).toBe(0);
+  });
+
+  test('that has ended answers DELETE with already_ended, cancel with 409 once answered, and anything else as unknown', async () => {
+    const { registry, leg, context, incoming } = world();
+    const sessionUuid = await incoming();
+    leg.listener({ type: 'leg.answered' });
+    leg.listener(bye);
+    await settle();
+    expect(await registry.command(sessionUuid, { type: 'hangup' }, context())).toMatchObject({
+      status: 202,
+      body: { status: 'completed', already_ended: true },
+    });
+    expect(await registry.command(sessionUuid, { type: 'reject', reason: 'busy' }, context())).toMatchObject({ status: 409 });
+    expect(await registry.owns('app_1', sessionUuid, 'answer')).toBe(false);
+    expect(await registry.owns('app_1', sessionUuid, 'hangup')).toBe(true);
+    expect(await registry.owns('app_2', sessionUuid, 'hangup')).toBe(false);
+    expect(await registry.get('app_1', sessionUuid)).toBeUndefined();
+  });
+
+  test('keeps a fact it could not store and stores it when the database is back; commands meanwhile are 503', async () => {
+    const { registry, journal, clock, leg, context, incoming } = world();
+    const sessionUuid = await incoming();
+    leg.listener({ type: 'leg.answered' });
+    await settle();
+    journal.away = true;
+    leg.listener({ type: 'leg.held' });
+    leg.listener({ type: 'leg.resumed' });
+    leg.listener(bye);
+    await settle();
+    expect(await registry.command(sessionUuid, { type: 'hangup' }, context())).toMatchObject({ status: 503, retryAfterSec: 2 });
+    await clock.advance(30_000);
+    expect(journal.names).toEqual(['session.created', 'session.answered']);
+    journal.away = false;
+    await clock.advance(2_000);
+    expect(journal.names).toEqual(['session.created', 'session.answered', 'session.held', 'session.resumed', 'session.ended']);
+  });
+
+  test("leaves the end of a recording that waited behind the Session's own to be told of without it", async () => {
+    const late = spyOn(noRecordings, 'late').mockImplementation(() => {});
+    try {
+      const { journal, clock, leg, incoming } = world();
+      await incoming();
+      journal.away = true;
+      leg.listener(bye);
+      const notice = { type: 'recording.ended', recordingUuid: 'rec_1', durationMs: 10, bytes: 20 } as const;
+      leg.listener({ type: 'leg.media', notice });
+      await settle();
+      expect(late).not.toHaveBeenCalled();
+      journal.away = false;
+      await clock.advance(2_000);
+      expect(journal.names.at(-1)).toBe('session.ended');
+      expect(late.mock.calls).toEqual([[notice]]);
+    } finally {
+      late.mockRestore();
+    }
+  });
+
+  test('leaves a recording that was refused for want of the database to be looked for: it may have been stored', async () => {
+    const abandoned = spyOn(noRecordings, 'abandoned').mockImplementation(() => {});
+    const permitted = spyOn(noRecordings, 'refusal').mockImplementation(async () => undefined);
+    try {
+      const { registry, journal, leg, context, incoming } = world();
+      const sessionUuid = await incoming();
+      leg.listener({ type: 'leg.answered' });
+      await settle();
+      journal.away = true;
+      const terms = noRecordings.terms({ includeGaps: false, voiceActivity: undefined });
+      expect(await registry.command(sessionUuid, { type: 'record', terms }, context())).toMatchObject({ status: 503 });
+      expect(abandoned.mock.calls).toMatchObject([[[{ begun: { recordingUuid: terms.recordingUuid, sessionUuid } }]]]);
+    } finally {
+      abandoned.mockRestore();
+      permitted.mockRestore();
+    }
+  });
+
+  test('that cannot be stored at its beginning is refused to the carrier', async () => {
+    const { registry, journal, leg, incoming } = world();
+    journal.away = true;
+    await incoming();
+    expect(leg.orders).toEqual(['hangup']);
+    expect(registry.size).toBe(0);
+    // What was never announced does not end either.
+    journal.away = false;
+    leg.listener(bye);
+    await settle();
+    expect(journal.names).toEqual([]);
+  });
+
+  test('whose sources cannot be opened answers 502 without source_index for a single URL', async () => {
+    const { registry, journal, leg, context, incoming } = world();
+    const sessionUuid = await incoming();
+    const play = { type: 'play', urls: ['http://bad/'], loop: 1, volume: 100 } as const;
+    expect(await registry.command(sessionUuid, play, context())).toMatchObject({
+      status: 502,
+      detail: { reason: 'not_found', retryable: false, upstream_status: 404 },
+    });
+    expect(leg.orders).toEqual(['ring']);
+    expect(journal.names).toEqual(['session.created']);
+  });
+
+  test('releases the sources of a play that came too late', async () => {
+    const { registry, leg, context, incoming, released } = world();
+    const sessionUuid = await incoming();
+    const playing = registry.command(sessionUuid, { type: 'play', urls: ['http://a/'], loop: 1, volume: 100 }, context());
+    leg.listener(bye);
+    expect(await playing).toMatchObject({ status: 404 });
+    expect(released).toEqual(['http://a/']);
+  });
+});
+
+test('what a process left behind is ended once after the orphan timeout, and can be ended before by DELETE', async () => {
+  const { registry, journal, clock, context } = world();
+  for (const sessionUuid of ['one', 'two']) {
+    journal.rows.set(sessionUuid, {
+      sessionUuid,
+      appUuid: 'app_1',
+      nodeId: 'before',
+      type: 'phone_in',
+      state: 'answered',
+      callerId: '',
+      did: '',
+      answered: true,
+      clientState: '',
+      roomId: '',
+      createdAt: clock.now() - 1000,
+      endedAt: undefined,
+    });
+  }
+  expect(await registry.recover()).toBe(2);
+  await registry.command('one', { type: 'hangup' }, context());
+  expect(journal.events).toMatchObject([{ event: 'session.ended', session_uuid: 'one', answered: false }]);
+  await clock.advance(120_000);
+  expect(journal.events).toMatchObject([
+    { session_uuid: 'one' },
+    { event: 'session.ended', session_uuid: 'two', answered: false, duration_seconds: 0, hangup_by: 'system' },
+  ]);
+  expect(clock.armed).toBe(0);
+});
+
+test('draining refuses new calls, waits for live ones, then ends them by the system', async () => {
+  const { registry, journal, clock, leg, context, incoming } = world();
+  await incoming();
+  leg.listener({ type: 'leg.answered' });
+  await settle();
+  let drained = false;
+  const draining = registry.drain(30_000, 6_000).then(() => {
+    drained = true;
+  });
+  expect(await registry.dial(dialRequest, context())).toMatchObject({ status: 503 });
+  await clock.advance(29_000);
+  expect(leg.orders).toEqual(['ring']);
+  await clock.advance(1_000);
+  expect(leg.orders).toEqual(['ring', 'hangup']);
+  expect(drained).toBe(false);
+  leg.listener(bye);
+  await settle();
+  await draining;
+  expect(journal.events.at(-1)).toMatchObject({ event: 'session.ended', hangup_by: 'system' });
+});

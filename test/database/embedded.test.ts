@@ -1,0 +1,184 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../src/clock.ts';
+import { type EmbeddedServer, startEmbedded } from '../../src/database/embedded/embedded.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { openStore, type Store } from '../../src/database/store.ts';
+import { newUuid } from '../../src/id.ts';
+import { type Log, silentLog } from '../../src/log.ts';
+import { masterKey } from './open.ts';
+import { sessionRow } from './rows.ts';
+
+const isRoot = process.getuid?.() === 0;
+const cleanups: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+function freshDir(parent = tmpdir()): string {
+  const dir = mkdtempSync(join(parent, 'sidetone-embedded-'));
+  cleanups.push(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+async function open(dataDir: string, databaseUrl?: string, log: Log = silentLog): Promise<Store> {
+  const store = await openStore({ dataDir, databaseUrl, databaseDriver: 'postgres', masterKey }, log, systemClock());
+  cleanups.push(() => store.close());
+  return store;
+}
+async function start(dataDir: string): Promise<EmbeddedServer> {
+  const server = await startEmbedded(dataDir, silentLog);
+  cleanups.push(() => server.stop());
+  return server;
+}
+/** Running; a dead one that nobody has waited for yet is not. */
+const alive = (pid: number) => existsSync(`/proc/${pid}/stat`) && !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+const postmaster = (dataDir: string) => Number(readFileSync(join(dataDir, 'postgres/postmaster.pid'), 'utf8').split('\n')[0]);
+
+/** Runs the platform's store in a process of its own; resolves when it has stored the Session. */
+async function platform(dataDir: string, sessionUuid: string, prefix: readonly string[] = []) {
+  const child = Bun.spawn([...prefix, process.execPath, join(import.meta.dir, 'embedded-platform.ts'), dataDir, sessionUuid], {
+    stdout: 'pipe',
+    stderr: 'inherit',
+    env: { PATH: process.env.PATH ?? '', HOME: tmpdir() },
+  });
+  const reader = child.stdout.getReader();
+  const { value } = await reader.read();
+  return { child, said: new TextDecoder().decode(value) };
+}
+
+describe('the embedded PostgreSQL', () => {
+  test('outlives a kill -9 of the platform, and is adopted by the next start', async () => {
+    const dataDir = freshDir();
+    const sessionUuid = newUuid();
+    const { child } = await platform(dataDir, sessionUuid);
+    const pid = postmaster(dataDir);
+    child.kill('SIGKILL');
+    await child.exited;
+    expect(alive(pid)).toBe(true);
+    const said: string[] = [];
+    const store = await open(dataDir, undefined, { ...silentLog, info: (_, message) => void said.push(message) });
+    expect(said.join()).toContain('adopted');
+    expect(postmaster(dataDir)).toBe(pid);
+    expect((await store.sessions.get(sessionUuid))?.sessionUuid).toBe(sessionUuid);
+    await store.close();
+    expect(alive(pid)).toBe(false);
+  });
+
+  test('that was killed too, its lock now naming another process, is started again', async () => {
+    const dataDir = freshDir();
+    const first = await start(dataDir);
+    const lock = join(dataDir, 'postgres/postmaster.pid');
+    const text = readFileSync(lock, 'utf8');
+    await first.stop();
+    writeFileSync(lock, text.replace(/^[0-9]+/, String(process.pid)));
+    const again = await start(dataDir);
+    expect(again.adopted).toBe(false);
+    expect(again.pid).not.toBe(process.pid);
+  });
+
+  test('is whole after the first start was cut short', async () => {
+    const dataDir = freshDir();
+    mkdirSync(join(dataDir, 'postgres.new-1'), { recursive: true });
+    writeFileSync(join(dataDir, 'postgres.new-1/PG_VERSION'), '18');
+    expect((await start(dataDir)).adopted).toBe(false);
+  });
+
+  test('has a private socket and nothing on the network, and flushes before it answers', async () => {
+    const dataDir = freshDir();
+    const server = await start(dataDir);
+    expect(statSync(server.socketDir).mode & 0o077).toBe(0);
+    expect(statSync(join(dataDir, 'postgres')).mode & 0o077).toBe(0);
+    const settings = readFileSync(join(dataDir, 'postgres/postgresql.conf'), 'utf8');
+    for (const each of ["listen_addresses = ''", 'fsync = on', 'synchronous_commit = on']) expect(settings).toContain(each);
+  });
+
+  test('keeps its socket elsewhere when the path of DATA_DIR is too long for one', async () => {
+    const dataDir = join(freshDir(), 'a'.repeat(60), 'b'.repeat(60));
+    const server = await start(dataDir);
+    cleanups.push(() => rmSync(server.socketDir, { recursive: true, force: true }));
+    expect(server.socketDir.length).toBeLessThan(93);
+    expect(server.socketDir.startsWith(dataDir)).toBe(false);
+  });
+
+  test.skipIf(!isRoot)('never runs as root, also under a directory that only root may enter', async () => {
+    const closed = freshDir();
+    chmodSync(closed, 0o700);
+    const server = await start(join(closed, 'data'));
+    expect(statSync(`/proc/${server.pid}`).uid).not.toBe(0);
+    const capabilities = /CapEff:\s+([0-9a-f]+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1];
+    // CAP_DAC_OVERRIDE is bit 1, and the only one.
+    expect(Number.parseInt(capabilities ?? '', 16)).toBe(2);
+  });
+
+  test.skipIf(!isRoot)('runs as the plain user that starts the platform', async () => {
+    const dataDir = freshDir();
+    chownSync(dataDir, 65534, 65534);
+    const { child, said } = await platform(dataDir, newUuid(), ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']);
+    expect(said).toBe('stored as 65534\n');
+    const pid = postmaster(dataDir);
+    expect(statSync(`/proc/${pid}`).uid).toBe(65534);
+    child.kill('SIGTERM');
+    expect(await child.exited).toBe(0);
+    expect(alive(pid)).toBe(false);
+  });
+});
+
+describe('a database that goes away', () => {
+  test('fails commits and reads as unavailable at once, and is used again as soon as it is back', async () => {
+    const dataDir = freshDir();
+    const before = await start(dataDir);
+    const store = await open(dataDir, `postgres://sidetone@localhost/postgres?host=${before.socketDir}`);
+    const row = sessionRow();
+    expect(await store.journal.commit({ session: row, events: [] })).toBe(true);
+    await before.stop();
+    const started = performance.now();
+    const outcomes = await Promise.allSettled([
+      ...Array.from({ length: 20 }, () => store.journal.commit({ session: row, events: [] })),
+      ...Array.from({ length: 20 }, () => store.sessions.get(row.sessionUuid)),
+      store.apps.list(),
+    ]);
+    for (const each of outcomes) expect(each.status === 'rejected' && each.reason instanceof StoreUnavailable).toBe(true);
+    expect(await store.ready()).toBe(false);
+    expect(performance.now() - started).toBeLessThan(12_000);
+    await start(dataDir);
+    const deadline = performance.now() + 10_000;
+    while (!(await store.ready()) && performance.now() < deadline) await new Promise((wake) => setTimeout(wake, 20));
+    expect(await store.journal.commit({ session: row, events: [] })).toBe(true);
+  }, 40_000);
+
+  test('because its embedded server was killed is started again by itself, with all that was committed', async () => {
+    const dataDir = freshDir();
+    const store = await open(dataDir);
+    const row = sessionRow();
+    await store.journal.commit({ session: row, events: [] });
+    const pid = postmaster(dataDir);
+    process.kill(pid, 'SIGKILL');
+    const deadline = performance.now() + 20_000;
+    let back = false;
+    while (!back && performance.now() < deadline) {
+      await new Promise((wake) => setTimeout(wake, 50));
+      back = !alive(pid) && (await store.ready());
+    }
+    expect(postmaster(dataDir)).not.toBe(pid);
+    expect((await store.sessions.get(row.sessionUuid))?.sessionUuid).toBe(row.sessionUuid);
+    expect(await store.journal.commit({ session: { ...row, state: 'ringing' }, events: [] })).toBe(true);
+  }, 40_000);
+
+  test('stops the start with one line when it cannot be reached at all', async () => {
+    const url = 'postgres://nobody@127.0.0.1:1/none';
+    await expect(
+      openStore({ dataDir: freshDir(), databaseUrl: url, databaseDriver: 'postgres', masterKey }, silentLog, systemClock()),
+    ).rejects.toThrow(/^DATABASE_URL: the database cannot be reached \(ECONNREFUSED\)$/);
+  });
+
+  test('is migrated by one of the nodes that start together, and used by all', async () => {
+    const server = await start(freshDir());
+    const url = `postgres://sidetone@localhost/postgres?host=${server.socketDir}`;
+    const stores = await Promise.all([1, 2, 3].map(() => open(freshDir(), url)));
+    const row = sessionRow();
+    await stores[0]?.journal.commit({ session: row, events: [] });
+    for (const store of stores) expect((await store.sessions.get(row.sessionUuid))?.sessionUuid).toBe(row.sessionUuid);
+  });
+});

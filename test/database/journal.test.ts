@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Queryable } from '../../src/database/driver/database.ts';
+import { groupCommit } from '../../src/database/journal/group-commit.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { newUuid } from '../../src/id.ts';
+import { silentLog } from '../../src/log.ts';
+import { eventOf } from '../webhook/emit.ts';
+import { openSecondStore, openTestStore, type TestStore } from './open.ts';
+import { ended, sessionRow } from './rows.ts';
+
+let first: TestStore;
+beforeAll(async () => {
+  first = await openTestStore();
+});
+afterAll(() => first.close());
+
+const eventsOf = async (sessionUuid: string) =>
+  (await first.store.events.list({ appUuid: undefined, sessionUuid, status: undefined, after: 0, limit: 1000 })).map(
+    (each) => each.name,
+  );
+
+describe('a commit', () => {
+  test('stores the row, its events and the answer together', async () => {
+    const { journal, sessions, idempotency } = first.store;
+    const row = sessionRow({ clientState: 'käse "quoted" \\ \u2028' });
+    const keyed = { appUuid: row.appUuid, key: 'k', fingerprint: 'f' };
+    expect((await idempotency.begin(keyed)).state).toBe('fresh');
+    const answer = { appUuid: row.appUuid, key: 'k', status: 202, body: { a: [1, null, 'é'] } };
+    expect(
+      await journal.commit({ session: row, events: [eventOf(row.appUuid, row.sessionUuid, 0, 'session.created')], answer }),
+    ).toBe(true);
+    expect(await sessions.get(row.sessionUuid)).toEqual(row);
+    expect(await eventsOf(row.sessionUuid)).toEqual(['session.created']);
+    expect(await idempotency.begin(keyed)).toEqual({ state: 'replay', status: 202, body: JSON.stringify(answer.body) });
+  });
+
+  test('of many changes at once shares statements and keeps the order in which they came', async () => {
+    const { journal } = first.store;
+    const before = first.store.load().flushes;
+    const rows = Array.from({ length: 50 }, () => sessionRow());
+    await Promise.all(
+      Array.from({ length: 10 }, (_, step) =>
+        rows.map((row) =>
+          journal.commit({ session: row, events: [eventOf(row.appUuid, row.sessionUuid, step, `step.${step}`)] }),
+        ),
+      ).flat(),
+    );
+    expect(first.store.load().flushes - before).toBeLessThanOrEqual(4);
+    for (const row of rows.slice(0, 5))
+      expect(await eventsOf(row.sessionUuid)).toEqual(Array.from({ length: 10 }, (_, step) => `step.${step}`));
+  });
+
+  test('ends a Session once, whatever ends it at once, on one node or two', async () => {
+    const second = await openSecondStore(first);
+    for (let round = 0; round < 20; round += 1) {
+      const row = sessionRow();
+      await first.store.journal.commit({ session: row, events: [] });
+      const outcomes = await Promise.all(
+        [first.store, first.store, second, second, first.store].map(({ journal }) =>
+          journal.commit({ session: ended(row), events: [eventOf(row.appUuid, row.sessionUuid, 1, 'session.ended')] }),
+        ),
+      );
+      expect(outcomes.filter(Boolean).length).toBe(1);
+      expect(await eventsOf(row.sessionUuid)).toEqual(['session.ended']);
+    }
+    await second.close();
+  });
+
+  test('after the end stores nothing of a late change, not even its answer', async () => {
+    const { journal, idempotency } = first.store;
+    const row = sessionRow();
+    const keyed = { appUuid: row.appUuid, key: 'late', fingerprint: 'f' };
+    await idempotency.begin(keyed);
+    const late = {
+      session: row,
+      events: [eventOf(row.appUuid, row.sessionUuid, 2, 'session.held')],
+      answer: { appUuid: row.appUuid, key: 'late', status: 202, body: {} },
+    };
+    const outcome = await Promise.all([journal.commit({ session: ended(row), events: [] }), journal.commit(late)]);
+    expect([...outcome, await journal.commit(late)]).toEqual([true, false, false]);
+    expect(await eventsOf(row.sessionUuid)).toEqual([]);
+    expect((await idempotency.begin(keyed)).state).toBe('in_flight');
+  });
+
+  test('that is tried again after a lost answer is stored once and is true again', async () => {
+    const row = sessionRow();
+    const end = { session: ended(row), events: [eventOf(row.appUuid, row.sessionUuid, 1, 'session.ended')] };
+    expect([await first.store.journal.commit(end), await first.store.journal.commit(end)]).toEqual([true, true]);
+    expect(await eventsOf(row.sessionUuid)).toEqual(['session.ended']);
+  });
+
+  test('that the database refuses does not sink those beside it', async () => {
+    const good = Array.from({ length: 5 }, () => sessionRow());
+    const bad = sessionRow({ sessionUuid: 'not a uuid' });
+    const outcomes = await Promise.allSettled(
+      [...good.slice(0, 3), bad, ...good.slice(3)].map((row) => first.store.journal.commit({ session: row, events: [] })),
+    );
+    expect(outcomes.map((each) => each.status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+    ]);
+    const refusal = outcomes[3];
+    expect(refusal?.status === 'rejected' && refusal.reason instanceof StoreUnavailable).toBe(true);
+    for (const row of good) expect(await first.store.sessions.get(row.sessionUuid)).toEqual(row);
+  });
+
+  test('is refused at once when too many wait', async () => {
+    const stuck: Queryable = { query: () => new Promise(() => {}) };
+    const journal = groupCommit({ database: stuck, log: silentLog, onEvents: () => {} });
+    const waiting = Array.from({ length: 20_600 }, () => journal.commit({ events: [] }).catch((error: unknown) => error));
+    expect(await waiting.at(-1)).toBeInstanceOf(StoreUnavailable);
+    expect(journal.load().waiting).toBeLessThanOrEqual(20_000);
+  });
+});
+
+describe('reading Sessions', () => {
+  test('lists live ones of one application, newest first, by state and time, and counts before the limit', async () => {
+    const { appUuid } = sessionRow();
+    const rows = Array.from({ length: 6 }, (_, n) =>
+      sessionRow({ appUuid, createdAt: 1_000 * n, state: n % 2 === 0 ? 'ringing' : 'answered', type: 'phone_out' }),
+    );
+    for (const row of rows) await first.store.journal.commit({ session: row, events: [] });
+    await first.store.journal.commit({ session: sessionRow(), events: [] });
+    await first.store.journal.commit({ session: ended(sessionRow({ appUuid })), events: [] });
+    const list = async (more: object) => {
+      const found = await first.store.sessions.list(appUuid, {
+        states: [],
+        createdAfter: undefined,
+        createdBefore: undefined,
+        limit: 100,
+        ...more,
+      });
+      return found === 'too_many' ? found : found.map((row) => row.createdAt / 1_000);
+    };
+    expect(await list({})).toEqual([5, 4, 3, 2, 1, 0]);
+    expect(await list({ states: ['ringing'] })).toEqual([4, 2, 0]);
+    expect(await list({ states: ['ringing', 'answered'], limit: 2 })).toEqual([5, 4]);
+    expect(await list({ createdAfter: 2_000, createdBefore: 4_000 })).toEqual([3, 2]);
+    expect(await list({ states: ['ended'] })).toEqual([]);
+  });
+
+  test('refuses over 50,000 matches, whatever the limit', async () => {
+    const { appUuid } = sessionRow();
+    const changes = Array.from({ length: 50_001 }, (_, n) => ({ session: sessionRow({ appUuid, createdAt: n }), events: [] }));
+    for (let at = 0; at < changes.length; at += 10_000)
+      await Promise.all(changes.slice(at, at + 10_000).map((change) => first.store.journal.commit(change)));
+    const query = { states: [], createdAfter: undefined, createdBefore: undefined, limit: 1 };
+    expect(await first.store.sessions.list(appUuid, query)).toBe('too_many');
+    const fewer = await first.store.sessions.list(appUuid, { ...query, createdAfter: 1 });
+    expect(fewer === 'too_many' ? fewer : fewer.length).toBe(1);
+  });
+
+  test('finds what a node left unfinished', async () => {
+    const nodeId = newUuid();
+    const rows = [sessionRow({ nodeId }), sessionRow({ nodeId })];
+    for (const row of rows) await first.store.journal.commit({ session: row, events: [] });
+    await first.store.journal.commit({ session: ended(sessionRow({ nodeId })), events: [] });
+    expect((await first.store.sessions.unfinished(nodeId)).map((row) => row.sessionUuid).sort()).toEqual(
+      rows.map((row) => row.sessionUuid).sort(),
+    );
+    expect((await first.store.sessions.unfinished()).length).toBeGreaterThan(2);
+  });
+});

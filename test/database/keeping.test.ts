@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { systemClock } from '../../src/clock.ts';
+import { createSeal } from '../../src/database/vault/seal.ts';
+import { newUuid } from '../../src/id.ts';
+import { eventOf } from '../webhook/emit.ts';
+import { openSecondStore, openTestStore, type TestStore } from './open.ts';
+import { ended, sessionRow } from './rows.ts';
+
+const HOUR_MS = 3_600_000;
+const wall = systemClock();
+let skew = 0;
+const clock = { ...wall, now: () => wall.now() + skew };
+let first: TestStore;
+beforeAll(async () => {
+  first = await openTestStore(clock);
+});
+afterAll(() => first.close());
+const later = async (ms: number, check: () => Promise<void>) => {
+  skew = ms;
+  await check().finally(() => {
+    skew = 0;
+  });
+};
+
+describe('an idempotency key', () => {
+  const keyed = () => ({ appUuid: 'app', key: newUuid(), fingerprint: 'f' });
+  test('in flight is a lease: after 60 s the same request may be tried again, another one not', async () => {
+    const { idempotency } = first.store;
+    const key = keyed();
+    expect((await idempotency.begin(key)).state).toBe('fresh');
+    expect((await idempotency.begin(key)).state).toBe('in_flight');
+    await later(61_000, async () => {
+      expect((await idempotency.begin({ ...key, fingerprint: 'other' })).state).toBe('mismatch');
+      expect((await idempotency.begin(key)).state).toBe('fresh');
+      expect((await idempotency.begin(key)).state).toBe('in_flight');
+    });
+  });
+  test('is forgotten after 24 h, and kept before', async () => {
+    const { idempotency } = first.store;
+    const key = keyed();
+    await idempotency.begin(key);
+    await idempotency.finish(key, 204, '');
+    await later(23 * HOUR_MS, async () => expect((await idempotency.begin(key)).state).toBe('replay'));
+    await later(25 * HOUR_MS, async () =>
+      expect((await idempotency.begin({ ...key, fingerprint: 'other' })).state).toBe('fresh'),
+    );
+  });
+  test('is marked by one of two nodes that ask at once', async () => {
+    const second = await openSecondStore(first);
+    for (let round = 0; round < 20; round += 1) {
+      const key = keyed();
+      const states = await Promise.all(
+        [first.store, second, first.store, second].map(({ idempotency }) => idempotency.begin(key)),
+      );
+      expect(states.filter((each) => each.state === 'fresh').length).toBe(1);
+      expect(states.filter((each) => each.state === 'in_flight').length).toBe(3);
+    }
+    await second.close();
+  });
+  test('given back is as if it had never been used, unless it has an answer', async () => {
+    const { idempotency } = first.store;
+    const key = keyed();
+    await idempotency.begin(key);
+    await idempotency.release(key);
+    expect((await idempotency.begin({ ...key, fingerprint: 'other' })).state).toBe('fresh');
+    await idempotency.finish({ ...key, fingerprint: 'other' }, 202, '{}');
+    await idempotency.release({ ...key, fingerprint: 'other' });
+    expect((await idempotency.begin({ ...key, fingerprint: 'other' })).state).toBe('replay');
+  });
+});
+
+describe('retention', () => {
+  test('forgets ended Sessions and keys after 24 h, settled events after 30 days, and nothing that lives', async () => {
+    const { journal, sessions, outbox, events } = first.store;
+    const live = sessionRow();
+    const gone = ended(sessionRow());
+    const sent = eventOf(live.appUuid, live.sessionUuid, 1);
+    const unsent = eventOf(live.appUuid, live.sessionUuid, 2);
+    await journal.commit({ session: live, events: [sent, unsent] });
+    await journal.commit({ session: gone, events: [] });
+    await outbox.lease('test', 60_000);
+    const page = (await outbox.read({ xid: '0', eventId: 0 }, 100)).events;
+    const one = page.find((each) => each.webhookId === sent.webhookId);
+    await outbox.settle('test', [{ xid: one?.xid ?? '', eventId: one?.eventId ?? 0, status: 'delivered', attempt: undefined }]);
+    await later(23 * HOUR_MS, async () => {
+      expect((await first.store.forget()).sessions).toBe(0);
+      expect((await sessions.get(gone.sessionUuid))?.state).toBe('ended');
+    });
+    await later(25 * HOUR_MS, async () => {
+      expect(await sessions.get(gone.sessionUuid)).toBeUndefined();
+      expect(await first.store.forget()).toMatchObject({ sessions: 1, events: 0 });
+    });
+    await later(31 * 24 * HOUR_MS, async () => {
+      expect((await first.store.forget()).events).toBe(1);
+      const left = await events.list({ appUuid: live.appUuid, sessionUuid: undefined, status: undefined, after: 0, limit: 10 });
+      expect(left.map((each) => each.webhookId)).toEqual([unsent.webhookId]);
+      expect((await sessions.get(live.sessionUuid))?.state).toBe('new');
+    });
+  });
+});
+
+describe('the default application', () => {
+  test('is made once, by one of the nodes that start together on an empty database', async () => {
+    const second = await openSecondStore(first);
+    const made = await Promise.all([first.store, second, first.store, second].map(({ apps }) => apps.ensureDefault()));
+    expect(made.filter((each) => each !== undefined).length).toBe(1);
+    expect((await first.store.apps.list()).map((app) => app.name)).toEqual(['default']);
+    await second.close();
+  });
+});
+
+describe('a sealed secret', () => {
+  const seal = createSeal(new Uint8Array(32).fill(1));
+  test('opens under its key and for its owner only, and never twice looks the same', () => {
+    const sealed = seal.close('whsec_x', 'app_1');
+    expect(seal.open(sealed, 'app_1')).toBe('whsec_x');
+    expect(Buffer.from(sealed).includes('whsec_x')).toBe(false);
+    expect(seal.close('whsec_x', 'app_1')).not.toEqual(sealed);
+    expect(() => seal.open(sealed, 'app_2')).toThrow();
+    expect(() => createSeal(new Uint8Array(32).fill(2)).open(sealed, 'app_1')).toThrow();
+    for (const at of [0, 12, sealed.length - 1])
+      expect(() => seal.open(sealed.with(at, (sealed[at] ?? 0) ^ 1), 'app_1')).toThrow();
+  });
+});

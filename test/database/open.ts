@@ -1,0 +1,35 @@
+/** A store on a PostgreSQL of its own, thrown away when the file's tests are done. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Clock, systemClock } from '../../src/clock.ts';
+import { openStore, type Store } from '../../src/database/store.ts';
+import { silentLog } from '../../src/log.ts';
+
+export const masterKey = new Uint8Array(32).fill(7);
+
+export interface TestStore {
+  readonly store: Store;
+  readonly dataDir: string;
+  /** For a second store on the same database. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export async function openTestStore(clock: Clock = systemClock()): Promise<TestStore> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'sidetone-test-'));
+  const store = await openStore({ dataDir, databaseUrl: undefined, databaseDriver: 'postgres', masterKey }, silentLog, clock);
+  return {
+    store,
+    dataDir,
+    url: `postgres://sidetone@localhost/postgres?host=${dataDir}/postgres-socket`,
+    async close() {
+      await store.close();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A second node's store on the same database. */
+export const openSecondStore = (first: TestStore, clock: Clock = systemClock()): Promise<Store> =>
+  openStore({ dataDir: first.dataDir, databaseUrl: first.url, databaseDriver: 'postgres', masterKey }, silentLog, clock);

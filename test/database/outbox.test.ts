@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import postgres from 'postgres';
+import type { Cursor } from '../../src/database/outbox.ts';
+import { newUuid } from '../../src/id.ts';
+import { eventOf } from '../webhook/emit.ts';
+import { openTestStore, type TestStore } from './open.ts';
+
+let first: TestStore;
+let sql: postgres.Sql;
+beforeAll(async () => {
+  first = await openTestStore();
+  sql = postgres({ path: `${first.dataDir}/postgres-socket/.s.PGSQL.5432`, user: 'sidetone', database: 'postgres', max: 2 });
+});
+afterAll(async () => {
+  await sql.end();
+  await first.close();
+});
+
+const start: Cursor = { xid: '0', eventId: 0 };
+const commit = (step: number) => first.store.journal.commit({ events: [eventOf('app', newUuid(), step)] });
+const stepsOf = (events: readonly { body: string }[]) => events.map((each) => JSON.parse(each.body).step);
+
+describe('the outbox', () => {
+  test('never steps over an event whose transaction commits late', async () => {
+    const { outbox } = first.store;
+    const late = eventOf('app', newUuid(), 1);
+    let release = () => {};
+    const mayCommit = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let written = () => {};
+    const isWritten = new Promise<void>((resolve) => {
+      written = resolve;
+    });
+    const slow = sql.begin(async (tx) => {
+      await tx`WITH e AS (
+        INSERT INTO events (webhook_id, app_uuid, name, session_uuid, lanes, body, traceparent, at)
+        VALUES (${late.webhookId}, 'app', 'x', ${late.sessionUuid ?? ''}, '{}', ${late.body}, '', ${late.at}) RETURNING event_id)
+        INSERT INTO outbox (event_id, app_uuid) SELECT event_id, 'app' FROM e`;
+      written();
+      await mayCommit;
+    });
+    await isWritten;
+    await commit(2);
+    expect(await outbox.read(start, 10)).toEqual({ events: [], heldBack: true });
+    release();
+    await slow;
+    const page = await outbox.read(start, 10);
+    expect(stepsOf(page.events)).toEqual([1, 2]);
+    const last = page.events[1];
+    expect(await outbox.read(last ?? start, 10)).toEqual({ events: [], heldBack: false });
+  });
+
+  test('is read by pages, each event once, also within one transaction', async () => {
+    const { outbox } = first.store;
+    const before = (await outbox.read(start, 100)).events.at(-1) ?? start;
+    const app = 'app paged';
+    await first.store.journal.commit({ events: Array.from({ length: 25 }, (_, step) => eventOf(app, newUuid(), step)) });
+    const seen: number[] = [];
+    for (let cursor: Cursor = before; ; ) {
+      const { events } = await outbox.read(cursor, 10);
+      seen.push(...stepsOf(events));
+      const last = events.at(-1);
+      if (last === undefined) break;
+      cursor = last;
+    }
+    expect(seen).toEqual(Array.from({ length: 25 }, (_, step) => step));
+    const horizon = await outbox.horizon();
+    expect(await outbox.backlog(horizon)).toContain(app);
+    expect(stepsOf(await outbox.readApp(app, before, horizon, 5))).toEqual([0, 1, 2, 3, 4]);
+    expect(await outbox.readApp(app, horizon, horizon, 5)).toEqual([]);
+  });
+
+  test('is one relay’s at a time, and takes settlements from the holder of the lease only', async () => {
+    const { outbox } = first.store;
+    expect([await outbox.lease('a', 60_000), await outbox.lease('b', 60_000), await outbox.lease('a', 60_000)]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+    const [event] = (await outbox.read(start, 1)).events;
+    if (event === undefined) throw new Error('nothing in the outbox');
+    const attempt = { at: 1, status: 200, error: '', duration_ms: 3, retry_at: null };
+    const delivered = { xid: event.xid, eventId: event.eventId, status: 'delivered' as const, attempt };
+    expect(await outbox.settle('b', [delivered])).toBe(false);
+    expect((await outbox.read(start, 1)).events[0]?.eventId).toBe(event.eventId);
+    const failed = {
+      ...delivered,
+      status: 'pending' as const,
+      attempt: { ...attempt, status: 500, error: 'http_status', retry_at: 9 },
+    };
+    expect(await outbox.settle('a', [failed])).toBe(true);
+    expect((await outbox.read(start, 1)).events[0]?.attempts).toEqual([failed.attempt]);
+    expect(await outbox.settle('a', [delivered])).toBe(true);
+    expect((await outbox.read(start, 1)).events[0]?.eventId).not.toBe(event.eventId);
+    const { store } = first;
+    const logged = (
+      await store.events.list({ appUuid: 'app', sessionUuid: undefined, status: 'delivered', after: 0, limit: 10 })
+    )[0];
+    expect(logged?.attempts).toEqual([failed.attempt, attempt]);
+    await outbox.release('a');
+    expect(await outbox.lease('b', 1)).toBe(true);
+    await sql`SELECT pg_sleep(0.01)`;
+    expect(await outbox.lease('a', 60_000)).toBe(true);
+  });
+});

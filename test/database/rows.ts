@@ -1,0 +1,22 @@
+/** Session rows for tests. */
+
+import type { SessionRow } from '../../src/database/journal/journal.ts';
+import { newAppUuid, newUuid } from '../../src/id.ts';
+
+export const sessionRow = (more: Partial<SessionRow> = {}): SessionRow => ({
+  sessionUuid: newUuid(),
+  appUuid: newAppUuid(),
+  nodeId: 'node-a',
+  type: 'phone_in',
+  state: 'new',
+  callerId: '+15550001',
+  did: '+15550002',
+  answered: false,
+  clientState: '',
+  roomId: '',
+  createdAt: Date.now(),
+  endedAt: undefined,
+  ...more,
+});
+
+export const ended = (row: SessionRow, at = Date.now()): SessionRow => ({ ...row, state: 'ended', endedAt: at });

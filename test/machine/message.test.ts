@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import type { PartOutcome } from '../../src/machine/message/gateway.ts';
+import { claim, interrupted, type MessageState, QUEUED_MAX_MS, received, submitted } from '../../src/machine/message/message.ts';
+import type { ReceiptState } from '../../src/machine/message/receipt.ts';
+
+const NOW = Date.parse('2026-11-20T12:00:00Z');
+
+const queued = (parts = 1): MessageState => ({
+  messageUuid: 'm',
+  appUuid: 'app',
+  operationUuid: 'o',
+  from: '+15550001',
+  to: '+15550002',
+  text: 'hello',
+  encoding: 'gsm7',
+  segments: parts,
+  status: 'queued',
+  errorCode: '',
+  errorMessage: '',
+  createdAt: NOW,
+  updatedAt: NOW,
+  sentAt: undefined,
+  deliveredAt: undefined,
+  parts: Array.from({ length: parts }, () => ({ smscId: '', delivered: false })),
+  stage: 'waiting',
+  dueAt: NOW,
+  attempts: 0,
+  traceparent: '',
+});
+const receipt = (state: ReceiptState, error = '') => ({ smscId: '1', state, error, recipient: '' });
+const accepted = (part: number) => ({ part, outcome: { outcome: 'accepted', smscId: `id${part}` } as const });
+const names = (step: { events: readonly object[] }) => step.events.map((event) => ('status' in event ? event.status : undefined));
+const sent = (parts = 1) =>
+  submitted(
+    claim(queued(parts), NOW).state,
+    Array.from({ length: parts }, (_, at) => accepted(at)),
+    NOW,
+  ).state;
+
+describe('a short message', () => {
+  test('goes from queued over sending and sent to delivered, one event each', () => {
+    const sending = claim(queued(), NOW);
+    const out = submitted(sending.state, [accepted(0)], NOW + 5);
+    const done = received(out.state, 0, receipt('delivered'), NOW + 9);
+    expect([...names(sending), ...names(out), ...names(done)]).toEqual(['sending', 'sent', 'delivered']);
+    expect(done.state).toMatchObject({ status: 'delivered', sentAt: NOW + 5, deliveredAt: NOW + 9, stage: 'settled' });
+  });
+
+  test('of three parts is delivered with the last of them, and undelivered with the first that is not', () => {
+    const one = received(sent(3), 0, receipt('delivered'), NOW);
+    const two = received(one.state, 2, receipt('delivered'), NOW);
+    expect(two.state.status).toBe('sent');
+    expect(received(two.state, 1, receipt('delivered'), NOW).state.status).toBe('delivered');
+    const bad = received(two.state, 1, receipt('undeliverable', '011'), NOW);
+    expect(bad.state).toMatchObject({ status: 'undelivered', errorCode: 'undeliverable' });
+    expect(bad.state.errorMessage).toContain('011');
+  });
+
+  test('that was throttled waits, and then only the rest is sent', () => {
+    const claimed = claim(queued(2), NOW).state;
+    const put = submitted(claimed, [accepted(0), { part: 1, outcome: { outcome: 'later' } }], NOW);
+    expect(put.events).toEqual([]);
+    expect(put.state).toMatchObject({ status: 'sending', stage: 'waiting', dueAt: NOW + 1000, attempts: 1 });
+    expect(put.state.parts.map((part) => part.smscId)).toEqual(['id0', '']);
+    const again = claim(put.state, NOW + 1000);
+    expect(again.events).toEqual([]);
+    expect(submitted(again.state, [accepted(1)], NOW + 1001).state.status).toBe('sent');
+  });
+
+  test('whose response was lost is failed, not sent again', () => {
+    const claimed = claim(queued(), NOW).state;
+    const lost = submitted(claimed, [{ part: 0, outcome: { outcome: 'unknown' } }], NOW);
+    expect(lost.state).toMatchObject({ status: 'failed', errorCode: 'outcome_unknown', stage: 'settled' });
+    expect(interrupted(claimed, NOW).state.status).toBe('failed');
+    expect(interrupted(queued(), NOW).state.status).toBe('queued');
+  });
+
+  test('that waited for a day is given up', () => {
+    expect(claim(queued(), NOW + QUEUED_MAX_MS).state).toMatchObject({ status: 'failed', errorCode: 'expired' });
+  });
+
+  test('remembers a receipt that overtook the last response', () => {
+    const put = submitted(claim(queued(2), NOW).state, [accepted(0), { part: 1, outcome: { outcome: 'later' } }], NOW).state;
+    const early = received(put, 0, receipt('rejected'), NOW);
+    expect(early.state.status).toBe('sending');
+    const out = submitted(claim(early.state, NOW + 1000).state, [accepted(1)], NOW + 1000);
+    expect(names(out)).toEqual(['sent', 'undelivered']);
+  });
+
+  test('only ever moves forward, and ends once, whatever comes in whatever order', () => {
+    const rank = { queued: 0, sending: 1, sent: 2, delivered: 3, undelivered: 3, failed: 3 };
+    const outcome: fc.Arbitrary<PartOutcome> = fc.oneof(
+      fc.constant<PartOutcome>({ outcome: 'accepted', smscId: 'x' }),
+      fc.constant<PartOutcome>({ outcome: 'later' }),
+      fc.constant<PartOutcome>({ outcome: 'unknown' }),
+      fc.constant<PartOutcome>({ outcome: 'refused', code: 'c', message: 'm' }),
+    );
+    const state: fc.Arbitrary<ReceiptState> = fc.constantFrom('delivered', 'expired', 'rejected');
+    const input = fc.oneof(
+      fc.constant(['claim'] as const),
+      fc.constant(['interrupted'] as const),
+      fc.tuple(fc.constant('submitted' as const), fc.array(fc.record({ part: fc.nat(2), outcome }), { maxLength: 3 })),
+      fc.tuple(fc.constant('received' as const), fc.nat(2), state),
+    );
+    fc.assert(
+      fc.property(fc.array(input, { maxLength: 30 }), (inputs) => {
+        let message = queued(3);
+        let ends = 0;
+        for (const each of inputs) {
+          const step =
+            each[0] === 'claim'
+              ? claim(message, NOW)
+              : each[0] === 'interrupted'
+                ? interrupted(message, NOW)
+                : each[0] === 'submitted'
+                  ? submitted(message, each[1], NOW)
+                  : received(message, each[1], receipt(each[2]), NOW);
+          if (rank[step.state.status] < rank[message.status]) return false;
+          for (const status of names(step)) if (['delivered', 'undelivered', 'failed'].includes(String(status))) ends++;
+          message = step.state;
+        }
+        return ends <= 1;
+      }),
+    );
+  });
+});

@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { idCandidates, normalId, receiptOf } from '../../src/machine/message/receipt.ts';
+
+const fields = (text: string, more: object = {}) => ({
+  text,
+  receiptedMessageId: undefined,
+  messageState: undefined,
+  sourceAddress: '972500000001',
+  ...more,
+});
+const TEXT = 'id:0a1F sub:001 dlvrd:001 submit date:2611201200 done date:2611201201 stat:DELIVRD err:000 text:hello';
+
+describe('a delivery receipt', () => {
+  test('is read from the text of appendix B', () => {
+    expect(receiptOf(fields(TEXT))).toEqual({ smscId: '0a1F', state: 'delivered', error: '', recipient: '972500000001' });
+  });
+
+  test('is read from the TLVs where there are any, whatever the text says', () => {
+    expect(receiptOf(fields(TEXT, { receiptedMessageId: '77', messageState: 5 }))).toMatchObject({
+      smscId: '77',
+      state: 'undeliverable',
+    });
+    expect(receiptOf(fields('', { receiptedMessageId: '77', messageState: 3 }))?.state).toBe('expired');
+  });
+
+  test.each([
+    ['stat:UNDELIV err:011', 'undeliverable', '011'],
+    ['stat:EXPIRED err:0', 'expired', ''],
+    ['Stat:REJECTD Err:2A', 'rejected', '2A'],
+    ['stat:DELETED', 'deleted', ''],
+    ['stat:UNKNOWN', 'unknown', ''],
+    ['stat:DELIVERED', 'delivered', ''],
+    ['stat:FAILED', 'undeliverable', ''],
+  ])('%s says so', (words, state, error) => {
+    expect(receiptOf(fields(`id:5 sub:001 ${words} text:`))).toMatchObject({ smscId: '5', state, error });
+  });
+
+  test('of a message that is only on its way is no receipt', () => {
+    expect(receiptOf(fields('id:5 stat:ACCEPTD'))).toBeUndefined();
+    expect(receiptOf(fields('id:5 stat:ENROUTE'))).toBeUndefined();
+    expect(receiptOf(fields('', { receiptedMessageId: '5', messageState: 1 }))).toBeUndefined();
+  });
+
+  test('is not seen in what a person wrote', () => {
+    expect(receiptOf(fields('my id: is secret, stat: unclear'))).toBeUndefined();
+    expect(receiptOf(fields(''))).toBeUndefined();
+  });
+
+  test('names a message whose id came in the other base, padded, or in other case', () => {
+    const response = normalId('0000ABCDEF');
+    expect(idCandidates(String(0xabcdef))).toContain(response);
+    expect(idCandidates('abcdef')).toContain(response);
+    expect(idCandidates('2F')).toContain(normalId('47'));
+    expect(idCandidates('a_b-c')).toEqual(['a_b-c']);
+  });
+
+  test('whatever the text, reading it ends', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 300 }), (text) => idCandidates(receiptOf(fields(text))?.smscId ?? 'x').length <= 3),
+    );
+  });
+});

@@ -1,0 +1,288 @@
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import type { Event } from '../../src/event/event.ts';
+import {
+  commandMember,
+  leave,
+  type Membership,
+  type MembershipStep,
+  memberJoined,
+  memberLost,
+  roomRefusal as memberRefusal,
+  memberTalking,
+  type RoomCommand,
+  volumeSet,
+} from '../../src/machine/room/membership.ts';
+import {
+  newRoom,
+  playbackStatus,
+  type RoomInput,
+  type RoomOrder,
+  type RoomState,
+  roomDeadline,
+  stepRoom,
+} from '../../src/machine/room/room.ts';
+import type { MediaNotice } from '../../src/notice/signal.ts';
+
+class Run {
+  state: RoomState = newRoom({ roomId: 'r', appUuid: 'a', voiceActivityEvents: false }, 0);
+  now = 0;
+  events: Event[] = [];
+  acts: string[] = [];
+  refused: string | undefined;
+  status = 202;
+
+  give(input: RoomInput, afterMs = 0): this {
+    this.now += afterMs;
+    const next = stepRoom(this.state, input, this.now);
+    this.state = next.state;
+    this.events.push(...next.events);
+    this.acts.push(...next.acts.map((act) => act.do));
+    this.refused = next.refused?.message;
+    this.status = next.refused?.status ?? 202;
+    return this;
+  }
+
+  order(order: RoomOrder, operationUuid = 'op', afterMs = 0): this {
+    return this.give({ type: 'order', order, operationUuid }, afterMs);
+  }
+
+  hear(type: 'playback.started' | 'playback.completed' | 'playback.stopped', operationUuid = 'op'): this {
+    return this.give({ type: 'media', notice: { type, operationUuid } });
+  }
+
+  get names(): string[] {
+    return this.events.map(({ event }) => event);
+  }
+}
+
+const play: RoomOrder = { type: 'play', urls: ['http://a/1', 'http://a/2'], loop: 1, volume: undefined };
+
+describe('a Room', () => {
+  test('plays from the confirmation on and ends once with the full playlist', () => {
+    const run = new Run().order(play);
+    expect(playbackStatus(run.state)).toBe('stopped');
+    expect(playbackStatus(run.hear('playback.started').state)).toBe('playing');
+    run.hear('playback.completed').hear('playback.completed');
+    expect(run.events).toEqual([
+      {
+        event: 'room.playback.ended',
+        room_id: 'r',
+        operation_uuid: 'op',
+        urls: ['http://a/1', 'http://a/2'],
+        reason: 'completed',
+      },
+    ]);
+    expect(playbackStatus(run.state)).toBe('stopped');
+  });
+
+  test('a start that is not confirmed within 10 s has failed, and the Room takes a new play', () => {
+    const run = new Run().order(play);
+    expect(roomDeadline(run.state)).toBe(10_000);
+    run.give({ type: 'deadline' }, 10_000);
+    expect(run.events).toMatchObject([{ event: 'room.playback.failed', error: 'playback_timeout', operation_uuid: 'op' }]);
+    expect(run.order(play, 'op2').status).toBe(202);
+  });
+
+  test('a play or stop while one is being carried out, and control of nothing, are conflicts', () => {
+    const run = new Run();
+    for (const type of ['pause', 'resume', 'stop'] as const) expect(run.order({ type }).status).toBe(409);
+    run.order(play);
+    expect(run.order(play, 'op2').refused).toBe('Another room media transition is in progress');
+    expect(run.order({ type: 'stop' }).refused).toBe('Another room media transition is in progress');
+    run.hear('playback.started').order({ type: 'stop' });
+    expect(run.order({ type: 'stop' }).refused).toBe('Another room media transition is in progress');
+  });
+
+  test('a new play ends the old one as stopped; pause and resume show in the status', () => {
+    const run = new Run().order(play, 'one').hear('playback.started', 'one');
+    expect(playbackStatus(run.order({ type: 'pause' }).state)).toBe('paused');
+    expect(playbackStatus(run.order({ type: 'resume' }).state)).toBe('playing');
+    run.order(play, 'two').hear('playback.stopped', 'one').hear('playback.started', 'two');
+    expect(run.events).toMatchObject([{ event: 'room.playback.ended', operation_uuid: 'one', reason: 'stopped' }]);
+  });
+
+  test('the volume is kept for the next play, and 0 means 0 once it was set', () => {
+    expect(new Run().state.volume).toBeUndefined();
+    const run = new Run().order({ type: 'volume', volume: 0 });
+    const next = stepRoom(run.state, { type: 'order', order: play, operationUuid: 'op' }, 1);
+    expect(next.acts).toEqual([{ do: 'play', operationUuid: 'op', loop: 1, volume: 0 }]);
+  });
+
+  test('is deleted when the last member has left, or after 10 s without', () => {
+    const empty = new Run().order({ type: 'delete' }).give({ type: 'empty' });
+    expect(empty.events).toEqual([{ event: 'room.deleted', app_uuid: 'a', room_id: 'r', reason: 'closed' }]);
+    expect(empty.acts).toEqual(['dismiss', 'close']);
+    const stuck = new Run().order(play).hear('playback.started').order({ type: 'delete' }).give({ type: 'deadline' }, 10_000);
+    expect(stuck.events).toMatchObject([
+      { event: 'room.playback.ended', reason: 'stopped' },
+      { event: 'room.deleted', reason: 'timeout' },
+    ]);
+    expect(new Run().order({ type: 'delete' }).order(play).status).toBe(409);
+    // Orders that waited behind the end of it.
+    for (const order of [play, { type: 'volume', volume: 50 }, { type: 'delete' }] as const)
+      expect(new Run().order({ type: 'delete' }).give({ type: 'empty' }).order(order)).toMatchObject({
+        status: 404,
+        refused: 'Room not found',
+      });
+  });
+
+  test('whatever comes in whatever order: each admitted play ends once, and nothing comes after room.deleted', () => {
+    const orders = fc.constantFrom<RoomOrder>(
+      play,
+      { type: 'pause' },
+      { type: 'resume' },
+      { type: 'stop' },
+      { type: 'volume', volume: 50 },
+      { type: 'seek', to: { positionMs: 0 } },
+      { type: 'delete' },
+    );
+    const kinds = fc.constantFrom('playback.started', 'playback.completed', 'playback.stopped', 'playback.failed');
+    const steps = fc.array(
+      fc.oneof(
+        orders.map((order) => ({ order })),
+        kinds.map((kind) => ({ kind })),
+        fc.constantFrom({ input: { type: 'deadline' } as RoomInput }, { input: { type: 'empty' } as RoomInput }),
+      ),
+      { maxLength: 40 },
+    );
+    fc.assert(
+      fc.property(steps, (given) => {
+        const run = new Run();
+        const played: string[] = [];
+        for (const [at, one] of given.entries()) {
+          if ('order' in one) {
+            run.order(one.order, `op${at}`, 3000);
+            if (one.order.type === 'play' && run.refused === undefined) played.push(`op${at}`);
+          } else if ('kind' in one) {
+            const operationUuid = run.state.playback?.operationUuid ?? 'old';
+            const notice = { type: one.kind, operationUuid, reason: 'decode_error' } as MediaNotice;
+            run.give({ type: 'media', notice }, 10);
+          } else run.give(one.input, 3000);
+        }
+        run.order({ type: 'delete' }).give({ type: 'empty' });
+        for (const operation of played) {
+          const terminal = run.events.filter((event) => 'operation_uuid' in event && event.operation_uuid === operation);
+          expect(terminal).toHaveLength(1);
+        }
+        expect(run.names.filter((name) => name === 'room.deleted')).toHaveLength(1);
+        expect(run.names.at(-1)).toBe('room.deleted');
+      }),
+    );
+  });
+});
+
+describe('a volume', () => {
+  const order = { roomId: 'r', operationUuid: 'op', volume: 50, direction: 'both' } as const;
+
+  test('is told once, as changed or, with what was applied and what was not, as failed', () => {
+    expect(volumeSet('s', order, [])).toMatchObject({
+      event: 'room.member.volume_changed',
+      operation_uuid: 'op',
+      direction: 'both',
+      volume: 50,
+    });
+    expect(volumeSet('s', order, ['to_member'])).toEqual({
+      event: 'room.member.volume_change_failed',
+      session_uuid: 's',
+      room_id: 'r',
+      operation_uuid: 'op',
+      volume: 50,
+      direction: 'both',
+      applied_directions: ['from_member'],
+      failed_directions: ['to_member'],
+    });
+  });
+});
+
+describe('a membership', () => {
+  const commands = fc.constantFrom<RoomCommand>(
+    { type: 'join_room', roomId: 'one', room: 1, muted: false, voiceActivityEvents: true },
+    { type: 'join_room', roomId: 'two', room: 2, muted: true, voiceActivityEvents: false },
+    { type: 'leave_room', roomId: 'one' },
+    { type: 'mute' },
+    { type: 'unmute' },
+    { type: 'room_volume', volume: 50, direction: 'both' },
+  );
+  const notices = fc.constantFrom<(uuid: string, membership: Membership | undefined) => MembershipStep>(
+    (uuid, membership) => memberJoined(uuid, membership, 1),
+    (uuid, membership) => memberJoined(uuid, membership, 2),
+    (uuid, membership) => memberLost(uuid, membership, 1),
+    (uuid, membership) => memberTalking(uuid, membership, true),
+    (uuid, membership) => memberTalking(uuid, membership, false),
+    (uuid, membership) => leave(uuid, membership, 'room_closed'),
+  );
+
+  test('joins and leaves come in pairs, one Room at a time, and a muted member is never said to talk', () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(commands, notices), { maxLength: 60 }), (given) => {
+        let membership: Membership | undefined;
+        const inside = new Set<string>();
+        for (const one of [...given, (uuid: string, last: Membership | undefined) => leave(uuid, last, 'hangup')]) {
+          let next: MembershipStep;
+          if (typeof one === 'function') next = one('s', membership);
+          else if (memberRefusal(membership, one) !== undefined) continue;
+          else next = commandMember('s', membership, one, 'op');
+          for (const event of next.events) {
+            if (!('room_id' in event)) continue;
+            if (event.event === 'room.member.joined') {
+              expect(inside.size).toBe(0);
+              inside.add(event.room_id);
+            }
+            if (event.event === 'room.member.left') expect(inside.delete(event.room_id)).toBe(true);
+            if (event.event === 'room.member.voice_activity_changed' && event.talking) expect(membership?.muted).toBe(false);
+          }
+          membership = next.membership;
+        }
+        expect(inside.size).toBe(0);
+      }),
+    );
+  });
+
+  test('a Session that is still joining one Room cannot join another, be muted or turned down', () => {
+    const { membership } = commandMember(
+      's',
+      undefined,
+      { type: 'join_room', roomId: 'one', room: 1, muted: false, voiceActivityEvents: false },
+      'op',
+    );
+    const wait = 'Session is still joining a conference room';
+    const other: RoomCommand = { type: 'join_room', roomId: 'two', room: 2, muted: false, voiceActivityEvents: false };
+    for (const command of [other, { type: 'mute' }, { type: 'room_volume', volume: 1, direction: 'both' }] as const) {
+      expect(memberRefusal(membership, command)?.message).toBe(wait);
+    }
+    expect(memberRefusal(undefined, { type: 'mute' })?.message).toBe('Session is not in a room');
+  });
+});
+
+describe('the recording of a Room', () => {
+  const terms = { recordingUuid: 'rec_1', includeGaps: false, voiceActivity: undefined, livenessMs: 10_000 };
+  const record: RoomOrder = { type: 'record', terms };
+  const over: RoomInput = {
+    type: 'media',
+    notice: { type: 'recording.ended', recordingUuid: 'rec_1', durationMs: 1_500, bytes: 1 },
+  };
+  const names = (run: Run) => run.events.map(({ event }) => event);
+
+  test('is one at a time; its stop is in progress until its file is finished', () => {
+    const run = new Run().order({ type: 'stop_recording' });
+    expect(run).toMatchObject({ status: 409, refused: 'No recording of the room is active' });
+    expect(run.order(record).order(record)).toMatchObject({ status: 409, refused: 'Room is already being recorded' });
+    run.order({ type: 'stop_recording' }).order({ type: 'stop_recording' });
+    expect(run).toMatchObject({ status: 409, refused: 'Room recording stop is already in progress' });
+    for (const order of [record, { type: 'play', urls: [], loop: 1, volume: undefined }] as const)
+      expect(run.order(order)).toMatchObject({ status: 409, refused: 'Another room media transition is in progress' });
+    expect(names(run.give(over))).toEqual(['recording.ended']);
+    expect(run.events[0]).toMatchObject({ room_id: 'r', operation_uuid: 'op', duration: 1 });
+    expect(run.order(record).status).toBe(202);
+  });
+
+  test('is awaited by the deletion, for ten seconds', () => {
+    const run = new Run().order(record).order({ type: 'delete' });
+    expect(run.acts).toEqual(['record', 'stop_recording', 'dismiss']);
+    expect(names(run.give({ type: 'empty' }))).toEqual([]);
+    expect(names(run.give(over).give({ type: 'empty' }))).toEqual(['recording.ended', 'room.deleted']);
+    const late = new Run().order(record).order({ type: 'delete' }).give({ type: 'deadline' }, 10_000);
+    expect(names(late)).toEqual(['room.deleted']);
+  });
+});

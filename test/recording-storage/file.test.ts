@@ -1,0 +1,127 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { stat } from 'node:fs/promises';
+import fc from 'fast-check';
+import { systemClock } from '../../src/clock.ts';
+import { silentLog } from '../../src/log.ts';
+import { createStorage } from '../../src/recording-storage/create.ts';
+import { DiskSpace } from '../../src/recording-storage/file/disk-space.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+import { bytesOf, exists, nextUuid, Place } from './harness.ts';
+import { writeWav } from './wav.ts';
+
+const FILE = { kind: 'file' } as const;
+const place = new Place();
+afterEach(() => place.clear());
+
+describe('recordings in files', () => {
+  test('with recordings off there is no storage, and no folder', async () => {
+    const dataDir = await place.folder();
+    expect(await createStorage({ kind: 'off' }, { dataDir, clock: systemClock(), log: silentLog })).toBeUndefined();
+    expect(await exists(`${dataDir}/recordings`)).toBe(false);
+  });
+
+  test('the folder is made at start and nobody else may look into it', async () => {
+    const dataDir = await place.folder();
+    const storage = await place.storage(FILE, dataDir);
+    const uuid = nextUuid();
+    expect(storage.path(uuid)).toBe(`${dataDir}/recordings/${uuid}.wav`);
+    expect((await stat(`${dataDir}/recordings`)).mode & 0o777).toBe(0o700);
+  });
+
+  test('a recording is opened with its size, a stable tag, and any range of its bytes', async () => {
+    const storage = await place.storage(FILE, await place.folder());
+    const uuid = nextUuid();
+    storage.begun(uuid);
+    const whole = await writeWav(storage.path(uuid), 200_000);
+    storage.finished(uuid);
+    const file = await storage.open(uuid);
+    expect(file?.bytes).toBe(200_044);
+    expect(file?.etag).toBe((await storage.open(uuid))?.etag ?? 'none');
+    expect(await bytesOf(file)).toEqual(whole);
+    const range = fc.tuple(fc.nat(200_044), fc.nat(200_044)).map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const);
+    await fc.assert(
+      fc.asyncProperty(range, async ([start, end]) => {
+        expect((await bytesOf(file, start, end)).equals(whole.subarray(start, end))).toBe(true);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test('a range that is none of the file is refused', async () => {
+    const storage = await place.storage(FILE, await place.folder());
+    const uuid = nextUuid();
+    await writeWav(storage.path(uuid), 100);
+    const file = await storage.open(uuid);
+    for (const [start, end] of [
+      [-1, 5],
+      [0, 145],
+      [9, 8],
+      [0.5, 3],
+    ] as const)
+      expect(() => file?.read(start, end)).toThrow(RangeError);
+  });
+
+  test('a reader who stops reading leaves nothing open and reads nothing ahead', async () => {
+    const storage = await place.storage(FILE, await place.folder());
+    const uuid = nextUuid();
+    await writeWav(storage.path(uuid), 1_000_000);
+    const reader = (await storage.open(uuid))?.read(0, 1_000_044).getReader();
+    const first = await reader?.read();
+    expect(first?.value?.byteLength).toBe(64 * 1024);
+    expect(await openFiles(storage.path(uuid))).toBe(1);
+    await reader?.cancel();
+    expect(await openFiles(storage.path(uuid))).toBe(0);
+  });
+
+  test('what is read to its end is closed too', async () => {
+    const storage = await place.storage(FILE, await place.folder());
+    const uuid = nextUuid();
+    await writeWav(storage.path(uuid), 1_000);
+    await bytesOf(await storage.open(uuid));
+    expect(await openFiles(storage.path(uuid))).toBe(0);
+  });
+
+  test('there is no recording of another name, least of all one outside the folder', async () => {
+    const storage = await place.storage(FILE, await place.folder());
+    expect(await storage.open(nextUuid())).toBeUndefined();
+    for (const name of ['../secret', 'a/b', '', '.', 'x'.repeat(65), 'rec_\u0000']) {
+      expect(await storage.open(name)).toBeUndefined();
+      await storage.remove(name);
+      expect(() => storage.path(name)).toThrow();
+    }
+  });
+
+  test('a recording that is removed is gone, and removing it again is no error', async () => {
+    const storage = await place.storage(FILE, await place.folder());
+    const uuid = nextUuid();
+    await writeWav(storage.path(uuid), 100);
+    await storage.remove(uuid);
+    expect(await storage.open(uuid)).toBeUndefined();
+    await storage.remove(uuid);
+  });
+
+  test('a recording may begin while the disk has room, and not when it has not', async () => {
+    expect(await (await place.storage(FILE, await place.folder())).admits()).toBe(true);
+    const full = await place.storage(FILE, await place.folder(), { diskFreeMinBytes: Number.MAX_SAFE_INTEGER });
+    expect(await full.admits()).toBe(false);
+  });
+
+  test('a disk that cannot be asked has no room, and is asked once a second', async () => {
+    const clock = new VirtualClock();
+    const folder = await place.folder();
+    const space = new DiskSpace(`${folder}/none`, clock, { diskFreeMinBytes: 0, admissionCacheMs: 1_000 });
+    const first = space.hasRoom();
+    expect(await first).toBe(false);
+    expect(space.hasRoom()).toBe(first);
+    await clock.advance(1_000);
+    expect(space.hasRoom()).not.toBe(first);
+  });
+});
+
+/** File descriptors of this process on a file. */
+async function openFiles(path: string): Promise<number> {
+  const { readdir, readlink } = await import('node:fs/promises');
+  const names = await readdir('/proc/self/fd');
+  const targets = await Promise.all(names.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')));
+  return targets.filter((target) => target === path).length;
+}

@@ -1,0 +1,262 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import type { StoredFile } from '../../src/recording-storage/storage.ts';
+import { Bucket } from './bucket.ts';
+import { bytesOf, nextUuid, Place, spooled, until, uploaded } from './harness.ts';
+import { writeWav } from './wav.ts';
+
+const PART = 64 * 1024;
+let bucket: Bucket;
+const place = new Place();
+beforeAll(async () => {
+  bucket = await Bucket.start();
+});
+afterEach(async () => {
+  bucket.misbehave = () => 'reset';
+  await place.clear();
+  bucket.clear();
+});
+afterAll(() => bucket.stop());
+
+describe('a recording that is opened', () => {
+  test('is the same from the spool and from the store: size, tag and every range', async () => {
+    const storage = await place.storage(bucket.settings('o'), await place.folder());
+    const uuid = nextUuid();
+    const whole = await writeWav(storage.path(uuid), 700_000);
+    bucket.misbehave = () => ({ status: 503 });
+    storage.finished(uuid);
+    const spooled = await storage.open(uuid);
+    expect(await bytesOf(spooled)).toEqual(whole);
+    bucket.misbehave = () => undefined;
+    await uploaded(storage);
+    const stored = await storage.open(uuid);
+    expect({ bytes: stored?.bytes, etag: stored?.etag }).toEqual({ bytes: spooled?.bytes, etag: spooled?.etag });
+    expect(stored?.etag).not.toContain('"');
+    expect((await bytesOf(stored)).equals(whole)).toBe(true);
+    const range = fc.tuple(fc.nat(whole.length), fc.nat(whole.length)).map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const);
+    await fc.assert(
+      fc.asyncProperty(range, async ([start, end]) => {
+        expect((await bytesOf(stored, start, end)).equals(whole.subarray(start, end))).toBe(true);
+      }),
+      { numRuns: 15 },
+    );
+  });
+
+  test('and whose spool file goes before it is read comes from the store', async () => {
+    const storage = await place.storage(bucket.settings('o'), await place.folder());
+    const uuid = nextUuid();
+    const whole = await writeWav(storage.path(uuid), 300_000);
+    const [early, begun] = [await storage.open(uuid), await storage.open(uuid)];
+    const reader = begun?.read(0, whole.length).getReader();
+    const first = await reader?.read();
+    storage.finished(uuid);
+    await uploaded(storage);
+    expect((await bytesOf(early, 1_000, 290_000)).equals(whole.subarray(1_000, 290_000))).toBe(true);
+    // What was begun goes on with the file it has.
+    const read = [Buffer.from(first?.value ?? new Uint8Array())];
+    for (let next = await reader?.read(); next?.value !== undefined; next = await reader?.read())
+      read.push(Buffer.from(next.value));
+    expect(Buffer.concat(read).equals(whole)).toBe(true);
+    expect(bucket.asked(/get/).length).toBe(2);
+  });
+
+  test('is fetched only as fast as it is read', async () => {
+    const { file, whole } = await stored(6_000_000);
+    const reader = file.read(0, whole.length).getReader();
+    const first = await reader.read();
+    expect(first.value?.byteLength).toBe(256 * 1024);
+    await bucket.until(() => bucket.asked(/get/).length === 2);
+    const second = await reader.read();
+    await bucket.until(() => bucket.asked(/get/).length === 3);
+    // Two slices are taken, one is ahead; nobody has asked for more.
+    expect((first.value?.byteLength ?? 0) + (second.value?.byteLength ?? 0)).toBe(768 * 1024);
+    await reader.cancel();
+    expect(bucket.asked(/get/)).toHaveLength(3);
+  });
+
+  test('is read on over broken connections and answers of 503', async () => {
+    const { file, whole } = await stored(1_000_000);
+    let count = 0;
+    bucket.misbehave = () => [undefined, 'reset' as const, { status: 503 }][count++ % 3];
+    expect((await bytesOf(file)).equals(whole)).toBe(true);
+  });
+
+  test('breaks off where the store stays away, and is not opened at all', async () => {
+    const { file, open } = await stored(1_000_000);
+    bucket.misbehave = () => 'reset';
+    await expect(bytesOf(file)).rejects.toThrow('object store: away');
+    await expect(open()).rejects.toThrow('object store: away');
+    expect(bucket.asked(/head/).length).toBeGreaterThanOrEqual(4);
+  });
+
+  test('breaks off where the store does not know ranges, and reads no more than was asked for', async () => {
+    const { file } = await stored(600_000);
+    bucket.misbehave = ({ what }) => (what === 'get' ? { status: 200, body: 'x'.repeat(100_000) } : undefined);
+    await expect(bytesOf(file, 0, 1_000)).rejects.toThrow('no ranges');
+    bucket.misbehave = ({ what }) => (what === 'get' ? { status: 206, body: 'x'.repeat(100_000) } : undefined);
+    await expect(bytesOf(file, 0, 1_000)).rejects.toThrow('other length');
+    bucket.misbehave = ({ what }) => (what === 'get' ? { status: 206, body: 'x' } : undefined);
+    await expect(bytesOf(file, 0, 1_000)).rejects.toThrow('other length');
+  });
+
+  test('that nobody has is none; with the bucket gone nobody can tell', async () => {
+    const storage = await place.storage(bucket.settings('o'), await place.folder());
+    expect(await storage.open(nextUuid())).toBeUndefined();
+    expect(await storage.open('../x')).toBeUndefined();
+    await bucket.loseBucket();
+    try {
+      await expect(storage.open(nextUuid())).rejects.toThrow('NoSuchBucket');
+    } finally {
+      await bucket.bringBucketBack();
+    }
+  });
+});
+
+describe('a recording that is removed', () => {
+  test('is gone from the store, and removing it again is no error', async () => {
+    const storage = await place.storage(bucket.settings('r'), await place.folder());
+    const uuid = nextUuid();
+    await writeWav(storage.path(uuid), 1_000);
+    storage.finished(uuid);
+    await uploaded(storage);
+    await storage.remove(uuid);
+    expect(await bucket.object(`r/${uuid}.wav`)).toBeUndefined();
+    expect(await storage.open(uuid)).toBeUndefined();
+    await storage.remove(uuid);
+    await storage.remove('../x');
+  });
+
+  test('in the middle of its upload is gone here and there, with the parts the store has', async () => {
+    const dataDir = await place.folder();
+    const storage = await place.storage(bucket.settings('r'), dataDir);
+    const uuid = nextUuid();
+    await writeWav(storage.path(uuid), 5 * PART);
+    const before = bucket.uploads;
+    let removed: Promise<void> | undefined;
+    bucket.misbehave = ({ what }) => {
+      if (what === 'part 4') removed ??= storage.remove(uuid);
+      return undefined;
+    };
+    storage.finished(uuid);
+    await until(() => removed !== undefined);
+    await removed;
+    expect(bucket.asked(/part|abort|delete|complete/)).toEqual(['part 2', 'part 3', 'part 4', 'abort', 'delete']);
+    expect(bucket.uploads).toBe(before);
+    expect(storage.load()).toEqual({ waiting: 0, waitingBytes: 0 });
+    expect(await storage.open(uuid)).toBeUndefined();
+    expect(await spooled(dataDir)).toEqual([]);
+  });
+
+  test('while it is being sent is removed after it has arrived', async () => {
+    const storage = await place.storage(bucket.settings('r'), await place.folder());
+    const uuid = nextUuid();
+    await writeWav(storage.path(uuid), 1_000);
+    const held = Promise.withResolvers<undefined>();
+    bucket.misbehave = ({ what }) => (what === 'put' ? held.promise : undefined);
+    storage.finished(uuid);
+    await until(() => bucket.seen.length === 1);
+    const removed = storage.remove(uuid);
+    expect(await storage.open(nextUuid())).toBeUndefined(); // two requests' time
+    expect(bucket.asked(/delete/)).toEqual([]);
+    held.resolve(undefined);
+    await removed;
+    expect(await bucket.object(`r/${uuid}.wav`)).toBeUndefined();
+  });
+
+  test('while the store is away is gone here at once, and is asked for again until it is gone there', async () => {
+    const storage = await place.storage(bucket.settings('r'), await place.folder());
+    const uuid = nextUuid();
+    await writeWav(storage.path(uuid), 1_000);
+    storage.finished(uuid);
+    await uploaded(storage);
+    await writeWav(storage.path(uuid), 1_000);
+    bucket.misbehave = () => ({ status: 500 });
+    await expect(storage.remove(uuid)).rejects.toThrow('object store: away');
+    bucket.misbehave = () => undefined;
+    await storage.remove(uuid);
+    expect(await storage.open(uuid)).toBeUndefined();
+    expect(await bucket.object(`r/${uuid}.wav`)).toBeUndefined();
+  });
+});
+
+describe('the spool', () => {
+  test('that is full lets no recording begin until there is room again', async () => {
+    const limits = { spoolMaxBytes: 250_000 };
+    const storage = await place.storage(bucket.settings('s'), await place.folder(), limits);
+    bucket.misbehave = () => 'reset';
+    expect(await storage.admits()).toBe(true);
+    const uuids = Array.from({ length: 3 }, nextUuid);
+    for (const uuid of uuids) {
+      await writeWav(storage.path(uuid), 100_000);
+      storage.finished(uuid);
+    }
+    await until(async () => !(await storage.admits()));
+    expect(storage.load()).toEqual({ waiting: 3, waitingBytes: 300_132 });
+    bucket.misbehave = () => undefined;
+    await uploaded(storage);
+    await until(() => storage.admits());
+  });
+
+  test('that a former process left full is full at the first question', async () => {
+    const dataDir = await place.folder();
+    const limits = { spoolMaxBytes: 250_000 };
+    bucket.misbehave = () => 'reset';
+    const first = await place.storage(bucket.settings('s'), dataDir, limits);
+    for (let at = 0; at < 3; at++) await writeWav(first.path(nextUuid()), 100_000);
+    await first.close();
+    const second = await place.storage(bucket.settings('s'), dataDir, limits);
+    expect(await second.admits()).toBe(false);
+  });
+
+  test('counts what grows', async () => {
+    const storage = await place.storage(bucket.settings('s'), await place.folder(), { spoolMaxBytes: 50_000 });
+    const uuid = nextUuid();
+    storage.begun(uuid);
+    await writeWav(storage.path(uuid), 60_000);
+    await until(async () => !(await storage.admits()));
+    expect(storage.load().waiting).toBe(0);
+    expect(bucket.seen).toEqual([]);
+  });
+
+  test('with more files than are kept in mind is full, and yet everything gets to the store', async () => {
+    const dataDir = await place.folder();
+    const limits = { spoolMaxFiles: 4 };
+    bucket.misbehave = () => 'reset';
+    const first = await place.storage(bucket.settings('n'), dataDir, limits);
+    const uuids = Array.from({ length: 12 }, nextUuid);
+    for (const uuid of uuids) {
+      await writeWav(first.path(uuid), 500);
+      first.finished(uuid);
+    }
+    expect(first.load().waiting).toBe(4);
+    expect(await first.admits()).toBe(false);
+    bucket.misbehave = () => undefined;
+    await until(async () =>
+      (await Promise.all(uuids.map((uuid) => bucket.object(`n/${uuid}.wav`)))).every((object) => object !== undefined),
+    );
+    await uploaded(first);
+    await until(() => first.admits());
+  });
+
+  test('on a disk without room lets no recording begin', async () => {
+    const limits = { diskFreeMinBytes: Number.MAX_SAFE_INTEGER };
+    expect(await (await place.storage(bucket.settings('s'), await place.folder(), limits)).admits()).toBe(false);
+  });
+});
+
+/** A recording that is in the store only. */
+async function stored(
+  dataBytes: number,
+): Promise<{ file: StoredFile; whole: Buffer; open: () => Promise<StoredFile | undefined> }> {
+  const storage = await place.storage(bucket.settings('o'), await place.folder(), {
+    partBytes: 8 * 1024 * 1024,
+    cacheMaxBytes: 0,
+  });
+  const uuid = nextUuid();
+  const whole = await writeWav(storage.path(uuid), dataBytes);
+  storage.finished(uuid);
+  await uploaded(storage);
+  const file = await storage.open(uuid);
+  if (file === undefined) throw new Error('it is not there');
+  return { file, whole, open: () => storage.open(uuid) };
+}
