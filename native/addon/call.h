@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "plane/converter.h"
+#include "plane/audio/converter.h"
 #include "plane/plane.h"
 #include "plane/priority.h"
 

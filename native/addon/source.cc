@@ -1,6 +1,6 @@
 // Sources of playbacks: WAV bytes and PCM of any rate to 16-bit PCM at the rate of a leg.
 #include "addon/call.h"
-#include "kernel/wav.h"
+#include "kernel/wav/wav.h"
 
 namespace sidetone {
 namespace {

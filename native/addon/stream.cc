@@ -1,6 +1,6 @@
 // Legs whose far end is script. Inboxes are of the process: the main thread writes to what a worker's plane plays.
 #include "addon/call.h"
-#include "plane/stream_inbox.h"
+#include "plane/stream/stream_inbox.h"
 
 namespace sidetone {
 namespace {

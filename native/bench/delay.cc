@@ -18,7 +18,7 @@
 
 #include "bench/control_timer.h"
 #include "bench/stamped_socket.h"
-#include "kernel/g711.h"
+#include "kernel/codec/g711.h"
 
 using namespace sidetone::bench;
 

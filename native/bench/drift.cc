@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <vector>
 
-#include "test/distortion.h"
-#include "test/drifting_call.h"
+#include "test/kernel/distortion.h"
+#include "test/plane/drifting_call.h"
 
 using namespace sidetone;
 using namespace sidetone::test;

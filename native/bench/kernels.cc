@@ -8,12 +8,12 @@
 #include <functional>
 #include <vector>
 
-#include "kernel/g711.h"
-#include "kernel/g722.h"
-#include "kernel/level.h"
-#include "kernel/mix.h"
-#include "kernel/mix_g711.h"
-#include "kernel/tone.h"
+#include "kernel/codec/g711.h"
+#include "kernel/codec/g722.h"
+#include "kernel/mix/level.h"
+#include "kernel/mix/mix.h"
+#include "kernel/mix/mix_g711.h"
+#include "kernel/tone/tone.h"
 #if __has_include(<spandsp.h>)
 #include <spandsp.h>
 #define HAVE_SPANDSP 1

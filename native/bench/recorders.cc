@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "plane/priority.h"
-#include "plane/recorder.h"
+#include "plane/recording/recorder.h"
 
 using namespace sidetone;
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/resampler.h"
+#include "kernel/resampler/resampler.h"
 #if __has_include(<speex/speex_resampler.h>)
 #include <speex/speex_resampler.h>
 #define HAVE_SPEEX 1

@@ -1,4 +1,4 @@
-// The low-passes of the resampler between rates of small ratio (kernel/equiripple.h holds what this makes).
+// The low-passes of the resampler between rates of small ratio (kernel/resampler/equiripple.h holds what this makes).
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,4 @@
-// Prints kernel/equiripple.h: `make -C native tables`.
+// Prints kernel/resampler/equiripple.h: `make -C native tables`.
 #include <cstdio>
 
 #include "design/equiripple.h"

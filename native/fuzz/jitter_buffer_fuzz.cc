@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "plane/playout.h"
+#include "plane/leg/playout.h"
 
 using namespace sidetone;
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "plane/leg.h"
+#include "plane/leg/leg.h"
 
 using namespace sidetone;
 

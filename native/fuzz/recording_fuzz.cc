@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "plane/recording_file.h"
+#include "plane/recording/recording_file.h"
 
 using namespace sidetone;
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "plane/relay.h"
+#include "plane/leg/relay.h"
 
 using namespace sidetone;
 

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "plane/rtcp.h"
+#include "plane/rtp/rtcp.h"
 
 using namespace sidetone;
 

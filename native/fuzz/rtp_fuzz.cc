@@ -1,8 +1,8 @@
 // RTP: what is accepted lies within the datagram, and survives the sequence judge.
 #include <cstdint>
 
-#include "plane/reception.h"
-#include "plane/rtp.h"
+#include "plane/rtp/reception.h"
+#include "plane/rtp/rtp.h"
 
 using namespace sidetone;
 

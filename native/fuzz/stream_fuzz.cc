@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "plane/stream_leg.h"
+#include "plane/stream/stream_leg.h"
 
 using namespace sidetone;
 

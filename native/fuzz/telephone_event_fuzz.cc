@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "plane/telephone_event.h"
+#include "plane/rtp/telephone_event.h"
 
 using namespace sidetone;
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "kernel/wav.h"
+#include "kernel/wav/wav.h"
 
 using namespace sidetone;
 

@@ -3,9 +3,9 @@
 #include <cstring>
 #include <utility>
 
-#include "kernel/level.h"
-#include "kernel/mix.h"
-#include "plane/room.h"
+#include "kernel/mix/level.h"
+#include "kernel/mix/mix.h"
+#include "plane/room/room.h"
 
 namespace sidetone {
 

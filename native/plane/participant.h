@@ -6,11 +6,11 @@
 #include <memory>
 #include <vector>
 
-#include "kernel/tone.h"
+#include "kernel/tone/tone.h"
 #include "plane/notice.h"
-#include "plane/player.h"
-#include "plane/rate.h"
-#include "plane/recorder.h"
+#include "plane/audio/player.h"
+#include "plane/audio/rate.h"
+#include "plane/recording/recorder.h"
 
 namespace sidetone {
 

@@ -6,13 +6,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plane/converter.h"
+#include "plane/audio/converter.h"
 #include "plane/handover.h"
-#include "plane/leg.h"
+#include "plane/leg/leg.h"
 #include "plane/notice.h"
-#include "plane/receiver.h"
-#include "plane/room.h"
-#include "plane/stream_leg.h"
+#include "plane/io/receiver.h"
+#include "plane/room/room.h"
+#include "plane/stream/stream_leg.h"
 
 namespace sidetone {
 

@@ -1,4 +1,4 @@
-/** The file of a ring, made after its drawing in native/plane/recording_ring.h and not by its code. */
+/** The file of a ring, made after its drawing in native/plane/recording/recording_ring.h and not by its code. */
 export interface RingParts {
   readonly name: string;
   readonly rateHz: number;

@@ -1,5 +1,5 @@
 /**
- * The ring of a recording as a process left it in memory (native/plane/recording_ring.h): what its WAV does not have yet. It was written by a process
+ * The ring of a recording as a process left it in memory (native/plane/recording/recording_ring.h): what its WAV does not have yet. It was written by a process
  * that was killed, in a folder that every process of the machine can see, so nothing in it is believed that does not fit the WAV.
  */
 import { constants, open } from 'node:fs/promises';

@@ -19,7 +19,7 @@ export interface RecordingsOptions {
   readonly ears: RecordingEars;
 }
 
-/** The numbers of `RecordingFile::Fault` in native/plane/recording_file.h. */
+/** The numbers of `RecordingFile::Fault` in native/plane/recording/recording_file.h. */
 const FAULTS: readonly RecordingFailure[] = ['media_unavailable', 'cannot_open', 'cannot_write', 'too_slow', 'too_long'];
 
 const within = (value: number, least: number, most: number) => Math.min(most, Math.max(least, Math.round(value) || 0));

@@ -82,7 +82,7 @@ export type Reply =
     }
   | { readonly type: 'failed'; readonly message: string };
 
-/** The numbers of `Codec` in native/plane/codec.h. */
+/** The numbers of `Codec` in native/plane/audio/codec.h. */
 export const CODEC_NUMBER: Readonly<Record<CodecName, number>> = { PCMU: 0, PCMA: 1, G722: 2 };
 
 /** Rate of the PCM a codec is made from. */

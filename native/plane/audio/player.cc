@@ -1,0 +1,151 @@
+#include "plane/audio/player.h"
+
+#include <cstring>
+#include <utility>
+
+namespace sidetone {
+namespace {
+
+constexpr size_t ramp_samples(uint32_t rate_hz) { return rate_hz / 200; }
+
+void fade(int16_t* pcm, size_t count, size_t ramp, bool rising) {
+  for (size_t i = 0; i < count && i < ramp; i++) {
+    const int32_t weight = static_cast<int32_t>(rising ? i + 1 : ramp - i);
+    pcm[i] = static_cast<int16_t>(pcm[i] * weight / static_cast<int32_t>(ramp + 1));
+  }
+}
+
+}  // namespace
+
+void Player::play(uint32_t playback, uint32_t rate_hz, int32_t volume_percent) {
+  if (waits()) {
+    next_ = Track(playback, rate_hz, volume_percent);
+  } else {
+    now_ = Track(playback, rate_hz, volume_percent);
+    next_ = Track();
+  }
+  waited_frames_ = 0;
+  starved_ms_ = 0;
+  started_ = 0;
+  paused_ = false;
+}
+
+bool Player::feed(uint32_t playback, const int16_t* pcm, size_t count) {
+  return playback != 0 && playback == this->playback() && newest().feed(pcm, count);
+}
+
+void Player::finish(uint32_t playback) {
+  if (playback != 0 && playback == this->playback()) newest().finish();
+}
+
+void Player::clear() {
+  leave();
+  now_ = Track();
+  next_ = Track();
+  paused_ = false;
+  started_ = 0;
+}
+
+bool Player::pause(uint32_t playback) {
+  if (playback == 0 || playback != this->playback()) return false;
+  if (paused_) return true;
+  leave();
+  if (next_.active()) now_ = std::exchange(next_, Track());
+  paused_ = true;
+  return true;
+}
+
+bool Player::resume(uint32_t playback) {
+  if (playback == 0 || playback != this->playback()) return false;
+  rise_ = rise_ || paused_;
+  paused_ = false;
+  return true;
+}
+
+bool Player::seek(uint32_t playback, uint32_t& taken) {
+  if (playback == 0 || playback != this->playback()) return false;
+  const Track& before = newest();
+  taken = before.taken();
+  Track after(playback, before.rate_hz(), before.volume());
+  if (waits()) {
+    next_ = std::move(after);
+  } else {
+    now_ = std::move(after);
+    next_ = Track();
+  }
+  waited_frames_ = 0;
+  starved_ms_ = 0;
+  return true;
+}
+
+bool Player::set_volume(uint32_t playback, int32_t volume_percent) {
+  if (playback == 0 || playback != this->playback()) return false;
+  newest().set_volume(volume_percent);
+  return true;
+}
+
+/** The sound of now goes on for a ramp, falling; its place is not moved. */
+void Player::leave() {
+  if (!now_.active() || paused_) return;
+  const size_t ramp = ramp_samples(heard_hz_);
+  tail_count_ = now_.peek(tail_, ramp < ramp_max ? ramp : ramp_max, heard_hz_);
+  fade(tail_, tail_count_, ramp, false);
+  rise_ = rise_ || tail_count_ > 0;
+}
+
+void Player::change() {
+  leave();
+  now_ = std::exchange(next_, Track());
+  waited_frames_ = 0;
+}
+
+bool Player::next_ready(size_t count, uint32_t rate_hz) const {
+  return next_.finished() || next_.queued_ms() >= count * 1000 / rate_hz || waited_frames_ >= wait_frames_max || !waits();
+}
+
+void Player::progress(uint32_t id, Notices& notices) {
+  if (!active()) return;
+  const uint32_t number = playback();
+  if (started() && told_ != number) {
+    told_ = number;
+    notices.push_back({NoticeKind::playback_started, id, number});
+  }
+  if (ended()) {
+    clear();
+    notices.push_back({NoticeKind::playback_ended, id, number});
+  } else if (hungry()) {
+    notices.push_back({NoticeKind::playback_hungry, id, number, queued_ms(), {fed(), starved_ms(), 0, 0}});
+  }
+}
+
+bool Player::frame(int16_t* out, size_t count, uint32_t rate_hz) {
+  if (next_.active()) {
+    if (next_ready(count, rate_hz)) change();
+    else waited_frames_++;
+  }
+  size_t got = 0;
+  if (now_.active() && !paused_) {
+    heard_hz_ = rate_hz;
+    got = now_.read(out, count, rate_hz);
+    if (got > 0) {
+      if (rise_) fade(out, got, ramp_samples(rate_hz), true);
+      rise_ = false;
+      started_ = now_.playback();
+    }
+    if (started() && !now_.finished() && got < count) starved_ms_ += static_cast<uint32_t>((count - got) * 1000 / rate_hz);
+  }
+  std::memset(out + got, 0, (count - got) * sizeof(int16_t));
+  if (tail_count_ > 0) {
+    const size_t tail = tail_count_ < count ? tail_count_ : count;
+    for (size_t i = 0; i < tail; i++) {
+      const int32_t sum = out[i] + tail_[i];
+      out[i] = static_cast<int16_t>(sum > 32767 ? 32767 : sum < -32768 ? -32768 : sum);
+    }
+    if (tail > got) got = tail;
+    tail_count_ = 0;
+  }
+  if (!now_.active()) rise_ = false;
+  return got > 0;
+}
+
+}  // namespace sidetone

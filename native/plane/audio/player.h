@@ -1,0 +1,80 @@
+// What plays on one leg or room. One frame a tick is taken from the track; when script is late the leg sends silence and the playback goes on
+// after it. Whatever begins, ends, pauses or jumps while sound is heard does so over a ramp of 5 ms, so that nobody hears a click; a new track
+// waits behind the old one until it has a frame to give, so that nobody hears a gap.
+//
+//   play, seek → next ─(a frame is there)→ now ─→ frames        pause: now stays where it is
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "plane/notice.h"
+#include "plane/audio/track.h"
+
+namespace sidetone {
+
+class Player {
+ public:
+  /** Begins a playback at `rate_hz`, instead of whatever there was. */
+  void play(uint32_t playback, uint32_t rate_hz, int32_t volume_percent);
+  /** Queues samples for the newest track. False where the playback is not this one, or its queue is full. */
+  bool feed(uint32_t playback, const int16_t* pcm, size_t count);
+  /** Nothing more will be fed: the playback ends when its queue has been sent. */
+  void finish(uint32_t playback);
+  /** Stops at once, over a ramp. */
+  void clear();
+  /** Holds the position. False where the playback is not this one. */
+  bool pause(uint32_t playback);
+  bool resume(uint32_t playback);
+  /** What is fed from now on is another place of the same playback. Gives the samples of the newest track heard so far. */
+  bool seek(uint32_t playback, uint32_t& taken);
+  bool set_volume(uint32_t playback, int32_t volume_percent);
+
+  uint32_t playback() const { return newest().playback(); }
+  bool active() const { return newest().active(); }
+  /** Whether `frame` may have something to give: a playback, or the ramp at the end of one. */
+  bool audible() const { return active() || tail_count_ > 0; }
+  bool paused() const { return paused_; }
+  /** Its first frame has been given. */
+  bool started() const { return active() && started_ == playback(); }
+  /** All that was fed has been taken, and nothing more will come. */
+  bool ended() const { return newest().ended(); }
+  bool hungry() { return newest().hungry(); }
+  uint32_t queued_ms() const { return newest().queued_ms(); }
+  /** Samples taken by `feed` since `play` or `seek`. */
+  uint32_t fed() const { return newest().fed(); }
+  /** Silence that was sent since `play` or `seek`, after the beginning, because nothing was there. */
+  uint32_t starved_ms() const { return starved_ms_; }
+
+  /** Tells what the last frame changed; `id` is the leg's or room's. Forgets the playback when it has ended. */
+  void progress(uint32_t id, Notices& notices);
+
+  /** Fills one frame at `rate_hz`, padded with silence. False where there is nothing to hear. */
+  bool frame(int16_t* out, size_t count, uint32_t rate_hz);
+
+  /** A new track that has nothing to give for this long ends the old one all the same. */
+  static constexpr uint32_t wait_frames_max = 50;
+
+ private:
+  static constexpr size_t ramp_max = 240;  // 5 ms at 48 kHz
+
+  Track& newest() { return next_.active() ? next_ : now_; }
+  const Track& newest() const { return next_.active() ? next_ : now_; }
+  bool waits() const { return now_.active() && !paused_ && now_.queued_ms() > 0; }
+  bool next_ready(size_t count, uint32_t rate_hz) const;
+  void change();
+  void leave();
+
+  size_t tail_count_ = 0;  // beside what is looked at in every tick
+  Track now_;
+  Track next_;
+  uint32_t waited_frames_ = 0;
+  uint32_t started_ = 0;
+  uint32_t told_ = 0;  // the playback whose start was noticed
+  uint32_t starved_ms_ = 0;
+  bool paused_ = false;
+  bool rise_ = false;
+  uint32_t heard_hz_ = 8000;
+  int16_t tail_[ramp_max] = {};
+};
+
+}  // namespace sidetone

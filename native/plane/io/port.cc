@@ -1,0 +1,101 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "plane/io/port.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/ip.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace sidetone {
+namespace {
+
+int bind_udp(const Address& address, int& fd) {
+  // Not O_NONBLOCK: a standing request (Receiver) would end where nothing has come. Each call says MSG_DONTWAIT.
+  fd = ::socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return errno;
+  const int on = 1;
+  (void)::setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+  const int expedited = 46 << 2;  // DSCP EF (RFC 3246); best effort where it is not allowed
+  if (address.any.sa_family == AF_INET) {
+    (void)::setsockopt(fd, IPPROTO_IP, IP_TOS, &expedited, sizeof expedited);
+  } else {
+    (void)::setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &expedited, sizeof expedited);
+  }
+  if (::bind(fd, &address.any, address.length) != 0) {
+    const int error = errno;
+    ::close(fd);
+    fd = -1;
+    return error;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int PortPair::open(const Address& rtp, const Address& rtcp) {
+  close();
+  int error = bind_udp(rtp, rtp_);
+  if (error == 0) error = bind_udp(rtcp, rtcp_);
+  if (error != 0) close();
+  return error;
+}
+
+void PortPair::close() {
+  if (rtp_ >= 0) ::close(rtp_);
+  if (rtcp_ >= 0) ::close(rtcp_);
+  rtp_ = -1;
+  rtcp_ = -1;
+}
+
+int64_t arrival_us(msghdr& header) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_TIMESTAMPNS) continue;
+    timespec stamp;
+    std::memcpy(&stamp, CMSG_DATA(part), sizeof stamp);
+    return static_cast<int64_t>(stamp.tv_sec) * 1'000'000 + stamp.tv_nsec / 1000;
+  }
+  return 0;
+}
+
+Batch::Batch() {
+  for (int i = 0; i < size; i++) {
+    datagrams_[i].bytes = bytes_[i];
+    vectors_[i] = {bytes_[i], sizeof bytes_[i]};
+    messages_[i].msg_hdr = {&datagrams_[i].source.any, sizeof datagrams_[i].source.v6, &vectors_[i], 1, control_[i], Datagram::control_bytes, 0};
+    messages_[i].msg_len = 0;
+  }
+}
+
+int Batch::receive(int fd) {
+  int count;
+  do count = ::recvmmsg(fd, messages_, size, MSG_DONTWAIT, nullptr);
+  while (count < 0 && errno == EINTR);
+  if (count < 0) return 0;  // nothing there, or an ICMP error of an earlier send, which recvmmsg has now cleared
+  for (int i = 0; i < count; i++) {
+    msghdr& header = messages_[i].msg_hdr;
+    datagrams_[i].source.length = header.msg_namelen;
+    datagrams_[i].count = (header.msg_flags & MSG_TRUNC) != 0 ? 0 : messages_[i].msg_len;
+    datagrams_[i].arrival_us = arrival_us(header);
+    header.msg_namelen = sizeof datagrams_[i].source.v6;  // as it was, for the next time
+    header.msg_controllen = Datagram::control_bytes;
+    header.msg_flags = 0;
+  }
+  return count;
+}
+
+bool send_datagram(int fd, const Address& to, const uint8_t* bytes, size_t count) {
+  ssize_t sent;
+  do sent = ::sendto(fd, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL, &to.any, to.length);
+  while (sent < 0 && errno == EINTR);
+  if (sent >= 0) return true;
+  // An ICMP error of an earlier datagram is reported once on the next call; that datagram, not this one, was refused.
+  if (errno == ECONNREFUSED) sent = ::sendto(fd, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL, &to.any, to.length);
+  return sent >= 0;
+}
+
+}  // namespace sidetone

@@ -1,0 +1,199 @@
+#include "plane/leg/jitter_buffer.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sidetone {
+namespace {
+
+constexpr float forget = 0.997f;  // a memory of about 330 packets
+constexpr float quantile = 0.995f;  // with that memory: one spike is forgotten, two in a second are not
+constexpr float weight_most = 1e6f;
+constexpr float seen_least = 8;  // packets, before a network is called good
+constexpr int64_t whole_wait_us = 60'000;  // at the beginning, for a whole frame of packets that are shorter
+constexpr int64_t together_us = 5'000;
+// Hysteresis: growing costs a frame of delay, growing late costs sound, so it is wide on the side of shrinking only.
+constexpr int64_t below_us(int64_t target_us) { return 250 + (target_us > 48'000 ? (target_us - 48'000) / 8 : 0); }
+constexpr int64_t above_us(int64_t target_us) { return 1'000 + target_us / 4; }
+// The target falls by a 256th of what is left for each packet, and by 1 ms a second at least.
+constexpr int64_t fall_divisor = 256;
+constexpr int64_t fall_least_us = 20;
+
+/** The units from `unit` on that lie in one word of the validity map. */
+struct Bits {
+  Bits(uint32_t unit, size_t most) {
+    const uint32_t at = unit % JitterBuffer::ring_units;
+    word = at / 64;
+    const uint32_t shift = at % 64;
+    count = most < 64 - shift ? most : 64 - shift;
+    mask = (count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1) << shift;
+  }
+  size_t word;
+  size_t count;
+  uint64_t mask;
+};
+
+}  // namespace
+
+int64_t JitterBuffer::unwrapped(uint32_t timestamp) const { return static_cast<int32_t>(timestamp - origin_); }
+
+void JitterBuffer::start(uint32_t timestamp, int64_t arrival_us) {
+  const int64_t kept_target = target_us_;
+  const uint32_t kept_late = late_;
+  *this = JitterBuffer();
+  target_us_ = kept_target;
+  late_ = kept_late;
+  started_ = true;
+  origin_ = timestamp;
+  next_ = timestamp;
+  end_ = timestamp;
+  base_now_ = arrival_us;
+  base_before_ = arrival_us;
+  base_turn_us_ = arrival_us + base_window_us;
+  last_ = timestamp;
+  last_us_ = arrival_us;
+}
+
+/** Finer where networks are good: 1 ms to 16 ms, 2 ms to 48, then 10 ms. */
+int JitterBuffer::bin_of(int64_t late_us) {
+  if (late_us < 16'000) return late_us < 0 ? 0 : static_cast<int>(late_us / 1'000);
+  if (late_us < 48'000) return 16 + static_cast<int>((late_us - 16'000) / 2'000);
+  const int64_t bin = 32 + (late_us - 48'000) / 10'000;
+  return bin < bins ? static_cast<int>(bin) : bins - 1;
+}
+
+int64_t JitterBuffer::bin_end_us(int bin) {
+  return bin < 16 ? (bin + 1) * int64_t{1'000} : bin < 32 ? 16'000 + (bin - 15) * int64_t{2'000} : 48'000 + (bin - 31) * int64_t{10'000};
+}
+
+/** Of a packet `ahead` units after the next: how late it came, counted from the frame that first needs it. */
+void JitterBuffer::learn(uint32_t timestamp, int64_t ahead, int64_t arrival_us) {
+  const int64_t transit_us = arrival_us - unwrapped(timestamp) * unit_us;
+  if (arrival_us >= base_turn_us_) {
+    base_before_ = base_now_;
+    base_now_ = transit_us;
+    base_turn_us_ = arrival_us + base_window_us;
+  }
+  if (transit_us < base_now_) base_now_ = transit_us;
+  // What was held back together comes together: one event, of which the first packet has told how long it was.
+  const int64_t since = static_cast<int32_t>(timestamp - last_);
+  const bool together = since > 0 && arrival_us - last_us_ < together_us && arrival_us - last_us_ < since * unit_us;
+  last_ = timestamp;
+  last_us_ = arrival_us;
+  if (together) return;
+  constexpr int64_t frame = frame_units;
+  const int64_t late_us = transit_us - base_us() + ((ahead % frame + frame) % frame) * unit_us;
+  if (late_us > target_max_us) return;  // no buffer is for that: it is lost, or the far end's time has jumped
+  // A packet weighs more than the one before it, which is as if all before were forgotten by as much, and touches one bin only.
+  weight_ /= forget;
+  if (weight_ > weight_most) {
+    for (float& entry : histogram_) entry /= weight_;
+    seen_ /= weight_;
+    weight_ = 1;
+  }
+  histogram_[bin_of(late_us)] += weight_;
+  seen_ += weight_;
+  float sum = 0;
+  int reach = 0;
+  while (reach < bins - 1 && (sum += histogram_[reach]) < quantile * seen_) reach++;
+  const int64_t wanted = bin_end_us(reach);
+  if (wanted >= target_us_) target_us_ = std::min(wanted, target_max_us);
+  else if (seen_ >= seen_least * weight_) target_us_ = std::max(wanted, target_us_ - std::max((target_us_ - wanted) / fall_divisor, fall_least_us));
+}
+
+bool JitterBuffer::insert(uint32_t timestamp, const uint8_t* payload, size_t count, int64_t arrival_us) {
+  if (count == 0 || count > ring_units / 2) return false;
+  if (!started_) start(timestamp, arrival_us);
+  int64_t ahead = static_cast<int32_t>(timestamp - next_);
+  const bool jumped = ahead + static_cast<int64_t>(count) > ring_units || ahead < -static_cast<int64_t>(10 * ring_units);
+  if (jumped) {
+    start(timestamp, arrival_us);
+    ahead = 0;
+  }
+  if (ahead + static_cast<int64_t>(count) <= 0 && !playing_ && static_cast<int64_t>(end_ - timestamp) <= ring_units) {
+    next_ = timestamp;  // an earlier packet overtaken before anything was heard
+    ahead = 0;
+  }
+  learn(timestamp, ahead, arrival_us);
+  if (ahead + static_cast<int64_t>(count) <= 0) {
+    late_++;
+    if (late_in_row_++ == 0) late_since_us_ = arrival_us;
+    // The sender's timeline paused, or the path grew longer for good; what only was held back comes at once.
+    if (late_in_row_ >= late_resync && arrival_us - late_since_us_ >= late_resync_us) start(timestamp, arrival_us);
+    else return false;
+  }
+  late_in_row_ = 0;
+  bool fresh = false;
+  const int32_t past = static_cast<int32_t>(next_ - timestamp);
+  for (size_t i = past > 0 ? static_cast<size_t>(past) : 0; i < count;) {
+    const uint32_t at = (timestamp + static_cast<uint32_t>(i)) % ring_units;
+    const Bits bits(at, count - i);
+    const uint64_t missing = bits.mask & ~valid_[bits.word];
+    if (missing == bits.mask) {
+      std::memcpy(ring_ + at, payload + i, bits.count);
+    } else {
+      for (size_t unit = 0; unit < bits.count; unit++) {
+        if ((missing >> ((at + unit) % 64) & 1) != 0) ring_[at + unit] = payload[i + unit];
+      }
+    }
+    valid_[bits.word] |= bits.mask;
+    fresh = fresh || missing != 0;
+    i += bits.count;
+  }
+  const uint32_t end = timestamp + static_cast<uint32_t>(count);
+  if (static_cast<int32_t>(end - end_) > 0) end_ = end;
+  return fresh;
+}
+
+uint32_t JitterBuffer::spare_units(int64_t now_us) const {
+  const int64_t frames = (slack_us(now_us) - target_us_) / frame_us;
+  return frames <= 0 ? 0 : static_cast<uint32_t>(frames < 50 ? frames : 50) * frame_units;
+}
+
+JitterBuffer::Plan JitterBuffer::plan(int64_t now_us, bool growing) {
+  if (!started_) return Plan::wait;
+  const int64_t slack = slack_us(now_us);
+  if (!playing_) {
+    if (slack < target_us_ || (slack < whole_wait_us && !has(frame_units))) return Plan::wait;
+    playing_ = true;
+    return Plan::normal;
+  }
+  if (slack < target_us_ - (growing ? 0 : below_us(target_us_))) return empty() ? Plan::wait : Plan::expand;
+  if (slack >= target_us_ + frame_us + above_us(target_us_)) return empty() ? Plan::normal : Plan::accelerate;
+  return Plan::normal;
+}
+
+bool JitterBuffer::has(size_t count) const {
+  if (!started_ || static_cast<int32_t>(end_ - next_) < static_cast<int32_t>(count)) return false;
+  for (size_t i = 0; i < count;) {
+    const Bits bits(next_ + static_cast<uint32_t>(i), count - i);
+    if ((valid_[bits.word] & bits.mask) != bits.mask) return false;
+    i += bits.count;
+  }
+  return true;
+}
+
+bool JitterBuffer::take(uint8_t* out, size_t count) {
+  const bool whole = has(count);
+  for (size_t i = 0; i < count;) {
+    const Bits bits(next_ + static_cast<uint32_t>(i), count - i);
+    valid_[bits.word] &= ~bits.mask;
+    i += bits.count;
+  }
+  if (whole) {
+    const size_t at = next_ % ring_units;
+    const size_t first = count < ring_units - at ? count : ring_units - at;
+    std::memcpy(out, ring_ + at, first);
+    std::memcpy(out + first, ring_, count - first);
+  }
+  next_ += static_cast<uint32_t>(count);
+  if (started_ && unwrapped(next_) > (1 << 30)) {  // re-anchor long before 32-bit arithmetic wraps
+    const int64_t moved = unwrapped(next_);
+    origin_ = next_;
+    base_now_ += moved * unit_us;
+    base_before_ += moved * unit_us;
+  }
+  return whole;
+}
+
+}  // namespace sidetone

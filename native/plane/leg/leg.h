@@ -1,0 +1,168 @@
+// One leg: a port pair and everything that runs on it. What arrives is judged, counted and (only while someone listens) buffered and decoded;
+// what leaves is one frame a tick from the player, or silence.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "plane/cache.h"
+#include "plane/audio/codec.h"
+#include "plane/leg/inband_keys.h"
+#include "plane/leg/latch.h"
+#include "plane/notice.h"
+#include "plane/participant.h"
+#include "plane/leg/playout.h"
+#include "plane/io/port.h"
+#include "plane/rtp/reception.h"
+#include "plane/leg/relay.h"
+#include "plane/rtp/rtcp.h"
+#include "plane/rtp/rtp.h"
+#include "plane/io/sender.h"
+#include "plane/rtp/telephone_event.h"
+
+namespace sidetone {
+
+/** What an offer and its answer agreed on (src/media/engine.ts, RtpParameters). */
+struct Negotiated {
+  Address rtp;
+  Address rtcp;
+  Codec codec = Codec::pcmu;
+  uint8_t payload_type = 0;
+  int32_t event_payload_type = -1;
+  uint32_t ptime_ms = 20;
+  bool send = true;
+  bool receive = true;
+};
+
+struct Counters {
+  uint32_t received = 0;
+  uint32_t sent = 0;
+  int32_t lost = 0;
+  uint32_t late = 0;           // came, but after they were due to be heard
+  uint32_t jitter_us = 0;
+  uint32_t delay_us = 0;       // that the jitter buffer added to the last frame; 0: nobody listens
+  uint32_t round_trip_us = 0;  // by the far end's last report; 0: it has not said
+  uint32_t mos_milli = 0;      // a thousandth of the MOS; 0: nothing was heard of the far end
+};
+
+class Leg : public Participant {
+ public:
+  struct Identity {
+    uint32_t ssrc;
+    uint32_t timestamp;
+    uint16_t sequence;
+    uint64_t name;
+    uint64_t seed;
+  };
+
+  Leg(uint32_t id, const Identity& identity, int64_t media_timeout_us);
+
+  PortPair& ports() { return ports_; }
+  uint32_t ssrc() const { return ssrc_; }
+
+  void negotiate(const Negotiated& parameters, const Now& now);
+  uint32_t rate_hz() const override { return codec_rate_hz(agreed_.codec); }
+  Leg* rtp() override { return this; }
+
+  /** Calls what a tick touches into the cache: with a thousand legs none of it is there any more since the last. */
+  void fetch() const {
+    cache_fetch(this, 128);
+    cache_fetch(&negotiated_, reinterpret_cast<const char*>(&packet_) - reinterpret_cast<const char*>(&negotiated_));
+    cache_fetch(&playout_, Playout::touched_bytes);
+  }
+  /** Then, and what it looks at is there: where the audio lies. */
+  void fetch_audio() const {
+    if (playout_) playout_->fetch_audio();
+  }
+  void receive_rtp(const Datagram& datagram, const Now& now, Notices& notices);
+  void receive_rtcp(const Datagram& datagram, const Now& now);
+  void take(const Now& now, Notices& notices) override;
+  void give(const Now& now, Notices& notices) override;
+  /** The timeline jumps, nothing is sent for it. */
+  void skip(uint32_t frames) override;
+  /** Through what it sends its packets; nullptr: each by itself. */
+  void send_through(Sender* sender) { sender_ = sender; }
+  /** The packet it gave to its sender was not taken. */
+  void refused(int error);
+  /** Whether its packets could leave as those of `to`, as they are, and do come. */
+  bool could_relay(const Leg& to, const Now& now) const;
+  /** To whom its audio packets go as they come, from now on; nullptr: nobody. */
+  void relay_to(Leg* to) { relayed_to_ = to; }
+  bool relays() const { return relayed_to_ != nullptr; }
+  /** Whether its plane is woken by what comes for it. */
+  bool prompt = false;
+  /** What leaves in place of its own frames. */
+  Relay& relay() { return relay_; }
+  /** Sends RTCP BYE. */
+  void bye(const Now& now);
+  Counters counters() const;
+
+ private:
+  bool belongs(const RtpPacket& packet);
+  void pass_on(const RtpPacket& packet, Codec codec, const Now& now);
+  bool hand_over(size_t count);
+  void take_back();
+  void attention(bool wanted) override;
+  void tone(const ToneDetector::Key& key, const Now& now, Notices& notices) override;
+  void tell(const Digit& digit, const Now& now, Notices& notices);
+  bool recordable(const Now& now, bool hears_something) const override;
+  void send_frame(const Now& now, Notices& notices);
+  void send_packet(size_t units);
+  void send_report(const Now& now, bool bye);
+  uint32_t random();
+  int64_t report_interval_us();
+
+  /** Without a packet for this long there is nothing to record of the far end; shorter is loss, which is heard as such. */
+  static constexpr int64_t interrupted_us = 500'000;
+  static constexpr int64_t report_us = 5'000'000;
+  static constexpr size_t pending_max = 1024;
+
+  PortPair ports_;
+  Sender* sender_ = nullptr;
+  size_t given_ = 0;        // bytes of the packet that lies with the sender
+  uint64_t given_at_ = 0;   // and the sender's count of flushes then
+
+  bool negotiated_ = false;
+  Negotiated agreed_;
+  Latch latch_;
+
+  Reception reception_;
+  uint32_t other_ssrc_ = 0;
+  uint16_t other_next_ = 0;
+  bool other_seen_ = false;
+  uint32_t received_before_ = 0;  // of sources that came before this one
+  int32_t lost_before_ = 0;
+  TelephoneEvent event_;
+  InbandKeys inband_;
+  bool media_started_ = false;
+  bool timed_out_ = false;
+  int64_t heard_us_ = 0;
+  int64_t packet_us_ = 0;  // when the last packet came; 0: none ever
+  int64_t audio_us_ = 0;   // the last of 20 ms of audio
+  Leg* relayed_to_ = nullptr;
+  const int64_t media_timeout_us_;
+
+  Relay relay_;
+  Encoder encoder_;
+  const uint32_t ssrc_;
+  uint16_t sequence_;
+  uint32_t timestamp_;  // of the first unit in `pending_`
+  bool marker_ = true;
+  bool speaking_ = false;
+  size_t pending_ = 0;
+  uint32_t sent_ = 0;
+  uint32_t sent_octets_ = 0;
+
+  uint64_t seed_;
+  char cname_[17] = {};
+  int64_t report_due_us_ = 0;
+  uint32_t last_sr_ = 0;
+  int64_t last_sr_us_ = 0;
+  uint32_t round_trip_us_ = 0;
+
+  uint8_t packet_[rtp_header_bytes + pending_max] = {};
+  std::optional<Playout> playout_;  // in the leg itself, so that where it lies is known before the leg is looked at
+};
+
+}  // namespace sidetone

@@ -1,0 +1,187 @@
+#include "plane/leg/playout.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sidetone {
+namespace {
+
+constexpr size_t lag_min = 40;    // 200 Hz to 5 ms at 8 kHz: the pitch of speech
+constexpr size_t lag_max = 120;   // 66 Hz
+constexpr size_t compared = 160;  // 20 ms
+constexpr int32_t fade_frames = 4;
+constexpr int16_t quiet_most = 400;  // 38 dB below full scale: no more than a line's noise
+constexpr uint32_t search_frames = 16;
+constexpr size_t much_frames = 3;
+
+inline int16_t blend(int16_t from, int16_t to, size_t at, size_t length) {
+  const int32_t weight = static_cast<int32_t>(at * 256 / length);
+  return static_cast<int16_t>((from * (256 - weight) + to * weight) >> 8);
+}
+
+}  // namespace
+
+void Playout::restart(Codec codec) { *this = Playout(codec); }
+
+void Playout::remember(const int16_t* pcm, size_t count) {
+  if (history_end_ + count > history_room) {
+    const size_t kept = history_units * scale();
+    std::memmove(history_, history() - kept, kept * sizeof(int16_t));
+    history_end_ = kept;
+  }
+  std::memcpy(history_ + history_end_, pcm, count * sizeof(int16_t));
+  history_end_ += count;
+}
+
+/** The distance at which the sound before `end` looks most like itself: least mean difference, sampled every second point. */
+size_t Playout::pitch_lag(const int16_t* end) const {
+  const size_t k = scale();
+  const int16_t* at = end - compared * k;
+  size_t best = lag_min * k;
+  int64_t least = -1;
+  for (size_t lag = lag_min * k; lag <= lag_max * k; lag += k) {
+    const int16_t* earlier = at - lag;
+    int64_t difference = 0;
+    for (size_t i = 0; i < compared * k; i += 2) {
+      const int32_t d = at[i] - earlier[i];
+      difference += d < 0 ? -d : d;
+    }
+    if (least < 0 || difference < least) {
+      least = difference;
+      best = lag;
+    }
+  }
+  return best;
+}
+
+/** One frame of real sound. */
+void Playout::decode(const uint8_t* octets, int16_t* out) {
+  decoder_.decode(codec_, octets, out, frame_units);
+  voiced_ = true;
+  if (lost_frames_ > 0) {  // lead from the invented back to the real over 5 ms
+    const size_t length = 40 * scale();
+    const int16_t* period = history() - lag_;
+    for (size_t i = 0; i < length; i++) {
+      const int16_t invented = lost_frames_ > fade_frames ? int16_t{0} : static_cast<int16_t>(period[(lag_at_ + i) % lag_] / 2);
+      out[i] = blend(invented, out[i], i, length);
+    }
+    lost_frames_ = 0;
+  }
+  remember(out, samples());
+}
+
+void Playout::append_decoded(const uint8_t* octets) {
+  decode(octets, queue_ + queued_);
+  queued_ += samples();
+}
+
+void Playout::append_concealed() {
+  int16_t* out = queue_ + queued_;
+  const size_t count = samples();
+  if (lost_frames_ == 0) {
+    lag_ = pitch_lag(history());
+    lag_at_ = 0;
+  }
+  lost_frames_++;
+  concealed_++;
+  if (lost_frames_ > static_cast<uint32_t>(fade_frames)) {
+    std::memset(out, 0, count * sizeof(int16_t));
+  } else {
+    // The history stays as it was, so that every repetition is of real sound; the gain falls linearly to silence at 80 ms.
+    const int16_t* period = history() - lag_;
+    const int32_t total = fade_frames * static_cast<int32_t>(count);
+    for (size_t i = 0; i < count; i++) {
+      const int32_t age = static_cast<int32_t>((lost_frames_ - 1) * count + i);
+      out[i] = static_cast<int16_t>(static_cast<int64_t>(period[lag_at_]) * (total - age) / total);
+      lag_at_ = (lag_at_ + 1) % lag_;
+    }
+  }
+  queued_ += count;
+}
+
+/**
+ * Removes at most `excess` samples of the queue's newest sound, cross-fading over 5 ms: of quiet all, else (`search`) one pitch period, or as many
+ * as there are in 15 ms where there is much to remove.
+ */
+void Playout::shorten(size_t excess, bool search) {
+  const size_t k = scale();
+  const size_t fade = lag_min * k;
+  if (excess == 0 || queued_ <= fade) return;
+  int16_t most = 0;
+  for (size_t i = 0; i < queued_; i++) most = std::max(most, static_cast<int16_t>(queue_[i] < 0 ? -(queue_[i] + 1) : queue_[i]));
+  size_t lag;
+  if (most <= quiet_most) {
+    lag = std::min({excess, samples(), queued_ - fade});
+  } else {
+    if (!search || excess < lag_min * k) return;
+    lag = pitch_lag(history());
+    if (lag > excess || queued_ < lag + fade) return;
+    if (excess >= much_frames * samples()) lag *= std::min(lag_max * k, queued_ - fade) / lag;
+  }
+  const size_t start = queued_ - lag - fade;
+  for (size_t i = 0; i < fade; i++) queue_[start + i] = blend(queue_[start + i], queue_[start + lag + i], i, fade);
+  std::memmove(queue_ + start + fade, queue_ + start + lag + fade, (queued_ - start - lag - fade) * sizeof(int16_t));
+  queued_ -= lag;
+}
+
+/** Says the last pitch period of the queue (one frame or more) twice, cross-fading into its repetition. */
+void Playout::stretch() {
+  const size_t k = scale();
+  const size_t lag = pitch_lag(history());
+  const size_t fade = lag_min * k;
+  if (queued_ < lag || queued_ + lag > queue_max) return;
+  int16_t copy[lag_max * 2];
+  std::memcpy(copy, queue_ + queued_ - lag, lag * sizeof(int16_t));
+  // The copy follows the original; its first samples fade from the natural continuation, one period earlier in the history.
+  const int16_t* before = history() - lag;
+  for (size_t i = 0; i < fade && i < lag; i++) copy[i] = blend(before[i], copy[i], i, fade);
+  std::memcpy(queue_ + queued_, copy, lag * sizeof(int16_t));
+  queued_ += lag;
+}
+
+size_t Playout::frame(int64_t now_us, int16_t* out, bool& heard) {
+  const size_t count = samples();
+  const size_t k = scale();
+  frames_++;
+  uint8_t octets[frame_units];
+  const JitterBuffer::Plan plan = jitter_.plan(now_us, queued_ > 0);
+  delay_us_ = jitter_.slack_us(now_us) + static_cast<int64_t>(queued_ / k) * JitterBuffer::unit_us;
+  if (queued_ == 0 && plan == JitterBuffer::Plan::normal) {  // nearly always
+    if (jitter_.take(octets, frame_units)) {
+      decode(octets, out);
+      heard = true;
+      return count;
+    }
+    append_concealed();
+  } else if (queued_ < count && plan == JitterBuffer::Plan::wait) {
+    if (!voiced_) {  // nothing heard yet
+      heard = false;
+      std::memset(out, 0, count * sizeof(int16_t));
+      return count;
+    }
+    append_concealed();
+  } else if (plan == JitterBuffer::Plan::accelerate && jitter_.has(frame_units * (queued_ < count ? 2 : 1)) &&
+             queued_ + 2 * count <= queue_max) {
+    const size_t spare = jitter_.spare_units(now_us) * k + queued_;
+    while (queued_ < 2 * count) {
+      (void)jitter_.take(octets, frame_units);
+      append_decoded(octets);
+    }
+    shorten(spare, true);
+  } else if (queued_ < count) {
+    if (jitter_.take(octets, frame_units)) {
+      append_decoded(octets);
+      if (plan == JitterBuffer::Plan::expand) stretch();
+      else shorten(queued_ - count, frames_ % search_frames == 0);  // what a stretch before left over, once it is not missed
+    } else {
+      append_concealed();
+    }
+  }
+  heard = lost_frames_ <= static_cast<uint32_t>(fade_frames);
+  std::memcpy(out, queue_, count * sizeof(int16_t));
+  queued_ -= count;
+  std::memmove(queue_, queue_ + count, queued_ * sizeof(int16_t));
+  return count;
+}
+
+}  // namespace sidetone

@@ -1,0 +1,74 @@
+// From the jitter buffer to ears: one frame of PCM a tick. Decodes once, hides loss by repeating the last pitch period with a fade (after
+// ITU-T G.711 Appendix I), and lengthens or shortens by one pitch period, cross-faded, where the jitter buffer's plan asks for it.
+// Exists only while someone listens to the leg.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "plane/cache.h"
+#include "plane/audio/codec.h"
+#include "plane/leg/jitter_buffer.h"
+
+namespace sidetone {
+
+class Playout {
+ public:
+  explicit Playout(Codec codec) : codec_(codec) {}
+
+  JitterBuffer& jitter() { return jitter_; }
+  /** Calls into the cache where the next audio comes to lie. */
+  void fetch_audio() const {
+    jitter_.fetch_audio();
+    cache_fetch(history(), frame_units * sizeof(int16_t));
+  }
+  /** A new source, or another codec. */
+  void restart(Codec codec);
+  /** Fills one 20 ms frame at the codec's rate; returns its samples. `heard` is false where it is silence only. */
+  size_t frame(int64_t now_us, int16_t* out, bool& heard);
+  /** How long after the fastest packets of the last seconds what is heard comes, with what lies ready, by the last frame. */
+  int64_t delay_us() const { return delay_us_; }
+  /** Whether anything was. */
+  bool heard() const { return voiced_; }
+  /** Packets that came after they were due. */
+  uint32_t late() const { return jitter_.late(); }
+  uint32_t concealed_frames() const { return concealed_; }
+
+  /** From its beginning on, what every tick looks at. */
+  static constexpr std::ptrdiff_t touched_bytes = 256;
+
+ private:
+  static constexpr size_t history_units = 400;  // 50 ms: two of the longest pitch periods and what they are compared with
+  static constexpr size_t history_max = 2 * history_units;  // at 16 kHz
+  static constexpr size_t history_room = 2 * history_max;
+  static constexpr size_t queue_max = 2 * frame_samples_max + 320;
+
+  void decode(const uint8_t* octets, int16_t* out);
+  void append_decoded(const uint8_t* octets);
+  void append_concealed();
+  void remember(const int16_t* pcm, size_t count);
+  /** One past the last real sound. */
+  const int16_t* history() const { return history_ + history_end_; }
+  size_t pitch_lag(const int16_t* end) const;
+  void shorten(size_t excess, bool search);
+  void stretch();
+
+  size_t scale() const { return codec_rate_hz(codec_) / 8000; }
+  size_t samples() const { return frame_units * scale(); }
+
+  Codec codec_;
+  size_t queued_ = 0;
+  int64_t delay_us_ = 0;
+  uint32_t frames_ = 0;
+  size_t history_end_ = history_max;
+  bool voiced_ = false;
+  size_t lag_ = 0;
+  size_t lag_at_ = 0;
+  uint32_t lost_frames_ = 0;
+  uint32_t concealed_ = 0;
+  JitterBuffer jitter_;
+  int16_t queue_[queue_max] = {};
+  int16_t history_[history_room] = {};  // the last `history_units` before `history_end_`, which moves on until there is no room
+  Decoder decoder_;
+};
+
+}  // namespace sidetone

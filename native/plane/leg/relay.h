@@ -1,0 +1,74 @@
+// One direction of a bridge of two: the audio packets of one leg leave as those of another, undecoded and as soon as they come, with numbers that
+// go on where its own frames ended (a translator, RFC 3550 §7.1). What was lost or overtaken on its way stays so. G.711 in packets of 20 ms.
+//
+//   off ─ arm ─► armed ─ first packet ─► on ─ end ─► ending ─ resume ─► off
+//
+// The last own frame before it fades out and the first packet fades in; the first own frame after it begins where the last packet ended. So
+// nobody hears a click.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "plane/audio/codec.h"
+#include "plane/rtp/rtp.h"
+
+namespace sidetone {
+
+class Relay {
+ public:
+  struct Numbers {
+    uint16_t sequence = 0;
+    uint32_t timestamp = 0;
+    bool first = false;
+  };
+
+  /** Whether packets are taken in place of own frames. */
+  bool on() const { return state_ == State::armed || state_ == State::on; }
+  bool ending() const { return state_ == State::ending; }
+  /** Whether no packet has come for so long that the far end is given frames again. */
+  bool silent(int64_t now_us) const { return now_us - last_us_ > silent_us; }
+
+  /** Packets are taken after the next own frame, which is the last. */
+  void arm(int64_t now_us);
+  /** Whether the next own frame is that. */
+  bool fades_out() const { return fades_out_; }
+  /** Fades it out. */
+  void fade_out(int16_t* pcm);
+  /** No packet is taken any more. */
+  void end();
+  /** As if there had been none: another codec, or nothing is sent. */
+  void reset() { *this = Relay(); }
+
+  /** Numbers a packet; the first goes on with `sequence` and `timestamp`. False where it is not sent, by which the relay may be ending. */
+  bool number(const RtpPacket& packet, uint16_t sequence, uint32_t timestamp, int64_t now_us, Numbers& numbers);
+  /** The first packet as it is sent. */
+  static void fade_in(Codec codec, const uint8_t* payload, uint8_t* out);
+  /** What the stream goes on with. */
+  uint16_t next_sequence() const { return static_cast<uint16_t>(last_sequence_ + 1); }
+  uint32_t next_timestamp() const { return last_timestamp_ + static_cast<uint32_t>(frame_units); }
+  /** Makes `pcm` the first own frame after it; returns the frames that were due since the last packet and not sent. */
+  uint32_t resume(Codec codec, int16_t* pcm, int64_t now_us);
+
+  static constexpr int64_t silent_us = 60'000;
+
+ private:
+  enum class State : uint8_t { off, armed, on, ending };
+  static constexpr size_t fade_samples = frame_units / 4;  // 5 ms
+  static constexpr uint16_t back_most = 100;
+  static constexpr int32_t jump_most = 8000;  // a second
+
+  State state_ = State::off;
+  bool fades_out_ = false;
+  bool spoken_ = false;  // a packet was sent: `last_octet_` is its last
+  uint8_t last_octet_ = 0;
+  uint32_t ssrc_ = 0;
+  uint16_t offset_ = 0;  // of sequence numbers
+  uint32_t timestamp_offset_ = 0;
+  uint16_t taken_ = 0;  // packets since the first, to `back_most`
+  uint16_t first_sequence_ = 0;
+  uint16_t last_sequence_ = 0;
+  uint32_t last_timestamp_ = 0;
+  int64_t last_us_ = 0;
+};
+
+}  // namespace sidetone

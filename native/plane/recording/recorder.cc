@@ -1,0 +1,77 @@
+#include "plane/recording/recorder.h"
+
+namespace sidetone {
+namespace {
+
+constexpr int16_t silence[frame_max] = {};
+
+}  // namespace
+
+Recorder::Recorder(const RecorderOptions& options)
+    : id_(options.id),
+      rate_(rate_index(options.rate_hz)),
+      include_gaps_(options.include_gaps),
+      voices_(options.voices),
+      file_(RecordingFile::open({options.path, options.ring}, rate_table_hz[rate_], options.most_bytes)),
+      voice_(options.rule) {}
+
+void Recorder::stop() {
+  stopped_ = true;
+  file_->finish();
+}
+
+void Recorder::gap(uint32_t frames) {
+  if (stopped_ || !include_gaps_) return;
+  for (uint32_t i = 0; i < frames; i++) (void)file_->put(silence, rate_samples(rate_));
+}
+
+void Recorder::take(const int16_t* pcm, size_t rate, bool audio, float dbov, Notices& notices) {
+  if (stopped_) return;
+  const bool kept = audio && !masked_;
+  if (voices_) {
+    const VoiceActivity::Change change = voice_.frame(kept ? dbov : -127.0f, kept);
+    if (change == VoiceActivity::Change::began) {
+      notices.push_back({NoticeKind::speech_started, id_, spoken_ ? 0u : 1u, static_cast<uint32_t>(voice_.silence_before_ms())});
+      spoken_ = true;
+    } else if (change == VoiceActivity::Change::ended) {
+      notices.push_back({NoticeKind::speech_ended, id_});
+    }
+  }
+  if (!kept) {
+    gap(1);
+    return;
+  }
+  if (rate == rate_) {
+    (void)file_->put(pcm == nullptr ? silence : pcm, rate_samples(rate_));
+    return;
+  }
+  int16_t converted[frame_max];
+  if (bridged_from_ != rate) {  // seldom: its filter is its own, as a plane's bank is of one thread and a recording moves between them
+    bridge_ = std::make_unique<RateBridge>(std::make_shared<const ResamplerFilter>(rate_table_hz[rate], rate_table_hz[rate_]), rate, rate_);
+  }
+  bridged_from_ = rate;
+  bridge_->convert(pcm == nullptr ? silence : pcm, converted);
+  (void)file_->put(converted, rate_samples(rate_));
+}
+
+bool Recorder::over(Notices& notices) {
+  const RecordingFile::State state = file_->state();
+  if (state == RecordingFile::State::open) return false;
+  if (!started_told_ && state != RecordingFile::State::failed) {
+    started_told_ = true;
+    if (file_->samples() > 0) notices.push_back({NoticeKind::recording_started, id_});
+  }
+  if (state == RecordingFile::State::started) return false;
+  if (state == RecordingFile::State::failed) {
+    stopped_ = true;
+    if (!file_->closed()) return false;
+    notices.push_back({NoticeKind::recording_failed, id_, static_cast<uint32_t>(file_->fault()), static_cast<uint32_t>(file_->written_ms())});
+    return true;
+  }
+  const uint64_t bytes = file_->samples() * 2 + RecordingFile::header_bytes;
+  const uint32_t duration_ms = static_cast<uint32_t>(file_->samples() * 1000 / file_->rate_hz());
+  notices.push_back({NoticeKind::recording_ended, id_, duration_ms, static_cast<uint32_t>(bytes)});
+  return true;
+}
+
+}  // namespace sidetone

@@ -1,0 +1,67 @@
+// One recording of a leg or a room: takes a mixed frame a tick, leaves out or silences what is masked or is no audio, and tells what becomes
+// of it. Its notices carry its own number where others carry a leg's.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernel/tone/voice.h"
+#include "plane/notice.h"
+#include "plane/audio/rate.h"
+#include "plane/recording/recording_file.h"
+
+namespace sidetone {
+
+struct RecorderOptions {
+  uint32_t id = 0;
+  std::string path;
+  std::string ring;         // a file in memory to be made, or empty
+  uint32_t rate_hz = 8000;  // of the table
+  bool include_gaps = false;
+  bool voices = false;
+  VoiceActivity::Rule rule;
+  uint64_t most_bytes = RecordingFile::bytes_max;
+};
+
+class Recorder {
+ public:
+  explicit Recorder(const RecorderOptions& options);
+  /** The file is finished, whoever forgets the recording. */
+  ~Recorder() { file_->finish(); }
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  uint32_t id() const { return id_; }
+  size_t rate() const { return rate_; }
+  /** Whether it wants to know how loud a frame is. */
+  bool listens() const { return voices_; }
+  void mask(bool masked) { masked_ = masked; }
+  /** The recording ends after what was taken. */
+  void stop();
+
+  /** One frame of the sound at a rate of the table; nullptr: silence. `audio`: there is something to record. `dbov`: of whoever's speech is told. */
+  void take(const int16_t* pcm, size_t rate, bool audio, float dbov, Notices& notices);
+  /** Whether it still takes what it is given: it was neither stopped nor has its file failed. */
+  bool taking() const { return !stopped_ && file_->state() != RecordingFile::State::failed; }
+  /** Frames that passed without anything to record. */
+  void gap(uint32_t frames);
+  /** Tells what has happened since. True when the recording is over. */
+  bool over(Notices& notices);
+
+ private:
+  const uint32_t id_;
+  const size_t rate_;
+  const bool include_gaps_;
+  const bool voices_;
+  std::shared_ptr<RecordingFile> file_;
+  VoiceActivity voice_;
+  bool masked_ = false;
+  bool stopped_ = false;
+  bool started_told_ = false;
+  bool spoken_ = false;
+  size_t bridged_from_ = rates;
+  std::unique_ptr<RateBridge> bridge_;
+};
+
+}  // namespace sidetone

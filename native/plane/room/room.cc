@@ -1,0 +1,339 @@
+#include "plane/room/room.h"
+
+#include <cstring>
+#include <utility>
+
+#include "kernel/mix/level.h"
+#include "kernel/mix/mix.h"
+#include "kernel/mix/mix_g711.h"
+#include "plane/leg/leg.h"
+
+namespace sidetone {
+namespace {
+
+/** A voice is told within 100 ms of its onset; the jitter buffer takes 20 to 40 of them. */
+constexpr VoiceActivity::Rule voice_rule{0.5f, 60, 500};
+
+}  // namespace
+
+int32_t Seat::from_goal() const { return leaving || muted ? 0 : gain_of(from_percent); }
+int32_t Seat::to_goal() const { return leaving ? 0 : gain_of(to_percent); }
+
+Room::Room(uint32_t id, FilterBank& filters) : id_(id), filters_(filters) {}
+
+Room::~Room() {
+  unbridge();
+  for (const auto& seat : seats_) seat->party->sit(nullptr);
+}
+
+Room::Group& Room::group(size_t index) {
+  if (!groups_[index]) {
+    groups_[index] = std::make_unique<Group>();
+    groups_[index]->sum.resize(rate_samples(index));
+    groups_[index]->total.resize(rate_samples(index));
+    groups_[index]->whole.resize(rate_samples(index));
+  }
+  return *groups_[index];
+}
+
+size_t Room::top() const {
+  for (size_t index = rates; index-- > 0;) {
+    if (groups_[index] && groups_[index]->members > 0) return index;
+  }
+  return 0;
+}
+
+void Room::enter(Seat& seat, size_t index) {
+  groups_[seat.group]->members--;
+  seat.group = index;
+  group(index).members++;
+}
+
+void Room::join(Participant& party, bool muted, int32_t from_percent, int32_t to_percent) {
+  unbridge();
+  auto seat = std::make_unique<Seat>();
+  seat->room = this;
+  seat->party = &party;
+  seat->rtp = party.rtp();
+  seat->place = seats_.size();
+  seat->group = rate_index(party.rate_hz());
+  seat->muted = muted;
+  seat->leaving = closing_;
+  seat->from_percent = from_percent;
+  seat->to_percent = to_percent;
+  seat->voice = VoiceActivity(voice_rule);
+  group(seat->group).members++;
+  party.sit(seat.get());
+  seats_.push_back(std::move(seat));
+}
+
+void Room::leave(Seat& seat) { seat.leaving = true; }
+
+void Room::remove(Seat& seat, Notices& notices) {
+  unbridge();
+  const uint32_t leg = seat.party->id();
+  if (seat.voice.stop()) notices.push_back({NoticeKind::voice, leg, 0});
+  seat.party->sit(nullptr);
+  groups_[seat.group]->members--;
+  const size_t place = seat.place;
+  if (place + 1 < seats_.size()) {
+    seats_[place] = std::move(seats_.back());
+    seats_[place]->place = place;
+  }
+  seats_.pop_back();
+  notices.push_back({NoticeKind::room_left, leg, id_});
+}
+
+void Room::drop(Seat& seat, Notices& notices) {
+  groups_[seat.group]->tail += seat.last;
+  remove(seat, notices);
+}
+
+void Room::mute(Seat& seat, bool muted, Notices& notices) {
+  seat.muted = muted;
+  if (muted && seat.voice.stop()) notices.push_back({NoticeKind::voice, seat.party->id(), 0});
+}
+
+void Room::detect_voices(bool on, Notices& notices) {
+  voices_ = on;
+  for (const auto& seat : seats_) {
+    if (!on && seat->voice.stop()) notices.push_back({NoticeKind::voice, seat->party->id(), 0});
+  }
+}
+
+void Room::close() {
+  closing_ = true;
+  for (const auto& seat : seats_) leave(*seat);
+}
+
+void Room::tick(const Now& now, Notices& notices) {
+  begin();
+  for (size_t i = 0; i < seats_.size() && i < 8; i++) __builtin_prefetch(seats_[i].get());
+  const auto leg = [this](size_t place) { return place < seats_.size() ? seats_[place]->rtp : nullptr; };
+  for (size_t i = 0; i < seats_.size(); i++) {
+    if (i + 8 < seats_.size()) __builtin_prefetch(seats_[i + 8].get());
+    if (const Leg* far = leg(i + 3)) far->fetch();
+    if (const Leg* near = leg(i + 1)) near->fetch_audio();
+    seats_[i]->party->take(now, notices);
+  }
+  mix(notices);
+  if (seats_.size() == 2) bridge_two(now);
+  for (size_t i = 0; i < seats_.size();) {
+    Participant& party = *seats_[i]->party;
+    party.give(now, notices);
+    if (i < seats_.size() && seats_[i]->party == &party) i++;  // else it has left, and the last has its place
+  }
+}
+
+/** Whether `to` is to hear what `from` says and nothing else, as loud as it is. */
+bool Room::alone_with(const Seat& from, const Seat& to, const Now& now) const {
+  const bool plain = from.from_gain == gain_unity && from.from_goal() == gain_unity && to.to_gain == gain_unity && to.to_goal() == gain_unity;
+  return plain && from.rtp != nullptr && to.rtp != nullptr && !player_.audible() && !to.party->player().audible() && groups_[to.group]->tail == 0 &&
+         from.rtp->could_relay(*to.rtp, now) && !(to.rtp->relay().on() && to.rtp->relay().silent(now.us));
+}
+
+/** Two members who hear nothing but each other are not mixed: what one says goes to the other as it came. Their sound is still taken, for whoever else needs it. */
+void Room::bridge_two(const Now& now) {
+  bridged_ = false;
+  for (size_t place = 0; place < 2; place++) {
+    Seat& to = *seats_[place];
+    const Seat& from = *seats_[1 - place];
+    if (!alone_with(from, to, now)) {
+      to.settled = 0;
+      if (to.rtp != nullptr) to.rtp->relay().end();
+      if (from.rtp != nullptr) from.rtp->relay_to(nullptr);
+      continue;
+    }
+    if (to.settled >= settle_ticks && !to.rtp->relay().on()) to.settled = 0;  // its source began anew, or it was negotiated
+    if (++to.settled == settle_ticks) {
+      to.rtp->relay().arm(now.us);
+      from.rtp->relay_to(to.rtp);
+      began_relay_ = true;
+    }
+    bridged_ = bridged_ || to.settled >= settle_ticks;
+  }
+}
+
+void Room::unbridge() {
+  if (!bridged_) return;
+  bridged_ = false;
+  for (const auto& seat : seats_) {
+    seat->settled = 0;
+    if (seat->rtp == nullptr) continue;
+    seat->rtp->relay_to(nullptr);
+    seat->rtp->relay().end();
+  }
+}
+
+/** Sums are emptied. */
+void Room::begin() {
+  for (size_t index = 0; index < rates; index++) {
+    if (!groups_[index]) continue;
+    Group& group = *groups_[index];
+    std::memset(group.sum.data(), 0, group.sum.size() * sizeof(int32_t));
+    group.spoken = false;
+    group.whole_made = false;
+    group.encoded_made[0] = group.encoded_made[1] = false;
+    if (group.tail == 0) continue;
+    const int32_t ramp = static_cast<int32_t>(group.sum.size() / ramp_divisor);
+    for (int32_t i = 0; i < ramp; i++) group.sum[static_cast<size_t>(i)] = static_cast<int32_t>(static_cast<int64_t>(group.tail) * (ramp - 1 - i) / ramp);
+    group.tail = 0;
+    group.spoken = true;
+  }
+}
+
+void Room::voice(Seat& seat, VoiceActivity::Change change, Notices& notices) {
+  if (change == VoiceActivity::Change::none) return;
+  notices.push_back({NoticeKind::voice, seat.party->id(), change == VoiceActivity::Change::began ? 1u : 0u});
+}
+
+void Room::contribute(Seat& seat, int16_t* pcm, size_t count, bool heard, Notices& notices) {
+  const size_t index = rate_index(seat.party->rate_hz());
+  if (index != seat.group) enter(seat, index);  // its codec was negotiated anew
+  if (voices_ && !seat.muted && !seat.leaving) voice(seat, seat.voice.frame(heard ? level_dbov(pcm, count) : -127.0f, heard), notices);
+  const int32_t goal = seat.from_goal();
+  const int32_t before = seat.from_gain;
+  seat.from_gain = goal;
+  seat.pcm = nullptr;
+  seat.last = 0;
+  Group& own = *groups_[index];
+  if (!heard || count != own.sum.size() || (before == 0 && goal == 0) || mix_silent(pcm, count)) return;
+  if (before != goal || goal != gain_unity) mix_gain(pcm, count, before, goal, count / ramp_divisor);
+  mix_add(own.sum.data(), pcm, count);
+  own.spoken = true;
+  seat.pcm = pcm;
+  seat.last = pcm[count - 1];
+}
+
+void Room::mix(Notices& notices) {
+  if (player_.audible()) {
+    const size_t index = top();
+    Group& own = group(index);
+    int16_t pcm[frame_max];
+    if (player_.frame(pcm, own.sum.size(), rate_table_hz[index])) {
+      mix_add(own.sum.data(), pcm, own.sum.size());
+      own.spoken = true;
+    }
+    player_.progress(id_, notices);
+  }
+  bridge();
+  if (!recorders_.empty()) tape(notices);
+}
+
+void Room::record(std::unique_ptr<Recorder> recorder) {
+  group(recorder->rate()).recorders++;
+  recorders_.push_back(std::move(recorder));
+}
+
+Recorder* Room::recorder(uint32_t id) {
+  for (const auto& recorder : recorders_) {
+    if (recorder->id() == id) return recorder.get();
+  }
+  return nullptr;
+}
+
+std::vector<std::unique_ptr<Recorder>> Room::take_recorders() {
+  for (const auto& recorder : recorders_) groups_[recorder->rate()]->recorders--;
+  return std::exchange(recorders_, {});
+}
+
+void Room::pause(uint32_t frames) {
+  for (const auto& recorder : recorders_) recorder->gap(frames);
+}
+
+void Room::tape(Notices& notices) {
+  for (size_t i = 0; i < recorders_.size();) {
+    Recorder& recorder = *recorders_[i];
+    Group& group = *groups_[recorder.rate()];
+    if (group.sounding) make_whole(group);
+    const float dbov = group.sounding && recorder.listens() ? level_dbov(group.whole.data(), group.whole.size()) : -127.0f;
+    recorder.take(group.sounding ? group.whole.data() : nullptr, recorder.rate(), !seats_.empty() || group.sounding, dbov, notices);
+    if (!recorder.over(notices)) {
+      i++;
+      continue;
+    }
+    group.recorders--;
+    recorders_.erase(recorders_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+/** Every rate that is heard gets what is said at the others. */
+void Room::bridge() {
+  for (size_t to = 0; to < rates; to++) {
+    if (!groups_[to]) continue;
+    Group& target = *groups_[to];
+    target.sounding = target.spoken;
+    bool copied = false;
+    for (size_t from = 0; from < rates; from++) {
+      if (from == to || !groups_[from]) continue;
+      if (target.members == 0 && target.recorders == 0) {
+        bridges_[from][to].reset();  // its memory would be stale
+        continue;
+      }
+      const Group& source = *groups_[from];
+      auto& carried = bridges_[from][to];
+      if (!source.spoken && (!carried || carried->rung_out())) continue;
+      if (!carried) carried = std::make_unique<RateBridge>(filters_.get(rate_table_hz[from], rate_table_hz[to]), from, to);
+      if (!copied) target.total = target.sum;
+      copied = true;
+      carried->add(source.sum.data(), !source.spoken, target.total.data());
+      target.sounding = true;
+    }
+    target.heard = copied ? target.total.data() : target.sum.data();
+  }
+}
+
+bool Room::hear(Seat& seat, int16_t* out) {
+  const int32_t before = seat.to_gain;
+  const int32_t goal = seat.to_goal();
+  seat.to_gain = goal;
+  Group& group = *groups_[seat.group];
+  if (!group.sounding || (before == 0 && goal == 0)) return false;
+  const size_t count = group.sum.size();
+  if (seat.pcm != nullptr) {
+    mix_without(group.heard, seat.pcm, out, count);
+  } else {
+    make_whole(group);
+    std::memcpy(out, group.whole.data(), count * sizeof(int16_t));
+  }
+  if (before != goal || goal != gain_unity) mix_gain(out, count, before, goal, count / ramp_divisor);
+  return true;
+}
+
+bool Room::hears_plain(const Seat& seat) const {
+  return seat.to_gain == gain_unity && seat.to_goal() == gain_unity && groups_[seat.group]->sounding;
+}
+
+void Room::make_whole(Group& group) {
+  if (group.whole_made) return;
+  mix_whole(group.heard, group.whole.data(), group.sum.size());
+  group.whole_made = true;
+}
+
+void Room::encode(const Seat& seat, Codec codec, uint8_t* out) {
+  Group& group = *groups_[seat.group];
+  if (seat.pcm == nullptr) std::memcpy(out, encoded(group, codec), frame_units);
+  else if (codec == Codec::pcma) alaw_without(group.heard, seat.pcm, out, frame_units);
+  else mulaw_without(group.heard, seat.pcm, out, frame_units);
+}
+
+const uint8_t* Room::encoded(Group& group, Codec codec) {
+  const size_t law = codec == Codec::pcma ? 1 : 0;
+  if (!group.encoded_made[law]) {
+    make_whole(group);
+    Encoder encoder;
+    encoder.encode(codec, group.whole.data(), group.encoded[law], frame_units);
+    group.encoded_made[law] = true;
+  }
+  return group.encoded[law];
+}
+
+void Room::settle(Seat& seat, Notices& notices) {
+  if (!seat.told) {
+    seat.told = true;
+    notices.push_back({NoticeKind::room_joined, seat.party->id(), id_});
+  }
+  if (seat.leaving) remove(seat, notices);
+}
+
+}  // namespace sidetone

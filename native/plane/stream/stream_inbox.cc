@@ -1,0 +1,95 @@
+#include "plane/stream/stream_inbox.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+namespace sidetone {
+namespace {
+
+struct Directory {
+  std::mutex mutex;
+  std::map<uint32_t, std::shared_ptr<StreamInbox>> boxes;
+  uint32_t last = 0;
+};
+
+/** One for the process, deliberately, and never destroyed, as the handover boxes. */
+Directory& directory() {
+  static Directory* only = new Directory();
+  return *only;
+}
+
+}  // namespace
+
+std::pair<uint32_t, std::shared_ptr<StreamInbox>> StreamInbox::open() {
+  auto box = std::make_shared<StreamInbox>();
+  Directory& known = directory();
+  const std::lock_guard<std::mutex> lock(known.mutex);
+  known.boxes.emplace(++known.last, box);
+  return {known.last, box};
+}
+
+std::shared_ptr<StreamInbox> StreamInbox::find(uint32_t number) {
+  Directory& known = directory();
+  const std::lock_guard<std::mutex> lock(known.mutex);
+  const auto found = known.boxes.find(number);
+  return found == known.boxes.end() ? nullptr : found->second;
+}
+
+void StreamInbox::close(uint32_t number) {
+  Directory& known = directory();
+  const std::lock_guard<std::mutex> lock(known.mutex);
+  known.boxes.erase(number);
+}
+
+bool StreamInbox::write(const uint8_t* bytes, size_t count, size_t most) {
+  std::vector<uint8_t> block(bytes, bytes + count);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (queued_ >= most) return false;
+  if (count > 0) blocks_.push_back(std::move(block));
+  queued_ += count;
+  return true;
+}
+
+void StreamInbox::clear() {
+  std::deque<std::vector<uint8_t>> dropped;  // freed after the lock
+  const std::lock_guard<std::mutex> lock(mutex_);
+  passed_ += static_cast<uint32_t>(queued_);
+  queued_ = 0;
+  head_ = 0;
+  dropped.swap(blocks_);
+}
+
+size_t StreamInbox::take(uint8_t* out, size_t count, size_t unit) {
+  std::vector<uint8_t> spent;  // the last block that was used up, freed after the lock
+  const std::lock_guard<std::mutex> lock(mutex_);
+  size_t wanted = std::min(count, queued_);
+  wanted -= wanted % unit;
+  size_t got = 0;
+  while (got < wanted) {
+    std::vector<uint8_t>& block = blocks_.front();
+    const size_t part = std::min(wanted - got, block.size() - head_);
+    std::memcpy(out + got, block.data() + head_, part);
+    got += part;
+    head_ += part;
+    if (head_ < block.size()) continue;
+    spent = std::move(block);
+    blocks_.pop_front();
+    head_ = 0;
+  }
+  queued_ -= got;
+  passed_ += static_cast<uint32_t>(got);
+  return got;
+}
+
+size_t StreamInbox::queued() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return queued_;
+}
+
+uint32_t StreamInbox::passed() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return passed_;
+}
+
+}  // namespace sidetone

@@ -1,0 +1,254 @@
+#include <cstdlib>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "plane/leg/latch.h"
+#include "plane/leg/quality.h"
+#include "plane/rtp/reception.h"
+#include "plane/rtp/rtcp.h"
+#include "plane/rtp/rtp.h"
+#include "plane/rtp/telephone_event.h"
+#include "test/check.h"
+
+using namespace sidetone;
+
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+Address at(const char* host, uint16_t port) {
+  Address address;
+  address.parse(host, port);
+  return address;
+}
+
+/** One telephone-event packet into `event`; the digit it completed, or 0. */
+char press(TelephoneEvent& event, uint8_t code, bool end, uint16_t duration, uint32_t timestamp, int64_t now_us, uint32_t* ms = nullptr,
+           bool marker = false) {
+  const uint8_t payload[4] = {code, static_cast<uint8_t>(end ? 0x8a : 0x0a), static_cast<uint8_t>(duration >> 8), static_cast<uint8_t>(duration)};
+  Digit digit;
+  const bool complete = event.receive(payload, 4, timestamp, marker, now_us, digit);
+  if (complete && ms != nullptr) *ms = digit.duration_ms;
+  return complete ? digit.key : 0;
+}
+
+}  // namespace
+
+TEST("an RTP header is written and read back, with CSRCs, extension and padding skipped") {
+  uint8_t bytes[64] = {};
+  rtp_write_header(bytes, true, 101, 0xfffe, 0xdeadbeef, 0x01020304);
+  bytes[12] = 7;
+  RtpPacket packet;
+  CHECK(rtp_parse(bytes, 13, packet));
+  CHECK(packet.marker && packet.payload_type == 101 && packet.sequence == 0xfffe && packet.timestamp == 0xdeadbeef && packet.ssrc == 0x01020304);
+  CHECK(packet.payload_bytes == 1 && packet.payload[0] == 7);
+
+  Bytes full = {0xb2, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 1, 1, 1, 1, 2, 2, 2, 2, 0xbe, 0xde, 0, 1, 9, 9, 9, 9, 42, 43, 0, 2};
+  CHECK(rtp_parse(full.data(), full.size(), packet));
+  CHECK(packet.payload_bytes == 2 && packet.payload[0] == 42 && packet.payload[1] == 43);
+}
+
+TEST("malformed RTP is rejected") {
+  RtpPacket packet;
+  const Bytes good = {0x80, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3};
+  CHECK(rtp_parse(good.data(), good.size(), packet) && packet.payload_bytes == 0);
+  for (size_t length = 0; length < 12; length++) CHECK(!rtp_parse(good.data(), length, packet));
+  for (const uint8_t first : {0x00, 0x40, 0xc0, 0x81, 0x8f, 0x90}) {
+    Bytes bad = good;
+    bad[0] = static_cast<uint8_t>(first);
+    CHECK(!rtp_parse(bad.data(), bad.size(), packet));
+  }
+  Bytes extension = {0x90, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0xff, 0xff, 0, 0, 0, 0};
+  CHECK(!rtp_parse(extension.data(), extension.size(), packet));
+  Bytes padding = {0xa0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 0};
+  CHECK(!rtp_parse(padding.data(), padding.size(), packet));  // a pad count of zero
+  padding.back() = 4;
+  CHECK(!rtp_parse(padding.data(), padding.size(), packet));  // more padding than payload
+  padding.back() = 3;
+  CHECK(rtp_parse(padding.data(), padding.size(), packet) && packet.payload_bytes == 0);
+}
+
+TEST("reception counts loss, duplicates and reordering over the wrap of sequence numbers") {
+  Reception reception;
+  reception.start(1, 65530);
+  int accepted = 0;
+  for (uint32_t i = 0; i < 20; i++) {
+    if (i == 3 || i == 8) continue;  // lost
+    if (reception.sequence(static_cast<uint16_t>(65530 + i)) == Reception::Verdict::accepted) accepted++;
+    if (i == 10) {
+      CHECK(reception.sequence(static_cast<uint16_t>(65530 + 10)) == Reception::Verdict::duplicate_or_late);
+      CHECK(reception.sequence(static_cast<uint16_t>(65530 + 8)) == Reception::Verdict::accepted);  // late, not lost
+      CHECK(reception.sequence(static_cast<uint16_t>(65530 + 8)) == Reception::Verdict::duplicate_or_late);
+    }
+  }
+  CHECK(accepted == 18);
+  CHECK(reception.received() == 19);
+  CHECK(reception.lost() == 1);
+  CHECK(reception.extended_highest() - 65530 == 19);
+  CHECK(reception.fraction_lost() == 256 / 20);
+  CHECK(reception.fraction_lost() == 0);
+}
+
+TEST("reception starting at sequence number 0 has lost nothing") {
+  Reception reception;
+  reception.start(1, 0);
+  CHECK(reception.sequence(0) == Reception::Verdict::accepted);
+  CHECK(reception.sequence(1) == Reception::Verdict::accepted);
+  CHECK(reception.lost() == 0 && reception.received() == 2);
+}
+
+TEST("a wild jump of the sequence number is believed only when a second packet follows it") {
+  Reception reception;
+  reception.start(1, 100);
+  CHECK(reception.sequence(100) == Reception::Verdict::accepted);
+  CHECK(reception.sequence(30000) == Reception::Verdict::rejected);
+  CHECK(reception.sequence(101) == Reception::Verdict::accepted);
+  CHECK(reception.sequence(30000) == Reception::Verdict::rejected);
+  CHECK(reception.sequence(30001) == Reception::Verdict::accepted);
+  CHECK(reception.lost() == 0);
+}
+
+TEST("jitter is the smoothed difference of transit times of RFC 3550") {
+  Reception reception;
+  reception.start(1, 0);
+  double expected = 0;
+  int64_t before = 0;
+  for (int i = 0; i < 200; i++) {
+    const int64_t transit = i % 2 == 0 ? 0 : 80;  // 10 ms to and fro
+    reception.arrival(static_cast<uint32_t>(i * 160), i * 160 + transit);
+    if (i > 0) expected += (std::abs(static_cast<double>(transit - before)) - expected) / 16;
+    before = transit;
+  }
+  CHECK(reception.jitter_units() >= expected - 2 && reception.jitter_units() <= expected + 2);
+}
+
+TEST("a report is written as a compound and read back, with BYE") {
+  SenderInfo sender;
+  sender.ntp = 0x0102030405060708;
+  sender.timestamp = 99;
+  ReportBlock block;
+  block.ssrc = 7;
+  block.fraction_lost = 12;
+  block.lost = -3;
+  block.highest = 70000;
+  block.jitter = 5;
+  uint8_t out[rtcp_max_bytes];
+  for (const bool bye : {false, true}) {
+    const size_t count = rtcp_write(out, 42, &sender, &block, "0123456789abcdef", bye);
+    CHECK(count <= sizeof out && count % 4 == 0);
+    RtcpHeard heard;
+    CHECK(rtcp_parse(out, count, 7, heard));
+    CHECK(heard.sender_report && heard.sender_ssrc == 42 && heard.middle_ntp == 0x03040506);
+    CHECK(heard.about_us && heard.block.lost == -3 && heard.block.highest == 70000 && heard.block.fraction_lost == 12);
+    CHECK(heard.bye == bye);
+    for (size_t cut = 0; cut < count; cut++) {
+      RtcpHeard part;
+      if (rtcp_parse(out, cut, 7, part)) CHECK(cut % 4 == 0);
+    }
+  }
+  const size_t receiver_only = rtcp_write(out, 42, nullptr, nullptr, "x", false);
+  RtcpHeard heard;
+  CHECK(rtcp_parse(out, receiver_only, 7, heard) && !heard.sender_report && !heard.about_us);
+}
+
+TEST("a key is one digit, however often its end comes") {
+  TelephoneEvent event;
+  uint32_t ms = 0;
+  for (uint16_t i = 1; i <= 4; i++) CHECK(press(event, 5, false, static_cast<uint16_t>(i * 160), 1000, i * 20000, nullptr, i == 1) == 0);
+  CHECK(press(event, 5, true, 800, 1000, 100000, &ms) == '5');
+  CHECK(ms == 100);
+  CHECK(press(event, 5, true, 800, 1000, 100000) == 0);
+  CHECK(press(event, 5, true, 800, 1000, 120000) == 0);
+  CHECK(press(event, 5, false, 640, 1000, 130000) == 0);  // an overtaken update
+}
+
+TEST("the same key pressed twice is two digits, and a late end of the first is none") {
+  TelephoneEvent event;
+  CHECK(press(event, 11, true, 400, 1000, 0) == '#');
+  CHECK(press(event, 11, false, 160, 3000, 20000) == 0);
+  CHECK(press(event, 11, true, 400, 1000, 25000) == 0);
+  CHECK(press(event, 11, true, 480, 3000, 40000) == '#');
+}
+
+TEST("a key whose end is lost is complete at the next key, or after 200 ms of silence") {
+  TelephoneEvent event;
+  uint32_t ms = 0;
+  CHECK(press(event, 1, false, 160, 1000, 0) == 0);
+  CHECK(press(event, 1, false, 320, 1000, 20000) == 0);
+  CHECK(press(event, 2, false, 160, 2000, 60000, &ms) == '1');
+  CHECK(ms == 40);
+  Digit digit;
+  CHECK(!event.expire(60000 + TelephoneEvent::end_lost_us - 1, digit));
+  CHECK(event.expire(60000 + TelephoneEvent::end_lost_us, digit));
+  CHECK(digit.key == '2' && digit.duration_ms == 20);
+  CHECK(!event.expire(10'000'000, digit));
+  CHECK(press(event, 2, true, 400, 2000, 400000) == 0);  // its end after all
+}
+
+TEST("a key held for longer than a duration field is one digit of its whole length") {
+  TelephoneEvent event;
+  uint32_t ms = 0;
+  CHECK(press(event, 9, false, 0xffff, 1000, 0) == 0);
+  CHECK(press(event, 9, false, 800, 1000 + 0xffff, 20000) == 0);
+  CHECK(press(event, 9, true, 1600, 1000 + 0xffff, 120000, &ms) == '9');
+  CHECK(ms == (0xffffu + 1600) / 8);
+}
+
+TEST("a sender that starts its timeline over is heard again, flash and torn payloads are not keys") {
+  TelephoneEvent event;
+  CHECK(press(event, 3, true, 400, 4'000'000, 0) == '3');
+  CHECK(press(event, 4, true, 400, 500, 20000) == '4');
+  CHECK(press(event, 16, true, 400, 9000, 40000) == 0);
+  Digit digit;
+  const uint8_t torn[3] = {1, 0x80, 1};
+  CHECK(!event.receive(torn, 3, 20000, false, 0, digit));
+}
+
+TEST("audio is taken from the SDP's address, and a stranger is never latched once it has spoken") {
+  Latch latch;
+  latch.expect(at("10.0.0.1", 4000));
+  CHECK(latch.accept(at("10.0.0.1", 4000), 1, 1));
+  CHECK(latch.accept(at("10.0.0.1", 4000), 1, 2));
+  for (uint16_t i = 0; i < 100; i++) CHECK(!latch.accept(at("10.9.9.9", 5000), 2, i));
+  CHECK(latch.remote() == at("10.0.0.1", 4000));
+}
+
+TEST("one other source is latched in the first packets, and then holds against all others until the next negotiation") {
+  Latch latch;
+  latch.expect(at("192.168.1.2", 4000));
+  CHECK(!latch.accept(at("10.0.0.7", 6000), 5, 10));
+  CHECK(latch.accept(at("10.0.0.7", 6000), 5, 11));
+  CHECK(latch.remote() == at("10.0.0.7", 6000));
+  for (uint16_t i = 0; i < 10; i++) CHECK(!latch.accept(at("10.0.0.8", 6000), 6, i));
+  latch.expect(at("192.168.1.2", 4000));  // a session refresh keeps what was latched
+  CHECK(latch.remote() == at("10.0.0.7", 6000));
+  CHECK(latch.accept(at("10.0.0.7", 6000), 5, 12));
+  latch.expect(at("192.168.1.3", 4000));  // another address starts over
+  CHECK(latch.remote() == at("192.168.1.3", 4000));
+}
+
+TEST("strangers that never send two packets in sequence use the window up") {
+  Latch latch;
+  latch.expect(at("10.0.0.1", 4000));
+  for (uint16_t i = 0; i < Latch::window_packets; i++) CHECK(!latch.accept(at("10.9.9.9", static_cast<uint16_t>(1000 + i)), i, i));
+  CHECK(!latch.accept(at("10.9.9.9", 99), 7, 1));
+  CHECK(!latch.accept(at("10.9.9.9", 99), 7, 2));
+  CHECK(latch.accept(at("10.0.0.1", 4000), 1, 1));
+}
+
+TEST("the estimated MOS is that of the E-model: 4.4 at best, less with loss and delay, never under 1") {
+  const auto near = [](double a, double b) { return a - b < 0.01 && b - a < 0.01; };
+  CHECK(near(mos_estimate(0, 0), 4.41));
+  CHECK(near(mos_estimate(0, 150), 4.33));
+  CHECK(near(mos_estimate(0, 300), 3.71));
+  CHECK(near(mos_estimate(0.05, 0), 3.92));
+  CHECK(mos_estimate(1, 1000) == 1);
+  for (int lost = 0; lost <= 100; lost++) {
+    for (int ms = 0; ms <= 2000; ms += 50) {
+      const double here = mos_estimate(lost / 100.0, ms);
+      CHECK(here >= 1 && here < 4.5);
+      CHECK(mos_estimate((lost + 1) / 100.0, ms) <= here && mos_estimate(lost / 100.0, ms + 50) <= here);
+    }
+  }
+}

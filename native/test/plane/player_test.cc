@@ -1,0 +1,202 @@
+// The player: no gap and no click where sounds follow, stop, pause, jump or replace each other.
+#include <cmath>
+#include <cstdlib>
+#include <vector>
+
+#include "check.h"
+#include "plane/audio/player.h"
+
+namespace sidetone {
+namespace {
+
+constexpr uint32_t hz = 8000;
+constexpr size_t frame = 160;
+
+std::vector<int16_t> sine(double pitch, size_t count, double phase = 0) {
+  std::vector<int16_t> out(count);
+  for (size_t i = 0; i < count; i++) out[i] = static_cast<int16_t>(std::lrint(12000 * std::sin(2 * 3.14159265358979 * pitch * static_cast<double>(i) / hz + phase)));
+  return out;
+}
+
+void run(Player& player, std::vector<int16_t>& out, int frames, uint32_t rate = hz) {
+  const size_t count = rate / 50;
+  for (int i = 0; i < frames; i++) {
+    int16_t pcm[960];
+    (void)player.frame(pcm, count, rate);
+    out.insert(out.end(), pcm, pcm + count);
+  }
+}
+
+/** The largest step from one sample to the next. */
+int steepest(const std::vector<int16_t>& pcm) {
+  int most = 0;
+  for (size_t i = 1; i < pcm.size(); i++) most = std::max(most, std::abs(pcm[i] - pcm[i - 1]));
+  return most;
+}
+
+size_t silences(const std::vector<int16_t>& pcm, size_t from) {
+  size_t count = 0;
+  for (size_t i = from; i < pcm.size(); i++) count += std::abs(pcm[i]) < 200;
+  return count;
+}
+
+// Of a sine of 300 Hz and 12000: 2 pi 300 / 8000 * 12000 = 2827; two of them cross-faded stay below twice a single one's ramp.
+constexpr int smooth = 3600;
+
+TEST("what is fed is what is heard") {
+  Player player;
+  const auto pcm = sine(300, 1600);
+  player.play(1, hz, 100);
+  CHECK(player.feed(1, pcm.data(), pcm.size()));
+  CHECK(!player.started());
+  player.finish(1);
+  std::vector<int16_t> out;
+  run(player, out, 10);
+  CHECK(player.started());
+  CHECK(player.ended());
+  CHECK(out == pcm);
+}
+
+TEST("a new play waits for its sound and replaces the old without gap or click") {
+  Player player;
+  const auto a = sine(300, 8000);
+  const auto b = sine(250, 8000, 1.0);
+  player.play(1, hz, 100);
+  CHECK(player.feed(1, a.data(), a.size()));
+  std::vector<int16_t> out;
+  run(player, out, 5);
+  player.play(2, hz, 100);
+  CHECK(player.playback() == 2u);
+  CHECK(!player.started());
+  run(player, out, 7);
+  CHECK(!player.started());
+  CHECK(!player.feed(1, a.data(), a.size()));
+  CHECK(player.feed(2, b.data(), b.size()));
+  run(player, out, 5);
+  CHECK(player.started());
+  CHECK(steepest(out) < smooth);
+  CHECK(silences(out, 0) < out.size() / 20);
+  CHECK(out[13 * frame] == b[frame]);
+}
+
+TEST("a new play without sound ends the old one in the end") {
+  Player player;
+  const auto a = sine(300, 30000);
+  player.play(1, hz, 100);
+  CHECK(player.feed(1, a.data(), a.size()));
+  std::vector<int16_t> out;
+  run(player, out, 5);
+  player.play(2, hz, 100);
+  run(player, out, Player::wait_frames_max + 3);
+  for (size_t i = out.size() - 2 * frame; i < out.size(); i++) CHECK(out[i] == 0);
+  CHECK(steepest(out) < smooth);
+}
+
+TEST("stop pause and resume are ramps and pause keeps the place") {
+  Player player;
+  const auto a = sine(300, 8000);
+  player.play(1, hz, 100);
+  CHECK(player.feed(1, a.data(), a.size()));
+  std::vector<int16_t> out;
+  run(player, out, 5);
+  CHECK(player.pause(1));
+  CHECK(player.pause(1));
+  run(player, out, 5);
+  CHECK(!player.ended());
+  for (size_t i = 6 * frame; i < 10 * frame; i++) CHECK(out[i] == 0);
+  CHECK(!player.resume(2));
+  CHECK(player.resume(1));
+  run(player, out, 5);
+  CHECK(out[10 * frame + 41] == a[5 * frame + 41]);
+  CHECK(out[14 * frame] == a[9 * frame]);
+  player.clear();
+  CHECK(!player.active());
+  run(player, out, 2);
+  CHECK(out.back() == 0);
+  CHECK(steepest(out) < smooth);
+}
+
+TEST("seek tells how far it was and hears on until the other place is there") {
+  Player player;
+  const auto a = sine(300, 16000);
+  player.play(1, hz, 100);
+  CHECK(player.feed(1, a.data(), a.size()));
+  std::vector<int16_t> out;
+  run(player, out, 5);
+  uint32_t taken = 0;
+  CHECK(!player.seek(2, taken));
+  CHECK(player.seek(1, taken));
+  CHECK(taken == 5 * 160u);
+  run(player, out, 3);
+  CHECK(player.feed(1, a.data() + 4000, 4000));
+  player.finish(1);
+  run(player, out, 3);
+  CHECK(player.started());
+  CHECK(out[9 * frame] == a[4000 + frame]);
+  CHECK(steepest(out) < smooth);
+  CHECK(silences(out, 0) < out.size() / 20);
+  // Twice before anything comes: the second asks from the first.
+  CHECK(player.seek(1, taken));
+  CHECK(player.seek(1, taken));
+  CHECK(taken == 0u);
+  player.finish(1);
+  CHECK(player.ended());
+}
+
+TEST("seek while paused stays paused") {
+  Player player;
+  const auto a = sine(300, 8000);
+  player.play(1, hz, 100);
+  CHECK(player.feed(1, a.data(), a.size()));
+  std::vector<int16_t> out;
+  run(player, out, 2);
+  CHECK(player.pause(1));
+  run(player, out, 1);
+  uint32_t taken = 0;
+  CHECK(player.seek(1, taken));
+  CHECK(taken == 320u);
+  CHECK(player.feed(1, a.data() + 2000, 2000));
+  out.clear();
+  run(player, out, 3);
+  for (const int16_t sample : out) CHECK(sample == 0);
+  CHECK(player.resume(1));
+  out.clear();
+  run(player, out, 2);
+  CHECK(out[100] == a[2100]);
+}
+
+TEST("silence for want of sound is counted but not what is before or after") {
+  Player player;
+  const auto a = sine(300, 800);
+  player.play(1, hz, 100);
+  std::vector<int16_t> out;
+  run(player, out, 5);
+  CHECK(player.starved_ms() == 0u);
+  CHECK(player.feed(1, a.data(), a.size()));
+  CHECK(player.hungry());
+  CHECK(!player.hungry());
+  run(player, out, 10);
+  CHECK(player.starved_ms() == 100u);
+  CHECK(player.pause(1));
+  run(player, out, 5);
+  CHECK(player.starved_ms() == 100u);
+}
+
+TEST("a change of rate in the middle has no click") {
+  Player player;
+  const auto a = sine(300, 16000);
+  player.play(1, hz, 100);
+  CHECK(player.feed(1, a.data(), a.size()));
+  std::vector<int16_t> out;
+  run(player, out, 5);
+  std::vector<int16_t> wide;
+  run(player, wide, 5, 16000);
+  CHECK(player.pause(1));
+  run(player, wide, 2, 16000);
+  CHECK(player.resume(1));
+  run(player, wide, 5, 16000);
+  CHECK(steepest(std::vector<int16_t>(wide.begin() + 100, wide.end())) < smooth);
+}
+
+}  // namespace
+}  // namespace sidetone

@@ -1,0 +1,234 @@
+#include <cmath>
+#include <random>
+
+#include "test/plane/bench.h"
+#include "test/check.h"
+
+using namespace sidetone;
+using namespace sidetone::test;
+
+namespace {
+
+constexpr double pi = 3.14159265358979323846;
+
+std::vector<uint8_t> noise(std::mt19937& random) {
+  std::vector<uint8_t> octets(frame_units);
+  for (uint8_t& octet : octets) octet = static_cast<uint8_t>(random());
+  return octets;
+}
+
+/** Level of a sine in a span of a whole number of its periods, in dB below full scale. */
+double level(const std::vector<int16_t>& pcm, double hz, double rate) {
+  double cos = 0;
+  double sin = 0;
+  for (size_t i = 0; i < pcm.size(); i++) {
+    cos += pcm[i] * std::cos(2 * pi * hz * static_cast<double>(i) / rate);
+    sin += pcm[i] * std::sin(2 * pi * hz * static_cast<double>(i) / rate);
+  }
+  return 20 * std::log10(2 * std::hypot(cos, sin) / static_cast<double>(pcm.size()) / 32768 + 1e-9);
+}
+
+/** A party that says a tone in its codec, and decodes what it hears. */
+struct Singer {
+  FarEnd* far;
+  Codec codec;
+  double hz;
+  Encoder encoder{};
+  Decoder decoder{};
+  size_t at = 0;
+  std::vector<int16_t> pcm{};
+
+  double rate() const { return codec_rate_hz(codec); }
+  void sing() {
+    std::vector<int16_t> frame(codec_samples(codec, frame_units));
+    for (int16_t& sample : frame) sample = static_cast<int16_t>(std::lrint(8000 * std::sin(2 * pi * hz * static_cast<double>(at++) / rate())));
+    std::vector<uint8_t> octets(frame_units);
+    encoder.encode(codec, frame.data(), octets.data(), frame_units);
+    far->say(octets);
+  }
+  void hear() {
+    for (const auto& payload : far->heard()) {
+      std::vector<int16_t> frame(codec_samples(codec, payload.size()));
+      decoder.decode(codec, payload.data(), frame.data(), payload.size());
+      pcm.insert(pcm.end(), frame.begin(), frame.end());
+    }
+  }
+  std::vector<int16_t> last(double seconds) const { return {pcm.end() - static_cast<std::ptrdiff_t>(seconds * rate()), pcm.end()}; }
+};
+
+}  // namespace
+
+TEST("every member of a room hears the exact saturated sum of all others, to the bit, talkers and listeners alike") {
+  std::mt19937 random(7);
+  Bench bench;
+  constexpr size_t talkers = 5;
+  constexpr size_t members = 8;
+  CHECK(bench.plane->open_room(100));
+  std::vector<std::vector<uint8_t>> said(members);
+  for (size_t i = 0; i < members; i++) {
+    const Codec codec = i % 2 == 0 ? Codec::pcmu : Codec::pcma;
+    CHECK(bench.open(codec) != nullptr);
+    CHECK(bench.plane->join(static_cast<uint32_t>(i + 1), 100, false, 100, 100));
+    if (i < talkers) said[i] = noise(random);
+  }
+  for (int tick = 0; tick < 20; tick++) {
+    for (size_t i = 0; i < talkers; i++) bench.ends[i]->say(said[i]);
+    bench.tick();
+  }
+  for (size_t i = 0; i < members; i++) {
+    int32_t sum[frame_units] = {};
+    for (size_t j = 0; j < talkers; j++) {
+      if (j == i) continue;
+      int16_t pcm[frame_units];
+      Decoder().decode(j % 2 == 0 ? Codec::pcmu : Codec::pcma, said[j].data(), pcm, frame_units);
+      for (size_t k = 0; k < frame_units; k++) sum[k] += pcm[k];
+    }
+    int16_t mixed[frame_units];
+    for (size_t k = 0; k < frame_units; k++) mixed[k] = static_cast<int16_t>(sum[k] > 32767 ? 32767 : sum[k] < -32768 ? -32768 : sum[k]);
+    std::vector<uint8_t> expected(frame_units);
+    Encoder().encode(i % 2 == 0 ? Codec::pcmu : Codec::pcma, mixed, expected.data(), frame_units);
+    const auto heard = bench.ends[i]->heard();
+    CHECK(heard.size() == 20);
+    CHECK(heard.back() == expected);
+  }
+  size_t joined = 0;
+  for (const Notice& notice : bench.notices()) joined += notice.kind == NoticeKind::room_joined && notice.a == 100;
+  CHECK(joined == members);
+}
+
+TEST("members of different rates meet at every rate: wide-band ones lose nothing to narrow-band ones, and nobody hears itself") {
+  Bench bench;
+  CHECK(bench.plane->open_room(100));
+  Singer singers[] = {{bench.open(), Codec::pcmu, 500}, {bench.open(Codec::g722), Codec::g722, 700}, {bench.open(Codec::g722), Codec::g722, 5000}};
+  for (uint32_t id = 1; id <= 3; id++) CHECK(bench.plane->join(id, 100, false, 100, 100));
+  for (int tick = 0; tick < 100; tick++) {
+    for (Singer& singer : singers) singer.sing();
+    bench.tick();
+    for (Singer& singer : singers) singer.hear();
+  }
+  const double own = 20 * std::log10(8000.0 / 32768);
+  for (const Singer& ear : singers) {
+    const std::vector<int16_t> heard = ear.last(1);
+    for (const Singer& mouth : singers) {
+      const double got = level(heard, mouth.hz, ear.rate());
+      if (&ear == &mouth) CHECK(got < own - 45);
+      else if (mouth.hz < ear.rate() / 2) CHECK(std::fabs(got - own) < 0.5);
+    }
+  }
+  // 5 kHz does not exist at 8 kHz: its image at 3 kHz drowns in the harmonics of G.711.
+  CHECK(level(singers[0].last(1), 3000, 8000) < own - 45);
+}
+
+TEST("joining, muting, a change of volume and leaving ramp: no step beyond the sound's own") {
+  Bench bench;
+  CHECK(bench.plane->open_room(100));
+  Singer mouth{bench.open(), Codec::pcmu, 100};
+  Singer ear{bench.open(), Codec::pcmu, 0};
+  CHECK(bench.plane->join(2, 100, false, 100, 100));
+  for (int tick = 0; tick < 200; tick++) {
+    mouth.sing();
+    if (tick == 20) CHECK(bench.plane->join(1, 100, false, 100, 100));
+    if (tick == 40) CHECK(bench.plane->mute(1, true));
+    if (tick == 60) CHECK(bench.plane->mute(1, false));
+    if (tick == 80) CHECK(bench.plane->volume(1, true, 20));
+    if (tick == 100) CHECK(bench.plane->volume(1, true, 100));
+    if (tick == 120) CHECK(bench.plane->volume(2, false, 10));
+    if (tick == 140) CHECK(bench.plane->volume(2, false, 100));
+    if (tick == 160) CHECK(bench.plane->leave(1));
+    if (tick == 170) CHECK(bench.plane->join(1, 100, false, 100, 100));
+    if (tick == 185) {
+      Counters counters;
+      CHECK(bench.plane->close(1, counters));
+    }
+    bench.tick();
+    ear.hear();
+  }
+  int32_t steepest = 0;
+  for (size_t i = 1; i < ear.pcm.size(); i++) steepest = std::max(steepest, std::abs(ear.pcm[i] - ear.pcm[i - 1]));
+  CHECK(steepest < 1200);  // the tone's own: 2 pi 100 / 8000 of 8000, and mu-law's steps on top; a click would be thousands
+  std::vector<int> left;
+  for (const Notice& notice : bench.notices()) {
+    if (notice.kind == NoticeKind::room_left) left.push_back(static_cast<int>(notice.leg));
+  }
+  CHECK((left == std::vector<int>{1, 1}));
+}
+
+TEST("a closed room is left by all and over; another room is left first when a member joins; a missing room is told as left") {
+  Bench bench;
+  CHECK(bench.plane->open_room(100) && bench.plane->open_room(101) && !bench.plane->open_room(101));
+  CHECK(bench.open() != nullptr && bench.open() != nullptr);
+  CHECK(!bench.plane->open_room(1));
+  CHECK(bench.plane->join(1, 100, false, 100, 100) && bench.plane->join(2, 100, false, 100, 100));
+  bench.tick();
+  CHECK(bench.plane->join(1, 101, true, 100, 100));
+  bench.tick();
+  CHECK(bench.plane->close_room(100));
+  CHECK(!bench.plane->join(1, 100, false, 100, 100));
+  CHECK(bench.plane->participant(1)->seat() != nullptr);
+  bench.tick();
+  CHECK(!bench.plane->close_room(100));
+  CHECK(!bench.plane->join(7, 101, false, 100, 100));
+  std::vector<std::vector<uint32_t>> told;
+  for (const Notice& notice : bench.notices()) told.push_back({static_cast<uint32_t>(notice.kind), notice.leg, notice.a});
+  const std::vector<std::vector<uint32_t>> expected = {{8, 1, 100}, {8, 2, 100}, {9, 1, 100}, {8, 1, 101}, {9, 1, 100}, {9, 2, 100}, {9, 7, 101}};
+  CHECK(told == expected);
+}
+
+TEST("a participant moves to another plane with its socket and its state, and goes on without losing a frame") {
+  Bench here;
+  Bench there;
+  FarEnd* far = here.open();
+  CHECK(far != nullptr);
+  CHECK(here.plane->open_room(100) && there.plane->open_room(101));
+  CHECK(here.plane->join(1, 100, false, 100, 100));
+  const std::vector<int16_t> pcm(16000, 1000);
+  CHECK(here.plane->play(1, 9, 8000, 100) && here.plane->feed(1, 9, pcm.data(), pcm.size()));
+  for (int tick = 0; tick < 10; tick++) {
+    far->say(std::vector<uint8_t>(frame_units, 0x80));
+    here.tick();
+  }
+  CHECK(!here.plane->move(1, here.plane->number()) && !here.plane->move(1, 0xffffffff) && !here.plane->move(2, there.plane->number()));
+  CHECK(here.plane->move(1, there.plane->number()));
+  CHECK(here.plane->legs() == 0 && there.plane->legs() == 0);
+  for (int tick = 0; tick < 10; tick++) {
+    far->say(std::vector<uint8_t>(frame_units, 0x80));
+    there.tick();
+  }
+  CHECK(there.plane->legs() == 1);
+  Counters counters;
+  CHECK(there.plane->counters(1, counters) && counters.received == 20 && counters.lost == 0 && counters.sent == 20);
+  const auto heard = far->heard();
+  CHECK(heard.size() == 20);
+  for (const auto& payload : heard) CHECK(payload[80] != 0xff);
+  const auto told = there.notices();
+  CHECK(told.size() == 1 && told[0].kind == NoticeKind::moved && told[0].leg == 1);
+  CHECK(here.plane->open_room(1));
+}
+
+TEST("voices are told at their onset and after their release; muted members and those that leave have none") {
+  Bench bench;
+  CHECK(bench.plane->open_room(100));
+  Singer singer{bench.open(), Codec::pcmu, 440};
+  CHECK(bench.plane->join(1, 100, false, 100, 100));
+  CHECK(bench.plane->detect_voices(100, true));
+  std::vector<std::pair<int, uint32_t>> told;
+  for (int tick = 0; tick < 400; tick++) {
+    const bool sounds = (tick >= 50 && tick < 150) || tick >= 250;
+    if (sounds) singer.sing();
+    else singer.far->say(std::vector<uint8_t>(frame_units, tick % 2 == 0 ? 0xff : 0xfe));
+    if (tick == 300) CHECK(bench.plane->mute(1, true));
+    if (tick == 340) CHECK(bench.plane->mute(1, false));
+    if (tick == 380) CHECK(bench.plane->leave(1));
+    bench.tick();
+    for (const Notice& notice : bench.notices()) {
+      if (notice.kind == NoticeKind::voice) told.emplace_back(tick, notice.a);
+    }
+  }
+  CHECK(told.size() == 6);
+  const int expected[] = {50, 150, 250, 300, 340, 380};
+  for (size_t i = 0; i < 6; i++) {
+    CHECK(told[i].second == (i % 2 == 0 ? 1u : 0u));
+    const int late = told[i].first - expected[i];
+    CHECK(late >= 0 && late <= (i == 1 ? 30 : 5));
+  }
+}
