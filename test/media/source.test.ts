@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { SOURCE_CACHE_MAX_BYTES, SOURCE_MAX_BYTES } from '../../src/limits.ts';
 import { native } from '../../src/media/native.ts';
 import { openPlaylist } from '../../src/media/playback/playlist.ts';
@@ -276,32 +277,34 @@ describe('a source of bad manners', () => {
   });
 });
 
-describe('a source whose connection breaks midway', () => {
-  const large = wav(tone(300, 40, 8000), 8000);
+const large = wav(tone(300, 40, 8000), 8000);
 
-  /** Cuts each answer off after `most` bytes; knows ranges, or says so. */
-  function cutting(most: number, headers: Record<string, string>, honours = true) {
-    const ranges: (string | undefined)[] = [];
-    const server = Bun.listen({
-      hostname: '127.0.0.1',
-      port: 0,
-      socket: {
-        data(socket, request) {
-          const range = /range: bytes=(\d+)-/.exec(request.toString())?.[1];
-          ranges.push(range);
-          const from = honours ? Number(range ?? 0) : 0;
-          const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-          if (range !== undefined && honours) fields.push(`content-range: bytes ${from}-${large.length - 1}/${large.length}\r\n`);
-          const status = range !== undefined && honours ? '206 Partial Content' : '200 OK';
-          socket.write(`HTTP/1.1 ${status}\r\nContent-Length: ${large.length - from}\r\n${fields.join('')}\r\n`);
-          socket.write(large.subarray(from, from + most));
-          socket.end();
-        },
+/** Cuts the n-th answer off after `lengths[n]` bytes, later ones after the last of them; knows ranges, or says so. */
+function cutting(lengths: readonly number[], headers: Record<string, string>, { honours = true, content = large } = {}) {
+  const ranges: (string | undefined)[] = [];
+  const server = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      data(socket, request) {
+        const range = /range: bytes=(\d+)-/.exec(request.toString())?.[1];
+        const most = lengths[Math.min(ranges.length, lengths.length - 1)] ?? 0;
+        ranges.push(range);
+        const from = honours ? Number(range ?? 0) : 0;
+        const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+        if (range !== undefined && honours)
+          fields.push(`content-range: bytes ${from}-${content.length - 1}/${content.length}\r\n`);
+        const status = range !== undefined && honours ? '206 Partial Content' : '200 OK';
+        socket.write(`HTTP/1.1 ${status}\r\nContent-Length: ${content.length - from}\r\n${fields.join('')}\r\n`);
+        socket.write(content.subarray(from, from + most));
+        socket.end();
       },
-    });
-    return { ranges, url: `http://127.0.0.1:${server.port}/`, stop: () => server.stop(true) };
-  }
+    },
+  });
+  return { ranges, url: `http://127.0.0.1:${server.port}/`, stop: () => server.stop(true) };
+}
 
+describe('a source whose connection breaks midway', () => {
   async function readAll(url: string): Promise<Uint8Array> {
     const source = new Source(realOutbound(), url, new HeldBytes());
     expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
@@ -314,7 +317,7 @@ describe('a source whose connection breaks midway', () => {
   }
 
   test('is taken up where it broke, where the server can', async () => {
-    const server = cutting(200_000, { 'accept-ranges': 'bytes', etag: '"a"' });
+    const server = cutting([200_000], { 'accept-ranges': 'bytes', etag: '"a"' });
     expect(await readAll(server.url)).toEqual(large);
     expect(server.ranges).toEqual([undefined, '200000', '400000', '600000']);
     server.stop();
@@ -322,14 +325,41 @@ describe('a source whose connection breaks midway', () => {
 
   test('is lost where the server cannot, has other content now, or breaks again at once', async () => {
     for (const server of [
-      cutting(200_000, { etag: '"a"' }),
-      cutting(200_000, { 'accept-ranges': 'bytes' }),
-      cutting(200_000, { 'accept-ranges': 'bytes', etag: 'W/"a"' }),
-      cutting(200_000, { 'accept-ranges': 'bytes', etag: '"a"' }, false),
+      cutting([200_000], { etag: '"a"' }),
+      cutting([200_000], { 'accept-ranges': 'bytes' }),
+      cutting([200_000], { 'accept-ranges': 'bytes', etag: 'W/"a"' }),
+      cutting([200_000], { 'accept-ranges': 'bytes', etag: '"a"' }, { honours: false }),
     ]) {
       await expect(readAll(server.url)).rejects.toThrow('broke');
       server.stop();
     }
+  });
+});
+
+describe('a source whose connection breaks anywhere, any number of times', () => {
+  const content = wav(tone(300, 20, 8000), 8000);
+  const breaks = fc.array(fc.integer({ min: 5_000, max: content.length }), { minLength: 1, maxLength: 6 });
+
+  test('is heard exact to the byte, whether it was being held, read, or held and then read', async () => {
+    await fc.assert(
+      fc.asyncProperty(breaks, fc.nat(3), fc.boolean(), async (lengths, turns, first) => {
+        const server = cutting(lengths, { 'accept-ranges': 'bytes', etag: '"a"' }, { content });
+        const held = new HeldBytes();
+        const source = new Source(realOutbound(), server.url, held);
+        try {
+          expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+          source.hold(first);
+          for (let turn = 0; turn < turns ** 4; turn++) await new Promise(setImmediate);
+          expect(Buffer.compare(await collect(source), content)).toBe(0);
+          expect(Buffer.compare(await collect(source), content)).toBe(0);
+        } finally {
+          source.release();
+          server.stop();
+        }
+        expect(held.used).toBe(0);
+      }),
+      { numRuns: 150 },
+    );
   });
 });
 

@@ -3,11 +3,12 @@
  * keeps its connection (read only as fast as it is heard), and a later one is let go and fetched again at its turn, because no server holds
  * an idle connection for the minutes that the sources before it play.
  */
-import { SOURCE_HELD_MAX_BYTES, SOURCE_HELD_TOTAL_MAX_BYTES, SOURCE_MAX_BYTES, SOURCE_STALL_MS } from '../../limits.ts';
-import type { GetResponse, IncomingBody } from '../../outbound/http-get.ts';
+import { SOURCE_HELD_MAX_BYTES, SOURCE_HELD_TOTAL_MAX_BYTES } from '../../limits.ts';
+import type { GetResponse } from '../../outbound/http-get.ts';
 import type { SourceDetail } from '../../problem.ts';
 import type { SourceKind } from '../decode/decode-worker.ts';
-import { type AudioOutbound, Refusal, recognise, requestAudio, within } from './opening.ts';
+import { Download } from './download.ts';
+import { type AudioOutbound, Refusal, recognise } from './opening.ts';
 import { type CachedSource, conditions, mayKeep, SourceCache } from './source-cache.ts';
 
 type Bytes = Uint8Array<ArrayBufferLike>;
@@ -42,18 +43,14 @@ export class Source {
   #kind: SourceKind = 'wav';
   #chunks: readonly Bytes[] = [];
   #heldBytes = 0;
-  #read = 0;
-  #response: GetResponse | undefined;
-  /** The rest of the body, while its connection is kept. */
-  #body: IncomingBody | undefined;
+  /** The rest of the content, while its connection is kept. */
+  #download: Download | undefined;
   #complete = false;
   #filling: Promise<void> | undefined;
   /** Somebody reads `bytes`: filling is no longer ahead of need, and a break is heard. */
   #wanted = false;
   #broken = false;
   #reading = 0;
-  /** The byte at which the download was last taken up again. */
-  #resumedAt = 0;
 
   constructor(outbound: AudioOutbound, url: string, held: HeldBytes, cache = new SourceCache()) {
     this.#outbound = outbound;
@@ -89,9 +86,9 @@ export class Source {
 
   /** After admission: reads on to the end where the source is small; otherwise keeps (`first`) or drops the connection. Never rejects. */
   hold(first: boolean): void {
-    const body = this.#body;
+    const download = this.#download;
     this.#filling = this.#fill(first).catch(() => {
-      if (this.#body !== body) return; // read from elsewhere by now
+      if (this.#download !== download) return; // The source is read from its start again by now.
       this.#dropConnection();
       if (this.#wanted) this.#broken = true;
       else this.#forget(); // fetched again at its turn; what it then says decides
@@ -117,7 +114,7 @@ export class Source {
     if (this.#complete) return;
     if (this.#broken) throw new SourceLost('the connection broke or stalled');
     this.#forget();
-    if (this.#body === undefined) {
+    if (this.#download === undefined) {
       try {
         await this.#connect({});
       } catch {
@@ -129,7 +126,7 @@ export class Source {
       still();
       let chunk: Bytes | undefined;
       try {
-        chunk = await this.#next();
+        chunk = await this.#download?.next();
       } catch {
         if (reading === this.#reading) this.#dropConnection();
         throw new SourceLost('the connection broke, stalled or went past its limit');
@@ -153,6 +150,7 @@ export class Source {
 
   /** Gives the connection and the memory back. Safe to call twice. */
   release(): void {
+    this.#reading++;
     this.#abort.abort();
     this.#dropConnection();
     this.#forget();
@@ -176,21 +174,13 @@ export class Source {
 
   async #connect(headers: Readonly<Record<string, string>>): Promise<GetResponse> {
     this.#broken = false;
-    const response = await requestAudio(this.#outbound, this.#url, headers, this.#abort.signal);
-    this.#read = 0;
-    this.#resumedAt = 0;
-    this.#response = response;
-    this.#body = response.body;
-    if (Number(response.headers.get('content-length') ?? 0) > SOURCE_MAX_BYTES) {
-      this.#dropConnection();
-      throw new Refusal('rejected', false, response.status);
-    }
-    return response;
+    this.#download = await Download.open({ outbound: this.#outbound, url: this.#url, signal: this.#abort.signal }, headers);
+    return this.#download.response;
   }
 
   async #recognise(): Promise<void> {
     const { kind, head, ended } = await recognise(async () => {
-      const chunk = await this.#next();
+      const chunk = await this.#download?.next();
       if (chunk !== undefined && !this.#keep(chunk.length)) throw new Refusal('preparation_failed', true);
       return chunk;
     });
@@ -201,9 +191,9 @@ export class Source {
 
   async #fill(first: boolean): Promise<void> {
     while (!this.#complete && !this.#wanted && this.#heldBytes <= SOURCE_HELD_MAX_BYTES) {
-      const body = this.#body;
-      const chunk = await this.#next();
-      if (this.#abort.signal.aborted || this.#body !== body) return;
+      const download = this.#download;
+      const chunk = await download?.next();
+      if (this.#abort.signal.aborted || this.#download !== download) return;
       if (chunk === undefined) {
         this.#completed();
         return;
@@ -217,7 +207,7 @@ export class Source {
   }
 
   #completed(): void {
-    const response = this.#response;
+    const response = this.#download?.response;
     this.#complete = true;
     this.#dropConnection();
     if (response === undefined) return;
@@ -235,52 +225,6 @@ export class Source {
     });
   }
 
-  /** The next piece of the body; undefined at its end. Rejects where it breaks, stalls, or goes past the limit. */
-  async #next(): Promise<Bytes | undefined> {
-    const body = this.#body;
-    if (body === undefined) return undefined;
-    const late = () => new Refusal('timeout', true, 200);
-    let value: Bytes | undefined;
-    try {
-      value = await within(body.read(), SOURCE_STALL_MS, () => body.close(), late);
-    } catch (error) {
-      if (this.#body !== body || !(await this.#resume())) throw error;
-      return await this.#next();
-    }
-    if (value === undefined) return undefined;
-    this.#read += value.length;
-    if (this.#read > SOURCE_MAX_BYTES) throw new Refusal('rejected', false, 200);
-    return value;
-  }
-
-  /**
-   * Asks for the rest after a break (RFC 9110 §14.2): servers tire of a download that is read at the pace of speech. Not twice at the same byte, and
-   * only of the same content.
-   */
-  async #resume(): Promise<boolean> {
-    const broken = this.#response;
-    const at = this.#read;
-    const validator = broken?.headers.get('etag') ?? broken?.headers.get('last-modified') ?? undefined;
-    const ranges = broken?.headers.get('accept-ranges') === 'bytes' || broken?.status === 206;
-    if (!ranges || validator === undefined || validator.startsWith('W/') || at <= this.#resumedAt) return false;
-    this.#resumedAt = at;
-    const before = this.#body;
-    const rest = await requestAudio(
-      this.#outbound,
-      this.#url,
-      { range: `bytes=${at}-`, 'if-range': validator },
-      this.#abort.signal,
-    ).catch(() => undefined);
-    if (rest === undefined) return false;
-    if (rest.status !== 206 || rest.headers.get('content-range')?.startsWith(`bytes ${at}-`) !== true || this.#body !== before) {
-      rest.body.close();
-      return false;
-    }
-    this.#response = rest;
-    this.#body = rest.body;
-    return true;
-  }
-
   #keep(bytes: number): boolean {
     if (!this.#held.take(bytes)) return false;
     this.#heldBytes += bytes;
@@ -288,8 +232,8 @@ export class Source {
   }
 
   #dropConnection(): void {
-    this.#body?.close();
-    this.#body = undefined;
+    this.#download?.close();
+    this.#download = undefined;
   }
 
   #forget(): void {
