@@ -4,9 +4,9 @@
  *
  *   bun bench/sip-call.ts [rounds] [calls]
  */
-import { AgentDriver } from '../src/carrier/agent.ts';
+import { AgentDriver } from '../src/carrier/agent-driver.ts';
 import { systemEntropy, systemHash } from '../src/carrier/entropy.ts';
-import { openListener } from '../src/carrier/listener.ts';
+import { openListener } from '../src/carrier/socket/listener.ts';
 import { systemClock } from '../src/clock.ts';
 import { silentLog } from '../src/log.ts';
 import { Negotiation } from '../src/sdp/negotiation.ts';

@@ -11,15 +11,15 @@ import type { Log } from '../log.ts';
 import type { MediaEngine } from '../media/engine.ts';
 import type { Peer } from '../sip/flow.ts';
 import { UserAgent } from '../sip/user-agent.ts';
-import { AgentDriver } from './agent.ts';
-import { Channels } from './channels.ts';
+import { AgentDriver } from './agent-driver.ts';
 import { systemEntropy, systemHash } from './entropy.ts';
-import { admitInvite, type InboundOptions } from './inbound.ts';
-import { type BoundPort, interfaceTowards, type Listener, openListener } from './listener.ts';
-import { OutboundLeg } from './outbound.ts';
-import type { PhoneLegOptions } from './phone-leg.ts';
-import { type Trunk, type TrunkAddress, TrunkRanges, trunkAddress, trunkCodecs } from './trunk.ts';
-import { TrunkUpkeep } from './upkeep.ts';
+import { admitInvite, type InboundOptions } from './leg/inbound-leg.ts';
+import { OutboundLeg } from './leg/outbound-leg.ts';
+import type { PhoneLegOptions } from './leg/phone-leg.ts';
+import { type BoundPort, interfaceTowards, type Listener, openListener } from './socket/listener.ts';
+import { Channels } from './trunk/channels.ts';
+import { type Trunk, type TrunkAddress, TrunkRanges, trunkAddress, trunkCodecs } from './trunk/trunk.ts';
+import { TrunkUpkeep } from './trunk/trunk-monitor.ts';
 
 export type { BoundPort, IncomingCall, Trunk };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import { causeOfResponse, legEnd } from '../../src/carrier/cause.ts';
-import { digitOfInfo } from '../../src/carrier/info.ts';
-import { TrunkRanges, trunkAddress, trunkCodecs } from '../../src/carrier/trunk.ts';
+import { causeOfResponse, legEnd } from '../../src/carrier/leg/cause.ts';
+import { digitOfInfo } from '../../src/carrier/leg/info-digit.ts';
+import { TrunkRanges, trunkAddress, trunkCodecs } from '../../src/carrier/trunk/trunk.ts';
 import { trunkTo } from './harness.ts';
 
 describe('hangup_cause', () => {

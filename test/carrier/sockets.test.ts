@@ -6,7 +6,7 @@ import { createConnection, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LegEnd } from '../../src/call/ports/leg.ts';
-import { extraFields } from '../../src/carrier/outbound.ts';
+import { extraFields } from '../../src/carrier/leg/outbound-leg.ts';
 import { type Signals, TestCarrier, trunkTo } from './harness.ts';
 
 const open: TestCarrier[] = [];

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import type { Clock } from '../clock.ts';
-import type { SipListen } from '../config.ts';
-import type { Log } from '../log.ts';
-import type { Peer } from '../sip/flow.ts';
+import type { Clock } from '../../clock.ts';
+import type { SipListen } from '../../config.ts';
+import type { Log } from '../../log.ts';
+import type { Peer } from '../../sip/flow.ts';
 import { type DatagramSocket, openDatagramSocket } from './datagram.ts';
 import { createResolver, type Resolver } from './resolver.ts';
 import { Streams, type StreamTransport } from './stream.ts';

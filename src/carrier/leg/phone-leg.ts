@@ -2,9 +2,9 @@
  * A SIP call and its RTP, seen as a `Leg`. Orders arrive in any state; ports are taken when the first session description is due.
  * `leg.ended` is signalled once, after the ports were given back.
  */
-import type { Leg, LegEnd, LegListener, LegSignal, PlayOrder } from '../call/ports/leg.ts';
-import type { RejectReason } from '../event/hangup.ts';
-import { SIP_LEG_CLOSE_MS, SIP_LEG_SIGNALS_MAX } from '../limits.ts';
+import type { Leg, LegEnd, LegListener, LegSignal, PlayOrder } from '../../call/ports/leg.ts';
+import type { RejectReason } from '../../event/hangup.ts';
+import { SIP_LEG_CLOSE_MS, SIP_LEG_SIGNALS_MAX } from '../../limits.ts';
 import type {
   JoinOptions,
   MediaEngine,
@@ -13,13 +13,13 @@ import type {
   PlaybackControl,
   RecordOptions,
   RtpLeg,
-} from '../media/engine.ts';
-import { type AudioAgreement, type AudioCodec, Negotiation, type Refused } from '../sdp/negotiation.ts';
-import type { CallEnd, CallEvent } from '../sip/agent-context.ts';
-import type { Call } from '../sip/call/call.ts';
-import type { AgentDriver } from './agent.ts';
+} from '../../media/engine.ts';
+import { type AudioAgreement, type AudioCodec, Negotiation, type Refused } from '../../sdp/negotiation.ts';
+import type { CallEnd, CallEvent } from '../../sip/agent-context.ts';
+import type { Call } from '../../sip/call/call.ts';
+import type { AgentDriver } from '../agent-driver.ts';
 import { legEnd } from './cause.ts';
-import { digitOfInfo } from './info.ts';
+import { digitOfInfo } from './info-digit.ts';
 
 export interface PhoneLegOptions {
   readonly driver: AgentDriver;

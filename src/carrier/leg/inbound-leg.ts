@@ -1,14 +1,14 @@
 /** A call from a carrier: who may call, which application it is for, and its leg. */
-import type { IncomingCall } from '../call/ports/leg.ts';
-import type { RejectReason } from '../event/hangup.ts';
-import { SIP_RETRY_AFTER_SEC } from '../limits.ts';
-import type { Log } from '../log.ts';
-import { toE164 } from '../phone-number.ts';
-import { type AudioAgreement, Negotiation } from '../sdp/negotiation.ts';
-import type { CallEvent } from '../sip/agent-context.ts';
-import type { Call } from '../sip/call/call.ts';
-import { NO_BODY, type SipRequest } from '../sip/message/message.ts';
-import { parseNameAddress, parseUri } from '../sip/message/uri.ts';
+import type { IncomingCall } from '../../call/ports/leg.ts';
+import type { RejectReason } from '../../event/hangup.ts';
+import { SIP_RETRY_AFTER_SEC } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import { toE164 } from '../../phone-number.ts';
+import { type AudioAgreement, Negotiation } from '../../sdp/negotiation.ts';
+import type { CallEvent } from '../../sip/agent-context.ts';
+import type { Call } from '../../sip/call/call.ts';
+import { NO_BODY, type SipRequest } from '../../sip/message/message.ts';
+import { parseNameAddress, parseUri } from '../../sip/message/uri.ts';
 import { REJECT_STATUS } from './cause.ts';
 import { isRefused, PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
 

@@ -5,7 +5,7 @@ import type { CallEvent, UserAgentOutput } from '../sip/agent-context.ts';
 import type { Call } from '../sip/call/call.ts';
 import type { Peer } from '../sip/flow.ts';
 import type { UserAgent } from '../sip/user-agent.ts';
-import type { Listener } from './listener.ts';
+import type { Listener } from './socket/listener.ts';
 
 export interface AgentListener {
   onInvite(output: Extract<UserAgentOutput, { type: 'invite' }>): void;

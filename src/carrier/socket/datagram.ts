@@ -1,6 +1,6 @@
 /** One UDP socket for SIP. */
 import { isIP } from 'node:net';
-import { SIP_DATAGRAM_QUEUE_MAX } from '../limits.ts';
+import { SIP_DATAGRAM_QUEUE_MAX } from '../../limits.ts';
 
 export interface DatagramSocket {
   readonly host: string;

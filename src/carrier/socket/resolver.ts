@@ -1,10 +1,10 @@
 /** Names → addresses (RFC 3263, without NAPTR): SRV where no port was given, then A and AAAA; kept for a while, never forever. */
 import { lookup, resolveSrv } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import type { Clock } from '../clock.ts';
-import { SIP_RESOLVE_TIMEOUT_MS, SIP_RESOLVED_MAX, SIP_RESOLVED_TTL_MS } from '../limits.ts';
-import { defaultPort } from '../sip/flow.ts';
-import type { TransportName } from '../sip/message/via.ts';
+import type { Clock } from '../../clock.ts';
+import { SIP_RESOLVE_TIMEOUT_MS, SIP_RESOLVED_MAX, SIP_RESOLVED_TTL_MS } from '../../limits.ts';
+import { defaultPort } from '../../sip/flow.ts';
+import type { TransportName } from '../../sip/message/via.ts';
 
 export interface Resolved {
   readonly host: string;

@@ -1,7 +1,7 @@
 /** What ended a call on the wire → `hangup_cause` and `hangup_by` (contract §2; interface, Session events). */
-import type { LegEnd } from '../call/ports/leg.ts';
-import type { HangupBy, HangupCause, RejectReason } from '../event/hangup.ts';
-import type { CallEnd } from '../sip/agent-context.ts';
+import type { LegEnd } from '../../call/ports/leg.ts';
+import type { HangupBy, HangupCause, RejectReason } from '../../event/hangup.ts';
+import type { CallEnd } from '../../sip/agent-context.ts';
 
 /** ITU-T Q.850 causes that say more than the SIP status. */
 const OF_Q850: ReadonlyMap<number, HangupCause> = new Map([

@@ -7,8 +7,8 @@ import {
   SIP_CONNECTION_QUIET_SPELLS,
   SIP_CONNECTIONS_MAX,
   SIP_WRITE_BUFFER_MAX_BYTES,
-} from '../limits.ts';
-import { StreamFraming } from '../sip/message/framing.ts';
+} from '../../limits.ts';
+import { StreamFraming } from '../../sip/message/framing.ts';
 
 export type StreamTransport = 'tcp' | 'tls';
 

@@ -1,10 +1,10 @@
 /** What trunks need all the time: registrations kept alive, and an OPTIONS now and then to know which of them answer. */
-import type { Clock } from '../clock.ts';
-import { SIP_PROBE_INTERVAL_SEC, SIP_REGISTER_RETRY_SEC } from '../limits.ts';
-import type { Log } from '../log.ts';
-import type { Peer } from '../sip/flow.ts';
-import type { Registration } from '../sip/registration.ts';
-import type { AgentDriver } from './agent.ts';
+import type { Clock } from '../../clock.ts';
+import { SIP_PROBE_INTERVAL_SEC, SIP_REGISTER_RETRY_SEC } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import type { Peer } from '../../sip/flow.ts';
+import type { Registration } from '../../sip/registration.ts';
+import type { AgentDriver } from '../agent-driver.ts';
 import { type Trunk, type TrunkAddress, trunkAddress, trunkDomain } from './trunk.ts';
 
 interface Kept {

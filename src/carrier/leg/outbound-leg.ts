@@ -1,13 +1,13 @@
 /** A call to a carrier: its leg, from the reserved channel to the 200. */
-import type { DialOptions, LegEnd } from '../call/ports/leg.ts';
-import { SIP_EXTRA_HEADER_MAX_CHARS, SIP_EXTRA_HEADERS_MAX } from '../limits.ts';
-import type { CallEnd, CallEvent } from '../sip/agent-context.ts';
-import type { Peer } from '../sip/flow.ts';
-import { isToken } from '../sip/message/message.ts';
-import { escapeUser, formatHostPort, quote } from '../sip/message/uri.ts';
-import type { InviteOptions } from '../sip/user-agent.ts';
+import type { DialOptions, LegEnd } from '../../call/ports/leg.ts';
+import { SIP_EXTRA_HEADER_MAX_CHARS, SIP_EXTRA_HEADERS_MAX } from '../../limits.ts';
+import type { CallEnd, CallEvent } from '../../sip/agent-context.ts';
+import type { Peer } from '../../sip/flow.ts';
+import { isToken } from '../../sip/message/message.ts';
+import { escapeUser, formatHostPort, quote } from '../../sip/message/uri.ts';
+import type { InviteOptions } from '../../sip/user-agent.ts';
+import { type Trunk, type TrunkAddress, trunkDomain } from '../trunk/trunk.ts';
 import { PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
-import { type Trunk, type TrunkAddress, trunkDomain } from './trunk.ts';
 
 const UNREACHABLE: LegEnd = { cause: 'carrier_unreachable', by: 'network', description: 'The carrier could not be reached' };
 const NO_PORTS: LegEnd = { cause: 'carrier_congested', by: 'system', description: 'No media ports are free' };

@@ -1,5 +1,5 @@
 /** A key in the body of INFO: `application/dtmf-relay` (Signal=, Duration=) and `application/dtmf` (the key alone). */
-import { DTMF_DURATION_DEFAULT_MS, DTMF_DURATION_MAX_MS } from '../limits.ts';
+import { DTMF_DURATION_DEFAULT_MS, DTMF_DURATION_MAX_MS } from '../../limits.ts';
 
 const decoder = new TextDecoder();
 const KEY = /^[0-9*#A-D]$/;

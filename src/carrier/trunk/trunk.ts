@@ -1,11 +1,11 @@
 /** A trunk: a carrier we exchange calls with, as the operator set it up. */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { SIP_TRUNK_CHANNELS_DEFAULT } from '../limits.ts';
-import type { AudioCodec } from '../sdp/negotiation.ts';
-import { defaultPort } from '../sip/flow.ts';
-import { formatHostPort, parseUri } from '../sip/message/uri.ts';
-import type { TransportName } from '../sip/message/via.ts';
+import { SIP_TRUNK_CHANNELS_DEFAULT } from '../../limits.ts';
+import type { AudioCodec } from '../../sdp/negotiation.ts';
+import { defaultPort } from '../../sip/flow.ts';
+import { formatHostPort, parseUri } from '../../sip/message/uri.ts';
+import type { TransportName } from '../../sip/message/via.ts';
 
 export interface Trunk {
   readonly name: string;
