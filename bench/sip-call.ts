@@ -87,7 +87,6 @@ async function overUdp(calls: number): Promise<void> {
       silentLog,
       {
         onInvite: ({ call }) => onInvite(call),
-        onRegistration() {},
         onProbed() {},
       },
     );

@@ -64,9 +64,9 @@ export const SIP_CONNECTIONS_MAX = 10_000;
 /** Bytes waiting to be written to one connection; past it the connection is closed. */
 export const SIP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
 export const SIP_CONNECT_TIMEOUT_MS = 5_000;
-/** A connection that is quiet this long is asked for a sign of life (RFC 5626 §3.5.1), and closed after so many quiet spells in a row. */
-export const SIP_CONNECTION_QUIET_MS = 100_000;
-export const SIP_CONNECTION_QUIET_SPELLS = 6;
+/** A connection that is idle this long is asked for a sign of life (RFC 5626 §3.5.1), and closed after so many idle periods in a row. */
+export const SIP_CONNECTION_IDLE_MS = 100_000;
+export const SIP_CONNECTION_IDLE_PERIODS_MAX = 6;
 /** Datagrams waiting for room in one UDP socket's send buffer; past it the oldest is dropped, as the network would. */
 export const SIP_DATAGRAM_QUEUE_MAX = 4_096;
 /** Resolved names kept, and for how long. */

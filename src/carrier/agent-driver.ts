@@ -1,15 +1,15 @@
-/** The user agent on the machine's clock and sockets: feeds it what arrives, carries out what it says, wakes it when it asks. */
+/** Runs the user agent on a clock and sockets: it feeds it the messages that arrive, carries out its outputs and wakes it when a timer is due. */
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
-import type { CallEvent, UserAgentOutput } from '../sip/agent-context.ts';
 import type { Call } from '../sip/call/call.ts';
+import type { CallEvent } from '../sip/call/call-event.ts';
 import type { Peer } from '../sip/flow.ts';
 import type { UserAgent } from '../sip/user-agent.ts';
+import type { UserAgentOutput } from '../sip/user-agent-output.ts';
 import type { Listener } from './socket/listener.ts';
 
-export interface AgentListener {
+interface AgentListener {
   onInvite(output: Extract<UserAgentOutput, { type: 'invite' }>): void;
-  onRegistration(output: Extract<UserAgentOutput, { type: 'registration' }>): void;
   onProbed(output: Extract<UserAgentOutput, { type: 'probed' }>): void;
 }
 
@@ -32,7 +32,7 @@ export class AgentDriver {
     this.#listener = listener;
   }
 
-  /** The sockets to send on; before they are there, nothing can have come in. */
+  /** Names the sockets to send on. Nothing can come in before they exist. */
   attach(sockets: Listener): void {
     this.#sockets = sockets;
   }
@@ -45,12 +45,12 @@ export class AgentDriver {
     }
   }
 
-  /** Who hears the events of a call; forgotten at its `ended`. */
+  /** Names the listener to the events of a call. It is forgotten after `ended`. */
   listen(call: Call, listener: (event: CallEvent) => void): void {
     this.#calls.set(call, listener);
   }
 
-  /** Does something with the user agent, then carries out what came of it. May be called from within. */
+  /** Does something with the user agent, then carries out its outputs. May be called from within. Undefined when the driver is closed. */
   run<T>(work: (now: number) => T): T | undefined {
     if (this.#closed) return undefined;
     const result = work(this.#clock.now());
@@ -106,14 +106,13 @@ export class AgentDriver {
         return;
       case 'registration':
         this.#log.info({ trunk: output.name, state: output.state, status: output.status }, 'registration');
-        this.#listener.onRegistration(output);
         return;
       case 'probed':
         this.#listener.onProbed(output);
     }
   }
 
-  /** Only ever moves the timer nearer: one that fires early finds nothing due and is set again. */
+  /** Moves the timer nearer, never further away: a timer that fires early finds nothing due and is set again. */
   #arm(): void {
     const next = this.agent.nextDeadline();
     if (next >= this.#armedAt || this.#closed) return;

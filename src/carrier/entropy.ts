@@ -1,13 +1,13 @@
-/** The randomness and the hashes that the pure user agent is given. */
+/** The system's randomness and hashes, which the user agent is given. */
 import { createHash, randomBytes } from 'node:crypto';
 import type { Entropy } from '../sip/flow.ts';
 import type { Hash } from '../sip/message/digest.ts';
 
 const POOL_BYTES = 4_096;
-/** 96 bits: above the 64 that a tag and a branch need to be unguessable. */
+/** 96 bits. RFC 3261 asks for 32 in a tag; 64 make one that nobody can guess. */
 const TOKEN_BYTES = 12;
 
-/** Tokens of 96 random bits, drawn from the system a pool at a time. */
+/** Makes tokens of 96 random bits. It draws POOL_BYTES from the system at a time. */
 export function systemEntropy(): Entropy {
   let pool = randomBytes(POOL_BYTES);
   let used = 0;

@@ -1,4 +1,4 @@
-/** A session description (RFC 8866) as far as telephone audio needs it: read with sdp-transform, then checked. */
+/** Reads the part of a session description (RFC 8866) that telephone audio needs: sdp-transform parses it, then it is checked. */
 import { type ParsedConnection, type ParsedMedia, parse } from 'sdp-transform';
 import { SDP_MAX_BYTES, SDP_MEDIA_MAX, SDP_PAYLOADS_MAX } from '../limits.ts';
 
@@ -7,7 +7,7 @@ export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
 /** One format of an m-line. */
 export interface Format {
   readonly payloadType: number;
-  /** Upper case; static types of RFC 3551 need no rtpmap. `""` when unknown. */
+  /** The encoding name in upper case. Static types of RFC 3551 need no rtpmap. `""` when unknown. */
   readonly name: string;
   readonly clockRate: number;
   readonly channels: number;
@@ -17,10 +17,10 @@ export interface Media {
   readonly type: string;
   readonly port: number;
   readonly protocol: string;
-  /** The fmt list as text, to be echoed in a rejection. */
+  /** The fmt list as text, which a rejection repeats. */
   readonly formatText: string;
   readonly formats: readonly Format[];
-  /** An IP address; `""` when neither level has a usable one. */
+  /** The IP address of `c=`. `""` when neither the media nor the session has a usable one. */
   readonly host: string;
   readonly direction: Direction;
   readonly ptimeMs: number | undefined;

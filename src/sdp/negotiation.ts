@@ -1,17 +1,17 @@
 /**
- * Offer and answer for one telephone call (RFC 3264): one audio stream, G.711 or G.722, with telephone-event. Holds what was last described,
- * so that the version of `o=` rises exactly when the description changes (§8).
+ * Offer and answer for one telephone call (RFC 3264): one audio stream, G.711 or G.722, with telephone-event. It keeps our last description,
+ * so that the version of `o=` rises exactly when the description changes (RFC 3264 §8).
  */
 import { type Description, type Direction, type Format, type Media, parseDescription } from './description.ts';
 
 export type AudioCodec = 'PCMU' | 'PCMA' | 'G722';
 
 const PAYLOAD_TYPES: Readonly<Record<AudioCodec, number>> = { PCMU: 0, PCMA: 8, G722: 9 };
-/** telephone-event in our offers (contract §2). */
+/** The payload type of telephone-event in our offers (contract §2). */
 const EVENT_PAYLOAD_TYPE = 101;
 const PTIME_MS = 20;
 
-/** What both sides agreed on. */
+/** The audio that both sides agreed on. */
 export interface AudioAgreement {
   readonly remoteHost: string;
   readonly remotePort: number;
@@ -26,19 +26,19 @@ export interface AudioAgreement {
   readonly held: boolean;
 }
 
-/** 400: no session description; 488: nothing in it that we can do. */
+/** A description that is refused. 400 means that it is no session description, 488 that it has no audio we can do. */
 export interface Refused {
   readonly refused: 400 | 488;
   readonly why: string;
 }
 
-export interface NegotiationOptions {
+interface NegotiationOptions {
   /** Our address and RTP port as the far end shall see them. */
   readonly host: string;
   readonly port: number;
   /** In our order of preference. */
   readonly codecs: readonly AudioCodec[];
-  /** Of `o=`; unique among our sessions. */
+  /** The session id of `o=`. It is unique among our sessions. */
   readonly sessionId: number;
 }
 
@@ -151,10 +151,10 @@ export class Negotiation {
 const codecOf = (name: string): AudioCodec | undefined =>
   name === 'PCMU' || name === 'PCMA' || name === 'G722' ? name : undefined;
 
-/** §6.1: what we may say to what they said. */
+/** The direction that answers theirs (RFC 3264 §6.1). */
 const answerTo = (direction: Direction): Direction =>
   direction === 'sendonly' ? 'recvonly' : direction === 'recvonly' ? 'sendonly' : direction;
 
-/** What we put in a packet: what they ask for, where it is whole frames of 10 ms from 10 to 60. */
+/** The packet time that we send, in milliseconds: the one they ask for when it is 10 to 60 in whole frames of 10 ms, else 20. */
 const ptime = (asked: number | undefined): number =>
   asked !== undefined && asked >= 10 && asked <= 60 && asked % 10 === 0 ? asked : PTIME_MS;

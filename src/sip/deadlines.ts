@@ -1,9 +1,12 @@
-/** Many deadlines, the next one first: a binary heap whose items know their place, so that moving and cancelling leave nothing behind. */
+/**
+ * Timers, sorted by their time: a binary heap whose items know their place, so that a timer that is moved or cancelled leaves nothing
+ * behind.
+ */
 
 export interface Timed {
-  /** Place in the heap; -1 when not in it. Kept by `Deadlines`. */
+  /** The place in the heap, -1 outside it. `Deadlines` sets it. */
   place: number;
-  /** When `due` is to be called, ms. Kept by `Deadlines`. */
+  /** The time at which `due` is called, in milliseconds. `Deadlines` sets it. */
   at: number;
   due(now: number): void;
 }
@@ -11,7 +14,7 @@ export interface Timed {
 export class Deadlines {
   readonly #heap: Timed[] = [];
 
-  /** When the next item is due; Infinity when none is. */
+  /** The time of the next item, in milliseconds. Infinity when there is none. */
   next(): number {
     return this.#heap[0]?.at ?? Infinity;
   }
@@ -36,7 +39,7 @@ export class Deadlines {
     else this.#down(item);
   }
 
-  /** Calls every item that is due. Each sets its next deadline itself; one that does not is out of the heap. */
+  /** Calls every item that is due. An item that does not set its next deadline itself leaves the heap. */
   advance(now: number): void {
     for (let first = this.#heap[0]; first !== undefined && first.at <= now; first = this.#heap[0]) {
       this.#remove(first);

@@ -1,19 +1,19 @@
-/** Where messages come from and go to. */
+/** Peers: the far ends that messages come from and go to. */
 import type { TransportName } from './message/via.ts';
 
-/** A far end of the transport. */
+/** One far end of the transport. */
 export interface Peer {
   readonly transport: TransportName;
   /** An IP address, or a name that the transport resolves before it sends. */
   readonly host: string;
   readonly port: number;
-  /** The socket or connection to use, as the transport numbered it; 0: whichever fits, or a new one. */
+  /** The number of the socket or connection to use. 0 lets the transport pick one that fits, or open a new one. */
   readonly flow: number;
-  /** The name `host` was resolved from: what a TLS certificate must be for. */
+  /** The name that `host` was resolved from. A TLS certificate must be valid for it. */
   readonly name?: string;
 }
 
-/** Randomness, given from outside: each token has at least 64 bits and only characters of RFC 3261 `token`. */
+/** A source of randomness. Each token has at least 64 bits and only characters of RFC 3261 `token`. */
 export interface Entropy {
   token(): string;
   /** Uniform in [0, 1). */

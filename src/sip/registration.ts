@@ -5,24 +5,26 @@
  *        ^ 423: longer expiry; 401/407: credentials; else retry later
  */
 import { SIP_REGISTER_EXPIRES_SEC, SIP_REGISTER_RETRY_SEC, SIP_RETRIES_MAX } from '../limits.ts';
-import { type AgentContext, contactFor, type RegistrationState, type RequestOwner } from './agent-context.ts';
+import { type AgentContext, contactFor, type RequestOwner } from './agent-context.ts';
 import type { Timed } from './deadlines.ts';
 import type { Peer } from './flow.ts';
 import { ALLOWED } from './message/capability.ts';
 import type { Credentials } from './message/digest.ts';
 import { Headers, NO_BODY, parseDeltaSeconds, type SipRequest, type SipResponse } from './message/message.ts';
 import { escapeUser, parseNameAddress } from './message/uri.ts';
-import { Outgoing } from './outgoing.ts';
+import { OutgoingRequest } from './outgoing-request.ts';
+
+export type RegistrationState = 'registered' | 'refused' | 'unreachable' | 'unregistered';
 
 export interface RegistrationOptions {
-  /** Names it in `registration` outputs. */
-  readonly name: string;
-  /** `sip:` and the registrar's domain. */
+  /** The Request-URI: `sip:` and the domain of the registrar. */
   readonly registrar: string;
-  /** `sip:user@domain`. */
+  /** The address of record: `sip:user@domain`. */
   readonly address: string;
   readonly peer: Peer;
   readonly credentials: Credentials;
+  /** Called after each outcome of a REGISTER. `status` is the status of the response, 0 when none came. */
+  onState(state: RegistrationState, status: number): void;
 }
 
 export class Registration implements RequestOwner, Timed {
@@ -37,7 +39,7 @@ export class Registration implements RequestOwner, Timed {
   #expiresSec = SIP_REGISTER_EXPIRES_SEC;
   #tooBrief = 0;
   #stopped = false;
-  #outgoing: Outgoing | undefined;
+  #outgoing: OutgoingRequest | undefined;
 
   constructor(context: AgentContext, options: RegistrationOptions) {
     this.#context = context;
@@ -56,7 +58,7 @@ export class Registration implements RequestOwner, Timed {
     this.#send(this.#expiresSec);
   }
 
-  /** Takes the binding back, without waiting for the answer. */
+  /** Removes the binding at the registrar. It does not wait for the answer. */
   stop(now: number): void {
     this.#context.layer.now = now;
     if (this.#stopped) return;
@@ -98,7 +100,7 @@ export class Registration implements RequestOwner, Timed {
     this.#again(SIP_REGISTER_RETRY_SEC);
   }
 
-  /** The expiry of our own binding among those the registrar lists (§10.2.4). */
+  /** The expiry, in seconds, of our own binding among the bindings that the registrar lists (RFC 3261 §10.2.4). */
   #granted(response: SipResponse): number {
     const ours = parseNameAddress(this.#outgoing?.request.headers.get('contact') ?? '')?.uri;
     for (const value of response.headers.list('contact')) {
@@ -123,7 +125,7 @@ export class Registration implements RequestOwner, Timed {
       .add('user-agent', this.#context.product);
     const request: SipRequest = { kind: 'request', method: 'REGISTER', uri: registrar, headers, body: NO_BODY };
     const authentication = { credentials: () => credentials, nextNumber: () => ++this.#number };
-    this.#outgoing = new Outgoing(this.#context, request, peer, this, authentication).send();
+    this.#outgoing = new OutgoingRequest(this.#context, request, peer, this, authentication).send();
   }
 
   #again(seconds: number): void {
@@ -132,6 +134,6 @@ export class Registration implements RequestOwner, Timed {
 
   #to(state: RegistrationState, status: number): void {
     this.#state = state;
-    this.#context.emit({ type: 'registration', name: this.#options.name, state, status });
+    this.#options.onState(state, status);
   }
 }

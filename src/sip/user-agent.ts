@@ -1,10 +1,10 @@
 /**
- * The user agent (RFC 3261 §8): bytes and orders in with the time, bytes and events out. It owns no socket and no clock: feed `receive` and
- * `advance`, then `take` what came of it, and come back at `nextDeadline`.
+ * The user agent (RFC 3261 §8): bytes, orders and the time go in, bytes and events come out. It owns no socket and no clock. The driver
+ * calls `receive` and `advance`, takes the outputs with `take`, and calls again at `nextDeadline`.
  */
 import { SIP_CALLS_MAX, SIP_RETRY_AFTER_SEC, SIP_TRANSACTIONS_MAX } from '../limits.ts';
-import { type AgentContext, contactFor, type UserAgentOutput } from './agent-context.ts';
-import { Call, refuseInterval } from './call/call.ts';
+import { contactFor } from './agent-context.ts';
+import { Call, type CallContext, refuseInterval } from './call/call.ts';
 import { dialogKey } from './call/dialog.ts';
 import { isTooSmall } from './call/session-timer.ts';
 import { UasInvite } from './call/uas-invite.ts';
@@ -14,40 +14,41 @@ import type { Credentials, Hash } from './message/digest.ts';
 import { Headers, NO_BODY, type SipRequest } from './message/message.ts';
 import { parseMessage } from './message/parser.ts';
 import { parseUri, tagOf } from './message/uri.ts';
-import { Outgoing } from './outgoing.ts';
+import { OutgoingRequest } from './outgoing-request.ts';
 import { Registration, type RegistrationOptions } from './registration.ts';
 import { TransactionLayer } from './transaction/layer.ts';
 import type { ServerTransaction } from './transaction/server.ts';
+import type { UserAgentOutput } from './user-agent-output.ts';
 
 export interface UserAgentOptions {
   readonly entropy: Entropy;
   readonly hash: Hash;
-  /** User-Agent and Server. */
+  /** The value of User-Agent. */
   readonly product: string;
   /** The address to write into Via and Contact of what goes to that peer. */
   local(peer: Peer): { readonly host: string; readonly port: number };
   readonly maxTransactions?: number;
   readonly maxCalls?: number;
-  /** What we propose in an INVITE (RFC 4028). */
+  /** The session interval that we propose in an INVITE, in seconds (RFC 4028). */
   readonly sessionExpiresSec: number;
 }
 
 export interface InviteOptions {
   readonly peer: Peer;
   readonly uri: string;
-  /** name-addr, without tag. */
+  /** A name-addr without tag. */
   readonly from: string;
   readonly to: string;
   readonly body: Uint8Array;
   readonly credentials: Credentials | undefined;
-  /** Further fields; names canonical, values without CR and LF. */
+  /** Further header fields. Names are canonical, values have no CR or LF. */
   readonly fields: readonly (readonly [string, string])[];
 }
 
 export class UserAgent {
   readonly #options: UserAgentOptions;
   readonly #layer: TransactionLayer;
-  readonly #context: AgentContext;
+  readonly #context: CallContext;
   readonly #dialogs = new Map<string, Call>();
   readonly #calls = new Set<Call>();
   #outputs: UserAgentOutput[] = [];
@@ -70,14 +71,14 @@ export class UserAgent {
       hash: options.hash,
       product: options.product,
       local: (peer) => options.local(peer),
-      emit: (output) => this.#outputs.push(output),
       enter: (key, call) => this.#dialogs.set(key, call),
       leave: (key) => this.#dialogs.delete(key),
+      tell: (call, event) => this.#outputs.push({ type: 'call', call, event }),
       closed: (call) => this.#calls.delete(call),
     };
   }
 
-  /** One whole message from the transport. Never throws on what it contains. */
+  /** Takes one whole message from the transport. It never throws on what the message contains. */
   receive(bytes: Uint8Array, source: Peer, now: number): void {
     this.#layer.now = now;
     const parsed = parseMessage(bytes);
@@ -97,12 +98,12 @@ export class UserAgent {
     this.#layer.deadlines.advance(now);
   }
 
-  /** When `advance` is to be called next, ms; Infinity: not before another input. */
+  /** The time at which `advance` is to be called next, in milliseconds. Infinity means not before another input. */
   nextDeadline(): number {
     return this.#layer.deadlines.next();
   }
 
-  /** What has come out since the last `take`, in order. */
+  /** The outputs since the last `take`, in order. */
   take(): UserAgentOutput[] {
     if (this.#outputs.length === 0) return [];
     const outputs = this.#outputs;
@@ -110,7 +111,7 @@ export class UserAgent {
     return outputs;
   }
 
-  /** Starts a call; undefined when there are as many as there may be. */
+  /** Starts a call. Undefined when the limit of calls is reached. */
   invite(options: InviteOptions, now: number): Call | undefined {
     this.#layer.now = now;
     if (this.#calls.size >= this.#maxCalls) return undefined;
@@ -134,9 +135,12 @@ export class UserAgent {
     return call;
   }
 
-  /** A registration that keeps itself alive once started. */
-  register(options: RegistrationOptions): Registration {
-    return new Registration(this.#context, options);
+  /** Makes a registration that keeps itself alive once started. `name` names it in `registration` outputs. */
+  register(name: string, options: Omit<RegistrationOptions, 'onState'>): Registration {
+    return new Registration(this.#context, {
+      ...options,
+      onState: (state, status) => this.#outputs.push({ type: 'registration', name, state, status }),
+    });
   }
 
   /** Sends OPTIONS (§11); the outcome comes as a `probed` output. */
@@ -154,16 +158,16 @@ export class UserAgent {
       .add('contact', contactFor(this.#context, peer))
       .add('accept', 'application/sdp')
       .add('user-agent', product);
-    const report = (status: number) => this.#context.emit({ type: 'probed', name, status });
+    const report = (status: number) => this.#outputs.push({ type: 'probed', name, status });
     const owner = {
       onResponse: (response: { status: number }) => (response.status >= 200 ? report(response.status) : undefined),
       onFailure: () => report(0),
     };
     const request: SipRequest = { kind: 'request', method: 'OPTIONS', uri, headers, body: NO_BODY };
-    new Outgoing(this.#context, request, peer, owner, { credentials: () => undefined, nextNumber: () => ++number }).send();
+    new OutgoingRequest(this.#context, request, peer, owner, { credentials: () => undefined, nextNumber: () => ++number }).send();
   }
 
-  /** From now on INVITEs and OPTIONS from outside a dialog are answered 503. */
+  /** Answers INVITE and OPTIONS outside a dialog with 503 from now on. */
   drain(): void {
     this.#draining = true;
   }
@@ -172,7 +176,7 @@ export class UserAgent {
     return { dialogs: this.#calls.size, transactions: this.#layer.size };
   }
 
-  /** Deadlines and dialog keys held, for tests that nothing leaks. */
+  /** The number of timers and dialog keys held. Tests use it to see that nothing leaks. */
   holdings(): { readonly deadlines: number; readonly keys: number } {
     return { deadlines: this.#layer.deadlines.size, keys: this.#dialogs.size };
   }
@@ -250,7 +254,7 @@ export class UserAgent {
         transaction.respond(400);
         return;
       }
-      this.#context.emit({ type: 'invite', call, request, source: transaction.source });
+      this.#outputs.push({ type: 'invite', call, request, source: transaction.source });
     }
   }
 

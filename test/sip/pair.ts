@@ -1,10 +1,11 @@
 /** Two user agents and a bad network between them, on a clock of our own. */
 import { createHash } from 'node:crypto';
-import type { CallEvent, UserAgentOutput } from '../../src/sip/agent-context.ts';
 import type { Call } from '../../src/sip/call/call.ts';
+import type { CallEvent } from '../../src/sip/call/call-event.ts';
 import type { Peer } from '../../src/sip/flow.ts';
 import type { TransportName } from '../../src/sip/message/via.ts';
 import { UserAgent, type UserAgentOptions } from '../../src/sip/user-agent.ts';
+import type { UserAgentOutput } from '../../src/sip/user-agent-output.ts';
 
 export const START = 1_000_000;
 export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);

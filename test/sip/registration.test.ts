@@ -6,8 +6,7 @@ const PEER = { transport: 'udp', host: '203.0.113.1', port: 5060, flow: 1 } as c
 
 function registrar() {
   const party = new Party('192.0.2.1', generator(3));
-  const registration = party.agent.register({
-    name: 'trunk',
+  const registration = party.agent.register('trunk', {
     registrar: 'sip:reg.example',
     address: 'sip:gw@reg.example',
     peer: PEER,

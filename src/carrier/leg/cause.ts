@@ -1,10 +1,10 @@
-/** What ended a call on the wire → `hangup_cause` and `hangup_by` (contract §2; interface, Session events). */
+/** Tells the `hangup_cause` and `hangup_by` of a call from its end on the wire (contract §2; interface, Session events). */
 import type { LegEnd } from '../../call/ports/leg.ts';
 import type { HangupBy, HangupCause, RejectReason } from '../../event/hangup.ts';
-import type { CallEnd } from '../../sip/agent-context.ts';
+import type { CallEnd } from '../../sip/call/call-event.ts';
 
-/** ITU-T Q.850 causes that say more than the SIP status. */
-const OF_Q850: ReadonlyMap<number, HangupCause> = new Map([
+/** The ITU-T Q.850 causes that say more than the SIP status. */
+const CAUSE_OF_Q850: ReadonlyMap<number, HangupCause> = new Map([
   [1, 'invalid_number'],
   [3, 'carrier_unreachable'],
   [17, 'busy'],
@@ -22,7 +22,7 @@ const OF_Q850: ReadonlyMap<number, HangupCause> = new Map([
   [47, 'carrier_congested'],
 ]);
 
-const OF_STATUS: ReadonlyMap<number, HangupCause> = new Map([
+const CAUSE_OF_STATUS: ReadonlyMap<number, HangupCause> = new Map([
   [401, 'carrier_unreachable'],
   [403, 'rejected'],
   [404, 'invalid_number'],
@@ -44,21 +44,21 @@ const OF_STATUS: ReadonlyMap<number, HangupCause> = new Map([
   [608, 'rejected'],
 ]);
 
-/** The far end's own doing; everything else that refuses a call is the network's. */
-const CALLEES: ReadonlySet<HangupCause> = new Set(['busy', 'rejected', 'not_answered', 'timeout']);
+/** The causes that the called party itself decides. Any other refusal is the network's. */
+const CAUSES_OF_CALLEE: ReadonlySet<HangupCause> = new Set(['busy', 'rejected', 'not_answered', 'timeout']);
 
 /** The cause of a failure response to our INVITE. */
 export function causeOfResponse(status: number, q850: number | undefined, retryAfter: boolean): HangupCause {
-  const told = q850 === undefined ? undefined : OF_Q850.get(q850);
+  const told = q850 === undefined ? undefined : CAUSE_OF_Q850.get(q850);
   if (told !== undefined) return told;
   if (status >= 300 && status < 400) return 'not_answered';
   if (status === 500 && retryAfter) return 'carrier_congested';
-  return OF_STATUS.get(status) ?? 'failed';
+  return CAUSE_OF_STATUS.get(status) ?? 'failed';
 }
 
 const ended = (cause: HangupCause, by: HangupBy, description: string): LegEnd => ({ cause, by, description });
 
-/** How the leg of that direction ended. */
+/** The end of a leg of that direction. */
 export function legEnd(end: CallEnd, direction: 'inbound' | 'outbound'): LegEnd {
   const farEnd: HangupBy = direction === 'inbound' ? 'caller' : 'callee';
   const ourEnd: HangupBy = direction === 'inbound' ? 'callee' : 'caller';
@@ -66,7 +66,7 @@ export function legEnd(end: CallEnd, direction: 'inbound' | 'outbound'): LegEnd 
     case 'local':
       return ended('completed', ourEnd, 'The call was hung up');
     case 'bye': {
-      const told = end.q850 === undefined ? undefined : OF_Q850.get(end.q850);
+      const told = end.q850 === undefined ? undefined : CAUSE_OF_Q850.get(end.q850);
       const cause = told ?? 'completed';
       return ended(cause, cause.startsWith('carrier_') ? 'network' : farEnd, 'The far end hung up');
     }
@@ -74,7 +74,7 @@ export function legEnd(end: CallEnd, direction: 'inbound' | 'outbound'): LegEnd 
       return ended('cancelled', farEnd, 'The caller hung up before the call was answered');
     case 'refused': {
       const cause = causeOfResponse(end.status, end.q850, end.retryAfter);
-      const by = CALLEES.has(cause) && end.status < 700 ? 'callee' : 'network';
+      const by = CAUSES_OF_CALLEE.has(cause) && end.status < 700 ? 'callee' : 'network';
       return ended(cause, by, `The far end refused the call with ${end.status}`);
     }
     case 'no_response':
@@ -90,7 +90,7 @@ export function legEnd(end: CallEnd, direction: 'inbound' | 'outbound'): LegEnd 
   }
 }
 
-/** The status that `reject` sends (contract §2). */
+/** The status that each reason of `reject` sends (contract §2). */
 export const REJECT_STATUS: Readonly<Record<RejectReason, number>> = {
   number_not_found: 404,
   invalid_number: 484,

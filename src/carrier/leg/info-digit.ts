@@ -1,4 +1,4 @@
-/** A key in the body of INFO: `application/dtmf-relay` (Signal=, Duration=) and `application/dtmf` (the key alone). */
+/** Reads a key from the body of INFO: `application/dtmf-relay` (Signal=, Duration=) or `application/dtmf` (the key alone). */
 import { DTMF_DURATION_DEFAULT_MS, DTMF_DURATION_MAX_MS } from '../../limits.ts';
 
 const decoder = new TextDecoder();
@@ -9,7 +9,7 @@ const NUMBERED: ReadonlyMap<string, string> = new Map([
   ['11', '#'],
 ]);
 
-/** The key of an INFO; undefined when it carries none. */
+/** The key of an INFO. Undefined when it carries none. */
 export function digitOfInfo(
   contentType: string,
   body: Uint8Array,

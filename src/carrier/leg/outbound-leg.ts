@@ -1,7 +1,7 @@
-/** A call to a carrier: its leg, from the reserved channel to the 200. */
+/** The leg of a call that we place, from the reserved channel to the 200. */
 import type { DialOptions, LegEnd } from '../../call/ports/leg.ts';
 import { SIP_EXTRA_HEADER_MAX_CHARS, SIP_EXTRA_HEADERS_MAX } from '../../limits.ts';
-import type { CallEnd, CallEvent } from '../../sip/agent-context.ts';
+import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
 import type { Peer } from '../../sip/flow.ts';
 import { isToken } from '../../sip/message/message.ts';
 import { escapeUser, formatHostPort, quote } from '../../sip/message/uri.ts';
@@ -14,13 +14,13 @@ const NO_PORTS: LegEnd = { cause: 'carrier_congested', by: 'system', description
 const UNUSABLE: LegEnd = { cause: 'failed', by: 'network', description: 'The far end answered with audio that cannot be used' };
 const CANCELLED: LegEnd = { cause: 'cancelled', by: 'caller', description: 'The call was cancelled before it was answered' };
 
-export interface OutboundOptions {
+interface OutboundOptions {
   readonly trunk: Trunk;
   readonly address: TrunkAddress;
   readonly order: DialOptions;
-  /** The address to send to; undefined when the trunk's name has none. */
+  /** The address to send to. Undefined when the name of the trunk has none. */
   resolve(address: TrunkAddress): Promise<Peer | undefined>;
-  /** Our host in From, where the trunk does not know us by name. */
+  /** Our host in From when the trunk does not know us by a user name. */
   localHost(peer: Peer): string;
 }
 
@@ -28,7 +28,7 @@ export class OutboundLeg extends PhoneLeg {
   readonly #outbound: OutboundOptions;
   #started = false;
   #early = false;
-  /** The fork whose description the stream follows. */
+  /** The fork whose session description is in use. */
   #described: string | undefined;
 
   constructor(options: PhoneLegOptions, outbound: OutboundOptions) {
@@ -67,7 +67,7 @@ export class OutboundLeg extends PhoneLeg {
   async #place(): Promise<void> {
     const { trunk, address, order } = this.#outbound;
     const peer = await this.#outbound.resolve(address);
-    // Not before the peer is known: our address in SDP is the one on the way to it.
+    // The peer is resolved first, because our address in SDP is the one on the way to it.
     const negotiation = peer === undefined ? undefined : await this.describe();
     if (this.over) return;
     if (peer === undefined || negotiation === undefined) {
@@ -124,10 +124,10 @@ export class OutboundLeg extends PhoneLeg {
   }
 }
 
-/** What an application may add: never a field that the user agent writes itself. */
+/** The names of header fields that an application may add. None of them is written by the user agent itself. */
 const EXTENSION = /^(?:x-)/i;
 
-/** Header fields an application adds: names with `X-`, values in one line; anything else is left out. */
+/** The header fields that an application adds: names begin with `X-`, values are one line. Anything else is left out. */
 export function extraFields(headers: Readonly<Record<string, string>>): [string, string][] {
   return Object.entries(headers)
     .filter(

@@ -1,5 +1,5 @@
 /**
- * A SIP call and its RTP, seen as a `Leg`. Orders arrive in any state; ports are taken when the first session description is due.
+ * A SIP call and its RTP as a `Leg`. Orders may arrive in any state. The RTP ports are taken when the first session description is due.
  * `leg.ended` is signalled once, after the ports were given back.
  */
 import type { Leg, LegEnd, LegListener, LegSignal, PlayOrder } from '../../call/ports/leg.ts';
@@ -15,8 +15,8 @@ import type {
   RtpLeg,
 } from '../../media/engine.ts';
 import { type AudioAgreement, type AudioCodec, Negotiation, type Refused } from '../../sdp/negotiation.ts';
-import type { CallEnd, CallEvent } from '../../sip/agent-context.ts';
 import type { Call } from '../../sip/call/call.ts';
+import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
 import type { AgentDriver } from '../agent-driver.ts';
 import { legEnd } from './cause.ts';
 import { digitOfInfo } from './info-digit.ts';
@@ -25,10 +25,10 @@ export interface PhoneLegOptions {
   readonly driver: AgentDriver;
   readonly media: Pick<MediaEngine, 'openRtpLeg'>;
   readonly codecs: readonly AudioCodec[];
-  /** The address to write into SDP, given the one that the media plane bound. */
+  /** The address to write into SDP. `bound` is the one that the media plane bound. */
   sdpHost(bound: string): string;
   readonly sessionId: number;
-  /** Waits at most this long for the media plane to give the ports back; ms from the call. */
+  /** Calls `then` after `ms`, unless the result is called before. */
   wait(ms: number, then: () => void): () => void;
   /** The leg is over: its channel is free. */
   onEnded(): void;
@@ -50,7 +50,7 @@ export abstract class PhoneLeg implements Leg {
   #secure = false;
   #hearsTones = false;
   #pending: PlayOrder | undefined;
-  /** What was ordered of the pending playback. */
+  /** The commands that were given for the pending playback. */
   #controls: PlaybackControl[] = [];
   #rang = false;
 
@@ -68,7 +68,7 @@ export abstract class PhoneLeg implements Leg {
   abstract cancel(): void;
   abstract hangup(): void;
 
-  /** Hands over what was signalled so far, and then all that follows. */
+  /** Hands over the signals so far, and then all that follow. */
   listen(listener: LegListener): void {
     this.#listener = listener;
     const early = this.#early;
@@ -123,7 +123,10 @@ export abstract class PhoneLeg implements Leg {
     this.#hearTones();
   }
 
-  /** Keys are looked for in the audio where no events were agreed, and wherever one that goes unheard would be a card's: some trunks send both. */
+  /**
+   * Listens for tones in the audio when no telephone-event was agreed, and during a secure collection, because some trunks send both and a
+   * digit of a card must not pass unheard.
+   */
   #hearTones(): void {
     const on = this.#secure || !this.#hasEvents;
     if (on === this.#hearsTones) return;
@@ -131,7 +134,7 @@ export abstract class PhoneLeg implements Leg {
     this.#rtp?.detectTones(on);
   }
 
-  /** The leg's ports and its side of offer and answer; undefined when there are no ports. Opened once. */
+  /** Opens the leg's ports, once, and its side of offer and answer. Undefined when no ports are free. */
   protected async describe(): Promise<Negotiation | undefined> {
     this.#opening ??= this.options.media.openRtpLeg((notice) => {
       // A leg that closes is out of its room as part of its end, which says why.
@@ -166,7 +169,7 @@ export abstract class PhoneLeg implements Leg {
     for (const control of this.#controls.splice(0)) this.#rtp.controlPlayback(order.operationUuid, control);
   }
 
-  /** What both directions do with the events of a call; true when it was one of these. */
+  /** Handles the events of a call that both directions handle alike. Others have no effect. */
   protected onCallEvent(event: CallEvent): void {
     switch (event.type) {
       case 'offer':
@@ -211,16 +214,16 @@ export abstract class PhoneLeg implements Leg {
     else if (this.#early.length < SIP_LEG_SIGNALS_MAX || signal.type === 'leg.ended') this.#early.push(signal);
   }
 
-  /** Hangs up where the media side failed; the cause is ours to name. */
+  /** Hangs up because the media failed. `end` says why. */
   protected giveUp(end: LegEnd): void {
     if (this.over) return;
     const { call } = this;
-    // `end` first: what the call says of its own end comes too late.
+    // `end` comes first, so that the end that the call itself tells comes too late.
     this.end(end);
     if (call !== undefined) this.options.driver.run((now) => call.hangUp(now));
   }
 
-  /** The one end: gives back what is held, then signals. */
+  /** Ends the leg, once: gives back what it holds, then signals. */
   protected end(end: LegEnd): void {
     if (this.over) return;
     this.over = true;
@@ -234,7 +237,7 @@ export abstract class PhoneLeg implements Leg {
       cancel();
       this.signal({ type: 'leg.ended', end });
       const listener = this.#listener;
-      // A recording is finished when the leg is gone.
+      // Only notices of recordings may still follow: a recording is finished after its leg is gone.
       this.#listener = (signal) => {
         if (signal.type === 'leg.media' && 'recordingUuid' in signal.notice) listener?.(signal);
       };

@@ -17,7 +17,10 @@ interface Datagram {
   readonly port: number;
 }
 
-/** Binds; rejects when the address is taken. A datagram that finds the send buffer full waits its turn, up to a bound; then the oldest is lost. */
+/**
+ * Binds a socket. Rejects when the address is taken. A datagram waits while the send buffer is full; when SIP_DATAGRAM_QUEUE_MAX wait, the
+ * oldest is lost.
+ */
 export async function openDatagramSocket(
   host: string,
   port: number,
@@ -64,8 +67,8 @@ export async function openDatagramSocket(
   };
 }
 
-/** Errors that an ICMP message about an earlier datagram, perhaps to another peer, leaves on the socket; the next try is free of it. */
-const OF_AN_EARLIER = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH']);
+/** Errors that an ICMP message about an earlier datagram leaves on the socket, perhaps from another peer. The next try is free of them. */
+const ERRORS_OF_EARLIER_DATAGRAMS = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH']);
 const TRIES = 4;
 
 function attempt(send: () => boolean): 'sent' | 'full' | 'refused' {
@@ -76,7 +79,7 @@ function attempt(send: () => boolean): 'sent' | 'full' | 'refused' {
       const code = error instanceof Error && 'code' in error ? String(error.code) : '';
       // Refused each time: nobody is there yet. The transaction's retransmissions will find out.
       if (tries >= TRIES) return code === 'ECONNREFUSED' ? 'sent' : 'refused';
-      if (!OF_AN_EARLIER.has(code)) return 'refused';
+      if (!ERRORS_OF_EARLIER_DATAGRAMS.has(code)) return 'refused';
     }
   }
 }

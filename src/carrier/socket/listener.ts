@@ -1,4 +1,4 @@
-/** The sockets of the carrier: every SIP message goes out and comes in here. */
+/** The sockets of the carrier. Every SIP message is sent and received here. */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -10,9 +10,9 @@ import { type DatagramSocket, openDatagramSocket } from './datagram.ts';
 import { createResolver, type Resolver } from './resolver.ts';
 import { Streams, type StreamTransport } from './stream.ts';
 
-export interface ListenerOptions {
+interface ListenerOptions {
   readonly listen: readonly SipListen[];
-  /** For `tls` in `listen`, and for trunks over TLS. `caFile`: authorities beside the system's own. */
+  /** Files for `tls` in `listen` and for trunks over TLS. `caFile` holds authorities beside the system's own. */
   readonly tls: { readonly certFile?: string; readonly keyFile?: string; readonly caFile?: string } | undefined;
   readonly advertise: string | undefined;
   readonly clock: Clock;
@@ -29,9 +29,9 @@ export interface BoundPort {
 export interface Listener {
   readonly ports: readonly BoundPort[];
   readonly resolver: Resolver;
-  /** Sends; `failed` is called, later, when it is known that the bytes did not go out. */
+  /** Sends bytes. `failed` is called later, when it is known that they were not sent. */
   send(bytes: Uint8Array, peer: Peer, failed: () => void): void;
-  /** Our address as that peer reaches it: the advertised one, else the bound one, else the interface on the way. */
+  /** Our address as that peer reaches it: the advertised one, else the bound one, else that of the interface on the way. */
   local(peer: Peer): { readonly host: string; readonly port: number };
   close(): Promise<void>;
 }
@@ -114,7 +114,7 @@ const INTERFACES_KEPT_MS = 10_000;
 let interfaces = networkInterfaces();
 let interfacesReadAt = performance.now();
 
-/** The address of the interface whose network a peer is in, else of the first that leads anywhere. */
+/** The address of the interface whose network holds a peer, else of the first interface that is not loopback. */
 export function interfaceTowards(peer: string): string {
   if (performance.now() - interfacesReadAt > INTERFACES_KEPT_MS) {
     interfaces = networkInterfaces();

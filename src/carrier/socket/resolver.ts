@@ -1,4 +1,4 @@
-/** Names → addresses (RFC 3263, without NAPTR): SRV where no port was given, then A and AAAA; kept for a while, never forever. */
+/** Resolves names to addresses (RFC 3263, without NAPTR): SRV when no port is given, then A and AAAA. Results are cached for SIP_RESOLVED_TTL_MS. */
 import { lookup, resolveSrv } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Clock } from '../../clock.ts';
@@ -12,11 +12,11 @@ export interface Resolved {
 }
 
 export interface Resolver {
-  /** The address to send to; undefined when the name has none. Never rejects. */
+  /** The address to send to. Undefined when the name has none. Never rejects. */
   resolve(host: string, port: number | undefined, transport: TransportName): Promise<Resolved | undefined>;
 }
 
-/** `families`: the IP versions our sockets speak, best first. */
+/** `families` are the IP versions that our sockets speak, the preferred one first. */
 export function createResolver(clock: Clock, families: () => readonly (4 | 6)[]): Resolver {
   const kept = new Map<string, { readonly until: number; readonly found: Promise<Resolved | undefined> }>();
 
@@ -48,7 +48,7 @@ export function createResolver(clock: Clock, families: () => readonly (4 | 6)[])
       if (kept.size >= SIP_RESOLVED_MAX) kept.clear();
       const found = find(host, port, transport);
       kept.set(key, { until: clock.now() + SIP_RESOLVED_TTL_MS, found });
-      // A failure is not remembered: the next call asks again.
+      // A failure is not cached. The next call asks again.
       void found.then((result) => {
         if (result === undefined && kept.get(key)?.found === found) kept.delete(key);
       });

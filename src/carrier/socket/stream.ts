@@ -1,10 +1,10 @@
-/** SIP over TCP and TLS (RFC 3261 §18): connections in and out, reused both ways, each with bounds on time and bytes. */
+/** SIP over TCP and TLS (RFC 3261 §18): connections in both directions, reused in both, each with limits of time and bytes. */
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls, createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import {
   SIP_CONNECT_TIMEOUT_MS,
-  SIP_CONNECTION_QUIET_MS,
-  SIP_CONNECTION_QUIET_SPELLS,
+  SIP_CONNECTION_IDLE_MS,
+  SIP_CONNECTION_IDLE_PERIODS_MAX,
   SIP_CONNECTIONS_MAX,
   SIP_WRITE_BUFFER_MAX_BYTES,
 } from '../../limits.ts';
@@ -12,7 +12,7 @@ import { StreamFraming } from '../../sip/message/framing.ts';
 
 export type StreamTransport = 'tcp' | 'tls';
 
-export interface StreamOptions {
+interface StreamOptions {
   readonly tls: TlsOptions & Pick<ConnectionOptions, 'ca'>;
   onMessage(bytes: Uint8Array, connection: Connection): void;
 }
@@ -20,7 +20,7 @@ export interface StreamOptions {
 const PING = new Uint8Array([0x0d, 0x0a, 0x0d, 0x0a]);
 const PONG = new Uint8Array([0x0d, 0x0a]);
 
-/** One connection. What is written before it is up waits, within the same bound. */
+/** One connection. Bytes that are written before it is up wait, within SIP_WRITE_BUFFER_MAX_BYTES. */
 export class Connection {
   readonly flow: number;
   readonly transport: StreamTransport;
@@ -30,8 +30,8 @@ export class Connection {
   readonly #closed: (connection: Connection) => void;
   #up: boolean;
   #over = false;
-  #spells = 0;
-  /** Told when the connection fails before what they wrote can have arrived. */
+  #idlePeriods = 0;
+  /** Called when the connection fails before it is up, so that nothing that was written can have arrived. */
   #failures: (() => void)[] = [];
 
   constructor(
@@ -52,15 +52,15 @@ export class Connection {
     this.#closed = closed;
     const framing = new StreamFraming();
     socket.setNoDelay(true);
-    socket.setTimeout(up ? SIP_CONNECTION_QUIET_MS : SIP_CONNECT_TIMEOUT_MS);
-    socket.on('timeout', () => this.#quiet(!up));
+    socket.setTimeout(up ? SIP_CONNECTION_IDLE_MS : SIP_CONNECT_TIMEOUT_MS);
+    socket.on('timeout', () => this.#onIdle(!up));
     socket.on(transport === 'tls' ? 'secureConnect' : 'connect', () => {
       this.#up = true;
       this.#failures = [];
-      socket.setTimeout(SIP_CONNECTION_QUIET_MS);
+      socket.setTimeout(SIP_CONNECTION_IDLE_MS);
     });
     socket.on('data', (chunk: Buffer) => {
-      this.#spells = 0;
+      this.#idlePeriods = 0;
       for (const frame of framing.push(chunk)) {
         if (this.#over) return;
         if (frame.type === 'message') onMessage(frame.bytes, this);
@@ -73,14 +73,14 @@ export class Connection {
     socket.on('close', () => this.#end());
   }
 
-  /** Queues bytes; `failed` is called when the connection does not come up, or cannot take them. */
+  /** Queues bytes. `failed` is called when the connection does not come up or cannot take them. */
   write(bytes: Uint8Array, failed: () => void): void {
     if (this.#over || this.#socket.destroyed) {
       failed();
       return;
     }
     if (this.#socket.writableLength + bytes.length > SIP_WRITE_BUFFER_MAX_BYTES) {
-      // A peer that does not read: what it was sent is lost with the connection.
+      // The peer does not read. The bytes it was sent are lost with the connection.
       failed();
       this.#socket.destroy();
       return;
@@ -93,13 +93,13 @@ export class Connection {
     this.#socket.destroy();
   }
 
-  /** The side that opened the connection keeps it alive; the other only notices that nothing comes. */
-  #quiet(ours: boolean): void {
-    if (!this.#up || ++this.#spells >= SIP_CONNECTION_QUIET_SPELLS) {
+  /** The side that opened the connection keeps it alive. The other side only closes it after many idle periods. */
+  #onIdle(ours: boolean): void {
+    if (!this.#up || ++this.#idlePeriods >= SIP_CONNECTION_IDLE_PERIODS_MAX) {
       this.#socket.destroy();
       return;
     }
-    this.#socket.setTimeout(SIP_CONNECTION_QUIET_MS);
+    this.#socket.setTimeout(SIP_CONNECTION_IDLE_MS);
     if (ours) this.write(PING, () => {});
   }
 
@@ -113,7 +113,7 @@ export class Connection {
   }
 }
 
-/** All connections of one listener. */
+/** The connections of one listener. */
 export class Streams {
   readonly #options: StreamOptions;
   readonly #byFlow = new Map<number, Connection>();
@@ -132,7 +132,7 @@ export class Streams {
     return this.#byFlow.size;
   }
 
-  /** Listens; resolves with the bound port, rejects when the address is taken. */
+  /** Listens. Resolves with the bound port and rejects when the address is taken. */
   listen(transport: StreamTransport, host: string, port: number): Promise<number> {
     const accept = (socket: Socket) => {
       const { remoteAddress, remotePort } = socket;
@@ -147,7 +147,7 @@ export class Streams {
       transport === 'tls'
         ? createTlsServer({ ...this.#options.tls, handshakeTimeout: SIP_CONNECT_TIMEOUT_MS }, accept)
         : createServer(accept);
-    // A handshake that fails is the peer's affair.
+    // A handshake that fails closes its connection. There is nothing else to do.
     server.on('tlsClientError', () => {});
     this.#servers.push(server);
     return new Promise((resolve, reject) => {
@@ -161,7 +161,7 @@ export class Streams {
     });
   }
 
-  /** Sends over the connection of that flow, else one to that address, else a new one. `name`: what a TLS certificate must be for. */
+  /** Sends over the connection of that flow, else over one to that address, else over a new one. A TLS certificate must be for `name`. */
   send(
     transport: StreamTransport,
     flow: number,

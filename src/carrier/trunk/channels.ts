@@ -1,4 +1,4 @@
-/** How many calls each trunk carries, both ways. */
+/** Counts the calls of each trunk, in both directions. */
 import { type Trunk, trunkChannels } from './trunk.ts';
 
 export class Channels {
@@ -10,17 +10,17 @@ export class Channels {
     this.#now = now;
   }
 
-  /** When the trunk last began or ended a call, ms; now while it carries one, 0 when it never did. */
+  /** The time at which the trunk last began or ended a call, in milliseconds. Now while it carries one, 0 when it never did. */
   lastUsed({ name }: Trunk): number {
     return this.#used.has(name) ? this.#now() : (this.#lastUsed.get(name) ?? 0);
   }
 
-  /** Forgets trunks that are no more. */
+  /** Forgets trunks that no longer exist. */
   keep(trunks: readonly Trunk[]): void {
     for (const name of this.#lastUsed.keys()) if (!trunks.some((trunk) => trunk.name === name)) this.#lastUsed.delete(name);
   }
 
-  /** Takes a channel; the result gives it back, once. Undefined when the trunk has no more. */
+  /** Takes a channel. The result gives it back, once. Undefined when the trunk has no free one. */
   take(trunk: Trunk): (() => void) | undefined {
     const { name } = trunk;
     const used = this.#used.get(name) ?? 0;

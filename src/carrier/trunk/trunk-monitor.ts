@@ -1,4 +1,4 @@
-/** What trunks need all the time: registrations kept alive, and an OPTIONS now and then to know which of them answer. */
+/** Keeps the registrations of trunks alive and sends an OPTIONS now and then to know which trunks answer. */
 import type { Clock } from '../../clock.ts';
 import { SIP_PROBE_INTERVAL_SEC, SIP_REGISTER_RETRY_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
@@ -7,27 +7,28 @@ import type { Registration } from '../../sip/registration.ts';
 import type { AgentDriver } from '../agent-driver.ts';
 import { type Trunk, type TrunkAddress, trunkAddress, trunkDomain } from './trunk.ts';
 
-interface Kept {
+/** One trunk and its timers. */
+interface Monitored {
   readonly trunk: Trunk;
   readonly address: TrunkAddress;
   registration: Registration | undefined;
-  /** Undefined: not known yet. */
+  /** Whether the trunk answered its last probe. Undefined until the first one. */
   answers: boolean | undefined;
   cancelProbe: () => void;
   cancelRegister: () => void;
   stopped: boolean;
 }
 
-export class TrunkUpkeep {
+export class TrunkMonitor {
   readonly #driver: AgentDriver;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #resolve: (address: TrunkAddress) => Promise<Peer | undefined>;
-  readonly #kept = new Map<string, Kept>();
+  readonly #trunks = new Map<string, Monitored>();
 
   readonly #lastUsed: (trunk: Trunk) => number;
 
-  /** `lastUsed`: when the trunk last began or ended a call, ms. */
+  /** `lastUsed` tells when the trunk last began or ended a call, in milliseconds. */
   constructor(
     driver: AgentDriver,
     clock: Clock,
@@ -42,16 +43,16 @@ export class TrunkUpkeep {
     this.#resolve = resolve;
   }
 
-  /** Starts upkeep of new trunks, stops that of those that are gone, and begins anew where one has changed. */
+  /** Starts to watch new trunks, stops for trunks that are gone, and begins anew for trunks that changed. */
   update(trunks: readonly Trunk[]): void {
-    for (const [name, kept] of this.#kept) {
+    for (const [name, monitored] of this.#trunks) {
       const now = trunks.find((trunk) => trunk.name === name);
-      if (now === undefined || JSON.stringify(now) !== JSON.stringify(kept.trunk)) this.#stop(kept);
+      if (now === undefined || JSON.stringify(now) !== JSON.stringify(monitored.trunk)) this.#stop(monitored);
     }
     for (const trunk of trunks) {
       const address = trunkAddress(trunk.uri);
-      if (this.#kept.has(trunk.name) || address === undefined) continue;
-      const kept: Kept = {
+      if (this.#trunks.has(trunk.name) || address === undefined) continue;
+      const monitored: Monitored = {
         trunk,
         address,
         registration: undefined,
@@ -60,78 +61,80 @@ export class TrunkUpkeep {
         cancelRegister: () => {},
         stopped: false,
       };
-      this.#kept.set(trunk.name, kept);
-      void this.#register(kept);
-      this.#probeLater(kept);
+      this.#trunks.set(trunk.name, monitored);
+      void this.#register(monitored);
+      this.#probeLater(monitored);
     }
   }
 
   /** Whether the trunk did not answer the last probe. */
   isSilent(name: string): boolean {
-    return this.#kept.get(name)?.answers === false;
+    return this.#trunks.get(name)?.answers === false;
   }
 
   onProbed(name: string, status: number): void {
-    const kept = this.#kept.get(name);
-    if (kept === undefined) return;
+    const monitored = this.#trunks.get(name);
+    if (monitored === undefined) return;
     const answers = status !== 0;
-    if (kept.answers !== answers) this.#log.info({ trunk: name, answers, status }, 'trunk probe');
-    kept.answers = answers;
+    if (monitored.answers !== answers) this.#log.info({ trunk: name, answers, status }, 'trunk probe');
+    monitored.answers = answers;
   }
 
   stop(): void {
-    for (const kept of [...this.#kept.values()]) this.#stop(kept);
+    for (const monitored of [...this.#trunks.values()]) this.#stop(monitored);
   }
 
-  #stop(kept: Kept): void {
-    kept.stopped = true;
-    kept.cancelProbe();
-    kept.cancelRegister();
-    this.#kept.delete(kept.trunk.name);
-    const { registration } = kept;
+  #stop(monitored: Monitored): void {
+    monitored.stopped = true;
+    monitored.cancelProbe();
+    monitored.cancelRegister();
+    this.#trunks.delete(monitored.trunk.name);
+    const { registration } = monitored;
     if (registration !== undefined) this.#driver.run((now) => registration.stop(now));
   }
 
-  async #register(kept: Kept): Promise<void> {
-    const { trunk, address } = kept;
+  async #register(monitored: Monitored): Promise<void> {
+    const { trunk, address } = monitored;
     const { username, password } = trunk;
     if (!trunk.register || username === undefined || password === undefined) return;
     const peer = await this.#resolve(address);
-    if (kept.stopped) return;
+    if (monitored.stopped) return;
     if (peer === undefined) {
       this.#log.warn({ trunk: trunk.name }, 'the registrar has no address');
-      kept.cancelRegister = this.#clock.at(this.#clock.now() + SIP_REGISTER_RETRY_SEC * 1000, () => void this.#register(kept));
+      monitored.cancelRegister = this.#clock.at(
+        this.#clock.now() + SIP_REGISTER_RETRY_SEC * 1000,
+        () => void this.#register(monitored),
+      );
       return;
     }
     const domain = trunkDomain(address);
     this.#driver.run((now) => {
-      kept.registration = this.#driver.agent.register({
-        name: trunk.name,
+      monitored.registration = this.#driver.agent.register(trunk.name, {
         registrar: `sip:${domain}`,
         address: `sip:${username}@${domain}`,
         peer,
         credentials: { username, password },
       });
-      kept.registration.start(now);
+      monitored.registration.start(now);
     });
   }
 
-  /** A trunk that carries calls shows that it is there; only one that has been idle is asked. */
-  async #probe(kept: Kept): Promise<void> {
-    const { name } = kept.trunk;
-    if (this.#clock.now() - this.#lastUsed(kept.trunk) < SIP_PROBE_INTERVAL_SEC * 1000) {
-      kept.answers = undefined;
-      this.#probeLater(kept);
+  /** Probes the trunk when it has been idle. A trunk that carries calls shows that it is there. */
+  async #probe(monitored: Monitored): Promise<void> {
+    const { name } = monitored.trunk;
+    if (this.#clock.now() - this.#lastUsed(monitored.trunk) < SIP_PROBE_INTERVAL_SEC * 1000) {
+      monitored.answers = undefined;
+      this.#probeLater(monitored);
       return;
     }
-    const peer = await this.#resolve(kept.address);
-    if (kept.stopped) return;
+    const peer = await this.#resolve(monitored.address);
+    if (monitored.stopped) return;
     if (peer === undefined) this.onProbed(name, 0);
-    else this.#driver.run((now) => this.#driver.agent.probe(name, `sip:${trunkDomain(kept.address)}`, peer, now));
-    this.#probeLater(kept);
+    else this.#driver.run((now) => this.#driver.agent.probe(name, `sip:${trunkDomain(monitored.address)}`, peer, now));
+    this.#probeLater(monitored);
   }
 
-  #probeLater(kept: Kept): void {
-    kept.cancelProbe = this.#clock.at(this.#clock.now() + SIP_PROBE_INTERVAL_SEC * 1000, () => void this.#probe(kept));
+  #probeLater(monitored: Monitored): void {
+    monitored.cancelProbe = this.#clock.at(this.#clock.now() + SIP_PROBE_INTERVAL_SEC * 1000, () => void this.#probe(monitored));
   }
 }

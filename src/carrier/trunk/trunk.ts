@@ -1,4 +1,4 @@
-/** A trunk: a carrier we exchange calls with, as the operator set it up. */
+/** A trunk: a carrier that we exchange calls with, as the operator set it up. */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { SIP_TRUNK_CHANNELS_DEFAULT } from '../../limits.ts';
@@ -16,18 +16,18 @@ export interface Trunk {
   readonly register: boolean;
   readonly inboundCidrs: readonly string[];
   readonly maxChannels: number | undefined;
-  /** PCMU, PCMA, G722, in order of preference; undefined: PCMU, PCMA. */
+  /** Codecs in order of preference: PCMU, PCMA, G722. Undefined means PCMU, PCMA. */
   readonly codecs: readonly string[] | undefined;
 }
 
 export interface TrunkAddress {
   readonly host: string;
-  /** Undefined: SRV where the name has it, else the transport's default. */
+  /** The port. Undefined takes it from SRV where the name has such a record, else the default of the transport. */
   readonly port: number | undefined;
   readonly transport: TransportName;
 }
 
-/** Where a trunk's URI points; undefined when it is no SIP URI of the form above. */
+/** The address that a trunk's URI names. Undefined when it is no SIP URI of the form above. */
 export function trunkAddress(uri: string): TrunkAddress | undefined {
   const parsed = parseUri(uri);
   if (parsed === undefined || parsed.scheme === 'tel' || parsed.host === '') return undefined;
@@ -36,13 +36,13 @@ export function trunkAddress(uri: string): TrunkAddress | undefined {
   return { host: parsed.host, port: parsed.port, transport: parsed.scheme === 'sips' ? 'tls' : (named ?? 'udp') };
 }
 
-/** The host part of URIs for this trunk: without a port when it is the default. */
+/** The host part of URIs for this trunk. A default port is left out. */
 export const trunkDomain = ({ host, port, transport }: TrunkAddress): string =>
   formatHostPort(host, port === defaultPort(transport) ? undefined : port);
 
 const CODECS: readonly AudioCodec[] = ['PCMU', 'PCMA', 'G722'];
 
-/** The codecs of a trunk in order; names it does not know are left out, and without any it speaks G.711. */
+/** The codecs of a trunk in order. Unknown names are left out. Without any it speaks G.711. */
 export function trunkCodecs(trunk: Trunk): readonly AudioCodec[] {
   const chosen = (trunk.codecs ?? []).flatMap((name) => CODECS.filter((codec) => codec === name.toUpperCase()));
   return chosen.length > 0 ? [...new Set(chosen)] : ['PCMU', 'PCMA'];
@@ -56,11 +56,11 @@ interface Range {
   readonly bits: number;
 }
 
-/** Finds the trunk that an address belongs to; made anew when the trunks change. */
+/** Finds the trunk that an address belongs to. It is made anew when the trunks change. */
 export class TrunkRanges {
   readonly #ranges: readonly Range[];
 
-  /** CIDRs that are none are skipped; the API refuses them before. The narrowest match wins. */
+  /** The narrowest range wins. Malformed CIDRs are skipped, although the API refuses them. */
   constructor(trunks: readonly Trunk[]) {
     this.#ranges = trunks
       .flatMap((trunk) => trunk.inboundCidrs.flatMap((cidr) => rangeOf(trunk.name, cidr)))

@@ -1,24 +1,36 @@
 /**
- * A call: one INVITE, the dialog it makes, and what happens in it until its end. Orders are methods and take the time; what happens comes out
- * of the user agent as `CallEvent`s. `ended` is emitted exactly once; the call is closed when nothing more may arrive for it.
+ * A call: one INVITE, the dialog it makes, and the requests within it until its end. Orders are methods that take the time. Events come out
+ * of the user agent as `CallEvent`s; `ended` comes exactly once. The call is closed when nothing more may arrive for it.
  */
 import { SIP_RETRY_AFTER_SEC } from '../../limits.ts';
-import { type AgentContext, type CallEnd, type CallEvent, contactFor } from '../agent-context.ts';
+import { type AgentContext, contactFor } from '../agent-context.ts';
 import type { Timed } from '../deadlines.ts';
 import type { Peer } from '../flow.ts';
 import { ALLOWED, allows, contentType, q850Cause, SUPPORTED } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
 import { NO_BODY, parseCSeq, type SipRequest, type SipResponse } from '../message/message.ts';
-import { Outgoing } from '../outgoing.ts';
+import { OutgoingRequest } from '../outgoing-request.ts';
 import type { ServerTransaction } from '../transaction/server.ts';
+import type { CallEnd, CallEvent } from './call-event.ts';
 import { contactOf, type Dialog, dialogKey, dialogOfRequest, dialogRequest, nextHop } from './dialog.ts';
 import { Refresh } from './refresh.ts';
 import { answerTimer, expiresAfterMs, isTooSmall, refreshAfterMs, type SessionTimer } from './session-timer.ts';
+import { SuccessRetransmission } from './success-retransmission.ts';
 import { UacInvite } from './uac-invite.ts';
 import { UasInvite } from './uas-invite.ts';
-import { Unacknowledged } from './unacknowledged.ts';
 
-/** After CANCEL the end is told when the far end confirms it, or this much later, whichever is first. */
+/** What a call needs of its user agent besides the shared context: a place among the dialogs, and a way to tell its events. */
+export interface CallContext extends AgentContext {
+  /** Makes the call findable by the key of one of its dialogs. A call that has the key already loses it. */
+  enter(key: string, call: Call): void;
+  leave(key: string): void;
+  /** Tells an event of the call. */
+  tell(call: Call, event: CallEvent): void;
+  /** Called once, when nothing more may arrive for the call. */
+  closed(call: Call): void;
+}
+
+/** The longest time between our CANCEL and `ended`, in milliseconds. The far end's 487 ends the call sooner. */
 const CANCEL_PATIENCE_MS = 5_000;
 
 export class Call implements Timed {
@@ -26,7 +38,7 @@ export class Call implements Timed {
   at = 0;
   readonly id: number;
   readonly direction: 'inbound' | 'outbound';
-  readonly #context: AgentContext;
+  readonly #context: CallContext;
   readonly #credentials: Credentials | undefined;
   readonly #keys = new Set<string>();
   #dialog: Dialog | undefined;
@@ -36,11 +48,11 @@ export class Call implements Timed {
   #ended = false;
   #closed = false;
   #byeAfterAck = false;
-  /** Our session description as the far end last accepted it; repeated by a refreshing re-INVITE. */
+  /** Our session description as the far end last accepted it. A refreshing re-INVITE repeats it. */
   #description: Uint8Array = NO_BODY;
-  /** A re-INVITE or UPDATE whose answer the owner still owes. */
+  /** A re-INVITE or UPDATE that the owner has not answered yet. */
   #offer: ServerTransaction | undefined;
-  #unacknowledged: Unacknowledged | undefined;
+  #unacknowledged: SuccessRetransmission | undefined;
   #refresh: Refresh | undefined;
   #timer: SessionTimer | undefined;
   #farAllowsUpdate = false;
@@ -48,7 +60,7 @@ export class Call implements Timed {
   #expireAt = Infinity;
   #cancelledAt = Infinity;
 
-  constructor(context: AgentContext, id: number, direction: 'inbound' | 'outbound', credentials: Credentials | undefined) {
+  constructor(context: CallContext, id: number, direction: 'inbound' | 'outbound', credentials: Credentials | undefined) {
     this.#context = context;
     this.id = id;
     this.direction = direction;
@@ -57,7 +69,7 @@ export class Call implements Timed {
 
   // ---- orders -----------------------------------------------------------------------------------------------------------------
 
-  /** Inbound: a provisional response (180, 183); with a body it carries our session description. Ignored once answered or over. */
+  /** Inbound: sends 180 or 183. A body is our session description. It has no effect after the answer or the end. */
   provisional(status: 180 | 183, body: Uint8Array, now: number): void {
     this.#context.layer.now = now;
     if (!this.#ended) this.#uas?.provisional(status, body);
@@ -68,7 +80,7 @@ export class Call implements Timed {
     return this.#uas !== undefined && (!this.#uas.offerless || this.#uas.canOfferEarly);
   }
 
-  /** Inbound: 200 with our session description: the answer, or the offer when the INVITE had none. */
+  /** Inbound: sends 200 with our session description, which is the answer, or the offer when the INVITE had none. */
   accept(body: Uint8Array, now: number): void {
     this.#context.layer.now = now;
     if (this.#ended || this.#uas === undefined) return;
@@ -76,7 +88,7 @@ export class Call implements Timed {
     this.#uas.accept(body);
   }
 
-  /** Inbound, before the answer: a final failure response; then `ended`. */
+  /** Inbound, before the answer: sends a final failure response. `ended` follows. */
   refuse(status: number, fields: readonly (readonly [string, string])[], now: number): void {
     this.#context.layer.now = now;
     if (this.#ended || this.#uas?.state !== 'proceeding') return;
@@ -85,7 +97,7 @@ export class Call implements Timed {
     this.#close();
   }
 
-  /** Ends the call in whatever way its state asks for. Safe to call at any time. */
+  /** Ends the call by CANCEL, a final response or BYE, as its state demands. It may be called at any time. */
   hangUp(now: number): void {
     this.#context.layer.now = now;
     if (this.#ended) return;
@@ -109,7 +121,7 @@ export class Call implements Timed {
     this.#end({ why: 'local' });
   }
 
-  /** Answers an `offer` event: our answer, or our offer when theirs was empty. */
+  /** Answers an `offer` event with our answer, or with our offer when the event had an empty body. */
   answerOffer(body: Uint8Array, now: number): void {
     this.#context.layer.now = now;
     const transaction = this.#offer;
@@ -119,7 +131,7 @@ export class Call implements Timed {
     this.#acceptModification(transaction, body);
   }
 
-  /** Refuses an `offer` event; the session goes on as it was (§14.2). */
+  /** Refuses an `offer` event. The session goes on as before (RFC 3261 §14.2). */
   refuseOffer(status: number, now: number): void {
     this.#context.layer.now = now;
     const transaction = this.#offer;
@@ -129,7 +141,7 @@ export class Call implements Timed {
 
   // ---- beginnings -------------------------------------------------------------------------------------------------------------
 
-  /** Takes an INVITE that came in. False when it cannot open a dialog. */
+  /** Takes an INVITE that came in. False when the INVITE cannot open a dialog. */
   begin(transaction: ServerTransaction): boolean {
     const { request } = transaction;
     const dialog = dialogOfRequest(request, transaction.tag, transaction.source);
@@ -185,7 +197,7 @@ export class Call implements Timed {
 
   // ---- what comes in ----------------------------------------------------------------------------------------------------------
 
-  /** CANCEL of our INVITE transaction; its 200 has been sent. */
+  /** Takes the CANCEL of our INVITE transaction. Its 200 has been sent. */
   onCancel(cancel: SipRequest): void {
     if (this.#uas?.state !== 'proceeding') return;
     this.#uas.refuse(487);
@@ -202,7 +214,7 @@ export class Call implements Timed {
     if (waiting.offered && ack.body.length > 0) this.#emit({ type: 'answer', body: ack.body });
   }
 
-  /** A request within one of this call's dialogs. */
+  /** Takes a request within one of this call's dialogs. */
   onRequest(transaction: ServerTransaction): void {
     const { request } = transaction;
     const dialog = this.#dialogOf(request) ?? this.#dialog;
@@ -248,7 +260,7 @@ export class Call implements Timed {
     this.#schedule();
   }
 
-  /** Starts or restarts the session timer (RFC 4028 §10); undefined: the far end wants none. */
+  /** Starts or restarts the session timer (RFC 4028 §10). Undefined means that the far end wants none. */
   startTimer(timer: SessionTimer | undefined): void {
     const { now } = this.#context.layer;
     this.#timer = timer;
@@ -310,7 +322,7 @@ export class Call implements Timed {
     this.#emit({ type: 'offer', body: request.body });
   }
 
-  /** 2xx to a re-INVITE or UPDATE, with the session timer renewed. */
+  /** Sends 200 to a re-INVITE or UPDATE, and renews the session timer. */
   #acceptModification(transaction: ServerTransaction, body: Uint8Array): void {
     const { request } = transaction;
     const response = transaction.make(200, body);
@@ -327,7 +339,7 @@ export class Call implements Timed {
     if (!transaction.send(response)) return;
     if (this.#established) this.startTimer(timer?.timer);
     if (request.method !== 'INVITE') return;
-    this.#unacknowledged = new Unacknowledged(this.#context, transaction, request.body.length === 0, () => {
+    this.#unacknowledged = new SuccessRetransmission(this.#context, transaction, request.body.length === 0, () => {
       // §14.2: no ACK of a re-INVITE's 2xx ends the session.
       this.#unacknowledged = undefined;
       this.#sendBye();
@@ -373,7 +385,7 @@ export class Call implements Timed {
     const finish = () => this.#close();
     const owner = { onResponse: (response: SipResponse) => (response.status >= 200 ? finish() : undefined), onFailure: finish };
     const authentication = { credentials: () => this.#credentials, nextNumber: () => ++dialog.localNumber };
-    new Outgoing(this.#context, request, nextHop(dialog), owner, authentication).send();
+    new OutgoingRequest(this.#context, request, nextHop(dialog), owner, authentication).send();
   }
 
   #end(end: CallEnd): void {
@@ -426,14 +438,14 @@ export class Call implements Timed {
   }
 
   #emitEnd(event: CallEvent): void {
-    this.#context.emit({ type: 'call', call: this, event });
+    this.#context.tell(this, event);
   }
 }
 
-/** Whether the INVITE's own offer and answer are behind it. */
+/** Whether the offer and answer of the INVITE itself are exchanged. */
 const isSettled = (invite: UasInvite): boolean => invite.state === 'confirmed';
 
-/** 422 with what we accept (RFC 4028 §6). */
+/** Answers 422 with the least interval that we accept (RFC 4028 §6). */
 export function refuseInterval(transaction: ServerTransaction): void {
   const response = transaction.make(422);
   response.headers.add('min-se', '90');

@@ -13,16 +13,16 @@ export interface Dialog {
   /** The whole To of our requests, tag included. */
   readonly remote: string;
   localNumber: number;
-  /** Undefined until the far end sent a request (§12.1.2). */
+  /** The CSeq number of the far end's last request. Undefined until it sent one (RFC 3261 §12.1.2). */
   remoteNumber: number | undefined;
   readonly routes: readonly string[];
   /** The far end's Contact; changes with target refresh (§12.2). */
   target: string;
-  /** Where the dialog's messages have come from. */
+  /** The peer that the dialog's messages came from. */
   readonly peer: Peer;
 }
 
-/** Names a dialog among all of one user agent; the From tag alone would do, the Call-ID makes it certain. */
+/** The key of a dialog among all dialogs of one user agent (RFC 3261 §12). */
 export const dialogKey = (callId: string, localTag: string, remoteTag: string): string => `${callId} ${localTag} ${remoteTag}`;
 
 /** The URI of the first Contact. */
@@ -33,7 +33,7 @@ export function contactOf(headers: Headers): string | undefined {
   return contact === undefined || parseUri(contact.uri) === undefined ? undefined : contact.uri;
 }
 
-/** The dialog a UAC gets from a response with a To tag (§12.1.2). Undefined when it cannot carry one. */
+/** The dialog that a response with a To tag makes for the client (RFC 3261 §12.1.2). Undefined when the response cannot make one. */
 export function dialogOfResponse(request: SipRequest, response: SipResponse, peer: Peer): Dialog | undefined {
   const { headers } = response;
   const remote = headers.get('to');
@@ -55,7 +55,7 @@ export function dialogOfResponse(request: SipRequest, response: SipResponse, pee
   };
 }
 
-/** The dialog a UAS makes of an INVITE (§12.1.1). Undefined when the request cannot open one. */
+/** The dialog that an INVITE makes for the server (RFC 3261 §12.1.1). Undefined when the request cannot open one. */
 export function dialogOfRequest(request: SipRequest, localTag: string, source: Peer): Dialog | undefined {
   const { headers } = request;
   const from = headers.get('from');
@@ -77,7 +77,7 @@ export function dialogOfRequest(request: SipRequest, localTag: string, source: P
   };
 }
 
-/** A request within the dialog (§12.2.1.1), without Via and Contact. ACK takes the INVITE's number; others count on. */
+/** A request within the dialog (RFC 3261 §12.2.1.1), without Via and Contact. ACK takes the number of its INVITE, others the next one. */
 export function dialogRequest(dialog: Dialog, method: string, number?: number): SipRequest {
   const headers = new Headers();
   const sequence = number ?? ++dialog.localNumber;
@@ -99,7 +99,7 @@ export function dialogRequest(dialog: Dialog, method: string, number?: number): 
   return { kind: 'request', method, uri, headers, body: NO_BODY };
 }
 
-/** The peer a request of the dialog goes to: the first route, else the target (§8.1.2). */
+/** The peer that a request of the dialog is sent to: the first route, else the target (RFC 3261 §8.1.2). */
 export function nextHop(dialog: Dialog): Peer {
   const first = dialog.routes[0];
   const routed = first === undefined ? undefined : parseNameAddress(first)?.uri;
@@ -110,8 +110,8 @@ export function nextHop(dialog: Dialog): Peer {
   return peer;
 }
 
-/** Where a URI points, over the transport it names or that of `like`; undefined when it is no SIP URI. */
-export function peerOfUri(text: string, like: Peer): Peer | undefined {
+/** The peer that a URI names, over the transport it names or that of `like`. Undefined when it is no SIP URI. */
+function peerOfUri(text: string, like: Peer): Peer | undefined {
   const uri = parseUri(text);
   if (uri === undefined || uri.host === '') return undefined;
   const named = uri.parameters.get('transport')?.toLowerCase();

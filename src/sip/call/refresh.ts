@@ -1,24 +1,24 @@
-/** Our refresh of a session (RFC 4028 §7.4): UPDATE where the far end allows it, else a re-INVITE that repeats our description. */
+/** Our refresh of a session (RFC 4028 §7.4): an UPDATE where the far end allows it, else a re-INVITE that repeats our description. */
 import { SIP_RETRIES_MAX, SIP_RETRY_AFTER_SEC } from '../../limits.ts';
 import { type AgentContext, contactFor, type RequestOwner } from '../agent-context.ts';
 import { ALLOWED, SUPPORTED } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
 import { parseDeltaSeconds, type SipResponse } from '../message/message.ts';
-import { Outgoing } from '../outgoing.ts';
+import { OutgoingRequest } from '../outgoing-request.ts';
 import { type Acknowledgement, acknowledgement, sendAcknowledgement } from './acknowledge.ts';
 import { type Dialog, dialogRequest, nextHop } from './dialog.ts';
 import { type SessionTimer, settledTimer } from './session-timer.ts';
 
-export interface RefreshOptions {
+interface RefreshOptions {
   readonly credentials: Credentials | undefined;
   readonly update: boolean;
   readonly description: Uint8Array;
-  /** We made the Call-ID: we wait longer after glare (RFC 3261 §14.1). */
+  /** Whether we made the Call-ID. Then we wait longer after glare (RFC 3261 §14.1). */
   readonly ownsCallId: boolean;
   onRefreshed(timer: SessionTimer | undefined, response: SipResponse): void;
-  /** Try again at that time, ms. */
+  /** The refresh failed and is to be tried again at that time, in milliseconds. */
   onRetry(at: number): void;
-  /** The far end has forgotten the dialog, or is gone (§12.2.1.2). */
+  /** The far end has forgotten the dialog, or is gone (RFC 3261 §12.2.1.2). */
   onGone(): void;
 }
 
@@ -27,7 +27,7 @@ export class Refresh implements RequestOwner {
   readonly #context: AgentContext;
   readonly #dialog: Dialog;
   readonly #options: RefreshOptions;
-  readonly #outgoing: Outgoing;
+  readonly #outgoing: OutgoingRequest;
   #ack: Acknowledgement | undefined;
   #tooSmall = 0;
 
@@ -43,7 +43,7 @@ export class Refresh implements RequestOwner {
     if (repeats) base.headers.add('content-type', 'application/sdp');
     const request = repeats ? { ...base, body: options.description } : base;
     const authentication = { credentials: () => options.credentials, nextNumber: () => ++dialog.localNumber };
-    this.#outgoing = new Outgoing(context, request, peer, this, authentication);
+    this.#outgoing = new OutgoingRequest(context, request, peer, this, authentication);
   }
 
   start(): void {
@@ -90,6 +90,6 @@ export class Refresh implements RequestOwner {
   }
 }
 
-/** RFC 3261 §14.1: 2.1 to 4 s for the owner of the Call-ID, 0 to 2 s for the other, in steps of 10 ms. */
+/** The wait after glare, in milliseconds (RFC 3261 §14.1): 2.1 to 4 s for the owner of the Call-ID, 0 to 2 s for the other, in steps of 10 ms. */
 export const glareWaitMs = (ownsCallId: boolean, fraction: number): number =>
   ownsCallId ? 2_100 + Math.floor(fraction * 191) * 10 : Math.floor(fraction * 201) * 10;

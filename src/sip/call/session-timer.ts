@@ -9,13 +9,13 @@ export interface SessionTimer {
   readonly ours: boolean;
 }
 
-export interface SessionExpires {
+interface SessionExpires {
   readonly seconds: number;
   readonly refresher: 'uac' | 'uas' | undefined;
 }
 
-/** Session-Expires; undefined when absent or malformed. */
-export function parseSessionExpires(headers: Headers): SessionExpires | undefined {
+/** Reads Session-Expires. Undefined when it is absent or malformed. */
+function parseSessionExpires(headers: Headers): SessionExpires | undefined {
   const value = headers.get('session-expires');
   const seconds = parseDeltaSeconds(value);
   if (value === undefined || seconds === undefined) return undefined;
@@ -23,7 +23,7 @@ export function parseSessionExpires(headers: Headers): SessionExpires | undefine
   return { seconds, refresher: refresher === 'uac' || refresher === 'uas' ? refresher : undefined };
 }
 
-/** Whether a request asks for a session shorter than we accept: 422 with Min-SE (§6). */
+/** Whether a request asks for a shorter session than we accept. It is answered 422 with Min-SE (RFC 4028 §6). */
 export const isTooSmall = (headers: Headers): boolean => {
   const asked = parseSessionExpires(headers);
   return asked !== undefined && asked.seconds < SIP_MIN_SE_SEC && hasTag(headers, 'supported', 'timer');
@@ -49,16 +49,16 @@ export function answerTimer(
   };
 }
 
-/** What a 2xx to our request settled (§7.2). `proposedSec`: our Session-Expires. */
+/** The session timer that a 2xx to our request sets up (RFC 4028 §7.2). Undefined when it sets up none. */
 export function settledTimer(response: Headers): SessionTimer | undefined {
   const answered = parseSessionExpires(response);
   if (answered === undefined) return undefined;
   return { intervalSec: Math.max(answered.seconds, SIP_MIN_SE_SEC), ours: answered.refresher !== 'uas' };
 }
 
-/** When to refresh, ms after the last refresh: half the interval (§10). */
+/** The time of our next refresh, in milliseconds after the last one: half the interval (RFC 4028 §10). */
 export const refreshAfterMs = (timer: SessionTimer): number => timer.intervalSec * 500;
 
-/** When the call is over for want of a refresh: a third of the interval, at most 32 s, before it expires (§10). */
+/** The time at which the call is over for want of a refresh, in milliseconds: a third of the interval, at most 32 s, before it expires (RFC 4028 §10). */
 export const expiresAfterMs = (timer: SessionTimer): number =>
   (timer.intervalSec - Math.min(32, Math.floor(timer.intervalSec / 3))) * 1000;

@@ -6,7 +6,7 @@
  *      \---cancel------\--> cancelling --487--> refused;  2xx: ACK, then BYE
  */
 import { SIP_FORKS_MAX, SIP_RETRIES_MAX, SIP_T1_MS } from '../../limits.ts';
-import type { AgentContext, Authentication, CallEnd, RequestOwner } from '../agent-context.ts';
+import type { AgentContext, Authentication, RequestOwner } from '../agent-context.ts';
 import type { Timed } from '../deadlines.ts';
 import type { Peer } from '../flow.ts';
 import { hasTag, q850Cause } from '../message/capability.ts';
@@ -21,12 +21,13 @@ import {
   type SipResponse,
 } from '../message/message.ts';
 import { tagOf } from '../message/uri.ts';
-import { NOBODY, Outgoing } from '../outgoing.ts';
+import { NO_OWNER, OutgoingRequest } from '../outgoing-request.ts';
 import { type Acknowledgement, acknowledgement, sendAcknowledgement } from './acknowledge.ts';
+import type { CallEnd } from './call-event.ts';
 import { type Dialog, dialogOfResponse, dialogRequest, nextHop } from './dialog.ts';
 import { type SessionTimer, settledTimer } from './session-timer.ts';
 
-export interface UacInviteOwner {
+interface UacInviteOwner {
   /** A provisional response of an early dialog. */
   onProvisional(status: number, body: Uint8Array, fork: string): void;
   onEarlyDialog(dialog: Dialog): void;
@@ -47,7 +48,7 @@ export class UacInvite implements RequestOwner, Timed {
   readonly #context: AgentContext;
   readonly #owner: UacInviteOwner;
   readonly #authentication: Authentication;
-  readonly #outgoing: Outgoing;
+  readonly #outgoing: OutgoingRequest;
   readonly #forks = new Map<string, Fork>();
   readonly #acks = new Map<string, Acknowledgement>();
   #number = 1;
@@ -71,7 +72,7 @@ export class UacInvite implements RequestOwner, Timed {
         return ++this.#number;
       },
     };
-    this.#outgoing = new Outgoing(context, request, peer, this, this.#authentication);
+    this.#outgoing = new OutgoingRequest(context, request, peer, this, this.#authentication);
   }
 
   start(): void {
@@ -101,14 +102,14 @@ export class UacInvite implements RequestOwner, Timed {
     this.#over(this.#cancelled ? { why: 'local' } : { why: why === 'timeout' ? 'no_response' : 'unreachable' });
   }
 
-  /** 64*T1 after a CANCEL without a final response: as if the INVITE had failed (§9.1). */
+  /** No final response came within 64*T1 of the CANCEL. The INVITE counts as failed (RFC 3261 §9.1). */
   due(): void {
     const { transaction } = this.#outgoing;
-    if (transaction !== undefined) this.#context.layer.forgetClient(transaction);
+    if (transaction !== undefined) this.#context.layer.forget(transaction);
     this.#over({ why: 'local' });
   }
 
-  /** Whether a reliable response of that early dialog was answered, and the dialog it belongs to. */
+  /** The early dialog that a fork's To tag names. Undefined when no provisional response of that fork came. */
   dialogOf(fork: string): Dialog | undefined {
     return this.#forks.get(fork)?.dialog;
   }
@@ -149,7 +150,7 @@ export class UacInvite implements RequestOwner, Timed {
     prack.headers.add('rack', `${number} ${cseq} INVITE`);
     const { dialog } = fork;
     const authentication = { ...this.#authentication, nextNumber: () => ++dialog.localNumber };
-    new Outgoing(this.#context, prack, nextHop(dialog), NOBODY, authentication).send();
+    new OutgoingRequest(this.#context, prack, nextHop(dialog), NO_OWNER, authentication).send();
     return true;
   }
 
@@ -217,7 +218,7 @@ export class UacInvite implements RequestOwner, Timed {
 
   #hangUp(dialog: Dialog): void {
     const authentication = { ...this.#authentication, nextNumber: () => ++dialog.localNumber };
-    new Outgoing(this.#context, dialogRequest(dialog, 'BYE'), nextHop(dialog), NOBODY, authentication).send();
+    new OutgoingRequest(this.#context, dialogRequest(dialog, 'BYE'), nextHop(dialog), NO_OWNER, authentication).send();
   }
 
   #over(end: CallEnd): void {

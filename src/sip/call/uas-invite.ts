@@ -12,13 +12,14 @@ import { ALLOWED, hasTag, SUPPORTED } from '../message/capability.ts';
 import { NO_BODY, parseCSeq, type SipRequest, type SipResponse } from '../message/message.ts';
 import type { ServerOwner, ServerTransaction } from '../transaction/server.ts';
 import { answerTimer, type SessionTimer } from './session-timer.ts';
-import { Unacknowledged } from './unacknowledged.ts';
+import { SuccessRetransmission } from './success-retransmission.ts';
 
-/** What the call does when its INVITE moves. */
-export interface UasInviteOwner {
+/** The call is told each step of its INVITE. */
+interface UasInviteOwner {
   onAccepted(timer: SessionTimer | undefined): void;
-  /** The 2xx was acknowledged; `answer` is the body when our 2xx made the offer. */
+  /** The 2xx was acknowledged. */
   onConfirmed(): void;
+  /** An ACK or PRACK brought the answer to an offer of ours. It comes before `onConfirmed`. */
   onAnswer(body: Uint8Array): void;
   /** No ACK of the 2xx, or no PRACK, within 64*T1. */
   onUnacknowledged(): void;
@@ -38,7 +39,7 @@ export class UasInvite implements ServerOwner, Timed {
   at = 0;
   state: 'proceeding' | 'accepted' | 'confirmed' | 'refused' = 'proceeding';
   readonly transaction: ServerTransaction;
-  /** The INVITE asked for our offer (§14.2, late offer). */
+  /** Whether the INVITE came without an offer, so that we make it (late offer, RFC 3261 §13.2.1). */
   readonly offerless: boolean;
   readonly #context: AgentContext;
   readonly #owner: UasInviteOwner;
@@ -48,8 +49,8 @@ export class UasInvite implements ServerOwner, Timed {
   #reliable: Reliable | undefined;
   #queue: { response: SipResponse; offered: boolean }[] = [];
   #waiting: { body: Uint8Array } | undefined;
-  #unacknowledged: Unacknowledged | undefined;
-  /** Offer and answer were exchanged in a reliable 18x and its PRACK. */
+  #unacknowledged: SuccessRetransmission | undefined;
+  /** Whether offer and answer were exchanged in a reliable 18x and its PRACK. */
   #agreed = false;
 
   constructor(context: AgentContext, transaction: ServerTransaction, owner: UasInviteOwner) {
@@ -69,7 +70,7 @@ export class UasInvite implements ServerOwner, Timed {
     return this.#supports;
   }
 
-  /** A provisional response, 180 or 183; with a body it carries our session description. */
+  /** Sends 180 or 183. A body is our session description. */
   provisional(status: number, body: Uint8Array): void {
     if (this.state !== 'proceeding' || this.#waiting !== undefined) return;
     const response = this.transaction.make(status, body);
@@ -87,7 +88,7 @@ export class UasInvite implements ServerOwner, Timed {
     this.#sendReliable(response, offered);
   }
 
-  /** The 200, held back while a reliable 18x waits for its PRACK (RFC 3262 §3). */
+  /** Sends the 200. It is held back while a reliable 18x waits for its PRACK (RFC 3262 §3). */
   accept(body: Uint8Array): void {
     if (this.state !== 'proceeding') return;
     if (this.#reliable !== undefined) {
@@ -110,14 +111,14 @@ export class UasInvite implements ServerOwner, Timed {
     if (!this.transaction.send(response)) return;
     this.state = 'accepted';
     this.#context.layer.deadlines.set(this, Infinity);
-    this.#unacknowledged = new Unacknowledged(this.#context, this.transaction, this.offerless && !this.#agreed, () => {
+    this.#unacknowledged = new SuccessRetransmission(this.#context, this.transaction, this.offerless && !this.#agreed, () => {
       this.state = 'confirmed';
       this.#owner.onUnacknowledged();
     });
     this.#owner.onAccepted(timer?.timer);
   }
 
-  /** A final failure response. */
+  /** Sends a final failure response. */
   refuse(status: number, fields: readonly (readonly [string, string])[] = []): void {
     if (this.state !== 'proceeding') return;
     this.state = 'refused';
@@ -127,7 +128,7 @@ export class UasInvite implements ServerOwner, Timed {
     this.transaction.send(response);
   }
 
-  /** PRACK (RFC 3262 §3). */
+  /** Takes a PRACK (RFC 3262 §3). */
   onPrack(prack: ServerTransaction): void {
     const waiting = this.#reliable;
     const parts = /^\s*([0-9]{1,10})\s+([0-9]{1,10})\s+([A-Z]+)\s*$/.exec(prack.request.headers.get('rack') ?? '');
@@ -163,7 +164,7 @@ export class UasInvite implements ServerOwner, Timed {
     }
   }
 
-  /** An ACK of this dialog; true when it was ours. */
+  /** Takes an ACK of this dialog. True when it acknowledged our 2xx. */
   takeAck(ack: SipRequest): boolean {
     const waiting = this.#unacknowledged;
     if (waiting === undefined || parseCSeq(ack.headers.get('cseq'))?.number !== waiting.number) return false;
@@ -180,10 +181,10 @@ export class UasInvite implements ServerOwner, Timed {
   }
 
   onUnacknowledged(): void {
-    // Timer H of a failure response: the call is over already.
+    // Timer H of a failure response ran out. The call is over already.
   }
 
-  /** Stops repeating the 2xx: the far end hung up without acknowledging it. */
+  /** Stops to repeat the 2xx, because the far end hung up without acknowledging it. */
   stop(): void {
     this.#unacknowledged?.stop();
     this.#stopReliable();

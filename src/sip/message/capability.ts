@@ -1,21 +1,21 @@
-/** What this user agent can do, and how it says so: Allow, Supported, Require, Reason. */
+/** The capabilities of this user agent, and the header fields that tell them: Allow, Supported, Require. Also Reason. */
 import type { Headers } from './message.ts';
 
-/** Methods answered (RFC 3261 §20.5). */
+/** The methods that we answer (RFC 3261 §20.5). */
 export const ALLOWED = 'INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO';
 const ALLOWED_METHODS = new Set(ALLOWED.split(', '));
-/** Methods that exist but are not for us: 405; any other is 501 (§8.2.1, §21.5.2). */
+/** Methods that exist but are not for us. They are answered 405, unknown ones 501 (RFC 3261 §8.2.1, §21.5.2). */
 const FOREIGN_METHODS = new Set(['REGISTER', 'SUBSCRIBE', 'NOTIFY', 'REFER', 'MESSAGE', 'PUBLISH']);
 
-/** Option tags we understand (§20.37). */
+/** The option tags that we understand (RFC 3261 §20.37). */
 export const SUPPORTED = '100rel, timer';
 const SUPPORTED_TAGS = new Set(SUPPORTED.split(', '));
 
-/** The refusal for a method we do not answer; undefined for one that we do. */
+/** The status that refuses a method. Undefined for a method that we answer. */
 export const methodRefusal = (method: string): 405 | 501 | undefined =>
   ALLOWED_METHODS.has(method) ? undefined : FOREIGN_METHODS.has(method) ? 405 : 501;
 
-/** Option tags that the far end requires and we do not know (§8.2.2.3). */
+/** The option tags that the far end requires and we do not know (RFC 3261 §8.2.2.3). */
 export const unsupportedTags = (headers: Headers): string[] =>
   headers.has('require') ? headers.list('require').filter((tag) => !SUPPORTED_TAGS.has(tag.toLowerCase())) : [];
 

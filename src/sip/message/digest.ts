@@ -5,7 +5,7 @@
 import { isToken, type SipResponse } from './message.ts';
 import { quote, unquote } from './uri.ts';
 
-export type HashName = 'MD5' | 'SHA-256' | 'SHA-512-256';
+type HashName = 'MD5' | 'SHA-256' | 'SHA-512-256';
 
 /** The hash of the UTF-8 form of `text`, in lower-case hexadecimal. */
 export type Hash = (name: HashName, text: string) => string;
@@ -23,7 +23,7 @@ export interface Challenge {
   readonly opaque: string | undefined;
   readonly hash: HashName;
   readonly session: boolean;
-  /** As it is echoed. */
+  /** The algorithm as it came, which the answer repeats. */
   readonly algorithm: string | undefined;
   readonly qop: boolean;
   readonly stale: boolean;
@@ -32,7 +32,7 @@ export interface Challenge {
 const STRENGTH: Readonly<Record<HashName, number>> = { MD5: 1, 'SHA-256': 2, 'SHA-512-256': 3 };
 
 /** `name=value` pairs of an auth header after its scheme; undefined when malformed. */
-export function parseAuthParameters(text: string): ReadonlyMap<string, string> | undefined {
+function parseAuthParameters(text: string): ReadonlyMap<string, string> | undefined {
   const found = new Map<string, string>();
   let at = 0;
   while (at < text.length) {
@@ -103,7 +103,7 @@ export function challengesOf(response: SipResponse): readonly Challenge[] {
   return [...best.values()];
 }
 
-export interface DigestInput {
+interface DigestInput {
   readonly method: string;
   readonly uri: string;
   readonly nonceCount: number;

@@ -1,20 +1,20 @@
 /**
- * Messages out of a byte stream (RFC 3261 §18.3): each is as long as its Content-Length says. CRLF between messages is keepalive
- * (RFC 5626 §3.5.1): a double CRLF asks for a single one back.
+ * Cuts messages out of a byte stream (RFC 3261 §18.3): each is as long as its Content-Length says. A double CRLF between messages is a
+ * keepalive (RFC 5626 §3.5.1) that is answered with a single one.
  */
 import { SIP_BODY_MAX_BYTES, SIP_HEAD_MAX_BYTES } from '../../limits.ts';
 import { canonicalName, parseDecimal } from './message.ts';
 import { headEnd } from './parser.ts';
 
-export type Frame =
+type Frame =
   | { readonly type: 'message'; readonly bytes: Uint8Array }
   | { readonly type: 'ping' }
-  /** The stream cannot be followed any more: too large, or a length that is no number. Close it. */
+  /** The stream cannot be followed any more, because a message is too large or its length is no number. Close the connection. */
   | { readonly type: 'broken'; readonly why: string };
 
 const decoder = new TextDecoder();
 
-/** The Content-Length in a head, 0 when there is none, undefined when it is unusable. */
+/** The Content-Length in a head. 0 when there is none, undefined when it is unusable. */
 function contentLength(head: Uint8Array): number | undefined {
   let found: number | undefined;
   for (const line of decoder.decode(head).split('\r\n')) {
@@ -27,13 +27,13 @@ function contentLength(head: Uint8Array): number | undefined {
   return found ?? 0;
 }
 
-/** The reader of one connection. Holds at most one message's bytes. */
+/** The reader of one connection. It holds at most the bytes of one message. */
 export class StreamFraming {
   #held: Uint8Array = new Uint8Array(0);
   #searched = 0;
   #broken = false;
 
-  /** Takes what arrived, in any cut, and gives the frames it completes. After `broken` nothing more comes. */
+  /** Takes bytes in any cut and returns the frames that they complete. After `broken` it returns no more frames. */
   push(bytes: Uint8Array): Frame[] {
     if (this.#broken) return [];
     if (this.#held.length === 0) this.#held = bytes;

@@ -1,9 +1,9 @@
 /**
- * A SIP message (RFC 3261 §7) as values: a start line, header fields in order, a body. Header values stay text until someone asks; the
- * grammar of a field lives in its own file.
+ * A SIP message (RFC 3261 §7): a start line, header fields in order, a body. Header values stay text until someone asks for more. The
+ * grammar of a field is in its own file.
  */
 
-/** Compact forms (RFC 3261 §7.3.3, and of the extensions spoken here). */
+/** The compact forms of RFC 3261 §7.3.3 and of the extensions that we speak. */
 const COMPACT: Readonly<Record<string, string>> = {
   a: 'accept-contact',
   b: 'referred-by',
@@ -60,7 +60,7 @@ const SPELLED = [
   'WWW-Authenticate',
 ];
 
-/** Spelling on the wire → the name used in code; bounded, because names from the wire are never added to it. */
+/** The name used in code for a spelling on the wire. Names from the wire are never added, so its size is fixed. */
 const CANONICAL = new Map<string, string>();
 const DISPLAYED = new Map<string, string>();
 for (const name of SPELLED) {
@@ -144,7 +144,7 @@ export class Headers {
 }
 
 /** Splits at commas outside quoted strings and angle brackets. Empty elements are dropped. */
-export function splitList(value: string): string[] {
+function splitList(value: string): string[] {
   const parts: string[] = [];
   let quoted = false;
   let angle = false;

@@ -1,17 +1,17 @@
 /**
- * Bytes → message (RFC 3261 §7, §25). One pass finds the lines; values are slices of one string. What cannot be read is either dropped or,
- * when enough was read to answer, refused with the status of §8.2 and RFC 4475.
+ * Parses bytes into a message (RFC 3261 §7, §25). One pass finds the lines; values are slices of one string. A message that cannot be read
+ * is dropped, or refused with the status of RFC 3261 §8.2 and RFC 4475 when enough was read to answer it.
  */
 import { SIP_BODY_MAX_BYTES, SIP_HEAD_MAX_BYTES, SIP_HEADER_MAX_FIELDS } from '../../limits.ts';
 import { canonicalName, Headers, isToken, parseCSeq, parseDecimal, type SipMessage, type SipRequest } from './message.ts';
 import { parseNameAddress } from './uri.ts';
 import { parseVia } from './via.ts';
 
-export type Parsed =
+type Parsed =
   | { readonly ok: true; readonly message: SipMessage }
-  /** Cannot even be answered. */
+  /** The message cannot even be answered. */
   | { readonly ok: false; readonly why: string; readonly refuse: undefined }
-  /** A request that is answered with `refuse.status`; its headers are as far as they were read. */
+  /** The request is answered with `refuse.status`. Its headers are those that were read. */
   | { readonly ok: false; readonly why: string; readonly refuse: { readonly status: number; readonly request: SipRequest } };
 
 const decoder = new TextDecoder();
@@ -19,7 +19,7 @@ const VERSION = 'SIP/2.0';
 
 const drop = (why: string): Parsed => ({ ok: false, why, refuse: undefined });
 
-/** Where the head ends: the index after the empty line, or -1. */
+/** The index after the empty line that ends the head, or -1. */
 export function headEnd(bytes: Uint8Array, from = 0): number {
   let at = bytes.indexOf(0x0d, from);
   while (at >= 0 && at + 3 < bytes.length) {

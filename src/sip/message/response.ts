@@ -38,7 +38,7 @@ const REASONS: Readonly<Record<number, string>> = {
   603: 'Decline',
 };
 
-export const reasonPhrase = (status: number): string => REASONS[status] ?? 'Unknown';
+const reasonPhrase = (status: number): string => REASONS[status] ?? 'Unknown';
 
 /**
  * A response with the header fields that every response copies. `toTag` is added to To unless the request's To has a tag (§8.2.6.2);

@@ -1,9 +1,9 @@
-/** Message → bytes (RFC 3261 §7). Content-Length is always written, computed from the body (§20.14). */
+/** Writes a message as bytes (RFC 3261 §7). Content-Length is computed from the body and always written (§20.14). */
 import { displayedName, type SipMessage } from './message.ts';
 
 const encoder = new TextEncoder();
 
-/** The bytes of a message. Header values must be free of CR and LF: what came through the parser or `Headers` built by us is. */
+/** The bytes of a message. Header values must have no CR or LF: neither the parser nor this code makes such values. */
 export function serialize(message: SipMessage): Uint8Array {
   let head =
     message.kind === 'request'

@@ -2,20 +2,20 @@
 
 export type Parameters = ReadonlyMap<string, string>;
 
-export interface SipUri {
+interface SipUri {
   readonly scheme: 'sip' | 'sips' | 'tel';
-  /** Unescaped; `""` when absent. Of a tel URI, the number. */
+  /** The user part, unescaped. `""` when absent. In a tel URI it is the number. */
   readonly user: string;
-  /** Without the brackets of an IPv6 reference; `""` for tel. */
+  /** The host, without the brackets of an IPv6 reference. `""` for tel. */
   readonly host: string;
   readonly port: number | undefined;
-  /** Names in lower case; the value of a flag is `""`. */
+  /** The parameters. Names are in lower case; a parameter without a value has the value `""`. */
   readonly parameters: Parameters;
 }
 
-export interface NameAddress {
+interface NameAddress {
   readonly display: string;
-  /** Text between the brackets, as it came. */
+  /** The text between the brackets, as it came. */
   readonly uri: string;
   readonly parameters: Parameters;
 }

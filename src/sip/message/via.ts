@@ -1,10 +1,10 @@
-/** Via (RFC 3261 §20.42), with rport and received (RFC 3581). */
+/** The Via header field (RFC 3261 §20.42), with rport and received (RFC 3581). */
 import { formatHostPort, type Parameters, parseHostPort, parseParameters } from './uri.ts';
 
 export type TransportName = 'udp' | 'tcp' | 'tls';
 
 export interface Via {
-  /** As it came, in lower case. */
+  /** The transport as it came, in lower case. */
   readonly transport: string;
   readonly host: string;
   readonly port: number | undefined;

@@ -1,8 +1,9 @@
-/** A client transaction of either kind, with what it carries: the request's bytes, its peer, and who wants the outcome. */
+/** A client transaction of either kind: the bytes of its request, the peer it was sent to, and the owner who is told the outcome. */
 import type { Timed } from '../deadlines.ts';
 import { isReliable, type Peer } from '../flow.ts';
 import { Headers, NO_BODY, type SipRequest, type SipResponse } from '../message/message.ts';
 import { serialize } from '../message/serializer.ts';
+import type { TransactionHost } from './host.ts';
 import {
   type InviteClient,
   type InviteClientEffect,
@@ -10,7 +11,6 @@ import {
   startInviteClient,
   stepInviteClient,
 } from './invite-client.ts';
-import type { TransactionLayer } from './layer.ts';
 import {
   type NonInviteClient,
   type NonInviteClientEffect,
@@ -19,12 +19,12 @@ import {
   stepNonInviteClient,
 } from './non-invite-client.ts';
 
-/** Who sent the request. Exactly one of a final response, a timeout and unreachable ends what it waits for; 2xx to INVITE may repeat. */
+/** The sender of the request. It is told exactly one final response, timeout or failure to send; a 2xx to INVITE may be told again. */
 export interface ClientOwner {
   onResponse(response: SipResponse, transaction: ClientTransaction): void;
-  /** Timer B or F: as a 408 (RFC 3261 §8.1.3.1). */
+  /** Timer B or F ran out. RFC 3261 §8.1.3.1 treats it as a 408. */
   onTimeout(transaction: ClientTransaction): void;
-  /** The transport failed: as a 503. */
+  /** The transport could not send the request. RFC 3261 §8.1.3.1 treats it as a 503. */
   onUnreachable(transaction: ClientTransaction): void;
 }
 
@@ -34,35 +34,35 @@ export class ClientTransaction implements Timed {
   readonly key: string;
   readonly request: SipRequest;
   readonly peer: Peer;
-  readonly #layer: TransactionLayer;
+  readonly #host: TransactionHost<ClientTransaction>;
   readonly #owner: ClientOwner;
   readonly #bytes: Uint8Array;
   readonly #invite: InviteClient | undefined;
   readonly #other: NonInviteClient | undefined;
   #ack: Uint8Array | undefined;
 
-  constructor(layer: TransactionLayer, key: string, request: SipRequest, peer: Peer, owner: ClientOwner) {
-    this.#layer = layer;
+  constructor(host: TransactionHost<ClientTransaction>, key: string, request: SipRequest, peer: Peer, owner: ClientOwner) {
+    this.#host = host;
     this.key = key;
     this.request = request;
     this.peer = peer;
     this.#owner = owner;
     this.#bytes = serialize(request);
     const reliable = isReliable(peer.transport);
-    this.#invite = request.method === 'INVITE' ? startInviteClient(reliable, layer.now) : undefined;
-    this.#other = this.#invite === undefined ? startNonInviteClient(reliable, layer.now) : undefined;
-    layer.transmit(this.#bytes, peer, key);
+    this.#invite = request.method === 'INVITE' ? startInviteClient(reliable, host.now) : undefined;
+    this.#other = this.#invite === undefined ? startNonInviteClient(reliable, host.now) : undefined;
+    host.transmit(this.#bytes, peer, key);
     this.#schedule();
   }
 
-  /** A response that matched. */
+  /** Takes a response that matched this transaction. */
   receive(response: SipResponse): void {
     const { status } = response;
     if (this.#invite !== undefined) {
       const input = status < 200 ? 'provisional' : status < 300 ? 'success' : 'failure';
-      this.#perform(stepInviteClient(this.#invite, input, this.#layer.now), response);
+      this.#perform(stepInviteClient(this.#invite, input, this.#host.now), response);
     } else if (this.#other !== undefined) {
-      this.#perform(stepNonInviteClient(this.#other, status < 200 ? 'provisional' : 'final', this.#layer.now), response);
+      this.#perform(stepNonInviteClient(this.#other, status < 200 ? 'provisional' : 'final', this.#host.now), response);
     }
   }
 
@@ -76,7 +76,7 @@ export class ClientTransaction implements Timed {
   }
 
   #input(input: 'clock' | 'unreachable'): void {
-    const { now } = this.#layer;
+    const { now } = this.#host;
     if (this.#invite !== undefined) this.#perform(stepInviteClient(this.#invite, input, now), undefined);
     else if (this.#other !== undefined) this.#perform(stepNonInviteClient(this.#other, input, now), undefined);
   }
@@ -84,15 +84,15 @@ export class ClientTransaction implements Timed {
   #perform(effects: readonly (InviteClientEffect | NonInviteClientEffect)[], response: SipResponse | undefined): void {
     this.#schedule();
     for (const effect of effects) {
-      if (effect === 'send') this.#layer.transmit(this.#bytes, this.peer, this.key);
+      if (effect === 'send') this.#host.transmit(this.#bytes, this.peer, this.key);
       else if (effect === 'ack' && response !== undefined) {
         this.#ack = serialize(ackOfFailure(this.request, response));
-        this.#layer.transmit(this.#ack, this.peer, '');
-      } else if (effect === 'ack again' && this.#ack !== undefined) this.#layer.transmit(this.#ack, this.peer, '');
+        this.#host.transmit(this.#ack, this.peer, '');
+      } else if (effect === 'ack again' && this.#ack !== undefined) this.#host.transmit(this.#ack, this.peer, '');
       else if (effect === 'pass' && response !== undefined) this.#owner.onResponse(response, this);
       else if (effect === 'timeout') this.#owner.onTimeout(this);
       else if (effect === 'unreachable') this.#owner.onUnreachable(this);
-      else if (effect === 'done') this.#layer.forgetClient(this);
+      else if (effect === 'done') this.#host.forget(this);
     }
   }
 
@@ -103,11 +103,11 @@ export class ClientTransaction implements Timed {
         : this.#other !== undefined
           ? nonInviteClientDeadline(this.#other)
           : Infinity;
-    this.#layer.deadlines.set(this, at);
+    this.#host.deadlines.set(this, at);
   }
 }
 
-/** RFC 3261 §17.1.1.3: the request's top Via, To of the response. */
+/** The ACK of a failure response (RFC 3261 §17.1.1.3): it has the top Via of the request and the To of the response. */
 function ackOfFailure(request: SipRequest, response: SipResponse): SipRequest {
   const headers = new Headers()
     .add('via', request.headers.get('via') ?? '')

@@ -21,7 +21,7 @@ export interface InviteClient {
   intervalA: number;
 }
 
-export type InviteClientInput = 'provisional' | 'success' | 'failure' | 'clock' | 'unreachable';
+type InviteClientInput = 'provisional' | 'success' | 'failure' | 'clock' | 'unreachable';
 /** `send`: the request again. `ack`: ACK this response. `ack again`: repeat the stored ACK. `pass`: hand the response up. `done`: forget it. */
 export type InviteClientEffect = 'send' | 'ack' | 'ack again' | 'pass' | 'timeout' | 'unreachable' | 'done';
 

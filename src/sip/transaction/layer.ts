@@ -12,14 +12,14 @@ import { MAGIC_COOKIE, parseVia, stampVia, type Via } from '../message/via.ts';
 import { type ClientOwner, ClientTransaction } from './client.ts';
 import { ServerTransaction } from './server.ts';
 
-/** The transaction user: what is above. */
-export interface TransactionUser {
+/** The transaction user (RFC 3261 §5): the user agent above this layer. */
+interface TransactionUser {
   onRequest(transaction: ServerTransaction): void;
-  /** An ACK that belongs to no transaction: of a 2xx (§13.3.1.4), or stray. */
+  /** An ACK arrived that belongs to no transaction: it acknowledges a 2xx (RFC 3261 §13.3.1.4), or it is stray. */
   onAck(request: SipRequest): void;
 }
 
-export interface TransactionLimits {
+interface TransactionLimits {
   readonly transactions: number;
   readonly retryAfterSec: number;
 }
@@ -52,7 +52,7 @@ export class TransactionLayer {
     return this.#clients.size + this.#servers.size;
   }
 
-  /** Bytes out; `ticket` names the client transaction to tell when they cannot be delivered, `""` none. */
+  /** Sends bytes. `ticket` names the client transaction to tell when they cannot be delivered; `""` names none. */
   transmit(bytes: Uint8Array, peer: Peer, ticket: string): void {
     this.#transmit(bytes, peer, ticket);
   }
@@ -102,15 +102,14 @@ export class TransactionLayer {
     return first !== undefined && first !== transaction;
   }
 
-  forgetClient(transaction: ClientTransaction): void {
+  /** Drops a transaction and cancels its timer. */
+  forget(transaction: ClientTransaction | ServerTransaction): void {
     this.deadlines.set(transaction, Infinity);
-    this.#clients.delete(transaction.key);
-  }
-
-  forgetServer(transaction: ServerTransaction): void {
-    this.deadlines.set(transaction, Infinity);
-    this.#servers.delete(transaction.key);
-    if (this.#merging.get(transaction.mergeKey) === transaction) this.#merging.delete(transaction.mergeKey);
+    if (transaction instanceof ClientTransaction) this.#clients.delete(transaction.key);
+    else {
+      this.#servers.delete(transaction.key);
+      if (this.#merging.get(transaction.mergeKey) === transaction) this.#merging.delete(transaction.mergeKey);
+    }
   }
 
   #receiveResponse(response: SipResponse): void {
@@ -162,7 +161,7 @@ function mergeKeyOf(request: SipRequest): string {
   return `${headers.get('call-id')} ${tagOf(headers.get('from')) ?? ''} ${headers.get('cseq')}`;
 }
 
-/** §17.2.3; of a client without the magic cookie (RFC 2543), what identifies its request instead. */
+/** The key of a server transaction (RFC 3261 §17.2.3). A client without the magic cookie (RFC 2543) is matched by its request instead. */
 function serverKey(request: SipRequest, via: Via, method: string): string {
   if (via.branch.startsWith(MAGIC_COOKIE) && via.branch.length > MAGIC_COOKIE.length) {
     return `${via.branch} ${via.host.toLowerCase()}:${via.port ?? ''} ${method}`;
@@ -172,7 +171,7 @@ function serverKey(request: SipRequest, via: Via, method: string): string {
   return `${headers.get('call-id')} ${tagOf(headers.get('from')) ?? ''} ${number} ${request.uri} ${via.host}:${via.port ?? ''} ${via.branch} ${method}`;
 }
 
-/** §18.2.2 and RFC 3581 §4. maddr is not followed. */
+/** The peer that responses are sent to (RFC 3261 §18.2.2, RFC 3581 §4). `maddr` is not followed. */
 function responsePeer(via: Via, source: Peer): Peer {
   const answersToSource = source.transport === 'udp' && via.parameters.has('rport');
   const port = answersToSource ? source.port : (via.port ?? defaultPort(source.transport));

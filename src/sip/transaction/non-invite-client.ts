@@ -15,7 +15,7 @@ export interface NonInviteClient {
   intervalE: number;
 }
 
-export type NonInviteClientInput = 'provisional' | 'final' | 'clock' | 'unreachable';
+type NonInviteClientInput = 'provisional' | 'final' | 'clock' | 'unreachable';
 export type NonInviteClientEffect = 'send' | 'pass' | 'timeout' | 'unreachable' | 'done';
 
 const NOTHING: readonly NonInviteClientEffect[] = [];

@@ -11,7 +11,7 @@ export interface NonInviteServer {
   J: number;
 }
 
-export type NonInviteServerInput = 'request' | 'provisional' | 'final' | 'clock';
+type NonInviteServerInput = 'request' | 'provisional' | 'final' | 'clock';
 export type NonInviteServerEffect = 'send' | 'done';
 
 const NOTHING: readonly NonInviteServerEffect[] = [];

@@ -1,9 +1,10 @@
-/** A server transaction of either kind, with what it carries: the request, where responses go, and the last one sent. */
+/** A server transaction of either kind: its request, the peer that responses go to, and the last response sent. */
 import type { Timed } from '../deadlines.ts';
 import { isReliable, type Peer } from '../flow.ts';
 import type { SipRequest, SipResponse } from '../message/message.ts';
 import { makeResponse } from '../message/response.ts';
 import { serialize } from '../message/serializer.ts';
+import type { TransactionHost } from './host.ts';
 import {
   type InviteServer,
   type InviteServerEffect,
@@ -11,7 +12,6 @@ import {
   startInviteServer,
   stepInviteServer,
 } from './invite-server.ts';
-import type { TransactionLayer } from './layer.ts';
 import {
   type NonInviteServer,
   type NonInviteServerEffect,
@@ -20,9 +20,9 @@ import {
   stepNonInviteServer,
 } from './non-invite-server.ts';
 
-/** Who answers an INVITE. */
+/** The part of the user agent that answers an INVITE. */
 export interface ServerOwner {
-  /** The ACK of a 2xx that came on the INVITE's own branch. */
+  /** The ACK of a 2xx arrived on the branch of the INVITE itself. */
   onAck(ack: SipRequest): void;
   /** Our failure response was never acknowledged (timer H). */
   onUnacknowledged(): void;
@@ -32,23 +32,23 @@ export class ServerTransaction implements Timed {
   place = -1;
   at = 0;
   readonly key: string;
-  /** `Call-ID`, From tag and CSeq of a request outside a dialog, to tell merged ones (RFC 3261 §8.2.2.2). */
+  /** Call-ID, From tag and CSeq of a request outside a dialog. They find merged requests (RFC 3261 §8.2.2.2). */
   readonly mergeKey: string;
   readonly request: SipRequest;
-  /** Where the request came from. */
+  /** The peer that sent the request. */
   readonly source: Peer;
-  /** Where responses go (§18.2.2). */
+  /** The peer that responses are sent to (RFC 3261 §18.2.2). */
   readonly peer: Peer;
-  /** The To tag of every response but 100. */
+  /** The To tag of every response except 100. */
   readonly tag: string;
   owner: ServerOwner | undefined;
-  readonly #layer: TransactionLayer;
+  readonly #host: TransactionHost<ServerTransaction>;
   readonly #invite: InviteServer | undefined;
   readonly #other: NonInviteServer | undefined;
   #last: Uint8Array | undefined;
 
   constructor(
-    layer: TransactionLayer,
+    host: TransactionHost<ServerTransaction>,
     key: string,
     mergeKey: string,
     request: SipRequest,
@@ -56,7 +56,7 @@ export class ServerTransaction implements Timed {
     peer: Peer,
     tag: string,
   ) {
-    this.#layer = layer;
+    this.#host = host;
     this.key = key;
     this.mergeKey = mergeKey;
     this.request = request;
@@ -80,7 +80,7 @@ export class ServerTransaction implements Timed {
 
   /** Sends a response unless a final one went out already; returns whether it was sent. */
   send(response: SipResponse): boolean {
-    const { now } = this.#layer;
+    const { now } = this.#host;
     const { status } = response;
     const effects =
       this.#invite !== undefined
@@ -94,19 +94,19 @@ export class ServerTransaction implements Timed {
     return true;
   }
 
-  /** The bytes of the last response once more: a 2xx until its ACK, a reliable 18x until its PRACK. */
+  /** Sends the bytes of a response again: a 2xx until its ACK, a reliable 18x until its PRACK. */
   sendAgain(bytes: Uint8Array): void {
-    this.#layer.transmit(bytes, this.peer, '');
+    this.#host.transmit(bytes, this.peer, '');
   }
 
-  /** The bytes last sent. */
+  /** The bytes of the last response that was sent. */
   get lastBytes(): Uint8Array | undefined {
     return this.#last;
   }
 
-  /** The request again, or the ACK on this branch. */
+  /** Takes a retransmission of the request, or the ACK on this branch. */
   receive(request: SipRequest): void {
-    const { now } = this.#layer;
+    const { now } = this.#host;
     const input = request.method === 'ACK' ? 'ack' : 'request';
     if (this.#invite !== undefined) this.#perform(stepInviteServer(this.#invite, input, now), request);
     else if (this.#other !== undefined && input === 'request')
@@ -114,7 +114,7 @@ export class ServerTransaction implements Timed {
   }
 
   due(): void {
-    const { now } = this.#layer;
+    const { now } = this.#host;
     if (this.#invite !== undefined) this.#perform(stepInviteServer(this.#invite, 'clock', now), undefined);
     else if (this.#other !== undefined) this.#perform(stepNonInviteServer(this.#other, 'clock', now), undefined);
   }
@@ -126,12 +126,12 @@ export class ServerTransaction implements Timed {
         : this.#other !== undefined
           ? nonInviteServerDeadline(this.#other)
           : Infinity;
-    this.#layer.deadlines.set(this, at);
+    this.#host.deadlines.set(this, at);
     for (const effect of effects) {
-      if (effect === 'send' && this.#last !== undefined) this.#layer.transmit(this.#last, this.peer, '');
+      if (effect === 'send' && this.#last !== undefined) this.#host.transmit(this.#last, this.peer, '');
       else if (effect === 'pass ack' && request !== undefined) this.owner?.onAck(request);
       else if (effect === 'timeout') this.owner?.onUnacknowledged();
-      else if (effect === 'done') this.#layer.forgetServer(this);
+      else if (effect === 'done') this.#host.forget(this);
     }
   }
 }

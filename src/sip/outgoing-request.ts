@@ -1,4 +1,4 @@
-/** One request of ours until its outcome: our Via on top, and sent again with credentials when it is challenged (RFC 3261 §22). */
+/** A request of ours until its outcome. It carries our Via, and is sent again with credentials when it is challenged (RFC 3261 §22). */
 import { SIP_CHALLENGES_MAX } from '../limits.ts';
 import type { AgentContext, Authentication, RequestOwner } from './agent-context.ts';
 import type { Peer } from './flow.ts';
@@ -7,9 +7,9 @@ import { Headers, type SipRequest, type SipResponse } from './message/message.ts
 import { formatVia } from './message/via.ts';
 import type { ClientOwner, ClientTransaction } from './transaction/client.ts';
 
-export class Outgoing implements ClientOwner {
+export class OutgoingRequest implements ClientOwner {
   readonly peer: Peer;
-  /** As last sent, credentials included. */
+  /** The request as it was last sent, credentials included. */
   request: SipRequest;
   transaction: ClientTransaction | undefined;
   readonly #context: AgentContext;
@@ -18,7 +18,7 @@ export class Outgoing implements ClientOwner {
   #challenges = 0;
   #nonceCounts = new Map<string, number>();
 
-  /** `request` has no Via yet. Nothing is sent before `send`. */
+  /** `request` must have no Via. Nothing is sent before `send`. */
   constructor(context: AgentContext, request: SipRequest, peer: Peer, owner: RequestOwner, authentication: Authentication) {
     this.#context = context;
     this.request = request;
@@ -43,7 +43,7 @@ export class Outgoing implements ClientOwner {
     return this;
   }
 
-  /** Sends the request anew with other header fields, as a 422 or 423 asks. */
+  /** Sends the request again with changed header fields, which a 422 or 423 asks for. */
   sendWith(change: (headers: Headers) => void): void {
     const headers = new Headers();
     headers.names.push(...this.request.headers.names);
@@ -55,7 +55,7 @@ export class Outgoing implements ClientOwner {
   }
 
   onResponse(response: SipResponse, transaction: ClientTransaction): void {
-    // A late response of a request that was sent again since.
+    // The response belongs to an earlier attempt: the request has been sent again since.
     if (transaction !== this.transaction && response.status >= 300) return;
     if ((response.status === 401 || response.status === 407) && this.#answerChallenge(response)) return;
     this.#owner.onResponse(response);
@@ -100,5 +100,5 @@ function removeAll(headers: Headers, name: string): void {
   }
 }
 
-/** An owner that wants to hear nothing: of a CANCEL, of the BYE of a call that is over. */
-export const NOBODY: RequestOwner = { onResponse() {}, onFailure() {} };
+/** The owner of a request whose outcome nobody needs, such as the BYE of a call that is over. */
+export const NO_OWNER: RequestOwner = { onResponse() {}, onFailure() {} };

@@ -1,16 +1,16 @@
-/** A 2xx to an INVITE or re-INVITE, repeated until its ACK comes (RFC 3261 §13.3.1.4), over any transport. */
+/** Repeats a 2xx to an INVITE or re-INVITE until its ACK comes (RFC 3261 §13.3.1.4), over any transport. */
 import { SIP_T1_MS, SIP_T2_MS } from '../../limits.ts';
 import type { AgentContext } from '../agent-context.ts';
 import type { Timed } from '../deadlines.ts';
 import { parseCSeq } from '../message/message.ts';
 import type { ServerTransaction } from '../transaction/server.ts';
 
-export class Unacknowledged implements Timed {
+export class SuccessRetransmission implements Timed {
   place = -1;
   at = 0;
   /** The CSeq number that the ACK must carry. */
   readonly number: number;
-  /** Whether the 2xx carried our offer: the ACK brings the answer. */
+  /** Whether the 2xx carried our offer. Then the ACK brings the answer. */
   readonly offered: boolean;
   readonly #context: AgentContext;
   readonly #transaction: ServerTransaction;
@@ -19,7 +19,7 @@ export class Unacknowledged implements Timed {
   readonly #until: number;
   #interval = SIP_T1_MS;
 
-  /** To be made right after the 2xx was sent. `giveUp` is called once, 64*T1 later, unless `stop` comes first. */
+  /** Construct it right after the 2xx was sent. `giveUp` is called once, 64*T1 later, unless `stop` comes first. */
   constructor(context: AgentContext, transaction: ServerTransaction, offered: boolean, giveUp: () => void) {
     this.#context = context;
     this.#transaction = transaction;

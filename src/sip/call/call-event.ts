@@ -1,0 +1,44 @@
+/** What a call tells its owner: its progress, the offers it receives, and its one end. */
+
+/** Why a call is over. */
+export type CallEnd =
+  /** We hung up, rejected or cancelled. */
+  | { readonly why: 'local' }
+  /** The far end sent BYE. */
+  | { readonly why: 'bye'; readonly q850: number | undefined }
+  /** The far end cancelled before we answered. */
+  | { readonly why: 'cancelled'; readonly q850: number | undefined }
+  /** The far end answered our INVITE with a failure. */
+  | { readonly why: 'refused'; readonly status: number; readonly q850: number | undefined; readonly retryAfter: boolean }
+  /** No response came before timer B ran out. RFC 3261 §8.1.3.1 treats it as a 408. */
+  | { readonly why: 'no_response' }
+  /** The transport failed: no address, refused, reset. */
+  | { readonly why: 'unreachable' }
+  /** Our 200 was never acknowledged. */
+  | { readonly why: 'unacknowledged' }
+  /** Nobody refreshed the session (RFC 4028 §10). */
+  | { readonly why: 'session_expired' }
+  /** The far end no longer knows the dialog: it answered a request within it with 481, or did not answer at all. */
+  | { readonly why: 'gone' };
+
+export type CallEvent =
+  /** Outbound: the far end sent 180, or 183 without a body. */
+  | { readonly type: 'ringing' }
+  /** Outbound: the far end sent an 18x with a session description. `fork` tells the early dialogs of one INVITE apart. */
+  | { readonly type: 'progress'; readonly body: Uint8Array; readonly fork: string }
+  /** Outbound: the far end answered with 200. Its ACK is on the way. */
+  | { readonly type: 'answered'; readonly body: Uint8Array; readonly fork: string }
+  /** Inbound: our 200 was sent. A reliable provisional response may have held it up. */
+  | { readonly type: 'accepted' }
+  /** Inbound: the ACK of our 200 arrived. */
+  | { readonly type: 'confirmed' }
+  /** The far end answered an offer that we sent in a response (late offer) or in a re-INVITE. */
+  | { readonly type: 'answer'; readonly body: Uint8Array }
+  /**
+   * A re-INVITE or UPDATE arrived. The owner calls `answerOffer` or `refuseOffer`. An empty body asks for our offer; the far end's answer
+   * to it then comes as `answer`.
+   */
+  | { readonly type: 'offer'; readonly body: Uint8Array }
+  | { readonly type: 'info'; readonly contentType: string; readonly body: Uint8Array }
+  /** The last event of a call, exactly once. */
+  | { readonly type: 'ended'; readonly end: CallEnd };
