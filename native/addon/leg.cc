@@ -40,7 +40,7 @@ napi_value leg_close(napi_env env, napi_callback_info info) {
   uint32_t* out = call.span<uint32_t>(napi_uint32_array, words);
   if (!call.ok() || words < counter_words) return call.bad();
   Counters counters;
-  const bool found = plane->close(id, counters);
+  const bool found = plane->close(id, counters, Plane::now());
   write_counters(counters, out);
   return call.give(found);
 }
@@ -81,7 +81,7 @@ napi_value leg_negotiate(napi_env env, napi_callback_info info) {
   }
   agreed.codec = static_cast<Codec>(codec);
   agreed.payload_type = static_cast<uint8_t>(payload_type);
-  return call.give(plane->negotiate(id, agreed));
+  return call.give(plane->negotiate(id, agreed, Plane::now()));
 }
 
 // legPlay(plane, leg, playback, rateHz, volumePercent) -> found

@@ -19,7 +19,7 @@ napi_value leg_move(napi_env env, napi_callback_info info) {
   const uint32_t id = call.number();
   const uint32_t number = call.number();
   if (!call.ok()) return call.bad();
-  return call.give(plane->move(id, number));
+  return call.give(plane->move(id, number, Plane::now()));
 }
 
 // roomOpen(plane, room) -> whether the number was free

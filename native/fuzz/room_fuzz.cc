@@ -141,10 +141,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         break;
       }
       case 18: (void)(how < 128 ? plane.mask(id, 1000 + how % 3, on) : plane.stop_recording(id, 1000 + how % 3)); break;
-      case 19: (void)plane.move(id, world.planes[on ? 1 : 0]->number()); break;
+      case 19: (void)plane.move(id, world.planes[on ? 1 : 0]->number(), world.now); break;
       case 20: {
         Counters counters;
-        (void)(how < 64 ? plane.close(id, counters) : how < 128 && plane.close_room(id));
+        (void)(how < 64 ? plane.close(id, counters, world.now) : how < 128 && plane.close_room(id));
         break;
       }
       case 21: (void)(on ? plane.detect_voices(id, how > 128) : plane.detect_tones(id, how > 128)); break;
@@ -157,7 +157,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (uint32_t id = 1; id <= numbers; id++) {
     for (auto& plane : world.planes) {
       Counters counters;
-      (void)plane->close(id, counters);
+      (void)plane->close(id, counters, world.now);
       (void)plane->close_room(id);
     }
   }

@@ -119,10 +119,10 @@ bool Plane::play_volume(uint32_t id, int32_t percent) {
   return player != nullptr && player->set_volume(player->playback(), percent);
 }
 
-bool Plane::move(uint32_t id, uint32_t plane) {
+bool Plane::move(uint32_t id, uint32_t plane, const Now& now) {
   const std::shared_ptr<Handover> box = Handover::find(plane);
   if (!box || box == box_ || participant(id) == nullptr) return false;
-  std::unique_ptr<Participant> party = remove(id);
+  std::unique_ptr<Participant> party = remove(id, now);
   if (box->put(party)) return true;
   if (party->rtp() != nullptr) (void)watch(*party->rtp());
   add(std::move(party));

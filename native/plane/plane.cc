@@ -74,8 +74,8 @@ int Plane::watch(Leg& leg) {
   return watch_rtp(leg, false);
 }
 
-void Plane::unwatch(Leg& leg) {
-  unwatch_rtp(leg);
+void Plane::unwatch(Leg& leg, const Now& now) {
+  unwatch_rtp(leg, now);
   (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtcp(), nullptr);
 }
 
@@ -92,19 +92,19 @@ int Plane::watch_rtp(Leg& leg, bool prompt) {
   return ::epoll_ctl(prompt ? prompt_epoll_fd_ : epoll_fd_, EPOLL_CTL_ADD, leg.ports().rtp(), &event) != 0 ? errno : 0;
 }
 
-void Plane::unwatch_rtp(Leg& leg) {
-  if (receiver_) (leg.prompt ? prompt_receiver_ : receiver_)->unwatch(leg, now(), notices_);
+void Plane::unwatch_rtp(Leg& leg, const Now& now) {
+  if (receiver_) (leg.prompt ? prompt_receiver_ : receiver_)->unwatch(leg, now, notices_);
   else (void)::epoll_ctl(leg.prompt ? prompt_epoll_fd_ : epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtp(), nullptr);
   if (leg.prompt) prompt_legs_.erase(std::find(prompt_legs_.begin(), prompt_legs_.end(), &leg));
   leg.prompt = false;
 }
 
 /** From the tick's sockets to those that wake, or back. What wakes is made when first needed; where that fails, the tick does it. */
-void Plane::turn(Leg& leg, bool prompt) {
+void Plane::turn(Leg& leg, bool prompt, const Now& now) {
   if (prompt && receiver_ && !prompt_receiver_) prompt_receiver_ = Receiver::create_awake();
   if (prompt && !receiver_ && prompt_epoll_fd_ < 0) prompt_epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
   if (prompt && (receiver_ ? !prompt_receiver_ : prompt_epoll_fd_ < 0)) return;
-  unwatch_rtp(leg);
+  unwatch_rtp(leg, now);
   (void)watch_rtp(leg, prompt);
 }
 
@@ -115,14 +115,14 @@ void Plane::add(std::unique_ptr<Participant> party) {
   parties_.emplace(party->id(), std::move(party));
 }
 
-std::unique_ptr<Participant> Plane::remove(uint32_t id) {
+std::unique_ptr<Participant> Plane::remove(uint32_t id, const Now& now) {
   const auto found = parties_.find(id);
   if (found == parties_.end()) return nullptr;
   std::unique_ptr<Participant> party = std::move(found->second);
   parties_.erase(found);
   order_.erase(std::find(order_.begin(), order_.end(), party.get()));
   if (party->seat() != nullptr) party->seat()->room->drop(*party->seat(), notices_);
-  if (party->rtp() != nullptr) unwatch(*party->rtp());
+  if (party->rtp() != nullptr) unwatch(*party->rtp(), now);
   return party;
 }
 
@@ -151,22 +151,22 @@ size_t Plane::take_frames(uint8_t* out, size_t room) {
   return count;
 }
 
-bool Plane::close(uint32_t id, Counters& counters) {
+bool Plane::close(uint32_t id, Counters& counters, const Now& now) {
   Participant* party = participant(id);
   if (party == nullptr) return false;
   if (party->player().active()) stop(id, party->player().playback());
   if (party->rtp() != nullptr) {
-    party->rtp()->bye(now());
+    party->rtp()->bye(now);
     counters = party->rtp()->counters();
   }
   retire(party->take_recorders());
-  (void)remove(id);
+  (void)remove(id, now);
   return true;
 }
 
-bool Plane::negotiate(uint32_t id, const Negotiated& parameters) {
+bool Plane::negotiate(uint32_t id, const Negotiated& parameters, const Now& now) {
   Leg* leg = this->leg(id);
-  if (leg != nullptr) leg->negotiate(parameters, now());
+  if (leg != nullptr) leg->negotiate(parameters, now);
   return leg != nullptr;
 }
 
@@ -313,11 +313,11 @@ void Plane::frame(const Now& now) {
     entry.second->tick(now, notices_);
     if (!entry.second->began_relay()) continue;
     for (const auto& seat : entry.second->seats()) {
-      if (seat->rtp != nullptr && seat->rtp->relays() && !seat->rtp->prompt) turn(*seat->rtp, true);
+      if (seat->rtp != nullptr && seat->rtp->relays() && !seat->rtp->prompt) turn(*seat->rtp, true, now);
     }
   }
   for (size_t i = prompt_legs_.size(); i-- > 0;) {
-    if (!prompt_legs_[i]->relays()) turn(*prompt_legs_[i], false);
+    if (!prompt_legs_[i]->relays()) turn(*prompt_legs_[i], false, now);
   }
   if (sender_) sender_->flush();
   for (auto entry = rooms_.begin(); entry != rooms_.end();) entry = entry->second->over() ? rooms_.erase(entry) : std::next(entry);

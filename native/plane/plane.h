@@ -35,8 +35,8 @@ class Plane {
   /** Binds both ports. Returns 0 or an errno (EADDRINUSE, EEXIST for an id in use). */
   int open(uint32_t id, const Address& rtp, const Address& rtcp);
   /** Stops a playback in progress (noticed), says BYE and gives the ports back. False where there is no such leg. */
-  bool close(uint32_t id, Counters& counters);
-  bool negotiate(uint32_t id, const Negotiated& parameters);
+  bool close(uint32_t id, Counters& counters, const Now& now);
+  bool negotiate(uint32_t id, const Negotiated& parameters, const Now& now);
   // Playback, of a leg or of a room.
   bool play(uint32_t id, uint32_t playback, uint32_t rate_hz, int32_t volume_percent);
   bool feed(uint32_t id, uint32_t playback, const int16_t* pcm, size_t count);
@@ -84,7 +84,7 @@ class Plane {
   /** Its number for `move`, the same process over. */
   uint32_t number() const { return box_->number(); }
   /** Hands a participant to another plane of the process, which tells `moved`. It leaves its room first. False where that is impossible. */
-  bool move(uint32_t id, uint32_t plane);
+  bool move(uint32_t id, uint32_t plane, const Now& now);
 
   /** Sleeps until the next deadline or `wake`, passing packets on meanwhile, then runs every tick that is due. */
   TickReport run();
@@ -112,15 +112,15 @@ class Plane {
   void frame(const Now& now);
   void take_handed();
   int watch(Leg& leg);
-  void unwatch(Leg& leg);
+  void unwatch(Leg& leg, const Now& now);
   int watch_rtp(Leg& leg, bool prompt);
-  void unwatch_rtp(Leg& leg);
-  void turn(Leg& leg, bool prompt);
+  void unwatch_rtp(Leg& leg, const Now& now);
+  void turn(Leg& leg, bool prompt, const Now& now);
   bool wait(int64_t now_us);
   void pass_on();
   size_t drain_epoll(int fd, const Now& now);
   void add(std::unique_ptr<Participant> party);
-  std::unique_ptr<Participant> remove(uint32_t id);
+  std::unique_ptr<Participant> remove(uint32_t id, const Now& now);
   Player* player(uint32_t id);
   Recorder* recorder(uint32_t of, uint32_t id);
   void retire(std::vector<std::unique_ptr<Recorder>> recorders);

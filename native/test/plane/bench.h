@@ -1,31 +1,19 @@
 // Several legs of one plane on virtual time, each with a real socket for its far end.
 #pragma once
-#include <unistd.h>
-
+#include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "plane/plane.h"
+#include "test/plane/loopback.h"
 
 namespace sidetone::test {
 
-/** A socket on a loopback port of the system's choice. */
+/** The far end of one leg: it speaks to the leg only, and hears what comes to its socket. */
 class FarEnd {
  public:
-  FarEnd() {
-    fd_ = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-    Address any;
-    any.parse("127.0.0.1", 0);
-    (void)::bind(fd_, &any.any, any.length);
-    here_.length = sizeof here_.v6;
-    (void)::getsockname(fd_, &here_.any, &here_.length);
-  }
-  ~FarEnd() { ::close(fd_); }
-  FarEnd(const FarEnd&) = delete;
-  FarEnd& operator=(const FarEnd&) = delete;
-
-  const Address& here() const { return here_; }
-  int fd() const { return fd_; }
+  const Address& here() const { return socket_.here(); }
+  int fd() const { return socket_.fd(); }
 
   /** Sends one frame of 160 octets. */
   void say(const std::vector<uint8_t>& payload) {
@@ -33,17 +21,13 @@ class FarEnd {
     rtp_write_header(bytes.data(), false, payload_type, sequence++, timestamp, ssrc);
     std::copy(payload.begin(), payload.end(), bytes.begin() + rtp_header_bytes);
     timestamp += 160;
-    (void)send_datagram(fd_, leg, bytes.data(), bytes.size());
+    socket_.send(leg, bytes);
   }
 
   /** The RTP packets that came since the last call. */
   std::vector<std::vector<uint8_t>> packets() {
-    std::vector<std::vector<uint8_t>> all;
-    uint8_t bytes[2000];
-    ssize_t count;
-    while ((count = ::recv(fd_, bytes, sizeof bytes, 0)) > 0) {
-      if (!rtp_is_rtcp(bytes, static_cast<size_t>(count))) all.emplace_back(bytes, bytes + count);
-    }
+    std::vector<std::vector<uint8_t>> all = socket_.receive();
+    all.erase(std::remove_if(all.begin(), all.end(), [](const auto& bytes) { return rtp_is_rtcp(bytes.data(), bytes.size()); }), all.end());
     return all;
   }
   /** Their payloads. */
@@ -60,8 +44,7 @@ class FarEnd {
   uint32_t ssrc = 77;
 
  private:
-  int fd_ = -1;
-  Address here_;
+  UdpSocket socket_;
 };
 
 class Bench {
@@ -75,18 +58,16 @@ class Bench {
   FarEnd* open(Codec codec = Codec::pcmu, bool events = false) {
     auto far = std::make_unique<FarEnd>();
     const uint32_t id = static_cast<uint32_t>(ends.size()) + 1;
-    for (uint16_t port = 34000; port < 38000; port += 2) {
-      Address rtcp;
-      far->leg.parse("127.0.0.1", port);
-      rtcp.parse("127.0.0.1", static_cast<uint16_t>(port + 1));
-      if (plane->open(id, far->leg, rtcp) != 0) continue;
+    for (uint16_t port = first_port; port < last_port; port += 2) {
+      far->leg = own(port);
+      if (plane->open(id, far->leg, own(static_cast<uint16_t>(port + 1))) != 0) continue;
       Negotiated agreed;
       agreed.rtp = far->here();
-      agreed.rtcp.parse("127.0.0.1", 9);
+      agreed.rtcp = nowhere();
       agreed.codec = codec;
       agreed.payload_type = far->payload_type = codec == Codec::pcmu ? 0 : codec == Codec::pcma ? 8 : 9;
       agreed.event_payload_type = events ? 101 : -1;
-      plane->negotiate(id, agreed);
+      plane->negotiate(id, agreed, now);
       ends.push_back(std::move(far));
       return ends.back().get();
     }

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "check.h"
+#include "test/check.h"
 #include "plane/audio/player.h"
 
 namespace sidetone {

@@ -1,53 +1,36 @@
-#include <unistd.h>
-
 #include <memory>
 #include <vector>
 
 #include "plane/plane.h"
 #include "test/check.h"
+#include "test/plane/loopback.h"
 
 using namespace sidetone;
+using namespace sidetone::test;
 
 namespace {
-
-/** Below those that the system gives away by itself, and not those of another run at the same time. */
-uint16_t first_port() { return static_cast<uint16_t>(14'000 + ::getpid() % 100 * 100); }
-constexpr uint16_t ports = 8'000;
 
 /** A plane on loopback, and one far end for all of its legs. */
 struct Far {
   std::unique_ptr<Plane> plane;
-  int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  Address here;
+  UdpSocket socket;
   std::vector<Address> legs{1};  // by number
   Now now{1'000'000'000, 1'700'000'000'000'000};
 
   explicit Far(bool rings) {
     int error = 0;
     plane = Plane::create(60'000'000, error, rings);
-    Address any;
-    any.parse("127.0.0.1", 0);
-    (void)::bind(fd, &any.any, any.length);
-    here.length = sizeof here.v6;
-    (void)::getsockname(fd, &here.any, &here.length);
-  }
-  ~Far() { ::close(fd); }
-
-  static Address at(uint16_t port) {
-    Address address;
-    address.parse("127.0.0.1", port);
-    return address;
   }
 
   uint32_t open() {
     const uint32_t id = static_cast<uint32_t>(legs.size());
-    for (uint16_t port = first_port(); port < first_port() + ports; port = static_cast<uint16_t>(port + 2)) {
-      if (plane->open(id, at(port), at(static_cast<uint16_t>(port + 1))) != 0) continue;
-      legs.push_back(at(port));
+    for (uint16_t port = first_port; port < last_port; port = static_cast<uint16_t>(port + 2)) {
+      if (plane->open(id, own(port), own(static_cast<uint16_t>(port + 1))) != 0) continue;
+      legs.push_back(own(port));
       Negotiated agreed;
-      agreed.rtp = here;
-      agreed.rtcp = at(9);
-      plane->negotiate(id, agreed);
+      agreed.rtp = socket.here();
+      agreed.rtcp = nowhere();
+      plane->negotiate(id, agreed, now);
       return id;
     }
     return 0;
@@ -56,7 +39,7 @@ struct Far {
   void say(uint32_t leg, uint16_t sequence, size_t count = 160) const {
     std::vector<uint8_t> bytes(rtp_header_bytes + count, 0x55);
     rtp_write_header(bytes.data(), false, 0, sequence, sequence * 160u, 77);
-    (void)send_datagram(fd, legs[leg], bytes.data(), bytes.size());
+    (void)send_datagram(socket.fd(), legs[leg], bytes.data(), bytes.size());
   }
 
   void tick() {
@@ -114,9 +97,9 @@ TEST("datagrams that are too large, empty or of no sense are passed over, and th
     const uint32_t leg = far.open();
     far.say(leg, 1);
     far.say(leg, 2, 1600);
-    (void)send_datagram(far.fd, far.legs[leg], nullptr, 0);
+    (void)send_datagram(far.socket.fd(), far.legs[leg], nullptr, 0);
     const uint8_t odd[3] = {0x80, 0, 1};
-    (void)send_datagram(far.fd, far.legs[leg], odd, sizeof odd);
+    (void)send_datagram(far.socket.fd(), far.legs[leg], odd, sizeof odd);
     far.say(leg, 2);
     far.say(leg, 3, Datagram::bytes_max - rtp_header_bytes);
     far.tick();
@@ -138,7 +121,7 @@ TEST("the ports of a closed leg, and of a plane that is gone, are free at once, 
         if (round % 2 == 0) far.tick();
         far.say(leg, 2);
         Counters counters;
-        CHECK(far.plane->close(leg, counters));
+        CHECK(far.plane->close(leg, counters, far.now));
       }
       CHECK(far.open() != 0);
       far.tick();
@@ -161,7 +144,7 @@ TEST("a leg that moves to another plane takes along what has come for it") {
       from.say(leg, static_cast<uint16_t>(3 * round + 1));
       here.tick();
       from.say(leg, static_cast<uint16_t>(3 * round + 2));
-      CHECK(here.plane->move(leg, there.plane->number()));
+      CHECK(here.plane->move(leg, there.plane->number(), here.now));
       from.say(leg, static_cast<uint16_t>(3 * round + 3));
       there.tick();
       CHECK(there.heard(leg) == static_cast<uint32_t>(3 * round + 3));
@@ -180,7 +163,7 @@ TEST("legs that come and go among others leave those to hear everything") {
       far.say(stays, round);
       if (round % 3 == 0) far.tick();
       Counters counters;
-      CHECK(far.plane->close(guest, counters));
+      CHECK(far.plane->close(guest, counters, far.now));
     }
     far.tick();
     CHECK(far.heard(stays) == 100);

@@ -284,10 +284,10 @@ TEST("a source that begins anew, or negotiates another codec, is mixed until it 
   for (size_t i = 1; i < came.size(); i++) CHECK(came[i].sequence == static_cast<uint16_t>(came[i - 1].sequence + 1) && came[i].timestamp == came[i - 1].timestamp + 160);
   Negotiated agreed;
   agreed.rtp = two.b().here();
-  agreed.rtcp.parse("127.0.0.1", 9);
+  agreed.rtcp = sidetone::test::nowhere();
   agreed.codec = Codec::pcma;
   agreed.payload_type = two.b().payload_type = 8;
-  CHECK(two.plane->negotiate(2, agreed));
+  CHECK(two.plane->negotiate(2, agreed, two.now));
   two.talk(settled);
   CHECK(!two.passes());
   for (const RtpPacket& packet : heard.take()) CHECK(packet.payload_type == 8 || packet.payload_type == 0);
@@ -312,12 +312,12 @@ TEST("members of a bridge of two come, go, are closed and move to another plane 
           two.talk(2);
           break;
         case 2:
-          CHECK(two.plane->move(2, other.plane->number()));
+          CHECK(two.plane->move(2, other.plane->number(), two.now));
           other.now = two.now;
           other.tick();
           CHECK(other.plane->join(2, room + 1, false, 100, 100));
           other.tick();
-          CHECK(other.plane->move(2, two.plane->number()));
+          CHECK(other.plane->move(2, two.plane->number(), two.now));
           break;
         default:
           CHECK(two.plane->close_room(room));
@@ -328,9 +328,9 @@ TEST("members of a bridge of two come, go, are closed and move to another plane 
       for (const uint32_t leg : {1u, 2u}) CHECK(two.plane->join(leg, room, false, 100, 100));
     }
     two.talk(settled);
-    CHECK(two.plane->close(1, counters));
+    CHECK(two.plane->close(1, counters, two.now));
     two.tick();
-    CHECK(two.plane->close(2, counters));
+    CHECK(two.plane->close(2, counters, two.now));
     two.tick();
   }
 }

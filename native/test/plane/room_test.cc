@@ -53,7 +53,14 @@ struct Singer {
       pcm.insert(pcm.end(), frame.begin(), frame.end());
     }
   }
-  std::vector<int16_t> last(double seconds) const { return {pcm.end() - static_cast<std::ptrdiff_t>(seconds * rate()), pcm.end()}; }
+  /** What was heard in the last seconds; silence where it was less than that. */
+  std::vector<int16_t> last(double seconds) const {
+    const size_t count = static_cast<size_t>(seconds * rate());
+    std::vector<int16_t> out(count);
+    const size_t there = std::min(count, pcm.size());
+    std::copy(pcm.end() - static_cast<std::ptrdiff_t>(there), pcm.end(), out.end() - static_cast<std::ptrdiff_t>(there));
+    return out;
+  }
 };
 
 }  // namespace
@@ -138,7 +145,7 @@ TEST("joining, muting, a change of volume and leaving ramp: no step beyond the s
     if (tick == 170) CHECK(bench.plane->join(1, 100, false, 100, 100));
     if (tick == 185) {
       Counters counters;
-      CHECK(bench.plane->close(1, counters));
+      CHECK(bench.plane->close(1, counters, bench.now));
     }
     bench.tick();
     ear.hear();
@@ -187,8 +194,8 @@ TEST("a participant moves to another plane with its socket and its state, and go
     far->say(std::vector<uint8_t>(frame_units, 0x80));
     here.tick();
   }
-  CHECK(!here.plane->move(1, here.plane->number()) && !here.plane->move(1, 0xffffffff) && !here.plane->move(2, there.plane->number()));
-  CHECK(here.plane->move(1, there.plane->number()));
+  CHECK(!here.plane->move(1, here.plane->number(), here.now) && !here.plane->move(1, 0xffffffff, here.now) && !here.plane->move(2, there.plane->number(), here.now));
+  CHECK(here.plane->move(1, there.plane->number(), here.now));
   CHECK(here.plane->legs() == 0 && there.plane->legs() == 0);
   for (int tick = 0; tick < 10; tick++) {
     far->say(std::vector<uint8_t>(frame_units, 0x80));

@@ -57,7 +57,7 @@ void run(Plane& plane, uint32_t room, uint32_t other, const std::string& path, C
         (void)plane.record(leg, options);
       }
       if (tick % 3 == 0 && leg % 4 == 0) (void)plane.stop_recording(leg, recording);
-      counts.wrong = counts.wrong || !plane.move(leg, other);
+      counts.wrong = counts.wrong || !plane.move(leg, other, now);
     }
   }
 }
