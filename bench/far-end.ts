@@ -5,6 +5,8 @@ export function farEnd(port: number): RtpParameters {
   return {
     remoteHost: '127.0.0.1',
     remotePort: port,
+    learnFrom: [],
+    held: false,
     remoteRtcpPort: 9,
     codec: 'PCMU',
     payloadType: 0,

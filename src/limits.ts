@@ -127,8 +127,10 @@ export const RETENTION_EVERY_SEC = 3600;
 // Media.
 /** Notices a media worker takes from its plane at once; the rest follows in the same turn. */
 export const MEDIA_NOTICES_A_TICK_MAX = 1_024;
-/** A freed RTP port pair rests this long (contract §2). */
+/** How long a freed RTP port pair rests, in milliseconds (contract §2). */
 export const RTP_PORT_REST_MS = 60_000;
+/** How long it rests at least, in milliseconds, when no other pair is free (contract §2). */
+export const RTP_PORT_LEAST_REST_MS = 2_000;
 /** Port pairs tried for one leg, where other processes hold some, before it is given up. */
 export const RTP_BIND_TRIES = 32;
 /** A media worker that has not answered for this long at start, or told of a tick since, is not ready. */

@@ -34,7 +34,7 @@ struct Environment {
 /** The arguments of one call, each taken with its type checked; `bad()` throws and ends the call. */
 class Call {
  public:
-  static constexpr size_t most = 12;
+  static constexpr size_t most = 16;
 
   Call(napi_env env, napi_callback_info info) : env_(env) {
     ok_ = napi_get_cb_info(env, info, &count_, values_, nullptr, nullptr) == napi_ok;
@@ -76,6 +76,16 @@ class Call {
     out[0] = 0;
     if (!next() || napi_get_value_string_utf8(env_, values_[at_ - 1], out, sizeof out, &length) != napi_ok) ok_ = false;
   }
+
+  /** Text of at most `text_max` bytes. */
+  std::string words() {
+    std::string out(text_max + 1, 0);
+    size_t length = 0;
+    if (!next() || napi_get_value_string_utf8(env_, values_[at_ - 1], out.data(), out.size(), &length) != napi_ok || length >= text_max) ok_ = false;
+    out.resize(ok_ ? length : 0);
+    return out;
+  }
+  static constexpr size_t text_max = 8192;
 
   /** A path: at most `path_max` bytes, without a NUL, and not empty unless that means none. */
   std::string path(bool or_none = false) {

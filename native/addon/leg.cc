@@ -59,7 +59,7 @@ napi_value leg_counters(napi_env env, napi_callback_info info) {
   return call.give(found);
 }
 
-// legNegotiate(plane, leg, remoteHost, rtpPort, rtcpPort, codec, payloadType, eventPayloadType | -1, ptimeMs, send, receive) -> found
+// legNegotiate(plane, leg, remoteHost, rtpPort, rtcpPort, codec, payloadType, eventPayloadType | -1, ptimeMs, send, receive, held, learnFrom) -> found
 napi_value leg_negotiate(napi_env env, napi_callback_info info) {
   Call call(env, info);
   Plane* plane = call.plane();
@@ -75,6 +75,8 @@ napi_value leg_negotiate(napi_env env, napi_callback_info info) {
   agreed.ptime_ms = call.number();
   agreed.send = call.boolean();
   agreed.receive = call.boolean();
+  agreed.held = call.boolean();
+  agreed.learn_from = AddressRange::parse_list(call.words());
   if (!call.ok() || codec > 2 || payload_type > 127 || agreed.event_payload_type < -1 || agreed.event_payload_type > 127 ||
       agreed.ptime_ms < 10 || agreed.ptime_ms > 60) {
     return call.bad();

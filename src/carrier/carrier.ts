@@ -218,6 +218,7 @@ class SipCarrier implements Carrier {
       codecs: trunkCodecs(trunk),
       sdpHost: (bound) => advertise ?? (bound === '0.0.0.0' || bound === '::' ? interfaceTowards(address()) : bound),
       sessionId: ++this.#lastSession,
+      rtpSources: () => [address(), ...trunk.inboundCidrs],
       wait: (ms, then) => clock.at(clock.now() + ms, then),
       onEnded: release,
     };

@@ -18,6 +18,13 @@ export interface RtpParameters {
   readonly remoteHost: string;
   readonly remotePort: number;
   readonly remoteRtcpPort: number;
+  /**
+   * The addresses and CIDRs that another source of RTP than `remoteHost` may be learnt from: the peer's signalling address and the
+   * ranges of its trunk. Empty: nobody else is ever heard.
+   */
+  readonly learnFrom: readonly string[];
+  /** The call is on hold: no other source is learnt meanwhile. */
+  readonly held: boolean;
   readonly codec: CodecName;
   readonly payloadType: number;
   /** Payload type of telephone-event (RFC 4733), or undefined when it was not agreed. */

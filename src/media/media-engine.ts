@@ -1,6 +1,7 @@
 /** The media engine: a fixed pool of workers, the node's RTP ports, and the decoding thread. */
+import { randomInt } from 'node:crypto';
 import { isIP } from 'node:net';
-import { RECORDING_CLOSE_MS, RTP_BIND_TRIES, RTP_PORT_REST_MS } from '../limits.ts';
+import { RECORDING_CLOSE_MS, RTP_BIND_TRIES, RTP_PORT_LEAST_REST_MS, RTP_PORT_REST_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { DecoderThread } from './decode/decoder.ts';
 import type { MediaEngine, MediaNotice } from './engine.ts';
@@ -43,7 +44,10 @@ export interface NativeMediaEngine extends MediaEngine {
 export async function createMediaEngine(options: MediaEngineOptions): Promise<NativeMediaEngine> {
   const { rtp, log, outbound } = options;
   if (isIP(rtp.host) === 0) throw new TypeError(`RTP host is no address: ${rtp.host}`);
-  const ports = new PortPool(rtp.firstPort, rtp.lastPort, options.portRestMs ?? RTP_PORT_REST_MS);
+  const restMs = options.portRestMs ?? RTP_PORT_REST_MS;
+  const leastRestMs = Math.min(restMs, RTP_PORT_LEAST_REST_MS);
+  const { firstPort, lastPort } = rtp;
+  const ports = new PortPool({ firstPort, lastPort, restMs, leastRestMs, random: randomInt });
   const held = new HeldBytes();
   const cache = new SourceCache();
   const decoders = new DecoderThread(log);

@@ -33,6 +33,7 @@ export interface Native {
   legOpen(plane: PlaneHandle, leg: number, host: string, port: number): number;
   legClose(plane: PlaneHandle, leg: number, counters: Uint32Array): boolean;
   legCounters(plane: PlaneHandle, leg: number, counters: Uint32Array): boolean;
+  /** `learnFrom`: addresses and CIDRs, separated by commas, from which another source may be learnt (native/plane/leg/latch.h). */
   legNegotiate(
     plane: PlaneHandle,
     leg: number,
@@ -45,6 +46,8 @@ export interface Native {
     ptimeMs: number,
     send: boolean,
     receive: boolean,
+    held: boolean,
+    learnFrom: string,
   ): boolean;
   legPlay(plane: PlaneHandle, leg: number, playback: number, rateHz: number, volumePercent: number): boolean;
   /** False where the playback is over or its queue full. */

@@ -63,30 +63,96 @@ describe('keys by telephone-event', () => {
 });
 
 describe('the address a leg talks to', () => {
-  test('is another than in SDP when that one sends first, and then stays', async () => {
+  test('is another than in SDP once it has sent two packets in a row, when it is the signalling address and SDP names one that is silent', async () => {
     await using call = await harness.call();
     const { peer: behindNat, leg, notices } = call;
     const told = await Peer.open();
-    const stranger = await Peer.open();
-    leg.negotiate(told.parameters());
+    leg.negotiate(told.parameters({ learnFrom: ['127.0.0.1'] }));
     await told.until(() => told.heard.length > 2);
     for (let i = 0; i < 4; i++) behindNat.send(leg, 0, i * 160, audio);
     await behindNat.until(() => behindNat.heard.length > 3);
     expect(notices.of('media.started').length).toBe(1);
-    for (let i = 0; i < 20; i++) stranger.send(leg, 0, i * 160, audio);
-    const count = behindNat.heard.length;
-    await behindNat.until(() => behindNat.heard.length > count + 5);
-    expect(stranger.heard.length).toBe(0);
-    expect((await leg.counters()).packetsReceived).toBe(3); // its first packet proved it, the stranger's count for nothing
+    expect((await leg.counters()).packetsReceived).toBe(3); // the first packet is only counted, the second one proves the source
     await told.close();
+  });
+
+  test('is taken back by the address in SDP with its first packet, and a source within the ranges waits for two seconds of silence', async () => {
+    await using call = await harness.call();
+    const { peer: caller, leg } = call;
+    const other = await Peer.open();
+    leg.negotiate(caller.parameters({ learnFrom: ['127.0.0.0/8'] }));
+    await leg.counters(); // the plane has it
+    for (let i = 0; i < 4; i++) other.send(leg, 0, i * 160, audio);
+    await other.until(() => other.heard.length > 3);
+    const already = caller.heard.length;
+    caller.send(leg, 0, 0, audio);
+    await caller.until(() => caller.heard.length > already + 3);
+    const silentFrom = performance.now();
+    const stolen = other.heard.length;
+    for (let i = 4; performance.now() - silentFrom < 1_500; i++) {
+      other.send(leg, 0, i * 160, audio);
+      await caller.until(() => caller.heard.length > already + i);
+    }
+    expect(other.heard.length - stolen).toBeLessThan(3); // what was on its way
+    for (let i = 400; other.heard.length < stolen + 10; i++) {
+      other.send(leg, 0, i * 160, audio);
+      const heard = caller.heard.length + other.heard.length;
+      const more = () => caller.heard.length + other.heard.length > heard;
+      await Promise.race([caller.until(more), other.until(more)]);
+    }
+    expect(performance.now() - silentFrom).toBeGreaterThan(1_950);
+    await other.close();
+  });
+
+  test('is never that of a stranger: one who is first, floods and goes on while the caller is silent hears nothing', async () => {
+    await using call = await harness.call();
+    const { peer: caller, leg, notices } = call;
+    const stranger = await Peer.open();
+    stranger.ssrc = 666;
+    leg.negotiate(caller.parameters({ learnFrom: ['192.0.2.1', '198.51.100.0/24', '2001:db8::/32', 'no address'] }));
+    await leg.counters(); // the plane has it
+    for (let i = 0; i < 50; i++) stranger.send(leg, 0, i * 160, audio);
+    await caller.until(() => caller.heard.length > 5);
+    caller.send(leg, 0, 0, audio);
+    await notices.until(() => notices.of('media.started').length === 1);
+    const from = caller.heard.length;
+    for (let i = 50; caller.heard.length < from + 110; i++) {
+      stranger.send(leg, 0, i * 160, audio);
+      const heard = caller.heard.length;
+      await caller.until(() => caller.heard.length > heard);
+    }
+    expect(stranger.heard.length + stranger.reports.length).toBe(0);
+    expect((await leg.counters()).packetsReceived).toBe(1);
     await stranger.close();
+  });
+
+  test('is learnt from nobody during hold', async () => {
+    await using call = await harness.call();
+    const { peer: behindNat, leg } = call;
+    const told = await Peer.open();
+    leg.negotiate(told.parameters({ learnFrom: ['127.0.0.1'], held: true }));
+    await leg.counters(); // the plane has it
+    for (let i = 0; i < 20; i++) behindNat.send(leg, 0, i * 160, audio);
+    await told.until(() => told.heard.length > 5);
+    expect(behindNat.heard.length).toBe(0);
+    leg.negotiate(told.parameters({ learnFrom: ['127.0.0.1'] }));
+    await leg.counters(); // the plane has it
+    for (let i = 20; i < 23; i++) behindNat.send(leg, 0, i * 160, audio);
+    await behindNat.until(() => behindNat.heard.length > 3);
+    await told.close();
   });
 
   test('may be unknown: nothing is sent until the far end is heard', async () => {
     await using call = await harness.call();
     const { peer, leg, notices } = call;
     leg.negotiate(
-      peer.parameters({ remoteHost: 'no.address.example', remotePort: 70_000, remoteRtcpPort: 0, ptimeMs: Number.NaN }),
+      peer.parameters({
+        remoteHost: 'no.address.example',
+        remotePort: 70_000,
+        remoteRtcpPort: 0,
+        ptimeMs: Number.NaN,
+        learnFrom: ['127.0.0.1'],
+      }),
     );
     await leg.counters(); // the plane has it
     for (let i = 0; i < 3; i++) peer.send(leg, 0, i * 160, audio);

@@ -63,6 +63,8 @@ export class Peer {
     return {
       remoteHost: '127.0.0.1',
       remotePort: this.port,
+      learnFrom: [],
+      held: false,
       remoteRtcpPort: this.#rtcp.address().port,
       codec,
       payloadType: codec === 'PCMU' ? 0 : codec === 'PCMA' ? 8 : 9,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test';
+import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import fc from 'fast-check';
@@ -10,43 +11,79 @@ import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import { Harness } from './harness.ts';
 
 describe('the ports of a node', () => {
-  test('are even, in use once, and rest after use', () => {
+  test('are even, in use once, rest after use, and rest less only while no other is free', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 12 }),
-        fc.array(fc.record({ take: fc.boolean(), wait: fc.integer({ min: 0, max: 40_000 }) }), { maxLength: 200 }),
+        fc.array(
+          fc.record({
+            take: fc.boolean(),
+            wait: fc.integer({ min: 0, max: 40_000 }),
+            drawn: fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
+          }),
+          {
+            maxLength: 200,
+          },
+        ),
         (pairs, steps) => {
-          const pool = new PortPool(20_001, 20_001 + 2 * pairs, 60_000);
+          let drawn = 0;
+          const pool = new PortPool({
+            firstPort: 20_001,
+            lastPort: 20_001 + 2 * pairs,
+            restMs: 60_000,
+            leastRestMs: 2_000,
+            random: (below) => Math.floor(drawn * below),
+          });
           const used: number[] = [];
           const freedAt = new Map<number, number>();
           let now = 0;
-          for (const { take, wait } of steps) {
-            now += wait;
-            if (take) {
-              const port = pool.take(now);
-              const rested = [...freedAt.values()].filter((at) => at + 60_000 <= now).length;
-              const untouched = pairs - used.length - freedAt.size;
-              if (port === undefined) {
-                expect(rested + untouched).toBe(0);
-                continue;
-              }
-              expect(port % 2).toBe(0);
-              expect(used).not.toContain(port);
-              const at = freedAt.get(port);
-              if (at !== undefined) expect(now - at).toBeGreaterThanOrEqual(60_000);
-              freedAt.delete(port);
-              used.push(port);
-            } else {
+          const resting = (ms: number) => [...freedAt].filter(([, at]) => now - at < ms);
+          for (const step of steps) {
+            now += step.wait;
+            drawn = step.drawn;
+            const free = pairs - used.length - resting(60_000).length;
+            const couldServe = pairs - used.length - resting(2_000).length;
+            expect(pool.free(now)).toBe(couldServe);
+            if (!step.take) {
               const port = used.shift();
               if (port === undefined) continue;
               pool.release(port, now);
               freedAt.set(port, now);
+              continue;
             }
-            expect(pool.free(now)).toBe(pairs - used.length - [...freedAt.values()].filter((at) => at + 60_000 > now).length);
+            const port = pool.take(now);
+            expect(port !== undefined).toBe(couldServe > 0);
+            if (port === undefined) continue;
+            expect(port % 2).toBe(0);
+            expect(used).not.toContain(port);
+            const at = freedAt.get(port);
+            if (free > 0 && at !== undefined) expect(now - at).toBeGreaterThanOrEqual(60_000);
+            if (free === 0) expect(at).toBe(Math.min(...freedAt.values())); // the one that rested longest
+            freedAt.delete(port);
+            used.push(port);
           }
         },
       ),
     );
+  });
+
+  test('are drawn at random: the ports of the calls so far do not tell the next one', () => {
+    const pairs = 5_000;
+    const pool = new PortPool({ firstPort: 20_000, lastPort: 29_999, restMs: 60_000, leastRestMs: 2_000, random: randomInt });
+    let guessed = 0;
+    const ports: number[] = [];
+    for (let i = 0; i < 1_000; i++) {
+      const port = pool.take(0) ?? 0;
+      const last = ports.at(-1) ?? 0;
+      if (Math.abs(port - last) <= 20) guessed++; // a spray of the ten pairs on either side of the last one
+      ports.push(port);
+    }
+    expect(new Set(ports).size).toBe(1_000);
+    expect(guessed).toBeLessThan(20); // by chance 1,000 times 20 in 5,000 is 4
+    for (const half of [0, 1]) {
+      const within = ports.filter((port) => Math.floor((port - 20_000) / pairs) === half).length;
+      expect(within).toBeGreaterThan(400);
+    }
   });
 
   test('used up, openRtpLeg says so; freed, they come back after their rest', async () => {
@@ -179,10 +216,10 @@ describe('the addon', () => {
         }
       }
     }
-    expect(() => native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 3, 0, 101, 20, true, true)).toThrow(TypeError);
-    expect(() => native.legNegotiate(plane, 1, 'localhost', 1, 2, 0, 0, 101, 20, true, true)).toThrow(TypeError);
-    expect(() => native.legNegotiate(plane, 1, '127.0.0.1', 70_000, 2, 0, 0, 101, 20, true, true)).toThrow(TypeError);
-    expect(native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 0, 0, -1, 20, true, true)).toBe(false);
+    expect(() => native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 3, 0, 101, 20, true, true, false, '')).toThrow(TypeError);
+    expect(() => native.legNegotiate(plane, 1, 'localhost', 1, 2, 0, 0, 101, 20, true, true, false, '')).toThrow(TypeError);
+    expect(() => native.legNegotiate(plane, 1, '127.0.0.1', 70_000, 2, 0, 0, 101, 20, true, true, false, '')).toThrow(TypeError);
+    expect(native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 0, 0, -1, 20, true, true, false, '')).toBe(false);
     native.planeDestroy(plane);
     expect(() => native.planeWakeFd(plane)).toThrow(TypeError);
   });

@@ -40,6 +40,18 @@ struct Address {
   bool unspecified() const {
     return any.sa_family == AF_INET6 ? IN6_IS_ADDR_UNSPECIFIED(&v6.sin6_addr) != 0 : v4.sin_addr.s_addr == INADDR_ANY;
   }
+  /** An IPv4 address as an IPv6 socket shows it, such as ::ffff:192.0.2.1 (RFC 4291 §2.5.5.2). */
+  bool mapped() const { return any.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr) != 0; }
+  /** The address itself, or the IPv4 address that is mapped into it. */
+  Address plain() const {
+    if (!mapped()) return *this;
+    Address out;
+    out.v4.sin_family = AF_INET;
+    out.v4.sin_port = v6.sin6_port;
+    std::memcpy(&out.v4.sin_addr, v6.sin6_addr.s6_addr + 12, sizeof out.v4.sin_addr);
+    out.length = sizeof out.v4;
+    return out;
+  }
   uint16_t port() const { return ntohs(any.sa_family == AF_INET6 ? v6.sin6_port : v4.sin_port); }
 
   bool operator==(const Address& other) const {

@@ -1,66 +1,123 @@
-// Symmetric RTP with bounded latching (RFC 4961, contract §2): audio goes to the address in SDP, or to the one other source that sends during
-// the first packets of a negotiation. After that the address is fixed until the next negotiation, so a stranger cannot take a call over.
+// Symmetric RTP with strict latching (RFC 4961): who may be the far end of a leg, and where its audio goes.
+//
+//  * The address in SDP always takes the leg back, with its first packet.
+//  * Another source is learnt at its second packet in a row, and only
+//      - from the peer's signalling address or its trunk's ranges,
+//      - until the far end in use has sent anything, or after 2 s of that far end's silence (a NAT that moved the call),
+//      - while the call is not held.
+//  * Packets in a row are counted for each source by itself, so strays neither reset that count nor use anything up.
+//
+// A stranger outside the ranges is never heard and never sent to: RTP bleed, CVE-2025-53399, AST-2017-005.
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "plane/io/address.h"
+#include "plane/io/address_range.h"
 
 namespace sidetone {
 
 class Latch {
  public:
-  /** A new offer or answer: expects `sdp`, and opens the window. */
-  void expect(const Address& sdp) {
-    if (sdp != sdp_) {
-      sdp_ = sdp;
-      remote_ = sdp;  // the same address again (hold, session refresh) keeps what was latched, and only reopens the window
-    }
-    candidate_ = Address();
-    candidate_count_ = 0;
-    packets_ = 0;
-    confirmed_ = 0;
-    fixed_ = false;
+  /**
+   * Applies an offer or answer. `sdp` is where it asks for RTP, `learn_from` the hosts another source may be learnt from, `held` whether the call is
+   * on hold. The same address again (hold, session refresh) keeps what was learnt; another address begins anew.
+   */
+  void expect(const Address& sdp, std::vector<AddressRange> learn_from, bool held) {
+    learn_from_ = std::move(learn_from);
+    held_ = held;
+    const Address plain = sdp.plain();
+    if (plain == sdp_) return;
+    sdp_ = plain;
+    remote_ = plain;
+    heard_ = false;
+    candidates_.reset();
   }
 
-  /** Whether a valid RTP packet from `source` belongs to the leg. */
-  bool accept(const Address& source, uint32_t ssrc, uint16_t sequence) {
-    if (source == remote_) {
-      if (!fixed_ && ++confirmed_ >= confirm_packets) fixed_ = true;
-      return true;
-    }
-    if (fixed_ || packets_ >= window_packets) return false;
-    packets_++;
-    const bool next = source == candidate_ && ssrc == candidate_ssrc_ && static_cast<uint16_t>(sequence - candidate_sequence_) == 1;
-    candidate_count_ = next ? candidate_count_ + 1 : 1;
-    candidate_ = source;
-    candidate_ssrc_ = ssrc;
-    candidate_sequence_ = sequence;
-    if (candidate_count_ < latch_packets) return false;
-    remote_ = source;
-    fixed_ = true;
+  /**
+   * Whether a valid RTP packet belongs to the leg. `now_us` is monotonic, in microseconds. A packet of the address in SDP, or the second of a source
+   * that may be learnt, changes where the leg sends to.
+   */
+  bool accept(const Address& from, uint32_t ssrc, uint16_t sequence, int64_t now_us) {
+    const Address source = from.plain();
+    if (source == sdp_) remote_ = sdp_;
+    else if (source != remote_ && !learn(source, ssrc, sequence, now_us)) return false;
+    heard_ = true;
+    heard_us_ = now_us;
     return true;
   }
 
   /** Where to send. */
   const Address& remote() const { return remote_; }
 
-  /** Packets from strangers looked at after a negotiation; half a second of audio. */
-  static constexpr int window_packets = 25;
-  /** Packets in sequence from one stranger before it is taken (RFC 3550 MIN_SEQUENTIAL). */
-  static constexpr int latch_packets = 2;
-  /** Packets from the SDP's own address that close the window. */
-  static constexpr int confirm_packets = 2;
+  /** Packets in a row of one source before it is learnt (RFC 3550 MIN_SEQUENTIAL). */
+  static constexpr int learn_packets = 2;
+  /** How long the far end in use must be silent before another source may take its place. */
+  static constexpr int64_t silence_us = 2'000'000;
+  /** Sources whose packets are counted at a time; beyond it the one that was silent longest is forgotten. */
+  static constexpr size_t candidates_max = 16;
 
  private:
+  struct Candidate {
+    Address source;
+    uint32_t ssrc = 0;
+    uint16_t next = 0;
+    int in_a_row = 0;
+    uint64_t heard = 0;  // `Candidates::packets` at its last packet
+  };
+  struct Candidates {
+    std::vector<Candidate> sources;
+    uint64_t packets = 0;
+  };
+
+  bool learn(const Address& source, uint32_t ssrc, uint16_t sequence, int64_t now_us) {
+    if (held_ || !may_learn_from(source)) return false;
+    Candidate& candidate = this->candidate(source);
+    const bool follows = candidate.in_a_row > 0 && candidate.ssrc == ssrc && candidate.next == sequence;
+    candidate.in_a_row = follows ? candidate.in_a_row + 1 : 1;
+    candidate.ssrc = ssrc;
+    candidate.next = static_cast<uint16_t>(sequence + 1);
+    candidate.heard = ++candidates_->packets;
+    if (candidate.in_a_row < learn_packets || (heard_ && now_us - heard_us_ < silence_us)) return false;
+    remote_ = source;
+    candidates_.reset();
+    return true;
+  }
+
+  bool may_learn_from(const Address& source) const {
+    for (const AddressRange& range : learn_from_) {
+      if (range.contains(source)) return true;
+    }
+    return false;
+  }
+
+  /** The count of one source: its own, a new one, or that of the source that was silent longest. */
+  Candidate& candidate(const Address& source) {
+    if (!candidates_) candidates_ = std::make_unique<Candidates>();
+    std::vector<Candidate>& sources = candidates_->sources;
+    size_t oldest = 0;
+    for (size_t i = 0; i < sources.size(); i++) {
+      if (sources[i].source == source) return sources[i];
+      if (sources[i].heard < sources[oldest].heard) oldest = i;
+    }
+    if (sources.size() < candidates_max) {
+      oldest = sources.size();
+      sources.emplace_back();
+    }
+    sources[oldest] = Candidate();
+    sources[oldest].source = source;
+    return sources[oldest];
+  }
+
   Address sdp_;
   Address remote_;
-  Address candidate_;
-  uint32_t candidate_ssrc_ = 0;
-  uint16_t candidate_sequence_ = 0;
-  int candidate_count_ = 0;
-  int packets_ = 0;
-  int confirmed_ = 0;
-  bool fixed_ = false;
+  int64_t heard_us_ = 0;  // when `remote_` last sent
+  bool heard_ = false;    // whether it ever did
+  bool held_ = false;
+  std::vector<AddressRange> learn_from_;
+  std::unique_ptr<Candidates> candidates_;  // none while all is well: it is no part of what a tick touches
 };
 
 }  // namespace sidetone

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "plane/leg/quality.h"
 #include "plane/room/room.h"
@@ -50,8 +51,8 @@ void Leg::negotiate(const Negotiated& parameters, const Now& now) {
   const bool resumed = parameters.send && (!negotiated_ || !agreed_.send);
   const bool expects = parameters.receive && (!negotiated_ || !agreed_.receive);
   agreed_ = parameters;
+  latch_.expect(parameters.rtp, std::exchange(agreed_.learn_from, {}), parameters.held || !parameters.receive);
   if (codec_changed || !parameters.send) relay_.reset();
-  latch_.expect(parameters.rtp);
   if (codec_changed) {
     timestamp_ += static_cast<uint32_t>(pending_);
     pending_ = 0;
@@ -115,7 +116,7 @@ void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices
   const bool audio = packet.payload_type == agreed_.payload_type;
   const bool comfort_noise = packet.payload_type == 13;  // RFC 3389: a sign of life, played as silence
   if (!event && !audio && !comfort_noise) return;
-  if (!latch_.accept(datagram.source, packet.ssrc, packet.sequence)) return;
+  if (!latch_.accept(datagram.source, packet.ssrc, packet.sequence, now.us)) return;
   if (!belongs(packet)) return;
 
   int64_t arrival_us = now.us;

@@ -25,8 +25,10 @@ namespace sidetone {
 
 /** What an offer and its answer agreed on (src/media/engine.ts, RtpParameters). */
 struct Negotiated {
-  Address rtp;
+  Address rtp;  // where SDP asks for RTP
   Address rtcp;
+  std::vector<AddressRange> learn_from;  // the hosts that another source of RTP may be learnt from
+  bool held = false;                     // the call is on hold: no source is learnt
   Codec codec = Codec::pcmu;
   uint8_t payload_type = 0;
   int32_t event_payload_type = -1;

@@ -55,7 +55,7 @@ class Bench {
   }
 
   /** A negotiated leg; its number is its place from 1 on. Nullptr where no port is free. */
-  FarEnd* open(Codec codec = Codec::pcmu, bool events = false) {
+  FarEnd* open(Codec codec = Codec::pcmu, bool events = false, const char* learn_from = "") {
     auto far = std::make_unique<FarEnd>();
     const uint32_t id = static_cast<uint32_t>(ends.size()) + 1;
     for (uint16_t port = first_port; port < last_port; port += 2) {
@@ -63,6 +63,7 @@ class Bench {
       if (plane->open(id, far->leg, own(static_cast<uint16_t>(port + 1))) != 0) continue;
       Negotiated agreed;
       agreed.rtp = far->here();
+      agreed.learn_from = AddressRange::parse_list(learn_from);
       agreed.rtcp = nowhere();
       agreed.codec = codec;
       agreed.payload_type = far->payload_type = codec == Codec::pcmu ? 0 : codec == Codec::pcma ? 8 : 9;

@@ -8,6 +8,7 @@
 using Target = int (*)(const uint8_t*, size_t);
 // The Makefile compiles each target under the name of its file.
 extern "C" {
+int address_range_fuzz(const uint8_t*, size_t);
 int jitter_buffer_fuzz(const uint8_t*, size_t);
 int leg_fuzz(const uint8_t*, size_t);
 int recording_fuzz(const uint8_t*, size_t);
@@ -37,7 +38,7 @@ void withstand(Target target, int inputs, size_t most_bytes) {
 }  // namespace
 
 TEST("parsers withstand bytes by chance") {
-  for (const Target target : {rtp_fuzz, rtcp_fuzz, telephone_event_fuzz, wav_fuzz}) withstand(target, 2000, 300);
+  for (const Target target : {address_range_fuzz, rtp_fuzz, rtcp_fuzz, telephone_event_fuzz, wav_fuzz}) withstand(target, 2000, 300);
 }
 
 TEST("jitter buffers and legs withstand packets by chance") {

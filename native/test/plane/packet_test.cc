@@ -3,7 +3,6 @@
 #include <cstring>
 #include <vector>
 
-#include "plane/leg/latch.h"
 #include "plane/leg/quality.h"
 #include "plane/rtp/reception.h"
 #include "plane/rtp/rtcp.h"
@@ -16,12 +15,6 @@ using namespace sidetone;
 namespace {
 
 using Bytes = std::vector<uint8_t>;
-
-Address at(const char* host, uint16_t port) {
-  Address address;
-  address.parse(host, port);
-  return address;
-}
 
 /** One telephone-event packet into `event`; the digit it completed, or 0. */
 char press(TelephoneEvent& event, uint8_t code, bool end, uint16_t duration, uint32_t timestamp, int64_t now_us, uint32_t* ms = nullptr,
@@ -203,38 +196,6 @@ TEST("a sender that starts its timeline over is heard again, flash and torn payl
   Digit digit;
   const uint8_t torn[3] = {1, 0x80, 1};
   CHECK(!event.receive(torn, 3, 20000, false, 0, digit));
-}
-
-TEST("audio is taken from the SDP's address, and a stranger is never latched once it has spoken") {
-  Latch latch;
-  latch.expect(at("10.0.0.1", 4000));
-  CHECK(latch.accept(at("10.0.0.1", 4000), 1, 1));
-  CHECK(latch.accept(at("10.0.0.1", 4000), 1, 2));
-  for (uint16_t i = 0; i < 100; i++) CHECK(!latch.accept(at("10.9.9.9", 5000), 2, i));
-  CHECK(latch.remote() == at("10.0.0.1", 4000));
-}
-
-TEST("one other source is latched in the first packets, and then holds against all others until the next negotiation") {
-  Latch latch;
-  latch.expect(at("192.168.1.2", 4000));
-  CHECK(!latch.accept(at("10.0.0.7", 6000), 5, 10));
-  CHECK(latch.accept(at("10.0.0.7", 6000), 5, 11));
-  CHECK(latch.remote() == at("10.0.0.7", 6000));
-  for (uint16_t i = 0; i < 10; i++) CHECK(!latch.accept(at("10.0.0.8", 6000), 6, i));
-  latch.expect(at("192.168.1.2", 4000));  // a session refresh keeps what was latched
-  CHECK(latch.remote() == at("10.0.0.7", 6000));
-  CHECK(latch.accept(at("10.0.0.7", 6000), 5, 12));
-  latch.expect(at("192.168.1.3", 4000));  // another address starts over
-  CHECK(latch.remote() == at("192.168.1.3", 4000));
-}
-
-TEST("strangers that never send two packets in sequence use the window up") {
-  Latch latch;
-  latch.expect(at("10.0.0.1", 4000));
-  for (uint16_t i = 0; i < Latch::window_packets; i++) CHECK(!latch.accept(at("10.9.9.9", static_cast<uint16_t>(1000 + i)), i, i));
-  CHECK(!latch.accept(at("10.9.9.9", 99), 7, 1));
-  CHECK(!latch.accept(at("10.9.9.9", 99), 7, 2));
-  CHECK(latch.accept(at("10.0.0.1", 4000), 1, 1));
 }
 
 TEST("the estimated MOS is that of the E-model: 4.4 at best, less with loss and delay, never under 1") {

@@ -28,6 +28,8 @@ export interface PhoneLegOptions {
   /** The address to write into SDP. `bound` is the one that the media plane bound. */
   sdpHost(bound: string): string;
   readonly sessionId: number;
+  /** The signalling address of the far end and the ranges of its trunk, from which its RTP may come. */
+  rtpSources(): readonly string[];
   /** Calls `then` after `ms`, unless the result is called before. */
   wait(ms: number, then: () => void): () => void;
   /** The leg is over: its channel is free. */
@@ -155,7 +157,7 @@ export abstract class PhoneLeg implements Leg {
   /** Starts or changes the stream. */
   protected apply(agreement: AudioAgreement): void {
     if (this.over || this.#rtp === undefined) return;
-    this.#rtp.negotiate(agreement);
+    this.#rtp.negotiate({ ...agreement, learnFrom: this.options.rtpSources() });
     this.#hasEvents = agreement.telephoneEventPayloadType !== undefined;
     this.#hearTones();
     if (this.answered && agreement.held !== this.#held) {

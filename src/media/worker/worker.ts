@@ -96,6 +96,8 @@ function obey(order: Order): void {
         agreed.ptimeMs,
         agreed.send,
         agreed.receive,
+        agreed.held,
+        agreed.learnFrom.join(','),
       );
       break;
     }
