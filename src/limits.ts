@@ -20,6 +20,14 @@ export const MAILBOX_MAX_INPUTS = 1_000;
 export const HTTP_BODY_CEILING_BYTES = 1024 * 1024 * 1024;
 /** A connection without a byte for this long is closed. */
 export const HTTP_IDLE_TIMEOUT_SEC = 60;
+/** Requests of one connection that are answered in one turn of the event loop; after the last of them the connection is closed. */
+export const HTTP_PIPELINED_MAX = 16;
+/** Wrong operator tokens from one address within the window; further ones are 429. Addresses that are remembered; past it the oldest is forgotten. */
+export const OPERATOR_GUESSES_MAX = 10;
+export const OPERATOR_GUESS_WINDOW_MS = 60_000;
+export const OPERATOR_GUESS_ADDRESSES_MAX = 10_000;
+/** Characters of a caller's `tracestate` that are logged beside the platform's own trace. */
+export const LINKED_TRACESTATE_MAX_CHARS = 512;
 /** Requests that came before all was up and wait for it; past it they are 503. */
 export const HTTP_WAIT_FOR_START_MAX = 1_000;
 /** How long a drain waits for calls it has ended to be confirmed: an actor's own wait and a little more. */

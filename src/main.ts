@@ -51,6 +51,8 @@ async function run(settings: Config): Promise<void> {
   let app: HttpApp | undefined;
   const up = Promise.withResolvers<HttpApp>();
   const answer = (request: Request): Response | Promise<Response> => {
+    // An HTTP/1.0 request without Host has no origin in its URL (HAProxy's health check is one).
+    if (request.url.startsWith('/')) return answer(new Request(new URL(request.url, publicUrl), request));
     if (app !== undefined) return app.fetch(request);
     return server.pendingRequests > HTTP_WAIT_FOR_START_MAX ? starting() : up.promise.then((each) => each.fetch(request));
   };
@@ -221,6 +223,7 @@ async function run(settings: Config): Promise<void> {
     unhurried: (request) => server.timeout(request, 0),
     hurried: (request, seconds) => server.timeout(request, seconds),
     inFlight: () => server.pendingRequests,
+    peer: (request) => server.requestIP(request) ?? undefined,
     sentPath: sentMediaPath,
     followed: followRecording,
     draining: () => draining,

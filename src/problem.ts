@@ -62,6 +62,7 @@ export const problems = {
   invalid: (message: string) => make('invalid_request', 400, message),
   unprocessable: (message: string) => make('invalid_request', 422, message),
   methodNotAllowed: (allow: string) => make('invalid_request', 405, 'Method not allowed on this path', { allow }),
+  preconditionFailed: () => make('invalid_request', 412, 'If-Match does not name the recording'),
   unsatisfiable: () => make('invalid_request', 416, 'Range is beyond the end of the recording'),
   unsupportedMediaType: () => make('invalid_request', 415, 'Content-Type must be application/json'),
   keyReused: () => make('invalid_request', 422, 'Idempotency-Key was already used with a different request'),
@@ -69,7 +70,9 @@ export const problems = {
   missingApiKey: () => make('unauthorized', 401, 'Missing API key'),
   invalidApiKey: () => make('unauthorized', 401, 'Invalid API key'),
   invalidOperatorToken: () => make('unauthorized', 401, 'Invalid operator token'),
-  tooLarge: (limitBytes: number) => make('payload_too_large', 413, `Request body is larger than ${limitBytes} bytes`),
+  /** `hint` says how to stay below the limit. */
+  tooLarge: (limitBytes: number, hint = '') =>
+    make('payload_too_large', 413, `Request body is larger than ${limitBytes} bytes${hint === '' ? '' : `: ${hint}`}`),
   tooManySessions: () => make('result_set_too_large', 413, 'Too many results to return; narrow your query using filters.'),
   tooManyResults: () => make('result_set_too_large', 413, 'Too many results to return.'),
   forbidden: (message: string) => make('forbidden', 403, message),

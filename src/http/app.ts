@@ -11,10 +11,11 @@ import type { Log } from '../log.ts';
 import { problems } from '../problem.ts';
 import type { RecordingUrls } from '../recording-storage/signed-url.ts';
 import { admission } from './admission/admission.ts';
-import { newTraceparent } from './admission/trace.ts';
+import { linkTrace, newTraceparent } from './admission/trace.ts';
 import type { HttpMetrics } from './metrics.ts';
 import { openapiDocument } from './openapi.ts';
 import { type OperatorHooks, operatorRoutes } from './operator/operator.ts';
+import { type HttpPeer, PipelineLimit } from './pipelining.ts';
 import type { Exchange } from './request-context.ts';
 import { problemResponse } from './response.ts';
 import { applicationRoutes } from './route/application.ts';
@@ -53,6 +54,8 @@ export interface HttpDeps extends OperatorHooks {
   readonly followed?: (path: string, followed: boolean) => void;
   /** Requests the server is busy with. */
   readonly inFlight?: () => number;
+  /** The far end of a request's connection. */
+  readonly peer?: (request: Request) => HttpPeer | undefined;
   /** Of a server that tidies URLs: the path of a recording's as it was sent. */
   readonly sentPath?: (request: Request) => string | undefined;
   /** What is up, by name: `{database, media, sip}`. */
@@ -96,6 +99,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     idempotency: store.idempotency,
     operatorToken: deps.operatorToken,
     draining: deps.draining,
+    peer: deps.peer,
     now: () => clock.now(),
   });
   for (const route of routes)
@@ -127,7 +131,18 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     problemResponse(wasSigned(req.raw.url) ? problems.forbidden('Forbidden') : problems.noRoute(), newTraceparent()),
   );
 
-  return { fetch: async (request) => await app.fetch(request), listeners: media.listeners };
+  const pipeline = new PipelineLimit((done) => setImmediate(done));
+  const fetch = async (request: Request): Promise<Response> => {
+    // Two Host fields come as one (RFC 9112 §3.2 wants them refused).
+    const response =
+      request.headers.get('host')?.includes(',') === true
+        ? problemResponse(problems.invalid('Host: must be given once'), newTraceparent())
+        : await app.fetch(request);
+    linkTrace(deps.log, request, response);
+    if (pipeline.isSpent(() => deps.peer?.(request))) response.headers.set('connection', 'close');
+    return response;
+  };
+  return { fetch, listeners: media.listeners };
 }
 
 function exchangeOf(request: Request, route: Route, params: Record<string, string>): Exchange {

@@ -36,5 +36,9 @@ export function noneMatch(header: string | null, etag: string): boolean {
   return [...header.matchAll(/(?:W\/)?"([^"]*)"/g)].some(([, tag]) => tag === etag);
 }
 
+/** Whether `If-Match` lets the request go on, compared strongly (§13.1.1); otherwise it is 412. `etag` without quotes. */
+export const ifMatch = (header: string | null, etag: string): boolean =>
+  header === null || header.trim() === '*' || header.split(',').some((each) => each.trim() === `"${etag}"`);
+
 /** Whether a range may be answered under `If-Range`, compared strongly (§13.1.5). A date never matches: none is told. */
 export const rangeHolds = (header: string | null, etag: string): boolean => header === null || header.trim() === `"${etag}"`;

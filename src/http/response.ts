@@ -2,8 +2,15 @@
 import type { Answer } from '../call/ports/sessions.ts';
 import type { Problem } from '../problem.ts';
 
+/** Answers to credentials are for nobody's cache, and nobody is to guess another type of them. */
+export const JSON_HEADERS = {
+  'content-type': 'application/json',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+} as const;
+
 const json = (status: number, body: object, traceparent: string, more: Readonly<Record<string, string>> = {}): Response =>
-  new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', traceparent, ...more } });
+  new Response(JSON.stringify(body), { status, headers: { ...JSON_HEADERS, traceparent, ...more } });
 
 export function answerResponse(answer: Answer, traceparent: string): Response {
   return answer.status === 204
@@ -15,6 +22,8 @@ export function problemResponse(problem: Problem, traceparent: string): Response
   const headers: Record<string, string> = {};
   if (problem.retryAfterSec !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(problem.retryAfterSec)));
   if (problem.allow !== undefined) headers.allow = problem.allow;
+  // What is left of the body is not read: the connection cannot take another request.
+  if (problem.status === 413 && problem.problem === 'payload_too_large') headers.connection = 'close';
   // RFC 9110 §11.6.1.
   if (problem.status === 401) headers['www-authenticate'] = 'Bearer';
   const detail = problem.detail === undefined ? {} : { detail: problem.detail };

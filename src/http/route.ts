@@ -19,6 +19,8 @@ interface RouteFacts {
   readonly success: readonly [status: number, description: string];
   /** Largest body; 1 MiB unless told. */
   readonly maxBytes?: number;
+  /** How to stay below `maxBytes`, for the message of the 413. */
+  readonly sizeHint?: string;
   /** Status of a body of the wrong shape; 400 unless told. */
   readonly shapeStatus?: 400 | 422;
   /** Changes something: takes Operation-Id and Idempotency-Key. */

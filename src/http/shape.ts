@@ -23,12 +23,34 @@ export function shape<B>(definition: Definition<B>): Shape<B> {
   return {
     schema: Object.fromEntries(Object.entries(schema).filter(([name]) => name !== '$schema')),
     check(value) {
+      const misplaced = notAnObject(schema, value, []);
+      if (misplaced !== undefined) return { issue: `${pathText(misplaced)}: must be an object` };
       const out = definition(value);
       if (!(out instanceof type.errors)) return { value: out };
       const first = out[0];
       return { issue: first === undefined ? 'body: must be of the documented shape' : issueOf(first) };
     },
   };
+}
+
+/** What is read of a JSON Schema here. */
+interface SchemaNode {
+  readonly type?: unknown;
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly anyOf?: readonly SchemaNode[];
+}
+
+/** The path of a value that is no object where the schema wants one: to arktype a list is an object too. */
+function notAnObject(node: SchemaNode, value: unknown, path: readonly PropertyKey[]): readonly PropertyKey[] | undefined {
+  const wantsObject = node.type === 'object' || node.anyOf?.every((each) => each.type === 'object') === true;
+  if (!wantsObject) return undefined;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return path;
+  for (const [name, child] of Object.entries(value)) {
+    const nodes = [node, ...(node.anyOf ?? [])].flatMap(({ properties }) => properties?.[name] ?? []);
+    const found = nodes.map((each) => notAnObject(each, child, [...path, name]));
+    if (found.length > 0 && found.every((each) => each !== undefined)) return found[0];
+  }
+  return undefined;
 }
 
 interface Issue {

@@ -58,9 +58,11 @@ export function loadConfig(env: Environment): Config {
   };
 }
 
-/** The origin of a server without a `PUBLIC_URL`. */
-export const originAt = (httpHost: string, port: number): string =>
-  `http://${httpHost.includes(':') ? `[${httpHost}]` : httpHost}:${port}`;
+/** The origin of a server without a `PUBLIC_URL`. One that listens on every address is named by the loopback one, where it can be reached from here. */
+export function originAt(httpHost: string, port: number): string {
+  const host = httpHost === '0.0.0.0' ? '127.0.0.1' : httpHost === '::' ? '::1' : httpHost;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
 
 function publicUrl(env: Environment): string | undefined {
   const given = url(env, 'PUBLIC_URL', ['http:', 'https:']);

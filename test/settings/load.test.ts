@@ -77,7 +77,7 @@ describe('settings', () => {
       SMS_PROVIDER: 'smpp://user:pass@smsc.example.com:2775',
       OUTBOUND_ALLOW: '192.168.1.7,fd00::/8',
     });
-    expect(originAt(config.http.host, 8080)).toBe('http://[::]:8080');
+    expect(originAt(config.http.host, 8080)).toBe('http://[::1]:8080');
     expect(originAt('127.0.0.1', 80)).toBe('http://127.0.0.1:80');
     expect(config.sip.listen[1]).toEqual({ transport: 'tls', host: '::1', port: 5061 });
     expect(config.rtp.host).toBe('0.0.0.0');

@@ -238,8 +238,9 @@ export class SessionRegistry implements Sessions {
     if (command.type === 'collect_payment') return this.#collectPayment(actor, command, context);
     if (command.type === 'record') return this.#record(actor, command, context);
     const result = await this.#withAudio(actor, command, context);
-    // The call ended while the command waited its turn.
-    if (isProblem(result) && result.status === 404) return this.#afterEnd(sessionUuid, command, context);
+    // The call ended while the command waited its turn. Any other 404 names what is missing of a live Session.
+    if (isProblem(result) && result.status === 404 && this.#actors.get(sessionUuid) !== actor)
+      return this.#afterEnd(sessionUuid, command, context);
     return result;
   }
 

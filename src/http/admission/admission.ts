@@ -18,7 +18,6 @@ import { mediaType } from './media-type.ts';
 import { operationId } from './operation-id.ts';
 import { rateLimit, TokenBuckets } from './rate-limit.ts';
 import { size } from './size.ts';
-import { incomingTrace } from './trace.ts';
 
 export interface AdmissionOptions extends AuthenticationOptions {
   readonly clock: Clock;
@@ -46,6 +45,7 @@ export function admission(options: AdmissionOptions): (exchange: Exchange) => Pr
     ownership, // 404
     rateLimit(new TokenBuckets(), () => options.clock.now()), // 429
     draining(options.draining), // 503
+    connected, // nothing where nobody can be answered
     state, // 409, then the work
   ];
 
@@ -59,8 +59,6 @@ export function admission(options: AdmissionOptions): (exchange: Exchange) => Pr
   };
 
   return async (exchange) => {
-    const link = incomingTrace(exchange.request);
-    if (link !== undefined) log.debug({ traceparent: exchange.traceparent, link }, "linked to the caller's trace");
     try {
       const outcome = await decide(exchange);
       if (isProblem(outcome)) exchange.refund?.();
@@ -110,6 +108,16 @@ const draining =
     exchange.route.starts === true && isDraining()
       ? problems.unavailable('Service is shutting down. See Retry-After header.', DRAINING_RETRY_SEC)
       : undefined;
+
+/**
+ * Refuses a command whose caller can no longer be answered. The runtime closes a connection on which another request was pipelined behind a pending
+ * one, and tells so a turn of the event loop later; a command is not to take effect then (RFC 9112 §9.3.2 leaves it to the client to try again).
+ */
+const connected: Step = async ({ route, request }) => {
+  if (route.method === 'GET') return undefined;
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  return request.signal.aborted ? problems.invalid('connection: was closed before the command was admitted') : undefined;
+};
 
 /** 409 is decided where the state is: by the Session's machine. */
 const state: Step = (exchange) => exchange.work?.();

@@ -5,13 +5,17 @@ import { type CredentialStore, keyHash } from '../../database/credentials.ts';
 import { isAppUuid } from '../../id.ts';
 import { AUTH_CACHE_MAX_APPS, AUTH_CACHE_MS, AUTHORIZATION_MAX_CHARS } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
+import type { HttpPeer } from '../pipelining.ts';
 import type { Exchange } from '../request-context.ts';
+import { WrongTokens } from '../wrong-tokens.ts';
 
 export interface AuthenticationOptions {
   readonly apps: Pick<AppStore, 'onChange'>;
   readonly credentials: Pick<CredentialStore, 'keyHashes'>;
   readonly operatorToken: string;
   readonly now: () => number;
+  /** The far end of a request's connection, where the server knows it. */
+  readonly peer?: ((request: Request) => HttpPeer | undefined) | undefined;
 }
 
 const BEARER = /^Bearer +([^\s].*)$/i;
@@ -21,10 +25,19 @@ export function authentication(
 ): (exchange: Exchange) => Problem | undefined | Promise<Problem | undefined> {
   const hashesOf = hashCache(options);
   const operatorHash = sha256(options.operatorToken);
+  const wrongTokens = new WrongTokens();
+  const operator = (credential: string | undefined, { request }: Exchange): Problem | undefined => {
+    if (credential === undefined)
+      return { ...problems.malformedAuthorization(), message: 'Authorization must be: Bearer <operator_token>' };
+    if (timingSafeEqual(sha256(credential), operatorHash)) return undefined;
+    const address = options.peer?.(request)?.address;
+    const waitSec = address === undefined ? undefined : wrongTokens.count(address, options.now());
+    return waitSec === undefined ? problems.invalidOperatorToken() : problems.rateLimited(waitSec);
+  };
   return (exchange) => {
     const header = exchange.request.headers.get('authorization') ?? '';
     const credential = header.length <= AUTHORIZATION_MAX_CHARS ? BEARER.exec(header)?.[1]?.trimEnd() : undefined;
-    if (exchange.route.auth === 'operator') return operator(credential, operatorHash);
+    if (exchange.route.auth === 'operator') return operator(credential, exchange);
     const colon = credential?.indexOf(':') ?? -1;
     if (credential === undefined || colon < 0 || !isAppUuid(credential.slice(0, colon))) return problems.malformedAuthorization();
     const appUuid = credential.slice(0, colon);
@@ -41,12 +54,6 @@ export function authentication(
     const hashes = hashesOf(appUuid);
     return hashes instanceof Promise ? hashes.then(judge) : judge(hashes);
   };
-}
-
-function operator(credential: string | undefined, expected: Uint8Array): Problem | undefined {
-  if (credential === undefined)
-    return { ...problems.malformedAuthorization(), message: 'Authorization must be: Bearer <operator_token>' };
-  return timingSafeEqual(sha256(credential), expected) ? undefined : problems.invalidOperatorToken();
 }
 
 const sha256 = (text: string): Uint8Array => new Uint8Array(createHash('sha256').update(text, 'utf8').digest());

@@ -9,6 +9,7 @@ import type { IdempotencyStore, KeyedRequest } from '../../database/idempotency.
 import { IDEMPOTENCY_KEY_MAX_CHARS } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Exchange, Outcome } from '../request-context.ts';
+import { JSON_HEADERS } from '../response.ts';
 
 const KEY = new RegExp(`^[\\x21-\\x7e]([\\x20-\\x7e]{0,${IDEMPOTENCY_KEY_MAX_CHARS - 2}}[\\x21-\\x7e])?$`);
 
@@ -48,7 +49,7 @@ export async function keep(store: IdempotencyStore, exchange: Exchange, outcome:
 const bodyText = (answer: Answer): string => (answer.status === 204 ? '' : JSON.stringify(answer.body));
 
 function replay(status: number, body: string): Response {
-  const headers = { 'idempotent-replayed': 'true', ...(status === 204 ? {} : { 'content-type': 'application/json' }) };
+  const headers = { 'idempotent-replayed': 'true', ...(status === 204 ? {} : JSON_HEADERS) };
   return new Response(status === 204 ? null : body, { status, headers });
 }
 

@@ -6,7 +6,7 @@ import type { Exchange } from '../request-context.ts';
 export function size(exchange: Exchange): Problem | undefined | Promise<Problem | undefined> {
   const { request, route } = exchange;
   const limit = route.maxBytes ?? BODY_MAX_BYTES;
-  if (Number(request.headers.get('content-length') ?? 0) > limit) return problems.tooLarge(limit);
+  if (Number(request.headers.get('content-length') ?? 0) > limit) return problems.tooLarge(limit, route.sizeHint);
   if (!route.takesBody) return undefined;
   if (request.body === null) {
     exchange.raw = new Uint8Array(0);
@@ -27,7 +27,7 @@ async function readBody(stream: ReadableStream<Uint8Array>, limit: number, excha
       if (bytes > limit) {
         // Not awaited: a peer that goes on sending must not hold up the answer.
         reader.cancel().catch(() => {});
-        return problems.tooLarge(limit);
+        return problems.tooLarge(limit, exchange.route.sizeHint);
       }
       chunks.push(value);
     }

@@ -1,6 +1,7 @@
 /** The application's own settings (contract §8). */
 import { type } from 'arktype';
 import type { AppDetail, AppStore } from '../../database/apps.ts';
+import { isEventPattern } from '../../event/names.ts';
 import { BLOCKED_EVENTS_MAX, WEBHOOK_URL_MAX_CHARS } from '../../limits.ts';
 import { noContent, ok } from '../request-context.ts';
 import { bodyRoute, type Route, route } from '../route.ts';
@@ -14,7 +15,8 @@ export const webhookUrl = type(`string <= ${WEBHOOK_URL_MAX_CHARS}`)
 /** `session.ended`, `playback.*`. */
 export const blockedEvents = type(/^[a-z_]+(\.[a-z_]+)*(\.\*)?$/)
   .and('string <= 100')
-  .describe('an event name, or a prefix with a trailing .*')
+  .narrow((pattern, context) => isEventPattern(pattern) || context.mustBe('the name of an event'))
+  .describe('the name of an event, or a prefix of one with a trailing .*')
   .array()
   .atMostLength(BLOCKED_EVENTS_MAX);
 

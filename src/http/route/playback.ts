@@ -2,7 +2,8 @@
 import { type } from 'arktype';
 import type { SessionCommand, Sessions } from '../../call/ports/sessions.ts';
 import { COMMAND_BODY_MAX_BYTES, PLAYBACK_POSITION_MAX_MS, PLAYBACK_URL_MAX_CHARS, PLAYBACK_URLS_MAX } from '../../limits.ts';
-import { problems } from '../../problem.ts';
+import type { Place } from '../../machine/playback/playback.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
 import { bareRoute, bodyRoute, type Route } from '../route.ts';
 import { type Shape, shape } from '../shape.ts';
 import { onSession } from './sessions.ts';
@@ -37,14 +38,23 @@ const play = shape(
 
 type PlayRequest = typeof play extends Shape<infer Request> ? Request : never;
 
-/** Exactly one of them, which the route sees to. */
-const seek = shape(
+/** A seek, of a Session's playback or a Room's. `placeOf` sees to it that exactly one of the two fields is given. */
+export const seek = shape(
   type({
     '+': 'reject',
-    'position_ms?': `0 <= number.integer <= ${PLAYBACK_POSITION_MAX_MS}`,
-    'offset_ms?': `-${PLAYBACK_POSITION_MAX_MS} <= number.integer <= ${PLAYBACK_POSITION_MAX_MS}`,
+    'position_ms?': `0 <= number.integer <= ${Number.MAX_SAFE_INTEGER}`,
+    'offset_ms?': `${Number.MIN_SAFE_INTEGER} <= number.integer <= ${Number.MAX_SAFE_INTEGER}`,
   }),
 );
+
+/** The place that a seek names. A place beyond the longest call is past the end of anything, which completes the playback. */
+export function placeOf(request: { readonly position_ms?: number; readonly offset_ms?: number }): Place | Problem {
+  const { position_ms: positionMs, offset_ms: offsetMs } = request;
+  if (positionMs !== undefined && offsetMs === undefined) return { positionMs: Math.min(positionMs, PLAYBACK_POSITION_MAX_MS) };
+  if (offsetMs !== undefined && positionMs === undefined)
+    return { offsetMs: Math.max(-PLAYBACK_POSITION_MAX_MS, Math.min(offsetMs, PLAYBACK_POSITION_MAX_MS)) };
+  return problems.invalid('position_ms: exactly one of position_ms and offset_ms is required');
+}
 
 const facts = {
   auth: 'application',
@@ -59,7 +69,13 @@ const facts = {
 
 export const playbackRoutes = (sessions: Sessions): readonly Route[] => [
   bodyRoute(
-    { ...facts, path: '/v1/sessions/:uuid/playback/play', summary: 'Play audio to the Session', buckets: ['playback_play'] },
+    {
+      ...facts,
+      path: '/v1/sessions/:uuid/playback/play',
+      summary: 'Play audio to the Session',
+      sizeHint: `the ${PLAYBACK_URLS_MAX} URLs of a playlist have to fit into it together`,
+      buckets: ['playback_play'],
+    },
     play,
     (exchange, request) => onSession(sessions, exchange, playOf(request)),
   ),
@@ -76,11 +92,9 @@ export const playbackRoutes = (sessions: Sessions): readonly Route[] => [
   bodyRoute(
     { ...facts, path: '/v1/sessions/:uuid/playback/seek', summary: 'Move within what plays', buckets: ['seek'] },
     seek,
-    (exchange, { position_ms: positionMs, offset_ms: offsetMs }) => {
-      if ((positionMs === undefined) === (offsetMs === undefined)) {
-        return problems.invalid('position_ms: exactly one of position_ms and offset_ms is required');
-      }
-      const place = positionMs === undefined ? { offsetMs: offsetMs ?? 0 } : { positionMs };
+    (exchange, request) => {
+      const place = placeOf(request);
+      if (isProblem(place)) return place;
       return onSession(sessions, exchange, { type: 'control_playback', control: { type: 'seek', place } });
     },
   ),

@@ -15,7 +15,7 @@ import type { StoredFile } from '../../recording-storage/storage.ts';
 import { newTraceparent } from '../admission/trace.ts';
 import { type ByteSource, type Connection, Listeners } from '../listeners.ts';
 import type { HttpMetrics } from '../metrics.ts';
-import { noneMatch, rangeHolds, rangeOf } from '../range.ts';
+import { ifMatch, noneMatch, rangeHolds, rangeOf } from '../range.ts';
 import { problemResponse, unexpectedResponse } from '../response.ts';
 
 export interface RecordingMediaDeps {
@@ -123,6 +123,7 @@ export function recordingMedia(deps: RecordingMediaDeps): RecordingMediaDoor {
     const etag = `"${file.etag}"`;
     const headers = { ...headersOf(recordingUuid), 'accept-ranges': 'bytes', 'cache-control': 'private, no-cache', etag };
     const asked = request.headers;
+    if (!ifMatch(asked.get('if-match'), file.etag)) return problems.preconditionFailed();
     if (noneMatch(asked.get('if-none-match'), file.etag)) return new Response(null, { status: 304, headers });
     // RFC 9110 §14.2: a range is asked by GET only.
     const ranged = request.method === 'GET' && rangeHolds(asked.get('if-range'), file.etag);

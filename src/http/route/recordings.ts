@@ -3,7 +3,7 @@ import { type } from 'arktype';
 import type { Recordings } from '../../call/ports/recordings.ts';
 import type { Rooms } from '../../call/ports/rooms.ts';
 import type { SessionCommand, Sessions } from '../../call/ports/sessions.ts';
-import { COMMAND_BODY_MAX_BYTES } from '../../limits.ts';
+import { BODY_MAX_BYTES, COMMAND_BODY_MAX_BYTES } from '../../limits.ts';
 import { problems } from '../../problem.ts';
 import type { Exchange, Find } from '../request-context.ts';
 import { ok } from '../request-context.ts';
@@ -84,7 +84,7 @@ const sessionRoutes = (sessions: Sessions, recordings: Recordings): readonly Rou
       path: ALL,
       summary: 'List the live recordings of a Session',
       success: [200, '`{"recordings": […]}`: active or stopping, oldest first; no history.'],
-      buckets: ['recording_get'],
+      buckets: ['recording_list'],
     },
     (exchange) => {
       const found = listed(recordings, exchange);
@@ -140,6 +140,7 @@ const roomRoutes = (rooms: Rooms, recordings: Recordings): readonly Route[] => [
     {
       ...command,
       resource: 'Room',
+      maxBytes: BODY_MAX_BYTES,
       path: '/api/v1/rooms/:room_id/playback/record',
       summary: 'Record a Room',
       success: [202, '`{recording_uuid, operation_uuid, room_id, status}`; `recording.became_available` follows.'],
@@ -154,6 +155,7 @@ const roomRoutes = (rooms: Rooms, recordings: Recordings): readonly Route[] => [
     {
       ...command,
       resource: 'Room',
+      maxBytes: BODY_MAX_BYTES,
       path: '/api/v1/rooms/:room_id/playback/record/stop',
       summary: 'Stop the recording of a Room',
       buckets: ['room_record'],

@@ -9,7 +9,7 @@ import { isProblem, type Problem, problems } from '../../problem.ts';
 import { commandContext, type Exchange, ok, type Work } from '../request-context.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
-import { sourceUrl } from './playback.ts';
+import { placeOf, seek, sourceUrl } from './playback.ts';
 import { onSession } from './sessions.ts';
 
 const percent = '0 <= number.integer <= 200';
@@ -17,9 +17,6 @@ const create = shape(type({ '+': 'reject', 'voice_activity_events?': 'boolean' }
 const join = shape(type({ '+': 'reject', session_uuid: 'string', 'muted?': 'boolean' }));
 const memberVolume = shape(type({ '+': 'reject', volume: percent, direction: "'from_member' | 'to_member' | 'both'" }));
 const volume = shape(type({ '+': 'reject', volume: percent }));
-const seek = shape(
-  type({ '+': 'reject', position_ms: 'number.integer >= 0' }).or({ '+': 'reject', offset_ms: 'number.integer' }),
-);
 const play = shape(
   type({
     '+': 'reject',
@@ -35,9 +32,10 @@ const command = {
   ...facts,
   command: true,
   answerStoredBy: 'journal',
-  maxBytes: COMMAND_BODY_MAX_BYTES,
   success: [202, 'Admitted; the outcome is an event.'],
 } as const;
+/** The commands that a member's Session takes: they are session commands, with the limit of those (interface, Limits). */
+const memberCommand = { ...command, resource: 'Session', method: 'POST', maxBytes: COMMAND_BODY_MAX_BYTES } as const;
 const ROOM = '/api/v1/rooms/:room_id';
 const roomOf = (exchange: Exchange): string => exchange.params.room_id ?? '';
 
@@ -129,7 +127,7 @@ const memberRoutes = (rooms: Rooms): readonly Route[] => [
       path: `${ROOM}/members`,
       summary: 'List members',
       success: [200, '`{"members": […]}`'],
-      buckets: ['room_get'],
+      buckets: ['member_list'],
     },
     (exchange) => onRoom(rooms, exchange, () => ok({ members: rooms.members(roomOf(exchange)) })),
   ),
@@ -140,7 +138,7 @@ const memberRoutes = (rooms: Rooms): readonly Route[] => [
       path: `${ROOM}/members/:uuid`,
       summary: 'Inspect a member',
       success: [200, '`{"uuid", "muted"}`'],
-      buckets: ['room_get'],
+      buckets: ['member_get'],
     },
     (exchange) =>
       onRoom(rooms, exchange, () => {
@@ -180,11 +178,10 @@ const playbackRoutes = (rooms: Rooms): readonly Route[] => [
   bodyRoute(
     { ...command, method: 'POST', path: `${ROOM}/playback/seek`, summary: 'Move within the playback', buckets: ['room_seek'] },
     seek,
-    (exchange, request) =>
-      orderedRoom(rooms, exchange, {
-        type: 'seek',
-        to: 'position_ms' in request ? { positionMs: request.position_ms } : { offsetMs: request.offset_ms },
-      }),
+    (exchange, request) => {
+      const to = placeOf(request);
+      return isProblem(to) ? to : orderedRoom(rooms, exchange, { type: 'seek', to });
+    },
   ),
   bodyRoute(
     {
@@ -202,9 +199,7 @@ const playbackRoutes = (rooms: Rooms): readonly Route[] => [
 const sessionSideRoutes = (sessions: Sessions): readonly Route[] => [
   bareRoute(
     {
-      ...command,
-      resource: 'Session',
-      method: 'POST',
+      ...memberCommand,
       path: '/v1/sessions/:uuid/room/mute',
       summary: 'Mute a member',
       buckets: ['room_mute'],
@@ -213,9 +208,7 @@ const sessionSideRoutes = (sessions: Sessions): readonly Route[] => [
   ),
   bareRoute(
     {
-      ...command,
-      resource: 'Session',
-      method: 'POST',
+      ...memberCommand,
       path: '/v1/sessions/:uuid/room/unmute',
       summary: 'Unmute a member',
       buckets: ['room_unmute'],
@@ -224,9 +217,7 @@ const sessionSideRoutes = (sessions: Sessions): readonly Route[] => [
   ),
   bodyRoute(
     {
-      ...command,
-      resource: 'Session',
-      method: 'POST',
+      ...memberCommand,
       path: '/v1/sessions/:uuid/room/volume',
       summary: 'Set what others hear of a member, what it hears of them, or both',
       buckets: ['room_member_volume'],

@@ -1,0 +1,48 @@
+/** The names of all webhook events, for what an application may block. */
+import type { Event } from './event.ts';
+
+/** Every event by its name. The type makes a missing name, or one that is none, an error of compilation. */
+const NAMES: Readonly<Record<Event['event'], true>> = {
+  'session.created': true,
+  'session.ringing_started': true,
+  'session.early_media_started': true,
+  'session.answered': true,
+  'session.held': true,
+  'session.resumed': true,
+  'session.ended': true,
+  'websocket.connected': true,
+  'websocket.disconnected': true,
+  'websocket.failed': true,
+  'websocket.audio_playback_completed': true,
+  'room.created': true,
+  'room.deleted': true,
+  'room.member.joined': true,
+  'room.member.left': true,
+  'room.member.muted': true,
+  'room.member.unmuted': true,
+  'room.member.voice_activity_changed': true,
+  'room.member.volume_changed': true,
+  'room.member.volume_change_failed': true,
+  'room.playback.ended': true,
+  'room.playback.failed': true,
+  'recording.speech.started': true,
+  'recording.speech.ended': true,
+  'recording.became_available': true,
+  'recording.failed': true,
+  'recording.ended': true,
+  'playback.started': true,
+  'playback.ended': true,
+  'playback.failed': true,
+  'dtmf.received': true,
+  'digits.collected': true,
+  'message.status_changed': true,
+  'payment.card.collected': true,
+  'payment.cvv.collected': true,
+  'payment.charge.completed': true,
+};
+
+export const EVENT_NAMES: readonly string[] = Object.keys(NAMES);
+
+/** Whether `pattern` is the name of an event, or a prefix of one with a trailing `.*`. */
+export const isEventPattern = (pattern: string): boolean =>
+  pattern.endsWith('.*') ? EVENT_NAMES.some((name) => name.startsWith(pattern.slice(0, -1))) : EVENT_NAMES.includes(pattern);

@@ -1,0 +1,30 @@
+/**
+ * Slows down who guesses the operator token: after ten wrong ones from an address within a minute, further wrong ones are 429. A right token always
+ * passes, so that nobody can lock the operator out.
+ */
+import { OPERATOR_GUESS_ADDRESSES_MAX, OPERATOR_GUESS_WINDOW_MS, OPERATOR_GUESSES_MAX } from '../limits.ts';
+
+interface Window {
+  readonly since: number;
+  count: number;
+}
+
+export class WrongTokens {
+  /** In the order in which the windows began. */
+  readonly #windows = new Map<string, Window>();
+
+  /** Counts a wrong token at `now` (ms). Returns the seconds to wait when the address has had its guesses, or undefined. */
+  count(address: string, now: number): number | undefined {
+    const known = this.#windows.get(address);
+    const window = known !== undefined && now - known.since < OPERATOR_GUESS_WINDOW_MS ? known : { since: now, count: 0 };
+    window.count += 1;
+    if (window !== known) {
+      this.#windows.delete(address);
+      const oldest = this.#windows.keys().next();
+      if (this.#windows.size >= OPERATOR_GUESS_ADDRESSES_MAX && oldest.done !== true) this.#windows.delete(oldest.value);
+      this.#windows.set(address, window);
+    }
+    if (window.count <= OPERATOR_GUESSES_MAX) return undefined;
+    return Math.max(1, Math.ceil((window.since + OPERATOR_GUESS_WINDOW_MS - now) / 1000));
+  }
+}

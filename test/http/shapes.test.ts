@@ -1,0 +1,193 @@
+/** Every request body of the API, broken in one place at a time: one issue, with the path of that place (interface, Errors). */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import type { AppSecrets } from '../../src/database/apps.ts';
+import { newUuid } from '../../src/id.ts';
+import { openPlatform, type Platform } from './platform.ts';
+
+let platform: Platform;
+let app: AppSecrets;
+beforeAll(async () => {
+  platform = await openPlatform();
+  app = await platform.testStore.store.apps.create({ name: 'shapes' });
+});
+afterAll(() => platform.close());
+
+const url = 'http://example.com/a.wav';
+const session = `/v1/sessions/${newUuid()}`;
+const room = `/api/v1/rooms/${newUuid()}`;
+const format = { encoding: 'pcm_s16le', sample_rate: 16000 };
+const collect = { prompt_files: [url], max_attempts: 2, terminators: ['#'], first_digit_timeout_ms: 1000 };
+const operatorApp = `/operator/v1/apps/app_${newUuid()}`;
+
+/** A valid body of every operation that takes one, by method and path. */
+const BODIES: readonly (readonly [method: string, path: string, body: Record<string, unknown>])[] = [
+  [
+    'POST',
+    '/v1/sessions:dial',
+    { from: '+15550100', to: '+15550199', ring_timeout_sec: 30, sip_headers: { 'X-A': 'b' }, client_state: 's', trunk: 't' },
+  ],
+  [
+    'POST',
+    '/v1/sessions:connectWebsocket',
+    {
+      websocket: { url: 'ws://example.com/', headers: { a: 'b' }, subprotocol: 'x', connect_timeout_sec: 3 },
+      media_format: { from_session: format, to_session: format },
+      client_state: 's',
+    },
+  ],
+  ['POST', `${session}/reject`, { reason: 'busy' }],
+  ['POST', `${session}/playback/play`, { type: 'files', urls: [url], loop: 1, volume: 100 }],
+  ['POST', `${session}/playback/play`, { type: 'stream', url, volume: 1 }],
+  ['POST', `${session}/playback/play`, { type: 'push', media_format: format }],
+  ['POST', `${session}/playback/seek`, { position_ms: 1 }],
+  ['POST', `${session}/playback/seek`, { offset_ms: 1 }],
+  [
+    'POST',
+    `${session}/dtmf/collect`,
+    { prompt_files: [url], min_digits: 1, valid_digits: '1', terminators: ['#'], barge_in: true },
+  ],
+  [
+    'POST',
+    `${session}/recordings`,
+    {
+      direction: 'both',
+      channels: 'mono',
+      include_gaps: true,
+      voice_activity_config: { sensitivity: 0.5, speech_duration_ms: 100, silence_duration_ms: 500 },
+    },
+  ],
+  ['POST', `${session}/payment/card/collect`, { ...collect, accepted_brands: ['visa'] }],
+  ['POST', `${session}/payment/cvv/collect`, { ...collect, card_uuid: `card_${newUuid()}` }],
+  ['POST', `${session}/room/volume`, { volume: 100, direction: 'both' }],
+  ['POST', '/v1/messages', { from: '+15550100', to: '+15550199', text: 'x' }],
+  ['POST', '/api/v1/rooms', { voice_activity_events: true }],
+  ['POST', `${room}/members`, { session_uuid: newUuid(), muted: true }],
+  ['POST', `${room}/playback/play`, { type: 'files', urls: [url], loop: 1, volume: 100 }],
+  ['POST', `${room}/playback/play`, { type: 'stream', url }],
+  ['POST', `${room}/playback/seek`, { position_ms: 1 }],
+  ['POST', `${room}/playback/seek`, { offset_ms: -1 }],
+  ['POST', `${room}/playback/volume`, { volume: 100 }],
+  ['POST', `${room}/playback/record`, { include_gaps: true }],
+  ['PATCH', '/api/v1/app', { webhook_url: 'http://example.com/', blocked_webhook_events: ['session.held'] }],
+  ['POST', '/operator/v1/apps', { name: 'a', room_limits: { max_rooms: 1, max_members_per_room: 2 } }],
+  ['PATCH', operatorApp, { name: 'a', blocked_webhook_events: ['room.*'], room_limits: { max_rooms: 1 } }],
+];
+
+type Path = readonly (string | number)[];
+
+/** Every place in a value, itself included. */
+const placesOf = (value: unknown, path: Path = []): Path[] => [
+  path,
+  ...(Array.isArray(value)
+    ? value.flatMap((each, index) => placesOf(each, [...path, index]))
+    : typeof value === 'object' && value !== null
+      ? Object.entries(value).flatMap(([name, each]) => placesOf(each, [...path, name]))
+      : []),
+];
+
+const at = (value: unknown, path: Path): unknown =>
+  path.reduce<unknown>((inner, step) => (Array.isArray(inner) ? inner[Number(step)] : Object(inner)[step]), value);
+
+function replaced(value: unknown, path: Path, by: unknown): unknown {
+  const [step, ...rest] = path;
+  if (step === undefined) return by;
+  if (Array.isArray(value)) return value.map((each, index) => (index === step ? replaced(each, rest, by) : each));
+  return Object.fromEntries(
+    Object.entries(Object(value)).map(([name, each]) => [name, name === step ? replaced(each, rest, by) : each]),
+  );
+}
+
+/** The name of a value's JSON type. */
+const typeOf = (value: unknown): string => (Array.isArray(value) ? 'list' : value === null ? 'null' : typeof value);
+const OF_OTHER_TYPES: readonly unknown[] = [null, true, 7, 'no', [], {}];
+const pathText = (path: Path): string =>
+  path.length === 0
+    ? 'body'
+    : path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('');
+
+const send = (method: string, path: string, body: unknown) =>
+  path.startsWith('/operator/')
+    ? platform.operator(method, path, JSON.stringify(body), { 'content-type': 'application/json' })
+    : platform.call(app, method, path, JSON.stringify(body), { 'content-type': 'application/json' });
+
+describe('a body that is wrong in one place', () => {
+  test('is refused with that place alone, on every route', async () => {
+    const broken = fc
+      .constantFrom(...BODIES)
+      .chain(([method, path, body]) =>
+        fc
+          .constantFrom(...placesOf(body))
+          .chain((place) =>
+            fc
+              .constantFrom(...OF_OTHER_TYPES.filter((other) => typeOf(other) !== typeOf(at(body, place))))
+              .map((other) => ({ method, path, place, body: replaced(body, place, other) })),
+          ),
+      );
+    await fc.assert(
+      fc.asyncProperty(broken, async ({ method, path, place, body }) => {
+        const reply = await send(method, path, body);
+        expect(reply.status).toBe(path === '/v1/sessions:dial' ? 422 : 400);
+        expect(Object.keys(reply.body)).toEqual(['code', 'message']);
+        expect(reply.body.code).toBe('invalid_request');
+        expect(`${reply.body.message}`.split(': must be ')[0]).toBe(pathText(place));
+      }),
+      { numRuns: 1_500 },
+    );
+  });
+
+  test('names a field that nobody knows, at any depth', async () => {
+    for (const [method, path, body] of BODIES)
+      for (const place of placesOf(body)) {
+        const inner = at(body, place);
+        // The names of headers are the caller's own.
+        if (typeOf(inner) !== 'object' || /headers$/.test(String(place.at(-1)))) continue;
+        const reply = await send(method, path, replaced(body, place, { ...Object(inner), 'nobody-knows': 1 }));
+        const where = pathText([...place, 'nobody-knows']);
+        expect(`${path} ${reply.body.message}`).toBe(`${path} ${where}: is not a known field here`);
+      }
+  });
+
+  test('the table above names every operation that takes a body of its own', async () => {
+    const document = (await platform.raw('/openapi.json')).body;
+    const pattern = (path: string) => new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`);
+    const missing: string[] = [];
+    for (const [path, operations] of Object.entries<Record<string, { requestBody?: unknown }>>(document.paths))
+      for (const [method, { requestBody }] of Object.entries(operations)) {
+        const known = BODIES.some(([m, p]) => m === method.toUpperCase() && pattern(path).test(p));
+        // Trunks, charges and assignments have tests of their own shapes.
+        if (requestBody !== undefined && !known && !/trunks|charges|numbers|caller-ids|terminals/.test(path))
+          missing.push(`${method} ${path}`);
+      }
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('a seek', () => {
+  test('takes every safe integer and no other number, for a Session and a Room alike', async () => {
+    for (const owner of [session, room])
+      for (const field of ['position_ms', 'offset_ms']) {
+        for (const good of [0, 86_400_001, Number.MAX_SAFE_INTEGER])
+          expect((await send('POST', `${owner}/playback/seek`, { [field]: good })).status).toBe(404);
+        for (const bad of [1e300, 2 ** 53, 1.5])
+          expect((await send('POST', `${owner}/playback/seek`, { [field]: bad })).body.message).toStartWith(`${field}: must be `);
+      }
+  });
+  test('names one place, not two and not none', async () => {
+    for (const owner of [session, room])
+      for (const body of [{}, { position_ms: 1, offset_ms: 1 }])
+        expect((await send('POST', `${owner}/playback/seek`, body)).body.message).toBe(
+          'position_ms: exactly one of position_ms and offset_ms is required',
+        );
+  });
+});
+
+describe('blocked_webhook_events', () => {
+  test('takes names of events and prefixes of them, and nothing else', async () => {
+    const patch = (name: string) => send('PATCH', '/api/v1/app', { blocked_webhook_events: [name] });
+    for (const good of ['session.held', 'room.*', 'room.member.*', 'recording.speech.started'])
+      expect((await patch(good)).status).toBe(204);
+    for (const bad of ['session.hold', 'rooms.*', 'session', 'session.held.*', '*'])
+      expect((await patch(bad)).body.message).toStartWith('blocked_webhook_events[0]: must be ');
+  });
+});
