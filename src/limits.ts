@@ -128,7 +128,8 @@ export const IDEMPOTENCY_KEY_MAX_CHARS = 255;
 // Store: what an operator may make.
 export const API_KEYS_PER_APP_MAX = 100;
 export const TRUNKS_MAX = 1_000;
-/** Contract §1: the replaced webhook secret signs along. */
+/** Contract §9: a replaced webhook secret signs along for this long, and so many of them at once. */
+export const WEBHOOK_SECRETS_REPLACED_MAX = 3;
 export const WEBHOOK_SECRET_OVERLAP_SEC = 24 * 3600;
 export const RETENTION_EVERY_SEC = 3600;
 
@@ -238,6 +239,14 @@ export const RELAY_MEMORY_MAX_EVENTS = 50_000;
 export const RELAY_APP_MAX_EVENTS = 8_000;
 export const RELAY_APP_LEAST_EVENTS = 100;
 export const RELAY_IN_FLIGHT_MAX = 1_000;
+/** Deliveries beyond that, for applications that have fewer than `APP_RESERVED_JOBS` under way: nobody's hanging receiver holds up another's first event. */
+export const RELAY_IN_FLIGHT_RESERVE_MAX = 1_000;
+export const APP_RESERVED_JOBS = 4;
+/** How often an endpoint that answered 410 is looked at again, in case another node was told of the PATCH. */
+export const RELAY_DISABLED_LOOK_MS = 30_000;
+/** A drain waits so long for its last webhooks (SIGTERM). */
+export const RELAY_LAST_MS = 5_000;
+export const RELAY_LAST_LOOK_MS = 20;
 /** Outcomes not yet written; past it no delivery is started. */
 export const RELAY_SETTLING_MAX_EVENTS = 20_000;
 export const SETTLE_BATCH_MAX_EVENTS = 1_000;

@@ -1,5 +1,5 @@
 /** Applications and their settings, as the operator made them (contract §1, §8). */
-import { asc, eq, sql } from 'drizzle-orm';
+import { and, asc, eq, sql } from 'drizzle-orm';
 import { newAppUuid } from '../id.ts';
 import { OPERATOR_LIST_MAX_ITEMS } from '../limits.ts';
 import { newApiKey, newWebhookSecret, webhookSecretRow } from './credentials.ts';
@@ -18,6 +18,8 @@ export interface App {
   readonly webhookUrl: string;
   /** The endpoint answered 410; nothing is sent until the next PATCH. */
   readonly webhookDisabled: boolean;
+  /** Since when the webhook is set, unset or disabled; milliseconds since the epoch. */
+  readonly webhookSince: number;
   readonly blockedWebhookEvents: readonly string[];
   readonly roomLimits: RoomLimits;
   readonly createdAt: number;
@@ -81,6 +83,7 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
           appUuid,
           name: app.name,
           webhookUrl: app.webhookUrl ?? '',
+          webhookSince: Math.floor(now()),
           blockedWebhookEvents: [...(app.blockedWebhookEvents ?? [])],
           ...roomColumns(app.roomLimits),
           createdAt: Math.floor(now()),
@@ -117,6 +120,7 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
           name: row.name,
           webhookUrl: row.webhook_url,
           webhookDisabled: row.webhook_disabled,
+          webhookSince: Number(row.webhook_since),
           blockedWebhookEvents: JSON.parse(row.blocked),
           maxRooms: row.max_rooms,
           maxMembersPerRoom: row.max_members_per_room,
@@ -131,6 +135,9 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
     async patch(appUuid, change) {
       const set = {
         webhookDisabled: false,
+        // The time of a change from one state to another, not of each PATCH.
+        webhookSince: sql<number>`CASE WHEN webhook_disabled OR (webhook_url = '') <> (${change.webhookUrl ?? null}::text = '')
+          THEN ${Math.floor(now())}::bigint ELSE webhook_since END`,
         ...(change.name === undefined ? {} : { name: change.name }),
         ...(change.webhookUrl === undefined ? {} : { webhookUrl: change.webhookUrl }),
         ...(change.blockedWebhookEvents === undefined ? {} : { blockedWebhookEvents: [...change.blockedWebhookEvents] }),
@@ -144,7 +151,12 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
     },
 
     async disableWebhook(appUuid) {
-      await database.run(() => drizzle.update(apps).set({ webhookDisabled: true }).where(eq(apps.appUuid, appUuid)));
+      await database.run(() =>
+        drizzle
+          .update(apps)
+          .set({ webhookDisabled: true, webhookSince: Math.floor(now()) })
+          .where(and(eq(apps.appUuid, appUuid), eq(apps.webhookDisabled, false))),
+      );
       changed(appUuid);
     },
 
@@ -165,6 +177,7 @@ const DETAIL_ROW = {
   name: '',
   webhook_url: '',
   webhook_disabled: false,
+  webhook_since: '',
   blocked: '',
   max_rooms: 0,
   max_members_per_room: 0,
@@ -176,7 +189,7 @@ const DETAIL_ROW = {
 
 const listOf = (column: string, table: string): string =>
   `(SELECT coalesce(json_agg(${column} ORDER BY ${column}), '[]')::text FROM ${table} AS t WHERE t.app_uuid = a.app_uuid)`;
-const DETAIL = `SELECT name, webhook_url, webhook_disabled, array_to_json(blocked_webhook_events)::text AS blocked, max_rooms,
+const DETAIL = `SELECT name, webhook_url, webhook_disabled, webhook_since, array_to_json(blocked_webhook_events)::text AS blocked, max_rooms,
   max_members_per_room, created_at, ${listOf('e164', 'numbers')} AS numbers, ${listOf('e164', 'caller_ids')} AS caller_ids,
   ${listOf('terminal_number', 'payment_terminals')} AS terminals
   FROM apps AS a WHERE app_uuid = $1`;
@@ -191,6 +204,7 @@ const appOf = (row: typeof apps.$inferSelect): App => ({
   name: row.name,
   webhookUrl: row.webhookUrl,
   webhookDisabled: row.webhookDisabled,
+  webhookSince: row.webhookSince,
   blockedWebhookEvents: row.blockedWebhookEvents,
   roomLimits: { maxRooms: row.maxRooms, maxMembersPerRoom: row.maxMembersPerRoom },
   createdAt: row.createdAt,

@@ -1,8 +1,8 @@
 /** API keys, kept as hashes, and webhook secrets, kept sealed: what an application signs in with, and what it is signed to with. */
 import { createHash, randomBytes } from 'node:crypto';
-import { and, eq, gt, isNull, or, sql } from 'drizzle-orm';
+import { and, eq, gt, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
 import { newUuid } from '../id.ts';
-import { API_KEYS_PER_APP_MAX, WEBHOOK_SECRET_OVERLAP_SEC } from '../limits.ts';
+import { API_KEYS_PER_APP_MAX, WEBHOOK_SECRET_OVERLAP_SEC, WEBHOOK_SECRETS_REPLACED_MAX } from '../limits.ts';
 import type { Database } from './driver/database.ts';
 import { apiKeys, apps, webhookSecrets } from './schema.ts';
 import type { Seal } from './vault/seal.ts';
@@ -14,8 +14,8 @@ export interface CredentialStore {
   keyIds(appUuid: string): Promise<readonly { readonly keyId: string; readonly createdAt: number }[]>;
   /** SHA-256 of every active key; empty also for an application that does not exist. */
   keyHashes(appUuid: string): Promise<readonly Uint8Array[]>;
-  /** A new signing secret; the present one signs along for 24 h, older ones no longer. */
-  rotateSecret(appUuid: string): Promise<string | undefined>;
+  /** A new signing secret. Each replaced one signs along for its own 24 h. `'too_many'`: three replaced ones sign along already. */
+  rotateSecret(appUuid: string): Promise<string | 'no_app' | 'too_many'>;
   /** The secrets that sign now, the newest first. */
   signingSecrets(appUuid: string): Promise<readonly string[]>;
 }
@@ -96,15 +96,23 @@ export function credentialStore(
       const made = await database.run((on) =>
         on.transaction(async (tx) => {
           const [app] = await tx.select({ appUuid: apps.appUuid }).from(apps).where(eq(apps.appUuid, appUuid)).for('update');
-          if (app === undefined) return false;
-          await tx.delete(webhookSecrets).where(and(eq(webhookSecrets.appUuid, appUuid), sql`signs_until IS NOT NULL`));
-          await tx.update(webhookSecrets).set({ signsUntil: until }).where(eq(webhookSecrets.appUuid, appUuid));
+          if (app === undefined) return 'no_app' as const;
+          await tx.delete(webhookSecrets).where(and(eq(webhookSecrets.appUuid, appUuid), lte(webhookSecrets.signsUntil, at)));
+          const replaced = await tx.$count(
+            webhookSecrets,
+            and(eq(webhookSecrets.appUuid, appUuid), isNotNull(webhookSecrets.signsUntil)),
+          );
+          if (replaced >= WEBHOOK_SECRETS_REPLACED_MAX) return 'too_many' as const;
+          await tx
+            .update(webhookSecrets)
+            .set({ signsUntil: until })
+            .where(and(eq(webhookSecrets.appUuid, appUuid), isNull(webhookSecrets.signsUntil)));
           await tx.insert(webhookSecrets).values(webhookSecretRow(seal, appUuid, secret, at));
-          return true;
+          return secret;
         }),
       );
       changed(appUuid);
-      return made ? secret : undefined;
+      return made;
     },
 
     async signingSecrets(appUuid) {
@@ -118,7 +126,7 @@ export function credentialStore(
               or(isNull(webhookSecrets.signsUntil), gt(webhookSecrets.signsUntil, Math.floor(now()))),
             ),
           )
-          .orderBy(sql`signs_until NULLS FIRST`),
+          .orderBy(sql`signs_until DESC NULLS FIRST`),
       );
       return rows.map((row) => seal.open(new Uint8Array(row.sealed), appUuid));
     },

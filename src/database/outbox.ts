@@ -48,6 +48,8 @@ export interface OutboxStore {
   read(after: Cursor, limit: number): Promise<OutboxPage>;
   /** One application's events in `(after, until]`. */
   readApp(appUuid: string, after: Cursor, until: Cursor, limit: number): Promise<readonly OutboxEvent[]>;
+  /** Whether no event waits for its first attempt. */
+  isEmpty(): Promise<boolean>;
   /** False: the lease is lost, and nothing was settled. */
   settle(holder: string, settlements: readonly Settlement[]): Promise<boolean>;
   /** Calls back when there may be something new to read. */
@@ -70,6 +72,8 @@ const READ = `SELECT ${COLUMNS} FROM outbox AS o JOIN events AS e ON e.event_id 
   WHERE (o.xid, o.event_id) > ($1::text::xid8, $2::bigint) AND o.xid < pg_snapshot_xmin(pg_current_snapshot())
   ORDER BY o.xid, o.event_id LIMIT $3::int`;
 const HELD = 'SELECT EXISTS (SELECT 1 FROM outbox WHERE (xid, event_id) > ($1::text::xid8, $2::bigint)) AS held';
+const WAITS = `SELECT EXISTS (SELECT 1 FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
+  WHERE jsonb_array_length(e.attempts) = o.attempts_before) AS waits`;
 const READ_APP = `SELECT ${COLUMNS} FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
   WHERE o.app_uuid = $1 AND (o.xid, o.event_id) > ($2::text::xid8, $3::bigint) AND (o.xid, o.event_id) <= ($4::text::xid8, $5::bigint)
   ORDER BY o.xid, o.event_id LIMIT $6::int`;
@@ -106,6 +110,10 @@ export function outboxStore(database: Database): OutboxStore & { wake(): void; v
     },
     readApp: async (appUuid, after, until, limit) =>
       (await database.query(READ_APP, [appUuid, after.xid, after.eventId, until.xid, until.eventId, limit])).map(outboxEvent),
+    async isEmpty() {
+      const [row] = await database.query<{ waits: boolean }>(WAITS);
+      return row?.waits === false;
+    },
     async settle(holder, settlements) {
       if (settlements.length === 0) return true;
       const [row] = await database.query<{ settled: number }>(SETTLE, [JSON.stringify(merge(settlements)), holder]);

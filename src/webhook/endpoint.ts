@@ -6,8 +6,10 @@ import { ENDPOINT_CACHE_MAX_APPS, ENDPOINT_CACHE_MS } from '../limits.ts';
 import { signingKey } from './signature.ts';
 
 export interface Endpoint {
-  /** `""`: the application has none, or its endpoint answered 410. */
+  /** `""`: the application has none. */
   readonly url: string;
+  /** The endpoint answered 410, and the application has not been patched since. */
+  readonly disabled: boolean;
   /** The newest first. */
   readonly keys: readonly Uint8Array[];
   readonly blocks: (event: string) => boolean;
@@ -32,7 +34,8 @@ export function endpoints(apps: AppStore, credentials: CredentialStore, now: () 
   const load = async (appUuid: string): Promise<Endpoint> => {
     const [app, secrets] = await Promise.all([apps.get(appUuid), credentials.signingSecrets(appUuid)]);
     return {
-      url: app === undefined || app.webhookDisabled ? '' : app.webhookUrl,
+      url: app?.webhookUrl ?? '',
+      disabled: app?.webhookDisabled ?? false,
       keys: secrets.map(signingKey),
       blocks: blocker(app?.blockedWebhookEvents ?? []),
     };

@@ -5,9 +5,10 @@
  *   waiting (behind others) → resting (head, not due) → ready (head, due) → in flight → done | resting again
  *
  * Each application has a window of jobs in flight, which halves when its endpoint times out and grows by one with each success: a receiver that
- * hangs holds a few connections, not all of them. Ready applications take turns.
+ * hangs holds a few connections, not all of them. Ready applications take turns. An application with few jobs in flight also has a turn in a round of
+ * its own, the reserve, so that it is served when the receivers of others hold every other connection.
  */
-import { APP_WINDOW_LEAST_JOBS, APP_WINDOW_MAX_JOBS } from '../limits.ts';
+import { APP_RESERVED_JOBS, APP_WINDOW_LEAST_JOBS, APP_WINDOW_MAX_JOBS } from '../limits.ts';
 import { DueHeap } from './due-heap.ts';
 
 export interface LaneJob {
@@ -20,6 +21,10 @@ interface Entry<J> {
   /** Lanes in which another job is before it. */
   behind: number;
   dueAt: number;
+  /** How often it was put to rest; what is in the heap under an earlier number counts no more. */
+  rests: number;
+  /** It is the head of its lanes and waits for its time. */
+  resting: boolean;
 }
 
 interface AppState<J> {
@@ -27,15 +32,18 @@ interface AppState<J> {
   jobs: number;
   inFlight: number;
   window: number;
-  /** In the round of applications that may send. */
-  listed: boolean;
+  /** It has a turn in the round of all. */
+  inRound: boolean;
+  /** It has a turn in the reserve. */
+  inReserve: boolean;
 }
 
 export class Lanes<J extends LaneJob> {
   readonly #lanes = new Map<string, Queue<Entry<J>>>();
   readonly #apps = new Map<string, AppState<J>>();
   readonly #round = new Queue<string>();
-  readonly #resting = new DueHeap<Entry<J>>();
+  readonly #reserve = new Queue<string>();
+  readonly #resting = new DueHeap<{ readonly entry: Entry<J>; readonly rest: number }>();
   readonly #entries = new Map<J, Entry<J>>();
 
   /** Jobs that are not done. */
@@ -55,7 +63,7 @@ export class Lanes<J extends LaneJob> {
 
   /** Puts a job at the tail of its lanes, not to be sent before `dueAt`. */
   add(job: J, dueAt: number): void {
-    const entry: Entry<J> = { job, behind: 0, dueAt };
+    const entry: Entry<J> = { job, behind: 0, dueAt, rests: 0, resting: false };
     this.#entries.set(job, entry);
     this.#app(job.appUuid).jobs += 1;
     for (const name of new Set(job.lanes)) {
@@ -67,24 +75,32 @@ export class Lanes<J extends LaneJob> {
       if (lane.length > 0) entry.behind += 1;
       lane.push(entry);
     }
-    if (entry.behind === 0) this.#resting.push(dueAt, entry);
+    if (entry.behind === 0) this.#rest(entry);
   }
 
-  /** The next job to send, now in flight; undefined when there is none that may. */
-  take(now: number): J | undefined {
+  /** The next job to send, now in flight; undefined when there is none that may. `reserve`: only of an application that has few in flight. */
+  take(now: number, from: 'any' | 'reserve' = 'any'): J | undefined {
     for (;;) {
       const due = this.#resting.takeDue(now);
       if (due === undefined) break;
-      const app = this.#app(due.job.appUuid);
-      app.ready.push(due);
-      this.#list(due.job.appUuid, app);
+      const { entry, rest } = due;
+      if (!entry.resting || entry.rests !== rest) continue;
+      entry.resting = false;
+      const app = this.#app(entry.job.appUuid);
+      app.ready.push(entry);
+      this.#list(entry.job.appUuid, app);
     }
+    return from === 'any' ? this.#takeFrom(this.#round) : this.#takeFrom(this.#reserve);
+  }
+
+  #takeFrom(turns: Queue<string>): J | undefined {
     for (;;) {
-      const appUuid = this.#round.shift();
+      const appUuid = turns.shift();
       if (appUuid === undefined) return undefined;
       const app = this.#app(appUuid);
-      app.listed = false;
-      if (app.inFlight >= app.window) continue;
+      if (turns === this.#round) app.inRound = false;
+      else app.inReserve = false;
+      if (app.inFlight >= (turns === this.#round ? app.window : APP_RESERVED_JOBS)) continue;
       const entry = app.ready.shift();
       if (entry === undefined) continue;
       app.inFlight += 1;
@@ -93,13 +109,28 @@ export class Lanes<J extends LaneJob> {
     }
   }
 
+  /** Makes the application's resting jobs due at `now` where `which` says so. */
+  hurry(appUuid: string, now: number, which: (job: J) => boolean): void {
+    for (const entry of this.#entries.values()) {
+      if (entry.job.appUuid !== appUuid || !entry.resting || entry.dueAt <= now || !which(entry.job)) continue;
+      entry.dueAt = now;
+      this.#rest(entry);
+    }
+  }
+
+  #rest(entry: Entry<J>): void {
+    entry.resting = true;
+    entry.rests += 1;
+    this.#resting.push(entry.dueAt, { entry, rest: entry.rests });
+  }
+
   /** A job in flight failed: it keeps its place and rests until `dueAt`. */
   retry(job: J, dueAt: number, timedOut: boolean): void {
     const entry = this.#landed(job);
     const app = this.#app(job.appUuid);
     if (timedOut) app.window = Math.max(APP_WINDOW_LEAST_JOBS, app.window >> 1);
     entry.dueAt = dueAt;
-    this.#resting.push(dueAt, entry);
+    this.#rest(entry);
     this.#list(job.appUuid, app);
   }
 
@@ -116,7 +147,7 @@ export class Lanes<J extends LaneJob> {
       if (head === undefined) this.#lanes.delete(name);
       else {
         head.behind -= 1;
-        if (head.behind === 0) this.#resting.push(head.dueAt, head);
+        if (head.behind === 0) this.#rest(head);
       }
     }
     app.jobs -= 1;
@@ -132,15 +163,21 @@ export class Lanes<J extends LaneJob> {
   }
 
   #list(appUuid: string, app: AppState<J>): void {
-    if (app.listed || app.ready.length === 0 || app.inFlight >= app.window) return;
-    app.listed = true;
-    this.#round.push(appUuid);
+    if (app.ready.length === 0) return;
+    if (!app.inRound && app.inFlight < app.window) {
+      app.inRound = true;
+      this.#round.push(appUuid);
+    }
+    if (!app.inReserve && app.inFlight < APP_RESERVED_JOBS) {
+      app.inReserve = true;
+      this.#reserve.push(appUuid);
+    }
   }
 
   #app(appUuid: string): AppState<J> {
     let app = this.#apps.get(appUuid);
     if (app === undefined) {
-      app = { ready: new Queue(), jobs: 0, inFlight: 0, window: APP_WINDOW_MAX_JOBS, listed: false };
+      app = { ready: new Queue(), jobs: 0, inFlight: 0, window: APP_WINDOW_MAX_JOBS, inRound: false, inReserve: false };
       this.#apps.set(appUuid, app);
     }
     return app;

@@ -1,17 +1,17 @@
 /**
  * The relay: reads committed events, keeps each in its lanes, delivers heads, writes outcomes back. One relay works at a time in a cluster; the
- * others wait for its lease. `tenure.ts` is what one does while it holds the lease.
+ * others wait for its lease. `relay-leadership.ts` is what one does while it holds the lease.
  */
 import type { Clock } from '../clock.ts';
 import type { AppStore } from '../database/apps.ts';
 import type { CredentialStore } from '../database/credentials.ts';
 import type { OutboxStore } from '../database/outbox.ts';
 import { newUuid } from '../id.ts';
-import { RELAY_LEASE_MS } from '../limits.ts';
+import { RELAY_LAST_LOOK_MS, RELAY_LEASE_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import { endpoints } from './endpoint.ts';
-import { type Tenure, type TenureLoad, tenure } from './relay-leadership.ts';
+import { type LeadershipLoad, RelayLeadership } from './relay-leadership.ts';
 
 export interface RelayOptions {
   readonly outbox: OutboxStore;
@@ -29,12 +29,17 @@ export interface RelayOptions {
   readonly leaseMs?: number;
 }
 
-export interface RelayLoad extends TenureLoad {
+export interface RelayLoad extends LeadershipLoad {
   readonly leading: boolean;
 }
 
 export interface Relay {
   start(): void;
+  /**
+   * Waits until everything that was committed is delivered or settled, for at most `ms`. What waits for a retry is left to the next start. Returns
+   * whether nothing is left.
+   */
+  deliverLast(ms: number): Promise<boolean>;
   /** Lets deliveries under way end (bounded by their timeout), writes their outcomes, gives the lease back. */
   stop(): Promise<void>;
   /** For `/metrics`. */
@@ -47,12 +52,13 @@ export function createRelay(options: RelayOptions): Relay {
   const holder = newUuid();
   const known = endpoints(options.apps, options.credentials, () => clock.now());
   const random = options.random ?? Math.random;
-  let held: Tenure | undefined;
+  let held: RelayLeadership | undefined;
   let stopped = true;
   let running: Promise<void> | undefined;
   let cancelPause = () => {};
 
   outbox.onEvents(() => held?.wake());
+  options.apps.onChange((appUuid) => held?.appChanged(appUuid));
 
   /** Until `ms` have passed or the relay is stopped. */
   const pause = (ms: number): Promise<void> =>
@@ -84,7 +90,7 @@ export function createRelay(options: RelayOptions): Relay {
         held?.abandon();
         held = undefined;
       } else if (held === undefined || held.over) {
-        held = tenure({ ...options, holder, random, endpoints: known, leasedUntil: until });
+        held = new RelayLeadership({ ...options, holder, random, endpoints: known, leasedUntil: until });
         held.start();
       } else held.renew(until);
       await pause(leaseMs / 4);
@@ -99,6 +105,15 @@ export function createRelay(options: RelayOptions): Relay {
       if (!stopped) return;
       stopped = false;
       running = run();
+    },
+    async deliverLast(ms) {
+      const until = clock.now() + ms;
+      for (;;) {
+        held?.wake();
+        const left = await outbox.isEmpty().catch(() => false);
+        if (left || clock.now() >= until) return left;
+        await new Promise<void>((resolve) => clock.at(Math.min(until, clock.now() + RELAY_LAST_LOOK_MS), resolve));
+      }
     },
     async stop() {
       stopped = true;

@@ -41,6 +41,7 @@ describe('the operator API', () => {
       inbound_phone_numbers: [],
       outbound_caller_ids: [],
       webhook_url: 'https://shop.example.com/hook',
+      webhook_status: { state: 'enabled', since: expect.any(String), last_error: '' },
       blocked_webhook_events: ['playback.*'],
       room_limits: { max_rooms: 5, max_members_per_room: 250 },
     });
@@ -88,6 +89,18 @@ describe('the operator API', () => {
       rotated.body.webhook_secret,
       app.webhookSecret,
     ]);
+  });
+
+  test('lets each replaced webhook secret sign along for its own 24 h, three of them at most', async () => {
+    const app = await makeApp();
+    const { credentials } = platform.testStore.store;
+    const rotate = () => operator('POST', `/operator/v1/apps/${app.appUuid}/webhook-secrets`, {});
+    const secrets = [app.webhookSecret];
+    for (let n = 0; n < 3; n += 1) secrets.unshift((await rotate()).body.webhook_secret);
+    expect(await credentials.signingSecrets(app.appUuid)).toEqual(secrets);
+    const refused = await rotate();
+    expect([refused.status, refused.body.code]).toEqual([409, 'conflict']);
+    expect(await credentials.signingSecrets(app.appUuid)).toEqual(secrets);
   });
 
   test('assigns numbers, caller IDs and terminals', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { APP_RESERVED_JOBS } from '../../src/limits.ts';
 import { Lanes } from '../../src/webhook/lanes.ts';
 
 interface Job {
@@ -77,6 +78,31 @@ describe('lanes', () => {
       }),
       { numRuns: 150 },
     );
+  });
+
+  test('keep a reserve: an application with little under way is served when others may start nothing more', () => {
+    const lanes = new Lanes<Job>();
+    const job = (id: number, appUuid: string): Job => ({ id, appUuid, lanes: [`${appUuid} ${id}`] });
+    for (let id = 0; id < 50; id += 1) lanes.add(job(id, 'hangs'), 0);
+    for (let id = 0; id < 50; id += 1) expect(lanes.take(0)?.appUuid).toBe('hangs');
+    for (let id = 50; id < 60; id += 1) lanes.add(job(id, 'hangs'), 0);
+    for (let id = 100; id < 110; id += 1) lanes.add(job(id, 'well'), 0);
+    const taken: (string | undefined)[] = [];
+    for (let next = lanes.take(0, 'reserve'); next !== undefined; next = lanes.take(0, 'reserve')) taken.push(next.appUuid);
+    expect(taken).toEqual(new Array(APP_RESERVED_JOBS).fill('well'));
+    expect(lanes.take(0)).toBeDefined();
+  });
+
+  test('hurry what rests for one application, once, and leave the others to their time', () => {
+    const lanes = new Lanes<Job>();
+    const mine: Job = { id: 0, appUuid: 'a', lanes: ['x'] };
+    const others: Job = { id: 1, appUuid: 'b', lanes: ['y'] };
+    lanes.add(mine, 1_000);
+    lanes.add(others, 1_000);
+    lanes.hurry('a', 10, () => true);
+    expect([lanes.take(10), lanes.take(10)]).toEqual([mine, undefined]);
+    lanes.done(mine, true);
+    expect([lanes.take(1_000), lanes.take(1_000)]).toEqual([others, undefined]);
   });
 
   test('keep a failed job at the head until it is due', () => {

@@ -4,7 +4,7 @@ import { systemClock } from '../../src/clock.ts';
 import { newUuid } from '../../src/id.ts';
 import { RELAY_APP_MAX_EVENTS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
-import { createRelay, type Relay } from '../../src/webhook/relay.ts';
+import { createRelay, type Relay, type RelayOptions } from '../../src/webhook/relay.ts';
 import { openTestStore, type TestStore } from '../database/open.ts';
 import { eventOf, script } from './emit.ts';
 import { plainOutbound } from './plain-outbound.ts';
@@ -16,8 +16,13 @@ const RETRY_SCALE = 0.01;
 
 beforeAll(async () => {
   test_ = await openTestStore();
+  relay = createRelay(options());
+  relay.start();
+});
+
+const options = (): RelayOptions => {
   const { outbox, apps, credentials } = test_.store;
-  relay = createRelay({
+  return {
     outbox,
     apps,
     credentials,
@@ -26,9 +31,8 @@ beforeAll(async () => {
     log: silentLog,
     timeoutSec: 0.5,
     retryScale: RETRY_SCALE,
-  });
-  relay.start();
-});
+  };
+};
 afterAll(async () => {
   await relay.stop();
   await test_.close();
@@ -49,6 +53,11 @@ async function settled(webhookId: string, appUuid: string, status: string) {
     await new Promise((wake) => setTimeout(wake, 10));
   }
   throw new Error(`never became ${status}`);
+}
+
+/** Resolves once `met` is; the test's own limit ends the wait. */
+async function until(met: () => Promise<boolean>): Promise<void> {
+  while (!(await met())) await new Promise((wake) => setTimeout(wake, 5));
 }
 
 describe('a webhook', () => {
@@ -134,24 +143,39 @@ describe('a webhook', () => {
     receiver.stop();
   });
 
-  test('to an endpoint that answers 410 is the last one until the application is patched', async () => {
-    const receiver = startReceiver(({ step }) => new Response(null, { status: step === 1 ? 410 : 200 }));
+  test('to an endpoint that answers 410 makes its lanes wait until the application is patched, and loses nothing', async () => {
+    const receiver = startReceiver(({ step, nth }) => new Response(null, { status: step === 1 && nth === 1 ? 410 : 200 }));
     const { appUuid } = await makeApp(receiver.url);
-    const session = newUuid();
-    const gone = eventOf(appUuid, session, 1);
-    await emit([gone]);
-    expect((await settled(gone.webhookId, appUuid, 'dead')).attempts).toMatchObject([{ status: 410, error: 'gone' }]);
-    const unsent = eventOf(appUuid, session, 2);
-    await emit([unsent]);
-    await settled(unsent.webhookId, appUuid, 'undeliverable');
+    const [session, other] = [newUuid(), newUuid()];
+    await emit([eventOf(appUuid, session, 1)]);
+    await receiver.until((received) => received.length === 1);
+    await until(async () => (await test_.store.apps.get(appUuid))?.webhookDisabled === true);
+    const events = [eventOf(appUuid, session, 2), eventOf(appUuid, session, 3), eventOf(appUuid, other, 4)];
+    await emit(events);
+    // The scaled retries of the refused event pass; nothing may be sent meanwhile.
+    await new Promise((wake) => setTimeout(wake, 300));
+    expect(receiver.received.map((each) => each.step)).toEqual([1]);
+    for (const each of events) await settled(each.webhookId, appUuid, 'pending');
     await test_.store.apps.patch(appUuid, { webhookUrl: receiver.url });
-    await emit([eventOf(appUuid, session, 3)]);
-    await receiver.until((received) => received.some((each) => each.step === 3));
-    expect(receiver.received.map((each) => each.step)).toEqual([1, 3]);
-    expect(await test_.store.events.replay(unsent.webhookId)).toBe('queued');
-    await receiver.until((received) => received.some((each) => each.step === 2));
-    expect(receiver.received.at(-1)?.id).toBe(unsent.webhookId);
+    await receiver.until((received) => received.length === 5, 5_000);
+    const sent = (of: string) => receiver.received.filter((each) => each.session === of).map((each) => each.step);
+    expect(sent(session)).toEqual([1, 1, 2, 3]);
+    expect(sent(other)).toEqual([4]);
     receiver.stop();
+  });
+
+  test('of an application whose endpoint stays disabled is set aside when its retries would be over', async () => {
+    const hasty = createRelay({ ...options(), retryScale: 1e-6 });
+    await relay.stop();
+    const receiver = startReceiver(() => new Response(null, { status: 410 }));
+    const { appUuid } = await makeApp(receiver.url);
+    hasty.start();
+    const events = [1, 2].map((step) => eventOf(appUuid, newUuid(), step));
+    await emit(events);
+    for (const each of events) await settled(each.webhookId, appUuid, 'dead');
+    await hasty.stop();
+    receiver.stop();
+    relay.start();
   });
 
   test('that is blocked is logged, never sent, and leaves no hole in the order', async () => {

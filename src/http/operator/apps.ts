@@ -4,7 +4,7 @@ import { timestamp } from '../../clock.ts';
 import type { App, RoomLimits } from '../../database/apps.ts';
 import type { Store } from '../../database/store.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
-import { API_KEYS_PER_APP_MAX } from '../../limits.ts';
+import { API_KEYS_PER_APP_MAX, WEBHOOK_SECRETS_REPLACED_MAX } from '../../limits.ts';
 import { problems } from '../../problem.ts';
 import { created, type Exchange, noContent, ok } from '../request-context.ts';
 import { appBody, blockedEvents, webhookUrl } from '../route/application.ts';
@@ -144,13 +144,17 @@ export const appRoutes = (store: Store): readonly Route[] => [
       ...facts,
       method: 'POST',
       path: `${ONE}/webhook-secrets`,
-      summary: 'Rotate the webhook secret; the present one signs along for 24 h',
+      summary: 'Rotate the webhook secret; each replaced one signs along for 24 h',
       success: [201, 'The secret, shown once.'],
     },
     async (exchange) => {
       const appUuid = pathApp(exchange);
-      const secret = appUuid === undefined ? undefined : await store.credentials.rotateSecret(appUuid);
-      return secret === undefined ? undefined : () => created({ webhook_secret: secret });
+      if (appUuid === undefined) return undefined;
+      const secret = await store.credentials.rotateSecret(appUuid);
+      if (secret === 'no_app') return undefined;
+      if (secret === 'too_many')
+        return problems.conflict(`${WEBHOOK_SECRETS_REPLACED_MAX} replaced webhook secrets still sign along; each does for 24 h`);
+      return () => created({ webhook_secret: secret });
     },
   ),
 ];

@@ -1,5 +1,6 @@
 /** The application's own settings (contract §8). */
 import { type } from 'arktype';
+import { timestamp } from '../../clock.ts';
 import type { AppDetail, AppStore } from '../../database/apps.ts';
 import { isEventPattern } from '../../event/names.ts';
 import { BLOCKED_EVENTS_MAX, WEBHOOK_URL_MAX_CHARS } from '../../limits.ts';
@@ -64,12 +65,20 @@ export const applicationRoutes = (apps: AppStore): readonly Route[] => [
   ),
 ];
 
+/** Whether events are sent, since when, and what disabled the endpoint (an extension). `last_error` is `""` or the answer that did. */
+const webhookStatus = ({ webhookUrl: url, webhookDisabled, webhookSince }: AppDetail) => ({
+  state: url === '' ? 'unset' : webhookDisabled ? 'disabled' : 'enabled',
+  since: timestamp(webhookSince),
+  last_error: url !== '' && webhookDisabled ? 'http_410' : '',
+});
+
 /** The application as its owner sees it. */
 export const appBody = (app: AppDetail): Readonly<Record<string, unknown>> => ({
   app_uuid: app.appUuid,
   inbound_phone_numbers: app.inboundPhoneNumbers,
   outbound_caller_ids: app.outboundCallerIds,
   webhook_url: app.webhookUrl,
+  webhook_status: webhookStatus(app),
   blocked_webhook_events: app.blockedWebhookEvents,
   room_limits: { max_rooms: app.roomLimits.maxRooms, max_members_per_room: app.roomLimits.maxMembersPerRoom },
 });
