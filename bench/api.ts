@@ -58,6 +58,7 @@ const row = (appUuid: string): SessionRow => ({
   answered: false,
   clientState: '',
   roomId: '',
+  running: '',
   createdAt: Math.floor(clock.now()),
   endedAt: undefined,
 });

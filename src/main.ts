@@ -13,12 +13,12 @@ import { createHttpApp, type HttpApp } from './http/app.ts';
 import { createHttpMetrics } from './http/metrics.ts';
 import { problemResponse } from './http/response.ts';
 import { MEDIA_ROUTE, sentMediaPath } from './http/route/recording-media.ts';
-import { newUuid } from './id.ts';
 import {
   HTTP_BODY_CEILING_BYTES,
   HTTP_IDLE_TIMEOUT_SEC,
   HTTP_WAIT_FOR_START_MAX,
   RECORDING_LAST_MS,
+  RELAY_LAST_MS,
   SESSION_TEARDOWN_MS,
   UNAVAILABLE_RETRY_SEC,
 } from './limits.ts';
@@ -37,6 +37,7 @@ import { createSmsGateway } from './provider/sms.ts';
 import { createStorage } from './recording-storage/create.ts';
 import { createRecordingUrls } from './recording-storage/signed-url.ts';
 import { loadConfig, originAt } from './settings/load.ts';
+import { takeNodeId } from './settings/node-id.ts';
 import { createRelay } from './webhook/relay.ts';
 import { WebSocketLeg } from './websocket/websocket-leg.ts';
 
@@ -67,11 +68,13 @@ async function run(settings: Config): Promise<void> {
   const publicUrl = settings.publicUrl ?? originAt(settings.http.host, server.port ?? settings.http.port);
 
   const outbound = createOutbound(settings.outboundAllow);
-  const store = await openStore(settings, log, clock);
+  const { nodeId, before } = takeNodeId(settings.dataDir);
+  const store = await openStore(settings, log, clock, nodeId);
+  const freed = before === undefined ? 0 : await store.idempotency.releaseLeft(before);
+  if (freed > 0) log.warn({ keys: freed }, 'freed the idempotency keys that an earlier process left in flight');
   const { rtp, mediaWorkers: workers, mediaTimeoutSec } = settings;
   const media = await createMediaEngine({ rtp, workers, mediaTimeoutSec, outbound, log });
 
-  const nodeId = newUuid();
   const urls = createRecordingUrls({ masterKey: settings.masterKey, publicUrl, ttlSec: settings.recordingUrlTtlSec });
   const storage = await createStorage(settings.recordings, { dataDir: settings.dataDir, clock, log });
   const rings = storage && (await recordingRings(settings.dataDir, log));
@@ -270,6 +273,7 @@ A first application, "default", was made. This is shown once:
     carrier.drain();
     await registry.drain(settings.shutdownGraceSec * 1000, SESSION_TEARDOWN_MS);
     await rooms.stopRecordings(RECORDING_LAST_MS);
+    await relay.deliverLast(RELAY_LAST_MS);
     await server.stop(true);
     await Promise.all([messages.close(), charges.close()]);
     await relay.stop();

@@ -28,15 +28,18 @@ export interface IdempotencyStore {
   finish(request: KeyedRequest, status: number, body: string): Promise<void>;
   /** Gives the key back: the request may be tried again under it. No effect once an answer is stored. */
   release(request: KeyedRequest): Promise<void>;
+  /** Gives back the keys that a process which is gone left in flight: neither a state nor an answer was committed under them. Returns how many. */
+  releaseLeft(nodeId: string): Promise<number>;
 }
 
 const ASKED = `json_to_recordset($1::text::json) AS asked (app_uuid text, key text, fingerprint text)`;
 const BEGIN = `
 WITH marked AS (
-  INSERT INTO idempotency AS i (app_uuid, key, fingerprint, lease_until, created_at)
-  SELECT app_uuid, key, fingerprint, $3::bigint, $2::bigint FROM ${ASKED}
+  INSERT INTO idempotency AS i (app_uuid, key, fingerprint, lease_until, node_id, created_at)
+  SELECT app_uuid, key, fingerprint, $3::bigint, $5, $2::bigint FROM ${ASKED}
   ON CONFLICT (app_uuid, key) DO UPDATE SET
-    fingerprint = excluded.fingerprint, status = NULL, body = NULL, lease_until = excluded.lease_until, created_at = excluded.created_at
+    fingerprint = excluded.fingerprint, status = NULL, body = NULL, lease_until = excluded.lease_until, node_id = excluded.node_id,
+    created_at = excluded.created_at
   WHERE i.created_at < $4::bigint OR (i.status IS NULL AND i.lease_until < $2::bigint AND i.fingerprint = excluded.fingerprint)
   RETURNING app_uuid, key
 )
@@ -46,9 +49,11 @@ LEFT JOIN idempotency AS i ON i.app_uuid = asked.app_uuid AND i.key = asked.key`
 
 const FINISH = `UPDATE idempotency SET status = $4::smallint, body = $5
   WHERE app_uuid = $1 AND key = $2 AND fingerprint = $3 AND status IS NULL`;
+const RELEASE_LEFT = 'DELETE FROM idempotency WHERE node_id = $1 AND status IS NULL RETURNING 1 AS released';
 const RELEASE = 'DELETE FROM idempotency WHERE app_uuid = $1 AND key = $2 AND fingerprint = $3 AND status IS NULL';
 
-export function idempotencyStore(database: Database, now: () => number): IdempotencyStore {
+/** `nodeId` names this process. */
+export function idempotencyStore(database: Database, nodeId: string, now: () => number): IdempotencyStore {
   const nameOf = (each: KeyedRequest): string => `${each.appUuid} ${each.key}`;
   const begin = coalesce<KeyedRequest, KeyState>({
     distinct: nameOf,
@@ -62,6 +67,7 @@ export function idempotencyStore(database: Database, now: () => number): Idempot
         at,
         at + IDEMPOTENCY_LEASE_SEC * 1000,
         at - IDEMPOTENCY_KEPT_SEC * 1000,
+        nodeId,
       ]);
       const states = new Map(rows.map((row) => [`${row.app_uuid} ${row.key}`, keyState(row)]));
       return requests.map((each) => states.get(nameOf(each)) ?? { state: 'in_flight' });
@@ -74,6 +80,10 @@ export function idempotencyStore(database: Database, now: () => number): Idempot
     },
     async release({ appUuid, key, fingerprint }) {
       await database.query(RELEASE, [appUuid, key, fingerprint]);
+    },
+    async releaseLeft(of) {
+      const rows = await database.query(RELEASE_LEFT, [of]);
+      return rows.length;
     },
   };
 }

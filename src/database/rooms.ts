@@ -7,7 +7,7 @@ export interface RoomStore {
   live(): Promise<readonly RoomRow[]>;
 }
 
-const LIVE = `SELECT room_id::text AS room_id, app_uuid, node_id, voice_activity_events, volume, deleting, created_at, deleted_at
+const LIVE = `SELECT room_id::text AS room_id, app_uuid, node_id, voice_activity_events, volume, deleting, playback, created_at, deleted_at
   FROM rooms WHERE deleted_at IS NULL ORDER BY created_at`;
 
 export const roomStore = (database: Database): RoomStore => ({
@@ -21,6 +21,7 @@ const roomRow = (row: Row): RoomRow => ({
   voiceActivityEvents: row.voice_activity_events === true,
   volume: row.volume === null ? undefined : Number(row.volume),
   deleting: row.deleting === true,
+  playback: String(row.playback),
   createdAt: Number(row.created_at),
   deletedAt: row.deleted_at === null ? undefined : Number(row.deleted_at),
 });

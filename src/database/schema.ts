@@ -28,6 +28,8 @@ export const apps = pgTable('apps', {
   webhookUrl: text('webhook_url').notNull().default(''),
   /** Set by a 410 of the endpoint; cleared by the next PATCH (contract §9). */
   webhookDisabled: boolean('webhook_disabled').notNull().default(false),
+  /** Since when the webhook is what it is: set, unset, or disabled. */
+  webhookSince: ms('webhook_since').notNull().default(0),
   blockedWebhookEvents: text('blocked_webhook_events').array().notNull().default(sql`'{}'`),
   maxRooms: integer('max_rooms').notNull().default(100),
   maxMembersPerRoom: integer('max_members_per_room').notNull().default(250),
@@ -122,6 +124,8 @@ export const sessions = pgTable(
     clientState: text('client_state').notNull(),
     /** The Room it is in; empty: none. */
     roomId: text('room_id').notNull().default(''),
+    /** The playback and the collection of digits that run, as JSON (`machine/session/running.ts`), so that a restart can tell their end; empty: none. */
+    running: text('running').notNull().default(''),
     createdAt: ms('created_at').notNull(),
     endedAt: ms('ended_at'),
   },
@@ -142,6 +146,8 @@ export const rooms = pgTable(
     /** Percent; NULL: never set. */
     volume: smallint('volume'),
     deleting: boolean('deleting').notNull(),
+    /** The playback that runs, as JSON `{operationUuid, urls}`, so that a restart can tell its end; empty: none. */
+    playback: text('playback').notNull().default(''),
     createdAt: ms('created_at').notNull(),
     deletedAt: ms('deleted_at'),
   },
@@ -237,6 +243,8 @@ export const idempotency = pgTable(
     status: smallint('status'),
     body: text('body'),
     leaseUntil: ms('lease_until').notNull(),
+    /** The process that answers the first request, so that its successor can free the keys it left. */
+    nodeId: text('node_id').notNull().default(''),
     createdAt: ms('created_at').notNull(),
   },
   (table) => [primaryKey({ columns: [table.appUuid, table.key] }), index('idempotency_age').on(table.createdAt)],

@@ -1,6 +1,7 @@
 /** Everything durable, opened once. */
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
+import { newUuid } from '../id.ts';
 import { NOTIFY_SPACING_MS, RETENTION_EVERY_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { type AppStore, appStore } from './apps.ts';
@@ -50,8 +51,11 @@ export type StoreSettings = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDr
 
 const CHANNEL = 'sidetone_events';
 
-/** Opens the database, starting the embedded one where none is configured, and migrates it. Throws with one line when it cannot. */
-export async function openStore(settings: StoreSettings, log: Log, clock: Clock): Promise<Store> {
+/**
+ * Opens the database, starting the embedded one where none is configured, and migrates it. `nodeId` names this process in what it writes. Throws with
+ * one line when it cannot.
+ */
+export async function openStore(settings: StoreSettings, log: Log, clock: Clock, nodeId = newUuid()): Promise<Store> {
   const database = await openDatabase(settings, log);
   const seal = createSeal(settings.masterKey);
   const now = () => clock.now();
@@ -94,7 +98,7 @@ export async function openStore(settings: StoreSettings, log: Log, clock: Clock)
     payments: paymentStore(database, settings.masterKey, onEvents),
     recordings: recordingStore(database),
     outbox,
-    idempotency: idempotencyStore(database, now),
+    idempotency: idempotencyStore(database, nodeId, now),
     ready: () =>
       database.query('SELECT 1').then(
         () => true,

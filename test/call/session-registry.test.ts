@@ -323,13 +323,14 @@ test('what a process left behind is ended once after the orphan timeout, and can
       answered: true,
       clientState: '',
       roomId: '',
+      running: '',
       createdAt: clock.now() - 1000,
       endedAt: undefined,
     });
   }
   expect(await registry.recover()).toBe(2);
   await registry.command('one', { type: 'hangup' }, context());
-  expect(journal.events).toMatchObject([{ event: 'session.ended', session_uuid: 'one', answered: false }]);
+  expect(journal.events).toMatchObject([{ event: 'session.ended', session_uuid: 'one', answered: true, duration_seconds: 0 }]);
   await clock.advance(120_000);
   expect(journal.events).toMatchObject([
     { session_uuid: 'one' },

@@ -35,6 +35,18 @@ describe('an idempotency key', () => {
       expect((await idempotency.begin(key)).state).toBe('in_flight');
     });
   });
+  test('that a process left in flight is free for its successor at once; one that was answered is not', async () => {
+    const crashed = await openSecondStore(first, undefined, 'node-before');
+    const [left, answered] = [keyed(), keyed()];
+    for (const key of [left, answered]) await crashed.idempotency.begin(key);
+    await crashed.idempotency.finish(answered, 202, '{}');
+    await crashed.close();
+    const { idempotency } = first.store;
+    expect((await idempotency.begin(left)).state).toBe('in_flight');
+    expect(await idempotency.releaseLeft('node-before')).toBe(1);
+    expect((await idempotency.begin(left)).state).toBe('fresh');
+    expect((await idempotency.begin(answered)).state).toBe('replay');
+  });
   test('is forgotten after 24 h, and kept before', async () => {
     const { idempotency } = first.store;
     const key = keyed();

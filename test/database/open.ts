@@ -31,5 +31,5 @@ export async function openTestStore(clock: Clock = systemClock()): Promise<TestS
 }
 
 /** A second node's store on the same database. */
-export const openSecondStore = (first: TestStore, clock: Clock = systemClock()): Promise<Store> =>
-  openStore({ dataDir: first.dataDir, databaseUrl: first.url, databaseDriver: 'postgres', masterKey }, silentLog, clock);
+export const openSecondStore = (first: TestStore, clock: Clock = systemClock(), nodeId?: string): Promise<Store> =>
+  openStore({ dataDir: first.dataDir, databaseUrl: first.url, databaseDriver: 'postgres', masterKey }, silentLog, clock, nodeId);

@@ -14,6 +14,7 @@ export const sessionRow = (more: Partial<SessionRow> = {}): SessionRow => ({
   answered: false,
   clientState: '',
   roomId: '',
+  running: '',
   createdAt: Date.now(),
   endedAt: undefined,
   ...more,

@@ -164,11 +164,13 @@ describe('the application', () => {
       inbound_phone_numbers: [],
       outbound_caller_ids: [],
       webhook_url: 'https://a.example/h',
+      webhook_status: { state: 'enabled', since: expect.any(String), last_error: '' },
       blocked_webhook_events: ['session.*'],
       room_limits: { max_rooms: 100, max_members_per_room: 250 },
     });
     expect((await call('PATCH', '/api/v1/app', { webhook_url: '' })).status).toBe(204);
-    expect((await call('GET', '/api/v1/app')).body.webhook_url).toBe('');
+    const unset = (await call('GET', '/api/v1/app')).body;
+    expect([unset.webhook_url, unset.webhook_status.state]).toEqual(['', 'unset']);
     const refused = [
       { webhook_url: 'x' },
       { webhook_url: null },

@@ -213,11 +213,12 @@ describe('a membership', () => {
     (uuid, membership) => leave(uuid, membership, 'room_closed'),
   );
 
-  test('joins and leaves come in pairs, one Room at a time, and a muted member is never said to talk', () => {
+  test('joins and leaves come in pairs, one Room at a time; talking is told by turns, never of a muted member, and is over before it leaves', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(commands, notices), { maxLength: 60 }), (given) => {
         let membership: Membership | undefined;
         const inside = new Set<string>();
+        let talks = false;
         for (const one of [...given, (uuid: string, last: Membership | undefined) => leave(uuid, last, 'hangup')]) {
           let next: MembershipStep;
           if (typeof one === 'function') next = one('s', membership);
@@ -229,8 +230,15 @@ describe('a membership', () => {
               expect(inside.size).toBe(0);
               inside.add(event.room_id);
             }
-            if (event.event === 'room.member.left') expect(inside.delete(event.room_id)).toBe(true);
-            if (event.event === 'room.member.voice_activity_changed' && event.talking) expect(membership?.muted).toBe(false);
+            if (event.event === 'room.member.left') {
+              expect(inside.delete(event.room_id)).toBe(true);
+              expect(talks).toBe(false);
+            }
+            if (event.event === 'room.member.voice_activity_changed') {
+              expect(event.talking).toBe(!talks);
+              talks = event.talking;
+              if (talks) expect(membership?.muted).toBe(false);
+            }
           }
           membership = next.membership;
         }
@@ -252,6 +260,17 @@ describe('a membership', () => {
       expect(memberRefusal(membership, command)?.message).toBe(wait);
     }
     expect(memberRefusal(undefined, { type: 'mute' })?.message).toBe('Session is not in a room');
+  });
+});
+
+describe('a Room that a crash left', () => {
+  test('tells once that what it played has failed, and is open for the next play', () => {
+    const run = new Run().give({ type: 'recovered', playback: { operationUuid: 'before', urls: ['http://a/1'] } });
+    expect(run.events).toEqual([
+      { event: 'room.playback.failed', room_id: 'r', operation_uuid: 'before', urls: ['http://a/1'], error: 'playback_error' },
+    ]);
+    expect(run.order(play).status).toBe(202);
+    expect(new Run().give({ type: 'recovered', playback: undefined }).events).toEqual([]);
   });
 });
 

@@ -78,7 +78,14 @@ describe('a Session that collects securely', () => {
       { type: 'join_room', roomId: 'r', room: 1, muted: false, voiceActivityEvents: false },
     ];
     for (const command of refused) expect([command.type, order(state, command).refused?.status]).toEqual([command.type, 409]);
-    const membership = { roomId: 'r', room: 1, phase: 'joining', muted: false, voiceActivityEvents: false } as const;
+    const membership = {
+      roomId: 'r',
+      room: 1,
+      phase: 'joining',
+      muted: false,
+      voiceActivityEvents: false,
+      talking: false,
+    } as const;
     expect(order({ ...answered, membership }, collect()).refused?.status).toBe(409);
     expect(order({ ...answered, phase: 'ringing' }, collect()).refused?.status).toBe(409);
     expect(order({ ...answered, hasLeg: false }, collect()).refused?.status).toBe(409);

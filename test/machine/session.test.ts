@@ -398,6 +398,8 @@ describe('a Session whose process is gone', () => {
     clientState: '',
     createdAt: START - 60_000,
     roomId: '',
+    answered: true,
+    running: {},
   } as const;
 
   test('ends synthetically as not answered after the orphan timeout', () => {
@@ -408,14 +410,41 @@ describe('a Session whose process is gone', () => {
       answered: false,
       duration_seconds: 0,
       hangup_by: 'system',
-      hangup_cause: 'failed',
+      hangup_cause: 'timeout',
     });
   });
 
-  test('can only be ended by command', () => {
+  test('tells at once, in order, of what ran: a collection, a playback, its Room', () => {
+    const running = {
+      playback: { operationUuid: 'play', kind: 'files', urls: ['http://a/1'] },
+      collect: 'collect',
+    } as const;
+    const run = new Run(recovered({ ...remains, roomId: 'room', running }, START));
+    expect(run.events).toMatchObject([
+      { event: 'digits.collected', operation_uuid: 'collect', status: 'failure', digits: '' },
+      { event: 'playback.failed', operation_uuid: 'play', urls: ['http://a/1'], reason: 'media_unavailable' },
+      { event: 'room.member.left', reason: 'orphan' },
+    ]);
+    expect(
+      run
+        .deadline()
+        .events.slice(3)
+        .map(({ event }) => event),
+    ).toEqual(['session.ended']);
+  });
+
+  test('of type websocket tells that its connection is gone before it ends', () => {
+    const run = new Run(recovered({ ...remains, type: 'websocket' }, START));
+    expect(run.events).toMatchObject([{ event: 'websocket.disconnected', reason: 'network_error', close_code: 1006 }]);
+    expect(run.deadline().last).toMatchObject({ event: 'session.ended', answered: false });
+  });
+
+  test('can only be ended by command, which keeps what was stored of the answer', () => {
     const run = new Run(recovered(remains, START));
     expect(run.command(play()).refused).toBeDefined();
-    expect(run.command({ type: 'hangup' }).last).toMatchObject({ event: 'session.ended', answered: false });
+    expect(run.command({ type: 'hangup' }).last).toMatchObject({ event: 'session.ended', answered: true, duration_seconds: 0 });
+    const unanswered = new Run(recovered({ ...remains, phase: 'ringing', answered: false }, START));
+    expect(unanswered.command({ type: 'hangup' }).last).toMatchObject({ event: 'session.ended', answered: false });
   });
 });
 

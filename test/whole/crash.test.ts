@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
+import { toneWav } from '../support/rtp-peer.ts';
 import { sipp, sippInstalled } from '../support/sipp.ts';
 
 const CALLS = 50;
@@ -110,6 +111,54 @@ describe.skipIf(!sippInstalled)('kill -9', () => {
     expect((await platform.api(app, 'GET', `${path}/members`)).body).toEqual({ members: [] });
     expect((await platform.api(app, 'DELETE', path)).status).toBe(202);
     expect((await receiver.event('room.deleted')).body).toMatchObject({ room_id: room.room_id, reason: 'closed' });
+  }, 90_000);
+
+  test('during a playback, a collection of digits and the playback of a Room: each has failed once, in order, before its Session ends', async () => {
+    const before = receiver.events.length;
+    const since = (name: string) => receiver.events.slice(before).filter((event) => event.event === name);
+    const caller = await sipp({ scenario: 'caller-waits', to: platform.sipUdp, calls: 2, rate: 50, timeoutSec: 30 });
+    const [first = '', second = ''] = await answerEach(2);
+    await receiver.until(() => since('session.answered').length === 2, 'the answers');
+    const wav = toneWav(500, 60);
+    using source = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response(wav) });
+    const urls = [`http://127.0.0.1:${source.port}/a.wav`];
+    const post = async (path: string, body: unknown) => {
+      const reply = await platform.api(app, 'POST', path, body);
+      expect(reply.status).toBeLessThan(300);
+      return reply.body;
+    };
+    const play = await post(`/v1/sessions/${first}/playback/play`, { type: 'files', urls });
+    const collect = await post(`/v1/sessions/${first}/dtmf/collect`, {
+      first_digit_timeout_ms: 600_000,
+      total_timeout_ms: 600_000,
+    });
+    const room = await post('/api/v1/rooms', {});
+    await post(`/api/v1/rooms/${room.room_id}/members`, { session_uuid: second });
+    await receiver.until(() => since('room.member.joined').length === 1, 'the join');
+    const roomPlay = await post(`/api/v1/rooms/${room.room_id}/playback/play`, { type: 'files', urls });
+    await receiver.until(() => since('playback.started').length === 1, 'the playback');
+
+    await platform.kill();
+    caller.stop();
+    await platform.start();
+    await receiver.until(() => since('session.ended').length === 2, 'the ends', 20_000);
+    expect(receiver.names(first).slice(-4)).toEqual(['playback.started', 'digits.collected', 'playback.failed', 'session.ended']);
+    expect(since('digits.collected').map(({ body }) => [body.operation_uuid, body.status])).toEqual([
+      [collect.operation_uuid, 'failure'],
+    ]);
+    expect(since('playback.failed').map(({ body }) => [body.operation_uuid, body.reason, body.urls])).toEqual([
+      [play.operation_uuid, 'media_unavailable', urls],
+    ]);
+    expect(since('room.playback.failed').map(({ body }) => [body.operation_uuid, body.error, body.urls])).toEqual([
+      [roomPlay.operation_uuid, 'playback_error', urls],
+    ]);
+    // A second restart finds nothing to tell.
+    const told = receiver.events.length;
+    await platform.kill();
+    await platform.start();
+    expect((await platform.api(app, 'DELETE', `/api/v1/rooms/${room.room_id}`)).status).toBe(202);
+    await receiver.until(() => since('room.deleted').length === 1, 'the end of the Room');
+    expect(receiver.events.slice(told).map(({ event }) => event)).toEqual(['room.deleted']);
   }, 90_000);
 
   test('during ten recordings: each is whole to the last frame, is told as ended once, before its Session, and is served', async () => {

@@ -11,6 +11,7 @@ import {
   type RoomAct,
   type RoomInput,
   type RoomOrder,
+  type RoomPlayback,
   type RoomState,
   type RoomStep,
   roomDeadline,
@@ -208,11 +209,16 @@ export class RoomActor {
       voiceActivityEvents: state.voiceActivityEvents,
       volume: state.volume,
       deleting: state.phase !== 'open',
+      playback: playbackText(state.playback),
       createdAt: state.createdAt,
       deletedAt: state.phase === 'deleted' ? now : undefined,
     };
     const before = this.#row;
-    const rowChanged = row.deleting !== before?.deleting || row.volume !== before.volume || row.deletedAt !== before.deletedAt;
+    const rowChanged =
+      row.deleting !== before?.deleting ||
+      row.volume !== before.volume ||
+      row.playback !== before.playback ||
+      row.deletedAt !== before.deletedAt;
     const key = context?.idempotencyKey;
     const stored =
       context !== undefined && answer !== undefined && key !== undefined
@@ -275,5 +281,13 @@ export class RoomActor {
       deadline === undefined ? undefined : this.#environment.clock.at(deadline, () => this.signal({ type: 'deadline' }));
   }
 }
+
+/** What is stored of a playback, so that a restart can tell its end. */
+export type StoredPlayback = Pick<RoomPlayback, 'operationUuid' | 'urls'>;
+const playbackText = (playback: RoomPlayback | undefined): string => {
+  if (playback === undefined) return '';
+  const stored: StoredPlayback = { operationUuid: playback.operationUuid, urls: playback.urls };
+  return JSON.stringify(stored);
+};
 
 const roomBusy = () => problems.unavailable('The Room could not take the command; try again.', RETRY_AFTER_SEC);

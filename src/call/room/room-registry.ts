@@ -10,7 +10,7 @@ import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { MemberView, Rooms, RoomView } from '../ports/rooms.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import type { SessionActor } from '../session/session-actor.ts';
-import { RoomActor, type RoomEnvironment } from './room-actor.ts';
+import { RoomActor, type RoomEnvironment, type StoredPlayback } from './room-actor.ts';
 
 const MEDIA_RETRY_SEC = 5;
 const STOPPED_LOOK_MS = 20;
@@ -211,6 +211,8 @@ export class RoomRegistry implements Rooms {
       const room = await this.#open({ ...newRoom({ roomId, appUuid, voiceActivityEvents }, createdAt), volume });
       if (room === undefined) continue;
       this.#count(appUuid, 1);
+      const playback: StoredPlayback | undefined = row.playback === '' ? undefined : JSON.parse(row.playback);
+      room.signal({ type: 'recovered', playback });
       if (deleting)
         void this.order(
           roomId,

@@ -15,6 +15,7 @@ import { promptName } from '../../machine/payment/collection.ts';
 import { directionsOf, type Membership, type VolumeOrder } from '../../machine/room/membership.ts';
 import { refusal } from '../../machine/session/command.ts';
 import type { CallCommand, Command, Effect, SessionInput, Step } from '../../machine/session/input.ts';
+import { runningText } from '../../machine/session/running.ts';
 import { nextDeadline, type SessionState } from '../../machine/session/session.ts';
 import { step } from '../../machine/session/step.ts';
 import type { MediaEngine, MediaRoom, Playlist } from '../../media/engine.ts';
@@ -221,11 +222,16 @@ export class SessionActor {
       answered: state.answeredAt !== undefined,
       clientState: state.clientState,
       roomId: state.membership?.phase === 'joined' ? state.membership.roomId : '',
+      running: runningText(state),
       createdAt: state.createdAt,
       endedAt: state.endedAt,
     };
     const known = this.#row;
-    const rowChanged = row.state !== known?.state || row.answered !== known.answered || row.roomId !== known.roomId;
+    const rowChanged =
+      row.state !== known?.state ||
+      row.answered !== known.answered ||
+      row.roomId !== known.roomId ||
+      row.running !== known.running;
     const key = mail.context?.idempotencyKey;
     const { context, answer } = mail;
     const stored =

@@ -16,6 +16,7 @@ import { CARD_BRANDS } from '../../machine/payment/card.ts';
 import { afterEnd } from '../../machine/session/after-end.ts';
 import type { CollectPayment } from '../../machine/session/in-payment.ts';
 import type { CallCommand } from '../../machine/session/input.ts';
+import { runningOf } from '../../machine/session/running.ts';
 import { connecting, inbound, outbound, recovered } from '../../machine/session/session.ts';
 import type { MediaEngine } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
@@ -394,7 +395,7 @@ export class SessionRegistry implements Sessions {
     const { clock, orphanTimeoutMs, records } = this.#options;
     const rows = await records.unfinished();
     for (const row of rows) {
-      const state = recovered({ ...row, phase: row.state, orphanTimeoutMs }, clock.now());
+      const state = recovered({ ...row, phase: row.state, running: runningOf(row.running), orphanTimeoutMs }, clock.now());
       const actor = new SessionActor(state, undefined, this.#environment);
       this.#actors.set(row.sessionUuid, actor);
       actor.signal({ type: 'begin' });

@@ -21,21 +21,23 @@ interface Waiting {
 const FLUSH = `
 WITH changed AS (
   INSERT INTO sessions AS s
-    (session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, room_id, created_at, ended_at)
-  SELECT session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, room_id, created_at, ended_at
+    (session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, room_id, running, created_at, ended_at)
+  SELECT session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, room_id, running, created_at, ended_at
   FROM json_to_recordset($1::text::json) AS r (session_uuid uuid, app_uuid text, node_id text, type text, state text,
-    caller_id text, did text, answered boolean, client_state text, room_id text, created_at bigint, ended_at bigint)
+    caller_id text, did text, answered boolean, client_state text, room_id text, running text, created_at bigint, ended_at bigint)
   ON CONFLICT (session_uuid) DO UPDATE SET
-    node_id = excluded.node_id, state = excluded.state, answered = excluded.answered, room_id = excluded.room_id, ended_at = excluded.ended_at
+    node_id = excluded.node_id, state = excluded.state, answered = excluded.answered, room_id = excluded.room_id, running = excluded.running,
+    ended_at = excluded.ended_at
   WHERE s.ended_at IS NULL
   RETURNING session_uuid
 ), roomed AS (
-  INSERT INTO rooms (room_id, app_uuid, node_id, voice_activity_events, volume, deleting, created_at, deleted_at)
-  SELECT room_id, app_uuid, node_id, voice_activity_events, volume, deleting, created_at, deleted_at
+  INSERT INTO rooms (room_id, app_uuid, node_id, voice_activity_events, volume, deleting, playback, created_at, deleted_at)
+  SELECT room_id, app_uuid, node_id, voice_activity_events, volume, deleting, playback, created_at, deleted_at
   FROM json_to_recordset($4::text::json) AS r (room_id uuid, app_uuid text, node_id text, voice_activity_events boolean, volume smallint,
-    deleting boolean, created_at bigint, deleted_at bigint)
+    deleting boolean, playback text, created_at bigint, deleted_at bigint)
   ON CONFLICT (room_id) DO UPDATE SET
-    node_id = excluded.node_id, volume = excluded.volume, deleting = excluded.deleting, deleted_at = excluded.deleted_at
+    node_id = excluded.node_id, volume = excluded.volume, deleting = excluded.deleting, playback = excluded.playback,
+    deleted_at = excluded.deleted_at
 ), emitted AS (
   INSERT INTO events (webhook_id, app_uuid, name, session_uuid, lanes, body, traceparent, at)
   SELECT webhook_id, app_uuid, name, session_uuid, lanes, body, traceparent, at
@@ -243,6 +245,7 @@ const sessionColumns = (row: SessionRow): Record<string, unknown> => ({
   answered: row.answered,
   client_state: row.clientState,
   room_id: row.roomId,
+  running: row.running,
   created_at: Math.floor(row.createdAt),
   ended_at: row.endedAt === undefined ? null : Math.floor(row.endedAt),
 });
@@ -254,6 +257,7 @@ const roomColumns = (row: RoomRow): Record<string, unknown> => ({
   voice_activity_events: row.voiceActivityEvents,
   volume: row.volume ?? null,
   deleting: row.deleting,
+  playback: row.playback,
   created_at: Math.floor(row.createdAt),
   deleted_at: row.deletedAt === undefined ? null : Math.floor(row.deletedAt),
 });

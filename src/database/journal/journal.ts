@@ -20,6 +20,8 @@ export interface SessionRow {
   readonly clientState: string;
   /** The Room it is in; `""`: none. */
   readonly roomId: string;
+  /** What runs in it and has to be told of after a crash (`machine/session/running.ts`); `""`: nothing. */
+  readonly running: string;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly endedAt: number | undefined;
@@ -35,6 +37,8 @@ export interface RoomRow {
   /** Percent; undefined: never set. */
   readonly volume: number | undefined;
   readonly deleting: boolean;
+  /** The playback that has to be told of after a crash, as JSON; `""`: none. */
+  readonly playback: string;
   readonly createdAt: number;
   readonly deletedAt: number | undefined;
 }

@@ -99,7 +99,7 @@ export function timeout(collect: Collect, now: number): CollectStep {
 }
 
 /** The `digits.collected` of a result. */
-export const digitsCollected = (sessionUuid: string, collect: Collect, result: CollectResult): Event => ({
+export const digitsCollected = (sessionUuid: string, collect: Pick<Collect, 'operationUuid'>, result: CollectResult): Event => ({
   event: 'digits.collected',
   session_uuid: sessionUuid,
   operation_uuid: collect.operationUuid,

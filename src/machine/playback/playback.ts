@@ -6,7 +6,7 @@
  * A silence is nothing to the leg: it is playing at once and ends at once.
  * Each admitted play ends in exactly one `playback.ended` or `playback.failed`.
  */
-import type { Event } from '../../event/event.ts';
+import type { Event, PlaybackFailure } from '../../event/event.ts';
 import type { MediaNotice } from '../../notice/signal.ts';
 
 /** Where to go on: from the beginning, or from what is heard now; milliseconds. Before the start is the start, past the end completes. */
@@ -37,7 +37,8 @@ export interface PlaybackStep {
   readonly events: readonly Event[];
 }
 
-const urlsOf = ({ kind, urls }: Playback): { readonly urls?: readonly string[] } => (kind === 'files' ? { urls } : {});
+const urlsOf = ({ kind, urls }: Pick<Playback, 'kind' | 'urls'>): { readonly urls?: readonly string[] } =>
+  kind === 'files' ? { urls } : {};
 
 /** The terminal event of a playback that did not fail. */
 export const playbackEnded = (sessionUuid: string, playback: Playback, reason: 'completed' | 'stopped'): Event => ({
@@ -46,6 +47,21 @@ export const playbackEnded = (sessionUuid: string, playback: Playback, reason: '
   operation_uuid: playback.operationUuid,
   ...urlsOf(playback),
   reason,
+});
+
+/** The terminal event of a playback that failed; `sourceIndex` names the source that did, where one is known. */
+export const playbackFailed = (
+  sessionUuid: string,
+  playback: Pick<Playback, 'operationUuid' | 'kind' | 'urls'>,
+  reason: PlaybackFailure,
+  sourceIndex?: number,
+): Event => ({
+  event: 'playback.failed',
+  session_uuid: sessionUuid,
+  operation_uuid: playback.operationUuid,
+  ...urlsOf(playback),
+  reason,
+  ...(sourceIndex === undefined ? {} : { source_index: sourceIndex }),
 });
 
 /** A command that needs a playback found none: 202, then this (contract §2). */
@@ -80,16 +96,7 @@ export function hearPlayback(sessionUuid: string, playback: Playback | undefined
     case 'playback.failed':
       return {
         playback: undefined,
-        events: [
-          {
-            event: 'playback.failed',
-            session_uuid: sessionUuid,
-            operation_uuid: operationUuid,
-            ...urlsOf(playback),
-            reason: notice.reason,
-            ...(notice.sourceIndex === undefined ? {} : { source_index: notice.sourceIndex }),
-          },
-        ],
+        events: [playbackFailed(sessionUuid, playback, notice.reason, notice.sourceIndex)],
       };
   }
 }

@@ -17,6 +17,8 @@ export interface Membership {
   readonly muted: boolean;
   /** The Room was created with `voice_activity_events`. */
   readonly voiceActivityEvents: boolean;
+  /** The last thing that was told of its voice is that it talks. */
+  readonly talking: boolean;
 }
 
 export type RoomCommand =
@@ -96,8 +98,11 @@ export function commandMember(
       const muted = command.type === 'mute';
       const event = muted ? 'room.member.muted' : 'room.member.unmuted';
       return {
-        membership: { ...membership, muted },
-        events: [{ event, session_uuid: sessionUuid, room_id: membership.roomId }],
+        membership: { ...membership, muted, talking: membership.talking && !muted },
+        events: [
+          { event, session_uuid: sessionUuid, room_id: membership.roomId },
+          ...(muted && membership.talking ? [voiceChanged(sessionUuid, membership.roomId, false)] : []),
+        ],
         effects: [{ do: 'set_muted', muted }],
       };
     }
@@ -118,7 +123,7 @@ function join(
   if (before?.roomId === roomId) return stay(before);
   const left = leave(sessionUuid, before, 'moved');
   return {
-    membership: { roomId, room, phase: 'joining', muted, voiceActivityEvents },
+    membership: { roomId, room, phase: 'joining', muted, voiceActivityEvents, talking: false },
     events: left.events,
     effects: [...left.effects, { do: 'join_room', roomId, muted }],
   };
@@ -149,12 +154,20 @@ export function memberJoined(sessionUuid: string, membership: Membership | undef
 /** Speech began or stopped. Told only where the Room asks for it, and never of a member that is muted: its last word was `false`. */
 export function memberTalking(sessionUuid: string, membership: Membership | undefined, talking: boolean): MembershipStep {
   if (membership?.phase !== 'joined' || !membership.voiceActivityEvents || (membership.muted && talking)) return stay(membership);
+  if (membership.talking === talking) return stay(membership);
   return {
-    membership,
-    events: [{ event: 'room.member.voice_activity_changed', session_uuid: sessionUuid, room_id: membership.roomId, talking }],
+    membership: { ...membership, talking },
+    events: [voiceChanged(sessionUuid, membership.roomId, talking)],
     effects: [],
   };
 }
+
+const voiceChanged = (sessionUuid: string, roomId: string, talking: boolean): Event => ({
+  event: 'room.member.voice_activity_changed',
+  session_uuid: sessionUuid,
+  room_id: roomId,
+  talking,
+});
 
 /** The media plane says that the member is out although nobody asked: the Room's worker is lost. */
 export function memberLost(sessionUuid: string, membership: Membership | undefined, room: number): MembershipStep {
@@ -167,7 +180,11 @@ export function leave(sessionUuid: string, membership: Membership | undefined, r
   const joined = membership.phase === 'joined';
   return {
     membership: undefined,
-    events: joined ? [{ event: 'room.member.left', session_uuid: sessionUuid, room_id: membership.roomId, reason }] : [],
+    events: [
+      // Whoever talked is heard no more, whatever took it out (contract §4).
+      ...(membership.talking ? [voiceChanged(sessionUuid, membership.roomId, false)] : []),
+      ...(joined ? [{ event: 'room.member.left', session_uuid: sessionUuid, room_id: membership.roomId, reason } as const] : []),
+    ],
     effects: [{ do: 'leave_room' }],
   };
 }

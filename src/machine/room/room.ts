@@ -55,6 +55,8 @@ export type RoomOrder =
 
 export type RoomInput =
   | { readonly type: 'begin' }
+  /** The process before this one was lost; `playback` is what it played. */
+  | { readonly type: 'recovered'; readonly playback: Pick<RoomPlayback, 'operationUuid' | 'urls'> | undefined }
   | { readonly type: 'order'; readonly order: RoomOrder; readonly operationUuid: string }
   | { readonly type: 'media'; readonly notice: MediaNotice }
   /** The last member has left. */
@@ -133,6 +135,12 @@ export function stepRoom(state: RoomState, input: RoomInput, now: number): RoomS
   switch (input.type) {
     case 'begin':
       return { ...stay(state), events: [{ event: 'room.created', app_uuid: state.appUuid, room_id: state.roomId }] };
+    case 'recovered': {
+      const { playback } = input;
+      return playback === undefined
+        ? stay(state)
+        : { ...stay(state), events: [playbackFailed(state, playback, 'playback_error')] };
+    }
     case 'order':
       return order(state, input.order, input.operationUuid, now);
     case 'media':
@@ -229,12 +237,17 @@ function ended(state: RoomState, reason: 'completed' | 'stopped' = 'stopped'): R
   };
 }
 
+const playbackFailed = (
+  { roomId }: RoomState,
+  { operationUuid, urls }: Pick<RoomPlayback, 'operationUuid' | 'urls'>,
+  error: 'playback_error' | 'playback_timeout',
+): Event => ({ event: 'room.playback.failed', room_id: roomId, operation_uuid: operationUuid, urls, error });
+
 function failed(state: RoomState, playback: RoomPlayback, error: 'playback_error' | 'playback_timeout'): RoomStep {
-  const { operationUuid, urls } = playback;
   return {
     state: { ...state, playback: undefined },
-    events: [{ event: 'room.playback.failed', room_id: state.roomId, operation_uuid: operationUuid, urls, error }],
-    acts: [{ do: 'stop', operationUuid }],
+    events: [playbackFailed(state, playback, error)],
+    acts: [{ do: 'stop', operationUuid: playback.operationUuid }],
   };
 }
 

@@ -94,16 +94,18 @@ export function closing(state: SessionState, input: SessionInput, now: number): 
 
 /** The end, once nothing is left to wait for; those recordings that are left out tell of their own. */
 function finish(state: SessionState, now: number, isLate = false): Pick<Step, 'state' | 'events' | 'effects'> {
-  const { answeredAt, ending: reason, closedAt = now, sessionUuid, recordings } = state;
+  const { answeredAt, ending: reason, closedAt = now, sessionUuid, recordings, cutOff } = state;
+  const isOrphan = reason?.isOrphan === true;
   if (reason === undefined || (recordings.length > 0 && !isLate)) return { state, events: [], effects: [] };
   const ended: Event = {
     event: 'session.ended',
     session_uuid: sessionUuid,
-    answered: answeredAt !== undefined,
+    answered: answeredAt !== undefined && !isOrphan,
     hangup_cause: reason.cause,
     hangup_by: reason.by,
     hangup_description: reason.description,
-    duration_seconds: answeredAt === undefined ? 0 : Math.max(0, Math.floor((closedAt - answeredAt) / 1000)),
+    duration_seconds:
+      answeredAt === undefined || isOrphan || cutOff !== undefined ? 0 : Math.max(0, Math.floor((closedAt - answeredAt) / 1000)),
     ...(reason.operationUuid === undefined ? {} : { operation_uuid: reason.operationUuid }),
   };
   return { state: { ...state, phase: 'ended', endedAt: now, deadlines: {}, recordings: [] }, events: [ended], effects: [] };

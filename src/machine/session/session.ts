@@ -13,6 +13,7 @@ import { type Collection, collectionDue } from '../payment/collection.ts';
 import type { Playback } from '../playback/playback.ts';
 import type { Recording } from '../recording/recording.ts';
 import type { Membership } from '../room/membership.ts';
+import type { Running } from './running.ts';
 
 export type Phase = 'new' | 'connecting' | 'ringing' | 'early_media' | 'answered' | 'ended';
 
@@ -25,8 +26,10 @@ export interface Ending {
   readonly cause: HangupCause;
   readonly by: HangupBy;
   readonly description: string;
-  /** Of the command that ended the Session, if one did. */
+  /** The command that ended the Session, if one did. */
   readonly operationUuid: string | undefined;
+  /** The Session is cleaned up as an orphan: its end says `answered: false` and 0 seconds (interface, Session states). */
+  readonly isOrphan?: true;
 }
 
 /** Everything that can fall due, in ms since the epoch. Absent: not armed. */
@@ -68,6 +71,8 @@ export interface SessionState {
   readonly ending: Ending | undefined;
   /** False where the process that ran the call is gone: nothing can be ordered of it any more. */
   readonly hasLeg: boolean;
+  /** What ran when the process before this one was lost, and is still to be told of. */
+  readonly cutOff: Running | undefined;
   readonly playback: Playback | undefined;
   readonly collect: Collect | undefined;
   readonly membership: Membership | undefined;
@@ -109,6 +114,7 @@ const begin = (from: Begin, type: SessionState['type'], now: number): SessionSta
   answering: undefined,
   ending: undefined,
   hasLeg: true,
+  cutOff: undefined,
   playback: undefined,
   collect: undefined,
   membership: undefined,
@@ -159,20 +165,28 @@ export interface Remains extends Begin {
   readonly roomId: string;
   readonly type: SessionState['type'];
   readonly phase: Phase;
+  readonly answered: boolean;
   readonly clientState: string;
   readonly createdAt: number;
+  readonly running: Running;
 }
 
 /** What a process that is gone left in the database: it can only be ended, by `DELETE` or as an orphan. */
 export const recovered = (from: Remains, now: number): SessionState => ({
   ...begin(from, from.type, from.createdAt),
   phase: from.phase,
+  // How long it lasted is not known: an end by `DELETE` says `answered` and 0 seconds.
+  answeredAt: from.answered ? now : undefined,
+  closedAt: undefined,
   clientState: from.clientState,
   hasLeg: false,
+  cutOff: from.running,
   // Nobody knows: what there may be in the vault is destroyed with its end.
   hasCollected: true,
   membership:
-    from.roomId === '' ? undefined : { roomId: from.roomId, room: 0, phase: 'joined', muted: false, voiceActivityEvents: false },
+    from.roomId === ''
+      ? undefined
+      : { roomId: from.roomId, room: 0, phase: 'joined', muted: false, voiceActivityEvents: false, talking: false },
   deadlines: { orphan: now + from.orphanTimeoutMs },
 });
 

@@ -1,5 +1,6 @@
 /** The Session's machine: (state, input, now) → state, events, effects. Pure; it decides and never acts. */
 
+import type { Event } from '../../event/event.ts';
 import type { LegSignal, MediaNotice } from '../../notice/signal.ts';
 import { type Collect, type CollectStep, digitsCollected, key, promptOver, timeout } from '../dtmf/collect.ts';
 import { collectionTimeout } from '../payment/collection.ts';
@@ -12,7 +13,11 @@ import { hearRecordingNotice, recordingsDue } from './in-recording.ts';
 import { member } from './in-room.ts';
 import { hearWebSocket } from './in-websocket.ts';
 import type { Effect, SessionInput, Step } from './input.ts';
+import { cutOff } from './running.ts';
 import { type Phase, rises, type SessionState } from './session.ts';
+
+/** RFC 6455 §7.4.1: the connection was lost without a close frame. */
+const WEBSOCKET_ABNORMAL_CLOSURE = 1006;
 
 const stay = (state: SessionState): Step => ({ state, events: [], effects: [] });
 
@@ -50,8 +55,7 @@ function touched(state: SessionState, input: SessionInput, now: number): Session
 
 function start(state: SessionState): Step {
   const { sessionUuid: session_uuid, callerId: caller_id, did } = state;
-  // What a crash left is in no Room any more.
-  if (!state.hasLeg) return member(state, leave(session_uuid, state.membership, 'orphan'));
+  if (!state.hasLeg) return cutOffByCrash(state);
   if (state.type !== 'phone_in') return { state, events: [], effects: [{ do: 'start' }] };
   return {
     // `ringing` at once: the 180 is the first thing that is done with the call.
@@ -59,6 +63,17 @@ function start(state: SessionState): Step {
     events: [{ event: 'session.created', session_uuid, caller_id, did, type: 'phone_in' }],
     effects: [{ do: 'ring' }],
   };
+}
+
+/** A process is gone, and the call with it: what ran has failed, the connection is lost, and the Session is in no Room any more. */
+function cutOffByCrash(state: SessionState): Step {
+  const { sessionUuid: session_uuid, cutOff: ran = {} } = state;
+  const left = member(state, leave(session_uuid, state.membership, 'orphan'));
+  const connection: Event[] =
+    state.type === 'websocket' && state.phase === 'answered'
+      ? [{ event: 'websocket.disconnected', session_uuid, reason: 'network_error', close_code: WEBSOCKET_ABNORMAL_CLOSURE }]
+      : [];
+  return { ...left, events: [...cutOff(session_uuid, ran), ...left.events, ...connection] };
 }
 
 function hear(state: SessionState, signal: LegSignal, now: number): Step {
@@ -200,7 +215,8 @@ function deadline(state: SessionState, now: number): Step {
 
 /** Synthetic where the leg is lost; an unanswered inbound call that nobody takes is declined as timed out. */
 function orphaned(state: SessionState, now: number): Step {
-  if (!state.hasLeg) return end(state, ending('failed', 'system', undefined, 'The Session was lost'), now);
+  if (!state.hasLeg)
+    return end(state, { ...ending('timeout', 'system', undefined, 'The Session was lost'), isOrphan: true }, now);
   if (state.playback !== undefined || state.collect !== undefined) {
     return stay({ ...state, deadlines: { ...state.deadlines, orphan: now + state.terms.orphanTimeoutMs } });
   }

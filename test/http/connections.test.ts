@@ -1,0 +1,110 @@
+/** Connections to the running platform, as bytes: what a stranger's client, proxy or attacker may send (RFC 9112). */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { connect } from 'node:net';
+import { type Credentials, Platform } from '../support/platform.ts';
+import { Receiver } from '../support/receiver.ts';
+
+let platform: Platform;
+let app: Credentials;
+const receiver = new Receiver();
+
+beforeAll(async () => {
+  platform = await Platform.start({ LOG_LEVEL: 'info' });
+  app = await platform.application(receiver.url, '+15550061');
+}, 60_000);
+afterAll(async () => {
+  await platform?.stop();
+  await receiver.stop();
+});
+
+/** Sends bytes on a connection of its own and returns all that came until it was closed, or until `enough` says so. */
+function exchange(bytes: string | Buffer, enough: (text: string) => boolean): Promise<{ text: string; closed: boolean }> {
+  const { port } = new URL(platform.url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), '127.0.0.1');
+    let text = '';
+    const done = (closed: boolean) => {
+      socket.destroy();
+      resolve({ text, closed });
+    };
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      if (enough(text)) done(false);
+    });
+    socket.on('error', () => done(true));
+    socket.on('close', () => done(true));
+    socket.write(bytes);
+  });
+}
+const answers = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
+const auth = () => `Authorization: Bearer ${app.appUuid}:${app.apiKey}\r\n`;
+
+describe('a connection', () => {
+  test('of HTTP/1.0 without Host reaches the health check, as HAProxy sends it', async () => {
+    const { text } = await exchange('GET /healthz HTTP/1.0\r\n\r\n', () => false);
+    expect(answers(text)).toEqual([200]);
+    expect(text).toContain('{"status":"ok"}');
+  });
+
+  test('that gives Host twice is refused in the error format', async () => {
+    const { text } = await exchange('GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', (t) => t.includes('}'));
+    expect(answers(text)).toEqual([400]);
+    expect(text).toContain('"message":"Host: must be given once"');
+    expect(text.toLowerCase()).toContain('traceparent: 00-');
+  });
+
+  test('answers at most 16 requests that were pipelined at once, and is closed after them', async () => {
+    const { text, closed } = await exchange('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(500), () => false);
+    expect(closed).toBe(true);
+    expect(answers(text).length).toBeLessThanOrEqual(16);
+    expect(text.toLowerCase()).toContain('connection: close');
+  });
+
+  test('with two pipelined commands has no effect that is not answered', async () => {
+    const body = '{"voice_activity_events":false}';
+    const create = `POST /api/v1/rooms HTTP/1.1\r\nHost: a\r\n${auth()}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const { text } = await exchange(create + create, (t) => answers(t).length === 2);
+    const made = answers(text).filter((status) => status === 201).length;
+    const { body: list } = await platform.api(app, 'GET', '/api/v1/rooms');
+    expect(list.rooms).toHaveLength(made);
+  });
+
+  test('that sends on after a 413 is closed without its body being read', async () => {
+    const head = `POST /api/v1/rooms HTTP/1.1\r\nHost: a\r\nContent-Length: 900000000\r\n\r\n`;
+    const { text, closed } = await exchange(Buffer.concat([Buffer.from(head), Buffer.alloc(2 * 1024 * 1024)]), () => false);
+    expect(closed).toBe(true);
+    expect(answers(text)).toEqual([413]);
+  });
+});
+
+test('a valid traceparent is linked on every route, in one line of the log; a malformed one is not', async () => {
+  const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const link = (path: string, n: number) =>
+    fetch(platform.url + path, {
+      headers: { traceparent: `00-${trace}-00000000000000a${n}-01`, tracestate: `vendor=${'x'.repeat(600)}` },
+    });
+  const paths = ['/healthz', '/v1/sessions', '/nothing', '/v1/media/rec/pull?signature=0', '/metrics', '/openapi.json'];
+  const told = await Promise.all(paths.map(async (path, n) => (await link(path, n)).headers.get('traceparent')));
+  await fetch(`${platform.url}/healthz`, { headers: { traceparent: 'garbage', tracestate: 'a=b' } });
+  const lines = () => platform.output.split('\n').filter((line) => line.includes('linked_trace'));
+  while (lines().length < paths.length) await new Promise((wake) => setTimeout(wake, 5));
+  for (const [n, traceparent] of told.entries()) {
+    const line = lines().find((each) => each.includes(`00-${trace}-00000000000000a${n}-01`));
+    expect(JSON.parse(line ?? '{}')).toMatchObject({ traceparent, linked_tracestate: `vendor=${'x'.repeat(505)}` });
+  }
+  expect(lines()).toHaveLength(paths.length);
+});
+
+test('answers to credentials are not stored by anyone', async () => {
+  const { headers } = await platform.api(app, 'GET', '/api/v1/app');
+  expect([headers.get('cache-control'), headers.get('x-content-type-options')]).toEqual(['no-store', 'nosniff']);
+});
+
+test('after ten wrong operator tokens in a minute further wrong ones are 429; a right one always passes', async () => {
+  const guess = (token: string) => fetch(`${platform.url}/operator/v1/apps`, { headers: { authorization: `Bearer ${token}` } });
+  const statuses: number[] = [];
+  for (let n = 0; n < 12; n += 1) statuses.push((await guess(`wrong-${n}`)).status);
+  expect(statuses).toEqual([...new Array<number>(10).fill(401), 429, 429]);
+  expect(Number((await guess('wrong')).headers.get('retry-after'))).toBeWithin(1, 61);
+  expect((await platform.operator('GET', '/apps')).status).toBe(200);
+});
