@@ -1,40 +1,104 @@
 #!/usr/bin/env node
 /**
- * Installs the npm packages and builds the native media plane where they are missing or out of date, and does nothing otherwise. Plain
- * Node without dependencies: it is what runs before there are any.
+ * Installs the npm packages and builds the native media plane where they are missing or out of date, and does nothing otherwise. It is
+ * plain Node without dependencies, because it runs before there are any.
+ *
+ * The addon is built by node-gyp from native/binding.gyp, with the headers that lie beside the running Node. Where there are none, or no
+ * Python 3, which node-gyp needs, make builds the same sources with the headers of the npm package node-api-headers. Nothing is
+ * downloaded but npm packages.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const stampFile = join(root, 'node_modules', '.sidetone-lock');
+const native = join(root, 'native');
+const addon = join(root, 'build', 'sidetone_media.node');
+const jobs = availableParallelism();
 
 if (Number(process.versions.node.split('.')[0]) < 20) stop(`Node 20 or newer is needed, this is ${process.versions.node}.`);
+installPackages();
+buildAddon();
 
-const lock = createHash('sha256')
-  .update(readFileSync(join(root, 'package-lock.json')))
-  .digest('hex');
-if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== lock) {
+/** Runs npm (or bun) where package-lock.json is another than at the last install. */
+function installPackages() {
+  const stamp = join(root, 'node_modules', '.sidetone-lock');
+  const lock = createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .digest('hex');
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lock) return;
   say('installing npm packages (once, about 20 s) …');
-  // `npm ci` wants the optional packages of every platform in the lock, which a mirror may not have; `--no-save` leaves the lock as it is.
-  const npm = [process.versions.bun === undefined ? 'npm' : 'bun', 'install', '--no-save'];
-  run(npm[0], [...npm.slice(1), '--no-audit', '--no-fund', '--loglevel=error'], `${npm[0]} is needed to install packages.`);
-  mkdirSync(dirname(stampFile), { recursive: true });
-  writeFileSync(stampFile, lock);
+  // `npm ci` wants the optional packages of every platform in the lock, which a mirror may not have. `--no-save` leaves the lock as it
+  // is, and what builds the addon is among the development packages, which NODE_ENV=production would leave out.
+  const npm = process.versions.bun === undefined ? 'npm' : 'bun';
+  const options = npm === 'npm' ? ['--include=dev', '--no-audit', '--no-fund', '--loglevel=error'] : [];
+  run(npm, ['install', '--no-save', ...options], `${npm} is needed to install packages.`);
+  mkdirSync(dirname(stamp), { recursive: true });
+  writeFileSync(stamp, lock);
 }
 
-const build = spawnSync('make', ['-q', '-C', 'native', 'addon'], { cwd: root, stdio: 'ignore' });
-if (build.error !== undefined)
-  stop('make and a C++17 compiler are needed to build the media plane (Debian: apt-get install build-essential).');
-if (build.status !== 0) {
-  if (spawnSync('c++', ['--version'], { stdio: 'ignore' }).status !== 0) {
-    stop('a C++17 compiler is needed to build the media plane (Debian: apt-get install build-essential).');
+/** Builds the addon where its sources are others than those that it was built from. */
+function buildAddon() {
+  const stamp = join(root, 'build', 'sidetone_media.stamp');
+  const sources = hashOfSources();
+  if (existsSync(addon) && existsSync(stamp) && readFileSync(stamp, 'utf8') === sources) return;
+  if (!works('make', '--version') || !works('c++', '--version'))
+    stop('make and a C++17 compiler are needed to build the media plane (Debian: apt-get install build-essential).');
+  const missing = missingForNodeGyp();
+  if (missing === undefined) {
+    say('building the native media plane with node-gyp (once, under a minute) …');
+    buildWithNodeGyp();
+  } else {
+    say(`building the native media plane with make, because ${missing} (once, under a minute) …`);
+    run('make', ['-s', `-j${jobs}`, '-C', 'native', 'addon'], 'make is needed.');
   }
-  say('building the native media plane (once, under a minute) …');
-  run('make', ['-s', '-j2', '-C', 'native', 'addon'], 'make is needed.');
+  writeFileSync(stamp, sources);
+}
+
+/** A hash of all that the addon is built from. */
+function hashOfSources() {
+  const hash = createHash('sha256').update(process.arch);
+  for (const name of ['Makefile', 'binding.gyp', 'sources.txt']) hash.update(readFileSync(join(native, name)));
+  for (const folder of ['addon', 'kernel', 'plane']) {
+    for (const entry of readdirSync(join(native, folder), { recursive: true }).sort()) {
+      if (/\.(cc|h)$/.test(entry)) hash.update(entry).update(readFileSync(join(native, folder, entry)));
+    }
+  }
+  return hash.digest('hex');
+}
+
+/** The folder whose `include/node` holds the headers of the running Node. */
+function headers() {
+  const folder = dirname(dirname(process.execPath));
+  return existsSync(join(folder, 'include', 'node', 'node_api.h')) ? folder : undefined;
+}
+
+/** What node-gyp lacks on this machine, or undefined when it lacks nothing. */
+function missingForNodeGyp() {
+  if (!works('python3', '-c', 'import sys; sys.exit(sys.version_info < (3, 8))')) return 'there is no Python 3';
+  if (headers() === undefined) return 'the headers of Node are not beside it';
+  return undefined;
+}
+
+function buildWithNodeGyp() {
+  const gyp = join(root, 'node_modules', 'node-gyp', 'bin', 'node-gyp.js');
+  const options = ['--directory=native', `--nodedir=${headers()}`, `--jobs=${jobs}`, '--release', '--loglevel=error'];
+  const done = spawnSync(process.execPath, [gyp, 'configure', 'build', ...options], { cwd: root, encoding: 'utf8' });
+  if (done.status !== 0) {
+    process.stderr.write(`${done.stdout}${done.stderr}`);
+    stop('node-gyp failed; its output is above.');
+  }
+  mkdirSync(dirname(addon), { recursive: true });
+  // A process that runs has the old file mapped: it is replaced, never written over.
+  copyFileSync(join(native, 'build', 'Release', 'sidetone_media.node'), `${addon}.new`);
+  renameSync(`${addon}.new`, addon);
+}
+
+function works(command, ...args) {
+  return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
 }
 
 function run(command, args, missing) {

@@ -12,6 +12,10 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const args = process.argv.slice(2);
 const total = { passed: 0, failed: 0, skipped: 0 };
 
+// Packages and addon are brought up to date first, so that no test runs against an old one.
+const prepared = spawnSync(process.execPath, [join(root, 'bin/prepare.mjs')], { stdio: 'inherit' });
+if (prepared.status !== 0) process.exit(1);
+
 if (args.length === 0) {
   for (const peer of ['sipp', 'baresip']) {
     if (spawnSync(peer, ['-v'], { stdio: 'ignore' }).error !== undefined) {

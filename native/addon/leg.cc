@@ -1,5 +1,5 @@
 // The legs of a plane.
-#include "addon/call.h"
+#include "addon/exports.h"
 
 namespace sidetone {
 namespace {
@@ -18,137 +18,135 @@ void write_counters(const Counters& counters, uint32_t* out) {
 }
 
 // legOpen(plane, leg, host, port) -> errno
-napi_value leg_open(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  char host[64];
-  call.text(host);
-  const uint32_t port = call.number();
-  const Address rtp = call.address(host, port);
-  const Address rtcp = call.address(host, port + 1);
-  if (!call.ok()) return call.bad();
-  return call.give(static_cast<uint32_t>(plane->open(id, rtp, rtcp)));
+Napi::Value leg_open(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const std::string host = arguments.host();
+  const uint32_t port = arguments.number();
+  const Address rtp = arguments.address(host, port);
+  const Address rtcp = arguments.address(host, port + 1);
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(static_cast<uint32_t>(plane->open(id, rtp, rtcp)));
 }
 
 // legClose(plane, leg, Uint32Array[8] counters) -> whether there was such a leg
-napi_value leg_close(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
+Napi::Value leg_close(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
   size_t words = 0;
-  uint32_t* out = call.span<uint32_t>(napi_uint32_array, words);
-  if (!call.ok() || words < counter_words) return call.bad();
+  uint32_t* out = arguments.span<uint32_t>(words);
+  if (!arguments.ok() || words < counter_words) return arguments.refuse();
   Counters counters;
   const bool found = plane->close(id, counters, Plane::now());
   write_counters(counters, out);
-  return call.give(found);
+  return arguments.give(found);
 }
 
 // legCounters(plane, leg, Uint32Array[8] counters) -> whether there is such a leg
-napi_value leg_counters(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
+Napi::Value leg_counters(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
   size_t words = 0;
-  uint32_t* out = call.span<uint32_t>(napi_uint32_array, words);
-  if (!call.ok() || words < counter_words) return call.bad();
+  uint32_t* out = arguments.span<uint32_t>(words);
+  if (!arguments.ok() || words < counter_words) return arguments.refuse();
   Counters counters;
   const bool found = plane->counters(id, counters);
   write_counters(counters, out);
-  return call.give(found);
+  return arguments.give(found);
 }
 
 // legNegotiate(plane, leg, remoteHost, rtpPort, rtcpPort, codec, payloadType, eventPayloadType | -1, ptimeMs, send, receive, held, learnFrom) -> found
-napi_value leg_negotiate(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  char host[64];
-  call.text(host);
+Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const std::string host = arguments.host();
   Negotiated agreed;
-  agreed.rtp = call.address(host, call.number());
-  agreed.rtcp = call.address(host, call.number());
-  const uint32_t codec = call.number();
-  const uint32_t payload_type = call.number();
-  agreed.event_payload_type = call.integer();
-  agreed.ptime_ms = call.number();
-  agreed.send = call.boolean();
-  agreed.receive = call.boolean();
-  agreed.held = call.boolean();
-  agreed.learn_from = AddressRange::parse_list(call.words());
-  if (!call.ok() || codec > 2 || payload_type > 127 || agreed.event_payload_type < -1 || agreed.event_payload_type > 127 ||
+  agreed.rtp = arguments.address(host, arguments.number());
+  agreed.rtcp = arguments.address(host, arguments.number());
+  const uint32_t codec = arguments.number();
+  const uint32_t payload_type = arguments.number();
+  agreed.event_payload_type = arguments.integer();
+  agreed.ptime_ms = arguments.number();
+  agreed.send = arguments.boolean();
+  agreed.receive = arguments.boolean();
+  agreed.held = arguments.boolean();
+  agreed.learn_from = AddressRange::parse_list(arguments.text());
+  if (!arguments.ok() || codec > 2 || payload_type > 127 || agreed.event_payload_type < -1 || agreed.event_payload_type > 127 ||
       agreed.ptime_ms < 10 || agreed.ptime_ms > 60) {
-    return call.bad();
+    return arguments.refuse();
   }
   agreed.codec = static_cast<Codec>(codec);
   agreed.payload_type = static_cast<uint8_t>(payload_type);
-  return call.give(plane->negotiate(id, agreed, Plane::now()));
+  return arguments.give(plane->negotiate(id, agreed, Plane::now()));
 }
 
 // legPlay(plane, leg, playback, rateHz, volumePercent) -> found
-napi_value leg_play(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  const uint32_t playback = call.number();
-  const uint32_t rate_hz = call.number();
-  const uint32_t volume = call.number();
-  if (!call.ok() || playback == 0 || rate_hz < 8000 || rate_hz > 48000 || volume > 200) return call.bad();
-  return call.give(plane->play(id, playback, rate_hz, static_cast<int32_t>(volume)));
+Napi::Value leg_play(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const uint32_t playback = arguments.number();
+  const uint32_t rate_hz = arguments.number();
+  const uint32_t volume = arguments.number();
+  if (!arguments.ok() || playback == 0 || rate_hz < 8000 || rate_hz > 48000 || volume > 200) return arguments.refuse();
+  return arguments.give(plane->play(id, playback, rate_hz, static_cast<int32_t>(volume)));
 }
 
 // legFeed(plane, leg, playback, Int16Array pcm) -> taken
-napi_value leg_feed(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  const uint32_t playback = call.number();
+Napi::Value leg_feed(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const uint32_t playback = arguments.number();
   size_t count = 0;
-  const int16_t* pcm = call.span<int16_t>(napi_int16_array, count);
-  if (!call.ok()) return call.bad();
-  return call.give(plane->feed(id, playback, pcm, count));
+  const int16_t* pcm = arguments.span<int16_t>(count);
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->feed(id, playback, pcm, count));
 }
 
 // legFinish(plane, leg, playback) -> whether it was the playback
-napi_value leg_finish(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  const uint32_t playback = call.number();
-  if (!call.ok()) return call.bad();
-  return call.give(plane->finish(id, playback));
+Napi::Value leg_finish(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const uint32_t playback = arguments.number();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->finish(id, playback));
 }
 
 // legStop(plane, leg, playback) -> whether it was the playback
-napi_value leg_stop(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  const uint32_t playback = call.number();
-  if (!call.ok()) return call.bad();
-  return call.give(plane->stop(id, playback));
+Napi::Value leg_stop(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const uint32_t playback = arguments.number();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->stop(id, playback));
 }
 
 // legPause(plane, leg, playback, paused) -> whether it was the playback
-napi_value leg_pause(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  const uint32_t playback = call.number();
-  const bool paused = call.boolean();
-  if (!call.ok()) return call.bad();
-  return call.give(plane->pause(id, playback, paused));
+Napi::Value leg_pause(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const uint32_t playback = arguments.number();
+  const bool paused = arguments.boolean();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->pause(id, playback, paused));
 }
 
 // legSeek(plane, leg, playback) -> whether it was the playback
-napi_value leg_seek(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  const uint32_t playback = call.number();
-  if (!call.ok()) return call.bad();
-  return call.give(plane->seek(id, playback));
+Napi::Value leg_seek(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const uint32_t playback = arguments.number();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->seek(id, playback));
 }
 
 constexpr Export exported[] = {

@@ -1,58 +1,58 @@
 // Recordings of legs and rooms.
-#include "addon/call.h"
+#include "addon/exports.h"
 
 namespace sidetone {
 namespace {
 
 // record(plane, legOrRoom, recording, path, ring | '', rateHz | 0, includeGaps, voices, sensitivityPercent, onsetMs, releaseMs) -> found
-napi_value record(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t of = call.number();
+Napi::Value record(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t of = arguments.number();
   RecorderOptions options;
-  options.id = call.number();
-  options.path = call.path();
-  options.ring = call.path(true);
-  options.rate_hz = call.number();
-  options.include_gaps = call.boolean();
-  options.voices = call.boolean();
-  const uint32_t sensitivity = call.number();
-  options.rule.onset_ms = call.number();
-  options.rule.release_ms = call.number();
-  if (!call.ok() || options.rate_hz > 48000 || sensitivity > 100) return call.bad();
+  options.id = arguments.number();
+  options.path = arguments.path();
+  options.ring = arguments.path(true);
+  options.rate_hz = arguments.number();
+  options.include_gaps = arguments.boolean();
+  options.voices = arguments.boolean();
+  const uint32_t sensitivity = arguments.number();
+  options.rule.onset_ms = arguments.number();
+  options.rule.release_ms = arguments.number();
+  if (!arguments.ok() || options.rate_hz > 48000 || sensitivity > 100) return arguments.refuse();
   options.rule.sensitivity = static_cast<float>(sensitivity) / 100.0f;
-  return call.give(plane->record(of, options));
+  return arguments.give(plane->record(of, options));
 }
 
 // recordMask(plane, legOrRoom, recording, masked) -> found
-napi_value record_mask(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t of = call.number();
-  const uint32_t recording = call.number();
-  const bool masked = call.boolean();
-  if (!call.ok()) return call.bad();
-  return call.give(plane->mask(of, recording, masked));
+Napi::Value record_mask(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t of = arguments.number();
+  const uint32_t recording = arguments.number();
+  const bool masked = arguments.boolean();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->mask(of, recording, masked));
 }
 
 // recordStop(plane, legOrRoom, recording) -> found
-napi_value record_stop(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t of = call.number();
-  const uint32_t recording = call.number();
-  if (!call.ok()) return call.bad();
-  return call.give(plane->stop_recording(of, recording));
+Napi::Value record_stop(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t of = arguments.number();
+  const uint32_t recording = arguments.number();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->stop_recording(of, recording));
 }
 
 // recordFollow(path, followed)
-napi_value record_follow(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  const std::string path = call.path();
-  const bool followed = call.boolean();
-  if (!call.ok()) return call.bad();
+Napi::Value record_follow(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const std::string path = arguments.path();
+  const bool followed = arguments.boolean();
+  if (!arguments.ok()) return arguments.refuse();
   RecordingFile::follow(path, followed);
-  return nullptr;
+  return info.Env().Undefined();
 }
 
 constexpr Export exported[] = {{"record", record}, {"recordMask", record_mask}, {"recordStop", record_stop}, {"recordFollow", record_follow}};

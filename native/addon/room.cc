@@ -1,125 +1,125 @@
 // Rooms, and the membership of legs in them.
-#include "addon/call.h"
+#include "addon/exports.h"
 
 namespace sidetone {
 namespace {
 
 // planeNumber(plane) -> its number for legMove
-napi_value plane_number(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  if (!call.ok()) return call.bad();
-  return call.give(plane->number());
+Napi::Value plane_number(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->number());
 }
 
 // legMove(plane, leg, number) -> false where there is no such leg or plane; else the other plane notices that it came
-napi_value leg_move(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  const uint32_t number = call.number();
-  if (!call.ok()) return call.bad();
-  return call.give(plane->move(id, number, Plane::now()));
+Napi::Value leg_move(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const uint32_t number = arguments.number();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->move(id, number, Plane::now()));
 }
 
 // roomOpen(plane, room) -> whether the number was free
-napi_value room_open(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  if (!call.ok()) return call.bad();
-  return call.give(plane->open_room(id));
+Napi::Value room_open(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->open_room(id));
 }
 
 // roomClose(plane, room) -> found
-napi_value room_close(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  if (!call.ok()) return call.bad();
-  return call.give(plane->close_room(id));
+Napi::Value room_close(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->close_room(id));
 }
 
 // playVolume(plane, legOrRoom, percent) -> whether something plays there
-napi_value play_volume(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  const uint32_t percent = call.number();
-  if (!call.ok() || percent > 200) return call.bad();
-  return call.give(plane->play_volume(id, static_cast<int32_t>(percent)));
+Napi::Value play_volume(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const uint32_t percent = arguments.number();
+  if (!arguments.ok() || percent > 200) return arguments.refuse();
+  return arguments.give(plane->play_volume(id, static_cast<int32_t>(percent)));
 }
 
 // roomVoices(plane, room, on) -> found
-napi_value room_voices(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  const bool on = call.boolean();
-  if (!call.ok()) return call.bad();
-  return call.give(plane->detect_voices(id, on));
+Napi::Value room_voices(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const bool on = arguments.boolean();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->detect_voices(id, on));
 }
 
 // legJoin(plane, leg, room, muted, fromPercent, toPercent) -> found
-napi_value leg_join(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  const uint32_t room = call.number();
-  const bool muted = call.boolean();
-  const uint32_t from = call.number();
-  const uint32_t to = call.number();
-  if (!call.ok() || from > 200 || to > 200) return call.bad();
-  return call.give(plane->join(id, room, muted, static_cast<int32_t>(from), static_cast<int32_t>(to)));
+Napi::Value leg_join(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const uint32_t room = arguments.number();
+  const bool muted = arguments.boolean();
+  const uint32_t from = arguments.number();
+  const uint32_t to = arguments.number();
+  if (!arguments.ok() || from > 200 || to > 200) return arguments.refuse();
+  return arguments.give(plane->join(id, room, muted, static_cast<int32_t>(from), static_cast<int32_t>(to)));
 }
 
 // legLeave(plane, leg) -> whether it was in a room
-napi_value leg_leave(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  if (!call.ok()) return call.bad();
-  return call.give(plane->leave(id));
+Napi::Value leg_leave(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->leave(id));
 }
 
 // legDrop(plane, leg) -> whether it was in a room; it leaves at once
-napi_value leg_drop(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  if (!call.ok()) return call.bad();
-  return call.give(plane->drop(id));
+Napi::Value leg_drop(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->drop(id));
 }
 
 // legTones(plane, leg, on) -> found
-napi_value leg_tones(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  const bool on = call.boolean();
-  if (!call.ok()) return call.bad();
-  return call.give(plane->detect_tones(id, on));
+Napi::Value leg_tones(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const bool on = arguments.boolean();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->detect_tones(id, on));
 }
 
 // legMute(plane, leg, muted) -> whether it is in a room
-napi_value leg_mute(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  const bool muted = call.boolean();
-  if (!call.ok()) return call.bad();
-  return call.give(plane->mute(id, muted));
+Napi::Value leg_mute(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const bool muted = arguments.boolean();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->mute(id, muted));
 }
 
 // legVolume(plane, leg, from, percent) -> whether it is in a room; `from` is what it says, else what it hears
-napi_value leg_volume(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  const bool from = call.boolean();
-  const uint32_t percent = call.number();
-  if (!call.ok() || percent > 200) return call.bad();
-  return call.give(plane->volume(id, from, static_cast<int32_t>(percent)));
+Napi::Value leg_volume(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const bool from = arguments.boolean();
+  const uint32_t percent = arguments.number();
+  if (!arguments.ok() || percent > 200) return arguments.refuse();
+  return arguments.give(plane->volume(id, from, static_cast<int32_t>(percent)));
 }
 
 constexpr Export exported[] = {

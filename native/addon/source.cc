@@ -1,5 +1,5 @@
 // Sources of playbacks: WAV bytes and PCM of any rate to 16-bit PCM at the rate of a leg.
-#include "addon/call.h"
+#include "addon/exports.h"
 #include "kernel/wav/wav.h"
 
 namespace sidetone {
@@ -18,39 +18,39 @@ struct PcmHandle : Handle {
 };
 
 // wavProbe(Uint8Array head) -> 0: more is needed, 1: audio begins, 2: there is none, 3: not a WAV we read
-napi_value wav_probe(napi_env env, napi_callback_info info) {
-  Call call(env, info);
+Napi::Value wav_probe(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
   size_t count = 0;
-  const uint8_t* bytes = call.span<uint8_t>(napi_uint8_array, count);
-  if (!call.ok()) return call.bad();
+  const uint8_t* bytes = arguments.span<uint8_t>(count);
+  if (!arguments.ok()) return arguments.refuse();
   WavReader reader;
   float none[1];
   (void)reader.read(bytes, count, none, 0);
-  return call.give(static_cast<uint32_t>(reader.state()));
+  return arguments.give(static_cast<uint32_t>(reader.state()));
 }
 
 // wavCreate(outHz) -> wav
-napi_value wav_create(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  const uint32_t out_hz = call.number();
-  if (!call.ok() || out_hz < 8000 || out_hz > 48000) return call.bad();
+Napi::Value wav_create(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const uint32_t out_hz = arguments.number();
+  if (!arguments.ok() || out_hz < 8000 || out_hz > 48000) return arguments.refuse();
   auto handle = std::make_unique<WavHandle>();
   handle->out_hz = out_hz;
-  return wrap(env, std::move(handle));
+  return wrap(info.Env(), std::move(handle));
 }
 
 // wavRead(wav, Uint8Array bytes, Int16Array out, Uint32Array[4] status): status is consumed, made, state (as wavProbe), incomplete
-napi_value wav_read(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  WavHandle* wav = call.handle<WavHandle>();
+Napi::Value wav_read(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  WavHandle* wav = arguments.handle<WavHandle>();
   size_t count = 0;
-  const uint8_t* bytes = call.span<uint8_t>(napi_uint8_array, count);
+  const uint8_t* bytes = arguments.span<uint8_t>(count);
   size_t room = 0;
-  int16_t* out = call.span<int16_t>(napi_int16_array, room);
+  int16_t* out = arguments.span<int16_t>(room);
   size_t words = 0;
-  uint32_t* status = call.span<uint32_t>(napi_uint32_array, words);
-  Environment* state = environment(env);
-  if (!call.ok() || words < 4 || state == nullptr) return call.bad();
+  uint32_t* status = arguments.span<uint32_t>(words);
+  Environment* state = info.Env().GetInstanceData<Environment>();
+  if (!arguments.ok() || words < 4 || state == nullptr) return arguments.refuse();
   constexpr size_t block = 256;
   float samples[block];
   size_t used = 0;
@@ -70,67 +70,67 @@ napi_value wav_read(napi_env env, napi_callback_info info) {
   status[1] = static_cast<uint32_t>(made);
   status[2] = static_cast<uint32_t>(wav->reader.state());
   status[3] = wav->reader.incomplete() ? 1 : 0;
-  return nullptr;
+  return info.Env().Undefined();
 }
 
 // wavFlush(wav, Int16Array out) -> made: what the rate conversion still holds after the last byte
-napi_value wav_flush(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  WavHandle* wav = call.handle<WavHandle>();
+Napi::Value wav_flush(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  WavHandle* wav = arguments.handle<WavHandle>();
   size_t room = 0;
-  int16_t* out = call.span<int16_t>(napi_int16_array, room);
-  if (!call.ok()) return call.bad();
-  if (!wav->converter) return call.give(0u);
-  if (room < wav->converter->flush_max()) return call.bad();
-  return call.give(static_cast<uint32_t>(wav->converter->flush(out)));
+  int16_t* out = arguments.span<int16_t>(room);
+  if (!arguments.ok()) return arguments.refuse();
+  if (!wav->converter) return arguments.give(0u);
+  if (room < wav->converter->flush_max()) return arguments.refuse();
+  return arguments.give(static_cast<uint32_t>(wav->converter->flush(out)));
 }
 
 // pcmCreate(inHz, outHz) -> pcm
-napi_value pcm_create(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  const uint32_t in_hz = call.number();
-  const uint32_t out_hz = call.number();
-  Environment* state = environment(env);
-  if (!call.ok() || state == nullptr || in_hz < 1000 || in_hz > 384000 || out_hz < 8000 || out_hz > 48000) return call.bad();
+Napi::Value pcm_create(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const uint32_t in_hz = arguments.number();
+  const uint32_t out_hz = arguments.number();
+  Environment* state = info.Env().GetInstanceData<Environment>();
+  if (!arguments.ok() || state == nullptr || in_hz < 1000 || in_hz > 384000 || out_hz < 8000 || out_hz > 48000) return arguments.refuse();
   auto handle = std::make_unique<PcmHandle>();
   handle->converter = std::make_unique<Converter>(state->filters.get(in_hz, out_hz));
-  return wrap(env, std::move(handle));
+  return wrap(info.Env(), std::move(handle));
 }
 
 // pcmConvert(pcm, Float32Array left, Float32Array right, Int16Array out) -> made; `right` may be `left`. Throws where `out` is too short.
-napi_value pcm_convert(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  PcmHandle* pcm = call.handle<PcmHandle>();
+Napi::Value pcm_convert(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  PcmHandle* pcm = arguments.handle<PcmHandle>();
   size_t left_count = 0;
-  const float* left = call.span<float>(napi_float32_array, left_count);
+  const float* left = arguments.span<float>(left_count);
   size_t right_count = 0;
-  const float* right = call.span<float>(napi_float32_array, right_count);
+  const float* right = arguments.span<float>(right_count);
   size_t room = 0;
-  int16_t* out = call.span<int16_t>(napi_int16_array, room);
-  if (!call.ok() || left_count != right_count) return call.bad();
+  int16_t* out = arguments.span<int16_t>(room);
+  if (!arguments.ok() || left_count != right_count) return arguments.refuse();
   constexpr size_t block = 256;
   float mono[block];
   size_t made = 0;
   for (size_t at = 0; at < left_count; at += block) {
     const size_t count = left_count - at < block ? left_count - at : block;
-    if (room - made < pcm->converter->out_max(count)) return call.bad();
+    if (room - made < pcm->converter->out_max(count)) return arguments.refuse();
     for (size_t i = 0; i < count; i++) {
       const float value = (left[at + i] + right[at + i]) * 0.5f;
       mono[i] = value == value ? value : 0.0f;
     }
     made += pcm->converter->convert(mono, count, out + made);
   }
-  return call.give(static_cast<uint32_t>(made));
+  return arguments.give(static_cast<uint32_t>(made));
 }
 
 // pcmFlush(pcm, Int16Array out) -> made
-napi_value pcm_flush(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  PcmHandle* pcm = call.handle<PcmHandle>();
+Napi::Value pcm_flush(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  PcmHandle* pcm = arguments.handle<PcmHandle>();
   size_t room = 0;
-  int16_t* out = call.span<int16_t>(napi_int16_array, room);
-  if (!call.ok() || room < pcm->converter->flush_max()) return call.bad();
-  return call.give(static_cast<uint32_t>(pcm->converter->flush(out)));
+  int16_t* out = arguments.span<int16_t>(room);
+  if (!arguments.ok() || room < pcm->converter->flush_max()) return arguments.refuse();
+  return arguments.give(static_cast<uint32_t>(pcm->converter->flush(out)));
 }
 
 constexpr Export exported[] = {

@@ -1,71 +1,71 @@
 // Legs whose far end is script. Inboxes are of the process: the main thread writes to what a worker's plane plays.
-#include "addon/call.h"
+#include "addon/exports.h"
 #include "plane/stream/stream_inbox.h"
 
 namespace sidetone {
 namespace {
 
 // inboxOpen() -> number
-napi_value inbox_open(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  return call.give(StreamInbox::open().first);
+Napi::Value inbox_open(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  return arguments.give(StreamInbox::open().first);
 }
 
 // inboxClose(number)
-napi_value inbox_close(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  const uint32_t number = call.number();
-  if (!call.ok()) return call.bad();
+Napi::Value inbox_close(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const uint32_t number = arguments.number();
+  if (!arguments.ok()) return arguments.refuse();
   StreamInbox::close(number);
-  return nullptr;
+  return info.Env().Undefined();
 }
 
 // inboxWrite(number, Uint8Array bytes, mostBytes) -> false where so much is waiting already, or there is no such inbox
-napi_value inbox_write(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  const uint32_t number = call.number();
+Napi::Value inbox_write(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const uint32_t number = arguments.number();
   size_t count = 0;
-  const uint8_t* bytes = call.span<uint8_t>(napi_uint8_array, count);
-  const uint32_t most = call.number();
-  if (!call.ok()) return call.bad();
+  const uint8_t* bytes = arguments.span<uint8_t>(count);
+  const uint32_t most = arguments.number();
+  if (!arguments.ok()) return arguments.refuse();
   const std::shared_ptr<StreamInbox> inbox = StreamInbox::find(number);
-  return call.give(inbox != nullptr && inbox->write(bytes, count, most));
+  return arguments.give(inbox != nullptr && inbox->write(bytes, count, most));
 }
 
 // inboxClear(number)
-napi_value inbox_clear(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  const uint32_t number = call.number();
-  if (!call.ok()) return call.bad();
+Napi::Value inbox_clear(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const uint32_t number = arguments.number();
+  if (!arguments.ok()) return arguments.refuse();
   const std::shared_ptr<StreamInbox> inbox = StreamInbox::find(number);
   if (inbox) inbox->clear();
-  return nullptr;
+  return info.Env().Undefined();
 }
 
 // streamOpen(plane, leg, inbox, toMulaw, toHz, fromMulaw, fromHz) -> false where the number is in use or there is no such inbox
-napi_value stream_open(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
-  const uint32_t id = call.number();
-  const uint32_t number = call.number();
+Napi::Value stream_open(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const uint32_t number = arguments.number();
   StreamFormat to;
   StreamFormat from;
-  to.encoding = call.boolean() ? StreamEncoding::mulaw : StreamEncoding::pcm;
-  to.rate_hz = call.number();
-  from.encoding = call.boolean() ? StreamEncoding::mulaw : StreamEncoding::pcm;
-  from.rate_hz = call.number();
-  if (!call.ok() || rate_table_hz[rate_index(to.rate_hz)] != to.rate_hz || rate_table_hz[rate_index(from.rate_hz)] != from.rate_hz) return call.bad();
-  return call.give(plane->open_stream(id, StreamInbox::find(number), to, from));
+  to.encoding = arguments.boolean() ? StreamEncoding::mulaw : StreamEncoding::pcm;
+  to.rate_hz = arguments.number();
+  from.encoding = arguments.boolean() ? StreamEncoding::mulaw : StreamEncoding::pcm;
+  from.rate_hz = arguments.number();
+  if (!arguments.ok() || rate_table_hz[rate_index(to.rate_hz)] != to.rate_hz || rate_table_hz[rate_index(from.rate_hz)] != from.rate_hz) return arguments.refuse();
+  return arguments.give(plane->open_stream(id, StreamInbox::find(number), to, from));
 }
 
 // planeFrames(plane, Uint8Array out) -> bytes written: whole records of frames since the last call, or more than `out` holds where it is too short
-napi_value plane_frames(napi_env env, napi_callback_info info) {
-  Call call(env, info);
-  Plane* plane = call.plane();
+Napi::Value plane_frames(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
   size_t room = 0;
-  uint8_t* out = call.span<uint8_t>(napi_uint8_array, room);
-  if (!call.ok()) return call.bad();
-  return call.give(static_cast<uint32_t>(plane->take_frames(out, room)));
+  uint8_t* out = arguments.span<uint8_t>(room);
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(static_cast<uint32_t>(plane->take_frames(out, room)));
 }
 
 constexpr Export exported[] = {

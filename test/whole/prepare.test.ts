@@ -1,0 +1,120 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import { accessSync, constants, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const root = join(import.meta.dir, '../..');
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true });
+});
+
+/** A copy of what `bin/prepare.mjs` needs, with the installed packages and nothing built. */
+function checkout(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sidetone-prepare-'));
+  folders.push(folder);
+  for (const name of ['bin', 'package.json', 'package-lock.json'])
+    cpSync(join(root, name), join(folder, name), { recursive: true });
+  cpSync(join(root, 'native'), join(folder, 'native'), {
+    recursive: true,
+    filter: (path) => !path.startsWith(join(root, 'native', 'build')),
+  });
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  return folder;
+}
+
+/** Where a program lies. */
+function find(program: string): string | undefined {
+  for (const folder of (process.env.PATH ?? '').split(':')) {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return join(folder, program);
+    } catch {
+      // It is elsewhere.
+    }
+  }
+  return undefined;
+}
+
+/** A folder for PATH that holds a toolchain and nothing else: no Python. */
+function toolchain(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sidetone-path-'));
+  folders.push(folder);
+  for (const program of ['sh', 'make', 'c++', 'g++', 'as', 'ld', 'uname', 'cat', 'mkdir', 'mv', 'echo', 'node']) {
+    const path = find(program);
+    if (path !== undefined) symlinkSync(path, join(folder, program));
+  }
+  return folder;
+}
+
+async function prepare(folder: string, path = process.env.PATH): Promise<string> {
+  const node = find('node');
+  if (node === undefined) throw new Error('node is not installed');
+  const child = Bun.spawn([node, 'bin/prepare.mjs'], {
+    cwd: folder,
+    env: { ...process.env, PATH: path },
+    stdout: 'pipe',
+    stderr: 'pipe',
+    timeout: 280_000,
+  });
+  const said = await new Response(child.stderr).text();
+  expect({ said, code: await child.exited }).toMatchObject({ code: 0 });
+  return said;
+}
+
+/** Whether the addon in a folder works: it makes a plane, which sleeps until its first tick. */
+async function works(folder: string): Promise<boolean> {
+  const program = `
+    const native = require(${JSON.stringify(join(folder, 'build/sidetone_media.node'))});
+    const plane = native.planeCreate(1000);
+    const words = new Uint32Array(16);
+    native.planeRun(plane, words);
+    native.planeDestroy(plane);
+    console.log(words[0]);`;
+  const child = Bun.spawn([process.execPath, '-e', program], { stdout: 'pipe', timeout: 20_000 });
+  return Number(await new Response(child.stdout).text()) >= 1;
+}
+
+describe('the first start', () => {
+  test('builds the media plane with make where there is no Python 3, says so in one line, and does nothing the next time', async () => {
+    const folder = checkout();
+    mkdirSync(join(folder, 'build'));
+    const path = toolchain();
+    const said = await prepare(folder, path);
+    expect(said.split('\n').filter((line) => line.includes('because there is no Python 3'))).toHaveLength(1);
+    expect(await works(folder)).toBe(true);
+    const built = statSync(join(folder, 'build/sidetone_media.node')).mtimeMs;
+    expect(await prepare(folder, path)).toBe('');
+    expect(statSync(join(folder, 'build/sidetone_media.node')).mtimeMs).toBe(built);
+  }, 300_000);
+
+  const gyp = find('python3') !== undefined && find('node') !== undefined;
+  test.skipIf(!gyp)(
+    'builds the media plane with node-gyp where Python 3 and the headers of Node are there',
+    async () => {
+      const folder = checkout();
+      const said = await prepare(folder);
+      // Without the headers beside Node it says that, and make builds.
+      expect(said).toMatch(/with node-gyp \(|because the headers of Node are not beside it/);
+      expect(await works(folder)).toBe(true);
+      expect(await prepare(folder)).toBe('');
+    },
+    300_000,
+  );
+
+  test('builds from one list of sources, whatever builds it', () => {
+    const gypFile = readFileSync(join(root, 'native/binding.gyp'), 'utf8');
+    expect(gypFile).toContain("'sources': ['<!@(make -s sources)']");
+    expect(gypFile).not.toMatch(/\.cc/);
+    const listed = Bun.spawnSync(['make', '-s', '-C', join(root, 'native'), 'sources'])
+      .stdout.toString()
+      .trim()
+      .split(/\s+/);
+    const tracked = Bun.spawnSync(['git', 'ls-files', 'native/addon', 'native/kernel', 'native/plane'], { cwd: root })
+      .stdout.toString()
+      .split('\n')
+      .filter((path) => path.endsWith('.cc'))
+      .map((path) => path.replace('native/', ''));
+    expect(listed.toSorted()).toEqual(tracked.toSorted());
+  });
+});
