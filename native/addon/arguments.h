@@ -1,5 +1,6 @@
-// The arguments and results of one call from script. Script hands over numbers, strings and typed arrays that it has validated; here they are guarded,
-// so that a wrong call throws a TypeError and never crashes. No C++ exception crosses: the addon is built without them.
+// The arguments and results of one call from script. Script hands over numbers, strings and typed arrays that it has
+// validated; here they are guarded, so that a wrong call throws a TypeError and never crashes. No C++ exception
+// crosses: the addon is built without them.
 #pragma once
 #include <napi.h>
 
@@ -13,7 +14,8 @@
 
 namespace sidetone {
 
-/** Reads the arguments of one call in order, each with its type checked. After the first wrong one `ok()` is false and every value is a zero. */
+/** Reads the arguments of one call in order, each with its type checked. After the first wrong one `ok()` is false and
+ * every value is a zero. */
 class Arguments {
  public:
   explicit Arguments(const Napi::CallbackInfo& info) : info_(info) {}
@@ -77,7 +79,8 @@ class Arguments {
   T* span(size_t& count) {
     count = 0;
     const Napi::Value value = next();
-    ok_ = ok_ && value.IsTypedArray() && value.As<Napi::TypedArray>().TypedArrayType() == element_type(static_cast<const T*>(nullptr));
+    ok_ = ok_ && value.IsTypedArray() &&
+          value.As<Napi::TypedArray>().TypedArrayType() == element_type(static_cast<const T*>(nullptr));
     if (!ok_) return nullptr;
     auto array = value.As<Napi::TypedArrayOf<T>>();
     count = array.ElementLength();

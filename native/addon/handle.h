@@ -1,5 +1,5 @@
-// The objects that script holds as externals, and what one environment owns. The library is loaded once for the main thread and all workers, so
-// nothing of an environment may lie in a C++ static.
+// The objects that script holds as externals, and what one environment owns. The library is loaded once for the main
+// thread and all workers, so nothing of an environment may lie in a C++ static.
 #pragma once
 #include <napi.h>
 
@@ -12,7 +12,8 @@
 
 namespace sidetone {
 
-/** Every object that script holds begins with a number of its kind, since any external can be handed to any function. */
+/** Every object that script holds begins with a number of its kind, since any external can be handed to any function.
+ */
 struct Handle {
   uint32_t magic;
 };
@@ -32,7 +33,8 @@ struct Environment {
 template <typename T>
 Napi::Value wrap(Napi::Env env, std::unique_ptr<T> handle) {
   handle->magic = T::kind;
-  const auto external = Napi::External<Handle>::New(env, handle.get(), [](Napi::Env, Handle* data) { delete static_cast<T*>(data); });
+  const auto external =
+      Napi::External<Handle>::New(env, handle.get(), [](Napi::Env, Handle* data) { delete static_cast<T*>(data); });
   if (!env.IsExceptionPending()) (void)handle.release();
   return external;
 }

@@ -58,7 +58,8 @@ Napi::Value leg_counters(const Napi::CallbackInfo& info) {
   return arguments.give(found);
 }
 
-// legNegotiate(plane, leg, remoteHost, rtpPort, rtcpPort, codec, payloadType, eventPayloadType | -1, ptimeMs, send, receive, held, learnFrom) -> found
+// legNegotiate(plane, leg, remoteHost, rtpPort, rtcpPort, codec, payloadType, eventPayloadType | -1, ptimeMs, send,
+// receive, held, learnFrom) -> found
 Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   Plane* plane = arguments.plane();
@@ -75,8 +76,8 @@ Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
   agreed.receive = arguments.boolean();
   agreed.held = arguments.boolean();
   agreed.learn_from = AddressRange::parse_list(arguments.text());
-  if (!arguments.ok() || codec > 2 || payload_type > 127 || agreed.event_payload_type < -1 || agreed.event_payload_type > 127 ||
-      agreed.ptime_ms < 10 || agreed.ptime_ms > 60) {
+  if (!arguments.ok() || codec > 2 || payload_type > 127 || agreed.event_payload_type < -1 ||
+      agreed.event_payload_type > 127 || agreed.ptime_ms < 10 || agreed.ptime_ms > 60) {
     return arguments.refuse();
   }
   agreed.codec = static_cast<Codec>(codec);
@@ -150,16 +151,9 @@ Napi::Value leg_seek(const Napi::CallbackInfo& info) {
 }
 
 constexpr Export exported[] = {
-    {"legOpen", leg_open},
-    {"legClose", leg_close},
-    {"legCounters", leg_counters},
-    {"legNegotiate", leg_negotiate},
-    {"legPlay", leg_play},
-    {"legFeed", leg_feed},
-    {"legFinish", leg_finish},
-    {"legStop", leg_stop},
-    {"legPause", leg_pause},
-    {"legSeek", leg_seek},
+    {"legOpen", leg_open},   {"legClose", leg_close}, {"legCounters", leg_counters}, {"legNegotiate", leg_negotiate},
+    {"legPlay", leg_play},   {"legFeed", leg_feed},   {"legFinish", leg_finish},     {"legStop", leg_stop},
+    {"legPause", leg_pause}, {"legSeek", leg_seek},
 };
 
 }  // namespace

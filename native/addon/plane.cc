@@ -60,7 +60,8 @@ Napi::Value plane_priority(const Napi::CallbackInfo& info) {
   return arguments.give(static_cast<uint32_t>(handle->priority.level()));
 }
 
-// planeRun(plane, Uint32Array notices) -> count. Words 0 to 7: ticks, skipped, lateness us, busy us, legs, 0, 0, 0; then eight a notice.
+// planeRun(plane, Uint32Array notices) -> count. Words 0 to 7: ticks, skipped, lateness us, busy us, legs, 0, 0, 0;
+// then eight a notice.
 Napi::Value plane_run(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   PlaneHandle* handle = arguments.handle<PlaneHandle>();
@@ -89,13 +90,8 @@ Napi::Value plane_notices(const Napi::CallbackInfo& info) {
 }
 
 constexpr Export exported[] = {
-    {"planeCreate", plane_create},
-    {"planeDestroy", plane_destroy},
-    {"planeWakeFd", plane_wake_fd},
-    {"wake", wake},
-    {"planeRun", plane_run},
-    {"planePriority", plane_priority},
-    {"planeNotices", plane_notices},
+    {"planeCreate", plane_create}, {"planeDestroy", plane_destroy},   {"planeWakeFd", plane_wake_fd},  {"wake", wake},
+    {"planeRun", plane_run},       {"planePriority", plane_priority}, {"planeNotices", plane_notices},
 };
 
 }  // namespace

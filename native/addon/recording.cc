@@ -4,7 +4,8 @@
 namespace sidetone {
 namespace {
 
-// record(plane, legOrRoom, recording, path, ring | '', rateHz | 0, includeGaps, voices, sensitivityPercent, onsetMs, releaseMs) -> found
+// record(plane, legOrRoom, recording, path, ring | '', rateHz | 0, includeGaps, voices, sensitivityPercent, onsetMs,
+// releaseMs) -> found
 Napi::Value record(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   Plane* plane = arguments.plane();
@@ -55,7 +56,8 @@ Napi::Value record_follow(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-constexpr Export exported[] = {{"record", record}, {"recordMask", record_mask}, {"recordStop", record_stop}, {"recordFollow", record_follow}};
+constexpr Export exported[] = {
+    {"record", record}, {"recordMask", record_mask}, {"recordStop", record_stop}, {"recordFollow", record_follow}};
 
 }  // namespace
 

@@ -123,8 +123,9 @@ Napi::Value leg_volume(const Napi::CallbackInfo& info) {
 }
 
 constexpr Export exported[] = {
-    {"planeNumber", plane_number}, {"legMove", leg_move}, {"roomOpen", room_open}, {"roomClose", room_close}, {"roomVoices", room_voices},
-    {"playVolume", play_volume}, {"legJoin", leg_join},         {"legLeave", leg_leave}, {"legDrop", leg_drop}, {"legMute", leg_mute}, {"legTones", leg_tones}, {"legVolume", leg_volume},
+    {"planeNumber", plane_number}, {"legMove", leg_move},       {"roomOpen", room_open}, {"roomClose", room_close},
+    {"roomVoices", room_voices},   {"playVolume", play_volume}, {"legJoin", leg_join},   {"legLeave", leg_leave},
+    {"legDrop", leg_drop},         {"legMute", leg_mute},       {"legTones", leg_tones}, {"legVolume", leg_volume},
 };
 
 }  // namespace

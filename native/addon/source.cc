@@ -39,7 +39,8 @@ Napi::Value wav_create(const Napi::CallbackInfo& info) {
   return wrap(info.Env(), std::move(handle));
 }
 
-// wavRead(wav, Uint8Array bytes, Int16Array out, Uint32Array[4] status): status is consumed, made, state (as wavProbe), incomplete
+// wavRead(wav, Uint8Array bytes, Int16Array out, Uint32Array[4] status): status is consumed, made, state (as wavProbe),
+// incomplete
 Napi::Value wav_read(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   WavHandle* wav = arguments.handle<WavHandle>();
@@ -91,13 +92,15 @@ Napi::Value pcm_create(const Napi::CallbackInfo& info) {
   const uint32_t in_hz = arguments.number();
   const uint32_t out_hz = arguments.number();
   Environment* state = info.Env().GetInstanceData<Environment>();
-  if (!arguments.ok() || state == nullptr || in_hz < 1000 || in_hz > 384000 || out_hz < 8000 || out_hz > 48000) return arguments.refuse();
+  if (!arguments.ok() || state == nullptr || in_hz < 1000 || in_hz > 384000 || out_hz < 8000 || out_hz > 48000)
+    return arguments.refuse();
   auto handle = std::make_unique<PcmHandle>();
   handle->converter = std::make_unique<Converter>(state->filters.get(in_hz, out_hz));
   return wrap(info.Env(), std::move(handle));
 }
 
-// pcmConvert(pcm, Float32Array left, Float32Array right, Int16Array out) -> made; `right` may be `left`. Throws where `out` is too short.
+// pcmConvert(pcm, Float32Array left, Float32Array right, Int16Array out) -> made; `right` may be `left`. Throws where
+// `out` is too short.
 Napi::Value pcm_convert(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   PcmHandle* pcm = arguments.handle<PcmHandle>();
@@ -134,13 +137,8 @@ Napi::Value pcm_flush(const Napi::CallbackInfo& info) {
 }
 
 constexpr Export exported[] = {
-    {"wavProbe", wav_probe},
-    {"wavCreate", wav_create},
-    {"wavRead", wav_read},
-    {"wavFlush", wav_flush},
-    {"pcmCreate", pcm_create},
-    {"pcmConvert", pcm_convert},
-    {"pcmFlush", pcm_flush},
+    {"wavProbe", wav_probe},   {"wavCreate", wav_create},   {"wavRead", wav_read},   {"wavFlush", wav_flush},
+    {"pcmCreate", pcm_create}, {"pcmConvert", pcm_convert}, {"pcmFlush", pcm_flush},
 };
 
 }  // namespace

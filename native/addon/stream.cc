@@ -42,7 +42,8 @@ Napi::Value inbox_clear(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// streamOpen(plane, leg, inbox, toMulaw, toHz, fromMulaw, fromHz) -> false where the number is in use or there is no such inbox
+// streamOpen(plane, leg, inbox, toMulaw, toHz, fromMulaw, fromHz) -> false where the number is in use or there is no
+// such inbox
 Napi::Value stream_open(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   Plane* plane = arguments.plane();
@@ -54,11 +55,14 @@ Napi::Value stream_open(const Napi::CallbackInfo& info) {
   to.rate_hz = arguments.number();
   from.encoding = arguments.boolean() ? StreamEncoding::mulaw : StreamEncoding::pcm;
   from.rate_hz = arguments.number();
-  if (!arguments.ok() || rate_table_hz[rate_index(to.rate_hz)] != to.rate_hz || rate_table_hz[rate_index(from.rate_hz)] != from.rate_hz) return arguments.refuse();
+  if (!arguments.ok() || rate_table_hz[rate_index(to.rate_hz)] != to.rate_hz ||
+      rate_table_hz[rate_index(from.rate_hz)] != from.rate_hz)
+    return arguments.refuse();
   return arguments.give(plane->open_stream(id, StreamInbox::find(number), to, from));
 }
 
-// planeFrames(plane, Uint8Array out) -> bytes written: whole records of frames since the last call, or more than `out` holds where it is too short
+// planeFrames(plane, Uint8Array out) -> bytes written: whole records of frames since the last call, or more than `out`
+// holds where it is too short
 Napi::Value plane_frames(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   Plane* plane = arguments.plane();

@@ -1,4 +1,5 @@
-// Timers that do nothing else, one on each of two cores, above every other thread: how late the machine itself is. control SECONDS
+// Timers that do nothing else, one on each of two cores, above every other thread: how late the machine itself is.
+// control SECONDS
 #include <sched.h>
 #include <unistd.h>
 
@@ -31,8 +32,10 @@ int main(int argc, char** argv) {
   second.join();
   for (int i = 0; i < 2; i++) {
     const Lateness& lateness = controls[i].lateness;
-    std::printf("%s timer on core %d: p99.9 %.2f ms, most %.2f ms; over 2 ms %llu of %llu\n", permitted ? "real-time" : "ordinary", i == 0 ? 0 : other, lateness.at_ms(0.999),
-                static_cast<double>(lateness.most_ns) / 1e6, static_cast<unsigned long long>(lateness.over(2'000'000)), static_cast<unsigned long long>(lateness.count));
+    std::printf("%s timer on core %d: p99.9 %.2f ms, most %.2f ms; over 2 ms %llu of %llu\n",
+                permitted ? "real-time" : "ordinary", i == 0 ? 0 : other, lateness.at_ms(0.999),
+                static_cast<double>(lateness.most_ns) / 1e6, static_cast<unsigned long long>(lateness.over(2'000'000)),
+                static_cast<unsigned long long>(lateness.count));
   }
   return 0;
 }

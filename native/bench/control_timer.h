@@ -1,5 +1,5 @@
-// What the far ends of the media benches share: clocks, how late things are, and timers that do nothing else, which tell how late the machine
-// itself is.
+// What the far ends of the media benches share: clocks, how late things are, and timers that do nothing else, which
+// tell how late the machine itself is.
 #pragma once
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -29,8 +29,7 @@ inline int64_t clock_ns(clockid_t clock) {
 
 inline void sleep_until(int64_t at_ns) {
   const timespec deadline = {at_ns / 1'000'000'000, at_ns % 1'000'000'000};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr) != 0) {
-  }
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr) != 0) {}
 }
 
 inline sockaddr_in loopback(int port) {
@@ -67,8 +66,9 @@ struct Lateness {
     return sum;
   }
   void print(const char* name) const {
-    std::printf("%-28s median %7.2f  p99 %7.2f  p99.9 %7.2f  most %7.2f ms; over 5 ms %llu of %llu\n", name, at_ms(0.5), at_ms(0.99), at_ms(0.999),
-                static_cast<double>(most_ns) / 1e6, static_cast<unsigned long long>(over(5'000'000)), static_cast<unsigned long long>(count));
+    std::printf("%-28s median %7.2f  p99 %7.2f  p99.9 %7.2f  most %7.2f ms; over 5 ms %llu of %llu\n", name, at_ms(0.5),
+                at_ms(0.99), at_ms(0.999), static_cast<double>(most_ns) / 1e6,
+                static_cast<unsigned long long>(over(5'000'000)), static_cast<unsigned long long>(count));
   }
 };
 
@@ -83,7 +83,8 @@ struct Control {
   std::vector<Span> stalls;  // in order
 
   int64_t stalled_ns(const Span& within) const {
-    auto at = std::lower_bound(stalls.begin(), stalls.end(), within.from_ns, [](const Span& stall, int64_t ns) { return stall.to_ns < ns; });
+    auto at = std::lower_bound(stalls.begin(), stalls.end(), within.from_ns,
+                               [](const Span& stall, int64_t ns) { return stall.to_ns < ns; });
     int64_t sum = 0;
     for (; at != stalls.end() && at->from_ns < within.to_ns; at++) {
       sum += std::max<int64_t>(0, std::min(at->to_ns, within.to_ns) - std::max(at->from_ns, within.from_ns));

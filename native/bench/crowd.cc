@@ -1,10 +1,12 @@
 // The far ends of many legs in one process, and what they notice: crowd LEGS FIRST_PORT PEER_PORT SECONDS ENGINE_CORE
 //
-// Each leg is sent a packet every 20 ms, the legs spread over the 20 ms as real ones are. Everyone says one constant sample, so everyone hears
-// a constant: a frame that is otherwise holds a voice that came too late, or was invented. The kernel stamps what comes back, so the delay of
-// this process does not count. A timer on each core, which does nothing else, tells how late the machine itself was. Where it is permitted, all of
-// this stands above every other thread, the engine's too: what the timers say is then the machine's doing alone, and the far ends speak on time.
-// A late frame counts as the machine's where it would have been in time without the stalls that the timer on the engine's core saw meanwhile.
+// Each leg is sent a packet every 20 ms, the legs spread over the 20 ms as real ones are. Everyone says one constant
+// sample, so everyone hears a constant: a frame that is otherwise holds a voice that came too late, or was invented.
+// The kernel stamps what comes back, so the delay of this process does not count. A timer on each core, which does
+// nothing else, tells how late the machine itself was. Where it is permitted, all of this stands above every other
+// thread, the engine's too: what the timers say is then the machine's doing alone, and the far ends speak on time. A
+// late frame counts as the machine's where it would have been in time without the stalls that the timer on the engine's
+// core saw meanwhile.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -168,7 +170,8 @@ int main(int argc, char** argv) {
         std::memcpy(packet + 4, &timestamp, 4);
       }
       for (int at = from; at < to;) {
-        const int count = sendmmsg(crowd.socket.fd(), &messages[static_cast<size_t>(at)], static_cast<unsigned>(to - at), 0);
+        const int count =
+            sendmmsg(crowd.socket.fd(), &messages[static_cast<size_t>(at)], static_cast<unsigned>(to - at), 0);
         if (count <= 0) break;
         sent += static_cast<uint64_t>(count);
         at += count;
@@ -199,13 +202,18 @@ int main(int argc, char** argv) {
     if (first != INT64_MAX) firsts.add(first);
   }
   std::printf("far ends %s; sent %llu of %llu packets; legs never heard %d\n", permitted ? "real-time" : "ordinary",
-              static_cast<unsigned long long>(sent), static_cast<unsigned long long>(ticks) * static_cast<unsigned long long>(legs), silent);
+              static_cast<unsigned long long>(sent),
+              static_cast<unsigned long long>(ticks) * static_cast<unsigned long long>(legs), silent);
   uint64_t excused = 0;
-  for (const Span& each : crowd.late) excused += each.to_ns - each.from_ns - controls[0].stalled_ns(each) <= tick_ns ? 1 : 0;
+  for (const Span& each : crowd.late)
+    excused += each.to_ns - each.from_ns - controls[0].stalled_ns(each) <= tick_ns ? 1 : 0;
   const double all = static_cast<double>(std::max<uint64_t>(expected, 1)) / 100;
-  std::printf("frames due %llu; missing %llu (%.4f %%); a frame or more late %llu (%.4f %%); with a voice of nine missing or invented %llu (%.4f %%)\n",
-              static_cast<unsigned long long>(expected), static_cast<unsigned long long>(expected - frames), static_cast<double>(expected - frames) / all,
-              static_cast<unsigned long long>(late), static_cast<double>(late) / all, static_cast<unsigned long long>(bent), static_cast<double>(bent) / all);
+  std::printf(
+      "frames due %llu; missing %llu (%.4f %%); a frame or more late %llu (%.4f %%); with a voice of nine missing or "
+      "invented %llu (%.4f %%)\n",
+      static_cast<unsigned long long>(expected), static_cast<unsigned long long>(expected - frames),
+      static_cast<double>(expected - frames) / all, static_cast<unsigned long long>(late),
+      static_cast<double>(late) / all, static_cast<unsigned long long>(bent), static_cast<double>(bent) / all);
   std::printf("late by the machine's stalls %llu, otherwise %llu (%.4f %%)\n", static_cast<unsigned long long>(excused),
               static_cast<unsigned long long>(late - excused), static_cast<double>(late - excused) / all);
   firsts.print("first packet of a tick");

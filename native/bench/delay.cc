@@ -1,9 +1,10 @@
 // From packet in to mix out: delay LEGS ROOM FIRST_PORT PEER_PORT SECONDS ENGINE_CORE ENGINE_PID STALLS
 //
-// The far ends of LEGS legs in rooms of ROOM (leg i in room i / ROOM), spread over the 20 ms. All say a buzz of their own pitch all the time,
-// without a pause. Four of each room (all, where there are fewer) now and then say one packet that is loud, each at a level of its own, so that whoever hears it knows
-// whose it is. The delay is from that packet's sending to the place in the mix, at each other member, where it begins: the kernel's stamp of the
-// frame's departure, and how far into the frame it is. Then the engine is stopped for 250 ms (SIGSTOP), STALLS times, ten seconds apart.
+// The far ends of LEGS legs in rooms of ROOM (leg i in room i / ROOM), spread over the 20 ms. All say a buzz of their
+// own pitch all the time, without a pause. Four of each room (all, where there are fewer) now and then say one packet
+// that is loud, each at a level of its own, so that whoever hears it knows whose it is. The delay is from that packet's
+// sending to the place in the mix, at each other member, where it begins: the kernel's stamp of the frame's departure,
+// and how far into the frame it is. Then the engine is stopped for 250 ms (SIGSTOP), STALLS times, ten seconds apart.
 #include <signal.h>
 #include <sys/socket.h>
 
@@ -102,7 +103,8 @@ struct Run {
     const int64_t sent_ns = marked_ns[static_cast<size_t>(who)];
     if (sent_ns == 0 || who == leg) return;
     const double frame_ms = static_cast<double>(ear.onset_ns - sent_ns) / 1e6;
-    heard.push_back({static_cast<uint32_t>(who), sent_ns, static_cast<float>(frame_ms), static_cast<float>(frame_ms + ear.onset * unit_ms)});
+    heard.push_back({static_cast<uint32_t>(who), sent_ns, static_cast<float>(frame_ms),
+                     static_cast<float>(frame_ms + ear.onset * unit_ms)});
   }
 };
 
@@ -115,7 +117,9 @@ struct Spread {
 Spread spread(std::vector<float>& values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
-  const auto at = [&values](double part) { return static_cast<double>(values[static_cast<size_t>(part * static_cast<double>(values.size() - 1))]); };
+  const auto at = [&values](double part) {
+    return static_cast<double>(values[static_cast<size_t>(part * static_cast<double>(values.size() - 1))]);
+  };
   return {at(0.5), at(0.99), at(1)};
 }
 
@@ -126,7 +130,8 @@ std::vector<float> of_each(const Run& run, int64_t from, int64_t to) {
     if (one.sent_ns >= from && one.sent_ns < to) each[one.talker].push_back(one.ms);
   }
   std::vector<float> medians;
-  for (std::vector<float>& values : each) medians.push_back(values.empty() ? -1.0f : static_cast<float>(spread(values).median));
+  for (std::vector<float>& values : each)
+    medians.push_back(values.empty() ? -1.0f : static_cast<float>(spread(values).median));
   return medians;
 }
 
@@ -145,13 +150,18 @@ void report(const Run& run, int64_t from_ns, const std::vector<Stall>& stalls, i
   const Spread sound = spread(sounds);
   const Spread frame = spread(frames);
   const Spread leg = spread(legs);
-  std::printf("marks heard %zu, of all that were sent %.2f %%\n", sounds.size(), 100.0 * static_cast<double>(run.heard.size()) / static_cast<double>(std::max<uint64_t>(due, 1)));
-  std::printf("packet in to its sound out   median %7.2f  p99 %7.2f  most %7.2f ms\n", sound.median, sound.p99, sound.most);
-  std::printf("packet in to its frame out   median %7.2f  p99 %7.2f  most %7.2f ms\n", frame.median, frame.p99, frame.most);
-  std::printf("median of each of %4zu legs   median %7.2f  p99 %7.2f  most %7.2f ms; least %.2f\n", measured, leg.median, leg.p99, leg.most, legs.empty() ? 0 : static_cast<double>(legs[0]));
+  std::printf("marks heard %zu, of all that were sent %.2f %%\n", sounds.size(),
+              100.0 * static_cast<double>(run.heard.size()) / static_cast<double>(std::max<uint64_t>(due, 1)));
+  std::printf("packet in to its sound out   median %7.2f  p99 %7.2f  most %7.2f ms\n", sound.median, sound.p99,
+              sound.most);
+  std::printf("packet in to its frame out   median %7.2f  p99 %7.2f  most %7.2f ms\n", frame.median, frame.p99,
+              frame.most);
+  std::printf("median of each of %4zu legs   median %7.2f  p99 %7.2f  most %7.2f ms; least %.2f\n", measured,
+              leg.median, leg.p99, leg.most, legs.empty() ? 0 : static_cast<double>(legs[0]));
   for (const Stall& stall : stalls) {
     const std::vector<float> before = of_each(run, stall.from_ns - 5 * second_ns, stall.from_ns - second_ns / 2);
-    std::printf("stopped for %.0f ms; delay beyond that of before, over legs:\n", static_cast<double>(stall.to_ns - stall.from_ns) / 1e6);
+    std::printf("stopped for %.0f ms; delay beyond that of before, over legs:\n",
+                static_cast<double>(stall.to_ns - stall.from_ns) / 1e6);
     for (int second = -1; second < 5; second++) {
       const int64_t from = second < 0 ? stall.from_ns : stall.to_ns + second * second_ns;
       const std::vector<float> after = of_each(run, from, second < 0 ? stall.to_ns : from + second_ns);
@@ -164,8 +174,10 @@ void report(const Run& run, int64_t from_ns, const std::vector<Stall>& stalls, i
       }
       const size_t count = more.size();
       const Spread by = spread(more);
-      const char* const when[] = {"sent while it was stopped", "in the first second after", "second", "third", "fourth", "fifth"};
-      std::printf("  %-26s median %7.2f  p99 %7.2f  most %7.2f ms; within 5 ms %zu of %zu\n", when[second + 1], by.median, by.p99, by.most, back, count);
+      const char* const when[] = {
+          "sent while it was stopped", "in the first second after", "second", "third", "fourth", "fifth"};
+      std::printf("  %-26s median %7.2f  p99 %7.2f  most %7.2f ms; within 5 ms %zu of %zu\n", when[second + 1],
+                  by.median, by.p99, by.most, back, count);
     }
   }
 }
@@ -202,7 +214,8 @@ int main(int argc, char** argv) {
     // A pulse with a slope, 100 to 250 Hz: never quiet, and no two of a room alike.
     const size_t period = 32 + i * 7 % 49;
     std::vector<int16_t> pcm(period + payload_bytes);
-    for (size_t k = 0; k < pcm.size(); k++) pcm[k] = static_cast<int16_t>(600 - 1200 * static_cast<int>(k % period) / static_cast<int>(period));
+    for (size_t k = 0; k < pcm.size(); k++)
+      pcm[k] = static_cast<int16_t>(600 - 1200 * static_cast<int>(k % period) / static_cast<int>(period));
     run.buzz.emplace_back(pcm.size());
     sidetone::mulaw_encode(pcm.data(), run.buzz.back().data(), pcm.size());
     peers.push_back(loopback(run.first_port + 2 * static_cast<int>(i)));
@@ -213,7 +226,8 @@ int main(int argc, char** argv) {
   }
 
   std::vector<std::vector<int>> sent_in(slices);  // spread in each room, and the marked ones of all rooms
-  for (int i = 0; i < run.legs; i++) sent_in[static_cast<size_t>((i % run.room * 7 + i / run.room) % slices)].push_back(i);
+  for (int i = 0; i < run.legs; i++)
+    sent_in[static_cast<size_t>((i % run.room * 7 + i / run.room) % slices)].push_back(i);
 
   sched_param above = {};
   above.sched_priority = 2;
@@ -225,7 +239,9 @@ int main(int argc, char** argv) {
   std::thread beside_engine(watch, std::atoi(argv[6]), std::cref(counting), std::cref(stop), std::ref(controls[0]));
   std::thread beside_far(watch, own_core, std::cref(counting), std::cref(stop), std::ref(controls[1]));
 
-  const auto take = [&run](const uint8_t* bytes, size_t length, int port, int64_t at_ns) { run.take(bytes, length, (port - run.first_port) / 2, at_ns); };
+  const auto take = [&run](const uint8_t* bytes, size_t length, int port, int64_t at_ns) {
+    run.take(bytes, length, (port - run.first_port) / 2, at_ns);
+  };
   uint64_t due = 0;
   Lateness sending;
   std::vector<Stall> stalls;
@@ -237,7 +253,8 @@ int main(int argc, char** argv) {
       counting = true;
       counted_ns = clock_ns(CLOCK_MONOTONIC);
     }
-    const bool stopping = tick >= steady_ticks && static_cast<int>(stalls.size()) < stalls_wanted && (tick - steady_ticks) % stall_ticks == 0;
+    const bool stopping = tick >= steady_ticks && static_cast<int>(stalls.size()) < stalls_wanted &&
+                          (tick - steady_ticks) % stall_ticks == 0;
     if (stopping) counting = false;
     for (int slice = 0; slice < slices; slice++) {
       const int64_t at_ns = start_ns + tick * tick_ns + slice * (tick_ns / slices);
@@ -262,7 +279,9 @@ int main(int argc, char** argv) {
         if (mark) std::memset(packet + header_bytes, marks[c], payload_bytes);
         else std::memcpy(packet + header_bytes, &buzz[units % (buzz.size() - payload_bytes)], payload_bytes);
         const int64_t sent_ns = clock_ns(CLOCK_MONOTONIC);
-        if (sendto(socket.fd(), packet, packet_bytes, 0, reinterpret_cast<const sockaddr*>(&peers[static_cast<size_t>(i)]), sizeof peers[0]) < 0) continue;
+        if (sendto(socket.fd(), packet, packet_bytes, 0,
+                   reinterpret_cast<const sockaddr*>(&peers[static_cast<size_t>(i)]), sizeof peers[0]) < 0)
+          continue;
         if (!mark) continue;
         run.marked_ns[static_cast<size_t>(i)] = sent_ns;
         due += static_cast<uint64_t>(run.room) - 1;

@@ -1,6 +1,6 @@
-// An hour of a call on virtual time: a far end whose clock runs 200 ppm fast or slow, 2 % loss, up to 40 ms of jitter that reorders. Prints the
-// delay of what is heard over the fastest packet, how it moves, how much had to be invented, and how far what is heard is from what was said.
-// Then what a tone suffers on its way through a room.
+// An hour of a call on virtual time: a far end whose clock runs 200 ppm fast or slow, 2 % loss, up to 40 ms of jitter
+// that reorders. Prints the delay of what is heard over the fastest packet, how it moves, how much had to be invented,
+// and how far what is heard is from what was said. Then what a tone suffers on its way through a room.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -24,11 +24,16 @@ void call(double minutes, const Network& network) {
   const double last = minute(heard.delay_ms.end() - 3000);
   std::vector<double> delays = heard.delay_ms;
   std::sort(delays.begin(), delays.end());
-  const auto at = [&delays](double part) { return delays[static_cast<size_t>(part * static_cast<double>(delays.size() - 1))]; };
-  std::printf("%+5.0f ppm, %2.0f %% loss, %2.0f ms jitter, %3.0f min: delay over the fastest packet %5.1f ms median, %5.1f p99, %5.1f most; first minute %5.1f, last %5.1f\n"
-              "    invented %.2f %%; segmental SNR of the rest %.2f dB, of the codec alone %.2f dB; %.2f %% of it 3 dB or more below the codec; with the invented %.2f dB\n",
-              network.ppm, network.loss * 100, network.jitter_ms, minutes, at(0.5), at(0.99), at(1), first, last, 100 * heard.invented_part, heard.snr_db,
-              heard.codec_snr_db, 100 * heard.disturbed_part, heard.all_snr_db);
+  const auto at = [&delays](double part) {
+    return delays[static_cast<size_t>(part * static_cast<double>(delays.size() - 1))];
+  };
+  std::printf(
+      "%+5.0f ppm, %2.0f %% loss, %2.0f ms jitter, %3.0f min: delay over the fastest packet %5.1f ms median, %5.1f "
+      "p99, %5.1f most; first minute %5.1f, last %5.1f\n"
+      "    invented %.2f %%; segmental SNR of the rest %.2f dB, of the codec alone %.2f dB; %.2f %% of it 3 dB or more "
+      "below the codec; with the invented %.2f dB\n",
+      network.ppm, network.loss * 100, network.jitter_ms, minutes, at(0.5), at(0.99), at(1), first, last,
+      100 * heard.invented_part, heard.snr_db, heard.codec_snr_db, 100 * heard.disturbed_part, heard.all_snr_db);
 }
 
 void tone() {
@@ -42,12 +47,14 @@ void tone() {
     for (size_t to = 0; to < 2; to++) {
       const std::vector<int16_t> mixed = heard_in_room(said, from, to, filters);
       const size_t settled = rate_samples(to) * 10;
-      std::printf("  %5u to %5u: %6.1f", rate_table_hz[from], rate_table_hz[to], thd_n_db(mixed, settled, hz, rate_table_hz[to]));
+      std::printf("  %5u to %5u: %6.1f", rate_table_hz[from], rate_table_hz[to],
+                  thd_n_db(mixed, settled, hz, rate_table_hz[to]));
       const std::vector<int16_t> plain = sine(hz, dbov, rate_table_hz[to], frames);
       const char* const names[] = {"mu-law", "A-law", "G.722"};
       for (const Codec codec : {Codec::pcmu, Codec::pcma, Codec::g722}) {
         if (codec_rate_hz(codec) != rate_table_hz[to]) continue;
-        std::printf("   %s %5.1f; %5.1f", names[static_cast<size_t>(codec)], thd_n_db(through(codec, mixed), settled, hz, rate_table_hz[to]),
+        std::printf("   %s %5.1f; %5.1f", names[static_cast<size_t>(codec)],
+                    thd_n_db(through(codec, mixed), settled, hz, rate_table_hz[to]),
                     thd_n_db(through(codec, plain), settled, hz, rate_table_hz[to]));
       }
       std::printf("\n");
@@ -75,9 +82,13 @@ void network(const char* name, Network network) {
     disturbed += 100 * heard.disturbed_part / phases;
   }
   std::sort(delays.begin(), delays.end());
-  const auto at = [&delays](double part) { return delays[static_cast<size_t>(part * static_cast<double>(delays.size() - 1))]; };
-  std::printf("  %-44s delay %5.1f median %5.1f p99 %5.1f most; invented %5.2f %%; SNR %.2f (%.2f), disturbed %.2f %%, with the invented %.2f\n", name, at(0.5),
-              at(0.99), at(1), invented, snr, codec, disturbed, all);
+  const auto at = [&delays](double part) {
+    return delays[static_cast<size_t>(part * static_cast<double>(delays.size() - 1))];
+  };
+  std::printf(
+      "  %-44s delay %5.1f median %5.1f p99 %5.1f most; invented %5.2f %%; SNR %.2f (%.2f), disturbed %.2f %%, with "
+      "the invented %.2f\n",
+      name, at(0.5), at(0.99), at(1), invented, snr, codec, disturbed, all);
 }
 
 void networks() {

@@ -1,5 +1,5 @@
-// ns a sample of each kernel, beside the plain table of the same codec, or the library whose header is installed, in the same run. The median of
-// interleaved rounds.
+// ns a sample of each kernel, beside the plain table of the same codec, or the library whose header is installed, in
+// the same run. The median of interleaved rounds.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -87,17 +87,24 @@ int main() {
 
   const G711Forms narrow = g711_forms(kernel_width() < Width::avx2 ? kernel_width() : Width::avx2);
   std::vector<Contestant> all = {
-      {"mu-law encode, 64 K table", frame, [&] { for (size_t i = 0; i < frame; i++) octets[i] = encode_table[static_cast<uint16_t>(pcm[i])]; }},
+      {"mu-law encode, 64 K table", frame,
+       [&] {
+         for (size_t i = 0; i < frame; i++) octets[i] = encode_table[static_cast<uint16_t>(pcm[i])];
+       }},
       {"mu-law encode", frame, [&] { mulaw_encode(pcm, octets, frame); }},
       {"A-law encode", frame, [&] { alaw_encode(pcm, octets, frame); }},
-      {"mu-law decode, 256 table", frame, [&] { for (size_t i = 0; i < frame; i++) mixed[i] = decode_table[octets[i]]; }},
+      {"mu-law decode, 256 table", frame,
+       [&] {
+         for (size_t i = 0; i < frame; i++) mixed[i] = decode_table[octets[i]];
+       }},
       {"mu-law decode", frame, [&] { mulaw_decode(octets, mixed, frame); }},
       {"A-law decode", frame, [&] { alaw_decode(octets, mixed, frame); }},
       {"mu-law encode, without AVX-512", frame, [&] { narrow.mulaw_encode(pcm, octets, frame); }},
       {"A-law encode, without AVX-512", frame, [&] { narrow.alaw_encode(pcm, octets, frame); }},
       {"mu-law decode, without AVX-512", frame, [&] { narrow.mulaw_decode(octets, mixed, frame); }},
       {"A-law decode, without AVX-512", frame, [&] { narrow.alaw_decode(octets, mixed, frame); }},
-      {"room of ten: decode, mix, subtract, encode, ns a leg", ten, [&] {
+      {"room of ten: decode, mix, subtract, encode, ns a leg", ten,
+       [&] {
          std::memset(sum, 0, sizeof sum);
          for (size_t i = 0; i < ten; i++) {
            mulaw_decode(legs[i].octets, legs[i].said, frame);

@@ -1,5 +1,6 @@
-// Nothing but recordings: so many of them, fed a frame of 20 ms each at every tick, their two writing threads beside. Prints CPU a leg and tick of
-// each thread and how long the ticks took. Between two ticks as much memory is passed over as the other work of a plane passes over.
+// Nothing but recordings: so many of them, fed a frame of 20 ms each at every tick, their two writing threads beside.
+// Prints CPU a leg and tick of each thread and how long the ticks took. Between two ticks as much memory is passed over
+// as the other work of a plane passes over.
 //
 //   recorders RECORDINGS SECONDS FOLDER [RING_FOLDER]
 #include <dirent.h>
@@ -51,8 +52,7 @@ std::vector<long long> cpu_ns() {
 
 void sleep_until(int64_t us) {
   const timespec at = {static_cast<time_t>(us / 1'000'000), static_cast<long>(us % 1'000'000 * 1000)};
-  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr) != 0) {
-  }
+  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr) != 0) {}
 }
 
 }  // namespace
@@ -88,7 +88,8 @@ int main(int count, char** arguments) {
     if (tick == settled) before = cpu_ns();
     const int64_t start_us = now_us(CLOCK_MONOTONIC);
     const int64_t start_cpu_us = now_us(CLOCK_THREAD_CPUTIME_ID);
-    for (size_t i = 0; i < recorders.size(); i++) recorders[i]->take(&sound[(static_cast<size_t>(tick) * 160 + i * 16) % 15'840], 0, true, -20, notices);
+    for (size_t i = 0; i < recorders.size(); i++)
+      recorders[i]->take(&sound[(static_cast<size_t>(tick) * 160 + i * 16) % 15'840], 0, true, -20, notices);
     if (tick < settled) continue;
     puts_ns += (now_us(CLOCK_THREAD_CPUTIME_ID) - start_cpu_us) * 1000;
     took.push_back(now_us(CLOCK_MONOTONIC) - start_us);
@@ -101,9 +102,11 @@ int main(int count, char** arguments) {
   std::sort(took.begin(), took.end());
   int failed = 0;
   for (const auto& recorder : recorders) failed += recorder->taking() ? 0 : 1;
-  std::printf("%.3f us a leg and tick: %.3f in the tick, %.3f written, %.3f made durable; ticks: median %.2f ms, worst %.2f ms; failed %d\n",
-              put_us + write_us + sync_us, put_us, write_us, sync_us, static_cast<double>(took[took.size() / 2]) / 1000,
-              static_cast<double>(took.back()) / 1000, failed);
+  std::printf(
+      "%.3f us a leg and tick: %.3f in the tick, %.3f written, %.3f made durable; ticks: median %.2f ms, worst %.2f "
+      "ms; failed %d\n",
+      put_us + write_us + sync_us, put_us, write_us, sync_us, static_cast<double>(took[took.size() / 2]) / 1000,
+      static_cast<double>(took.back()) / 1000, failed);
   recorders.clear();
   ::usleep(1'500'000);  // finished by the writing threads
   return failed == 0 ? 0 : 1;

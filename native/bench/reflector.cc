@@ -1,6 +1,7 @@
 // The bench's two ends, without any of the platform's code.
-//   reflector floor LEGS FIRST_PORT PEER_PORT   one UDP socket a leg on FIRST_PORT, +2, ...; every 20 ms epoll, recvmmsg, one send a leg
-//   reflector load LEGS FIRST_PORT PEER_PORT SECONDS   one packet a leg every 20 ms from PEER_PORT; prints packets sent and received
+//   reflector floor LEGS FIRST_PORT PEER_PORT   one UDP socket a leg on FIRST_PORT, +2, ...; every 20 ms epoll,
+//   recvmmsg, one send a leg reflector load LEGS FIRST_PORT PEER_PORT SECONDS   one packet a leg every 20 ms from
+//   PEER_PORT; prints packets sent and received
 #include <arpa/inet.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -43,8 +44,7 @@ void sleep_until(timespec& deadline) {
     deadline.tv_nsec -= 1'000'000'000;
     deadline.tv_sec++;
   }
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr) != 0) {
-  }
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr) != 0) {}
 }
 
 int drain(int fd) {
@@ -131,7 +131,8 @@ int load_main(int legs, int first, int peer_port, int seconds) {
   for (int tick = 0; tick < seconds * 50; tick++) {
     sleep_until(deadline);
     received += drain(fd);
-    for (int i = 0; i < legs; i++) stamp(&packets[static_cast<size_t>(i) * packet_bytes], static_cast<uint32_t>(i), static_cast<uint32_t>(tick));
+    for (int i = 0; i < legs; i++)
+      stamp(&packets[static_cast<size_t>(i) * packet_bytes], static_cast<uint32_t>(i), static_cast<uint32_t>(tick));
     for (int at = 0; at < legs;) {
       const int count = sendmmsg(fd, &messages[at], static_cast<unsigned>(legs - at > 256 ? 256 : legs - at), 0);
       if (count <= 0) break;
@@ -152,7 +153,8 @@ int main(int argc, char** argv) {
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
   if (argc == 5 && strcmp(argv[1], "floor") == 0) return floor_main(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]));
-  if (argc == 6 && strcmp(argv[1], "load") == 0) return load_main(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]), atoi(argv[5]));
+  if (argc == 6 && strcmp(argv[1], "load") == 0)
+    return load_main(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]), atoi(argv[5]));
   fprintf(stderr, "reflector floor LEGS FIRST_PORT PEER_PORT | load LEGS FIRST_PORT PEER_PORT SECONDS\n");
   return 2;
 }

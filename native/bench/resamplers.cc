@@ -1,5 +1,6 @@
-// ns an output of all twelve pairs of 8, 16, 24 and 48 kHz in blocks of 20 ms, beside the libraries whose headers are installed (speexdsp as
-// FreeSWITCH (quality 2) and Asterisk (5) use it, soxr HQ, libsamplerate best). Medians of interleaved rounds.
+// ns an output of all twelve pairs of 8, 16, 24 and 48 kHz in blocks of 20 ms, beside the libraries whose headers are
+// installed (speexdsp as FreeSWITCH (quality 2) and Asterisk (5) use it, soxr HQ, libsamplerate best). Medians of
+// interleaved rounds.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -49,7 +50,8 @@ int main() {
   const uint32_t hz[] = {8000, 16000, 24000, 48000};
   std::vector<float> in(960);
   uint32_t seed = 1;
-  for (float& sample : in) sample = static_cast<float>(static_cast<int16_t>((seed = seed * 1664525u + 1013904223u) >> 16)) / 4;
+  for (float& sample : in)
+    sample = static_cast<float>(static_cast<int16_t>((seed = seed * 1664525u + 1013904223u) >> 16)) / 4;
   std::vector<float> out(2000);
   bool headed = false;
   for (const uint32_t from : hz) {
@@ -85,7 +87,8 @@ int main() {
       int src_error = 0;
       SRC_STATE* src = src_new(SRC_SINC_BEST_QUALITY, 1, &src_error);
       all.push_back({"src best", [&in, &out, src, count, from, to] {
-                       SRC_DATA data = {in.data(), out.data(), static_cast<long>(count), 2000, 0, 0, 0, static_cast<double>(to) / from};
+                       SRC_DATA data = {in.data(), out.data(), static_cast<long>(count),      2000, 0,
+                                        0,         0,          static_cast<double>(to) / from};
                        (void)src_process(src, &data);
                      }});
 #endif

@@ -62,8 +62,10 @@ class StampedSocket {
       const int64_t wall_ahead_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
       for (int i = 0; i < count; i++) {
         timespec stamp = {};
-        for (cmsghdr* c = CMSG_FIRSTHDR(&messages_[i].msg_hdr); c != nullptr; c = CMSG_NXTHDR(&messages_[i].msg_hdr, c)) {
-          if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) std::memcpy(&stamp, CMSG_DATA(c), sizeof stamp);
+        for (cmsghdr* c = CMSG_FIRSTHDR(&messages_[i].msg_hdr); c != nullptr;
+             c = CMSG_NXTHDR(&messages_[i].msg_hdr, c)) {
+          if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS)
+            std::memcpy(&stamp, CMSG_DATA(c), sizeof stamp);
         }
         const int64_t at_ns = static_cast<int64_t>(stamp.tv_sec) * 1'000'000'000 + stamp.tv_nsec - wall_ahead_ns;
         take(bytes_[i], static_cast<size_t>(messages_[i].msg_len), static_cast<int>(ntohs(from_[i].sin_port)), at_ns);

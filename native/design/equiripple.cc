@@ -9,7 +9,9 @@ constexpr double pass = 0.425;
 constexpr double stop = 0.575;
 
 /** From the centre of an odd number of taps on. */
-std::vector<double> from_centre(const std::vector<double>& taps) { return {taps.begin() + static_cast<std::ptrdiff_t>(taps.size() / 2), taps.end()}; }
+std::vector<double> from_centre(const std::vector<double>& taps) {
+  return {taps.begin() + static_cast<std::ptrdiff_t>(taps.size() / 2), taps.end()};
+}
 
 /** Unequal ripples: at most 0.046 dB where the ear does not tell, -101 dB where it does. */
 LowPass unequal(uint32_t ratio, size_t taps) {
@@ -18,8 +20,9 @@ LowPass unequal(uint32_t ratio, size_t taps) {
 }
 
 /**
- * Twice a rate: every second tap is zero but for the one in the middle, so that every second output is an input as it is. The others alone are a
- * filter of even length at the lower rate that passes all up to the edge (P. P. Vaidyanathan and T. Q. Nguyen, 1987). -103 dB.
+ * Twice a rate: every second tap is zero but for the one in the middle, so that every second output is an input as it
+ * is. The others alone are a filter of even length at the lower rate that passes all up to the edge (P. P. Vaidyanathan
+ * and T. Q. Nguyen, 1987). -103 dB.
  */
 LowPass half_band(size_t taps) {
   const std::vector<double> odd = remez(taps, {{0, pass, 1, 1}});

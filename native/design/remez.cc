@@ -18,7 +18,8 @@ struct Place {
   bool edge;
 };
 
-/** The polynomial in x = cos(2 pi f) that misses its places by the same weighted error, each to the other side than its neighbours. */
+/** The polynomial in x = cos(2 pi f) that misses its places by the same weighted error, each to the other side than its
+ * neighbours. */
 class Levelled {
  public:
   explicit Levelled(const std::vector<Place>& places) {
@@ -63,13 +64,15 @@ class Levelled {
   std::vector<double> factors_;
 };
 
-// A filter of even length is zero at half of the rate: cos(pi f) times a polynomial in x, where one of odd length is a polynomial.
+// A filter of even length is zero at half of the rate: cos(pi f) times a polynomial in x, where one of odd length is a
+// polynomial.
 double factor(size_t taps, double f) { return taps % 2 == 1 ? 1 : std::cos(pi * f); }
 
 std::vector<Place> grid_of(size_t taps, size_t unknowns, const std::vector<Band>& bands) {
   std::vector<Place> grid;
   for (const Band& band : bands) {
-    const size_t steps = static_cast<size_t>(std::ceil((band.to - band.from) * 2 * static_cast<double>(unknowns * density)));
+    const size_t steps =
+        static_cast<size_t>(std::ceil((band.to - band.from) * 2 * static_cast<double>(unknowns * density)));
     for (size_t i = 0; i <= steps; i++) {
       const double f = band.from + (band.to - band.from) * static_cast<double>(i) / static_cast<double>(steps);
       const double part = factor(taps, f);
@@ -85,7 +88,8 @@ std::vector<size_t> extremes(const std::vector<Place>& grid, const std::vector<d
   for (size_t i = 0; i < grid.size(); i++) {
     const double side = errors[i] < 0 ? -1 : 1;
     const bool before = i == 0 || (grid[i].edge && grid[i - 1].edge) || side * errors[i] >= side * errors[i - 1];
-    const bool after = i + 1 == grid.size() || (grid[i].edge && grid[i + 1].edge) || side * errors[i] > side * errors[i + 1];
+    const bool after =
+        i + 1 == grid.size() || (grid[i].edge && grid[i + 1].edge) || side * errors[i] > side * errors[i + 1];
     if (!before || !after) continue;
     if (!found.empty() && errors[found.back()] * errors[i] > 0) {
       if (std::fabs(errors[i]) > std::fabs(errors[found.back()])) found.back() = i;
@@ -109,7 +113,8 @@ std::vector<double> taps_of(size_t taps, const Levelled& polynomial) {
   const double middle = static_cast<double>(taps - 1) / 2;
   for (size_t k = 0; k <= (taps - 1) / 2; k++) {
     const double f = static_cast<double>(k) / static_cast<double>(taps);
-    const double gain = factor(taps, f) * polynomial.at(std::cos(2 * pi * f)) * (k == 0 ? 1 : 2) / static_cast<double>(taps);
+    const double gain =
+        factor(taps, f) * polynomial.at(std::cos(2 * pi * f)) * (k == 0 ? 1 : 2) / static_cast<double>(taps);
     for (size_t n = 0; n < taps; n++) result[n] += gain * std::cos(2 * pi * f * (static_cast<double>(n) - middle));
   }
   return result;

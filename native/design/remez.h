@@ -1,5 +1,6 @@
-// The Parks-McClellan design of a linear-phase low-pass: of all filters of a length, the one whose largest weighted error is least, found by Remez's
-// exchange (T. W. Parks and J. H. McClellan, 1972). Run when the tables of the kernels are made, and by their test; no part of the addon.
+// The Parks-McClellan design of a linear-phase low-pass: of all filters of a length, the one whose largest weighted
+// error is least, found by Remez's exchange (T. W. Parks and J. H. McClellan, 1972). Run when the tables of the kernels
+// are made, and by their test; no part of the addon.
 #pragma once
 #include <cstddef>
 #include <vector>

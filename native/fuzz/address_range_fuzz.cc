@@ -1,5 +1,5 @@
-// Ranges of addresses and the latch that learns from them: whatever the text, only addresses inside a range that was read are ever learnt, and the
-// address in SDP is always taken.
+// Ranges of addresses and the latch that learns from them: whatever the text, only addresses inside a range that was
+// read are ever learnt, and the address in SDP is always taken.
 #include <cstdint>
 #include <cstdio>
 #include <string>

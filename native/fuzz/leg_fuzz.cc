@@ -1,4 +1,5 @@
-// A whole leg: datagrams from several sources on both ports between ticks, with someone listening, across re-negotiations.
+// A whole leg: datagrams from several sources on both ports between ticks, with someone listening, across
+// re-negotiations.
 #include <cstdint>
 #include <cstring>
 #include <vector>

@@ -1,5 +1,6 @@
-// The file of a recording, its two writing threads played by hand in any order: whatever is put, refused or cut off, a closed file is a WAV of exactly
-// the samples that were taken; and until then, where the ring lasts, what the file does not have is in the ring.
+// The file of a recording, its two writing threads played by hand in any order: whatever is put, refused or cut off, a
+// closed file is a WAV of exactly the samples that were taken; and until then, where the ring lasts, what the file does
+// not have is in the ring.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -45,7 +46,8 @@ std::vector<uint8_t> contents(const std::string& name) {
 }
 
 uint32_t le32(const std::vector<uint8_t>& bytes, size_t at) {
-  return static_cast<uint32_t>(bytes[at] | bytes[at + 1] << 8 | bytes[at + 2] << 16) | static_cast<uint32_t>(bytes[at + 3]) << 24;
+  return static_cast<uint32_t>(bytes[at] | bytes[at + 1] << 8 | bytes[at + 2] << 16) |
+         static_cast<uint32_t>(bytes[at + 3]) << 24;
 }
 
 /** A `kill -9` now: the file, and what the ring has beyond it, are what was taken. */
@@ -55,7 +57,9 @@ void check_left(const std::vector<int16_t>& taken) {
   const std::vector<uint8_t> ring = contents(ring_path());
   const uint32_t put = le32(ring, RecordingRing::put_at);
   const size_t bytes = ring.size() - RecordingRing::header_bytes;
-  if (put != taken.size() * 2 || left.size() > put || put - left.size() > bytes || left.size() < le32(ring, RecordingRing::taken_at)) __builtin_trap();
+  if (put != taken.size() * 2 || left.size() > put || put - left.size() > bytes ||
+      left.size() < le32(ring, RecordingRing::taken_at))
+    __builtin_trap();
   while (left.size() < put) left.push_back(ring[RecordingRing::header_bytes + left.size() % bytes]);
   if (!left.empty() && std::memcmp(left.data(), taken.data(), left.size()) != 0) __builtin_trap();
 }
@@ -80,10 +84,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       for (size_t i = 0; i < pcm.size(); i++) pcm[i] = static_cast<int16_t>(i * 257 + at);
       const RecordingFile::Fault before = file.fault();
       const bool put = file.put(pcm.data(), pcm.size());
-      if (put != (file.fault() == RecordingFile::Fault::none) || (before != RecordingFile::Fault::none && put)) __builtin_trap();
+      if (put != (file.fault() == RecordingFile::Fault::none) || (before != RecordingFile::Fault::none && put))
+        __builtin_trap();
       if (put) taken.insert(taken.end(), pcm.begin(), pcm.end());
     } else if (what < 200) {
-      const RecordingFile::Extent extent = what < 170 ? file.wanted(what) : what < 190 ? RecordingFile::Extent::pages : RecordingFile::Extent::all;
+      const RecordingFile::Extent extent = what < 170   ? file.wanted(what)
+                                           : what < 190 ? RecordingFile::Extent::pages
+                                                        : RecordingFile::Extent::all;
       if (writing) writing = file.write(extent);
       complete = complete || !writing;
     } else if (what < 240) {
@@ -110,6 +117,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (::access(ring_path().c_str(), F_OK) == 0) __builtin_trap();
   if (bytes.size() != RecordingFile::header_bytes + taken.size() * 2) __builtin_trap();
   if (le32(bytes, 4) != bytes.size() - 8 || le32(bytes, 40) != taken.size() * 2) __builtin_trap();
-  if (!taken.empty() && std::memcmp(bytes.data() + RecordingFile::header_bytes, taken.data(), taken.size() * 2) != 0) __builtin_trap();
+  if (!taken.empty() && std::memcmp(bytes.data() + RecordingFile::header_bytes, taken.data(), taken.size() * 2) != 0)
+    __builtin_trap();
   return 0;
 }

@@ -1,4 +1,5 @@
-// Whatever packets come, a stream that is relayed now and then never goes back: what follows has later numbers than all that was sent.
+// Whatever packets come, a stream that is relayed now and then never goes back: what follows has later numbers than all
+// that was sent.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -26,13 +27,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       case 0:
         if (!relay.on() && !relay.ending()) relay.arm(now_us);
         break;
-      case 1:
-        relay.end();
-        break;
+      case 1: relay.end(); break;
       case 2:  // a tick: a frame of its own, unless packets leave in place of it
         if (relay.on() && !relay.fades_out()) break;
         if (relay.fades_out()) relay.fade_out(pcm);
-        else if (relay.ending()) timestamp += relay.resume(Codec::pcmu, pcm, now_us) * static_cast<uint32_t>(frame_units);
+        else if (relay.ending())
+          timestamp += relay.resume(Codec::pcmu, pcm, now_us) * static_cast<uint32_t>(frame_units);
         sequence++;
         timestamp += static_cast<uint32_t>(frame_units);
         break;
@@ -53,7 +53,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         timestamp = relay.next_timestamp();
       }
     }
-    if (static_cast<int16_t>(sequence - sequence_before) < 0 || static_cast<int32_t>(timestamp - timestamp_before) < -8000) __builtin_trap();
+    if (static_cast<int16_t>(sequence - sequence_before) < 0 ||
+        static_cast<int32_t>(timestamp - timestamp_before) < -8000)
+      __builtin_trap();
   }
   return 0;
 }

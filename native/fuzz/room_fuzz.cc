@@ -1,5 +1,6 @@
-// Rooms of two planes whose members come, go, move, are muted, recorded and played to in any order between ticks. Each tick gives every member one
-// frame; a room tells that someone left exactly as often as that he joined; nobody is heard where nothing was said.
+// Rooms of two planes whose members come, go, move, are muted, recorded and played to in any order between ticks. Each
+// tick gives every member one frame; a room tells that someone left exactly as often as that he joined; nobody is heard
+// where nothing was said.
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -60,7 +61,8 @@ struct World {
 
   void notice(const Notice& notice) {
     if (notice.kind == NoticeKind::room_joined && ++seated[notice.leg] > 1) __builtin_trap();
-    if (notice.kind == NoticeKind::room_left && seated[notice.leg] > 0) seated[notice.leg]--;  // one that was never in is told so too
+    if (notice.kind == NoticeKind::room_left && seated[notice.leg] > 0)
+      seated[notice.leg]--;  // one that was never in is told so too
     if (notice.kind == NoticeKind::recording_failed) __builtin_trap();
   }
 
@@ -100,7 +102,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       case 1: {
         if (world.planes[0]->participant(id) != nullptr || world.planes[1]->participant(id) != nullptr) break;
         const auto inbox = std::make_shared<StreamInbox>();
-        if (plane.open_stream(id, inbox, format(how), format(static_cast<uint8_t>(how >> 3)))) world.inboxes[id] = inbox;
+        if (plane.open_stream(id, inbox, format(how), format(static_cast<uint8_t>(how >> 3))))
+          world.inboxes[id] = inbox;
         break;
       }
       case 2:

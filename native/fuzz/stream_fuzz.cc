@@ -1,4 +1,5 @@
-// A stream leg: bytes of any size at any time, dropped or played out; each tick gives one frame, and what the inbox says it has passed on is true.
+// A stream leg: bytes of any size at any time, dropped or played out; each tick gives one frame, and what the inbox
+// says it has passed on is true.
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -46,7 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (frames.size() < sizeof header) __builtin_trap();
     std::memcpy(header, frames.data(), sizeof header);
     const size_t length = from.rate_hz / 50 * from.unit();
-    if (header[0] != 1 || header[2] != length || frames.size() != sizeof header + (length + 3) / 4 * 4) __builtin_trap();
+    if (header[0] != 1 || header[2] != length || frames.size() != sizeof header + (length + 3) / 4 * 4)
+      __builtin_trap();
     if (header[1] != inbox->passed() || written - header[1] != inbox->queued()) __builtin_trap();
   };
   for (size_t at = 2; at < size && notices.size() < 1000; at++) {

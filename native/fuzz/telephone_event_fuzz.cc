@@ -15,7 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::memcpy(&timestamp, data + at, 4);
     timestamp &= 0xf00fffff;
     now += data[at + 7] * 1000;
-    const bool told = event.expire(now, digit) || event.receive(data + at + 4, data[at] % 5, timestamp, (data[at + 3] & 1) != 0, now, digit);
+    const bool told = event.expire(now, digit) ||
+                      event.receive(data + at + 4, data[at] % 5, timestamp, (data[at + 3] & 1) != 0, now, digit);
     if (told && std::strchr("0123456789*#ABCD", digit.key) == nullptr) __builtin_trap();
     if (told && digit.key == 0) __builtin_trap();
   }

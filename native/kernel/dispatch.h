@@ -1,5 +1,6 @@
-// One body compiled for several instruction sets. A kernel writes its loop once as a KERNEL_BODY (always inlined) and wraps it with
-// KERNEL_DISPATCH, which picks the widest set the processor has, once. On other architectures only the portable form exists.
+// One body compiled for several instruction sets. A kernel writes its loop once as a KERNEL_BODY (always inlined) and
+// wraps it with KERNEL_DISPATCH, which picks the widest set the processor has, once. On other architectures only the
+// portable form exists.
 #pragma once
 
 #define KERNEL_BODY static inline __attribute__((always_inline))

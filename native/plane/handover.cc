@@ -14,7 +14,8 @@ struct Directory {
   uint32_t last = 0;
 };
 
-/** One for the process, deliberately: the library's statics are shared by all its environments. Never destroyed, for threads outlive main. */
+/** One for the process, deliberately: the library's statics are shared by all its environments. Never destroyed, for
+ * threads outlive main. */
 Directory& directory() {
   static Directory* only = new Directory();
   return *only;

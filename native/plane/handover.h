@@ -1,5 +1,6 @@
-// Where a participant lies while it moves from one plane to another. Planes are ticked by threads of their own; the box is the one thing they
-// share, and it is opened between ticks only. The planes of a process know each other's boxes by number.
+// Where a participant lies while it moves from one plane to another. Planes are ticked by threads of their own; the box
+// is the one thing they share, and it is opened between ticks only. The planes of a process know each other's boxes by
+// number.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -133,8 +133,10 @@ void Plane::take_handed() {
   if (box_->empty()) return;
   for (auto& party : box_->take()) {
     const uint32_t id = party->id();
-    if (parties_.count(id) != 0 || rooms_.count(id) != 0) continue;  // its number was given away while it was on its way: it ends
-    if (party->rtp() != nullptr) (void)watch(*party->rtp());  // a system out of watches makes it deaf, which its media timeout tells
+    if (parties_.count(id) != 0 || rooms_.count(id) != 0)
+      continue;  // its number was given away while it was on its way: it ends
+    if (party->rtp() != nullptr)
+      (void)watch(*party->rtp());  // a system out of watches makes it deaf, which its media timeout tells
     add(std::move(party));
     notices_.push_back({NoticeKind::moved, id});
   }

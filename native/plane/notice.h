@@ -1,4 +1,5 @@
-// What the plane tells upward: fixed records of eight 32-bit words, packed into the buffer the worker hands to each tick.
+// What the plane tells upward: fixed records of eight 32-bit words, packed into the buffer the worker hands to each
+// tick.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,19 +14,20 @@ enum class NoticeKind : uint32_t {
   playback_started = 4,  // a: playback
   playback_ended = 5,    // a: playback; all that was fed has been sent
   playback_stopped = 6,  // a: playback
-  playback_hungry = 7,   // a: playback, b: milliseconds queued, c: samples fed so far, d: milliseconds of silence for want of it
-  room_joined = 8,       // a: room; the first mixed frame has been sent
-  room_left = 9,         // a: room
-  voice = 10,            // a: whether the member talks
-  moved = 11,            // the participant has come to this plane
+  playback_hungry =
+      7,  // a: playback, b: milliseconds queued, c: samples fed so far, d: milliseconds of silence for want of it
+  room_joined = 8,  // a: room; the first mixed frame has been sent
+  room_left = 9,    // a: room
+  voice = 10,       // a: whether the member talks
+  moved = 11,       // the participant has come to this plane
   // Of a recording: its number stands where others have a leg's.
   recording_started = 12,  // the first audio is durable
   recording_ended = 13,    // a: duration in ms, b: bytes of the file
   recording_failed = 14,   // a: RecordingFile::Fault, b: duration in ms of what the file holds
   speech_started = 15,     // a: whether it is the first, b: silence before it in ms
   speech_ended = 17,
-  stream_played = 18,      // a: milliseconds of the audio that has been played out
-  playback_moved = 16,   // a: playback, b: samples heard of it before a seek
+  stream_played = 18,   // a: milliseconds of the audio that has been played out
+  playback_moved = 16,  // a: playback, b: samples heard of it before a seek
 };
 
 struct Notice {

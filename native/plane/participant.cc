@@ -73,7 +73,8 @@ int16_t* Participant::said() {
 void Participant::heard(size_t count, bool heard, const Now& now, Notices& notices) {
   if (tones_) {
     const uint32_t hz = rate_hz();
-    if ((hz == 8000 || hz == 16000) && (!detector_ || detector_hz_ != hz)) detector_ = std::make_unique<ToneDetector>(hz);
+    if ((hz == 8000 || hz == 16000) && (!detector_ || detector_hz_ != hz))
+      detector_ = std::make_unique<ToneDetector>(hz);
     detector_hz_ = hz;
     ToneDetector::Key key;
     if (detector_ && count * 50 == hz && detector_->process(said_.get(), count, key)) tone(key, now, notices);
@@ -105,7 +106,9 @@ bool Participant::hears(int16_t* out, size_t count, const Now& now, Notices& not
   return voiced;
 }
 
-bool Participant::hears_room_only() const { return seat_ != nullptr && recorders_.empty() && !player_.audible() && seat_->room->hears_plain(*seat_); }
+bool Participant::hears_room_only() const {
+  return seat_ != nullptr && recorders_.empty() && !player_.audible() && seat_->room->hears_plain(*seat_);
+}
 
 void Participant::settle(Notices& notices) {
   for (size_t i = 0; i < recorders_.size();) {

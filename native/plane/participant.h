@@ -1,5 +1,6 @@
-// One party of a call as rooms, recorders and detectors see it: PCM in, PCM out, 20 ms at a time. A tick has two halves: first every
-// participant takes what its far end says, then, when rooms are mixed, each gives its far end what it hears.
+// One party of a call as rooms, recorders and detectors see it: PCM in, PCM out, 20 ms at a time. A tick has two
+// halves: first every participant takes what its far end says, then, when rooms are mixed, each gives its far end what
+// it hears.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,9 +8,9 @@
 #include <vector>
 
 #include "kernel/tone/tone.h"
-#include "plane/notice.h"
 #include "plane/audio/player.h"
 #include "plane/audio/rate.h"
+#include "plane/notice.h"
 #include "plane/recording/recorder.h"
 
 namespace sidetone {
@@ -81,7 +82,8 @@ class Participant {
   void heard(size_t count, bool heard, const Now& now, Notices& notices);
   /** A key was heard in the sound. */
   virtual void tone(const ToneDetector::Key& key, const Now& now, Notices& notices);
-  /** Fills what the far end hears: its room and its own playback. False where that is silence; `out` is then untouched. */
+  /** Fills what the far end hears: its room and its own playback. False where that is silence; `out` is then untouched.
+   */
   bool hears(int16_t* out, size_t count, const Now& now, Notices& notices);
   /** Whether anyone records it. */
   bool taped() const { return !recorders_.empty(); }

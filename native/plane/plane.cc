@@ -99,7 +99,8 @@ void Plane::unwatch_rtp(Leg& leg, const Now& now) {
   leg.prompt = false;
 }
 
-/** From the tick's sockets to those that wake, or back. What wakes is made when first needed; where that fails, the tick does it. */
+/** From the tick's sockets to those that wake, or back. What wakes is made when first needed; where that fails, the
+ * tick does it. */
 void Plane::turn(Leg& leg, bool prompt, const Now& now) {
   if (prompt && receiver_ && !prompt_receiver_) prompt_receiver_ = Receiver::create_awake();
   if (prompt && !receiver_ && prompt_epoll_fd_ < 0) prompt_epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
@@ -137,7 +138,8 @@ int Plane::open(uint32_t id, const Address& rtp, const Address& rtcp) {
   return error;
 }
 
-bool Plane::open_stream(uint32_t id, std::shared_ptr<StreamInbox> inbox, const StreamFormat& to, const StreamFormat& from) {
+bool Plane::open_stream(uint32_t id, std::shared_ptr<StreamInbox> inbox, const StreamFormat& to,
+                        const StreamFormat& from) {
   if (!inbox || parties_.count(id) != 0 || rooms_.count(id) != 0) return false;
   add(std::make_unique<StreamLeg>(id, std::move(inbox), to, from));
   return true;
@@ -180,7 +182,9 @@ Player* Plane::player(uint32_t id) {
 bool Plane::play(uint32_t id, uint32_t playback, uint32_t rate_hz, int32_t volume_percent) {
   Player* player = this->player(id);
   if (player == nullptr) return false;
-  if (player->active()) notices_.push_back({NoticeKind::playback_stopped, id, player->playback()});  // it is heard until the new one is there
+  if (player->active())
+    notices_.push_back(
+        {NoticeKind::playback_stopped, id, player->playback()});  // it is heard until the new one is there
   player->play(playback, rate_hz, volume_percent);
   return true;
 }
@@ -226,7 +230,8 @@ bool Plane::counters(uint32_t id, Counters& counters) {
   return true;
 }
 
-/** Sleeps until the next deadline, an order, or what is to be passed on as it comes, which it passes on. False where it was an order. */
+/** Sleeps until the next deadline, an order, or what is to be passed on as it comes, which it passes on. False where it
+ * was an order. */
 bool Plane::wait(int64_t now_us) {
   const bool listens = !prompt_legs_.empty() && now_us >= prompt_due_us_;
   const int prompt_fd = prompt_receiver_ ? prompt_receiver_->arrival_fd() : prompt_epoll_fd_;
@@ -285,7 +290,8 @@ TickReport Plane::run() {
   drain(started);
   // A tick that overruns its period cannot hold the loop for ever: what is due after these is done on the next call.
   for (int64_t i = 0; i < catch_up_max && deadline_us_ <= started.us; i++) {
-    // Each tick happens at its deadline, also one that is made up for: what is played out then depends on no stall of ours.
+    // Each tick happens at its deadline, also one that is made up for: what is played out then depends on no stall of
+    // ours.
     const Now instant{deadline_us_, started.wall_us - (started.us - deadline_us_)};
     frame(instant);
     deadline_us_ += tick_us;
@@ -320,7 +326,8 @@ void Plane::frame(const Now& now) {
     if (!prompt_legs_[i]->relays()) turn(*prompt_legs_[i], false, now);
   }
   if (sender_) sender_->flush();
-  for (auto entry = rooms_.begin(); entry != rooms_.end();) entry = entry->second->over() ? rooms_.erase(entry) : std::next(entry);
+  for (auto entry = rooms_.begin(); entry != rooms_.end();)
+    entry = entry->second->over() ? rooms_.erase(entry) : std::next(entry);
 }
 
 void Plane::drain(const Now& now) {

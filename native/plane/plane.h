@@ -1,5 +1,6 @@
-// The legs of one media worker and their clock. Each tick drains everything that has arrived, then sends one frame for every leg. Deadlines are
-// absolute and 20 ms apart: a stall is caught up at once, so it leaves no delay behind; only one beyond `catch_up_max` ticks is jumped over.
+// The legs of one media worker and their clock. Each tick drains everything that has arrived, then sends one frame for
+// every leg. Deadlines are absolute and 20 ms apart: a stall is caught up at once, so it leaves no delay behind; only
+// one beyond `catch_up_max` ticks is jumped over.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -8,9 +9,9 @@
 
 #include "plane/audio/converter.h"
 #include "plane/handover.h"
+#include "plane/io/receiver.h"
 #include "plane/leg/leg.h"
 #include "plane/notice.h"
-#include "plane/io/receiver.h"
 #include "plane/room/room.h"
 #include "plane/stream/stream_leg.h"
 
@@ -66,12 +67,14 @@ class Plane {
   bool mask(uint32_t of, uint32_t recording, bool masked);
   bool stop_recording(uint32_t of, uint32_t recording);
 
-  // Rooms. Numbers of rooms and legs are from one range. Where there is no such room, or no such member, nothing happens but the notice said.
+  // Rooms. Numbers of rooms and legs are from one range. Where there is no such room, or no such member, nothing
+  // happens but the notice said.
   /** False where the number is in use. */
   bool open_room(uint32_t id);
   /** Its playback stops, its members leave (each noticed), with the next tick. */
   bool close_room(uint32_t id);
-  /** Tells `room_joined`, or `room_left` where there is no such room. A member of another room leaves that first, at once. */
+  /** Tells `room_joined`, or `room_left` where there is no such room. A member of another room leaves that first, at
+   * once. */
   bool join(uint32_t id, uint32_t room, bool muted, int32_t from_percent, int32_t to_percent);
   bool leave(uint32_t id);
   /** As `leave`, but at once, unheard. */
@@ -83,7 +86,8 @@ class Plane {
 
   /** Its number for `move`, the same process over. */
   uint32_t number() const { return box_->number(); }
-  /** Hands a participant to another plane of the process, which tells `moved`. It leaves its room first. False where that is impossible. */
+  /** Hands a participant to another plane of the process, which tells `moved`. It leaves its room first. False where
+   * that is impossible. */
   bool move(uint32_t id, uint32_t plane, const Now& now);
 
   /** Sleeps until the next deadline or `wake`, passing packets on meanwhile, then runs every tick that is due. */
@@ -102,7 +106,8 @@ class Plane {
   /** Half a second: what a far jitter buffer can still take as a burst. */
   static constexpr int64_t catch_up_max = 25;
   static constexpr int batches_max = 8;
-  /** Between two looks at what is to be passed on as it comes, so that a thousand legs wake it two thousand times a second and no more. */
+  /** Between two looks at what is to be passed on as it comes, so that a thousand legs wake it two thousand times a
+   * second and no more. */
   static constexpr int64_t prompt_rest_us = 500;
 
  private:

@@ -1,9 +1,10 @@
-// The standing of a plane's thread among the other threads of the machine. A plane works a few milliseconds of every 20 and then sleeps; under the
-// ordinary policy a neighbour that computes without end takes every second millisecond from it, and ticks come late by tens of them. So the thread
-// asks for round robin, lowest of the real-time policies, or where that is not permitted for a better niceness, or stays as it is.
+// The standing of a plane's thread among the other threads of the machine. A plane works a few milliseconds of every 20
+// and then sleeps; under the ordinary policy a neighbour that computes without end takes every second millisecond from
+// it, and ticks come late by tens of them. So the thread asks for round robin, lowest of the real-time policies, or
+// where that is not permitted for a better niceness, or stays as it is.
 //
-// A plane that is busy all the time and still leaves ticks out would leave nothing to the thread that answers the API on the same core: it gives its
-// standing up for a while.
+// A plane that is busy all the time and still leaves ticks out would leave nothing to the thread that answers the API
+// on the same core: it gives its standing up for a while.
 #pragma once
 #include <cstdint>
 
@@ -19,8 +20,8 @@ class Priority {
   /** Back to the ordinary. */
   void lower();
   /**
-   * After each run of the plane, on the same thread: it worked for `busy_us`, left `skipped` ticks out, and ended at `now_us` (monotonic). Gives up,
-   * or takes again, what `raise` took.
+   * After each run of the plane, on the same thread: it worked for `busy_us`, left `skipped` ticks out, and ended at
+   * `now_us` (monotonic). Gives up, or takes again, what `raise` took.
    */
   void spent(int64_t busy_us, uint32_t skipped, int64_t now_us);
   Level level() const { return level_; }

@@ -28,16 +28,16 @@ struct Register {
 
 #define TEST_JOIN2(a, b) a##b
 #define TEST_JOIN(a, b) TEST_JOIN2(a, b)
-#define TEST(sentence)                                                                                             \
-  static void TEST_JOIN(test_, __LINE__)();                                                                        \
-  static const ::sidetone::test::Register TEST_JOIN(register_, __LINE__)(sentence, &TEST_JOIN(test_, __LINE__));   \
+#define TEST(sentence)                                                                                           \
+  static void TEST_JOIN(test_, __LINE__)();                                                                      \
+  static const ::sidetone::test::Register TEST_JOIN(register_, __LINE__)(sentence, &TEST_JOIN(test_, __LINE__)); \
   static void TEST_JOIN(test_, __LINE__)()
 
-#define CHECK(condition)                                                            \
-  do {                                                                              \
-    if (!(condition)) {                                                             \
-      std::printf("  %s:%d: %s\n", __FILE__, __LINE__, #condition);                 \
-      ::sidetone::test::failed() = true;                                            \
-      return;                                                                       \
-    }                                                                               \
+#define CHECK(condition)                                            \
+  do {                                                              \
+    if (!(condition)) {                                             \
+      std::printf("  %s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      ::sidetone::test::failed() = true;                            \
+      return;                                                       \
+    }                                                               \
   } while (false)

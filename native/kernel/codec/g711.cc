@@ -2,13 +2,13 @@
 
 #include <cstring>
 
-#include "kernel/dispatch.h"
 #include "kernel/codec/g711_avx2.h"
 #include "kernel/codec/g711_vbmi.h"
+#include "kernel/dispatch.h"
 
-// The logarithm of G.711 is that of a float: converting the magnitude to binary32 leaves the segment in the exponent and the four
-// bits of the interval at the top of the mantissa, so encoding is one conversion, one shift and a subtraction for every lane. Processors that look
-// bytes up in registers do better (g711_avx2.h, g711_vbmi.h).
+// The logarithm of G.711 is that of a float: converting the magnitude to binary32 leaves the segment in the exponent
+// and the four bits of the interval at the top of the mantissa, so encoding is one conversion, one shift and a
+// subtraction for every lane. Processors that look bytes up in registers do better (g711_avx2.h, g711_vbmi.h).
 
 namespace sidetone {
 namespace {
@@ -82,9 +82,11 @@ KERNEL_AVX2 void encode_avx2(const int16_t* pcm, uint8_t* out, size_t count) {
   size_t i = 0;
   for (; i + 32 <= count; i += 32) {
     const __m256i* from = reinterpret_cast<const __m256i*>(pcm + i);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), g711_encode32<law>(_mm256_loadu_si256(from), _mm256_loadu_si256(from + 1)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i),
+                        g711_encode32<law>(_mm256_loadu_si256(from), _mm256_loadu_si256(from + 1)));
   }
-  law == Law::mu ? mulaw_encode_portable(pcm + i, out + i, count - i) : alaw_encode_portable(pcm + i, out + i, count - i);
+  law == Law::mu ? mulaw_encode_portable(pcm + i, out + i, count - i)
+                 : alaw_encode_portable(pcm + i, out + i, count - i);
 }
 
 template <Law law>
@@ -106,7 +108,9 @@ struct Pcm {
     first = _mm512_loadu_si512(pcm + at);
     second = _mm512_loadu_si512(pcm + at + 32);
   }
-  KERNEL_VBMI inline __attribute__((always_inline)) __m512i some(size_t at, __mmask32 wanted) const { return _mm512_maskz_loadu_epi16(wanted, pcm + at); }
+  KERNEL_VBMI inline __attribute__((always_inline)) __m512i some(size_t at, __mmask32 wanted) const {
+    return _mm512_maskz_loadu_epi16(wanted, pcm + at);
+  }
 };
 
 template <Law law>
@@ -136,8 +140,10 @@ KERNEL_VBMI void decode_vbmi(const uint8_t* in, int16_t* pcm, size_t count) {
 
 G711Forms g711_forms(Width width) {
 #if KERNEL_WIDE
-  if (width == Width::vbmi) return {encode_vbmi<Law::mu>, encode_vbmi<Law::a>, decode_vbmi<Law::mu>, decode_vbmi<Law::a>};
-  if (width >= Width::avx2) return {encode_avx2<Law::mu>, encode_avx2<Law::a>, decode_avx2<Law::mu>, decode_avx2<Law::a>};
+  if (width == Width::vbmi)
+    return {encode_vbmi<Law::mu>, encode_vbmi<Law::a>, decode_vbmi<Law::mu>, decode_vbmi<Law::a>};
+  if (width >= Width::avx2)
+    return {encode_avx2<Law::mu>, encode_avx2<Law::a>, decode_avx2<Law::mu>, decode_avx2<Law::a>};
 #endif
   (void)width;
   return {mulaw_encode_portable, alaw_encode_portable, mulaw_decode_portable, alaw_decode_portable};

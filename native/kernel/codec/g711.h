@@ -1,5 +1,6 @@
-// ITU-T G.711 mu-law and A-law, bit-exact to the reference software G.191 (ulaw_compress, alaw_compress and their inverses): the
-// negative half is one's complement before compression, and the two or four lowest bits of a 16-bit sample are dropped.
+// ITU-T G.711 mu-law and A-law, bit-exact to the reference software G.191 (ulaw_compress, alaw_compress and their
+// inverses): the negative half is one's complement before compression, and the two or four lowest bits of a 16-bit
+// sample are dropped.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// G.711 on processors without wide look-ups (AVX2): tables of sixteen bytes, by half of a byte, and multiplications in the place of shifts by lane. Both
-// laws are the same code over other tables.
+// G.711 on processors without wide look-ups (AVX2): tables of sixteen bytes, by half of a byte, and multiplications in
+// the place of shifts by lane. Both laws are the same code over other tables.
 #pragma once
 #include "kernel/codec/g711_vbmi.h"
 
@@ -10,14 +10,15 @@ namespace sidetone {
 using Sixteen = uint8_t[16];
 
 struct G711NarrowTables {
-  // Encoding: the segment by either half of the magnitude's upper seven bits; by the segment, both bytes of what multiplies by 65,536 and shifts the
-  // interval down, and what the interval is combined with.
+  // Encoding: the segment by either half of the magnitude's upper seven bits; by the segment, both bytes of what
+  // multiplies by 65,536 and shifts the interval down, and what the interval is combined with.
   Sixteen upper_segment = {};
   Sixteen lower_segment = {};
   Sixteen factor_low = {};
   Sixteen factor_high = {};
   Sixteen combined = {};
-  // Decoding: the steps by the lower half of an octet; by the upper one, what is added to their upper byte, and the power of two they are multiplied by.
+  // Decoding: the steps by the lower half of an octet; by the upper one, what is added to their upper byte, and the
+  // power of two they are multiplied by.
   Sixteen steps = {};
   Sixteen implied = {};
   Sixteen power = {};
@@ -59,14 +60,16 @@ __attribute__((always_inline)) KERNEL_AVX2 inline __m256i g711_encode32(__m256i 
   }
   const __m256i half = _mm256_set1_epi8(15);
   const __m256i upper = _mm256_packus_epi16(_mm256_srli_epi16(magnitude[0], 8), _mm256_srli_epi16(magnitude[1], 8));
-  const __m256i by_upper = _mm256_shuffle_epi8(g711_table(tables.upper_segment), _mm256_and_si256(_mm256_srli_epi16(upper, 4), half));
+  const __m256i by_upper =
+      _mm256_shuffle_epi8(g711_table(tables.upper_segment), _mm256_and_si256(_mm256_srli_epi16(upper, 4), half));
   const __m256i by_lower = _mm256_shuffle_epi8(g711_table(tables.lower_segment), _mm256_and_si256(upper, half));
   const __m256i segment = _mm256_max_epu8(by_upper, by_lower);
   const __m256i low = _mm256_shuffle_epi8(g711_table(tables.factor_low), segment);
   const __m256i high = _mm256_shuffle_epi8(g711_table(tables.factor_high), segment);
   const __m256i interval = _mm256_packus_epi16(_mm256_mulhi_epu16(magnitude[0], _mm256_unpacklo_epi8(low, high)),
                                                _mm256_mulhi_epu16(magnitude[1], _mm256_unpackhi_epi8(low, high)));
-  const __m256i negative = _mm256_and_si256(_mm256_packs_epi16(first, second), _mm256_set1_epi8(static_cast<char>(0x80)));
+  const __m256i negative =
+      _mm256_and_si256(_mm256_packs_epi16(first, second), _mm256_set1_epi8(static_cast<char>(0x80)));
   const __m256i code = _mm256_xor_si256(interval, _mm256_shuffle_epi8(g711_table(tables.combined), segment));
   return _mm256_permute4x64_epi64(_mm256_xor_si256(code, negative), 0xd8);  // packing works within halves
 }

@@ -5,27 +5,31 @@
 namespace sidetone {
 namespace {
 
-// Table 13/G.722 and following: QMF coefficients (each used from both ends), quantizer decision levels and outputs, scale factor steps.
+// Table 13/G.722 and following: QMF coefficients (each used from both ends), quantizer decision levels and outputs,
+// scale factor steps.
 constexpr int16_t qmf[12] = {3, -11, 12, 32, -210, 951, 3876, -805, 362, -156, 53, -11};
 constexpr int levels = 29;
-constexpr int16_t q6[32] = {35,   72,   110,  150,  190,  233,  276,  323,  370,  422,  473,  530,  587,  650,  714,
-                            786,  858,  940,  1023, 1121, 1219, 1339, 1458, 1612, 1765, 1980, 2195, 2557, 2919};
-constexpr uint8_t lower_code[2][31] = {{0,  61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47,
-                                        46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32},
-                                       {0,  63, 62, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19,
-                                        18, 17, 16, 15, 14, 13, 12, 11, 10, 9,  8,  7,  6,  5,  4}};  // of errors below zero
-constexpr int32_t lower_out4[16] = {0,    -20456, -12896, -8968, -6288, -4240, -2584, -1200,
+constexpr int16_t q6[32] = {35,  72,  110, 150,  190,  233,  276,  323,  370,  422,  473,  530,  587,  650, 714,
+                            786, 858, 940, 1023, 1121, 1219, 1339, 1458, 1612, 1765, 1980, 2195, 2557, 2919};
+constexpr uint8_t lower_code[2][31] = {
+    {0,  61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47,
+     46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32},
+    {0,  63, 62, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19,
+     18, 17, 16, 15, 14, 13, 12, 11, 10, 9,  8,  7,  6,  5,  4}};  // of errors below zero
+constexpr int32_t lower_out4[16] = {0,     -20456, -12896, -8968, -6288, -4240, -2584, -1200,
                                     20456, 12896,  8968,   6288,  4240,  2584,  1200,  0};
-constexpr int32_t lower_out6[64] = {-136,  -136,  -136,  -136,  -24808, -21904, -19008, -16704, -14984, -13512, -12280, -11192, -10232,
-                                    -9360, -8576, -7856, -7192, -6576,  -6000,  -5456,  -4944,  -4464,  -4008,  -3576,  -3168,  -2776,
-                                    -2400, -2032, -1688, -1360, -1040,  -728,   24808,  21904,  19008,  16704,  14984,  13512,  12280,
-                                    11192, 10232, 9360,  8576,  7856,   7192,   6576,   6000,   5456,   4944,   4464,   4008,   3576,
-                                    3168,  2776,  2400,  2032,  1688,   1360,   1040,   728,    432,    136,    -432,   -136};
+constexpr int32_t lower_out6[64] = {
+    -136,  -136,  -136,  -136,  -24808, -21904, -19008, -16704, -14984, -13512, -12280, -11192, -10232,
+    -9360, -8576, -7856, -7192, -6576,  -6000,  -5456,  -4944,  -4464,  -4008,  -3576,  -3168,  -2776,
+    -2400, -2032, -1688, -1360, -1040,  -728,   24808,  21904,  19008,  16704,  14984,  13512,  12280,
+    11192, 10232, 9360,  8576,  7856,   7192,   6576,   6000,   5456,   4944,   4464,   4008,   3576,
+    3168,  2776,  2400,  2032,  1688,   1360,   1040,   728,    432,    136,    -432,   -136};
 constexpr int32_t lower_step[16] = {-60, 3042, 1198, 538, 334, 172, 58, -30, 3042, 1198, 538, 334, 172, 58, -30, -60};
 constexpr int32_t higher_out[4] = {-7408, -1616, 7408, 1616};
 constexpr int32_t higher_step[4] = {798, -214, 798, -214};
-constexpr int32_t antilog[32] = {2048, 2093, 2139, 2186, 2233, 2282, 2332, 2383, 2435, 2489, 2543, 2599, 2656, 2714, 2774, 2834,
-                                 2896, 2960, 3025, 3091, 3158, 3228, 3298, 3371, 3444, 3520, 3597, 3676, 3756, 3838, 3922, 4008};
+constexpr int32_t antilog[32] = {2048, 2093, 2139, 2186, 2233, 2282, 2332, 2383, 2435, 2489, 2543,
+                                 2599, 2656, 2714, 2774, 2834, 2896, 2960, 3025, 3091, 3158, 3228,
+                                 3298, 3371, 3444, 3520, 3597, 3676, 3756, 3838, 3922, 4008};
 
 inline int32_t sat16(int32_t value) { return value > 32767 ? 32767 : value < -32768 ? -32768 : value; }
 
@@ -101,7 +105,8 @@ class Band {
 /** QUANTL: how many decision levels, scaled by DETL, a magnitude reaches; 1 for none. */
 inline int32_t level_of(int32_t magnitude, int32_t scale) {
 #if KERNEL_WIDE
-  // (16 q * scale) >> 16. The levels rise, so counting those above is as good as searching; q6 ends in zeros, which are never above.
+  // (16 q * scale) >> 16. The levels rise, so counting those above is as good as searching; q6 ends in zeros, which are
+  // never above.
   const __m128i sought = _mm_set1_epi16(static_cast<int16_t>(magnitude));
   const __m128i twice = _mm_set1_epi16(static_cast<int16_t>(2 * scale));  // up to 32,768, unsigned
   __m128i above[4];
@@ -109,7 +114,8 @@ inline int32_t level_of(int32_t magnitude, int32_t scale) {
     const __m128i eight = _mm_slli_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(q6 + 8 * i)), 3);
     above[i] = _mm_cmpgt_epi16(_mm_mulhi_epu16(eight, twice), sought);
   }
-  const int masks[2] = {_mm_movemask_epi8(_mm_packs_epi16(above[0], above[1])), _mm_movemask_epi8(_mm_packs_epi16(above[2], above[3]))};
+  const int masks[2] = {_mm_movemask_epi8(_mm_packs_epi16(above[0], above[1])),
+                        _mm_movemask_epi8(_mm_packs_epi16(above[2], above[3]))};
   return levels + 1 - __builtin_popcount(static_cast<unsigned>(masks[0] | masks[1] << 16));
 #else
   int32_t level = 1;
@@ -118,7 +124,8 @@ inline int32_t level_of(int32_t magnitude, int32_t scale) {
 #endif
 }
 
-/** The weights of both halves of the filter bank against interleaved samples: `sign` is that of the taps at even places. */
+/** The weights of both halves of the filter bank against interleaved samples: `sign` is that of the taps at even
+ * places. */
 struct BankTaps {
   int16_t tap[g722_qmf_taps] = {};
   constexpr BankTaps(int even, int odd) {

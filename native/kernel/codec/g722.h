@@ -1,5 +1,6 @@
-// ITU-T G.722 at 64 kbit/s (mode 1): 16 kHz audio split by a 24-tap QMF into two 8 kHz bands, ADPCM of 6 bits for the lower and 2 for the
-// higher, one octet for two samples, lower band in the low bits. Integer arithmetic of the Recommendation; block names are its own.
+// ITU-T G.722 at 64 kbit/s (mode 1): 16 kHz audio split by a 24-tap QMF into two 8 kHz bands, ADPCM of 6 bits for the
+// lower and 2 for the higher, one octet for two samples, lower band in the low bits. Integer arithmetic of the
+// Recommendation; block names are its own.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,10 +11,10 @@ namespace sidetone {
 
 /** The backward-adaptive predictor and quantizer scale of one band (blocks 3L/3H and 4L/4H), as kept between frames. */
 struct G722Band {
-  int32_t scale_log = 0;  // NB
-  int32_t scale = 0;      // DET
-  int32_t estimate = 0;   // S
-  int32_t zero_part = 0;  // SZ
+  int32_t scale_log = 0;     // NB
+  int32_t scale = 0;         // DET
+  int32_t estimate = 0;      // S
+  int32_t zero_part = 0;     // SZ
   int32_t pole[2] = {0, 0};  // A1, A2
   int32_t reconstructed = 0;
   int32_t partial[2] = {0, 0};

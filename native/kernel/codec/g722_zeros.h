@@ -1,4 +1,5 @@
-// The six zeros of a G.722 predictor, which are adapted and summed side by side (blocks UPZERO and FILTEZ of the Recommendation).
+// The six zeros of a G.722 predictor, which are adapted and summed side by side (blocks UPZERO and FILTEZ of the
+// Recommendation).
 #pragma once
 #include <cstdint>
 

@@ -100,7 +100,9 @@ namespace {
 const InterleaveForms widest = interleave_forms(kernel_width());
 }
 
-void interleave(const float* const* rows, size_t count, size_t frames, float* out) { widest.interleave(rows, count, frames, out); }
+void interleave(const float* const* rows, size_t count, size_t frames, float* out) {
+  widest.interleave(rows, count, frames, out);
+}
 
 void deinterleave(const float* in, size_t count, size_t frames, size_t stride, float* rows) {
   widest.deinterleave(in, count, frames, stride, rows);

@@ -29,11 +29,13 @@ INTERLEAVE_BODY Two part2(Two frames) {
   return {_mm256_shuffle_ps(low, high, 0x88), _mm256_shuffle_ps(low, high, 0xdd)};
 }
 
-// 3 and 8 have no divisor in common, so the eight samples of a row go to eight different places of a register, in three different registers: one
-// permutation a row, then every register is put together of all three.
+// 3 and 8 have no divisor in common, so the eight samples of a row go to eight different places of a register, in three
+// different registers: one permutation a row, then every register is put together of all three.
 
 /** Those of every third place from 0, 1 and 2 on. */
-INTERLEAVE_BODY __m256 of_three(__m256 at0, __m256 at1, __m256 at2) { return _mm256_blend_ps(_mm256_blend_ps(at0, at1, 0x92), at2, 0x24); }
+INTERLEAVE_BODY __m256 of_three(__m256 at0, __m256 at1, __m256 at2) {
+  return _mm256_blend_ps(_mm256_blend_ps(at0, at1, 0x92), at2, 0x24);
+}
 
 INTERLEAVE_BODY Three weave3(Three rows) {
   const __m256 a = _mm256_permutevar8x32_ps(rows.a, _mm256_setr_epi32(0, 3, 6, 1, 4, 7, 2, 5));
@@ -46,7 +48,8 @@ INTERLEAVE_BODY Three part3(Three frames) {
   const __m256 a = of_three(frames.a, frames.b, frames.c);
   const __m256 b = of_three(frames.c, frames.a, frames.b);
   const __m256 c = of_three(frames.b, frames.c, frames.a);
-  return {_mm256_permutevar8x32_ps(a, _mm256_setr_epi32(0, 3, 6, 1, 4, 7, 2, 5)), _mm256_permutevar8x32_ps(b, _mm256_setr_epi32(1, 4, 7, 2, 5, 0, 3, 6)),
+  return {_mm256_permutevar8x32_ps(a, _mm256_setr_epi32(0, 3, 6, 1, 4, 7, 2, 5)),
+          _mm256_permutevar8x32_ps(b, _mm256_setr_epi32(1, 4, 7, 2, 5, 0, 3, 6)),
           _mm256_permutevar8x32_ps(c, _mm256_setr_epi32(2, 5, 0, 3, 6, 1, 4, 7))};
 }
 

@@ -23,10 +23,12 @@ KERNEL_AVX2 uint64_t energy_avx2(const int16_t* pcm, size_t count) {
   for (; i + 16 <= count; i += 16) {
     const __m256i samples = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(pcm + i));
     const __m256i pairs = _mm256_madd_epi16(samples, samples);  // at most 2 to the 31st, so without a sign
-    sum = _mm256_add_epi64(sum, _mm256_add_epi64(_mm256_unpacklo_epi32(pairs, zero), _mm256_unpackhi_epi32(pairs, zero)));
+    sum =
+        _mm256_add_epi64(sum, _mm256_add_epi64(_mm256_unpacklo_epi32(pairs, zero), _mm256_unpackhi_epi32(pairs, zero)));
   }
   const __m128i half = _mm_add_epi64(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
-  const uint64_t whole = static_cast<uint64_t>(_mm_cvtsi128_si64(half)) + static_cast<uint64_t>(_mm_extract_epi64(half, 1));
+  const uint64_t whole =
+      static_cast<uint64_t>(_mm_cvtsi128_si64(half)) + static_cast<uint64_t>(_mm_extract_epi64(half, 1));
   return whole + energy_portable(pcm + i, count - i);
 }
 #endif

@@ -23,12 +23,18 @@ struct Forms {
 };
 
 void add_portable(int32_t* sum, const int16_t* pcm, size_t count) { add_body(sum, pcm, count); }
-void without_portable(const int32_t* sum, const int16_t* self, int16_t* out, size_t count) { without_body(sum, self, out, count); }
+void without_portable(const int32_t* sum, const int16_t* self, int16_t* out, size_t count) {
+  without_body(sum, self, out, count);
+}
 #if KERNEL_WIDE
 KERNEL_AVX2 void add_avx2(int32_t* sum, const int16_t* pcm, size_t count) { add_body(sum, pcm, count); }
-KERNEL_AVX2 void without_avx2(const int32_t* sum, const int16_t* self, int16_t* out, size_t count) { without_body(sum, self, out, count); }
+KERNEL_AVX2 void without_avx2(const int32_t* sum, const int16_t* self, int16_t* out, size_t count) {
+  without_body(sum, self, out, count);
+}
 KERNEL_AVX512 void add_avx512(int32_t* sum, const int16_t* pcm, size_t count) { add_body(sum, pcm, count); }
-KERNEL_AVX512 void without_avx512(const int32_t* sum, const int16_t* self, int16_t* out, size_t count) { without_body(sum, self, out, count); }
+KERNEL_AVX512 void without_avx512(const int32_t* sum, const int16_t* self, int16_t* out, size_t count) {
+  without_body(sum, self, out, count);
+}
 #endif
 
 Forms forms() {
@@ -45,7 +51,9 @@ const Forms widest = forms();
 
 void mix_add(int32_t* sum, const int16_t* pcm, size_t count) { widest.add(sum, pcm, count); }
 
-void mix_without(const int32_t* sum, const int16_t* self, int16_t* out, size_t count) { widest.without(sum, self, out, count); }
+void mix_without(const int32_t* sum, const int16_t* self, int16_t* out, size_t count) {
+  widest.without(sum, self, out, count);
+}
 
 void mix_whole(const int32_t* sum, int16_t* out, size_t count) {
   for (size_t i = 0; i < count; i++) out[i] = saturate(sum[i]);
@@ -55,13 +63,16 @@ void mix_over(int16_t* out, const int16_t* pcm, size_t count) {
   for (size_t i = 0; i < count; i++) out[i] = saturate(out[i] + pcm[i]);
 }
 
-void mix_volume(int16_t* pcm, size_t count, int32_t percent) { mix_gain(pcm, count, gain_of(percent), gain_of(percent), 0); }
+void mix_volume(int16_t* pcm, size_t count, int32_t percent) {
+  mix_gain(pcm, count, gain_of(percent), gain_of(percent), 0);
+}
 
 void mix_gain(int16_t* pcm, size_t count, int32_t from, int32_t to, size_t ramp) {
   if (from == to) ramp = 0;
   if (ramp > count) ramp = count;
   for (size_t i = 0; i < ramp; i++) {
-    const int32_t gain = from + static_cast<int32_t>(static_cast<int64_t>(to - from) * static_cast<int64_t>(i + 1) / static_cast<int64_t>(ramp));
+    const int32_t gain = from + static_cast<int32_t>(static_cast<int64_t>(to - from) * static_cast<int64_t>(i + 1) /
+                                                     static_cast<int64_t>(ramp));
     pcm[i] = saturate((pcm[i] * gain + 8192) >> 14);
   }
   if (to == gain_unity) return;

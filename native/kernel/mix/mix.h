@@ -1,6 +1,6 @@
-// Mix-minus: sum everyone once in 32 bits, then give each member the sum without itself, saturated to 16 bits. Exact for up to 65,536
-// members, because no intermediate value saturates. Gains are Q14 (16384 is unity) and move linearly over a few milliseconds, so that
-// nobody hears a step.
+// Mix-minus: sum everyone once in 32 bits, then give each member the sum without itself, saturated to 16 bits. Exact
+// for up to 65,536 members, because no intermediate value saturates. Gains are Q14 (16384 is unity) and move linearly
+// over a few milliseconds, so that nobody hears a step.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -26,7 +26,8 @@ struct Others {
   const int16_t* self;
   /** 16 of them. */
   KERNEL_VBMI inline __attribute__((always_inline)) __m512i few(size_t at) const {
-    const __m512i own = _mm512_maskz_cvtepi16_epi32(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(self + at)));
+    const __m512i own =
+        _mm512_maskz_cvtepi16_epi32(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(self + at)));
     return _mm512_sub_epi32(_mm512_loadu_si512(sum + at), own);
   }
   KERNEL_VBMI inline __attribute__((always_inline)) void pair(size_t at, __m512i& first, __m512i& second) const {
@@ -41,7 +42,8 @@ struct Others {
     const __m512i first = _mm512_sub_epi32(_mm512_maskz_loadu_epi32(lower, sum + at), own[0]);
     const __m512i second = _mm512_sub_epi32(_mm512_maskz_loadu_epi32(upper, sum + at + 16), own[1]);
     // Packing works within quarters; their halves are put in order after it.
-    return _mm512_maskz_permutexvar_epi64(0xff, _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), _mm512_packs_epi32(first, second));
+    return _mm512_maskz_permutexvar_epi64(0xff, _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0),
+                                          _mm512_packs_epi32(first, second));
   }
 };
 
@@ -65,7 +67,11 @@ namespace {
 const MixG711Forms widest = mix_g711_forms(kernel_width());
 }
 
-void mulaw_without(const int32_t* sum, const int16_t* self, uint8_t* out, size_t count) { widest.mulaw_without(sum, self, out, count); }
-void alaw_without(const int32_t* sum, const int16_t* self, uint8_t* out, size_t count) { widest.alaw_without(sum, self, out, count); }
+void mulaw_without(const int32_t* sum, const int16_t* self, uint8_t* out, size_t count) {
+  widest.mulaw_without(sum, self, out, count);
+}
+void alaw_without(const int32_t* sum, const int16_t* self, uint8_t* out, size_t count) {
+  widest.alaw_without(sum, self, out, count);
+}
 
 }  // namespace sidetone

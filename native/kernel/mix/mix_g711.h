@@ -1,5 +1,5 @@
-// The last two steps of a talker's tick as one: the sum without itself, saturated, and G.711 of that, with nothing written in between. To the bit what
-// `mix_without` and the encoder give.
+// The last two steps of a talker's tick as one: the sum without itself, saturated, and G.711 of that, with nothing
+// written in between. To the bit what `mix_without` and the encoder give.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,9 @@
 namespace sidetone {
 namespace {
 
-int16_t saturated(float value) { return static_cast<int16_t>(value > 32767.0f ? 32767 : value < -32768.0f ? -32768 : std::lrintf(value)); }
+int16_t saturated(float value) {
+  return static_cast<int16_t>(value > 32767.0f ? 32767 : value < -32768.0f ? -32768 : std::lrintf(value));
+}
 
 void pcm_of_portable(const float* in, float scale, size_t count, int16_t* pcm) {
   for (size_t i = 0; i < count; i++) pcm[i] = saturated(in[i] * scale);

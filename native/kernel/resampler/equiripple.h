@@ -1,4 +1,6 @@
-// Made by design/write_equiripple.cc (`make -C native tables`), not by hand: low-passes of the resampler, their taps from the centre on.
+// The low-passes of the resampler, their taps from the centre on.
+// Written by design/write_equiripple.cc (`make -C native tables`). Do not edit.
+// clang-format off
 #pragma once
 #include <cstdint>
 

@@ -22,7 +22,8 @@ void run_portable(const float* in, const float* taps, const FirPiece* pieces, si
   }
 }
 
-void run_together_portable(const float* in, const float* weights, const FirPiece* pieces, size_t count, size_t phases, float* out) {
+void run_together_portable(const float* in, const float* weights, const FirPiece* pieces, size_t count, size_t phases,
+                           float* out) {
   for (size_t phase = 0; phase < phases; phase++) {
     float sum[fir_outputs] = {};
     for (const FirPiece* piece = pieces; piece != pieces + count; piece++) {
@@ -58,7 +59,8 @@ __attribute__((always_inline)) KERNEL_AVX2 inline void add_taps(const float* in,
 
 /** `count` taps, of which 8 * (shared - 1) + 1 to 8 * shared are there. */
 template <size_t shared>
-__attribute__((always_inline)) KERNEL_AVX2 inline void add_piece(const float* in, const float* taps, size_t count, Sums& sum) {
+__attribute__((always_inline)) KERNEL_AVX2 inline void add_piece(const float* in, const float* taps, size_t count,
+                                                                 Sums& sum) {
   const size_t more = count - width * (shared - 1);
   for (size_t k = 0; k < more; k++) add_taps<shared>(in + k, taps + k, sum);
   if constexpr (shared > 1) {
@@ -90,7 +92,8 @@ KERNEL_AVX2 void run_avx2(const float* in, const float* taps, const FirPiece* pi
 
 /** `parts` registers of outputs of each of two or three phases. */
 template <size_t phases, size_t parts>
-__attribute__((always_inline)) KERNEL_AVX2 inline void add_together(const float* in, const float* weights, const FirPiece* pieces, size_t count, float* out) {
+__attribute__((always_inline)) KERNEL_AVX2 inline void add_together(const float* in, const float* weights,
+                                                                    const FirPiece* pieces, size_t count, float* out) {
   static_assert(phases * parts + phases + 1 <= 16, "the registers of AVX2");
   __m256 sum[phases][parts];
 #pragma GCC unroll 4
@@ -121,7 +124,8 @@ __attribute__((always_inline)) KERNEL_AVX2 inline void add_together(const float*
   }
 }
 
-KERNEL_AVX2 void run_together_avx2(const float* in, const float* weights, const FirPiece* pieces, size_t count, size_t phases, float* out) {
+KERNEL_AVX2 void run_together_avx2(const float* in, const float* weights, const FirPiece* pieces, size_t count,
+                                   size_t phases, float* out) {
   static_assert(registers == 10, "");
   if (phases == 2) {
     add_together<2, 5>(in, weights, pieces, count, out);
@@ -150,9 +154,12 @@ namespace {
 const FirForms widest = fir_forms(kernel_width());
 }
 
-void fir_run(const float* in, const float* taps, const FirPiece* pieces, size_t count, float* out) { widest.run(in, taps, pieces, count, out); }
+void fir_run(const float* in, const float* taps, const FirPiece* pieces, size_t count, float* out) {
+  widest.run(in, taps, pieces, count, out);
+}
 
-void fir_run_together(const float* in, const float* weights, const FirPiece* pieces, size_t count, size_t phases, float* out) {
+void fir_run_together(const float* in, const float* weights, const FirPiece* pieces, size_t count, size_t phases,
+                      float* out) {
   widest.run_together(in, weights, pieces, count, phases, out);
 }
 

@@ -103,7 +103,8 @@ void Resampler::deal(const float* in, uint32_t count) {
   while (i < count) one();
 }
 
-/** Makes the outputs of `fir_outputs` cycles, as far as they are among those from `from` up to `to`; `out` is where that of `from` belongs. */
+/** Makes the outputs of `fir_outputs` cycles, as far as they are among those from `from` up to `to`; `out` is where
+ * that of `from` belongs. */
 void Resampler::convert(size_t cycle, size_t from, size_t to, float* out) const {
   const size_t up = filter_->up();
   const size_t first = std::max(from, cycle * up);
@@ -140,7 +141,8 @@ void Resampler::forget(size_t cycles) {
   if (cycles == 0) return;
   for (size_t row = 0; row < filter_->down(); row++) {
     float* to = held() + row * filter_->stride();
-    for (size_t i = 0; i <= filter_->history(); i += moved) {  // forwards, each read before it is written over; one more than the history for a cycle begun
+    for (size_t i = 0; i <= filter_->history();
+         i += moved) {  // forwards, each read before it is written over; one more than the history for a cycle begun
       float part[moved];
       std::memcpy(part, to + cycles + i, sizeof part);
       std::memcpy(to + i, part, sizeof part);

@@ -1,5 +1,6 @@
-// Streaming polyphase sample-rate conversion between any two rates: each output is one dot product of the newest inputs with one phase of the
-// ratio's filter. Nothing is withheld beyond the filter's own delay, and how the stream is cut into blocks changes no sample.
+// Streaming polyphase sample-rate conversion between any two rates: each output is one dot product of the newest inputs
+// with one phase of the ratio's filter. Nothing is withheld beyond the filter's own delay, and how the stream is cut
+// into blocks changes no sample.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,8 @@ class Resampler {
   explicit Resampler(const ResamplerFilter& filter);
   /** The most samples `process` can give for `count` inputs. */
   size_t out_max(size_t count) const;
-  /** Converts `count` samples; returns how many were written to `out`, which holds at least `out_max(count)`. `count` is at most `block_max`. */
+  /** Converts `count` samples; returns how many were written to `out`, which holds at least `out_max(count)`. `count`
+   * is at most `block_max`. */
   size_t process(const float* in, size_t count, float* out);
   /** Pushes the filter's delay out with zeros after the last sample. `out` holds at least `out_max(taps)`. */
   size_t flush(float* out);

@@ -30,14 +30,16 @@ double bessel_i0(double x) {
 LowPass kaiser(uint32_t ratio, uint32_t up) {
   constexpr double transition = 0.15;
   const double span = (kaiser_db - 7.95) / (14.36 * transition) * ratio;
-  // The centre lies on an input, so that the zeros of the sinc do too: one phase in `up` is an input as it is, or one tap in `down` falls away.
+  // The centre lies on an input, so that the zeros of the sinc do too: one phase in `up` is an input as it is, or one
+  // tap in `down` falls away.
   const size_t half = static_cast<size_t>(std::ceil(span / 2 / up)) * up;
   const double beta = 0.1102 * (kaiser_db - 8.7);
   LowPass taps(half + 1, 1);
   for (size_t n = 1; n <= half; n++) {
     const double turn = pi * static_cast<double>(n) / ratio;
     const double place = static_cast<double>(n) / static_cast<double>(half);
-    taps[n] = n % ratio == 0 ? 0 : std::sin(turn) / turn * bessel_i0(beta * std::sqrt(1 - place * place)) / bessel_i0(beta);
+    taps[n] =
+        n % ratio == 0 ? 0 : std::sin(turn) / turn * bessel_i0(beta * std::sqrt(1 - place * place)) / bessel_i0(beta);
   }
   return taps;
 }
@@ -60,12 +62,15 @@ ResamplerFilter::ResamplerFilter(uint32_t in_hz, uint32_t out_hz) {
   down_ = in_hz / common;
   const uint32_t ratio = std::max(up_, down_);
   const Equiripple* table = equiripple_of(ratio);
-  const LowPass low_pass = ratio == 1 ? LowPass{1} : table != nullptr ? LowPass(table->taps, table->taps + table->half + 1) : kaiser(ratio, up_);
+  const LowPass low_pass = ratio == 1         ? LowPass{1}
+                           : table != nullptr ? LowPass(table->taps, table->taps + table->half + 1)
+                                              : kaiser(ratio, up_);
   const int64_t half = static_cast<int64_t>(low_pass.size()) - 1;
   delay_sec_ = static_cast<double>(half) / up_ / in_hz;
   taps_ = static_cast<uint32_t>(2 * half / up_ + 1);
 
-  std::vector<std::vector<float>> phases(up_);  // of each phase/up of an input period after its newest input: weights, the newest input's first
+  std::vector<std::vector<float>> phases(
+      up_);  // of each phase/up of an input period after its newest input: weights, the newest input's first
   for (uint32_t phase = 0; phase < up_; phase++) {
     std::vector<double> exact;
     for (int64_t at = phase - half; at <= half; at += up_) exact.push_back(low_pass[static_cast<size_t>(std::abs(at))]);
@@ -83,7 +88,8 @@ void ResamplerFilter::lay_out(const std::vector<std::vector<float>>& phases) {
   taps_ = (taps_ + 7) / 8 * 8;
   weights_.resize(static_cast<size_t>(up_) * taps_);
   for (uint32_t phase = 0; phase < up_; phase++) {
-    std::copy(phases[phase].rbegin(), phases[phase].rend(), weights_.begin() + static_cast<std::ptrdiff_t>((phase + 1) * size_t{taps_} - phases[phase].size()));
+    std::copy(phases[phase].rbegin(), phases[phase].rend(),
+              weights_.begin() + static_cast<std::ptrdiff_t>((phase + 1) * size_t{taps_} - phases[phase].size()));
   }
 }
 
@@ -107,7 +113,9 @@ void ResamplerFilter::deal(const std::vector<std::vector<float>>& phases) {
   history_ = whole_lines((taps_ - 1 + down_ - 1) / down_);  // so that a block begins with a line of the cache
   const size_t cycles = block_max / down_ + 1;
   stride_ = history_ + whole_lines((cycles + fir_outputs - 1) / fir_outputs * fir_outputs);
-  const auto unity = [](const std::vector<float>& phase) { return std::count(phase.begin(), phase.end(), 0.0f) + 1 == static_cast<std::ptrdiff_t>(phase.size()); };
+  const auto unity = [](const std::vector<float>& phase) {
+    return std::count(phase.begin(), phase.end(), 0.0f) + 1 == static_cast<std::ptrdiff_t>(phase.size());
+  };
   together_ = up_ > 1 && up_ <= fir_phases_max && std::none_of(phases.begin(), phases.end(), unity);
   if (together_) return deal_together(phases);
   for (uint32_t output = 0; output < up_; output++) {

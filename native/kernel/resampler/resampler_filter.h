@@ -1,8 +1,10 @@
-// The coefficients of one ratio L/M (output / input reduced): a low-pass at L times the input rate, of which each output takes every Lth tap.
+// The coefficients of one ratio L/M (output / input reduced): a low-pass at L times the input rate, of which each
+// output takes every Lth tap.
 //
-// Transition band 0.85 to 1.15 of half the lower rate (3.4 to 4.6 kHz at 8 kHz): flat to the telephone band's edge, and what folds, folds
-// into the transition band only. Between 8, 16, 24 and 48 kHz the low-pass is equiripple (equiripple.h), of which a third fewer taps do; elsewhere
-// a sinc under Kaiser's window, which is made at once for any ratio.
+// Transition band 0.85 to 1.15 of half the lower rate (3.4 to 4.6 kHz at 8 kHz): flat to the telephone band's edge, and
+// what folds, folds into the transition band only. Between 8, 16, 24 and 48 kHz the low-pass is equiripple
+// (equiripple.h), of which a third fewer taps do; elsewhere a sinc under Kaiser's window, which is made at once for any
+// ratio.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +26,9 @@ class ResamplerFilter {
   double delay_sec() const { return delay_sec_; }
 
   /**
-   * Whether the ratio is small enough for its cycles (of `down` inputs and `up` outputs) to be converted side by side. Then inputs are held dealt out
-   * by their place in the cycle, `down` rows that lie `stride` apart, each with `history` inputs before the first cycle.
+   * Whether the ratio is small enough for its cycles (of `down` inputs and `up` outputs) to be converted side by side.
+   * Then inputs are held dealt out by their place in the cycle, `down` rows that lie `stride` apart, each with
+   * `history` inputs before the first cycle.
    */
   bool cyclic() const { return !first_.empty(); }
   size_t history() const { return history_; }
@@ -42,11 +45,14 @@ class ResamplerFilter {
   /** Of one of the `up` outputs of a cycle, against the rows. */
   Pieces pieces_of(uint32_t output) const { return {&pieces_[first_[output]], first_[output + 1] - first_[output]}; }
   /** Whether these make an output that is an input as it is. */
-  bool unity(const Pieces& pieces) const { return pieces.count == 1 && pieces.first->count == 1 && weights_[pieces.first->first] == 1; }
+  bool unity(const Pieces& pieces) const {
+    return pieces.count == 1 && pieces.first->count == 1 && weights_[pieces.first->first] == 1;
+  }
   /** What pieces count from. */
   const float* weights() const { return weights_.data(); }
 
-  /** Of a ratio that is not cyclic: `taps` (a multiple of 8) weights of one of `up` phases, the oldest input's first. */
+  /** Of a ratio that is not cyclic: `taps` (a multiple of 8) weights of one of `up` phases, the oldest input's first.
+   */
   const float* phase(uint32_t index) const { return &weights_[static_cast<size_t>(index) * taps_]; }
 
   static constexpr size_t cycle_max = 8;

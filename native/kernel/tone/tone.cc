@@ -11,18 +11,19 @@ namespace {
 constexpr double pi = 3.14159265358979323846;
 constexpr char keys[4][5] = {"123A", "456B", "789C", "*0#D"};
 
-constexpr float share_least = 0.89f;       // of the two tones in all the sound
+constexpr float share_least = 0.89f;          // of the two tones in all the sound
 constexpr float power_least = 58.0f * 58.0f;  // amplitude of one tone: -52 dB of full scale, some -49 dBm0
-constexpr float twist_forward = 3.6f;      // higher group over lower: 5.6 dB, where 4 must be taken
-constexpr float twist_reverse = 8.0f;      // lower over higher: 9 dB, where 8 must be
-constexpr float harmonic_most = 0.05f;     // -13 dB
+constexpr float twist_forward = 3.6f;         // higher group over lower: 5.6 dB, where 4 must be taken
+constexpr float twist_reverse = 8.0f;         // lower over higher: 9 dB, where 8 must be
+constexpr float harmonic_most = 0.05f;        // -13 dB
 constexpr float deviation_most = 0.02f;
 constexpr uint32_t hits_least = 4;
 constexpr uint32_t misses_most = 8;
 
 }  // namespace
 
-ToneDetector::ToneDetector(uint32_t rate_hz) : rate_hz_(rate_hz >= 16000 ? 16000 : 8000), bank_(&tone_bank(rate_hz_)), step_(bank_->step) {}
+ToneDetector::ToneDetector(uint32_t rate_hz)
+    : rate_hz_(rate_hz >= 16000 ? 16000 : 8000), bank_(&tone_bank(rate_hz_)), step_(bank_->step) {}
 
 bool ToneDetector::process(const int16_t* pcm, size_t count, Key& key) {
   bool ended = false;
@@ -98,7 +99,8 @@ void ToneDetector::fit(size_t low, size_t high, size_t half, Bin& low_sine, Bin&
   high_sine = {fitted[2], fitted[3]};
 }
 
-/** Power (amplitude squared) of a sine seen in both halves, or a negative number where it is out of tolerance or of unequal halves. */
+/** Power (amplitude squared) of a sine seen in both halves, or a negative number where it is out of tolerance or of
+ * unequal halves. */
 float ToneDetector::steady(size_t index, Bin early, Bin late) const {
   const float first = early.re * early.re + early.im * early.im;
   const float second = late.re * late.re + late.im * late.im;
@@ -106,7 +108,8 @@ float ToneDetector::steady(size_t index, Bin early, Bin late) const {
   // The nominal sine turns by two steps between the halves; what it turned more or less is its deviation.
   const Bin two = bank_->turned[2].of(index);
   const Bin back{late.re * two.re - late.im * two.im, late.re * two.im + late.im * two.re};
-  const float hz = std::atan2(back.im * early.re - back.re * early.im, back.re * early.re + back.im * early.im) / static_cast<float>(2 * pi * 0.010);
+  const float hz = std::atan2(back.im * early.re - back.re * early.im, back.re * early.re + back.im * early.im) /
+                   static_cast<float>(2 * pi * 0.010);
   if (std::fabs(hz) > deviation_most * tone_hz[index]) return -1;
   const float x = static_cast<float>(pi * 0.010) * hz;
   const float loss = std::fabs(x) < 1e-3f ? 1.0f : std::sin(x) / x;
@@ -119,7 +122,8 @@ float ToneDetector::harmonic(float hz) const {
   const double angle = 2 * pi * hz / rate_hz_;
   const float turn_re = static_cast<float>(std::cos(angle));
   const float turn_im = static_cast<float>(std::sin(angle));
-  const double slow = 2 * pi / static_cast<double>(steps * step_);  // of the Hann window, so that the tones themselves do not leak in
+  const double slow =
+      2 * pi / static_cast<double>(steps * step_);  // of the Hann window, so that the tones themselves do not leak in
   const float slow_re = static_cast<float>(std::cos(slow));
   const float slow_im = static_cast<float>(std::sin(slow));
   float c = 1;
@@ -144,7 +148,8 @@ float ToneDetector::harmonic(float hz) const {
 char ToneDetector::judge() const {
   float energy = 0;
   for (const float part : energy_) energy += part;
-  const float mean = energy / static_cast<float>(steps * step_);  // two sines of amplitude a have a mean square of a squared
+  const float mean =
+      energy / static_cast<float>(steps * step_);  // two sines of amplitude a have a mean square of a squared
   if (mean < power_least) return 0;
   // A step alone hardly tells neighbours apart: the whole window does.
   const ToneBins* window[steps];

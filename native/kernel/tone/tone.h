@@ -1,13 +1,14 @@
 // DTMF (ITU-T Q.23, receiver limits of Q.24) in audio of 8 or 16 kHz.
 //
-//          1209 1336 1477 1633        Every 5 ms the last 20 ms are judged: the strongest frequency of each group must be there, within
-//    697    1    2    3    A          tolerance and twist, and must together be nearly all of the sound; a second harmonic, which voices
-//    770    4    5    6    B          have and senders of tones have not, spoils it. A key is there after four such windows in a row, and
-//    852    7    8    9    C          over after six without.
-//    941    *    0    #    D
+//          1209 1336 1477 1633        Every 5 ms the last 20 ms are judged: the strongest frequency of each group must
+//          be there, within
+//    697    1    2    3    A          tolerance and twist, and must together be nearly all of the sound; a second
+//    harmonic, which voices 770    4    5    6    B          have and senders of tones have not, spoils it. A key is
+//    there after four such windows in a row, and 852    7    8    9    C          over after six without. 941    *    0
+//    #    D
 //
-// Tolerance is measured by the turn of the phase between two halves of the window: a bin of a Fourier transform this short could not tell
-// 1.5 % (accepted) from 3.5 % (refused) at 697 Hz.
+// Tolerance is measured by the turn of the phase between two halves of the window: a bin of a Fourier transform this
+// short could not tell 1.5 % (accepted) from 3.5 % (refused) at 697 Hz.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -62,7 +63,8 @@ class ToneDetector {
 /** The sum of two sines: one key. */
 class ToneGenerator {
  public:
-  /** `amplitude` of each of the two, in samples; `offset` stretches both frequencies (0.015 is 1.5 % high). An unknown key is silence. */
+  /** `amplitude` of each of the two, in samples; `offset` stretches both frequencies (0.015 is 1.5 % high). An unknown
+   * key is silence. */
   ToneGenerator(char key, uint32_t rate_hz, float amplitude, float offset = 0.0f);
   void generate(int16_t* out, size_t count);
 

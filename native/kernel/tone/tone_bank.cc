@@ -96,7 +96,8 @@ struct Forms {
   void (*powers)(const ToneBins*, const ToneBins* const*, float*);
 };
 #if KERNEL_WIDE
-const Forms widest = kernel_width() == Width::portable ? Forms{correlate_portable, powers_portable} : Forms{correlate_avx2, powers_avx2};
+const Forms widest =
+    kernel_width() == Width::portable ? Forms{correlate_portable, powers_portable} : Forms{correlate_avx2, powers_avx2};
 #else
 const Forms widest = {correlate_portable, powers_portable};
 #endif
@@ -140,7 +141,9 @@ ToneBank::ToneBank(uint32_t rate_hz) : step(rate_hz / 200) {
 
 void ToneBank::correlate(const int16_t* pcm, ToneBins& bins) const { widest.correlate(row, pcm, step, bins); }
 
-void ToneBank::powers(const ToneBins* const (&steps)[tone_steps], float (&power)[tones]) const { widest.powers(turned, steps, power); }
+void ToneBank::powers(const ToneBins* const (&steps)[tone_steps], float (&power)[tones]) const {
+  widest.powers(turned, steps, power);
+}
 
 const ToneBank& tone_bank(uint32_t rate_hz) { return rate_hz == 16000 ? wide : narrow; }
 

@@ -25,9 +25,10 @@ struct ToneBins {
 /** Tables of one sample rate. */
 struct ToneBank {
   size_t step;
-  float row[tone_step_max][2 * tones];         // cosine and sine of the frequencies, so that one sample meets them all
-  ToneBins turned[tone_steps];                 // what each has turned by at the beginning of each step
-  float apart[tones / 2][tones / 2][4][4];     // for each pair: what takes its two sines, over half a window, apart from each other
+  float row[tone_step_max][2 * tones];  // cosine and sine of the frequencies, so that one sample meets them all
+  ToneBins turned[tone_steps];          // what each has turned by at the beginning of each step
+  float apart[tones / 2][tones / 2][4]
+             [4];  // for each pair: what takes its two sines, over half a window, apart from each other
   explicit ToneBank(uint32_t rate_hz);
 
   /** What `step` samples hold. */

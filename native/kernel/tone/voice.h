@@ -1,7 +1,8 @@
-// Voice activity by level: any sound over an adaptive noise floor is speech. One 20 ms frame at a time; time is the count of frames.
+// Voice activity by level: any sound over an adaptive noise floor is speech. One 20 ms frame at a time; time is the
+// count of frames.
 //
-// The floor falls to a quieter frame at once and rises slowly under a louder one, within bounds: steady noise becomes the floor, while a sound
-// louder than any plausible noise stays speech however long it lasts.
+// The floor falls to a quieter frame at once and rises slowly under a louder one, within bounds: steady noise becomes
+// the floor, while a sound louder than any plausible noise stays speech however long it lasts.
 #pragma once
 #include <cstdint>
 

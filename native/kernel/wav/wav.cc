@@ -121,16 +121,22 @@ void WavReader::parse_format() {
   rate_hz_ = le32(held_ + 4);
   const uint32_t block = le16(held_ + 12);
   const uint32_t bits = le16(held_ + 14);
-  if (tag == 0xfffe) tag = have_ >= 40 ? le16(held_ + 24) : 0;  // WAVE_FORMAT_EXTENSIBLE: the sub-format GUID starts with the tag
+  if (tag == 0xfffe)
+    tag = have_ >= 40 ? le16(held_ + 24) : 0;  // WAVE_FORMAT_EXTENSIBLE: the sub-format GUID starts with the tag
   kind_ = Kind::none;
-  if (tag == 1) kind_ = bits == 8 ? Kind::u8 : bits == 16 ? Kind::s16 : bits == 24 ? Kind::s24 : bits == 32 ? Kind::s32 : Kind::none;
+  if (tag == 1)
+    kind_ = bits == 8    ? Kind::u8
+            : bits == 16 ? Kind::s16
+            : bits == 24 ? Kind::s24
+            : bits == 32 ? Kind::s32
+                         : Kind::none;
   if (tag == 3) kind_ = bits == 32 ? Kind::f32 : bits == 64 ? Kind::f64 : Kind::none;
   if (tag == 6 && bits == 8) kind_ = Kind::alaw;
   if (tag == 7 && bits == 8) kind_ = Kind::mulaw;
   sample_bytes_ = bits / 8;
   block_bytes_ = sample_bytes_ * channels_;
-  const bool sane = kind_ != Kind::none && channels_ >= 1 && channels_ <= 2 && rate_hz_ >= rate_min_hz && rate_hz_ <= rate_max_hz &&
-                    block == block_bytes_;
+  const bool sane = kind_ != Kind::none && channels_ >= 1 && channels_ <= 2 && rate_hz_ >= rate_min_hz &&
+                    rate_hz_ <= rate_max_hz && block == block_bytes_;
   if (!sane) {
     state_ = State::unsupported;
     return;
@@ -143,17 +149,15 @@ void WavReader::parse_format() {
 
 float WavReader::sample(const uint8_t* at) const {
   switch (kind_) {
-    case Kind::u8:
-      return static_cast<float>(at[0] - 128) / 128.0f;
-    case Kind::s16:
-      return static_cast<float>(static_cast<int16_t>(le16(at))) / 32768.0f;
+    case Kind::u8: return static_cast<float>(at[0] - 128) / 128.0f;
+    case Kind::s16: return static_cast<float>(static_cast<int16_t>(le16(at))) / 32768.0f;
     case Kind::s24:
-      return static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(at[0]) << 8 | static_cast<uint32_t>(at[1]) << 16 |
+      return static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(at[0]) << 8 |
+                                                     static_cast<uint32_t>(at[1]) << 16 |
                                                      static_cast<uint32_t>(at[2]) << 24) >>
                                 8) /
              8388608.0f;
-    case Kind::s32:
-      return static_cast<float>(static_cast<double>(static_cast<int32_t>(le32(at))) / 2147483648.0);
+    case Kind::s32: return static_cast<float>(static_cast<double>(static_cast<int32_t>(le32(at))) / 2147483648.0);
     case Kind::f32: {
       float value;
       std::memcpy(&value, at, sizeof value);
@@ -174,8 +178,7 @@ float WavReader::sample(const uint8_t* at) const {
       }
       return static_cast<float>(value) / 32768.0f;
     }
-    case Kind::none:
-      break;
+    case Kind::none: break;
   }
   return 0.0f;
 }

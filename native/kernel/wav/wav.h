@@ -1,9 +1,12 @@
-// RIFF/WAVE, read as it arrives: bytes of any size in, mono samples out (-1 to 1; a 16-bit sample is exact). PCM of 8, 16, 24 and 32
-// bits, float of 32 and 64, mu-law and A-law, plain or WAVE_FORMAT_EXTENSIBLE; one or two channels, two are averaged.
+// RIFF/WAVE, read as it arrives: bytes of any size in, mono samples out (-1 to 1; a 16-bit sample is exact). PCM of 8,
+// 16, 24 and 32 bits, float of 32 and 64, mu-law and A-law, plain or WAVE_FORMAT_EXTENSIBLE; one or two channels, two
+// are averaged.
 //
-//   "RIFF" size "WAVE"  { id size body pad }...   chunks are padded to even length; fmt comes before data, others are skipped
+//   "RIFF" size "WAVE"  { id size body pad }...   chunks are padded to even length; fmt comes before data, others are
+//   skipped
 //
-// A data size of 0xFFFFFFFF, or any beyond `data_bytes_max`, or 0 in a RIFF of 0, is that of a stream still being written: data runs to the end.
+// A data size of 0xFFFFFFFF, or any beyond `data_bytes_max`, or 0 in a RIFF of 0, is that of a stream still being
+// written: data runs to the end.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +21,8 @@ class WavReader {
     size_t made;
   };
 
-  /** Takes bytes and writes at most `room` samples; call again with what was not consumed while either count is above zero. */
+  /** Takes bytes and writes at most `room` samples; call again with what was not consumed while either count is above
+   * zero. */
   Step read(const uint8_t* bytes, size_t count, float* out, size_t room);
   State state() const { return state_; }
   /** Known once `state` has left `header`. */

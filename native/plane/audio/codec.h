@@ -1,4 +1,5 @@
-// The audio codecs of a leg behind one small face. All are of 64 kbit/s: one octet for each unit of the 8 kHz RTP clock.
+// The audio codecs of a leg behind one small face. All are of 64 kbit/s: one octet for each unit of the 8 kHz RTP
+// clock.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -50,15 +51,9 @@ class Decoder {
   /** Decodes `units` octets to `codec_samples(codec, units)` samples. */
   void decode(Codec codec, const uint8_t* in, int16_t* pcm, size_t units) {
     switch (codec) {
-      case Codec::pcmu:
-        mulaw_decode(in, pcm, units);
-        break;
-      case Codec::pcma:
-        alaw_decode(in, pcm, units);
-        break;
-      case Codec::g722:
-        g722_.decode(in, units, pcm);
-        break;
+      case Codec::pcmu: mulaw_decode(in, pcm, units); break;
+      case Codec::pcma: alaw_decode(in, pcm, units); break;
+      case Codec::g722: g722_.decode(in, units, pcm); break;
     }
   }
   void reset() { g722_ = G722Decoder(); }

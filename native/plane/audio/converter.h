@@ -1,4 +1,5 @@
-// Any mono sound to 16-bit PCM at the rate of a leg: what decoders of sources have in common. An equal rate passes through bit-exactly.
+// Any mono sound to 16-bit PCM at the rate of a leg: what decoders of sources have in common. An equal rate passes
+// through bit-exactly.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +11,8 @@
 
 namespace sidetone {
 
-/** The filters of one thread, made at first use. Odd rates are rounded to 25 Hz, which bounds both their number and their size. */
+/** The filters of one thread, made at first use. Odd rates are rounded to 25 Hz, which bounds both their number and
+ * their size. */
 class FilterBank {
  public:
   std::shared_ptr<const ResamplerFilter> get(uint32_t in_hz, uint32_t out_hz);
@@ -22,11 +24,13 @@ class FilterBank {
 
 class Converter {
  public:
-  explicit Converter(std::shared_ptr<const ResamplerFilter> filter) : filter_(std::move(filter)), resampler_(*filter_) {}
+  explicit Converter(std::shared_ptr<const ResamplerFilter> filter)
+      : filter_(std::move(filter)), resampler_(*filter_) {}
 
   /** The most samples `convert` makes of `count`. */
   size_t out_max(size_t count) const { return resampler_.out_max(count); }
-  /** Converts at most `Resampler::block_max` samples (-1 to 1); `out` holds at least `out_max(count)`. Returns how many were made. */
+  /** Converts at most `Resampler::block_max` samples (-1 to 1); `out` holds at least `out_max(count)`. Returns how many
+   * were made. */
   size_t convert(const float* in, size_t count, int16_t* out);
   /** After the last sample: what the filter still holds. `out` holds at least `flush_max()`. */
   size_t flush(int16_t* out);

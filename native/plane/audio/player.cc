@@ -100,7 +100,8 @@ void Player::change() {
 }
 
 bool Player::next_ready(size_t count, uint32_t rate_hz) const {
-  return next_.finished() || next_.queued_ms() >= count * 1000 / rate_hz || waited_frames_ >= wait_frames_max || !waits();
+  return next_.finished() || next_.queued_ms() >= count * 1000 / rate_hz || waited_frames_ >= wait_frames_max ||
+         !waits();
 }
 
 void Player::progress(uint32_t id, Notices& notices) {
@@ -132,7 +133,8 @@ bool Player::frame(int16_t* out, size_t count, uint32_t rate_hz) {
       rise_ = false;
       started_ = now_.playback();
     }
-    if (started() && !now_.finished() && got < count) starved_ms_ += static_cast<uint32_t>((count - got) * 1000 / rate_hz);
+    if (started() && !now_.finished() && got < count)
+      starved_ms_ += static_cast<uint32_t>((count - got) * 1000 / rate_hz);
   }
   std::memset(out + got, 0, (count - got) * sizeof(int16_t));
   if (tail_count_ > 0) {

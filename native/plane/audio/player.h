@@ -1,14 +1,15 @@
-// What plays on one leg or room. One frame a tick is taken from the track; when script is late the leg sends silence and the playback goes on
-// after it. Whatever begins, ends, pauses or jumps while sound is heard does so over a ramp of 5 ms, so that nobody hears a click; a new track
-// waits behind the old one until it has a frame to give, so that nobody hears a gap.
+// What plays on one leg or room. One frame a tick is taken from the track; when script is late the leg sends silence
+// and the playback goes on after it. Whatever begins, ends, pauses or jumps while sound is heard does so over a ramp of
+// 5 ms, so that nobody hears a click; a new track waits behind the old one until it has a frame to give, so that nobody
+// hears a gap.
 //
 //   play, seek → next ─(a frame is there)→ now ─→ frames        pause: now stays where it is
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
-#include "plane/notice.h"
 #include "plane/audio/track.h"
+#include "plane/notice.h"
 
 namespace sidetone {
 
@@ -25,7 +26,8 @@ class Player {
   /** Holds the position. False where the playback is not this one. */
   bool pause(uint32_t playback);
   bool resume(uint32_t playback);
-  /** What is fed from now on is another place of the same playback. Gives the samples of the newest track heard so far. */
+  /** What is fed from now on is another place of the same playback. Gives the samples of the newest track heard so far.
+   */
   bool seek(uint32_t playback, uint32_t& taken);
   bool set_volume(uint32_t playback, int32_t volume_percent);
 

@@ -25,7 +25,8 @@ constexpr size_t rate_samples(size_t index) { return rate_table_hz[index] / 50; 
 class RateBridge {
  public:
   RateBridge(std::shared_ptr<const ResamplerFilter> filter, size_t from, size_t to);
-  /** Adds the converted frame to `out`. `silent`: the frame is all zero, which costs nothing once the filter has rung out. */
+  /** Adds the converted frame to `out`. `silent`: the frame is all zero, which costs nothing once the filter has rung
+   * out. */
   void add(const int32_t* in, bool silent, int32_t* out);
   /** Converts one frame, saturated. */
   void convert(const int16_t* in, int16_t* out);

@@ -1,4 +1,5 @@
-// One sound on its way out: a queue of PCM that script feeds about two seconds ahead, read at whatever rate the leg or room has now.
+// One sound on its way out: a queue of PCM that script feeds about two seconds ahead, read at whatever rate the leg or
+// room has now.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,8 @@ constexpr uint32_t mapped_bits = 96;  // what comes before the IPv4 address in a
 
 /** The octets of the host, four or sixteen. */
 const uint8_t* octets(const Address& address) {
-  return address.any.sa_family == AF_INET6 ? address.v6.sin6_addr.s6_addr : reinterpret_cast<const uint8_t*>(&address.v4.sin_addr.s_addr);
+  return address.any.sa_family == AF_INET6 ? address.v6.sin6_addr.s6_addr
+                                           : reinterpret_cast<const uint8_t*>(&address.v4.sin_addr.s_addr);
 }
 
 /** Reads the number of leading bits, 0 to `most`, of one to three digits. */

@@ -66,7 +66,13 @@ Batch::Batch() {
   for (int i = 0; i < size; i++) {
     datagrams_[i].bytes = bytes_[i];
     vectors_[i] = {bytes_[i], sizeof bytes_[i]};
-    messages_[i].msg_hdr = {&datagrams_[i].source.any, sizeof datagrams_[i].source.v6, &vectors_[i], 1, control_[i], Datagram::control_bytes, 0};
+    messages_[i].msg_hdr = {&datagrams_[i].source.any,
+                            sizeof datagrams_[i].source.v6,
+                            &vectors_[i],
+                            1,
+                            control_[i],
+                            Datagram::control_bytes,
+                            0};
     messages_[i].msg_len = 0;
   }
 }

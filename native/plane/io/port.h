@@ -1,5 +1,5 @@
-// A pair of UDP sockets: RTP on an even port, RTCP on the next (RFC 3550 §11). Datagrams are taken in batches and carry the
-// kernel's own time of arrival, so that jitter is measured right however late they are read.
+// A pair of UDP sockets: RTP on an even port, RTCP on the next (RFC 3550 §11). Datagrams are taken in batches and carry
+// the kernel's own time of arrival, so that jitter is measured right however late they are read.
 #pragma once
 #include <sys/socket.h>
 #include <sys/uio.h>

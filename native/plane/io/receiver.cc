@@ -10,8 +10,8 @@
 #include <cstring>
 #include <utility>
 
-#include "plane/leg/leg.h"
 #include "plane/io/port.h"
+#include "plane/leg/leg.h"
 
 namespace sidetone {
 namespace {
@@ -56,7 +56,8 @@ std::unique_ptr<Receiver> Receiver::create_awake() {
   std::unique_ptr<Receiver> receiver = create();
   if (!receiver) return nullptr;
   receiver->arrival_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  const bool told = receiver->arrival_fd_ >= 0 && ::syscall(__NR_io_uring_register, receiver->ring_->fd(), IORING_REGISTER_EVENTFD, &receiver->arrival_fd_, 1) == 0;
+  const bool told = receiver->arrival_fd_ >= 0 && ::syscall(__NR_io_uring_register, receiver->ring_->fd(),
+                                                            IORING_REGISTER_EVENTFD, &receiver->arrival_fd_, 1) == 0;
   return told ? std::move(receiver) : nullptr;
 }
 
@@ -68,11 +69,15 @@ bool Receiver::rested() {
 
 bool Receiver::map() {
   static_assert(head_bytes + Datagram::bytes_max <= buffer_bytes, "a buffer holds the largest datagram");
-  // Without DEFER_TASKRUN each packet would wake the thread. Disabled until it is first entered, for it is of that thread then.
-  ring_ = Uring::create(entries, completions, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_R_DISABLED);
+  // Without DEFER_TASKRUN each packet would wake the thread. Disabled until it is first entered, for it is of that
+  // thread then.
+  ring_ = Uring::create(
+      entries, completions,
+      IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_R_DISABLED);
   if (!ring_) return false;
   const size_t table = buffers * sizeof(io_uring_buf);
-  void* at = ::mmap(nullptr, table + buffers * buffer_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* at =
+      ::mmap(nullptr, table + buffers * buffer_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return false;
   provided_ = static_cast<io_uring_buf*>(at);
   space_ = static_cast<uint8_t*>(at) + table;
@@ -109,7 +114,8 @@ void Receiver::give_back(uint16_t number) {
   entry.len = buffer_bytes;
   entry.bid = number;
   provided_tail_++;
-  __atomic_store_n(&provided_[0].resv, provided_tail_, __ATOMIC_RELEASE);  // where the ring's tail lies (io_uring_buf_ring)
+  __atomic_store_n(&provided_[0].resv, provided_tail_,
+                   __ATOMIC_RELEASE);  // where the ring's tail lies (io_uring_buf_ring)
 }
 
 bool Receiver::ask(uint32_t index) {
@@ -215,7 +221,8 @@ void Receiver::take(const io_uring_cqe& result, const Now& now, Notices& notices
     return;
   }
   const uint16_t number = static_cast<uint16_t>(result.flags >> IORING_CQE_BUFFER_SHIFT);
-  if (slot.leg != nullptr && result.res >= static_cast<int32_t>(head_bytes)) slot.leg->receive_rtp(read(buffer(number)), now, notices);
+  if (slot.leg != nullptr && result.res >= static_cast<int32_t>(head_bytes))
+    slot.leg->receive_rtp(read(buffer(number)), now, notices);
   give_back(number);
   if (++slot.taken >= most) stop(index);
 }

@@ -1,6 +1,7 @@
-// What comes to the RTP sockets of a plane, without a system call a packet: each socket has one request that stands (io_uring, multishot recvmsg,
-// Linux 6.1), the system lays what has come into buffers of a common ring, and it does so only while the plane asks. Until then packets wait in
-// their sockets. Where the system has none of this, `create` gives nothing and the plane reads its sockets with epoll and recvmmsg.
+// What comes to the RTP sockets of a plane, without a system call a packet: each socket has one request that stands
+// (io_uring, multishot recvmsg, Linux 6.1), the system lays what has come into buffers of a common ring, and it does so
+// only while the plane asks. Until then packets wait in their sockets. Where the system has none of this, `create`
+// gives nothing and the plane reads its sockets with epoll and recvmmsg.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plane/notice.h"
 #include "plane/io/uring.h"
+#include "plane/notice.h"
 
 namespace sidetone {
 
@@ -32,7 +33,8 @@ class Receiver {
   void unwatch(Leg& leg, const Now& now, Notices& notices);
   /** Begins a tick: what a flooded leg may take is counted anew. */
   void renew() { turn_++; }
-  /** Gives all that has come, to a bound: of a flooded leg `most` packets a tick and what was on its way, the rest stays in its socket. */
+  /** Gives all that has come, to a bound: of a flooded leg `most` packets a tick and what was on its way, the rest
+   * stays in its socket. */
   void drain(const Now& now, Notices& notices);
 
   /** Readable after something has come, until `rested`; -1 of one that was not created so. */

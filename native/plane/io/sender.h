@@ -1,5 +1,6 @@
-// The packets of a tick, sent with one system call: an io_uring takes them all and sends each at once, in order (Linux 6.0). Where the system has
-// none, or does not permit it, `create` gives nothing and each packet is a call of its own.
+// The packets of a tick, sent with one system call: an io_uring takes them all and sends each at once, in order
+// (Linux 6.0). Where the system has none, or does not permit it, `create` gives nothing and each packet is a call of
+// its own.
 #pragma once
 #include <cstddef>
 #include <cstdint>

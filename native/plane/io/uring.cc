@@ -24,7 +24,9 @@ std::unique_ptr<Uring> Uring::create(uint32_t entries, uint32_t completions, uin
   params.flags = flags | IORING_SETUP_CQSIZE;
   params.cq_entries = completions;
   ring->fd_ = static_cast<int>(::syscall(__NR_io_uring_setup, entries, &params));
-  if (ring->fd_ < 0 || (params.features & IORING_FEAT_SINGLE_MMAP) == 0 || (params.features & IORING_FEAT_CQE_SKIP) == 0) return nullptr;
+  if (ring->fd_ < 0 || (params.features & IORING_FEAT_SINGLE_MMAP) == 0 ||
+      (params.features & IORING_FEAT_CQE_SKIP) == 0)
+    return nullptr;
   ring->disabled_ = (flags & IORING_SETUP_R_DISABLED) != 0;
   ring->entries_ = params.sq_entries;
   const size_t submissions = params.sq_off.array + params.sq_entries * sizeof(uint32_t);
@@ -81,6 +83,8 @@ int Uring::enter(uint32_t flags) {
   return error;
 }
 
-bool Uring::work_waits() const { return (__atomic_load_n(sq_flags_, __ATOMIC_RELAXED) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0; }
+bool Uring::work_waits() const {
+  return (__atomic_load_n(sq_flags_, __ATOMIC_RELAXED) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
+}
 
 }  // namespace sidetone

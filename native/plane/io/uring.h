@@ -1,4 +1,5 @@
-// An io_uring (io_uring(7)): what is asked of the system and what came of it, in two rings shared with it. It is of the thread that enters it first.
+// An io_uring (io_uring(7)): what is asked of the system and what came of it, in two rings shared with it. It is of the
+// thread that enters it first.
 #pragma once
 #include <linux/io_uring.h>
 
@@ -21,7 +22,8 @@ class Uring {
   io_uring_sqe* entry();
   /** Entries that wait for `enter`. */
   uint32_t queued() const { return queued_; }
-  /** Submits what is queued; what the system cannot take is forgotten. `flags`: of io_uring_enter(2). Returns 0 or an errno. */
+  /** Submits what is queued; what the system cannot take is forgotten. `flags`: of io_uring_enter(2). Returns 0 or an
+   * errno. */
   int enter(uint32_t flags);
   /** Whether the system waits for `enter` to do what it put off (IORING_SETUP_TASKRUN_FLAG). */
   bool work_waits() const;

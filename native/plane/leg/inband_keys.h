@@ -1,5 +1,6 @@
-// Keys heard as tones in the audio, told once: a far end that sends telephone-events too (RFC 4733 §2.1) often lets the tone, or its
-// beginning, through. Where events were agreed, a tone waits; an event of the same key around it takes its place.
+// Keys heard as tones in the audio, told once: a far end that sends telephone-events too (RFC 4733 §2.1) often lets the
+// tone, or its beginning, through. Where events were agreed, a tone waits; an event of the same key around it takes its
+// place.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +33,8 @@ class InbandKeys {
     next_event_ = (next_event_ + 1) % waiting_max;
   }
 
-  /** True, with `digit`, when a tone has waited long enough. While an event is in progress it may still be that tone's. */
+  /** True, with `digit`, when a tone has waited long enough. While an event is in progress it may still be that tone's.
+   */
   bool due(int64_t now_us, bool wait, bool event_active, Digit& digit) {
     if (waiting_ == 0 || (wait && (event_active || now_us - tones_[0].us < overlap_us))) return false;
     digit = tones_[0].digit;

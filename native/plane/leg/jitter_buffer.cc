@@ -6,10 +6,10 @@
 namespace sidetone {
 namespace {
 
-constexpr float forget = 0.997f;  // a memory of about 330 packets
+constexpr float forget = 0.997f;    // a memory of about 330 packets
 constexpr float quantile = 0.995f;  // with that memory: one spike is forgotten, two in a second are not
 constexpr float weight_most = 1e6f;
-constexpr float seen_least = 8;  // packets, before a network is called good
+constexpr float seen_least = 8;            // packets, before a network is called good
 constexpr int64_t whole_wait_us = 60'000;  // at the beginning, for a whole frame of packets that are shorter
 constexpr int64_t together_us = 5'000;
 // Hysteresis: growing costs a frame of delay, growing late costs sound, so it is wide on the side of shrinking only.
@@ -63,7 +63,9 @@ int JitterBuffer::bin_of(int64_t late_us) {
 }
 
 int64_t JitterBuffer::bin_end_us(int bin) {
-  return bin < 16 ? (bin + 1) * int64_t{1'000} : bin < 32 ? 16'000 + (bin - 15) * int64_t{2'000} : 48'000 + (bin - 31) * int64_t{10'000};
+  return bin < 16   ? (bin + 1) * int64_t{1'000}
+         : bin < 32 ? 16'000 + (bin - 15) * int64_t{2'000}
+                    : 48'000 + (bin - 31) * int64_t{10'000};
 }
 
 /** Of a packet `ahead` units after the next: how late it came, counted from the frame that first needs it. */
@@ -84,7 +86,8 @@ void JitterBuffer::learn(uint32_t timestamp, int64_t ahead, int64_t arrival_us) 
   constexpr int64_t frame = frame_units;
   const int64_t late_us = transit_us - base_us() + ((ahead % frame + frame) % frame) * unit_us;
   if (late_us > target_max_us) return;  // no buffer is for that: it is lost, or the far end's time has jumped
-  // A packet weighs more than the one before it, which is as if all before were forgotten by as much, and touches one bin only.
+  // A packet weighs more than the one before it, which is as if all before were forgotten by as much, and touches one
+  // bin only.
   weight_ /= forget;
   if (weight_ > weight_most) {
     for (float& entry : histogram_) entry /= weight_;
@@ -98,14 +101,16 @@ void JitterBuffer::learn(uint32_t timestamp, int64_t ahead, int64_t arrival_us) 
   while (reach < bins - 1 && (sum += histogram_[reach]) < quantile * seen_) reach++;
   const int64_t wanted = bin_end_us(reach);
   if (wanted >= target_us_) target_us_ = std::min(wanted, target_max_us);
-  else if (seen_ >= seen_least * weight_) target_us_ = std::max(wanted, target_us_ - std::max((target_us_ - wanted) / fall_divisor, fall_least_us));
+  else if (seen_ >= seen_least * weight_)
+    target_us_ = std::max(wanted, target_us_ - std::max((target_us_ - wanted) / fall_divisor, fall_least_us));
 }
 
 bool JitterBuffer::insert(uint32_t timestamp, const uint8_t* payload, size_t count, int64_t arrival_us) {
   if (count == 0 || count > ring_units / 2) return false;
   if (!started_) start(timestamp, arrival_us);
   int64_t ahead = static_cast<int32_t>(timestamp - next_);
-  const bool jumped = ahead + static_cast<int64_t>(count) > ring_units || ahead < -static_cast<int64_t>(10 * ring_units);
+  const bool jumped =
+      ahead + static_cast<int64_t>(count) > ring_units || ahead < -static_cast<int64_t>(10 * ring_units);
   if (jumped) {
     start(timestamp, arrival_us);
     ahead = 0;

@@ -1,10 +1,12 @@
-// Adaptive jitter buffer for the codecs of one octet a timestamp unit (PCMU, PCMA, and G722 with its 8 kHz RTP clock, RFC 3551 §4.5.2).
+// Adaptive jitter buffer for the codecs of one octet a timestamp unit (PCMU, PCMA, and G722 with its 8 kHz RTP clock,
+// RFC 3551 §4.5.2).
 //
-// Octets lie in a ring at their timestamp, so packets of any length, reordered or doubled, fall into place. Two figures govern it: `base`, the
-// fastest transit of the last seconds (which follows the drift of the two clocks), and `target`, how much later than by `base` a packet may
-// come and still be heard, 1 to 200 ms: so much that 99.5 % are in time. `slack` is what that is now; it moves in whole frames only, for ticks
-// meet packets at a phase of their own, so it stays between the target and a frame more. The caller stretches or compresses where it is not:
-// a stall on either side costs what came too late, never lasting delay. Time is an argument.
+// Octets lie in a ring at their timestamp, so packets of any length, reordered or doubled, fall into place. Two figures
+// govern it: `base`, the fastest transit of the last seconds (which follows the drift of the two clocks), and `target`,
+// how much later than by `base` a packet may come and still be heard, 1 to 200 ms: so much that 99.5 % are in time.
+// `slack` is what that is now; it moves in whole frames only, for ticks meet packets at a phase of their own, so it
+// stays between the target and a frame more. The caller stretches or compresses where it is not: a stall on either side
+// costs what came too late, never lasting delay. Time is an argument.
 //
 //   tick                  |         slack         |                     packets come every 20 ms, the fastest at ^
 //   packets   ^    ~      ^    ~      ^    ~      ^    ~                and nearly all before ~ (target)
@@ -12,8 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "plane/cache.h"
 #include "plane/audio/codec.h"
+#include "plane/cache.h"
 
 namespace sidetone {
 
@@ -23,9 +25,11 @@ class JitterBuffer {
 
   /** Stores one packet's payload. Returns false where it came too late, or was there already. */
   bool insert(uint32_t timestamp, const uint8_t* payload, size_t count, int64_t arrival_us);
-  /** What to do for a frame that is heard at `now_us`. `growing`: it was stretched already, so the rest of a whole frame is to follow. */
+  /** What to do for a frame that is heard at `now_us`. `growing`: it was stretched already, so the rest of a whole
+   * frame is to follow. */
   Plan plan(int64_t now_us, bool growing);
-  /** Takes the next `count` units. False where any is missing (then nothing is copied); the timeline moves on either way. */
+  /** Takes the next `count` units. False where any is missing (then nothing is copied); the timeline moves on either
+   * way. */
   bool take(uint8_t* out, size_t count);
   /** Whether the next `count` units are all there. */
   bool has(size_t count) const;
@@ -40,7 +44,8 @@ class JitterBuffer {
   }
 
   int64_t target_us() const { return target_us_; }
-  /** How much later than the fastest the packet of the next unit might come, were that unit heard at `now_us`. Once a packet has come. */
+  /** How much later than the fastest the packet of the next unit might come, were that unit heard at `now_us`. Once a
+   * packet has come. */
   int64_t slack_us(int64_t now_us) const { return now_us - base_us() - unwrapped(next_) * unit_us; }
   /** Whole frames by which the slack is more than the target asks for, in units. */
   uint32_t spare_units(int64_t now_us) const;

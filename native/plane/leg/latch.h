@@ -3,7 +3,8 @@
 //  * The address in SDP always takes the leg back, with its first packet.
 //  * Another source is learnt at its second packet in a row, and only
 //      - from the peer's signalling address or its trunk's ranges,
-//      - until the far end in use has sent anything, or after 2 s of that far end's silence (a NAT that moved the call),
+//      - until the far end in use has sent anything, or after 2 s of that far end's silence (a NAT that moved the
+//      call),
 //      - while the call is not held.
 //  * Packets in a row are counted for each source by itself, so strays neither reset that count nor use anything up.
 //
@@ -22,8 +23,9 @@ namespace sidetone {
 class Latch {
  public:
   /**
-   * Applies an offer or answer. `sdp` is where it asks for RTP, `learn_from` the hosts another source may be learnt from, `held` whether the call is
-   * on hold. The same address again (hold, session refresh) keeps what was learnt; another address begins anew.
+   * Applies an offer or answer. `sdp` is where it asks for RTP, `learn_from` the hosts another source may be learnt
+   * from, `held` whether the call is on hold. The same address again (hold, session refresh) keeps what was learnt;
+   * another address begins anew.
    */
   void expect(const Address& sdp, std::vector<AddressRange> learn_from, bool held) {
     learn_from_ = std::move(learn_from);
@@ -37,8 +39,8 @@ class Latch {
   }
 
   /**
-   * Whether a valid RTP packet belongs to the leg. `now_us` is monotonic, in microseconds. A packet of the address in SDP, or the second of a source
-   * that may be learnt, changes where the leg sends to.
+   * Whether a valid RTP packet belongs to the leg. `now_us` is monotonic, in microseconds. A packet of the address in
+   * SDP, or the second of a source that may be learnt, changes where the leg sends to.
    */
   bool accept(const Address& from, uint32_t ssrc, uint16_t sequence, int64_t now_us) {
     const Address source = from.plain();

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int64_t arrival_behind_us = 5'000'000;  // beyond these a clock has been set
 constexpr int64_t arrival_ahead_us = 100'000;
-constexpr double packet_ms = 20;  // that the far end takes to fill one
-constexpr int32_t round_trip_most = 10 * 65536;  // more is nonsense of the far end
+constexpr double packet_ms = 20;                   // that the far end takes to fill one
+constexpr int32_t round_trip_most = 10 * 65536;    // more is nonsense of the far end
 constexpr uint64_t ntp_epoch_sec = 2'208'988'800;  // 1900 to 1970
 
 uint64_t ntp_time(int64_t wall_us) {
@@ -44,7 +44,9 @@ uint32_t Leg::random() {  // xorshift64*: spreads reports, guards nothing
 }
 
 /** 0.5 to 1.5 times five seconds, over e - 3/2 (RFC 3550 §6.3.1). */
-int64_t Leg::report_interval_us() { return static_cast<int64_t>((0.5 + random() / 4294967296.0) * report_us / 1.21828); }
+int64_t Leg::report_interval_us() {
+  return static_cast<int64_t>((0.5 + random() / 4294967296.0) * report_us / 1.21828);
+}
 
 void Leg::negotiate(const Negotiated& parameters, const Now& now) {
   const bool codec_changed = !negotiated_ || parameters.codec != agreed_.codec;
@@ -79,7 +81,9 @@ void Leg::tell(const Digit& digit, const Now& now, Notices& notices) {
   notices.push_back({NoticeKind::digit, id(), static_cast<uint32_t>(digit.key), digit.duration_ms});
 }
 
-void Leg::tone(const ToneDetector::Key& key, const Now& now, Notices&) { inband_.tone({key.key, key.duration_ms}, now.us); }
+void Leg::tone(const ToneDetector::Key& key, const Now& now, Notices&) {
+  inband_.tone({key.key, key.duration_ms}, now.us);
+}
 
 /** Whether the packet is of the source we hear; a new source is taken at its second packet in sequence. */
 bool Leg::belongs(const RtpPacket& packet) {
@@ -122,7 +126,8 @@ void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices
   int64_t arrival_us = now.us;
   if (datagram.arrival_us != 0) {
     const int64_t age = now.wall_us - datagram.arrival_us;
-    if (age > -arrival_ahead_us && age < arrival_behind_us) arrival_us -= age;  // below zero: it came while the tick was taking others
+    if (age > -arrival_ahead_us && age < arrival_behind_us)
+      arrival_us -= age;  // below zero: it came while the tick was taking others
   }
   const Reception::Verdict verdict = reception_.sequence(packet.sequence);
   if (verdict == Reception::Verdict::rejected) return;
@@ -148,18 +153,22 @@ void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices
 }
 
 bool Leg::could_relay(const Leg& to, const Now& now) const {
-  const auto plain = [](const Leg& leg) { return leg.negotiated_ && leg.agreed_.codec != Codec::g722 && leg.agreed_.ptime_ms == 20; };
-  return plain(*this) && plain(to) && agreed_.codec == to.agreed_.codec && agreed_.receive && to.agreed_.send && audio_us_ != 0 &&
-         now.us - audio_us_ <= Relay::silent_us && !to.latch_.remote().unspecified();
+  const auto plain = [](const Leg& leg) {
+    return leg.negotiated_ && leg.agreed_.codec != Codec::g722 && leg.agreed_.ptime_ms == 20;
+  };
+  return plain(*this) && plain(to) && agreed_.codec == to.agreed_.codec && agreed_.receive && to.agreed_.send &&
+         audio_us_ != 0 && now.us - audio_us_ <= Relay::silent_us && !to.latch_.remote().unspecified();
 }
 
 /** Sends a packet of another leg as its own. */
 void Leg::pass_on(const RtpPacket& packet, Codec codec, const Now& now) {
   Relay::Numbers numbers;
-  if (!agreed_.send || codec != agreed_.codec || packet.payload_bytes != frame_units || latch_.remote().unspecified()) return;
+  if (!agreed_.send || codec != agreed_.codec || packet.payload_bytes != frame_units || latch_.remote().unspecified())
+    return;
   if (!relay_.number(packet, sequence_, timestamp_, now.us, numbers)) return;
   take_back();
-  rtp_write_header(packet_, numbers.first || packet.marker, agreed_.payload_type, numbers.sequence, numbers.timestamp, ssrc_);
+  rtp_write_header(packet_, numbers.first || packet.marker, agreed_.payload_type, numbers.sequence, numbers.timestamp,
+                   ssrc_);
   if (numbers.first) Relay::fade_in(codec, packet.payload, packet_ + rtp_header_bytes);
   else std::memcpy(packet_ + rtp_header_bytes, packet.payload, frame_units);
   if (hand_over(rtp_header_bytes + frame_units)) {
@@ -194,8 +203,10 @@ void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
   }
   if (heard.about_us && heard.block.last_sr != 0) {  // RFC 3550 §6.4.1, in units of 1/65536 s
     const int64_t wall_us = datagram.arrival_us != 0 ? datagram.arrival_us : now.wall_us;
-    const int32_t units = static_cast<int32_t>(static_cast<uint32_t>(ntp_time(wall_us) >> 16) - heard.block.last_sr - heard.block.delay_since_sr);
-    if (units >= 0 && units < round_trip_most) round_trip_us_ = static_cast<uint32_t>(int64_t{units} * 1'000'000 / 65536);
+    const int32_t units = static_cast<int32_t>(static_cast<uint32_t>(ntp_time(wall_us) >> 16) - heard.block.last_sr -
+                                               heard.block.delay_since_sr);
+    if (units >= 0 && units < round_trip_most)
+      round_trip_us_ = static_cast<uint32_t>(int64_t{units} * 1'000'000 / 65536);
   }
 }
 
@@ -248,7 +259,8 @@ void Leg::send_frame(const Now& now, Notices& notices) {
     voiced = hears(pcm, codec_samples(agreed_.codec, frame_units), now, notices);
     if (fades && !voiced) std::fill_n(pcm, frame_units, int16_t{0});
     if (relay_.fades_out()) relay_.fade_out(pcm);
-    else if (relay_.ending()) timestamp_ += relay_.resume(agreed_.codec, pcm, now.us) * static_cast<uint32_t>(frame_units);
+    else if (relay_.ending())
+      timestamp_ += relay_.resume(agreed_.codec, pcm, now.us) * static_cast<uint32_t>(frame_units);
     voiced = voiced || fades;
     if (agreed_.send) encoder_.encode(agreed_.codec, voiced ? pcm : nullptr, octets, frame_units);
   }

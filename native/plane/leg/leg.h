@@ -1,24 +1,24 @@
-// One leg: a port pair and everything that runs on it. What arrives is judged, counted and (only while someone listens) buffered and decoded;
-// what leaves is one frame a tick from the player, or silence.
+// One leg: a port pair and everything that runs on it. What arrives is judged, counted and (only while someone listens)
+// buffered and decoded; what leaves is one frame a tick from the player, or silence.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "plane/cache.h"
 #include "plane/audio/codec.h"
+#include "plane/cache.h"
+#include "plane/io/port.h"
+#include "plane/io/sender.h"
 #include "plane/leg/inband_keys.h"
 #include "plane/leg/latch.h"
+#include "plane/leg/playout.h"
+#include "plane/leg/relay.h"
 #include "plane/notice.h"
 #include "plane/participant.h"
-#include "plane/leg/playout.h"
-#include "plane/io/port.h"
 #include "plane/rtp/reception.h"
-#include "plane/leg/relay.h"
 #include "plane/rtp/rtcp.h"
 #include "plane/rtp/rtp.h"
-#include "plane/io/sender.h"
 #include "plane/rtp/telephone_event.h"
 
 namespace sidetone {
@@ -41,7 +41,7 @@ struct Counters {
   uint32_t received = 0;
   uint32_t sent = 0;
   int32_t lost = 0;
-  uint32_t late = 0;           // came, but after they were due to be heard
+  uint32_t late = 0;  // came, but after they were due to be heard
   uint32_t jitter_us = 0;
   uint32_t delay_us = 0;       // that the jitter buffer added to the last frame; 0: nobody listens
   uint32_t round_trip_us = 0;  // by the far end's last report; 0: it has not said
@@ -115,15 +115,16 @@ class Leg : public Participant {
   uint32_t random();
   int64_t report_interval_us();
 
-  /** Without a packet for this long there is nothing to record of the far end; shorter is loss, which is heard as such. */
+  /** Without a packet for this long there is nothing to record of the far end; shorter is loss, which is heard as such.
+   */
   static constexpr int64_t interrupted_us = 500'000;
   static constexpr int64_t report_us = 5'000'000;
   static constexpr size_t pending_max = 1024;
 
   PortPair ports_;
   Sender* sender_ = nullptr;
-  size_t given_ = 0;        // bytes of the packet that lies with the sender
-  uint64_t given_at_ = 0;   // and the sender's count of flushes then
+  size_t given_ = 0;       // bytes of the packet that lies with the sender
+  uint64_t given_at_ = 0;  // and the sender's count of flushes then
 
   bool negotiated_ = false;
   Negotiated agreed_;

@@ -33,7 +33,8 @@ void Playout::remember(const int16_t* pcm, size_t count) {
   history_end_ += count;
 }
 
-/** The distance at which the sound before `end` looks most like itself: least mean difference, sampled every second point. */
+/** The distance at which the sound before `end` looks most like itself: least mean difference, sampled every second
+ * point. */
 size_t Playout::pitch_lag(const int16_t* end) const {
   const size_t k = scale();
   const int16_t* at = end - compared * k;
@@ -62,7 +63,8 @@ void Playout::decode(const uint8_t* octets, int16_t* out) {
     const size_t length = 40 * scale();
     const int16_t* period = history() - lag_;
     for (size_t i = 0; i < length; i++) {
-      const int16_t invented = lost_frames_ > fade_frames ? int16_t{0} : static_cast<int16_t>(period[(lag_at_ + i) % lag_] / 2);
+      const int16_t invented =
+          lost_frames_ > fade_frames ? int16_t{0} : static_cast<int16_t>(period[(lag_at_ + i) % lag_] / 2);
       out[i] = blend(invented, out[i], i, length);
     }
     lost_frames_ = 0;
@@ -87,7 +89,8 @@ void Playout::append_concealed() {
   if (lost_frames_ > static_cast<uint32_t>(fade_frames)) {
     std::memset(out, 0, count * sizeof(int16_t));
   } else {
-    // The history stays as it was, so that every repetition is of real sound; the gain falls linearly to silence at 80 ms.
+    // The history stays as it was, so that every repetition is of real sound; the gain falls linearly to silence at 80
+    // ms.
     const int16_t* period = history() - lag_;
     const int32_t total = fade_frames * static_cast<int32_t>(count);
     for (size_t i = 0; i < count; i++) {
@@ -100,15 +103,16 @@ void Playout::append_concealed() {
 }
 
 /**
- * Removes at most `excess` samples of the queue's newest sound, cross-fading over 5 ms: of quiet all, else (`search`) one pitch period, or as many
- * as there are in 15 ms where there is much to remove.
+ * Removes at most `excess` samples of the queue's newest sound, cross-fading over 5 ms: of quiet all, else (`search`)
+ * one pitch period, or as many as there are in 15 ms where there is much to remove.
  */
 void Playout::shorten(size_t excess, bool search) {
   const size_t k = scale();
   const size_t fade = lag_min * k;
   if (excess == 0 || queued_ <= fade) return;
   int16_t most = 0;
-  for (size_t i = 0; i < queued_; i++) most = std::max(most, static_cast<int16_t>(queue_[i] < 0 ? -(queue_[i] + 1) : queue_[i]));
+  for (size_t i = 0; i < queued_; i++)
+    most = std::max(most, static_cast<int16_t>(queue_[i] < 0 ? -(queue_[i] + 1) : queue_[i]));
   size_t lag;
   if (most <= quiet_most) {
     lag = std::min({excess, samples(), queued_ - fade});
@@ -132,7 +136,8 @@ void Playout::stretch() {
   if (queued_ < lag || queued_ + lag > queue_max) return;
   int16_t copy[lag_max * 2];
   std::memcpy(copy, queue_ + queued_ - lag, lag * sizeof(int16_t));
-  // The copy follows the original; its first samples fade from the natural continuation, one period earlier in the history.
+  // The copy follows the original; its first samples fade from the natural continuation, one period earlier in the
+  // history.
   const int16_t* before = history() - lag;
   for (size_t i = 0; i < fade && i < lag; i++) copy[i] = blend(before[i], copy[i], i, fade);
   std::memcpy(queue_ + queued_, copy, lag * sizeof(int16_t));
@@ -172,7 +177,9 @@ size_t Playout::frame(int64_t now_us, int16_t* out, bool& heard) {
     if (jitter_.take(octets, frame_units)) {
       append_decoded(octets);
       if (plan == JitterBuffer::Plan::expand) stretch();
-      else shorten(queued_ - count, frames_ % search_frames == 0);  // what a stretch before left over, once it is not missed
+      else
+        shorten(queued_ - count,
+                frames_ % search_frames == 0);  // what a stretch before left over, once it is not missed
     } else {
       append_concealed();
     }

@@ -1,12 +1,12 @@
-// From the jitter buffer to ears: one frame of PCM a tick. Decodes once, hides loss by repeating the last pitch period with a fade (after
-// ITU-T G.711 Appendix I), and lengthens or shortens by one pitch period, cross-faded, where the jitter buffer's plan asks for it.
-// Exists only while someone listens to the leg.
+// From the jitter buffer to ears: one frame of PCM a tick. Decodes once, hides loss by repeating the last pitch period
+// with a fade (after ITU-T G.711 Appendix I), and lengthens or shortens by one pitch period, cross-faded, where the
+// jitter buffer's plan asks for it. Exists only while someone listens to the leg.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
-#include "plane/cache.h"
 #include "plane/audio/codec.h"
+#include "plane/cache.h"
 #include "plane/leg/jitter_buffer.h"
 
 namespace sidetone {
@@ -25,7 +25,8 @@ class Playout {
   void restart(Codec codec);
   /** Fills one 20 ms frame at the codec's rate; returns its samples. `heard` is false where it is silence only. */
   size_t frame(int64_t now_us, int16_t* out, bool& heard);
-  /** How long after the fastest packets of the last seconds what is heard comes, with what lies ready, by the last frame. */
+  /** How long after the fastest packets of the last seconds what is heard comes, with what lies ready, by the last
+   * frame. */
   int64_t delay_us() const { return delay_us_; }
   /** Whether anything was. */
   bool heard() const { return voiced_; }
@@ -37,7 +38,8 @@ class Playout {
   static constexpr std::ptrdiff_t touched_bytes = 256;
 
  private:
-  static constexpr size_t history_units = 400;  // 50 ms: two of the longest pitch periods and what they are compared with
+  static constexpr size_t history_units =
+      400;  // 50 ms: two of the longest pitch periods and what they are compared with
   static constexpr size_t history_max = 2 * history_units;  // at 16 kHz
   static constexpr size_t history_room = 2 * history_max;
   static constexpr size_t queue_max = 2 * frame_samples_max + 320;
@@ -67,7 +69,8 @@ class Playout {
   uint32_t concealed_ = 0;
   JitterBuffer jitter_;
   int16_t queue_[queue_max] = {};
-  int16_t history_[history_room] = {};  // the last `history_units` before `history_end_`, which moves on until there is no room
+  int16_t history_[history_room] =
+      {};  // the last `history_units` before `history_end_`, which moves on until there is no room
   Decoder decoder_;
 };
 

@@ -1,5 +1,6 @@
-// How good a call sounds, as a listener would say (MOS, 1 to 4.5): the E-model of ITU-T G.107 with its default values, reduced to what a packet
-// network does to speech, loss and delay. Of G.711 with packet loss concealment (ITU-T G.113, appendix I); what a wideband codec adds is not counted.
+// How good a call sounds, as a listener would say (MOS, 1 to 4.5): the E-model of ITU-T G.107 with its default values,
+// reduced to what a packet network does to speech, loss and delay. Of G.711 with packet loss concealment (ITU-T G.113,
+// appendix I); what a wideband codec adds is not counted.
 #pragma once
 
 namespace sidetone {

@@ -13,7 +13,8 @@ void Relay::fade_out(int16_t* pcm) {
   fades_out_ = false;
   for (size_t i = 0; i < fade_samples; i++) {
     int16_t& sample = pcm[frame_units - fade_samples + i];
-    sample = static_cast<int16_t>(sample * static_cast<int32_t>(fade_samples - 1 - i) / static_cast<int32_t>(fade_samples));
+    sample =
+        static_cast<int16_t>(sample * static_cast<int32_t>(fade_samples - 1 - i) / static_cast<int32_t>(fade_samples));
   }
 }
 
@@ -21,7 +22,8 @@ void Relay::fade_in(Codec codec, const uint8_t* payload, uint8_t* out) {
   int16_t pcm[frame_units];
   Decoder decoder;
   decoder.decode(codec, payload, pcm, frame_units);
-  for (size_t i = 0; i < fade_samples; i++) pcm[i] = static_cast<int16_t>(pcm[i] * static_cast<int32_t>(i) / static_cast<int32_t>(fade_samples));
+  for (size_t i = 0; i < fade_samples; i++)
+    pcm[i] = static_cast<int16_t>(pcm[i] * static_cast<int32_t>(i) / static_cast<int32_t>(fade_samples));
   Encoder encoder;
   encoder.encode(codec, pcm, out, frame_units);
 }
@@ -52,7 +54,9 @@ bool Relay::number(const RtpPacket& packet, uint16_t sequence, uint32_t timestam
   }
   const int32_t ahead = static_cast<int16_t>(numbers.sequence - last_sequence_);
   // One overtaken by the first has the number of a frame of our own.
-  if (ahead <= -static_cast<int32_t>(back_most) || (taken_ < back_most && static_cast<int16_t>(numbers.sequence - first_sequence_) < 0)) return false;
+  if (ahead <= -static_cast<int32_t>(back_most) ||
+      (taken_ < back_most && static_cast<int16_t>(numbers.sequence - first_sequence_) < 0))
+    return false;
   if (taken_ < back_most) taken_++;
   if (ahead > 0) {
     last_sequence_ = numbers.sequence;

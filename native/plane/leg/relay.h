@@ -1,10 +1,11 @@
-// One direction of a bridge of two: the audio packets of one leg leave as those of another, undecoded and as soon as they come, with numbers that
-// go on where its own frames ended (a translator, RFC 3550 §7.1). What was lost or overtaken on its way stays so. G.711 in packets of 20 ms.
+// One direction of a bridge of two: the audio packets of one leg leave as those of another, undecoded and as soon as
+// they come, with numbers that go on where its own frames ended (a translator, RFC 3550 §7.1). What was lost or
+// overtaken on its way stays so. G.711 in packets of 20 ms.
 //
 //   off ─ arm ─► armed ─ first packet ─► on ─ end ─► ending ─ resume ─► off
 //
-// The last own frame before it fades out and the first packet fades in; the first own frame after it begins where the last packet ended. So
-// nobody hears a click.
+// The last own frame before it fades out and the first packet fades in; the first own frame after it begins where the
+// last packet ended. So nobody hears a click.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +40,8 @@ class Relay {
   /** As if there had been none: another codec, or nothing is sent. */
   void reset() { *this = Relay(); }
 
-  /** Numbers a packet; the first goes on with `sequence` and `timestamp`. False where it is not sent, by which the relay may be ending. */
+  /** Numbers a packet; the first goes on with `sequence` and `timestamp`. False where it is not sent, by which the
+   * relay may be ending. */
   bool number(const RtpPacket& packet, uint16_t sequence, uint32_t timestamp, int64_t now_us, Numbers& numbers);
   /** The first packet as it is sent. */
   static void fade_in(Codec codec, const uint8_t* payload, uint8_t* out);

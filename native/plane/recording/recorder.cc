@@ -31,7 +31,8 @@ void Recorder::take(const int16_t* pcm, size_t rate, bool audio, float dbov, Not
   if (voices_) {
     const VoiceActivity::Change change = voice_.frame(kept ? dbov : -127.0f, kept);
     if (change == VoiceActivity::Change::began) {
-      notices.push_back({NoticeKind::speech_started, id_, spoken_ ? 0u : 1u, static_cast<uint32_t>(voice_.silence_before_ms())});
+      notices.push_back(
+          {NoticeKind::speech_started, id_, spoken_ ? 0u : 1u, static_cast<uint32_t>(voice_.silence_before_ms())});
       spoken_ = true;
     } else if (change == VoiceActivity::Change::ended) {
       notices.push_back({NoticeKind::speech_ended, id_});
@@ -46,8 +47,10 @@ void Recorder::take(const int16_t* pcm, size_t rate, bool audio, float dbov, Not
     return;
   }
   int16_t converted[frame_max];
-  if (bridged_from_ != rate) {  // seldom: its filter is its own, as a plane's bank is of one thread and a recording moves between them
-    bridge_ = std::make_unique<RateBridge>(std::make_shared<const ResamplerFilter>(rate_table_hz[rate], rate_table_hz[rate_]), rate, rate_);
+  if (bridged_from_ !=
+      rate) {  // seldom: its filter is its own, as a plane's bank is of one thread and a recording moves between them
+    bridge_ = std::make_unique<RateBridge>(
+        std::make_shared<const ResamplerFilter>(rate_table_hz[rate], rate_table_hz[rate_]), rate, rate_);
   }
   bridged_from_ = rate;
   bridge_->convert(pcm == nullptr ? silence : pcm, converted);
@@ -65,7 +68,8 @@ bool Recorder::over(Notices& notices) {
   if (state == RecordingFile::State::failed) {
     stopped_ = true;
     if (!file_->closed()) return false;
-    notices.push_back({NoticeKind::recording_failed, id_, static_cast<uint32_t>(file_->fault()), static_cast<uint32_t>(file_->written_ms())});
+    notices.push_back({NoticeKind::recording_failed, id_, static_cast<uint32_t>(file_->fault()),
+                       static_cast<uint32_t>(file_->written_ms())});
     return true;
   }
   const uint64_t bytes = file_->samples() * 2 + RecordingFile::header_bytes;

@@ -1,5 +1,5 @@
-// One recording of a leg or a room: takes a mixed frame a tick, leaves out or silences what is masked or is no audio, and tells what becomes
-// of it. Its notices carry its own number where others carry a leg's.
+// One recording of a leg or a room: takes a mixed frame a tick, leaves out or silences what is masked or is no audio,
+// and tells what becomes of it. Its notices carry its own number where others carry a leg's.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <string>
 
 #include "kernel/tone/voice.h"
-#include "plane/notice.h"
 #include "plane/audio/rate.h"
+#include "plane/notice.h"
 #include "plane/recording/recording_file.h"
 
 namespace sidetone {
@@ -40,7 +40,8 @@ class Recorder {
   /** The recording ends after what was taken. */
   void stop();
 
-  /** One frame of the sound at a rate of the table; nullptr: silence. `audio`: there is something to record. `dbov`: of whoever's speech is told. */
+  /** One frame of the sound at a rate of the table; nullptr: silence. `audio`: there is something to record. `dbov`: of
+   * whoever's speech is told. */
   void take(const int16_t* pcm, size_t rate, bool audio, float dbov, Notices& notices);
   /** Whether it still takes what it is given: it was neither stopped nor has its file failed. */
   bool taking() const { return !stopped_ && file_->state() != RecordingFile::State::failed; }

@@ -169,7 +169,8 @@ bool RecordingFile::put(const int16_t* pcm, size_t count) {
   if (offered != nullptr && ring != offered + RecordingRing::header_bytes) ring = carry_over(offered, put);
   const size_t at = static_cast<size_t>(put % ring_bytes_);
   const size_t first = bytes < ring_bytes_ - at ? bytes : ring_bytes_ - at;
-  const uint8_t* from = reinterpret_cast<const uint8_t*>(pcm);  // WAV is little-endian, as are the processors this runs on
+  const uint8_t* from =
+      reinterpret_cast<const uint8_t*>(pcm);  // WAV is little-endian, as are the processors this runs on
   std::memcpy(ring + at, from, first);
   if (first < bytes) std::memcpy(ring, from + first, bytes - first);
   samples_ += count;
@@ -178,7 +179,8 @@ bool RecordingFile::put(const int16_t* pcm, size_t count) {
   return true;
 }
 
-/** What is put from now on goes to the ring that lasts, at the same places. Both hold what is not written yet, so it may be written from either. */
+/** What is put from now on goes to the ring that lasts, at the same places. Both hold what is not written yet, so it
+ * may be written from either. */
 uint8_t* RecordingFile::carry_over(uint8_t* offered, uint64_t put) {
   uint8_t* const ring = offered + RecordingRing::header_bytes;
   const uint8_t* const from = ring_.load(std::memory_order_relaxed);
@@ -234,7 +236,8 @@ RecordingFile::Extent RecordingFile::wanted(uint32_t round) {
   if (followed_.load(std::memory_order_relaxed) || !lasts_) return Extent::all;
   if (round % slots != slot_) return Extent::none;
   const uint64_t put = put_.load(std::memory_order_relaxed);
-  if (round % cycle_rounds != slot_) return put - taken > ring_bytes_ / 2 ? Extent::pages : Extent::none;  // a tick that catches up
+  if (round % cycle_rounds != slot_)
+    return put - taken > ring_bytes_ / 2 ? Extent::pages : Extent::none;  // a tick that catches up
   const bool paused = put == put_before_;
   put_before_ = put;
   return paused ? Extent::all : Extent::pages;
@@ -285,7 +288,8 @@ bool RecordingFile::write(Extent extent) {
     if (!write_all(ring + at, count, header_bytes + taken)) {
       fail(Fault::cannot_write);
       // What is there stays playable, and ends where its header says.
-      const bool whole = write_header(taken, false) && ::ftruncate(fd_.load(), static_cast<off_t>(header_bytes + taken)) == 0;
+      const bool whole =
+          write_header(taken, false) && ::ftruncate(fd_.load(), static_cast<off_t>(header_bytes + taken)) == 0;
       (void)whole;
       complete();
       return false;

@@ -1,14 +1,16 @@
-// The file of one recording: a ring of bytes that a tick fills and a writing thread empties, so that no tick ever waits for a disk. One thread
-// writes for all recordings of the process, another makes what was written durable; both begin with the first recording and never end.
+// The file of one recording: a ring of bytes that a tick fills and a writing thread empties, so that no tick ever waits
+// for a disk. One thread writes for all recordings of the process, another makes what was written durable; both begin
+// with the first recording and never end.
 //
 //   tick ─ put ─► ring ─ once a second ─► write ─► fdatasync
 //
 // The file is a WAV of 16-bit mono PCM. While it grows its two sizes say 0xFFFFFFFF, the last write sets them right.
 //
-// A write costs a file system some µs, however little it is, so few are wanted; but what is only in the memory of a process is lost with it. So the
-// ring is a file in memory (recording_ring.h), which the writing thread makes, as no tick may: a recording begins with a ring of the process, and the
-// first tick that finds the other carries over what is not written yet. Until then, where there is no such ring, and while someone listens to
-// the file, it is written in every round.
+// A write costs a file system some µs, however little it is, so few are wanted; but what is only in the memory of a
+// process is lost with it. So the ring is a file in memory (recording_ring.h), which the writing thread makes, as no
+// tick may: a recording begins with a ring of the process, and the first tick that finds the other carries over what is
+// not written yet. Until then, where there is no such ring, and while someone listens to the file, it is written in
+// every round.
 #pragma once
 #include <sys/types.h>
 
@@ -32,9 +34,11 @@ class RecordingFile {
   static constexpr size_t page_bytes = 4096;
   static constexpr uint32_t queue_ms = 4000;
   static constexpr uint32_t round_ms = 64;
-  /** Rounds of a cycle, 512 ms: two pages of 8 kHz. With what is made durable after it, a power cut costs less than a second. */
+  /** Rounds of a cycle, 512 ms: two pages of 8 kHz. With what is made durable after it, a power cut costs less than a
+   * second. */
   static constexpr uint32_t cycle_rounds = 8;
-  /** Each file is written in one of the first rounds of a cycle, and all are made durable after them: what that would miss is young. */
+  /** Each file is written in one of the first rounds of a cycle, and all are made durable after them: what that would
+   * miss is young. */
   static constexpr uint32_t slots = 4;
   /** 2 GB: what every reader of WAV understands. */
   static constexpr uint64_t bytes_max = 0x7ffffff0;
@@ -49,7 +53,8 @@ class RecordingFile {
 
   /** Begins a recording in a new file; the file is opened by the writing thread. */
   static std::shared_ptr<RecordingFile> open(const Place& place, uint32_t rate_hz, uint64_t most_bytes = bytes_max);
-  /** Someone listens to the file as it grows, or no longer does: then it is written in every round. Nothing where it is not being written. */
+  /** Someone listens to the file as it grows, or no longer does: then it is written in every round. Nothing where it is
+   * not being written. */
   static void follow(const std::string& wav, bool followed);
   /** Served by its owner. `most_bytes` of sound; the recording fails as `too_long` by what would be more. */
   RecordingFile(Place place, uint32_t rate_hz, uint64_t most_bytes = bytes_max);
@@ -82,13 +87,15 @@ class RecordingFile {
   bool lasting() const;
   /** The file system it lies on. */
   dev_t device() const { return device_.load(); }
-  /** Whether something that was written wants to be durable now: the first audio, the end, and once a cycle. `synced` then speaks of that. */
+  /** Whether something that was written wants to be durable now: the first audio, the end, and once a cycle. `synced`
+   * then speaks of that. */
   bool due(uint32_t cycle);
   /** Makes it durable by itself. */
   bool sync();
   /** Makes the whole file system durable that it lies on: one journal commit for many files. */
   bool sync_all();
-  /** What was due is durable, or was refused by the disk. A finished file is closed, and `ended`. False where there is nothing more to do. */
+  /** What was due is durable, or was refused by the disk. A finished file is closed, and `ended`. False where there is
+   * nothing more to do. */
   bool synced(bool durable);
 
  private:

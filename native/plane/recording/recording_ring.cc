@@ -25,13 +25,15 @@ uint32_t fnv1a(const uint8_t* bytes, size_t count, uint32_t hash) {
 
 }  // namespace
 
-std::unique_ptr<RecordingRing> RecordingRing::make(const std::string& path, const std::string& wav, uint32_t rate_hz, size_t bytes) {
+std::unique_ptr<RecordingRing> RecordingRing::make(const std::string& path, const std::string& wav, uint32_t rate_hz,
+                                                   size_t bytes) {
   if (wav.empty() || wav.size() > name_max) return nullptr;
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return nullptr;
   const size_t size = header_bytes + bytes;
   void* memory = MAP_FAILED;
-  if (::fallocate(fd, 0, 0, static_cast<off_t>(size)) == 0) memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+  if (::fallocate(fd, 0, 0, static_cast<off_t>(size)) == 0)
+    memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
   ::close(fd);
   if (memory == MAP_FAILED) {
     (void)::unlink(path.c_str());

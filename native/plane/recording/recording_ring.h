@@ -1,11 +1,13 @@
-// The ring of a recording as a small file in memory (tmpfs), so that what a tick has put into it outlives the process: `kill -9` takes the
-// anonymous memory of a process, not its files. The next start appends to the WAV what it does not have yet (src/media/recording-ring.ts).
+// The ring of a recording as a small file in memory (tmpfs), so that what a tick has put into it outlives the process:
+// `kill -9` takes the anonymous memory of a process, not its files. The next start appends to the WAV what it does not
+// have yet (src/media/recording-ring.ts).
 //
 //   0       8        12     16          20          24     28     64   128    192    4096
 //   magic   version  rate   ring bytes  name bytes  check  0 …    put  taken  name   ring
 //
-// All little-endian. `check` is FNV-1a of what never changes: bytes 0 to 24 and 192 to 4096. A position is one word of 64 bits: the number of bytes
-// ever put or written to the WAV (which ends below 2^31), and above it its complement, so that a damaged one is seen.
+// All little-endian. `check` is FNV-1a of what never changes: bytes 0 to 24 and 192 to 4096. A position is one word of
+// 64 bits: the number of bytes ever put or written to the WAV (which ends below 2^31), and above it its complement, so
+// that a damaged one is seen.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -26,10 +28,12 @@ class RecordingRing {
   static constexpr size_t name_max = 255;
 
   /**
-   * Makes the file, whose folder exists, with all of its memory reserved and mapped: nothing that is put later can meet a full tmpfs or a missing
-   * page. Not for a tick. `wav`: the name of the recording's file. nullptr where there is no such place, no room, or a file of that name.
+   * Makes the file, whose folder exists, with all of its memory reserved and mapped: nothing that is put later can meet
+   * a full tmpfs or a missing page. Not for a tick. `wav`: the name of the recording's file. nullptr where there is no
+   * such place, no room, or a file of that name.
    */
-  static std::unique_ptr<RecordingRing> make(const std::string& path, const std::string& wav, uint32_t rate_hz, size_t bytes);
+  static std::unique_ptr<RecordingRing> make(const std::string& path, const std::string& wav, uint32_t rate_hz,
+                                             size_t bytes);
   /** Removes the file, if that was not done. Not for a tick. */
   ~RecordingRing();
   RecordingRing(const RecordingRing&) = delete;
@@ -48,7 +52,8 @@ class RecordingRing {
   using Word = std::atomic<uint64_t>;
   static_assert(sizeof(Word) == sizeof(uint64_t) && Word::is_always_lock_free, "a position is one word of the file");
 
-  RecordingRing(std::string path, uint8_t* memory, size_t size) : path_(std::move(path)), memory_(memory), size_(size) {}
+  RecordingRing(std::string path, uint8_t* memory, size_t size)
+      : path_(std::move(path)), memory_(memory), size_(size) {}
   static void publish(uint8_t* word, uint64_t position) {
     const uint32_t low = static_cast<uint32_t>(position);
     reinterpret_cast<Word*>(word)->store(static_cast<uint64_t>(~low) << 32 | low, std::memory_order_release);

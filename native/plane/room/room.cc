@@ -127,12 +127,15 @@ void Room::tick(const Now& now, Notices& notices) {
 
 /** Whether `to` is to hear what `from` says and nothing else, as loud as it is. */
 bool Room::alone_with(const Seat& from, const Seat& to, const Now& now) const {
-  const bool plain = from.from_gain == gain_unity && from.from_goal() == gain_unity && to.to_gain == gain_unity && to.to_goal() == gain_unity;
-  return plain && from.rtp != nullptr && to.rtp != nullptr && !player_.audible() && !to.party->player().audible() && groups_[to.group]->tail == 0 &&
-         from.rtp->could_relay(*to.rtp, now) && !(to.rtp->relay().on() && to.rtp->relay().silent(now.us));
+  const bool plain = from.from_gain == gain_unity && from.from_goal() == gain_unity && to.to_gain == gain_unity &&
+                     to.to_goal() == gain_unity;
+  return plain && from.rtp != nullptr && to.rtp != nullptr && !player_.audible() && !to.party->player().audible() &&
+         groups_[to.group]->tail == 0 && from.rtp->could_relay(*to.rtp, now) &&
+         !(to.rtp->relay().on() && to.rtp->relay().silent(now.us));
 }
 
-/** Two members who hear nothing but each other are not mixed: what one says goes to the other as it came. Their sound is still taken, for whoever else needs it. */
+/** Two members who hear nothing but each other are not mixed: what one says goes to the other as it came. Their sound
+ * is still taken, for whoever else needs it. */
 void Room::bridge_two(const Now& now) {
   bridged_ = false;
   for (size_t place = 0; place < 2; place++) {
@@ -144,7 +147,8 @@ void Room::bridge_two(const Now& now) {
       if (from.rtp != nullptr) from.rtp->relay_to(nullptr);
       continue;
     }
-    if (to.settled >= settle_ticks && !to.rtp->relay().on()) to.settled = 0;  // its source began anew, or it was negotiated
+    if (to.settled >= settle_ticks && !to.rtp->relay().on())
+      to.settled = 0;  // its source began anew, or it was negotiated
     if (++to.settled == settle_ticks) {
       to.rtp->relay().arm(now.us);
       from.rtp->relay_to(to.rtp);
@@ -176,7 +180,9 @@ void Room::begin() {
     group.encoded_made[0] = group.encoded_made[1] = false;
     if (group.tail == 0) continue;
     const int32_t ramp = static_cast<int32_t>(group.sum.size() / ramp_divisor);
-    for (int32_t i = 0; i < ramp; i++) group.sum[static_cast<size_t>(i)] = static_cast<int32_t>(static_cast<int64_t>(group.tail) * (ramp - 1 - i) / ramp);
+    for (int32_t i = 0; i < ramp; i++)
+      group.sum[static_cast<size_t>(i)] =
+          static_cast<int32_t>(static_cast<int64_t>(group.tail) * (ramp - 1 - i) / ramp);
     group.tail = 0;
     group.spoken = true;
   }
@@ -190,7 +196,8 @@ void Room::voice(Seat& seat, VoiceActivity::Change change, Notices& notices) {
 void Room::contribute(Seat& seat, int16_t* pcm, size_t count, bool heard, Notices& notices) {
   const size_t index = rate_index(seat.party->rate_hz());
   if (index != seat.group) enter(seat, index);  // its codec was negotiated anew
-  if (voices_ && !seat.muted && !seat.leaving) voice(seat, seat.voice.frame(heard ? level_dbov(pcm, count) : -127.0f, heard), notices);
+  if (voices_ && !seat.muted && !seat.leaving)
+    voice(seat, seat.voice.frame(heard ? level_dbov(pcm, count) : -127.0f, heard), notices);
   const int32_t goal = seat.from_goal();
   const int32_t before = seat.from_gain;
   seat.from_gain = goal;
@@ -246,8 +253,10 @@ void Room::tape(Notices& notices) {
     Recorder& recorder = *recorders_[i];
     Group& group = *groups_[recorder.rate()];
     if (group.sounding) make_whole(group);
-    const float dbov = group.sounding && recorder.listens() ? level_dbov(group.whole.data(), group.whole.size()) : -127.0f;
-    recorder.take(group.sounding ? group.whole.data() : nullptr, recorder.rate(), !seats_.empty() || group.sounding, dbov, notices);
+    const float dbov =
+        group.sounding && recorder.listens() ? level_dbov(group.whole.data(), group.whole.size()) : -127.0f;
+    recorder.take(group.sounding ? group.whole.data() : nullptr, recorder.rate(), !seats_.empty() || group.sounding,
+                  dbov, notices);
     if (!recorder.over(notices)) {
       i++;
       continue;
@@ -273,7 +282,8 @@ void Room::bridge() {
       const Group& source = *groups_[from];
       auto& carried = bridges_[from][to];
       if (!source.spoken && (!carried || carried->rung_out())) continue;
-      if (!carried) carried = std::make_unique<RateBridge>(filters_.get(rate_table_hz[from], rate_table_hz[to]), from, to);
+      if (!carried)
+        carried = std::make_unique<RateBridge>(filters_.get(rate_table_hz[from], rate_table_hz[to]), from, to);
       if (!copied) target.total = target.sum;
       copied = true;
       carried->add(source.sum.data(), !source.spoken, target.total.data());

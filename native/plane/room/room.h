@@ -1,6 +1,7 @@
-// A room: everyone hears everyone but itself. What members say is summed once for each rate they speak at, the sums are carried to the other
-// rates present, and each member hears the sum at its own rate without itself. So members of one rate meet exactly, one of a lower rate
-// costs those of a higher one nothing, and what a member costs does not depend on how many there are.
+// A room: everyone hears everyone but itself. What members say is summed once for each rate they speak at, the sums are
+// carried to the other rates present, and each member hears the sum at its own rate without itself. So members of one
+// rate meet exactly, one of a lower rate costs those of a higher one nothing, and what a member costs does not depend
+// on how many there are.
 //
 //   said × gain ─► sum[rate] ─┬─────────────► total[rate] ─► − self, saturate, × gain ─► encode     a talker
 //                 sum[other] ─┴─ bridge ─────►             └► saturate, encode: once for all        the listeners
@@ -14,10 +15,10 @@
 #include "kernel/tone/voice.h"
 #include "plane/audio/codec.h"
 #include "plane/audio/converter.h"
-#include "plane/notice.h"
-#include "plane/participant.h"
 #include "plane/audio/player.h"
 #include "plane/audio/rate.h"
+#include "plane/notice.h"
+#include "plane/participant.h"
 
 namespace sidetone {
 
@@ -27,10 +28,10 @@ class Room;
 struct Seat {
   Room* room = nullptr;
   Participant* party = nullptr;
-  Leg* rtp = nullptr;       // the same, where it is one
-  uint32_t settled = 0;     // ticks since nothing but the other of a bridge of two is to be heard by it
-  size_t place = 0;  // in the room's list
-  size_t group = 0;  // index of its rate
+  Leg* rtp = nullptr;    // the same, where it is one
+  uint32_t settled = 0;  // ticks since nothing but the other of a bridge of two is to be heard by it
+  size_t place = 0;      // in the room's list
+  size_t group = 0;      // index of its rate
   bool muted = false;
   bool leaving = false;
   bool told = false;
@@ -107,8 +108,8 @@ class Room {
     bool encoded_made[2] = {false, false};
     int32_t tail = 0;  // last samples of members that were cut off
     std::vector<int32_t> sum;
-    std::vector<int32_t> total;           // the sum with what came over bridges
-    const int32_t* heard = nullptr;       // the total, or the sum where nothing came
+    std::vector<int32_t> total;      // the sum with what came over bridges
+    const int32_t* heard = nullptr;  // the total, or the sum where nothing came
     std::vector<int16_t> whole;
     uint8_t encoded[2][frame_units];
   };
@@ -131,7 +132,7 @@ class Room {
   FilterBank& filters_;
   bool closing_ = false;
   bool voices_ = false;
-  bool bridged_ = false;      // packets go at least one way as they come
+  bool bridged_ = false;  // packets go at least one way as they come
   bool began_relay_ = false;
   Player player_;
   std::vector<std::unique_ptr<Seat>> seats_;

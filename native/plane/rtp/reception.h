@@ -1,4 +1,5 @@
-// What one synchronization source has sent us (RFC 3550 §6.4.1, §A.1, §A.3, §A.8): validity of sequence numbers, loss, interarrival jitter.
+// What one synchronization source has sent us (RFC 3550 §6.4.1, §A.1, §A.3, §A.8): validity of sequence numbers, loss,
+// interarrival jitter.
 #pragma once
 #include <cstdint>
 
@@ -15,7 +16,8 @@ class Reception {
 
   /** Judges one packet's sequence number. `rejected` is a jump that a second packet has not confirmed. */
   Verdict sequence(uint16_t sequence);
-  /** Folds one audio packet's arrival (in timestamp units) into the jitter estimate. Not for telephone events, whose timestamp stands still. */
+  /** Folds one audio packet's arrival (in timestamp units) into the jitter estimate. Not for telephone events, whose
+   * timestamp stands still. */
   void arrival(uint32_t timestamp, int64_t arrival_units);
 
   uint32_t received() const { return received_; }

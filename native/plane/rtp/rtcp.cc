@@ -12,7 +12,8 @@ constexpr uint8_t type_bye = 203;
 constexpr size_t block_bytes = 24;
 
 uint32_t be32(const uint8_t* at) {
-  return static_cast<uint32_t>(at[0]) << 24 | static_cast<uint32_t>(at[1]) << 16 | static_cast<uint32_t>(at[2]) << 8 | at[3];
+  return static_cast<uint32_t>(at[0]) << 24 | static_cast<uint32_t>(at[1]) << 16 | static_cast<uint32_t>(at[2]) << 8 |
+         at[3];
 }
 
 uint8_t* put32(uint8_t* at, uint32_t value) {
@@ -34,7 +35,8 @@ void header(uint8_t* start, const uint8_t* end, uint8_t count, uint8_t type) {
 
 }  // namespace
 
-size_t rtcp_write(uint8_t* out, uint32_t ssrc, const SenderInfo* sender, const ReportBlock* block, const char* cname, bool bye) {
+size_t rtcp_write(uint8_t* out, uint32_t ssrc, const SenderInfo* sender, const ReportBlock* block, const char* cname,
+                  bool bye) {
   uint8_t* at = put32(out + 4, ssrc);
   if (sender != nullptr) {
     at = put32(at, static_cast<uint32_t>(sender->ntp >> 32));

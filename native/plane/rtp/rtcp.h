@@ -1,5 +1,5 @@
-// RTCP (RFC 3550 §6): sender and receiver reports with CNAME, and BYE. What is written is always one compound packet; what is read is checked
-// as §A.2 asks, and of a compound only reports about us, the last SR's time and BYE are kept.
+// RTCP (RFC 3550 §6): sender and receiver reports with CNAME, and BYE. What is written is always one compound packet;
+// what is read is checked as §A.2 asks, and of a compound only reports about us, the last SR's time and BYE are kept.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -36,8 +36,10 @@ struct RtcpHeard {
 
 constexpr size_t rtcp_max_bytes = 160;
 
-/** Writes SR (or RR without `sender`), a block if there is one, SDES CNAME, and BYE if asked. Returns the length, at most `rtcp_max_bytes`. */
-size_t rtcp_write(uint8_t* out, uint32_t ssrc, const SenderInfo* sender, const ReportBlock* block, const char* cname, bool bye);
+/** Writes SR (or RR without `sender`), a block if there is one, SDES CNAME, and BYE if asked. Returns the length, at
+ * most `rtcp_max_bytes`. */
+size_t rtcp_write(uint8_t* out, uint32_t ssrc, const SenderInfo* sender, const ReportBlock* block, const char* cname,
+                  bool bye);
 
 /** Reads a compound. False where it is malformed; `heard` is then untouched. */
 bool rtcp_parse(const uint8_t* bytes, size_t count, uint32_t our_ssrc, RtcpHeard& heard);

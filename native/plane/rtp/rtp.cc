@@ -35,7 +35,8 @@ bool rtp_parse(const uint8_t* bytes, size_t count, RtpPacket& packet) {
   return true;
 }
 
-void rtp_write_header(uint8_t* out, bool marker, uint8_t payload_type, uint16_t sequence, uint32_t timestamp, uint32_t ssrc) {
+void rtp_write_header(uint8_t* out, bool marker, uint8_t payload_type, uint16_t sequence, uint32_t timestamp,
+                      uint32_t ssrc) {
   out[0] = 0x80;
   out[1] = static_cast<uint8_t>((marker ? 0x80 : 0) | (payload_type & 0x7f));
   out[2] = static_cast<uint8_t>(sequence >> 8);

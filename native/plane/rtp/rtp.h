@@ -25,11 +25,13 @@ struct RtpPacket {
   size_t payload_bytes = 0;
 };
 
-/** Reads a packet in place. False for anything that RFC 3550 §A.1 would not take: wrong version, padding or extension beyond the end. */
+/** Reads a packet in place. False for anything that RFC 3550 §A.1 would not take: wrong version, padding or extension
+ * beyond the end. */
 bool rtp_parse(const uint8_t* bytes, size_t count, RtpPacket& packet);
 
 /** Writes the twelve octets of a header without CSRCs or extension. */
-void rtp_write_header(uint8_t* out, bool marker, uint8_t payload_type, uint16_t sequence, uint32_t timestamp, uint32_t ssrc);
+void rtp_write_header(uint8_t* out, bool marker, uint8_t payload_type, uint16_t sequence, uint32_t timestamp,
+                      uint32_t ssrc);
 
 /** Whether a datagram on a shared port is RTCP (RFC 5761 §4: packet types 192 to 223). */
 inline bool rtp_is_rtcp(const uint8_t* bytes, size_t count) { return count >= 2 && bytes[1] >= 192 && bytes[1] <= 223; }

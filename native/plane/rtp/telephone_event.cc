@@ -28,7 +28,8 @@ void TelephoneEvent::finish(Digit& digit) {
   units_ = 0;
 }
 
-bool TelephoneEvent::receive(const uint8_t* payload, size_t count, uint32_t timestamp, bool marker, int64_t now_us, Digit& digit) {
+bool TelephoneEvent::receive(const uint8_t* payload, size_t count, uint32_t timestamp, bool marker, int64_t now_us,
+                             Digit& digit) {
   if (count < 4 || payload[0] > 15) return false;
   const uint8_t event = payload[0];
   const bool end = (payload[1] & 0x80) != 0;
@@ -42,7 +43,9 @@ bool TelephoneEvent::receive(const uint8_t* payload, size_t count, uint32_t time
     return true;
   }
   if (finished(timestamp)) return false;
-  if (active_ && static_cast<int32_t>(timestamp - timestamp_) < 0 && static_cast<int32_t>(timestamp_ - timestamp) < timeline_units) return false;
+  if (active_ && static_cast<int32_t>(timestamp - timestamp_) < 0 &&
+      static_cast<int32_t>(timestamp_ - timestamp) < timeline_units)
+    return false;
   bool complete = false;
   uint32_t base = 0;
   if (active_) {
@@ -60,7 +63,8 @@ bool TelephoneEvent::receive(const uint8_t* payload, size_t count, uint32_t time
   base_units_ = base;
   units_ = units;
   heard_us_ = now_us;
-  // The only packet of a key that came is an end: a key all the same. Never two keys from one packet: the rest waits for its copies or `expire`.
+  // The only packet of a key that came is an end: a key all the same. Never two keys from one packet: the rest waits
+  // for its copies or `expire`.
   if (end && !complete) {
     finish(digit);
     return true;

@@ -2,8 +2,9 @@
 //
 //  |     event     |E|R| volume    |          duration             |
 //
-// An event is known by its timestamp: updates grow its duration, the end comes three times, and an end may come after the next key has
-// begun. So: one digit a timestamp, given at the end; at the next event or after a silence when the end was lost.
+// An event is known by its timestamp: updates grow its duration, the end comes three times, and an end may come after
+// the next key has begun. So: one digit a timestamp, given at the end; at the next event or after a silence when the
+// end was lost.
 #pragma once
 #include <cstddef>
 #include <cstdint>

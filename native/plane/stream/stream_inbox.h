@@ -1,6 +1,6 @@
-// The audio that script hands to a stream leg: bytes of any size in, frames out at real time. The one thing that two threads touch at once:
-// the main thread writes, the thread of whichever plane has the leg takes. Blocks are made outside the lock, which is held for a few
-// instructions only.
+// The audio that script hands to a stream leg: bytes of any size in, frames out at real time. The one thing that two
+// threads touch at once: the main thread writes, the thread of whichever plane has the leg takes. Blocks are made
+// outside the lock, which is held for a few instructions only.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,8 @@ class StreamInbox {
   bool write(const uint8_t* bytes, size_t count, size_t most);
   /** Drops what is queued. */
   void clear();
-  /** Takes at most `count` bytes; whole samples of `unit` bytes only, unless `count` says otherwise. Returns how many. */
+  /** Takes at most `count` bytes; whole samples of `unit` bytes only, unless `count` says otherwise. Returns how many.
+   */
   size_t take(uint8_t* out, size_t count, size_t unit);
   size_t queued();
   /** Bytes ever taken or dropped; wraps. */

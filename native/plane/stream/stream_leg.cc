@@ -9,7 +9,8 @@ namespace {
 
 std::unique_ptr<RateBridge> bridge(size_t from, size_t to) {
   if (from == to) return nullptr;
-  return std::make_unique<RateBridge>(std::make_shared<const ResamplerFilter>(rate_table_hz[from], rate_table_hz[to]), from, to);
+  return std::make_unique<RateBridge>(std::make_shared<const ResamplerFilter>(rate_table_hz[from], rate_table_hz[to]),
+                                      from, to);
 }
 
 }  // namespace
@@ -32,18 +33,21 @@ void StreamLeg::take(const Now& now, Notices& notices) {
   size_t got = 0;
   const size_t queued = inbox_->queued();
   // A piece of a frame that begins a sound waits one tick for the rest of it; one that ends it does not.
-  if (queued >= count * unit || (queued >= unit && (waited_ || sounding_))) got = inbox_->take(bytes, count * unit, unit) / unit;
+  if (queued >= count * unit || (queued >= unit && (waited_ || sounding_)))
+    got = inbox_->take(bytes, count * unit, unit) / unit;
   waited_ = got == 0 && queued >= unit;
 
   int16_t pcm[frame_max];
   if (to_.encoding == StreamEncoding::mulaw) mulaw_decode(bytes, pcm, got);
   else std::memcpy(pcm, bytes, got * sizeof(int16_t));
   std::memset(pcm + got, 0, (count - got) * sizeof(int16_t));
-  const size_t ramp = count / 8;  // 2.5 ms: where the sound stops or begins in the middle of a wave, nobody hears a step
+  const size_t ramp =
+      count / 8;  // 2.5 ms: where the sound stops or begins in the middle of a wave, nobody hears a step
   if (got < count) {
     int16_t end = last_;
     for (size_t i = 0; i < got; i++) end = pcm[i];
-    for (size_t i = 0; i < ramp && got + i < count; i++) pcm[got + i] = static_cast<int16_t>(end * static_cast<int32_t>(ramp - i) / static_cast<int32_t>(ramp + 1));
+    for (size_t i = 0; i < ramp && got + i < count; i++)
+      pcm[got + i] = static_cast<int16_t>(end * static_cast<int32_t>(ramp - i) / static_cast<int32_t>(ramp + 1));
   }
   const bool sounded = got > 0 || last_ != 0;
   last_ = got == count ? pcm[rate_samples(to_rate_) - 1] : int16_t{0};
@@ -68,7 +72,9 @@ void StreamLeg::take(const Now& now, Notices& notices) {
   heard(rate_samples(rate_), voiced, now, notices);
 }
 
-bool StreamLeg::recordable(const Now&, bool hears_something) const { return hears_something || sounding_ || played_samples_ > 0; }
+bool StreamLeg::recordable(const Now&, bool hears_something) const {
+  return hears_something || sounding_ || played_samples_ > 0;
+}
 
 void StreamLeg::give(const Now& now, Notices& notices) {
   int16_t pcm[frame_max];

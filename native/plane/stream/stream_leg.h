@@ -1,12 +1,12 @@
-// A leg without a socket: its far end is script, which writes audio of any size and is given a frame every 20 ms. What was written is played
-// at real time; what the frame holds is what a phone in its place would hear.
+// A leg without a socket: its far end is script, which writes audio of any size and is given a frame every 20 ms. What
+// was written is played at real time; what the frame holds is what a phone in its place would hear.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "plane/participant.h"
 #include "plane/audio/rate.h"
+#include "plane/participant.h"
 #include "plane/stream/stream_inbox.h"
 
 namespace sidetone {
@@ -19,7 +19,8 @@ struct StreamFormat {
   size_t unit() const { return encoding == StreamEncoding::pcm ? 2 : 1; }
 };
 
-/** The frames of a tick for script: records of leg, bytes passed by its inbox, bytes of the frame (32 bits each) and the frame, padded to four. */
+/** The frames of a tick for script: records of leg, bytes passed by its inbox, bytes of the frame (32 bits each) and
+ * the frame, padded to four. */
 using StreamFrames = std::vector<uint8_t>;
 
 class StreamLeg : public Participant {

@@ -1,5 +1,5 @@
-// THD+N of a sine: what is left of a signal when the sine of its frequency and the offset are taken out, over that sine. By least squares, so
-// neither the phase nor the gain of what lies between counts.
+// THD+N of a sine: what is left of a signal when the sine of its frequency and the offset are taken out, over that
+// sine. By least squares, so neither the phase nor the gain of what lies between counts.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -20,7 +20,8 @@ inline double thd_n_db(const std::vector<int16_t>& pcm, size_t from, double hz, 
   const double turn = 2 * tone_pi * hz / rate_hz;
   double m[3][4] = {};  // the normal equations of a cos + b sin + c
   for (size_t i = from; i < pcm.size(); i++) {
-    const double row[4] = {std::cos(turn * static_cast<double>(i)), std::sin(turn * static_cast<double>(i)), 1, static_cast<double>(pcm[i])};
+    const double row[4] = {std::cos(turn * static_cast<double>(i)), std::sin(turn * static_cast<double>(i)), 1,
+                           static_cast<double>(pcm[i])};
     for (int r = 0; r < 3; r++) {
       for (int c = 0; c < 4; c++) m[r][c] += row[r] * row[c];
     }
@@ -37,7 +38,8 @@ inline double thd_n_db(const std::vector<int16_t>& pcm, size_t from, double hz, 
   const double offset = m[2][3] / m[2][2];
   double rest = 0;
   for (size_t i = from; i < pcm.size(); i++) {
-    const double d = pcm[i] - a * std::cos(turn * static_cast<double>(i)) - b * std::sin(turn * static_cast<double>(i)) - offset;
+    const double d =
+        pcm[i] - a * std::cos(turn * static_cast<double>(i)) - b * std::sin(turn * static_cast<double>(i)) - offset;
     rest += d * d;
   }
   const double count = static_cast<double>(pcm.size() - from);
@@ -48,15 +50,17 @@ inline double thd_n_db(const std::vector<int16_t>& pcm, size_t from, double hz, 
 inline std::vector<int16_t> sine(double hz, double dbov, uint32_t rate_hz, size_t frames) {
   std::vector<int16_t> pcm(frames * rate_hz / 50);
   const double peak = 32768 * std::pow(10.0, dbov / 20);
-  for (size_t i = 0; i < pcm.size(); i++) pcm[i] = static_cast<int16_t>(std::lrint(peak * std::sin(2 * tone_pi * hz * static_cast<double>(i) / rate_hz)));
+  for (size_t i = 0; i < pcm.size(); i++)
+    pcm[i] = static_cast<int16_t>(std::lrint(peak * std::sin(2 * tone_pi * hz * static_cast<double>(i) / rate_hz)));
   return pcm;
 }
 
 /**
- * What a member of a room at `to` hears of a tone said at `from` (indices of the table of rates), frame by frame as a room does it: summed at
- * the tone's rate, carried over, the listener's own loud voice in the sum and taken out again.
+ * What a member of a room at `to` hears of a tone said at `from` (indices of the table of rates), frame by frame as a
+ * room does it: summed at the tone's rate, carried over, the listener's own loud voice in the sum and taken out again.
  */
-inline std::vector<int16_t> heard_in_room(const std::vector<int16_t>& tone, size_t from, size_t to, FilterBank& filters) {
+inline std::vector<int16_t> heard_in_room(const std::vector<int16_t>& tone, size_t from, size_t to,
+                                          FilterBank& filters) {
   const size_t in = rate_samples(from);
   const size_t out = rate_samples(to);
   RateBridge bridge(filters.get(rate_table_hz[from], rate_table_hz[to]), from, to);

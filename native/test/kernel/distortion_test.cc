@@ -26,7 +26,9 @@ TEST("the measure of distortion finds a known harmonic and a known offset's abse
   CHECK(std::fabs(thd_n_db(pcm, 0, tone_hz, 8000) + 40) < 0.05);
 }
 
-TEST("a tone resampled between any two rates and mixed with a loud listener's own voice is heard with at most -80 dB of distortion and noise") {
+TEST(
+    "a tone resampled between any two rates and mixed with a loud listener's own voice is heard with at most -80 dB of "
+    "distortion and noise") {
   FilterBank filters;
   for (size_t from = 0; from < rates; from++) {
     const std::vector<int16_t> said = sine(tone_hz, tone_dbov, rate_table_hz[from], frames);
@@ -47,16 +49,20 @@ TEST("a room adds nothing to what G.711 and G.722 themselves do to a tone") {
   for (const auto& [codec, most_db] : codecs) {
     const size_t to = rate_index(codec_rate_hz(codec));
     const size_t settled = rate_samples(to) * settled_frames;
-    const double alone = thd_n_db(through(codec, sine(tone_hz, tone_dbov, rate_table_hz[to], frames)), settled, tone_hz, rate_table_hz[to]);
+    const double alone = thd_n_db(through(codec, sine(tone_hz, tone_dbov, rate_table_hz[to], frames)), settled, tone_hz,
+                                  rate_table_hz[to]);
     CHECK(alone <= most_db);
     for (size_t from = 0; from < rates; from++) {
-      const std::vector<int16_t> mixed = heard_in_room(sine(tone_hz, tone_dbov, rate_table_hz[from], frames), from, to, filters);
+      const std::vector<int16_t> mixed =
+          heard_in_room(sine(tone_hz, tone_dbov, rate_table_hz[from], frames), from, to, filters);
       CHECK(thd_n_db(through(codec, mixed), settled, tone_hz, rate_table_hz[to]) <= alone + 0.5);
     }
   }
 }
 
-TEST("ten minutes of 200 ppm, 2 % loss and 40 ms of jitter: the delay stays, and what is not invented sounds as its codec does") {
+TEST(
+    "ten minutes of 200 ppm, 2 % loss and 40 ms of jitter: the delay stays, and what is not invented sounds as its "
+    "codec does") {
   for (const double ppm : {200.0, -200.0}) {  // 120 ms in all
     const Heard heard = DriftingCall({ppm, 0.02, 40}).run(10);
     for (const double delay : heard.delay_ms) CHECK(delay > 30 && delay <= 80);

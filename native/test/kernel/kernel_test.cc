@@ -163,7 +163,8 @@ TEST("level is in dB below full scale") {
 TEST("the energy of a span is exact at any length, of the loudest samples too, on every instruction set") {
   std::vector<int16_t> pcm(2000, -32768);
   uint32_t seed = 5;
-  for (size_t i = 1000; i < pcm.size(); i++) pcm[i] = static_cast<int16_t>((seed = seed * 1664525u + 1013904223u) >> 16);
+  for (size_t i = 1000; i < pcm.size(); i++)
+    pcm[i] = static_cast<int16_t>((seed = seed * 1664525u + 1013904223u) >> 16);
   for (const Width width : {Width::portable, Width::avx2}) {
     if (width > kernel_width()) continue;
     const EnergyForm energy = energy_form(width);
@@ -180,7 +181,8 @@ TEST("the energy of a span is exact at any length, of the loudest samples too, o
 TEST("G.722 carries speech band and wide band tones with the quality of its quantizers, in any block size") {
   for (const double hz : {300.0, 1000.0, 3000.0, 6000.0}) {
     std::vector<int16_t> pcm(16000);
-    for (size_t i = 0; i < pcm.size(); i++) pcm[i] = static_cast<int16_t>(std::lrint(8000 * std::sin(2 * pi * hz * i / 16000)));
+    for (size_t i = 0; i < pcm.size(); i++)
+      pcm[i] = static_cast<int16_t>(std::lrint(8000 * std::sin(2 * pi * hz * i / 16000)));
     std::vector<uint8_t> octets(8000);
     std::vector<int16_t> back(16000);
     G722Encoder encoder;
@@ -236,7 +238,8 @@ TEST("the sum without oneself is encoded as in two steps, on every instruction s
   for (const Width width : {Width::portable, Width::vbmi}) {
     if (width > kernel_width()) continue;
     const MixG711Forms forms = mix_g711_forms(width);
-    for (const size_t length : {size_t{0}, size_t{1}, size_t{31}, size_t{33}, size_t{160}, size_t{161}, size_t{479}, sum.size() - 3}) {
+    for (const size_t length :
+         {size_t{0}, size_t{1}, size_t{31}, size_t{33}, size_t{160}, size_t{161}, size_t{479}, sum.size() - 3}) {
       for (const size_t from : {size_t{0}, size_t{3}, sum.size() - length}) {
         if (from + length > sum.size()) continue;
         std::vector<int16_t> pcm(length);

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "design/equiripple.h"
-#include "kernel/resampler/equiripple.h"
 #include "kernel/mix/interleave.h"
 #include "kernel/mix/sample_format.h"
+#include "kernel/resampler/equiripple.h"
 #include "test/check.h"
 
 using namespace sidetone;
@@ -50,7 +50,8 @@ std::vector<float> resampled(uint32_t in_hz, uint32_t out_hz, double hz, size_t 
 }
 
 /** What comes out of a stream that is given `in` in blocks of these lengths, in turn. */
-std::vector<float> in_blocks(const ResamplerFilter& filter, const std::vector<float>& in, const std::vector<size_t>& lengths) {
+std::vector<float> in_blocks(const ResamplerFilter& filter, const std::vector<float>& in,
+                             const std::vector<size_t>& lengths) {
   Resampler resampler(filter);
   std::vector<float> out;
   for (size_t at = 0, turn = 0; at < in.size(); turn++) {
@@ -64,7 +65,8 @@ std::vector<float> in_blocks(const ResamplerFilter& filter, const std::vector<fl
   return out;
 }
 
-/** The low-pass at the rates' common multiple as a stream applies it, from what `down` impulses, each an input later, make of it. */
+/** The low-pass at the rates' common multiple as a stream applies it, from what `down` impulses, each an input later,
+ * make of it. */
 std::vector<double> impulse_response(const ResamplerFilter& filter) {
   const size_t up = filter.up();
   const size_t down = filter.down();
@@ -84,20 +86,24 @@ std::vector<double> impulse_response(const ResamplerFilter& filter) {
 
 double gain_db(const std::vector<double>& response, double cycles_a_sample) {
   std::complex<double> sum = 0;
-  for (size_t n = 0; n < response.size(); n++) sum += response[n] * std::polar(1.0, -2 * pi * cycles_a_sample * static_cast<double>(n));
+  for (size_t n = 0; n < response.size(); n++)
+    sum += response[n] * std::polar(1.0, -2 * pi * cycles_a_sample * static_cast<double>(n));
   return 20 * std::log10(std::abs(sum) + 1e-12);
 }
 
 std::vector<float> noise(size_t count) {
   std::vector<float> samples(count);
   uint32_t seed = 3;
-  for (float& sample : samples) sample = static_cast<float>(static_cast<int32_t>(seed = seed * 1664525u + 1013904223u)) / 65536.0f;
+  for (float& sample : samples)
+    sample = static_cast<float>(static_cast<int32_t>(seed = seed * 1664525u + 1013904223u)) / 65536.0f;
   return samples;
 }
 
 }  // namespace
 
-TEST("between the rates of the plane every frequency to 3.4 kHz (scaled) keeps its level and every one from 4.6 kHz on is under -100 dB") {
+TEST(
+    "between the rates of the plane every frequency to 3.4 kHz (scaled) keeps its level and every one from 4.6 kHz on "
+    "is under -100 dB") {
   for (const uint32_t in_hz : rates_hz) {
     for (const uint32_t out_hz : rates_hz) {
       if (in_hz == out_hz) continue;
@@ -162,7 +168,8 @@ TEST("how a stream is cut into blocks changes no bit of it and withholds no samp
       const ResamplerFilter filter(in_hz, out_hz);
       const std::vector<float> whole = in_blocks(filter, in, {in_hz / 50});
       CHECK(whole.size() == (in.size() * filter.up() + filter.down() - 1) / filter.down());
-      for (const std::vector<size_t>& lengths : {std::vector<size_t>{1}, {7}, {160, 1, 0, 83}, {441}, {1024}, {2, 3, 5, 641}}) {
+      for (const std::vector<size_t>& lengths :
+           {std::vector<size_t>{1}, {7}, {160, 1, 0, 83}, {441}, {1024}, {2, 3, 5, 641}}) {
         const std::vector<float> parts = in_blocks(filter, in, lengths);
         CHECK(parts.size() == whole.size());
         CHECK(std::memcmp(parts.data(), whole.data(), parts.size() * sizeof(float)) == 0);
@@ -209,7 +216,8 @@ TEST("a filter gives the same on every instruction set but for the rounding of i
     for (size_t i = 0; i < fir_outputs; i++) {
       double exact = 0;
       for (const FirPiece& each : two) {
-        for (size_t k = 0; k < each.count; k++) exact += static_cast<double>(taps[each.first + k]) * in[each.offset + k + i];
+        for (size_t k = 0; k < each.count; k++)
+          exact += static_cast<double>(taps[each.first + k]) * in[each.offset + k + i];
       }
       CHECK(std::fabs(one[i] - exact) < exact_to * 64 && std::fabs(other[i] - exact) < exact_to * 64);
     }
@@ -221,8 +229,10 @@ TEST("a filter gives the same on every instruction set but for the rounding of i
       for (size_t p = 0; p < phases; p++) {
         for (size_t i = 0; i < fir_outputs; i++) {
           double exact = 0;
-          for (size_t k = 0; k < piece.count; k++) exact += static_cast<double>(taps[k * phases + p]) * in[piece.offset + k + i];
-          CHECK(std::fabs(outputs[0][i * phases + p] - exact) < exact_to * 64 && std::fabs(outputs[1][i * phases + p] - exact) < exact_to * 64);
+          for (size_t k = 0; k < piece.count; k++)
+            exact += static_cast<double>(taps[k * phases + p]) * in[piece.offset + k + i];
+          CHECK(std::fabs(outputs[0][i * phases + p] - exact) < exact_to * 64 &&
+                std::fabs(outputs[1][i * phases + p] - exact) < exact_to * 64);
         }
       }
     }
@@ -255,8 +265,11 @@ TEST("rows are interleaved and dealt out again in any number and of any length, 
   }
 }
 
-TEST("floats become whole samples as rounding and saturation of each say, and back, on every instruction set and at any length") {
-  const float special[] = {0.5f, 1.5f, -0.5f, -2.5f, 32767.4f, 32767.5f, 40000.0f, 3e9f, -32768.5f, -32769.0f, -3e9f, 0.49999997f, -32767.5f, 12345.5f};
+TEST(
+    "floats become whole samples as rounding and saturation of each say, and back, on every instruction set and at any "
+    "length") {
+  const float special[] = {0.5f, 1.5f,      -0.5f,     -2.5f, 32767.4f,    32767.5f,  40000.0f,
+                           3e9f, -32768.5f, -32769.0f, -3e9f, 0.49999997f, -32767.5f, 12345.5f};
   std::vector<float> in = noise(70);
   in.insert(in.begin() + 20, std::begin(special), std::end(special));
   for (const Width width : {Width::portable, Width::avx2}) {

@@ -1,4 +1,5 @@
-// Voices that are no keys: minutes of synthesized speech (espeak-ng, where it is installed) of several pitches and speeds.
+// Voices that are no keys: minutes of synthesized speech (espeak-ng, where it is installed) of several pitches and
+// speeds.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -15,14 +16,18 @@ using namespace sidetone;
 namespace {
 
 constexpr char text[] =
-    "Please leave your name and number after the tone. The seven zealous engineers measured nineteen hundred and ninety nine samples, "
-    "while the choir sang oh, ah, ee, ooh, mm, and a whistle blew. Thank you for holding; your call is number eleven in the queue. "
+    "Please leave your name and number after the tone. The seven zealous engineers measured nineteen hundred and "
+    "ninety nine samples, "
+    "while the choir sang oh, ah, ee, ooh, mm, and a whistle blew. Thank you for holding; your call is number eleven "
+    "in the queue. "
     "Beep, boop, bleep. We owe you an apology, Sue. Who knew the blue moon grew? Me, you, he, she and the bee agree. "
-    "One two three four five six seven eight nine star hash. Alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo lima mike.";
+    "One two three four five six seven eight nine star hash. Alpha bravo charlie delta echo foxtrot golf hotel india "
+    "juliet kilo lima mike.";
 
 /** Speech at 8 kHz; empty where there is no synthesizer. */
 std::vector<int16_t> speech(int pitch, int speed) {
-  const std::string command = "espeak-ng -p " + std::to_string(pitch) + " -s " + std::to_string(speed) + " --stdout \"" + text + "\" 2>/dev/null";
+  const std::string command = "espeak-ng -p " + std::to_string(pitch) + " -s " + std::to_string(speed) +
+                              " --stdout \"" + text + "\" 2>/dev/null";
   std::vector<int16_t> pcm;
   FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return pcm;
@@ -34,9 +39,11 @@ std::vector<int16_t> speech(int pitch, int speed) {
   while ((count = std::fread(bytes, 1, sizeof bytes, pipe)) > 0) {
     for (size_t at = 0; at < count;) {
       float samples[256];
-      const WavReader::Step step = wav.read(bytes + at, count - at, samples, wav.state() == WavReader::State::header ? 0 : 256);
+      const WavReader::Step step =
+          wav.read(bytes + at, count - at, samples, wav.state() == WavReader::State::header ? 0 : 256);
       at += step.consumed;
-      if (!converter && wav.state() == WavReader::State::data) converter = std::make_unique<Converter>(filters.get(wav.rate_hz(), 8000));
+      if (!converter && wav.state() == WavReader::State::data)
+        converter = std::make_unique<Converter>(filters.get(wav.rate_hz(), 8000));
       if (step.made > 0) {
         const size_t before = pcm.size();
         pcm.resize(before + converter->out_max(step.made));

@@ -5,8 +5,8 @@
 
 #include "kernel/codec/g711.h"
 #include "kernel/tone/tone.h"
-#include "test/plane/bench.h"
 #include "test/check.h"
+#include "test/plane/bench.h"
 
 using namespace sidetone;
 
@@ -28,7 +28,8 @@ class Line {
   void twisted(double low_hz, double high_hz, double low, double high, double ms) {
     for (size_t i = 0, n = samples(ms); i < n; i++) {
       const double t = static_cast<double>(i) / rate_hz_;
-      pcm_.push_back(static_cast<int16_t>(std::lrint(low * std::sin(2 * M_PI * low_hz * t) + high * std::sin(2 * M_PI * high_hz * t))));
+      pcm_.push_back(static_cast<int16_t>(
+          std::lrint(low * std::sin(2 * M_PI * low_hz * t) + high * std::sin(2 * M_PI * high_hz * t))));
     }
   }
   void noise(double amplitude, uint32_t seed) {
@@ -217,7 +218,8 @@ TEST("a leg tells keys heard in its audio, unless the same key comes as a teleph
         }
         bench.tick();
         for (const Notice& notice : bench.notices()) {
-          if (notice.kind == NoticeKind::digit) told.push_back(std::string(1, static_cast<char>(notice.a)) + (notice.more[0] == 1 ? " tone" : " event"));
+          if (notice.kind == NoticeKind::digit)
+            told.push_back(std::string(1, static_cast<char>(notice.a)) + (notice.more[0] == 1 ? " tone" : " event"));
         }
       }
     }

@@ -96,8 +96,8 @@ TEST("every sample format decodes to the same wave, plain and extensible, in pie
   std::memcpy(f32.data(), &f, 4);
   std::memcpy(f64.data(), &d, 8);
   const Row rows[] = {
-      {{1, 8}, {192}, 0},           {{1, 16}, {0, 0x40}, 0}, {{1, 24}, {0, 0, 0x40}, 0}, {{1, 32}, {0, 0, 0, 0x40}, 0},
-      {{3, 32}, f32, 0},            {{3, 64}, f64, 0},       {{6, 8}, {0xa5}, 0.02f},    {{7, 8}, {0x8f}, 0.02f},
+      {{1, 8}, {192}, 0}, {{1, 16}, {0, 0x40}, 0}, {{1, 24}, {0, 0, 0x40}, 0}, {{1, 32}, {0, 0, 0, 0x40}, 0},
+      {{3, 32}, f32, 0},  {{3, 64}, f64, 0},       {{6, 8}, {0xa5}, 0.02f},    {{7, 8}, {0x8f}, 0.02f},
   };
   for (Row row : rows) {
     for (const bool extensible : {false, true}) {

@@ -27,7 +27,9 @@ class FarEnd {
   /** The RTP packets that came since the last call. */
   std::vector<std::vector<uint8_t>> packets() {
     std::vector<std::vector<uint8_t>> all = socket_.receive();
-    all.erase(std::remove_if(all.begin(), all.end(), [](const auto& bytes) { return rtp_is_rtcp(bytes.data(), bytes.size()); }), all.end());
+    all.erase(std::remove_if(all.begin(), all.end(),
+                             [](const auto& bytes) { return rtp_is_rtcp(bytes.data(), bytes.size()); }),
+              all.end());
     return all;
   }
   /** Their payloads. */

@@ -1,8 +1,10 @@
-// A call on virtual time whose far end has a clock of its own and a bad network between: what is heard, set beside what was said.
+// A call on virtual time whose far end has a clock of its own and a bad network between: what is heard, set beside what
+// was said.
 //
-// The voice is made: a moving pitch with formants, syllables, pauses and breath noise, so that no two places of it look alike. Each heard
-// frame that holds nothing invented, nor the 5 ms that lead back from it, is laid on the said one where it fits best; its SNR is that of the
-// two (-10 to 35 dB, as segmental SNR is customarily bounded), frames of silence left out. Beside it the codec's own, of the same frames.
+// The voice is made: a moving pitch with formants, syllables, pauses and breath noise, so that no two places of it look
+// alike. Each heard frame that holds nothing invented, nor the 5 ms that lead back from it, is laid on the said one
+// where it fits best; its SNR is that of the two (-10 to 35 dB, as segmental SNR is customarily bounded), frames of
+// silence left out. Beside it the codec's own, of the same frames.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -19,20 +21,20 @@ namespace sidetone::test {
 struct Network {
   double ppm;  // of the far end's clock
   double loss;
-  double jitter_ms;          // uniform
-  double tail_ms = 0;        // exponential, of this mean
-  double stall_every_ms = 0; // now and then nothing comes for `stall_ms`, then all at once
+  double jitter_ms;           // uniform
+  double tail_ms = 0;         // exponential, of this mean
+  double stall_every_ms = 0;  // now and then nothing comes for `stall_ms`, then all at once
   double stall_ms = 0;
-  double spike = 0;          // part of the packets that come 60 ms later than they would
-  double phase_ms = 0;       // of the listener's ticks, after the first packet was sent
+  double spike = 0;     // part of the packets that come 60 ms later than they would
+  double phase_ms = 0;  // of the listener's ticks, after the first packet was sent
 };
 
 struct Heard {
   std::vector<double> delay_ms;  // of what is heard over the fastest packet, at each tick from the tenth second on
   double invented_part = 0;
-  double snr_db = 0;        // mean segmental, of frames with nothing invented
-  double codec_snr_db = 0;  // of the same frames, coded and decoded only
-  double all_snr_db = 0;    // with the invented ones, laid where the timeline has them
+  double snr_db = 0;          // mean segmental, of frames with nothing invented
+  double codec_snr_db = 0;    // of the same frames, coded and decoded only
+  double all_snr_db = 0;      // with the invented ones, laid where the timeline has them
   double disturbed_part = 0;  // of frames with nothing invented, those 3 dB or more below the codec's
 };
 
@@ -69,7 +71,8 @@ inline std::vector<int16_t> voice() {
 
 class DriftingCall {
  public:
-  explicit DriftingCall(Network network) : network_(network), said_(voice()), octets_(said_.size()), coded_(said_.size()) {
+  explicit DriftingCall(Network network)
+      : network_(network), said_(voice()), octets_(said_.size()), coded_(said_.size()) {
     mulaw_encode(said_.data(), octets_.data(), said_.size());
     mulaw_decode(octets_.data(), coded_.data(), said_.size());
   }
@@ -85,10 +88,13 @@ class DriftingCall {
       const int64_t slack_us = playout_->jitter().slack_us(now_us);
       (void)playout_->frame(now_us, pcm, heard);
       const size_t kept = static_cast<size_t>((playout_->delay_us() - slack_us) / JitterBuffer::unit_us);
-      // What is invented goes behind what was queued, so it may reach into the next frame; the first 5 ms after it lead back.
+      // What is invented goes behind what was queued, so it may reach into the next frame; the first 5 ms after it lead
+      // back.
       Origin origin[2 * frame_units] = {};
       std::copy(rest_, rest_ + frame_units, origin);
-      const auto mark = [&origin, kept](size_t units, Origin what) { std::fill(origin + std::min(kept, 2 * frame_units), origin + std::min(kept + units, 2 * frame_units), what); };
+      const auto mark = [&origin, kept](size_t units, Origin what) {
+        std::fill(origin + std::min(kept, 2 * frame_units), origin + std::min(kept + units, 2 * frame_units), what);
+      };
       if (playout_->concealed_frames() != invented_before) {
         mark(frame_units, Origin::invented);
         leads_back_ = true;
@@ -117,20 +123,24 @@ class DriftingCall {
   struct Packet {
     int64_t arrival_us;
     uint32_t timestamp;
-    bool operator<(const Packet& other) const { return arrival_us != other.arrival_us ? arrival_us > other.arrival_us : timestamp > other.timestamp; }
+    bool operator<(const Packet& other) const {
+      return arrival_us != other.arrival_us ? arrival_us > other.arrival_us : timestamp > other.timestamp;
+    }
   };
 
   void carry(int64_t now_us) {
     while (start_us + sent_us_ <= static_cast<double>(now_us)) {
       const double late_us = uniform_(random_) * network_.jitter_ms * 1000;
-      if (uniform_(random_) >= network_.loss) underway_.push({start_us + static_cast<int64_t>(held_back(sent_us_ + late_us)), number_ * 160});
+      if (uniform_(random_) >= network_.loss)
+        underway_.push({start_us + static_cast<int64_t>(held_back(sent_us_ + late_us)), number_ * 160});
       number_++;
       sent_us_ = number_ * 20'000.0 * (1 + network_.ppm * 1e-6);
     }
     while (!underway_.empty() && underway_.top().arrival_us <= now_us) {
       const Packet packet = underway_.top();
       underway_.pop();
-      (void)playout_->jitter().insert(packet.timestamp, &octets_[packet.timestamp % octets_.size()], 160, packet.arrival_us);
+      (void)playout_->jitter().insert(packet.timestamp, &octets_[packet.timestamp % octets_.size()], 160,
+                                      packet.arrival_us);
     }
   }
 
@@ -156,7 +166,9 @@ class DriftingCall {
     return sum;
   }
 
-  static double snr(double signal, double noise) { return std::max(-10.0, std::min(35.0, 10 * std::log10((signal + 1e-9) / (noise + 1e-9)))); }
+  static double snr(double signal, double noise) {
+    return std::max(-10.0, std::min(35.0, 10 * std::log10((signal + 1e-9) / (noise + 1e-9))));
+  }
 
   void judge(const int16_t* pcm, bool bent) {
     static constexpr int16_t silence[160] = {};
@@ -172,7 +184,8 @@ class DriftingCall {
       return;
     }
     int64_t at = expected;
-    if (noise * 100 > signal && energy_of_difference(said_, expected, pcm) > quiet / 100) {  // under 20 dB: it may have moved
+    if (noise * 100 > signal &&
+        energy_of_difference(said_, expected, pcm) > quiet / 100) {  // under 20 dB: it may have moved
       for (int64_t moved = -reach; moved <= reach; moved++) {
         const double other = energy_of_difference(said_, expected + moved, pcm);
         if (other >= noise) continue;
@@ -180,7 +193,8 @@ class DriftingCall {
         at = expected + moved;
       }
       signal = energy_of_difference(said_, at, silence);
-      if (noise * 30 < signal) shift_ += at - expected;  // a place that fits; else this frame was bent, and the next will tell
+      if (noise * 30 < signal)
+        shift_ += at - expected;  // a place that fits; else this frame was bent, and the next will tell
     }
     if (signal < quiet) return;
     std::vector<int16_t> plain(160);

@@ -38,7 +38,8 @@ void withstand(Target target, int inputs, size_t most_bytes) {
 }  // namespace
 
 TEST("parsers withstand bytes by chance") {
-  for (const Target target : {address_range_fuzz, rtp_fuzz, rtcp_fuzz, telephone_event_fuzz, wav_fuzz}) withstand(target, 2000, 300);
+  for (const Target target : {address_range_fuzz, rtp_fuzz, rtcp_fuzz, telephone_event_fuzz, wav_fuzz})
+    withstand(target, 2000, 300);
 }
 
 TEST("jitter buffers and legs withstand packets by chance") {
@@ -52,4 +53,6 @@ TEST("rooms and their members withstand commands by chance") { withstand(room_fu
 
 TEST("stream legs withstand writes by chance") { withstand(stream_fuzz, 60, 200); }
 
-TEST("the file of a recording is whole whatever its threads do when, or says what is missing") { withstand(recording_fuzz, 400, 200); }
+TEST("the file of a recording is whole whatever its threads do when, or says what is missing") {
+  withstand(recording_fuzz, 400, 200);
+}

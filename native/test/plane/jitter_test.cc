@@ -38,7 +38,10 @@ struct Dice {
   }
 };
 
-int16_t wave(uint32_t at) { return static_cast<int16_t>(8000 * std::sin(2 * pi * 400 * at / 8000.0) + 3000 * std::sin(2 * pi * 130 * at / 8000.0)); }
+int16_t wave(uint32_t at) {
+  return static_cast<int16_t>(8000 * std::sin(2 * pi * 400 * at / 8000.0) +
+                              3000 * std::sin(2 * pi * 130 * at / 8000.0));
+}
 
 std::vector<uint8_t> frame(uint32_t timestamp, size_t units = 160) {
   std::vector<int16_t> pcm(units);
@@ -49,7 +52,8 @@ std::vector<uint8_t> frame(uint32_t timestamp, size_t units = 160) {
 }
 
 /** `count` packets sent every `period_us`, each `delay(i)` us underway; a negative delay loses it. */
-std::vector<Packet> stream(int count, const std::function<int64_t(int)>& delay, int64_t period_us = 20 * ms, uint32_t first = 0xffff0000) {
+std::vector<Packet> stream(int count, const std::function<int64_t(int)>& delay, int64_t period_us = 20 * ms,
+                           uint32_t first = 0xffff0000) {
   std::vector<Packet> packets;
   for (int i = 0; i < count; i++) {
     const int64_t d = delay(i);
@@ -59,9 +63,11 @@ std::vector<Packet> stream(int count, const std::function<int64_t(int)>& delay, 
   return packets;
 }
 
-/** Plays `packets` to a listener whose ticks come every 20 ms from `phase_us` on; there are none from the `away`th to the `back`th. */
+/** Plays `packets` to a listener whose ticks come every 20 ms from `phase_us` on; there are none from the `away`th to
+ * the `back`th. */
 Run play(std::vector<Packet> packets, int ticks, int64_t phase_us = 7 * ms, int away = 0, int back = 0) {
-  std::stable_sort(packets.begin(), packets.end(), [](const Packet& a, const Packet& b) { return a.arrival_us < b.arrival_us; });
+  std::stable_sort(packets.begin(), packets.end(),
+                   [](const Packet& a, const Packet& b) { return a.arrival_us < b.arrival_us; });
   Playout playout(Codec::pcmu);
   Run run;
   size_t next = 0;
@@ -96,7 +102,9 @@ size_t exact_samples(const Run& run, uint32_t first) {
   size_t skip = 0;
   while (skip < 160 && sent[skip] == 0) skip++;
   size_t exact = 0;
-  while (start + exact < run.heard.size() && skip + exact < sent.size() && run.heard[start + exact] == sent[skip + exact]) exact++;
+  while (start + exact < run.heard.size() && skip + exact < sent.size() &&
+         run.heard[start + exact] == sent[skip + exact])
+    exact++;
   return exact;
 }
 
@@ -108,7 +116,9 @@ int64_t worst(const std::vector<int64_t>& values, size_t from, size_t to) {
 
 }  // namespace
 
-TEST("on a clean network nothing is invented, whatever the phase, and what is heard is behind by that phase and 1 to 2.3 ms") {
+TEST(
+    "on a clean network nothing is invented, whatever the phase, and what is heard is behind by that phase and 1 to "
+    "2.3 ms") {
   int64_t sum = 0;
   for (int phase = 0; phase < 20; phase++) {
     const Run run = play(stream(1200, [](int) { return 3 * ms; }), 1200, phase * ms + 500);
@@ -126,7 +136,8 @@ TEST("packets of 10, 30, 40 and 60 ms are heard whole but for the first, at most
   for (const size_t units : {80, 240, 320, 480}) {
     for (int phase = 0; phase < 20; phase += 3) {
       std::vector<Packet> packets;
-      for (uint32_t at = 0; at < 160'000; at += static_cast<uint32_t>(units)) packets.push_back({at, at * 125 + 3 * ms, frame(at, units)});
+      for (uint32_t at = 0; at < 160'000; at += static_cast<uint32_t>(units))
+        packets.push_back({at, at * 125 + 3 * ms, frame(at, units)});
       const Run run = play(packets, 1000, phase * ms + 500);
       CHECK(run.late <= 1 && run.concealed <= 2);  // where a frame needs two packets, until that is known
       CHECK(worst(run.delay_us, 900, run.delay_us.size()) <= 34 * ms);
@@ -137,9 +148,11 @@ TEST("packets of 10, 30, 40 and 60 ms are heard whole but for the first, at most
 TEST("a jitter of 40 ms and packets held back each second for 60 are in time once they are known, at any phase") {
   for (int phase = 0; phase < 20; phase += 3) {
     Dice dice;
-    const Run jittery = play(stream(3000, [&](int) { return static_cast<int64_t>(dice.roll() * 40 * ms); }), 3000, phase * ms);
+    const Run jittery =
+        play(stream(3000, [&](int) { return static_cast<int64_t>(dice.roll() * 40 * ms); }), 3000, phase * ms);
     CHECK(jittery.concealed < 12 && worst(jittery.delay_us, 500, jittery.delay_us.size()) <= 72 * ms);
-    const Run bursty = play(stream(3000, [](int i) { return i % 50 < 3 ? (3 - i % 50) * 20 * ms : int64_t{0}; }), 3000, phase * ms);
+    const Run bursty =
+        play(stream(3000, [](int i) { return i % 50 < 3 ? (3 - i % 50) * 20 * ms : int64_t{0}; }), 3000, phase * ms);
     CHECK(bursty.concealed < 12 && worst(bursty.delay_us, 500, bursty.delay_us.size()) <= 96 * ms);
   }
 }
@@ -152,7 +165,8 @@ TEST("a packet that is late now and then is concealed, and the delay does not gr
 
 TEST("when a bad network becomes a good one the delay goes back to that of a good one within a minute") {
   Dice dice;
-  const Run run = play(stream(4500, [&](int i) { return i < 1000 ? static_cast<int64_t>(dice.roll() * 60 * ms) : int64_t{0}; }), 4500);
+  const Run run = play(
+      stream(4500, [&](int i) { return i < 1000 ? static_cast<int64_t>(dice.roll() * 60 * ms) : int64_t{0}; }), 4500);
   CHECK(worst(run.delay_us, 500, 1000) > 50 * ms);
   CHECK(worst(run.delay_us, 4000, run.delay_us.size()) <= 23 * ms);
 }
@@ -179,13 +193,15 @@ TEST("reordered, doubled and oddly sized packets are taken in order, unchanged")
     }
     at += static_cast<uint32_t>(sizes[i % 6]);
   }
-  std::stable_sort(packets.begin(), packets.end(), [](const Packet& a, const Packet& b) { return a.arrival_us < b.arrival_us; });
+  std::stable_sort(packets.begin(), packets.end(),
+                   [](const Packet& a, const Packet& b) { return a.arrival_us < b.arrival_us; });
   JitterBuffer buffer;
   size_t next = 0;
   for (uint32_t taken = 5000; taken + 160 <= at; taken += 160) {
     const int64_t now = (taken - 5000) * 125 + 60 * ms;
     for (; next < packets.size() && packets[next].arrival_us <= now; next++) {
-      (void)buffer.insert(packets[next].timestamp, packets[next].payload.data(), packets[next].payload.size(), packets[next].arrival_us);
+      (void)buffer.insert(packets[next].timestamp, packets[next].payload.data(), packets[next].payload.size(),
+                          packets[next].arrival_us);
     }
     uint8_t octets[160];
     CHECK(buffer.take(octets, 160) && std::vector<uint8_t>(octets, octets + 160) == frame(taken));
@@ -208,11 +224,13 @@ TEST("loss of 10 % is concealed, and the timeline does not slip") {
   CHECK(worst(run.delay_us, 100, run.delay_us.size()) <= 60 * ms);
   double energy = 0;
   for (size_t i = 16000; i < run.heard.size(); i++) energy += static_cast<double>(run.heard[i]) * run.heard[i];
-  CHECK(std::sqrt(energy / (run.heard.size() - 16000.0)) > 4500);  // of 6041 sent: gaps are filled with sound, not silence
+  CHECK(std::sqrt(energy / (run.heard.size() - 16000.0)) >
+        4500);  // of 6041 sent: gaps are filled with sound, not silence
 }
 
 TEST("after a stall of 250 ms the delay is back within 5 ms in a second") {
-  const Run run = play(stream(1000, [](int i) { return i >= 500 && i < 513 ? (513 - i) * 20 * ms + 3 * ms : 3 * ms; }), 1000);
+  const Run run =
+      play(stream(1000, [](int i) { return i >= 500 && i < 513 ? (513 - i) * 20 * ms + 3 * ms : 3 * ms; }), 1000);
   const int64_t before = worst(run.delay_us, 400, 490);
   CHECK(worst(run.delay_us, 513 + 50, run.delay_us.size()) <= before + 5 * ms);
 }

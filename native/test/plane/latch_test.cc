@@ -1,5 +1,6 @@
-// Who may be the far end of a leg: the rules of strict latching one by one, and against strangers on real sockets. The attacks are those of Asterisk's
-// AST-2017-005 and rtpengine's CVE-2025-53399: a stranger is first, floods, comes in the middle, or comes during hold.
+// Who may be the far end of a leg: the rules of strict latching one by one, and against strangers on real sockets. The
+// attacks are those of Asterisk's AST-2017-005 and rtpengine's CVE-2025-53399: a stranger is first, floods, comes in
+// the middle, or comes during hold.
 #include <random>
 #include <string>
 #include <vector>
@@ -34,7 +35,9 @@ struct Line {
   Latch latch;
   int64_t now_us = 5 * second;
 
-  explicit Line(const char* learn_from = peer, bool held = false, const Address& address = sdp) { expect(address, learn_from, held); }
+  explicit Line(const char* learn_from = peer, bool held = false, const Address& address = sdp) {
+    expect(address, learn_from, held);
+  }
   void expect(const Address& address, const char* learn_from = peer, bool held = false) {
     latch.expect(address, AddressRange::parse_list(learn_from), held);
   }
@@ -58,18 +61,28 @@ TEST("a range of addresses is a literal or a CIDR of either family, and an IPv4-
     const char* host;
     bool within;
   } cases[] = {
-      {"192.0.2.0/24", "192.0.2.255", true},   {"192.0.2.0/24", "192.0.3.0", false},      {"192.0.2.7", "192.0.2.7", true},
-      {"192.0.2.7", "192.0.2.8", false},       {"192.0.2.128/25", "192.0.2.127", false},  {"0.0.0.0/0", "203.0.113.9", true},
-      {"0.0.0.0/0", "2001:db8::1", false},     {"2001:db8::/32", "2001:db8:ffff::1", true}, {"2001:db8::/33", "2001:db8:8000::1", false},
-      {"::/0", "192.0.2.1", false},            {"192.0.2.0/24", "::ffff:192.0.2.9", true}, {"::ffff:192.0.2.9", "192.0.2.9", true},
-      {"::ffff:192.0.2.0/120", "192.0.2.1", true}, {"10.1.2.3/8", "10.200.0.1", true},
+      {"192.0.2.0/24", "192.0.2.255", true},
+      {"192.0.2.0/24", "192.0.3.0", false},
+      {"192.0.2.7", "192.0.2.7", true},
+      {"192.0.2.7", "192.0.2.8", false},
+      {"192.0.2.128/25", "192.0.2.127", false},
+      {"0.0.0.0/0", "203.0.113.9", true},
+      {"0.0.0.0/0", "2001:db8::1", false},
+      {"2001:db8::/32", "2001:db8:ffff::1", true},
+      {"2001:db8::/33", "2001:db8:8000::1", false},
+      {"::/0", "192.0.2.1", false},
+      {"192.0.2.0/24", "::ffff:192.0.2.9", true},
+      {"::ffff:192.0.2.9", "192.0.2.9", true},
+      {"::ffff:192.0.2.0/120", "192.0.2.1", true},
+      {"10.1.2.3/8", "10.200.0.1", true},
   };
   for (const auto& test : cases) {
     AddressRange range;
     CHECK(range.parse(test.range));
     CHECK(range.contains(at(test.host, 1)) == test.within);
   }
-  for (const char* text : {"", "/", "example.com", "192.0.2.0/33", "192.0.2.0/", "192.0.2.0/-1", "192.0.2.0/1x", "::/129", "192.0.2.0/0008", "1.2.3"}) {
+  for (const char* text : {"", "/", "example.com", "192.0.2.0/33", "192.0.2.0/", "192.0.2.0/-1", "192.0.2.0/1x",
+                           "::/129", "192.0.2.0/0008", "1.2.3"}) {
     AddressRange range;
     CHECK(!range.parse(text));
     CHECK(!range.contains(at("192.0.2.1", 1)));
@@ -86,7 +99,9 @@ TEST("the address in SDP takes the leg back with its first packet, whoever was l
   CHECK(line.say(behind_nat, 2, 3, 50) == 0);
 }
 
-TEST("a source from elsewhere than the signalling address and the trunk's ranges is never learnt, first, later or after silence") {
+TEST(
+    "a source from elsewhere than the signalling address and the trunk's ranges is never learnt, first, later or after "
+    "silence") {
   Line line;
   CHECK(line.say(stranger, 2, 1, 500) == 0);
   CHECK(line.say(sdp, 1, 1, 3) == 3);
@@ -128,7 +143,8 @@ TEST("stray packets of many sources cannot close the window for a far end behind
   std::mt19937 random(30);
   for (int i = 0; i < 1000; i++) {  // from outside the ranges, and single ones from inside
     const bool inside = i % 3 == 0;
-    const Address stray = at(inside ? "198.51.100.200" : "203.0.113.9", static_cast<uint16_t>(1024 + random() % 60'000));
+    const Address stray =
+        at(inside ? "198.51.100.200" : "203.0.113.9", static_cast<uint16_t>(1024 + random() % 60'000));
     CHECK(!line.latch.accept(stray, random(), static_cast<uint16_t>(random()), line.now_us));
   }
   CHECK(line.say(behind_nat, 2, 1, 1) == 0);
@@ -170,7 +186,9 @@ TEST("an address in SDP that a dual-stack socket shows as IPv4-mapped is that ad
   CHECK(line.sends_to(sdp));
 }
 
-TEST("a stranger who is first, floods, and goes on gets nothing of a call, and the caller is heard from its first packet") {
+TEST(
+    "a stranger who is first, floods, and goes on gets nothing of a call, and the caller is heard from its first "
+    "packet") {
   for (const bool rings : {true, false}) {
     Bench bench(rings);
     FarEnd* caller = bench.open();

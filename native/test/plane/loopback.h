@@ -1,5 +1,6 @@
-// The network of one test process. Linux answers on all of 127.0.0.0/8, so each process takes an address of its own, made of its process id: no packet
-// of another program, nor of another run of these tests at the same time, ever reaches it, and its ports are always free.
+// The network of one test process. Linux answers on all of 127.0.0.0/8, so each process takes an address of its own,
+// made of its process id: no packet of another program, nor of another run of these tests at the same time, ever
+// reaches it, and its ports are always free.
 #pragma once
 #include <sys/socket.h>
 #include <unistd.h>
@@ -50,7 +51,9 @@ class UdpSocket {
   /** Where the socket is bound. */
   const Address& here() const { return here_; }
   int fd() const { return fd_; }
-  void send(const Address& to, const std::vector<uint8_t>& bytes) const { (void)send_datagram(fd_, to, bytes.data(), bytes.size()); }
+  void send(const Address& to, const std::vector<uint8_t>& bytes) const {
+    (void)send_datagram(fd_, to, bytes.data(), bytes.size());
+  }
   /** The datagrams that have come since the last call, each whole. */
   std::vector<std::vector<uint8_t>> receive() const {
     std::vector<std::vector<uint8_t>> all;

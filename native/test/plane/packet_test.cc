@@ -1,5 +1,5 @@
-#include <cstdlib>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -17,9 +17,10 @@ namespace {
 using Bytes = std::vector<uint8_t>;
 
 /** One telephone-event packet into `event`; the digit it completed, or 0. */
-char press(TelephoneEvent& event, uint8_t code, bool end, uint16_t duration, uint32_t timestamp, int64_t now_us, uint32_t* ms = nullptr,
-           bool marker = false) {
-  const uint8_t payload[4] = {code, static_cast<uint8_t>(end ? 0x8a : 0x0a), static_cast<uint8_t>(duration >> 8), static_cast<uint8_t>(duration)};
+char press(TelephoneEvent& event, uint8_t code, bool end, uint16_t duration, uint32_t timestamp, int64_t now_us,
+           uint32_t* ms = nullptr, bool marker = false) {
+  const uint8_t payload[4] = {code, static_cast<uint8_t>(end ? 0x8a : 0x0a), static_cast<uint8_t>(duration >> 8),
+                              static_cast<uint8_t>(duration)};
   Digit digit;
   const bool complete = event.receive(payload, 4, timestamp, marker, now_us, digit);
   if (complete && ms != nullptr) *ms = digit.duration_ms;
@@ -34,10 +35,12 @@ TEST("an RTP header is written and read back, with CSRCs, extension and padding 
   bytes[12] = 7;
   RtpPacket packet;
   CHECK(rtp_parse(bytes, 13, packet));
-  CHECK(packet.marker && packet.payload_type == 101 && packet.sequence == 0xfffe && packet.timestamp == 0xdeadbeef && packet.ssrc == 0x01020304);
+  CHECK(packet.marker && packet.payload_type == 101 && packet.sequence == 0xfffe && packet.timestamp == 0xdeadbeef &&
+        packet.ssrc == 0x01020304);
   CHECK(packet.payload_bytes == 1 && packet.payload[0] == 7);
 
-  Bytes full = {0xb2, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 1, 1, 1, 1, 2, 2, 2, 2, 0xbe, 0xde, 0, 1, 9, 9, 9, 9, 42, 43, 0, 2};
+  Bytes full = {0xb2, 0, 0, 1, 0,    0,    0, 2, 0, 0, 0, 3, 1,  1,  1, 1,
+                2,    2, 2, 2, 0xbe, 0xde, 0, 1, 9, 9, 9, 9, 42, 43, 0, 2};
   CHECK(rtp_parse(full.data(), full.size(), packet));
   CHECK(packet.payload_bytes == 2 && packet.payload[0] == 42 && packet.payload[1] == 43);
 }
@@ -148,7 +151,8 @@ TEST("a report is written as a compound and read back, with BYE") {
 TEST("a key is one digit, however often its end comes") {
   TelephoneEvent event;
   uint32_t ms = 0;
-  for (uint16_t i = 1; i <= 4; i++) CHECK(press(event, 5, false, static_cast<uint16_t>(i * 160), 1000, i * 20000, nullptr, i == 1) == 0);
+  for (uint16_t i = 1; i <= 4; i++)
+    CHECK(press(event, 5, false, static_cast<uint16_t>(i * 160), 1000, i * 20000, nullptr, i == 1) == 0);
   CHECK(press(event, 5, true, 800, 1000, 100000, &ms) == '5');
   CHECK(ms == 100);
   CHECK(press(event, 5, true, 800, 1000, 100000) == 0);

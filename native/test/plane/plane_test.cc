@@ -59,7 +59,8 @@ struct Bench {
 };
 
 uint32_t be32(const std::vector<uint8_t>& bytes, size_t at) {
-  return static_cast<uint32_t>(bytes[at]) << 24 | static_cast<uint32_t>(bytes[at + 1]) << 16 | static_cast<uint32_t>(bytes[at + 2]) << 8 | bytes[at + 3];
+  return static_cast<uint32_t>(bytes[at]) << 24 | static_cast<uint32_t>(bytes[at + 1]) << 16 |
+         static_cast<uint32_t>(bytes[at + 2]) << 8 | bytes[at + 3];
 }
 
 std::vector<uint8_t> packet(uint8_t type, uint16_t sequence, uint32_t timestamp, size_t count, uint8_t fill) {
@@ -70,7 +71,9 @@ std::vector<uint8_t> packet(uint8_t type, uint16_t sequence, uint32_t timestamp,
 
 struct Ear : Listener {
   std::vector<int16_t> pcm;
-  void hear(const int16_t* samples, size_t count, uint32_t, bool) override { pcm.insert(pcm.end(), samples, samples + count); }
+  void hear(const int16_t* samples, size_t count, uint32_t, bool) override {
+    pcm.insert(pcm.end(), samples, samples + count);
+  }
 };
 
 }  // namespace
@@ -242,7 +245,9 @@ TEST("a source that changes its SSRC is heard from its second packet on, and tot
   CHECK(counters.received == 19 && counters.lost == 0);
 }
 
-TEST("reports come at random around 5 s, answer the far end's sender reports, and share the RTP port where that was agreed") {
+TEST(
+    "reports come at random around 5 s, answer the far end's sender reports, and share the RTP port where that was "
+    "agreed") {
   Bench bench;
   CHECK(bench.open());
   Negotiated agreed = bench.agreed();
@@ -262,7 +267,8 @@ TEST("reports come at random around 5 s, answer the far end's sender reports, an
     for (const auto& bytes : bench.peer.receive()) {
       RtcpHeard heard;
       if (!rtp_is_rtcp(bytes.data(), bytes.size())) continue;
-      CHECK(rtcp_parse(bytes.data(), bytes.size(), 77, heard) && heard.sender_report && heard.about_us && heard.block.lost == 0);
+      CHECK(rtcp_parse(bytes.data(), bytes.size(), 77, heard) && heard.sender_report && heard.about_us &&
+            heard.block.lost == 0);
       at.push_back(tick);
       if (last_sr == 0 && heard.block.last_sr != 0) {
         last_sr = heard.block.last_sr;
@@ -286,16 +292,21 @@ TEST("a leg counts what came and what did not, and knows delay, round trip and h
   Ear ear;
   bench.plane->leg(1)->listen(&ear);
   Counters counters;
-  CHECK(bench.plane->counters(1, counters) && counters.mos_milli == 0 && counters.round_trip_us == 0 && counters.delay_us == 0);
+  CHECK(bench.plane->counters(1, counters) && counters.mos_milli == 0 && counters.round_trip_us == 0 &&
+        counters.delay_us == 0);
   const auto say = [&](int from, int until, int lost_every) {
     for (int tick = from; tick < until; tick++) {
       // Behind the kernel's stamps: as if the answers to its reports had been under way for so long.
       bench.now.wall_us = Plane::now().wall_us - 150'000;
-      if (tick % lost_every != 0) bench.peer.send(bench.rtp, packet(0, static_cast<uint16_t>(tick), static_cast<uint32_t>(tick) * 160, 160, 0x55));
+      if (tick % lost_every != 0)
+        bench.peer.send(bench.rtp,
+                        packet(0, static_cast<uint16_t>(tick), static_cast<uint32_t>(tick) * 160, 160, 0x55));
       bench.run(1);
       for (const auto& bytes : bench.peer.receive()) {
         RtcpHeard heard;
-        if (!rtp_is_rtcp(bytes.data(), bytes.size()) || !rtcp_parse(bytes.data(), bytes.size(), 77, heard) || !heard.sender_report) continue;
+        if (!rtp_is_rtcp(bytes.data(), bytes.size()) || !rtcp_parse(bytes.data(), bytes.size(), 77, heard) ||
+            !heard.sender_report)
+          continue;
         ReportBlock block;
         block.last_sr = static_cast<uint32_t>(be32(bytes, 8) << 16 | be32(bytes, 12) >> 16);
         block.ssrc = be32(bytes, 4);

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "test/check.h"
 #include "plane/audio/player.h"
+#include "test/check.h"
 
 namespace sidetone {
 namespace {
@@ -14,7 +14,9 @@ constexpr size_t frame = 160;
 
 std::vector<int16_t> sine(double pitch, size_t count, double phase = 0) {
   std::vector<int16_t> out(count);
-  for (size_t i = 0; i < count; i++) out[i] = static_cast<int16_t>(std::lrint(12000 * std::sin(2 * 3.14159265358979 * pitch * static_cast<double>(i) / hz + phase)));
+  for (size_t i = 0; i < count; i++)
+    out[i] = static_cast<int16_t>(
+        std::lrint(12000 * std::sin(2 * 3.14159265358979 * pitch * static_cast<double>(i) / hz + phase)));
   return out;
 }
 
@@ -40,7 +42,8 @@ size_t silences(const std::vector<int16_t>& pcm, size_t from) {
   return count;
 }
 
-// Of a sine of 300 Hz and 12000: 2 pi 300 / 8000 * 12000 = 2827; two of them cross-faded stay below twice a single one's ramp.
+// Of a sine of 300 Hz and 12000: 2 pi 300 / 8000 * 12000 = 2827; two of them cross-faded stay below twice a single
+// one's ramp.
 constexpr int smooth = 3600;
 
 TEST("what is fed is what is heard") {

@@ -59,7 +59,8 @@ TEST("a plane that does not keep up is an ordinary one for five seconds, a busy 
     pass(2 * second, 20'000, 0);
     pass(9 * second, 17'000, 0);
     busy = standing();
-    for (int i = 0; i < 600 && standing() != Priority::Level::ordinary; i++) pass(20'000, 20'000, 1);  // two windows and more
+    for (int i = 0; i < 600 && standing() != Priority::Level::ordinary; i++)
+      pass(20'000, 20'000, 1);  // two windows and more
     overloaded = standing();
     pass(4 * second, 20'000, 1);
     resting = standing();

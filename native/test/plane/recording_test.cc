@@ -87,13 +87,15 @@ TEST("a recording whose disk does not keep up ends as too slow, and what it hold
   CHECK(!file.put(frame(put).data(), 160));
   CHECK(!file.write());
   CHECK(file.due(1) && !file.synced(file.sync()));
-  CHECK(file.closed() && file.written_ms() == RecordingFile::queue_ms && file.fault() == RecordingFile::Fault::too_slow);
+  CHECK(file.closed() && file.written_ms() == RecordingFile::queue_ms &&
+        file.fault() == RecordingFile::Fault::too_slow);
   const Wav wav = read_wav(path);
   CHECK(wav.whole && wav.samples.size() == static_cast<size_t>(put) * 160);
   for (size_t i = 0; i < wav.samples.size(); i++) CHECK(wav.samples[i] == static_cast<int16_t>(i / 160 + 1));
 }
 
-TEST("a file that holds up the writing thread makes the others too slow, never a tick, and they go on once it is gone") {
+TEST(
+    "a file that holds up the writing thread makes the others too slow, never a tick, and they go on once it is gone") {
   Folder folder;
   const std::string pipe = folder.file("pipe");
   const std::string path = folder.file("behind.wav");
@@ -177,7 +179,9 @@ int16_t sample_at(const LeftRing& ring, uint64_t position) {
 
 }  // namespace
 
-TEST("what a tick has put is in the ring's file or in the WAV at every moment, whole and once, and the ring goes when the WAV is complete") {
+TEST(
+    "what a tick has put is in the ring's file or in the WAV at every moment, whole and once, and the ring goes when "
+    "the WAV is complete") {
   Folder folder;
   const std::string path = folder.file("kept.wav");
   const std::string ring_path = folder.file("kept.ring");
@@ -196,7 +200,8 @@ TEST("what a tick has put is in the ring's file or in the WAV at every moment, w
     const Wav wav = read_wav(path);
     CHECK(ring.sound && ring.put == static_cast<uint32_t>(put) * 320 && ring.bytes.size() == 64'000);
     CHECK(ring.taken == wav.samples.size() * 2 && ring.put - ring.taken <= 64'000);
-    for (uint64_t at = ring.taken; at < ring.put; at += 2) CHECK(sample_at(ring, at) == static_cast<int16_t>(at / 320 + 1));
+    for (uint64_t at = ring.taken; at < ring.put; at += 2)
+      CHECK(sample_at(ring, at) == static_cast<int16_t>(at / 320 + 1));
   }
   struct stat about;
   CHECK(::stat(ring_path.c_str(), &about) == 0 && (about.st_mode & 0777) == 0600);
@@ -208,7 +213,9 @@ TEST("what a tick has put is in the ring's file or in the WAV at every moment, w
   for (size_t i = 0; i < wav.samples.size(); i++) CHECK(wav.samples[i] == static_cast<int16_t>(i / 160 + 1));
 }
 
-TEST("a recording whose ring lasts is written once a cycle, in whole pages, a pause to the end; without one, or listened to, in every round") {
+TEST(
+    "a recording whose ring lasts is written once a cycle, in whole pages, a pause to the end; without one, or "
+    "listened to, in every round") {
   Folder folder;
   const std::string path = folder.file("seldom.wav");
   RecordingFile file({path, folder.file("seldom.ring")}, 8000);
@@ -268,7 +275,9 @@ TEST("a ring is made in a new file only, with all of its memory, or not at all")
   CHECK(!left_ring(path).there);
 }
 
-TEST("recordings that are served by the writing threads leave no ring, however they end, and one that is listened to is written at once") {
+TEST(
+    "recordings that are served by the writing threads leave no ring, however they end, and one that is listened to is "
+    "written at once") {
   Folder folder;
   Notices notices;
   RecorderOptions kept = options(folder.file("kept.wav"));

@@ -8,8 +8,8 @@
 
 #include "kernel/codec/g711.h"
 #include "plane/leg/relay.h"
-#include "test/plane/bench.h"
 #include "test/check.h"
+#include "test/plane/bench.h"
 
 using namespace sidetone;
 using test::Bench;
@@ -96,7 +96,9 @@ struct Two : Bench {
 
 }  // namespace
 
-TEST("two alone in a room hear each other packet for packet, unchanged and in the tick in which they came, in one stream with the frames before") {
+TEST(
+    "two alone in a room hear each other packet for packet, unchanged and in the tick in which they came, in one "
+    "stream with the frames before") {
   for (const bool rings : {true, false}) {
     Two two(rings);
     Stream heard(two.b());
@@ -214,7 +216,9 @@ TEST("nobody hears a click when a bridge of two is made, joined by a third, left
   CHECK(heard.steepest() < no_click);
 }
 
-TEST("whoever falls silent is heard as silence after 60 ms, with timestamps that count it, and is passed on again when it talks") {
+TEST(
+    "whoever falls silent is heard as silence after 60 ms, with timestamps that count it, and is passed on again when "
+    "it talks") {
   Two two;
   two.talk(settled);
   CHECK(two.passes());
@@ -281,7 +285,9 @@ TEST("a source that begins anew, or negotiates another codec, is mixed until it 
   two.talk(settled);
   CHECK(two.plane->leg(2)->relay().on());
   const auto came = heard.take();
-  for (size_t i = 1; i < came.size(); i++) CHECK(came[i].sequence == static_cast<uint16_t>(came[i - 1].sequence + 1) && came[i].timestamp == came[i - 1].timestamp + 160);
+  for (size_t i = 1; i < came.size(); i++)
+    CHECK(came[i].sequence == static_cast<uint16_t>(came[i - 1].sequence + 1) &&
+          came[i].timestamp == came[i - 1].timestamp + 160);
   Negotiated agreed;
   agreed.rtp = two.b().here();
   agreed.rtcp = sidetone::test::nowhere();

@@ -1,8 +1,8 @@
 #include <cmath>
 #include <random>
 
-#include "test/plane/bench.h"
 #include "test/check.h"
+#include "test/plane/bench.h"
 
 using namespace sidetone;
 using namespace sidetone::test;
@@ -41,7 +41,8 @@ struct Singer {
   double rate() const { return codec_rate_hz(codec); }
   void sing() {
     std::vector<int16_t> frame(codec_samples(codec, frame_units));
-    for (int16_t& sample : frame) sample = static_cast<int16_t>(std::lrint(8000 * std::sin(2 * pi * hz * static_cast<double>(at++) / rate())));
+    for (int16_t& sample : frame)
+      sample = static_cast<int16_t>(std::lrint(8000 * std::sin(2 * pi * hz * static_cast<double>(at++) / rate())));
     std::vector<uint8_t> octets(frame_units);
     encoder.encode(codec, frame.data(), octets.data(), frame_units);
     far->say(octets);
@@ -58,7 +59,8 @@ struct Singer {
     const size_t count = static_cast<size_t>(seconds * rate());
     std::vector<int16_t> out(count);
     const size_t there = std::min(count, pcm.size());
-    std::copy(pcm.end() - static_cast<std::ptrdiff_t>(there), pcm.end(), out.end() - static_cast<std::ptrdiff_t>(there));
+    std::copy(pcm.end() - static_cast<std::ptrdiff_t>(there), pcm.end(),
+              out.end() - static_cast<std::ptrdiff_t>(there));
     return out;
   }
 };
@@ -91,7 +93,8 @@ TEST("every member of a room hears the exact saturated sum of all others, to the
       for (size_t k = 0; k < frame_units; k++) sum[k] += pcm[k];
     }
     int16_t mixed[frame_units];
-    for (size_t k = 0; k < frame_units; k++) mixed[k] = static_cast<int16_t>(sum[k] > 32767 ? 32767 : sum[k] < -32768 ? -32768 : sum[k]);
+    for (size_t k = 0; k < frame_units; k++)
+      mixed[k] = static_cast<int16_t>(sum[k] > 32767 ? 32767 : sum[k] < -32768 ? -32768 : sum[k]);
     std::vector<uint8_t> expected(frame_units);
     Encoder().encode(i % 2 == 0 ? Codec::pcmu : Codec::pcma, mixed, expected.data(), frame_units);
     const auto heard = bench.ends[i]->heard();
@@ -103,10 +106,14 @@ TEST("every member of a room hears the exact saturated sum of all others, to the
   CHECK(joined == members);
 }
 
-TEST("members of different rates meet at every rate: wide-band ones lose nothing to narrow-band ones, and nobody hears itself") {
+TEST(
+    "members of different rates meet at every rate: wide-band ones lose nothing to narrow-band ones, and nobody hears "
+    "itself") {
   Bench bench;
   CHECK(bench.plane->open_room(100));
-  Singer singers[] = {{bench.open(), Codec::pcmu, 500}, {bench.open(Codec::g722), Codec::g722, 700}, {bench.open(Codec::g722), Codec::g722, 5000}};
+  Singer singers[] = {{bench.open(), Codec::pcmu, 500},
+                      {bench.open(Codec::g722), Codec::g722, 700},
+                      {bench.open(Codec::g722), Codec::g722, 5000}};
   for (uint32_t id = 1; id <= 3; id++) CHECK(bench.plane->join(id, 100, false, 100, 100));
   for (int tick = 0; tick < 100; tick++) {
     for (Singer& singer : singers) singer.sing();
@@ -152,7 +159,8 @@ TEST("joining, muting, a change of volume and leaving ramp: no step beyond the s
   }
   int32_t steepest = 0;
   for (size_t i = 1; i < ear.pcm.size(); i++) steepest = std::max(steepest, std::abs(ear.pcm[i] - ear.pcm[i - 1]));
-  CHECK(steepest < 1200);  // the tone's own: 2 pi 100 / 8000 of 8000, and mu-law's steps on top; a click would be thousands
+  CHECK(steepest <
+        1200);  // the tone's own: 2 pi 100 / 8000 of 8000, and mu-law's steps on top; a click would be thousands
   std::vector<int> left;
   for (const Notice& notice : bench.notices()) {
     if (notice.kind == NoticeKind::room_left) left.push_back(static_cast<int>(notice.leg));
@@ -160,7 +168,9 @@ TEST("joining, muting, a change of volume and leaving ramp: no step beyond the s
   CHECK((left == std::vector<int>{1, 1}));
 }
 
-TEST("a closed room is left by all and over; another room is left first when a member joins; a missing room is told as left") {
+TEST(
+    "a closed room is left by all and over; another room is left first when a member joins; a missing room is told as "
+    "left") {
   Bench bench;
   CHECK(bench.plane->open_room(100) && bench.plane->open_room(101) && !bench.plane->open_room(101));
   CHECK(bench.open() != nullptr && bench.open() != nullptr);
@@ -176,8 +186,10 @@ TEST("a closed room is left by all and over; another room is left first when a m
   CHECK(!bench.plane->close_room(100));
   CHECK(!bench.plane->join(7, 101, false, 100, 100));
   std::vector<std::vector<uint32_t>> told;
-  for (const Notice& notice : bench.notices()) told.push_back({static_cast<uint32_t>(notice.kind), notice.leg, notice.a});
-  const std::vector<std::vector<uint32_t>> expected = {{8, 1, 100}, {8, 2, 100}, {9, 1, 100}, {8, 1, 101}, {9, 1, 100}, {9, 2, 100}, {9, 7, 101}};
+  for (const Notice& notice : bench.notices())
+    told.push_back({static_cast<uint32_t>(notice.kind), notice.leg, notice.a});
+  const std::vector<std::vector<uint32_t>> expected = {{8, 1, 100}, {8, 2, 100}, {9, 1, 100}, {8, 1, 101},
+                                                       {9, 1, 100}, {9, 2, 100}, {9, 7, 101}};
   CHECK(told == expected);
 }
 
@@ -194,7 +206,8 @@ TEST("a participant moves to another plane with its socket and its state, and go
     far->say(std::vector<uint8_t>(frame_units, 0x80));
     here.tick();
   }
-  CHECK(!here.plane->move(1, here.plane->number(), here.now) && !here.plane->move(1, 0xffffffff, here.now) && !here.plane->move(2, there.plane->number(), here.now));
+  CHECK(!here.plane->move(1, here.plane->number(), here.now) && !here.plane->move(1, 0xffffffff, here.now) &&
+        !here.plane->move(2, there.plane->number(), here.now));
   CHECK(here.plane->move(1, there.plane->number(), here.now));
   CHECK(here.plane->legs() == 0 && there.plane->legs() == 0);
   for (int tick = 0; tick < 10; tick++) {

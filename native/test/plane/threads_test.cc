@@ -1,5 +1,5 @@
-// What several threads touch at once: two planes that hand legs to each other while script writes into their inboxes and recordings are written. For
-// ThreadSanitizer above all (`make tsan`).
+// What several threads touch at once: two planes that hand legs to each other while script writes into their inboxes
+// and recordings are written. For ThreadSanitizer above all (`make tsan`).
 #include <unistd.h>
 
 #include <atomic>
@@ -29,7 +29,8 @@ struct Counts {
 };
 
 /** One plane's thread: a room of its own, whose members go to the other plane every few ticks. */
-void run(Plane& plane, uint32_t room, uint32_t other, const std::string& path, Counts& counts, const std::atomic<bool>& stop) {
+void run(Plane& plane, uint32_t room, uint32_t other, const std::string& path, Counts& counts,
+         const std::atomic<bool>& stop) {
   Now now{1'000'000'000, 1'700'000'000'000'000};
   std::vector<uint8_t> bytes(1 << 16);
   uint32_t recording = recording_number + room * 100;
@@ -46,11 +47,13 @@ void run(Plane& plane, uint32_t room, uint32_t other, const std::string& path, C
         counts.arrivals++;
         (void)plane.join(notices[i].leg, room, false, 100, 100);
       }
-      if (notices[i].kind == NoticeKind::recording_ended || notices[i].kind == NoticeKind::recording_failed) counts.recordings_over++;
+      if (notices[i].kind == NoticeKind::recording_ended || notices[i].kind == NoticeKind::recording_failed)
+        counts.recordings_over++;
     }
     for (uint32_t leg = 1; leg <= legs; leg++) {
       if ((static_cast<uint32_t>(tick) + leg) % 7 != 0 || plane.participant(leg) == nullptr) continue;
-      if (leg % 4 == 0 && plane.participant(leg)->recorder(recording) == nullptr && recording < recording_number + room * 100 + 20) {
+      if (leg % 4 == 0 && plane.participant(leg)->recorder(recording) == nullptr &&
+          recording < recording_number + room * 100 + 20) {
         RecorderOptions options;
         options.id = ++recording;
         options.path = path;
@@ -86,7 +89,8 @@ TEST("planes in threads of their own hand legs to each other while they are writ
   std::vector<std::thread> threads;
   const uint32_t numbers[2] = {planes[0]->number(), planes[1]->number()};
   for (uint32_t i = 0; i < 2; i++) {
-    threads.emplace_back(run, std::ref(*planes[i]), room_number + i, numbers[1 - i], std::string(paths[i]), std::ref(counts), std::cref(stop));
+    threads.emplace_back(run, std::ref(*planes[i]), room_number + i, numbers[1 - i], std::string(paths[i]),
+                         std::ref(counts), std::cref(stop));
   }
   const std::vector<uint8_t> block(640, 0x11);
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
