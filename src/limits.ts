@@ -184,8 +184,18 @@ export const SOURCE_FIRST_BYTE_MS = 10_000;
 export const SOURCE_STALL_MS = 10_000;
 /** From the request to the first audio of every source of a playlist. */
 export const SOURCE_ADMISSION_MS = 20_000;
-/** Bytes looked at for the first audio, ID3 pictures included. */
-export const SOURCE_HEAD_MAX_BYTES = 4 * 1024 * 1024;
+/** Bytes kept while the first audio of a source is looked for: parts of a WAV before its data, pictures included. */
+export const SOURCE_HEAD_MAX_BYTES = 16 * 1024 * 1024;
+/** Bytes of tags before the first audio; they are not kept. */
+export const SOURCE_TAGS_MAX_BYTES = 64 * 1024 * 1024;
+/** A playlist as a source (M3U, PLS, HLS): its text, its entries, and playlists within playlists. */
+export const PLAYLIST_MAX_BYTES = 1024 * 1024;
+export const PLAYLIST_ENTRIES_MAX = 1_000;
+export const PLAYLIST_DEPTH_MAX = 3;
+/** Segments of an HLS stream that fail one after the other before it has failed. */
+export const HLS_FAILURES_MAX = 3;
+/** Segments before the end at which a live HLS stream begins (RFC 8216 §6.3.3). */
+export const HLS_LIVE_SEGMENTS = 3;
 /** A source no larger than this is kept in memory whole; a larger one is streamed, or fetched again at its turn. */
 export const SOURCE_HELD_MAX_BYTES = 256 * 1024;
 /** All held sources of a node; past it they are fetched again instead. */
@@ -218,7 +228,16 @@ export const LIVE_HEALTHY_MS = 10_000;
 export const ICY_INTERVAL_MAX_BYTES = 1024 * 1024;
 /** Decoders open at once; a playback past it fails as `internal_error`. */
 export const DECODERS_MAX = 4_000;
-export const MP3_DECODERS_MAX = 1_000;
+/** Decoders in WebAssembly among them (all but WAV), whose memory is up to 17 MiB each. */
+export const WASM_DECODERS_MAX = 1_000;
+/** Times one decoder is begun anew behind damage; then the rest of its source is given up. */
+export const DECODER_RESTARTS_MAX = 100;
+/** Samples that one step of a decoder may make: 2,000 s at 8 kHz. Packed silence makes 400 s of 4 KiB; more is an attack. */
+export const DECODE_STEP_MAX_SAMPLES = 16_000_000;
+/** The longest packet of an Ogg stream: comments may hold a picture. */
+export const OGG_PACKET_MAX_BYTES = 16 * 1024 * 1024;
+/** The longest FLAC frame that is waited for: 65,535 samples of 32 bits in eight channels, uncompressed. */
+export const FLAC_FRAME_MAX_BYTES = 2 * 1024 * 1024 + 64;
 
 // SDP.
 export const SDP_MAX_BYTES = 16 * 1024;

@@ -171,7 +171,7 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
       rooms.set(room, worker);
       return room;
     },
-    openPlaylist: (urls) => openPlaylist(outbound, urls, held, cache),
+    openPlaylist: (urls) => openPlaylist({ outbound, held, cache }, urls),
     async openStream(url) {
       const stream = new OpenStream({ outbound, url });
       return (await stream.admit()) ?? stream;

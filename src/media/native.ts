@@ -109,10 +109,8 @@ export interface Native {
   legTones(plane: PlaneHandle, leg: number, on: boolean): boolean;
   legMute(plane: PlaneHandle, leg: number, muted: boolean): boolean;
   legVolume(plane: PlaneHandle, leg: number, from: boolean, percent: number): boolean;
-  /** Reads a file's head: 0 more is needed, 1 audio begins here, 2 it holds none, 3 it is no WAV we read. */
-  wavProbe(head: Uint8Array): number;
   wavCreate(outHz: number): WavHandle;
-  /** `status` becomes bytes consumed, samples made, state (as `wavProbe`), 1 where the file is not complete. */
+  /** `status` becomes bytes consumed, samples made, state (0 head, 1 sound, 2 ended, 3 no WAV), 1 where the file is not complete. */
   wavRead(wav: WavHandle, bytes: Uint8Array, out: Int16Array, status: Uint32Array): void;
   wavFlush(wav: WavHandle, out: Int16Array): number;
   pcmCreate(inHz: number, outHz: number): PcmHandle;

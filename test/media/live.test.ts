@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createServer, type Socket } from 'node:net';
 import fc from 'fast-check';
+import { IcyStripper } from '../../src/media/format/icy.ts';
 import { OpenStream } from '../../src/media/playback/live-stream.ts';
 import { OpenPush } from '../../src/media/playback/push.ts';
-import { IcyStripper } from '../../src/media/source/icy.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import { type Call, Harness } from './harness.ts';
 import { mulawSample, tone, toneSnrDb, wav } from './sound.ts';

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { silentLog } from '../../src/log.ts';
 import { DecoderThread } from '../../src/media/decode/decoder.ts';
-import { FilesReel } from '../../src/media/playback/files-source.ts';
-import { encoderTag, mpegFrame } from '../../src/media/source/mpeg-frame.ts';
-import { MpegSkim } from '../../src/media/source/mpeg-seek.ts';
+import { encoderTag, mpegFrame } from '../../src/media/format/mpeg-frame.ts';
+import { type FramedMpeg, MpegFramer } from '../../src/media/format/mpeg-framer.ts';
+import { MpegSeek } from '../../src/media/format/mpeg-seek.ts';
+import { FilesSource } from '../../src/media/playback/files-source.ts';
 import { HeldBytes, Source } from '../../src/media/source/source.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import { tone, wav } from './sound.ts';
@@ -32,14 +33,14 @@ function sweep(seconds: number, rateHz: number): Float64Array {
   });
 }
 
-const kinds: readonly (readonly [string, 'wav' | 'mp3', Promise<Uint8Array<ArrayBuffer>>])[] = [
+const kinds: readonly (readonly [string, 'wav' | 'mpeg', Promise<Uint8Array<ArrayBuffer>>])[] = [
   ['WAV 8 kHz', 'wav', Promise.resolve(wav(sweep(2, 8000), 8000))],
   ['WAV 44.1 kHz stereo', 'wav', Promise.resolve(wav(sweep(2, 44_100), 44_100, 2))],
-  ['MP3 CBR', 'mp3', fixture('sweep-24k-mono-cbr.mp3')],
-  ['MP3 VBR joint stereo with ID3', 'mp3', fixture('sweep-44k-joint-vbr-id3.mp3')],
+  ['MP3 CBR', 'mpeg', fixture('sweep-24k-mono-cbr.mp3')],
+  ['MP3 VBR joint stereo with ID3', 'mpeg', fixture('sweep-44k-joint-vbr-id3.mp3')],
 ];
 
-async function decoded(kind: 'wav' | 'mp3', bytes: Uint8Array<ArrayBuffer>, skip: number, step: number) {
+async function decoded(kind: 'wav' | 'mpeg', bytes: Uint8Array<ArrayBuffer>, skip: number, step: number) {
   const stream = await decoders.open(kind, 8000, skip);
   const parts: Int16Array[] = [];
   for (let at = 0; at < bytes.length; at += step) parts.push(await stream.push(bytes.slice(at, at + step)));
@@ -101,10 +102,10 @@ describe('a place in a source', () => {
       expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
       source.hold(true);
     }
-    const reel = new FilesReel(sources, { loop: 3, rateHz: 8000, decoders });
+    const source = new FilesSource(sources, { loop: 3, rateHz: 8000, decoders });
     const from = async (place: number) => {
       const out: number[] = [];
-      for await (const pcm of reel.pcm(place)) out.push(...pcm);
+      for await (const pcm of source.pcm(place)) out.push(...pcm);
       return out;
     };
     const whole = await from(0);
@@ -112,7 +113,7 @@ describe('a place in a source', () => {
     for (const place of [0, 1, 4039, 4040, 4041, 6040, 8440, 8441, 16_880, 20_000, 25_319, 25_320, 99_999]) {
       expect([place, await from(place)]).toEqual([place, whole.slice(place)]);
     }
-    const endless = new FilesReel(sources, { loop: 0, rateHz: 8000, decoders });
+    const endless = new FilesSource(sources, { loop: 0, rateHz: 8000, decoders });
     for await (const pcm of endless.pcm(8440 * 100_000_000 + 17)) {
       expect([...pcm.subarray(0, 500)]).toEqual(whole.slice(17, 517));
       break;
@@ -121,29 +122,32 @@ describe('a place in a source', () => {
   });
 });
 
-describe('skimming an MP3', () => {
-  test('gives the same bytes however the file is cut, and never throws on noise', async () => {
+describe('seeking in an MP3', () => {
+  test('gives the same frames however the file is cut, and never throws on noise', async () => {
     const bytes = await fixture('sweep-44k-joint-vbr-id3.mp3');
-    const skimmed = (step: number) => {
-      const skim = new MpegSkim(9_000, 8_000);
+    const found = (step: number) => {
+      const framer = new MpegFramer();
+      const seek = new MpegSeek(9_000, 8_000);
       const out: Uint8Array[] = [];
-      let found = false;
-      for (let at = 0; at < bytes.length; at += step) {
-        const piece = bytes.subarray(at, at + step);
-        const given = found ? piece : skim.push(piece);
-        if (given === undefined) continue;
-        found = true;
-        out.push(given);
-      }
-      return [skim.discard, Buffer.concat(out).toString('hex')];
+      let reached = false;
+      const take = (frames: readonly FramedMpeg[]) => {
+        const given = reached ? frames : seek.push(frames);
+        if (given === undefined) return;
+        reached = true;
+        out.push(...given.map((frame) => frame.bytes.slice()));
+      };
+      for (let at = 0; at < bytes.length; at += step) take(framer.push(bytes.subarray(at, at + step)));
+      take(framer.end());
+      return { discard: seek.discard, frames: Buffer.concat(out).toString('hex') };
     };
-    const once = skimmed(bytes.length);
-    for (const step of [1, 10, 333, 5_000]) expect(skimmed(step)).toEqual(once);
+    const once = found(bytes.length);
+    expect(once.frames.length).toBeGreaterThan(1_000);
+    for (const step of [1, 10, 333, 5_000]) expect(found(step)).toEqual(once);
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 3_000 }), fc.integer({ min: 0, max: 40 }), (noise, at) => {
         const broken = bytes.slice(0, 6_000);
         broken.set(noise.subarray(0, 2_000), at * 90);
-        new MpegSkim(5_000, 8_000).push(broken);
+        new MpegSeek(5_000, 8_000).push(new MpegFramer().push(broken));
         const frame = mpegFrame(noise, 0);
         if (frame !== undefined) encoderTag(noise, 0, frame);
       }),

@@ -2,10 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { SOURCE_CACHE_MAX_BYTES, SOURCE_MAX_BYTES } from '../../src/limits.ts';
-import { native } from '../../src/media/native.ts';
+import { sniff } from '../../src/media/format/sniff.ts';
 import { openPlaylist } from '../../src/media/playback/playlist.ts';
 import type { AudioOutbound } from '../../src/media/source/opening.ts';
-import { sniff } from '../../src/media/source/sniff.ts';
 import { HeldBytes, Source } from '../../src/media/source/source.ts';
 import { SourceCache } from '../../src/media/source/source-cache.ts';
 import { OutboundError, type OutboundFailure } from '../../src/outbound/outbound.ts';
@@ -113,10 +112,12 @@ describe('a source that is not admitted', () => {
     for (const failure of ['rejected', 'timeout', 'unreachable', 'dns', 'tls', 'invalid_response'] as const) {
       const outbound: AudioOutbound = { get: () => Promise.reject(new OutboundError(failure, 'so')) };
       const [reason, retryable] = failures[failure];
-      expect(await openPlaylist(outbound, ['http://x/'], new HeldBytes())).toEqual({ refused: { reason, retryable } });
+      expect(await openPlaylist({ outbound, held: new HeldBytes(), cache: new SourceCache() }, ['http://x/'])).toEqual({
+        refused: { reason, retryable },
+      });
     }
     const broken: AudioOutbound = { get: () => Promise.reject(new Error('ours')) };
-    expect(await openPlaylist(broken, ['http://x/'], new HeldBytes())).toEqual({
+    expect(await openPlaylist({ outbound: broken, held: new HeldBytes(), cache: new SourceCache() }, ['http://x/'])).toEqual({
       refused: { reason: 'preparation_failed', retryable: true },
     });
   });
@@ -222,8 +223,8 @@ describe('a source of bad manners', () => {
   test('is refused in the words of the table', async () => {
     const rows: readonly (readonly [string, string, SourceDetail])[] = [
       [
-        'gzip, whatever it unpacks to',
-        'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b',
+        'a content coding that is none of ours',
+        'HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n\x1f\x8b',
         { reason: 'unsupported', retryable: false, upstream_status: 200 },
       ],
       ['no HTTP', 'hello there\r\n\r\n', { reason: 'invalid_response', retryable: false }],
@@ -418,23 +419,25 @@ describe('a source that was heard before', () => {
   });
 });
 
-describe('sniffing', () => {
-  const probe = native.wavProbe;
-  test('asks for more until a head decides', async () => {
-    for (let length = 0; length < 44; length++) expect(sniff(sound.subarray(0, length), false, probe)).toBe('more');
-    expect(sniff(sound.subarray(0, 44), false, probe)).toBe('wav');
+describe('what a source is', () => {
+  const found = (bytes: Uint8Array, whole: boolean) => sniff(bytes, whole).found;
+
+  test('stays open until its first bytes decide it', async () => {
+    for (let length = 0; length < 44; length++) expect(found(sound.subarray(0, length), false)).toBe('more');
+    expect(found(sound.subarray(0, 44), false)).toBe('wav');
     const mp3 = new Uint8Array(await Bun.file(join(import.meta.dir, 'fixture', 'tone-44k-stereo-vbr-id3.mp3')).arrayBuffer());
     let length = 0;
-    while (sniff(mp3.subarray(0, length), false, probe) === 'more') length++;
-    expect(sniff(mp3.subarray(0, length), false, probe)).toBe('mp3');
+    while (found(mp3.subarray(0, length), false) === 'more') length++;
+    expect(found(mp3.subarray(0, length), false)).toBe('mpeg');
     expect(length).toBeLessThan(2000);
   });
 
-  test('is not taken in by a lone sync word, nor by text', () => {
-    const lone = new Uint8Array(4096).fill(0x20);
+  test('is not MPEG audio for a lone sync word, nor for text', () => {
+    const lone = new Uint8Array(70_000).fill(0x20);
     lone.set([0xff, 0xfb, 0x90, 0x00]);
-    expect(sniff(lone, false, probe)).toBe('unsupported');
-    expect(sniff(text('{"error":"no such file"}'), true, probe)).toBe('unsupported');
-    expect(sniff(new Uint8Array(11), true, probe)).toBe('unsupported');
+    expect(found(lone, false)).toBe('unsupported');
+    expect(found(lone.subarray(0, 4_096), true)).toBe('unsupported');
+    expect(found(text('{"error":"no such file"}'), true)).toBe('unsupported');
+    expect(found(new Uint8Array(11), true)).toBe('unsupported');
   });
 });

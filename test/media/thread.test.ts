@@ -59,7 +59,7 @@ describe('a media worker that is stuck', () => {
 describe('a decoding thread that is stuck', () => {
   test('is replaced: the stream it hung in fails, the next one gets a new thread', async () => {
     const decoders = new DecoderThread(silentLog, { script: fixture('stuck-decoder.ts'), stepMaxMs: 100 });
-    const stream = await decoders.open('mp3', 8000);
+    const stream = await decoders.open('mpeg', 8000);
     await expect(stream.push(new Uint8Array(1))).rejects.toThrow('gone');
     await expect(stream.end()).rejects.toThrow('gone');
     const next = await decoders.open('wav', 8000);

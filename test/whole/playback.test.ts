@@ -23,7 +23,7 @@ describe.skipIf(!sippInstalled)('playback on a call', () => {
       if (pathname === '/page.mp3')
         return new Response('<!doctype html><html></html>', { headers: { 'content-type': 'audio/mpeg' } });
       if (pathname === '/packed.wav')
-        return new Response(Bun.gzipSync(toneWav(500, 1)), { headers: { 'content-encoding': 'gzip' } });
+        return new Response(Bun.gzipSync(toneWav(500, 1)), { headers: { 'content-encoding': 'br' } });
       if (pathname === '/inward.wav') return Response.redirect('http://10.0.0.1/x.wav');
       if (pathname === '/secret.wav') return new Response('no', { status: 403 });
       return new Response('no', { status: 404 });

@@ -1,8 +1,9 @@
 /** The decoding thread as the main thread sees it: streams that take bytes and give PCM, one step at a time. */
 import { DECODE_STEP_MAX_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
+import type { AudioKind } from '../format/sniff.ts';
 import { Thread } from '../worker/thread.ts';
-import type { DecodeAnswer, DecodeRequest, SourceKind } from './decode-worker.ts';
+import type { DecodeAnswer, DecodeRequest } from './decode-request.ts';
 
 /** The source cannot be decoded from here on. */
 export class DecodeError extends Error {
@@ -47,7 +48,7 @@ export class DecoderThread {
   }
 
   /** Decodes to `rateHz`, from `skip` samples on. Rejects where there are too many decoders, or no thread. */
-  async open(kind: SourceKind, rateHz: number, skip = 0): Promise<DecodeStream> {
+  async open(kind: AudioKind, rateHz: number, skip = 0): Promise<DecodeStream> {
     if (this.#thread.gone && !this.#closing) this.#thread = this.#spawn();
     const thread = this.#thread;
     const stream = ++this.#last;

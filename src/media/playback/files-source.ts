@@ -1,29 +1,47 @@
 /**
  * A playlist as one stream of PCM: the sources follow each other without a gap, and a place in it is a place in the whole, repeats included. What
  * lies before the place is skipped by length where the length is known, and by counting frames or samples where it is not.
+ *
+ * What can be heard is heard. A source that breaks off or gives nothing does not keep the next ones from being heard; it is told at the end.
  */
-import { DECODE_STEP_BYTES, PLAYER_AHEAD_MS } from '../../limits.ts';
-import type { DecodeStream } from '../decode/decoder.ts';
-import { type Source, SourceLost } from '../source/source.ts';
-import { failureOf, type Reel, ReelBroken, type ReelTerms } from './pcm-source.ts';
+import { PLAYER_AHEAD_MS } from '../../limits.ts';
+import { decodeSteps } from '../decode/decode-steps.ts';
+import { DecodeError, type DecodeStream } from '../decode/decoder.ts';
+import { type AudioSource, SourceLost } from '../source/audio-source.ts';
+import { type OpenedSource, SourceList } from '../source/source-list.ts';
+import { failureOf, PcmFailed, type PcmSource, type PcmTerms } from './pcm-source.ts';
 
-export class FilesReel implements Reel {
+type Pcm = Int16Array<ArrayBuffer>;
+
+/** What became of one source. */
+interface Heard {
+  /** Its length in samples, what was skipped included. */
+  readonly length: number;
+  /** Why it broke off or gave nothing. */
+  readonly failure: PcmFailed | undefined;
+}
+
+export class FilesSource implements PcmSource {
   readonly aheadMs = PLAYER_AHEAD_MS;
   readonly pieceMs = 500;
   readonly live = false;
-  readonly #sources: readonly Source[];
-  readonly #terms: ReelTerms;
+  readonly #sources: readonly OpenedSource[];
+  readonly #terms: PcmTerms;
   /** In samples, of the sources that were heard or skipped to their end. */
   readonly #lengths: (number | undefined)[] = [];
+  /** Grows with each interruption: a reading of an earlier one is over. */
+  #interruptions = 0;
 
-  constructor(sources: readonly Source[], terms: ReelTerms) {
+  constructor(sources: readonly OpenedSource[], terms: PcmTerms) {
     this.#sources = sources;
     this.#terms = terms;
   }
 
-  async *pcm(from: number): AsyncGenerator<Int16Array<ArrayBuffer>> {
+  async *pcm(from: number): AsyncGenerator<Pcm> {
     const { loop } = this.#terms;
     let position = 0;
+    const reading = this.#interruptions;
+    let failure: PcmFailed | undefined;
     for (let pass = 0; loop === 0 || pass < loop; pass++) {
       const began = position;
       for (const [index, source] of this.#sources.entries()) {
@@ -32,12 +50,14 @@ export class FilesReel implements Reel {
           position += known;
           continue;
         }
-        const length = yield* this.#source(source, index, Math.max(0, from - position));
-        this.#lengths[index] = length;
-        position += length;
+        const heard = yield* this.#opened(source, index, Math.max(0, from - position));
+        if (reading !== this.#interruptions) return;
+        failure ??= heard.failure;
+        this.#lengths[index] = heard.failure === undefined ? heard.length : undefined;
+        position += heard.length;
       }
       const length = position - began;
-      if (length === 0) return; // nothing but empty files: no use in looping
+      if (length === 0) break; // Nothing but empty files: there is no use in repeating them.
       if (from >= position + length) {
         const left = loop === 0 ? Infinity : loop - pass - 1;
         const skipped = Math.min(left, Math.floor((from - position) / length));
@@ -45,30 +65,59 @@ export class FilesReel implements Reel {
         position += skipped * length;
       }
     }
+    if (failure !== undefined) throw failure;
   }
 
   interrupt(): void {
+    this.#interruptions++;
     for (const source of this.#sources) source.interrupt();
   }
 
-  /** One source from `skip` samples on; returns its whole length. */
-  async *#source(source: Source, index: number, skip: number): AsyncGenerator<Int16Array<ArrayBuffer>, number> {
+  async *#opened(source: OpenedSource, index: number, skip: number): AsyncGenerator<Pcm, Heard> {
+    return source instanceof SourceList ? yield* this.#list(source, index, skip) : yield* this.#source(source, index, skip);
+  }
+
+  /** The sources a playlist names, as one: it has failed where none of them gives anything. */
+  async *#list(list: SourceList, index: number, skip: number): AsyncGenerator<Pcm, Heard> {
+    const reading = this.#interruptions;
+    let length = 0;
+    let failure: PcmFailed | undefined;
+    for (let at = 0; at < list.length && reading === this.#interruptions; at++) {
+      const source = await list.at(at).catch(() => undefined);
+      if (reading !== this.#interruptions) break;
+      if (source === undefined) {
+        failure ??= new PcmFailed('source_disconnected', index);
+        continue;
+      }
+      const heard = yield* this.#opened(source, index, Math.max(0, skip - length));
+      failure ??= heard.failure;
+      length += heard.length;
+    }
+    return { length, failure: length > 0 ? undefined : failure };
+  }
+
+  /** One source from `skip` samples on. Throws `PcmFailed` for what is our own failure. */
+  async *#source(source: AudioSource, index: number, skip: number): AsyncGenerator<Pcm, Heard> {
     const { decoders, rateHz } = this.#terms;
     let decoder: DecodeStream | undefined;
+    let heard = 0;
     try {
       for await (const chunk of source.bytes()) {
         decoder ??= await decoders.open(source.kind, rateHz, skip);
-        for (let at = 0; at < chunk.length; at += DECODE_STEP_BYTES) {
-          const pcm = await decoder.push(new Uint8Array(chunk.subarray(at, at + DECODE_STEP_BYTES)));
-          if (pcm.length > 0) yield pcm;
+        for await (const pcm of decodeSteps(decoder, chunk)) {
+          heard += pcm.length;
+          yield pcm;
         }
       }
-      if (decoder === undefined) return 0;
+      if (decoder === undefined) return { length: 0, failure: undefined };
       const { pcm, samples } = await decoder.end();
       if (pcm.length > 0) yield pcm;
-      return samples;
+      return { length: samples, failure: undefined };
     } catch (error) {
-      throw new ReelBroken(error instanceof SourceLost ? 'source_disconnected' : failureOf(error), index);
+      const length = heard === 0 ? 0 : skip + heard;
+      if (error instanceof SourceLost) return { length, failure: new PcmFailed('source_disconnected', index) };
+      if (!(error instanceof DecodeError)) throw new PcmFailed(failureOf(error), index);
+      return { length, failure: heard > 0 ? undefined : new PcmFailed('decode_error', index) };
     } finally {
       decoder?.close();
     }

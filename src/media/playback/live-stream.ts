@@ -1,31 +1,37 @@
 /**
  * A live HTTP source: an endless WAV or MP3, or a streaming server's. It is opened at admission, up to its first audio, and read no faster than it is
- * heard. Where the connection breaks it is made again, a bounded number of times; audio that a stall made late is left out (feeder), unless the
+ * heard. Where the connection breaks it is made again, a bounded number of times; audio that a stall made late is left out (pump), unless the
  * server named the length: then it is a file that is not missing a moment.
  */
-import {
-  DECODE_STEP_BYTES,
-  LIVE_HEALTHY_MS,
-  LIVE_RECONNECT_MS,
-  PLAYER_AHEAD_MS,
-  SOURCE_ADMISSION_MS,
-  SOURCE_STALL_MS,
-} from '../../limits.ts';
+import { LIVE_HEALTHY_MS, LIVE_RECONNECT_MS, PLAYER_AHEAD_MS, PLAYLIST_DEPTH_MAX, SOURCE_ADMISSION_MS } from '../../limits.ts';
 import type { GetResponse } from '../../outbound/http-get.ts';
-import type { SourceKind } from '../decode/decode-worker.ts';
-import { DecodeError, type DecodeStream } from '../decode/decoder.ts';
+import { decodeSteps } from '../decode/decode-steps.ts';
+import { DecodeError } from '../decode/decoder.ts';
 import type { SourceRefused } from '../engine.ts';
-import { IcyStripper, icyInterval } from '../source/icy.ts';
-import { type AudioOutbound, Refusal, recognise, requestAudio, within } from '../source/opening.ts';
-import { failureOf, Playable, type Reel, ReelBroken, type ReelTerms } from './pcm-source.ts';
+import { IcyStripper, icyInterval } from '../format/icy.ts';
+import { type HlsMedia, type PlaylistText, parsePlaylist } from '../format/playlist-text.ts';
+import type { AudioKind } from '../format/sniff.ts';
+import { Download, type DownloadTarget } from '../source/download.ts';
+import { HlsBody } from '../source/hls.ts';
+import { type AudioOutbound, Refusal } from '../source/opening.ts';
+import { readText } from '../source/playlist-body.ts';
+import { recognise } from '../source/recognise.ts';
+import { failureOf, PcmFailed, type PcmSource, type PcmTerms, Playable } from './pcm-source.ts';
+
+interface Body {
+  next(): Promise<Uint8Array | undefined>;
+  close(): void;
+}
 
 /** One connection, its first audio found. */
 interface Connection {
-  readonly kind: SourceKind;
+  readonly kind: AudioKind;
   readonly head: Uint8Array;
+  /** The head is all there is. */
   readonly ended: boolean;
-  readonly response: GetResponse;
-  next(): Promise<Uint8Array | undefined>;
+  /** How its end is told: a connection that just closes has broken. */
+  readonly framing: GetResponse['framing'];
+  readonly body: Body;
 }
 
 export interface LiveOptions {
@@ -73,55 +79,88 @@ export class OpenStream extends Playable {
     return this.#options.reconnectMs ?? LIVE_RECONNECT_MS;
   }
 
-  reel(terms: ReelTerms): Reel {
+  source(terms: PcmTerms): PcmSource {
     const first = this.#first;
     this.#first = undefined;
-    return new LiveReel(this, first, terms);
+    return new LiveSource(this, first, terms);
   }
 
   release(): void {
     this.#abort.abort();
-    this.#first?.response.body.close();
+    this.#first?.body.close();
     this.#first = undefined;
   }
 
-  async connect(): Promise<Connection> {
-    const { outbound, url } = this.#options;
-    const response = await requestAudio(outbound, url, {}, this.#abort.signal);
-    const interval = icyInterval(response.headers);
+  /** Makes a connection up to its first audio. A playlist is followed to the first of its entries that gives any. Rejects with `Refusal`. */
+  async connect(url = this.#options.url, within: readonly string[] = []): Promise<Connection> {
+    const target = { outbound: this.#options.outbound, url, signal: this.#abort.signal };
+    const download = await Download.open({ ...target, maxBytes: Infinity }, {});
+    const { framing, headers } = download.response;
+    const interval = icyInterval(headers);
     const stripper = interval === undefined ? undefined : new IcyStripper(interval);
-    const { body } = response;
-    const next = async () => {
-      const chunk = await within(
-        body.read(),
-        SOURCE_STALL_MS,
-        () => body.close(),
-        () => new Refusal('timeout', true, 200),
-      );
-      return chunk === undefined ? undefined : (stripper?.strip(chunk) ?? chunk);
+    const body: Body = {
+      next: async () => {
+        const chunk = await download.next();
+        return chunk === undefined ? undefined : (stripper?.strip(chunk) ?? chunk);
+      },
+      close: () => download.close(),
     };
     try {
-      return { ...(await recognise(next)), response, next };
+      const found = await recognise(body.next);
+      if (found.kind !== 'playlist') return { ...found, kind: found.kind, framing, body };
+      const text = await readText(found.ended ? { ...body, next: async () => undefined } : body, found.head);
+      return await this.#follow(parsePlaylist(text, download.response.url), { ...target, url: download.response.url }, within);
     } catch (error) {
       body.close();
       throw error;
     }
   }
+
+  async #follow(list: PlaylistText, target: DownloadTarget, within: readonly string[]): Promise<Connection> {
+    if (list.type === 'media') return await segments(target, list);
+    if (list.type === 'unsupported') throw new Refusal('unsupported', false, 200);
+    if (list.type === 'too many entries' || within.length >= PLAYLIST_DEPTH_MAX) throw new Refusal('rejected', false, 200);
+    const chain = [...within, target.url];
+    if (list.urls.some((url) => chain.includes(url))) throw new Refusal('rejected', false, 200);
+    let refusal: unknown = new Refusal('unsupported', false, 200);
+    for (const [index, url] of list.urls.entries()) {
+      try {
+        return await this.connect(url, chain);
+      } catch (error) {
+        if (index === 0) refusal = error;
+        if (this.#abort.signal.aborted) break;
+      }
+    }
+    throw refusal;
+  }
 }
 
-class LiveReel implements Reel {
+/** The segments of an HLS stream as one connection. Rejects with `Refusal`. */
+async function segments(target: DownloadTarget, media: HlsMedia): Promise<Connection> {
+  const body = new HlsBody(target, media);
+  try {
+    const found = await recognise(() => body.next());
+    if (found.kind === 'playlist') throw new Refusal('unsupported', false, 200);
+    return { ...found, kind: found.kind, framing: media.ended ? 'length' : 'chunked', body };
+  } catch (error) {
+    body.close();
+    throw error;
+  }
+}
+
+class LiveSource implements PcmSource {
   readonly aheadMs = PLAYER_AHEAD_MS;
   readonly pieceMs = 0;
   readonly live: boolean;
   readonly #stream: OpenStream;
-  readonly #terms: ReelTerms;
+  readonly #terms: PcmTerms;
   #connection: Connection | undefined;
 
-  constructor(stream: OpenStream, first: Connection | undefined, terms: ReelTerms) {
+  constructor(stream: OpenStream, first: Connection | undefined, terms: PcmTerms) {
     this.#stream = stream;
     this.#connection = first;
     this.#terms = terms;
-    this.live = first?.response.framing !== 'length';
+    this.live = first?.framing !== 'length';
   }
 
   async *pcm(): AsyncGenerator<Int16Array<ArrayBuffer>> {
@@ -139,47 +178,40 @@ class LiveReel implements Reel {
           yield pcm;
         }
         // A length or a last chunk is an end; a connection that just closes is not.
-        if (this.#connection.response.framing !== 'close') return;
+        if (this.#connection.framing !== 'close') return;
       } catch (error) {
         broken = error;
       } finally {
-        this.#connection?.response.body.close();
+        this.#connection?.body.close();
         this.#connection = undefined;
       }
       const wait = reconnectMs[attempts++];
       if (signal.aborted || wait === undefined)
-        throw new ReelBroken(broken instanceof DecodeError ? failureOf(broken) : 'source_disconnected');
+        throw new PcmFailed(broken instanceof DecodeError ? failureOf(broken) : 'source_disconnected');
       await pause(wait, signal);
     }
   }
 
   interrupt(): void {
     this.#stream.release();
-    this.#connection?.response.body.close();
+    this.#connection?.body.close();
   }
 
   async *#hear(connection: Connection): AsyncGenerator<Int16Array<ArrayBuffer>> {
     const { decoders, rateHz } = this.#terms;
     const decoder = await decoders.open(connection.kind, rateHz);
     try {
-      yield* steps(decoder, connection.head);
+      yield* decodeSteps(decoder, connection.head);
       if (!connection.ended) {
-        for (let chunk = await connection.next(); chunk !== undefined; chunk = await connection.next())
-          yield* steps(decoder, chunk);
+        for (let chunk = await connection.body.next(); chunk !== undefined; chunk = await connection.body.next())
+          yield* decodeSteps(decoder, chunk);
       }
-      if (connection.response.framing === 'close') return;
+      if (connection.framing === 'close') return;
       const { pcm } = await decoder.end();
       if (pcm.length > 0) yield pcm;
     } finally {
       decoder.close();
     }
-  }
-}
-
-async function* steps(decoder: DecodeStream, bytes: Uint8Array): AsyncGenerator<Int16Array<ArrayBuffer>> {
-  for (let at = 0; at < bytes.length; at += DECODE_STEP_BYTES) {
-    const pcm = await decoder.push(new Uint8Array(bytes.subarray(at, at + DECODE_STEP_BYTES)));
-    if (pcm.length > 0) yield pcm;
   }
 }
 

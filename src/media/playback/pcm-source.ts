@@ -1,23 +1,23 @@
-/** What can be played, and how it comes as PCM: files, a live stream, a push. A feeder pulls a reel; it never knows which it is. */
+/** What can be played, and how it comes as PCM: files, a live stream, a push. A pump pulls a source; it never knows which it is. */
 import type { PlaybackFailure } from '../../event/event.ts';
 import { DecodeError, type DecoderThread } from '../decode/decoder.ts';
 import type { Playlist } from '../engine.ts';
 
-export interface ReelTerms {
+export interface PcmTerms {
   /** Times through; 0: until stopped. Of files only. */
   readonly loop: number;
   readonly rateHz: number;
   readonly decoders: DecoderThread;
 }
 
-export interface Reel {
+export interface PcmSource {
   /** Audio fed ahead of what is heard, ms. */
   readonly aheadMs: number;
   /** Handed to the player in pieces of this size, so that orders stay few; 0: as it comes, for what may come no faster than it is heard. */
   readonly pieceMs: number;
   /** Whether audio that comes late is left out rather than heard late. */
   readonly live: boolean;
-  /** PCM from `from` samples after the beginning. One at a time: `interrupt` ends the one before. Throws `ReelBroken`. */
+  /** PCM from `from` samples after the beginning. One at a time: `interrupt` ends the one before. Throws `PcmFailed`. */
   pcm(from: number): AsyncGenerator<Int16Array<ArrayBuffer>>;
   /** Ends the `pcm` under way, which then throws or returns. */
   interrupt(): void;
@@ -27,12 +27,12 @@ export interface Reel {
 export abstract class Playable implements Playlist {
   abstract readonly urls: readonly string[];
   abstract release(): void;
-  abstract reel(terms: ReelTerms): Reel;
+  abstract source(terms: PcmTerms): PcmSource;
 }
 
 /** Nothing more comes. */
-export class ReelBroken extends Error {
-  override readonly name = 'ReelBroken';
+export class PcmFailed extends Error {
+  override readonly name = 'PcmFailed';
   readonly reason: PlaybackFailure;
   readonly sourceIndex: number | undefined;
   constructor(reason: PlaybackFailure, sourceIndex?: number) {

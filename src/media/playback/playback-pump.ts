@@ -1,19 +1,19 @@
 /**
- * One playback: pulls its reel and keeps the native player about two seconds ahead of what is heard. The player says when it is hungry and, after a
- * seek, how far it had come; from then on what is pulled is another place of the same reel.
+ * One playback: pulls its source and keeps the native player about two seconds ahead of what is heard. The player says when it is hungry and, after a
+ * seek, how far it had come; from then on what is pulled is another place of the same source.
  */
 import type { PlaybackFailure } from '../../event/event.ts';
 import { LIVE_KEEP_MS, LIVE_OWED_MAX_MS } from '../../limits.ts';
 import type { Place } from '../../machine/playback/playback.ts';
-import { type Reel, ReelBroken } from './pcm-source.ts';
+import { PcmFailed, type PcmSource } from './pcm-source.ts';
 
 export interface FeedFailure {
   readonly reason: PlaybackFailure;
   readonly sourceIndex: number | undefined;
 }
 
-export interface FeederOptions {
-  readonly reel: Reel;
+export interface PumpOptions {
+  readonly source: PcmSource;
   readonly rateHz: number;
   /** Hands PCM to the player; never more than was asked for. */
   readonly feed: (pcm: Int16Array<ArrayBuffer>) => void;
@@ -26,8 +26,8 @@ export interface FeederOptions {
 /** The first samples go out with this much to start on. */
 const FIRST_PIECE_MS = 100;
 
-export class Feeder {
-  readonly #options: FeederOptions;
+export class PlaybackPump {
+  readonly #options: PumpOptions;
   readonly #aheadSamples: number;
   /** Where the player's track began, and what was fed to it since. */
   #base = 0;
@@ -42,14 +42,14 @@ export class Feeder {
   #heldSamples = 0;
   #moving: Place | undefined;
   #next: Place | undefined;
-  /** When the first sample would have had to be fed for all since to be heard without a pause; of a live reel. */
+  /** When the first sample would have had to be fed for all since to be heard without a pause; of a live source. */
   #began: number | undefined;
-  /** How late a live reel is, ms. */
+  /** How late a live source is, ms. */
   #owedMs = 0;
 
-  constructor(options: FeederOptions) {
+  constructor(options: PumpOptions) {
     this.#options = options;
-    this.#aheadSamples = (options.rateHz * options.reel.aheadMs) / 1000;
+    this.#aheadSamples = (options.rateHz * options.source.aheadMs) / 1000;
     this.#budget = this.#aheadSamples;
     void this.#run(0);
   }
@@ -105,7 +105,7 @@ export class Feeder {
     this.#pull++;
     this.#held = [];
     this.#heldSamples = 0;
-    this.#options.reel.interrupt();
+    this.#options.source.interrupt();
     this.#turn();
   }
 
@@ -119,14 +119,14 @@ export class Feeder {
     const pull = ++this.#pull;
     let failure: FeedFailure | undefined;
     try {
-      for await (const pcm of this.#options.reel.pcm(from)) {
+      for await (const pcm of this.#options.source.pcm(from)) {
         if (pull !== this.#pull) return;
         await this.#give(pcm, pull);
         if (pull !== this.#pull) return;
       }
     } catch (error) {
       failure =
-        error instanceof ReelBroken
+        error instanceof PcmFailed
           ? { reason: error.reason, sourceIndex: error.sourceIndex }
           : { reason: 'internal_error', sourceIndex: undefined };
     }
@@ -139,8 +139,8 @@ export class Feeder {
     if (pcm.length === 0) return;
     this.#held.push(pcm);
     this.#heldSamples += pcm.length;
-    const { rateHz, reel } = this.#options;
-    const piece = (rateHz * (this.#fed === 0 ? FIRST_PIECE_MS : reel.pieceMs)) / 1000;
+    const { rateHz, source } = this.#options;
+    const piece = (rateHz * (this.#fed === 0 ? FIRST_PIECE_MS : source.pieceMs)) / 1000;
     if (this.#heldSamples >= piece) await this.#flush(pull);
   }
 
@@ -165,12 +165,12 @@ export class Feeder {
   }
 
   /**
-   * What of a live reel's audio is heard. Silence that was sent for want of audio made all that follows late: where more has come than is needed
+   * What of a live source's audio is heard. Silence that was sent for want of audio made all that follows late: where more has come than is needed
    * to go on with, as much of it is left out.
    */
   #timely(pcm: Int16Array<ArrayBuffer>): Int16Array<ArrayBuffer>[] {
-    const { rateHz, reel } = this.#options;
-    if (!reel.live) return [pcm];
+    const { rateHz, source } = this.#options;
+    if (!source.live) return [pcm];
     const now = performance.now();
     this.#began ??= now;
     const aheadMs = (this.#fed * 1000) / rateHz - (now - this.#began);

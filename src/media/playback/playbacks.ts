@@ -1,18 +1,18 @@
-/** The playbacks of one leg or room on the main thread: each has a feeder, its orders go to the plane, its records become notices. */
+/** The playbacks of one leg or room on the main thread: each has a pump, its orders go to the plane, its records become notices. */
 import type { Place } from '../../machine/playback/playback.ts';
 import type { DecoderThread } from '../decode/decoder.ts';
 import type { MediaNotice, PlaybackControl, PlayOptions } from '../engine.ts';
 import { NOTICE, type NoticeRecord } from '../worker/notice.ts';
 import type { Order } from '../worker/worker-command.ts';
 import { Playable } from './pcm-source.ts';
-import { Feeder, type FeedFailure } from './playback-pump.ts';
+import { type FeedFailure, PlaybackPump } from './playback-pump.ts';
 
 export type PlaybackNotice = Extract<MediaNotice, { readonly operationUuid: string; readonly type: `playback.${string}` }>;
 
 interface Playback {
   readonly operationUuid: string;
   readonly playable: Playable;
-  readonly feeder: Feeder;
+  readonly pump: PlaybackPump;
   started: boolean;
   failure: FeedFailure | undefined;
 }
@@ -51,14 +51,14 @@ export class Playbacks {
     const playback = this.#options.nextPlayback();
     this.#current = playback;
     order({ type: 'play', leg: id, playback, rateHz, volume: options.volume });
-    const feeder = new Feeder({
-      reel: playlist.reel({ loop: options.loop, rateHz, decoders }),
+    const pump = new PlaybackPump({
+      source: playlist.source({ loop: options.loop, rateHz, decoders }),
       rateHz,
       move: () => order({ type: 'seek', leg: id, playback }),
       feed: (pcm) => order({ type: 'feed', leg: id, playback, pcm }),
       done: (failure) => this.#fed(playback, failure),
     });
-    this.#playbacks.set(playback, { operationUuid, playable: playlist, feeder, started: false, failure: undefined });
+    this.#playbacks.set(playback, { operationUuid, playable: playlist, pump, started: false, failure: undefined });
   }
 
   stop(operationUuid: string): void {
@@ -110,10 +110,10 @@ export class Playbacks {
   notice(record: NoticeRecord): boolean {
     switch (record.kind) {
       case NOTICE.playbackHungry:
-        this.#playbacks.get(record.a)?.feeder.hungry(record.b, record.c);
+        this.#playbacks.get(record.a)?.pump.hungry(record.b, record.c);
         return true;
       case NOTICE.playbackMoved:
-        this.#playbacks.get(record.a)?.feeder.moved(record.b);
+        this.#playbacks.get(record.a)?.pump.moved(record.b);
         return true;
       case NOTICE.playbackStarted:
         this.#started(this.#playbacks.get(record.a));
@@ -129,13 +129,13 @@ export class Playbacks {
     }
   }
 
-  /** The feeder has handed everything over. What was fed is still heard; a failure before any sound is told at once. */
+  /** The pump has handed everything over. What was fed is still heard; a failure before any sound is told at once. */
   #fed(number: number, failure: FeedFailure | undefined): void {
     const playback = this.#playbacks.get(number);
     if (playback === undefined) return;
     playback.failure = failure;
     this.#options.order({ type: 'finish', leg: this.#options.id, playback: number });
-    if (playback.feeder.fed > 0) return;
+    if (playback.pump.fed > 0) return;
     this.#ended(number);
   }
 
@@ -173,11 +173,11 @@ export class Playbacks {
 
   #seek(playback: Playback, place: Place): void {
     playback.failure = undefined; // it may lie behind the new place
-    playback.feeder.seek(place);
+    playback.pump.seek(place);
   }
 
   #halt(playback: Playback | undefined): void {
-    playback?.feeder.stop();
+    playback?.pump.stop();
     playback?.playable.release();
   }
 

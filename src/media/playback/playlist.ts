@@ -1,24 +1,23 @@
 /** Sources that were opened together, in the order they are heard. */
 import { SOURCE_ADMISSION_MS } from '../../limits.ts';
 import type { SourceRefused } from '../engine.ts';
-import type { AudioOutbound } from '../source/opening.ts';
-import { type HeldBytes, Source } from '../source/source.ts';
-import type { SourceCache } from '../source/source-cache.ts';
-import { FilesReel } from './files-source.ts';
-import { Playable, type Reel, type ReelTerms } from './pcm-source.ts';
+import { openSource, type SourceTerms } from '../source/open-source.ts';
+import type { OpenedSource } from '../source/source-list.ts';
+import { FilesSource } from './files-source.ts';
+import { type PcmSource, type PcmTerms, Playable } from './pcm-source.ts';
 
 export class OpenPlaylist extends Playable {
   readonly urls: readonly string[];
-  readonly sources: readonly Source[];
+  readonly sources: readonly OpenedSource[];
 
-  constructor(urls: readonly string[], sources: readonly Source[]) {
+  constructor(urls: readonly string[], sources: readonly OpenedSource[]) {
     super();
     this.urls = urls;
     this.sources = sources;
   }
 
-  reel(terms: ReelTerms): Reel {
-    return new FilesReel(this.sources, terms);
+  source(terms: PcmTerms): PcmSource {
+    return new FilesSource(this.sources, terms);
   }
 
   release(): void {
@@ -27,20 +26,15 @@ export class OpenPlaylist extends Playable {
 }
 
 /** Opens every URL at once; the refused one of lowest index is told, the others are let go. */
-export async function openPlaylist(
-  outbound: AudioOutbound,
-  urls: readonly string[],
-  held: HeldBytes,
-  cache?: SourceCache,
-): Promise<OpenPlaylist | SourceRefused> {
-  const sources = urls.map((url) => new Source(outbound, url, held, cache));
+export async function openPlaylist(terms: SourceTerms, urls: readonly string[]): Promise<OpenPlaylist | SourceRefused> {
   const deadline = AbortSignal.timeout(SOURCE_ADMISSION_MS);
-  const refusals = await Promise.all(sources.map((source) => source.admit(deadline)));
-  const index = refusals.findIndex((refusal) => refusal !== undefined);
-  const detail = refusals[index];
-  if (detail !== undefined) {
+  const opened = await Promise.all(urls.map((url) => openSource(terms, url, deadline)));
+  const sources = opened.flatMap((each) => ('reason' in each ? [] : [each]));
+  const index = opened.findIndex((each) => 'reason' in each);
+  const refused = opened[index];
+  if (refused !== undefined && 'reason' in refused) {
     for (const source of sources) source.release();
-    return { refused: urls.length > 1 ? { ...detail, source_index: index } : detail };
+    return { refused: urls.length > 1 ? { ...refused, source_index: index } : refused };
   }
   sources.forEach((source, at) => {
     source.hold(at === 0);

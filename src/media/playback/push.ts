@@ -8,7 +8,8 @@ import type { PlaybackFailure } from '../../event/event.ts';
 import { INGEST_IDLE_MS, INGEST_START_MS, PUSH_AHEAD_MS, PUSH_QUEUE_MS } from '../../limits.ts';
 import type { PushFormat } from '../../machine/playback/playback.ts';
 import type { DecodeStream } from '../decode/decoder.ts';
-import { failureOf, Playable, type Reel, ReelBroken, type ReelTerms } from './pcm-source.ts';
+import { endlessWavHead } from '../format/wav-head.ts';
+import { failureOf, PcmFailed, type PcmSource, type PcmTerms, Playable } from './pcm-source.ts';
 
 /** The body's side of a push. */
 export interface Ingest {
@@ -97,7 +98,7 @@ export class OpenPush extends Playable implements Ingest {
     this.#turnWriter();
   }
 
-  reel(terms: ReelTerms): Reel {
+  source(terms: PcmTerms): PcmSource {
     return {
       aheadMs: PUSH_AHEAD_MS,
       pieceMs: 0,
@@ -107,11 +108,19 @@ export class OpenPush extends Playable implements Ingest {
     };
   }
 
-  async *#pcm({ decoders, rateHz }: ReelTerms): AsyncGenerator<Int16Array<ArrayBuffer>> {
+  async *#pcm({ decoders, rateHz }: PcmTerms): AsyncGenerator<Int16Array<ArrayBuffer>> {
     let decoder: DecodeStream | undefined;
     try {
       decoder = await decoders.open('wav', rateHz);
-      await decoder.push(wavHead(this.format, this.#blockBytes));
+      await decoder.push(
+        endlessWavHead({
+          encoding: this.format.encoding === 'mulaw' ? 'mulaw' : 'integer',
+          hz: this.format.sample_rate,
+          channels: 1,
+          sampleBytes: this.#blockBytes,
+          highFirst: false,
+        }),
+      );
       for (let bytes = await this.#read(); bytes !== undefined; bytes = await this.#read()) {
         const pcm = await decoder.push(bytes);
         if (pcm.length > 0) yield pcm;
@@ -120,11 +129,11 @@ export class OpenPush extends Playable implements Ingest {
       const { pcm } = await decoder.end();
       if (pcm.length > 0) yield pcm;
     } catch (error) {
-      throw error instanceof ReelBroken ? error : new ReelBroken(failureOf(error));
+      throw error instanceof PcmFailed ? error : new PcmFailed(failureOf(error));
     } finally {
       decoder?.close();
     }
-    if (this.#failure !== undefined) throw new ReelBroken(this.#failure);
+    if (this.#failure !== undefined) throw new PcmFailed(this.#failure);
   }
 
   /** Whole samples, at most what a tenth of a second holds; a part of one waits for the rest of it. Undefined at the end. */
@@ -183,24 +192,4 @@ export class OpenPush extends Playable implements Ingest {
     this.#wakeWriter = undefined;
     wake?.();
   }
-}
-
-/** The head of a WAV that never ends: what follows it is the push's own bytes. */
-function wavHead(format: PushFormat, blockBytes: number): Uint8Array<ArrayBuffer> {
-  const head = new Uint8Array(44);
-  const view = new DataView(head.buffer);
-  const text = (at: number, id: string) => head.set(new TextEncoder().encode(id), at);
-  text(0, 'RIFF');
-  view.setUint32(4, 0xffff_ffff, true);
-  text(8, 'WAVEfmt ');
-  view.setUint32(16, 16, true);
-  view.setUint16(20, format.encoding === 'mulaw' ? 7 : 1, true);
-  view.setUint16(22, 1, true);
-  view.setUint32(24, format.sample_rate, true);
-  view.setUint32(28, format.sample_rate * blockBytes, true);
-  view.setUint16(32, blockBytes, true);
-  view.setUint16(34, 8 * blockBytes, true);
-  text(36, 'data');
-  view.setUint32(40, 0xffff_ffff, true);
-  return head;
 }

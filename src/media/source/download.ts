@@ -4,6 +4,7 @@
  */
 import { SOURCE_MAX_BYTES, SOURCE_STALL_MS } from '../../limits.ts';
 import type { GetResponse, IncomingBody } from '../../outbound/http-get.ts';
+import { INFLATE_STEP_BYTES, Inflater, mayBeDeflated } from './inflater.ts';
 import { type AudioOutbound, Refusal, requestAudio, within } from './opening.ts';
 
 export interface DownloadTarget {
@@ -11,39 +12,98 @@ export interface DownloadTarget {
   readonly url: string;
   /** Ends the request, or the reading of its body, at any time. */
   readonly signal: AbortSignal;
+  /** The most that is read, packed and unpacked; a live stream has no such limit. */
+  readonly maxBytes?: number;
 }
+
+const CODINGS = new Set(['gzip', 'x-gzip', 'deflate']);
 
 export class Download {
   /** The first answer. Its validators and fields hold for the whole, however often the rest was asked for. */
   readonly response: GetResponse;
   readonly #target: DownloadTarget;
+  readonly #maxBytes: number;
+  /** What the body is coded by; undefined for none, or once its bytes tell otherwise. */
+  #coding: string | undefined;
+  #inflater: Inflater | undefined;
+  /** Coded bytes that wait to be inflated. */
+  #coded: Uint8Array = new Uint8Array(0);
+  #unpacked = 0;
   #body: IncomingBody;
   #read = 0;
+  /** The length of the whole, where an answer of a part of it told it. */
+  readonly #total: number | undefined;
   /** The byte at which the download was last resumed. */
   #resumedAt = 0;
   #closed = false;
 
-  private constructor(target: DownloadTarget, response: GetResponse) {
+  private constructor(target: DownloadTarget, response: GetResponse, coding: string | undefined) {
     this.#target = target;
+    this.#maxBytes = target.maxBytes ?? SOURCE_MAX_BYTES;
+    this.#coding = coding;
     this.response = response;
     this.#body = response.body;
+    const total = /^bytes 0-\d+\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1];
+    this.#total = total === undefined ? undefined : Number(total);
   }
 
   /** Asks for the URL. `headers` may make the request conditional. Rejects with `Refusal`, also where the length is over the limit. */
   static async open(target: DownloadTarget, headers: Readonly<Record<string, string>>): Promise<Download> {
     const response = await requestAudio(target.outbound, target.url, headers, target.signal);
-    if (Number(response.headers.get('content-length') ?? 0) > SOURCE_MAX_BYTES) {
+    const coding = response.headers.get('content-encoding')?.trim().toLowerCase() ?? '';
+    const refuse = (reason: 'rejected' | 'unsupported') => {
       response.body.close();
-      throw new Refusal('rejected', false, response.status);
-    }
-    return new Download(target, response);
+      throw new Refusal(reason, false, response.status);
+    };
+    if (Number(response.headers.get('content-length') ?? 0) > (target.maxBytes ?? SOURCE_MAX_BYTES)) refuse('rejected');
+    if (coding !== '' && coding !== 'identity' && !CODINGS.has(coding)) refuse('unsupported');
+    return new Download(target, response, CODINGS.has(coding) ? coding : undefined);
   }
 
   /**
    * The next bytes; undefined at the end. One call at a time. Rejects where the download breaks and cannot be resumed, stalls for
-   * `SOURCE_STALL_MS`, is closed, or goes past `SOURCE_MAX_BYTES`.
+   * `SOURCE_STALL_MS`, is closed, or goes past its limit.
    */
   async next(): Promise<Uint8Array | undefined> {
+    if (this.#coding === undefined && this.#coded.length === 0) return await this.#raw();
+    for (;;) {
+      if (this.#coded.length === 0) {
+        const coded = await this.#raw();
+        if (coded === undefined) return undefined;
+        this.#coded = coded;
+      }
+      if (this.#inflater === undefined && !mayBeDeflated(this.#coded)) {
+        const plain = this.#coded;
+        this.#coded = new Uint8Array(0);
+        this.#coding = undefined;
+        return plain;
+      }
+      const bytes = await this.#inflate();
+      if (bytes === undefined || bytes.length > 0) return bytes;
+    }
+  }
+
+  /** Closes the connection. Safe to call twice; a `next` under way rejects. */
+  close(): void {
+    this.#closed = true;
+    this.#body.close();
+    this.#inflater?.close();
+  }
+
+  /** Inflates a step; undefined where the coding is damaged from here on. */
+  async #inflate(): Promise<Uint8Array | undefined> {
+    this.#inflater ??= new Inflater();
+    const step = this.#coded.subarray(0, INFLATE_STEP_BYTES);
+    this.#coded = this.#coded.subarray(step.length);
+    const bytes = await this.#inflater.push(step).catch(() => undefined);
+    if (this.#closed) throw new Refusal('unreachable', true, 200);
+    this.#unpacked += bytes?.length ?? 0;
+    if (this.#unpacked > this.#maxBytes) throw new Refusal('rejected', false, 200);
+    return bytes;
+  }
+
+  /** The next bytes as they came. */
+  async #raw(): Promise<Uint8Array | undefined> {
     for (;;) {
       const body = this.#body;
       let value: Uint8Array | undefined;
@@ -58,25 +118,23 @@ export class Download {
         if (!(await this.#resume())) throw error;
         continue;
       }
-      if (value === undefined) return undefined;
+      if (value === undefined) {
+        if (this.#total !== undefined && this.#read < this.#total && (await this.#resume())) continue;
+        return undefined;
+      }
       this.#read += value.length;
-      if (this.#read > SOURCE_MAX_BYTES) throw new Refusal('rejected', false, 200);
+      if (this.#read > this.#maxBytes) throw new Refusal('rejected', false, 200);
       return value;
     }
   }
 
-  /** Closes the connection. Safe to call twice; a `next` under way rejects. */
-  close(): void {
-    this.#closed = true;
-    this.#body.close();
-  }
-
   /** Asks for the rest. It is not asked for twice at the same byte, and only where the server can tell that the content is still the same. */
   async #resume(): Promise<boolean> {
-    const { headers } = this.response;
+    const { headers, status } = this.response;
     const at = this.#read;
     const validator = headers.get('etag') ?? headers.get('last-modified') ?? undefined;
-    if (this.#closed || headers.get('accept-ranges') !== 'bytes' || at <= this.#resumedAt) return false;
+    const ranges = headers.get('accept-ranges') === 'bytes' || status === 206;
+    if (this.#closed || !ranges || at <= this.#resumedAt) return false;
     if (validator === undefined || validator.startsWith('W/')) return false;
     this.#resumedAt = at;
     const { outbound, url, signal } = this.#target;

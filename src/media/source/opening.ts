@@ -1,12 +1,9 @@
 /** A URL up to its first audio, and why one that has none is refused (interface, 502 detail object; contract §3). */
-import { SOURCE_CONNECT_MS, SOURCE_FIRST_BYTE_MS, SOURCE_HEAD_MAX_BYTES, SOURCE_REDIRECTS_MAX } from '../../limits.ts';
+import { SOURCE_CONNECT_MS, SOURCE_FIRST_BYTE_MS, SOURCE_REDIRECTS_MAX } from '../../limits.ts';
 import type { GetResponse } from '../../outbound/http-get.ts';
 import { OutboundError, type OutboundFailure } from '../../outbound/outbound.ts';
 import type { ScreenedOutbound } from '../../outbound/safe-fetch.ts';
 import type { SourceDetail, SourceReason } from '../../problem.ts';
-import type { SourceKind } from '../decode/decode-worker.ts';
-import { native } from '../native.ts';
-import { sniff } from './sniff.ts';
 
 export type AudioOutbound = Pick<ScreenedOutbound, 'get'>;
 
@@ -37,7 +34,7 @@ function refusalOfStatus(status: number): Refusal {
   return new Refusal('invalid_response', false, status);
 }
 
-/** Asks for the audio. `headers` may make the request conditional or partial, and only then is 304 or 206 an answer. Rejects with `Refusal` or a bug. */
+/** Asks for the audio. `headers` may make the request conditional or partial. Rejects with `Refusal` or a bug. */
 export async function requestAudio(
   outbound: AudioOutbound,
   url: string,
@@ -57,48 +54,17 @@ export async function requestAudio(
       if (error instanceof OutboundError) throw new Refusal(...FAILURE[error.failure]);
       throw error;
     });
-  const conditional = 'if-none-match' in headers || 'if-modified-since' in headers;
-  if (response.status === 200 || (response.status === 304 && conditional) || (response.status === 206 && 'range' in headers)) {
-    // A coded body would have no bound of its own; it was not asked for.
-    const coding = response.headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
-    if (coding === 'identity' || coding === '') return response;
-    response.body.close();
-    throw new Refusal('unsupported', false, response.status);
-  }
+  if (isAnswer(response, headers)) return response;
   response.body.close();
   throw refusalOfStatus(response.status);
 }
 
-/** Reads until the content tells what it is. `ended`: the head is all there is. Rejects with `Refusal` where it is nothing we play. */
-export async function recognise(
-  next: () => Promise<Uint8Array | undefined>,
-): Promise<{ readonly kind: SourceKind; readonly head: Uint8Array<ArrayBuffer>; readonly ended: boolean }> {
-  let head = new Uint8Array(4_096);
-  let length = 0;
-  let lookAt = 0;
-  for (;;) {
-    let chunk: Uint8Array | undefined;
-    try {
-      chunk = await next();
-    } catch (error) {
-      throw error instanceof Refusal ? error : new Refusal('unreachable', true, 200);
-    }
-    if (chunk !== undefined) {
-      if (length + chunk.length > head.length) {
-        const longer = new Uint8Array(2 * (length + chunk.length));
-        longer.set(head.subarray(0, length));
-        head = longer;
-      }
-      head.set(chunk, length);
-      length += chunk.length;
-      if (length < lookAt) continue;
-    }
-    const kind = sniff(head.subarray(0, length), chunk === undefined, native.wavProbe);
-    if (kind === 'unsupported' || (kind === 'more' && length > SOURCE_HEAD_MAX_BYTES))
-      throw new Refusal('unsupported', false, 200);
-    lookAt = length * 1.25; // so that a head in crumbs is not looked through for each
-    if (kind !== 'more') return { kind, head: head.slice(0, length), ended: chunk === undefined };
-  }
+/** Whether it is what was asked for. A 206 that was not asked for is, where it begins at the first byte: some caches make one of every file. */
+function isAnswer({ status, headers }: GetResponse, asked: Readonly<Record<string, string>>): boolean {
+  if (status === 200) return true;
+  if (status === 304) return 'if-none-match' in asked || 'if-modified-since' in asked;
+  if (status !== 206) return false;
+  return 'range' in asked || /^bytes 0-/.test(headers.get('content-range') ?? 'bytes 0-');
 }
 
 /** Waits for `pending`, but no longer than `ms`; then `late` is thrown and `giveUp` done. */

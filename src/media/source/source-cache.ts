@@ -3,10 +3,10 @@
  * still the same; the least recently used go first.
  */
 import { SOURCE_CACHE_MAX_BYTES, SOURCE_CACHE_MAX_ENTRIES } from '../../limits.ts';
-import type { SourceKind } from '../decode/decode-worker.ts';
+import type { AudioKind } from '../format/sniff.ts';
 
 export interface CachedSource {
-  readonly kind: SourceKind;
+  readonly kind: AudioKind;
   readonly chunks: readonly Uint8Array[];
   readonly bytes: number;
   /** What answered, redirects followed: a validator is of that resource. */

@@ -5,17 +5,20 @@
  */
 import { SOURCE_HELD_MAX_BYTES, SOURCE_HELD_TOTAL_MAX_BYTES } from '../../limits.ts';
 import type { GetResponse } from '../../outbound/http-get.ts';
-import type { SourceDetail } from '../../problem.ts';
-import type { SourceKind } from '../decode/decode-worker.ts';
+import type { AudioKind } from '../format/sniff.ts';
+import { type AudioSource, SourceLost } from './audio-source.ts';
 import { Download } from './download.ts';
-import { type AudioOutbound, Refusal, recognise } from './opening.ts';
+import { type AudioOutbound, Refusal } from './opening.ts';
+import { readText } from './playlist-body.ts';
+import { recognise } from './recognise.ts';
 import { type CachedSource, conditions, mayKeep, SourceCache } from './source-cache.ts';
 
 type Bytes = Uint8Array<ArrayBufferLike>;
 
-/** The source was admitted and then failed: its connection, its size or its content. */
-export class SourceLost extends Error {
-  override readonly name = 'SourceLost';
+/** The URL is a playlist: its text, and the address at which it was found. */
+export interface PlaylistFound {
+  readonly text: string;
+  readonly url: string;
 }
 
 /** Memory that held sources of one engine may use together. */
@@ -34,15 +37,17 @@ export class HeldBytes {
   }
 }
 
-export class Source {
+export class Source implements AudioSource {
   readonly #outbound: AudioOutbound;
   readonly #url: string;
   readonly #held: HeldBytes;
   readonly #cache: SourceCache;
   readonly #abort = new AbortController();
-  #kind: SourceKind = 'wav';
+  #kind: AudioKind = 'wav';
   #chunks: readonly Bytes[] = [];
   #heldBytes = 0;
+  /** Bytes before the first audio, which are never told. */
+  #lead = 0;
   /** The rest of the content, while its connection is kept. */
   #download: Download | undefined;
   #complete = false;
@@ -59,32 +64,27 @@ export class Source {
     this.#cache = cache;
   }
 
-  get kind(): SourceKind {
+  get kind(): AudioKind {
     return this.#kind;
   }
 
-  /** Opens the source up to its first audio. Undefined where it is admitted. */
-  async admit(signal: AbortSignal): Promise<SourceDetail | undefined> {
+  /** Opens the source up to its first audio. Resolves to the text where it is a playlist. Rejects with `Refusal`, or a bug. */
+  async admit(signal: AbortSignal): Promise<PlaylistFound | undefined> {
     const cancel = () => this.#abort.abort();
     signal.addEventListener('abort', cancel, { once: true });
     try {
       const known = this.#cache.get(this.#url);
       if (known !== undefined && (await this.#unchanged(known))) return undefined;
       if (known === undefined) await this.#connect({});
-      await this.#recognise();
-      return undefined;
+      return await this.#recognise();
     } catch (error) {
-      const aborted = signal.aborted;
       this.release();
-      if (aborted) return { reason: 'timeout', retryable: true };
-      if (error instanceof Refusal) return error.detail;
-      return { reason: 'preparation_failed', retryable: true };
+      throw error;
     } finally {
       signal.removeEventListener('abort', cancel);
     }
   }
 
-  /** After admission: reads on to the end where the source is small; otherwise keeps (`first`) or drops the connection. Never rejects. */
   hold(first: boolean): void {
     const download = this.#download;
     this.#filling = this.#fill(first).catch(() => {
@@ -95,7 +95,6 @@ export class Source {
     });
   }
 
-  /** The file's bytes from its start. Each use after the first reads memory or fetches again, and ends the one before. Throws `SourceLost`. */
   async *bytes(): AsyncGenerator<Bytes> {
     this.interrupt();
     const reading = ++this.#reading;
@@ -114,7 +113,8 @@ export class Source {
     if (this.#complete) return;
     if (this.#broken) throw new SourceLost('the connection broke or stalled');
     this.#forget();
-    if (this.#download === undefined) {
+    const refetched = this.#download === undefined;
+    if (refetched) {
       try {
         await this.#connect({});
       } catch {
@@ -122,7 +122,7 @@ export class Source {
       }
       if (reading !== this.#reading) this.#dropConnection();
     }
-    for (;;) {
+    for (let skip = refetched ? this.#lead : 0; ; ) {
       still();
       let chunk: Bytes | undefined;
       try {
@@ -133,11 +133,12 @@ export class Source {
       }
       still();
       if (chunk === undefined) return;
-      yield chunk;
+      const skipped = Math.min(skip, chunk.length);
+      skip -= skipped;
+      if (skipped < chunk.length) yield chunk.subarray(skipped);
     }
   }
 
-  /** Ends the reading under way; what is not held whole will be fetched again. */
   interrupt(): void {
     if (!this.#wanted) return;
     this.#reading++;
@@ -148,7 +149,6 @@ export class Source {
     if (!this.#complete) this.#forget();
   }
 
-  /** Gives the connection and the memory back. Safe to call twice. */
   release(): void {
     this.#reading++;
     this.#abort.abort();
@@ -178,15 +178,21 @@ export class Source {
     return this.#download.response;
   }
 
-  async #recognise(): Promise<void> {
-    const { kind, head, ended } = await recognise(async () => {
-      const chunk = await this.#download?.next();
-      if (chunk !== undefined && !this.#keep(chunk.length)) throw new Refusal('preparation_failed', true);
-      return chunk;
-    });
+  async #recognise(): Promise<PlaylistFound | undefined> {
+    const download = this.#download;
+    if (download === undefined) throw new SourceLost('released');
+    const { kind, lead, head, ended } = await recognise(() => download.next());
+    if (kind === 'playlist') {
+      const text = await readText(ended ? { next: async () => undefined, close: () => download.close() } : download, head);
+      this.release();
+      return { text, url: download.response.url };
+    }
+    if (!this.#keep(head.length)) throw new Refusal('preparation_failed', true);
     this.#kind = kind;
+    this.#lead = lead;
     this.#chunks = [head];
     if (ended) this.#completed();
+    return undefined;
   }
 
   async #fill(first: boolean): Promise<void> {

@@ -1,0 +1,20 @@
+/** What the main thread asks of the decoding thread, and what it is answered. */
+import type { AudioKind } from '../format/sniff.ts';
+
+export type DecodeRequest =
+  /** `skip`: samples at `rateHz` before the place to begin at. */
+  | { readonly type: 'open'; readonly stream: number; readonly kind: AudioKind; readonly rateHz: number; readonly skip: number }
+  | { readonly type: 'push'; readonly stream: number; readonly bytes: Uint8Array<ArrayBuffer> }
+  /** The last byte was pushed. */
+  | { readonly type: 'end'; readonly stream: number }
+  | { readonly type: 'close'; readonly stream: number }
+  | { readonly type: 'quit' };
+
+export interface DecodeAnswer {
+  readonly stream: number;
+  readonly pcm: Int16Array<ArrayBuffer>;
+  /** Samples so far, those that were skipped included: after the end, the length of the source. */
+  readonly samples: number;
+  /** The source is broken from here on; `pcm` is what came before. */
+  readonly error: string | undefined;
+}

@@ -1,0 +1,98 @@
+/**
+ * MPEG transport stream (ISO 13818-1), as far as the segments of HLS need it: packets of 188 bytes in, the bytes of its first MPEG audio stream out.
+ *
+ *   PID 0: PAT → PID of the PMT → PID of the stream of type 3 or 4 → PES packets, whose heads are left out
+ *
+ * AAC and other types are told apart, not decoded. Pure.
+ */
+
+const PACKET_BYTES = 188;
+const SYNC = 0x47;
+const MPEG_AUDIO = new Set([0x03, 0x04]);
+
+export class TransportDemux {
+  #rest: Uint8Array = new Uint8Array(0);
+  #pmtPid: number | undefined;
+  #audioPid: number | undefined;
+  #unsupported = false;
+  /** Whether a PES packet has begun; what comes before is a part without its head. */
+  #begun = false;
+
+  /** The programme is known, and none of its streams is MPEG audio. */
+  get unsupported(): boolean {
+    return this.#unsupported;
+  }
+
+  /** The bytes of audio in these packets. */
+  push(more: Uint8Array): Uint8Array {
+    const bytes = new Uint8Array(Buffer.concat([this.#rest, more]));
+    const audio: Uint8Array[] = [];
+    let at = 0;
+    while (at + PACKET_BYTES <= bytes.length) {
+      if (bytes[at] !== SYNC) {
+        at++;
+        continue;
+      }
+      const payload = this.#packet(bytes.subarray(at, at + PACKET_BYTES));
+      if (payload !== undefined) audio.push(payload);
+      at += PACKET_BYTES;
+    }
+    this.#rest = bytes.slice(at);
+    return new Uint8Array(Buffer.concat(audio));
+  }
+
+  #packet(packet: Uint8Array): Uint8Array | undefined {
+    const [, second = 0, third = 0, fourth = 0, field = 0] = packet;
+    const pid = ((second & 0x1f) << 8) | third;
+    const starts = (second & 0x40) !== 0;
+    if ((fourth & 0x10) === 0) return undefined;
+    const payload = packet.subarray((fourth & 0x20) !== 0 ? 5 + field : 4);
+    if (pid === 0 && starts) this.#pmtPid = programmeMap(payload) ?? this.#pmtPid;
+    else if (pid === this.#pmtPid && starts) this.#streams(payload);
+    else if (pid === this.#audioPid) return this.#audio(payload, starts);
+    return undefined;
+  }
+
+  #streams(payload: Uint8Array): void {
+    const types = streamTypes(payload);
+    const audio = types.find(([type]) => MPEG_AUDIO.has(type));
+    this.#audioPid = audio?.[1];
+    this.#unsupported = types.length > 0 && audio === undefined;
+  }
+
+  #audio(payload: Uint8Array, starts: boolean): Uint8Array | undefined {
+    if (!starts) return this.#begun ? payload : undefined;
+    this.#begun = payload[0] === 0 && payload[1] === 0 && payload[2] === 1;
+    return this.#begun ? payload.subarray(9 + (payload[8] ?? 0)) : undefined;
+  }
+}
+
+/** The section in a packet that begins one: after the pointer field, without its checksum. */
+function section(payload: Uint8Array): Uint8Array {
+  const from = 1 + (payload[0] ?? 0);
+  const length = (((payload[from + 1] ?? 0) & 0x0f) << 8) | (payload[from + 2] ?? 0);
+  return payload.subarray(from, Math.max(from, Math.min(payload.length, from + 3 + length - 4)));
+}
+
+/** The PID of the first programme's map (§2.4.4.3). */
+function programmeMap(payload: Uint8Array): number | undefined {
+  const table = section(payload);
+  for (let at = 8; at + 4 <= table.length; at += 4) {
+    const [high = 0, low = 0, a = 0, b = 0] = table.subarray(at, at + 4);
+    if ((high | low) !== 0) return ((a & 0x1f) << 8) | b;
+  }
+  return undefined;
+}
+
+/** Type and PID of each stream of a programme (§2.4.4.8). */
+function streamTypes(payload: Uint8Array): (readonly [number, number])[] {
+  const table = section(payload);
+  const found: (readonly [number, number])[] = [];
+  let at = 12 + (((table[10] ?? 0) & 0x0f) << 8) + (table[11] ?? 0);
+  while (at + 5 <= table.length) {
+    const [type = 0, a = 0, b = 0, c = 0, d = 0] = table.subarray(at, at + 5);
+    found.push([type, ((a & 0x1f) << 8) | b]);
+    at += 5 + (((c & 0x0f) << 8) | d);
+  }
+  return found;
+}

@@ -1,0 +1,63 @@
+/** An HLS stream with an end, as a source like any file: nothing of it is held, and each pass fetches its segments again. */
+import type { HlsMedia } from '../format/playlist-text.ts';
+import type { AudioKind } from '../format/sniff.ts';
+import { type AudioSource, SourceLost } from './audio-source.ts';
+import type { DownloadTarget } from './download.ts';
+import { HlsBody } from './hls.ts';
+import { Refusal } from './opening.ts';
+import { recognise } from './recognise.ts';
+
+export class HlsSource implements AudioSource {
+  readonly kind: AudioKind;
+  readonly #target: DownloadTarget;
+  readonly #media: HlsMedia;
+  readonly #abort: AbortController;
+  #body: HlsBody | undefined;
+
+  private constructor(target: DownloadTarget, media: HlsMedia, kind: AudioKind, abort: AbortController) {
+    this.#target = target;
+    this.#media = media;
+    this.kind = kind;
+    this.#abort = abort;
+  }
+
+  /** Reads the stream up to its first audio. Rejects with `Refusal`. */
+  static async open(target: DownloadTarget, media: HlsMedia): Promise<HlsSource> {
+    if (!media.ended || media.segments.length === 0) throw new Refusal('unsupported', false, 200);
+    const body = new HlsBody(target, media);
+    try {
+      const { kind } = await recognise(() => body.next());
+      if (kind === 'playlist') throw new Refusal('unsupported', false, 200);
+      const abort = new AbortController();
+      return new HlsSource({ ...target, signal: abort.signal }, media, kind, abort);
+    } finally {
+      body.close();
+    }
+  }
+
+  hold(): void {}
+
+  async *bytes(): AsyncGenerator<Uint8Array> {
+    this.interrupt();
+    const body = new HlsBody(this.#target, this.#media);
+    this.#body = body;
+    for (;;) {
+      const chunk = await body.next().catch(() => {
+        throw new SourceLost('the segments cannot be fetched');
+      });
+      if (body !== this.#body) throw new SourceLost('read from elsewhere');
+      if (chunk === undefined) return;
+      yield chunk;
+    }
+  }
+
+  interrupt(): void {
+    this.#body?.close();
+    this.#body = undefined;
+  }
+
+  release(): void {
+    this.#abort.abort();
+    this.interrupt();
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * An HLS stream (RFC 8216) as one body: the bytes of its segments, one after the other. A stream without an end begins three segments before its last
+ * one, and its playlist is asked for again as long as it is heard.
+ *
+ * Segments of MPEG audio, by itself or in a transport stream, are what the decoding thread reads; encrypted and fragmented ones are refused.
+ */
+import { HLS_FAILURES_MAX, HLS_LIVE_SEGMENTS, SOURCE_STALL_MS } from '../../limits.ts';
+import { type HlsMedia, parsePlaylist } from '../format/playlist-text.ts';
+import { Download, type DownloadTarget } from './download.ts';
+import { Refusal } from './opening.ts';
+import { readText } from './playlist-body.ts';
+
+export class HlsBody {
+  readonly #target: DownloadTarget;
+  #media: HlsMedia;
+  /** Number of the next segment. */
+  #next: number;
+  #segment: Download | undefined;
+  #failures = 0;
+  /** When a playlist last named a segment that is new. */
+  #newAt = performance.now();
+  #closed = false;
+
+  /** `target` is that of the media playlist `media`; its limit counts for each segment. */
+  constructor(target: DownloadTarget, media: HlsMedia) {
+    this.#target = target;
+    this.#media = media;
+    this.#next = media.sequence + (media.ended ? 0 : Math.max(0, media.segments.length - HLS_LIVE_SEGMENTS));
+  }
+
+  /** The next bytes; undefined at the end. Rejects where too many segments fail in a row, or a live stream stands still. */
+  async next(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      if (this.#closed) throw new Refusal('unreachable', true, 200);
+      if (this.#segment === undefined && !(await this.#advance())) return undefined;
+      try {
+        const chunk = await this.#segment?.next();
+        if (chunk !== undefined) {
+          this.#failures = 0;
+          return chunk;
+        }
+      } catch (error) {
+        this.#failed(error);
+      }
+      this.#segment?.close();
+      this.#segment = undefined;
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#segment?.close();
+  }
+
+  /** Opens the next segment; false at the end. One that cannot be opened is left out. */
+  async #advance(): Promise<boolean> {
+    for (;;) {
+      const { segments, sequence, ended } = this.#media;
+      this.#next = Math.max(this.#next, sequence); // What has left the playlist is gone.
+      const url = segments[this.#next - sequence];
+      if (url === undefined) {
+        if (ended) return false;
+        await this.#reload();
+        continue;
+      }
+      this.#next++;
+      try {
+        this.#segment = await Download.open({ ...this.#target, url }, {});
+        return true;
+      } catch (error) {
+        this.#failed(error);
+      }
+    }
+  }
+
+  /** §6.3.4: a playlist that has not changed is asked for again after half of its target duration. */
+  async #reload(): Promise<void> {
+    const { targetSec, segments, sequence } = this.#media;
+    if (performance.now() - this.#newAt > 3_000 * targetSec + SOURCE_STALL_MS) throw new Refusal('timeout', true, 200);
+    await new Promise((resolve) => setTimeout(resolve, 500 * targetSec));
+    if (this.#closed) throw new Refusal('unreachable', true, 200);
+    try {
+      const text = await readText(await Download.open(this.#target, {}));
+      const media = parsePlaylist(text, this.#target.url);
+      if (media.type !== 'media') throw new Refusal('invalid_response', false, 200);
+      if (media.sequence + media.segments.length > sequence + segments.length || media.ended) this.#newAt = performance.now();
+      if (media.sequence + media.segments.length < this.#next - 1) this.#next = media.sequence; // It began anew.
+      this.#media = media;
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): void {
+    if (this.#closed || ++this.#failures > HLS_FAILURES_MAX) throw error;
+  }
+}

@@ -1,0 +1,72 @@
+/** The first bytes of a source, up to the first audio: what it is, and where its sound begins. */
+import { SOURCE_HEAD_MAX_BYTES, SOURCE_TAGS_MAX_BYTES } from '../../limits.ts';
+import { type SourceKind, sniff } from '../format/sniff.ts';
+import { Refusal } from './opening.ts';
+
+export interface Recognised {
+  readonly kind: SourceKind;
+  /** Bytes before the sound that are of no use: tags and rubbish. They were not kept. */
+  readonly lead: number;
+  /** What was read after them. */
+  readonly head: Uint8Array<ArrayBuffer>;
+  /** The head is all there is. */
+  readonly ended: boolean;
+}
+
+/** Bytes while the end of the head is not known: kept in one piece, dropped from its beginning. */
+class Head {
+  lead = 0;
+  #bytes = new Uint8Array(4_096);
+  #length = 0;
+  /** Bytes to drop that have not come yet. */
+  #skip = 0;
+
+  get bytes(): Uint8Array<ArrayBuffer> {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  add(chunk: Uint8Array): void {
+    const skipped = Math.min(this.#skip, chunk.length);
+    this.#skip -= skipped;
+    const rest = chunk.subarray(skipped);
+    if (this.#length + rest.length > this.#bytes.length) {
+      const longer = new Uint8Array(2 * (this.#length + rest.length));
+      longer.set(this.bytes);
+      this.#bytes = longer;
+    }
+    this.#bytes.set(rest, this.#length);
+    this.#length += rest.length;
+  }
+
+  drop(bytes: number): void {
+    if (bytes === 0) return;
+    const here = Math.min(bytes, this.#length);
+    this.#bytes.copyWithin(0, here, this.#length);
+    this.#length -= here;
+    this.#skip += bytes - here;
+    this.lead += bytes;
+  }
+}
+
+/** Reads until the content tells what it is. Rejects with `Refusal` where it is nothing we play. */
+export async function recognise(next: () => Promise<Uint8Array | undefined>): Promise<Recognised> {
+  const head = new Head();
+  let lookAt = 0;
+  for (;;) {
+    const chunk = await next().catch((error: unknown) => {
+      throw error instanceof Refusal ? error : new Refusal('unreachable', true, 200);
+    });
+    if (chunk !== undefined) {
+      head.add(chunk);
+      if (head.bytes.length < lookAt) continue;
+    }
+    const sniffed = sniff(head.bytes, chunk === undefined);
+    if (sniffed.found === 'unsupported') throw new Refusal('unsupported', false, 200);
+    head.drop(sniffed.from);
+    if (sniffed.found !== 'more')
+      return { kind: sniffed.found, lead: head.lead, head: head.bytes.slice(), ended: chunk === undefined };
+    if (head.bytes.length > SOURCE_HEAD_MAX_BYTES || head.lead > SOURCE_TAGS_MAX_BYTES)
+      throw new Refusal('unsupported', false, 200);
+    lookAt = head.bytes.length * 1.25; // A head that comes in crumbs is not looked through for each of them.
+  }
+}

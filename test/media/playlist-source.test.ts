@@ -1,0 +1,204 @@
+/** URLs that are playlists: M3U, PLS and HLS, as files and as streams. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { PLAYLIST_DEPTH_MAX, PLAYLIST_ENTRIES_MAX } from '../../src/limits.ts';
+import { parsePlaylist } from '../../src/media/format/playlist-text.ts';
+import { type Call, Harness } from './harness.ts';
+import { tone, wav } from './sound.ts';
+
+let harness: Harness;
+beforeAll(async () => {
+  harness = await Harness.open();
+});
+afterAll(() => harness.close());
+beforeEach(() => {
+  harness.files.clear();
+  harness.requests.length = 0;
+});
+
+const text = (...lines: readonly string[]) => new TextEncoder().encode(lines.join('\r\n'));
+const short = wav(tone(1_000, 0.2, 8_000), 8_000);
+const fixture = async (name: string) => new Uint8Array(await Bun.file(join(import.meta.dir, 'fixture', name)).arrayBuffer());
+
+async function refusal(path: string): Promise<string | undefined> {
+  const opened = await harness.engine.openPlaylist([harness.url(path)]);
+  if ('refused' in opened) return opened.refused.reason;
+  opened.release();
+  return undefined;
+}
+
+/** Packets of 20 ms that were not silent. */
+const loud = (call: Call) => call.peer.heard.filter(({ payload }) => payload.some((octet) => (octet & 0x7f) < 0x60)).length;
+
+/** Plays files to their end: how much of them was heard, in packets, and how it ended. */
+async function played(paths: readonly string[], loop = 1): Promise<readonly [number, string]> {
+  await using call = await harness.call();
+  call.leg.negotiate(call.peer.parameters());
+  call.leg.play({ operationUuid: 'op', playlist: await harness.admitted(...paths), loop, volume: 100 });
+  const over = () => call.notices.types().find((type) => type === 'playback.completed' || type === 'playback.failed');
+  await call.notices.until(() => over() !== undefined);
+  return [loud(call), over() ?? ''];
+}
+
+const near = ([packets, end]: readonly [number, string], expected: number) => [Math.abs(packets - expected) <= 2, end];
+
+describe('a playlist among files', () => {
+  test('is heard entry by entry: M3U with relative and absolute names, and PLS', async () => {
+    harness.files.set('/music/a.wav', short);
+    harness.files.set('/b.wav', short);
+    harness.files.set('/music/list.m3u', text('#EXTM3U', '#EXTINF:1,First', 'a.wav', '', '/b.wav', harness.url('/b.wav')));
+    expect(near(await played(['/music/list.m3u']), 30)).toEqual([true, 'playback.completed']);
+    const pls = text(
+      '[playlist]',
+      'NumberOfEntries=2',
+      `File1=${harness.url('/b.wav')}`,
+      'Title1=B',
+      'File2=/b.wav',
+      'Version=2',
+    );
+    harness.files.set('/list.pls', pls);
+    expect(near(await played(['/list.pls', '/b.wav'], 2), 60)).toEqual([true, 'playback.completed']);
+  });
+
+  test('leaves out what cannot be opened, and file paths; it fails only where nothing of it is heard', async () => {
+    harness.files.set('/a.wav', short);
+    const m3u = text(
+      '#EXTM3U',
+      'file:///etc/passwd',
+      'C:\\music\\a.wav',
+      '/gone.wav',
+      '/a.wav',
+      'http://10.0.0.1/x.wav',
+      '/a.wav',
+    );
+    harness.files.set('/mixed.m3u', m3u);
+    expect(near(await played(['/mixed.m3u']), 20)).toEqual([true, 'playback.completed']);
+    harness.files.set('/bad.m3u', text('#EXTM3U', '/gone.wav', 'http://10.0.0.1/x.wav'));
+    expect(await refusal('/bad.m3u')).toBe('not_found');
+    harness.files.set('/private.m3u', text('#EXTM3U', 'http://169.254.169.254/latest'));
+    expect(await refusal('/private.m3u')).toBe('rejected');
+    harness.files.set('/paths.m3u', text('#EXTM3U', 'file:///etc/passwd'));
+    expect(await refusal('/paths.m3u')).toBe('unsupported');
+  });
+
+  test('opens only its first source before the 202, however many it names', async () => {
+    harness.files.set('/a.wav', short);
+    harness.files.set('/long.m3u', text('#EXTM3U', ...Array.from({ length: PLAYLIST_ENTRIES_MAX }, () => '/a.wav')));
+    expect(await refusal('/long.m3u')).toBeUndefined();
+    expect(harness.requests).toEqual(['/long.m3u', '/a.wav']);
+    harness.files.set('/longer.m3u', text('#EXTM3U', ...Array.from({ length: PLAYLIST_ENTRIES_MAX + 1 }, () => '/a.wav')));
+    expect(await refusal('/longer.m3u')).toBe('rejected');
+  });
+
+  test('may name playlists to a depth of 3, and none that leads to itself', async () => {
+    harness.files.set('/a.wav', short);
+    for (let depth = 1; depth <= PLAYLIST_DEPTH_MAX + 1; depth++)
+      harness.files.set(`/${depth}.m3u`, text('#EXTM3U', depth === 1 ? '/a.wav' : `/${depth - 1}.m3u`));
+    expect(near(await played([`/${PLAYLIST_DEPTH_MAX}.m3u`]), 10)).toEqual([true, 'playback.completed']);
+    expect(await refusal(`/${PLAYLIST_DEPTH_MAX + 1}.m3u`)).toBe('rejected');
+    harness.files.set('/self.m3u', text('#EXTM3U', '/self.m3u'));
+    expect(await refusal('/self.m3u')).toBe('rejected');
+    harness.files.set('/ping.m3u', text('#EXTM3U', '/pong.m3u'));
+    harness.files.set('/pong.m3u', text('#EXTM3U', '/ping.m3u'));
+    expect(await refusal('/ping.m3u')).toBe('rejected');
+  });
+
+  test('of more than 1 MiB is rejected', async () => {
+    harness.files.set('/huge.m3u', text('#EXTM3U', ...Array.from({ length: 20_000 }, () => `#${'x'.repeat(80)}`)));
+    expect(await refusal('/huge.m3u')).toBe('rejected');
+  });
+});
+
+describe('HLS', () => {
+  const media = (lines: readonly string[], ended: boolean) =>
+    text('#EXTM3U', '#EXT-X-TARGETDURATION:1', '#EXT-X-MEDIA-SEQUENCE:0', ...lines, ...(ended ? ['#EXT-X-ENDLIST'] : []));
+
+  test('with an end is a file: its segments are heard one after the other, of the cheapest variant', async () => {
+    for (const [name, file] of [
+      ['ts', 'tone-mp3.mpegts'],
+      ['mp3', 'tone-24k-joint-cbr.mp3'],
+    ] as const) {
+      harness.files.set(`/seg.${name}`, await fixture(file));
+      harness.files.set(`/${name}.m3u8`, media(['#EXTINF:1,', `seg.${name}`, '#EXTINF:1,', `seg.${name}`], true));
+    }
+    const master = [
+      '#EXT-X-STREAM-INF:BANDWIDTH=900000,RESOLUTION=640x360',
+      'video.m3u8',
+      '#EXT-X-STREAM-INF:BANDWIDTH=64000',
+      'ts.m3u8',
+    ];
+    harness.files.set('/master.m3u8', text('#EXTM3U', ...master));
+    expect((await played(['/master.m3u8']))[1]).toBe('playback.completed');
+    expect(harness.requests).not.toContain('/video.m3u8');
+    const [packets, end] = await played(['/mp3.m3u8']);
+    expect([packets > 45, end]).toEqual([true, 'playback.completed']);
+  });
+
+  test('leaves out a segment that is gone', async () => {
+    harness.files.set('/seg.mp3', await fixture('tone-24k-joint-cbr.mp3'));
+    harness.files.set('/holed.m3u8', media(['seg.mp3', 'gone.mp3', 'seg.mp3'], true));
+    const [packets, end] = await played(['/holed.m3u8']);
+    expect([packets > 45, end]).toEqual([true, 'playback.completed']);
+  });
+
+  test('is refused where it is encrypted, fragmented, without an end among files, or of AAC', async () => {
+    harness.files.set('/seg.mp3', await fixture('tone-24k-joint-cbr.mp3'));
+    harness.files.set(
+      '/seg.aac',
+      Uint8Array.from({ length: 2_000 }, (_, i) => [0xff, 0xf1, 0x50, 0x80, 0x02, 0x1f, 0xfc][i % 16] ?? i % 200),
+    );
+    harness.files.set('/key.m3u8', media(['#EXT-X-KEY:METHOD=AES-128,URI="k"', 'seg.mp3'], true));
+    harness.files.set('/map.m3u8', media(['#EXT-X-MAP:URI="init.mp4"', 'seg.mp4'], true));
+    harness.files.set('/live.m3u8', media(['seg.mp3'], false));
+    harness.files.set('/aac.m3u8', media(['seg.aac'], true));
+    for (const path of ['/key.m3u8', '/map.m3u8', '/live.m3u8', '/aac.m3u8'])
+      expect([path, await refusal(path)]).toEqual([path, 'unsupported']);
+  });
+
+  test('without an end is a stream: it begins three segments before the last, and goes on with those that come', async () => {
+    const segment = await fixture('tone-24k-joint-cbr.mp3');
+    const began = Date.now();
+    harness.files.set('/live.m3u8', () => {
+      const last = 8 + Math.floor((Date.now() - began) / 500);
+      const lines = ['#EXTM3U', '#EXT-X-TARGETDURATION:1', '#EXT-X-MEDIA-SEQUENCE:4'];
+      for (let n = 4; n <= Math.min(last, 11); n++) lines.push('#EXTINF:0.5,', `live-${n}.mp3`);
+      return new Response(text(...lines, ...(last > 11 ? ['#EXT-X-ENDLIST'] : [])));
+    });
+    for (let n = 4; n <= 11; n++) harness.files.set(`/live-${n}.mp3`, segment);
+    const stream = await harness.engine.openStream(harness.url('/live.m3u8'));
+    if ('refused' in stream) throw new Error(stream.refused.reason);
+    await using call = await harness.call();
+    call.leg.negotiate(call.peer.parameters());
+    call.leg.play({ operationUuid: 'op', playlist: stream, loop: 1, volume: 100 });
+    await call.notices.until(() => call.notices.of('playback.completed').length === 1);
+    const asked = harness.requests.filter((path) => path.endsWith('.mp3'));
+    expect([...new Set(asked)]).toEqual([6, 7, 8, 9, 10, 11].map((n) => `/live-${n}.mp3`));
+  });
+});
+
+describe('a stream that is a playlist', () => {
+  test('is the first of its entries that can be heard, as servers of streams hand them out', async () => {
+    harness.files.set('/mount', await fixture('tone-24k-joint-cbr.mp3'));
+    harness.files.set('/listen.pls', text('[playlist]', 'File1=/gone', 'File2=/mount'));
+    harness.files.set('/listen.m3u', new TextEncoder().encode(harness.url('/listen.pls')));
+    const stream = await harness.engine.openStream(harness.url('/listen.m3u'));
+    if ('refused' in stream) throw new Error(stream.refused.reason);
+    await using call = await harness.call();
+    call.leg.negotiate(call.peer.parameters());
+    call.leg.play({ operationUuid: 'op', playlist: stream, loop: 1, volume: 100 });
+    await call.notices.until(() => call.notices.of('playback.completed').length === 1);
+    expect(loud(call)).toBeGreaterThan(20);
+  });
+});
+
+test('the text of a playlist names http(s) sources only, whatever its line ends', () => {
+  const base = 'https://radio.test/dir/list.m3u';
+  expect(parsePlaylist('\uFEFF#EXTM3U\rone.mp3\rftp://x/y\r../two.mp3', base)).toEqual({
+    type: 'entries',
+    urls: ['https://radio.test/dir/one.mp3', 'https://radio.test/two.mp3'],
+  });
+  expect(parsePlaylist('[Playlist]\nfile1 = http://a.test/1\nFILE2=javascript:alert(1)\n', base)).toEqual({
+    type: 'entries',
+    urls: ['http://a.test/1'],
+  });
+});
