@@ -111,6 +111,7 @@ const ours = createHttpApp({
   draining: () => false,
   onTrunksChanged: () => {},
   onNumbersChanged: () => {},
+  carrier: { refusals: () => [] },
 });
 
 const db = drizzle(

@@ -49,6 +49,17 @@ export const SIP_HEADER_MAX_FIELDS = 256;
 export const SIP_TRANSACTIONS_MAX = 60_000;
 /** Calls of one user agent; an INVITE past it is answered 503. */
 export const SIP_CALLS_MAX = 50_000;
+/** Answers a second to one source that belongs to no trunk, and to all such sources together. Further requests of theirs are ignored. */
+export const SIP_REFUSALS_PER_SOURCE = 5;
+export const SIP_REFUSALS_MAX = 50;
+/** Sources that the limit remembers; the one heard longest ago is forgotten first. */
+export const SIP_REFUSED_SOURCES_MAX = 1_024;
+/** Refused requests that the operator can read. Repeats of one source are counted in one row; the oldest row is dropped. */
+export const SIP_REFUSAL_ROWS_MAX = 200;
+/** Characters of a URI in such a row. */
+export const SIP_REFUSAL_URI_MAX_CHARS = 128;
+/** Parts of one multipart body. */
+export const SIP_BODY_PARTS_MAX = 16;
 /** Early dialogs that one forked INVITE may open; a provisional response of a further branch is ignored. */
 export const SIP_FORKS_MAX = 16;
 /** Route set of one dialog; a longer Record-Route is refused. */
@@ -67,8 +78,19 @@ export const SIP_REGISTER_RETRY_SEC = 30;
 export const SIP_PROBE_INTERVAL_SEC = 30;
 /** `Retry-After` of a 503: at capacity, or draining. */
 export const SIP_RETRY_AFTER_SEC = 5;
-/** Stream connections of the listener, in and out; a further one is closed at once. */
-export const SIP_CONNECTIONS_MAX = 10_000;
+/** Stream connections that others have opened to us; a further one is closed at once. */
+export const SIP_INBOUND_CONNECTIONS_MAX = 10_000;
+/** Inbound connections of one address that belongs to a trunk, and of one that does not; and of all that do not: the rest is kept for trunks. */
+export const SIP_INBOUND_CONNECTIONS_PER_TRUNK_ADDRESS = 1_000;
+export const SIP_INBOUND_CONNECTIONS_PER_STRANGER = 16;
+export const SIP_INBOUND_CONNECTIONS_OF_STRANGERS = 500;
+/** Stream connections that we have opened. */
+export const SIP_OUTBOUND_CONNECTIONS_MAX = 2_000;
+/** The first message or keepalive of an inbound connection must be whole by then; each further one too, where it belongs to no trunk. */
+export const SIP_FIRST_MESSAGE_MS = 10_000;
+/** Messages of one stream connection, and of all together, that are worked on in one turn of the event loop. */
+export const SIP_CONNECTION_TURN_MESSAGES = 16;
+export const SIP_TURN_MESSAGES = 64;
 /** Bytes waiting to be written to one connection; past it the connection is closed. */
 export const SIP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
 export const SIP_CONNECT_TIMEOUT_MS = 5_000;
@@ -241,7 +263,9 @@ export const FLAC_FRAME_MAX_BYTES = 2 * 1024 * 1024 + 64;
 
 // SDP.
 export const SDP_MAX_BYTES = 16 * 1024;
-export const SDP_MEDIA_MAX = 16;
+/** The names in a session description must be resolved by then; else it has no usable address. */
+export const SDP_RESOLVE_TIMEOUT_MS = 2_000;
+export const SDP_MEDIA_MAX = 64;
 export const SDP_PAYLOADS_MAX = 64;
 
 // Webhooks.

@@ -142,6 +142,7 @@ async function run(settings: Config): Promise<void> {
   let trunks = await store.trunks.list();
   const carrier = await createCarrier({
     listen: settings.sip.listen,
+    rtpHost: settings.rtp.host,
     ...(settings.sip.tls === undefined ? {} : { tls: settings.sip.tls }),
     ...(settings.sip.advertise === undefined ? {} : { advertise: settings.sip.advertise }),
     media,
@@ -233,6 +234,7 @@ async function run(settings: Config): Promise<void> {
     ready: async () => ({ database: await store.ready(), media: media.ready(), sip: carrier.ready() }),
     // The owner of a number is asked for at each call.
     onNumbersChanged: () => {},
+    carrier,
     onTrunksChanged: async () => {
       trunks = await store.trunks.list();
       carrier.trunksChanged();

@@ -4,19 +4,23 @@
  */
 import { isIP } from 'node:net';
 import type { Dialer, DialOptions, DialRefused, IncomingCall, Leg } from '../call/ports/leg.ts';
+import type { CarrierReadings, Refusal } from '../call/ports/trunks.ts';
 import type { Clock } from '../clock.ts';
 import type { SipListen } from '../config.ts';
 import { SIP_LOOKUP_TIMEOUT_MS, SIP_SESSION_EXPIRES_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { MediaEngine } from '../media/engine.ts';
 import type { Peer } from '../sip/flow.ts';
+import type { SipRequest } from '../sip/message/message.ts';
+import { RefusalLimit } from '../sip/refusal-limit.ts';
 import { UserAgent } from '../sip/user-agent.ts';
 import type { UserAgentOutput } from '../sip/user-agent-output.ts';
 import { AgentDriver } from './agent-driver.ts';
 import { systemEntropy, systemHash } from './entropy.ts';
-import { admitInvite, type InboundOptions } from './inbound.ts';
+import { admitInvite, type InboundOptions, type Invite } from './inbound.ts';
 import { OutboundLeg } from './leg/outbound-leg.ts';
 import type { PhoneLegOptions } from './leg/phone-leg.ts';
+import { MALFORMED, Refusals, unknownSource } from './refusals.ts';
 import { type BoundPort, interfaceTowards, type Listener, openListener } from './socket/listener.ts';
 import { Channels } from './trunk/channels.ts';
 import { type Trunk, type TrunkAddress, TrunkRanges, trunkAddress, trunkCodecs } from './trunk/trunk.ts';
@@ -29,6 +33,8 @@ export interface CarrierOptions {
   /** The certificate of the `tls` listeners. `caFile` holds authorities that trunks may be signed by, beside the system's own. */
   readonly tls?: { readonly certFile?: string; readonly keyFile?: string; readonly caFile?: string };
   readonly advertise?: string;
+  /** The address that RTP ports are bound to. It tells their IP version; without it they are IPv4. */
+  readonly rtpHost?: string;
   readonly media: Pick<MediaEngine, 'openRtpLeg' | 'load' | 'ready'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -40,7 +46,7 @@ export interface CarrierOptions {
   numberOwner(e164: string): Promise<string | undefined>;
 }
 
-export interface Carrier extends Dialer {
+export interface Carrier extends Dialer, CarrierReadings {
   /** Reserves a channel and makes the leg. Nothing is sent before its `start`. */
   dial(options: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused };
   /** Whether the sockets are up and the carrier is not closed. */
@@ -72,6 +78,10 @@ class SipCarrier implements Carrier {
   readonly #channels: Channels;
   readonly #monitor: TrunkMonitor;
   readonly #inbound: InboundOptions;
+  readonly #refusals = new Refusals();
+  readonly #refusalLimit = new RefusalLimit();
+  /** The addresses that each trunk's URI was resolved to. */
+  readonly #resolved = new Map<string, string>();
   #sockets: Listener | undefined;
   #ranges: TrunkRanges;
   #draining = false;
@@ -89,6 +99,7 @@ class SipCarrier implements Carrier {
       hash: systemHash,
       product: PRODUCT,
       sessionExpiresSec: SIP_SESSION_EXPIRES_SEC,
+      screen: (request, source, status) => this.#screen(request, source, status),
       local: (peer) => this.#sockets?.local(peer) ?? { host: '127.0.0.1', port: 5060 },
     });
     this.#driver = new AgentDriver(this.#agent, clock, log, {
@@ -106,15 +117,16 @@ class SipCarrier implements Carrier {
       log,
       numberOwner: (e164) => inTime(clock, SIP_LOOKUP_TIMEOUT_MS, options.numberOwner(e164)),
       onInvite: (call) => options.onInvite(call),
-      trunkOf: (address) => this.#ranges.trunkOf(address),
-      reserve: (name, address) => this.#reserve(name, address),
+      trunkOf: (address) => this.#trunkOf(address),
+      reserve: (trunk, address) => this.#reserve(trunk, address),
     };
   }
 
   async open(): Promise<void> {
     const { listen, tls, advertise, clock, log } = this.#options;
     const onMessage = (bytes: Uint8Array, source: Peer) => this.#driver.receive(bytes, source);
-    this.#sockets = await openListener({ listen, tls, advertise, clock, log, onMessage });
+    const isTrunk = (address: string) => this.#isTrunk(address);
+    this.#sockets = await openListener({ listen, tls, advertise, clock, log, isTrunk, onMessage });
     this.#driver.attach(this.#sockets);
     this.#monitor.update(this.#options.trunks());
   }
@@ -126,8 +138,9 @@ class SipCarrier implements Carrier {
       const address = trunkAddress(trunk.uri);
       return address === undefined ? [] : [{ trunk, address }];
     });
-    if (usable.length === 0) return { unavailable: 'no_trunk' };
-    if (this.#draining || this.#options.media.load().portsFree === 0) return { unavailable: 'no_capacity' };
+    if (usable.length === 0) return { unavailable: order.trunk === undefined ? 'no_trunk' : 'unknown_trunk' };
+    if (this.#draining) return { unavailable: 'draining' };
+    if (this.#options.media.load().portsFree === 0) return { unavailable: 'no_ports' };
     // A trunk that answers its probes comes before one that does not.
     usable.sort((a, b) => Number(this.#monitor.isSilent(a.trunk.name)) - Number(this.#monitor.isSilent(b.trunk.name)));
     for (const { trunk, address } of usable) {
@@ -149,6 +162,8 @@ class SipCarrier implements Carrier {
     const trunks = this.#options.trunks();
     this.#ranges = new TrunkRanges(trunks);
     this.#channels.keep(trunks);
+    for (const host of this.#resolved.keys())
+      if (!trunks.some(({ uri }) => trunkAddress(uri)?.host === host)) this.#resolved.delete(host);
     this.#monitor.update(trunks);
   }
 
@@ -169,31 +184,59 @@ class SipCarrier implements Carrier {
     return this.#sockets?.ports ?? [];
   }
 
+  refusals(): readonly Refusal[] {
+    return this.#refusals.list();
+  }
+
+  /** Requests of trunks are worked on. Others get a 403, a few a second, and are told to the operator. */
+  #screen(request: SipRequest, source: Peer, status: number | undefined): 'accept' | 'refuse' | 'ignore' {
+    const now = this.#options.clock.now();
+    if (this.#ranges.trunkOf(source.host) !== undefined) {
+      if (status !== undefined) this.#refusals.record(request, source, status, MALFORMED, now);
+      return 'accept';
+    }
+    // A carrier that only takes our calls may ask whether we are there.
+    if (status === undefined && request.method === 'OPTIONS' && this.#isTrunk(source.host)) return 'accept';
+    this.#refusals.record(request, source, 403, unknownSource(source.host), now);
+    return this.#refusalLimit.allow(source.host, now) ? 'refuse' : 'ignore';
+  }
+
+  /** Whether an address is in the ranges of a trunk, or is the one that its URI names. */
+  #isTrunk(address: string): boolean {
+    if (this.#ranges.trunkOf(address) !== undefined) return true;
+    for (const resolved of this.#resolved.values()) if (resolved === address) return true;
+    return false;
+  }
+
+  #trunkOf(address: string): Trunk | undefined {
+    const name = this.#ranges.trunkOf(address);
+    return name === undefined ? undefined : this.#options.trunks().find((trunk) => trunk.name === name);
+  }
+
   #onInvite({ call, request, source }: Extract<UserAgentOutput, { type: 'invite' }>): void {
     const { log } = this.#options;
-    const refuse = (status: number, fields: readonly (readonly [string, string])[] = []) => {
-      // At `debug`: the calls of a scanner would fill a log that people read.
-      log.debug({ status }, 'an incoming call was refused');
+    const refuse: Invite['refuse'] = (status, why, fields = []) => {
+      this.#refusals.record(request, source, status, why, this.#options.clock.now());
       this.#driver.run((now) => call.refuse(status, fields, now));
     };
-    const listen: Parameters<typeof admitInvite>[5] = (listener) => this.#driver.listen(call, listener);
-    admitInvite(this.#inbound, call, request, source.host, refuse, listen).catch(() => {
+    const listen: Invite['listen'] = (listener) => this.#driver.listen(call, listener);
+    admitInvite(this.#inbound, { call, request, address: source.host, refuse, listen }).catch(() => {
       log.error({}, 'an incoming call could not be taken');
-      refuse(500);
+      this.#driver.run((now) => call.refuse(500, [], now));
     });
   }
 
   async #resolve(address: TrunkAddress): Promise<Peer | undefined> {
     const found = await this.#sockets?.resolver.resolve(address.host, address.port, address.transport);
     if (found === undefined) return undefined;
+    this.#resolved.set(address.host, found.host);
     const name = isIP(address.host) === 0 ? { name: address.host } : {};
     return { transport: address.transport, host: found.host, port: found.port, flow: 0, ...name };
   }
 
   /** Takes a channel of the trunk for a call that came from `address`. */
-  #reserve(name: string, address: string): PhoneLegOptions | undefined {
-    const trunk = this.#options.trunks().find((each) => each.name === name);
-    if (trunk === undefined || this.#options.media.load().portsFree === 0) return undefined;
+  #reserve(trunk: Trunk, address: string): PhoneLegOptions | undefined {
+    if (this.#options.media.load().portsFree === 0) return undefined;
     const release = this.#channels.take(trunk);
     return release === undefined ? undefined : this.#legOptions(trunk, () => address, release);
   }
@@ -211,8 +254,10 @@ class SipCarrier implements Carrier {
   }
 
   #legOptions(trunk: Trunk, address: () => string, release: () => void): PhoneLegOptions {
-    const { advertise, clock, media } = this.#options;
+    const { advertise, clock, media, rtpHost = '127.0.0.1' } = this.#options;
+    const own = advertise ?? (rtpHost === '::' || rtpHost === '0.0.0.0' ? address() : rtpHost);
     return {
+      family: own.includes(':') ? 6 : 4,
       driver: this.#driver,
       media,
       codecs: trunkCodecs(trunk),

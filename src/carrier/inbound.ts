@@ -10,6 +10,19 @@ import type { SipRequest } from '../sip/message/message.ts';
 import { parseNameAddress, parseUri } from '../sip/message/uri.ts';
 import { InboundLeg } from './leg/inbound-leg.ts';
 import { isRefused, type PhoneLegOptions } from './leg/phone-leg.ts';
+import { namesIn } from './leg/sdp-names.ts';
+import {
+  BROKEN_OFFER,
+  LOOKUP_FAILED,
+  NO_CHANNEL,
+  NO_COMMON_AUDIO,
+  NO_NUMBER,
+  NO_ROOM,
+  notAssigned,
+  unknownSource,
+  type Why,
+} from './refusals.ts';
+import type { Trunk } from './trunk/trunk.ts';
 
 /** The E.164 number of the caller. `""` when the far end withholds it or it is no number (interface, Session). */
 export function callerId(request: SipRequest): string {
@@ -29,77 +42,95 @@ export interface InboundOptions {
   readonly log: Log;
   /** The application of a number. Rejects when the database cannot tell. */
   numberOwner(e164: string): Promise<string | undefined>;
-  /** The name of the trunk that a source address belongs to. Undefined when it belongs to none. */
-  trunkOf(address: string): string | undefined;
+  /** The trunk that a source address belongs to. Undefined when it belongs to none. */
+  trunkOf(address: string): Trunk | undefined;
   /** Takes a channel of the trunk. Undefined when all are in use. */
-  reserve(trunk: string, address: string): PhoneLegOptions | undefined;
+  reserve(trunk: Trunk, address: string): PhoneLegOptions | undefined;
   onInvite(call: IncomingCall & { readonly trunk: string }): void | Promise<void>;
 }
 
-/** Decides about one INVITE: refuses it, or hands it to its application. `refuse` and `listen` act on its call. */
-export async function admitInvite(
-  options: InboundOptions,
-  call: Call,
-  request: SipRequest,
-  address: string,
-  refuse: (status: number, fields?: readonly (readonly [string, string])[]) => void,
-  listen: (listener: (event: CallEvent) => void) => void,
-): Promise<void> {
+/** One INVITE, and how to act on its call. */
+export interface Invite {
+  readonly call: Call;
+  readonly request: SipRequest;
+  /** The address that it came from. */
+  readonly address: string;
+  refuse(status: number, why: Why, fields?: readonly (readonly [string, string])[]): void;
+  listen(listener: (event: CallEvent) => void): void;
+}
+
+const RETRY = [['retry-after', String(SIP_RETRY_AFTER_SEC)]] as const;
+
+/** Decides about one INVITE: refuses it, or hands it to its application. */
+export async function admitInvite(options: InboundOptions, invite: Invite): Promise<void> {
+  const { request, address, refuse } = invite;
   // The caller may give up while the number is looked up.
   let gone = false;
-  listen((event) => {
+  invite.listen((event) => {
     gone ||= event.type === 'ended';
   });
-  const retry = [['retry-after', String(SIP_RETRY_AFTER_SEC)]] as const;
   const trunk = options.trunkOf(address);
   if (trunk === undefined) {
-    refuse(403);
+    refuse(403, unknownSource(address));
     return;
   }
   const numbers = calledNumbers(request);
-  if (numbers.length === 0) {
-    refuse(404);
-    return;
-  }
-  let owner: { did: string; appUuid: string } | undefined;
-  try {
-    for (const did of numbers) {
-      const appUuid = await options.numberOwner(did);
-      if (gone) return;
-      if (appUuid !== undefined) {
-        owner = { did, appUuid };
-        break;
-      }
-    }
-  } catch {
-    options.log.warn({ trunk }, 'a call was refused: its number could not be looked up');
-    if (!gone) refuse(503, retry);
+  const owner = await ownerOf(options, trunk, numbers);
+  if (gone) return;
+  if (owner === 'unknown') {
+    refuse(503, LOOKUP_FAILED, RETRY);
     return;
   }
   if (owner === undefined) {
-    refuse(404);
+    refuse(404, numbers[0] === undefined ? NO_NUMBER : notAssigned(numbers[0]));
     return;
   }
   const leg = options.reserve(trunk, address);
   if (leg === undefined) {
-    refuse(503, retry);
+    refuse(503, NO_CHANNEL, RETRY);
     return;
   }
-  if (request.body.length > 0) {
-    const trial = new Negotiation({ host: '127.0.0.1', port: 9, codecs: leg.codecs, sessionId: 0 }).answer(request.body);
-    if (isRefused(trial)) {
-      leg.onEnded();
-      refuse(trial.refused);
-      return;
-    }
+  const refused = refusedOffer(request.body, leg);
+  if (refused !== undefined) {
+    leg.onEnded();
+    refuse(refused, refused === 400 ? BROKEN_OFFER : NO_COMMON_AUDIO);
+    return;
   }
-  const inbound = new InboundLeg(leg, call, request.body);
-  listen((event) => inbound.take(event));
+  const inbound = new InboundLeg(leg, invite.call, request.body);
+  invite.listen((event) => inbound.take(event));
   await options.onInvite({
     callerId: callerId(request),
     ...owner,
-    trunk,
+    trunk: trunk.name,
     leg: inbound,
+    refuse: () => refuse(503, NO_ROOM, RETRY),
     listen: (listener) => inbound.listen(listener),
   });
+}
+
+/** The application of the first of these numbers that has one. `unknown` when the database cannot tell. */
+async function ownerOf(
+  options: InboundOptions,
+  trunk: Trunk,
+  numbers: readonly string[],
+): Promise<{ readonly did: string; readonly appUuid: string } | 'unknown' | undefined> {
+  try {
+    for (const did of numbers) {
+      const appUuid = await options.numberOwner(did);
+      if (appUuid !== undefined) return { did, appUuid };
+    }
+    return undefined;
+  } catch {
+    options.log.warn({ trunk: trunk.name }, 'a call was refused: its number could not be looked up');
+    return 'unknown';
+  }
+}
+
+/** The status that refuses an offer before the call is told to anyone. A name in it may still turn out to have no address. */
+function refusedOffer(offer: Uint8Array, { codecs, family }: PhoneLegOptions): 400 | 488 | undefined {
+  if (offer.length === 0) return undefined;
+  const host = family === 6 ? '::1' : '127.0.0.1';
+  const addresses = new Map(namesIn(offer).map((name) => [name, host]));
+  const trial = new Negotiation({ host, port: 9, codecs, sessionId: 0 }).answer(offer, addresses);
+  return isRefused(trial) ? trial.refused : undefined;
 }

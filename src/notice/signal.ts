@@ -35,6 +35,8 @@ export interface LegEnd {
   readonly cause: HangupCause;
   readonly by: HangupBy;
   readonly description: string;
+  /** The far end was silent for too long: the Session ends as if it had never been answered (interface, Orphaned Session cleanup). */
+  readonly orphaned?: boolean;
 }
 
 export type LegSignal =
@@ -44,6 +46,8 @@ export type LegSignal =
   | { readonly type: 'leg.answered' }
   | { readonly type: 'leg.held' }
   | { readonly type: 'leg.resumed' }
+  /** The far end of a silent call showed that it is still there. */
+  | { readonly type: 'leg.alive' }
   /** The last signal of a leg, sent exactly once, whoever ended it; its ports and dialog are given back. */
   | { readonly type: 'leg.ended'; readonly end: LegEnd }
   /** The WebSocket is open. */

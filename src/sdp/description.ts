@@ -22,6 +22,8 @@ export interface Media {
   readonly formats: readonly Format[];
   /** The IP address of `c=`. `""` when neither the media nor the session has a usable one. */
   readonly host: string;
+  /** The name in `c=` in place of an address, which is to be resolved. `""` when there is none. */
+  readonly hostName: string;
   readonly direction: Direction;
   readonly ptimeMs: number | undefined;
   readonly rtcpPort: number | undefined;
@@ -43,16 +45,22 @@ const STATIC: ReadonlyMap<number, readonly [name: string, clockRate: number]> = 
 
 const decoder = new TextDecoder();
 
-/** Reads a session description. Undefined when it is not one (answer 400); never throws. */
-export function parseDescription(body: Uint8Array): Description | undefined {
+/** Addresses of the names in `c=` lines. A name without an entry has no usable address. */
+export type Addresses = ReadonlyMap<string, string>;
+
+const NO_ADDRESSES: Addresses = new Map();
+
+/** Reads a session description. Undefined when it is not one, which is answered 400. It never throws. */
+export function parseDescription(body: Uint8Array, addresses = NO_ADDRESSES): Description | undefined {
   if (body.length === 0 || body.length > SDP_MAX_BYTES) return undefined;
-  const text = decoder.decode(body);
+  // A number of ports after the port (RFC 8866 §5.14) is left out: an RTP session uses the first one.
+  const text = decoder.decode(body).replace(/^(m=[a-z]{1,32} [0-9]{1,5})\/[0-9]{1,5} /gm, '$1 ');
   if (!text.startsWith('v=0')) return undefined;
   const parsed = readParsed(text);
   if (parsed === undefined || parsed.media.length === 0 || parsed.media.length > SDP_MEDIA_MAX) return undefined;
   const media: Media[] = [];
   for (const each of parsed.media) {
-    const checked = checkMedia(each, parsed.connection, directionOf(parsed.direction) ?? 'sendrecv');
+    const checked = checkMedia(each, parsed.connection, directionOf(parsed.direction) ?? 'sendrecv', addresses);
     if (checked === undefined) return undefined;
     media.push(checked);
   }
@@ -67,7 +75,12 @@ function readParsed(text: string) {
   }
 }
 
-function checkMedia(parsed: ParsedMedia, session: ParsedConnection | undefined, fallback: Direction): Media | undefined {
+function checkMedia(
+  parsed: ParsedMedia,
+  session: ParsedConnection | undefined,
+  fallback: Direction,
+  addresses: Addresses,
+): Media | undefined {
   const { type, port, protocol, payloads } = parsed;
   if (typeof type !== 'string' || typeof protocol !== 'string' || typeof port !== 'number' || payloads === undefined)
     return undefined;
@@ -80,7 +93,8 @@ function checkMedia(parsed: ParsedMedia, session: ParsedConnection | undefined, 
     protocol,
     formatText,
     formats: protocol.startsWith('RTP/') ? numbers.flatMap((number) => formatOf(number, parsed)) : [],
-    host: hostOf(parsed.connection ?? session),
+    host: hostOf(parsed.connection ?? session, addresses),
+    hostName: nameOf(parsed.connection ?? session),
     direction: directionOf(parsed.direction) ?? fallback,
     ptimeMs: typeof parsed.ptime === 'number' && parsed.ptime > 0 ? parsed.ptime : undefined,
     rtcpPort:
@@ -106,9 +120,19 @@ const directionOf = (text: unknown): Direction | undefined =>
 const IPV4 = /^(?:(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])$/;
 const IPV6 = /^[0-9A-Fa-f:.]{2,45}$/;
 
-/** The address of a c= line; names and multicast are not reached (RFC 8866 §5.7). */
-function hostOf(connection: ParsedConnection | undefined): string {
+const NAME = /^(?=.{1,253}$)[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*\.?$/;
+
+/** The name in a c= line (RFC 8866 §5.7). `""` when it has an address, or nothing usable. */
+function nameOf(connection: ParsedConnection | undefined): string {
   const host = String(connection?.ip ?? '');
+  return NAME.test(host) && /[A-Za-z]/.test(host) ? host : '';
+}
+
+/** The address of a c= line (RFC 8866 §5.7). `""` for multicast, broadcast, and a name that `addresses` does not know. */
+function hostOf(connection: ParsedConnection | undefined, addresses: Addresses): string {
+  const name = nameOf(connection);
+  const host = name === '' ? String(connection?.ip ?? '') : (addresses.get(name) ?? '');
+  if (name !== '') return host;
   if (Number(connection?.version) === 6) return IPV6.test(host) && host.includes(':') && !/^ff/i.test(host) ? host : '';
   return IPV4.test(host) && Number(host.split('.', 1)[0]) < 224 ? host : '';
 }

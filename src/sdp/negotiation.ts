@@ -2,7 +2,7 @@
  * Offer and answer for one telephone call (RFC 3264): one audio stream, G.711 or G.722, with telephone-event. It keeps our last description,
  * so that the version of `o=` rises exactly when the description changes (RFC 3264 §8).
  */
-import { type Description, type Direction, type Format, type Media, parseDescription } from './description.ts';
+import { type Addresses, type Description, type Direction, type Format, type Media, parseDescription } from './description.ts';
 
 export type AudioCodec = 'PCMU' | 'PCMA' | 'G722';
 
@@ -10,6 +10,8 @@ const PAYLOAD_TYPES: Readonly<Record<AudioCodec, number>> = { PCMU: 0, PCMA: 8, 
 /** The payload type of telephone-event in our offers (contract §2). */
 const EVENT_PAYLOAD_TYPE = 101;
 const PTIME_MS = 20;
+/** The part of a refused stream's format list that we repeat. Any one format would do (RFC 3264 §6). */
+const REFUSED_FORMATS_MAX_CHARS = 64;
 
 /** The audio that both sides agreed on. */
 export interface AudioAgreement {
@@ -22,7 +24,7 @@ export interface AudioAgreement {
   readonly ptimeMs: number;
   readonly send: boolean;
   readonly receive: boolean;
-  /** The far end put us on hold: sendonly, inactive, or the address 0.0.0.0. */
+  /** The far end put us on hold: its direction is not sendrecv, or its address is 0.0.0.0 (contract §2, Hold). */
   readonly held: boolean;
 }
 
@@ -42,48 +44,59 @@ interface NegotiationOptions {
   readonly sessionId: number;
 }
 
+/** One m-line: our audio stream with its transport protocol, or the line of a stream that is refused. */
+type Slot = { readonly protocol: string } | { readonly refused: string };
+
+const OWN_SLOT: Slot = { protocol: 'RTP/AVP' };
+
 const encoder = new TextEncoder();
 
 export class Negotiation {
   readonly #options: NegotiationOptions;
   #version = 0;
   #described = '';
+  /** The m-lines of the last description of either side, ours among them: a later offer repeats them all (RFC 3264 §8). */
+  #slots: readonly Slot[] = [OWN_SLOT];
 
   constructor(options: NegotiationOptions) {
     this.#options = options;
   }
 
-  /** Our offer: every codec of ours, telephone-event, sendrecv. */
+  /** Our offer: every codec of ours, telephone-event, sendrecv. Streams that were refused before stay refused, in their places. */
   offer(): Uint8Array {
     const { codecs } = this.#options;
     const formats = codecs.map((codec) => [PAYLOAD_TYPES[codec], codec] as const);
-    return this.#describe([this.#audio('RTP/AVP', formats, EVENT_PAYLOAD_TYPE, 'sendrecv')]);
+    const lines = this.#slots.map((slot) =>
+      'refused' in slot ? slot.refused : this.#audio(slot.protocol, formats, EVENT_PAYLOAD_TYPE, 'sendrecv'),
+    );
+    return this.#describe(lines);
   }
 
   /** Reads the answer to our offer. */
-  acceptAnswer(body: Uint8Array): AudioAgreement | Refused {
-    const answer = parseDescription(body);
+  acceptAnswer(body: Uint8Array, addresses?: Addresses): AudioAgreement | Refused {
+    const answer = parseDescription(body, addresses);
     if (answer === undefined) return { refused: 400, why: 'not a session description' };
     const agreed = this.#choose(answer);
     return agreed === undefined ? { refused: 488, why: 'no usable audio in the answer' } : agreed.agreement;
   }
 
   /** Answers an offer: the first audio stream we can do is taken, every other one refused with port 0 (§6). */
-  answer(body: Uint8Array): { readonly body: Uint8Array; readonly agreement: AudioAgreement } | Refused {
-    const offer = parseDescription(body);
+  answer(body: Uint8Array, addresses?: Addresses): { readonly body: Uint8Array; readonly agreement: AudioAgreement } | Refused {
+    const offer = parseDescription(body, addresses);
     if (offer === undefined) return { refused: 400, why: 'not a session description' };
     const chosen = this.#choose(offer);
     if (chosen === undefined) return { refused: 488, why: 'no audio stream and codec in common' };
     const { media, agreement, direction } = chosen;
-    const lines = offer.media.map((each) =>
+    this.#slots = offer.media.map((each) =>
       each === media
-        ? this.#audio(
-            each.protocol,
-            [[agreement.payloadType, agreement.codec]],
-            agreement.telephoneEventPayloadType,
-            answerTo(direction),
-          )
-        : `m=${each.type} 0 ${each.protocol} ${each.formatText}\r\n`,
+        ? { protocol: each.protocol }
+        : { refused: `m=${each.type} 0 ${each.protocol} ${each.formatText.slice(0, REFUSED_FORMATS_MAX_CHARS)}\r\n` },
+    );
+    const formats = [[agreement.payloadType, agreement.codec]] as const;
+    const lines = this.#slots.map((slot) =>
+      'refused' in slot
+        ? slot.refused
+        : this.#audio(slot.protocol, formats, agreement.telephoneEventPayloadType, answerTo(direction)),
     );
     return { body: this.#describe(lines), agreement };
   }
@@ -96,9 +109,11 @@ export class Negotiation {
       const format = media.formats.find((each) => this.#isOurs(each));
       if (format === undefined) continue;
       const nowhere = media.host === '0.0.0.0' || media.host === '::';
+      // Our ports speak one IP version, and nothing we send reaches an address of the other.
+      if (!nowhere && media.host.includes(':') !== this.#options.host.includes(':')) continue;
       // RFC 3264 §8.4: the old way to hold is an address to which nothing can be sent.
       const direction: Direction = nowhere && media.direction === 'sendrecv' ? 'sendonly' : media.direction;
-      const held = nowhere || direction === 'sendonly' || direction === 'inactive';
+      const silenced = nowhere || direction === 'sendonly' || direction === 'inactive';
       const events = media.formats.find((each) => each.name === 'TELEPHONE-EVENT' && each.clockRate === 8000);
       const agreement: AudioAgreement = {
         remoteHost: media.host,
@@ -108,9 +123,9 @@ export class Negotiation {
         payloadType: format.payloadType,
         telephoneEventPayloadType: events?.payloadType,
         ptimeMs: ptime(media.ptimeMs),
-        send: !held,
-        receive: !held && direction !== 'recvonly',
-        held,
+        send: !silenced,
+        receive: !silenced && direction !== 'recvonly',
+        held: silenced || direction === 'recvonly',
       };
       return { media, agreement, direction };
     }

@@ -11,6 +11,8 @@ export interface Peer {
   readonly flow: number;
   /** The name that `host` was resolved from. A TLS certificate must be valid for it. */
   readonly name?: string;
+  /** The peer to try when this one cannot be reached. */
+  readonly fallback?: Peer;
 }
 
 /** A source of randomness. Each token has at least 64 bits and only characters of RFC 3261 `token`. */

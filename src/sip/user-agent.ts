@@ -4,14 +4,15 @@
  */
 import { SIP_CALLS_MAX, SIP_RETRY_AFTER_SEC, SIP_TRANSACTIONS_MAX } from '../limits.ts';
 import { contactFor } from './agent-context.ts';
-import { Call, type CallContext, refuseInterval } from './call/call.ts';
+import { Call, type CallContext } from './call/call.ts';
 import { dialogKey } from './call/dialog.ts';
-import { isTooSmall } from './call/session-timer.ts';
+import { isTooSmall, refuseInterval } from './call/session-timer.ts';
 import { UasInvite } from './call/uas-invite.ts';
 import type { Entropy, Peer } from './flow.ts';
 import { ALLOWED, contentType, methodRefusal, SUPPORTED, unsupportedTags } from './message/capability.ts';
 import type { Credentials, Hash } from './message/digest.ts';
 import { Headers, NO_BODY, type SipRequest } from './message/message.ts';
+import { withSessionDescription } from './message/multipart.ts';
 import { parseMessage } from './message/parser.ts';
 import { parseUri, tagOf } from './message/uri.ts';
 import { OutgoingRequest } from './outgoing-request.ts';
@@ -27,6 +28,11 @@ export interface UserAgentOptions {
   readonly product: string;
   /** The address to write into Via and Contact of what goes to that peer. */
   local(peer: Peer): { readonly host: string; readonly port: number };
+  /**
+   * Decides about a request that belongs to no call with its source. `refuse` answers 403 without keeping state, `ignore` answers nothing.
+   * `status` is what the request would be refused with anyway, because it is malformed. Without this function every request is accepted.
+   */
+  screen?(request: SipRequest, source: Peer, status: number | undefined): 'accept' | 'refuse' | 'ignore';
   readonly maxTransactions?: number;
   readonly maxCalls?: number;
   /** The session interval that we propose in an INVITE, in seconds (RFC 4028). */
@@ -82,8 +88,25 @@ export class UserAgent {
   receive(bytes: Uint8Array, source: Peer, now: number): void {
     this.#layer.now = now;
     const parsed = parseMessage(bytes);
-    if (parsed.ok) this.#layer.receive(parsed.message, source);
-    else if (parsed.refuse !== undefined) this.#layer.refuse(parsed.refuse.request, parsed.refuse.status, source);
+    if (parsed.ok && parsed.message.kind === 'response') this.#layer.receive(withSessionDescription(parsed.message), source);
+    else if (parsed.ok && parsed.message.kind === 'request') {
+      if (this.#admits(parsed.message, source)) this.#layer.receive(withSessionDescription(parsed.message), source);
+    } else if (!parsed.ok && parsed.refuse !== undefined) {
+      const { request, status } = parsed.refuse;
+      const verdict = this.#options.screen?.(request, source, status) ?? 'accept';
+      if (verdict !== 'ignore') this.#layer.refuse(request, verdict === 'accept' ? status : 403, source);
+    }
+  }
+
+  /** Whether a request may be worked on: its source is known, or takes part in the call that the request is about. */
+  #admits(request: SipRequest, source: Peer): boolean {
+    const { screen } = this.#options;
+    if (screen === undefined || this.#layer.knows(request, source)) return true;
+    if (request.method === 'CANCEL' && this.#layer.inviteOf(request)?.source.host === source.host) return true;
+    if (this.#callOf(request)?.hasPeer(source.host) === true) return true;
+    const verdict = screen(request, source, undefined);
+    if (verdict === 'refuse' && request.method !== 'ACK') this.#layer.refuse(request, 403, source);
+    return verdict === 'accept';
   }
 
   /** The transport could not deliver what was sent with this ticket. */
@@ -239,7 +262,6 @@ export class UserAgent {
     const { request } = transaction;
     const { headers } = request;
     if (this.#layer.isMerged(transaction)) transaction.respond(482);
-    else if (tagOf(headers.get('from')) === undefined) transaction.respond(400);
     else if (this.#draining || this.#calls.size >= this.#maxCalls)
       this.#refuse(transaction, 503, 'retry-after', String(SIP_RETRY_AFTER_SEC));
     else if (request.body.length > 0 && contentType(headers) !== 'application/sdp')

@@ -118,6 +118,7 @@ function world() {
       did: '+15550002',
       appUuid: 'app_1',
       leg,
+      refuse: () => leg.hangup(),
       listen: (listener) => {
         leg.listener = listener;
       },

@@ -8,7 +8,8 @@ describe('hangup_cause', () => {
   const table: [statuses: number[], q850s: number[], cause: string, by: string][] = [
     [[486, 600], [17], 'busy', 'callee'],
     [[403, 433, 603, 607, 608], [21], 'rejected', 'callee'],
-    [[408], [19], 'timeout', 'callee'],
+    [[408], [], 'timeout', 'system'],
+    [[], [19], 'timeout', 'callee'],
     [[480, 410, 300, 302, 380], [18, 20], 'not_answered', 'callee'],
     [[404, 484, 485, 604], [1, 28], 'invalid_number', 'network'],
     [[503], [34, 41, 42, 44, 47], 'carrier_congested', 'network'],
@@ -16,7 +17,7 @@ describe('hangup_cause', () => {
     [[500, 400, 406, 415, 481, 488, 501, 513, 606], [], 'failed', 'network'],
   ];
   for (const [statuses, q850s, cause, by] of table) {
-    test(`is ${cause}, by ${by}, for ${statuses.join(', ')}${q850s.length > 0 ? ` and Q.850 ${q850s.join(', ')}` : ''}`, () => {
+    test(`is ${cause}, by ${by}, for ${[...statuses, ...q850s.map((each) => `Q.850 ${each}`)].join(', ')}`, () => {
       const ends = [
         ...statuses.map((status) => ({ why: 'refused', status, q850: undefined, retryAfter: false }) as const),
         ...q850s.map((q850) => ({ why: 'refused', status: 500, q850, retryAfter: false }) as const),
@@ -40,7 +41,10 @@ describe('hangup_cause', () => {
 
   test('of what nobody did is the network’s or the system’s', () => {
     expect(legEnd({ why: 'unreachable' }, 'outbound')).toMatchObject({ cause: 'carrier_unreachable', by: 'network' });
-    expect(legEnd({ why: 'no_response' }, 'outbound')).toMatchObject({ cause: 'timeout', by: 'network' });
+    expect(legEnd({ why: 'no_response' }, 'outbound')).toMatchObject({ cause: 'timeout', by: 'system' });
+    expect(legEnd({ why: 'gone' }, 'outbound')).toMatchObject({ cause: 'timeout', by: 'system' });
+    expect(legEnd({ why: 'unresponsive' }, 'inbound')).toMatchObject({ cause: 'timeout', by: 'system', orphaned: true });
+    expect(legEnd({ why: 'expired' }, 'inbound')).toMatchObject({ cause: 'timeout', by: 'caller' });
     expect(legEnd({ why: 'session_expired' }, 'inbound')).toMatchObject({ cause: 'timeout', by: 'system' });
     expect(legEnd({ why: 'unacknowledged' }, 'inbound')).toMatchObject({ cause: 'failed', by: 'network' });
     expect(legEnd({ why: 'cancelled', q850: undefined }, 'inbound')).toMatchObject({ cause: 'cancelled', by: 'caller' });

@@ -144,7 +144,7 @@ describe('a call that cannot be carried', () => {
     const none = await carrierWith([]);
     expect(none.carrier.dial(order)).toEqual({ unavailable: 'no_trunk' });
     const one = await carrierWith([trunkTo('sip:127.0.0.1:1', { maxChannels: 1 })]);
-    expect(one.carrier.dial({ ...order, trunk: 'other' })).toEqual({ unavailable: 'no_trunk' });
+    expect(one.carrier.dial({ ...order, trunk: 'other' })).toEqual({ unavailable: 'unknown_trunk' });
     const first = one.carrier.dial(order);
     expect(one.carrier.dial(order)).toEqual({ unavailable: 'no_capacity' });
     if ('leg' in first) first.leg.hangup();
@@ -152,10 +152,10 @@ describe('a call that cannot be carried', () => {
     expect(second).toHaveProperty('leg');
     if ('leg' in second) second.leg.cancel();
     one.media.portsFree = 0;
-    expect(one.carrier.dial(order)).toEqual({ unavailable: 'no_capacity' });
+    expect(one.carrier.dial(order)).toEqual({ unavailable: 'no_ports' });
     one.media.portsFree = 1;
     one.carrier.drain();
-    expect(one.carrier.dial(order)).toEqual({ unavailable: 'no_capacity' });
+    expect(one.carrier.dial(order)).toEqual({ unavailable: 'draining' });
   });
 
   test('never sends what an application puts after a line end', () => {

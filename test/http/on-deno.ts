@@ -58,6 +58,7 @@ const app = createHttpApp({
   draining: () => false,
   onTrunksChanged: () => {},
   onNumbersChanged: () => {},
+  carrier: { refusals: () => [] },
 });
 const server = Deno.serve({ hostname: '127.0.0.1', port: 0, onListen: ({ port }) => console.log(port) }, app.fetch);
 process.stdin.on('end', async () => {

@@ -8,6 +8,7 @@ import {
   type Sessions,
   type SessionView,
 } from '../../src/call/ports/sessions.ts';
+import type { Refusal } from '../../src/call/ports/trunks.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { AppSecrets } from '../../src/database/apps.ts';
 import type { Store } from '../../src/database/store.ts';
@@ -22,6 +23,21 @@ import { noRooms } from '../support/no-rooms.ts';
 import { sandboxProviders } from '../support/providers.ts';
 
 export const OPERATOR_TOKEN = 'operator-token-of-the-tests';
+
+/** A request that the carrier refused, as it tells the operator API. */
+const REFUSAL: Refusal = {
+  at: Date.UTC(2026, 0, 2),
+  firstAt: Date.UTC(2026, 0, 1),
+  count: 3,
+  source: '203.0.113.9',
+  transport: 'udp',
+  method: 'INVITE',
+  from: 'sip:100@203.0.113.9',
+  to: 'sip:+15550002@192.0.2.1',
+  status: 403,
+  reason: 'The source address is in no trunk',
+  remedy: 'Add it',
+};
 
 export interface FakeSessions extends Sessions {
   readonly live: Map<string, SessionView & { appUuid: string }>;
@@ -76,6 +92,7 @@ export async function openPlatform(
     draining: () => false,
     onTrunksChanged: () => void hooks.push('trunks'),
     onNumbersChanged: () => void hooks.push('numbers'),
+    carrier: { refusals: () => [REFUSAL] },
     ...(typeof more === 'function' ? more(testStore.store, wall) : more),
   });
   const raw: Platform['raw'] = async (path, init) => {

@@ -129,6 +129,30 @@ describe('the operator API', () => {
     expect((await operator('PUT', '/operator/v1/numbers/+15557001', { app_uuid: `app_${newUuid()}` })).status).toBe(404);
   });
 
+  test('tells which SIP requests were refused, from whom, why, and what to do', async () => {
+    const reply = await operator('GET', '/operator/v1/refusals');
+    expect([reply.status, reply.body]).toEqual([
+      200,
+      {
+        refusals: [
+          {
+            at: '2026-01-02T00:00:00.000Z',
+            first_at: '2026-01-01T00:00:00.000Z',
+            count: 3,
+            source: '203.0.113.9',
+            transport: 'udp',
+            method: 'INVITE',
+            from: 'sip:100@203.0.113.9',
+            to: 'sip:+15550002@192.0.2.1',
+            status: 403,
+            reason: 'The source address is in no trunk',
+            remedy: 'Add it',
+          },
+        ],
+      },
+    ]);
+  });
+
   test('sets trunks up and takes them down, and tells the carrier', async () => {
     const trunk = { uri: 'sip:carrier.example.com:5061;transport=tls', inbound_cidrs: ['192.0.2.0/24', '2001:db8::/32'] };
     const before = platform.hooks.filter((each) => each === 'trunks').length;

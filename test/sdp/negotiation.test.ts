@@ -60,7 +60,62 @@ describe('our offer', () => {
   });
 });
 
+describe('our later offer', () => {
+  const offered = (media: readonly string[]) => {
+    const negotiation = ours();
+    const answered = negotiation.answer(description(media));
+    if ('refused' in answered) throw new Error(answered.why);
+    return mLines(text(negotiation.offer()));
+  };
+
+  test('keeps every m-line of before in its place, refused streams with port 0 (RFC 3264 §8)', () => {
+    expect(offered([AUDIO, 'm=video 5000 RTP/AVP 31'])).toEqual(['m=audio 20000 RTP/AVP 0 8 101', 'm=video 0 RTP/AVP 31']);
+    expect(offered(['m=image 7000 udptl t38', 'm=audio 4000 RTP/AVPF 0'])).toEqual([
+      'm=image 0 udptl t38',
+      'm=audio 20000 RTP/AVPF 0 8 101',
+    ]);
+  });
+
+  test('has as many m-lines as the last description, whatever was offered before', () => {
+    const line = fc.constantFrom('m=video 5000 RTP/AVP 31', 'm=image 7000 udptl t38', 'm=audio 0 RTP/AVP 0', AUDIO);
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 8 }), fc.nat(8), (others, at) => {
+        const media = others.toSpliced(at, 0, AUDIO);
+        const lines = offered(media) ?? [];
+        expect(lines).toHaveLength(media.length);
+        expect(lines.filter((each) => each.split(' ')[1] !== '0')).toHaveLength(1);
+        for (const [i, each] of lines.entries()) expect(each.split(' ')[0]).toBe(media[i]?.split(' ')[0] ?? '');
+      }),
+    );
+  });
+});
+
 describe('our answer', () => {
+  test('takes a port with a number of ports, and forty m-lines (RFC 8866 §5.14)', () => {
+    expect(answer(['m=audio 4000/1 RTP/AVP 0'])).toMatchObject({ remotePort: 4000, codec: 'PCMU' });
+    const many = answer([...Array.from({ length: 39 }, () => 'm=video 5000 RTP/AVP 31'), AUDIO]);
+    expect(many.remotePort).toBe(4000);
+    expect(mLines(many.sdp)).toHaveLength(40);
+  });
+
+  test('refuses an address of the other IP version with 488, or takes the stream whose address is of ours', () => {
+    expect(answer([AUDIO], ['c=IN IP6 2001:db8::1'])).toEqual({ refused: 488 });
+    expect(answer([`${AUDIO}\r\nc=IN IP6 2001:db8::1`, 'm=audio 4400 RTP/AVP 0'])).toMatchObject({ remotePort: 4400 });
+    const six = new Negotiation({ host: '2001:db8::9', port: 20_000, codecs: ['PCMU'], sessionId: 7 });
+    expect(six.answer(description([AUDIO], ['c=IN IP6 2001:db8::1']))).toMatchObject({
+      agreement: { remoteHost: '2001:db8::1' },
+    });
+    expect(six.answer(description([AUDIO]))).toMatchObject({ refused: 488 });
+  });
+
+  test('takes a name for an address once it is resolved, and refuses one without an address with 488', () => {
+    const named = description([AUDIO], ['c=IN IP4 media.example']);
+    expect(ours().answer(named)).toMatchObject({ refused: 488 });
+    expect(ours().answer(named, new Map([['media.example', '203.0.113.5']]))).toMatchObject({
+      agreement: { remoteHost: '203.0.113.5' },
+    });
+  });
+
   test('takes the first codec offered that we speak, and telephone-event as offered', () => {
     expect(answer(['m=audio 4000 RTP/AVP 18 8 0 96\r\na=rtpmap:96 telephone-event/8000'])).toMatchObject({
       codec: 'PCMA',
@@ -86,7 +141,7 @@ describe('our answer', () => {
     [['a=sendrecv'], undefined, 'sendrecv', true, true, false],
     [[], undefined, 'sendrecv', true, true, false],
     [['a=sendonly'], undefined, 'recvonly', false, false, true],
-    [['a=recvonly'], undefined, 'sendonly', true, false, false],
+    [['a=recvonly'], undefined, 'sendonly', true, false, true],
     [['a=inactive'], undefined, 'inactive', false, false, true],
     [[], ['c=IN IP4 203.0.113.9', 'a=sendonly'], 'recvonly', false, false, true],
     [['a=sendrecv'], ['c=IN IP4 203.0.113.9', 'a=inactive'], 'sendrecv', true, true, false],
@@ -124,7 +179,6 @@ describe('our answer', () => {
       remoteHost: '203.0.113.77',
       remoteRtcpPort: 4444,
     });
-    expect(answer([AUDIO], ['c=IN IP6 2001:db8::1'])).toMatchObject({ remoteHost: '2001:db8::1' });
   });
 
   test('keeps to 20 ms where the far end asks for what nobody sends', () => {

@@ -458,3 +458,91 @@ test('an address of a private network in Contact does not lead packets away from
   expect(bye?.type === 'send' && bye.peer.host).toBe('192.0.2.9');
   expect(NONE).toHaveLength(0);
 });
+
+describe('an INVITE', () => {
+  test('without a From tag opens a call whose requests are found without one (RFC 3261 §12.1.1)', () => {
+    const all = pair();
+    all.bob.react = (each, event) => {
+      if (event.type === 'invite') each.accept(bytes('v=0 answer'), all.network.now);
+    };
+    const bare = request('INVITE').replace(';tag=f', '');
+    const [, ok = ''] = say(all, bare);
+    expect(ok).toStartWith('SIP/2.0 200');
+    const to = /;tag=[^\r]*/.exec(/\r\nTo: [^\r]*/.exec(ok)?.[0] ?? '')?.[0] ?? '';
+    expect(status(say(all, request('BYE', { to, cseq: 2, branch: 'z9hG4bKbye' }).replace(';tag=f', '')))).toEqual(['200']);
+    expect(all.bob.types(all.callee())).toEqual(['accepted', 'ended']);
+  });
+
+  test('that is not answered within its Expires is answered 487 (RFC 3261 §13.3.1)', () => {
+    const all = pair();
+    say(all, request('INVITE', { fields: 'Expires: 7\r\n' }));
+    all.network.run(6_999);
+    expect(all.bob.types(all.callee())).toEqual([]);
+    all.network.run(7_100);
+    expect(all.bob.ends(all.callee())).toEqual([{ type: 'ended', end: { why: 'expired' } }]);
+    expect(all.network.wire.map((each) => each.line)).toContain('SIP/2.0 487 Request Terminated');
+  });
+
+  test('that is answered within its Expires is not ended by it', () => {
+    const all = pair();
+    say(all, request('INVITE', { fields: 'Expires: 7\r\n' }));
+    all.callee().accept(bytes('v=0 answer'), all.network.now);
+    all.network.run(20_000);
+    expect(all.bob.types(all.callee())).toEqual(['accepted']);
+  });
+
+  test('has its Timestamp copied into every response', () => {
+    const all = pair();
+    const [trying = ''] = say(all, request('INVITE', { fields: 'Timestamp: 54.21\r\n' }));
+    expect(trying).toContain('\r\nTimestamp: 54.21\r\n');
+  });
+});
+
+describe('a provisional response', () => {
+  test('180 with a session description both rings and begins early media', () => {
+    const { network, alice, bob } = pair();
+    bob.react = (each, event) => {
+      if (event.type === 'invite') each.provisional(180, bytes('v=0 early'), network.now);
+    };
+    const call = dial(network, alice, bob);
+    network.run(50);
+    expect(alice.types(call)).toEqual(['ringing', 'progress']);
+  });
+});
+
+describe('a probe of an answered call', () => {
+  const probed = (answer: string | undefined) => {
+    const all = established();
+    const { network, bob, callee } = all;
+    network.eat = (from, message) => {
+      if (from !== bob || !message.includes(' OPTIONS\r\n')) return false;
+      if (answer !== undefined)
+        all.alice.agent.receive(bytes(message.replace('SIP/2.0 200 OK', `SIP/2.0 ${answer}`)), peerOf(bob), network.now);
+      return true;
+    };
+    all.call.probe(network.now);
+    network.run(network.now - START + 33_000);
+    return { ...all, end: all.alice.ends(all.call), sent: all.lines(all.alice), callee: callee() };
+  };
+
+  test('that is answered with anything but 481 and 408 shows that the far end is alive', () => {
+    for (const answer of ['200 OK', '405 Method Not Allowed', '501 Not Implemented', '500 Server Internal Error']) {
+      const { alice, call, end } = probed(answer);
+      expect([alice.types(call).at(-1), end]).toEqual(['alive', []]);
+    }
+  });
+
+  test('that is answered with 481 or 408 ends the call as gone, and a BYE is sent', () => {
+    for (const answer of ['481 Call/Transaction Does Not Exist', '408 Request Timeout']) {
+      const { end, sent } = probed(answer);
+      expect(end).toEqual([{ type: 'ended', end: { why: 'gone' } }]);
+      expect(sent).toContain('BYE');
+    }
+  });
+
+  test('that is never answered ends the call as unresponsive after Timer F, and a BYE is sent', () => {
+    const { end, sent } = probed(undefined);
+    expect(end).toEqual([{ type: 'ended', end: { why: 'unresponsive' } }]);
+    expect(sent).toContain('BYE');
+  });
+});

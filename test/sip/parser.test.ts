@@ -59,6 +59,11 @@ describe('parsing', () => {
     ['a semicolon in the user part', altered('sip:bob@', 'sip:user;par=u%40example@'), 'ok'],
     ['an unknown URI scheme (answered 416 by the user agent)', altered('sip:bob@biloxi.example SIP', 'nobodyknows:me SIP'), 'ok'],
     ['a longer datagram than Content-Length says', bytes(`${text(INVITE)}trailing`), 'ok'],
+    ['white space after the start line', altered('SIP/2.0\r\n', 'SIP/2.0  \r\n'), 400],
+    ['a Via with separators and nothing between them', altered(/branch=z9hG4bK776asdhds/, ';;,;,,'), 400],
+    ['another protocol version in Via too', bytes(text(INVITE).replaceAll('SIP/2.0', 'SIP/7.0')), 505],
+    ['a NUL in a quoted pair', altered('\\"A\\"', '\\\0'), 'ok'],
+    ['a NUL that no backslash precedes', altered('\\"A\\"', '\0'), 400],
     ['an extra colon and semicolons', altered('biloxi.example>', 'biloxi.example>;;,;,,'), 400],
     ['a body shorter than Content-Length', altered('Content-Length: 0', 'Content-Length: 9999'), 400],
     ['a negative Content-Length', altered('Content-Length: 0', 'Content-Length: -999'), 400],
@@ -146,7 +151,12 @@ describe('framing a stream', () => {
   const stream = new Uint8Array([...bytes('\r\n\r\n'), ...INVITE, ...bytes('\r\n'), ...second, ...INVITE]);
   const frames = (pieces: readonly Uint8Array[]) => {
     const framing = new StreamFraming();
-    return pieces.flatMap((piece) => framing.push(piece));
+    return pieces.flatMap((piece) => {
+      framing.push(piece);
+      const found: NonNullable<ReturnType<StreamFraming['next']>>[] = [];
+      for (let frame = framing.next(); frame !== undefined; frame = framing.next()) found.push(frame);
+      return found;
+    });
   };
   const whole = [INVITE, second, INVITE].map((message) => text(message));
 

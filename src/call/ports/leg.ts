@@ -36,6 +36,8 @@ export interface Leg extends RoomMember, Recorded {
   reject(reason: RejectReason): void;
   /** Outbound, before answer: CANCEL. After a crossing 200: ACK, then BYE. */
   cancel(): void;
+  /** Looks for a sign of life of a silent far end; `leg.alive` tells of one. Absent where the connection itself tells. */
+  probe?(): void;
   /** Any state: BYE, CANCEL or a final response, whichever the dialog is at. Safe to call twice. */
   hangup(): void;
   /** Replaces whatever plays; media notices tell its start and end. */
@@ -66,8 +68,11 @@ export interface DialOptions {
   readonly listener: LegListener;
 }
 
-/** `no_trunk`: none is configured, or none of that name. `no_capacity`: every channel of the trunks that could carry it is in use. */
-export type DialRefused = 'no_trunk' | 'no_capacity';
+/**
+ * Why no leg was made. `no_trunk`: none is configured. `unknown_trunk`: none of that name. `no_capacity`: every channel of the trunks that
+ * could carry the call is in use. `no_ports`: the RTP ports are used up. `draining`: the platform is shutting down.
+ */
+export type DialRefused = 'no_trunk' | 'unknown_trunk' | 'no_capacity' | 'no_ports' | 'draining';
 
 /** The carrier as the heart sees it. */
 export interface Dialer {
@@ -98,6 +103,8 @@ export interface IncomingCall {
   readonly did: string;
   readonly appUuid: string;
   readonly leg: Leg;
+  /** Refuses the call with 503, because there is no room for it: the carrier may try elsewhere. */
+  refuse(): void;
   /** Hands over the leg's signals, in order, from its beginning. Called once, at once. */
   listen(listener: LegListener): void;
 }

@@ -313,6 +313,9 @@ export class SessionActor {
         case 'cancel':
           leg.cancel();
           break;
+        case 'probe':
+          leg.probe?.();
+          break;
         case 'hangup':
           leg.hangup();
           break;

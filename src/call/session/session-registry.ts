@@ -20,7 +20,7 @@ import { runningOf } from '../../machine/session/running.ts';
 import { connecting, inbound, outbound, recovered } from '../../machine/session/session.ts';
 import type { MediaEngine } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import type { Dialer, IncomingCall, LegListener, WebSocketDialer } from '../ports/leg.ts';
+import type { Dialer, DialRefused, IncomingCall, LegListener, WebSocketDialer } from '../ports/leg.ts';
 import {
   type Answer,
   accepted,
@@ -122,7 +122,7 @@ export class SessionRegistry implements Sessions {
   async incoming(call: IncomingCall): Promise<void> {
     if (this.#draining || this.#actors.size >= LIVE_SESSIONS_MAX) {
       call.listen(() => {});
-      call.leg.hangup();
+      call.refuse();
       return;
     }
     const sessionUuid = newUuid();
@@ -137,7 +137,7 @@ export class SessionRegistry implements Sessions {
     call.listen((signal) => actor.signal(signal));
     if (isProblem(await begun)) {
       actor.discard();
-      call.leg.hangup();
+      call.refuse();
     }
   }
 
@@ -159,7 +159,7 @@ export class SessionRegistry implements Sessions {
       listener: (signal) => listener(signal),
     });
     if ('unavailable' in reserved) {
-      return reserved.unavailable === 'no_trunk' ? problems.notConfigured('A trunk') : problems.noCapacity(NO_CAPACITY_RETRY_SEC);
+      return dialRefused(reserved.unavailable);
     }
     const actor = this.#dialled(request, context, reserved.leg);
     listener = (signal) => actor.signal(signal);
@@ -436,6 +436,22 @@ export class SessionRegistry implements Sessions {
   #forget(sessionUuid: string): void {
     this.#actors.delete(sessionUuid);
     if (this.#whenEmpty !== undefined && this.#live() === 0) this.#whenEmpty();
+  }
+}
+
+/** The response to a dial that no trunk can carry now. */
+function dialRefused(why: DialRefused): Problem {
+  switch (why) {
+    case 'no_trunk':
+      return problems.notConfigured('A trunk');
+    case 'unknown_trunk':
+      return problems.invalid('trunk: must be the name of a trunk');
+    case 'no_capacity':
+      return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
+    case 'no_ports':
+      return problems.unavailable('No RTP ports are free.', NO_CAPACITY_RETRY_SEC);
+    case 'draining':
+      return problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC);
   }
 }
 

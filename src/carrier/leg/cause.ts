@@ -74,11 +74,11 @@ export function legEnd(end: CallEnd, direction: 'inbound' | 'outbound'): LegEnd 
       return ended('cancelled', farEnd, 'The caller hung up before the call was answered');
     case 'refused': {
       const cause = causeOfResponse(end.status, end.q850, end.retryAfter);
-      const by = CAUSES_OF_CALLEE.has(cause) && end.status < 700 ? 'callee' : 'network';
+      const by = end.status === 408 && cause === 'timeout' ? 'system' : CAUSES_OF_CALLEE.has(cause) ? 'callee' : 'network';
       return ended(cause, by, `The far end refused the call with ${end.status}`);
     }
     case 'no_response':
-      return ended('timeout', 'network', 'The carrier did not respond');
+      return ended('timeout', 'system', 'The carrier did not respond');
     case 'unreachable':
       return ended('carrier_unreachable', 'network', 'The carrier could not be reached');
     case 'unacknowledged':
@@ -86,7 +86,11 @@ export function legEnd(end: CallEnd, direction: 'inbound' | 'outbound'): LegEnd 
     case 'session_expired':
       return ended('timeout', 'system', 'The session was not refreshed in time');
     case 'gone':
-      return ended('failed', 'network', 'The far end no longer knows the call');
+      return ended('timeout', 'system', 'The far end no longer knows the call');
+    case 'unresponsive':
+      return { ...ended('timeout', 'system', 'The far end did not answer a probe'), orphaned: true };
+    case 'expired':
+      return ended('timeout', farEnd, 'The caller waited no longer');
   }
 }
 

@@ -1,6 +1,7 @@
 /** The leg of a call that came in: 180, 183 and 200 of our side of the INVITE. */
 import type { RejectReason } from '../../event/hangup.ts';
 import { SIP_RETRY_AFTER_SEC } from '../../limits.ts';
+import type { Addresses } from '../../sdp/description.ts';
 import type { AudioAgreement } from '../../sdp/negotiation.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEvent } from '../../sip/call/call-event.ts';
@@ -8,6 +9,7 @@ import { NO_BODY } from '../../sip/message/message.ts';
 import { REJECT_STATUS } from './cause.ts';
 import { isRefused, PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
 
+const RETRY = [['retry-after', String(SIP_RETRY_AFTER_SEC)]] as const;
 const NO_PORTS = { cause: 'carrier_congested', by: 'system', description: 'No media ports are free' } as const;
 
 export class InboundLeg extends PhoneLeg {
@@ -67,14 +69,14 @@ export class InboundLeg extends PhoneLeg {
 
   /** Takes an event of the call. */
   take(event: CallEvent): void {
-    if (event.type === 'accepted') this.signal({ type: 'leg.answered' });
+    if (event.type === 'accepted') this.signalAnswered();
     else this.onCallEvent(event);
   }
 
   /** Hangs up when the answer to our late offer cannot be used (RFC 3261 §13.2.2.4). */
-  protected override onAnswer(body: Uint8Array): boolean {
-    if (super.onAnswer(body)) return true;
-    this.giveUp({ cause: 'failed', by: 'network', description: 'The far end answered with audio that cannot be used' });
+  protected override onAnswer(body: Uint8Array, addresses?: Addresses): boolean {
+    if (super.onAnswer(body, addresses)) return true;
+    this.giveUp({ cause: 'failed', by: 'system', description: 'The far end answered with audio that cannot be used' });
     return false;
   }
 
@@ -82,24 +84,30 @@ export class InboundLeg extends PhoneLeg {
     const negotiation = await this.describe();
     if (this.over) return;
     if (negotiation === undefined) {
-      const retry = [['retry-after', String(SIP_RETRY_AFTER_SEC)]] as const;
       this.end(NO_PORTS);
-      this.options.driver.run((now) => this.#call.refuse(503, retry, now));
+      this.options.driver.run((now) => this.#call.refuse(503, RETRY, now));
       return;
     }
     if (this.#offer.length === 0) {
       send(negotiation.offer());
       return;
     }
-    if (this.#answer === undefined) {
-      const answer = negotiation.answer(this.#offer);
-      if (isRefused(answer)) {
-        this.options.driver.run((now) => this.#call.refuse(answer.refused, [], now));
-        return;
+    this.withAddresses(this.#offer, (addresses) => {
+      if (this.#answer === undefined) {
+        const answer = negotiation.answer(this.#offer, addresses);
+        if (isRefused(answer)) {
+          this.options.driver.run((now) => this.#call.refuse(answer.refused, [], now));
+          return;
+        }
+        this.#answer = answer;
       }
-      this.#answer = answer;
-    }
-    this.apply(this.#answer.agreement);
-    send(this.#answer.body);
+      this.apply(this.#answer.agreement);
+      send(this.#answer.body);
+    });
+  }
+
+  /** A session that was changed before the answer is what the answer agrees on. */
+  protected override onAgreed(answer: { readonly body: Uint8Array; readonly agreement: AudioAgreement }): void {
+    this.#answer = answer;
   }
 }

@@ -1,6 +1,7 @@
 /** The leg of a call that we place, from the reserved channel to the 200. */
 import type { DialOptions, LegEnd } from '../../call/ports/leg.ts';
 import { SIP_EXTRA_HEADER_MAX_CHARS, SIP_EXTRA_HEADERS_MAX } from '../../limits.ts';
+import type { Addresses } from '../../sdp/description.ts';
 import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
 import type { Peer } from '../../sip/flow.ts';
 import { isToken } from '../../sip/message/message.ts';
@@ -11,7 +12,7 @@ import { PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
 
 const UNREACHABLE: LegEnd = { cause: 'carrier_unreachable', by: 'network', description: 'The carrier could not be reached' };
 const NO_PORTS: LegEnd = { cause: 'carrier_congested', by: 'system', description: 'No media ports are free' };
-const UNUSABLE: LegEnd = { cause: 'failed', by: 'network', description: 'The far end answered with audio that cannot be used' };
+const UNUSABLE: LegEnd = { cause: 'failed', by: 'system', description: 'The far end answered with audio that cannot be used' };
 const CANCELLED: LegEnd = { cause: 'cancelled', by: 'caller', description: 'The call was cancelled before it was answered' };
 
 interface OutboundOptions {
@@ -97,32 +98,42 @@ export class OutboundLeg extends PhoneLeg {
     });
   }
 
+  #onProgress({ body, fork }: Described<'progress'>, addresses: Addresses | undefined): void {
+    // A repeated description of the same fork, as in a 180 after a 183, changes nothing.
+    if (this.#described !== fork && this.onAnswer(body, addresses)) this.#described = fork;
+    if (this.#described === undefined || this.#early || this.answered) return;
+    this.#early = true;
+    this.signal({ type: 'leg.early_media' });
+  }
+
+  #onAnswered({ body, fork }: Described<'answered'>, addresses: Addresses | undefined): void {
+    // The description of the 200 counts; one that an earlier reliable 18x of this fork gave may be missing here.
+    if (body.length > 0 ? !this.onAnswer(body, addresses) : this.#described !== fork) {
+      this.giveUp(UNUSABLE);
+      return;
+    }
+    this.answered = true;
+    this.signalAnswered();
+  }
+
   #take(event: CallEvent): void {
     switch (event.type) {
       case 'ringing':
         this.signalRinging();
         return;
       case 'progress':
-        // A repeated description of the same fork, as in a 180 after a 183, changes nothing.
-        if (this.#described !== event.fork && this.onAnswer(event.body)) this.#described = event.fork;
-        if (this.#described === undefined || this.#early) return;
-        this.#early = true;
-        this.signal({ type: 'leg.early_media' });
+        this.withAddresses(event.body, (addresses) => this.#onProgress(event, addresses));
         return;
       case 'answered':
-        // The description of the 200 counts; one that an earlier reliable 18x of this fork gave may be missing here.
-        if (event.body.length > 0 ? !this.onAnswer(event.body) : this.#described !== event.fork) {
-          this.giveUp(UNUSABLE);
-          return;
-        }
-        this.answered = true;
-        this.signal({ type: 'leg.answered' });
+        this.withAddresses(event.body, (addresses) => this.#onAnswered(event, addresses));
         return;
       default:
         this.onCallEvent(event);
     }
   }
 }
+
+type Described<T extends CallEvent['type']> = Extract<CallEvent, { readonly type: T }>;
 
 /** The names of header fields that an application may add. None of them is written by the user agent itself. */
 const EXTENSION = /^(?:x-)/i;

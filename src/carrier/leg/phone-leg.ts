@@ -14,12 +14,14 @@ import type {
   RecordOptions,
   RtpLeg,
 } from '../../media/engine.ts';
+import type { Addresses } from '../../sdp/description.ts';
 import { type AudioAgreement, type AudioCodec, Negotiation, type Refused } from '../../sdp/negotiation.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
 import type { AgentDriver } from '../agent-driver.ts';
 import { legEnd } from './cause.ts';
 import { digitOfInfo } from './info-digit.ts';
+import { addressesOf, namesIn } from './sdp-names.ts';
 
 export interface PhoneLegOptions {
   readonly driver: AgentDriver;
@@ -27,6 +29,8 @@ export interface PhoneLegOptions {
   readonly codecs: readonly AudioCodec[];
   /** The address to write into SDP. `bound` is the one that the media plane bound. */
   sdpHost(bound: string): string;
+  /** The IP version of our RTP ports. */
+  readonly family: 4 | 6;
   readonly sessionId: number;
   /** The signalling address of the far end and the ranges of its trunk, from which its RTP may come. */
   rtpSources(): readonly string[];
@@ -47,7 +51,15 @@ export abstract class PhoneLeg implements Leg {
   #rtp: RtpLeg | undefined;
   #opening: Promise<RtpLeg | undefined> | undefined;
   #negotiation: Negotiation | undefined;
+  /** Whether the far end holds us, and whether that was signalled. */
   #held = false;
+  #toldHeld = false;
+  /** Whether `leg.answered` was signalled. */
+  #connected = false;
+  /** Packets received by the last probe. */
+  #packets: number | undefined;
+  /** Whether the call has said anything since the last probe. */
+  #heard = false;
   #hasEvents = false;
   #secure = false;
   #hearsTones = false;
@@ -160,10 +172,8 @@ export abstract class PhoneLeg implements Leg {
     this.#rtp.negotiate({ ...agreement, learnFrom: this.options.rtpSources() });
     this.#hasEvents = agreement.telephoneEventPayloadType !== undefined;
     this.#hearTones();
-    if (this.answered && agreement.held !== this.#held) {
-      this.#held = agreement.held;
-      this.signal({ type: agreement.held ? 'leg.held' : 'leg.resumed' });
-    }
+    this.#held = agreement.held;
+    this.#tellHold();
     const order = this.#pending;
     this.#pending = undefined;
     if (order === undefined) return;
@@ -173,12 +183,17 @@ export abstract class PhoneLeg implements Leg {
 
   /** Handles the events of a call that both directions handle alike. Others have no effect. */
   protected onCallEvent(event: CallEvent): void {
+    this.#heard = true;
     switch (event.type) {
       case 'offer':
         this.#onOffer(event.body);
         return;
       case 'answer':
-        this.onAnswer(event.body);
+        this.withAddresses(event.body, (addresses) => void this.onAnswer(event.body, addresses));
+        return;
+      case 'alive':
+        this.#heard = false;
+        this.signal({ type: 'leg.alive' });
         return;
       case 'info': {
         const key = digitOfInfo(event.contentType, event.body);
@@ -193,9 +208,51 @@ export abstract class PhoneLeg implements Leg {
     }
   }
 
+  /** Tells the hold of the far end, from the answer on. */
+  #tellHold(): void {
+    if (!this.#connected || this.#held === this.#toldHeld) return;
+    this.#toldHeld = this.#held;
+    this.signal({ type: this.#held ? 'leg.held' : 'leg.resumed' });
+  }
+
+  /** The call is answered on both sides. */
+  protected signalAnswered(): void {
+    this.#connected = true;
+    this.signal({ type: 'leg.answered' });
+    this.#tellHold();
+  }
+
+  /** Looks for signs of life: packets or messages since the last probe, else an answer to OPTIONS. `leg.alive` or nothing follows. */
+  async probe(): Promise<void> {
+    const rtp = this.#rtp;
+    const { call } = this;
+    if (rtp === undefined || call === undefined || this.over) return;
+    const { packetsReceived } = await rtp.counters();
+    if (this.over) return;
+    const before = this.#packets;
+    const heard = this.#heard;
+    this.#packets = packetsReceived;
+    this.#heard = false;
+    const moved = before === undefined ? !this.#connected && packetsReceived > 0 : packetsReceived !== before;
+    if (moved || heard) this.signal({ type: 'leg.alive' });
+    else this.options.driver.run((now) => call.probe(now));
+  }
+
+  /** Resolves the names in a description, if it has any, then hands it on. A leg that has ended meanwhile is left alone. */
+  protected withAddresses(body: Uint8Array, then: (addresses: Addresses | undefined) => void): void {
+    const names = namesIn(body);
+    if (names.length === 0) {
+      then(undefined);
+      return;
+    }
+    void addressesOf(names, this.options.family, (ms, due) => this.options.wait(ms, due)).then((addresses) => {
+      if (!this.over) then(addresses);
+    });
+  }
+
   /** The answer to an offer of ours. */
-  protected onAnswer(body: Uint8Array): boolean {
-    const agreement = this.#negotiation?.acceptAnswer(body);
+  protected onAnswer(body: Uint8Array, addresses?: Addresses): boolean {
+    const agreement = this.#negotiation?.acceptAnswer(body, addresses);
     if (agreement === undefined || isRefused(agreement)) return false;
     this.apply(agreement);
     return true;
@@ -262,14 +319,20 @@ export abstract class PhoneLeg implements Leg {
       options.driver.run((now) => call.answerOffer(negotiation.offer(), now));
       return;
     }
-    const answer = negotiation.answer(body);
-    if (isRefused(answer)) {
-      options.driver.run((now) => call.refuseOffer(answer.refused, now));
-      return;
-    }
-    options.driver.run((now) => call.answerOffer(answer.body, now));
-    this.apply(answer.agreement);
+    this.withAddresses(body, (addresses) => {
+      const answer = negotiation.answer(body, addresses);
+      if (isRefused(answer)) {
+        options.driver.run((now) => call.refuseOffer(answer.refused, now));
+        return;
+      }
+      this.onAgreed(answer);
+      options.driver.run((now) => call.answerOffer(answer.body, now));
+      this.apply(answer.agreement);
+    });
   }
+
+  /** An offer of the far end was answered. */
+  protected onAgreed(_answer: { readonly body: Uint8Array; readonly agreement: AudioAgreement }): void {}
 }
 
 export const isRefused = (value: object): value is Refused => 'refused' in value;

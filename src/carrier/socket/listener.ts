@@ -17,6 +17,8 @@ interface ListenerOptions {
   readonly advertise: string | undefined;
   readonly clock: Clock;
   readonly log: Log;
+  /** Whether an address belongs to a trunk. */
+  isTrunk(address: string): boolean;
   onMessage(bytes: Uint8Array, source: Peer): void;
 }
 
@@ -47,6 +49,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       ...(tls?.keyFile === undefined ? {} : { key: readFileSync(tls.keyFile) }),
       ...(tls?.caFile === undefined ? {} : { ca: readFileSync(tls.caFile) }),
     },
+    isTrunk: (address) => options.isTrunk(address),
     onMessage(bytes, { transport, remoteHost: host, remotePort: port, flow }) {
       options.onMessage(bytes, { transport, host, port, flow });
     },
@@ -84,20 +87,24 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     if (socket === undefined || !socket.send(bytes, host, port)) failed();
   };
 
+  const send = (bytes: Uint8Array, peer: Peer, failed: () => void): void => {
+    const { fallback } = peer;
+    // A Contact that cannot be reached does not lose the request: it goes to where the dialog's messages came from.
+    const later = () => queueMicrotask(fallback === undefined ? failed : () => send(bytes, fallback, failed));
+    if (isIP(peer.host) !== 0) {
+      sendTo(bytes, peer, peer.host, peer.port, later);
+      return;
+    }
+    void resolver.resolve(peer.host, peer.port, peer.transport).then((found) => {
+      if (found === undefined) later();
+      else sendTo(bytes, peer, found.host, found.port, later);
+    });
+  };
+
   return {
     ports,
     resolver,
-    send(bytes, peer, failed) {
-      const later = () => queueMicrotask(failed);
-      if (isIP(peer.host) !== 0) {
-        sendTo(bytes, peer, peer.host, peer.port, later);
-        return;
-      }
-      void resolver.resolve(peer.host, peer.port, peer.transport).then((found) => {
-        if (found === undefined) failed();
-        else sendTo(bytes, peer, found.host, found.port, later);
-      });
-    },
+    send,
     local(peer) {
       const own = ports.filter((each) => each.transport === peer.transport);
       const bound = (peer.transport === 'udp' ? own[peer.flow - 1] : undefined) ?? own[0] ?? ports[0];

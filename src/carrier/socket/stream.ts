@@ -1,11 +1,23 @@
-/** SIP over TCP and TLS (RFC 3261 §18): connections in both directions, reused in both, each with limits of time and bytes. */
+/**
+ * SIP over TCP and TLS (RFC 3261 §18): connections in both directions, reused in both, each with limits of time, bytes and work.
+ *
+ * An address that belongs to no trunk may hold few connections, and must complete a message every SIP_FIRST_MESSAGE_MS. Connections that we
+ * open are counted apart from those that others open, so that nobody outside can keep us from calling.
+ */
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls, createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import {
   SIP_CONNECT_TIMEOUT_MS,
   SIP_CONNECTION_IDLE_MS,
   SIP_CONNECTION_IDLE_PERIODS_MAX,
-  SIP_CONNECTIONS_MAX,
+  SIP_CONNECTION_TURN_MESSAGES,
+  SIP_FIRST_MESSAGE_MS,
+  SIP_INBOUND_CONNECTIONS_MAX,
+  SIP_INBOUND_CONNECTIONS_OF_STRANGERS,
+  SIP_INBOUND_CONNECTIONS_PER_STRANGER,
+  SIP_INBOUND_CONNECTIONS_PER_TRUNK_ADDRESS,
+  SIP_OUTBOUND_CONNECTIONS_MAX,
+  SIP_TURN_MESSAGES,
   SIP_WRITE_BUFFER_MAX_BYTES,
 } from '../../limits.ts';
 import { StreamFraming } from '../../sip/message/framing.ts';
@@ -14,8 +26,19 @@ export type StreamTransport = 'tcp' | 'tls';
 
 interface StreamOptions {
   readonly tls: TlsOptions & Pick<ConnectionOptions, 'ca'>;
+  /** Whether an address belongs to a trunk. It is asked when a connection comes in. */
+  isTrunk(address: string): boolean;
   onMessage(bytes: Uint8Array, connection: Connection): void;
 }
+
+interface ConnectionHost {
+  onMessage(bytes: Uint8Array, connection: Connection): void;
+  /** The connection has bytes that it has not read for want of budget: `work` is to be called in a later turn. */
+  onBacklog(connection: Connection): void;
+  onClosed(connection: Connection): void;
+}
+
+type ConnectionKind = 'outbound' | 'trunk' | 'stranger';
 
 const PING = new Uint8Array([0x0d, 0x0a, 0x0d, 0x0a]);
 const PONG = new Uint8Array([0x0d, 0x0a]);
@@ -26,11 +49,15 @@ export class Connection {
   readonly transport: StreamTransport;
   readonly remoteHost: string;
   readonly remotePort: number;
+  readonly kind: ConnectionKind;
   readonly #socket: Socket;
-  readonly #closed: (connection: Connection) => void;
+  readonly #host: ConnectionHost;
+  readonly #framing = new StreamFraming();
   #up: boolean;
   #over = false;
   #idlePeriods = 0;
+  /** Closes the connection when no whole message comes in time. */
+  #deadline: ReturnType<typeof setTimeout> | undefined;
   /** Called when the connection fails before it is up, so that nothing that was written can have arrived. */
   #failures: (() => void)[] = [];
 
@@ -39,21 +66,21 @@ export class Connection {
     transport: StreamTransport,
     socket: Socket,
     remote: { readonly host: string; readonly port: number },
-    up: boolean,
-    onMessage: (bytes: Uint8Array, connection: Connection) => void,
-    closed: (connection: Connection) => void,
+    kind: ConnectionKind,
+    host: ConnectionHost,
   ) {
     this.flow = flow;
     this.transport = transport;
     this.#socket = socket;
     this.remoteHost = remote.host;
     this.remotePort = remote.port;
-    this.#up = up;
-    this.#closed = closed;
-    const framing = new StreamFraming();
+    this.kind = kind;
+    this.#host = host;
+    this.#up = kind !== 'outbound';
+    if (this.#up) this.#expectMessage();
     socket.setNoDelay(true);
-    socket.setTimeout(up ? SIP_CONNECTION_IDLE_MS : SIP_CONNECT_TIMEOUT_MS);
-    socket.on('timeout', () => this.#onIdle(!up));
+    socket.setTimeout(this.#up ? SIP_CONNECTION_IDLE_MS : SIP_CONNECT_TIMEOUT_MS);
+    socket.on('timeout', () => this.#onIdle());
     socket.on(transport === 'tls' ? 'secureConnect' : 'connect', () => {
       this.#up = true;
       this.#failures = [];
@@ -61,16 +88,34 @@ export class Connection {
     });
     socket.on('data', (chunk: Buffer) => {
       this.#idlePeriods = 0;
-      for (const frame of framing.push(chunk)) {
-        if (this.#over) return;
-        if (frame.type === 'message') onMessage(frame.bytes, this);
-        else if (frame.type === 'ping') this.write(PONG, () => {});
-        else socket.destroy();
+      this.#framing.push(chunk);
+      // What is not read in this turn waits: the socket is not read meanwhile, so that the peer is held back.
+      if (this.work(SIP_CONNECTION_TURN_MESSAGES) >= SIP_CONNECTION_TURN_MESSAGES && !this.#over) {
+        socket.pause();
+        host.onBacklog(this);
       }
     });
     // The 'close' event follows every error.
     socket.on('error', () => {});
     socket.on('close', () => this.#end());
+  }
+
+  /** Works on at most `most` messages of what has arrived, and returns on how many. Fewer than `most` means that no whole one is left. */
+  work(most: number): number {
+    for (let done = 0; done < most; done++) {
+      const frame = this.#over ? undefined : this.#framing.next();
+      if (frame === undefined) return done;
+      this.#expectMessage();
+      if (frame.type === 'message') this.#host.onMessage(frame.bytes, this);
+      else if (frame.type === 'ping') this.write(PONG, () => {});
+      else this.#socket.destroy();
+    }
+    return most;
+  }
+
+  /** Reads on after a backlog. */
+  resume(): void {
+    this.#socket.resume();
   }
 
   /** Queues bytes. `failed` is called when the connection does not come up or cannot take them. */
@@ -93,23 +138,66 @@ export class Connection {
     this.#socket.destroy();
   }
 
+  /** Restarts the deadline of a stranger at each whole message; that of a trunk ends with the first one. */
+  #expectMessage(): void {
+    const isFirst = this.#deadline === undefined;
+    if (this.kind === 'outbound' || (this.kind === 'trunk' && !isFirst)) {
+      clearTimeout(this.#deadline);
+      return;
+    }
+    clearTimeout(this.#deadline);
+    this.#deadline = setTimeout(() => this.#socket.destroy(), SIP_FIRST_MESSAGE_MS);
+  }
+
   /** The side that opened the connection keeps it alive. The other side only closes it after many idle periods. */
-  #onIdle(ours: boolean): void {
+  #onIdle(): void {
     if (!this.#up || ++this.#idlePeriods >= SIP_CONNECTION_IDLE_PERIODS_MAX) {
       this.#socket.destroy();
       return;
     }
     this.#socket.setTimeout(SIP_CONNECTION_IDLE_MS);
-    if (ours) this.write(PING, () => {});
+    if (this.kind === 'outbound') this.write(PING, () => {});
   }
 
   #end(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#closed(this);
+    clearTimeout(this.#deadline);
+    this.#host.onClosed(this);
     const failures = this.#failures;
     this.#failures = [];
     for (const failed of failures) failed();
+  }
+}
+
+/** Counts inbound connections and decides which ones are taken. */
+export class InboundConnections {
+  readonly #byAddress = new Map<string, number>();
+  #all = 0;
+  #strangers = 0;
+
+  /** Whether one more connection of that address may be taken. */
+  admits(address: string, isTrunk: boolean): boolean {
+    const own = this.#byAddress.get(address) ?? 0;
+    if (this.#all >= SIP_INBOUND_CONNECTIONS_MAX) return false;
+    if (isTrunk) return own < SIP_INBOUND_CONNECTIONS_PER_TRUNK_ADDRESS;
+    return own < SIP_INBOUND_CONNECTIONS_PER_STRANGER && this.#strangers < SIP_INBOUND_CONNECTIONS_OF_STRANGERS;
+  }
+
+  opened(address: string, isTrunk: boolean): void {
+    this.#count(address, isTrunk, 1);
+  }
+
+  closed(address: string, isTrunk: boolean): void {
+    this.#count(address, isTrunk, -1);
+  }
+
+  #count(address: string, isTrunk: boolean, by: 1 | -1): void {
+    const own = (this.#byAddress.get(address) ?? 0) + by;
+    if (own > 0) this.#byAddress.set(address, own);
+    else this.#byAddress.delete(address);
+    this.#all += by;
+    if (!isTrunk) this.#strangers += by;
   }
 }
 
@@ -119,7 +207,11 @@ export class Streams {
   readonly #byFlow = new Map<number, Connection>();
   readonly #byRemote = new Map<string, Connection>();
   readonly #servers: Server[] = [];
+  readonly #inbound = new InboundConnections();
   readonly #firstFlow: number;
+  /** Connections whose messages wait for a turn of the event loop, in order. */
+  readonly #backlog = new Set<Connection>();
+  #outbound = 0;
   #flows = 0;
 
   /** Flow numbers start above those of the datagram sockets. */
@@ -134,21 +226,14 @@ export class Streams {
 
   /** Listens. Resolves with the bound port and rejects when the address is taken. */
   listen(transport: StreamTransport, host: string, port: number): Promise<number> {
-    const accept = (socket: Socket) => {
-      const { remoteAddress, remotePort } = socket;
-      if (this.#byFlow.size >= SIP_CONNECTIONS_MAX || remoteAddress === undefined || remotePort === undefined) {
-        socket.destroy();
-        return;
-      }
-      const remote = { host: remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress, port: remotePort };
-      this.#add(transport, socket, remote, true);
-    };
+    const accept = (socket: Socket) => this.#accept(transport, socket);
     const server =
       transport === 'tls'
         ? createTlsServer({ ...this.#options.tls, handshakeTimeout: SIP_CONNECT_TIMEOUT_MS }, accept)
         : createServer(accept);
     // A handshake that fails closes its connection. There is nothing else to do.
     server.on('tlsClientError', () => {});
+    server.maxConnections = SIP_INBOUND_CONNECTIONS_MAX;
     this.#servers.push(server);
     return new Promise((resolve, reject) => {
       server.once('error', reject);
@@ -159,6 +244,17 @@ export class Streams {
         resolve(typeof address === 'object' && address !== null ? address.port : port);
       });
     });
+  }
+
+  #accept(transport: StreamTransport, socket: Socket): void {
+    const { remoteAddress, remotePort } = socket;
+    const address = remoteAddress?.startsWith('::ffff:') === true ? remoteAddress.slice(7) : remoteAddress;
+    const isTrunk = address !== undefined && this.#options.isTrunk(address);
+    if (address === undefined || remotePort === undefined || !this.#inbound.admits(address, isTrunk)) {
+      socket.destroy();
+      return;
+    }
+    this.#add(transport, socket, { host: address, port: remotePort }, isTrunk ? 'trunk' : 'stranger');
   }
 
   /** Sends over the connection of that flow, else over one to that address, else over a new one. A TLS certificate must be for `name`. */
@@ -186,37 +282,58 @@ export class Streams {
   }
 
   #open(transport: StreamTransport, host: string, port: number, name: string): Connection | undefined {
-    if (this.#byFlow.size >= SIP_CONNECTIONS_MAX) return undefined;
+    if (this.#outbound >= SIP_OUTBOUND_CONNECTIONS_MAX) return undefined;
     const { ca } = this.#options.tls;
     const servername = /^[0-9.]+$|:/.test(name) ? {} : { servername: name };
     const socket =
       transport === 'tls'
         ? connectTls({ host, port, rejectUnauthorized: true, ...servername, ...(ca === undefined ? {} : { ca }) })
         : createConnection({ host, port });
-    return this.#add(transport, socket, { host, port }, false);
+    return this.#add(transport, socket, { host, port }, 'outbound');
   }
 
   #add(
     transport: StreamTransport,
     socket: Socket,
     remote: { readonly host: string; readonly port: number },
-    up: boolean,
+    kind: ConnectionKind,
   ): Connection {
     const key = `${transport} ${remote.host} ${remote.port}`;
-    const connection = new Connection(
-      this.#firstFlow + ++this.#flows,
-      transport,
-      socket,
-      remote,
-      up,
-      (bytes, from) => this.#options.onMessage(bytes, from),
-      (gone) => {
+    const connection = new Connection(this.#firstFlow + ++this.#flows, transport, socket, remote, kind, {
+      onMessage: (bytes, from) => this.#options.onMessage(bytes, from),
+      onBacklog: (from) => this.#wait(from),
+      onClosed: (gone) => {
         this.#byFlow.delete(gone.flow);
+        this.#backlog.delete(gone);
         if (this.#byRemote.get(key) === gone) this.#byRemote.delete(key);
+        if (kind === 'outbound') this.#outbound--;
+        else this.#inbound.closed(remote.host, kind === 'trunk');
       },
-    );
+    });
+    if (kind === 'outbound') this.#outbound++;
+    else this.#inbound.opened(remote.host, kind === 'trunk');
     this.#byFlow.set(connection.flow, connection);
     this.#byRemote.set(key, connection);
     return connection;
+  }
+
+  #wait(connection: Connection): void {
+    if (this.#backlog.size === 0) setImmediate(() => this.#turn());
+    this.#backlog.add(connection);
+  }
+
+  /** One turn: each connection that waits has its share, until the turn's budget is used up. The others come first in the next turn. */
+  #turn(): void {
+    let left = SIP_TURN_MESSAGES;
+    for (const connection of [...this.#backlog]) {
+      if (left <= 0) break;
+      const most = Math.min(left, SIP_CONNECTION_TURN_MESSAGES);
+      const done = connection.work(most);
+      left -= done;
+      this.#backlog.delete(connection);
+      if (done < most) connection.resume();
+      else this.#backlog.add(connection);
+    }
+    if (this.#backlog.size > 0) setImmediate(() => this.#turn());
   }
 }

@@ -66,6 +66,8 @@ export type Effect =
   | { readonly do: 'reject'; readonly reason: RejectReason }
   | { readonly do: 'cancel' }
   | { readonly do: 'hangup' }
+  /** Looks for a sign of life of a far end that is silent. */
+  | { readonly do: 'probe' }
   | { readonly do: 'play'; readonly operationUuid: string; readonly loop: number; readonly volume: number }
   | { readonly do: 'stop_playback'; readonly operationUuid: string }
   | { readonly do: 'control_playback'; readonly operationUuid: string; readonly control: PlaybackControl }

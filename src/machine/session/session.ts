@@ -36,8 +36,13 @@ export interface Ending {
 export interface Deadlines {
   /** `ring_timeout_sec` from the dial's 202. */
   readonly ring?: number;
-  /** No command and no signalling on an unanswered inbound call, or a Session whose leg was lost (interface, Orphaned Session cleanup). */
+  /**
+   * No sign of life for too long (interface, Orphaned Session cleanup): an unanswered inbound call, an outbound one in early media, a held call,
+   * or a Session whose leg was lost.
+   */
   readonly orphan?: number;
+  /** The far end of a silent call is asked whether it is there. */
+  readonly probe?: number;
   /** `max_duration_sec` from the answer. */
   readonly duration?: number;
   /** The far end's confirmation of an ordered end; past it the Session ends without. */

@@ -1,7 +1,7 @@
 /** The Session's machine: (state, input, now) → state, events, effects. Pure; it decides and never acts. */
 
 import type { Event } from '../../event/event.ts';
-import type { LegSignal, MediaNotice } from '../../notice/signal.ts';
+import type { LegEnd, LegSignal, MediaNotice } from '../../notice/signal.ts';
 import { type Collect, type CollectStep, digitsCollected, key, promptOver, timeout } from '../dtmf/collect.ts';
 import { collectionTimeout } from '../payment/collection.ts';
 import { hearPlayback } from '../playback/playback.ts';
@@ -11,6 +11,7 @@ import { applicationSide, closing, end, ending, orderEnd } from './end.ts';
 import { collecting as collectingSecurely, hearPaymentPrompt, securedKey } from './in-payment.ts';
 import { hearRecordingNotice, recordingsDue } from './in-recording.ts';
 import { member } from './in-room.ts';
+import { isSignOfLife, isWatched, probe, silenced, watch } from './in-silence.ts';
 import { hearWebSocket } from './in-websocket.ts';
 import type { Effect, SessionInput, Step } from './input.ts';
 import { cutOff } from './running.ts';
@@ -49,7 +50,7 @@ export function step(before: SessionState, input: SessionInput, now: number): St
 
 /** Any command or signal is activity: it puts the orphan deadline of an unanswered call off. */
 function touched(state: SessionState, input: SessionInput, now: number): SessionState {
-  if (state.deadlines.orphan === undefined || !state.hasLeg || input.type === 'deadline') return state;
+  if (state.deadlines.orphan === undefined || !state.hasLeg || input.type === 'deadline' || isWatched(state)) return state;
   return { ...state, deadlines: { ...state.deadlines, orphan: now + state.terms.orphanTimeoutMs } };
 }
 
@@ -76,23 +77,26 @@ function cutOffByCrash(state: SessionState): Step {
   return { ...left, events: [...cutOff(session_uuid, ran), ...left.events, ...connection] };
 }
 
-function hear(state: SessionState, signal: LegSignal, now: number): Step {
+function hear(before: SessionState, signal: LegSignal, now: number): Step {
+  const state = isWatched(before) && isSignOfLife(signal) ? watch(before, now) : before;
   const { sessionUuid: session_uuid } = state;
   switch (signal.type) {
     case 'leg.ringing':
-      return advance(state, 'ringing', 'session.ringing_started');
+      return advance(state, 'ringing', 'session.ringing_started', now);
     case 'leg.early_media':
-      return advance(state, 'early_media', 'session.early_media_started');
+      return advance(state, 'early_media', 'session.early_media_started', now);
     case 'leg.answered':
       return answered(state, now);
     case 'leg.held':
       if (state.held || state.phase !== 'answered') return stay(state);
-      return { state: { ...state, held: true }, events: [{ event: 'session.held', session_uuid }], effects: [] };
+      return { state: watch({ ...state, held: true }, now), events: [{ event: 'session.held', session_uuid }], effects: [] };
     case 'leg.resumed':
       if (!state.held) return stay(state);
-      return { state: { ...state, held: false }, events: [{ event: 'session.resumed', session_uuid }], effects: [] };
+      return { state: watch({ ...state, held: false }, now), events: [{ event: 'session.resumed', session_uuid }], effects: [] };
+    case 'leg.alive':
+      return stay(state);
     case 'leg.ended':
-      return end({ ...state, hasLeg: false }, ending(signal.end.cause, signal.end.by, undefined, signal.end.description), now);
+      return legEnded(state, signal.end, now);
     case 'leg.connected':
     case 'leg.failed':
     case 'leg.disconnected':
@@ -105,11 +109,22 @@ function hear(state: SessionState, signal: LegSignal, now: number): Step {
   }
 }
 
+/** A far end that was silent for too long leaves a Session that counts as never answered. */
+function legEnded(state: SessionState, { cause, by, description, orphaned }: LegEnd, now: number): Step {
+  const answeredAt = orphaned === true ? undefined : state.answeredAt;
+  return end({ ...state, hasLeg: false, answeredAt }, ending(cause, by, undefined, description), now);
+}
+
 /** The far end of a dial moves on; on an inbound call it is ourselves who did, and nobody needs to be told. */
-function advance(state: SessionState, phase: Phase, event: 'session.ringing_started' | 'session.early_media_started'): Step {
+function advance(
+  state: SessionState,
+  phase: Phase,
+  event: 'session.ringing_started' | 'session.early_media_started',
+  now: number,
+): Step {
   if (!rises(state.phase, phase) || state.ending !== undefined) return stay(state);
   return {
-    state: { ...state, phase },
+    state: state.type === 'phone_out' ? watch({ ...state, phase }, now) : { ...state, phase },
     events: state.type === 'phone_out' ? [{ event, session_uuid: state.sessionUuid }] : [],
     effects: [],
   };
@@ -198,7 +213,7 @@ function collecting(state: SessionState, before: Collect, next: CollectStep): St
 }
 
 function deadline(state: SessionState, now: number): Step {
-  const { ring, orphan, duration, teardown } = state.deadlines;
+  const { ring, orphan, duration, teardown, probe: probeAt } = state.deadlines;
   const due = (at: number | undefined) => at !== undefined && at <= now;
   if (due(teardown)) return end(state, ending('failed', 'system'), now);
   if (due(ring)) return orderEnd(state, ending('timeout', 'system'), { do: 'cancel' }, now);
@@ -206,7 +221,8 @@ function deadline(state: SessionState, now: number): Step {
     const why = ending('completed', 'system', undefined, 'The call reached its longest duration');
     return orderEnd(state, why, { do: 'hangup' }, now);
   }
-  if (due(orphan)) return orphaned(state, now);
+  if (due(orphan)) return isWatched(state) ? silenced(state, now) : orphaned(state, now);
+  if (due(probeAt)) return probe(state, now);
   if (state.recordings.some(({ confirmBy }) => due(confirmBy))) return recordingsDue(state, now);
   const { collection } = state;
   if (collection !== undefined) return collectingSecurely(state, collection, collectionTimeout(collection, now), now);

@@ -9,7 +9,14 @@ export type CallEnd =
   /** The far end cancelled before we answered. */
   | { readonly why: 'cancelled'; readonly q850: number | undefined }
   /** The far end answered our INVITE with a failure. */
-  | { readonly why: 'refused'; readonly status: number; readonly q850: number | undefined; readonly retryAfter: boolean }
+  | {
+      readonly why: 'refused';
+      readonly status: number;
+      readonly q850: number | undefined;
+      readonly retryAfter: boolean;
+      /** The first Contact of a redirection (3xx). */
+      readonly contact?: string;
+    }
   /** No response came before timer B ran out. RFC 3261 §8.1.3.1 treats it as a 408. */
   | { readonly why: 'no_response' }
   /** The transport failed: no address, refused, reset. */
@@ -18,8 +25,12 @@ export type CallEnd =
   | { readonly why: 'unacknowledged' }
   /** Nobody refreshed the session (RFC 4028 §10). */
   | { readonly why: 'session_expired' }
-  /** The far end no longer knows the dialog: it answered a request within it with 481, or did not answer at all. */
-  | { readonly why: 'gone' };
+  /** The far end no longer knows the dialog: it answered a request within it with 481 or 408, or did not answer a session refresh. */
+  | { readonly why: 'gone' }
+  /** The far end did not answer our probe. */
+  | { readonly why: 'unresponsive' }
+  /** The INVITE that came in was not answered within its Expires. */
+  | { readonly why: 'expired' };
 
 export type CallEvent =
   /** Outbound: the far end sent 180, or 183 without a body. */
@@ -40,5 +51,7 @@ export type CallEvent =
    */
   | { readonly type: 'offer'; readonly body: Uint8Array }
   | { readonly type: 'info'; readonly contentType: string; readonly body: Uint8Array }
+  /** The far end answered our probe. */
+  | { readonly type: 'alive' }
   /** The last event of a call, exactly once. */
   | { readonly type: 'ended'; readonly end: CallEnd };

@@ -8,13 +8,16 @@ import type { Timed } from '../deadlines.ts';
 import type { Peer } from '../flow.ts';
 import { ALLOWED, allows, contentType, q850Cause, SUPPORTED } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
-import { NO_BODY, parseCSeq, type SipRequest, type SipResponse } from '../message/message.ts';
+import { NO_BODY, parseCSeq, parseDeltaSeconds, type SipRequest, type SipResponse } from '../message/message.ts';
+import { tagOf } from '../message/uri.ts';
 import { OutgoingRequest } from '../outgoing-request.ts';
 import type { ServerTransaction } from '../transaction/server.ts';
 import type { CallEnd, CallEvent } from './call-event.ts';
 import { contactOf, type Dialog, dialogKey, dialogOfRequest, dialogRequest, nextHop } from './dialog.ts';
+import { refuseForNow, refuseType } from './modification.ts';
+import { sendProbe } from './probe.ts';
 import { Refresh } from './refresh.ts';
-import { answerTimer, expiresAfterMs, isTooSmall, refreshAfterMs, type SessionTimer } from './session-timer.ts';
+import { answerTimer, expiresAfterMs, isTooSmall, refreshAfterMs, refuseInterval, type SessionTimer } from './session-timer.ts';
 import { SuccessRetransmission } from './success-retransmission.ts';
 import { UacInvite } from './uac-invite.ts';
 import { UasInvite } from './uas-invite.ts';
@@ -59,6 +62,9 @@ export class Call implements Timed {
   #refreshAt = Infinity;
   #expireAt = Infinity;
   #cancelledAt = Infinity;
+  /** The time at which an INVITE that came in expires unanswered, by its Expires (RFC 3261 §13.3.1). */
+  #inviteExpiresAt = Infinity;
+  #probing = false;
 
   constructor(context: CallContext, id: number, direction: 'inbound' | 'outbound', credentials: Credentials | undefined) {
     this.#context = context;
@@ -77,7 +83,7 @@ export class Call implements Timed {
 
   /** Inbound: whether our session description can go out before the answer. */
   get canDescribeEarly(): boolean {
-    return this.#uas !== undefined && (!this.#uas.offerless || this.#uas.canOfferEarly);
+    return this.#uas?.canDescribeEarly === true;
   }
 
   /** Inbound: sends 200 with our session description, which is the answer, or the offer when the INVITE had none. */
@@ -129,6 +135,11 @@ export class Call implements Timed {
     this.#offer = undefined;
     this.#description = body;
     this.#acceptModification(transaction, body);
+    if (!this.#established) {
+      this.#uac?.changed(tagOf(transaction.request.headers.get('from')) ?? '');
+      this.#uas?.changed();
+      this.#uas?.goOn();
+    }
   }
 
   /** Refuses an `offer` event. The session goes on as before (RFC 3261 §14.2). */
@@ -137,6 +148,25 @@ export class Call implements Timed {
     const transaction = this.#offer;
     this.#offer = undefined;
     transaction?.respond(status);
+    this.#uas?.goOn();
+  }
+
+  /** Asks the far end of an answered call whether it is still there, by OPTIONS within the dialog. `alive` or `ended` follows. */
+  probe(now: number): void {
+    this.#context.layer.now = now;
+    const dialog = this.#dialog;
+    if (dialog === undefined || !this.#established || this.#ended || this.#probing) return;
+    this.#probing = true;
+    sendProbe(this.#context, dialog, this.#credentials, (outcome) => {
+      this.#probing = false;
+      if (this.#ended) return;
+      if (outcome === 'alive') {
+        this.#emit({ type: 'alive' });
+        return;
+      }
+      this.#sendBye();
+      this.#end({ why: outcome });
+    });
   }
 
   // ---- beginnings -------------------------------------------------------------------------------------------------------------
@@ -152,6 +182,7 @@ export class Call implements Timed {
     this.#uas = new UasInvite(this.#context, transaction, {
       onAccepted: (timer) => {
         this.#established = true;
+        this.#inviteExpiresAt = Infinity;
         this.startTimer(timer);
         this.#emit({ type: 'accepted' });
       },
@@ -167,6 +198,9 @@ export class Call implements Timed {
       },
     });
     transaction.respond(100);
+    const expires = parseDeltaSeconds(request.headers.get('expires')) ?? 0;
+    if (expires > 0) this.#inviteExpiresAt = this.#context.layer.now + expires * 1000;
+    this.#schedule();
     return true;
   }
 
@@ -176,8 +210,9 @@ export class Call implements Timed {
     this.#uac = new UacInvite(this.#context, request, peer, this.#credentials, {
       onEarlyDialog: (dialog) => this.#enter(dialog),
       onProvisional: (status, body, fork) => {
+        // A 180 with a session description is both: it rings, and there is something to hear.
+        if (status === 180 || (status === 183 && body.length === 0)) this.#emit({ type: 'ringing' });
         if (body.length > 0) this.#emit({ type: 'progress', body, fork });
-        else if (status === 180 || status === 183) this.#emit({ type: 'ringing' });
       },
       onAnswered: (dialog, response, timer) => {
         this.#established = true;
@@ -185,7 +220,9 @@ export class Call implements Timed {
         this.#enter(dialog);
         this.#dialog = dialog;
         this.startTimer(timer);
-        this.#emit({ type: 'answered', body: response.body, fork: dialog.remoteTag });
+        // A session that an UPDATE has changed since is not changed back by the description of the 200.
+        const body = this.#uac?.hasChanged(dialog.remoteTag) === true ? NO_BODY : response.body;
+        this.#emit({ type: 'answered', body, fork: dialog.remoteTag });
       },
       onFailed: (end) => {
         this.#end(end);
@@ -193,6 +230,13 @@ export class Call implements Timed {
       },
     });
     this.#uac.start();
+  }
+
+  /** Whether requests of this call may come from that address: the far end's, or that of the next hop towards it. */
+  hasPeer(host: string): boolean {
+    if (this.#uac?.peer.host === host) return true;
+    const dialog = this.#dialog;
+    return dialog !== undefined && (dialog.peer.host === host || nextHop(dialog).host === host);
   }
 
   // ---- what comes in ----------------------------------------------------------------------------------------------------------
@@ -231,7 +275,7 @@ export class Call implements Timed {
     else if (this.#ended) transaction.respond(481);
     else if (request.method === 'PRACK') {
       if (this.#uas === undefined) transaction.respond(481);
-      else this.#uas.onPrack(transaction);
+      else if (this.#uas.onPrack(transaction) === 'offer') this.#takeOffer(transaction);
     } else if (request.method === 'INVITE' || request.method === 'UPDATE') this.#onModification(transaction, dialog);
     else if (request.method === 'INFO') {
       transaction.respond(200);
@@ -247,6 +291,15 @@ export class Call implements Timed {
     if (this.#cancelledAt <= now) {
       this.#cancelledAt = Infinity;
       this.#end({ why: 'local' });
+    }
+    if (this.#inviteExpiresAt <= now) {
+      this.#inviteExpiresAt = Infinity;
+      if (this.#uas?.state === 'proceeding') {
+        this.#uas.refuse(487);
+        this.#end({ why: 'expired' });
+        this.#close();
+        return;
+      }
     }
     if (this.#expireAt <= now) {
       this.#sendBye();
@@ -287,21 +340,18 @@ export class Call implements Timed {
     const update = request.method === 'UPDATE';
     const describes = request.body.length > 0 || !update;
     if (describes && contentType(request.headers) !== 'application/sdp' && request.body.length > 0) {
-      const response = transaction.make(415);
-      response.headers.add('accept', 'application/sdp');
-      transaction.send(response);
+      refuseType(transaction);
       return;
     }
     // §14.2 and RFC 3311 §5.2: one exchange at a time; ours in flight is glare, theirs unanswered is their haste.
-    const glare = this.#refresh?.pending === true || (update && describes && this.#uac !== undefined && !this.#established);
+    const early = this.#uac !== undefined && !this.#established && !this.#uac.isSettled(tagOf(request.headers.get('from')) ?? '');
+    const glare = this.#refresh?.pending === true || (update && describes && early);
     const hasty =
       this.#offer !== undefined ||
       this.#unacknowledged !== undefined ||
-      (describes && this.#uas !== undefined && !isSettled(this.#uas));
+      (describes && this.#uas !== undefined && !this.#uas.isSettled);
     if (hasty || (!update && !this.#established)) {
-      const response = transaction.make(500);
-      response.headers.add('retry-after', String(Math.floor(this.#context.entropy.fraction() * 10)));
-      transaction.send(response);
+      refuseForNow(transaction, this.#context.entropy.fraction());
       return;
     }
     if (glare && describes) {
@@ -318,8 +368,17 @@ export class Call implements Timed {
       return;
     }
     if (!update) transaction.respond(100);
+    this.#takeOffer(transaction);
+  }
+
+  #takeOffer(transaction: ServerTransaction): void {
+    if (this.#offer !== undefined) {
+      transaction.respond(500);
+      this.#uas?.goOn();
+      return;
+    }
     this.#offer = transaction;
-    this.#emit({ type: 'offer', body: request.body });
+    this.#emit({ type: 'offer', body: transaction.request.body });
   }
 
   /** Sends 200 to a re-INVITE or UPDATE, and renews the session timer. */
@@ -394,6 +453,7 @@ export class Call implements Timed {
     this.#refreshAt = Infinity;
     this.#expireAt = Infinity;
     this.#cancelledAt = Infinity;
+    this.#inviteExpiresAt = Infinity;
     this.#schedule();
     this.#unacknowledged?.stop();
     this.#unacknowledged = undefined;
@@ -421,16 +481,11 @@ export class Call implements Timed {
 
   #dialogOf(request: SipRequest): Dialog | undefined {
     if (this.#established || this.#uac === undefined) return undefined;
-    const from = request.headers.get('from') ?? '';
-    for (const key of this.#keys) {
-      const tag = key.slice(key.lastIndexOf(' ') + 1);
-      if (from.includes(`tag=${tag}`)) return this.#uac.dialogOf(tag);
-    }
-    return undefined;
+    return this.#uac.dialogOf(tagOf(request.headers.get('from')) ?? '');
   }
 
   #schedule(): void {
-    this.#context.layer.deadlines.set(this, Math.min(this.#refreshAt, this.#expireAt, this.#cancelledAt));
+    this.#context.layer.deadlines.set(this, Math.min(this.#refreshAt, this.#expireAt, this.#cancelledAt, this.#inviteExpiresAt));
   }
 
   #emit(event: CallEvent): void {
@@ -440,14 +495,4 @@ export class Call implements Timed {
   #emitEnd(event: CallEvent): void {
     this.#context.tell(this, event);
   }
-}
-
-/** Whether the offer and answer of the INVITE itself are exchanged. */
-const isSettled = (invite: UasInvite): boolean => invite.state === 'confirmed';
-
-/** Answers 422 with the least interval that we accept (RFC 4028 §6). */
-export function refuseInterval(transaction: ServerTransaction): void {
-  const response = transaction.make(422);
-  response.headers.add('min-se', '90');
-  transaction.send(response);
 }

@@ -107,7 +107,8 @@ export function nextHop(dialog: Dialog): Peer {
   if (peer === undefined) return dialog.peer;
   // A far end behind NAT that writes its private address into Contact is where its packets come from, not there.
   if (routed === undefined && isUnreachableFrom(peer.host, dialog.peer.host)) return dialog.peer;
-  return peer;
+  const isSame = peer.host === dialog.peer.host && peer.port === dialog.peer.port;
+  return isSame ? peer : { ...peer, fallback: dialog.peer };
 }
 
 /** The peer that a URI names, over the transport it names or that of `like`. Undefined when it is no SIP URI. */

@@ -2,6 +2,7 @@
 import { SIP_MIN_SE_SEC, SIP_SESSION_EXPIRES_SEC } from '../../limits.ts';
 import { hasTag } from '../message/capability.ts';
 import { type Headers, parseDeltaSeconds } from '../message/message.ts';
+import type { ServerTransaction } from '../transaction/server.ts';
 
 export interface SessionTimer {
   readonly intervalSec: number;
@@ -62,3 +63,10 @@ export const refreshAfterMs = (timer: SessionTimer): number => timer.intervalSec
 /** The time at which the call is over for want of a refresh, in milliseconds: a third of the interval, at most 32 s, before it expires (RFC 4028 §10). */
 export const expiresAfterMs = (timer: SessionTimer): number =>
   (timer.intervalSec - Math.min(32, Math.floor(timer.intervalSec / 3))) * 1000;
+
+/** Answers 422 with the least interval that we accept (RFC 4028 §6). */
+export function refuseInterval(transaction: ServerTransaction): void {
+  const response = transaction.make(422);
+  response.headers.add('min-se', String(SIP_MIN_SE_SEC));
+  transaction.send(response);
+}

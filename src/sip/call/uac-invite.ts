@@ -24,7 +24,7 @@ import { tagOf } from '../message/uri.ts';
 import { NO_OWNER, OutgoingRequest } from '../outgoing-request.ts';
 import { type Acknowledgement, acknowledgement, sendAcknowledgement } from './acknowledge.ts';
 import type { CallEnd } from './call-event.ts';
-import { type Dialog, dialogOfResponse, dialogRequest, nextHop } from './dialog.ts';
+import { contactOf, type Dialog, dialogOfResponse, dialogRequest, nextHop } from './dialog.ts';
 import { type SessionTimer, settledTimer } from './session-timer.ts';
 
 interface UacInviteOwner {
@@ -39,6 +39,10 @@ interface UacInviteOwner {
 interface Fork {
   dialog: Dialog;
   lastReliable: number | undefined;
+  /** Whether a reliable response of this fork answered our offer. */
+  answered: boolean;
+  /** Whether an UPDATE has changed the session since. */
+  changed: boolean;
 }
 
 export class UacInvite implements RequestOwner, Timed {
@@ -73,6 +77,11 @@ export class UacInvite implements RequestOwner, Timed {
       },
     };
     this.#outgoing = new OutgoingRequest(context, request, peer, this, this.#authentication);
+  }
+
+  /** The peer that the INVITE is sent to. */
+  get peer(): Peer {
+    return this.#outgoing.peer;
   }
 
   start(): void {
@@ -114,6 +123,21 @@ export class UacInvite implements RequestOwner, Timed {
     return this.#forks.get(fork)?.dialog;
   }
 
+  /** Whether that fork has answered our offer reliably, so that it may make one of its own (RFC 3311 §5.2). */
+  isSettled(fork: string): boolean {
+    return this.#forks.get(fork)?.answered === true;
+  }
+
+  /** An UPDATE has changed the session of that fork. */
+  changed(fork: string): void {
+    const known = this.#forks.get(fork);
+    if (known !== undefined) known.changed = true;
+  }
+
+  hasChanged(fork: string): boolean {
+    return this.#forks.get(fork)?.changed === true;
+  }
+
   #onProvisional(response: SipResponse): void {
     if (this.state === 'calling') this.state = 'early';
     if (this.state !== 'early') return;
@@ -132,7 +156,7 @@ export class UacInvite implements RequestOwner, Timed {
       const dialog =
         this.#forks.size < SIP_FORKS_MAX ? dialogOfResponse(this.#outgoing.request, response, this.#outgoing.peer) : undefined;
       if (dialog === undefined) return;
-      fork = { dialog, lastReliable: undefined };
+      fork = { dialog, lastReliable: undefined, answered: false, changed: false };
       this.#forks.set(tag, fork);
       this.#owner.onEarlyDialog(dialog);
     }
@@ -145,6 +169,7 @@ export class UacInvite implements RequestOwner, Timed {
     const number = parseDecimal(response.headers.get('rseq') ?? '', 0x7fff_ffff);
     if (number === undefined || (fork.lastReliable !== undefined && number !== fork.lastReliable + 1)) return false;
     fork.lastReliable = number;
+    if (response.body.length > 0) fork.answered = true;
     const cseq = parseCSeq(response.headers.get('cseq'))?.number ?? 0;
     const prack = dialogRequest(fork.dialog, 'PRACK');
     prack.headers.add('rack', `${number} ${cseq} INVITE`);
@@ -192,10 +217,17 @@ export class UacInvite implements RequestOwner, Timed {
       }
     }
     const retryAfter = response.headers.has('retry-after');
+    const contact = response.status < 400 ? contactOf(response.headers) : undefined;
     this.#over(
       this.#cancelled
         ? { why: 'local' }
-        : { why: 'refused', status: response.status, q850: q850Cause(response.headers), retryAfter },
+        : {
+            why: 'refused',
+            status: response.status,
+            q850: q850Cause(response.headers),
+            retryAfter,
+            ...(contact === undefined ? {} : { contact }),
+          },
     );
   }
 

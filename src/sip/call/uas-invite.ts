@@ -50,8 +50,10 @@ export class UasInvite implements ServerOwner, Timed {
   #queue: { response: SipResponse; offered: boolean }[] = [];
   #waiting: { body: Uint8Array } | undefined;
   #unacknowledged: SuccessRetransmission | undefined;
-  /** Whether offer and answer were exchanged in a reliable 18x and its PRACK. */
+  /** Whether the 200 carries no description: offer and answer were exchanged in a reliable 18x and its PRACK, or changed since. */
   #agreed = false;
+  /** Whether our answer to the INVITE's offer went out in a reliable 18x that has its PRACK. */
+  #answered = false;
 
   constructor(context: AgentContext, transaction: ServerTransaction, owner: UasInviteOwner) {
     this.#context = context;
@@ -65,9 +67,9 @@ export class UasInvite implements ServerOwner, Timed {
     transaction.owner = this;
   }
 
-  /** Whether an offer of ours can travel in a provisional response (RFC 3262 §5). */
-  get canOfferEarly(): boolean {
-    return this.#supports;
+  /** Whether our description can go out in a provisional response: an offer only in a reliable one (RFC 3262 §5). */
+  get canDescribeEarly(): boolean {
+    return !this.offerless || this.#supports;
   }
 
   /** Sends 180 or 183. A body is our session description. */
@@ -128,8 +130,18 @@ export class UasInvite implements ServerOwner, Timed {
     this.transaction.send(response);
   }
 
-  /** Takes a PRACK (RFC 3262 §3). */
-  onPrack(prack: ServerTransaction): void {
+  /** Whether the offer and answer of the INVITE itself are exchanged, so that a new offer may come (RFC 3311 §5.1). */
+  get isSettled(): boolean {
+    return this.state === 'confirmed' || this.#answered || this.#agreed;
+  }
+
+  /** The session was changed before the answer. The 200 then says nothing of it (RFC 3261 §13.2.1). */
+  changed(): void {
+    if (this.state === 'proceeding') this.#agreed = true;
+  }
+
+  /** Takes a PRACK (RFC 3262 §3). `offer` means that it carries a new offer: the caller answers it, then calls `goOn`. */
+  onPrack(prack: ServerTransaction): 'done' | 'offer' {
     const waiting = this.#reliable;
     const parts = /^\s*([0-9]{1,10})\s+([0-9]{1,10})\s+([A-Z]+)\s*$/.exec(prack.request.headers.get('rack') ?? '');
     const invite = parseCSeq(this.transaction.request.headers.get('cseq'));
@@ -140,21 +152,30 @@ export class UasInvite implements ServerOwner, Timed {
       parts?.[3] !== 'INVITE'
     ) {
       prack.respond(481);
-      return;
+      return 'done';
     }
     const { body } = prack.request;
-    // A PRACK may not open another exchange here: a new offer in it has no answer to give yet.
-    if (body.length > 0 && !waiting.offered) {
+    const described = waiting.response.body.length > 0;
+    // A PRACK may make an offer only once the INVITE's own is answered (RFC 3262 §5).
+    if (body.length > 0 && !waiting.offered && !described && !this.isSettled) {
       prack.respond(488);
-      return;
+      return 'done';
     }
-    prack.respond(200);
     this.#stopReliable(false);
+    if (described && !waiting.offered) this.#answered = true;
+    if (body.length > 0 && !waiting.offered) return 'offer';
+    prack.respond(200);
     if (waiting.offered && body.length > 0) {
       this.#agreed = true;
       this.#owner.onAnswer(body);
     }
-    if (this.state !== 'proceeding') return;
+    this.goOn();
+    return 'done';
+  }
+
+  /** Sends what a reliable provisional response has held up: the next one, or the 200. */
+  goOn(): void {
+    if (this.state !== 'proceeding' || this.#reliable !== undefined) return;
     const next = this.#queue.shift();
     if (next !== undefined) this.#sendReliable(next.response, next.offered);
     else if (this.#waiting !== undefined) {

@@ -27,59 +27,75 @@ function contentLength(head: Uint8Array): number | undefined {
   return found ?? 0;
 }
 
-/** The reader of one connection. It holds at most the bytes of one message. */
+/** The reader of one connection. It holds what was pushed and not yet read: at most one message and one push. */
 export class StreamFraming {
   #held: Uint8Array = new Uint8Array(0);
+  /** The place in `#held` that the next frame begins at. */
+  #at = 0;
+  /** The place up to which the end of a head has been looked for. */
   #searched = 0;
   #broken = false;
 
-  /** Takes bytes in any cut and returns the frames that they complete. After `broken` it returns no more frames. */
-  push(bytes: Uint8Array): Frame[] {
-    if (this.#broken) return [];
-    if (this.#held.length === 0) this.#held = bytes;
+  /** Takes bytes in any cut. Read the frames that they complete with `next` before the next push. */
+  push(bytes: Uint8Array): void {
+    if (this.#broken) return;
+    const left = this.#held.length - this.#at;
+    if (left === 0) this.#held = bytes;
     else {
-      const joined = new Uint8Array(this.#held.length + bytes.length);
-      joined.set(this.#held);
-      joined.set(bytes, this.#held.length);
+      const joined = new Uint8Array(left + bytes.length);
+      joined.set(this.#held.subarray(this.#at));
+      joined.set(bytes, left);
       this.#held = joined;
     }
-    const frames: Frame[] = [];
-    let at = 0;
-    for (;;) {
-      const held = this.#held;
-      while (held[at] === 0x0d && held[at + 1] === 0x0a) {
-        if (held[at + 2] === 0x0d && held[at + 3] === 0x0a) {
-          frames.push({ type: 'ping' });
-          at += 4;
-        } else if (at + 2 < held.length && held[at + 2] !== 0x0d) at += 2;
-        else if (at + 3 < held.length) at += 2;
-        else break;
-      }
-      if (held[at] === 0x0d && held.length - at < 4) break;
-      const end = headEnd(held, Math.max(at, this.#searched));
-      const headBytes = (end < 0 ? held.length : end) - at;
-      if (headBytes > SIP_HEAD_MAX_BYTES) return this.#break(frames, 'head too large');
-      if (end < 0) {
-        this.#searched = Math.max(at, held.length - 3);
-        break;
-      }
-      const length = contentLength(held.subarray(at, end));
-      if (length === undefined) return this.#break(frames, 'bad Content-Length');
-      if (held.length < end + length) break;
-      // A copy: the transport may reuse its buffer, and a body is kept beyond this call.
-      frames.push({ type: 'message', bytes: held.slice(at, end + length) });
-      at = end + length;
-      this.#searched = 0;
-    }
-    this.#searched = Math.max(0, this.#searched - at);
-    this.#held = this.#held.slice(at);
-    return frames;
+    this.#searched = Math.max(0, this.#searched - this.#at);
+    this.#at = 0;
   }
 
-  #break(frames: Frame[], why: string): Frame[] {
+  /** The next frame, or undefined when more bytes are needed. After `broken` there are no more frames. Pings in a row are one. */
+  next(): Frame | undefined {
+    if (this.#broken) return undefined;
+    if (this.#skipKeepalives()) return { type: 'ping' };
+    const held = this.#held;
+    const from = this.#at;
+    // One to three bytes of line ends: a keepalive may still follow.
+    if (from === held.length || (held[from] === 0x0d && held.length - from < 4)) return undefined;
+    const end = headEnd(held, Math.max(from, this.#searched));
+    const headBytes = (end < 0 ? held.length : end) - from;
+    if (headBytes > SIP_HEAD_MAX_BYTES) return this.#break('head too large');
+    if (end < 0) {
+      this.#searched = Math.max(from, held.length - 3);
+      return undefined;
+    }
+    const length = contentLength(held.subarray(from, end));
+    if (length === undefined) return this.#break('bad Content-Length');
+    if (held.length < end + length) return undefined;
+    this.#at = end + length;
+    this.#searched = this.#at;
+    // A copy: the transport may reuse its buffer, and a body is kept beyond this call.
+    return { type: 'message', bytes: held.slice(from, this.#at) };
+  }
+
+  /** Skips line ends between messages. True when there was a keepalive among them, which asks for an answer. */
+  #skipKeepalives(): boolean {
+    const held = this.#held;
+    let at = this.#at;
+    let pinged = false;
+    while (held[at] === 0x0d && held[at + 1] === 0x0a) {
+      if (held[at + 2] === 0x0d && held[at + 3] === 0x0a) {
+        pinged = true;
+        at += 4;
+      } else if (at + 2 < held.length && held[at + 2] !== 0x0d) at += 2;
+      else if (at + 3 < held.length) at += 2;
+      else break;
+    }
+    this.#at = at;
+    return pinged;
+  }
+
+  #break(why: string): Frame {
     this.#broken = true;
     this.#held = new Uint8Array(0);
-    frames.push({ type: 'broken', why });
-    return frames;
+    this.#at = 0;
+    return { type: 'broken', why };
   }
 }

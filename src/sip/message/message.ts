@@ -52,6 +52,7 @@ const SPELLED = [
   'Server',
   'Session-Expires',
   'Supported',
+  'Timestamp',
   'To',
   'Unsupported',
   'User-Agent',

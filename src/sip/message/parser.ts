@@ -67,7 +67,7 @@ function readHeaders(head: string, from: number, headers: Headers): string | und
     if (stop < 0) stop = head.length;
     const line = head.slice(at, stop);
     at = stop + 2;
-    if (/[\r\n\0]/.test(line)) problem ??= 'control character in a header field';
+    if (/[\r\n]/.test(line) || (line.includes('\0') && hasBareNul(line))) problem ??= 'control character in a header field';
     const first = line.charCodeAt(0);
     if (first === 0x20 || first === 0x09) {
       // Folding (§7.3.1): one space in place of the break.
@@ -90,6 +90,18 @@ function readHeaders(head: string, from: number, headers: Headers): string | und
   return problem;
 }
 
+/** Whether a NUL stands outside a quoted pair, the only place where the grammar allows one (RFC 3261 §25.1). */
+function hasBareNul(line: string): boolean {
+  let quoted = false;
+  for (let i = 0; i < line.length; i++) {
+    const c = line.charCodeAt(i);
+    if (c === 0) return true;
+    if (c === 0x22) quoted = !quoted;
+    else if (c === 0x5c && quoted) i++;
+  }
+  return false;
+}
+
 const ONCE = ['from', 'to', 'call-id', 'cseq', 'max-forwards', 'content-type'];
 
 function checkHeaders(headers: Headers): string | undefined {
@@ -109,18 +121,20 @@ function checkHeaders(headers: Headers): string | undefined {
 }
 
 function request(startLine: string, headers: Headers, body: Uint8Array, malformed: string | undefined): Parsed {
-  const space = startLine.indexOf(' ');
-  const last = startLine.lastIndexOf(' ');
+  const trimmed = startLine.trimEnd();
+  const space = trimmed.indexOf(' ');
+  const last = trimmed.lastIndexOf(' ');
   const method = startLine.slice(0, Math.max(0, space));
   if (!isToken(method) || last <= space) return drop('not SIP');
-  const uri = startLine.slice(space + 1, last);
-  const version = startLine.slice(last + 1);
+  const uri = trimmed.slice(space + 1, last);
+  const version = trimmed.slice(last + 1);
   const message: SipRequest = { kind: 'request', method, uri, headers, body };
   if (!/^SIP\/[0-9]+\.[0-9]+$/i.test(version)) return drop('not SIP');
   const refuse = (status: number, why: string): Parsed =>
     method === 'ACK' || !headers.has('via') ? drop(why) : { ok: false, why, refuse: { status, request: message } };
   if (version.toUpperCase() !== VERSION) return refuse(505, 'version');
   if (malformed !== undefined) return refuse(400, malformed);
+  if (trimmed !== startLine) return refuse(400, 'white space after the start line');
   if (uri === '' || /[\s<>"]/.test(uri)) return refuse(400, 'malformed Request-URI');
   if (parseCSeq(headers.get('cseq'))?.method !== method) return refuse(400, 'CSeq of another method');
   return { ok: true, message };

@@ -41,7 +41,7 @@ const REASONS: Readonly<Record<number, string>> = {
 const reasonPhrase = (status: number): string => REASONS[status] ?? 'Unknown';
 
 /**
- * A response with the header fields that every response copies. `toTag` is added to To unless the request's To has a tag (§8.2.6.2);
+ * A response with the header fields that every response copies, Timestamp included (§8.2.6.1, §20.38). `toTag` is added to To unless the request's To has a tag (§8.2.6.2);
  * Record-Route is copied where a dialog may come of it (§12.1.1).
  */
 export function makeResponse(request: SipRequest, status: number, toTag: string, body: Uint8Array = NO_BODY): SipResponse {
@@ -52,7 +52,8 @@ export function makeResponse(request: SipRequest, status: number, toTag: string,
     const name = from.names[i];
     const value = from.values[i];
     if (name === undefined || value === undefined) continue;
-    if (name === 'via' || name === 'from' || name === 'call-id' || name === 'cseq') headers.add(name, value);
+    if (name === 'via' || name === 'from' || name === 'call-id' || name === 'cseq' || name === 'timestamp')
+      headers.add(name, value);
     else if (name === 'to')
       headers.add(name, status === 100 || toTag === '' || tagOf(value) !== undefined ? value : `${value};tag=${toTag}`);
     else if (name === 'record-route' && dialogForming) headers.add(name, value);

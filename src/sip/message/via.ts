@@ -32,6 +32,22 @@ export function parseVia(value: string): Via | undefined {
   return { transport: transport.toLowerCase(), ...hostPort, branch: parameters.get('branch') ?? '', parameters };
 }
 
+/**
+ * The sent-by of a Via that is otherwise malformed, or of another protocol version: enough to answer its request with 400 or 505
+ * (RFC 4475 §3.1.2.1, §3.1.2.16). A well-formed Via is parsed whole. Undefined when not even the host can be read.
+ */
+export function parseViaLeniently(value: string): Via | undefined {
+  const strict = parseVia(value);
+  if (strict !== undefined) return strict;
+  const parts = /^SIP[ \t]*\/[ \t]*[0-9.]+[ \t]*\/[ \t]*([A-Za-z0-9-]{1,16})[ \t]+([^ \t;,]+)(.*)$/i.exec(value.trim());
+  const hostPort = parts?.[2] === undefined ? undefined : parseHostPort(parts[2]);
+  if (hostPort === undefined) return undefined;
+  const rest = parts?.[3] ?? '';
+  const branch = /;[ \t]*branch[ \t]*=[ \t]*([^;,\s]+)/i.exec(rest)?.[1] ?? '';
+  const parameters = new Map(/;[ \t]*rport[ \t]*(?=[;,=]|$)/i.test(rest) ? [['rport', '']] : []);
+  return { transport: (parts?.[1] ?? '').toLowerCase(), ...hostPort, branch, parameters };
+}
+
 /** Our Via. `rport` asks the far end to answer to where the request came from (RFC 3581 §3). */
 export const formatVia = (transport: TransportName, host: string, port: number, branch: string): string =>
   `SIP/2.0/${transport.toUpperCase()} ${formatHostPort(host, port)};branch=${branch};rport`;

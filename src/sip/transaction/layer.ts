@@ -8,7 +8,7 @@ import { parseCSeq, type SipMessage, type SipRequest, type SipResponse } from '.
 import { makeResponse } from '../message/response.ts';
 import { serialize } from '../message/serializer.ts';
 import { tagOf } from '../message/uri.ts';
-import { MAGIC_COOKIE, parseVia, stampVia, type Via } from '../message/via.ts';
+import { MAGIC_COOKIE, parseVia, parseViaLeniently, stampVia, type Via } from '../message/via.ts';
 import { type ClientOwner, ClientTransaction } from './client.ts';
 import { ServerTransaction } from './server.ts';
 
@@ -83,11 +83,19 @@ export class TransactionLayer {
   /** Answers a request that could not be parsed, without state (RFC 4475). */
   refuse(request: SipRequest, status: number, source: Peer): void {
     const value = request.headers.get('via');
-    const via = value === undefined ? undefined : parseVia(value);
+    const via = value === undefined ? undefined : parseViaLeniently(value);
     if (value === undefined || via === undefined) return;
     request.headers.values[request.headers.names.indexOf('via')] = stampVia(value, via, source);
     const response = makeResponse(request, status, this.#entropy.token());
     this.transmit(serialize(response), responsePeer(via, source), '');
+  }
+
+  /** Whether this request came before from the same host, and its transaction is still there. */
+  knows(request: SipRequest, source: Peer): boolean {
+    const via = parseVia(request.headers.get('via') ?? '');
+    if (via === undefined) return false;
+    const method = request.method === 'ACK' ? 'INVITE' : request.method;
+    return this.#servers.get(serverKey(request, via, method))?.source.host === source.host;
   }
 
   /** The INVITE transaction that a CANCEL is about (§9.2). */

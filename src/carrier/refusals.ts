@@ -1,0 +1,89 @@
+/** The SIP requests that were refused lately, so that an operator sees why a trunk stays silent, and what to do about it. */
+import type { Refusal } from '../call/ports/trunks.ts';
+import { SIP_REFUSAL_ROWS_MAX, SIP_REFUSAL_URI_MAX_CHARS } from '../limits.ts';
+import type { Peer } from '../sip/flow.ts';
+import type { SipRequest } from '../sip/message/message.ts';
+import { parseNameAddress } from '../sip/message/uri.ts';
+
+export type Why = Pick<Refusal, 'reason' | 'remedy'>;
+
+export class Refusals {
+  /** The rows by what makes them one, the one refused longest ago first. */
+  readonly #rows = new Map<string, Refusal>();
+
+  record(request: SipRequest, source: Peer, status: number, why: Why, now: number): void {
+    const { method } = request;
+    const key = `${source.host} ${source.transport} ${method.slice(0, 32)} ${status} ${why.reason}`;
+    const before = this.#rows.get(key);
+    this.#rows.delete(key);
+    this.#rows.set(key, {
+      at: now,
+      firstAt: before?.firstAt ?? now,
+      count: (before?.count ?? 0) + 1,
+      source: source.host,
+      transport: source.transport,
+      method: method.slice(0, 32),
+      from: uriOf(request, 'from'),
+      to: uriOf(request, 'to'),
+      status,
+      ...why,
+    });
+    if (this.#rows.size <= SIP_REFUSAL_ROWS_MAX) return;
+    const [oldest] = this.#rows.keys();
+    if (oldest !== undefined) this.#rows.delete(oldest);
+  }
+
+  /** The rows, the latest first. */
+  list(): readonly Refusal[] {
+    return [...this.#rows.values()].reverse();
+  }
+}
+
+function uriOf(request: SipRequest, name: 'from' | 'to'): string {
+  const value = request.headers.get(name) ?? '';
+  return (parseNameAddress(value)?.uri ?? value).replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, SIP_REFUSAL_URI_MAX_CHARS);
+}
+
+/** Why a request of an unknown source is refused. */
+export const unknownSource = (host: string): Why => ({
+  reason: 'The source address is in no trunk',
+  remedy: `If it is your carrier's, add ${host}${host.includes(':') ? '/128' : '/32'} to inbound_cidrs of its trunk`,
+});
+
+export const notAssigned = (number: string): Why => ({
+  reason: 'The called number is not assigned to an application',
+  remedy: `Assign it with PUT /operator/v1/numbers/${number}`,
+});
+
+export const NO_NUMBER: Why = {
+  reason: 'The called user is no E.164 number',
+  remedy: 'Set country_code and inbound_format of the trunk to the form that the carrier sends',
+};
+
+export const LOOKUP_FAILED: Why = {
+  reason: 'The called number could not be looked up',
+  remedy: 'See that the database is up (GET /readyz)',
+};
+
+export const NO_CHANNEL: Why = {
+  reason: 'Every channel of the trunk, or every RTP port, is in use',
+  remedy: 'Raise max_channels of the trunk, or widen RTP_PORTS',
+};
+
+export const NO_ROOM: Why = {
+  reason: 'The platform has as many live Sessions as it takes',
+  remedy: 'Wait until calls have ended, or add a node',
+};
+
+export const NO_COMMON_AUDIO: Why = {
+  reason: 'The offer has no audio stream and codec in common with the trunk',
+  remedy:
+    'Add a codec of the offer to codecs of the trunk (PCMU, PCMA, G722), and see that it offers RTP/AVP to an address of our IP version',
+};
+
+export const BROKEN_OFFER: Why = {
+  reason: 'The body is no session description',
+  remedy: 'Ask the carrier for a valid session description (RFC 8866)',
+};
+
+export const MALFORMED: Why = { reason: 'The request is malformed', remedy: 'Ask the sender for requests as in RFC 3261' };

@@ -1,0 +1,27 @@
+/** Asks the far end of a call whether it still knows the dialog, by OPTIONS within it (RFC 3261 §11.2). */
+import { type AgentContext, contactFor } from '../agent-context.ts';
+import type { Credentials } from '../message/digest.ts';
+import type { SipResponse } from '../message/message.ts';
+import { OutgoingRequest } from '../outgoing-request.ts';
+import { type Dialog, dialogRequest, nextHop } from './dialog.ts';
+
+/** `gone`: the far end does not know the dialog (481, 408). `unresponsive`: Timer F ran out. Any other answer is a sign of life. */
+export type ProbeOutcome = 'alive' | 'gone' | 'unresponsive';
+
+/** Sends one probe. `onOutcome` is called once. */
+export function sendProbe(
+  context: AgentContext,
+  dialog: Dialog,
+  credentials: Credentials | undefined,
+  onOutcome: (outcome: ProbeOutcome) => void,
+): void {
+  const peer = nextHop(dialog);
+  const request = dialogRequest(dialog, 'OPTIONS');
+  request.headers.add('contact', contactFor(context, peer)).add('accept', 'application/sdp');
+  const onResponse = ({ status }: SipResponse) => {
+    if (status >= 200) onOutcome(status === 481 || status === 408 ? 'gone' : 'alive');
+  };
+  const owner = { onResponse, onFailure: () => onOutcome('unresponsive') };
+  const authentication = { credentials: () => credentials, nextNumber: () => ++dialog.localNumber };
+  new OutgoingRequest(context, request, peer, owner, authentication).send();
+}

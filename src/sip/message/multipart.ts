@@ -1,0 +1,98 @@
+/**
+ * Bodies of several parts (RFC 2046 §5.1, RFC 5621): the session description is taken out of `multipart/mixed` and its kin. Parts that we do
+ * not know are ignored, unless they say that they must be handled (`handling=required`, RFC 3204 §6).
+ */
+import { SIP_BODY_PARTS_MAX } from '../../limits.ts';
+import { contentType } from './capability.ts';
+import { canonicalName, Headers, NO_BODY, type SipMessage } from './message.ts';
+import { parseParameters } from './uri.ts';
+
+/** Nested multiparts, such as an alternative inside a mixed, are followed this deep. */
+const DEPTH_MAX = 3;
+
+interface Part {
+  readonly headers: Headers;
+  readonly body: Uint8Array;
+}
+
+/**
+ * The message with its session description as the whole body. A multipart without one leaves an empty body. A message that is no multipart,
+ * that is malformed, or that has an unknown part which must be handled, stays as it is: its Content-Type then refuses it with 415.
+ */
+export function withSessionDescription<M extends SipMessage>(message: M): M {
+  if (message.body.length === 0 || !contentType(message.headers).startsWith('multipart/')) return message;
+  const found = descriptionIn(message, message.kind === 'request', DEPTH_MAX);
+  if (found === undefined) return message;
+  const headers = new Headers();
+  for (const [i, name] of message.headers.names.entries())
+    if (!name.startsWith('content-')) headers.add(name, message.headers.values[i] ?? '');
+  if (found.length > 0) headers.add('content-type', 'application/sdp');
+  return { ...message, headers, body: found };
+}
+
+/** The session description in a multipart. Empty when there is none, undefined when the multipart must be refused. */
+function descriptionIn(part: Part, strict: boolean, depth: number): Uint8Array | undefined {
+  const parts = depth > 0 ? partsOf(part) : undefined;
+  if (parts === undefined) return undefined;
+  let found: Uint8Array = NO_BODY;
+  for (const each of parts) {
+    const type = contentType(each.headers);
+    const { disposition, required } = dispositionOf(each.headers);
+    if (type === 'application/sdp' && disposition === 'session') {
+      if (found.length === 0) found = each.body;
+    } else if (type.startsWith('multipart/')) {
+      const inner = descriptionIn(each, strict, depth - 1);
+      if (inner !== undefined && found.length === 0) found = inner;
+      else if (inner === undefined && required && strict) return undefined;
+    } else if (required && strict) return undefined;
+  }
+  return found;
+}
+
+/** Content-Disposition (RFC 3261 §20.11). Its handling counts only when it is written: many carriers add parts without saying a word. */
+function dispositionOf(headers: Headers): { readonly disposition: string; readonly required: boolean } {
+  const value = headers.get('content-disposition') ?? '';
+  const semicolon = value.indexOf(';');
+  const name = (semicolon < 0 ? value : value.slice(0, semicolon)).trim().toLowerCase();
+  const handling = semicolon < 0 ? undefined : parseParameters(value.slice(semicolon).trim())?.get('handling');
+  return { disposition: name === '' ? 'session' : name, required: handling?.toLowerCase() === 'required' };
+}
+
+const decoder = new TextDecoder('latin1');
+const encoder = new TextEncoder();
+
+/** The parts between the boundaries. Undefined when there is no boundary, or more parts than we read. */
+function partsOf(whole: Part): readonly Part[] | undefined {
+  const type = whole.headers.get('content-type') ?? '';
+  const boundary = parseParameters(type.slice(type.indexOf(';')).replace(/;\s+/g, ';').trim())?.get('boundary');
+  if (boundary === undefined || boundary === '' || boundary.length > 70) return undefined;
+  // Latin-1 keeps one character for each byte, so that places in the text are places in the bytes.
+  const text = `\r\n${decoder.decode(whole.body)}`;
+  const mark = `\r\n--${decoder.decode(encoder.encode(boundary))}`;
+  const parts: Part[] = [];
+  let at = text.indexOf(mark);
+  while (at >= 0) {
+    const from = at + mark.length;
+    if (text.startsWith('--', from)) return parts;
+    const lineEnd = text.indexOf('\r\n', from);
+    const next = text.indexOf(mark, from);
+    if (lineEnd < 0 || next < 0 || text.slice(from, lineEnd).trim() !== '' || parts.length >= SIP_BODY_PARTS_MAX)
+      return undefined;
+    parts.push(partOf(text, lineEnd, next, whole.body));
+    at = next;
+  }
+  return undefined;
+}
+
+/** The part between `from`, the end of its boundary line, and `to`. `bytes` begins two characters after the text does. */
+function partOf(text: string, from: number, to: number, bytes: Uint8Array): Part {
+  const empty = text.indexOf('\r\n\r\n', from);
+  const headEnd = empty < 0 || empty > to ? to : empty;
+  const headers = new Headers();
+  for (const line of text.slice(from + 2, Math.max(from + 2, headEnd)).split('\r\n')) {
+    const colon = line.indexOf(':');
+    if (colon > 0) headers.add(canonicalName(line.slice(0, colon).trim()), line.slice(colon + 1).trim());
+  }
+  const start = empty < 0 || empty + 4 > to ? to : empty + 4;
+  return { headers, body: bytes.slice(start - 2, to - 2) };
+}

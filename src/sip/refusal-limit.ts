@@ -1,0 +1,58 @@
+/**
+ * Limits the answers to sources that we do not know, so that we are no amplifier and no address book: SIP_REFUSALS_PER_SOURCE a second for
+ * each source and SIP_REFUSALS_MAX a second in all. Beyond that a request is ignored. A source is an IPv4 address or an IPv6 /64.
+ */
+import { SIP_REFUSALS_MAX, SIP_REFUSALS_PER_SOURCE, SIP_REFUSED_SOURCES_MAX } from '../limits.ts';
+
+interface Bucket {
+  tokens: number;
+  /** The time at which `tokens` was right, in milliseconds. */
+  at: number;
+}
+
+export class RefusalLimit {
+  /** The buckets of the sources heard last, the one heard longest ago first. */
+  readonly #sources = new Map<string, Bucket>();
+  readonly #all: Bucket = { tokens: SIP_REFUSALS_MAX, at: 0 };
+
+  /** Whether a refusal may be sent to `host` now, in milliseconds. A refusal that may be sent is counted. */
+  allow(host: string, now: number): boolean {
+    const key = sourceOf(host);
+    const bucket = this.#sources.get(key) ?? { tokens: SIP_REFUSALS_PER_SOURCE, at: now };
+    this.#sources.delete(key);
+    this.#sources.set(key, bucket);
+    if (this.#sources.size > SIP_REFUSED_SOURCES_MAX) {
+      const [oldest] = this.#sources.keys();
+      if (oldest !== undefined) this.#sources.delete(oldest);
+    }
+    refill(bucket, SIP_REFUSALS_PER_SOURCE, now);
+    refill(this.#all, SIP_REFUSALS_MAX, now);
+    if (bucket.tokens < 1 || this.#all.tokens < 1) return false;
+    bucket.tokens--;
+    this.#all.tokens--;
+    return true;
+  }
+
+  /** The number of sources that are remembered. */
+  get size(): number {
+    return this.#sources.size;
+  }
+}
+
+/** Fills a bucket at `capacity` tokens a second, up to `capacity`. */
+function refill(bucket: Bucket, capacity: number, now: number): void {
+  bucket.tokens = Math.min(capacity, bucket.tokens + (Math.max(0, now - bucket.at) * capacity) / 1000);
+  bucket.at = now;
+}
+
+/** An IPv6 host owns a /64 at least, so its first four groups name it. */
+function sourceOf(host: string): string {
+  if (!host.includes(':')) return host;
+  const [head = '', tail] = host.toLowerCase().split('::');
+  const groups = head === '' ? [] : head.split(':');
+  if (tail !== undefined) {
+    const last = tail === '' ? 0 : tail.split(':').length;
+    while (groups.length < 8 - last) groups.push('0');
+  }
+  return groups.slice(0, 4).join(':');
+}

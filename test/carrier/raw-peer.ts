@@ -1,0 +1,139 @@
+/** A SIP peer that is written by hand: a UDP or TCP socket on loopback, messages as text. */
+import { createSocket } from 'node:dgram';
+import { createConnection } from 'node:net';
+
+export const AUDIO = 'm=audio 6000 RTP/AVP 0';
+export const sdp = (...lines: string[]) =>
+  ['v=0', 'o=- 1 1 IN IP4 127.0.0.1', 's=-', 'c=IN IP4 127.0.0.1', 't=0 0', ...(lines.length > 0 ? lines : [AUDIO]), ''].join(
+    '\r\n',
+  );
+
+export interface RequestParts {
+  readonly id?: string;
+  readonly number?: string;
+  readonly cseq?: number;
+  readonly from?: string;
+  readonly to?: string;
+  readonly contact?: string;
+  readonly fields?: string;
+  readonly type?: string;
+  readonly body?: string;
+}
+
+let branches = 0;
+
+/** The value of a header field in a message. */
+export const field = (message: string, name: string): string => new RegExp(`^${name}: ([^\\r]*)`, 'im').exec(message)?.[1] ?? '';
+export const bodyOf = (message: string): string => message.slice(message.indexOf('\r\n\r\n') + 4);
+
+export class RawPeer {
+  readonly heard: string[] = [];
+  readonly host: string;
+  readonly port: number;
+  readonly transport: 'UDP' | 'TCP';
+  readonly send: (message: string) => void;
+  readonly close: () => void;
+  closed = false;
+  #waiting: { readonly pattern: RegExp; readonly resolve: (message: string) => void }[] = [];
+
+  private constructor(
+    transport: 'UDP' | 'TCP',
+    port: number,
+    send: (message: string) => void,
+    close: () => void,
+    listen: (hear: (message: string) => void, over: () => void) => void,
+    host = '127.0.0.1',
+  ) {
+    this.transport = transport;
+    this.host = host;
+    this.port = port;
+    this.send = send;
+    this.close = close;
+    listen(
+      (message) => this.#hear(message),
+      () => {
+        this.closed = true;
+      },
+    );
+  }
+
+  /** A peer over UDP, from a loopback address of its own. */
+  static async udp(to: number, host = '127.0.0.1'): Promise<RawPeer> {
+    const socket = createSocket('udp4');
+    await new Promise<void>((resolve) => socket.bind(0, host, resolve));
+    const listen = (hear: (message: string) => void) => socket.on('message', (data) => hear(data.toString()));
+    const send = (message: string) => socket.send(message, to, '127.0.0.1');
+    return new RawPeer('UDP', socket.address().port, send, () => socket.close(), listen, host);
+  }
+
+  /** A peer over TCP, from a loopback address of its own. */
+  static async tcp(to: number, host = '127.0.0.1'): Promise<RawPeer> {
+    const socket = createConnection({ host: '127.0.0.1', port: to, localAddress: host });
+    socket.on('error', () => {});
+    await new Promise<void>((resolve) => socket.once('connect', () => resolve()));
+    const listen = (hear: (message: string) => void, over: () => void) => {
+      let text = '';
+      socket.on('data', (data) => {
+        text += data.toString();
+        for (let end = text.indexOf('\r\n\r\n'); end >= 0; end = text.indexOf('\r\n\r\n')) {
+          const whole = end + 4 + Number(field(text.slice(0, end + 4), 'Content-Length') || 0);
+          if (text.length < whole) return;
+          hear(text.slice(0, whole));
+          text = text.slice(whole);
+        }
+      });
+      socket.on('close', over);
+    };
+    return new RawPeer(
+      'TCP',
+      socket.localPort ?? 0,
+      (message) => void socket.write(message),
+      () => socket.destroy(),
+      listen,
+      host,
+    );
+  }
+
+  request(method: string, parts: RequestParts = {}): string {
+    const { id = 'raw', number = '15550002', cseq = 1, body = '' } = parts;
+    const type = body === '' ? '' : `Content-Type: ${parts.type ?? 'application/sdp'}\r\n`;
+    return (
+      `${method} sip:${number}@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/${this.transport} ${this.host}:${this.port};branch=z9hG4bK${id}${++branches};rport\r\n` +
+      `From: ${parts.from ?? `<sip:15550199@x>;tag=${id}`}\r\nTo: ${parts.to ?? `<sip:${number}@x>`}\r\nCall-ID: ${id}\r\nCSeq: ${cseq} ${method}\r\n` +
+      `Max-Forwards: 70\r\nContact: ${parts.contact ?? `<sip:x@${this.host}:${this.port}>`}\r\n${parts.fields ?? ''}${type}` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+    );
+  }
+
+  /** A response to a request that was heard, with `tag` in To. */
+  respond(request: string, status: string, more: { tag?: string; fields?: string; body?: string } = {}): void {
+    const { tag = 'raw', fields = '', body = '' } = more;
+    const to = field(request, 'To');
+    const via = [...request.matchAll(/^Via: [^\r]*/gim)].map(([line]) => `${line}\r\n`).join('');
+    const type = body === '' ? '' : 'Content-Type: application/sdp\r\n';
+    this.send(
+      `SIP/2.0 ${status}\r\n${via}From: ${field(request, 'From')}\r\nTo: ${to.includes('tag=') ? to : `${to};tag=${tag}`}\r\n` +
+        `Call-ID: ${field(request, 'Call-ID')}\r\nCSeq: ${field(request, 'CSeq')}\r\nContact: <sip:x@${this.host}:${this.port}>\r\n` +
+        `${fields}${type}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    );
+  }
+
+  /** The first message that matches, heard already or to come. It is not given again. */
+  async until(pattern: RegExp, timeoutMs = 8_000): Promise<string> {
+    const at = this.heard.findIndex((message) => pattern.test(message));
+    if (at >= 0) return this.heard.splice(at, 1)[0] ?? '';
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const timer = setTimeout(
+      () => reject(new Error(`no ${pattern} among ${this.heard.map((each) => each.split('\r\n')[0]).join(', ')}`)),
+      timeoutMs,
+    );
+    this.#waiting.push({ pattern, resolve });
+    return promise.finally(() => clearTimeout(timer));
+  }
+
+  #hear(message: string): void {
+    const at = this.#waiting.findIndex(({ pattern }) => pattern.test(message));
+    if (at < 0) this.heard.push(message);
+    else this.#waiting.splice(at, 1)[0]?.resolve(message);
+  }
+}

@@ -1,0 +1,237 @@
+/** A far end written by hand, over real sockets: what no well-behaved peer does. */
+import { afterEach, describe, expect, test } from 'bun:test';
+import { type Incoming, TestCarrier, trunkTo } from './harness.ts';
+import { AUDIO, bodyOf, field, RawPeer, sdp } from './raw-peer.ts';
+
+const carriers: TestCarrier[] = [];
+const peers: RawPeer[] = [];
+const carrierWith = async (...from: Parameters<typeof TestCarrier.open>) => {
+  const carrier = await TestCarrier.open(...from);
+  carriers.push(carrier);
+  return carrier;
+};
+const peerOf = async (carrier: TestCarrier, transport: 'udp' | 'tcp' = 'udp', host?: string) => {
+  const peer = await RawPeer[transport](carrier.port(transport), host);
+  peers.push(peer);
+  return peer;
+};
+afterEach(async () => {
+  for (const peer of peers.splice(0)) peer.close();
+  for (const carrier of carriers.splice(0)) await carrier.close();
+});
+const answers = (carrier: TestCarrier): Promise<Incoming> =>
+  new Promise((resolve) => {
+    carrier.onIncoming = (incoming) => {
+      incoming.call.leg.answer();
+      resolve(incoming);
+    };
+  });
+const endOf = async ({ signals }: Pick<Incoming, 'signals'>) => {
+  const signal = await signals.until('leg.ended');
+  return signal.type === 'leg.ended' ? signal.end : undefined;
+};
+/** A call from the peer that is answered and acknowledged. */
+async function answered(carrier: TestCarrier, peer: RawPeer, more: Parameters<RawPeer['request']>[1] = {}) {
+  const taken = answers(carrier);
+  const invite = { id: 'up', body: sdp(), ...more };
+  peer.send(peer.request('INVITE', invite));
+  const incoming = await taken;
+  const ok = await peer.until(/^SIP\/2.0 200/);
+  const to = field(ok, 'To');
+  peer.send(peer.request('ACK', { ...invite, to, body: '' }));
+  await incoming.signals.until('leg.answered');
+  return {
+    incoming,
+    ok,
+    to,
+    within: (method: string, cseq: number, parts = {}) => peer.request(method, { id: 'up', to, cseq, ...parts }),
+  };
+}
+
+describe('a source that is in no trunk', () => {
+  const elsewhere = () => carrierWith([trunkTo('sip:127.0.0.1:9', { inboundCidrs: ['127.0.0.1/32'] })]);
+
+  test('gets five 403 a second at most and is told to the operator in one row', async () => {
+    const carrier = await elsewhere();
+    const stranger = await peerOf(carrier, 'udp', '127.0.0.66');
+    for (let i = 0; i < 40; i++) stranger.send(stranger.request('INVITE', { id: `scan${i}`, body: sdp(), number: `00${i}` }));
+    const known = await peerOf(carrier);
+    known.send(known.request('OPTIONS'));
+    await known.until(/^SIP\/2.0 200/);
+    expect(stranger.heard.every((each) => each.startsWith('SIP/2.0 403'))).toBe(true);
+    expect(stranger.heard.length).toBeGreaterThanOrEqual(5);
+    expect(stranger.heard.length).toBeLessThanOrEqual(6);
+    expect(carrier.carrier.load()).toEqual({ dialogs: 0, transactions: 1 });
+    expect(carrier.carrier.refusals()).toMatchObject([
+      { source: '127.0.0.66', transport: 'udp', method: 'INVITE', status: 403, count: 40, from: 'sip:15550199@x' },
+    ]);
+    expect(carrier.carrier.refusals()[0]?.remedy).toContain('127.0.0.66/32');
+  });
+
+  test('cannot hang up, change or probe a call of a trunk, although it knows its tags', async () => {
+    const carrier = await elsewhere();
+    const peer = await peerOf(carrier);
+    const { incoming, within } = await answered(carrier, peer);
+    const stranger = await peerOf(carrier, 'udp', '127.0.0.66');
+    for (const [cseq, method] of [
+      [8, 'BYE'],
+      [9, 'INVITE'],
+      [10, 'UPDATE'],
+    ] as const) {
+      stranger.send(within(method, cseq).replace(/branch=z9hG4bK/, 'branch=z9hG4bKstranger'));
+      await stranger.until(/^SIP\/2.0 403/);
+    }
+    expect(incoming.signals.types()).toEqual(['leg.answered']);
+    expect(carrier.carrier.refusals().map(({ method, status }) => [method, status])).toEqual([
+      ['UPDATE', 403],
+      ['INVITE', 403],
+      ['BYE', 403],
+    ]);
+    peer.send(within('BYE', 2));
+    await peer.until(/^SIP\/2.0 200/);
+    expect(await endOf(incoming)).toMatchObject({ cause: 'completed', by: 'caller' });
+  });
+
+  test('holds sixteen TCP connections at most, and no further one keeps a trunk out', async () => {
+    const carrier = await elsewhere();
+    const all = await Promise.all(Array.from({ length: 40 }, () => peerOf(carrier, 'tcp', '127.0.0.66')));
+    const trunk = await peerOf(carrier, 'tcp');
+    trunk.send(trunk.request('OPTIONS'));
+    await trunk.until(/^SIP\/2.0 200/);
+    expect(all.filter((each) => !each.closed)).toHaveLength(16);
+  });
+
+  test('is told why a trunk’s own call was refused too', async () => {
+    const carrier = await elsewhere();
+    const peer = await peerOf(carrier);
+    peer.send(peer.request('INVITE', { id: 'u', number: '15551111', body: sdp() }));
+    await peer.until(/^SIP\/2.0 404/);
+    peer.send(peer.request('INVITE', { id: 'n', number: 'nobody', body: sdp() }));
+    await peer.until(/^SIP\/2.0 404/);
+    peer.send(peer.request('INVITE', { id: 'c', body: sdp('m=audio 6000 RTP/AVP 18') }));
+    await peer.until(/^SIP\/2.0 488/);
+    expect(carrier.carrier.refusals().map(({ status, reason }) => [status, reason.split(' ').slice(0, 4).join(' ')])).toEqual([
+      [488, 'The offer has no'],
+      [404, 'The called user is'],
+      [404, 'The called number is'],
+    ]);
+  });
+});
+
+describe('a call from a peer', () => {
+  test('whose Contact has no address is hung up at the address that it came from', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    const { incoming } = await answered(carrier, peer, { contact: '<sip:x@nobody.invalid>' });
+    incoming.call.leg.hangup();
+    const bye = await peer.until(/^BYE /, 15_000);
+    expect(bye).toStartWith('BYE sip:x@nobody.invalid ');
+    peer.respond(bye, '200 OK');
+    expect(await endOf(incoming)).toMatchObject({ cause: 'completed', by: 'callee' });
+  }, 30_000);
+
+  test('that is recvonly or inactive from the start is held from its answer on', async () => {
+    for (const [direction, transport] of [
+      ['recvonly', 'udp'],
+      ['inactive', 'tcp'],
+      ['sendonly', 'udp'],
+    ] as const) {
+      const carrier = await carrierWith();
+      const peer = await peerOf(carrier, transport);
+      const { incoming, within } = await answered(carrier, peer, { body: sdp(AUDIO, `a=${direction}`) });
+      await incoming.signals.until('leg.held');
+      peer.send(within('INVITE', 2, { body: sdp(AUDIO, 'a=sendrecv') }));
+      await incoming.signals.until('leg.resumed');
+      expect(incoming.signals.types()).toEqual(['leg.answered', 'leg.held', 'leg.resumed']);
+    }
+  });
+
+  test('that we place and that is answered recvonly is held from its answer on', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    carrier.trunks = [trunkTo(`sip:127.0.0.1:${peer.port}`)];
+    const { leg, signals } = carrier.dial();
+    peer.respond(await peer.until(/^INVITE /), '200 OK', { body: sdp(AUDIO, 'a=recvonly') });
+    await signals.until('leg.held');
+    expect(signals.types()).toEqual(['leg.answered', 'leg.held']);
+    leg.hangup();
+  });
+
+  test('with a name in c= is answered once the name is resolved; a name without an address is 488', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    await answered(carrier, peer, { body: sdp(AUDIO, 'c=IN IP4 localhost') });
+    expect(['127.0.0.1', '::1']).toContain(carrier.media.negotiated[0]?.remoteHost ?? '');
+    carrier.onIncoming = ({ call: { leg } }) => leg.answer();
+    peer.send(peer.request('INVITE', { id: 'name', body: sdp(AUDIO, 'c=IN IP4 nobody.invalid') }));
+    await peer.until(/^SIP\/2.0 488/);
+  }, 20_000);
+
+  test('with IPv6 in its description is 488 on IPv4 ports, before anyone is told of it', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    peer.send(peer.request('INVITE', { body: sdp(AUDIO, 'c=IN IP6 2001:db8::1') }));
+    await peer.until(/^SIP\/2.0 488/);
+    expect(carrier.incoming).toEqual([]);
+  });
+
+  test('asks for our offer by an offerless re-INVITE and finds every m-line of before in it', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    const { within } = await answered(carrier, peer, { body: sdp(AUDIO, 'm=video 5000 RTP/AVP 31') });
+    peer.send(within('INVITE', 2));
+    const ok = await peer.until(/^SIP\/2.0 200[\s\S]*CSeq: 2 INVITE/);
+    expect(
+      bodyOf(ok)
+        .match(/^m=.*$/gm)
+        ?.map((line) => line.trim().replace(/ [1-9][0-9]+ /, ' PORT ')),
+    ).toEqual(['m=audio PORT RTP/AVP 0 8 101', 'm=video 0 RTP/AVP 31']);
+  });
+
+  test('carries its description in a multipart body', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    const part = `Content-Type: application/sdp\r\n\r\n${sdp()}`;
+    const body = `--b\r\n${part}\r\n--b\r\nContent-Type: application/pidf+xml\r\nContent-Disposition: render;handling=optional\r\n\r\n<x/>\r\n--b--\r\n`;
+    await answered(carrier, peer, { type: 'multipart/mixed;boundary=b', body });
+    expect(carrier.media.negotiated[0]).toMatchObject({ remotePort: 6000, codec: 'PCMU' });
+  });
+
+  test('is refused 503 by an application side that has no room', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    carrier.onIncoming = ({ call }) => call.refuse();
+    peer.send(peer.request('INVITE', { body: sdp() }));
+    expect(field(await peer.until(/^SIP\/2.0 503/), 'Retry-After')).toBe('5');
+  });
+});
+
+describe('a probe of a silent call', () => {
+  test('is an OPTIONS within the dialog; any answer but 481 and 408 is a sign of life', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    const { incoming } = await answered(carrier, peer, { body: sdp(AUDIO, 'a=inactive') });
+    incoming.call.leg.probe?.();
+    peer.respond(await peer.until(/^OPTIONS /), '405 Method Not Allowed');
+    await incoming.signals.until('leg.alive');
+    incoming.call.leg.probe?.();
+    peer.respond(await peer.until(/^OPTIONS /), '481 Call/Transaction Does Not Exist');
+    expect(await endOf(incoming)).toMatchObject({ cause: 'timeout', by: 'system' });
+    await peer.until(/^BYE /);
+  });
+});
+
+describe('a connection that sends more than its share', () => {
+  test('is worked on a few messages a turn, and every message is answered', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier, 'tcp');
+    const other = await peerOf(carrier);
+    peer.send(Array.from({ length: 2_000 }, (_, i) => peer.request('OPTIONS', { id: `flood${i}` })).join(''));
+    other.send(other.request('OPTIONS', { id: 'between' }));
+    await other.until(/^SIP\/2.0 200/);
+    const answeredBefore = peer.heard.length;
+    await peer.until(/Call-ID: flood1999\r/, 20_000);
+    expect(answeredBefore).toBeLessThan(1_900);
+    expect(peer.heard.length).toBe(1_999);
+  }, 30_000);
+});

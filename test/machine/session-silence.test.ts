@@ -1,0 +1,135 @@
+/** A far end that is gone without a word, in the states where no media timeout runs. */
+import { describe, expect, test } from 'bun:test';
+import type { SessionInput, Step } from '../../src/machine/session/input.ts';
+import { inbound, nextDeadline, outbound, type SessionState } from '../../src/machine/session/session.ts';
+import { step } from '../../src/machine/session/step.ts';
+
+const ORPHAN_MS = 120_000;
+const about = { sessionUuid: 's', appUuid: 'a', callerId: '+15550009', did: '+15550002', orphanTimeoutMs: ORPHAN_MS };
+
+/** A Session on a clock of its own: inputs are taken, deadlines fire in between, and what was told and ordered is kept. */
+class Simulation {
+  readonly events: { readonly at: number; readonly event: string; readonly more: object }[] = [];
+  readonly effects: { readonly at: number; readonly effect: string }[] = [];
+  now = 0;
+  state: SessionState;
+
+  constructor(state: SessionState, ...inputs: SessionInput[]) {
+    this.state = state;
+    for (const input of inputs) this.take(input);
+  }
+
+  take(input: SessionInput): void {
+    const next: Step = step(this.state, input, this.now);
+    this.state = next.state;
+    for (const { event, ...more } of next.events) this.events.push({ at: this.now, event, more });
+    for (const effect of next.effects) this.effects.push({ at: this.now, effect: effect.do });
+  }
+
+  /** Lets time pass. `onProbe` says what the leg signals when it is asked for a sign of life. */
+  run(until: number, onProbe: SessionInput | undefined = undefined): void {
+    for (let due = nextDeadline(this.state); due !== undefined && due <= until; due = nextDeadline(this.state)) {
+      this.now = due;
+      const before = this.effects.length;
+      this.take({ type: 'deadline' });
+      if (onProbe !== undefined && this.effects.slice(before).some(({ effect }) => effect === 'probe')) this.take(onProbe);
+    }
+    this.now = until;
+  }
+
+  at(effect: string): number[] {
+    return this.effects.flatMap((each) => (each.effect === effect ? [each.at] : []));
+  }
+  ended() {
+    return this.events.find(({ event }) => event === 'session.ended');
+  }
+}
+
+const held = () => new Simulation(inbound(about, 0), { type: 'begin' }, { type: 'leg.answered' }, { type: 'leg.held' });
+const early = () =>
+  new Simulation(
+    outbound({ ...about, operationUuid: 'o', ringTimeoutMs: 600_000, maxDurationMs: 14_400_000, clientState: '' }, 0),
+    { type: 'begin' },
+    { type: 'leg.early_media' },
+  );
+
+describe('a held call', () => {
+  test('is probed every half of the orphan timeout, and goes on while the far end answers', () => {
+    const call = held();
+    call.run(600_000, { type: 'leg.alive' });
+    expect(call.at('probe')).toEqual([60_000, 120_000, 180_000, 240_000, 300_000, 360_000, 420_000, 480_000, 540_000, 600_000]);
+    expect(call.ended()).toBeUndefined();
+  });
+
+  test('that shows no sign of life for the orphan timeout ends as never answered, and is hung up', () => {
+    const call = held();
+    call.run(300_000);
+    expect(call.at('hangup')).toEqual([ORPHAN_MS]);
+    expect(call.ended()?.more).toMatchObject({
+      answered: false,
+      duration_seconds: 0,
+      hangup_cause: 'timeout',
+      hangup_by: 'system',
+    });
+  });
+
+  test('whose far end does not answer a probe ends as never answered; one whose far end forgot it keeps its duration', () => {
+    for (const orphaned of [true, false]) {
+      const call = held();
+      const end = { cause: 'timeout', by: 'system', description: 'gone', ...(orphaned ? { orphaned } : {}) } as const;
+      call.run(92_000);
+      call.take({ type: 'leg.ended', end });
+      expect(call.ended()?.more).toMatchObject({
+        answered: !orphaned,
+        duration_seconds: orphaned ? 0 : 92,
+        hangup_cause: 'timeout',
+        hangup_by: 'system',
+      });
+    }
+  });
+
+  test('that is resumed is not probed any more, nor ended for silence', () => {
+    const call = held();
+    call.run(50_000);
+    call.take({ type: 'leg.resumed' });
+    call.run(1_000_000);
+    expect([call.at('probe'), call.ended()]).toEqual([[], undefined]);
+  });
+
+  test('is not kept up by what is played to it', () => {
+    const call = held();
+    call.run(100_000);
+    call.take({ type: 'leg.media', notice: { type: 'playback.completed', operationUuid: 'p' } });
+    call.run(200_000);
+    expect(call.at('hangup')).toEqual([ORPHAN_MS]);
+  });
+});
+
+describe('an outbound call in early media', () => {
+  test('that gets neither packets nor messages for the orphan timeout is cancelled and ends as timeout', () => {
+    const call = early();
+    call.run(200_000);
+    expect(call.at('cancel')).toEqual([ORPHAN_MS]);
+    expect(call.ended()?.more).toMatchObject({
+      answered: false,
+      duration_seconds: 0,
+      hangup_cause: 'timeout',
+      hangup_by: 'system',
+    });
+  });
+
+  test('goes on until its ring timeout while packets or messages come', () => {
+    const call = early();
+    call.run(599_000, { type: 'leg.alive' });
+    expect(call.at('cancel')).toEqual([]);
+    call.run(610_000, { type: 'leg.alive' });
+    expect(call.at('cancel')).toEqual([600_000]);
+  });
+
+  test('that is answered is not watched any more', () => {
+    const call = early();
+    call.take({ type: 'leg.answered' });
+    call.run(1_000_000);
+    expect([call.at('probe'), call.ended()]).toEqual([[], undefined]);
+  });
+});
