@@ -1,0 +1,111 @@
+/** Debian's icecast2 on loopback, and ffmpeg as the source of its mounts. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const installed = (program: string, flag: string): boolean => spawnSync(program, [flag], { stdio: 'ignore' }).error === undefined;
+
+/** Whether both programs are there. */
+export const icecastInstalled = installed('icecast2', '-v') && installed('ffmpeg', '-version');
+
+const PASSWORD = 'hackme';
+
+/** A port that is free now. Icecast cannot ask the system for one. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+export class Icecast implements AsyncDisposable {
+  readonly #port: number;
+  readonly #folder: string;
+  readonly #server: ChildProcess;
+  readonly #sources = new Set<ChildProcess>();
+
+  private constructor(port: number, folder: string, server: ChildProcess) {
+    this.#port = port;
+    this.#folder = folder;
+    this.#server = server;
+  }
+
+  /** Starts the server; resolves once it answers. */
+  static async start(): Promise<Icecast> {
+    const port = await freePort();
+    const folder = mkdtempSync(join(tmpdir(), 'sidetone-icecast-'));
+    const owner = process.getuid?.() === 0 ? '<changeowner><user>nobody</user><group>nogroup</group></changeowner>' : '';
+    const logs = owner === '' ? folder : '/tmp';
+    writeFileSync(
+      join(folder, 'icecast.xml'),
+      `<icecast><hostname>localhost</hostname><limits><clients>100</clients><sources>10</sources><burst-size>65535</burst-size></limits>
+       <authentication><source-password>${PASSWORD}</source-password><admin-user>admin</admin-user><admin-password>${PASSWORD}</admin-password></authentication>
+       <listen-socket><port>${port}</port><bind-address>127.0.0.1</bind-address></listen-socket>
+       <mount><mount-name>/main.mp3</mount-name><fallback-mount>/spare.mp3</fallback-mount><fallback-override>1</fallback-override></mount>
+       <paths><logdir>${logs}</logdir><webroot>/usr/share/icecast2/web</webroot><adminroot>/usr/share/icecast2/admin</adminroot></paths>
+       <logging><accesslog>-</accesslog><errorlog>-</errorlog><loglevel>1</loglevel></logging>
+       <security><chroot>0</chroot>${owner}</security></icecast>`,
+    );
+    const server = spawn('icecast2', ['-c', join(folder, 'icecast.xml')], { stdio: 'ignore' });
+    const icecast = new Icecast(port, folder, server);
+    await icecast.#until('/status-json.xsl');
+    return icecast;
+  }
+
+  url(mount: string): string {
+    return `http://127.0.0.1:${this.#port}${mount}`;
+  }
+
+  /** Sends a tone to a mount at the pace of speech; resolves once the mount can be heard. The result ends it. */
+  async source(mount: string, hz: number, codec: readonly string[], format: string): Promise<() => Promise<void>> {
+    const to = `icecast://source:${PASSWORD}@127.0.0.1:${this.#port}${mount}`;
+    const input = ['-re', '-f', 'lavfi', '-i', `sine=frequency=${hz}:sample_rate=44100`];
+    const ffmpeg = spawn('ffmpeg', ['-v', 'error', ...input, ...codec, '-f', format, '-content_type', contentType(format), to], {
+      stdio: 'ignore',
+    });
+    this.#sources.add(ffmpeg);
+    await this.#until(mount);
+    return () => {
+      this.#sources.delete(ffmpeg);
+      return ended(ffmpeg);
+    };
+  }
+
+  /** Gives a mount another title, as a station does with each song. */
+  async title(mount: string, song: string): Promise<void> {
+    const query = new URLSearchParams({ mount, mode: 'updinfo', song });
+    const authorization = `Basic ${btoa(`admin:${PASSWORD}`)}`;
+    const response = await fetch(this.url(`/admin/metadata?${query}`), { headers: { authorization } });
+    if (!response.ok) throw new Error(`the title was not taken: ${response.status}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#sources, this.#server].map(ended));
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async #until(path: string): Promise<void> {
+    for (const started = Date.now(); Date.now() - started < 15_000; ) {
+      const abort = new AbortController();
+      const response = await fetch(this.url(path), { signal: abort.signal }).catch(() => undefined);
+      const ready = response?.ok === true;
+      abort.abort();
+      if (ready) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error(`icecast has no ${path}`);
+  }
+}
+
+const contentType = (format: string): string => (format === 'mp3' ? 'audio/mpeg' : 'application/ogg');
+
+function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  return new Promise((resolve) => {
+    child.once('exit', () => resolve());
+    child.kill('SIGKILL');
+  });
+}
