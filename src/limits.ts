@@ -400,6 +400,11 @@ export const WEBSOCKET_CONNECT_DEFAULT_SEC = 10;
 export const WEBSOCKET_PING_MS = 20_000;
 /** Pings without an answer after which the far end is gone. */
 export const WEBSOCKET_PINGS_MISSED_MAX = 2;
+/** A message past this closes the connection (1009; contract §2), and so does one of more fragments. */
+export const WEBSOCKET_MESSAGE_MAX_BYTES = 8 * 1024 * 1024;
+export const WEBSOCKET_FRAGMENTS_MAX = 16 * 1024;
+/** Audio of one message is offered to the Session in slices of this size, so that a message may be longer than the buffer. */
+export const WEBSOCKET_SLICE_BYTES = 16 * 1024;
 /** A text message past this closes the connection (1009). */
 export const WEBSOCKET_TEXT_MAX_BYTES = 1024 * 1024;
 /** Audio that the far end does not read; past it frames are left out until it reads again, so that it hears now and not then. */

@@ -1,18 +1,26 @@
 /**
- * One connection to an application's WebSocket server: opened through the screen, kept alive, read no faster than its audio can be taken.
+ * One connection to an application's WebSocket server: opened through the screen, kept alive, read no faster than its audio can be taken. The framing
+ * and the handshake are those of the package `ws`, on a socket that was connected to a screened address.
  *
  *   opening ─101→ open ─close frame, keepalive, error→ closed        (each connection ends in exactly one `onFailed` or `onClosed`)
  */
-import { randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
 import type { WebSocketClosed, WebSocketError, WebSocketFailure } from '../event/websocket-event.ts';
-import { WEBSOCKET_CLOSE_WAIT_MS, WEBSOCKET_PING_MS, WEBSOCKET_PINGS_MISSED_MAX, WEBSOCKET_UNREAD_MAX_BYTES } from '../limits.ts';
+import {
+  WEBSOCKET_CLOSE_WAIT_MS,
+  WEBSOCKET_FRAGMENTS_MAX,
+  WEBSOCKET_MESSAGE_MAX_BYTES,
+  WEBSOCKET_PING_MS,
+  WEBSOCKET_PINGS_MISSED_MAX,
+  WEBSOCKET_SLICE_BYTES,
+  WEBSOCKET_TEXT_MAX_BYTES,
+  WEBSOCKET_UNREAD_MAX_BYTES,
+} from '../limits.ts';
 import type { Connect } from '../outbound/connect.ts';
-import { headEnd, parseHead } from '../outbound/http-response.ts';
 import { OutboundError, type OutboundFailure } from '../outbound/outbound.ts';
-import { closePayload, FrameError, type FramePart, FrameReader, writeFrame } from './frame.ts';
-import { handshakeAnswer, handshakeRequest } from './handshake.ts';
+import { type ClientOptions, WebSocket } from './ws.ts';
 
 export interface ConnectionOptions {
   readonly url: URL;
@@ -21,30 +29,50 @@ export interface ConnectionOptions {
   readonly connectTimeoutMs: number;
   readonly connect: Connect;
   readonly clock: Clock;
+  /** `subprotocol` is what the server agreed to, `""` when it named none. */
   onOpen(subprotocol: string): void;
   onFailed(reason: WebSocketFailure, error: WebSocketError): void;
-  /** False, as of `onText`: there is no room for these bytes now. They are offered again after `resume`, and nothing is read before. */
+  /** Takes audio. Returns false where there is no room now: the same bytes are offered again after `resume`, and nothing is read before. */
   onBinary(bytes: Uint8Array): boolean;
+  /** Takes a text message, under the same rule. */
   onText(text: string): boolean;
   onClosed(reason: WebSocketClosed, code: number): void;
 }
 
-const ABNORMAL = 1006;
+/** What was read and is not taken yet: a slice of a binary message, or a text message. */
+type Part = Uint8Array | string;
+
 const NORMAL = 1000;
+const PROTOCOL_ERROR = 1002;
+const NO_STATUS = 1005;
+const ABNORMAL = 1006;
+const TOO_BIG = 1009;
+
+/** The close code that `ws` sends for its errors (RFC 6455 §7.4.1). */
+const CODE_OF_ERROR: Readonly<Record<string, number>> = {
+  WS_ERR_UNSUPPORTED_MESSAGE_LENGTH: TOO_BIG,
+  WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH: TOO_BIG,
+  WS_ERR_INVALID_UTF8: 1007,
+  WS_ERR_TOO_MANY_BUFFERED_PARTS: 1008,
+};
 
 export class WebSocketConnection {
   readonly #options: ConnectionOptions;
-  readonly #reader = new FrameReader();
   readonly #abort = new AbortController();
   #phase: 'opening' | 'open' | 'closing' | 'closed' = 'opening';
   #socket: Socket | undefined;
-  /** Read but not taken yet, in order. */
-  #held: FramePart[] = [];
-  #paused = false;
+  #webSocket: WebSocket | undefined;
+  #subprotocol = '';
+  readonly #held: Part[] = [];
+  /** There is no room for what is held. */
+  #full = false;
+  /** The newest ping that is to be answered when the far end has read what we sent before. */
+  #ping: Uint8Array | undefined;
   #missed = 0;
+  #bytesRead = 0;
+  /** The code of the rule that the far end broke. */
+  #broken: number | undefined;
   #cancelTimer = () => {};
-  /** Random bytes for masks, drawn many at a time. */
-  #masks = randomBytes(0);
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -54,6 +82,7 @@ export class WebSocketConnection {
     return this.#phase === 'open' || this.#phase === 'closing';
   }
 
+  /** Connects and shakes hands, within `connectTimeoutMs` together. Never rejects. */
   async open(): Promise<void> {
     const { url, connect, connectTimeoutMs, clock } = this.#options;
     const tls = url.protocol === 'wss:';
@@ -73,182 +102,202 @@ export class WebSocketConnection {
   #shake(socket: Socket, deadline: number): void {
     const { url, headers, subprotocol, clock } = this.#options;
     this.#socket = socket;
-    const key = randomBytes(16).toString('base64');
-    let head = Buffer.alloc(0);
-    const onData = (chunk: Buffer) => {
-      head = Buffer.concat([head, chunk]);
-      try {
-        const end = headEnd(head);
-        if (end === undefined) return;
-        const answer = handshakeAnswer(parseHead(head.subarray(0, end)), { key, subprotocol });
-        if ('refused' in answer) {
-          this.#fail('handshake_rejected', answer.refused);
-          return;
-        }
-        socket.off('data', onData);
-        this.#opened(socket, answer.subprotocol, head.subarray(end));
-      } catch {
-        this.#fail('handshake_rejected', 'internal');
-      }
-    };
-    socket.on('data', onData);
     socket.on('error', () => {});
-    socket.once('close', () => {
-      if (this.#phase === 'opening') this.#fail('handshake_rejected', 'network');
-      else this.#close('network_error', ABNORMAL);
-    });
     this.#cancelTimer = clock.at(deadline, () => this.#fail('connect_timeout', 'timeout'));
-    socket.write(handshakeRequest({ url, key, subprotocol, headers }));
-    socket.resume();
+    const options: ClientOptions & { readonly closeTimeout: number } = {
+      headers: { ...headers },
+      createConnection: () => socket,
+      perMessageDeflate: false,
+      followRedirects: false,
+      // A pong is bounded below. One event a turn of the event loop: a flood of tiny frames holds up nobody else.
+      autoPong: false,
+      allowSynchronousEvents: false,
+      maxPayload: WEBSOCKET_MESSAGE_MAX_BYTES,
+      maxFragments: WEBSOCKET_FRAGMENTS_MAX,
+      closeTimeout: WEBSOCKET_CLOSE_WAIT_MS,
+    };
+    const webSocket = new WebSocket(url, subprotocol === undefined ? [] : [subprotocol], options);
+    this.#webSocket = webSocket;
+    webSocket.binaryType = 'nodebuffer';
+    webSocket.on('upgrade', (response) => this.#answered(response));
+    webSocket.on('unexpected-response', (_request, { statusCode = 0 }) => {
+      // A redirect is not followed: where audio goes is for the application to say.
+      this.#fail('handshake_rejected', statusCode >= 500 ? 'http_5xx' : statusCode >= 400 ? 'http_4xx' : 'policy');
+    });
+    webSocket.on('open', () => this.#opened());
+    webSocket.on('message', (data: Buffer, isBinary) => this.#received(data, isBinary));
+    webSocket.on('ping', (payload) => this.#pinged(payload));
+    webSocket.on('error', (error) => this.#failed(error));
+    webSocket.on('close', (code) => this.#ended(code));
   }
 
-  #opened(socket: Socket, subprotocol: string, rest: Uint8Array): void {
+  /** Looks at the 101 before `ws` does, which refuses two things that RFC 6455 §4.1 lets a server do, and takes one that it does not. */
+  #answered({ headers, httpVersion }: IncomingMessage): void {
+    const { subprotocol } = this.#options;
+    if (httpVersion !== '1.1') this.#fail('handshake_rejected', 'internal');
+    if (headers['sec-websocket-extensions']?.trim() === '') delete headers['sec-websocket-extensions'];
+    this.#subprotocol = headers['sec-websocket-protocol'] ?? '';
+    if (subprotocol !== undefined) headers['sec-websocket-protocol'] ??= subprotocol;
+  }
+
+  #opened(): void {
+    if (this.#phase !== 'opening') return;
     this.#phase = 'open';
     this.#cancelTimer();
     this.#keepAlive();
-    this.#options.onOpen(subprotocol);
-    socket.on('data', (chunk: Buffer) => this.#read(chunk));
-    if (rest.length > 0) this.#read(rest);
+    this.#options.onOpen(this.#subprotocol);
   }
 
-  #read(bytes: Uint8Array): void {
-    if (this.#phase === 'closed') return;
-    this.#missed = 0;
-    try {
-      this.#held.push(...this.#reader.push(bytes));
-    } catch (error) {
-      this.#refuse(error instanceof FrameError ? error.code : 1002);
+  #failed(error: Error): void {
+    const code = 'code' in error ? String(error.code) : '';
+    if (this.#phase === 'opening') this.#fail('handshake_rejected', NETWORK_ERROR.test(code) ? 'network' : 'internal');
+    else if (code.startsWith('WS_ERR_')) this.#broken = CODE_OF_ERROR[code] ?? PROTOCOL_ERROR;
+  }
+
+  #received(data: Buffer, isBinary: boolean): void {
+    if (this.#phase !== 'open') return;
+    if (!isBinary && data.length > WEBSOCKET_TEXT_MAX_BYTES) {
+      this.#broken = TOO_BIG;
+      this.#webSocket?.close(TOO_BIG);
       return;
     }
+    if (!isBinary) this.#held.push(data.toString('utf8'));
+    else
+      for (let at = 0; at < data.length; at += WEBSOCKET_SLICE_BYTES)
+        this.#held.push(data.subarray(at, at + WEBSOCKET_SLICE_BYTES));
     this.#deliver();
   }
 
   #deliver(): void {
-    for (let part = this.#held[0]; part !== undefined && this.#phase !== 'closed'; part = this.#held[0]) {
-      if (this.#phase === 'open' && !this.#taken(part)) {
-        this.#paused = true;
-        this.#socket?.pause();
-        return;
-      }
-      this.#held.shift();
-      if (part.type === 'ping') this.#write('pong', part.bytes);
-      if (part.type === 'close') {
-        this.#farEndCloses(part.code);
-        return;
-      }
+    const { onBinary, onText } = this.#options;
+    let taken = 0;
+    for (const part of this.#held) {
+      if (this.#phase !== 'open') break;
+      const isTaken = typeof part === 'string' ? onText(part) : onBinary(part);
+      if (!isTaken) break;
+      taken += 1;
     }
+    this.#held.splice(0, taken);
+    this.#full = this.#phase === 'open' && this.#held.length > 0;
+    this.#flow();
   }
 
-  #taken(part: FramePart): boolean {
-    if (part.type === 'binary') return part.bytes.length === 0 || this.#options.onBinary(part.bytes);
-    return part.type === 'text' ? this.#options.onText(part.text) : true;
+  /** Reads, or does not: not without room for what is held, and not from a far end that has not read the answer to its ping. */
+  #flow(): void {
+    if (this.#phase !== 'open') return;
+    if (this.#full || this.#ping !== undefined) this.#webSocket?.pause();
+    else this.#webSocket?.resume();
   }
 
   /** There is room again. */
   resume(): void {
-    if (!this.#paused || this.#phase === 'closed') return;
-    this.#paused = false;
-    this.#deliver();
-    if (!this.#paused) this.#socket?.resume();
+    if (this.#full) this.#deliver();
   }
 
-  /** Audio to the far end; left out while it does not read. False: it was left out. */
+  /** Answers a ping, or, while the far end has bytes of ours to read, the newest of its pings once it has read them. */
+  #pinged(payload: Uint8Array): void {
+    if (this.#phase !== 'open') return;
+    const wasWaiting = this.#ping !== undefined;
+    this.#ping = payload;
+    if (!wasWaiting) this.#pong();
+  }
+
+  #pong(): void {
+    const webSocket = this.#webSocket;
+    if (this.#phase !== 'open' || this.#ping === undefined || webSocket === undefined) return;
+    if (webSocket.bufferedAmount === 0) {
+      webSocket.pong(this.#ping);
+      this.#ping = undefined;
+    } else this.#socket?.once('drain', () => this.#pong());
+    this.#flow();
+  }
+
+  /** Sends audio to the far end, unless it does not read. Returns false where the audio was left out. */
   send(bytes: Uint8Array): boolean {
-    if (this.#phase !== 'open' || (this.#socket?.writableLength ?? 0) > WEBSOCKET_UNREAD_MAX_BYTES) return false;
-    this.#write('binary', bytes);
+    if (this.#phase !== 'open' || !this.#reads) return false;
+    this.#webSocket?.send(bytes);
     return true;
   }
 
+  /** Sends a text message, which is left out where the far end does not read. */
   sendText(text: string): void {
-    if (this.#phase === 'open' && (this.#socket?.writableLength ?? 0) <= WEBSOCKET_UNREAD_MAX_BYTES) {
-      this.#write('text', new TextEncoder().encode(text));
-    }
+    if (this.#phase === 'open' && this.#reads) this.#webSocket?.send(text);
   }
 
-  /** Closes it, or gives the attempt up; then nothing more is told of an attempt. */
+  get #reads(): boolean {
+    return (this.#webSocket?.bufferedAmount ?? 0) <= WEBSOCKET_UNREAD_MAX_BYTES;
+  }
+
+  /** Closes the connection, or gives the attempt up; then nothing more is told of an attempt. */
   close(): void {
     if (this.#phase === 'opening') {
       this.#phase = 'closed';
-      this.#abort.abort();
-      this.#cancelTimer();
-      this.#socket?.destroy();
+      this.#giveUp();
       return;
     }
     if (this.#phase !== 'open') return;
     this.#phase = 'closing';
-    this.#write('close', closePayload(NORMAL));
-    this.#wait(() => this.#close('local_closed', NORMAL));
+    this.#held.length = 0;
+    this.#cancelTimer();
+    this.#webSocket?.close(NORMAL);
     // What is still to be read may be the answer to our close.
-    this.#held = [];
-    this.#paused = false;
-    this.#socket?.resume();
-  }
-
-  #farEndCloses(code: number): void {
-    if (this.#phase === 'closing') {
-      this.#close('local_closed', NORMAL);
-      return;
-    }
-    this.#write('close', code === 1005 ? new Uint8Array(0) : closePayload(code));
-    this.#close('remote_closed', code);
-  }
-
-  /** The far end broke the protocol. */
-  #refuse(code: number): void {
-    this.#write('close', closePayload(code));
-    this.#close('protocol_error', code);
+    this.#webSocket?.resume();
+    const { clock } = this.#options;
+    this.#cancelTimer = clock.at(clock.now() + WEBSOCKET_CLOSE_WAIT_MS, () => this.#ended(NORMAL));
   }
 
   #fail(reason: WebSocketFailure, error: WebSocketError): void {
     if (this.#phase !== 'opening') return;
     this.#phase = 'closed';
-    this.#abort.abort();
-    this.#cancelTimer();
-    this.#socket?.destroy();
+    this.#giveUp();
     this.#options.onFailed(reason, error);
   }
 
-  #close(reason: WebSocketClosed, code: number): void {
-    if (this.#phase === 'closed' || this.#phase === 'opening') return;
-    const mine = this.#phase === 'closing';
+  #giveUp(): void {
+    this.#abort.abort();
+    this.#cancelTimer();
+    this.#webSocket?.terminate();
+    this.#socket?.destroy();
+  }
+
+  /** The connection is over, with the code of the far end's close frame or one of RFC 6455 §7.1.5. */
+  #ended(code: number): void {
+    if (this.#phase === 'opening') this.#fail('handshake_rejected', 'network');
+    if (this.#phase === 'closed') return;
+    const isMine = this.#phase === 'closing';
     this.#phase = 'closed';
-    this.#held = [];
+    this.#held.length = 0;
     this.#cancelTimer();
-    // Lets a close frame out first; a far end that does not take it is not waited for.
-    this.#socket?.end();
-    this.#options.clock.at(this.#options.clock.now() + WEBSOCKET_CLOSE_WAIT_MS, () => this.#socket?.destroy());
-    this.#options.onClosed(mine ? 'local_closed' : reason, mine ? NORMAL : code);
+    const { clock, onClosed } = this.#options;
+    // A far end that does not take our close frame is not waited for.
+    clock.at(clock.now() + WEBSOCKET_CLOSE_WAIT_MS, () => this.#webSocket?.terminate());
+    if (isMine) onClosed('local_closed', NORMAL);
+    else if (this.#broken !== undefined) onClosed('protocol_error', this.#broken);
+    else onClosed(code === ABNORMAL ? 'network_error' : 'remote_closed', code === 0 ? NO_STATUS : code);
   }
 
-  #wait(then: () => void): void {
-    const { clock } = this.#options;
-    this.#cancelTimer();
-    this.#cancelTimer = clock.at(clock.now() + WEBSOCKET_CLOSE_WAIT_MS, then);
-  }
-
-  /** A ping every 20 s. What is not read cannot answer, so none is missed while reading waits for room. */
+  /** Sends a ping every 20 s. What is not read cannot answer, so none is missed while reading waits for room. */
   #keepAlive(): void {
-    const { clock } = this.#options;
+    const { clock, onClosed } = this.#options;
     this.#cancelTimer = clock.at(clock.now() + WEBSOCKET_PING_MS, () => {
       if (this.#phase !== 'open') return;
+      const { bytesRead = 0 } = this.#socket ?? {};
+      if (bytesRead !== this.#bytesRead) this.#missed = 0;
+      this.#bytesRead = bytesRead;
       if (this.#missed >= WEBSOCKET_PINGS_MISSED_MAX) {
-        this.#close('keepalive_timeout', ABNORMAL);
-        this.#socket?.destroy();
+        this.#phase = 'closed';
+        this.#webSocket?.terminate();
+        onClosed('keepalive_timeout', ABNORMAL);
         return;
       }
-      if (!this.#paused) this.#missed++;
-      this.#write('ping', new Uint8Array(0));
+      if (!this.#full) this.#missed += 1;
+      this.#webSocket?.ping();
       this.#keepAlive();
     });
   }
-
-  #write(kind: 'text' | 'binary' | 'close' | 'ping' | 'pong', payload: Uint8Array): void {
-    if (this.#masks.length < 4) this.#masks = randomBytes(1024);
-    const mask = this.#masks.subarray(0, 4);
-    this.#masks = this.#masks.subarray(4);
-    this.#socket?.write(writeFrame(kind, payload, mask));
-  }
 }
+
+const NETWORK_ERROR = /^(ECONNRESET|EPIPE|ECONNABORTED|ETIMEDOUT)$/;
 
 function failureOf(failure: OutboundFailure): [WebSocketFailure, WebSocketError] {
   switch (failure) {

@@ -1,5 +1,10 @@
 import { afterAll, describe, expect, test } from 'bun:test';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import tls from 'node:tls';
 import { systemClock } from '../../src/clock.ts';
 import { WEBSOCKET_PING_MS } from '../../src/limits.ts';
 import { connector } from '../../src/outbound/connect.ts';
@@ -41,14 +46,22 @@ const raw = async (onData: (socket: net.Socket, text: string) => void): Promise<
   return `ws://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/`;
 };
 
+/** What a server by hand says beside the fields of every 101. */
+interface Answer {
+  readonly before: string;
+  readonly version: string;
+  readonly fields: string;
+}
+
 /** A server by hand: completes the handshake, then does as it is told. */
-const byHand = (then: (socket: net.Socket) => void) =>
+const byHand = (then: (socket: net.Socket) => void, answer: Partial<Answer> = {}) =>
   raw((socket, text) => {
     const key = /Sec-WebSocket-Key: (\S+)/.exec(text)?.[1];
     if (key === undefined) return;
     const accept = new Bun.CryptoHasher('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+    const { before = '', version = '1.1', fields = '' } = answer;
     socket.write(
-      `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+      `${before}HTTP/${version} 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n${fields}\r\n`,
     );
     then(socket);
   });
@@ -214,10 +227,70 @@ describe('a connection to a WebSocket server', () => {
     expect(said).toEqual(['open ', 'closed protocol_error 1002']);
   });
 
-  test('that is cut in the middle of a frame is lost, and what came before is heard', async () => {
-    const { said, until } = open(await byHand((socket) => socket.end(Buffer.of(0x82, 100, 1, 2, 3))));
+  test('that is cut in the middle of a message is lost, and what came before is heard', async () => {
+    const { said, until } = open(await byHand((socket) => socket.end(Buffer.of(0x82, 1, 9, 0x82, 100, 1, 2, 3))));
     await until('closed');
-    expect(said).toEqual(['open ', 'binary 3', 'closed network_error 1006']);
+    expect(said).toEqual(['open ', 'binary 1', 'closed network_error 1006']);
+  });
+
+  test('takes a message of 8 MiB in slices, and refuses a longer one with 1009', async () => {
+    const message = (bytes: number) => {
+      const head = Buffer.alloc(10);
+      head.set([0x82, 127]);
+      head.writeUInt32BE(bytes, 6);
+      return Buffer.concat([head, Buffer.alloc(bytes)]);
+    };
+    let got = 0;
+    const { said, until, connection } = open(await byHand((socket) => socket.write(message(8 * 1024 * 1024))), {
+      onBinary: (bytes) => {
+        expect(bytes.length).toBeLessThanOrEqual(16 * 1024);
+        got += bytes.length;
+        if (got === 8 * 1024 * 1024) connection.close();
+        return true;
+      },
+    });
+    await until('closed');
+    expect([got, ...said]).toEqual([8 * 1024 * 1024, 'open ', 'closed local_closed 1000']);
+    const long = open(await byHand((socket) => socket.write(message(8 * 1024 * 1024 + 1).subarray(0, 1_000))));
+    await long.until('closed');
+    expect(long.said).toEqual(['open ', 'closed protocol_error 1009']);
+  });
+
+  test('works over TLS to the screened socket', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'websocket-tls-'));
+    const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
+    const request = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost';
+    execFileSync('openssl', [...request.split(' '), '-keyout', key, '-out', cert], { stdio: 'ignore' });
+    const server = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      tls: { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') },
+      fetch: (incoming, own) => (own.upgrade(incoming, { data: undefined }) ? undefined : new Response('no', { status: 400 })),
+      websocket: { message: (socket, message) => void socket.send(message) },
+    });
+    closers.push(() => {
+      server.stop(true);
+      rmSync(directory, { recursive: true });
+    });
+    const connect: ConnectionOptions['connect'] = ({ port }) =>
+      new Promise((resolve, reject) => {
+        const socket = tls.connect({
+          host: '127.0.0.1',
+          port,
+          ca: readFileSync(cert),
+          servername: 'localhost',
+          checkServerIdentity: () => undefined,
+        });
+        socket.once('secureConnect', () => resolve(socket));
+        socket.once('error', reject);
+      });
+    const { connection, said, until } = open(`wss://localhost:${server.port}/`, { connect });
+    await until('open');
+    connection.send(new Uint8Array(640));
+    await until('binary 640');
+    connection.close();
+    await until('closed');
+    expect(said).toEqual(['open ', 'binary 640', 'closed local_closed 1000']);
   });
 
   test('to a server that reads nothing leaves audio out instead of piling it up', async () => {
@@ -229,6 +302,91 @@ describe('a connection to a WebSocket server', () => {
     expect(taken).toBeLessThan(20_000);
     connection.close();
     await until('closed local_closed');
+  });
+
+  test('is made with a server that says more, or less, than it has to, and not by HTTP/1.0', async () => {
+    const cases: [Partial<Answer>, string, string?][] = [
+      [{ before: 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n' }, 'open '],
+      [{ fields: 'Sec-WebSocket-Extensions: \r\n' }, 'open '],
+      [{}, 'open ', 'sidetone.v1'],
+      [{ fields: 'Sec-WebSocket-Protocol: sidetone.v1\r\n' }, 'open sidetone.v1', 'sidetone.v1'],
+      [{ fields: 'Sec-WebSocket-Protocol: other\r\n' }, 'failed handshake_rejected internal', 'sidetone.v1'],
+      [{ fields: 'Sec-WebSocket-Extensions: permessage-deflate\r\n' }, 'failed handshake_rejected internal'],
+      [{ version: '1.0' }, 'failed handshake_rejected internal'],
+    ];
+    for (const [answer, outcome, subprotocol] of cases) {
+      const { connection, said, until } = open(await byHand(() => {}, answer), { subprotocol });
+      await until(outcome.split(' ')[0] ?? '');
+      expect([answer, ...said]).toEqual([answer, outcome]);
+      connection.close();
+    }
+  });
+
+  test('answers a server that sends pings and never reads with one pong at a time, and stops reading it', async () => {
+    const pings = Buffer.alloc(127 * 1_000);
+    for (let at = 0; at < pings.length; at += 127) pings.set([0x89, 125], at);
+    let wrote = 0;
+    let stuck = () => {};
+    const held = new Promise<void>((resolve) => {
+      stuck = resolve;
+    });
+    const url = await byHand((socket) => {
+      socket.pause();
+      const more = () => {
+        // What the platform does not read stays in the buffers of the two sockets, and then here.
+        if (wrote > 256 * 1024 * 1024) return;
+        wrote += pings.length;
+        if (socket.write(pings)) setImmediate(more);
+        else {
+          const timer = setTimeout(stuck, 500);
+          socket.once('drain', () => {
+            clearTimeout(timer);
+            more();
+          });
+        }
+      };
+      more();
+    });
+    let socket: net.Socket | undefined;
+    const connect: ConnectionOptions['connect'] = async (request) => {
+      socket = await connector(['127.0.0.0/8'])(request);
+      return socket;
+    };
+    const { connection, until } = open(url, { connect });
+    await until('open');
+    await held;
+    expect(socket?.writableLength).toBeLessThanOrEqual(256);
+    expect(wrote).toBeLessThan(64 * 1024 * 1024);
+    connection.close();
+    await until('closed local_closed');
+  });
+
+  test('hears one event of a server in a turn of the event loop, however tiny its frames are', async () => {
+    const frames = Buffer.concat(new Array(2_000).fill(Buffer.of(0x8a, 0, 0x82, 0, 0x82, 1, 7, 0x81, 0)));
+    let turn = 0;
+    let inTurn = 0;
+    let most = 0;
+    let heard = 0;
+    const count = () => {
+      inTurn += 1;
+      heard += 1;
+      most = Math.max(most, inTurn);
+      return true;
+    };
+    let over = false;
+    const turns = () => {
+      turn += 1;
+      inTurn = 0;
+      if (!over) setImmediate(turns);
+    };
+    setImmediate(turns);
+    const { connection, until } = open(await byHand((socket) => socket.write(frames)), { onBinary: count, onText: count });
+    await until('open');
+    while (heard < 4_000) await new Promise((wake) => setImmediate(wake));
+    over = true;
+    expect(most).toBeLessThanOrEqual(2);
+    expect(turn).toBeGreaterThan(4_000 / 2);
+    connection.close();
   });
 
   test('that is given up while it is being made says nothing more', async () => {
