@@ -164,6 +164,9 @@ export const RTP_PORT_REST_MS = 60_000;
 export const RTP_PORT_LEAST_REST_MS = 2_000;
 /** Port pairs tried for one leg, where other processes hold some, before it is given up. */
 export const RTP_BIND_TRIES = 32;
+/** A lost media worker is replaced no sooner than this after the last replacement, and so many times in a minute. */
+export const MEDIA_RESTART_LEAST_MS = 1_000;
+export const MEDIA_RESTARTS_A_MINUTE_MAX = 5;
 /** A media worker that has not answered for this long at start, or told of a tick since, is not ready. */
 export const MEDIA_WORKER_START_MS = 10_000;
 export const MEDIA_WORKER_PULSE_MAX_MS = 5_000;

@@ -22,6 +22,15 @@ struct PlaneHandle : Handle {
   static constexpr uint32_t kind = 0x504c414e;
   std::unique_ptr<Plane> plane;  // none once script destroyed it
   Priority priority;             // of the thread that made the plane, which runs it too
+  napi_env env = nullptr;
+  void (*at_teardown)(void*) = nullptr;  // what the environment calls with this object at its end
+
+  PlaneHandle() = default;
+  PlaneHandle(const PlaneHandle&) = delete;
+  PlaneHandle& operator=(const PlaneHandle&) = delete;
+  ~PlaneHandle() {
+    if (at_teardown != nullptr) (void)napi_remove_env_cleanup_hook(env, at_teardown, this);
+  }
 };
 
 /** The state of one environment (`napi_set_instance_data`). */

@@ -9,6 +9,10 @@
 namespace sidetone {
 namespace {
 
+/** Ends the plane of an environment that is torn down. A worker that is lost collects nothing, and would keep its ports
+ * for ever. */
+void end_plane(void* handle) { static_cast<PlaneHandle*>(handle)->plane.reset(); }
+
 // planeCreate(mediaTimeoutMs) -> plane
 Napi::Value plane_create(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
@@ -22,6 +26,9 @@ Napi::Value plane_create(const Napi::CallbackInfo& info) {
     return info.Env().Undefined();
   }
   (void)handle->priority.raise();
+  handle->env = info.Env();
+  handle->at_teardown = end_plane;
+  (void)napi_add_env_cleanup_hook(info.Env(), end_plane, handle.get());
   return wrap(info.Env(), std::move(handle));
 }
 

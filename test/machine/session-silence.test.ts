@@ -133,3 +133,27 @@ describe('an outbound call in early media', () => {
     expect([call.at('probe'), call.ended()]).toEqual([[], undefined]);
   });
 });
+
+describe('a call whose media worker is lost', () => {
+  const lost: SessionInput = { type: 'leg.media', notice: { type: 'media.lost' } };
+  const dialled = () =>
+    outbound({ ...about, operationUuid: 'o', ringTimeoutMs: 600_000, maxDurationMs: 14_400_000, clientState: '' }, 0);
+  const rows: readonly (readonly [string, () => Simulation, string, boolean])[] = [
+    ['answered', () => new Simulation(inbound(about, 0), { type: 'begin' }, { type: 'leg.answered' }), 'hangup', true],
+    ['held', held, 'hangup', true],
+    ['in early media', early, 'cancel', false],
+    ['dialled', () => new Simulation(dialled(), { type: 'begin' }), 'cancel', false],
+    ['ringing here', () => new Simulation(inbound(about, 0), { type: 'begin' }), 'reject', false],
+  ];
+  for (const [name, make, order, answered] of rows) {
+    test(`ends as a timeout by the system: ${name}`, () => {
+      const call = make();
+      call.now = 2_000;
+      call.take(lost);
+      call.take(lost);
+      expect(call.at(order)).toEqual([2_000]);
+      call.run(60_000);
+      expect(call.ended()?.more).toMatchObject({ answered, hangup_cause: 'timeout', hangup_by: 'system' });
+    });
+  }
+});

@@ -481,6 +481,7 @@ const signalArbitrary = fc.constantFrom<SessionInput>(
   { type: 'leg.held' },
   { type: 'leg.resumed' },
   { type: 'leg.media', notice: { type: 'media.timeout' } },
+  { type: 'leg.media', notice: { type: 'media.lost' } },
   { type: 'leg.digit', digit: '5', durationMs: 100 },
   { type: 'deadline' },
   { type: 'shutdown' },

@@ -85,7 +85,7 @@ for (const [how, hangs] of [
     await rings?.close();
     expect(recordings.size).toBe(0);
     // The call is told to be without audio, once, and nobody waits for the room.
-    expect(notices.of('media.timeout')).toHaveLength(1);
+    expect(notices.of('media.lost')).toHaveLength(1);
     const survivor = await MediaWorker.start({ mediaTimeoutMs: 30_000, log: silentLog });
     const later = new Notices();
     const other = await open({ ...parts, worker: survivor }, later);

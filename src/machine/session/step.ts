@@ -159,6 +159,7 @@ function hearMedia(state: SessionState, notice: MediaNotice, now: number): Step 
     if (state.held || state.phase !== 'answered' || state.ending !== undefined) return stay(state);
     return orderEnd(state, ending('timeout', 'system', undefined, 'No audio came from the far end'), { do: 'hangup' }, now);
   }
+  if (notice.type === 'media.lost') return mediaLost(state, now);
   const prompted = hearPaymentPrompt(state, notice, now);
   if (prompted !== undefined) return prompted;
   const { collect } = state;
@@ -237,6 +238,15 @@ function orphaned(state: SessionState, now: number): Step {
     return stay({ ...state, deadlines: { ...state.deadlines, orphan: now + state.terms.orphanTimeoutMs } });
   }
   return orderEnd(state, ending('timeout', 'system'), { do: 'reject', reason: 'timeout' }, now);
+}
+
+/** The worker that carried the sound is lost: the call ends, whatever it is doing. */
+function mediaLost(state: SessionState, now: number): Step {
+  if (state.ending !== undefined) return stay(state);
+  const why = ending('timeout', 'system', undefined, 'The sound of the call was lost');
+  const isRinging = state.type === 'phone_in' && state.phase !== 'answered' && state.answering === undefined;
+  if (isRinging) return orderEnd(state, why, { do: 'reject', reason: 'timeout' }, now);
+  return orderEnd(state, why, { do: state.type === 'phone_out' && state.phase !== 'answered' ? 'cancel' : 'hangup' }, now);
 }
 
 function shutdown(state: SessionState, now: number): Step {

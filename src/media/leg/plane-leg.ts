@@ -196,8 +196,7 @@ export abstract class PlaneLeg implements RoomMember, Recordable, LegEars {
     this.playbacks.lost();
     this.#recordings.lost();
     this.#opened(-1);
-    // Nothing is heard of it any more: what is left of the call is ended.
-    if (this.#closing === undefined) this.notify({ type: 'media.timeout' });
+    if (this.#closing === undefined) this.notify({ type: 'media.lost' });
     this.closed(NO_COUNTERS);
   }
 }

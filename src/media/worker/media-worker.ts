@@ -38,6 +38,8 @@ export interface MediaWorkerOptions {
   readonly log: Log;
   /** Who hears of recordings; shared by all workers. */
   readonly recordings?: RecordingEars;
+  /** The worker is gone, whatever ended it, before `close` was called; called once it had ticked. */
+  readonly gone?: () => void;
   /** For tests. */
   readonly script?: URL;
   readonly pulseMaxMs?: number;
@@ -48,6 +50,7 @@ export class MediaWorker {
   readonly #log: Log;
   readonly #recordings: RecordingEars | undefined;
   readonly #pulseMaxMs: number;
+  readonly #gone: (() => void) | undefined;
   readonly #watch: ReturnType<typeof setInterval>;
   readonly #ears = new Map<number, LegEars>();
   readonly #asked = new Map<number, (counters: LegCounters) => void>();
@@ -66,6 +69,7 @@ export class MediaWorker {
   private constructor(options: MediaWorkerOptions) {
     this.#log = options.log;
     this.#recordings = options.recordings;
+    this.#gone = options.gone;
     this.#pulseMaxMs = options.pulseMaxMs ?? MEDIA_WORKER_PULSE_MAX_MS;
     this.#thread = new Thread<readonly Order[], Reply>(options.script ?? new URL('./worker.ts', import.meta.url), {
       message: (reply) => this.#hear(reply),
@@ -225,5 +229,6 @@ export class MediaWorker {
     for (const asked of this.#asked.values()) asked(NO_COUNTERS);
     this.#asked.clear();
     for (const ears of [...this.#ears.values()]) ears.lost();
+    if (this.#started && !this.#closing) this.#gone?.();
   }
 }
