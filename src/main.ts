@@ -1,7 +1,7 @@
 /** The composition root: makes everything, connects it, announces it, and stops it in the reverse order. */
-import { ChargeDesk } from './call/charge/charge-dispatcher.ts';
+import { ChargeDispatcher } from './call/charge/charge-dispatcher.ts';
 import { MessageDispatcher } from './call/message/message-dispatcher.ts';
-import { RecordingDesk } from './call/recording/recording-registry.ts';
+import { RecordingRegistry } from './call/recording/recording-registry.ts';
 import { RoomRegistry } from './call/room/room-registry.ts';
 import { SessionRegistry } from './call/session/session-registry.ts';
 import { createCarrier } from './carrier/carrier.ts';
@@ -78,7 +78,7 @@ async function run(settings: Config): Promise<void> {
   const urls = createRecordingUrls({ masterKey: settings.masterKey, publicUrl, ttlSec: settings.recordingUrlTtlSec });
   const storage = await createStorage(settings.recordings, { dataDir: settings.dataDir, clock, log });
   const rings = storage && (await recordingRings(settings.dataDir, log));
-  const recordings = new RecordingDesk({
+  const recordings = new RecordingRegistry({
     storage,
     rings,
     rows: store.recordings,
@@ -120,7 +120,7 @@ async function run(settings: Config): Promise<void> {
     session: (sessionUuid) => registry.find(sessionUuid),
   });
   registry.connectRooms(rooms);
-  const charges = new ChargeDesk({
+  const charges = new ChargeDispatcher({
     store: store.payments,
     gateway: chargeGateway,
     clock,
@@ -224,8 +224,8 @@ async function run(settings: Config): Promise<void> {
     operatorToken: settings.operatorToken,
     metrics: createHttpMetrics(metrics),
     publicUrl,
-    unhurried: (request) => server.timeout(request, 0),
-    hurried: (request, seconds) => server.timeout(request, seconds),
+    disableIdleTimeout: (request) => server.timeout(request, 0),
+    setIdleTimeout: (request, seconds) => server.timeout(request, seconds),
     inFlight: () => server.pendingRequests,
     peer: (request) => server.requestIP(request) ?? undefined,
     sentPath: sentMediaPath,

@@ -16,7 +16,7 @@ import type { HttpMetrics } from './metrics.ts';
 import { openapiDocument } from './openapi.ts';
 import { type OperatorHooks, operatorRoutes } from './operator/operator.ts';
 import { type HttpPeer, PipelineLimit } from './pipelining.ts';
-import type { Exchange } from './request-context.ts';
+import type { RequestContext } from './request-context.ts';
 import { problemResponse } from './response.ts';
 import { applicationRoutes } from './route/application.ts';
 import { dtmfRoutes } from './route/dtmf.ts';
@@ -47,9 +47,9 @@ export interface HttpDeps extends OperatorHooks {
   readonly operatorToken: string;
   readonly publicUrl: string;
   /** Lifts the server's idle timeout of a request. */
-  readonly unhurried?: (request: Request) => void;
+  readonly disableIdleTimeout?: (request: Request) => void;
   /** Sets the server's idle timeout of a request, in seconds. */
-  readonly hurried?: (request: Request, seconds: number) => void;
+  readonly setIdleTimeout?: (request: Request, seconds: number) => void;
   /** A growing recording has a first reader, or none any more. */
   readonly followed?: (path: string, followed: boolean) => void;
   /** Requests the server is busy with. */
@@ -105,7 +105,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   for (const route of routes)
     app.on(route.method, route.path, async (context) => {
       const started = clock.now();
-      const response = await admit(exchangeOf(context.req.raw, route, context.req.param()));
+      const response = await admit(contextOf(context.req.raw, route, context.req.param()));
       metrics.request(route.method, route.path, response.status, (clock.now() - started) / 1000);
       return response;
     });
@@ -145,7 +145,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   return { fetch, listeners: media.listeners };
 }
 
-function exchangeOf(request: Request, route: Route, params: Record<string, string>): Exchange {
+function contextOf(request: Request, route: Route, params: Record<string, string>): RequestContext {
   const url = new URL(request.url);
   return {
     request,

@@ -4,7 +4,7 @@ import type { KeyedRequest } from '../database/idempotency.ts';
 import type { Problem } from '../problem.ts';
 import type { Route } from './route.ts';
 
-export interface Exchange {
+export interface RequestContext {
   readonly request: Request;
   readonly route: Route;
   /** Parameters of the path, by the names the route gives them. */
@@ -44,9 +44,9 @@ export const ok = (body: Readonly<Record<string, unknown>>): Answer => ({ status
 export const created = (body: Readonly<Record<string, unknown>>): Answer => ({ status: 201, body });
 
 /** What the actor is told besides the command itself. */
-export const commandContext = (exchange: Exchange): CommandContext => ({
-  appUuid: exchange.appUuid,
-  operationUuid: exchange.operationUuid,
-  idempotencyKey: exchange.keyed?.key,
-  traceparent: exchange.traceparent,
+export const commandContext = (context: RequestContext): CommandContext => ({
+  appUuid: context.appUuid,
+  operationUuid: context.operationUuid,
+  idempotencyKey: context.keyed?.key,
+  traceparent: context.traceparent,
 });

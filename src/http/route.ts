@@ -1,7 +1,7 @@
 /** A route: what it takes, who may call it, what it costs, and what it does. */
 import type { Problem } from '../problem.ts';
 import type { BucketName } from './rate.ts';
-import type { Exchange, Find } from './request-context.ts';
+import type { RequestContext, Find } from './request-context.ts';
 import { inBody, noBody, type Shape } from './shape.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -47,19 +47,19 @@ export interface Route extends RouteFacts {
   readonly optionalBody: boolean;
   readonly schema: object | undefined;
   /** Validates the parsed body and binds it to the work. */
-  prepare(exchange: Exchange): Find | Problem;
+  prepare(context: RequestContext): Find | Problem;
 }
 
 /** A route without a body. */
-export function route(facts: RouteFacts, find: (exchange: Exchange) => ReturnType<Find>): Route {
-  return { ...facts, takesBody: false, optionalBody: true, schema: undefined, prepare: (exchange) => () => find(exchange) };
+export function route(facts: RouteFacts, find: (context: RequestContext) => ReturnType<Find>): Route {
+  return { ...facts, takesBody: false, optionalBody: true, schema: undefined, prepare: (context) => () => find(context) };
 }
 
 /** A route with a JSON object as its body. `optional`: no body at all counts as `{}`. */
 export function bodyRoute<B>(
   facts: RouteFacts & { readonly optional?: boolean },
   shape: Shape<B>,
-  find: (exchange: Exchange, body: B) => ReturnType<Find>,
+  find: (context: RequestContext, body: B) => ReturnType<Find>,
 ): Route {
   const { optional = false, ...rest } = facts;
   return {
@@ -67,13 +67,13 @@ export function bodyRoute<B>(
     takesBody: true,
     optionalBody: optional,
     schema: shape.schema,
-    prepare(exchange) {
-      const checked = inBody(shape, exchange.body, facts.shapeStatus ?? 400);
-      return 'problem' in checked ? checked.problem : () => find(exchange, checked.value);
+    prepare(context) {
+      const checked = inBody(shape, context.body, facts.shapeStatus ?? 400);
+      return 'problem' in checked ? checked.problem : () => find(context, checked.value);
     },
   };
 }
 
 /** A command without fields: `{}` or no body (contract §2). */
-export const bareRoute = (facts: RouteFacts, find: (exchange: Exchange) => ReturnType<Find>): Route =>
-  bodyRoute({ ...facts, optional: true }, noBody, (exchange) => find(exchange));
+export const bareRoute = (facts: RouteFacts, find: (context: RequestContext) => ReturnType<Find>): Route =>
+  bodyRoute({ ...facts, optional: true }, noBody, (context) => find(context));

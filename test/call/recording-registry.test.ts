@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { RecordingDesk } from '../../src/call/recording/recording-registry.ts';
+import { RecordingRegistry } from '../../src/call/recording/recording-registry.ts';
 import { type Change, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import type { RecordingRow } from '../../src/database/recording-rows.ts';
 import { silentLog } from '../../src/log.ts';
@@ -25,7 +25,7 @@ describe('the desk of recordings', () => {
   let dataDir: string;
   let storage: RecordingStorage;
   let clock: VirtualClock;
-  let desk: RecordingDesk;
+  let desk: RecordingRegistry;
   let rows: Map<string, RecordingRow>;
   let events: Record<string, unknown>[];
   let away = 0;
@@ -66,7 +66,7 @@ describe('the desk of recordings', () => {
     const made = await createStorage({ kind: 'file' }, { dataDir, clock, log: silentLog });
     if (made === undefined) throw new Error('no storage');
     storage = made;
-    desk = new RecordingDesk({
+    desk = new RecordingRegistry({
       storage,
       rows: {
         get: async (recordingUuid) => rows.get(recordingUuid),

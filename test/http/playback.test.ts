@@ -13,8 +13,8 @@ let app: AppSecrets;
 const idle: ('lifted' | number)[] = [];
 beforeAll(async () => {
   platform = await openPlatform({
-    unhurried: () => void idle.push('lifted'),
-    hurried: (_, seconds) => void idle.push(seconds),
+    disableIdleTimeout: () => void idle.push('lifted'),
+    setIdleTimeout: (_, seconds) => void idle.push(seconds),
   });
   app = await platform.testStore.store.apps.create({ name: 'a' });
 }, 60_000);

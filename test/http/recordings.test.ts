@@ -1,6 +1,6 @@
 /** The buckets of recordings, through the real app, at instants of the test's own. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { RecordingDesk } from '../../src/call/recording/recording-registry.ts';
+import { RecordingRegistry } from '../../src/call/recording/recording-registry.ts';
 import type { AppSecrets } from '../../src/database/apps.ts';
 import { newUuid } from '../../src/id.ts';
 import { problems } from '../../src/problem.ts';
@@ -20,7 +20,7 @@ const roomId = newUuid();
 beforeAll(async () => {
   platform = await openPlatform({
     recordings: Object.assign(Object.create(noRecordings), {
-      terms: RecordingDesk.prototype.terms.bind(noRecordings),
+      terms: RecordingRegistry.prototype.terms.bind(noRecordings),
       isLive: () => true,
     }),
     rooms: {

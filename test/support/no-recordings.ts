@@ -1,9 +1,9 @@
-import { RecordingDesk } from '../../src/call/recording/recording-registry.ts';
+import { RecordingRegistry } from '../../src/call/recording/recording-registry.ts';
 import { systemClock } from '../../src/clock.ts';
 import { silentLog } from '../../src/log.ts';
 
 /** A platform with `RECORDINGS=off`, for tests of everything else. */
-export const noRecordings = new RecordingDesk({
+export const noRecordings = new RecordingRegistry({
   storage: undefined,
   rows: {
     get: async () => undefined,

@@ -1,5 +1,5 @@
 /** The actors behind the message routes, on a store, with the sandbox as the far side; nothing is started. */
-import { ChargeDesk } from '../../src/call/charge/charge-dispatcher.ts';
+import { ChargeDispatcher } from '../../src/call/charge/charge-dispatcher.ts';
 import { MessageDispatcher } from '../../src/call/message/message-dispatcher.ts';
 import type { Clock } from '../../src/clock.ts';
 import type { Store } from '../../src/database/store.ts';
@@ -12,7 +12,7 @@ export function sandboxProviders(store: Store, clock: Clock, charging: ChargeGat
   const mayCallFrom = store.callerIds.allowed;
   const gateway = sandboxSms(clock);
   return {
-    charges: new ChargeDesk({
+    charges: new ChargeDispatcher({
       store: store.payments,
       gateway: charging,
       clock,

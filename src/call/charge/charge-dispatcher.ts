@@ -31,7 +31,7 @@ export interface ChargeDeskOptions {
   mayUseTerminal(appUuid: string, terminalNumber: string): Promise<boolean>;
 }
 
-export class ChargeDesk implements Charges {
+export class ChargeDispatcher implements Charges {
   readonly provider: string | undefined;
   readonly #options: ChargeDeskOptions;
   readonly #inFlight = new Map<string, Promise<void>>();

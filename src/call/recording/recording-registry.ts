@@ -62,7 +62,7 @@ export interface RecordingAbout {
   readonly now: number;
 }
 
-export class RecordingDesk implements Recordings {
+export class RecordingRegistry implements Recordings {
   readonly #options: RecordingDeskOptions;
   /** Those that may still be written to. */
   readonly #growing = new Map<string, { over: boolean }>();

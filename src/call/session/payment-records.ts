@@ -5,7 +5,7 @@ import type { Vault } from '../../database/vault/vault.ts';
 import type { PaymentRecord } from '../../machine/payment/collection.ts';
 import type { SessionState } from '../../machine/session/session.ts';
 
-export interface PaymentDesk {
+export interface PaymentRecords {
   readonly vault: Vault;
   readonly referenceTtlMs: number;
   /** The brand of a card reference of the Session that can still be used. */
@@ -14,7 +14,7 @@ export interface PaymentDesk {
 
 /** The records of a step as rows; the digits of what was collected are sealed here. */
 export function paymentChanges(
-  desk: PaymentDesk,
+  desk: PaymentRecords,
   state: SessionState,
   records: readonly PaymentRecord[],
   traceparent: string,

@@ -23,8 +23,8 @@ import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Leg } from '../ports/leg.ts';
 import { type Answer, accepted, type CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
-import type { RecordingDesk } from '../recording/recording-registry.ts';
-import { type PaymentDesk, paymentChanges } from './payment-records.ts';
+import type { RecordingRegistry } from '../recording/recording-registry.ts';
+import { type PaymentRecords, paymentChanges } from './payment-records.ts';
 
 const RETRY_FIRST_MS = 100;
 const RETRY_LONGEST_MS = 2_000;
@@ -40,8 +40,8 @@ export interface ActorEnvironment {
   /** The Session's membership has changed, durably. */
   onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void;
   /** Undefined: payments are off, and nothing is ever collected. */
-  readonly payments: PaymentDesk | undefined;
-  readonly recordings: RecordingDesk;
+  readonly payments: PaymentRecords | undefined;
+  readonly recordings: RecordingRegistry;
   readonly media: Pick<MediaEngine, 'openPlaylist'>;
   /** A key of a member of a Room. */
   onDigit(sessionUuid: string, roomId: string, key: { readonly digit: string; readonly duration_ms: number }): void;

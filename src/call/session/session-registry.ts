@@ -32,10 +32,10 @@ import {
   type Sessions,
   type SessionView,
 } from '../ports/sessions.ts';
-import type { RecordingDesk } from '../recording/recording-registry.ts';
+import type { RecordingRegistry } from '../recording/recording-registry.ts';
 import type { RoomRegistry } from '../room/room-registry.ts';
 import { Ingests, type OpenIngest } from './ingests.ts';
-import type { PaymentDesk } from './payment-records.ts';
+import type { PaymentRecords } from './payment-records.ts';
 import { type ActorEnvironment, SessionActor } from './session-actor.ts';
 
 const NO_CAPACITY_RETRY_SEC = 5;
@@ -60,8 +60,8 @@ export interface RegistryOptions {
   readonly publicUrl: string;
   readonly orphanTimeoutMs: number;
   /** Absent: payments are off. */
-  readonly payments?: PaymentDesk | undefined;
-  readonly recordings: RecordingDesk;
+  readonly payments?: PaymentRecords | undefined;
+  readonly recordings: RecordingRegistry;
   /** Whether the application may show `from` as its caller ID. */
   mayCallFrom(appUuid: string, from: string): Promise<boolean>;
 }

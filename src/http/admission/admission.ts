@@ -9,7 +9,7 @@ import { newUuid } from '../../id.ts';
 import { DRAINING_RETRY_SEC, UNAVAILABLE_RETRY_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { isProblem, problems } from '../../problem.ts';
-import type { Exchange, Outcome } from '../request-context.ts';
+import type { RequestContext, Outcome } from '../request-context.ts';
 import { answerResponse, problemResponse, unexpectedResponse } from '../response.ts';
 import { type AuthenticationOptions, authentication } from './authentication.ts';
 import { idempotencyKey, keep, mark } from './idempotency.ts';
@@ -27,11 +27,11 @@ export interface AdmissionOptions extends AuthenticationOptions {
   readonly draining: () => boolean;
 }
 
-/** A step lets the exchange pass (undefined) or ends it with an answer. */
-type Step = (exchange: Exchange) => Outcome | undefined | Promise<Outcome | undefined>;
+/** A step lets the context pass (undefined) or ends it with an answer. */
+type Step = (context: RequestContext) => Outcome | undefined | Promise<Outcome | undefined>;
 
 /** Takes a routed request through admission and work to its response. Never rejects. */
-export function admission(options: AdmissionOptions): (exchange: Exchange) => Promise<Response> {
+export function admission(options: AdmissionOptions): (context: RequestContext) => Promise<Response> {
   const { idempotency, log } = options;
   const order: readonly Step[] = [
     size, // 413
@@ -41,7 +41,7 @@ export function admission(options: AdmissionOptions): (exchange: Exchange) => Pr
     operationId, // 400
     idempotencyKey, // 400: what could never be a key
     shape(idempotency), // 400, 422
-    (exchange) => mark(idempotency, exchange), // replay, 409, 422
+    (context) => mark(idempotency, context), // replay, 409, 422
     ownership, // 404
     rateLimit(new TokenBuckets(), () => options.clock.now()), // 429
     draining(options.draining), // 503
@@ -49,63 +49,63 @@ export function admission(options: AdmissionOptions): (exchange: Exchange) => Pr
     state, // 409, then the work
   ];
 
-  const decide = async (exchange: Exchange): Promise<Outcome> => {
+  const decide = async (context: RequestContext): Promise<Outcome> => {
     for (const step of order) {
-      const verdict = step(exchange);
+      const verdict = step(context);
       const outcome = verdict instanceof Promise ? await verdict : verdict;
       if (outcome !== undefined) return outcome;
     }
     throw new Error('a route without work');
   };
 
-  return async (exchange) => {
+  return async (context) => {
     try {
-      const outcome = await decide(exchange);
-      if (isProblem(outcome)) exchange.refund?.();
-      await keep(idempotency, exchange, outcome);
-      if (outcome instanceof Response) return traced(outcome, exchange.traceparent);
-      return isProblem(outcome) ? problemResponse(outcome, exchange.traceparent) : answerResponse(outcome, exchange.traceparent);
+      const outcome = await decide(context);
+      if (isProblem(outcome)) context.refund?.();
+      await keep(idempotency, context, outcome);
+      if (outcome instanceof Response) return traced(outcome, context.traceparent);
+      return isProblem(outcome) ? problemResponse(outcome, context.traceparent) : answerResponse(outcome, context.traceparent);
     } catch (error) {
-      exchange.refund?.();
-      if (exchange.keyed !== undefined) await idempotency.release(exchange.keyed).catch(() => {});
+      context.refund?.();
+      if (context.keyed !== undefined) await idempotency.release(context.keyed).catch(() => {});
       if (error instanceof StoreUnavailable)
         return problemResponse(
           problems.unavailable('Service temporarily unavailable. See Retry-After header.', UNAVAILABLE_RETRY_SEC),
-          exchange.traceparent,
+          context.traceparent,
         );
       const supportId = newUuid();
-      log.error({ support_id: supportId, route: exchange.route.path, error: stackOf(error) }, 'a request ended in a bug');
-      return unexpectedResponse(supportId, exchange.traceparent);
+      log.error({ support_id: supportId, route: context.route.path, error: stackOf(error) }, 'a request ended in a bug');
+      return unexpectedResponse(supportId, context.traceparent);
     }
   };
 }
 
 /** Binds the work to the validated body. A 422 of the shape is an answer that is kept under the key, and replayed from it. */
 function shape(idempotency: IdempotencyStore): Step {
-  return (exchange) => {
-    const prepared = exchange.route.prepare(exchange);
+  return (context) => {
+    const prepared = context.route.prepare(context);
     if (!isProblem(prepared)) {
-      exchange.find = prepared;
+      context.find = prepared;
       return undefined;
     }
     if (prepared.status !== 422) return prepared;
-    return mark(idempotency, exchange).then((earlier) => (earlier instanceof Response ? earlier : prepared));
+    return mark(idempotency, context).then((earlier) => (earlier instanceof Response ? earlier : prepared));
   };
 }
 
 /** A resource of another application, or of none, is 404. */
-async function ownership(exchange: Exchange): Promise<Outcome | undefined> {
-  const found = await exchange.find();
-  if (found === undefined) return problems.notFound(exchange.route.resource ?? 'Resource');
+async function ownership(context: RequestContext): Promise<Outcome | undefined> {
+  const found = await context.find();
+  if (found === undefined) return problems.notFound(context.route.resource ?? 'Resource');
   if (isProblem(found)) return found;
-  exchange.work = found;
+  context.work = found;
   return undefined;
 }
 
 const draining =
   (isDraining: () => boolean): Step =>
-  (exchange) =>
-    exchange.route.starts === true && isDraining()
+  (context) =>
+    context.route.starts === true && isDraining()
       ? problems.unavailable('Service is shutting down. See Retry-After header.', DRAINING_RETRY_SEC)
       : undefined;
 
@@ -120,7 +120,7 @@ const connected: Step = async ({ route, request }) => {
 };
 
 /** 409 is decided where the state is: by the Session's machine. */
-const state: Step = (exchange) => exchange.work?.();
+const state: Step = (context) => context.work?.();
 
 function traced(response: Response, traceparent: string): Response {
   response.headers.set('traceparent', traceparent);

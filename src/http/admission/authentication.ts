@@ -6,7 +6,7 @@ import { isAppUuid } from '../../id.ts';
 import { AUTH_CACHE_MAX_APPS, AUTH_CACHE_MS, AUTHORIZATION_MAX_CHARS } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { HttpPeer } from '../pipelining.ts';
-import type { Exchange } from '../request-context.ts';
+import type { RequestContext } from '../request-context.ts';
 import { WrongTokens } from '../wrong-tokens.ts';
 
 export interface AuthenticationOptions {
@@ -22,11 +22,11 @@ const BEARER = /^Bearer +([^\s].*)$/i;
 
 export function authentication(
   options: AuthenticationOptions,
-): (exchange: Exchange) => Problem | undefined | Promise<Problem | undefined> {
+): (context: RequestContext) => Problem | undefined | Promise<Problem | undefined> {
   const hashesOf = hashCache(options);
   const operatorHash = sha256(options.operatorToken);
   const wrongTokens = new WrongTokens();
-  const operator = (credential: string | undefined, { request }: Exchange): Problem | undefined => {
+  const operator = (credential: string | undefined, { request }: RequestContext): Problem | undefined => {
     if (credential === undefined)
       return { ...problems.malformedAuthorization(), message: 'Authorization must be: Bearer <operator_token>' };
     if (timingSafeEqual(sha256(credential), operatorHash)) return undefined;
@@ -34,10 +34,10 @@ export function authentication(
     const waitSec = address === undefined ? undefined : wrongTokens.count(address, options.now());
     return waitSec === undefined ? problems.invalidOperatorToken() : problems.rateLimited(waitSec);
   };
-  return (exchange) => {
-    const header = exchange.request.headers.get('authorization') ?? '';
+  return (context) => {
+    const header = context.request.headers.get('authorization') ?? '';
     const credential = header.length <= AUTHORIZATION_MAX_CHARS ? BEARER.exec(header)?.[1]?.trimEnd() : undefined;
-    if (exchange.route.auth === 'operator') return operator(credential, exchange);
+    if (context.route.auth === 'operator') return operator(credential, context);
     const colon = credential?.indexOf(':') ?? -1;
     if (credential === undefined || colon < 0 || !isAppUuid(credential.slice(0, colon))) return problems.malformedAuthorization();
     const appUuid = credential.slice(0, colon);
@@ -48,7 +48,7 @@ export function authentication(
       let match = false;
       for (const hash of hashes) if (timingSafeEqual(hash, given)) match = true;
       if (!match) return problems.invalidApiKey();
-      exchange.appUuid = appUuid;
+      context.appUuid = appUuid;
       return undefined;
     };
     const hashes = hashesOf(appUuid);

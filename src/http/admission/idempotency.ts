@@ -8,39 +8,39 @@ import type { Answer } from '../../call/ports/sessions.ts';
 import type { IdempotencyStore, KeyedRequest } from '../../database/idempotency.ts';
 import { IDEMPOTENCY_KEY_MAX_CHARS } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import type { Exchange, Outcome } from '../request-context.ts';
+import type { RequestContext, Outcome } from '../request-context.ts';
 import { JSON_HEADERS } from '../response.ts';
 
 const KEY = new RegExp(`^[\\x21-\\x7e]([\\x20-\\x7e]{0,${IDEMPOTENCY_KEY_MAX_CHARS - 2}}[\\x21-\\x7e])?$`);
 
 /** 400 for a key that could not be kept. */
-export function idempotencyKey(exchange: Exchange): Problem | undefined {
-  if (exchange.route.command !== true) return undefined;
-  const given = exchange.request.headers.get('idempotency-key');
+export function idempotencyKey(context: RequestContext): Problem | undefined {
+  if (context.route.command !== true) return undefined;
+  const given = context.request.headers.get('idempotency-key');
   if (given === null || KEY.test(given)) return undefined;
   return problems.invalid(`Idempotency-Key: must be 1 to ${IDEMPOTENCY_KEY_MAX_CHARS} printable ASCII characters`);
 }
 
 /** Marks the key as in flight, or says what came of it before. */
-export async function mark(store: IdempotencyStore, exchange: Exchange): Promise<Outcome | undefined> {
-  const key = exchange.request.headers.get('idempotency-key');
-  if (key === null || exchange.route.command !== true || exchange.appUuid === '') return undefined;
-  const keyed: KeyedRequest = { appUuid: exchange.appUuid, key, fingerprint: fingerprint(exchange) };
+export async function mark(store: IdempotencyStore, context: RequestContext): Promise<Outcome | undefined> {
+  const key = context.request.headers.get('idempotency-key');
+  if (key === null || context.route.command !== true || context.appUuid === '') return undefined;
+  const keyed: KeyedRequest = { appUuid: context.appUuid, key, fingerprint: fingerprint(context) };
   const found = await store.begin(keyed);
   if (found.state === 'mismatch') return problems.keyReused();
   if (found.state === 'in_flight') return problems.requestInProgress();
   if (found.state === 'replay') return replay(found.status, found.body);
-  exchange.keyed = keyed;
+  context.keyed = keyed;
   return undefined;
 }
 
 /** After the work: keeps the answer under the key, or gives the key back. */
-export async function keep(store: IdempotencyStore, exchange: Exchange, outcome: Outcome): Promise<void> {
+export async function keep(store: IdempotencyStore, context: RequestContext, outcome: Outcome): Promise<void> {
   const { keyed } = exchange;
   if (keyed === undefined || outcome instanceof Response) return;
-  exchange.keyed = undefined;
+  context.keyed = undefined;
   if (!isProblem(outcome)) {
-    if (exchange.route.answerStoredBy !== 'journal') await store.finish(keyed, outcome.status, bodyText(outcome));
+    if (context.route.answerStoredBy !== 'journal') await store.finish(keyed, outcome.status, bodyText(outcome));
   } else if (outcome.status === 403 || outcome.status === 422)
     await store.finish(keyed, outcome.status, JSON.stringify({ code: outcome.problem, message: outcome.message }));
   else await store.release(keyed);
@@ -54,11 +54,11 @@ function replay(status: number, body: string): Response {
 }
 
 /** Method, path and body, the body without regard to spacing and the order of its fields. */
-function fingerprint(exchange: Exchange): string {
-  const hash = createHash('sha256').update(`${exchange.request.method} ${exchange.path}\n`, 'utf8');
-  if (exchange.route.takesBody) {
-    const text = canonical(exchange.body, 0);
-    hash.update(text ?? exchange.raw ?? '');
+function fingerprint(context: RequestContext): string {
+  const hash = createHash('sha256').update(`${context.request.method} ${context.path}\n`, 'utf8');
+  if (context.route.takesBody) {
+    const text = canonical(context.body, 0);
+    hash.update(text ?? context.raw ?? '');
   }
   return hash.digest('base64url');
 }

@@ -1,18 +1,18 @@
 /** 400: the body is JSON in UTF-8. */
 import { type Problem, problems } from '../../problem.ts';
-import type { Exchange } from '../request-context.ts';
+import type { RequestContext } from '../request-context.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-export function json(exchange: Exchange): Problem | undefined {
+export function json(context: RequestContext): Problem | undefined {
   const { raw, route } = exchange;
   if (!route.takesBody || raw === undefined) return undefined;
   if (raw.length === 0 && route.optionalBody) {
-    exchange.body = {};
+    context.body = {};
     return undefined;
   }
   try {
-    exchange.body = JSON.parse(utf8.decode(raw));
+    context.body = JSON.parse(utf8.decode(raw));
     return undefined;
   } catch {
     return problems.invalid('body: must be valid JSON');

@@ -2,7 +2,7 @@
 import { RATE_BUCKETS_MAX } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
 import { type Bucket, type BucketName, buckets } from '../rate.ts';
-import type { Exchange } from '../request-context.ts';
+import type { RequestContext } from '../request-context.ts';
 
 interface Level {
   tokens: number;
@@ -53,22 +53,22 @@ export class TokenBuckets {
 }
 
 /** The bucket's name for this request: its scope decides whose it is. */
-function bucketOf(name: BucketName, exchange: Exchange): { name: string; bucket: Bucket } {
+function bucketOf(name: BucketName, context: RequestContext): { name: string; bucket: Bucket } {
   const bucket: Bucket = buckets[name];
-  const whose = { call: exchange.params.uuid, room: exchange.params.room_id, application: exchange.appUuid }[bucket.scope];
+  const whose = { call: context.params.uuid, room: context.params.room_id, application: context.appUuid }[bucket.scope];
   return { name: `${name} ${whose}`, bucket };
 }
 
-export function rateLimit(tokens: TokenBuckets, now: () => number): (exchange: Exchange) => Problem | undefined {
-  return (exchange) => {
-    const names = exchange.route.buckets;
+export function rateLimit(tokens: TokenBuckets, now: () => number): (context: RequestContext) => Problem | undefined {
+  return (context) => {
+    const names = context.route.buckets;
     if (names === undefined) return undefined;
     const taken = tokens.take(
-      names.map((name) => bucketOf(name, exchange)),
+      names.map((name) => bucketOf(name, context)),
       now(),
     );
     if (typeof taken === 'number') return problems.rateLimited(taken);
-    exchange.refund = taken;
+    context.refund = taken;
     return undefined;
   };
 }

@@ -1,21 +1,21 @@
 /** 413: the body is read here, up to the route's limit, whether its length was declared or not. */
 import { BODY_MAX_BYTES } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
-import type { Exchange } from '../request-context.ts';
+import type { RequestContext } from '../request-context.ts';
 
-export function size(exchange: Exchange): Problem | undefined | Promise<Problem | undefined> {
+export function size(context: RequestContext): Problem | undefined | Promise<Problem | undefined> {
   const { request, route } = exchange;
   const limit = route.maxBytes ?? BODY_MAX_BYTES;
   if (Number(request.headers.get('content-length') ?? 0) > limit) return problems.tooLarge(limit, route.sizeHint);
   if (!route.takesBody) return undefined;
   if (request.body === null) {
-    exchange.raw = new Uint8Array(0);
+    context.raw = new Uint8Array(0);
     return undefined;
   }
-  return readBody(request.body, limit, exchange);
+  return readBody(request.body, limit, context);
 }
 
-async function readBody(stream: ReadableStream<Uint8Array>, limit: number, exchange: Exchange): Promise<Problem | undefined> {
+async function readBody(stream: ReadableStream<Uint8Array>, limit: number, context: RequestContext): Promise<Problem | undefined> {
   const reader = stream.getReader();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -27,7 +27,7 @@ async function readBody(stream: ReadableStream<Uint8Array>, limit: number, excha
       if (bytes > limit) {
         // Not awaited: a peer that goes on sending must not hold up the answer.
         reader.cancel().catch(() => {});
-        return problems.tooLarge(limit, exchange.route.sizeHint);
+        return problems.tooLarge(limit, context.route.sizeHint);
       }
       chunks.push(value);
     }
@@ -35,6 +35,6 @@ async function readBody(stream: ReadableStream<Uint8Array>, limit: number, excha
     return problems.invalid('body: ended before it was complete');
   }
   const only = chunks.length === 1 ? chunks[0] : undefined;
-  exchange.raw = only ?? new Uint8Array(Buffer.concat(chunks, bytes));
+  context.raw = only ?? new Uint8Array(Buffer.concat(chunks, bytes));
   return undefined;
 }

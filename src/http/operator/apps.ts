@@ -6,7 +6,7 @@ import type { Store } from '../../database/store.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
 import { API_KEYS_PER_APP_MAX, WEBHOOK_SECRETS_REPLACED_MAX } from '../../limits.ts';
 import { problems } from '../../problem.ts';
-import { created, type Exchange, noContent, ok } from '../request-context.ts';
+import { created, type RequestContext, noContent, ok } from '../request-context.ts';
 import { appBody, blockedEvents, webhookUrl } from '../route/application.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
@@ -49,8 +49,8 @@ const facts = { auth: 'operator', tag: 'Operator: applications', resource: 'Appl
 const ONE = '/operator/v1/apps/:app_uuid';
 
 /** The application a path names, or undefined when it is none. */
-export const pathApp = (exchange: Exchange): string | undefined => {
-  const appUuid = exchange.params.app_uuid ?? '';
+export const pathApp = (context: RequestContext): string | undefined => {
+  const appUuid = context.params.app_uuid ?? '';
   return isAppUuid(appUuid) ? appUuid : undefined;
 };
 
@@ -75,8 +75,8 @@ export const appRoutes = (store: Store): readonly Route[] => [
   ),
   route(
     { ...facts, method: 'GET', path: ONE, summary: 'Inspect one application', success: [200, 'The application.'] },
-    async (exchange) => {
-      const appUuid = pathApp(exchange);
+    async (context) => {
+      const appUuid = pathApp(context);
       const app = appUuid === undefined ? undefined : await store.apps.get(appUuid);
       if (app === undefined) return undefined;
       const keys = await store.credentials.keyIds(app.appUuid);
@@ -92,8 +92,8 @@ export const appRoutes = (store: Store): readonly Route[] => [
   bodyRoute(
     { ...facts, method: 'PATCH', path: ONE, summary: 'Change an application', success: [204, 'Changed.'] },
     patch,
-    (exchange, body) => {
-      const appUuid = pathApp(exchange);
+    (context, body) => {
+      const appUuid = pathApp(context);
       if (appUuid === undefined) return undefined;
       return async () => {
         const found = await store.apps.patch(appUuid, {
@@ -112,8 +112,8 @@ export const appRoutes = (store: Store): readonly Route[] => [
       summary: 'Make another API key',
       success: [201, 'The key, shown once.'],
     },
-    (exchange) => {
-      const appUuid = pathApp(exchange);
+    (context) => {
+      const appUuid = pathApp(context);
       if (appUuid === undefined) return undefined;
       return async () => {
         const made = await store.credentials.addKey(appUuid);
@@ -132,9 +132,9 @@ export const appRoutes = (store: Store): readonly Route[] => [
       summary: 'Revoke an API key, at once',
       success: [204, 'Revoked.'],
     },
-    async (exchange) => {
-      const appUuid = pathApp(exchange);
-      const keyId = exchange.params.key_id ?? '';
+    async (context) => {
+      const appUuid = pathApp(context);
+      const keyId = context.params.key_id ?? '';
       if (appUuid === undefined || !isUuid(keyId)) return undefined;
       return (await store.credentials.removeKey(appUuid, keyId)) ? () => noContent : undefined;
     },
@@ -147,8 +147,8 @@ export const appRoutes = (store: Store): readonly Route[] => [
       summary: 'Rotate the webhook secret; each replaced one signs along for 24 h',
       success: [201, 'The secret, shown once.'],
     },
-    async (exchange) => {
-      const appUuid = pathApp(exchange);
+    async (context) => {
+      const appUuid = pathApp(context);
       if (appUuid === undefined) return undefined;
       const secret = await store.credentials.rotateSecret(appUuid);
       if (secret === 'no_app') return undefined;

@@ -5,7 +5,7 @@ import type { Store } from '../../database/store.ts';
 import { isAppUuid } from '../../id.ts';
 import { isE164 } from '../../phone-number.ts';
 import { type Problem, problems } from '../../problem.ts';
-import { type Exchange, noContent } from '../request-context.ts';
+import { type RequestContext, noContent } from '../request-context.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
 import { pathApp } from './apps.ts';
@@ -23,13 +23,13 @@ const owner = shape(
 const facts = { auth: 'operator', tag: 'Operator: numbers' } as const;
 const NUMBER = '/operator/v1/numbers/:e164';
 
-const pathNumber = (exchange: Exchange): string | Problem => {
-  const e164 = exchange.params.e164 ?? '';
+const pathNumber = (context: RequestContext): string | Problem => {
+  const e164 = context.params.e164 ?? '';
   return isE164(e164) ? e164 : problems.invalid('e164: must be an E.164 number with leading +');
 };
 
-const pathTerminal = (exchange: Exchange): string | Problem => {
-  const terminal = exchange.params.terminal_number ?? '';
+const pathTerminal = (context: RequestContext): string | Problem => {
+  const terminal = context.params.terminal_number ?? '';
   return /^[0-9]{7}$/.test(terminal) ? terminal : problems.invalid('terminal_number: must be seven digits');
 };
 
@@ -37,8 +37,8 @@ export const assignmentRoutes = (store: Store, hooks: OperatorHooks): readonly R
   bodyRoute(
     { ...facts, resource: 'Application', method: 'PUT', path: NUMBER, summary: 'Assign a number', success: [204, 'Assigned.'] },
     owner,
-    async (exchange, body) => {
-      const e164 = pathNumber(exchange);
+    async (context, body) => {
+      const e164 = pathNumber(context);
       if (typeof e164 !== 'string') return e164;
       if (!(await store.numbers.assign(e164, body.app_uuid))) return undefined;
       await hooks.onNumbersChanged();
@@ -47,8 +47,8 @@ export const assignmentRoutes = (store: Store, hooks: OperatorHooks): readonly R
   ),
   route(
     { ...facts, resource: 'Number', method: 'DELETE', path: NUMBER, summary: 'Unassign a number', success: [204, 'Unassigned.'] },
-    async (exchange) => {
-      const e164 = pathNumber(exchange);
+    async (context) => {
+      const e164 = pathNumber(context);
       if (typeof e164 !== 'string') return e164;
       if (!(await store.numbers.unassign(e164))) return undefined;
       await hooks.onNumbersChanged();
@@ -63,13 +63,13 @@ export const assignmentRoutes = (store: Store, hooks: OperatorHooks): readonly R
 function permission(
   path: string,
   resource: string,
-  pathValue: (exchange: Exchange) => string | Problem,
+  pathValue: (context: RequestContext) => string | Problem,
   permitted: Permitted,
 ): readonly Route[] {
   const full = `/operator/v1/apps/:app_uuid/${path}`;
-  const change = (apply: (appUuid: string, value: string) => Promise<boolean>) => async (exchange: Exchange) => {
-    const appUuid = pathApp(exchange);
-    const value = pathValue(exchange);
+  const change = (apply: (appUuid: string, value: string) => Promise<boolean>) => async (context: RequestContext) => {
+    const appUuid = pathApp(context);
+    const value = pathValue(context);
     if (typeof value !== 'string') return value;
     return appUuid !== undefined && (await apply(appUuid, value)) ? () => noContent : undefined;
   };

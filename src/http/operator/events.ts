@@ -27,8 +27,8 @@ export const eventRoutes = (store: Store): readonly Route[] => [
         { name: 'limit', description: 'Default 100.', schema: { type: 'integer', minimum: 1, maximum: EVENT_LIST_MAX_ITEMS } },
       ],
     },
-    (exchange) => {
-      const query = eventQuery(exchange.query);
+    (context) => {
+      const query = eventQuery(context.query);
       if ('problem' in query) return query;
       return async () => ok({ events: (await store.events.list(query)).map(eventBody) });
     },
@@ -42,8 +42,8 @@ export const eventRoutes = (store: Store): readonly Route[] => [
       summary: 'Send an event again, at the tail of its lanes',
       success: [202, 'Queued.'],
     },
-    async (exchange) => {
-      const webhookId = exchange.params.webhook_id ?? '';
+    async (context) => {
+      const webhookId = context.params.webhook_id ?? '';
       if (!webhookId.startsWith('evt_') || !isUuid(webhookId.slice(4))) return undefined;
       const outcome = await store.events.replay(webhookId);
       if (outcome === 'unknown') return undefined;

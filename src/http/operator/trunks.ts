@@ -35,8 +35,8 @@ const trunk = shape(
 const facts = { auth: 'operator', tag: 'Operator: trunks', path: '/operator/v1/trunks/:name', resource: 'Trunk' } as const;
 
 export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[] => [
-  bodyRoute({ ...facts, method: 'PUT', summary: 'Set a trunk up, whole', success: [204, 'In use.'] }, trunk, (exchange, body) => {
-    const name = exchange.params.name ?? '';
+  bodyRoute({ ...facts, method: 'PUT', summary: 'Set a trunk up, whole', success: [204, 'In use.'] }, trunk, (context, body) => {
+    const name = context.params.name ?? '';
     if (!NAME.test(name)) return problems.invalid('name: must be 1 to 64 letters, digits, dots, dashes or underscores');
     if (body.register === true && (body.username === undefined || body.password === undefined))
       return problems.invalid('register: must come with username and password');
@@ -56,8 +56,8 @@ export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[
       return noContent;
     };
   }),
-  route({ ...facts, method: 'DELETE', summary: 'Take a trunk down', success: [204, 'Gone.'] }, async (exchange) => {
-    if (!(await store.trunks.remove(exchange.params.name ?? ''))) return undefined;
+  route({ ...facts, method: 'DELETE', summary: 'Take a trunk down', success: [204, 'Gone.'] }, async (context) => {
+    if (!(await store.trunks.remove(context.params.name ?? ''))) return undefined;
     await hooks.onTrunksChanged();
     return () => noContent;
   }),

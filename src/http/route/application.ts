@@ -40,8 +40,8 @@ export const applicationRoutes = (apps: AppStore): readonly Route[] => [
       success: [200, 'The settings.'],
       buckets: ['app_get'],
     },
-    async (exchange) => {
-      const app = await apps.get(exchange.appUuid);
+    async (context) => {
+      const app = await apps.get(context.appUuid);
       return app === undefined ? undefined : () => ok(appBody(app));
     },
   ),
@@ -55,8 +55,8 @@ export const applicationRoutes = (apps: AppStore): readonly Route[] => [
       buckets: ['app_patch'],
     },
     patch,
-    (exchange, body) => async () => {
-      await apps.patch(exchange.appUuid, {
+    (context, body) => async () => {
+      await apps.patch(context.appUuid, {
         ...(body.webhook_url === undefined ? {} : { webhookUrl: body.webhook_url }),
         ...(body.blocked_webhook_events === undefined ? {} : { blockedWebhookEvents: body.blocked_webhook_events }),
       });

@@ -45,7 +45,7 @@ export const dtmfRoutes = (sessions: Sessions): readonly Route[] => [
   bodyRoute(
     { ...facts, method: 'POST', summary: 'Prompt and collect digits', optional: true, buckets: ['dtmf_collect'] },
     collect,
-    (exchange, body) => {
+    (context, body) => {
       const { min_digits: minDigits = 1, max_digits: maxDigits = COLLECT_DIGITS_MAX } = body;
       if (minDigits > maxDigits) return problems.invalid('min_digits: must be at most max_digits');
       const terms = {
@@ -58,10 +58,10 @@ export const dtmfRoutes = (sessions: Sessions): readonly Route[] => [
         totalTimeoutMs: body.total_timeout_ms ?? 60_000,
         bargeIn: body.barge_in ?? true,
       };
-      return onSession(sessions, exchange, { type: 'collect', terms, promptUrls: body.prompt_files ?? [] });
+      return onSession(sessions, context, { type: 'collect', terms, promptUrls: body.prompt_files ?? [] });
     },
   ),
-  route({ ...facts, method: 'DELETE', summary: 'Cancel the collection', buckets: ['dtmf_cancel'] }, (exchange) =>
-    onSession(sessions, exchange, { type: 'cancel_collect' }),
+  route({ ...facts, method: 'DELETE', summary: 'Cancel the collection', buckets: ['dtmf_cancel'] }, (context) =>
+    onSession(sessions, context, { type: 'cancel_collect' }),
   ),
 ];

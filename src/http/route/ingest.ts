@@ -14,8 +14,8 @@ import { type Route, route } from '../route.ts';
 
 /** The server's idle timeout of a request is lifted for its body, since a sender that is held back is silent for longer, and then set again, in seconds. */
 export interface IdleTimeout {
-  readonly unhurried?: (request: Request) => void;
-  readonly hurried?: (request: Request, seconds: number) => void;
+  readonly disableIdleTimeout?: (request: Request) => void;
+  readonly setIdleTimeout?: (request: Request, seconds: number) => void;
 }
 
 export const ingestRoutes = (sessions: Pick<Sessions, 'ingest'>, clock: Clock, idle: IdleTimeout): readonly Route[] => [
@@ -30,9 +30,9 @@ export const ingestRoutes = (sessions: Pick<Sessions, 'ingest'>, clock: Clock, i
       success: [200, '`{operation_uuid, bytes_received}`: the body was taken; its last two seconds are still to be heard.'],
       maxBytes: Number.POSITIVE_INFINITY,
     },
-    (exchange) => {
-      const name = exchange.params.ingest_uuid ?? '';
-      const found = isUuid(name) ? sessions.ingest(exchange.appUuid, name) : undefined;
+    (context) => {
+      const name = context.params.ingest_uuid ?? '';
+      const found = isUuid(name) ? sessions.ingest(context.appUuid, name) : undefined;
       if (found === undefined) return undefined;
       if (!found.used && clock.now() >= found.expiresAt) return problems.forbidden('The ingest URL has expired');
       return async () => {
@@ -40,10 +40,10 @@ export const ingestRoutes = (sessions: Pick<Sessions, 'ingest'>, clock: Clock, i
           return problems.conflict(found.used ? 'The ingest URL was already used' : 'The playback is over');
         }
         found.used = true;
-        idle.unhurried?.(exchange.request);
-        const bytes = await receive(exchange.request.body, found);
+        idle.disableIdleTimeout?.(context.request);
+        const bytes = await receive(context.request.body, found);
         // Else the connection would be kept for ever if nothing more came on it.
-        idle.hurried?.(exchange.request, HTTP_IDLE_TIMEOUT_SEC);
+        idle.setIdleTimeout?.(context.request, HTTP_IDLE_TIMEOUT_SEC);
         return typeof bytes === 'number' ? ok({ operation_uuid: found.operationUuid, bytes_received: bytes }) : bytes;
       };
     },

@@ -34,7 +34,7 @@ export const messageRoutes = (messages: Messages): readonly Route[] => [
       buckets: ['message_send'],
     },
     send,
-    (exchange, request) => () => messages.send(request, commandContext(exchange)),
+    (context, request) => () => messages.send(request, commandContext(context)),
   ),
   route(
     {
@@ -53,11 +53,11 @@ export const messageRoutes = (messages: Messages): readonly Route[] => [
         { name: 'limit', description: 'Default 1000.', schema: { type: 'integer', minimum: 1, maximum: LIST_MATCHED_MAX_ITEMS } },
       ],
     },
-    (exchange) => {
-      const query = messageQuery(exchange.query);
+    (context) => {
+      const query = messageQuery(context.query);
       if (isProblem(query)) return query;
       return async () => {
-        const found = await messages.list(exchange.appUuid, query);
+        const found = await messages.list(context.appUuid, query);
         return isProblem(found) ? found : ok({ messages: found.map(messageBody) });
       };
     },
@@ -71,9 +71,9 @@ export const messageRoutes = (messages: Messages): readonly Route[] => [
       success: [200, 'The message.'],
       buckets: ['message_get'],
     },
-    async (exchange) => {
-      const uuid = exchange.params.message_uuid ?? '';
-      const message = isUuid(uuid) ? await messages.get(exchange.appUuid, uuid) : undefined;
+    async (context) => {
+      const uuid = context.params.message_uuid ?? '';
+      const message = isUuid(uuid) ? await messages.get(context.appUuid, uuid) : undefined;
       return message === undefined ? undefined : () => ok(messageBody(message));
     },
   ),

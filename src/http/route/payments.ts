@@ -14,7 +14,7 @@ import {
 import { CARD_BRANDS } from '../../machine/payment/card.ts';
 import type { CollectionKind, CollectionTerms } from '../../machine/payment/collection.ts';
 import { problems } from '../../problem.ts';
-import { commandContext, type Exchange } from '../request-context.ts';
+import { commandContext, type RequestContext } from '../request-context.ts';
 import { bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
 import { sourceUrl } from './playback.ts';
@@ -90,19 +90,19 @@ export const paymentRoutes = (sessions: Sessions, charges: Charges): readonly Ro
   bodyRoute(
     { ...card, method: 'POST', summary: 'Collect a card number by keypad', optional: true, buckets: ['card_collect'] },
     collectCard,
-    (exchange, body) =>
-      collect(sessions, exchange, 'card', body, { acceptedBrands: body.accepted_brands ?? CARD_BRANDS, cardUuid: undefined }),
+    (context, body) =>
+      collect(sessions, context, 'card', body, { acceptedBrands: body.accepted_brands ?? CARD_BRANDS, cardUuid: undefined }),
   ),
-  route({ ...card, method: 'DELETE', summary: 'Cancel the collection of a card', buckets: ['card_cancel'] }, (exchange) =>
-    onSession(sessions, exchange, { type: 'cancel_payment', kind: 'card' }),
+  route({ ...card, method: 'DELETE', summary: 'Cancel the collection of a card', buckets: ['card_cancel'] }, (context) =>
+    onSession(sessions, context, { type: 'cancel_payment', kind: 'card' }),
   ),
   bodyRoute(
     { ...cvv, method: 'POST', summary: 'Collect a CVV by keypad', optional: true, buckets: ['cvv_collect'] },
     collectCvv,
-    (exchange, body) => collect(sessions, exchange, 'cvv', body, { acceptedBrands: CARD_BRANDS, cardUuid: body.card_uuid }),
+    (context, body) => collect(sessions, context, 'cvv', body, { acceptedBrands: CARD_BRANDS, cardUuid: body.card_uuid }),
   ),
-  route({ ...cvv, method: 'DELETE', summary: 'Cancel the collection of a CVV', buckets: ['cvv_cancel'] }, (exchange) =>
-    onSession(sessions, exchange, { type: 'cancel_payment', kind: 'cvv' }),
+  route({ ...cvv, method: 'DELETE', summary: 'Cancel the collection of a CVV', buckets: ['cvv_cancel'] }, (context) =>
+    onSession(sessions, context, { type: 'cancel_payment', kind: 'cvv' }),
   ),
   bodyRoute(
     {
@@ -114,13 +114,13 @@ export const paymentRoutes = (sessions: Sessions, charges: Charges): readonly Ro
       buckets: ['charge'],
     },
     charge,
-    async (exchange, body) => {
-      if (exchange.keyed === undefined) return problems.invalid('Idempotency-Key: is required');
+    async (context, body) => {
+      if (context.keyed === undefined) return problems.invalid('Idempotency-Key: is required');
       if (charges.provider !== undefined && body.provider !== charges.provider)
         return problems.invalid("provider: must be the configured provider's identifier");
       if (body.amount % 100 !== 0) return problems.invalid('amount: must be divisible by 100');
-      const uuid = exchange.params.uuid ?? '';
-      if (!isUuid(uuid) || !(await sessions.owns(exchange.appUuid, uuid, 'collect_payment'))) return undefined;
+      const uuid = context.params.uuid ?? '';
+      if (!isUuid(uuid) || !(await sessions.owns(context.appUuid, uuid, 'collect_payment'))) return undefined;
       const request: ChargeRequest = {
         cardUuid: body.card_uuid,
         cvvUuid: body.cvv_uuid,
@@ -131,14 +131,14 @@ export const paymentRoutes = (sessions: Sessions, charges: Charges): readonly Ro
         terminalNumber: body.terminal_number,
         installments: body.installments ?? 1,
       };
-      return () => charges.charge(uuid, request, commandContext(exchange));
+      return () => charges.charge(uuid, request, commandContext(context));
     },
   ),
 ];
 
 function collect(
   sessions: Sessions,
-  exchange: Exchange,
+  context: RequestContext,
   kind: CollectionKind,
   body: CollectionBody,
   more: { readonly acceptedBrands: CollectionTerms['acceptedBrands']; readonly cardUuid: string | undefined },
@@ -157,5 +157,5 @@ function collect(
     // Who is asked again without other words hears the same ones.
     retryUrls: body.retry_prompt_files ?? promptUrls,
   };
-  return onSession(sessions, exchange, { type: 'collect_payment', terms, promptUrls, cardUuid: more.cardUuid });
+  return onSession(sessions, context, { type: 'collect_payment', terms, promptUrls, cardUuid: more.cardUuid });
 }

@@ -77,25 +77,25 @@ export const playbackRoutes = (sessions: Sessions): readonly Route[] => [
       buckets: ['playback_play'],
     },
     play,
-    (exchange, request) => onSession(sessions, exchange, playOf(request)),
+    (context, request) => onSession(sessions, context, playOf(request)),
   ),
   bareRoute(
     { ...facts, path: '/v1/sessions/:uuid/playback/stop', summary: 'Stop what plays', buckets: ['playback_stop'] },
-    (exchange) => onSession(sessions, exchange, { type: 'stop_playback' }),
+    (context) => onSession(sessions, context, { type: 'stop_playback' }),
   ),
   ...(['pause', 'resume', 'restart'] as const).map((type) =>
     bareRoute(
       { ...facts, path: `/v1/sessions/:uuid/playback/${type}`, summary: SUMMARY[type], buckets: [`playback_${type}`] },
-      (exchange) => onSession(sessions, exchange, { type: 'control_playback', control: { type } }),
+      (context) => onSession(sessions, context, { type: 'control_playback', control: { type } }),
     ),
   ),
   bodyRoute(
     { ...facts, path: '/v1/sessions/:uuid/playback/seek', summary: 'Move within what plays', buckets: ['seek'] },
     seek,
-    (exchange, request) => {
+    (context, request) => {
       const place = placeOf(request);
       if (isProblem(place)) return place;
-      return onSession(sessions, exchange, { type: 'control_playback', control: { type: 'seek', place } });
+      return onSession(sessions, context, { type: 'control_playback', control: { type: 'seek', place } });
     },
   ),
 ];

@@ -26,9 +26,9 @@ export interface RecordingMediaDeps {
   readonly log: Log;
   readonly metrics: Pick<HttpMetrics, 'request'>;
   /** Lifts the server's idle timeout of a request. */
-  readonly unhurried?: (request: Request) => void;
+  readonly disableIdleTimeout?: (request: Request) => void;
   /** Sets it, in seconds. */
-  readonly hurried?: (request: Request, seconds: number) => void;
+  readonly setIdleTimeout?: (request: Request, seconds: number) => void;
   /** A growing file has a first reader, or none any more. */
   readonly followed?: (path: string, followed: boolean) => void;
   /** Requests the server is busy with. */
@@ -147,7 +147,7 @@ export function recordingMedia(deps: RecordingMediaDeps): RecordingMediaDoor {
     if (local !== undefined) return new Response(local(start, end), init);
 
     const source = exactly(file.read(start, end), end - start);
-    const listener = listeners.admit(recordingUuid, hurriedConnectionOf(request));
+    const listener = listeners.admit(recordingUuid, promptConnectionOf(request));
     if (listener === undefined) {
       source.close();
       return busy();
@@ -167,12 +167,12 @@ export function recordingMedia(deps: RecordingMediaDeps): RecordingMediaDoor {
   }
 
   const connectionOf = (request: Request): Connection => ({
-    wait: () => deps.unhurried?.(request),
-    resume: () => deps.hurried?.(request, HTTP_IDLE_TIMEOUT_SEC),
-    drop: () => deps.hurried?.(request, 1),
+    wait: () => deps.disableIdleTimeout?.(request),
+    resume: () => deps.setIdleTimeout?.(request, HTTP_IDLE_TIMEOUT_SEC),
+    drop: () => deps.setIdleTimeout?.(request, 1),
   });
   /** Of a body that never has to wait for anything. */
-  const hurriedConnectionOf = (request: Request): Connection => ({ ...connectionOf(request), wait: () => {} });
+  const promptConnectionOf = (request: Request): Connection => ({ ...connectionOf(request), wait: () => {} });
 
   const answer = async (request: Request): Promise<Response> => {
     const started = deps.clock.now();

@@ -5,7 +5,7 @@ import type { Rooms } from '../../call/ports/rooms.ts';
 import type { SessionCommand, Sessions } from '../../call/ports/sessions.ts';
 import { BODY_MAX_BYTES, COMMAND_BODY_MAX_BYTES } from '../../limits.ts';
 import { problems } from '../../problem.ts';
-import type { Exchange, Find } from '../request-context.ts';
+import type { RequestContext, Find } from '../request-context.ts';
 import { ok } from '../request-context.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
@@ -65,7 +65,7 @@ const sessionRoutes = (sessions: Sessions, recordings: Recordings): readonly Rou
     },
     create,
     (
-      exchange,
+      context,
       { include_gaps: includeGaps = false, enable_voice_activity_events: tellsSpeech = false, voice_activity_config: told },
     ) => {
       const voiceActivity = {
@@ -74,7 +74,7 @@ const sessionRoutes = (sessions: Sessions, recordings: Recordings): readonly Rou
         silenceDurationMs: told?.silence_duration_ms ?? SILENCE_MS,
       };
       const terms = recordings.terms({ includeGaps, voiceActivity: tellsSpeech ? voiceActivity : undefined });
-      return onSession(sessions, exchange, { type: 'record', terms });
+      return onSession(sessions, context, { type: 'record', terms });
     },
   ),
   route(
@@ -86,8 +86,8 @@ const sessionRoutes = (sessions: Sessions, recordings: Recordings): readonly Rou
       success: [200, '`{"recordings": […]}`: active or stopping, oldest first; no history.'],
       buckets: ['recording_list'],
     },
-    (exchange) => {
-      const found = listed(recordings, exchange);
+    (context) => {
+      const found = listed(recordings, context);
       return found === undefined ? undefined : async () => ok({ recordings: await found });
     },
   ),
@@ -100,39 +100,39 @@ const sessionRoutes = (sessions: Sessions, recordings: Recordings): readonly Rou
       success: [200, 'The recording.'],
       buckets: ['recording_get'],
     },
-    async (exchange) => {
-      const found = await listed(recordings, exchange);
+    async (context) => {
+      const found = await listed(recordings, context);
       if (found === undefined) return undefined;
-      const one = found.find(({ recording_uuid }) => recording_uuid === exchange.params.recording_uuid);
+      const one = found.find(({ recording_uuid }) => recording_uuid === context.params.recording_uuid);
       return one === undefined ? problems.notFound('Recording') : () => ok({ ...one });
     },
   ),
-  bareRoute({ ...command, path: `${ONE}/stop`, summary: 'Stop a recording', buckets: ['recording_stop'] }, (exchange) =>
-    onRecording(sessions, recordings, exchange, 'stop_recording'),
+  bareRoute({ ...command, path: `${ONE}/stop`, summary: 'Stop a recording', buckets: ['recording_stop'] }, (context) =>
+    onRecording(sessions, recordings, context, 'stop_recording'),
   ),
-  bareRoute({ ...command, path: `${ONE}/mask`, summary: 'Keep what follows out of a recording', buckets: ['seek'] }, (exchange) =>
-    onRecording(sessions, recordings, exchange, 'mask_recording'),
+  bareRoute({ ...command, path: `${ONE}/mask`, summary: 'Keep what follows out of a recording', buckets: ['seek'] }, (context) =>
+    onRecording(sessions, recordings, context, 'mask_recording'),
   ),
-  bareRoute({ ...command, path: `${ONE}/unmask`, summary: 'Let what follows into a recording', buckets: ['seek'] }, (exchange) =>
-    onRecording(sessions, recordings, exchange, 'unmask_recording'),
+  bareRoute({ ...command, path: `${ONE}/unmask`, summary: 'Let what follows into a recording', buckets: ['seek'] }, (context) =>
+    onRecording(sessions, recordings, context, 'unmask_recording'),
   ),
 ];
 
-const listed = (recordings: Recordings, { appUuid, params }: Exchange) => recordings.list(appUuid, params.uuid ?? '');
+const listed = (recordings: Recordings, { appUuid, params }: RequestContext) => recordings.list(appUuid, params.uuid ?? '');
 
 /** A Session that is not the application's hides that it has recordings. */
 function onRecording(
   sessions: Sessions,
   recordings: Recordings,
-  exchange: Exchange,
+  context: RequestContext,
   type: 'stop_recording' | 'mask_recording' | 'unmask_recording',
 ): ReturnType<Find> {
-  const { uuid = '', recording_uuid: recordingUuid = '' } = exchange.params;
-  const found = recordings.isLive(exchange.appUuid, uuid, recordingUuid);
+  const { uuid = '', recording_uuid: recordingUuid = '' } = context.params;
+  const found = recordings.isLive(context.appUuid, uuid, recordingUuid);
   if (found === undefined) return undefined;
   if (!found) return problems.notFound('Recording');
   const order: SessionCommand = { type, recordingUuid };
-  return onSession(sessions, exchange, order);
+  return onSession(sessions, context, order);
 }
 
 const roomRoutes = (rooms: Rooms, recordings: Recordings): readonly Route[] => [
@@ -148,8 +148,8 @@ const roomRoutes = (rooms: Rooms, recordings: Recordings): readonly Route[] => [
       buckets: ['room_record'],
     },
     createInRoom,
-    (exchange, { include_gaps: includeGaps = false }) =>
-      orderedRoom(rooms, exchange, { type: 'record', terms: recordings.terms({ includeGaps, voiceActivity: undefined }) }),
+    (context, { include_gaps: includeGaps = false }) =>
+      orderedRoom(rooms, context, { type: 'record', terms: recordings.terms({ includeGaps, voiceActivity: undefined }) }),
   ),
   bareRoute(
     {
@@ -160,6 +160,6 @@ const roomRoutes = (rooms: Rooms, recordings: Recordings): readonly Route[] => [
       summary: 'Stop the recording of a Room',
       buckets: ['room_record'],
     },
-    (exchange) => orderedRoom(rooms, exchange, { type: 'stop_recording' }),
+    (context) => orderedRoom(rooms, context, { type: 'stop_recording' }),
   ),
 ];

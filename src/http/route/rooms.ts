@@ -6,7 +6,7 @@ import { isUuid } from '../../id.ts';
 import { COMMAND_BODY_MAX_BYTES, PLAYBACK_URLS_MAX } from '../../limits.ts';
 import type { RoomOrder } from '../../machine/room/room.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import { commandContext, type Exchange, ok, type Work } from '../request-context.ts';
+import { commandContext, type RequestContext, ok, type Work } from '../request-context.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
 import { placeOf, seek, sourceUrl } from './playback.ts';
@@ -37,7 +37,7 @@ const command = {
 /** The commands that a member's Session takes: they are session commands, with the limit of those (interface, Limits). */
 const memberCommand = { ...command, resource: 'Session', method: 'POST', maxBytes: COMMAND_BODY_MAX_BYTES } as const;
 const ROOM = '/api/v1/rooms/:room_id';
-const roomOf = (exchange: Exchange): string => exchange.params.room_id ?? '';
+const roomOf = (context: RequestContext): string => context.params.room_id ?? '';
 
 /** A live Room cannot be played to from a live source (interface, Rooms). */
 const streamUnsupported = (): Problem => problems.source({ reason: 'unsupported', retryable: false });
@@ -50,12 +50,12 @@ export const roomRoutes = (rooms: Rooms, sessions: Sessions): readonly Route[] =
 ];
 
 /** The work, where the Room is the application's. */
-const onRoom = (rooms: Rooms, exchange: Exchange, work: Work): Work | undefined =>
-  rooms.get(exchange.appUuid, roomOf(exchange)) === undefined ? undefined : work;
+const onRoom = (rooms: Rooms, context: RequestContext, work: Work): Work | undefined =>
+  rooms.get(context.appUuid, roomOf(context)) === undefined ? undefined : work;
 
 /** The work of an order, where the Room is the application's. */
-export const orderedRoom = (rooms: Rooms, exchange: Exchange, order: RoomOrder) =>
-  onRoom(rooms, exchange, () => rooms.order(roomOf(exchange), order, commandContext(exchange)));
+export const orderedRoom = (rooms: Rooms, context: RequestContext, order: RoomOrder) =>
+  onRoom(rooms, context, () => rooms.order(roomOf(context), order, commandContext(context)));
 
 const collectionRoutes = (rooms: Rooms): readonly Route[] => [
   bodyRoute(
@@ -70,9 +70,9 @@ const collectionRoutes = (rooms: Rooms): readonly Route[] => [
       buckets: ['room_create'],
     },
     create,
-    (exchange, { voice_activity_events = false }) =>
+    (context, { voice_activity_events = false }) =>
       () =>
-        rooms.create({ voice_activity_events }, commandContext(exchange)),
+        rooms.create({ voice_activity_events }, commandContext(context)),
   ),
   route(
     {
@@ -83,8 +83,8 @@ const collectionRoutes = (rooms: Rooms): readonly Route[] => [
       success: [200, '`{"rooms": […]}`'],
       buckets: ['room_list'],
     },
-    (exchange) => () => {
-      const found = rooms.list(exchange.appUuid);
+    (context) => () => {
+      const found = rooms.list(context.appUuid);
       if (isProblem(found)) return found;
       return ok({
         rooms: found.map(({ room_id, created_at, member_count, playback_status, voice_activity_events }) => ({
@@ -99,13 +99,13 @@ const collectionRoutes = (rooms: Rooms): readonly Route[] => [
   ),
   route(
     { ...facts, method: 'GET', path: ROOM, summary: 'Inspect a Room', success: [200, 'The Room.'], buckets: ['room_get'] },
-    (exchange) => {
-      const view = rooms.get(exchange.appUuid, roomOf(exchange));
+    (context) => {
+      const view = rooms.get(context.appUuid, roomOf(context));
       return view === undefined ? undefined : () => ok({ ...view });
     },
   ),
-  route({ ...command, method: 'DELETE', path: ROOM, summary: 'Delete a Room', buckets: ['room_delete'] }, (exchange) =>
-    orderedRoom(rooms, exchange, { type: 'delete' }),
+  route({ ...command, method: 'DELETE', path: ROOM, summary: 'Delete a Room', buckets: ['room_delete'] }, (context) =>
+    orderedRoom(rooms, context, { type: 'delete' }),
   ),
 ];
 
@@ -113,10 +113,10 @@ const memberRoutes = (rooms: Rooms): readonly Route[] => [
   bodyRoute(
     { ...command, method: 'POST', path: `${ROOM}/members`, summary: 'Add a Session', buckets: ['member_add'] },
     join,
-    (exchange, { session_uuid, muted = false }) =>
-      onRoom(rooms, exchange, () =>
+    (context, { session_uuid, muted = false }) =>
+      onRoom(rooms, context, () =>
         isUuid(session_uuid)
-          ? rooms.join(roomOf(exchange), { session_uuid, muted }, commandContext(exchange))
+          ? rooms.join(roomOf(context), { session_uuid, muted }, commandContext(context))
           : problems.notFound('Session'),
       ),
   ),
@@ -129,7 +129,7 @@ const memberRoutes = (rooms: Rooms): readonly Route[] => [
       success: [200, '`{"members": […]}`'],
       buckets: ['member_list'],
     },
-    (exchange) => onRoom(rooms, exchange, () => ok({ members: rooms.members(roomOf(exchange)) })),
+    (context) => onRoom(rooms, context, () => ok({ members: rooms.members(roomOf(context)) })),
   ),
   route(
     {
@@ -140,16 +140,16 @@ const memberRoutes = (rooms: Rooms): readonly Route[] => [
       success: [200, '`{"uuid", "muted"}`'],
       buckets: ['member_get'],
     },
-    (exchange) =>
-      onRoom(rooms, exchange, () => {
-        const member = rooms.members(roomOf(exchange)).find(({ uuid }) => uuid === exchange.params.uuid);
+    (context) =>
+      onRoom(rooms, context, () => {
+        const member = rooms.members(roomOf(context)).find(({ uuid }) => uuid === context.params.uuid);
         return member === undefined ? problems.notFound('Member') : ok({ ...member });
       }),
   ),
   route(
     { ...command, method: 'DELETE', path: `${ROOM}/members/:uuid`, summary: 'Remove a member', buckets: ['member_delete'] },
-    (exchange) =>
-      onRoom(rooms, exchange, () => rooms.leave(roomOf(exchange), exchange.params.uuid ?? '', commandContext(exchange))),
+    (context) =>
+      onRoom(rooms, context, () => rooms.leave(roomOf(context), context.params.uuid ?? '', commandContext(context))),
   ),
 ];
 
@@ -157,30 +157,30 @@ const playbackRoutes = (rooms: Rooms): readonly Route[] => [
   bodyRoute(
     { ...command, method: 'POST', path: `${ROOM}/playback/play`, summary: 'Play to every member', buckets: ['room_play'] },
     play,
-    (exchange, request) => {
-      if (request.type === 'stream') return onRoom(rooms, exchange, streamUnsupported);
+    (context, request) => {
+      if (request.type === 'stream') return onRoom(rooms, context, streamUnsupported);
       const { urls, loop = 1, volume: given } = request;
-      return orderedRoom(rooms, exchange, { type: 'play', urls, loop, volume: given });
+      return orderedRoom(rooms, context, { type: 'play', urls, loop, volume: given });
     },
   ),
   bareRoute(
     { ...command, method: 'POST', path: `${ROOM}/playback/pause`, summary: 'Pause the playback', buckets: ['room_pause'] },
-    (exchange) => orderedRoom(rooms, exchange, { type: 'pause' }),
+    (context) => orderedRoom(rooms, context, { type: 'pause' }),
   ),
   bareRoute(
     { ...command, method: 'POST', path: `${ROOM}/playback/resume`, summary: 'Resume the playback', buckets: ['room_resume'] },
-    (exchange) => orderedRoom(rooms, exchange, { type: 'resume' }),
+    (context) => orderedRoom(rooms, context, { type: 'resume' }),
   ),
   bareRoute(
     { ...command, method: 'POST', path: `${ROOM}/playback/stop`, summary: 'Stop the playback', buckets: ['room_stop'] },
-    (exchange) => orderedRoom(rooms, exchange, { type: 'stop' }),
+    (context) => orderedRoom(rooms, context, { type: 'stop' }),
   ),
   bodyRoute(
     { ...command, method: 'POST', path: `${ROOM}/playback/seek`, summary: 'Move within the playback', buckets: ['room_seek'] },
     seek,
-    (exchange, request) => {
+    (context, request) => {
       const to = placeOf(request);
-      return isProblem(to) ? to : orderedRoom(rooms, exchange, { type: 'seek', to });
+      return isProblem(to) ? to : orderedRoom(rooms, context, { type: 'seek', to });
     },
   ),
   bodyRoute(
@@ -192,7 +192,7 @@ const playbackRoutes = (rooms: Rooms): readonly Route[] => [
       buckets: ['room_playback_volume'],
     },
     volume,
-    (exchange, request) => orderedRoom(rooms, exchange, { type: 'volume', volume: request.volume }),
+    (context, request) => orderedRoom(rooms, context, { type: 'volume', volume: request.volume }),
   ),
 ];
 
@@ -204,7 +204,7 @@ const sessionSideRoutes = (sessions: Sessions): readonly Route[] => [
       summary: 'Mute a member',
       buckets: ['room_mute'],
     },
-    (exchange) => onSession(sessions, exchange, { type: 'mute' }),
+    (context) => onSession(sessions, context, { type: 'mute' }),
   ),
   bareRoute(
     {
@@ -213,7 +213,7 @@ const sessionSideRoutes = (sessions: Sessions): readonly Route[] => [
       summary: 'Unmute a member',
       buckets: ['room_unmute'],
     },
-    (exchange) => onSession(sessions, exchange, { type: 'unmute' }),
+    (context) => onSession(sessions, context, { type: 'unmute' }),
   ),
   bodyRoute(
     {
@@ -223,6 +223,6 @@ const sessionSideRoutes = (sessions: Sessions): readonly Route[] => [
       buckets: ['room_member_volume'],
     },
     memberVolume,
-    (exchange, { volume: to, direction }) => onSession(sessions, exchange, { type: 'room_volume', volume: to, direction }),
+    (context, { volume: to, direction }) => onSession(sessions, context, { type: 'room_volume', volume: to, direction }),
   ),
 ];

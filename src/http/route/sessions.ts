@@ -16,7 +16,7 @@ import {
 } from '../../limits.ts';
 import { E164_PATTERN } from '../../phone-number.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import { commandContext, type Exchange, ok, type Work } from '../request-context.ts';
+import { commandContext, type RequestContext, ok, type Work } from '../request-context.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
 
@@ -59,10 +59,10 @@ const command = {
 } as const;
 
 /** The work of a command, where the Session is the application's. */
-export async function onSession(sessions: Sessions, exchange: Exchange, order: SessionCommand): Promise<Work | undefined> {
-  const uuid = exchange.params.uuid ?? '';
-  if (!isUuid(uuid) || !(await sessions.owns(exchange.appUuid, uuid, order.type))) return undefined;
-  return () => sessions.command(uuid, order, commandContext(exchange));
+export async function onSession(sessions: Sessions, context: RequestContext, order: SessionCommand): Promise<Work | undefined> {
+  const uuid = context.params.uuid ?? '';
+  if (!isUuid(uuid) || !(await sessions.owns(context.appUuid, uuid, order.type))) return undefined;
+  return () => sessions.command(uuid, order, commandContext(context));
 }
 
 export const sessionRoutes = (sessions: Sessions): readonly Route[] => [
@@ -80,7 +80,7 @@ export const sessionRoutes = (sessions: Sessions): readonly Route[] => [
       buckets: ['dial'],
     },
     dial,
-    (exchange, request) => () => sessions.dial(request, commandContext(exchange)),
+    (context, request) => () => sessions.dial(request, commandContext(context)),
   ),
   route(
     {
@@ -97,11 +97,11 @@ export const sessionRoutes = (sessions: Sessions): readonly Route[] => [
         { name: 'limit', description: 'Default 1000.', schema: { type: 'integer', minimum: 1, maximum: LIST_MATCHED_MAX_ITEMS } },
       ],
     },
-    (exchange) => {
-      const filter = sessionFilter(exchange.query);
+    (context) => {
+      const filter = sessionFilter(context.query);
       if (isProblem(filter)) return filter;
       return async () => {
-        const found = await sessions.list(exchange.appUuid, filter);
+        const found = await sessions.list(context.appUuid, filter);
         return isProblem(found) ? found : ok({ sessions: found });
       };
     },
@@ -115,15 +115,15 @@ export const sessionRoutes = (sessions: Sessions): readonly Route[] => [
       success: [200, 'The Session; its state is named `status` here.'],
       buckets: ['session_get'],
     },
-    async (exchange) => {
-      const uuid = exchange.params.uuid ?? '';
-      const view = isUuid(uuid) ? await sessions.get(exchange.appUuid, uuid) : undefined;
+    async (context) => {
+      const uuid = context.params.uuid ?? '';
+      const view = isUuid(uuid) ? await sessions.get(context.appUuid, uuid) : undefined;
       return view === undefined ? undefined : () => ok(asStatus(view));
     },
   ),
   bareRoute(
     { ...command, method: 'POST', path: '/v1/sessions/:uuid/answer', summary: 'Answer an incoming call', buckets: ['answer'] },
-    (exchange) => onSession(sessions, exchange, { type: 'answer' }),
+    (context) => onSession(sessions, context, { type: 'answer' }),
   ),
   bodyRoute(
     {
@@ -134,7 +134,7 @@ export const sessionRoutes = (sessions: Sessions): readonly Route[] => [
       buckets: ['reject'],
     },
     reject,
-    (exchange, { reason }) => onSession(sessions, exchange, { type: 'reject', reason }),
+    (context, { reason }) => onSession(sessions, context, { type: 'reject', reason }),
   ),
   bareRoute(
     {
@@ -144,11 +144,11 @@ export const sessionRoutes = (sessions: Sessions): readonly Route[] => [
       summary: 'Cancel an unanswered outbound call',
       buckets: ['cancel'],
     },
-    (exchange) => onSession(sessions, exchange, { type: 'cancel' }),
+    (context) => onSession(sessions, context, { type: 'cancel' }),
   ),
   route(
     { ...command, method: 'DELETE', path: '/v1/sessions/:uuid', summary: 'Disconnect, answered or not', buckets: ['hangup'] },
-    (exchange) => onSession(sessions, exchange, { type: 'hangup' }),
+    (context) => onSession(sessions, context, { type: 'hangup' }),
   ),
 ];
 

@@ -78,6 +78,6 @@ export const webSocketRoutes = (sessions: Sessions): readonly Route[] => [
       buckets: ['connect_websocket'],
     },
     connect,
-    (exchange, request) => () => sessions.connectWebsocket(request, commandContext(exchange)),
+    (context, request) => () => sessions.connectWebsocket(request, commandContext(context)),
   ),
 ];
