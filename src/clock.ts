@@ -21,6 +21,12 @@ export function systemClock(): Clock {
   };
 }
 
+/** Resolves `ms` milliseconds from now, by the clock. */
+export const sleep = (clock: Clock, ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    clock.at(clock.now() + ms, resolve);
+  });
+
 /** RFC 3339 UTC with three digits and `Z`, as every timestamp of the interface. */
 export function timestamp(ms: number): string {
   return new Date(ms).toISOString();

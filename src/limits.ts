@@ -14,6 +14,9 @@ export const CLIENT_STATE_MAX_CHARS = 1_024;
 // An ended Session still answers terminal commands for this long (contract §2).
 export const ENDED_SESSION_KEPT_SEC = 24 * 3600;
 
+/** Pauses between tries to store what is a fact, doubling from the first to the second. */
+export const STORE_RETRY_FIRST_MS = 100;
+export const STORE_RETRY_LONGEST_MS = 2_000;
 /** Inputs waiting for one actor; past this the Session is ended as `failed`, which no caller can provoke at 20 commands/s. */
 export const MAILBOX_MAX_INPUTS = 1_000;
 /** What the server reads of a body at most; each route's own limit, answered in our format, is far below it. */

@@ -1,7 +1,7 @@
 /** A route: what it takes, who may call it, what it costs, and what it does. */
 import type { Problem } from '../problem.ts';
 import type { BucketName } from './rate.ts';
-import type { RequestContext, Find } from './request-context.ts';
+import type { Find, RequestContext } from './request-context.ts';
 import { inBody, noBody, type Shape } from './shape.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

@@ -3,7 +3,6 @@
  * back is kept until the database has it. A process that dies in between leaves a charge that is ended as `indeterminate`, for nobody can know.
  */
 import type { Clock } from '../../clock.ts';
-import { StoreUnavailable } from '../../database/journal/journal.ts';
 import type { ChargeRow, Consumed, PaymentStore } from '../../database/payments.ts';
 import { platformEvent } from '../../event/platform-event.ts';
 import { newUuid, newWebhookId } from '../../id.ts';
@@ -14,8 +13,8 @@ import { collectionFailed } from '../../machine/payment/collection.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { ChargeRequest, Charges } from '../ports/charges.ts';
 import { type Answer, accepted, type CommandContext } from '../ports/sessions.ts';
+import { untilStored } from '../until-stored.ts';
 
-const STORE_RETRY_MS = 500;
 const BUSY_RETRY_SEC = 5;
 const SWEEP_LEAST_MS = 100;
 const NOTHING_KNOWN = { brand: '', last4: '' };
@@ -135,18 +134,10 @@ export class ChargeDispatcher implements Charges {
     const { appUuid, clientState, traceparent } = charge;
     const about = { appUuid, clientState, traceparent, webhookId: newWebhookId(), now: clock.now() };
     const event = platformEvent(chargeCompleted(charge, outcome, card), about);
-    for (;;) {
-      try {
-        await store.complete(charge.chargeUuid, outcome.status, event, clock.now());
-        return;
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable)) {
-          log.error({ operation_uuid: charge.operationUuid, reason: String(error) }, 'a charge could not be completed');
-          return;
-        }
-        await new Promise<void>((resolve) => clock.at(clock.now() + STORE_RETRY_MS, resolve));
-      }
-    }
+    await untilStored(clock, () => store.complete(charge.chargeUuid, outcome.status, event, clock.now())).catch(
+      (error: unknown) =>
+        log.error({ operation_uuid: charge.operationUuid, reason: String(error) }, 'a charge could not be completed'),
+    );
   }
 
   async #endLeft(until: number): Promise<void> {

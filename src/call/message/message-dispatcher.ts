@@ -2,7 +2,7 @@
  * Hands queued messages to the gateway and what comes back to their rows. The queue is the database: what waits is not in memory, and a process that
  * dies loses nothing that was not with the gateway at that moment.
  */
-import type { Clock } from '../../clock.ts';
+import { type Clock, sleep } from '../../clock.ts';
 import { StoreUnavailable } from '../../database/journal/journal.ts';
 import type { MessageQuery, MessageStore, PartFound } from '../../database/messages.ts';
 import { newUuid } from '../../id.ts';
@@ -15,8 +15,8 @@ import { segment } from '../../machine/message/segments.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { MessageRequest, Messages } from '../ports/messages.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
+import { untilStored } from '../until-stored.ts';
 
-const STORE_RETRY_MS = 500;
 const QUEUE_RETRY_SEC = 30;
 /** How often messages are looked for whose gateway, or whose process, has not told what came of them. */
 const HELD_EVERY_MS = 30_000;
@@ -171,23 +171,10 @@ export class MessageDispatcher implements Messages {
   }
 
   #settle(messageUuid: string, outcomes: readonly Submitted[]): Promise<void> {
-    return this.#untilStored(async () => {
+    return untilStored(this.#options.clock, async () => {
       const now = this.#options.clock.now();
       await this.#options.store.change(messageUuid, now, (state) => submitted(state, outcomes, now));
     });
-  }
-
-  /** What happened is a fact: it is kept until the database takes it. */
-  async #untilStored(work: () => Promise<void>): Promise<void> {
-    for (;;) {
-      try {
-        await work();
-        return;
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable)) throw error;
-        await this.#pause(STORE_RETRY_MS);
-      }
-    }
   }
 
   async #giveUpHeld(until: number): Promise<void> {
@@ -203,7 +190,7 @@ export class MessageDispatcher implements Messages {
     this.#receipts++;
     try {
       for (let lookup = 0; lookup < RECEIPT_LOOKUPS_MAX; lookup++) {
-        if (lookup > 0) await this.#pause(RECEIPT_LOOKUP_WAIT_MS);
+        if (lookup > 0) await sleep(this.#options.clock, RECEIPT_LOOKUP_WAIT_MS);
         const part = meant(await this.#options.store.findParts(idCandidates(receipt.smscId)), receipt);
         if (part !== undefined) {
           const now = this.#options.clock.now();
@@ -215,11 +202,6 @@ export class MessageDispatcher implements Messages {
     } finally {
       this.#receipts--;
     }
-  }
-
-  #pause(ms: number): Promise<void> {
-    const { clock } = this.#options;
-    return new Promise((resolve) => clock.at(clock.now() + ms, resolve));
   }
 }
 

@@ -3,8 +3,8 @@
  * gone, by its own end or by a crash, and which still have to be told of as ended, once.
  */
 import type { Clock } from '../../clock.ts';
-import { timestamp } from '../../clock.ts';
-import { type Journal, StoreUnavailable } from '../../database/journal/journal.ts';
+import { sleep, timestamp } from '../../clock.ts';
+import type { Journal } from '../../database/journal/journal.ts';
 import type { RecordingChange, RecordingRow } from '../../database/recording-rows.ts';
 import { platformEvent } from '../../event/platform-event.ts';
 import type { RecordingLinks, RecordingOwner } from '../../event/recording-event.ts';
@@ -27,12 +27,12 @@ import type { RecordingNotice } from '../../notice/recording.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { RecordingStorage } from '../../recording-storage/storage.ts';
 import type { RecordingMedia, Recordings, RecordingView } from '../ports/recordings.ts';
+import { untilStored } from '../until-stored.ts';
 
 const STORE_FULL_RETRY_SEC = 30;
-const RETRY_MS = 2_000;
 const ABANDONED_LOOKS = 2;
 
-export interface RecordingDeskOptions {
+export interface RecordingRegistryOptions {
   /** Undefined: recording is off. */
   readonly storage: RecordingStorage | undefined;
   /** Undefined: what is not written yet is lost with the process. */
@@ -63,7 +63,7 @@ export interface RecordingAbout {
 }
 
 export class RecordingRegistry implements Recordings {
-  readonly #options: RecordingDeskOptions;
+  readonly #options: RecordingRegistryOptions;
   /** Those that may still be written to. */
   readonly #growing = new Map<string, { over: boolean }>();
   /** Those that were refused, and how often they are still looked for. */
@@ -71,7 +71,7 @@ export class RecordingRegistry implements Recordings {
   #looking: Promise<void> | undefined;
   #cancelSweep = () => {};
 
-  constructor(options: RecordingDeskOptions) {
+  constructor(options: RecordingRegistryOptions) {
     this.#options = options;
   }
 
@@ -177,9 +177,9 @@ export class RecordingRegistry implements Recordings {
   async #endAbandoned(): Promise<void> {
     const { clock, rows } = this.#options;
     while (this.#abandoned.size > 0) {
-      await new Promise<void>((resolve) => clock.at(clock.now() + RECORDING_ABANDONED_LOOK_MS, resolve));
+      await sleep(clock, RECORDING_ABANDONED_LOOK_MS);
       for (const [recordingUuid, looks] of [...this.#abandoned]) {
-        const row = await this.#persistently(() => rows.get(recordingUuid));
+        const row = await untilStored(clock, () => rows.get(recordingUuid));
         if (row !== undefined && row.endedAt === undefined) await this.#end(row, 0);
         if (row !== undefined || looks === 1) this.#abandoned.delete(recordingUuid);
         else this.#abandoned.set(recordingUuid, looks - 1);
@@ -188,7 +188,8 @@ export class RecordingRegistry implements Recordings {
   }
 
   async #endLate(recordingUuid: string, durationMs: number): Promise<void> {
-    const row = await this.#persistently(() => this.#options.rows.get(recordingUuid));
+    const { clock, rows } = this.#options;
+    const row = await untilStored(clock, () => rows.get(recordingUuid));
     if (row !== undefined && row.endedAt === undefined) await this.#end(row, durationMs);
   }
 
@@ -203,21 +204,8 @@ export class RecordingRegistry implements Recordings {
       events: [platformEvent(event, { appUuid, clientState, traceparent, now, webhookId: newWebhookId(), links: this.links })],
       recordings: [{ ended: { recordingUuid, endedAt: now, durationMs } }],
     };
-    await this.#persistently(() => journal.commit(change));
+    await untilStored(clock, () => journal.commit(change));
     this.#finished(recordingUuid);
-  }
-
-  /** Until the database takes it. */
-  async #persistently<T>(work: () => Promise<T>): Promise<T> {
-    const { clock } = this.#options;
-    for (;;) {
-      try {
-        return await work();
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable)) throw error;
-        await new Promise<void>((resolve) => clock.at(clock.now() + RETRY_MS, resolve));
-      }
-    }
   }
 
   /**

@@ -3,10 +3,9 @@
  * Session is told to join and given back when its leave is durable, so that the cap holds however many join at once.
  */
 
-import { type Change, type RoomRow, StoreUnavailable } from '../../database/journal/journal.ts';
+import type { Change, RoomRow } from '../../database/journal/journal.ts';
 import { platformEvent } from '../../event/platform-event.ts';
-import { newUuid, newWebhookId } from '../../id.ts';
-import { MAILBOX_MAX_INPUTS } from '../../limits.ts';
+import { newWebhookId } from '../../id.ts';
 import {
   type RoomAct,
   type RoomInput,
@@ -19,14 +18,11 @@ import {
   stepRoom,
 } from '../../machine/room/room.ts';
 import type { MediaRoom, Playlist, RoomNotice } from '../../media/engine.ts';
-import { isProblem, type Problem, problems } from '../../problem.ts';
+import type { Problem } from '../../problem.ts';
+import { type Envelope, Mailbox } from '../mailbox.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { ActorEnvironment } from '../session/session-actor.ts';
-
-const RETRY_FIRST_MS = 100;
-const RETRY_LONGEST_MS = 2_000;
-const RETRY_AFTER_SEC = 2;
 
 export interface RoomEnvironment
   extends Omit<ActorEnvironment, 'onEnded' | 'mediaRoom' | 'onMembership' | 'onDigit' | 'payments' | 'media'> {
@@ -42,13 +38,7 @@ export class RoomActor {
   readonly #environment: RoomEnvironment;
   readonly #members = new Map<string, 'joining' | 'joined'>();
   readonly #recordings: LiveRecordings;
-  #turn: Promise<unknown> = Promise.resolve();
-  /** Refuses an order that waits its turn. */
-  readonly #orders = new Set<() => void>();
-  /** A signal waits for the database; orders do not. */
-  #stalled = false;
-  #waiting = 0;
-  #cancelTimer: (() => void) | undefined;
+  readonly #mailbox: Mailbox<RoomInput>;
   #traceparent = '';
 
   constructor(state: RoomState, media: MediaRoom, environment: RoomEnvironment) {
@@ -56,6 +46,23 @@ export class RoomActor {
     this.media = media;
     this.#environment = environment;
     this.#recordings = new LiveRecordings((terms) => environment.recordings.orderOf(terms));
+    this.#mailbox = new Mailbox({
+      journal: environment.journal,
+      clock: environment.clock,
+      log: environment.log,
+      owner: 'Room',
+      logged: { room_id: state.roomId },
+      take: (envelope) => this.#take(envelope),
+      dropped: (input) => this.#dropped(input),
+      abandoned: ({ recordings }) => environment.recordings.abandoned(recordings),
+      nextDeadline: () => roomDeadline(this.#state),
+      deadline: { type: 'deadline' },
+      broken: { type: 'broken' },
+      brokenAgain: () => {
+        void media.close();
+        environment.onDeleted(this.#state.roomId);
+      },
+    });
   }
 
   get state(): RoomState {
@@ -93,12 +100,13 @@ export class RoomActor {
   }
 
   begin(context: CommandContext, answer: Answer): Promise<Answer | Problem> {
-    return this.#ask({ type: 'begin' }, context, answer, undefined);
+    return this.#mailbox.ask({ type: 'begin' }, { context, answer });
   }
 
   /** Takes over `playlist`: it is played, or released when the order is refused. */
   order(order: RoomOrder, context: CommandContext, answer: Answer, playlist?: Playlist): Promise<Answer | Problem> {
-    return this.#ask({ type: 'order', order, operationUuid: context.operationUuid }, context, answer, playlist);
+    const { operationUuid } = context;
+    return this.#mailbox.ask({ type: 'order', order, operationUuid }, { context, answer, playlist });
   }
 
   /** What the mix tells. */
@@ -114,90 +122,41 @@ export class RoomActor {
   }
 
   signal(input: RoomInput): void {
-    void this.#queue(() => this.#take(input, undefined, undefined, undefined));
+    this.#mailbox.signal(input);
   }
 
   /** Stops its recording. Resolves when that is ordered. */
   async shutdown(): Promise<void> {
-    await this.#queue(() => this.#take({ type: 'shutdown' }, undefined, undefined, undefined));
+    this.#mailbox.signal({ type: 'shutdown' });
+    await this.#mailbox.drained();
   }
 
-  async #ask(
-    input: RoomInput,
-    context: CommandContext,
-    answer: Answer,
-    playlist: Playlist | undefined,
-  ): Promise<Answer | Problem> {
-    const { promise, resolve } = Promise.withResolvers<Answer | Problem>();
-    const refuse = () => resolve(roomBusy());
-    if (this.#stalled || this.#waiting >= MAILBOX_MAX_INPUTS) refuse();
-    else {
-      this.#orders.add(refuse);
-      const take = async () =>
-        this.#orders.delete(refuse) ? ((await this.#take(input, context, answer, playlist)) ?? answer) : roomBusy();
-      void this.#queue(take).then(resolve);
-    }
-    const result = await promise;
-    if (isProblem(result)) playlist?.release();
-    return result;
-  }
-
-  /** One at a time. A bug in a turn is logged and ends that turn only. */
-  #queue<T>(work: () => Promise<T>): Promise<T | Problem> {
-    this.#waiting++;
-    const done = this.#turn.then(work).catch((error: unknown) => {
-      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      this.#environment.log.error({ room_id: this.#state.roomId, support_id: newUuid(), reason }, 'a bug in a Room');
-      return roomBusy();
-    });
-    this.#turn = done.finally(() => {
-      this.#waiting--;
-    });
-    return done;
-  }
-
-  /** A Problem: the order was refused or could not be stored, and did not happen. */
-  async #take(
-    input: RoomInput,
-    context: CommandContext | undefined,
-    answer: Answer | undefined,
-    playlist: Playlist | undefined,
-  ): Promise<Problem | undefined> {
-    const { clock, journal, recordings } = this.#environment;
+  async #take(envelope: Envelope<RoomInput>): Promise<void> {
+    const { input, context, answer, playlist, reply } = envelope;
+    const { clock, recordings } = this.#environment;
     const now = clock.now();
-    // The Room is gone, maybe while this waited its turn.
-    if (this.#state.phase === 'deleted' && input.type === 'media' && 'recordingUuid' in input.notice)
-      recordings.late(input.notice);
     const next = stepRoom(this.#state, input, now);
-    if (next.refused !== undefined) return next.refused;
+    if (next.refused !== undefined) {
+      reply?.(next.refused);
+      return;
+    }
     if (context !== undefined) this.#traceparent = context.traceparent;
     const change = this.#changeOf(next, context, answer, now);
-    for (let waitMs = RETRY_FIRST_MS; change !== undefined; waitMs = Math.min(waitMs * 2, RETRY_LONGEST_MS)) {
-      try {
-        await journal.commit(change);
-        this.#stalled = false;
-        break;
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable)) throw error;
-        if (context !== undefined) {
-          recordings.abandoned(change.recordings);
-          return roomBusy();
-        }
-        this.#stalled = true;
-        for (const refuse of this.#orders) refuse();
-        this.#orders.clear();
-        await new Promise<void>((resolve) => clock.at(clock.now() + waitMs, resolve));
-      }
-    }
+    if (change !== undefined && (await this.#mailbox.commit(change, envelope)) !== 'stored') return;
     this.#state = next.state;
     if (change?.room !== undefined) this.#row = change.room;
     recordings.committed(next.recordings ?? []);
     this.#recordings.settle(next.recordings ?? []);
     for (const act of next.acts) this.#perform(act, playlist);
-    // Deleting a Room that nobody is in, or no longer.
+    if (answer !== undefined) reply?.(answer);
+    // The deletion of a Room that nobody is in, or no longer.
     if (next.state.phase === 'deleting' && this.#members.size === 0 && input.type !== 'empty') this.signal({ type: 'empty' });
-    this.#sleep();
-    return undefined;
+    if (next.state.phase === 'deleted') this.#mailbox.close();
+  }
+
+  /** The Room is gone: the end of its recording is told of without it. */
+  #dropped(input: RoomInput): void {
+    if (input.type === 'media' && 'recordingUuid' in input.notice) this.#environment.recordings.late(input.notice);
   }
 
   #changeOf(next: RoomStep, context: CommandContext | undefined, answer: Answer | undefined, now: number): Change | undefined {
@@ -268,17 +227,9 @@ export class RoomActor {
         break;
       case 'close':
         void this.media.close();
-        this.#cancelTimer?.();
         this.#environment.onDeleted(this.#state.roomId);
         break;
     }
-  }
-
-  #sleep(): void {
-    this.#cancelTimer?.();
-    const deadline = roomDeadline(this.#state);
-    this.#cancelTimer =
-      deadline === undefined ? undefined : this.#environment.clock.at(deadline, () => this.signal({ type: 'deadline' }));
   }
 }
 
@@ -289,5 +240,3 @@ const playbackText = (playback: RoomPlayback | undefined): string => {
   const stored: StoredPlayback = { operationUuid: playback.operationUuid, urls: playback.urls };
   return JSON.stringify(stored);
 };
-
-const roomBusy = () => problems.unavailable('The Room could not take the command; try again.', RETRY_AFTER_SEC);

@@ -6,10 +6,9 @@
  * is stored, while the call and its audio go on.
  */
 import type { Clock } from '../../clock.ts';
-import { type Change, type Journal, type SessionRow, StoreUnavailable } from '../../database/journal/journal.ts';
+import type { Change, Journal, SessionRow } from '../../database/journal/journal.ts';
 import { platformEvent } from '../../event/platform-event.ts';
-import { newUuid, newWebhookId } from '../../id.ts';
-import { MAILBOX_MAX_INPUTS } from '../../limits.ts';
+import { newWebhookId } from '../../id.ts';
 import type { Log } from '../../log.ts';
 import { promptName } from '../../machine/payment/collection.ts';
 import { directionsOf, type Membership, type VolumeOrder } from '../../machine/room/membership.ts';
@@ -19,16 +18,13 @@ import { runningText } from '../../machine/session/running.ts';
 import { nextDeadline, type SessionState } from '../../machine/session/session.ts';
 import { step } from '../../machine/session/step.ts';
 import type { MediaEngine, MediaRoom, Playlist } from '../../media/engine.ts';
-import { isProblem, type Problem, problems } from '../../problem.ts';
+import { type Problem, problems } from '../../problem.ts';
+import { type Envelope, Mailbox } from '../mailbox.ts';
 import type { Leg } from '../ports/leg.ts';
 import { type Answer, accepted, type CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
 import { type PaymentRecords, paymentChanges } from './payment-records.ts';
-
-const RETRY_FIRST_MS = 100;
-const RETRY_LONGEST_MS = 2_000;
-const RETRY_AFTER_SEC = 2;
 
 export interface ActorEnvironment {
   readonly journal: Journal;
@@ -49,34 +45,13 @@ export interface ActorEnvironment {
   onEnded(sessionUuid: string): void;
 }
 
-interface Mail {
-  readonly input: SessionInput;
-  readonly context: CommandContext | undefined;
-  readonly answer: Answer | undefined;
-  readonly playlist: Playlist | undefined;
-  readonly reply: ((answer: Answer | Problem) => void) | undefined;
-}
-
-/** An input that nobody waits for. */
-const mailOf = (input: SessionInput): Mail => ({
-  input,
-  context: undefined,
-  answer: undefined,
-  playlist: undefined,
-  reply: undefined,
-});
-
 export class SessionActor {
   #state: SessionState;
   #row: SessionRow | undefined;
   #leg: Leg | undefined;
   readonly #environment: ActorEnvironment;
   readonly #recordings: LiveRecordings;
-  readonly #mailbox: Mail[] = [];
-  #busy = false;
-  #stalled = false;
-  #closed = false;
-  #cancelTimer: (() => void) | undefined;
+  readonly #mailbox: Mailbox<SessionInput>;
   /** The trace of the command that last changed the Session: events it causes later continue it. */
   #traceparent = '';
 
@@ -85,6 +60,23 @@ export class SessionActor {
     this.#leg = leg;
     this.#environment = environment;
     this.#recordings = new LiveRecordings((terms) => environment.recordings.orderOf(terms));
+    this.#mailbox = new Mailbox({
+      journal: environment.journal,
+      clock: environment.clock,
+      log: environment.log,
+      owner: 'Session',
+      logged: { session_uuid: state.sessionUuid },
+      take: (envelope) => this.#take(envelope),
+      dropped: (input) => this.#dropped(input),
+      abandoned: ({ recordings }) => environment.recordings.abandoned(recordings),
+      nextDeadline: () => nextDeadline(this.#state),
+      deadline: { type: 'deadline' },
+      broken: { type: 'broken' },
+      brokenAgain: () => {
+        this.#leg?.hangup();
+        environment.onEnded(this.#state.sessionUuid);
+      },
+    });
   }
 
   get state(): SessionState {
@@ -95,25 +87,12 @@ export class SessionActor {
   signal(input: SessionInput): void {
     if (input.type === 'leg.media' && input.notice.type === 'recording.failed')
       this.#environment.recordings.complain(input.notice);
-    if (this.#closed) {
-      this.#refuse(mailOf(input), storeAway());
-      return;
-    }
-    if (this.#mailbox.length >= MAILBOX_MAX_INPUTS) {
-      this.#environment.log.error({ session_uuid: this.#state.sessionUuid }, 'mailbox full: the Session is ended');
-      this.#mailbox.push(mailOf(input));
-      this.#refuseAll();
-      this.#post(mailOf({ type: 'broken' }));
-      return;
-    }
-    this.#post(mailOf(input));
+    this.#mailbox.signal(input);
   }
 
   /** The Session could not be begun: it never was, and what its leg says of its end is told to nobody. */
   discard(): void {
-    this.#closed = true;
-    this.#cancelTimer?.();
-    this.#environment.onEnded(this.#state.sessionUuid);
+    this.#close();
   }
 
   /** A key was pressed by another member of the Room. */
@@ -131,7 +110,7 @@ export class SessionActor {
    * stored; then the leg was not started.
    */
   begin(context: CommandContext | undefined, answer: Answer | undefined): Promise<Answer | Problem> {
-    return this.#ask({ type: 'begin' }, context, answer, undefined);
+    return this.#mailbox.ask({ type: 'begin' }, { context, answer });
   }
 
   /** Takes over `playlist`: it is played, or released when the command is refused. */
@@ -141,75 +120,41 @@ export class SessionActor {
     playlist?: Playlist,
     answer = accepted(context.operationUuid),
   ): Promise<Answer | Problem> {
-    return this.#ask({ type: 'command', command, operationUuid: context.operationUuid }, context, answer, playlist);
+    const { operationUuid } = context;
+    return this.#mailbox.ask({ type: 'command', command, operationUuid }, { context, answer, playlist });
   }
 
-  #ask(
-    input: SessionInput,
-    context: CommandContext | undefined,
-    answer: Answer | undefined,
-    playlist: Playlist | undefined,
-  ): Promise<Answer | Problem> {
-    const { promise, resolve } = Promise.withResolvers<Answer | Problem>();
-    const reply = (result: Answer | Problem) => {
-      if (isProblem(result)) playlist?.release();
-      resolve(result);
-    };
-    if (this.#closed) reply(problems.notFound('Session'));
-    else if (this.#stalled || this.#mailbox.length >= MAILBOX_MAX_INPUTS) reply(storeAway());
-    else this.#post({ input, context, answer, playlist, reply });
-    return promise;
-  }
-
-  #post(mail: Mail): void {
-    this.#mailbox.push(mail);
-    if (!this.#busy) void this.#run();
-  }
-
-  async #run(): Promise<void> {
-    this.#busy = true;
-    this.#cancelTimer?.();
-    this.#cancelTimer = undefined;
-    for (let mail = this.#mailbox.shift(); mail !== undefined && !this.#closed; mail = this.#mailbox.shift()) {
-      try {
-        await this.#take(mail);
-      } catch (error) {
-        this.#break(mail, error);
-      }
-    }
-    this.#busy = false;
-    if (!this.#closed) this.#sleep();
-  }
-
-  async #take(mail: Mail): Promise<void> {
+  async #take(envelope: Envelope<SessionInput>): Promise<void> {
     const now = this.#environment.clock.now();
-    const next = step(this.#state, mail.input, now);
+    const next = step(this.#state, envelope.input, now);
     if (next.refused !== undefined) {
-      mail.reply?.(next.refused);
+      envelope.reply?.(next.refused);
       return;
     }
-    if (mail.context !== undefined) this.#traceparent = mail.context.traceparent;
-    const change = this.#changeOf(next, mail, now);
-    if (change !== undefined && !(await this.#store(change, mail))) return;
+    if (envelope.context !== undefined) this.#traceparent = envelope.context.traceparent;
+    const change = this.#changeOf(next, envelope, now);
+    const outcome = change === undefined ? 'stored' : await this.#mailbox.commit(change, envelope);
+    if (outcome === 'elsewhere') this.#endedElsewhere(envelope);
+    if (outcome !== 'stored') return;
     const before = this.#state.membership;
     this.#state = next.state;
     if (change?.session !== undefined) this.#row = change.session;
     this.#environment.recordings.committed(next.recordings ?? []);
     this.#recordings.settle(next.recordings ?? []);
-    this.#perform(next.effects, mail.playlist);
+    this.#perform(next.effects, envelope.playlist);
     const { membership, sessionUuid } = next.state;
     if (membership !== before) this.#environment.onMembership(sessionUuid, before, membership);
     for (const event of next.events) {
       if (event.event === 'dtmf.received' && membership?.phase === 'joined')
         this.#environment.onDigit(sessionUuid, membership.roomId, event);
     }
-    if (mail.answer !== undefined) mail.reply?.(mail.answer);
-    else mail.reply?.({ status: 202, body: {} });
+    if (envelope.answer !== undefined) envelope.reply?.(envelope.answer);
+    else envelope.reply?.({ status: 202, body: {} });
     if (next.state.phase === 'ended') this.#close();
   }
 
   /** What the step writes; undefined when there is nothing. */
-  #changeOf(next: Step, mail: Mail, now: number): Change | undefined {
+  #changeOf(next: Step, envelope: Envelope<SessionInput>, now: number): Change | undefined {
     const { state } = next;
     const row: SessionRow = {
       sessionUuid: state.sessionUuid,
@@ -232,8 +177,8 @@ export class SessionActor {
       row.answered !== known.answered ||
       row.roomId !== known.roomId ||
       row.running !== known.running;
-    const key = mail.context?.idempotencyKey;
-    const { context, answer } = mail;
+    const key = envelope.context?.idempotencyKey;
+    const { context, answer } = envelope;
     const stored =
       context !== undefined && answer !== undefined && key !== undefined
         ? { appUuid: context.appUuid, key, status: answer.status, body: answer.body }
@@ -257,37 +202,10 @@ export class SessionActor {
     };
   }
 
-  /** False: it was a command, it has been refused, and the step did not happen. */
-  async #store(change: Change, mail: Mail): Promise<boolean> {
-    for (let waitMs = RETRY_FIRST_MS; ; waitMs = Math.min(waitMs * 2, RETRY_LONGEST_MS)) {
-      try {
-        const stored = await this.#environment.journal.commit(change);
-        this.#stalled = false;
-        if (!stored) this.#endedElsewhere(mail);
-        return stored;
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable)) throw error;
-        if (mail.reply !== undefined) {
-          mail.reply(storeAway());
-          this.#environment.recordings.abandoned(change.recordings);
-          return false;
-        }
-        this.#stalled = true;
-        this.#refuseCommands();
-        await this.#pause(waitMs);
-      }
-    }
-  }
-
-  #endedElsewhere(mail: Mail): void {
+  #endedElsewhere(envelope: Envelope<SessionInput>): void {
     this.#leg?.hangup();
-    mail.reply?.(problems.notFound('Session'));
+    envelope.reply?.(problems.notFound('Session'));
     this.#close();
-  }
-
-  #pause(ms: number): Promise<void> {
-    const { clock } = this.#environment;
-    return new Promise((resolve) => clock.at(clock.now() + ms, resolve));
   }
 
   #perform(effects: readonly Effect[], playlist: Playlist | undefined): void {
@@ -358,7 +276,7 @@ export class SessionActor {
   /** What came of it is told next, before anything else that waits: an end that waits is not to hide it. */
   #setVolume(leg: Leg, order: VolumeOrder): void {
     const failed = directionsOf(order.direction).filter((direction) => !leg.setVolume(direction, order.volume));
-    this.#mailbox.unshift(mailOf({ type: 'volume_set', order, failed }));
+    this.#mailbox.signalNext({ type: 'volume_set', order, failed });
   }
 
   /** A Room that is gone by now tells the Session so by itself. */
@@ -381,51 +299,13 @@ export class SessionActor {
       this.signal({ type: 'leg.media', notice: { type: 'playback.failed', operationUuid, reason: 'media_unavailable' } });
   }
 
-  /** A bug in this Session ends this Session, and nothing else. */
-  #break(mail: Mail, error: unknown): void {
-    const supportId = newUuid();
-    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.#environment.log.error(
-      { session_uuid: this.#state.sessionUuid, support_id: supportId, reason },
-      'a bug ended a Session',
-    );
-    mail.reply?.(storeAway());
-    if (mail.input.type === 'broken') {
-      this.#leg?.hangup();
-      this.#close();
-      return;
-    }
-    this.#refuseAll();
-    this.#mailbox.push(mailOf({ type: 'broken' }));
-  }
-
-  /** Signals wait for the database, people do not. */
-  #refuseCommands(): void {
-    const facts = this.#mailbox.filter((mail) => mail.reply === undefined);
-    for (const mail of this.#mailbox.splice(0, Infinity, ...facts)) if (mail.reply !== undefined) mail.reply(storeAway());
-  }
-
-  #refuseAll(why: Problem = storeAway()): void {
-    for (const mail of this.#mailbox.splice(0)) this.#refuse(mail, why);
-  }
-
-  /** Mail that is not taken. The end of a recording is told of without the Session then. */
-  #refuse({ input, reply }: Mail, why: Problem): void {
-    reply?.(why);
+  /** The end of a recording that the Session does not take any more is told of without it. */
+  #dropped(input: SessionInput): void {
     if (input.type === 'leg.media' && 'recordingUuid' in input.notice) this.#environment.recordings.late(input.notice);
   }
 
-  #sleep(): void {
-    const deadline = nextDeadline(this.#state);
-    if (deadline === undefined) return;
-    this.#cancelTimer = this.#environment.clock.at(deadline, () => this.signal({ type: 'deadline' }));
-  }
-
   #close(): void {
-    this.#closed = true;
-    this.#refuseAll(problems.notFound('Session'));
+    this.#mailbox.close();
     this.#environment.onEnded(this.#state.sessionUuid);
   }
 }
-
-const storeAway = () => problems.unavailable('The Session could not take the command; try again.', RETRY_AFTER_SEC);

@@ -9,7 +9,7 @@ import { newUuid } from '../../id.ts';
 import { DRAINING_RETRY_SEC, UNAVAILABLE_RETRY_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { isProblem, problems } from '../../problem.ts';
-import type { RequestContext, Outcome } from '../request-context.ts';
+import type { Outcome, RequestContext } from '../request-context.ts';
 import { answerResponse, problemResponse, unexpectedResponse } from '../response.ts';
 import { type AuthenticationOptions, authentication } from './authentication.ts';
 import { idempotencyKey, keep, mark } from './idempotency.ts';

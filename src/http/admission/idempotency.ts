@@ -8,7 +8,7 @@ import type { Answer } from '../../call/ports/sessions.ts';
 import type { IdempotencyStore, KeyedRequest } from '../../database/idempotency.ts';
 import { IDEMPOTENCY_KEY_MAX_CHARS } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import type { RequestContext, Outcome } from '../request-context.ts';
+import type { Outcome, RequestContext } from '../request-context.ts';
 import { JSON_HEADERS } from '../response.ts';
 
 const KEY = new RegExp(`^[\\x21-\\x7e]([\\x20-\\x7e]{0,${IDEMPOTENCY_KEY_MAX_CHARS - 2}}[\\x21-\\x7e])?$`);
@@ -36,7 +36,7 @@ export async function mark(store: IdempotencyStore, context: RequestContext): Pr
 
 /** After the work: keeps the answer under the key, or gives the key back. */
 export async function keep(store: IdempotencyStore, context: RequestContext, outcome: Outcome): Promise<void> {
-  const { keyed } = exchange;
+  const { keyed } = context;
   if (keyed === undefined || outcome instanceof Response) return;
   context.keyed = undefined;
   if (!isProblem(outcome)) {

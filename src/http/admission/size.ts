@@ -4,7 +4,7 @@ import { type Problem, problems } from '../../problem.ts';
 import type { RequestContext } from '../request-context.ts';
 
 export function size(context: RequestContext): Problem | undefined | Promise<Problem | undefined> {
-  const { request, route } = exchange;
+  const { request, route } = context;
   const limit = route.maxBytes ?? BODY_MAX_BYTES;
   if (Number(request.headers.get('content-length') ?? 0) > limit) return problems.tooLarge(limit, route.sizeHint);
   if (!route.takesBody) return undefined;
@@ -15,7 +15,11 @@ export function size(context: RequestContext): Problem | undefined | Promise<Pro
   return readBody(request.body, limit, context);
 }
 
-async function readBody(stream: ReadableStream<Uint8Array>, limit: number, context: RequestContext): Promise<Problem | undefined> {
+async function readBody(
+  stream: ReadableStream<Uint8Array>,
+  limit: number,
+  context: RequestContext,
+): Promise<Problem | undefined> {
   const reader = stream.getReader();
   const chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -6,7 +6,7 @@ import type { Store } from '../../database/store.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
 import { API_KEYS_PER_APP_MAX, WEBHOOK_SECRETS_REPLACED_MAX } from '../../limits.ts';
 import { problems } from '../../problem.ts';
-import { created, type RequestContext, noContent, ok } from '../request-context.ts';
+import { created, noContent, ok, type RequestContext } from '../request-context.ts';
 import { appBody, blockedEvents, webhookUrl } from '../route/application.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';

@@ -5,7 +5,7 @@ import type { Store } from '../../database/store.ts';
 import { isAppUuid } from '../../id.ts';
 import { isE164 } from '../../phone-number.ts';
 import { type Problem, problems } from '../../problem.ts';
-import { type RequestContext, noContent } from '../request-context.ts';
+import { noContent, type RequestContext } from '../request-context.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
 import { pathApp } from './apps.ts';

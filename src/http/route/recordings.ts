@@ -5,7 +5,7 @@ import type { Rooms } from '../../call/ports/rooms.ts';
 import type { SessionCommand, Sessions } from '../../call/ports/sessions.ts';
 import { BODY_MAX_BYTES, COMMAND_BODY_MAX_BYTES } from '../../limits.ts';
 import { problems } from '../../problem.ts';
-import type { RequestContext, Find } from '../request-context.ts';
+import type { Find, RequestContext } from '../request-context.ts';
 import { ok } from '../request-context.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';

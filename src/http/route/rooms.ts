@@ -6,7 +6,7 @@ import { isUuid } from '../../id.ts';
 import { COMMAND_BODY_MAX_BYTES, PLAYBACK_URLS_MAX } from '../../limits.ts';
 import type { RoomOrder } from '../../machine/room/room.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import { commandContext, type RequestContext, ok, type Work } from '../request-context.ts';
+import { commandContext, ok, type RequestContext, type Work } from '../request-context.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
 import { placeOf, seek, sourceUrl } from './playback.ts';
@@ -148,8 +148,7 @@ const memberRoutes = (rooms: Rooms): readonly Route[] => [
   ),
   route(
     { ...command, method: 'DELETE', path: `${ROOM}/members/:uuid`, summary: 'Remove a member', buckets: ['member_delete'] },
-    (context) =>
-      onRoom(rooms, context, () => rooms.leave(roomOf(context), context.params.uuid ?? '', commandContext(context))),
+    (context) => onRoom(rooms, context, () => rooms.leave(roomOf(context), context.params.uuid ?? '', commandContext(context))),
   ),
 ];
 

@@ -16,7 +16,7 @@ import {
 } from '../../limits.ts';
 import { E164_PATTERN } from '../../phone-number.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import { commandContext, type RequestContext, ok, type Work } from '../request-context.ts';
+import { commandContext, ok, type RequestContext, type Work } from '../request-context.ts';
 import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
 import { shape } from '../shape.ts';
 

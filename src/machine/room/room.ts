@@ -63,6 +63,8 @@ export type RoomInput =
   | { readonly type: 'empty' }
   /** The platform is going down. */
   | { readonly type: 'shutdown' }
+  /** A bug in this Room's own actor. */
+  | { readonly type: 'broken' }
   | { readonly type: 'deadline' };
 
 export type RoomAct =
@@ -147,6 +149,8 @@ export function stepRoom(state: RoomState, input: RoomInput, now: number): RoomS
       return hear(state, input.notice);
     case 'empty':
       return state.phase === 'deleting' && state.recording === undefined ? deleted(state, 'closed') : stay(state);
+    case 'broken':
+      return broken(state, now);
     case 'shutdown':
       return state.recording === undefined ? stay(state) : recorded(state, stopRecording(ownerOf(state), state.recording));
     case 'deadline':
@@ -223,6 +227,15 @@ function control(
     case 'seek':
       return { state, events: [], acts: [{ do: 'seek', operationUuid, to: given.to }] };
   }
+}
+
+/** The Room ends: what it played has failed, and its members are told to leave. */
+function broken(before: RoomState, now: number): RoomStep {
+  if (before.phase !== 'open') return deleted(before, 'timeout');
+  const { playback } = before;
+  const told = playback === undefined ? [] : [playbackFailed(before, playback, 'playback_error')];
+  const ended = teardown({ ...before, playback: undefined }, now);
+  return { ...ended, events: [...told, ...ended.events] };
 }
 
 /** The playback is over without a failure: one terminal event, with the whole playlist of the play request. */

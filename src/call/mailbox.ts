@@ -1,0 +1,217 @@
+/**
+ * The mailbox of one actor: a Session's or a Room's. Inputs are taken one at a time, in the order in which they came, and the actor sleeps until its next
+ * deadline in between.
+ *
+ *   signal, ask → waiting → take (step → commit → perform) → next, or sleep
+ *
+ * When the database is away, a command is refused (503) and changes nothing. A signal is a fact: its step is kept and tried again until it is stored, and
+ * commands are refused at once meanwhile. A bug in a turn is logged with a `support_id` and makes the actor take the input `broken`; a bug in that closes
+ * the mailbox.
+ */
+import type { Clock } from '../clock.ts';
+import type { Change, Journal } from '../database/journal/journal.ts';
+import { newUuid } from '../id.ts';
+import { MAILBOX_MAX_INPUTS } from '../limits.ts';
+import type { Log, LogFields } from '../log.ts';
+import type { Playlist } from '../media/engine.ts';
+import { isProblem, type Problem, problems } from '../problem.ts';
+import type { Answer, CommandContext } from './ports/sessions.ts';
+import { untilStored } from './until-stored.ts';
+
+const RETRY_AFTER_SEC = 2;
+
+/** One input, and who waits for its answer. */
+export interface Envelope<Input> {
+  readonly input: Input;
+  readonly context: CommandContext | undefined;
+  readonly answer: Answer | undefined;
+  readonly playlist: Playlist | undefined;
+  /** Undefined for a signal: nobody waits for its answer. */
+  readonly reply: ((answer: Answer | Problem) => void) | undefined;
+}
+
+/** What a command brings beside itself. */
+export interface Enclosed {
+  readonly context: CommandContext | undefined;
+  readonly answer: Answer | undefined;
+  readonly playlist?: Playlist | undefined;
+}
+
+export interface MailboxOptions<Input> {
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Names the actor in the log, and in the 503 of a command that cannot be taken: `Session`, `Room`. */
+  readonly owner: string;
+  readonly logged: LogFields;
+  /** Takes one input: its step, its commit and its effects. */
+  take(envelope: Envelope<Input>): Promise<void>;
+  /** An input is not taken any more, because the mailbox is closed or was emptied. */
+  dropped(input: Input): void;
+  /** A command was refused although its change may have been stored: the database did not answer. */
+  abandoned(change: Change): void;
+  /** The time of the next deadline, in milliseconds since the epoch. */
+  nextDeadline(): number | undefined;
+  readonly deadline: Input;
+  readonly broken: Input;
+  /** A bug came up while `broken` was taken: the actor gives up what it holds. The mailbox is closed. */
+  brokenAgain(): void;
+}
+
+export class Mailbox<Input extends { readonly type: string }> {
+  readonly #options: MailboxOptions<Input>;
+  readonly #waiting: Envelope<Input>[] = [];
+  readonly #drained: (() => void)[] = [];
+  #busy = false;
+  #stalled = false;
+  #closed = false;
+  #cancelTimer = () => {};
+
+  constructor(options: MailboxOptions<Input>) {
+    this.#options = options;
+  }
+
+  /** Posts a fact. It is never lost while the actor lives; one too many ends the actor as broken. */
+  signal(input: Input): void {
+    const { log, logged, owner, dropped, broken } = this.#options;
+    if (this.#closed) {
+      dropped(input);
+      return;
+    }
+    if (this.#waiting.length < MAILBOX_MAX_INPUTS) {
+      this.#post(fact(input));
+      return;
+    }
+    log.error(logged, `the mailbox of a ${owner} is full: it is ended`);
+    this.#waiting.push(fact(input));
+    this.#empty(this.#unable());
+    this.#post(fact(broken));
+  }
+
+  /** Posts a fact that is taken next, before anything that waits. */
+  signalNext(input: Input): void {
+    this.#waiting.unshift(fact(input));
+  }
+
+  /** Posts a command. Resolves with its answer, or why it was refused; then its playlist is released. */
+  ask(input: Input, { context, answer, playlist }: Enclosed): Promise<Answer | Problem> {
+    const { promise, resolve } = Promise.withResolvers<Answer | Problem>();
+    const reply = (result: Answer | Problem) => {
+      if (isProblem(result)) playlist?.release();
+      resolve(result);
+    };
+    if (this.#closed) reply(this.#gone());
+    else if (this.#stalled || this.#waiting.length >= MAILBOX_MAX_INPUTS) reply(this.#unable());
+    else this.#post({ input, context, answer, playlist, reply });
+    return promise;
+  }
+
+  /** Resolves when all that waits now has been taken. */
+  drained(): Promise<void> {
+    if (!this.#busy) return Promise.resolve();
+    return new Promise((resolve) => this.#drained.push(resolve));
+  }
+
+  /**
+   * Commits the change of an envelope. `refused`: it was a command, it has been answered by a 503, and nothing of it is stored. `elsewhere`: the object
+   * had been ended by another process, and nothing of it is stored.
+   */
+  async commit(change: Change, { reply }: Envelope<Input>): Promise<'stored' | 'refused' | 'elsewhere'> {
+    const { journal, clock, abandoned } = this.#options;
+    const stored = await untilStored(
+      clock,
+      () => journal.commit(change),
+      () => {
+        if (reply !== undefined) {
+          reply(this.#unable());
+          abandoned(change);
+          return false;
+        }
+        this.#stalled = true;
+        this.#refuseCommands();
+        return true;
+      },
+    );
+    if (stored === undefined) return 'refused';
+    this.#stalled = false;
+    return stored ? 'stored' : 'elsewhere';
+  }
+
+  /** Takes nothing more. Commands that wait are answered as 404. */
+  close(): void {
+    this.#closed = true;
+    this.#cancelTimer();
+    this.#empty(this.#gone());
+  }
+
+  #post(envelope: Envelope<Input>): void {
+    this.#waiting.push(envelope);
+    if (!this.#busy) void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    this.#busy = true;
+    this.#cancelTimer();
+    for (let next = this.#waiting.shift(); next !== undefined && !this.#closed; next = this.#waiting.shift()) {
+      try {
+        await this.#options.take(next);
+      } catch (error) {
+        this.#break(next, error);
+      }
+    }
+    this.#busy = false;
+    for (const resolve of this.#drained.splice(0)) resolve();
+    if (!this.#closed) this.#sleep();
+  }
+
+  /** A bug in this actor ends this actor, and nothing else. */
+  #break({ input, reply }: Envelope<Input>, error: unknown): void {
+    const { log, logged, owner, broken, brokenAgain } = this.#options;
+    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    log.error({ ...logged, support_id: newUuid(), reason }, `a bug ended a ${owner}`);
+    reply?.(this.#unable());
+    if (input.type === broken.type) {
+      brokenAgain();
+      this.close();
+      return;
+    }
+    this.#empty(this.#unable());
+    this.#waiting.push(fact(broken));
+  }
+
+  /** Facts wait for the database, people do not. */
+  #refuseCommands(): void {
+    const all = this.#waiting.splice(0);
+    this.#waiting.push(...all.filter(({ reply }) => reply === undefined));
+    for (const { reply } of all) reply?.(this.#unable());
+  }
+
+  #empty(why: Problem): void {
+    for (const { input, reply } of this.#waiting.splice(0)) {
+      reply?.(why);
+      this.#options.dropped(input);
+    }
+  }
+
+  #sleep(): void {
+    const { clock, deadline, nextDeadline } = this.#options;
+    const at = nextDeadline();
+    if (at !== undefined) this.#cancelTimer = clock.at(at, () => this.signal(deadline));
+  }
+
+  #unable(): Problem {
+    return problems.unavailable(`The ${this.#options.owner} could not take the command; try again.`, RETRY_AFTER_SEC);
+  }
+
+  #gone(): Problem {
+    return problems.notFound(this.#options.owner);
+  }
+}
+
+const fact = <Input>(input: Input): Envelope<Input> => ({
+  input,
+  context: undefined,
+  answer: undefined,
+  playlist: undefined,
+  reply: undefined,
+});
