@@ -110,7 +110,6 @@ const ours = createHttpApp({
   ready: async () => ({}),
   draining: () => false,
   onTrunksChanged: () => {},
-  onNumbersChanged: () => {},
   carrier: { refusals: () => [] },
 });
 

@@ -232,8 +232,6 @@ async function run(settings: Config): Promise<void> {
     followed: followRecording,
     draining: () => draining,
     ready: async () => ({ database: await store.ready(), media: media.ready(), sip: carrier.ready() }),
-    // The owner of a number is asked for at each call.
-    onNumbersChanged: () => {},
     carrier,
     onTrunksChanged: async () => {
       trunks = await store.trunks.list();

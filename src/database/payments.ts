@@ -3,7 +3,7 @@ import type { PlatformEvent } from '../event/event.ts';
 import type { Database, Row } from './driver/database.ts';
 import { emit } from './journal/emit.ts';
 import type { StoredAnswer } from './journal/journal.ts';
-import type { CollectionRow } from './payment-rows.ts';
+import type { CollectionRow } from './journal/payment-rows.ts';
 import { createVault, type Vault } from './vault/vault.ts';
 
 export interface ChargeRow {

@@ -2,7 +2,7 @@
 import { RETENTION_BATCH_MAX_ROWS } from '../limits.ts';
 import type { Database, Row } from './driver/database.ts';
 import { coalesce } from './journal/coalesce.ts';
-import type { RecordingRow } from './recording-rows.ts';
+import type { RecordingRow } from './journal/recording-rows.ts';
 
 export interface RecordingStore {
   get(recordingUuid: string): Promise<RecordingRow | undefined>;

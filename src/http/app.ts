@@ -14,9 +14,10 @@ import { admission } from './admission/admission.ts';
 import { linkTrace, newTraceparent } from './admission/trace.ts';
 import type { HttpMetrics } from './metrics.ts';
 import { openapiDocument } from './openapi.ts';
-import { type OperatorHooks, operatorRoutes } from './operator/operator.ts';
+import type { OperatorHooks } from './operator/hooks.ts';
+import { operatorRoutes } from './operator/operator.ts';
 import { type HttpPeer, PipelineLimit } from './pipelining.ts';
-import type { RequestContext } from './request-context.ts';
+import type { RequestContext, Route } from './request-context.ts';
 import { problemResponse } from './response.ts';
 import { applicationRoutes } from './route/application.ts';
 import { dtmfRoutes } from './route/dtmf.ts';
@@ -30,7 +31,6 @@ import { recordingRoutes } from './route/recordings.ts';
 import { roomRoutes } from './route/rooms.ts';
 import { sessionRoutes } from './route/sessions.ts';
 import { webSocketRoutes } from './route/websocket.ts';
-import type { Route } from './route.ts';
 
 export interface HttpDeps extends OperatorHooks {
   readonly sessions: Sessions;

@@ -1,7 +1,7 @@
 /** OpenAPI 3.1, from the same routes and shapes that are served. */
 import { Hono } from 'hono';
 import { type DescribeRouteOptions, describeRoute, generateSpecs } from 'hono-openapi';
-import type { Route } from './route.ts';
+import type { Route } from './request-context.ts';
 
 const PROBLEM = { $ref: '#/components/schemas/Problem' };
 const problem = (description: string) => ({ description, content: { 'application/json': { schema: PROBLEM } } });

@@ -1,8 +1,56 @@
-/** One request on its way through admission, and what an answer is. */
+/** One request on its way through admission, the route it takes, and what an answer is. */
 import type { Answer, CommandContext } from '../call/ports/sessions.ts';
 import type { KeyedRequest } from '../database/idempotency.ts';
 import type { Problem } from '../problem.ts';
-import type { Route } from './route.ts';
+import type { BucketName } from './rate.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** What is known of a route before any request: who may call it, what it takes, and what it costs. */
+export interface RouteFacts {
+  readonly method: Method;
+  /** As Hono writes it: `/v1/sessions/:uuid`. */
+  readonly path: string;
+  readonly auth: 'application' | 'operator';
+  /** One line of the API reference. */
+  readonly summary: string;
+  /** Which part of the API reference. */
+  readonly tag: string;
+  /** Success status and what it says. */
+  readonly success: readonly [status: number, description: string];
+  /** Largest body; 1 MiB unless told. */
+  readonly maxBytes?: number;
+  /** How to stay below `maxBytes`, for the message of the 413. */
+  readonly sizeHint?: string;
+  /** Status of a body of the wrong shape; 400 unless told. */
+  readonly shapeStatus?: 400 | 422;
+  /** Changes something: takes Operation-Id and Idempotency-Key. */
+  readonly command?: boolean;
+  /** The commit that carries the command's effect stores its answer too; else admission does. */
+  readonly answerStoredBy?: 'journal';
+  /** Starts something new: refused while the platform drains. */
+  readonly starts?: boolean;
+  /** What a missing resource is called: `Session`, `Room`… */
+  readonly resource?: string;
+  readonly buckets?: readonly BucketName[];
+  readonly query?: readonly QueryFact[];
+}
+
+/** A query parameter, for the API reference; the route reads it itself. */
+export interface QueryFact {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: object;
+}
+
+/** A route: its facts, and what it does with a request. */
+export interface Route extends RouteFacts {
+  readonly takesBody: boolean;
+  readonly optionalBody: boolean;
+  readonly schema: object | undefined;
+  /** Validates the parsed body and binds it to the work. */
+  prepare(context: RequestContext): Find | Problem;
+}
 
 export interface RequestContext {
   readonly request: Request;

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RecordingRegistry } from '../../src/call/recording/recording-registry.ts';
 import { type Change, StoreUnavailable } from '../../src/database/journal/journal.ts';
-import type { RecordingRow } from '../../src/database/recording-rows.ts';
+import type { RecordingRow } from '../../src/database/journal/recording-rows.ts';
 import { silentLog } from '../../src/log.ts';
 import { createStorage } from '../../src/recording-storage/create.ts';
 import type { RecordingStorage } from '../../src/recording-storage/storage.ts';

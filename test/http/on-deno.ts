@@ -57,7 +57,6 @@ const app = createHttpApp({
   ready: async () => ({ database: await store.ready() }),
   draining: () => false,
   onTrunksChanged: () => {},
-  onNumbersChanged: () => {},
   carrier: { refusals: () => [] },
 });
 const server = Deno.serve({ hostname: '127.0.0.1', port: 0, onListen: ({ port }) => console.log(port) }, app.fetch);

@@ -91,7 +91,6 @@ export async function openPlatform(
     ready: async () => ({ database: await testStore.store.ready(), media: true, sip: true }),
     draining: () => false,
     onTrunksChanged: () => void hooks.push('trunks'),
-    onNumbersChanged: () => void hooks.push('numbers'),
     carrier: { refusals: () => [REFUSAL] },
     ...(typeof more === 'function' ? more(testStore.store, wall) : more),
   });

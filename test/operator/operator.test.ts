@@ -119,7 +119,6 @@ describe('the operator API', () => {
       inbound_phone_numbers: ['+15557001'],
       outbound_caller_ids: ['+15557002'],
     });
-    expect(platform.hooks).toContain('numbers');
     for (const path of ['/operator/v1/numbers/+15557001', `${own}/caller-ids/+15557002`, `${own}/payment-terminals/1234567`]) {
       expect((await operator('DELETE', path)).status).toBe(204);
       expect((await operator('DELETE', path)).status).toBe(404);

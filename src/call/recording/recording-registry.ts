@@ -5,7 +5,7 @@
 import type { Clock } from '../../clock.ts';
 import { sleep, timestamp } from '../../clock.ts';
 import type { Journal } from '../../database/journal/journal.ts';
-import type { RecordingChange, RecordingRow } from '../../database/recording-rows.ts';
+import type { RecordingChange, RecordingRow } from '../../database/journal/recording-rows.ts';
 import { platformEvent } from '../../event/platform-event.ts';
 import type { RecordingLinks, RecordingOwner } from '../../event/recording-event.ts';
 import { newUuid, newWebhookId } from '../../id.ts';

@@ -1,6 +1,6 @@
 /** What a Session's actor needs to write a secure collection down: the vault, and how long a reference lives. */
 
-import type { PaymentChange } from '../../database/payment-rows.ts';
+import type { PaymentChange } from '../../database/journal/payment-rows.ts';
 import type { Vault } from '../../database/vault/vault.ts';
 import type { PaymentRecord } from '../../machine/payment/collection.ts';
 import type { SessionState } from '../../machine/session/session.ts';

@@ -8,9 +8,9 @@
 import { JOURNAL_FLUSH_MAX_CHANGES, JOURNAL_WAITING_MAX_CHANGES } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { Queryable } from '../driver/database.ts';
-import { type PaymentChange, paymentExpressions, paymentParameters } from '../payment-rows.ts';
-import { type RecordingChange, recordingExpressions, recordingParameters } from '../recording-rows.ts';
 import { type Change, type Journal, type RoomRow, type SessionRow, StoreUnavailable } from './journal.ts';
+import { type PaymentChange, paymentExpressions, paymentParameters } from './payment-rows.ts';
+import { type RecordingChange, recordingExpressions, recordingParameters } from './recording-rows.ts';
 
 interface Waiting {
   readonly change: Change;

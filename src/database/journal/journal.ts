@@ -3,8 +3,8 @@
  * written in one transaction. Changes that wait at the same time share a transaction (group commit), in the order in which they came.
  */
 import type { PlatformEvent } from '../../event/event.ts';
-import type { PaymentChange } from '../payment-rows.ts';
-import type { RecordingChange } from '../recording-rows.ts';
+import type { PaymentChange } from './payment-rows.ts';
+import type { RecordingChange } from './recording-rows.ts';
 
 /** A Session as a row: the columns that are filtered on, and the machine's state as JSON. */
 export interface SessionRow {

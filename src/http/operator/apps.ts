@@ -6,9 +6,10 @@ import type { Store } from '../../database/store.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
 import { API_KEYS_PER_APP_MAX, WEBHOOK_SECRETS_REPLACED_MAX } from '../../limits.ts';
 import { problems } from '../../problem.ts';
+import type { Route } from '../request-context.ts';
 import { created, noContent, ok, type RequestContext } from '../request-context.ts';
 import { appBody, blockedEvents, webhookUrl } from '../route/application.ts';
-import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
+import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
 
 const name = type(/^[^\x00-\x1f\x7f]{1,100}$/u).describe('1 to 100 printable characters');

@@ -5,11 +5,11 @@ import type { Store } from '../../database/store.ts';
 import { isAppUuid } from '../../id.ts';
 import { isE164 } from '../../phone-number.ts';
 import { type Problem, problems } from '../../problem.ts';
+import type { Route } from '../request-context.ts';
 import { noContent, type RequestContext } from '../request-context.ts';
-import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
+import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
 import { pathApp } from './apps.ts';
-import type { OperatorHooks } from './operator.ts';
 
 const owner = shape(
   type({
@@ -33,7 +33,7 @@ const pathTerminal = (context: RequestContext): string | Problem => {
   return /^[0-9]{7}$/.test(terminal) ? terminal : problems.invalid('terminal_number: must be seven digits');
 };
 
-export const assignmentRoutes = (store: Store, hooks: OperatorHooks): readonly Route[] => [
+export const assignmentRoutes = (store: Store): readonly Route[] => [
   bodyRoute(
     { ...facts, resource: 'Application', method: 'PUT', path: NUMBER, summary: 'Assign a number', success: [204, 'Assigned.'] },
     owner,
@@ -41,7 +41,6 @@ export const assignmentRoutes = (store: Store, hooks: OperatorHooks): readonly R
       const e164 = pathNumber(context);
       if (typeof e164 !== 'string') return e164;
       if (!(await store.numbers.assign(e164, body.app_uuid))) return undefined;
-      await hooks.onNumbersChanged();
       return () => noContent;
     },
   ),
@@ -51,7 +50,6 @@ export const assignmentRoutes = (store: Store, hooks: OperatorHooks): readonly R
       const e164 = pathNumber(context);
       if (typeof e164 !== 'string') return e164;
       if (!(await store.numbers.unassign(e164))) return undefined;
-      await hooks.onNumbersChanged();
       return () => noContent;
     },
   ),

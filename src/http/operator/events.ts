@@ -5,8 +5,9 @@ import type { Store } from '../../database/store.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
 import { EVENT_LIST_MAX_ITEMS } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
+import type { Route } from '../request-context.ts';
 import { ok } from '../request-context.ts';
-import { bareRoute, type Route, route } from '../route.ts';
+import { bareRoute, route } from '../route.ts';
 
 const facts = { auth: 'operator', tag: 'Operator: events' } as const;
 const PARAMETERS = ['app_uuid', 'after', 'session_uuid', 'status', 'limit'] as const;

@@ -1,8 +1,9 @@
 /** The SIP requests that were refused lately, and what to do about each. */
 import type { CarrierReadings, Refusal } from '../../call/ports/trunks.ts';
 import { timestamp } from '../../clock.ts';
+import type { Route } from '../request-context.ts';
 import { ok } from '../request-context.ts';
-import { type Route, route } from '../route.ts';
+import { route } from '../route.ts';
 
 export const refusalRoutes = (carrier: CarrierReadings): readonly Route[] => [
   route(

@@ -4,10 +4,11 @@ import ipaddr from 'ipaddr.js';
 import type { Store } from '../../database/store.ts';
 import { LIVE_SESSIONS_MAX, TRUNK_CIDRS_MAX, TRUNKS_MAX } from '../../limits.ts';
 import { problems } from '../../problem.ts';
+import type { Route } from '../request-context.ts';
 import { noContent } from '../request-context.ts';
-import { bodyRoute, type Route, route } from '../route.ts';
+import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
-import type { OperatorHooks } from './operator.ts';
+import type { OperatorHooks } from './hooks.ts';
 
 const URI = /^sip:(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9]([A-Za-z0-9.-]{0,252}))(:[0-9]{1,5})?(;transport=(udp|tcp|tls))?$/;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;

@@ -4,8 +4,9 @@ import { timestamp } from '../../clock.ts';
 import type { AppDetail, AppStore } from '../../database/apps.ts';
 import { isEventPattern } from '../../event/names.ts';
 import { BLOCKED_EVENTS_MAX, WEBHOOK_URL_MAX_CHARS } from '../../limits.ts';
+import type { Route } from '../request-context.ts';
 import { noContent, ok } from '../request-context.ts';
-import { bodyRoute, type Route, route } from '../route.ts';
+import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
 
 /** http or https, no user and password; `""` for none. */

@@ -9,8 +9,9 @@ import type { Clock } from '../../clock.ts';
 import { isUuid } from '../../id.ts';
 import { HTTP_IDLE_TIMEOUT_SEC } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
+import type { Route } from '../request-context.ts';
 import { ok } from '../request-context.ts';
-import { type Route, route } from '../route.ts';
+import { route } from '../route.ts';
 
 /** The server's idle timeout of a request is lifted for its body, since a sender that is held back is silent for longer, and then set again, in seconds. */
 export interface IdleTimeout {

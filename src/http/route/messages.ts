@@ -8,8 +8,9 @@ import { LIST_DEFAULT_ITEMS, LIST_MATCHED_MAX_ITEMS, MESSAGE_TEXT_MAX_CHARS } fr
 import { MESSAGE_STATUSES, type MessageState } from '../../machine/message/message.ts';
 import { E164_PATTERN } from '../../phone-number.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
+import type { Route } from '../request-context.ts';
 import { commandContext, ok } from '../request-context.ts';
-import { bodyRoute, type Route, route } from '../route.ts';
+import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
 import { e164, instant } from './sessions.ts';
 

@@ -14,8 +14,9 @@ import {
 import { CARD_BRANDS } from '../../machine/payment/card.ts';
 import type { CollectionKind, CollectionTerms } from '../../machine/payment/collection.ts';
 import { problems } from '../../problem.ts';
+import type { Route } from '../request-context.ts';
 import { commandContext, type RequestContext } from '../request-context.ts';
-import { bodyRoute, type Route, route } from '../route.ts';
+import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
 import { sourceUrl } from './playback.ts';
 import { onSession } from './sessions.ts';

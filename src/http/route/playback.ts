@@ -4,7 +4,8 @@ import type { SessionCommand, Sessions } from '../../call/ports/sessions.ts';
 import { COMMAND_BODY_MAX_BYTES, PLAYBACK_POSITION_MAX_MS, PLAYBACK_URL_MAX_CHARS, PLAYBACK_URLS_MAX } from '../../limits.ts';
 import type { Place } from '../../machine/playback/playback.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import { bareRoute, bodyRoute, type Route } from '../route.ts';
+import type { Route } from '../request-context.ts';
+import { bareRoute, bodyRoute } from '../route.ts';
 import { type Shape, shape } from '../shape.ts';
 import { onSession } from './sessions.ts';
 

@@ -16,8 +16,9 @@ import {
 } from '../../limits.ts';
 import { E164_PATTERN } from '../../phone-number.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
+import type { Route } from '../request-context.ts';
 import { commandContext, ok, type RequestContext, type Work } from '../request-context.ts';
-import { bareRoute, bodyRoute, type Route, route } from '../route.ts';
+import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
 
 export const e164 = type(new RegExp(E164_PATTERN)).describe('an E.164 number with leading +');

@@ -8,8 +8,9 @@ import {
   WEBSOCKET_HEADERS_MAX,
   WEBSOCKET_URL_MAX_CHARS,
 } from '../../limits.ts';
+import type { Route } from '../request-context.ts';
 import { commandContext } from '../request-context.ts';
-import { bodyRoute, type Route } from '../route.ts';
+import { bodyRoute } from '../route.ts';
 import { shape } from '../shape.ts';
 
 const url = type(/^[Ww][Ss][Ss]?:\/\/[^\s/?#]/)

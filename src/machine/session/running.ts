@@ -3,9 +3,9 @@
  * in the Session's row, so that the process after a crash can tell its end, exactly once (contract §2, Order at the end).
  */
 import type { Event } from '../../event/event.ts';
+import type { Collect } from '../dtmf/collect.ts';
 import { digitsCollected } from '../dtmf/collect.ts';
 import { type Playback, playbackFailed } from '../playback/playback.ts';
-import type { SessionState } from './session.ts';
 
 export interface Running {
   readonly playback?: Pick<Playback, 'operationUuid' | 'kind' | 'urls'>;
@@ -14,7 +14,13 @@ export interface Running {
 }
 
 /** The column's text. `""`: nothing runs. */
-export function runningText({ playback, collect }: Pick<SessionState, 'playback' | 'collect'>): string {
+export function runningText({
+  playback,
+  collect,
+}: {
+  readonly playback: Playback | undefined;
+  readonly collect: Pick<Collect, 'operationUuid'> | undefined;
+}): string {
   if (playback === undefined && collect === undefined) return '';
   const running: Running = {
     ...(playback === undefined

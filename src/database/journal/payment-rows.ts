@@ -1,5 +1,5 @@
 /** What a step of a Session writes about its secure collection, in the statement that writes the step (`group-commit.ts`). */
-import type { Owner } from './vault/vault.ts';
+import type { Owner } from '../vault/vault.ts';
 
 export interface ReferenceRow extends Owner {
   readonly sealed: Uint8Array;

@@ -1,0 +1,75 @@
+/**
+ * Opens PostgreSQL: the embedded server and `postgres://` through postgres.js, Neon through its WebSocket driver. Rare queries are built with Drizzle;
+ * those of every call are prepared statements in the file that owns them.
+ */
+import type { Config } from '../../config.ts';
+import { QUERY_MAX_MS } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import { type EmbeddedServer, startEmbedded } from '../embedded/embedded.ts';
+import { supervised } from '../embedded/supervise.ts';
+import { StoreUnavailable } from '../journal/journal.ts';
+import { asUnavailable, type Connection, type Database } from './database.ts';
+import { migrate } from './migrate.ts';
+import { openNeon } from './neon.ts';
+import { openPostgres } from './postgres.ts';
+
+export type DatabaseSettings = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDriver'>;
+
+/** Opens the configured database, starting the embedded one, and applies the migrations. Throws with one line when it cannot. */
+export async function openDatabase(settings: DatabaseSettings, log: Log): Promise<Database> {
+  let embedded: EmbeddedServer | undefined;
+  let connection: Connection;
+  if (settings.databaseUrl === undefined) {
+    embedded = supervised(settings.dataDir, await startEmbedded(settings.dataDir, log), log);
+    const { socketDir, port } = embedded;
+    connection = openPostgres({ socketDir, port });
+  } else {
+    connection =
+      settings.databaseDriver === 'neon' ? openNeon(settings.databaseUrl) : openPostgres({ url: settings.databaseUrl });
+  }
+  const close = async () => {
+    await connection.close();
+    await embedded?.stop();
+  };
+  try {
+    await migrate(connection);
+  } catch (error) {
+    await close();
+    const away = asUnavailable(error) instanceof StoreUnavailable;
+    throw away ? new Error(`DATABASE_URL: the database cannot be reached (${reason(error)})`, { cause: error }) : error;
+  }
+  return {
+    drizzle: connection.drizzle,
+    shared: embedded === undefined,
+    run: async (work) => inTime(Promise.resolve(work(connection.drizzle))),
+    query: (text, parameters) => inTime(connection.query(text, parameters)),
+    transaction: (work) => inTime(connection.transaction(work)),
+    listen: connection.listen,
+    close,
+  };
+}
+
+/**
+ * A query that fails because the database is away, or does not answer in time, is `StoreUnavailable`; any other error (a constraint, a bug) stays
+ * what it is. Every wait is bounded: drivers queue while they reconnect, callers do not.
+ */
+async function inTime<T>(answer: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new StoreUnavailable('the database did not answer in time')), QUERY_MAX_MS);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } catch (error) {
+    throw asUnavailable(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const reason = (error: unknown): string =>
+  error instanceof Error
+    ? 'code' in error && typeof error.code === 'string'
+      ? error.code
+      : error.message || error.name
+    : 'closed';
