@@ -31,6 +31,8 @@ constexpr int32_t antilog[32] = {2048, 2093, 2139, 2186, 2233, 2282, 2332, 2383,
                                  2599, 2656, 2714, 2774, 2834, 2896, 2960, 3025, 3091, 3158, 3228,
                                  3298, 3371, 3444, 3520, 3597, 3676, 3756, 3838, 3922, 4008};
 
+/** The limit of the low and high band, 15 bits (G.722 §3.1, TX QMF and blocks 3L and 3H). */
+inline int32_t limit15(int32_t value) { return value > 16383 ? 16383 : value < -16384 ? -16384 : value; }
 inline int32_t sat16(int32_t value) { return value > 32767 ? 32767 : value < -32768 ? -32768 : value; }
 
 /** One band while a frame lasts, in registers. */
@@ -146,11 +148,17 @@ inline int32_t bank(const int16_t* samples, const BankTaps& taps) {
   return sum;
 }
 
+inline G722Bands split(const int16_t* samples) {
+  return {limit15(bank(samples, sum_taps) >> 14), limit15(bank(samples, difference_taps) >> 14)};
+}
+
 /** Pairs of samples that are taken at a time. */
 constexpr size_t part = 160;
 constexpr size_t past = g722_qmf_taps - 2;
 
 }  // namespace
+
+G722Bands g722_split(const int16_t* samples) { return split(samples); }
 
 G722Encoder::G722Encoder() {
   lower_.scale = 32;
@@ -166,8 +174,7 @@ void G722Encoder::encode(const int16_t* pcm, size_t count, uint8_t* out) {
     const size_t taken = pairs < part ? pairs : part;
     std::memcpy(heard + past, pcm, 2 * taken * sizeof(int16_t));
     for (size_t i = 0; i < taken; i++) {
-      const int32_t low = sat16(bank(heard + 2 * i, sum_taps) >> 14);
-      const int32_t high = sat16(bank(heard + 2 * i, difference_taps) >> 14);
+      const auto [low, high] = split(heard + 2 * i);
 
       const int32_t error_low = sat16(low - lower.estimate());
       const int32_t sign = error_low >> 31;
@@ -208,11 +215,9 @@ void G722Decoder::decode(const uint8_t* in, size_t count, int16_t* pcm) {
     for (size_t i = 0; i < taken; i++) {
       const int32_t code_low = in[i] & 0x3f;
       const int32_t code_high = in[i] >> 6;
-      int32_t low = lower.estimate() + ((lower.scale() * lower_out6[code_low]) >> 15);
-      low = low > 16383 ? 16383 : low < -16384 ? -16384 : low;
+      const int32_t low = limit15(lower.estimate() + ((lower.scale() * lower_out6[code_low]) >> 15));
       lower.lower_update(code_low >> 2);
-      int32_t high = higher.estimate() + ((higher.scale() * higher_out[code_high]) >> 15);
-      high = high > 16383 ? 16383 : high < -16384 ? -16384 : high;
+      const int32_t high = limit15(higher.estimate() + ((higher.scale() * higher_out[code_high]) >> 15));
       higher.higher_update(code_high);
       said[past + 2 * i] = static_cast<int16_t>(low + high);
       said[past + 2 * i + 1] = static_cast<int16_t>(low - high);

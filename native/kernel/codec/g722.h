@@ -23,6 +23,14 @@ struct G722Band {
 
 constexpr size_t g722_qmf_taps = 24;
 
+/** What the encoder's filter bank (TX QMF) makes of two samples at 16 kHz: one of each band, of 15 bits. */
+struct G722Bands {
+  int32_t lower;
+  int32_t higher;
+};
+/** The bands of the last two of 24 samples. */
+G722Bands g722_split(const int16_t* samples);
+
 class G722Encoder {
  public:
   G722Encoder();

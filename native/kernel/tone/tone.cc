@@ -1,9 +1,7 @@
 #include "kernel/tone/tone.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
-
-#include "kernel/mix/level.h"
 
 namespace sidetone {
 namespace {
@@ -11,33 +9,51 @@ namespace {
 constexpr double pi = 3.14159265358979323846;
 constexpr char keys[4][5] = {"123A", "456B", "789C", "*0#D"};
 
-constexpr float share_least = 0.89f;          // of the two tones in all the sound
+constexpr float share_least = 0.88f;          // of the two tones in all the sound
 constexpr float power_least = 58.0f * 58.0f;  // amplitude of one tone: -52 dB of full scale, some -49 dBm0
-constexpr float twist_forward = 3.6f;         // higher group over lower: 5.6 dB, where 4 must be taken
-constexpr float twist_reverse = 8.0f;         // lower over higher: 9 dB, where 8 must be
+constexpr float twist_most = 8.0f;            // of one group over the other: 9 dB, where Q.24 asks for 4 and 8
 constexpr float harmonic_most = 0.05f;        // -13 dB
 constexpr float deviation_most = 0.02f;
 constexpr uint32_t hits_least = 4;
 constexpr uint32_t misses_most = 8;
+constexpr float dial_tone_share_least = 0.05f;      // of all the sound: less spoils no key either
+constexpr float dial_tone_least = 100.0f * 100.0f;  // -47 dB of full scale: softer ones spoil no key
 
 }  // namespace
 
-ToneDetector::ToneDetector(uint32_t rate_hz)
-    : rate_hz_(rate_hz >= 16000 ? 16000 : 8000), bank_(&tone_bank(rate_hz_)), step_(bank_->step) {}
+ToneDetector::ToneDetector(uint32_t rate_hz) : wide_(rate_hz >= 16000) {}
 
 bool ToneDetector::process(const int16_t* pcm, size_t count, Key& key) {
   bool ended = false;
-  for (size_t at = 0; at + step_ <= count; at += step_) ended = step(pcm + at, key) || ended;
+  const size_t taken = wide_ ? 2 * tone_step : tone_step;
+  for (size_t at = 0; at + taken <= count; at += taken) {
+    float samples[tone_step];
+    if (wide_) half_band_.halve(pcm + at, tone_step, samples);
+    else std::copy_n(pcm + at, tone_step, samples);
+    ended = step(samples, key) || ended;
+  }
   return ended;
 }
 
-bool ToneDetector::step(const int16_t* pcm, Key& key) {
-  newest_ = (newest_ + 1) % steps;
-  bank_->correlate(pcm, bins_[newest_]);
-  energy_[newest_] = static_cast<float>(level_energy(pcm, step_));
-  std::memcpy(window_ + newest_ * step_, pcm, step_ * sizeof(int16_t));
+bool ToneDetector::step(const float* pcm, Key& key) {
+  plain_.take(pcm);
+  const char heard = plain_.judge();
+  if (plain_.newest_power() < dial_tone_least) {
+    dial_tone_.reset();
+    return follow(heard, key);
+  }
+  float rest[tone_step];
+  dial_tone_.remove(pcm, rest);
+  if (dial_tone_.power() < std::max(dial_tone_least, dial_tone_share_least * plain_.power())) {
+    without_dial_tone_.reset();
+    return follow(heard, key);
+  }
+  without_dial_tone_.take(rest);
+  return follow(heard != 0 ? heard : without_dial_tone_.judge(), key);
+}
 
-  const char heard = judge();
+/** Makes keys of the judgements of the windows. True, with `key`, when one has ended. */
+bool ToneDetector::follow(char heard, Key& key) {
   length_++;
   if (down_) {
     if (heard == candidate_) {
@@ -79,21 +95,42 @@ bool ToneDetector::finish(Key& key) {
   return true;
 }
 
+float ToneWindow::power() const {
+  float energy = 0;
+  for (const float part : energy_) energy += part;
+  return 2 * energy / static_cast<float>(steps * tone_step);
+}
+
+float ToneWindow::newest_power() const { return 2 * energy_[newest_] / static_cast<float>(tone_step); }
+
+void ToneWindow::reset() {
+  for (float& energy : energy_) energy = 0;  // of which nothing is judged
+}
+
+void ToneWindow::take(const float* pcm) {
+  newest_ = (newest_ + 1) % steps;
+  tone_bank().correlate(pcm, bins_[newest_]);
+  float sums[4] = {};  // which do not wait for each other
+  for (size_t i = 0; i < tone_step; i++) sums[i % 4] += pcm[i] * pcm[i];
+  energy_[newest_] = sums[0] + sums[1] + sums[2] + sums[3];
+  std::copy_n(pcm, tone_step, pcm_ + newest_ * tone_step);
+}
+
 /** The complex amplitudes of a pair of sines in one half of the window, at the half's own beginning. */
-void ToneDetector::fit(size_t low, size_t high, size_t half, Bin& low_sine, Bin& high_sine) const {
+void ToneWindow::fit(size_t low, size_t high, size_t half, Bin& low_sine, Bin& high_sine) const {
   float products[4];
   const size_t index[2] = {low, 4 + high};
   for (size_t k = 0; k < 2; k++) {
     const Bin first = at(index[k], 2 * half);
     const Bin second = at(index[k], 2 * half + 1);
-    const Bin turn = bank_->turned[1].of(index[k]);
+    const Bin turn = tone_bank().turned[1].of(index[k]);
     products[2 * k] = first.re + second.re * turn.re - second.im * turn.im;
     products[2 * k + 1] = first.im + second.re * turn.im + second.im * turn.re;
   }
   float fitted[4];
   for (size_t r = 0; r < 4; r++) {
     fitted[r] = 0;
-    for (size_t c = 0; c < 4; c++) fitted[r] += bank_->apart[low][high][r][c] * products[c];
+    for (size_t c = 0; c < 4; c++) fitted[r] += tone_bank().apart[low][high][r][c] * products[c];
   }
   low_sine = {fitted[0], fitted[1]};
   high_sine = {fitted[2], fitted[3]};
@@ -101,12 +138,12 @@ void ToneDetector::fit(size_t low, size_t high, size_t half, Bin& low_sine, Bin&
 
 /** Power (amplitude squared) of a sine seen in both halves, or a negative number where it is out of tolerance or of
  * unequal halves. */
-float ToneDetector::steady(size_t index, Bin early, Bin late) const {
+float ToneWindow::steady(size_t index, Bin early, Bin late) const {
   const float first = early.re * early.re + early.im * early.im;
   const float second = late.re * late.re + late.im * late.im;
   if (first > 3 * second || second > 3 * first) return -1;  // a window that is half empty
   // The nominal sine turns by two steps between the halves; what it turned more or less is its deviation.
-  const Bin two = bank_->turned[2].of(index);
+  const Bin two = tone_bank().turned[2].of(index);
   const Bin back{late.re * two.re - late.im * two.im, late.re * two.im + late.im * two.re};
   const float hz = std::atan2(back.im * early.re - back.re * early.im, back.re * early.re + back.im * early.im) /
                    static_cast<float>(2 * pi * 0.010);
@@ -116,22 +153,23 @@ float ToneDetector::steady(size_t index, Bin early, Bin late) const {
   return (first + second) * 0.5f / (loss * loss);
 }
 
-float ToneDetector::harmonic(float hz) const {
+float ToneWindow::harmonic(float hz) const {
   float re = 0;
   float im = 0;
-  const double angle = 2 * pi * hz / rate_hz_;
+  const double angle = 2 * pi * hz / tone_rate_hz;
   const float turn_re = static_cast<float>(std::cos(angle));
   const float turn_im = static_cast<float>(std::sin(angle));
   const double slow =
-      2 * pi / static_cast<double>(steps * step_);  // of the Hann window, so that the tones themselves do not leak in
+      2 * pi /
+      static_cast<double>(steps * tone_step);  // of the Hann window, so that the tones themselves do not leak in
   const float slow_re = static_cast<float>(std::cos(slow));
   const float slow_im = static_cast<float>(std::sin(slow));
   float c = 1;
   float s = 0;
   float wc = 1;
   float ws = 0;
-  for (size_t i = 0; i < steps * step_; i++) {
-    const float sample = (1.0f - wc) * window_[((newest_ + 1) % steps * step_ + i) % (steps * step_)];
+  for (size_t i = 0; i < steps * tone_step; i++) {
+    const float sample = (1.0f - wc) * pcm_[((newest_ + 1) % steps * tone_step + i) % (steps * tone_step)];
     re += sample * c;
     im += sample * s;
     const float next = c * turn_re - s * turn_im;
@@ -141,21 +179,21 @@ float ToneDetector::harmonic(float hz) const {
     ws = wc * slow_im + ws * slow_re;
     wc = window;
   }
-  const float scale = 2.0f / static_cast<float>(steps * step_);
+  const float scale = 2.0f / static_cast<float>(steps * tone_step);
   return (re * re + im * im) * scale * scale;
 }
 
-char ToneDetector::judge() const {
+char ToneWindow::judge() const {
   float energy = 0;
   for (const float part : energy_) energy += part;
   const float mean =
-      energy / static_cast<float>(steps * step_);  // two sines of amplitude a have a mean square of a squared
+      energy / static_cast<float>(steps * tone_step);  // two sines of amplitude a have a mean square of a squared
   if (mean < power_least) return 0;
   // A step alone hardly tells neighbours apart: the whole window does.
   const ToneBins* window[steps];
   for (size_t j = 0; j < steps; j++) window[j] = &bins_[(newest_ + 1 + j) % steps];
   float power[tones];
-  bank_->powers(window, power);
+  tone_bank().powers(window, power);
   size_t best[2] = {0, tones / 2};
   for (size_t k = 1; k < tones / 2; k++) {
     best[0] = power[k] > power[best[0]] ? k : best[0];
@@ -169,7 +207,7 @@ char ToneDetector::judge() const {
   if (low < power_least) return 0;
   const float high = steady(best[1], early[1], late[1]);
   if (high < power_least) return 0;
-  if (high > low * twist_forward || low > high * twist_reverse) return 0;
+  if (high > low * twist_most || low > high * twist_most) return 0;
   if ((low + high) * 0.5f < share_least * mean) return 0;
   const float octave = 2 * tone_hz[best[0]];
   // Where the octave of the lower tone lies beside the upper tone itself, it cannot be told from it.

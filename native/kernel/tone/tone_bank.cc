@@ -30,7 +30,7 @@ void invert(Four (&m)[4]) {
   }
 }
 
-void correlate_portable(const float (*row)[2 * tones], const int16_t* pcm, size_t count, ToneBins& bins) {
+void correlate_portable(const float (*row)[2 * tones], const float* pcm, size_t count, ToneBins& bins) {
   bins = {};
   for (size_t i = 0; i < count; i++) {
     for (size_t k = 0; k < tones; k++) {
@@ -41,7 +41,7 @@ void correlate_portable(const float (*row)[2 * tones], const int16_t* pcm, size_
 }
 
 #if KERNEL_WIDE
-KERNEL_AVX2 void correlate_avx2(const float (*row)[2 * tones], const int16_t* pcm, size_t count, ToneBins& bins) {
+KERNEL_AVX2 void correlate_avx2(const float (*row)[2 * tones], const float* pcm, size_t count, ToneBins& bins) {
   constexpr size_t chains = 4;  // sums of every fourth sample, which do not wait for each other
   __m256 cosine[chains];
   __m256 sine[chains];
@@ -92,7 +92,7 @@ KERNEL_AVX2 void powers_avx2(const ToneBins* turned, const ToneBins* const* step
 #endif
 
 struct Forms {
-  void (*correlate)(const float (*)[2 * tones], const int16_t*, size_t, ToneBins&);
+  void (*correlate)(const float (*)[2 * tones], const float*, size_t, ToneBins&);
   void (*powers)(const ToneBins*, const ToneBins* const*, float*);
 };
 #if KERNEL_WIDE
@@ -102,17 +102,16 @@ const Forms widest =
 const Forms widest = {correlate_portable, powers_portable};
 #endif
 
-const ToneBank narrow(8000);
-const ToneBank wide(16000);
+const ToneBank only;
 
 }  // namespace
 
-ToneBank::ToneBank(uint32_t rate_hz) : step(rate_hz / 200) {
+ToneBank::ToneBank() {
   for (size_t k = 0; k < 8; k++) {
-    for (size_t i = 0; i < step; i++) {
-      const double angle = 2 * pi * tone_hz[k] * static_cast<double>(i) / rate_hz;
-      row[i][k] = static_cast<float>(std::cos(angle));
-      row[i][8 + k] = static_cast<float>(-std::sin(angle));
+    for (size_t i = 0; i < tone_step; i++) {
+      const double angle = 2 * pi * tone_hz[k] * static_cast<double>(i) / tone_rate_hz;
+      rows[i][k] = static_cast<float>(std::cos(angle));
+      rows[i][8 + k] = static_cast<float>(-std::sin(angle));
     }
     for (size_t j = 0; j < tone_steps; j++) {
       const double angle = 2 * pi * tone_hz[k] * 0.005 * static_cast<double>(j);
@@ -123,9 +122,9 @@ ToneBank::ToneBank(uint32_t rate_hz) : step(rate_hz / 200) {
   for (size_t low = 0; low < 4; low++) {
     for (size_t high = 0; high < 4; high++) {
       Four gram[4] = {};
-      for (size_t i = 0; i < 2 * step; i++) {
-        const double a = 2 * pi * tone_hz[low] * static_cast<double>(i) / rate_hz;
-        const double b = 2 * pi * tone_hz[4 + high] * static_cast<double>(i) / rate_hz;
+      for (size_t i = 0; i < 2 * tone_step; i++) {
+        const double a = 2 * pi * tone_hz[low] * static_cast<double>(i) / tone_rate_hz;
+        const double b = 2 * pi * tone_hz[4 + high] * static_cast<double>(i) / tone_rate_hz;
         const Four basis = {std::cos(a), -std::sin(a), std::cos(b), -std::sin(b)};
         for (size_t r = 0; r < 4; r++) {
           for (size_t c = 0; c < 4; c++) gram[r][c] += basis[r] * basis[c];
@@ -139,12 +138,14 @@ ToneBank::ToneBank(uint32_t rate_hz) : step(rate_hz / 200) {
   }
 }
 
-void ToneBank::correlate(const int16_t* pcm, ToneBins& bins) const { widest.correlate(row, pcm, step, bins); }
+void tone_correlate(const ToneRows& rows, const float* pcm, ToneBins& bins) {
+  widest.correlate(rows, pcm, tone_step, bins);
+}
 
 void ToneBank::powers(const ToneBins* const (&steps)[tone_steps], float (&power)[tones]) const {
   widest.powers(turned, steps, power);
 }
 
-const ToneBank& tone_bank(uint32_t rate_hz) { return rate_hz == 16000 ? wide : narrow; }
+const ToneBank& tone_bank() { return only; }
 
 }  // namespace sidetone

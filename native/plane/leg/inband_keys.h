@@ -14,7 +14,7 @@ class InbandKeys {
   /** A tone has ended. */
   void tone(const Digit& digit, int64_t now_us) {
     for (Event& event : events_) {
-      if (event.key == digit.key && now_us - event.us <= overlap_us) {
+      if (event.key == digit.key && now_us - event.us <= after_event_us) {
         event.key = 0;
         return;
       }
@@ -44,6 +44,9 @@ class InbandKeys {
 
   /** An event's end may be lost, and is then known 200 ms later; the tone comes through the jitter buffer. */
   static constexpr int64_t overlap_us = 300'000;
+  /** A tone comes through the jitter buffer (200 ms at most) and its end is known 40 ms later: so long after the event.
+   */
+  static constexpr int64_t after_event_us = 500'000;
 
  private:
   static constexpr size_t waiting_max = 8;

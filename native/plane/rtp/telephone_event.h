@@ -3,8 +3,12 @@
 //  |     event     |E|R| volume    |          duration             |
 //
 // An event is known by its timestamp: updates grow its duration, the end comes three times, and an end may come after
-// the next key has begun. So: one digit a timestamp, given at the end; at the next event or after a silence when the
-// end was lost.
+// the next key has begun. So one digit is told for a timestamp, at the end of the event; where the end was lost, at the
+// next event or after a silence.
+//
+// A key that is held longer than 65,535 units (8.19 s) comes in segments (§2.5.1.3): a segment begins at the timestamp
+// at which the one before it ended, without a marker. Some senders end segments a packet early, or end each of them
+// with E. It is one key all the same.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -31,20 +35,31 @@ class TelephoneEvent {
 
  private:
   static constexpr int remembered = 8;
+  /** No segment but the last is shorter. */
+  static constexpr uint32_t segment_least_units = 0xf000;
+  static constexpr uint32_t base_most_units = 3600 * clock_hz;
   static constexpr int32_t timeline_units = 10 * static_cast<int32_t>(clock_hz);
 
   bool finished(uint32_t timestamp) const;
-  void finish(Digit& digit);
+  struct Segment {
+    uint8_t event = 0;
+    uint32_t timestamp = 0;
+    uint32_t units = 0;
+  };
+  static bool continues(const Segment& before, uint8_t event, uint32_t timestamp, bool marker);
+  bool continues_told(uint8_t event, uint32_t timestamp, bool marker, uint32_t units);
+  void remember(uint32_t timestamp);
+  void finish(bool end, Digit& digit);
 
   bool active_ = false;
-  uint8_t event_ = 0;
-  uint32_t timestamp_ = 0;
-  uint32_t base_units_ = 0;  // of the earlier segments of a key longer than 65,535 units (§2.5.1.3)
-  uint32_t units_ = 0;
+  Segment segment_;
+  uint32_t base_units_ = 0;  // the length of the earlier segments of this key
   int64_t heard_us_ = 0;
   uint32_t done_[remembered] = {};
   int done_count_ = 0;
   int done_next_ = 0;
+  Segment told_;           // the last segment of the key that was told last
+  bool told_end_ = false;  // its end came
 };
 
 }  // namespace sidetone

@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "plane/leg/quality.h"
@@ -190,6 +191,61 @@ TEST("a key held for longer than a duration field is one digit of its whole leng
   CHECK(press(event, 9, false, 800, 1000 + 0xffff, 20000) == 0);
   CHECK(press(event, 9, true, 1600, 1000 + 0xffff, 120000, &ms) == '9');
   CHECK(ms == (0xffffu + 1600) / 8);
+}
+
+TEST(
+    "a key held for twenty seconds and sent in segments is told once, however the sender ends them (RFC 4733 "
+    "2.5.1.3)") {
+  const auto keys_of = [](uint32_t segment_units, bool each_ends, bool marked, int lost_at_seam) {
+    TelephoneEvent event;
+    std::string told;
+    uint32_t start = 4'000'000'000;
+    uint32_t units = 0;
+    Digit digit;
+    bool first = true;
+    const auto send = [&](bool end, int64_t now_us) {
+      const uint8_t payload[4] = {5, static_cast<uint8_t>(end ? 0x8a : 0x0a), static_cast<uint8_t>(units >> 8),
+                                  static_cast<uint8_t>(units)};
+      if (event.receive(payload, sizeof payload, start, first || (marked && units == 160), now_us, digit))
+        told += digit.key;
+      first = false;
+    };
+    int64_t now_us = 0;
+    int lost = 0;
+    for (int packet = 0; packet < 1000; packet++, now_us += 20'000) {
+      units += 160;
+      if (units > segment_units) {
+        units = segment_units;
+        if (each_ends) send(true, now_us);
+        start += segment_units;
+        units = 160;
+        lost = lost_at_seam;
+      }
+      if (event.expire(now_us, digit)) told += digit.key;
+      if (lost > 0) lost--;
+      else send(false, now_us);
+    }
+    for (int i = 0; i < 3; i++) send(true, now_us);
+    return told;
+  };
+  for (const uint32_t segment : {0xffffu, 0xffa0u, 0xff00u, 64'000u}) {
+    for (const bool each_ends : {false, true}) {
+      for (const bool marked : {false, true}) {
+        for (const int lost : {0, 1, 5, 15}) {
+          if (marked && lost > 0) continue;  // the marker is in the first packet
+          CHECK(keys_of(segment, each_ends, marked, lost) == "5");
+        }
+      }
+    }
+  }
+}
+
+TEST("the same key pressed again some eight seconds later is another one") {
+  for (const uint32_t later : {0xf800u, 0xffffu, 0x10000u}) {
+    TelephoneEvent event;
+    CHECK(press(event, 7, true, 800, 1000, 0) == '7');
+    CHECK(press(event, 7, true, 800, 1000 + later, 8'000'000) == '7');
+  }
 }
 
 TEST("a sender that starts its timeline over is heard again, flash and torn payloads are not keys") {
