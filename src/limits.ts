@@ -313,6 +313,8 @@ export const ENDPOINT_CACHE_MAX_APPS = 10_000;
 
 // A phone leg. Signals kept until someone listens; and how long the media plane may take to give the ports back.
 export const SIP_LEG_SIGNALS_MAX = 64;
+/** Keys sent as telephone-events (RFC 4733) after which a leg no longer listens for keys in its audio. */
+export const SIP_LEG_EVENT_KEYS = 3;
 export const SIP_LEG_CLOSE_MS = 2_000;
 /** A key by INFO that gives no duration, and the longest one believed. */
 export const DTMF_DURATION_DEFAULT_MS = 100;

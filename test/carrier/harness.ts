@@ -10,6 +10,10 @@ export class TestMedia {
   readonly open = new Set<RtpLeg>();
   readonly negotiated: RtpParameters[] = [];
   opened = 0;
+  /** What the newest leg was told by `detectTones`, in order. */
+  readonly tones: boolean[] = [];
+  /** Tells the newest leg something. */
+  notify: (notice: MediaNotice) => void = () => {};
   portsFree = 100;
 
   ready(): boolean {
@@ -20,11 +24,12 @@ export class TestMedia {
     return { legs: this.open.size, portsFree: this.portsFree };
   }
 
-  async openRtpLeg(_notify: (notice: MediaNotice) => void): Promise<RtpLeg | undefined> {
+  async openRtpLeg(notify: (notice: MediaNotice) => void): Promise<RtpLeg | undefined> {
     if (this.portsFree === 0) return undefined;
     const socket = createSocket('udp4');
     await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
     this.opened++;
+    this.notify = notify;
     const leg: RtpLeg = {
       host: '127.0.0.1',
       port: socket.address().port,
@@ -36,7 +41,7 @@ export class TestMedia {
       leave() {},
       setMuted() {},
       setVolume: () => true,
-      detectTones() {},
+      detectTones: (on) => void this.tones.push(on),
       record: () => ({ mask() {}, unmask() {}, stop() {} }),
       counters: async () => NO_COUNTERS,
       close: async () => {

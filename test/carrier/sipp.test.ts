@@ -1,6 +1,7 @@
 /** SIPp as the carrier: a peer that is not ours, over real sockets. */
 import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
+import { SIP_LEG_EVENT_KEYS } from '../../src/limits.ts';
 import { freePort, type SippOptions, sipp, sippInstalled } from '../support/sipp.ts';
 import { type Incoming, TestCarrier, trunkTo } from './harness.ts';
 
@@ -71,6 +72,26 @@ describe.skipIf(!sippInstalled)('SIPp calls in', () => {
     incoming.call.leg.hangup();
     await peer.done();
     expect(await endOf(incoming)).toMatchObject({ cause: 'completed', by: 'callee' });
+  }, 30_000);
+
+  test('is listened to for tones, although telephone-event was agreed, until its first keys come as events', async () => {
+    const carrier = await carrierWith();
+    carrier.onIncoming = ({ call: { leg } }) => leg.answer();
+    const peer = await call(carrier, 'caller-is-hung-up');
+    const incoming = await first(carrier);
+    await incoming.signals.until('leg.answered');
+    expect(carrier.media.negotiated.at(-1)?.telephoneEventPayloadType).toBeNumber();
+    const press = (method: 'rfc4733' | 'inband') => carrier.media.notify({ type: 'digit', digit: '5', durationMs: 100, method });
+    for (let i = 0; i < 5; i++) press('inband');
+    for (let i = 1; i < SIP_LEG_EVENT_KEYS; i++) press('rfc4733');
+    expect(carrier.media.tones).toEqual([true]);
+    press('rfc4733');
+    expect(carrier.media.tones).toEqual([true, false]);
+    incoming.call.leg.secure?.(true);
+    incoming.call.leg.secure?.(false);
+    expect(carrier.media.tones).toEqual([true, false, true, false]);
+    incoming.call.leg.hangup();
+    await peer.done();
   }, 30_000);
 
   test('cancels while it rings', async () => {

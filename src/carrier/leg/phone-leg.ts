@@ -4,7 +4,7 @@
  */
 import type { Leg, LegEnd, LegListener, LegSignal, PlayOrder } from '../../call/ports/leg.ts';
 import type { RejectReason } from '../../event/hangup.ts';
-import { SIP_LEG_CLOSE_MS, SIP_LEG_SIGNALS_MAX } from '../../limits.ts';
+import { SIP_LEG_CLOSE_MS, SIP_LEG_EVENT_KEYS, SIP_LEG_SIGNALS_MAX } from '../../limits.ts';
 import type {
   JoinOptions,
   MediaEngine,
@@ -61,6 +61,8 @@ export abstract class PhoneLeg implements Leg {
   /** Whether the call has said anything since the last probe. */
   #heard = false;
   #hasEvents = false;
+  /** Keys that the far end has sent as telephone-events. */
+  #eventKeys = 0;
   #secure = false;
   #hearsTones = false;
   #pending: PlayOrder | undefined;
@@ -138,11 +140,16 @@ export abstract class PhoneLeg implements Leg {
   }
 
   /**
-   * Listens for tones in the audio when no telephone-event was agreed, and during a secure collection, because some trunks send both and a
-   * digit of a card must not pass unheard.
+   * Listens for tones in the audio
+   *
+   * - when no telephone-event was agreed,
+   * - until the far end has sent its first keys as telephone-events, because some trunks agree on them and send tones only,
+   * - during a secure collection, because some trunks send both and a digit of a card must not pass unheard.
+   *
+   * The media plane tells a key that comes both ways once (native/plane/leg/inband_keys.h).
    */
   #hearTones(): void {
-    const on = this.#secure || !this.#hasEvents;
+    const on = this.#secure || !this.#hasEvents || this.#eventKeys < SIP_LEG_EVENT_KEYS;
     if (on === this.#hearsTones) return;
     this.#hearsTones = on;
     this.#rtp?.detectTones(on);
@@ -151,6 +158,7 @@ export abstract class PhoneLeg implements Leg {
   /** Opens the leg's ports, once, and its side of offer and answer. Undefined when no ports are free. */
   protected async describe(): Promise<Negotiation | undefined> {
     this.#opening ??= this.options.media.openRtpLeg((notice) => {
+      if (notice.type === 'digit' && notice.method === 'rfc4733' && ++this.#eventKeys === SIP_LEG_EVENT_KEYS) this.#hearTones();
       // A leg that closes is out of its room as part of its end, which says why.
       if (!this.over || notice.type !== 'room.left') this.signal({ type: 'leg.media', notice });
     });
