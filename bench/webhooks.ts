@@ -72,7 +72,6 @@ async function floor(): Promise<number> {
         headers: { 'content-type': 'application/json' },
         body: bodyOf(`floor ${next}`, before),
         responseTimeoutMs: 10_000,
-        redirects: 0,
       });
     }
   };

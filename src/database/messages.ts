@@ -47,9 +47,13 @@ export interface MessageStore {
   /** When the next message is due, ms since the epoch. */
   nextDue(): Promise<number | undefined>;
   findParts(smscIds: readonly string[]): Promise<readonly PartFound[]>;
+  /** Parts that wait for a receipt and whose ids begin so, the oldest first; at most `OPEN_PARTS_MAX`. */
+  openParts(idPrefix: string): Promise<readonly PartFound[]>;
   /** Other processes may submit from the same database. */
   readonly shared: boolean;
 }
+
+const OPEN_PARTS_MAX = 10_000;
 
 const COLUMNS = `message_uuid::text AS message_uuid, app_uuid, operation_uuid, from_number, to_number, body, encoding, segments, status, error_code,
   error_message, created_at, updated_at, sent_at, delivered_at, parts::text AS parts, stage, due_at, attempts, traceparent`;
@@ -70,6 +74,9 @@ const NAME_PARTS = `INSERT INTO message_parts (message_uuid, part, smsc_id)
 const FIND_PARTS = `SELECT p.message_uuid::text AS message_uuid, p.part, p.smsc_id, m.to_number, m.status FROM message_parts AS p
   JOIN messages AS m ON m.message_uuid = p.message_uuid
   WHERE p.smsc_id IN (SELECT json_array_elements_text($1::text::json)) ORDER BY m.created_at DESC LIMIT 20`;
+const OPEN_PARTS = `SELECT p.message_uuid::text AS message_uuid, p.part, p.smsc_id, m.to_number, m.status FROM message_parts AS p
+  JOIN messages AS m ON m.message_uuid = p.message_uuid
+  WHERE m.status IN ('sent', 'sending') AND starts_with(p.smsc_id, $1::text) ORDER BY m.created_at LIMIT ${OPEN_PARTS_MAX}`;
 const HELD = `SELECT message_uuid::text AS message_uuid FROM messages WHERE stage = 'submitting' AND due_at <= $1::bigint ORDER BY due_at LIMIT 10000`;
 const NEXT_DUE = `SELECT min(due_at) AS due_at FROM messages WHERE stage = 'waiting'`;
 const MATCHED = `app_uuid = $1 AND ($2::text IS NULL OR status = $2::text) AND ($3::text IS NULL OR to_number = $3::text)
@@ -184,17 +191,19 @@ export function messageStore(database: Database, onEvents: () => void): MessageS
       return row === undefined || row.due_at === null ? undefined : Number(row.due_at);
     },
 
-    findParts: async (smscIds) =>
-      (await database.query(FIND_PARTS, [JSON.stringify(smscIds)])).map((row) => ({
-        messageUuid: String(row.message_uuid),
-        part: Number(row.part),
-        smscId: String(row.smsc_id),
-        to: String(row.to_number),
-        open: row.status === 'sent' || row.status === 'sending',
-      })),
+    findParts: async (smscIds) => (await database.query(FIND_PARTS, [JSON.stringify(smscIds)])).map(partOf),
+
+    openParts: async (idPrefix) => (await database.query(OPEN_PARTS, [idPrefix])).map(partOf),
   };
 }
 
+const partOf = (row: Row): PartFound => ({
+  messageUuid: String(row.message_uuid),
+  part: Number(row.part),
+  smscId: String(row.smsc_id),
+  to: String(row.to_number),
+  open: row.status === 'sent' || row.status === 'sending',
+});
 const whole = (at: number | undefined): number | null => (at === undefined ? null : Math.floor(at));
 const ofMessage = ({ appUuid, traceparent }: MessageState, event: Event, now: number) =>
   platformEvent(event, { appUuid, clientState: '', traceparent, webhookId: newWebhookId(), now });

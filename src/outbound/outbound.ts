@@ -30,8 +30,6 @@ export interface OutboundRequest {
   readonly body?: string | Uint8Array<ArrayBuffer>;
   /** From the call to the response's header, connecting included, for one hop. */
   readonly responseTimeoutMs: number;
-  /** Redirects to follow, each screened; 0: a 3xx is returned as it is. */
-  readonly redirects: number;
   /** Aborts at any time, the body included. */
   readonly signal?: AbortSignal;
 }
@@ -44,6 +42,6 @@ export interface OutboundResponse {
 }
 
 export interface Outbound {
-  /** Rejects with `OutboundError` only. */
+  /** A redirect is returned as it is. Rejects with `OutboundError` only. */
   fetch(request: OutboundRequest): Promise<OutboundResponse>;
 }

@@ -1,47 +1,27 @@
 /**
  * `Outbound` over the runtime's `fetch`. The URL's host is replaced by the screened address, with the name in `Host` and in TLS server name
- * indication, so the certificate is still checked against the name. Redirects are followed by hand, each hop screened like the first.
+ * indication, so the certificate is still checked against the name. Redirects are not followed.
  */
-import { isIPv6, type Socket } from 'node:net';
-import { type ConnectRequest, safeConnect } from './connect.ts';
+import { isIPv6 } from 'node:net';
+import { safeConnect } from './connect.ts';
 import { type GetRequest, type GetResponse, httpGet } from './http-get.ts';
 import { type Outbound, OutboundError, type OutboundFailure, type OutboundRequest, type OutboundResponse } from './outbound.ts';
 import { type Resolver, resolveScreened, systemResolver } from './resolve.ts';
 import { type Cidr, mayUsePort, parseCidr } from './screen.ts';
 
-const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-
 /** Everything the platform may open towards the outside, all through one screen. */
 export interface ScreenedOutbound extends Outbound {
-  /** GET for audio: read only as fast as it is wanted. Rejects with `OutboundError` only. */
+  /** GET for audio: read only as fast as it is wanted, redirects followed and screened. Rejects with `OutboundError` only. */
   get(request: GetRequest): Promise<GetResponse>;
-  /** A raw socket to a screened address. Rejects with `OutboundError` only. */
-  connect(request: ConnectRequest): Promise<Socket>;
 }
 
 /** `allow`: CIDRs that may be reached although private; the configuration has checked them. */
 export function createOutbound(allow: readonly string[], resolver: Resolver = systemResolver): ScreenedOutbound {
   const cidrs = allow.map(parseCidr).filter((cidr) => cidr !== undefined);
-  const connect = (request: ConnectRequest) => safeConnect(request, cidrs, resolver);
   return {
-    fetch: (request) => follow(request, cidrs, resolver),
-    get: (request) => httpGet(request, connect, checkedUrl),
-    connect,
+    fetch: (request) => screenedFetch(request, cidrs, resolver),
+    get: (request) => httpGet(request, (to) => safeConnect(to, cidrs, resolver), checkedUrl),
   };
-}
-
-async function follow(request: OutboundRequest, allow: readonly Cidr[], resolver: Resolver): Promise<OutboundResponse> {
-  let url = checkedUrl(request.url);
-  for (let hop = 0; ; hop++) {
-    const response = await once(url, request, allow, resolver);
-    const location = response.headers.get('location');
-    if (request.redirects === 0 || !REDIRECTS.has(response.status) || location === null) {
-      return { status: response.status, headers: response.headers, body: response.body ?? undefined };
-    }
-    await response.body?.cancel();
-    if (hop >= request.redirects) throw new OutboundError('rejected', 'too many redirects');
-    url = checkedUrl(location, url);
-  }
 }
 
 /** Rejects with `rejected` what is no http(s) URL, carries userinfo, or names a port of another protocol. */
@@ -56,7 +36,8 @@ function checkedUrl(text: string, base?: URL): URL {
 
 const portOf = (url: URL): number => (url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port));
 
-async function once(url: URL, request: OutboundRequest, allow: readonly Cidr[], resolver: Resolver): Promise<Response> {
+async function screenedFetch(request: OutboundRequest, allow: readonly Cidr[], resolver: Resolver): Promise<OutboundResponse> {
+  const url = checkedUrl(request.url);
   const started = performance.now();
   const address = await resolveScreened(url.hostname, allow, resolver, request.responseTimeoutMs);
   const pinned = new URL(url);
@@ -67,7 +48,7 @@ async function once(url: URL, request: OutboundRequest, allow: readonly Cidr[], 
   const signal = request.signal === undefined ? abort.signal : AbortSignal.any([abort.signal, request.signal]);
   const init: BunFetchRequestInit = {
     method: request.method,
-    // No content coding: a source is audio already, and a decompressed body would have no bound of its own.
+    // No content coding: a decompressed body would have no bound of its own.
     headers: { 'accept-encoding': 'identity', ...request.headers, host: url.host },
     redirect: 'manual',
     decompress: false,
@@ -76,7 +57,8 @@ async function once(url: URL, request: OutboundRequest, allow: readonly Cidr[], 
     ...(url.protocol === 'https:' ? { tls: { serverName: url.hostname } } : {}),
   };
   try {
-    return await fetch(pinned, init);
+    const { status, headers, body } = await fetch(pinned, init);
+    return { status, headers, body: body ?? undefined };
   } catch (error) {
     throw asOutboundError(error);
   } finally {

@@ -21,10 +21,27 @@ export function inCidr(address: string, cidr: Cidr): boolean {
   return false;
 }
 
-/** Whether the address is public unicast, or lies in one of the allowed blocks. */
+/** The IPv6 block of global unicast addresses (RFC 4291 §2.4). All that IANA has given out lies in it. */
+const GLOBAL_UNICAST: Cidr = ipaddr.parseCIDR('2000::/3');
+/** Blocks of it that ipaddr.js counts as unicast and that lead elsewhere: documentation (RFC 9637), and what the 6bone left (RFC 3701). */
+const NOT_PUBLIC: readonly Cidr[] = [ipaddr.parseCIDR('3fff::/20'), ipaddr.parseCIDR('3ffe::/16')];
+
+/**
+ * Whether the address is public unicast, or lies in one of the allowed blocks. IPv6 addresses in which an IPv4 address is hidden are not: compatible
+ * (::/96), translated (64:ff9b::/96, 64:ff9b:1::/48, ::ffff:0:0:0/96), 6to4, Teredo. The host or a gateway may unpack them to a private address.
+ */
 export function mayReach(address: string, allow: readonly Cidr[]): boolean {
   if (!ipaddr.isValid(address)) return false;
-  return ipaddr.process(address).range() === 'unicast' || allow.some((cidr) => inCidr(address, cidr));
+  return isPublic(address) || allow.some((cidr) => inCidr(address, cidr));
+}
+
+function isPublic(address: string): boolean {
+  // ipaddr.js takes `::a.b.c.d` for the mapped address, which it is not; a URL spells it in hexadecimal.
+  const spelt = address.includes(':') ? (URL.parse(`http://[${address}]`)?.hostname.slice(1, -1) ?? '') : address;
+  if (!ipaddr.isValid(spelt)) return false;
+  const parsed = ipaddr.process(spelt);
+  if (parsed.range() !== 'unicast') return false;
+  return parsed.kind() === 'ipv4' || (inCidr(address, GLOBAL_UNICAST) && !NOT_PUBLIC.some((cidr) => inCidr(address, cidr)));
 }
 
 // Ports where another protocol listens that could be talked into something by an HTTP request (WHATWG Fetch, "bad port"), the ones that matter.

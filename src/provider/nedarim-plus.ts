@@ -34,7 +34,6 @@ export function nedarimPlus(
           headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json', connection: 'close' },
           body,
           responseTimeoutMs: timeoutMs,
-          redirects: 0,
           signal: abort.signal,
         });
         return await answerOf(response, order, now());

@@ -1,14 +1,24 @@
-/** The `sandbox` carrier of short messages: takes everything, and reports it delivered a moment later. */
+/** The `sandbox` carrier of short messages: takes everything, and reports it delivered a moment later, also after a crash in between. */
 import type { Clock } from '../clock.ts';
 import { newUuid } from '../id.ts';
-import type { SmsGateway, SmsListener } from '../machine/message/gateway.ts';
+import type { OpenPart, SmsGateway, SmsListener } from '../machine/message/gateway.ts';
 
 const DELIVERY_MS = 100;
+/** The receipt is made again after this where it could not be stored. */
+const RETRY_MS = 5_000;
 const WINDOW = 50;
+const ID_PREFIX = 'sandbox-';
 
 export function sandboxSms(clock: Clock): SmsGateway {
   let listener: SmsListener | undefined;
   let closed = false;
+  const deliver = (part: OpenPart, afterMs: number): void => {
+    clock.at(clock.now() + afterMs, () => {
+      if (closed) return;
+      const receipt = { smscId: part.smscId, state: 'delivered', error: '', recipient: part.to.replace('+', '') } as const;
+      listener?.onReceipt(receipt).catch(() => deliver(part, RETRY_MS));
+    });
+  };
   return {
     window: WINDOW,
     partsOf: (segments) => segments,
@@ -18,14 +28,16 @@ export function sandboxSms(clock: Clock): SmsGateway {
     ready: () => !closed,
     async submit({ parts, to }) {
       return parts.map((part) => {
-        const smscId = newUuid();
-        clock.at(clock.now() + DELIVERY_MS, () => {
-          if (closed) return;
-          // Lost with the database: the message stays `sent`, as with a real SMSC whose receipt never comes.
-          listener?.onReceipt({ smscId, state: 'delivered', error: '', recipient: to.replace('+', '') }).catch(() => {});
-        });
+        const smscId = `${ID_PREFIX}${newUuid()}`;
+        deliver({ smscId, to }, DELIVERY_MS);
         return { part, outcome: { outcome: 'accepted', smscId } };
       });
+    },
+    ownReceipts: {
+      idPrefix: ID_PREFIX,
+      resume: (parts) => {
+        for (const part of parts) deliver(part, DELIVERY_MS);
+      },
     },
     close: async () => {
       closed = true;

@@ -37,7 +37,6 @@ export async function attemptDelivery(
       },
       body: event.body,
       responseTimeoutMs: timeoutMs,
-      redirects: 0,
       signal: abort.signal,
     });
     // The status is the answer; the body is read only so that the connection can be used again.

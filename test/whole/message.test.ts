@@ -96,4 +96,26 @@ describe('a message through the sandbox', () => {
       await receiver.stop();
     }
   }, 60_000);
+
+  test('does not stay sent for ever when a kill -9 comes between its sending and its receipt', async () => {
+    const receiver = new Receiver();
+    const platform = await Platform.start();
+    try {
+      const app = await platform.application(receiver.url, FROM);
+      const post = () => platform.api(app, 'POST', '/v1/messages', { from: FROM, to: TO, text: 'x'.repeat(400) });
+      const posted = await Promise.all(Array.from({ length: 30 }, post));
+      const uuids = posted.flatMap(({ status, body }) => (status === 202 ? [String(body.message_uuid)] : []));
+      expect(uuids.length).toBeGreaterThan(4);
+      await receiver.until(() => uuids.some((uuid) => statuses(receiver, uuid).includes('sent')), 'one sent');
+      await platform.kill();
+      await platform.start();
+      // What was with the carrier at that moment is failed, its outcome unknown; all else is delivered.
+      const over = () => uuids.every((uuid) => ['delivered', 'failed'].includes(String(statuses(receiver, uuid).at(-1))));
+      await receiver.until(over, 'all receipts', 30_000);
+      expect(uuids.some((uuid) => statuses(receiver, uuid).at(-1) === 'delivered')).toBe(true);
+    } finally {
+      await platform.stop();
+      await receiver.stop();
+    }
+  }, 60_000);
 });

@@ -53,6 +53,8 @@ export class MessageDispatcher implements Messages {
     await this.#giveUpHeld(this.#options.store.shared ? this.#options.clock.now() : Number.MAX_SAFE_INTEGER);
     this.#started = true;
     gateway?.start({ onReceipt: (receipt) => this.#onReceipt(receipt), onReady: () => this.#wake() });
+    const own = gateway?.ownReceipts;
+    if (own !== undefined) own.resume(await this.#options.store.openParts(own.idPrefix));
     this.#wake();
   }
 

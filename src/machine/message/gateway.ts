@@ -32,7 +32,23 @@ export interface SmsListener {
   onReady(): void;
 }
 
+/** A part that was accepted and whose receipt has not come. */
+export interface OpenPart {
+  readonly smscId: string;
+  /** E.164. */
+  readonly to: string;
+}
+
+/** Receipts that this process makes itself: those that a process before it owed are made after a start. */
+export interface OwnReceipts {
+  /** What the ids of its parts begin with. */
+  readonly idPrefix: string;
+  resume(parts: readonly OpenPart[]): void;
+}
+
 export interface SmsGateway {
+  /** Undefined where receipts come from elsewhere. */
+  readonly ownReceipts?: OwnReceipts;
   /** In how many parts a text of so many segments is submitted. */
   partsOf(segments: number): number;
   start(listener: SmsListener): void;
