@@ -32,7 +32,7 @@ export function timestamp(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** As `timestamp`, at one-second resolution: `created_at` of a Session (interface, Resources). */
+/** Formats like `timestamp`, at one-second resolution: `created_at` of a Session (interface, Resources). */
 export function timestampSeconds(ms: number): string {
   return new Date(Math.floor(ms / 1000) * 1000).toISOString();
 }

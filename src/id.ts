@@ -6,8 +6,8 @@ export const newUuid = (): string => crypto.randomUUID();
 export const newAppUuid = (): string => `app_${newUuid()}`;
 export const newWebhookId = (): string => `evt_${newUuid()}`;
 
-/** Whether `text` is a lowercase RFC 4122 version 4 UUID (interface, Identifier shapes). */
+/** Tells whether `text` is a lowercase RFC 4122 version 4 UUID (interface, Identifier shapes). */
 export const isUuid = (text: string): boolean => UUID_V4.test(text);
 
-/** Whether `text` is `app_<uuid-v4>`. */
+/** Tells whether `text` is `app_<uuid-v4>`. */
 export const isAppUuid = (text: string): boolean => text.startsWith('app_') && isUuid(text.slice(4));

@@ -300,11 +300,11 @@ export const RELAY_LAST_LOOK_MS = 20;
 export const RELAY_SETTLING_MAX_EVENTS = 20_000;
 export const SETTLE_BATCH_MAX_EVENTS = 1_000;
 export const SETTLE_RETRY_MS = 250;
-/** Of a relay that is being stopped. */
+/** Tries of a relay that is being stopped to write its last outcomes. */
 export const SETTLE_LAST_TRIES = 2;
 /** Deliveries under way to one application. */
 export const APP_WINDOW_MAX_JOBS = 64;
-/** Of an application whose endpoint times out again and again. */
+/** Deliveries under way to an application whose endpoint times out again and again. */
 export const APP_WINDOW_LEAST_JOBS = 2;
 /** A receiver's answer is read, and thrown away, up to here; then the connection is closed. */
 export const WEBHOOK_ANSWER_MAX_BYTES = 64 * 1024;
@@ -461,7 +461,7 @@ export const OBJECT_ANSWER_MAX_BYTES = 64 * 1024;
 /** Bytes of one ranged GET, growing from the first to the second; one is read ahead. */
 export const OBJECT_READ_MIN_BYTES = 256 * 1024;
 export const OBJECT_READ_MAX_BYTES = 1024 * 1024;
-/** Of a request that someone waits for. */
+/** Tries of a request that someone waits for. */
 export const OBJECT_TRIES_MAX = 3;
 export const OBJECT_TRY_PAUSE_MS = 200;
 /** What is kept beside a spool file about its upload. */

@@ -1,7 +1,7 @@
 import pino from 'pino';
 
 /**
- * What a component may say. Fields are an allow-list by construction: identifiers, counts, states and durations. Never a header, a body, a
+ * The log of a component. Fields are an allow-list by construction: identifiers, counts, states and durations. Never a header, a body, a
  * URL's query, a secret or a digit.
  */
 export interface Log {

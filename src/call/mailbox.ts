@@ -30,7 +30,7 @@ export interface Envelope<Input> {
   readonly reply: ((answer: Answer | Problem) => void) | undefined;
 }
 
-/** What a command brings beside itself. */
+/** The context, answer and audio that a command brings beside itself. */
 export interface Enclosed {
   readonly context: CommandContext | undefined;
   readonly answer: Answer | undefined;

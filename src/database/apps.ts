@@ -25,7 +25,7 @@ export interface App {
   readonly createdAt: number;
 }
 
-/** With what is assigned to it: `GET /api/v1/app`. */
+/** An application with what is assigned to it, as `GET /api/v1/app` shows it. */
 export interface AppDetail extends App {
   readonly inboundPhoneNumbers: readonly string[];
   readonly outboundCallerIds: readonly string[];

@@ -40,7 +40,7 @@ export interface EventQuery {
 }
 
 export interface EventLog {
-  /** In order of emission. */
+  /** Lists events in the order of their emission. */
   list(query: EventQuery): Promise<readonly LoggedEvent[]>;
   /** Puts a settled event at the tail of its lanes again. `'pending'`: it is under way already. */
   replay(webhookId: string): Promise<'queued' | 'pending' | 'unknown'>;

@@ -23,7 +23,7 @@ export interface MessageQuery {
   readonly limit: number;
 }
 
-/** Which part of which message an id of the SMSC stands for. */
+/** The part of a message that an id of the SMSC stands for. */
 export interface PartFound {
   readonly messageUuid: string;
   readonly part: number;

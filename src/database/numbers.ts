@@ -1,4 +1,4 @@
-/** Which application a number, a caller ID or a payment terminal belongs to (contract §1). */
+/** The applications that numbers, caller IDs and payment terminals belong to (contract §1). */
 import { and, eq, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Database } from './driver/database.ts';

@@ -41,14 +41,14 @@ export interface OutboxStore {
   /** Takes or renews the lease. False: another relay holds it. */
   lease(holder: string, ttlMs: number): Promise<boolean>;
   release(holder: string): Promise<void>;
-  /** Where a relay that starts now begins to read; everything before it is `backlog`. */
+  /** The position from which a relay that starts now begins to read; everything before it is `backlog`. */
   horizon(): Promise<Cursor>;
   /** Applications with something undelivered before `until`. */
   backlog(until: Cursor): Promise<readonly string[]>;
   read(after: Cursor, limit: number): Promise<OutboxPage>;
   /** One application's events in `(after, until]`. */
   readApp(appUuid: string, after: Cursor, until: Cursor, limit: number): Promise<readonly OutboxEvent[]>;
-  /** Whether no event waits for its first attempt. */
+  /** Tells whether no event waits for its first attempt. */
   isEmpty(): Promise<boolean>;
   /** False: the lease is lost, and nothing was settled. */
   settle(holder: string, settlements: readonly Settlement[]): Promise<boolean>;

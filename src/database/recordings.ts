@@ -8,7 +8,7 @@ export interface RecordingStore {
   get(recordingUuid: string): Promise<RecordingRow | undefined>;
   /** Recordings without an end: what a process left behind. */
   unfinished(): Promise<readonly RecordingRow[]>;
-  /** Those whose end is before `before`, ms since the epoch, and that were not removed: oldest first, a batch. */
+  /** Lists recordings that ended before `before` (ms since the epoch) and were not removed: oldest first, a batch. */
   expired(before: number): Promise<readonly string[]>;
   removed(recordingUuids: readonly string[], at: number): Promise<void>;
 }

@@ -225,11 +225,11 @@ export const outbox = pgTable(
   ],
 );
 
-/** Who may do what only one process may do at a time. */
+/** Leases on work that only one process may do at a time. */
 export const leases = pgTable('leases', {
   name: text('name').primaryKey(),
   holder: text('holder').notNull(),
-  /** By the database's clock. */
+  /** The end of the lease, by the database's clock. */
   expiresAt: ms('expires_at').notNull(),
 });
 
@@ -282,7 +282,7 @@ export const messages = pgTable(
   ],
 );
 
-/** Which part of which message an SMSC's id stands for, in one spelling: receipts are found by it. */
+/** The part of a message that an SMSC's id stands for, in one spelling. Receipts are found by it. */
 export const messageParts = pgTable(
   'message_parts',
   {

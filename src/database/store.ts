@@ -39,7 +39,7 @@ export interface Store {
   readonly recordings: RecordingStore;
   readonly outbox: OutboxStore;
   readonly idempotency: IdempotencyStore;
-  /** Whether the database answers. Never rejects. */
+  /** Tells whether the database answers. Never rejects. */
   ready(): Promise<boolean>;
   load(): JournalLoad;
   /** Deletes what is past its retention; also done by itself every hour. */

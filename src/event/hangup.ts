@@ -1,4 +1,4 @@
-/** Why and by whom a Session ended (interface, Session events). */
+/** The reasons for which a Session ends, and who ended it (interface, Session events). */
 export type HangupCause =
   | 'completed'
   | 'busy'

@@ -43,6 +43,6 @@ const NAMES: Readonly<Record<Event['event'], true>> = {
 
 export const EVENT_NAMES: readonly string[] = Object.keys(NAMES);
 
-/** Whether `pattern` is the name of an event, or a prefix of one with a trailing `.*`. */
+/** Tells whether `pattern` is the name of an event, or a prefix of one with a trailing `.*`. */
 export const isEventPattern = (pattern: string): boolean =>
   pattern.endsWith('.*') ? EVENT_NAMES.some((name) => name.startsWith(pattern.slice(0, -1))) : EVENT_NAMES.includes(pattern);

@@ -2,10 +2,10 @@ import { timestamp } from '../clock.ts';
 import type { Event, PlatformEvent } from './event.ts';
 import type { RecordingLinks } from './recording-event.ts';
 
-/** What surrounds an event that a machine emitted. */
+/** The circumstances of an event that a machine emitted. */
 export interface Circumstances {
   readonly appUuid: string;
-  /** Of the dial or connectWebsocket that began the Session; echoed in each of its events (contract §2). `""`: none. */
+  /** The `client_state` of the dial or connectWebsocket that began the Session, echoed in each of its events (contract §2); `""` for none. */
   readonly clientState: string;
   readonly traceparent: string;
   readonly webhookId: string;

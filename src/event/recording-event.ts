@@ -3,7 +3,7 @@ export type RecordingOwner = { readonly session_uuid: string } | { readonly room
 
 interface Recorded {
   readonly recording_uuid: string;
-  /** Of the command that created the recording; a stop's is not copied. */
+  /** The operation that created the recording; the operation of a stop is not copied. */
   readonly operation_uuid: string;
 }
 

@@ -56,9 +56,9 @@ export interface HttpDeps extends OperatorHooks {
   readonly inFlight?: () => number;
   /** The far end of a request's connection. */
   readonly peer?: (request: Request) => HttpPeer | undefined;
-  /** Of a server that tidies URLs: the path of a recording's as it was sent. */
+  /** The path of a recording's URL as it was sent, from a server that tidies URLs. */
   readonly sentPath?: (request: Request) => string | undefined;
-  /** What is up, by name: `{database, media, sip}`. */
+  /** Tells what is up, by name: `{database, media, sip}`. */
   readonly ready: () => Promise<Readonly<Record<string, boolean>>>;
   /** SIGTERM was heard. */
   readonly draining: () => boolean;

@@ -5,7 +5,7 @@
 import type { Clock } from '../clock.ts';
 import { LISTENER_STALL_MAX_MS, LISTENER_SWEEP_MS, LISTENERS_MAX, LISTENERS_OF_ONE_MAX } from '../limits.ts';
 
-/** What a listener hears. */
+/** The bytes that a listener hears. */
 export interface ByteSource {
   /** Undefined: that was all. */
   next(): Promise<Uint8Array | undefined>;
@@ -13,7 +13,7 @@ export interface ByteSource {
   close(): void;
 }
 
-/** What a listener does to its connection. */
+/** The connection of a listener. */
 export interface Connection {
   /** It may be silent for as long as there is nothing to send. */
   wait(): void;

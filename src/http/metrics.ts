@@ -1,4 +1,4 @@
-/** What the HTTP door counts. */
+/** The metrics of the HTTP door. */
 import { Counter, Histogram, type Registry } from 'prom-client';
 
 export interface HttpMetrics {

@@ -6,21 +6,21 @@ import type { BucketName } from './rate.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** What is known of a route before any request: who may call it, what it takes, and what it costs. */
+/** The facts of a route that are known before any request: who may call it, what it takes, and what it costs. */
 export interface RouteFacts {
   readonly method: Method;
-  /** As Hono writes it: `/v1/sessions/:uuid`. */
+  /** The path as Hono writes it: `/v1/sessions/:uuid`. */
   readonly path: string;
   readonly auth: 'application' | 'operator';
   /** One line of the API reference. */
   readonly summary: string;
-  /** Which part of the API reference. */
+  /** The part of the API reference that the route stands in. */
   readonly tag: string;
   /** Success status and what it says. */
   readonly success: readonly [status: number, description: string];
   /** Largest body; 1 MiB unless told. */
   readonly maxBytes?: number;
-  /** How to stay below `maxBytes`, for the message of the 413. */
+  /** A hint on how to stay below `maxBytes`, for the message of the 413. */
   readonly sizeHint?: string;
   /** Status of a body of the wrong shape; 400 unless told. */
   readonly shapeStatus?: 400 | 422;
@@ -30,7 +30,7 @@ export interface RouteFacts {
   readonly answerStoredBy?: 'journal';
   /** Starts something new: refused while the platform drains. */
   readonly starts?: boolean;
-  /** What a missing resource is called: `Session`, `Room`… */
+  /** The name of a missing resource in the 404: `Session`, `Room`… */
   readonly resource?: string;
   readonly buckets?: readonly BucketName[];
   readonly query?: readonly QueryFact[];
@@ -65,15 +65,15 @@ export interface RequestContext {
   raw: Uint8Array | undefined;
   /** The parsed body, after `json`. */
   body: unknown;
-  /** Who asks, after `authentication`; `""` for the operator. */
+  /** The application that asks, after `authentication`; `""` for the operator. */
   appUuid: string;
   /** The request's, or made here; after `operationId`. */
   operationUuid: string;
   /** The mark of its Idempotency-Key, while it is ours to answer. */
   keyed: KeyedRequest | undefined;
-  /** What the route does with the validated request; after `shape`. */
+  /** The route's look-up of its resource, bound to the validated request; after `shape`. */
   find: Find;
-  /** What is left to do, once its resource was found; after `ownership`. */
+  /** The work that is left to do once the resource was found; after `ownership`. */
   work: Work | undefined;
   /** Gives rate tokens back; run when the answer is a problem. */
   refund: (() => void) | undefined;
@@ -91,7 +91,7 @@ export const noContent: Answer = { status: 204, body: {} };
 export const ok = (body: Readonly<Record<string, unknown>>): Answer => ({ status: 200, body });
 export const created = (body: Readonly<Record<string, unknown>>): Answer => ({ status: 201, body });
 
-/** What the actor is told besides the command itself. */
+/** Who sent the command and how to answer: application, operation id, idempotency key, trace. */
 export const commandContext = (context: RequestContext): CommandContext => ({
   appUuid: context.appUuid,
   operationUuid: context.operationUuid,

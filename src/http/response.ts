@@ -22,7 +22,7 @@ export function problemResponse(problem: Problem, traceparent: string): Response
   const headers: Record<string, string> = {};
   if (problem.retryAfterSec !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(problem.retryAfterSec)));
   if (problem.allow !== undefined) headers.allow = problem.allow;
-  // What is left of the body is not read: the connection cannot take another request.
+  // The rest of the body is not read, so the connection cannot take another request.
   if (problem.status === 413 && problem.problem === 'payload_too_large') headers.connection = 'close';
   // RFC 9110 §11.6.1.
   if (problem.status === 401) headers['www-authenticate'] = 'Bearer';

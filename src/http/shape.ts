@@ -11,7 +11,7 @@ export interface Shape<B> {
   readonly schema: object;
 }
 
-/** What an arktype type is to this file. */
+/** An arktype type, as far as this file uses it. */
 interface Definition<B> {
   (value: unknown): B | ArkErrors;
   toJsonSchema(options: { fallback: (context: { base: object }) => object }): object;
@@ -33,7 +33,7 @@ export function shape<B>(definition: Definition<B>): Shape<B> {
   };
 }
 
-/** What is read of a JSON Schema here. */
+/** The part of a JSON Schema that is read here. */
 interface SchemaNode {
   readonly type?: unknown;
   readonly properties?: Readonly<Record<string, SchemaNode>>;
@@ -63,7 +63,7 @@ interface Issue {
 function issueOf(issue: Issue): string {
   const path = pathText(issue.path);
   if (issue.code === 'required') return `${path}: is required`;
-  // What arktype expects of an undeclared key.
+  // arktype says of an undeclared key that it expects it removed.
   if (issue.expected === 'removed') return `${path}: is not a known field here`;
   if (issue.errors !== undefined)
     return `${path}: must be ${[...new Set(issue.errors.map((each) => each.expected))].join(' or ')}`;

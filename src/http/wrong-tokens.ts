@@ -10,7 +10,7 @@ interface Window {
 }
 
 export class WrongTokens {
-  /** In the order in which the windows began. */
+  /** Windows in the order in which they began. */
   readonly #windows = new Map<string, Window>();
 
   /** Counts a wrong token at `now` (ms). Returns the seconds to wait when the address has had its guesses, or undefined. */

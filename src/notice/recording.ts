@@ -1,6 +1,6 @@
-/** What the media plane tells of a recording. All but `speech.*` may follow the end of the leg or room. */
+/** The notices of a recording from the media plane. All but `speech.*` may follow the end of the leg or room. */
 
-/** Why a recording ended without being asked to. What was written until then stays playable. */
+/** The reasons for which a recording ends without being asked to. What was written until then stays playable. */
 export type RecordingFailure = 'cannot_open' | 'cannot_write' | 'too_slow' | 'too_long' | 'media_unavailable';
 
 export type RecordingNotice =

@@ -1,5 +1,5 @@
 /**
- * What the far end and the media plane tell a Session. Both are ordinary inputs of its machine; the doors and the media engine, which stand
+ * The signals of the far end and of the media plane. Both are ordinary inputs of a Session's machine; the doors and the media engine, which stand
  * above the machines, import them from here.
  */
 import type { PlaybackFailure } from '../event/event.ts';
@@ -32,7 +32,7 @@ export type MediaNotice =
       readonly sourceIndex?: number;
     };
 
-/** Why a leg is over, as seen from the wire (contract §2, `hangup_cause`). */
+/** The reason why a leg is over, as seen from the wire (contract §2, `hangup_cause`). */
 export interface LegEnd {
   readonly cause: HangupCause;
   readonly by: HangupBy;

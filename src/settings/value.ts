@@ -47,7 +47,7 @@ export function word<const W extends string>(env: Environment, variable: string,
 
 const HOST_NAME = /^(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,62}))*\.?$/;
 
-/** Whether `host` is an IP address (IPv6 without brackets) or a host name. */
+/** Tells whether `host` is an IP address (IPv6 without brackets) or a host name. */
 export const isHost = (host: string): boolean =>
   /^[0-9.]+$/.test(host) ? ipaddr.IPv4.isValidFourPartDecimal(host) : ipaddr.IPv6.isValid(host) || HOST_NAME.test(host);
 

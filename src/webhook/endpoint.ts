@@ -1,4 +1,4 @@
-/** Where an application's events go and what signs them, remembered for a few seconds so that a delivery costs no query. */
+/** The webhook endpoints of applications and the keys that sign for them, cached for a few seconds so that a delivery costs no query. */
 
 import type { AppStore } from '../database/apps.ts';
 import type { CredentialStore } from '../database/credentials.ts';
@@ -16,7 +16,7 @@ export interface Endpoint {
 }
 
 export interface Endpoints {
-  /** What is known now, without waiting; undefined when it must be looked up. */
+  /** The endpoint that is known now, without waiting; undefined when it must be looked up. */
   known(appUuid: string): Endpoint | undefined;
   /** Rejects with `StoreUnavailable`. */
   lookUp(appUuid: string): Promise<Endpoint>;

@@ -16,7 +16,7 @@ import {
 } from '../limits.ts';
 import type { Log } from '../log.ts';
 
-/** How many events are in the lanes, all together and of one application. */
+/** The number of events in the lanes, all together and of one application. */
 interface Stock {
   readonly size: number;
   sizeOf(appUuid: string): number;
@@ -54,7 +54,7 @@ export class Intake {
       try {
         await this.#pump();
       } catch (error) {
-        // What was read is in the lanes, and the cursors stand behind it: reading goes on from there.
+        // The events that were read are in the lanes, and the cursors stand behind them: reading goes on from there.
         this.#options.log.warn({ error: String(error) }, 'the webhook relay waits for the database');
         await this.#rest(RELAY_OUTAGE_PAUSE_MS);
       }

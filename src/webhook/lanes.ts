@@ -21,7 +21,7 @@ interface Entry<J> {
   /** Lanes in which another job is before it. */
   behind: number;
   dueAt: number;
-  /** How often it was put to rest; what is in the heap under an earlier number counts no more. */
+  /** The number of times it was put to rest. A heap entry with an earlier number counts no more. */
   rests: number;
   /** It is the head of its lanes and waits for its time. */
   resting: boolean;

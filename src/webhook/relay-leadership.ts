@@ -1,5 +1,5 @@
 /**
- * What a relay does while it holds the lease: the intake fills the lanes, the heads of the lanes are sent, and the outcomes are written back.
+ * The work of a relay while it holds the lease: the intake fills the lanes, the heads of the lanes are sent, and the outcomes are written back.
  *
  *   outbox ─intake→ lanes ─take→ send ─→ delivered, blocked, undeliverable, dead │ failed: the head rests until its retry
  *

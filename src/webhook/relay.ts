@@ -23,9 +23,9 @@ export interface RelayOptions {
   /** `WEBHOOK_TIMEOUT_SEC`, `WEBHOOK_RETRY_SCALE`. */
   readonly timeoutSec: number;
   readonly retryScale: number;
-  /** In [0, 1). */
+  /** A random number in [0, 1). */
   readonly random?: () => number;
-  /** How long the lease lasts without renewal. */
+  /** The time that the lease lasts without renewal, in milliseconds. */
   readonly leaseMs?: number;
 }
 
@@ -42,7 +42,7 @@ export interface Relay {
   deliverLast(ms: number): Promise<boolean>;
   /** Lets deliveries under way end (bounded by their timeout), writes their outcomes, gives the lease back. */
   stop(): Promise<void>;
-  /** For `/metrics`. */
+  /** The relay's load, for `/metrics`. */
   load(): RelayLoad;
 }
 

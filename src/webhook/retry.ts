@@ -11,7 +11,7 @@ const HOURLY = Math.floor((24 * HOUR - FIRST_DELAYS_MS.reduce((sum, delay) => su
 /** Every delay of the schedule, in milliseconds, before scale and jitter. */
 export const RETRY_DELAYS_MS: readonly number[] = [...FIRST_DELAYS_MS, ...new Array<number>(HOURLY).fill(HOUR)];
 
-/** How long an event is tried, from its first attempt, before scale and jitter; milliseconds. */
+/** The time for which an event is tried, from its first attempt, before scale and jitter; milliseconds. */
 export const RETRY_SPAN_MS = RETRY_DELAYS_MS.reduce((sum, delay) => sum + delay, 0);
 
 const JITTER = 0.1;

@@ -39,7 +39,7 @@ export interface ConnectionOptions {
   onClosed(reason: WebSocketClosed, code: number): void;
 }
 
-/** What was read and is not taken yet: a slice of a binary message, or a text message. */
+/** A part that was read and is not taken yet: a slice of a binary message, or a text message. */
 type Part = Uint8Array | string;
 
 const NORMAL = 1000;
@@ -240,7 +240,7 @@ export class WebSocketConnection {
     this.#held.length = 0;
     this.#cancelTimer();
     this.#webSocket?.close(NORMAL);
-    // What is still to be read may be the answer to our close.
+    // The answer to our close may still have to be read.
     this.#webSocket?.resume();
     const { clock } = this.#options;
     this.#cancelTimer = clock.at(clock.now() + WEBSOCKET_CLOSE_WAIT_MS, () => this.#ended(NORMAL));

@@ -32,7 +32,7 @@ export class ControlledAudio implements Dialect {
     this.#options.sendBinary(bytes);
   }
 
-  /** What was written before the mark has been heard, or was cleared. */
+  /** All that was written before the mark has been heard, or was cleared. */
   played(name: string): void {
     this.#say({ type: 'mark_played', name });
   }

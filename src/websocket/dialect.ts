@@ -1,4 +1,4 @@
-/** How audio and everything beside it is written on one connection. */
+/** The dialect of one connection: how audio and everything beside it is written. */
 import type { StreamFormat } from '../media/leg/stream.ts';
 
 export interface DialectOptions {
@@ -26,7 +26,7 @@ export interface Dialect {
   digit(digit: string, durationMs: number): void;
   /** We are about to close. */
   stop(): void;
-  /** What came; false: not now, offer it again when there is room. */
+  /** Takes what came. Returns false when there is no room now: it is offered again later. */
   binary(bytes: Uint8Array): boolean;
   text(text: string): boolean;
 }

@@ -4,20 +4,20 @@ import type { Event } from '../../src/event/event.ts';
 import {
   commandMember,
   leave,
+  type MemberCommand,
   type Membership,
   type MembershipStep,
   memberJoined,
   memberLost,
   roomRefusal as memberRefusal,
   memberTalking,
-  type RoomCommand,
   volumeSet,
 } from '../../src/machine/room/membership.ts';
 import {
   newRoom,
   playbackStatus,
+  type RoomCommand,
   type RoomInput,
-  type RoomOrder,
   type RoomState,
   roomDeadline,
   stepRoom,
@@ -28,7 +28,7 @@ class Run {
   state: RoomState = newRoom({ roomId: 'r', appUuid: 'a', voiceActivityEvents: false }, 0);
   now = 0;
   events: Event[] = [];
-  acts: string[] = [];
+  effects: string[] = [];
   refused: string | undefined;
   status = 202;
 
@@ -37,14 +37,14 @@ class Run {
     const next = stepRoom(this.state, input, this.now);
     this.state = next.state;
     this.events.push(...next.events);
-    this.acts.push(...next.acts.map((act) => act.do));
+    this.effects.push(...next.effects.map((effect) => effect.do));
     this.refused = next.refused?.message;
     this.status = next.refused?.status ?? 202;
     return this;
   }
 
-  order(order: RoomOrder, operationUuid = 'op', afterMs = 0): this {
-    return this.give({ type: 'order', order, operationUuid }, afterMs);
+  order(order: RoomCommand, operationUuid = 'op', afterMs = 0): this {
+    return this.give({ type: 'command', command: order, operationUuid }, afterMs);
   }
 
   hear(type: 'playback.started' | 'playback.completed' | 'playback.stopped', operationUuid = 'op'): this {
@@ -56,7 +56,7 @@ class Run {
   }
 }
 
-const play: RoomOrder = { type: 'play', urls: ['http://a/1', 'http://a/2'], loop: 1, volume: undefined };
+const play: RoomCommand = { type: 'play', urls: ['http://a/1', 'http://a/2'], loop: 1, volume: undefined };
 
 describe('a Room', () => {
   test('plays from the confirmation on and ends once with the full playlist', () => {
@@ -105,14 +105,14 @@ describe('a Room', () => {
   test('the volume is kept for the next play, and 0 means 0 once it was set', () => {
     expect(new Run().state.volume).toBeUndefined();
     const run = new Run().order({ type: 'volume', volume: 0 });
-    const next = stepRoom(run.state, { type: 'order', order: play, operationUuid: 'op' }, 1);
-    expect(next.acts).toEqual([{ do: 'play', operationUuid: 'op', loop: 1, volume: 0 }]);
+    const next = stepRoom(run.state, { type: 'command', command: play, operationUuid: 'op' }, 1);
+    expect(next.effects).toEqual([{ do: 'play', operationUuid: 'op', loop: 1, volume: 0 }]);
   });
 
   test('is deleted when the last member has left, or after 10 s without', () => {
     const empty = new Run().order({ type: 'delete' }).give({ type: 'empty' });
     expect(empty.events).toEqual([{ event: 'room.deleted', app_uuid: 'a', room_id: 'r', reason: 'closed' }]);
-    expect(empty.acts).toEqual(['dismiss', 'close']);
+    expect(empty.effects).toEqual(['dismiss', 'close']);
     const stuck = new Run().order(play).hear('playback.started').order({ type: 'delete' }).give({ type: 'deadline' }, 10_000);
     expect(stuck.events).toMatchObject([
       { event: 'room.playback.ended', reason: 'stopped' },
@@ -128,7 +128,7 @@ describe('a Room', () => {
   });
 
   test('whatever comes in whatever order: each admitted play ends once, and nothing comes after room.deleted', () => {
-    const orders = fc.constantFrom<RoomOrder>(
+    const orders = fc.constantFrom<RoomCommand>(
       play,
       { type: 'pause' },
       { type: 'resume' },
@@ -196,13 +196,13 @@ describe('a volume', () => {
 });
 
 describe('a membership', () => {
-  const commands = fc.constantFrom<RoomCommand>(
-    { type: 'join_room', roomId: 'one', room: 1, muted: false, voiceActivityEvents: true },
-    { type: 'join_room', roomId: 'two', room: 2, muted: true, voiceActivityEvents: false },
-    { type: 'leave_room', roomId: 'one' },
-    { type: 'mute' },
-    { type: 'unmute' },
-    { type: 'room_volume', volume: 50, direction: 'both' },
+  const commands = fc.constantFrom<MemberCommand>(
+    { type: 'member_join', roomId: 'one', room: 1, muted: false, voiceActivityEvents: true },
+    { type: 'member_join', roomId: 'two', room: 2, muted: true, voiceActivityEvents: false },
+    { type: 'member_leave', roomId: 'one' },
+    { type: 'member_mute' },
+    { type: 'member_unmute' },
+    { type: 'member_volume', volume: 50, direction: 'both' },
   );
   const notices = fc.constantFrom<(uuid: string, membership: Membership | undefined) => MembershipStep>(
     (uuid, membership) => memberJoined(uuid, membership, 1),
@@ -251,15 +251,15 @@ describe('a membership', () => {
     const { membership } = commandMember(
       's',
       undefined,
-      { type: 'join_room', roomId: 'one', room: 1, muted: false, voiceActivityEvents: false },
+      { type: 'member_join', roomId: 'one', room: 1, muted: false, voiceActivityEvents: false },
       'op',
     );
     const wait = 'Session is still joining a conference room';
-    const other: RoomCommand = { type: 'join_room', roomId: 'two', room: 2, muted: false, voiceActivityEvents: false };
-    for (const command of [other, { type: 'mute' }, { type: 'room_volume', volume: 1, direction: 'both' }] as const) {
+    const other: MemberCommand = { type: 'member_join', roomId: 'two', room: 2, muted: false, voiceActivityEvents: false };
+    for (const command of [other, { type: 'member_mute' }, { type: 'member_volume', volume: 1, direction: 'both' }] as const) {
       expect(memberRefusal(membership, command)?.message).toBe(wait);
     }
-    expect(memberRefusal(undefined, { type: 'mute' })?.message).toBe('Session is not in a room');
+    expect(memberRefusal(undefined, { type: 'member_mute' })?.message).toBe('Session is not in a room');
   });
 });
 
@@ -276,7 +276,7 @@ describe('a Room that a crash left', () => {
 
 describe('the recording of a Room', () => {
   const terms = { recordingUuid: 'rec_1', includeGaps: false, voiceActivity: undefined, livenessMs: 10_000 };
-  const record: RoomOrder = { type: 'record', terms };
+  const record: RoomCommand = { type: 'record', terms };
   const over: RoomInput = {
     type: 'media',
     notice: { type: 'recording.ended', recordingUuid: 'rec_1', durationMs: 1_500, bytes: 1 },
@@ -298,7 +298,7 @@ describe('the recording of a Room', () => {
 
   test('is awaited by the deletion, for ten seconds', () => {
     const run = new Run().order(record).order({ type: 'delete' });
-    expect(run.acts).toEqual(['record', 'stop_recording', 'dismiss']);
+    expect(run.effects).toEqual(['record', 'stop_recording', 'dismiss']);
     expect(names(run.give({ type: 'empty' }))).toEqual([]);
     expect(names(run.give(over).give({ type: 'empty' }))).toEqual(['recording.ended', 'room.deleted']);
     const late = new Run().order(record).order({ type: 'delete' }).give({ type: 'deadline' }, 10_000);

@@ -75,7 +75,7 @@ describe('a Session that collects securely', () => {
     const refused: Command[] = [
       { type: 'collect', terms: { ...collectTerms }, promptUrls: [] },
       collect(),
-      { type: 'join_room', roomId: 'r', room: 1, muted: false, voiceActivityEvents: false },
+      { type: 'member_join', roomId: 'r', room: 1, muted: false, voiceActivityEvents: false },
     ];
     for (const command of refused) expect([command.type, order(state, command).refused?.status]).toEqual([command.type, 409]);
     const membership = {

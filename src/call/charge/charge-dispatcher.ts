@@ -115,7 +115,7 @@ export class ChargeDispatcher implements Charges {
     const work = gateway
       .charge({ operationUuid, sessionUuid, ...terms, card, cvv, last4 })
       .catch((): ChargeOutcome => {
-        // What a gateway throws may quote what it was given: it is not looked at.
+        // An error of a gateway may quote the card it was given, so it is not looked at.
         this.#options.log.error({ operation_uuid: operationUuid }, 'a bug in a charge gateway');
         return { status: 'indeterminate', reason: 'internal_error' };
       })

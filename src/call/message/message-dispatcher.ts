@@ -18,7 +18,7 @@ import type { Answer, CommandContext } from '../ports/sessions.ts';
 import { untilStored } from '../until-stored.ts';
 
 const QUEUE_RETRY_SEC = 30;
-/** How often messages are looked for whose gateway, or whose process, has not told what came of them. */
+/** The interval, in milliseconds, at which messages are looked for whose outcome neither a gateway nor a process has told. */
 const HELD_EVERY_MS = 30_000;
 /** A fault that is no outage is looked at once more after this. */
 const FAULT_PAUSE_MS = 1_000;

@@ -9,7 +9,7 @@ export interface ChargeRequest extends ChargeTerms {
 }
 
 export interface Charges {
-  /** What a request's `provider` must be; undefined: payments are off. */
+  /** The value that a request's `provider` must have, or undefined when payments are off. */
   readonly provider: string | undefined;
   charge(sessionUuid: string, request: ChargeRequest, context: CommandContext): Promise<Answer | Problem>;
 }

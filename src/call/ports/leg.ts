@@ -19,7 +19,7 @@ export interface PlayOrder {
   readonly volume: number;
 }
 
-/** As a member of Rooms, and of recordings, it takes orders once it is answered. Notices of recordings may follow its last signal. */
+/** The leg joins Rooms and is recorded once it is answered. Notices of recordings may follow its last signal. */
 export interface Leg extends RoomMember, Recorded {
   /**
    * Outbound: places the call. The door's `dial` only reserves the channel and makes the leg; nothing is sent before this, so that the
@@ -55,10 +55,10 @@ export interface Leg extends RoomMember, Recorded {
   controlPlayback(operationUuid: string, control: PlaybackControl): void;
 }
 
-/** What a door calls to hand its leg's signals to the Session's actor. Signals arrive in order. */
+/** A door calls this to hand its leg's signals to the Session's actor. Signals arrive in order. */
 export type LegListener = (signal: LegSignal) => void;
 
-/** What a Session asks of the door that can place a phone call. */
+/** The call that a Session wants placed. */
 export interface DialOptions {
   readonly to: string;
   readonly from: string;

@@ -22,7 +22,7 @@ export interface RecordingView {
   readonly expires_at: string;
 }
 
-/** What a signed URL leads to. */
+/** The recording that a signed URL leads to. */
 export type RecordingMedia =
   /** The file is being written, if it is there yet. Once `over()` nothing more is written to it: its header has its final sizes. */
   | { readonly state: 'growing'; readonly path: string; over(): boolean }
@@ -31,12 +31,12 @@ export type RecordingMedia =
   | { readonly state: 'removed' };
 
 export interface Recordings {
-  /** What a command to record carries: a new name, and what is wished of it. */
+  /** Makes the terms of a new recording: a name of its own, and the options that were wished. */
   terms(wished: Pick<RecordingTerms, 'includeGaps' | 'voiceActivity'>): RecordingTerms;
-  /** Whether the Session has a live recording of that name. Undefined: it is no live Session of the application. */
+  /** Tells whether the Session has a live recording of that name, or undefined when it is no live Session of the application. */
   isLive(appUuid: string, sessionUuid: string, recordingUuid: string): boolean | undefined;
   /** The live ones of a Session, oldest first. Undefined: it is no live Session of the application. */
   list(appUuid: string, sessionUuid: string): Promise<readonly RecordingView[]> | undefined;
-  /** Of any application: a signed URL is the capability. Undefined: there is none of that name. Rejects where the store cannot be reached. */
+  /** Finds a recording of any application, since a signed URL is the capability. Undefined when there is none of that name. Rejects when the store cannot be reached. */
   media(recordingUuid: string): Promise<RecordingMedia | undefined>;
 }

@@ -1,6 +1,6 @@
 /** The Rooms of this node as the doors see them: commands in, answers out. */
 
-import type { RoomOrder } from '../../machine/room/room.ts';
+import type { RoomCommand } from '../../machine/room/room.ts';
 import type { Problem } from '../../problem.ts';
 import type { Answer, CommandContext } from './sessions.ts';
 
@@ -26,7 +26,7 @@ export interface Rooms {
   list(appUuid: string): readonly RoomView[] | Problem;
   get(appUuid: string, roomId: string): RoomView | undefined;
   /** Delete, and the commands of its playback. The Room is the application's. */
-  order(roomId: string, order: RoomOrder, context: CommandContext): Promise<Answer | Problem>;
+  order(roomId: string, order: RoomCommand, context: CommandContext): Promise<Answer | Problem>;
   join(
     roomId: string,
     request: { readonly session_uuid: string; readonly muted: boolean },

@@ -7,10 +7,10 @@ import type { Command } from '../../machine/session/input.ts';
 import type { Problem } from '../../problem.ts';
 import type { OpenIngest } from '../session/ingests.ts';
 
-/** What a command carries besides its body. */
+/** Who sent a command and how it is answered: application, operation, idempotency key, trace. */
 export interface CommandContext {
   readonly appUuid: string;
-  /** Of the request, or platform-generated. */
+  /** The request's `Operation-Id`, or one that the platform made. */
   readonly operationUuid: string;
   /** The Idempotency-Key to store the answer under, in the same commit as the effect. */
   readonly idempotencyKey: string | undefined;
@@ -81,11 +81,11 @@ export interface SessionFilter {
 export interface Sessions {
   dial(request: DialRequest, context: CommandContext): Promise<Answer | Problem>;
   connectWebsocket(request: ConnectWebsocketRequest, context: CommandContext): Promise<Answer | Problem>;
-  /** Whether the Session is the application's and takes commands: live, or (for terminal commands) ended less than 24 h ago. */
+  /** Tells whether the Session is the application's and takes the command: it is live, or the command is terminal and it ended less than 24 h ago. */
   owns(appUuid: string, sessionUuid: string, command: SessionCommand['type']): Promise<boolean>;
   /** Admission from the state on: 409 is decided by the Session's machine, then the work, then one commit. */
   command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem>;
-  /** Where a push of the application's takes its body; undefined where there is none of that name. */
+  /** Finds the push of the application that takes a body under that name, or undefined. */
   ingest(appUuid: string, ingestUuid: string): OpenIngest | undefined;
   get(appUuid: string, sessionUuid: string): Promise<SessionView | undefined>;
   list(appUuid: string, filter: SessionFilter): Promise<readonly SessionView[] | Problem>;

@@ -1,4 +1,4 @@
-/** What the operator may read of the carrier. */
+/** The readings of the carrier that the operator API shows. */
 
 /**
  * Requests that were refused. Repeats from one source with the same method, status and reason are one row; `at`, `from` and `to` are those

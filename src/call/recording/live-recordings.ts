@@ -40,7 +40,7 @@ export class LiveRecordings {
     }
   }
 
-  /** Those that are over are no longer ordered about. */
+  /** Forgets the recordings that are over. */
   settle(records: readonly RecordingRecord[]): void {
     for (const each of records) if (each.record === 'ended') this.#live.delete(each.recordingUuid);
   }

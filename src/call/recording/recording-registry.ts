@@ -53,7 +53,7 @@ export interface RecordingRegistryOptions {
   session(sessionUuid: string): SessionState | undefined;
 }
 
-/** Of the owner of a recording, as its rows and events need it. */
+/** The owner of a recording, as the rows and events of the recording name it. */
 export interface RecordingAbout {
   readonly appUuid: string;
   readonly owner: RecordingOwner;
@@ -64,9 +64,9 @@ export interface RecordingAbout {
 
 export class RecordingRegistry implements Recordings {
   readonly #options: RecordingRegistryOptions;
-  /** Those that may still be written to. */
+  /** Recordings whose files may still be written to. */
   readonly #growing = new Map<string, { over: boolean }>();
-  /** Those that were refused, and how often they are still looked for. */
+  /** Recordings that were refused while the database did not answer, and how often they are still looked for. */
   readonly #abandoned = new Map<string, number>();
   #looking: Promise<void> | undefined;
   #cancelSweep = () => {};
@@ -80,7 +80,7 @@ export class RecordingRegistry implements Recordings {
     return this.#growing.size;
   }
 
-  /** Why nothing can be recorded now, whatever the call: recording is off, or its store is full. */
+  /** The reason why nothing can be recorded now, or undefined: recording is off, or its store is full. */
   async refusal(): Promise<Problem | undefined> {
     const { storage } = this.#options;
     if (storage === undefined) return problems.notConfigured('Recording');
@@ -93,7 +93,7 @@ export class RecordingRegistry implements Recordings {
     return { ...wished, recordingUuid: `rec_${newUuid()}`, livenessMs: this.#options.livenessMs };
   }
 
-  /** What the media plane is told of it. */
+  /** The options of a recording for the media plane. */
   orderOf({ recordingUuid, includeGaps, voiceActivity }: RecordingTerms): RecordOptions {
     const path = this.#options.storage?.path(recordingUuid) ?? '';
     const ring = this.#options.rings?.path(path);
@@ -152,7 +152,7 @@ export class RecordingRegistry implements Recordings {
     this.#options.storage?.finished(recordingUuid);
   }
 
-  /** For the operator: a disk that is full or slow, a media worker that is lost. */
+  /** Logs a failed recording for the operator: the disk is full or slow, or a media worker was lost. */
   complain({ recordingUuid, reason, durationMs }: Extract<RecordingNotice, { type: 'recording.failed' }>): void {
     this.#options.log.warn({ recording_uuid: recordingUuid, reason, duration_ms: durationMs }, 'a recording was cut off');
   }
@@ -163,7 +163,7 @@ export class RecordingRegistry implements Recordings {
     void this.#endLate(notice.recordingUuid, notice.durationMs);
   }
 
-  /** What was refused because the database did not answer: if it comes to be stored nevertheless, it is over, and told of as every other. */
+  /** Remembers recordings that were refused because the database did not answer. One that was stored nevertheless is ended, and told of like every other. */
   abandoned(changes: readonly RecordingChange[] = []): void {
     for (const each of changes)
       if ('begun' in each && this.#abandoned.size < RECORDINGS_ABANDONED_MAX)
@@ -229,7 +229,7 @@ export class RecordingRegistry implements Recordings {
         }),
       );
     }
-    // Of recordings that nobody knows any more.
+    // Rings of recordings that nobody knows any more are removed.
     await rings?.sweep();
     return left.length;
   }

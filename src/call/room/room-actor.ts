@@ -7,9 +7,9 @@ import type { Change, RoomRow } from '../../database/journal/journal.ts';
 import { platformEvent } from '../../event/platform-event.ts';
 import { newWebhookId } from '../../id.ts';
 import {
-  type RoomAct,
+  type RoomCommand,
+  type RoomEffect,
   type RoomInput,
-  type RoomOrder,
   type RoomPlayback,
   type RoomState,
   type RoomStep,
@@ -95,7 +95,7 @@ export class RoomActor {
     if (this.#members.delete(sessionUuid) && this.#members.size === 0) this.signal({ type: 'empty' });
   }
 
-  refusal(type: RoomOrder['type']): Problem | undefined {
+  refusal(type: RoomCommand['type']): Problem | undefined {
     return roomRefusal(this.#state, type);
   }
 
@@ -104,12 +104,12 @@ export class RoomActor {
   }
 
   /** Takes over `playlist`: it is played, or released when the order is refused. */
-  order(order: RoomOrder, context: CommandContext, answer: Answer, playlist?: Playlist): Promise<Answer | Problem> {
+  order(order: RoomCommand, context: CommandContext, answer: Answer, playlist?: Playlist): Promise<Answer | Problem> {
     const { operationUuid } = context;
-    return this.#mailbox.ask({ type: 'order', order, operationUuid }, { context, answer, playlist });
+    return this.#mailbox.ask({ type: 'command', command: order, operationUuid }, { context, answer, playlist });
   }
 
-  /** What the mix tells. */
+  /** Takes a notice of the Room's mix. */
   hear(notice: RoomNotice): void {
     const { playback } = this.#state;
     if (notice.type === 'recording.failed') this.#environment.recordings.complain(notice);
@@ -147,7 +147,7 @@ export class RoomActor {
     if (change?.room !== undefined) this.#row = change.room;
     recordings.committed(next.recordings ?? []);
     this.#recordings.settle(next.recordings ?? []);
-    for (const act of next.acts) this.#perform(act, playlist);
+    for (const effect of next.effects) this.#perform(effect, playlist);
     if (answer !== undefined) reply?.(answer);
     // The deletion of a Room that nobody is in, or no longer.
     if (next.state.phase === 'deleting' && this.#members.size === 0 && input.type !== 'empty') this.signal({ type: 'empty' });
@@ -197,30 +197,30 @@ export class RoomActor {
     };
   }
 
-  #perform(act: RoomAct, playlist: Playlist | undefined): void {
-    switch (act.do) {
+  #perform(effect: RoomEffect, playlist: Playlist | undefined): void {
+    switch (effect.do) {
       case 'play':
-        if (playlist !== undefined) this.media.play({ ...act, playlist });
+        if (playlist !== undefined) this.media.play({ ...effect, playlist });
         break;
       case 'stop':
-        this.media.stopPlayback(act.operationUuid);
+        this.media.stopPlayback(effect.operationUuid);
         break;
       case 'pause':
-        this.media.controlPlayback(act.operationUuid, { type: 'pause' });
+        this.media.controlPlayback(effect.operationUuid, { type: 'pause' });
         break;
       case 'resume':
-        this.media.controlPlayback(act.operationUuid, { type: 'resume' });
+        this.media.controlPlayback(effect.operationUuid, { type: 'resume' });
         break;
       case 'seek':
-        this.media.controlPlayback(act.operationUuid, { type: 'seek', place: act.to });
+        this.media.controlPlayback(effect.operationUuid, { type: 'seek', place: effect.to });
         break;
       case 'set_volume':
-        this.media.setPlaybackVolume(act.volume);
+        this.media.setPlaybackVolume(effect.volume);
         break;
       case 'record':
       case 'stop_recording':
       case 'mask_recording':
-        this.#recordings.perform(act, this.media, (notice) => this.hear(notice));
+        this.#recordings.perform(effect, this.media, (notice) => this.hear(notice));
         break;
       case 'dismiss':
         this.#environment.dismiss(this);
@@ -233,7 +233,7 @@ export class RoomActor {
   }
 }
 
-/** What is stored of a playback, so that a restart can tell its end. */
+/** The part of a playback that is stored, so that a restart can tell its end. */
 export type StoredPlayback = Pick<RoomPlayback, 'operationUuid' | 'urls'>;
 const playbackText = (playback: RoomPlayback | undefined): string => {
   if (playback === undefined) return '';

@@ -4,7 +4,7 @@ import type { RoomRow } from '../../database/journal/journal.ts';
 import { newUuid } from '../../id.ts';
 import { DRAINING_RETRY_SEC, LIST_MATCHED_MAX_ITEMS } from '../../limits.ts';
 import type { Membership } from '../../machine/room/membership.ts';
-import { newRoom, playbackStatus, type RoomOrder } from '../../machine/room/room.ts';
+import { newRoom, playbackStatus, type RoomCommand } from '../../machine/room/room.ts';
 import type { MediaEngine, RoomNotice } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { MemberView, Rooms, RoomView } from '../ports/rooms.ts';
@@ -113,7 +113,7 @@ export class RoomRegistry implements Rooms {
     return room?.state.appUuid === appUuid ? view(room) : undefined;
   }
 
-  async order(roomId: string, order: RoomOrder, context: CommandContext): Promise<Answer | Problem> {
+  async order(roomId: string, order: RoomCommand, context: CommandContext): Promise<Answer | Problem> {
     const room = this.#rooms.get(roomId);
     if (room === undefined) return problems.notFound('Room');
     const body =
@@ -149,7 +149,7 @@ export class RoomRegistry implements Rooms {
     if (isNew && room.places.length >= (limits?.maxMembersPerRoom ?? 0)) return problems.roomFull();
     if (isNew) room.take(sessionUuid);
     const { voiceActivityEvents } = room.state;
-    const command = { type: 'join_room', roomId, room: room.media.number, muted, voiceActivityEvents } as const;
+    const command = { type: 'member_join', roomId, room: room.media.number, muted, voiceActivityEvents } as const;
     const answer = { status: 202, body: { room_id: roomId, session_uuid: sessionUuid, status: 'joining' } };
     const result = await session.command(command, context, undefined, answer);
     // Refused, or ended meanwhile: the place is nobody's.
@@ -161,7 +161,7 @@ export class RoomRegistry implements Rooms {
     const session = this.#options.session(sessionUuid);
     if (session === undefined || !this.#rooms.get(roomId)?.has(sessionUuid)) return problems.notFound('Member');
     const answer = { status: 202, body: { room_id: roomId, session_uuid: sessionUuid, status: 'leaving' } };
-    const result = await session.command({ type: 'leave_room', roomId }, context, undefined, answer);
+    const result = await session.command({ type: 'member_leave', roomId }, context, undefined, answer);
     return isProblem(result) && result.status === 404 ? problems.notFound('Member') : result;
   }
 

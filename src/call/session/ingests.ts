@@ -1,4 +1,4 @@
-/** Where pushes take their bodies: ingest URLs by their name, told apart for a while after they were used or have expired. */
+/** The ingest URLs of pushes, by name. They are remembered for a while after they were used or have expired, so that each gets its own error. */
 import { newUuid } from '../../id.ts';
 import { INGESTS_REMEMBERED_MAX } from '../../limits.ts';
 import type { Ingest } from '../../media/engine.ts';
@@ -14,7 +14,7 @@ export interface OpenIngest {
 }
 
 export class Ingests {
-  /** In the order in which they were made. */
+  /** Entries in the order in which they were made. */
   readonly #all = new Map<string, OpenIngest>();
 
   /** Returns the name the URL ends in. */
@@ -34,7 +34,7 @@ export class Ingests {
     return found?.appUuid === appUuid ? found : undefined;
   }
 
-  /** What was never admitted. */
+  /** Forgets an ingest whose play was not admitted. */
   forget(name: string): void {
     this.#all.delete(name);
   }

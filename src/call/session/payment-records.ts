@@ -1,4 +1,4 @@
-/** What a Session's actor needs to write a secure collection down: the vault, and how long a reference lives. */
+/** The records of secure collections: how a Session's actor puts digits into the vault and refers to them. */
 
 import type { PaymentChange } from '../../database/journal/payment-rows.ts';
 import type { Vault } from '../../database/vault/vault.ts';

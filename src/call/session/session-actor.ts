@@ -153,7 +153,7 @@ export class SessionActor {
     if (next.state.phase === 'ended') this.#close();
   }
 
-  /** What the step writes; undefined when there is nothing. */
+  /** The change that a step writes, or undefined when it writes nothing. */
   #changeOf(next: Step, envelope: Envelope<SessionInput>, now: number): Change | undefined {
     const { state } = next;
     const row: SessionRow = {
@@ -252,16 +252,16 @@ export class SessionActor {
         case 'prompt':
           void this.#prompt(leg, effect.name, effect.urls);
           break;
-        case 'join_room':
+        case 'member_join':
           this.#join(leg, effect.roomId, effect.muted);
           break;
-        case 'leave_room':
+        case 'member_leave':
           leg.leave();
           break;
-        case 'set_muted':
+        case 'member_set_muted':
           leg.setMuted(effect.muted);
           break;
-        case 'set_volume':
+        case 'member_set_volume':
           this.#setVolume(leg, effect);
           break;
         case 'record':
@@ -273,7 +273,7 @@ export class SessionActor {
     }
   }
 
-  /** What came of it is told next, before anything else that waits: an end that waits is not to hide it. */
+  /** The outcome is told next, before anything else that waits, so that an end that waits does not hide it. */
   #setVolume(leg: Leg, order: VolumeOrder): void {
     const failed = directionsOf(order.direction).filter((direction) => !leg.setVolume(direction, order.volume));
     this.#mailbox.signalNext({ type: 'volume_set', order, failed });

@@ -59,10 +59,10 @@ export interface RegistryOptions {
   /** Origin of the URLs that are handed out. */
   readonly publicUrl: string;
   readonly orphanTimeoutMs: number;
-  /** Absent: payments are off. */
+  /** The records of secure collections, or undefined when payments are off. */
   readonly payments?: PaymentRecords | undefined;
   readonly recordings: RecordingRegistry;
-  /** Whether the application may show `from` as its caller ID. */
+  /** Tells whether the application may show `from` as its caller ID. */
   mayCallFrom(appUuid: string, from: string): Promise<boolean>;
 }
 
@@ -271,7 +271,7 @@ export class SessionRegistry implements Sessions {
     return actor.command(command, context);
   }
 
-  /** What a secure collection needs besides its machine: a known card, and prompts that can be played, those of a second attempt too. */
+  /** Begins a secure collection. It needs a known card, and prompts that can be played, those of a second attempt too. */
   async #collectPayment(actor: SessionActor, command: CollectPayment, context: CommandContext): Promise<Answer | Problem> {
     const { payments, media } = this.#options;
     if (payments === undefined) return problems.notConfigured('Payment');
@@ -305,7 +305,7 @@ export class SessionRegistry implements Sessions {
     return actor.command(command, context, playlist);
   }
 
-  /** As for files; a stream has one source. */
+  /** Opens the one source of a stream before the command is admitted. */
   async #withStream(
     actor: SessionActor,
     command: Extract<CallCommand, { type: 'play_stream' }>,

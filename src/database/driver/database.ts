@@ -1,4 +1,4 @@
-/** What every way to reach PostgreSQL looks like: the drivers give a `Connection`, the platform works on a `Database`. */
+/** The interfaces of PostgreSQL: the drivers give a `Connection`, and the platform works on a `Database`. */
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import { StoreUnavailable } from '../journal/journal.ts';
 
@@ -10,7 +10,7 @@ export interface Queryable {
   query<R extends Row = Row>(text: string, parameters?: readonly Parameter[]): Promise<readonly R[]>;
 }
 
-/** What a driver gives. */
+/** A connection pool as a driver gives it. */
 export interface Connection extends Queryable {
   readonly drizzle: PgDatabase<PgQueryResultHKT>;
   transaction<T>(work: (within: Queryable) => Promise<T>): Promise<T>;
@@ -20,7 +20,7 @@ export interface Connection extends Queryable {
 }
 
 export interface Database extends Connection {
-  /** Whether other processes may write to the same database. */
+  /** True when other processes may write to the same database. */
   readonly shared: boolean;
   /** Runs what was built with Drizzle, bounded and with errors as `query` has them. */
   run<T>(work: (drizzle: PgDatabase<PgQueryResultHKT>) => PromiseLike<T>): Promise<T>;

@@ -4,7 +4,7 @@ import { readMigrationFiles } from 'drizzle-orm/migrator';
 import type { Connection } from './database.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../drizzle', import.meta.url));
-/** Of pg_advisory_xact_lock: any number, the same on every node. */
+/** The key of `pg_advisory_xact_lock`: any number, the same on every node. */
 const LOCK = 7_414_093_301;
 
 /** Applies what is missing; a second node that starts at the same time waits, then finds nothing to do. All or nothing. */

@@ -65,7 +65,7 @@ function queryable(client: Pick<postgres.Sql, 'unsafe'>): Queryable {
 
 const socketPath = (dir: string, port: number | string): string => `${dir}/.s.PGSQL.${port}`;
 
-/** As libpq writes a Unix socket: `postgres://user@localhost/database?host=/directory`. postgres.js would take it for a name. */
+/** libpq writes a Unix socket as `postgres://user@localhost/database?host=/directory`; postgres.js would take the host for a name. */
 function address<O extends object>(url: string, options: O): [string, O & { path?: string }] {
   const parsed = new URL(url);
   const dir = parsed.searchParams.get('host');

@@ -40,7 +40,7 @@ export interface EmbeddedServer {
   readonly pid: number;
   /** It was already running. */
   readonly adopted: boolean;
-  /** Whether its process is there. */
+  /** Tells whether the server's process is there. */
   alive(): boolean;
   /** Fast shutdown: transactions in progress are rolled back, all data is on disk. Safe to call twice. */
   stop(): Promise<void>;
@@ -175,7 +175,7 @@ function readPostmaster(data: string): Postmaster | undefined {
   return { pid, port: Number(lines[3] ?? PORT), socketDir: lines[4] ?? '', status: lines[7]?.trim() ?? '' };
 }
 
-/** Whether `pid` is alive and is the server of this very directory, not another process that was given the number. */
+/** Tells whether `pid` is alive and is the server of this very directory, not another process that was given the number. */
 function isPostmasterOf(pid: number, data: string): boolean {
   try {
     if (readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.startsWith('Z') === true) return false;
@@ -192,7 +192,7 @@ function sameDirectory(link: string, path: string): boolean {
   return one.ino === two.ino && one.dev === two.dev;
 }
 
-/** In the data directory where its path is short enough, else under the system's temporary directory by a name of its own. */
+/** The socket lies in the data directory where its path is short enough, else under the system's temporary directory by a name of its own. */
 function makeSocketDir(dataDir: string, user: RunAs): string {
   const near = join(dataDir, 'postgres-socket');
   const name = `sidetone-${createHash('sha256').update(dataDir).digest('hex').slice(0, 16)}`;

@@ -13,7 +13,7 @@ export interface RunAs {
   command(file: string, args: readonly string[]): { readonly file: string; readonly args: readonly string[] };
 }
 
-/** Who runs the server whose files are `paths`. Throws, in one line, when root has no plain user to give it to. */
+/** Finds the user who runs the server whose files are `paths`. Throws, in one line, when root has no plain user to give it to. */
 export function runAs(paths: readonly string[]): RunAs {
   const own = { uid: process.getuid?.() ?? -1, gid: process.getgid?.() ?? -1 };
   if (own.uid !== 0) return { ...own, command: (file, args) => ({ file, args }) };
@@ -58,7 +58,7 @@ function plainUser(): { uid: number; gid: number } {
   return user;
 }
 
-/** Whether every directory above `path` lets others pass (or the user owns it). */
+/** Tells whether every directory above `path` lets others pass, or is the user's. */
 function passable(path: string, user: { uid: number }): boolean {
   for (let at = dirname(path); ; at = dirname(at)) {
     const { mode, uid } = statSync(at);

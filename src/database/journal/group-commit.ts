@@ -221,7 +221,7 @@ function planFlush(batch: readonly Change[]): FlushPlan {
         body: JSON.stringify(answer.body),
       });
   }
-  // In one order on every node, so that two flushes can never wait for each other.
+  // Every node writes rows in one order, so that two flushes can never wait for each other.
   const ordered = [...sessions.values()].sort((a, b) => (a.sessionUuid < b.sessionUuid ? -1 : 1));
   return {
     sessions: ordered,

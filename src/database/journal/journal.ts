@@ -56,7 +56,7 @@ export interface Change {
   readonly room?: RoomRow;
   readonly events: readonly PlatformEvent[];
   readonly answer?: StoredAnswer;
-  /** Of a secure collection. */
+  /** The records of a secure collection. */
   readonly payments?: readonly PaymentChange[];
   readonly recordings?: readonly RecordingChange[];
 }

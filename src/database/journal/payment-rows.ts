@@ -1,4 +1,4 @@
-/** What a step of a Session writes about its secure collection, in the statement that writes the step (`group-commit.ts`). */
+/** The rows that a step of a Session writes about its secure collection, in the statement that writes the step (`group-commit.ts`). */
 import type { Owner } from '../vault/vault.ts';
 
 export interface ReferenceRow extends Owner {

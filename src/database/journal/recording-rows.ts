@@ -1,10 +1,10 @@
-/** What a step of a Session or Room writes about its recordings, in the statement that writes the step (`group-commit.ts`). */
+/** The rows that a step of a Session or Room writes about its recordings, in the statement that writes the step (`group-commit.ts`). */
 
 /** A recording as a row; it outlives its file, so that a URL to what was removed can say so. */
 export interface RecordingRow {
   readonly recordingUuid: string;
   readonly appUuid: string;
-  /** Of one of the two it is. */
+  /** The owner is one of the two. */
   readonly sessionUuid: string | undefined;
   readonly roomId: string | undefined;
   readonly operationUuid: string;

@@ -10,7 +10,7 @@ const TAG_BYTES = 16;
 const PADDED_BYTES = 24;
 const ZERO = 0x30;
 
-/** What a secret belongs to. */
+/** The owner of a secret. */
 export interface Owner {
   readonly appUuid: string;
   readonly sessionUuid: string;

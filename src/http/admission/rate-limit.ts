@@ -11,7 +11,7 @@ interface Level {
 }
 
 export class TokenBuckets {
-  /** In order of last use. */
+  /** Levels in the order of their last use. */
   readonly #levels = new Map<string, Level>();
 
   get size(): number {

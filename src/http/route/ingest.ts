@@ -43,7 +43,7 @@ export const ingestRoutes = (sessions: Pick<Sessions, 'ingest'>, clock: Clock, i
         found.used = true;
         idle.disableIdleTimeout?.(context.request);
         const bytes = await receive(context.request.body, found);
-        // Else the connection would be kept for ever if nothing more came on it.
+        // Without this the connection would be kept for ever if nothing more came on it.
         idle.setIdleTimeout?.(context.request, HTTP_IDLE_TIMEOUT_SEC);
         return typeof bytes === 'number' ? ok({ operation_uuid: found.operationUuid, bytes_received: bytes }) : bytes;
       };

@@ -126,7 +126,7 @@ function messageQuery(query: URLSearchParams): MessageQuery | Problem {
 const E164 = new RegExp(E164_PATTERN);
 
 function number(query: URLSearchParams, name: string): string | undefined | Problem {
-  // In a query string an unescaped + is a blank.
+  // An unescaped + in a query string is a blank.
   const given = query.get(name)?.replace(/^ /, '+');
   if (given === undefined) return undefined;
   return E164.test(given) ? given : problems.invalid(`${name}: must be an E.164 number with leading +`);

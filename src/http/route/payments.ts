@@ -155,7 +155,7 @@ function collect(
     acceptedBrands: more.acceptedBrands,
     cardBrand: undefined,
     hasPrompt: promptUrls.length > 0,
-    // Who is asked again without other words hears the same ones.
+    // A caller who is asked again without other words hears the same ones.
     retryUrls: body.retry_prompt_files ?? promptUrls,
   };
   return onSession(sessions, context, { type: 'collect_payment', terms, promptUrls, cardUuid: more.cardUuid });

@@ -9,7 +9,7 @@ import { bareRoute, bodyRoute } from '../route.ts';
 import { type Shape, shape } from '../shape.ts';
 import { onSession } from './sessions.ts';
 
-/** Where audio may be fetched from; the address behind it is screened when it is. */
+/** A URL from which audio may be fetched. The address behind it is screened when it is fetched. */
 export const sourceUrl = type(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s/?#]/)
   .and(`string <= ${PLAYBACK_URL_MAX_CHARS}`)
   .narrow((url, context) => URL.canParse(url) || context.mustBe('a URL'))

@@ -1,4 +1,4 @@
-/** What is outside authentication: health, metrics, the API reference (contract §1). */
+/** The routes outside authentication: health, metrics, the API reference (contract §1). */
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { newTraceparent } from '../admission/trace.ts';
@@ -6,7 +6,7 @@ import type { HttpMetrics } from '../metrics.ts';
 
 export interface PublicOptions {
   readonly metrics: Pick<HttpMetrics, 'exposition'>;
-  /** What is up, by name; all of them: ready. Never rejects. */
+  /** Tells what is up, by name; the platform is ready when all of it is. Never rejects. */
   readonly ready: () => Promise<Readonly<Record<string, boolean>>>;
   readonly openapi: () => Promise<object>;
 }

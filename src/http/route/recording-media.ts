@@ -33,11 +33,11 @@ export interface RecordingMediaDeps {
   readonly followed?: (path: string, followed: boolean) => void;
   /** Requests the server is busy with. */
   readonly inFlight?: () => number;
-  /** Of a server that tidies URLs (a backslash to a slash, `..` away): the path as it was sent, where that is known. It has to be the URL's. */
+  /** The path as it was sent, where a server that tidies URLs (a backslash to a slash, `..` away) knows it. It has to equal the URL's. */
   readonly sentPath?: (request: Request) => string | undefined;
 }
 
-/** For Bun's router, which matches paths as they were sent, and tells their decoded parts as `params`. */
+/** The route for Bun's router, which matches paths as they were sent, and tells their decoded parts as `params`. */
 export const MEDIA_ROUTE = '/v1/media/:recording_uuid/:kind';
 export function sentMediaPath(request: Request & { readonly params?: Readonly<Record<string, string>> }): string | undefined {
   const { params } = request;
@@ -89,7 +89,7 @@ export function recordingMedia(deps: RecordingMediaDeps): RecordingMediaDoor {
   };
 
   const verified = (request: Request): ReturnType<RecordingUrls['verify']> => {
-    // As it was sent: a parser would accept more than one spelling.
+    // The URL is read as it was sent: a parser would accept more than one spelling.
     const [, path = '', search = ''] = /^[^:]+:\/\/[^/?#]*([^?]*)(.*)$/s.exec(request.url) ?? [];
     if (deps.sentPath !== undefined && deps.sentPath(request) !== path) return undefined;
     return deps.recordingUrls?.verify(path, search, deps.clock.now());
@@ -153,7 +153,7 @@ export function recordingMedia(deps: RecordingMediaDeps): RecordingMediaDoor {
       return busy();
     }
     try {
-      // What a store refuses is told by a status, not by a body that breaks off.
+      // The refusal of a store is told by a status, not by a body that breaks off.
       const first = await source.next();
       if (first?.length !== end - start) return new Response(listener.listen(source, first), init);
       listener.close();
@@ -171,7 +171,7 @@ export function recordingMedia(deps: RecordingMediaDeps): RecordingMediaDoor {
     resume: () => deps.setIdleTimeout?.(request, HTTP_IDLE_TIMEOUT_SEC),
     drop: () => deps.setIdleTimeout?.(request, 1),
   });
-  /** Of a body that never has to wait for anything. */
+  /** The connection of a body that never has to wait for anything. */
   const promptConnectionOf = (request: Request): Connection => ({ ...connectionOf(request), wait: () => {} });
 
   const answer = async (request: Request): Promise<Response> => {
@@ -215,7 +215,7 @@ function exactly(stream: ReadableStream<Uint8Array>, bytes: number): ByteSource 
       return value;
     },
     close() {
-      // Of a stream that is over or has failed there is nothing to cancel.
+      // A stream that is over or has failed has nothing to cancel.
       reader.cancel().catch(() => {});
     },
   };

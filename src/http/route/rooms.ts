@@ -4,7 +4,7 @@ import type { Rooms } from '../../call/ports/rooms.ts';
 import type { Sessions } from '../../call/ports/sessions.ts';
 import { isUuid } from '../../id.ts';
 import { COMMAND_BODY_MAX_BYTES, PLAYBACK_URLS_MAX } from '../../limits.ts';
-import type { RoomOrder } from '../../machine/room/room.ts';
+import type { RoomCommand } from '../../machine/room/room.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Route } from '../request-context.ts';
 import { commandContext, ok, type RequestContext, type Work } from '../request-context.ts';
@@ -55,7 +55,7 @@ const onRoom = (rooms: Rooms, context: RequestContext, work: Work): Work | undef
   rooms.get(context.appUuid, roomOf(context)) === undefined ? undefined : work;
 
 /** The work of an order, where the Room is the application's. */
-export const orderedRoom = (rooms: Rooms, context: RequestContext, order: RoomOrder) =>
+export const orderedRoom = (rooms: Rooms, context: RequestContext, order: RoomCommand) =>
   onRoom(rooms, context, () => rooms.order(roomOf(context), order, commandContext(context)));
 
 const collectionRoutes = (rooms: Rooms): readonly Route[] => [
@@ -204,7 +204,7 @@ const sessionSideRoutes = (sessions: Sessions): readonly Route[] => [
       summary: 'Mute a member',
       buckets: ['room_mute'],
     },
-    (context) => onSession(sessions, context, { type: 'mute' }),
+    (context) => onSession(sessions, context, { type: 'member_mute' }),
   ),
   bareRoute(
     {
@@ -213,7 +213,7 @@ const sessionSideRoutes = (sessions: Sessions): readonly Route[] => [
       summary: 'Unmute a member',
       buckets: ['room_unmute'],
     },
-    (context) => onSession(sessions, context, { type: 'unmute' }),
+    (context) => onSession(sessions, context, { type: 'member_unmute' }),
   ),
   bodyRoute(
     {
@@ -223,6 +223,6 @@ const sessionSideRoutes = (sessions: Sessions): readonly Route[] => [
       buckets: ['room_member_volume'],
     },
     memberVolume,
-    (context, { volume: to, direction }) => onSession(sessions, context, { type: 'room_volume', volume: to, direction }),
+    (context, { volume: to, direction }) => onSession(sessions, context, { type: 'member_volume', volume: to, direction }),
   ),
 ];

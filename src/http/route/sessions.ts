@@ -182,7 +182,7 @@ const RFC3339 =
 export function instant(query: URLSearchParams, name: string): number | undefined | Problem {
   const given = query.get(name);
   if (given === null) return undefined;
-  // In a query string an unescaped + is a blank.
+  // An unescaped + in a query string is a blank.
   const text = given.replace(' ', '+');
   const at = RFC3339.test(text) ? Date.parse(text.toUpperCase()) : Number.NaN;
   return Number.isNaN(at) ? problems.invalid(`${name}: must be an RFC 3339 date-time`) : at;

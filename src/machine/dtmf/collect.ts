@@ -7,7 +7,7 @@
  */
 import type { Event } from '../../event/event.ts';
 
-/** What the request asked for, defaults filled in. */
+/** The terms of the request, with its defaults filled in. */
 export interface CollectTerms {
   readonly minDigits: number;
   readonly maxDigits: number;

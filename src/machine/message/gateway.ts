@@ -1,4 +1,4 @@
-/** What the platform asks of whoever carries its short messages; the doors in `provider/` are such. */
+/** The carrier of short messages as the platform sees it; `provider/` has the doors that implement it. */
 import type { Receipt } from './receipt.ts';
 
 export interface Submission {
@@ -13,7 +13,7 @@ export interface Submission {
 
 export type PartOutcome =
   | { readonly outcome: 'accepted'; readonly smscId: string }
-  /** For good. `code` is one lower_snake word. */
+  /** The message has failed for good. `code` is one lower_snake word. */
   | { readonly outcome: 'refused'; readonly code: string; readonly message: string }
   /** Not taken, and not for good: throttled, a full queue, or the connection was lost before it was sent. */
   | { readonly outcome: 'later' }
@@ -41,15 +41,15 @@ export interface OpenPart {
 
 /** Receipts that this process makes itself: those that a process before it owed are made after a start. */
 export interface OwnReceipts {
-  /** What the ids of its parts begin with. */
+  /** The beginning of the ids of its parts. */
   readonly idPrefix: string;
   resume(parts: readonly OpenPart[]): void;
 }
 
 export interface SmsGateway {
-  /** Undefined where receipts come from elsewhere. */
+  /** The receipts that this gateway makes itself, or undefined where they come from elsewhere. */
   readonly ownReceipts?: OwnReceipts;
-  /** In how many parts a text of so many segments is submitted. */
+  /** The number of parts in which a text of so many segments is submitted. */
   partsOf(segments: number): number;
   start(listener: SmsListener): void;
   /** Connected, and taking messages. */

@@ -17,7 +17,7 @@ export const MESSAGE_STATUSES = ['queued', 'sending', 'sent', 'delivered', 'unde
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
 export interface Part {
-  /** As the response gave it; `""` until it is accepted. */
+  /** The SMSC's id, as its response gave it; `""` until the part is accepted. */
   readonly smscId: string;
   readonly delivered: boolean;
 }
@@ -82,7 +82,7 @@ export function claim(state: MessageState, now: number): MessageStep {
   return rise(state, 'sending', { stage: 'submitting', dueAt: now + SUBMISSION_MAX_MS }, now);
 }
 
-/** What came of a submission. */
+/** Takes the outcome of a submission. */
 export function submitted(state: MessageState, outcomes: readonly Submitted[], now: number): MessageStep {
   if (state.stage !== 'submitting') return stay(state);
   const parts = state.parts.map((part, at) => {

@@ -14,7 +14,7 @@ export interface Receipt {
   readonly recipient: string;
 }
 
-/** What of a `deliver_sm` concerns a receipt. `text` is its short message or payload, byte for byte as characters. */
+/** The fields of a `deliver_sm` that concern a receipt. `text` is its short message or payload, byte for byte as characters. */
 export interface ReceiptFields {
   readonly text: string;
   readonly receiptedMessageId: string | undefined;
@@ -70,7 +70,7 @@ export const normalId = (smscId: string): string =>
 const DECIMAL_MAX_DIGITS = 20;
 const HEX_MAX_DIGITS = 16;
 
-/** What the id of a receipt may have been in the response, most likely first: itself, then read as decimal or as hexadecimal. */
+/** The ids that a receipt's id may have been in the response, most likely first: itself, then read as decimal or as hexadecimal. */
 export function idCandidates(smscId: string): readonly string[] {
   const id = normalId(smscId);
   const candidates = [id];

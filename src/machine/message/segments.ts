@@ -1,5 +1,5 @@
 /**
- * How a text becomes short messages: whole where it fits into 140 octets, else in segments that leave room for a concatenation header
+ * Splits a text into short messages: one where it fits into 140 octets, else segments that leave room for a concatenation header
  * (3GPP TS 23.040 §9.2.3.24.1: six octets, which is seven septets or three code units).
  */
 import { type Encoding, encodingOf, octetsOf, unitsOf } from './alphabet.ts';

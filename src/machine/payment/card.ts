@@ -75,7 +75,7 @@ export function isracardCheck(digits: readonly number[]): boolean {
 
 export type CardFault = 'luhn_check_failed' | 'invalid_length' | 'unsupported_brand';
 
-/** What is wrong with a number, or undefined. */
+/** Names the fault of a card number, or undefined when it has none. */
 export function cardFault(digits: readonly number[], accepted: readonly CardBrand[]): CardFault | undefined {
   if (!lengthsOf(digits).includes(digits.length)) return 'invalid_length';
   const brand = brandOf(digits);
@@ -87,6 +87,6 @@ export function cardFault(digits: readonly number[], accepted: readonly CardBran
 export const cvvFits = (length: number, brand: CardBrand | undefined): boolean =>
   brand === undefined || brand === 'unknown' ? length === 3 || length === 4 : length === (brand === 'amex' ? 4 : 3);
 
-/** Whether a number of this length could be whole: what is shorter when time runs out was not finished. */
+/** Tells whether a number of this length could be whole. A shorter one was not finished when time ran out. */
 export const couldBeWhole = (kind: 'card' | 'cvv', length: number): boolean =>
   kind === 'cvv' ? length >= 3 : length >= 12 || ISRACARD_LENGTHS.includes(length);

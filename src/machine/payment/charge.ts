@@ -5,7 +5,7 @@ import type { Event } from '../../event/event.ts';
 export interface ChargeTerms {
   readonly expMonth: number;
   readonly expYear: number;
-  /** In the currency's smallest unit. */
+  /** The amount in the currency's smallest unit. */
   readonly amount: number;
   readonly currency: string;
   readonly terminalNumber: string;
@@ -41,9 +41,9 @@ export type ChargeOutcome =
   | { readonly status: 'indeterminate'; readonly reason: string };
 
 export interface ChargeGateway {
-  /** What `provider` of the request must be. */
+  /** The value that `provider` of the request must have. */
   readonly identifier: string;
-  /** Whether it has credentials for the terminal. */
+  /** Tells whether the gateway has credentials for the terminal. */
   serves(terminalNumber: string): boolean;
   /** One attempt, answered within `CHARGE_PROVIDER_TIMEOUT_MS`; never tried again. Never rejects. */
   charge(order: ChargeOrder): Promise<ChargeOutcome>;

@@ -13,7 +13,7 @@ import { brandOf, CARD_MAX_DIGITS, type CardBrand, CVV_MAX_DIGITS, cardFault, co
 
 export type CollectionKind = 'card' | 'cvv';
 
-/** What the request asked for, defaults filled in. */
+/** The terms of the request, with its defaults filled in. */
 export interface CollectionTerms {
   readonly kind: CollectionKind;
   /** `card_<uuid>` or `cvv_<uuid>`, for the day it is collected. */
@@ -23,7 +23,7 @@ export interface CollectionTerms {
   readonly interDigitTimeoutMs: number;
   readonly terminators: readonly string[];
   readonly acceptedBrands: readonly CardBrand[];
-  /** Of a CVV: the card it belongs to, where that is known. */
+  /** The brand of the card that a CVV belongs to, where it is known. */
   readonly cardBrand: CardBrand | undefined;
   readonly hasPrompt: boolean;
   /** Played before each further attempt. */
@@ -33,7 +33,7 @@ export interface CollectionTerms {
 export interface Collection {
   readonly operationUuid: string;
   readonly terms: CollectionTerms;
-  /** From 1. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
   readonly phase: 'prompting' | 'collecting';
   readonly digits: readonly number[];
@@ -43,7 +43,7 @@ export interface Collection {
   readonly totalDue: number;
 }
 
-/** What goes into the vault, in the commit of its event. */
+/** The digits that go into the vault, in the commit of the event. */
 export interface Staged {
   readonly reference: string;
   readonly digits: readonly number[];
@@ -51,7 +51,7 @@ export interface Staged {
   readonly last4: string;
 }
 
-/** What the store keeps of it, written with the step. */
+/** The record of a collection that the store keeps, written with the step. */
 export type PaymentRecord =
   | { readonly record: 'begun'; readonly operationUuid: string; readonly kind: CollectionKind }
   | { readonly record: 'ended'; readonly operationUuid: string; readonly staged: Staged | undefined }

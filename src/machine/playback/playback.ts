@@ -9,17 +9,17 @@
 import type { Event, PlaybackFailure } from '../../event/event.ts';
 import type { MediaNotice } from '../../notice/signal.ts';
 
-/** Where to go on: from the beginning, or from what is heard now; milliseconds. Before the start is the start, past the end completes. */
+/** A place in a playback, from the beginning or from what is heard now, in milliseconds. A place before the start is the start; one past the end completes. */
 export type Place = { readonly positionMs: number } | { readonly offsetMs: number };
 
-/** What is ordered of a playback that goes on. */
+/** A control of a playback that goes on. */
 export type PlaybackControl =
   | { readonly type: 'pause' }
   | { readonly type: 'resume' }
   | { readonly type: 'restart' }
   | { readonly type: 'seek'; readonly place: Place };
 
-/** What a push sends: one channel, little-endian (interface, Session playback). */
+/** The samples that a push sends: one channel, little-endian (interface, Session playback). */
 export type PushFormat =
   | { readonly encoding: 'pcm_s16le'; readonly sample_rate: 8000 | 16000 | 24000 | 48000 }
   | { readonly encoding: 'mulaw'; readonly sample_rate: 8000 };
@@ -27,7 +27,7 @@ export type PushFormat =
 export interface Playback {
   readonly operationUuid: string;
   readonly kind: 'files' | 'stream' | 'silence' | 'push';
-  /** Of files. */
+  /** The URLs that are played. Empty when the playback is a stream, a silence or a push. */
   readonly urls: readonly string[];
   readonly phase: 'starting' | 'playing' | 'stopping';
 }
@@ -72,7 +72,7 @@ export const noActivePlayback = (sessionUuid: string, operationUuid: string): Ev
   reason: 'no_active_playback',
 });
 
-/** What a media notice means for the current playback. Notices of another operation are late ones of a playback already told of. */
+/** Takes a media notice. A notice of another operation is a late one of a playback that was already told of. */
 export function hearPlayback(sessionUuid: string, playback: Playback | undefined, notice: MediaNotice): PlaybackStep {
   if (playback === undefined || !('operationUuid' in notice) || notice.operationUuid !== playback.operationUuid) {
     return { playback, events: [] };
@@ -83,7 +83,7 @@ export function hearPlayback(sessionUuid: string, playback: Playback | undefined
       if (playback.phase !== 'starting') return { playback, events: [] };
       return {
         playback: { ...playback, phase: 'playing' },
-        // Of files only (contract §3): the start of anything else is the application's own, or nothing to hear.
+        // Only files tell their start (contract §3): the start of anything else is the application's own, or nothing to hear.
         events:
           playback.kind === 'files'
             ? [{ event: 'playback.started', session_uuid: sessionUuid, operation_uuid: operationUuid, urls }]

@@ -22,12 +22,12 @@ export interface RecordingTerms {
   readonly includeGaps: boolean;
   /** Undefined: speech is not told of. */
   readonly voiceActivity: VoiceActivity | undefined;
-  /** How long its first durable audio may take. */
+  /** The time within which the first audio must be durable, in milliseconds. */
   readonly livenessMs: number;
 }
 
 export interface Recording extends RecordingTerms {
-  /** Of the command that created it. */
+  /** The operation that created the recording. */
   readonly operationUuid: string;
   readonly createdAt: number;
   readonly phase: 'active' | 'stopping';
@@ -39,7 +39,7 @@ export interface Recording extends RecordingTerms {
   readonly cutOffMs: number | undefined;
 }
 
-/** What an application asks of a Session's recordings. */
+/** The commands about a Session's recordings. */
 export type RecordingCommand =
   | { readonly type: 'record'; readonly terms: RecordingTerms }
   | { readonly type: 'stop_recording' | 'mask_recording' | 'unmask_recording'; readonly recordingUuid: string };
@@ -49,7 +49,7 @@ export type RecordingEffect =
   | { readonly do: 'stop_recording'; readonly recordingUuid: string }
   | { readonly do: 'mask_recording'; readonly recordingUuid: string; readonly masked: boolean };
 
-/** What the store keeps of a recording. */
+/** The record of a recording that the store keeps. */
 export type RecordingRecord =
   | { readonly record: 'begun'; readonly recording: Recording }
   | { readonly record: 'ended'; readonly recordingUuid: string; readonly durationMs: number };
@@ -115,7 +115,7 @@ export function hearRecording(owner: RecordingOwner, recording: Recording, notic
     case 'recording.ended':
       return ended(owner, recording, notice.durationMs);
     case 'recording.failed':
-      // What was told as available, or is being stopped anyway, ends; what was not fails, and ends when it is stopped.
+      // A recording that was told as available, or is being stopped, ends. Any other fails now and ends when it is stopped.
       if (availability === 'available' || phase === 'stopping') return ended(owner, recording, notice.durationMs);
       return failed(owner, { ...recording, cutOffMs: notice.durationMs });
     case 'speech.started': {

@@ -21,24 +21,24 @@ export interface Membership {
   readonly talking: boolean;
 }
 
-export type RoomCommand =
+export type MemberCommand =
   | {
-      readonly type: 'join_room';
+      readonly type: 'member_join';
       readonly roomId: string;
       readonly room: number;
       readonly muted: boolean;
       readonly voiceActivityEvents: boolean;
     }
-  | { readonly type: 'leave_room'; readonly roomId: string }
-  | { readonly type: 'mute' }
-  | { readonly type: 'unmute' }
-  | { readonly type: 'room_volume'; readonly volume: number; readonly direction: VolumeDirection };
+  | { readonly type: 'member_leave'; readonly roomId: string }
+  | { readonly type: 'member_mute' }
+  | { readonly type: 'member_unmute' }
+  | { readonly type: 'member_volume'; readonly volume: number; readonly direction: VolumeDirection };
 
-export type RoomEffect =
-  | { readonly do: 'join_room'; readonly roomId: string; readonly muted: boolean }
-  | { readonly do: 'leave_room' }
-  | { readonly do: 'set_muted'; readonly muted: boolean }
-  | ({ readonly do: 'set_volume' } & VolumeOrder);
+export type MemberEffect =
+  | { readonly do: 'member_join'; readonly roomId: string; readonly muted: boolean }
+  | { readonly do: 'member_leave' }
+  | { readonly do: 'member_set_muted'; readonly muted: boolean }
+  | ({ readonly do: 'member_set_volume' } & VolumeOrder);
 
 /** A volume that was admitted; what came of it is told when it has been carried out. */
 export interface VolumeOrder {
@@ -51,30 +51,30 @@ export interface VolumeOrder {
 export interface MembershipStep {
   readonly membership: Membership | undefined;
   readonly events: readonly Event[];
-  readonly effects: readonly RoomEffect[];
+  readonly effects: readonly MemberEffect[];
 }
 
 const stay = (membership: Membership | undefined): MembershipStep => ({ membership, events: [], effects: [] });
 
-/** Why a command of a Session that is up is refused, or undefined. */
-export function roomRefusal(membership: Membership | undefined, command: RoomCommand): Problem | undefined {
+/** The reason why a command of a Session that is up is refused, or undefined. */
+export function roomRefusal(membership: Membership | undefined, command: MemberCommand): Problem | undefined {
   const joining = membership?.phase === 'joining';
   switch (command.type) {
-    case 'join_room':
+    case 'member_join':
       return joining && membership.roomId !== command.roomId
         ? problems.conflict('Session is still joining a conference room')
         : undefined;
-    case 'leave_room':
+    case 'member_leave':
       return membership?.roomId === command.roomId ? undefined : problems.notFound('Member');
-    case 'mute':
-    case 'unmute':
+    case 'member_mute':
+    case 'member_unmute':
       if (membership === undefined) return problems.conflict('Session is not in a room');
       if (joining) return problems.conflict('Session is still joining a conference room');
-      if (membership.muted === (command.type === 'mute')) {
-        return problems.conflict(`Session is already ${command.type === 'mute' ? 'muted' : 'unmuted'}`);
+      if (membership.muted === (command.type === 'member_mute')) {
+        return problems.conflict(`Session is already ${command.type === 'member_mute' ? 'muted' : 'unmuted'}`);
       }
       return undefined;
-    case 'room_volume':
+    case 'member_volume':
       if (membership === undefined) return problems.conflict('Session is not in a room');
       return joining ? problems.conflict('Session is still joining a conference room') : undefined;
   }
@@ -84,18 +84,18 @@ export function roomRefusal(membership: Membership | undefined, command: RoomCom
 export function commandMember(
   sessionUuid: string,
   membership: Membership | undefined,
-  command: RoomCommand,
+  command: MemberCommand,
   operationUuid: string,
 ): MembershipStep {
   switch (command.type) {
-    case 'join_room':
+    case 'member_join':
       return join(sessionUuid, membership, command);
-    case 'leave_room':
+    case 'member_leave':
       return leave(sessionUuid, membership, 'removed');
-    case 'mute':
-    case 'unmute': {
+    case 'member_mute':
+    case 'member_unmute': {
       if (membership === undefined) return stay(membership);
-      const muted = command.type === 'mute';
+      const muted = command.type === 'member_mute';
       const event = muted ? 'room.member.muted' : 'room.member.unmuted';
       return {
         membership: { ...membership, muted, talking: membership.talking && !muted },
@@ -103,14 +103,14 @@ export function commandMember(
           { event, session_uuid: sessionUuid, room_id: membership.roomId },
           ...(muted && membership.talking ? [voiceChanged(sessionUuid, membership.roomId, false)] : []),
         ],
-        effects: [{ do: 'set_muted', muted }],
+        effects: [{ do: 'member_set_muted', muted }],
       };
     }
-    case 'room_volume': {
+    case 'member_volume': {
       if (membership === undefined) return stay(membership);
       const { volume, direction } = command;
       const { roomId } = membership;
-      return { membership, events: [], effects: [{ do: 'set_volume', roomId, operationUuid, volume, direction }] };
+      return { membership, events: [], effects: [{ do: 'member_set_volume', roomId, operationUuid, volume, direction }] };
     }
   }
 }
@@ -118,14 +118,14 @@ export function commandMember(
 function join(
   sessionUuid: string,
   before: Membership | undefined,
-  { roomId, room, muted, voiceActivityEvents }: Extract<RoomCommand, { type: 'join_room' }>,
+  { roomId, room, muted, voiceActivityEvents }: Extract<MemberCommand, { type: 'member_join' }>,
 ): MembershipStep {
   if (before?.roomId === roomId) return stay(before);
   const left = leave(sessionUuid, before, 'moved');
   return {
     membership: { roomId, room, phase: 'joining', muted, voiceActivityEvents, talking: false },
     events: left.events,
-    effects: [...left.effects, { do: 'join_room', roomId, muted }],
+    effects: [...left.effects, { do: 'member_join', roomId, muted }],
   };
 }
 
@@ -185,6 +185,6 @@ export function leave(sessionUuid: string, membership: Membership | undefined, r
       ...(membership.talking ? [voiceChanged(sessionUuid, membership.roomId, false)] : []),
       ...(joined ? [{ event: 'room.member.left', session_uuid: sessionUuid, room_id: membership.roomId, reason } as const] : []),
     ],
-    effects: [{ do: 'leave_room' }],
+    effects: [{ do: 'member_leave' }],
   };
 }

@@ -42,7 +42,7 @@ export interface RoomState {
   readonly teardownBy: number | undefined;
 }
 
-export type RoomOrder =
+export type RoomCommand =
   | { readonly type: 'delete' }
   | { readonly type: 'play'; readonly urls: readonly string[]; readonly loop: number; readonly volume: number | undefined }
   | { readonly type: 'pause' }
@@ -57,7 +57,7 @@ export type RoomInput =
   | { readonly type: 'begin' }
   /** The process before this one was lost; `playback` is what it played. */
   | { readonly type: 'recovered'; readonly playback: Pick<RoomPlayback, 'operationUuid' | 'urls'> | undefined }
-  | { readonly type: 'order'; readonly order: RoomOrder; readonly operationUuid: string }
+  | { readonly type: 'command'; readonly command: RoomCommand; readonly operationUuid: string }
   | { readonly type: 'media'; readonly notice: MediaNotice }
   /** The last member has left. */
   | { readonly type: 'empty' }
@@ -67,7 +67,7 @@ export type RoomInput =
   | { readonly type: 'broken' }
   | { readonly type: 'deadline' };
 
-export type RoomAct =
+export type RoomEffect =
   | RecordingEffect
   | { readonly do: 'play'; readonly operationUuid: string; readonly loop: number; readonly volume: number }
   | { readonly do: 'stop'; readonly operationUuid: string }
@@ -86,8 +86,8 @@ export type RoomAct =
 export interface RoomStep {
   readonly state: RoomState;
   readonly events: readonly Event[];
-  readonly acts: readonly RoomAct[];
-  /** What the store keeps of its recording. */
+  readonly effects: readonly RoomEffect[];
+  /** The records of the Room's recording that the store keeps. */
   readonly recordings?: readonly RecordingRecord[];
   readonly refused?: Problem;
 }
@@ -111,10 +111,10 @@ export function roomDeadline({ playback, teardownBy }: RoomState): number | unde
   return earliest === Infinity ? undefined : earliest;
 }
 
-const stay = (state: RoomState): RoomStep => ({ state, events: [], acts: [] });
+const stay = (state: RoomState): RoomStep => ({ state, events: [], effects: [] });
 
-/** Why an order would be refused now; asked before the work for it, and again by the step. */
-export function roomRefusal(state: RoomState, type: RoomOrder['type']): Problem | undefined {
+/** The reason why a command would be refused now, or undefined. It is asked before the work for it, and again by the step. */
+export function roomRefusal(state: RoomState, type: RoomCommand['type']): Problem | undefined {
   if (type === 'delete' || type === 'volume') return undefined;
   if (state.phase !== 'open') return problems.conflict('Room is being deleted');
   const { playback, recording } = state;
@@ -133,7 +133,7 @@ export function roomRefusal(state: RoomState, type: RoomOrder['type']): Problem 
 /** One input, at `now`. A Room that is deleted hears nothing more; an order that waited behind its end finds none. */
 export function stepRoom(state: RoomState, input: RoomInput, now: number): RoomStep {
   if (state.phase === 'deleted')
-    return { ...stay(state), ...(input.type === 'order' ? { refused: problems.notFound('Room') } : {}) };
+    return { ...stay(state), ...(input.type === 'command' ? { refused: problems.notFound('Room') } : {}) };
   switch (input.type) {
     case 'begin':
       return { ...stay(state), events: [{ event: 'room.created', app_uuid: state.appUuid, room_id: state.roomId }] };
@@ -143,8 +143,8 @@ export function stepRoom(state: RoomState, input: RoomInput, now: number): RoomS
         ? stay(state)
         : { ...stay(state), events: [playbackFailed(state, playback, 'playback_error')] };
     }
-    case 'order':
-      return order(state, input.order, input.operationUuid, now);
+    case 'command':
+      return command(state, input.command, input.operationUuid, now);
     case 'media':
       return hear(state, input.notice);
     case 'empty':
@@ -158,7 +158,7 @@ export function stepRoom(state: RoomState, input: RoomInput, now: number): RoomS
   }
 }
 
-function order(state: RoomState, given: RoomOrder, operationUuid: string, now: number): RoomStep {
+function command(state: RoomState, given: RoomCommand, operationUuid: string, now: number): RoomStep {
   const refused = roomRefusal(state, given.type);
   if (refused !== undefined) return { ...stay(state), refused };
   const { playback } = state;
@@ -171,7 +171,7 @@ function order(state: RoomState, given: RoomOrder, operationUuid: string, now: n
       return {
         state: { ...state, playback: begun, volume: given.volume ?? state.volume },
         events: ended(state).events,
-        acts: [{ do: 'play', operationUuid, loop: given.loop, volume }],
+        effects: [{ do: 'play', operationUuid, loop: given.loop, volume }],
       };
     }
     case 'record':
@@ -179,7 +179,7 @@ function order(state: RoomState, given: RoomOrder, operationUuid: string, now: n
     case 'stop_recording':
       return state.recording === undefined ? stay(state) : recorded(state, stopRecording(ownerOf(state), state.recording));
     case 'volume':
-      return { state: { ...state, volume: given.volume }, events: [], acts: [{ do: 'set_volume', volume: given.volume }] };
+      return { state: { ...state, volume: given.volume }, events: [], effects: [{ do: 'set_volume', volume: given.volume }] };
     default:
       return playback === undefined ? stay(state) : control(state, playback, given);
   }
@@ -191,21 +191,21 @@ const ownerOf = ({ roomId }: RoomState) => ({ room_id: roomId });
 const recorded = (state: RoomState, { recording, events, effects, records }: RecordingStep): RoomStep => ({
   state: { ...state, recording },
   events,
-  acts: effects,
+  effects,
   recordings: records,
 });
 
-/** What plays and what is recorded is over, and members are told to leave. */
+/** Ends the playback and the recording, and tells the members to leave. */
 function teardown(before: RoomState, now: number): RoomStep {
   const { state, events } = ended({ ...before, phase: 'deleting', teardownBy: now + ROOM_TEARDOWN_MS });
   const stopped = state.recording === undefined ? stay(state) : recorded(state, stopRecording(ownerOf(state), state.recording));
-  return { ...stopped, events: [...events, ...stopped.events], acts: [...stopped.acts, { do: 'dismiss' }] };
+  return { ...stopped, events: [...events, ...stopped.events], effects: [...stopped.effects, { do: 'dismiss' }] };
 }
 
 function control(
   state: RoomState,
   playback: RoomPlayback,
-  given: Extract<RoomOrder, { type: 'pause' | 'resume' | 'stop' | 'seek' }>,
+  given: Extract<RoomCommand, { type: 'pause' | 'resume' | 'stop' | 'seek' }>,
 ): RoomStep {
   const { operationUuid } = playback;
   const phase = (next: RoomPlayback['phase']): RoomState => ({ ...state, playback: { ...playback, phase: next } });
@@ -214,18 +214,18 @@ function control(
       return {
         state: playback.phase === 'playing' ? phase('paused') : state,
         events: [],
-        acts: [{ do: 'pause', operationUuid }],
+        effects: [{ do: 'pause', operationUuid }],
       };
     case 'resume':
       return {
         state: playback.phase === 'paused' ? phase('playing') : state,
         events: [],
-        acts: [{ do: 'resume', operationUuid }],
+        effects: [{ do: 'resume', operationUuid }],
       };
     case 'stop':
-      return { state: phase('stopping'), events: [], acts: [{ do: 'stop', operationUuid }] };
+      return { state: phase('stopping'), events: [], effects: [{ do: 'stop', operationUuid }] };
     case 'seek':
-      return { state, events: [], acts: [{ do: 'seek', operationUuid, to: given.to }] };
+      return { state, events: [], effects: [{ do: 'seek', operationUuid, to: given.to }] };
   }
 }
 
@@ -246,7 +246,7 @@ function ended(state: RoomState, reason: 'completed' | 'stopped' = 'stopped'): R
   return {
     state: { ...state, playback: undefined },
     events: [{ event: 'room.playback.ended', room_id: roomId, operation_uuid: operationUuid, urls, reason }],
-    acts: [],
+    effects: [],
   };
 }
 
@@ -260,7 +260,7 @@ function failed(state: RoomState, playback: RoomPlayback, error: 'playback_error
   return {
     state: { ...state, playback: undefined },
     events: [playbackFailed(state, playback, error)],
-    acts: [{ do: 'stop', operationUuid: playback.operationUuid }],
+    effects: [{ do: 'stop', operationUuid: playback.operationUuid }],
   };
 }
 
@@ -282,7 +282,7 @@ function hear(state: RoomState, notice: MediaNotice): RoomStep {
     case 'playback.stopped':
       return ended(state, 'stopped');
     case 'playback.failed':
-      return { ...failed(state, playback, 'playback_error'), acts: [] };
+      return { ...failed(state, playback, 'playback_error'), effects: [] };
   }
 }
 
@@ -297,7 +297,7 @@ function deleted(state: RoomState, reason: 'closed' | 'timeout'): RoomStep {
   return {
     state: { ...state, phase: 'deleted', teardownBy: undefined },
     events: [{ event: 'room.deleted', app_uuid: state.appUuid, room_id: state.roomId, reason }],
-    acts: [{ do: 'close' }],
+    effects: [{ do: 'close' }],
   };
 }
 

@@ -6,7 +6,7 @@ import { applicationSide, ending, orderEnd } from './end.ts';
 import { cancelPayment, collectPayment, paymentRefusal } from './in-payment.ts';
 import { audible, playback, replaced } from './in-playback.ts';
 import { isRecordingCommand, recordingCommand } from './in-recording.ts';
-import { isRoomCommand, roomCommand } from './in-room.ts';
+import { isMemberCommand, memberCommand } from './in-room.ts';
 import type { CallCommand, Command, Step } from './input.ts';
 import type { SessionState } from './session.ts';
 
@@ -68,7 +68,7 @@ function permits(state: SessionState, type: CallCommand['type']): boolean {
 
 /** One command, at `now`. */
 export function command(state: SessionState, order: Command, operationUuid: string, now: number): Step {
-  if (isRoomCommand(order)) return roomCommand(state, order, operationUuid);
+  if (isMemberCommand(order)) return memberCommand(state, order, operationUuid);
   if (isRecordingCommand(order)) return recordingCommand(state, order, operationUuid, now);
   const refused = refusal(state, order.type);
   if (refused !== undefined) return { ...stay(state), refused };

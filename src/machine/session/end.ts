@@ -1,4 +1,4 @@
-/** How a Session ends: one way in for every cause, so that it ends once. */
+/** The end of a Session: one way in for every cause, so that it ends once. */
 
 import type { Event } from '../../event/event.ts';
 import type { HangupBy, HangupCause } from '../../event/hangup.ts';
@@ -11,7 +11,7 @@ import { hearRecordingNotice, stopAll } from './in-recording.ts';
 import type { Effect, SessionInput, Step } from './input.ts';
 import type { Ending, SessionState } from './session.ts';
 
-/** How long the far end has to confirm an end that was ordered (Timer F and H take 32 s; nobody should wait that long for an event). */
+/** The time that the far end has to confirm an ordered end, in milliseconds. Timers F and H take 32 s, and nobody should wait that long for an event. */
 export const TEARDOWN_MS = 5_000;
 
 const DESCRIPTION: Readonly<Record<HangupCause, string>> = {

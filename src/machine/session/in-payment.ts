@@ -23,10 +23,10 @@ import { isCollectingSecurely, type SessionState } from './session.ts';
 
 export type CollectPayment = Extract<Command, { type: 'collect_payment' }>;
 
-/** Why a command is refused because of a secure collection, or to begin one; undefined where it may go on. */
+/** The reason why a secure collection refuses a command, or a command cannot begin one; undefined where it may go on. */
 export function paymentRefusal(state: SessionState, type: Command['type']): Problem | undefined {
   if (type === 'cancel_payment') return isCollectingSecurely(state) ? undefined : problems.notFound('Payment collection');
-  if (isCollectingSecurely(state) && (type === 'collect_payment' || isPlay(type) || type === 'collect' || type === 'join_room'))
+  if (isCollectingSecurely(state) && (type === 'collect_payment' || isPlay(type) || type === 'collect' || type === 'member_join'))
     return problems.conflict('Secure collection is in progress');
   if (type !== 'collect_payment') return undefined;
   // A keypad is a telephone's.
@@ -79,14 +79,14 @@ export function hearPaymentPrompt(state: SessionState, notice: MediaNotice, now:
   const { collection } = state;
   if (collection === undefined || !('operationUuid' in notice)) return undefined;
   if (!notice.operationUuid.startsWith(`${collection.operationUuid}/`)) return undefined;
-  // Of the prompt of an attempt that is over.
+  // The notice is about the prompt of an attempt that is over.
   const over = notice.operationUuid !== promptName(collection) || collection.phase === 'collecting';
   if (over || notice.type === 'playback.started') return { state, events: [], effects: [] };
   if (notice.type === 'playback.failed') return collecting(state, collection, { failed: 'playback_source_error' }, now);
   return { state: { ...state, collection: promptHeard(collection, now) }, events: [], effects: [] };
 }
 
-/** What follows from a step of the collection. */
+/** Puts a step of the collection into the Session's state. */
 export function collecting(state: SessionState, before: Collection, step: CollectionStep, now: number): Step {
   const { sessionUuid } = state;
   const { operationUuid, terms } = before;

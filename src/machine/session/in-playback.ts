@@ -12,10 +12,10 @@ export type PlaybackCommand = Extract<
 
 const PLAYS: readonly Command['type'][] = ['play', 'play_stream', 'play_silence', 'play_push'];
 
-/** Whether the command begins a playback. */
+/** Tells whether the command begins a playback. */
 export const isPlay = (type: Command['type']): boolean => PLAYS.includes(type);
 
-/** What plays and can be ordered about; one that is being stopped is as good as gone. */
+/** The playback that can be controlled. One that is being stopped is as good as gone. */
 const active = ({ playback }: SessionState): Playback | undefined => (playback?.phase === 'stopping' ? undefined : playback);
 
 /** Only files have a place to hold or go to. To resume what was never held changes nothing. */
@@ -25,7 +25,7 @@ export function controlRefusal(state: SessionState, control: PlaybackControl): P
   return problems.conflict(`A ${playback.kind} playback cannot be paused, moved or restarted`);
 }
 
-/** What has to be said of the playback that another one replaces. */
+/** The events of a playback that is replaced by another one. */
 export const replaced = ({ playback, sessionUuid }: SessionState) =>
   playback === undefined ? [] : [playbackEnded(sessionUuid, playback, 'stopped')];
 

@@ -93,7 +93,7 @@ export function hearRecordingNotice(state: SessionState, notice: RecordingNotice
   );
 }
 
-/** What of the recordings is due at `now`. */
+/** Takes the deadlines of recordings that are due at `now`. */
 export const recordingsDue = (state: SessionState, now: number): Step =>
   ofAll(
     state,

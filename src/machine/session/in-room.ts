@@ -1,22 +1,22 @@
 /** The Session as a member of a Room: what its membership decides, put back into its state. */
 import { problems } from '../../problem.ts';
-import { commandMember, type MembershipStep, type RoomCommand, roomRefusal } from '../room/membership.ts';
+import { commandMember, type MemberCommand, type MembershipStep, roomRefusal } from '../room/membership.ts';
 import { paymentRefusal } from './in-payment.ts';
 import type { Command, Step } from './input.ts';
 import type { SessionState } from './session.ts';
 
-const ROOM_COMMANDS: ReadonlySet<string> = new Set<RoomCommand['type']>([
-  'join_room',
-  'leave_room',
-  'mute',
-  'unmute',
-  'room_volume',
+const ROOM_COMMANDS: ReadonlySet<string> = new Set<MemberCommand['type']>([
+  'member_join',
+  'member_leave',
+  'member_mute',
+  'member_unmute',
+  'member_volume',
 ]);
 
-export const isRoomCommand = (command: Command): command is RoomCommand => ROOM_COMMANDS.has(command.type);
+export const isMemberCommand = (command: Command): command is MemberCommand => ROOM_COMMANDS.has(command.type);
 
 /** A command about the Session's Room. Only an answered call that is not ending can be in one. */
-export function roomCommand(state: SessionState, order: RoomCommand, operationUuid: string): Step {
+export function memberCommand(state: SessionState, order: MemberCommand, operationUuid: string): Step {
   const up = state.hasLeg && state.phase === 'answered' && state.ending === undefined;
   const refused = up
     ? (paymentRefusal(state, order.type) ?? roomRefusal(state.membership, order))

@@ -27,10 +27,10 @@ function watched(state: SessionState, now: number): Deadlines {
 /** Starts, restarts or ends the watch, when the far end was heard or the call went on. */
 export const watch = (state: SessionState, now: number): SessionState => ({ ...state, deadlines: watched(state, now) });
 
-/** Whether the Session is watched for silence. */
+/** Tells whether the Session is watched for silence. */
 export const isWatched = (state: SessionState): boolean => state.deadlines.probe !== undefined;
 
-/** Whether a signal shows that the far end is there. What we play to it, or record of it, shows nothing. */
+/** Tells whether a signal shows that the far end is there. What we play to it, or record of it, shows nothing. */
 export const isSignOfLife = (signal: LegSignal): boolean =>
   signal.type !== 'leg.media' || signal.notice.type === 'digit' || signal.notice.type === 'media.started';
 

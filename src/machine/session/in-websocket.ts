@@ -1,4 +1,4 @@
-/** What only a Session of type `websocket` hears (interface, WebSocket Session events). */
+/** The signals that only a Session of type `websocket` hears (interface, WebSocket Session events). */
 import type { Event } from '../../event/event.ts';
 import type { LegSignal } from '../../notice/signal.ts';
 import { end, ending } from './end.ts';

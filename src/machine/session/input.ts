@@ -1,4 +1,4 @@
-/** What a Session's machine is told, and what it asks for in return. */
+/** The inputs of a Session's machine, and the effects it asks for in return. */
 
 import type { Event } from '../../event/event.ts';
 import type { RejectReason } from '../../event/hangup.ts';
@@ -9,11 +9,11 @@ import type { CollectTerms } from '../dtmf/collect.ts';
 import type { CollectionKind, CollectionTerms, PaymentRecord } from '../payment/collection.ts';
 import type { PlaybackControl, PushFormat } from '../playback/playback.ts';
 import type { RecordingCommand, RecordingEffect, RecordingRecord } from '../recording/recording.ts';
-import type { RoomCommand, RoomEffect, VolumeOrder } from '../room/membership.ts';
+import type { MemberCommand, MemberEffect, VolumeOrder } from '../room/membership.ts';
 import type { SessionState } from './session.ts';
 
 export type Command =
-  | RoomCommand
+  | MemberCommand
   | RecordingCommand
   | { readonly type: 'answer' }
   | { readonly type: 'reject'; readonly reason: RejectReason }
@@ -32,13 +32,13 @@ export type Command =
       readonly type: 'collect_payment';
       readonly terms: CollectionTerms;
       readonly promptUrls: readonly string[];
-      /** Of a CVV: the reference of its card, whose brand says how many digits there are. */
+      /** The reference of the card that a CVV belongs to; its brand says how many digits there are. */
       readonly cardUuid: string | undefined;
     }
   | { readonly type: 'cancel_payment'; readonly kind: CollectionKind };
 
-/** What is decided by the call's own state; the rest is its membership's and its recordings'. */
-export type CallCommand = Exclude<Command, RoomCommand | RecordingCommand>;
+/** The commands that the call's own state decides; its membership and its recordings decide the rest. */
+export type CallCommand = Exclude<Command, MemberCommand | RecordingCommand>;
 
 export type SessionInput =
   /** The first input of every Session. */
@@ -57,7 +57,7 @@ export type SessionInput =
 
 /** Orders to the leg, performed after the step is durable, in this order. */
 export type Effect =
-  | RoomEffect
+  | MemberEffect
   | RecordingEffect
   | { readonly do: 'start' }
   | { readonly do: 'ring' }
@@ -80,10 +80,10 @@ export interface Step {
   readonly state: SessionState;
   readonly events: readonly Event[];
   readonly effects: readonly Effect[];
-  /** What the store keeps of a secure collection. */
+  /** The records of a secure collection that the store keeps. */
   readonly payments?: readonly PaymentRecord[];
-  /** What it keeps of recordings. */
+  /** The records of recordings that the store keeps. */
   readonly recordings?: readonly RecordingRecord[];
-  /** Of a command only: why it was refused. Absent: admitted. */
+  /** The reason why a command was refused. Undefined when it was admitted. */
   readonly refused?: Problem;
 }

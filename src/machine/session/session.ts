@@ -19,7 +19,7 @@ export type Phase = 'new' | 'connecting' | 'ringing' | 'early_media' | 'answered
 
 const RANK: Readonly<Record<Phase, number>> = { new: 0, connecting: 0, ringing: 1, early_media: 2, answered: 3, ended: 4 };
 
-/** Whether going from `from` to `to` is a step forward; any other signal is ignored and emits nothing. */
+/** Tells whether going from `from` to `to` is a step forward. Any other signal is ignored and emits nothing. */
 export const rises = (from: Phase, to: Phase): boolean => RANK[to] > RANK[from];
 
 export interface Ending {
@@ -76,7 +76,7 @@ export interface SessionState {
   readonly ending: Ending | undefined;
   /** False where the process that ran the call is gone: nothing can be ordered of it any more. */
   readonly hasLeg: boolean;
-  /** What ran when the process before this one was lost, and is still to be told of. */
+  /** The playback and collection that ran when the process before this one was lost. Undefined in a Session of this process. */
   readonly cutOff: Running | undefined;
   readonly playback: Playback | undefined;
   readonly collect: Collect | undefined;
@@ -176,11 +176,11 @@ export interface Remains extends Begin {
   readonly running: Running;
 }
 
-/** What a process that is gone left in the database: it can only be ended, by `DELETE` or as an orphan. */
+/** A Session that a lost process left in the database. It can only be ended, by `DELETE` or as an orphan. */
 export const recovered = (from: Remains, now: number): SessionState => ({
   ...begin(from, from.type, from.createdAt),
   phase: from.phase,
-  // How long it lasted is not known: an end by `DELETE` says `answered` and 0 seconds.
+  // The length of the call is not known: an end by `DELETE` says `answered` and 0 seconds.
   answeredAt: from.answered ? now : undefined,
   closedAt: undefined,
   clientState: from.clientState,
