@@ -52,6 +52,16 @@ size_t Resampler::process(const float* in, size_t count, float* out) {
   return filter_->cyclic() ? side_by_side(in, static_cast<uint32_t>(count), out) : one_by_one(in, count, out);
 }
 
+/** An output whose phase lies between two that are kept. */
+float Resampler::between(const float* in) const {
+  const uint64_t place = uint64_t{phase_} * filter_->kept();
+  const uint32_t before = static_cast<uint32_t>(place / filter_->up());
+  const float part = static_cast<float>(place % filter_->up()) / static_cast<float>(filter_->up());
+  const float low = dot(in, filter_->phase(before), filter_->taps());
+  const float high = dot(in, filter_->phase(before + 1), filter_->taps());
+  return low + (high - low) * part;
+}
+
 size_t Resampler::one_by_one(const float* in, size_t count, float* out) {
   const uint32_t taps = filter_->taps();
   const size_t past = taps - 1;
@@ -59,7 +69,8 @@ size_t Resampler::one_by_one(const float* in, size_t count, float* out) {
   size_t newest = skip_;
   size_t made = 0;
   while (newest < count) {
-    out[made++] = dot(held() + newest, filter_->phase(phase_), taps);
+    out[made++] =
+        filter_->interpolated() ? between(held() + newest) : dot(held() + newest, filter_->phase(phase_), taps);
     phase_ += filter_->down();
     newest += phase_ / filter_->up();
     phase_ %= filter_->up();

@@ -26,6 +26,7 @@ class Resampler {
   static constexpr size_t block_max = ResamplerFilter::block_max;
 
  private:
+  float between(const float* in) const;
   size_t one_by_one(const float* in, size_t count, float* out);
   size_t side_by_side(const float* in, uint32_t count, float* out);
   void deal(const float* in, uint32_t count);

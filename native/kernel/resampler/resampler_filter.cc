@@ -26,8 +26,8 @@ double bessel_i0(double x) {
   return sum;
 }
 
-/** `ratio` times the lower of two rates, of which the input is `up` of these rates' common multiple. */
-LowPass kaiser(uint32_t ratio, uint32_t up) {
+/** A low-pass at a rate that is `ratio` times the lower and `up` times the input's. */
+LowPass kaiser(double ratio, uint32_t up) {
   constexpr double transition = 0.15;
   const double span = (kaiser_db - 7.95) / (14.36 * transition) * ratio;
   // The centre lies on an input, so that the zeros of the sinc do too: one phase in `up` is an input as it is, or one
@@ -37,9 +37,11 @@ LowPass kaiser(uint32_t ratio, uint32_t up) {
   LowPass taps(half + 1, 1);
   for (size_t n = 1; n <= half; n++) {
     const double turn = pi * static_cast<double>(n) / ratio;
+    const double whole = static_cast<double>(n) / ratio;
     const double place = static_cast<double>(n) / static_cast<double>(half);
-    taps[n] =
-        n % ratio == 0 ? 0 : std::sin(turn) / turn * bessel_i0(beta * std::sqrt(1 - place * place)) / bessel_i0(beta);
+    taps[n] = whole == std::floor(whole)
+                  ? 0
+                  : std::sin(turn) / turn * bessel_i0(beta * std::sqrt(1 - place * place)) / bessel_i0(beta);
   }
   return taps;
 }
@@ -60,7 +62,12 @@ ResamplerFilter::ResamplerFilter(uint32_t in_hz, uint32_t out_hz) {
   const uint32_t common = std::gcd(in_hz, out_hz);
   up_ = out_hz / common;
   down_ = in_hz / common;
+  kept_ = up_;
   const uint32_t ratio = std::max(up_, down_);
+  if (up_ > phases_max || ratio > ratio_max) {
+    interpolate(in_hz, out_hz);
+    return;
+  }
   const Equiripple* table = equiripple_of(ratio);
   const LowPass low_pass = ratio == 1         ? LowPass{1}
                            : table != nullptr ? LowPass(table->taps, table->taps + table->half + 1)
@@ -84,10 +91,29 @@ ResamplerFilter::ResamplerFilter(uint32_t in_hz, uint32_t out_hz) {
   }
 }
 
+/** Keeps some phases of a low-pass at a multiple of the input's rate, of which those of the outputs lie in between. */
+void ResamplerFilter::interpolate(uint32_t in_hz, uint32_t out_hz) {
+  kept_ = interpolated_phases;
+  const double higher = in_hz > out_hz ? static_cast<double>(in_hz) / out_hz : 1;
+  const LowPass low_pass = kaiser(kept_ * higher, kept_);
+  const int64_t half = static_cast<int64_t>(low_pass.size()) - 1;
+  delay_sec_ = static_cast<double>(half) / kept_ / in_hz;
+  taps_ = static_cast<uint32_t>(2 * half / kept_ + 1);
+  std::vector<std::vector<float>> phases(kept_ + 1);
+  for (uint32_t phase = 0; phase <= kept_; phase++) {
+    std::vector<double> exact;
+    for (int64_t at = phase - half; at <= half; at += kept_)
+      exact.push_back(low_pass[static_cast<size_t>(std::abs(at))]);
+    const double unit = std::accumulate(exact.begin(), exact.end(), 0.0);
+    for (const double weight : exact) phases[phase].push_back(static_cast<float>(weight / unit));
+  }
+  lay_out(phases);
+}
+
 void ResamplerFilter::lay_out(const std::vector<std::vector<float>>& phases) {
   taps_ = (taps_ + 7) / 8 * 8;
-  weights_.resize(static_cast<size_t>(up_) * taps_);
-  for (uint32_t phase = 0; phase < up_; phase++) {
+  weights_.resize(phases.size() * taps_);
+  for (uint32_t phase = 0; phase < phases.size(); phase++) {
     std::copy(phases[phase].rbegin(), phases[phase].rend(),
               weights_.begin() + static_cast<std::ptrdiff_t>((phase + 1) * size_t{taps_} - phases[phase].size()));
   }

@@ -7,12 +7,15 @@
 namespace sidetone {
 
 std::shared_ptr<const ResamplerFilter> FilterBank::get(uint32_t in_hz, uint32_t out_hz) {
-  const uint32_t rounded = (in_hz + 12) / 25 * 25;
-  const auto key = std::make_pair(rounded, out_hz);
+  const auto key = std::make_pair(in_hz, out_hz);
   const auto found = filters_.find(key);
   if (found != filters_.end()) return found->second;
-  if (filters_.size() >= filters_max) filters_.clear();  // streams keep theirs
-  auto filter = std::make_shared<const ResamplerFilter>(rounded, out_hz);
+  auto filter = std::make_shared<const ResamplerFilter>(in_hz, out_hz);
+  if (filters_.size() >= filters_max || bytes_ + filter->bytes() > bytes_max) {  // streams keep theirs
+    filters_.clear();
+    bytes_ = 0;
+  }
+  bytes_ += filter->bytes();
   filters_.emplace(key, filter);
   return filter;
 }

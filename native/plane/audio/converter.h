@@ -11,14 +11,16 @@
 
 namespace sidetone {
 
-/** The filters of one thread, made at first use. Odd rates are rounded to 25 Hz, which bounds both their number and
- * their size. */
+/** The filters of one thread, made at first use and kept within bounds of their number and memory. */
 class FilterBank {
  public:
+  /** The filter of a pair of rates, 4 to 384 kHz in and 8 to 48 kHz out, in Hz. Each rate is exact. */
   std::shared_ptr<const ResamplerFilter> get(uint32_t in_hz, uint32_t out_hz);
 
  private:
   static constexpr size_t filters_max = 32;
+  static constexpr size_t bytes_max = 32 << 20;
+  size_t bytes_ = 0;
   std::map<std::pair<uint32_t, uint32_t>, std::shared_ptr<const ResamplerFilter>> filters_;
 };
 
