@@ -252,6 +252,8 @@ export const LIVE_OWED_MAX_MS = 600_000;
 /** Waits before each new connection of a live stream that broke; after as many it has failed. Audio of `LIVE_HEALTHY_MS` starts the count anew. */
 export const LIVE_RECONNECT_MS = [250, 500, 1_000, 2_000, 4_000] as const;
 export const LIVE_HEALTHY_MS = 10_000;
+/** Bytes of a live stream without any sound in them, after which its connection is given up. */
+export const LIVE_SILENT_MAX_BYTES = 16 * 1024 * 1024;
 /** Bytes between two pieces of ICY metadata, as a server may say it. */
 export const ICY_INTERVAL_MAX_BYTES = 1024 * 1024;
 /** Decoders open at once; a playback past it fails as `internal_error`. */
@@ -368,6 +370,8 @@ export const SMPP_ENQUIRE_LINK_MS = 30_000;
 export const SMPP_WINDOW_DEFAULT = 10;
 export const SMPP_WINDOW_MAX = 100;
 export const SMPP_RECONNECT_MS = [500, 1_000, 2_000, 5_000, 10_000, 30_000] as const;
+/** PDUs of an SMSC that are taken in one turn of the event loop; the rest waits, and its socket is not read. */
+export const SMPP_TURN_MAX_PDUS = 32;
 /** Bytes waiting to be written to an SMSC; past it the connection is given up. */
 export const SMPP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
 
@@ -401,6 +405,8 @@ export const VAULT_SWEEP_MAX_MS = 30_000;
 
 // GET for audio.
 export const HTTP_RESPONSE_HEAD_MAX_BYTES = 32 * 1024;
+/** Bytes of a chunked body that are unpacked in one turn of the event loop: 2,700 chunks of one byte, 1 ms. */
+export const HTTP_BODY_TURN_MAX_BYTES = 16 * 1024;
 export const HTTP_CHUNK_LINE_MAX_BYTES = 8 * 1024;
 
 // WebSocket Sessions (contract §2).

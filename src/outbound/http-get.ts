@@ -3,6 +3,7 @@
  * is buffered here) and the answers of streaming servers are understood. Redirects are followed by hand, each hop screened like the first.
  */
 import type { Socket } from 'node:net';
+import { HTTP_BODY_TURN_MAX_BYTES } from '../limits.ts';
 import type { ConnectRequest } from './connect.ts';
 import {
   BodyReader,
@@ -113,6 +114,8 @@ class SocketBody implements IncomingBody {
   readonly #signal: AbortSignal | undefined;
   readonly #abort = () => this.fail(new OutboundError('timeout', 'given up'));
   #chunks: Uint8Array<ArrayBuffer>[] = [];
+  /** The first of them is the rest of one of which a part was taken in this turn. */
+  #cut = false;
   #ended = false;
   #error: OutboundError | undefined;
   #wake: (() => void) | undefined;
@@ -176,7 +179,7 @@ class SocketBody implements IncomingBody {
           this.close();
           return undefined;
         }
-        const chunk = await this.#chunk();
+        const chunk = await this.#piece();
         if (chunk === undefined) {
           if (reader.wholeAtClose) return undefined;
           throw new OutboundError('unreachable', 'the connection ended before the body did');
@@ -201,6 +204,17 @@ class SocketBody implements IncomingBody {
     this.#chunks = [];
     this.#over(error);
     this.#socket.destroy();
+  }
+
+  /** What came, but of a chunked body no more in one turn of the event loop than its budget: tiny chunks cost much for each byte. */
+  async #piece(): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    if (this.#cut) await new Promise(setImmediate);
+    this.#cut = false;
+    const chunk = await this.#chunk();
+    if (chunk === undefined || this.#framing.by !== 'chunked' || chunk.length <= HTTP_BODY_TURN_MAX_BYTES) return chunk;
+    this.#chunks.unshift(chunk.subarray(HTTP_BODY_TURN_MAX_BYTES));
+    this.#cut = true;
+    return chunk.subarray(0, HTTP_BODY_TURN_MAX_BYTES);
   }
 
   async #chunk(): Promise<Uint8Array<ArrayBuffer> | undefined> {

@@ -10,6 +10,7 @@ import {
   SMPP_ENQUIRE_LINK_MS,
   SMPP_PDU_MAX_BYTES,
   SMPP_RESPONSE_TIMEOUT_MS,
+  SMPP_TURN_MAX_PDUS,
   SMPP_WRITE_BUFFER_MAX_BYTES,
 } from '../limits.ts';
 
@@ -53,6 +54,8 @@ export class SmppConnection {
   readonly #pending = new Map<number, Pending>();
   #held: Buffer = Buffer.alloc(0);
   #sequence = 0;
+  /** What is held waits for the next turn of the event loop. */
+  #waiting = false;
   #open = false;
   #closed = false;
   #cancelEnquiry: (() => void) | undefined;
@@ -134,15 +137,17 @@ export class SmppConnection {
 
   #read(bytes: Buffer): void {
     this.#held = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
-    while (!this.#closed && this.#held.length >= 4) {
-      const length = this.#held.readUInt32BE(0);
-      if (length < HEADER_BYTES || length > SMPP_PDU_MAX_BYTES) {
-        this.close('a PDU of a length that cannot be');
+    if (!this.#waiting) this.#work();
+  }
+
+  /** Takes the PDUs that are whole, but no more in one turn of the event loop than its budget; until the next the socket is not read. */
+  #work(): void {
+    for (let taken = 0; taken < SMPP_TURN_MAX_PDUS; taken++) {
+      const frame = this.#frame();
+      if (frame === undefined) {
+        this.#socket.resume();
         return;
       }
-      if (this.#held.length < length) return;
-      const frame = this.#held.subarray(0, length);
-      this.#held = this.#held.subarray(length);
       try {
         const pdu = smpp.PDU.fromBuffer(frame);
         if (pdu !== false) this.#take(pdu);
@@ -150,6 +155,26 @@ export class SmppConnection {
         this.close('a malformed PDU');
       }
     }
+    this.#waiting = true;
+    this.#socket.pause();
+    setImmediate(() => {
+      this.#waiting = false;
+      this.#work();
+    });
+  }
+
+  /** The next PDU that is whole. Closes the connection where the length of one cannot be. */
+  #frame(): Buffer | undefined {
+    if (this.#closed || this.#held.length < 4) return undefined;
+    const length = this.#held.readUInt32BE(0);
+    if (length < HEADER_BYTES || length > SMPP_PDU_MAX_BYTES) {
+      this.close('a PDU of a length that cannot be');
+      return undefined;
+    }
+    if (this.#held.length < length) return undefined;
+    const frame = this.#held.subarray(0, length);
+    this.#held = this.#held.subarray(length);
+    return frame;
   }
 
   #take(pdu: Pdu): void {

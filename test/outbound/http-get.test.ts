@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createServer, type Socket } from 'node:net';
 import fc from 'fast-check';
+import { HTTP_BODY_TURN_MAX_BYTES } from '../../src/limits.ts';
 import type { GetRequest, GetResponse } from '../../src/outbound/http-get.ts';
 import { BodyReader, framingOf, headEnd, parseHead } from '../../src/outbound/http-response.ts';
 import { OutboundError, type OutboundFailure } from '../../src/outbound/outbound.ts';
@@ -217,5 +218,34 @@ describe('a response in pieces', () => {
         }
       }),
     );
+  });
+});
+
+describe('a body of tiny chunks', () => {
+  test('is unpacked in turns, so that one sender does not hold up the others', async () => {
+    const chunks = Buffer.from('1\r\nx\r\n'.repeat(100_000));
+    const url = await answering((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+      socket.write(chunks);
+      socket.end('0\r\n\r\n');
+    });
+    const { body } = await ask(url);
+    let turns = 0;
+    let reading = true;
+    const turn = () => {
+      turns++;
+      if (reading) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const inTurn = new Map<number, number>();
+    let bytes = 0;
+    for (let part = await body.read(); part !== undefined; part = await body.read()) {
+      bytes += part.length;
+      inTurn.set(turns, (inTurn.get(turns) ?? 0) + part.length);
+    }
+    reading = false;
+    expect(bytes).toBe(100_000);
+    // A byte of body is six on the wire. A second piece in a turn is that of the socket's next bytes.
+    expect(Math.max(...inTurn.values())).toBeLessThanOrEqual((2 * HTTP_BODY_TURN_MAX_BYTES) / 6 + 1);
   });
 });

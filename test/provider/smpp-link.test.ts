@@ -1,6 +1,9 @@
 /** The link to an SMSC on a clock of our own: signs of life, refused binds, silence, growing pauses. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { createServer } from 'node:net';
+import { SMPP_TURN_MAX_PDUS } from '../../src/limits.ts';
 import { type Log, silentLog } from '../../src/log.ts';
+import { SmppConnection } from '../../src/provider/smpp-connection.ts';
 import { SmppGateway } from '../../src/provider/smpp-gateway.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Smsc } from './smsc.ts';
@@ -95,5 +98,39 @@ describe('the link to an SMSC', () => {
     expect(gateway.ready()).toBe(false);
     await clock.advance(500);
     expect(gateway.ready()).toBe(true);
+  });
+});
+
+describe('an SMSC that floods', () => {
+  test('is heard in turns: between any two of them the event loop does other work', async () => {
+    let heard = 0;
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      const pdu = Buffer.alloc(16);
+      pdu.writeUInt32BE(16, 0);
+      pdu.writeUInt32BE(0x15, 4); // enquire_link
+      socket.write(Buffer.concat(Array.from({ length: 20_000 }, () => pdu)));
+      socket.on('data', (bytes) => {
+        heard += bytes.length / 16;
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    let inTurn = 0;
+    let most = 0;
+    const connection = new SmppConnection({ host: '127.0.0.1', port, clock, onRequest: () => {}, onClose: () => {} }, () => {});
+    const { answer } = connection;
+    connection.answer = (...given) => {
+      most = Math.max(most, ++inTurn);
+      answer.apply(connection, given);
+    };
+    while (heard < 20_000) {
+      await new Promise(setImmediate);
+      inTurn = 0;
+    }
+    connection.close('done');
+    await new Promise((resolve) => server.close(resolve));
+    expect(most).toBeLessThanOrEqual(2 * SMPP_TURN_MAX_PDUS);
   });
 });

@@ -3,7 +3,14 @@
  * heard. Where the connection breaks it is made again, a bounded number of times; audio that a stall made late is left out (pump), unless the
  * server named the length: then it is a file that is not missing a moment.
  */
-import { LIVE_HEALTHY_MS, LIVE_RECONNECT_MS, PLAYER_AHEAD_MS, PLAYLIST_DEPTH_MAX, SOURCE_ADMISSION_MS } from '../../limits.ts';
+import {
+  LIVE_HEALTHY_MS,
+  LIVE_RECONNECT_MS,
+  LIVE_SILENT_MAX_BYTES,
+  PLAYER_AHEAD_MS,
+  PLAYLIST_DEPTH_MAX,
+  SOURCE_ADMISSION_MS,
+} from '../../limits.ts';
 import type { GetResponse } from '../../outbound/http-get.ts';
 import { decodeSteps } from '../decode/decode-steps.ts';
 import { DecodeError } from '../decode/decoder.ts';
@@ -200,11 +207,19 @@ class LiveSource implements PcmSource {
   async *#hear(connection: Connection): AsyncGenerator<Int16Array<ArrayBuffer>> {
     const { decoders, rateHz } = this.#terms;
     const decoder = await decoders.open(connection.kind, rateHz);
+    let silentBytes = 0;
     try {
       yield* decodeSteps(decoder, connection.head);
       if (!connection.ended) {
-        for (let chunk = await connection.body.next(); chunk !== undefined; chunk = await connection.body.next())
-          yield* decodeSteps(decoder, chunk);
+        for (let chunk = await connection.body.next(); chunk !== undefined; chunk = await connection.body.next()) {
+          // Sound holds the sender back; rubbish would be read as fast as the line gives it, for ever.
+          silentBytes += chunk.length;
+          if (silentBytes > LIVE_SILENT_MAX_BYTES) throw new DecodeError('no sound in it');
+          for await (const pcm of decodeSteps(decoder, chunk)) {
+            silentBytes = 0;
+            yield pcm;
+          }
+        }
       }
       if (connection.framing === 'close') return;
       const { pcm } = await decoder.end();
