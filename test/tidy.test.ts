@@ -33,11 +33,13 @@ const FLOOR: Readonly<Record<string, number>> = {
   websocket: 8,
   main: 9,
 };
+/** The composition root: the only files above the doors. */
+const ROOT_FILES = new Set(['src/main.ts', 'src/compose.ts', 'src/listen.ts', 'src/shutdown.ts']);
 const PURE = ['sip', 'sdp', 'event', 'notice', 'machine'];
 
 /** The room of a file is its first folder below `src`; files at the top are the vocabulary, the composition root aside. */
 const roomOf = (path: string): string => {
-  if (path === 'src/main.ts') return 'main';
+  if (ROOT_FILES.has(path)) return 'main';
   const [, first, second] = path.split('/');
   return second === undefined ? 'vocabulary' : (first ?? '');
 };

@@ -1,0 +1,25 @@
+/** Stops the platform in the reverse order in which it was composed: calls first, then what they stand on. */
+import type { Platform } from './compose.ts';
+import { RECORDING_LAST_MS, RELAY_LAST_MS, SESSION_TEARDOWN_MS } from './limits.ts';
+import type { HttpListener } from './listen.ts';
+
+/**
+ * Drains and closes everything: live calls get `SHUTDOWN_GRACE_SEC`, then end by the system; their recordings are finished and their last webhooks
+ * delivered, each within a limit.
+ */
+export async function shutDown(platform: Platform, listener: HttpListener): Promise<void> {
+  const { settings, sessions, rooms, relay, carrier, media, messages, charges, recordings, rings, storage, store } = platform;
+  carrier.drain();
+  await sessions.drain(settings.shutdownGraceSec * 1000, SESSION_TEARDOWN_MS);
+  await rooms.stopRecordings(RECORDING_LAST_MS);
+  await relay.deliverLast(RELAY_LAST_MS);
+  await listener.stop();
+  await Promise.all([messages.close(), charges.close()]);
+  await relay.stop();
+  await carrier.close();
+  await media.close();
+  recordings.close();
+  await rings?.close();
+  await storage?.close();
+  await store.close();
+}
