@@ -64,6 +64,39 @@ export interface AppStore {
   onChange(changed: (appUuid: string) => void): void;
 }
 
+type Transaction = Pick<Database['drizzle'], 'execute' | '$count'>;
+
+/** Makes the application at `at` (ms since the epoch) in one transaction, unless `only` says no; then undefined. */
+async function createApp(
+  database: Database,
+  seal: Seal,
+  app: NewApp,
+  at: number,
+  only: (tx: Transaction) => Promise<boolean> = async () => true,
+): Promise<AppSecrets | undefined> {
+  const appUuid = newAppUuid();
+  const key = newApiKey(appUuid, at);
+  const secret = newWebhookSecret();
+  const made = await database.run((on) =>
+    on.transaction(async (tx) => {
+      if (!(await only(tx))) return false;
+      await tx.insert(apps).values({
+        appUuid,
+        name: app.name,
+        webhookUrl: app.webhookUrl ?? '',
+        webhookSince: Math.floor(at),
+        blockedWebhookEvents: [...(app.blockedWebhookEvents ?? [])],
+        ...roomColumns(app.roomLimits),
+        createdAt: Math.floor(at),
+      });
+      await tx.insert(apiKeys).values(key.row);
+      await tx.insert(webhookSecrets).values(webhookSecretRow(seal, appUuid, secret, at));
+      return true;
+    }),
+  );
+  return made ? { appUuid, apiKey: key.apiKey, webhookSecret: secret } : undefined;
+}
+
 export function appStore(database: Database, seal: Seal, now: () => number): AppStore & { changed(appUuid: string): void } {
   const { drizzle } = database;
   const listeners: ((appUuid: string) => void)[] = [];
@@ -71,37 +104,11 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
     for (const listener of listeners) listener(appUuid);
   };
 
-  /** Makes the application unless `only` says no, in one transaction. */
-  const create = async (app: NewApp, only?: (tx: Pick<typeof drizzle, 'execute' | '$count'>) => Promise<boolean>) => {
-    const appUuid = newAppUuid();
-    const key = newApiKey(appUuid, now());
-    const secret = newWebhookSecret();
-    const made = await database.run((on) =>
-      on.transaction(async (tx) => {
-        if (only !== undefined && !(await only(tx))) return false;
-        await tx.insert(apps).values({
-          appUuid,
-          name: app.name,
-          webhookUrl: app.webhookUrl ?? '',
-          webhookSince: Math.floor(now()),
-          blockedWebhookEvents: [...(app.blockedWebhookEvents ?? [])],
-          ...roomColumns(app.roomLimits),
-          createdAt: Math.floor(now()),
-        });
-        await tx.insert(apiKeys).values(key.row);
-        await tx.insert(webhookSecrets).values(webhookSecretRow(seal, appUuid, secret, now()));
-        return true;
-      }),
-    );
-    if (!made) return undefined;
-    changed(appUuid);
-    return { appUuid, apiKey: key.apiKey, webhookSecret: secret };
-  };
-
   return {
     async create(app) {
-      const made = await create(app);
+      const made = await createApp(database, seal, app, now());
       if (made === undefined) throw new Error('the application was not made');
+      changed(made.appUuid);
       return made;
     },
     changed,
@@ -111,25 +118,8 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
       ),
 
     async get(appUuid) {
-      const rows = await database.query<typeof DETAIL_ROW>(DETAIL, [appUuid]);
-      const row = rows[0];
-      if (row === undefined) return undefined;
-      return {
-        ...appOf({
-          appUuid,
-          name: row.name,
-          webhookUrl: row.webhook_url,
-          webhookDisabled: row.webhook_disabled,
-          webhookSince: Number(row.webhook_since),
-          blockedWebhookEvents: JSON.parse(row.blocked),
-          maxRooms: row.max_rooms,
-          maxMembersPerRoom: row.max_members_per_room,
-          createdAt: Number(row.created_at),
-        }),
-        inboundPhoneNumbers: JSON.parse(row.numbers),
-        outboundCallerIds: JSON.parse(row.caller_ids),
-        paymentTerminals: JSON.parse(row.terminals),
-      };
+      const [row] = await database.query<typeof DETAIL_ROW>(DETAIL, [appUuid]);
+      return row === undefined ? undefined : detailOf(appUuid, row);
     },
 
     async patch(appUuid, change) {
@@ -160,12 +150,15 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
       changed(appUuid);
     },
 
-    ensureDefault: () =>
-      create({ name: 'default' }, async (tx) => {
-        // Two nodes that start on an empty database: the second waits here, then sees the first one's.
+    async ensureDefault() {
+      const made = await createApp(database, seal, { name: 'default' }, now(), async (tx) => {
+        // The second of two nodes that start on an empty database waits here, then sees the first one's application.
         await tx.execute(sql`SELECT pg_advisory_xact_lock(${DEFAULT_APP_LOCK})`);
         return (await tx.$count(apps)) === 0;
-      }),
+      });
+      if (made !== undefined) changed(made.appUuid);
+      return made;
+    },
 
     onChange: (listener) => void listeners.push(listener),
   };
@@ -186,6 +179,23 @@ const DETAIL_ROW = {
   caller_ids: '',
   terminals: '',
 };
+
+const detailOf = (appUuid: string, row: typeof DETAIL_ROW): AppDetail => ({
+  ...appOf({
+    appUuid,
+    name: row.name,
+    webhookUrl: row.webhook_url,
+    webhookDisabled: row.webhook_disabled,
+    webhookSince: Number(row.webhook_since),
+    blockedWebhookEvents: JSON.parse(row.blocked),
+    maxRooms: row.max_rooms,
+    maxMembersPerRoom: row.max_members_per_room,
+    createdAt: Number(row.created_at),
+  }),
+  inboundPhoneNumbers: JSON.parse(row.numbers),
+  outboundCallerIds: JSON.parse(row.caller_ids),
+  paymentTerminals: JSON.parse(row.terminals),
+});
 
 const listOf = (column: string, table: string): string =>
   `(SELECT coalesce(json_agg(${column} ORDER BY ${column}), '[]')::text FROM ${table} AS t WHERE t.app_uuid = a.app_uuid)`;

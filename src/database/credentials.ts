@@ -38,6 +38,43 @@ export const webhookSecretRow = (seal: Seal, appUuid: string, secret: string, at
   createdAt: Math.floor(at),
 });
 
+/** Adds a key, unless the application is gone or has as many as it may. The application's row is locked, so that the limit holds. */
+function addKey(database: Database, appUuid: string, at: number) {
+  const key = newApiKey(appUuid, at);
+  return database.run((on) =>
+    on.transaction(async (tx) => {
+      const [app] = await tx.select({ appUuid: apps.appUuid }).from(apps).where(eq(apps.appUuid, appUuid)).for('update');
+      if (app === undefined) return 'no_app' as const;
+      const held = await tx.$count(apiKeys, eq(apiKeys.appUuid, appUuid));
+      if (held >= API_KEYS_PER_APP_MAX) return 'too_many' as const;
+      await tx.insert(apiKeys).values(key.row);
+      return { keyId: key.row.keyId, apiKey: key.apiKey };
+    }),
+  );
+}
+
+/** Makes a new signing secret at `at` (ms since the epoch), and gives the present one its end. */
+function rotate(database: Database, seal: Seal, appUuid: string, at: number) {
+  const secret = newWebhookSecret();
+  const until = at + WEBHOOK_SECRET_OVERLAP_SEC * 1000;
+  return database.run((on) =>
+    on.transaction(async (tx) => {
+      const [app] = await tx.select({ appUuid: apps.appUuid }).from(apps).where(eq(apps.appUuid, appUuid)).for('update');
+      if (app === undefined) return 'no_app' as const;
+      const own = eq(webhookSecrets.appUuid, appUuid);
+      await tx.delete(webhookSecrets).where(and(own, lte(webhookSecrets.signsUntil, at)));
+      const replaced = await tx.$count(webhookSecrets, and(own, isNotNull(webhookSecrets.signsUntil)));
+      if (replaced >= WEBHOOK_SECRETS_REPLACED_MAX) return 'too_many' as const;
+      await tx
+        .update(webhookSecrets)
+        .set({ signsUntil: until })
+        .where(and(own, isNull(webhookSecrets.signsUntil)));
+      await tx.insert(webhookSecrets).values(webhookSecretRow(seal, appUuid, secret, at));
+      return secret;
+    }),
+  );
+}
+
 export function credentialStore(
   database: Database,
   seal: Seal,
@@ -46,17 +83,7 @@ export function credentialStore(
 ): CredentialStore {
   return {
     async addKey(appUuid) {
-      const key = newApiKey(appUuid, now());
-      const outcome = await database.run((on) =>
-        on.transaction(async (tx) => {
-          const [app] = await tx.select({ appUuid: apps.appUuid }).from(apps).where(eq(apps.appUuid, appUuid)).for('update');
-          if (app === undefined) return 'no_app' as const;
-          const held = await tx.$count(apiKeys, eq(apiKeys.appUuid, appUuid));
-          if (held >= API_KEYS_PER_APP_MAX) return 'too_many' as const;
-          await tx.insert(apiKeys).values(key.row);
-          return { keyId: key.row.keyId, apiKey: key.apiKey };
-        }),
-      );
+      const outcome = await addKey(database, appUuid, now());
       changed(appUuid);
       return outcome;
     },
@@ -90,29 +117,9 @@ export function credentialStore(
     },
 
     async rotateSecret(appUuid) {
-      const secret = newWebhookSecret();
-      const at = Math.floor(now());
-      const until = at + WEBHOOK_SECRET_OVERLAP_SEC * 1000;
-      const made = await database.run((on) =>
-        on.transaction(async (tx) => {
-          const [app] = await tx.select({ appUuid: apps.appUuid }).from(apps).where(eq(apps.appUuid, appUuid)).for('update');
-          if (app === undefined) return 'no_app' as const;
-          await tx.delete(webhookSecrets).where(and(eq(webhookSecrets.appUuid, appUuid), lte(webhookSecrets.signsUntil, at)));
-          const replaced = await tx.$count(
-            webhookSecrets,
-            and(eq(webhookSecrets.appUuid, appUuid), isNotNull(webhookSecrets.signsUntil)),
-          );
-          if (replaced >= WEBHOOK_SECRETS_REPLACED_MAX) return 'too_many' as const;
-          await tx
-            .update(webhookSecrets)
-            .set({ signsUntil: until })
-            .where(and(eq(webhookSecrets.appUuid, appUuid), isNull(webhookSecrets.signsUntil)));
-          await tx.insert(webhookSecrets).values(webhookSecretRow(seal, appUuid, secret, at));
-          return secret;
-        }),
-      );
+      const outcome = await rotate(database, seal, appUuid, Math.floor(now()));
       changed(appUuid);
-      return made;
+      return outcome;
     },
 
     async signingSecrets(appUuid) {

@@ -85,54 +85,57 @@ const LIST = `SELECT ${COLUMNS},
   (SELECT count(*)::int FROM (SELECT 1 FROM messages WHERE ${MATCHED} LIMIT ${LIST_MATCHED_MAX_ITEMS + 1}) AS m) AS matched
   FROM messages WHERE ${MATCHED} ORDER BY created_at DESC, message_uuid DESC LIMIT $7::int`;
 
-export function messageStore(database: Database, onEvents: () => void): MessageStore {
-  const write = async (within: Queryable, before: MessageState, after: MessageStep, now: number): Promise<void> => {
-    const { state, events } = after;
-    if (state === before) return;
-    await within.query(WRITE, [
-      state.messageUuid,
-      state.status,
-      state.errorCode,
-      state.errorMessage,
-      Math.floor(state.updatedAt),
-      whole(state.sentAt),
-      whole(state.deliveredAt),
-      JSON.stringify(state.parts),
-      state.stage,
-      Math.floor(state.dueAt),
-      state.attempts,
-    ]);
-    const named = state.parts.flatMap(({ smscId }, part) =>
-      smscId !== '' && smscId !== before.parts[part]?.smscId ? [{ part, smsc_id: normalId(smscId) }] : [],
-    );
-    if (named.length > 0) await within.query(NAME_PARTS, [state.messageUuid, JSON.stringify(named)]);
-    await emit(
-      within,
-      events.map((event) => ofMessage(state, event, now)),
-    );
-  };
+/** Writes a step of a message and emits its events, within a transaction. */
+async function write(within: Queryable, before: MessageState, after: MessageStep, now: number): Promise<void> {
+  const { state, events } = after;
+  if (state === before) return;
+  await within.query(WRITE, [
+    state.messageUuid,
+    state.status,
+    state.errorCode,
+    state.errorMessage,
+    Math.floor(state.updatedAt),
+    whole(state.sentAt),
+    whole(state.deliveredAt),
+    JSON.stringify(state.parts),
+    state.stage,
+    Math.floor(state.dueAt),
+    state.attempts,
+  ]);
+  const named = state.parts.flatMap(({ smscId }, part) =>
+    smscId !== '' && smscId !== before.parts[part]?.smscId ? [{ part, smsc_id: normalId(smscId) }] : [],
+  );
+  if (named.length > 0) await within.query(NAME_PARTS, [state.messageUuid, JSON.stringify(named)]);
+  await emit(
+    within,
+    events.map((event) => ofMessage(state, event, now)),
+  );
+}
 
+const insertParameters = (message: MessageState) => [
+  message.messageUuid,
+  message.appUuid,
+  message.operationUuid,
+  message.from,
+  message.to,
+  message.text,
+  message.encoding,
+  message.segments,
+  message.status,
+  Math.floor(message.createdAt),
+  JSON.stringify(message.parts),
+  message.stage,
+  Math.floor(message.dueAt),
+  message.traceparent,
+];
+
+export function messageStore(database: Database, onEvents: () => void): MessageStore {
   return {
     shared: database.shared,
 
     insert: (message, answer) =>
       database.transaction(async (within) => {
-        const rows = await within.query(INSERT, [
-          message.messageUuid,
-          message.appUuid,
-          message.operationUuid,
-          message.from,
-          message.to,
-          message.text,
-          message.encoding,
-          message.segments,
-          message.status,
-          Math.floor(message.createdAt),
-          JSON.stringify(message.parts),
-          message.stage,
-          Math.floor(message.dueAt),
-          message.traceparent,
-        ]);
+        const rows = await within.query(INSERT, insertParameters(message));
         if (rows.length > 0) await emit(within, [], answer);
         return rows.length > 0;
       }),

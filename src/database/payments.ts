@@ -1,6 +1,6 @@
 /** Payment references and charges as rows. A charge's admission and the use of its references are one transaction, before anything leaves. */
 import type { PlatformEvent } from '../event/event.ts';
-import type { Database, Row } from './driver/database.ts';
+import type { Database, Queryable, Row } from './driver/database.ts';
 import { emit } from './journal/emit.ts';
 import type { StoredAnswer } from './journal/journal.ts';
 import type { CollectionRow } from './journal/payment-rows.ts';
@@ -70,6 +70,45 @@ const END_UNFINISHED = `DELETE FROM payment_collections WHERE session_uuid = $1:
 const EXPIRE = 'UPDATE payment_references SET sealed = NULL WHERE expires_at <= $1::bigint AND sealed IS NOT NULL';
 const NEXT_EXPIRY = 'SELECT min(expires_at) AS expires_at FROM payment_references WHERE sealed IS NOT NULL';
 
+/** Takes the two references of a charge, destroys them, and begins the charge, within a transaction. */
+async function consume(
+  within: Queryable,
+  vault: Vault,
+  charge: ChargeRow,
+  { card, cvv }: { readonly card: string; readonly cvv: string },
+  answer: StoredAnswer | undefined,
+): Promise<Consumed | 'unknown' | 'used'> {
+  const { appUuid, sessionUuid } = charge;
+  const rows = await within.query(TAKE, [card, cvv, appUuid, sessionUuid]);
+  const found = (reference: string) => rows.find((row) => row.reference === reference);
+  const cardRow = found(card);
+  const cvvRow = found(cvv);
+  if (cardRow === undefined || cvvRow === undefined) return 'unknown';
+  const sealed = [sealedOf(cardRow, charge.createdAt), sealedOf(cvvRow, charge.createdAt)] as const;
+  if (sealed[0] === undefined || sealed[1] === undefined) return 'used';
+  await within.query(DESTROY, [card, cvv]);
+  await within.query(BEGIN, [
+    charge.chargeUuid,
+    charge.operationUuid,
+    appUuid,
+    sessionUuid,
+    charge.amount,
+    charge.currency,
+    charge.provider,
+    charge.terminalNumber,
+    charge.clientState,
+    charge.traceparent,
+    Math.floor(charge.createdAt),
+  ]);
+  await emit(within, [], answer);
+  return {
+    card: vault.open(sealed[0], { appUuid, sessionUuid, reference: card }),
+    cvv: vault.open(sealed[1], { appUuid, sessionUuid, reference: cvv }),
+    brand: String(cardRow.brand),
+    last4: String(cardRow.last4),
+  };
+}
+
 export function paymentStore(database: Database, masterKey: Uint8Array, onEvents: () => void): PaymentStore {
   const vault = createVault(masterKey);
   return {
@@ -82,37 +121,7 @@ export function paymentStore(database: Database, masterKey: Uint8Array, onEvents
     },
 
     admit: (charge, { card, cvv }, answer) =>
-      database.transaction(async (within) => {
-        const { appUuid, sessionUuid } = charge;
-        const rows = await within.query(TAKE, [card, cvv, appUuid, sessionUuid]);
-        const found = (reference: string) => rows.find((row) => row.reference === reference);
-        const cardRow = found(card);
-        const cvvRow = found(cvv);
-        if (cardRow === undefined || cvvRow === undefined) return 'unknown';
-        const sealed = [sealedOf(cardRow, charge.createdAt), sealedOf(cvvRow, charge.createdAt)] as const;
-        if (sealed[0] === undefined || sealed[1] === undefined) return 'used';
-        await within.query(DESTROY, [card, cvv]);
-        await within.query(BEGIN, [
-          charge.chargeUuid,
-          charge.operationUuid,
-          appUuid,
-          sessionUuid,
-          charge.amount,
-          charge.currency,
-          charge.provider,
-          charge.terminalNumber,
-          charge.clientState,
-          charge.traceparent,
-          Math.floor(charge.createdAt),
-        ]);
-        await emit(within, [], answer);
-        return {
-          card: vault.open(sealed[0], { appUuid, sessionUuid, reference: card }),
-          cvv: vault.open(sealed[1], { appUuid, sessionUuid, reference: cvv }),
-          brand: String(cardRow.brand),
-          last4: String(cardRow.last4),
-        };
-      }),
+      database.transaction((within) => consume(within, vault, charge, { card, cvv }, answer)),
 
     async complete(chargeUuid, status, event, now) {
       const done = await database.transaction(async (within) => {

@@ -105,7 +105,7 @@ export async function openStore(settings: StoreSettings, log: Log, clock: Clock,
         () => true,
         () => false,
       ),
-    load: journal.load,
+    load: () => journal.load(),
     forget: sweep,
     async close() {
       cancelSweep();

@@ -26,7 +26,7 @@ import { messageRoutes } from './route/messages.ts';
 import { paymentRoutes } from './route/payments.ts';
 import { playbackRoutes } from './route/playback.ts';
 import { publicRoutes } from './route/public.ts';
-import { MEDIA_PATH, recordingMedia, wasSigned } from './route/recording-media.ts';
+import { MEDIA_PATH, RecordingMediaDoor, wasSigned } from './route/recording-media.ts';
 import { recordingRoutes } from './route/recordings.ts';
 import { roomRoutes } from './route/rooms.ts';
 import { sessionRoutes } from './route/sessions.ts';
@@ -113,7 +113,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   const openapi = () => openapiDocument(routes, deps.publicUrl, deps.recordingUrls !== undefined);
   const open = publicRoutes({ metrics, ready: deps.ready, openapi });
   for (const [path, handler] of open) app.get(path, handler);
-  const media = recordingMedia(deps);
+  const media = new RecordingMediaDoor(deps);
   app.all(MEDIA_PATH, (context) => media.answer(context.req.raw));
 
   // A known path with another method: 405, and what it does take.
@@ -142,7 +142,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     if (pipeline.isSpent(() => deps.peer?.(request))) response.headers.set('connection', 'close');
     return response;
   };
-  return { fetch, listeners: media.listeners };
+  return { fetch, listeners: () => media.listeners };
 }
 
 function contextOf(request: Request, route: Route, params: Record<string, string>): RequestContext {

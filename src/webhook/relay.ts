@@ -2,7 +2,7 @@
  * The relay: reads committed events, keeps each in its lanes, delivers heads, writes outcomes back. One relay works at a time in a cluster; the
  * others wait for its lease. `relay-leadership.ts` is what one does while it holds the lease.
  */
-import type { Clock } from '../clock.ts';
+import { type Clock, sleep } from '../clock.ts';
 import type { AppStore } from '../database/apps.ts';
 import type { CredentialStore } from '../database/credentials.ts';
 import type { OutboxStore } from '../database/outbox.ts';
@@ -10,7 +10,7 @@ import { newUuid } from '../id.ts';
 import { RELAY_LAST_LOOK_MS, RELAY_LEASE_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Outbound } from '../outbound/outbound.ts';
-import { endpoints } from './endpoint.ts';
+import { type Endpoints, endpoints } from './endpoint.ts';
 import { type LeadershipLoad, RelayLeadership } from './relay-leadership.ts';
 
 export interface RelayOptions {
@@ -46,84 +46,102 @@ export interface Relay {
   load(): RelayLoad;
 }
 
-/** A relay that is not started yet. */
-export function createRelay(options: RelayOptions): Relay {
-  const { outbox, clock, log, leaseMs = RELAY_LEASE_MS } = options;
-  const holder = newUuid();
-  const known = endpoints(options.apps, options.credentials, () => clock.now());
-  const random = options.random ?? Math.random;
-  let held: RelayLeadership | undefined;
-  let stopped = true;
-  let running: Promise<void> | undefined;
-  let cancelPause = () => {};
+/** Makes a relay that is not started yet. */
+export const createRelay = (options: RelayOptions): Relay => new LeasedRelay(options);
 
-  outbox.onEvents(() => held?.wake());
-  options.apps.onChange((appUuid) => held?.appChanged(appUuid));
+class LeasedRelay implements Relay {
+  readonly #options: RelayOptions;
+  readonly #holder = newUuid();
+  readonly #endpoints: Endpoints;
+  readonly #leaseMs: number;
+  #held: RelayLeadership | undefined;
+  #stopped = true;
+  #running: Promise<void> | undefined;
+  #endPause = () => {};
 
-  /** Until `ms` have passed or the relay is stopped. */
-  const pause = (ms: number): Promise<void> =>
-    new Promise((resolve) => {
+  constructor(options: RelayOptions) {
+    const { outbox, apps, credentials, clock, leaseMs = RELAY_LEASE_MS } = options;
+    this.#options = options;
+    this.#leaseMs = leaseMs;
+    this.#endpoints = endpoints(apps, credentials, () => clock.now());
+    outbox.onEvents(() => this.#held?.wake());
+    apps.onChange((appUuid) => this.#held?.appChanged(appUuid));
+  }
+
+  start(): void {
+    if (!this.#stopped) return;
+    this.#stopped = false;
+    this.#running = this.#run();
+  }
+
+  async deliverLast(ms: number): Promise<boolean> {
+    const { clock, outbox } = this.#options;
+    const until = clock.now() + ms;
+    for (;;) {
+      this.#held?.wake();
+      const isEmpty = await outbox.isEmpty().catch(() => false);
+      if (isEmpty || clock.now() >= until) return isEmpty;
+      await sleep(clock, Math.min(until - clock.now(), RELAY_LAST_LOOK_MS));
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#endPause();
+    await this.#running;
+    this.#running = undefined;
+  }
+
+  load(): RelayLoad {
+    const held = this.#held;
+    return {
+      leading: held !== undefined && !held.over,
+      ...(held?.load() ?? { queued: 0, inFlight: 0, settling: 0, delivered: 0, failed: 0 }),
+    };
+  }
+
+  async #run(): Promise<void> {
+    const { outbox, log, random = Math.random } = this.#options;
+    while (!this.#stopped) {
+      const until = await this.#lease();
+      if (this.#stopped) break;
+      if (until === undefined) {
+        if (this.#held !== undefined) log.warn({}, 'another node has taken over the webhook relay');
+        this.#held?.abandon();
+        this.#held = undefined;
+      } else if (this.#held === undefined || this.#held.over) {
+        const granted = { holder: this.#holder, endpoints: this.#endpoints, leasedUntil: until };
+        this.#held = new RelayLeadership({ ...this.#options, random, ...granted });
+        this.#held.start();
+      } else this.#held.renew(until);
+      await this.#pause(this.#leaseMs / 4);
+    }
+    await this.#held?.end();
+    this.#held = undefined;
+    await outbox.release(this.#holder).catch(() => {});
+  }
+
+  /** Takes or renews the lease. Returns the time until which it is surely ours, by our own clock, counted from before the question. */
+  async #lease(): Promise<number | undefined> {
+    const { clock, outbox, log } = this.#options;
+    const asked = clock.now();
+    try {
+      return (await outbox.lease(this.#holder, this.#leaseMs)) ? asked + this.#leaseMs : undefined;
+    } catch (error) {
+      log.warn({ error: String(error) }, 'the webhook lease waits for the database');
+      return this.#held?.leasedUntil;
+    }
+  }
+
+  /** Resolves when `ms` have passed, or the relay is stopped. */
+  #pause(ms: number): Promise<void> {
+    const { clock } = this.#options;
+    return new Promise((resolve) => {
       const cancel = clock.at(clock.now() + ms, resolve);
-      cancelPause = () => {
+      this.#endPause = () => {
         cancel();
         resolve();
       };
     });
-
-  /** Takes or renews the lease; the time until which it is surely ours, by our own clock, counted from before the question. */
-  const lease = async (): Promise<number | undefined> => {
-    const asked = clock.now();
-    try {
-      return (await outbox.lease(holder, leaseMs)) ? asked + leaseMs : undefined;
-    } catch (error) {
-      log.warn({ error: String(error) }, 'the webhook lease waits for the database');
-      return held?.leasedUntil;
-    }
-  };
-
-  const run = async (): Promise<void> => {
-    while (!stopped) {
-      const until = await lease();
-      if (stopped) break;
-      if (until === undefined) {
-        if (held !== undefined) log.warn({}, 'another node has taken over the webhook relay');
-        held?.abandon();
-        held = undefined;
-      } else if (held === undefined || held.over) {
-        held = new RelayLeadership({ ...options, holder, random, endpoints: known, leasedUntil: until });
-        held.start();
-      } else held.renew(until);
-      await pause(leaseMs / 4);
-    }
-    await held?.end();
-    held = undefined;
-    await outbox.release(holder).catch(() => {});
-  };
-
-  return {
-    start() {
-      if (!stopped) return;
-      stopped = false;
-      running = run();
-    },
-    async deliverLast(ms) {
-      const until = clock.now() + ms;
-      for (;;) {
-        held?.wake();
-        const left = await outbox.isEmpty().catch(() => false);
-        if (left || clock.now() >= until) return left;
-        await new Promise<void>((resolve) => clock.at(Math.min(until, clock.now() + RELAY_LAST_LOOK_MS), resolve));
-      }
-    },
-    async stop() {
-      stopped = true;
-      cancelPause();
-      await running;
-      running = undefined;
-    },
-    load: () => ({
-      leading: held !== undefined && !held.over,
-      ...(held?.load() ?? { queued: 0, inFlight: 0, settling: 0, delivered: 0, failed: 0 }),
-    }),
-  };
+  }
 }

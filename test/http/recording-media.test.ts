@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { rmSync, truncateSync } from 'node:fs';
 import type { RecordingMedia } from '../../src/call/ports/recordings.ts';
 import { systemClock } from '../../src/clock.ts';
-import { recordingMedia } from '../../src/http/route/recording-media.ts';
+import { RecordingMediaDoor } from '../../src/http/route/recording-media.ts';
 import { LISTENERS_OF_ONE_MAX, MEDIA_REQUESTS_IN_FLIGHT_MAX } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { localFile } from '../../src/recording-storage/file/local-file.ts';
@@ -122,7 +122,7 @@ describe('who may fetch', () => {
     const { uuid } = await server.finished(randomBytes(1000));
     const media: RecordingMedia = { state: 'removed' };
     const recordings = { media: async () => media };
-    const off = recordingMedia({ recordings, clock: systemClock(), log: silentLog, metrics: { request() {} } });
+    const off = new RecordingMediaDoor({ recordings, clock: systemClock(), log: silentLog, metrics: { request() {} } });
     expect((await off.answer(new Request(`http://x${server.targets(uuid).pull}`))).status).toBe(403);
   });
 });

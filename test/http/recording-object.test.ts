@@ -4,7 +4,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecordingMedia } from '../../src/call/ports/recordings.ts';
 import { systemClock } from '../../src/clock.ts';
-import { recordingMedia } from '../../src/http/route/recording-media.ts';
+import { RecordingMediaDoor } from '../../src/http/route/recording-media.ts';
 import { silentLog } from '../../src/log.ts';
 import { createRecordingUrls } from '../../src/recording-storage/signed-url.ts';
 import type { RecordingStorage } from '../../src/recording-storage/storage.ts';
@@ -18,7 +18,7 @@ const MIB = 1024 * 1024;
 let bucket: Bucket;
 const media = new Map<string, RecordingMedia>();
 const recordingUrls = createRecordingUrls({ masterKey: new Uint8Array(32).fill(3), publicUrl: '', ttlSec: 3600 });
-const door = recordingMedia({
+const door = new RecordingMediaDoor({
   recordings: { media: async (uuid) => media.get(uuid) },
   recordingUrls,
   clock: systemClock(),

@@ -83,45 +83,73 @@ export interface JournalLoad {
   readonly changes: number;
 }
 
-export function groupCommit(options: GroupCommitOptions): Journal & { load(): JournalLoad; idle(): Promise<void> } {
-  const { database, log, onEvents } = options;
-  const waiting: Waiting[] = [];
-  let flushing: Promise<void> | undefined;
-  let flushes = 0;
-  let changes = 0;
+/** Makes the journal on a database. */
+export const groupCommit = (options: GroupCommitOptions): GroupCommit => new GroupCommit(options);
 
-  const run = async (): Promise<void> => {
-    // Let everything that commits in this turn come aboard.
+export class GroupCommit implements Journal {
+  readonly #options: GroupCommitOptions;
+  readonly #waiting: Waiting[] = [];
+  #flushing: Promise<void> | undefined;
+  #flushes = 0;
+  #changes = 0;
+
+  constructor(options: GroupCommitOptions) {
+    this.#options = options;
+  }
+
+  commit(change: Change): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.length >= JOURNAL_WAITING_MAX_CHANGES) {
+        reject(new StoreUnavailable('too many changes are waiting for the database'));
+        return;
+      }
+      this.#waiting.push({ change, resolve, reject });
+      this.#flushing ??= this.#run();
+    });
+  }
+
+  load(): JournalLoad {
+    return { waiting: this.#waiting.length, flushes: this.#flushes, changes: this.#changes };
+  }
+
+  /** Resolves when nothing waits and no flush is under way. */
+  async idle(): Promise<void> {
+    while (this.#flushing !== undefined) await this.#flushing;
+  }
+
+  async #run(): Promise<void> {
+    // Everything that commits in this turn comes aboard.
     await Promise.resolve();
-    while (waiting.length > 0) {
-      const batch = waiting.splice(0, JOURNAL_FLUSH_MAX_CHANGES);
-      flushes += 1;
-      changes += batch.length;
-      await flush(batch);
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, JOURNAL_FLUSH_MAX_CHANGES);
+      this.#flushes += 1;
+      this.#changes += batch.length;
+      await this.#flush(batch);
     }
-    flushing = undefined;
-  };
+    this.#flushing = undefined;
+  }
 
-  const flush = async (batch: readonly Waiting[]): Promise<void> => {
+  async #flush(batch: readonly Waiting[]): Promise<void> {
     try {
-      const outcome = await write(batch.map((each) => each.change));
+      const outcome = await this.#write(batch.map((each) => each.change));
       for (const [at, stored] of outcome.entries()) batch[at]?.resolve(stored);
     } catch (error) {
       if (error instanceof StoreUnavailable || batch.length === 1) {
         for (const each of batch) each.reject(asRefusal(error));
-        if (!(error instanceof StoreUnavailable)) log.error({ error: String(error) }, 'the database refused a change');
+        if (!(error instanceof StoreUnavailable))
+          this.#options.log.error({ error: String(error) }, 'the database refused a change');
         return;
       }
       // One change the database refuses must not sink those beside it.
-      for (const each of batch) await flush([each]);
+      for (const each of batch) await this.#flush([each]);
     }
-  };
+  }
 
-  const write = async (batch: readonly Change[]): Promise<boolean[]> => {
+  async #write(batch: readonly Change[]): Promise<boolean[]> {
     const plan = planFlush(batch);
     const payments = plan.payments.length === 0 ? [] : paymentParameters(plan.payments);
     const recordings = plan.recordings.length === 0 ? [] : recordingParameters(plan.recordings);
-    const rows = await database.query<{ session_uuid: string }>(flushStatement(payments, recordings), [
+    const rows = await this.#options.database.query<{ session_uuid: string }>(flushStatement(payments, recordings), [
       JSON.stringify(plan.sessions.map(sessionColumns)),
       JSON.stringify(plan.events),
       JSON.stringify(plan.answers),
@@ -129,38 +157,22 @@ export function groupCommit(options: GroupCommitOptions): Journal & { load(): Jo
       ...payments,
       ...recordings,
     ]);
-    if (plan.events.length > 0) onEvents();
+    if (plan.events.length > 0) this.#options.onEvents();
     const written = new Set(rows.map((row) => row.session_uuid));
     const outcome: boolean[] = [];
     for (const [at, change] of batch.entries()) {
       if (change.session === undefined) outcome.push(true);
       else if (plan.late.has(at)) outcome.push(false);
-      else outcome.push(written.has(change.session.sessionUuid) || (await isStored(change)));
+      else outcome.push(written.has(change.session.sessionUuid) || (await this.#isStored(change)));
     }
     return outcome;
-  };
+  }
 
-  /** The same change came before, and its caller was told in error that it failed. */
-  const isStored = async (change: Change): Promise<boolean> => {
+  /** Tells whether the same change came before, and its caller was told in error that it failed. */
+  async #isStored(change: Change): Promise<boolean> {
     const first = change.events[0];
-    return first !== undefined && (await database.query(STORED, [first.webhookId])).length > 0;
-  };
-
-  return {
-    commit: (change) =>
-      new Promise((resolve, reject) => {
-        if (waiting.length >= JOURNAL_WAITING_MAX_CHANGES) {
-          reject(new StoreUnavailable('too many changes are waiting for the database'));
-          return;
-        }
-        waiting.push({ change, resolve, reject });
-        flushing ??= run();
-      }),
-    load: () => ({ waiting: waiting.length, flushes, changes }),
-    idle: async () => {
-      while (flushing !== undefined) await flushing;
-    },
-  };
+    return first !== undefined && (await this.#options.database.query(STORED, [first.webhookId])).length > 0;
+  }
 }
 
 const asRefusal = (error: unknown): StoreUnavailable =>

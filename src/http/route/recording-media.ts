@@ -59,75 +59,107 @@ const SIGNATURE_LAST = /[?&]signature=[0-9a-f]{64}$/;
 /** A URL of another path that ends as a signed one does: a signed URL with its path altered is 403 like any other (contract §5). */
 export const wasSigned = (url: string): boolean => SIGNATURE_LAST.test(url);
 
-export interface RecordingMediaDoor {
-  /** Answers any request below `MEDIA_PATH`. Never rejects. */
-  answer(request: Request): Promise<Response>;
+/** The door to recordings under their signed URLs. */
+export class RecordingMediaDoor {
+  readonly #deps: RecordingMediaDeps;
+  readonly #growing: GrowingFiles;
+  readonly #listeners: Listeners;
+
+  constructor(deps: RecordingMediaDeps) {
+    this.#deps = deps;
+    this.#growing = new GrowingFiles(deps.clock, deps.followed);
+    this.#listeners = new Listeners(deps.clock);
+  }
+
   /** Responses that are fed by this process. */
-  listeners(): number;
-}
+  get listeners(): number {
+    return this.#listeners.size;
+  }
 
-export function recordingMedia(deps: RecordingMediaDeps): RecordingMediaDoor {
-  const growing = new GrowingFiles(deps.clock, deps.followed);
-  const listeners = new Listeners(deps.clock);
+  /** Answers any request below `MEDIA_PATH`. Never rejects. */
+  async answer(request: Request): Promise<Response> {
+    const { clock, log, metrics } = this.#deps;
+    const started = clock.now();
+    const traceparent = newTraceparent();
+    let response: Response;
+    try {
+      const outcome = await this.#decide(request);
+      response = outcome instanceof Response ? outcome : problemResponse(outcome, traceparent);
+    } catch (error) {
+      const supportId = newUuid();
+      log.error({ support_id: supportId, route: MEDIA_PATH, error: String(error) }, 'a request ended in a bug');
+      response = unexpectedResponse(supportId, traceparent);
+    }
+    for (const [name, value] of Object.entries(OPEN)) response.headers.set(name, value);
+    if (!response.headers.has('cache-control')) response.headers.set('cache-control', 'no-store');
+    metrics.request(request.method, MEDIA_PATH, response.status, (clock.now() - started) / 1000);
+    return response;
+  }
 
-  const decide = async (request: Request): Promise<Response | Problem> => {
+  async #decide(request: Request): Promise<Response | Problem> {
+    const { recordings, inFlight } = this.#deps;
     if (request.method !== 'GET' && request.method !== 'HEAD') return problems.methodNotAllowed('GET, HEAD');
-    const signed = verified(request);
+    const signed = this.#verified(request);
     if (signed === undefined) return problems.forbidden('Forbidden');
     const { recordingUuid, kind } = signed;
     let media: RecordingMedia | undefined;
     try {
-      media = await deps.recordings.media(recordingUuid);
+      media = await recordings.media(recordingUuid);
     } catch (error) {
-      return unreachable(recordingUuid, error);
+      return this.#unreachable(recordingUuid, error);
     }
     if (media === undefined) return problems.notFound('Recording');
     if (media.state === 'removed') return problems.removed('Recording');
-    if ((deps.inFlight?.() ?? 0) > MEDIA_REQUESTS_IN_FLIGHT_MAX) return busy();
-    if (media.state === 'growing') return await whileWritten(request, media, recordingUuid, kind);
-    return kind === 'live' ? problems.notLive() : await finished(request, media.file, recordingUuid);
-  };
+    if ((inFlight?.() ?? 0) > MEDIA_REQUESTS_IN_FLIGHT_MAX) return busy();
+    if (media.state === 'growing') return await this.#whileWritten(request, media, recordingUuid, kind);
+    return kind === 'live' ? problems.notLive() : await this.#finished(request, media.file, recordingUuid);
+  }
 
-  const verified = (request: Request): ReturnType<RecordingUrls['verify']> => {
+  #verified(request: Request): ReturnType<RecordingUrls['verify']> {
+    const { sentPath, recordingUrls, clock } = this.#deps;
     // The URL is read as it was sent: a parser would accept more than one spelling.
     const [, path = '', search = ''] = /^[^:]+:\/\/[^/?#]*([^?]*)(.*)$/s.exec(request.url) ?? [];
-    if (deps.sentPath !== undefined && deps.sentPath(request) !== path) return undefined;
-    return deps.recordingUrls?.verify(path, search, deps.clock.now());
-  };
+    if (sentPath !== undefined && sentPath(request) !== path) return undefined;
+    return recordingUrls?.verify(path, search, clock.now());
+  }
 
-  const unreachable = (recordingUuid: string, error: unknown): Problem => {
-    deps.log.warn({ recording_uuid: recordingUuid, reason: String(error) }, 'a recording could not be read');
+  #unreachable(recordingUuid: string, error: unknown): Problem {
+    this.#deps.log.warn({ recording_uuid: recordingUuid, reason: String(error) }, 'a recording could not be read');
     return problems.unavailable('Recording cannot be read now. See Retry-After header.', MEDIA_RETRY_AFTER_SEC);
-  };
-  const busy = () => problems.unavailable('Too many listeners. See Retry-After header.', MEDIA_RETRY_AFTER_SEC);
+  }
 
-  async function whileWritten(request: Request, source: Growing, recordingUuid: string, kind: RecordingUrlKind) {
+  async #whileWritten(
+    request: Request,
+    source: Growing,
+    recordingUuid: string,
+    kind: RecordingUrlKind,
+  ): Promise<Response | Problem> {
     if (kind === 'live' && source.over()) return problems.notLive();
     const headers = { ...headersOf(recordingUuid), 'accept-ranges': 'none', 'cache-control': 'no-store' };
     // RFC 9110 §8.6: without it the server would tell a length of 0.
     if (request.method === 'HEAD') return new Response(null, { headers: { ...headers, 'transfer-encoding': 'chunked' } });
-    const listener = listeners.admit(recordingUuid, connectionOf(request));
+    const listener = this.#listeners.admit(recordingUuid, this.#connectionOf(request));
     if (listener === undefined) return busy();
     try {
-      const reader = await growing.follow(source, kind);
+      const reader = await this.#growing.follow(source, kind);
       if (reader !== undefined) return new Response(listener.listen(reader, reader.header), { headers });
       listener.close();
       return problems.notFound('Recording');
     } catch (error) {
       listener.close();
-      return unreachable(recordingUuid, error);
+      return this.#unreachable(recordingUuid, error);
     }
   }
 
-  async function finished(request: Request, file: StoredFile, recordingUuid: string): Promise<Response | Problem> {
+  async #finished(request: Request, file: StoredFile, recordingUuid: string): Promise<Response | Problem> {
     const etag = `"${file.etag}"`;
     const headers = { ...headersOf(recordingUuid), 'accept-ranges': 'bytes', 'cache-control': 'private, no-cache', etag };
     const asked = request.headers;
     if (!ifMatch(asked.get('if-match'), file.etag)) return problems.preconditionFailed();
     if (noneMatch(asked.get('if-none-match'), file.etag)) return new Response(null, { status: 304, headers });
     // RFC 9110 §14.2: a range is asked by GET only.
-    const ranged = request.method === 'GET' && rangeHolds(asked.get('if-range'), file.etag);
-    const range = ranged ? rangeOf(asked.get('range'), file.bytes) : undefined;
+    const isRanged = request.method === 'GET' && rangeHolds(asked.get('if-range'), file.etag);
+    const range = isRanged ? rangeOf(asked.get('range'), file.bytes) : undefined;
     if (range === 'unsatisfiable') {
       const refused = problemResponse(problems.unsatisfiable(), headers.traceparent);
       refused.headers.set('content-range', `bytes */${file.bytes}`);
@@ -145,54 +177,47 @@ export function recordingMedia(deps: RecordingMediaDeps): RecordingMediaDoor {
     if (request.method === 'HEAD') return new Response(null, init);
     const local = await file.local?.().catch(() => undefined);
     if (local !== undefined) return new Response(local(start, end), init);
+    return await this.#streamed(request, recordingUuid, exactly(file.read(start, end), end - start), end - start, init);
+  }
 
-    const source = exactly(file.read(start, end), end - start);
-    const listener = listeners.admit(recordingUuid, promptConnectionOf(request));
+  /** Sends the bytes of a store. A store that refuses is told by a status, not by a body that breaks off. */
+  async #streamed(
+    request: Request,
+    recordingUuid: string,
+    source: ByteSource,
+    bytes: number,
+    init: ResponseInit,
+  ): Promise<Response | Problem> {
+    // Such a body never has to wait for anything, so the idle timeout stays.
+    const listener = this.#listeners.admit(recordingUuid, { ...this.#connectionOf(request), wait: () => {} });
     if (listener === undefined) {
       source.close();
       return busy();
     }
     try {
-      // The refusal of a store is told by a status, not by a body that breaks off.
       const first = await source.next();
-      if (first?.length !== end - start) return new Response(listener.listen(source, first), init);
+      if (first?.length !== bytes) return new Response(listener.listen(source, first), init);
       listener.close();
       source.close();
       return new Response(new Uint8Array(first), init);
     } catch (error) {
       listener.close();
       source.close();
-      return unreachable(recordingUuid, error);
+      return this.#unreachable(recordingUuid, error);
     }
   }
 
-  const connectionOf = (request: Request): Connection => ({
-    wait: () => deps.disableIdleTimeout?.(request),
-    resume: () => deps.setIdleTimeout?.(request, HTTP_IDLE_TIMEOUT_SEC),
-    drop: () => deps.setIdleTimeout?.(request, 1),
-  });
-  /** The connection of a body that never has to wait for anything. */
-  const promptConnectionOf = (request: Request): Connection => ({ ...connectionOf(request), wait: () => {} });
-
-  const answer = async (request: Request): Promise<Response> => {
-    const started = deps.clock.now();
-    const traceparent = newTraceparent();
-    let response: Response;
-    try {
-      const outcome = await decide(request);
-      response = outcome instanceof Response ? outcome : problemResponse(outcome, traceparent);
-    } catch (error) {
-      const supportId = newUuid();
-      deps.log.error({ support_id: supportId, route: MEDIA_PATH, error: String(error) }, 'a request ended in a bug');
-      response = unexpectedResponse(supportId, traceparent);
-    }
-    for (const [name, value] of Object.entries(OPEN)) response.headers.set(name, value);
-    if (!response.headers.has('cache-control')) response.headers.set('cache-control', 'no-store');
-    deps.metrics.request(request.method, MEDIA_PATH, response.status, (deps.clock.now() - started) / 1000);
-    return response;
-  };
-  return { answer, listeners: () => listeners.size };
+  #connectionOf(request: Request): Connection {
+    const { disableIdleTimeout, setIdleTimeout } = this.#deps;
+    return {
+      wait: () => disableIdleTimeout?.(request),
+      resume: () => setIdleTimeout?.(request, HTTP_IDLE_TIMEOUT_SEC),
+      drop: () => setIdleTimeout?.(request, 1),
+    };
+  }
 }
+
+const busy = () => problems.unavailable('Too many listeners. See Retry-After header.', MEDIA_RETRY_AFTER_SEC);
 
 type Growing = Extract<RecordingMedia, { readonly state: 'growing' }>;
 
