@@ -26,7 +26,7 @@ import { Channels } from './trunk/channels.ts';
 import { type Trunk, type TrunkAddress, TrunkRanges, trunkAddress, trunkCodecs } from './trunk/trunk.ts';
 import { TrunkMonitor } from './trunk/trunk-monitor.ts';
 
-export type { BoundPort, IncomingCall, Trunk };
+export type { Trunk };
 
 export interface CarrierOptions {
   readonly listen: readonly SipListen[];

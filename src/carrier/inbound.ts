@@ -25,7 +25,7 @@ import {
 import type { Trunk } from './trunk/trunk.ts';
 
 /** The E.164 number of the caller. `""` when the far end withholds it or it is no number (interface, Session). */
-export function callerId(request: SipRequest): string {
+function callerId(request: SipRequest): string {
   const from = parseNameAddress(request.headers.get('from') ?? '');
   const uri = from === undefined ? undefined : parseUri(from.uri);
   return uri === undefined || uri.user.toLowerCase() === 'anonymous' ? '' : (toE164(uri.user) ?? '');

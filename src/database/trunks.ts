@@ -5,7 +5,7 @@ import type { Database } from './driver/database.ts';
 import { trunks } from './schema.ts';
 import type { Seal } from './vault/seal.ts';
 
-export interface TrunkRow {
+interface TrunkRow {
   readonly name: string;
   /** `sip:host[:port][;transport=udp|tcp|tls]`. */
   readonly uri: string;
