@@ -24,6 +24,7 @@ import { createHttpMetrics } from '../src/http/metrics.ts';
 import { newUuid, newWebhookId } from '../src/id.ts';
 import { silentLog } from '../src/log.ts';
 import { problems } from '../src/problem.ts';
+import { noCarrier } from '../test/support/no-carrier.ts';
 import { noRecordings } from '../test/support/no-recordings.ts';
 import { noRooms } from '../test/support/no-rooms.ts';
 import { sandboxProviders } from '../test/support/providers.ts';
@@ -110,7 +111,7 @@ const ours = createHttpApp({
   ready: async () => ({}),
   draining: () => false,
   onTrunksChanged: () => {},
-  carrier: { refusals: () => [] },
+  carrier: noCarrier,
 });
 
 const db = drizzle(

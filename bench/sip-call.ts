@@ -95,6 +95,7 @@ async function overUdp(calls: number): Promise<void> {
       tls: undefined,
       advertise: undefined,
       clock,
+      tlsOf: () => undefined,
       isTrunk: () => true,
       log: silentLog,
       onMessage: (bytes, source) => driver.receive(bytes, source),

@@ -4,7 +4,7 @@
  */
 import { isIP } from 'node:net';
 import type { Dialer, DialOptions, DialRefused, IncomingCall, Leg } from '../call/ports/leg.ts';
-import type { CarrierReadings, Refusal } from '../call/ports/trunks.ts';
+import type { CarrierReadings, Refusal, TrunkStatus } from '../call/ports/trunks.ts';
 import type { Clock } from '../clock.ts';
 import type { SipListen } from '../config.ts';
 import { SIP_LOOKUP_TIMEOUT_MS, SIP_SESSION_EXPIRES_SEC } from '../limits.ts';
@@ -18,15 +18,17 @@ import type { UserAgentOutput } from '../sip/user-agent-output.ts';
 import { AgentDriver } from './agent-driver.ts';
 import { systemEntropy, systemHash } from './entropy.ts';
 import { admitInvite, type InboundOptions, type Invite } from './inbound.ts';
-import { OutboundLeg } from './leg/outbound-leg.ts';
 import type { PhoneLegOptions } from './leg/phone-leg.ts';
+import { dial, type OutboundOptions } from './outbound.ts';
 import { MALFORMED, Refusals, unknownSource } from './refusals.ts';
 import { type BoundPort, interfaceTowards, type Listener, openListener } from './socket/listener.ts';
 import { Channels } from './trunk/channels.ts';
-import { type Trunk, type TrunkAddress, TrunkRanges, trunkAddress, trunkCodecs } from './trunk/trunk.ts';
+import { Pace } from './trunk/pace.ts';
+import { FailedTrunks } from './trunk/route.ts';
+import { nextHopOf, type Trunk, TrunkRanges, trunkCodecs, trunkProfile } from './trunk/trunk.ts';
 import { TrunkMonitor } from './trunk/trunk-monitor.ts';
 
-export type { Trunk };
+export type { BoundPort, IncomingCall, Trunk };
 
 export interface CarrierOptions {
   readonly listen: readonly SipListen[];
@@ -82,6 +84,9 @@ class SipCarrier implements Carrier {
   readonly #refusalLimit = new RefusalLimit();
   /** The addresses that each trunk's URI was resolved to. */
   readonly #resolved = new Map<string, string>();
+  readonly #pace = new Pace();
+  readonly #failed = new FailedTrunks();
+  readonly #outbound: OutboundOptions;
   #sockets: Listener | undefined;
   #ranges: TrunkRanges;
   #draining = false;
@@ -104,15 +109,28 @@ class SipCarrier implements Carrier {
     });
     this.#driver = new AgentDriver(this.#agent, clock, log, {
       onInvite: (output) => this.#onInvite(output),
-      onProbed: ({ name, status }) => this.#monitor.onProbed(name, status),
+      onProbed: ({ name, status, tookMs }) => this.#monitor.onProbed(name, status, tookMs),
     });
     this.#monitor = new TrunkMonitor(
       this.#driver,
       clock,
       log,
-      (address) => this.#resolve(address),
+      (trunk) => this.#resolve(trunk),
       (trunk) => this.#channels.lastUsed(trunk),
     );
+    const entropy = systemEntropy();
+    this.#outbound = {
+      channels: this.#channels,
+      pace: this.#pace,
+      failed: this.#failed,
+      monitor: this.#monitor,
+      trunks: () => options.trunks(),
+      now: () => clock.now(),
+      random: () => entropy.fraction(),
+      resolve: (trunk) => this.#resolve(trunk),
+      localHost: (peer) => this.#sockets?.local(peer).host ?? '127.0.0.1',
+      legOptions: (trunk, address, release) => this.#legOptions(trunk, address, release),
+    };
     this.#inbound = {
       log,
       numberOwner: (e164) => inTime(clock, SIP_LOOKUP_TIMEOUT_MS, options.numberOwner(e164)),
@@ -124,30 +142,21 @@ class SipCarrier implements Carrier {
 
   async open(): Promise<void> {
     const { listen, tls, advertise, clock, log } = this.#options;
-    const onMessage = (bytes: Uint8Array, source: Peer) => this.#driver.receive(bytes, source);
+    const onMessage = (bytes: Uint8Array, source: Peer) => this.#driver.receive(bytes, this.#profiled(source));
     const isTrunk = (address: string) => this.#isTrunk(address);
-    this.#sockets = await openListener({ listen, tls, advertise, clock, log, isTrunk, onMessage });
+    const tlsOf = (name: string) => {
+      const trunk = this.#options.trunks().find((each) => each.name === name);
+      return trunk && { ca: trunk.settings.tls?.ca, cert: trunk.settings.tls?.cert, key: trunk.tlsKey };
+    };
+    this.#sockets = await openListener({ listen, tls, advertise, clock, log, tlsOf, isTrunk, onMessage });
     this.#driver.attach(this.#sockets);
     this.#monitor.update(this.#options.trunks());
   }
 
   dial(order: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused } {
-    const all = this.#options.trunks();
-    const named = order.trunk === undefined ? all : all.filter((trunk) => trunk.name === order.trunk);
-    const usable = named.flatMap((trunk) => {
-      const address = trunkAddress(trunk.uri);
-      return address === undefined ? [] : [{ trunk, address }];
-    });
-    if (usable.length === 0) return { unavailable: order.trunk === undefined ? 'no_trunk' : 'unknown_trunk' };
     if (this.#draining) return { unavailable: 'draining' };
     if (this.#options.media.load().portsFree === 0) return { unavailable: 'no_ports' };
-    // A trunk that answers its probes comes before one that does not.
-    usable.sort((a, b) => Number(this.#monitor.isSilent(a.trunk.name)) - Number(this.#monitor.isSilent(b.trunk.name)));
-    for (const { trunk, address } of usable) {
-      const release = this.#channels.take(trunk);
-      if (release !== undefined) return { leg: this.#outboundLeg(trunk, address, order, release) };
-    }
-    return { unavailable: 'no_capacity' };
+    return dial(this.#outbound, order);
   }
 
   ready(): boolean {
@@ -161,9 +170,10 @@ class SipCarrier implements Carrier {
   trunksChanged(): void {
     const trunks = this.#options.trunks();
     this.#ranges = new TrunkRanges(trunks);
-    this.#channels.keep(trunks);
-    for (const host of this.#resolved.keys())
-      if (!trunks.some(({ uri }) => trunkAddress(uri)?.host === host)) this.#resolved.delete(host);
+    const names = new Set(trunks.map(({ name }) => name));
+    for (const each of [this.#channels, this.#pace, this.#failed]) each.keep(names);
+    const hosts = new Set(trunks.map((trunk) => nextHopOf(trunk)?.host));
+    for (const host of this.#resolved.keys()) if (!hosts.has(host)) this.#resolved.delete(host);
     this.#monitor.update(trunks);
   }
 
@@ -186,6 +196,17 @@ class SipCarrier implements Carrier {
 
   refusals(): readonly Refusal[] {
     return this.#refusals.list();
+  }
+
+  trunkStatus(name: string): TrunkStatus {
+    return { ...this.#monitor.status(name), ...this.#channels.counts(name) };
+  }
+
+  /** The source of a message, with the profile of its trunk if it has one. */
+  #profiled(source: Peer): Peer {
+    const trunk = this.#trunkOf(source.host);
+    const profile = trunk === undefined ? {} : trunkProfile(trunk);
+    return Object.keys(profile).length === 0 ? source : { ...source, profile };
   }
 
   /** Requests of trunks are worked on. Others get a 403, a few a second, and are told to the operator. */
@@ -226,12 +247,14 @@ class SipCarrier implements Carrier {
     });
   }
 
-  async #resolve(address: TrunkAddress): Promise<Peer | undefined> {
+  async #resolve(trunk: Trunk): Promise<Peer | undefined> {
+    const address = nextHopOf(trunk);
+    if (address === undefined) return undefined;
     const found = await this.#sockets?.resolver.resolve(address.host, address.port, address.transport);
     if (found === undefined) return undefined;
     this.#resolved.set(address.host, found.host);
     const name = isIP(address.host) === 0 ? { name: address.host } : {};
-    return { transport: address.transport, host: found.host, port: found.port, flow: 0, ...name };
+    return { transport: address.transport, host: found.host, port: found.port, flow: 0, ...name, profile: trunkProfile(trunk) };
   }
 
   /** Takes a channel of the trunk for a call that came from `address`. */
@@ -241,20 +264,9 @@ class SipCarrier implements Carrier {
     return release === undefined ? undefined : this.#legOptions(trunk, () => address, release);
   }
 
-  #outboundLeg(trunk: Trunk, address: TrunkAddress, order: DialOptions, release: () => void): Leg {
-    let towards = address.host;
-    const resolve = async (each: TrunkAddress) => {
-      const peer = await this.#resolve(each);
-      if (peer !== undefined) towards = peer.host;
-      return peer;
-    };
-    const localHost = (peer: Peer) => this.#sockets?.local(peer).host ?? '127.0.0.1';
-    const options = this.#legOptions(trunk, () => towards, release);
-    return new OutboundLeg(options, { trunk, address, order, resolve, localHost });
-  }
-
   #legOptions(trunk: Trunk, address: () => string, release: () => void): PhoneLegOptions {
-    const { advertise, clock, media, rtpHost = '127.0.0.1' } = this.#options;
+    const { clock, media, rtpHost = '127.0.0.1' } = this.#options;
+    const advertise = trunk.settings.advertise ?? this.#options.advertise;
     const own = advertise ?? (rtpHost === '::' || rtpHost === '0.0.0.0' ? address() : rtpHost);
     return {
       family: own.includes(':') ? 6 : 4,

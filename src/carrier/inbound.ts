@@ -2,12 +2,11 @@
 import type { IncomingCall } from '../call/ports/leg.ts';
 import { SIP_RETRY_AFTER_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
-import { toE164 } from '../phone-number.ts';
 import { Negotiation } from '../sdp/negotiation.ts';
 import type { Call } from '../sip/call/call.ts';
 import type { CallEvent } from '../sip/call/call-event.ts';
 import type { SipRequest } from '../sip/message/message.ts';
-import { parseNameAddress, parseUri } from '../sip/message/uri.ts';
+import { calledNumbers, callerId } from './leg/identity.ts';
 import { InboundLeg } from './leg/inbound-leg.ts';
 import { isRefused, type PhoneLegOptions } from './leg/phone-leg.ts';
 import { namesIn } from './leg/sdp-names.ts';
@@ -23,20 +22,6 @@ import {
   type Why,
 } from './refusals.ts';
 import type { Trunk } from './trunk/trunk.ts';
-
-/** The E.164 number of the caller. `""` when the far end withholds it or it is no number (interface, Session). */
-function callerId(request: SipRequest): string {
-  const from = parseNameAddress(request.headers.get('from') ?? '');
-  const uri = from === undefined ? undefined : parseUri(from.uri);
-  return uri === undefined || uri.user.toLowerCase() === 'anonymous' ? '' : (toE164(uri.user) ?? '');
-}
-
-/** The numbers that may be the called one: that of the Request-URI, then that of To. */
-function calledNumbers(request: SipRequest): string[] {
-  const to = parseNameAddress(request.headers.get('to') ?? '');
-  const users = [parseUri(request.uri)?.user, to === undefined ? undefined : parseUri(to.uri)?.user];
-  return [...new Set(users.flatMap((user) => (user === undefined ? [] : (toE164(user) ?? []))))];
-}
 
 export interface InboundOptions {
   readonly log: Log;
@@ -74,7 +59,7 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
     refuse(403, unknownSource(address));
     return;
   }
-  const numbers = calledNumbers(request);
+  const numbers = calledNumbers(request, trunk);
   const owner = await ownerOf(options, trunk, numbers);
   if (gone) return;
   if (owner === 'unknown') {
@@ -99,7 +84,7 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
   const inbound = new InboundLeg(leg, invite.call, request.body);
   invite.listen((event) => inbound.take(event));
   await options.onInvite({
-    callerId: callerId(request),
+    callerId: callerId(request, trunk),
     ...owner,
     trunk: trunk.name,
     leg: inbound,

@@ -2,7 +2,7 @@
 import type { Database, Row } from './driver/database.ts';
 
 export const EVENT_STATUSES = ['pending', 'delivered', 'dead', 'blocked', 'undeliverable'] as const;
-type EventStatus = (typeof EVENT_STATUSES)[number];
+export type EventStatus = (typeof EVENT_STATUSES)[number];
 
 /** One delivery attempt. */
 export interface Attempt {

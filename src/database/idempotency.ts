@@ -13,7 +13,7 @@ export interface KeyedRequest {
   readonly fingerprint: string;
 }
 
-type KeyState =
+export type KeyState =
   /** Ours to work on, until the lease ends. */
   | { readonly state: 'fresh' }
   /** The first answer, to be sent again. */

@@ -25,7 +25,7 @@ export interface OutboxEvent extends Cursor {
   readonly attempts: readonly Attempt[];
 }
 
-interface OutboxPage {
+export interface OutboxPage {
   readonly events: readonly OutboxEvent[];
   /** Committed events are held back by a transaction that still runs: read again soon. */
   readonly heldBack: boolean;

@@ -17,6 +17,7 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
+import type { TrunkSettings } from './trunk-settings.ts';
 
 const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' });
 const xid8 = customType<{ data: string; driverData: string }>({ dataType: () => 'xid8' });
@@ -108,6 +109,9 @@ export const trunks = pgTable('trunks', {
   inboundCidrs: text('inbound_cidrs').array().notNull(),
   maxChannels: integer('max_channels'),
   codecs: text('codecs').array(),
+  settings: jsonb('settings').$type<TrunkSettings>().notNull().default({}),
+  /** The private key of the client certificate, sealed under MASTER_KEY. */
+  tlsKey: bytea('tls_key'),
 });
 
 export const sessions = pgTable(

@@ -1,11 +1,13 @@
-/** SIP trunks, as the operator set them up; their passwords sealed. */
+/** SIP trunks, as the operator set them up. Passwords and private keys are sealed under MASTER_KEY. */
 import { asc, eq } from 'drizzle-orm';
 import { TRUNKS_MAX } from '../limits.ts';
 import type { Database } from './driver/database.ts';
 import { trunks } from './schema.ts';
+import type { TrunkSettings } from './trunk-settings.ts';
+
 import type { Seal } from './vault/seal.ts';
 
-interface TrunkRow {
+export interface TrunkRow {
   readonly name: string;
   /** `sip:host[:port][;transport=udp|tcp|tls]`. */
   readonly uri: string;
@@ -15,34 +17,43 @@ interface TrunkRow {
   readonly inboundCidrs: readonly string[];
   readonly maxChannels: number | undefined;
   readonly codecs: readonly string[] | undefined;
+  readonly settings: TrunkSettings;
+  /** The private key of `settings.tls.cert`, PEM text. */
+  readonly tlsKey: string | undefined;
 }
 
 export interface TrunkStore {
-  /** False: there are as many trunks as there may be. */
+  /** Sets a trunk up, whole. A secret that is undefined stays as it is, `""` removes it. False: there are TRUNKS_MAX trunks already. */
   put(trunk: TrunkRow): Promise<boolean>;
   remove(name: string): Promise<boolean>;
-  /** Passwords opened: for the carrier only. */
+  /** The trunks by name, secrets opened: for the carrier only. */
   list(): Promise<readonly TrunkRow[]>;
 }
 
 export function trunkStore(database: Database, seal: Seal): TrunkStore {
+  const close = (secret: string, purpose: string) => (secret === '' ? null : seal.close(secret, purpose));
+  const open = (sealed: Uint8Array | null, purpose: string) =>
+    sealed === null ? undefined : seal.open(new Uint8Array(sealed), purpose);
   return {
     async put(trunk) {
+      const { name, password, tlsKey } = trunk;
       const row = {
         uri: trunk.uri,
         username: trunk.username ?? null,
-        password: trunk.password === undefined ? null : seal.close(trunk.password, `trunk ${trunk.name}`),
         register: trunk.register,
         inboundCidrs: [...trunk.inboundCidrs],
         maxChannels: trunk.maxChannels ?? null,
         codecs: trunk.codecs === undefined ? null : [...trunk.codecs],
+        settings: trunk.settings,
+        ...(password === undefined ? {} : { password: close(password, passwordOf(name)) }),
+        ...(tlsKey === undefined ? {} : { tlsKey: close(tlsKey, keyOf(name)) }),
       };
       const known = await database.run((on) => on.select({ name: trunks.name }).from(trunks).limit(TRUNKS_MAX));
-      if (known.length >= TRUNKS_MAX && !known.some((each) => each.name === trunk.name)) return false;
+      if (known.length >= TRUNKS_MAX && !known.some((each) => each.name === name)) return false;
       await database.run((on) =>
         on
           .insert(trunks)
-          .values({ name: trunk.name, ...row })
+          .values({ name, ...row })
           .onConflictDoUpdate({ target: trunks.name, set: row }),
       );
       return true;
@@ -57,12 +68,18 @@ export function trunkStore(database: Database, seal: Seal): TrunkStore {
         name: row.name,
         uri: row.uri,
         username: row.username ?? undefined,
-        password: row.password === null ? undefined : seal.open(new Uint8Array(row.password), `trunk ${row.name}`),
+        password: open(row.password, passwordOf(row.name)),
         register: row.register,
         inboundCidrs: row.inboundCidrs,
         maxChannels: row.maxChannels ?? undefined,
         codecs: row.codecs ?? undefined,
+        settings: row.settings,
+        tlsKey: open(row.tlsKey, keyOf(row.name)),
       }));
     },
   };
 }
+
+/** What a secret is sealed for: it opens for nothing else. */
+const passwordOf = (name: string): string => `trunk ${name}`;
+const keyOf = (name: string): string => `trunk key ${name}`;

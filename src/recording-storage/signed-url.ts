@@ -12,7 +12,7 @@ import { isUuid } from '../id.ts';
 /** `pull`: from byte zero. `live`: from where the recording is now. */
 export type RecordingUrlKind = 'pull' | 'live';
 
-interface SignedRecordingUrls {
+export interface SignedRecordingUrls {
   readonly mediaUrl: string;
   readonly liveUrl: string;
   /** Of both, in ms since the epoch: a whole second. From then on they are refused. */

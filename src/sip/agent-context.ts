@@ -16,7 +16,7 @@ export interface AgentContext {
 }
 
 /** Our Contact towards a peer. */
-export function contactFor(context: AgentContext, peer: Peer, user = 'sidetone'): string {
+export function contactFor(context: AgentContext, peer: Peer, user = peer.profile?.contactUser ?? 'sidetone'): string {
   const { host, port } = context.local(peer);
   const transport = peer.transport === 'udp' ? '' : `;transport=${peer.transport}`;
   return `<sip:${user}@${formatHostPort(host, port)}${transport}>`;

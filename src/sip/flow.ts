@@ -1,6 +1,18 @@
 /** Peers: the far ends that messages come from and go to. */
 import type { TransportName } from './message/via.ts';
 
+/** What is done differently with the peers of one trunk. */
+export interface PeerProfile {
+  /** Our address in Via, Contact and SDP towards them. */
+  readonly advertise?: string;
+  /** The user part of our Contact. */
+  readonly contactUser?: string;
+  /** False: we take no part in session timers (RFC 4028). */
+  readonly sessionTimer?: boolean;
+  /** Names the TLS certificate and authorities for connections to them. */
+  readonly tls?: string;
+}
+
 /** One far end of the transport. */
 export interface Peer {
   readonly transport: TransportName;
@@ -11,6 +23,7 @@ export interface Peer {
   readonly flow: number;
   /** The name that `host` was resolved from. A TLS certificate must be valid for it. */
   readonly name?: string;
+  readonly profile?: PeerProfile;
   /** The peer to try when this one cannot be reached. */
   readonly fallback?: Peer;
 }

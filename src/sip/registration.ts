@@ -11,7 +11,7 @@ import type { Peer } from './flow.ts';
 import { ALLOWED } from './message/capability.ts';
 import type { Credentials } from './message/digest.ts';
 import { Headers, NO_BODY, parseDeltaSeconds, type SipRequest, type SipResponse } from './message/message.ts';
-import { escapeUser, parseNameAddress } from './message/uri.ts';
+import { escapeUser, parseNameAddress, parseUri } from './message/uri.ts';
 import { OutgoingRequest } from './outgoing-request.ts';
 
 export type RegistrationState = 'registered' | 'refused' | 'unreachable' | 'unregistered';
@@ -22,6 +22,8 @@ export interface RegistrationOptions {
   /** The address of record: `sip:user@domain`. */
   readonly address: string;
   readonly peer: Peer;
+  /** The Route of an outbound proxy. */
+  readonly route?: string;
   readonly credentials: Credentials;
   /** Called after each outcome of a REGISTER. `status` is the status of the response, 0 when none came. */
   onState(state: RegistrationState, status: number): void;
@@ -37,6 +39,8 @@ export class Registration implements RequestOwner, Timed {
   #number = 0;
   #state: RegistrationState = 'unregistered';
   #expiresSec = SIP_REGISTER_EXPIRES_SEC;
+  /** When the binding expires, in milliseconds. */
+  #until: number | undefined;
   #tooBrief = 0;
   #stopped = false;
   #outgoing: OutgoingRequest | undefined;
@@ -51,6 +55,11 @@ export class Registration implements RequestOwner, Timed {
 
   get state(): RegistrationState {
     return this.#state;
+  }
+
+  /** When the binding expires, in milliseconds. Undefined while there is none. */
+  get until(): number | undefined {
+    return this.#state === 'registered' ? this.#until : undefined;
   }
 
   start(now: number): void {
@@ -78,6 +87,7 @@ export class Registration implements RequestOwner, Timed {
     if (status < 300) {
       this.#tooBrief = 0;
       const granted = this.#granted(response);
+      this.#until = this.#context.layer.now + granted * 1000;
       this.#to('registered', status);
       this.#again(granted > 60 ? granted - 30 : Math.max(1, granted / 2));
       return;
@@ -112,14 +122,19 @@ export class Registration implements RequestOwner, Timed {
   }
 
   #send(expiresSec: number): void {
-    const { registrar, address, peer, credentials } = this.#options;
-    const headers = new Headers()
+    const { registrar, address, peer, credentials, route } = this.#options;
+    const headers = new Headers();
+    if (route !== undefined) headers.add('route', route);
+    headers
       .add('max-forwards', '70')
       .add('from', `<${address}>;tag=${this.#tag}`)
       .add('to', `<${address}>`)
       .add('call-id', this.#callId)
       .add('cseq', `${++this.#number} REGISTER`)
-      .add('contact', contactFor(this.#context, peer, escapeUser(credentials.username)))
+      .add(
+        'contact',
+        contactFor(this.#context, peer, escapeUser(peer.profile?.contactUser ?? parseUri(address)?.user ?? 'sidetone')),
+      )
       .add('expires', String(expiresSec))
       .add('allow', ALLOWED)
       .add('user-agent', this.#context.product);

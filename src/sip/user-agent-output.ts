@@ -13,4 +13,4 @@ export type UserAgentOutput =
   | { readonly type: 'call'; readonly call: Call; readonly event: CallEvent }
   | { readonly type: 'registration'; readonly name: string; readonly state: RegistrationState; readonly status: number }
   /** The answer to `probe`. Status 0 means that none came. */
-  | { readonly type: 'probed'; readonly name: string; readonly status: number };
+  | { readonly type: 'probed'; readonly name: string; readonly status: number; readonly tookMs: number };

@@ -9,7 +9,7 @@ import { dialogKey } from './call/dialog.ts';
 import { isTooSmall, refuseInterval } from './call/session-timer.ts';
 import { UasInvite } from './call/uas-invite.ts';
 import type { Entropy, Peer } from './flow.ts';
-import { ALLOWED, contentType, methodRefusal, SUPPORTED, unsupportedTags } from './message/capability.ts';
+import { ALLOWED, contentType, methodRefusal, SUPPORTED, supportedBy, unsupportedTags } from './message/capability.ts';
 import type { Credentials, Hash } from './message/digest.ts';
 import { Headers, NO_BODY, type SipRequest } from './message/message.ts';
 import { withSessionDescription } from './message/multipart.ts';
@@ -147,10 +147,10 @@ export class UserAgent {
       .add('cseq', '1 INVITE')
       .add('contact', contactFor(this.#context, options.peer))
       .add('allow', ALLOWED)
-      .add('supported', SUPPORTED)
-      .add('session-expires', String(this.#options.sessionExpiresSec))
-      .add('min-se', '90')
+      .add('supported', supportedBy(options.peer))
       .add('user-agent', this.#options.product);
+    if (options.peer.profile?.sessionTimer !== false)
+      headers.add('session-expires', String(this.#options.sessionExpiresSec)).add('min-se', '90');
     for (const [name, value] of options.fields) headers.add(name, value);
     headers.add('content-type', 'application/sdp');
     const call = this.#newCall('outbound', options.credentials);
@@ -166,13 +166,16 @@ export class UserAgent {
     });
   }
 
-  /** Sends OPTIONS (§11); the outcome comes as a `probed` output. */
-  probe(name: string, uri: string, peer: Peer, now: number): void {
+  /** Sends OPTIONS (RFC 3261 §11), by way of `route` if there is one. The outcome comes as a `probed` output. */
+  probe(name: string, uri: string, peer: Peer, now: number, route?: string): void {
     this.#layer.now = now;
     const { entropy, product } = this.#options;
     const { host } = this.#options.local(peer);
     let number = 1;
-    const headers = new Headers()
+    const began = now;
+    const headers = new Headers();
+    if (route !== undefined) headers.add('route', route);
+    headers
       .add('max-forwards', '70')
       .add('from', `<sip:sidetone@${host.includes(':') ? `[${host}]` : host}>;tag=${entropy.token()}`)
       .add('to', `<${uri}>`)
@@ -181,7 +184,7 @@ export class UserAgent {
       .add('contact', contactFor(this.#context, peer))
       .add('accept', 'application/sdp')
       .add('user-agent', product);
-    const report = (status: number) => this.#outputs.push({ type: 'probed', name, status });
+    const report = (status: number) => this.#outputs.push({ type: 'probed', name, status, tookMs: this.#layer.now - began });
     const owner = {
       onResponse: (response: { status: number }) => (response.status >= 200 ? report(response.status) : undefined),
       onFailure: () => report(0),
@@ -268,7 +271,7 @@ export class UserAgent {
       this.#refuse(transaction, 415, 'accept', 'application/sdp');
     else if (headers.has('content-encoding') && headers.get('content-encoding') !== 'identity')
       this.#refuse(transaction, 415, 'accept-encoding', 'identity');
-    else if (isTooSmall(headers)) refuseInterval(transaction);
+    else if (isTooSmall(headers, transaction.source)) refuseInterval(transaction);
     else {
       const call = this.#newCall('inbound', undefined);
       if (!call.begin(transaction)) {

@@ -29,7 +29,7 @@ export interface RelayOptions {
   readonly leaseMs?: number;
 }
 
-interface RelayLoad extends LeadershipLoad {
+export interface RelayLoad extends LeadershipLoad {
   readonly leading: boolean;
 }
 

@@ -11,7 +11,7 @@ import { ControlledAudio, SUBPROTOCOL } from './control.ts';
 import { type Dialect, type DialectOptions, RawAudio } from './dialect.ts';
 import { TwilioMedia } from './twilio.ts';
 
-const TWILIO = 'twilio';
+export const TWILIO = 'twilio';
 
 export interface WebSocketLegOptions extends WebSocketOptions {
   readonly connect: Connect;
@@ -20,7 +20,7 @@ export interface WebSocketLegOptions extends WebSocketOptions {
 }
 
 /** The media engine as this door needs it. */
-interface StreamMedia {
+export interface StreamMedia {
   /** Undefined when no worker is alive. */
   openStreamLeg(options: StreamLegOptions, notify: (notice: MediaNotice) => void): Promise<StreamLeg | undefined>;
 }

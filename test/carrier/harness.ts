@@ -6,7 +6,7 @@ import { systemClock } from '../../src/clock.ts';
 import { silentLog } from '../../src/log.ts';
 import { type MediaNotice, NO_COUNTERS, type RtpLeg, type RtpParameters } from '../../src/media/engine.ts';
 
-class TestMedia {
+export class TestMedia {
   readonly open = new Set<RtpLeg>();
   readonly negotiated: RtpParameters[] = [];
   opened = 0;
@@ -87,6 +87,8 @@ export const trunkTo = (uri: string, more: Partial<Trunk> = {}): Trunk => ({
   inboundCidrs: ['127.0.0.0/8'],
   maxChannels: undefined,
   codecs: undefined,
+  settings: {},
+  tlsKey: undefined,
   ...more,
 });
 
@@ -140,7 +142,7 @@ export class TestCarrier {
 
   dial(more: { sipHeaders?: Record<string, string>; displayName?: string } = {}) {
     const signals = new Signals();
-    const result = this.carrier.dial({ to: '+15550100', from: '+15550002', listener: signals.listener, ...more });
+    const result = this.carrier.dial({ appUuid: 'app', to: '+15550100', from: '+15550002', listener: signals.listener, ...more });
     if ('unavailable' in result) throw new Error(result.unavailable);
     result.leg.start();
     return { leg: result.leg, signals };

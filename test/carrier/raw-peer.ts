@@ -95,11 +95,11 @@ export class RawPeer {
   }
 
   request(method: string, parts: RequestParts = {}): string {
-    const { id = 'raw', number = '15550002', cseq = 1, body = '' } = parts;
+    const { id = 'raw', number = '+15550002', cseq = 1, body = '' } = parts;
     const type = body === '' ? '' : `Content-Type: ${parts.type ?? 'application/sdp'}\r\n`;
     return (
       `${method} sip:${number}@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/${this.transport} ${this.host}:${this.port};branch=z9hG4bK${id}${++branches};rport\r\n` +
-      `From: ${parts.from ?? `<sip:15550199@x>;tag=${id}`}\r\nTo: ${parts.to ?? `<sip:${number}@x>`}\r\nCall-ID: ${id}\r\nCSeq: ${cseq} ${method}\r\n` +
+      `From: ${parts.from ?? `<sip:+15550199@x>;tag=${id}`}\r\nTo: ${parts.to ?? `<sip:${number}@x>`}\r\nCall-ID: ${id}\r\nCSeq: ${cseq} ${method}\r\n` +
       `Max-Forwards: 70\r\nContact: ${parts.contact ?? `<sip:x@${this.host}:${this.port}>`}\r\n${parts.fields ?? ''}${type}` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
     );
@@ -111,9 +111,10 @@ export class RawPeer {
     const to = field(request, 'To');
     const via = [...request.matchAll(/^Via: [^\r]*/gim)].map(([line]) => `${line}\r\n`).join('');
     const type = body === '' ? '' : 'Content-Type: application/sdp\r\n';
+    const contact = fields.includes('Contact:') ? '' : `Contact: <sip:x@${this.host}:${this.port}>\r\n`;
     this.send(
       `SIP/2.0 ${status}\r\n${via}From: ${field(request, 'From')}\r\nTo: ${to.includes('tag=') ? to : `${to};tag=${tag}`}\r\n` +
-        `Call-ID: ${field(request, 'Call-ID')}\r\nCSeq: ${field(request, 'CSeq')}\r\nContact: <sip:x@${this.host}:${this.port}>\r\n` +
+        `Call-ID: ${field(request, 'Call-ID')}\r\nCSeq: ${field(request, 'CSeq')}\r\n${contact}` +
         `${fields}${type}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
     );
   }

@@ -63,7 +63,7 @@ describe('a source that is in no trunk', () => {
     expect(stranger.heard.length).toBeLessThanOrEqual(6);
     expect(carrier.carrier.load()).toEqual({ dialogs: 0, transactions: 1 });
     expect(carrier.carrier.refusals()).toMatchObject([
-      { source: '127.0.0.66', transport: 'udp', method: 'INVITE', status: 403, count: 40, from: 'sip:15550199@x' },
+      { source: '127.0.0.66', transport: 'udp', method: 'INVITE', status: 403, count: 40, from: 'sip:+15550199@x' },
     ]);
     expect(carrier.carrier.refusals()[0]?.remedy).toContain('127.0.0.66/32');
   });
@@ -104,7 +104,7 @@ describe('a source that is in no trunk', () => {
   test('is told why a trunk’s own call was refused too', async () => {
     const carrier = await elsewhere();
     const peer = await peerOf(carrier);
-    peer.send(peer.request('INVITE', { id: 'u', number: '15551111', body: sdp() }));
+    peer.send(peer.request('INVITE', { id: 'u', number: '+15551111', body: sdp() }));
     await peer.until(/^SIP\/2.0 404/);
     peer.send(peer.request('INVITE', { id: 'n', number: 'nobody', body: sdp() }));
     await peer.until(/^SIP\/2.0 404/);

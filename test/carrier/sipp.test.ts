@@ -170,7 +170,7 @@ describe.skipIf(!sippInstalled)('SIPp calls in', () => {
     const foreign = await carrierWith([trunkTo('sip:127.0.0.1:9', { inboundCidrs: ['192.0.2.0/24'] })]);
     await (await call(foreign, 'caller-is-refused')).done();
     const carrier = await carrierWith([trunkTo('sip:127.0.0.1:9', { maxChannels: 0 })]);
-    await (await call(carrier, 'caller-is-refused', { number: '15559999' })).done();
+    await (await call(carrier, 'caller-is-refused', { number: '+15559999' })).done();
     await (await call(carrier, 'caller-is-refused')).done();
     expect([...foreign.incoming, ...carrier.incoming]).toEqual([]);
   }, 30_000);

@@ -1,7 +1,7 @@
 /** Two carriers and raw sockets on loopback: transports, failures, limits. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -103,6 +103,18 @@ describe('calls between two carriers', () => {
     await call(alice, bob);
   }, 20_000);
 
+  test('go over TLS with the authority and the client certificate of the trunk', async () => {
+    const { certFile, keyFile } = { certFile: join(directory, 'cert.pem'), keyFile: join(directory, 'key.pem') };
+    const bob = await carrierWith(undefined, { listen: listenTls, tls: { certFile, keyFile } });
+    bob.numberOwner = numberOwner;
+    const [cert, key] = [readFileSync(certFile, 'utf8'), readFileSync(keyFile, 'utf8')];
+    const more = { settings: { tls: { ca: cert, cert } }, tlsKey: key };
+    await call(await carrierWith([trunkTo(`sip:localhost:${bob.port('tls')};transport=tls`, more)]), bob);
+    const broken = { settings: { tls: { ca: cert, cert: '-----BEGIN nonsense' } }, tlsKey: key };
+    const alice = await carrierWith([trunkTo(`sip:localhost:${bob.port('tls')};transport=tls`, broken)]);
+    expect(await endOf(alice.dial().signals)).toMatchObject({ cause: 'carrier_unreachable', by: 'network' });
+  }, 20_000);
+
   test('over TLS to a certificate nobody vouches for end as carrier_unreachable by the network', async () => {
     const { certFile, keyFile } = { certFile: join(directory, 'cert.pem'), keyFile: join(directory, 'key.pem') };
     const bob = await carrierWith(undefined, { listen: listenTls, tls: { certFile, keyFile } });
@@ -140,7 +152,7 @@ describe('a call that cannot be carried', () => {
   }, 20_000);
 
   test('finds no trunk, no channel or no port before it begins', async () => {
-    const order = { to: '+15550100', from: '+15550002', listener: () => {} };
+    const order = { appUuid: 'app', to: '+15550100', from: '+15550002', listener: () => {} };
     const none = await carrierWith([]);
     expect(none.carrier.dial(order)).toEqual({ unavailable: 'no_trunk' });
     const one = await carrierWith([trunkTo('sip:127.0.0.1:1', { maxChannels: 1 })]);
@@ -207,7 +219,7 @@ const SDP = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0
 const invite = (id: string, more: { number?: string; body?: string } = {}) => {
   const body = more.body ?? SDP;
   return (
-    `INVITE sip:${more.number ?? '15550002'}@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/TCP 127.0.0.1:9;branch=z9hG4bK${id}\r\nFrom: <sip:15550199@x>;tag=${id}\r\n` +
+    `INVITE sip:${more.number ?? '+15550002'}@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/TCP 127.0.0.1:9;branch=z9hG4bK${id}\r\nFrom: <sip:+15550199@x>;tag=${id}\r\n` +
     `To: <sip:y@x>\r\nCall-ID: ${id}\r\nCSeq: 1 INVITE\r\nContact: <sip:x@127.0.0.1:9;transport=tcp>\r\nContent-Type: application/sdp\r\nContent-Length: ${body.length}\r\n\r\n${body}`
   );
 };
@@ -230,7 +242,7 @@ describe('a TCP peer', () => {
     peer.socket.write(`INVITE x\r\n${'y'.repeat(50_000)}`);
     await peer.closed;
     const other = await connect(carrier);
-    other.socket.write(invite('after', { number: '15551111' }));
+    other.socket.write(invite('after', { number: '+15551111' }));
     await other.until(/SIP\/2.0 404/);
   });
 
@@ -240,7 +252,7 @@ describe('a TCP peer', () => {
     message: Parameters<typeof invite>[1],
     expected: RegExp,
   ][] = [
-    ['an unassigned number is 404', () => {}, { number: '15551111' }, /SIP\/2.0 404/],
+    ['an unassigned number is 404', () => {}, { number: '+15551111' }, /SIP\/2.0 404/],
     ['no number at all is 404', () => {}, { number: 'nobody' }, /SIP\/2.0 404/],
     ['no codec in common is 488', () => {}, { body: SDP.replace('AVP 0', 'AVP 18') }, /SIP\/2.0 488/],
     ['a broken description is 400', () => {}, { body: 'v=0' }, /SIP\/2.0 400/],

@@ -88,6 +88,8 @@ describe('the Neon driver, through a WebSocket tunnel to a real PostgreSQL', () 
       inboundCidrs: ['10.0.0.0/8'],
       maxChannels: 3,
       codecs: ['PCMU'],
+      settings: { country_code: '972', tls: { ca: 'ca' } },
+      tlsKey: 'key',
     };
     await neon.trunks.put(trunk);
     expect(await neon.trunks.list()).toEqual([trunk]);

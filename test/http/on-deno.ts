@@ -11,6 +11,7 @@ import { createHttpApp } from '../../src/http/app.ts';
 import { createHttpMetrics } from '../../src/http/metrics.ts';
 import { silentLog } from '../../src/log.ts';
 import { problems } from '../../src/problem.ts';
+import { noCarrier } from '../support/no-carrier.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { noRooms } from '../support/no-rooms.ts';
 import { sandboxProviders } from '../support/providers.ts';
@@ -57,7 +58,7 @@ const app = createHttpApp({
   ready: async () => ({ database: await store.ready() }),
   draining: () => false,
   onTrunksChanged: () => {},
-  carrier: { refusals: () => [] },
+  carrier: noCarrier,
 });
 const server = Deno.serve({ hostname: '127.0.0.1', port: 0, onListen: ({ port }) => console.log(port) }, app.fetch);
 process.stdin.on('end', async () => {

@@ -18,6 +18,7 @@ import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { isProblem, type Problem, problems } from '../../src/problem.ts';
 import { openTestStore, type TestStore } from '../database/open.ts';
+import { noCarrier } from '../support/no-carrier.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { noRooms } from '../support/no-rooms.ts';
 import { sandboxProviders } from '../support/providers.ts';
@@ -39,7 +40,7 @@ const REFUSAL: Refusal = {
   remedy: 'Add it',
 };
 
-interface FakeSessions extends Sessions {
+export interface FakeSessions extends Sessions {
   readonly live: Map<string, SessionView & { appUuid: string }>;
   readonly commands: { uuid: string; command: SessionCommand; context: CommandContext }[];
   /** The next command or dial ends as this instead. */
@@ -91,7 +92,7 @@ export async function openPlatform(
     ready: async () => ({ database: await testStore.store.ready(), media: true, sip: true }),
     draining: () => false,
     onTrunksChanged: () => void hooks.push('trunks'),
-    carrier: { refusals: () => [REFUSAL] },
+    carrier: { ...noCarrier, refusals: () => [REFUSAL] },
     ...(typeof more === 'function' ? more(testStore.store, wall) : more),
   });
   const raw: Platform['raw'] = async (path, init) => {

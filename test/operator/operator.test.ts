@@ -152,6 +152,55 @@ describe('the operator API', () => {
     ]);
   });
 
+  test('tells of a trunk everything but its secrets, with its state; a PUT without a secret keeps it, "" removes it', async () => {
+    const pem = '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----';
+    const settings = {
+      country_code: '972',
+      inbound_format: 'national',
+      outbound_format: 'national',
+      outbound_prefix: '9',
+      auth_username: 'auth',
+      from_user: 'main',
+      from_domain: 'a.example',
+      outbound_proxy: 'sip:proxy.example:5070;transport=tcp',
+      contact_user: 'main',
+      identity: 'pai',
+      trust_identity: true,
+      session_timer: 'off',
+      max_cps: 10,
+      priority: 1,
+      weight: 3,
+      apps: [`app_${'0'.repeat(8)}-0000-4000-8000-${'0'.repeat(12)}`],
+      follow_redirects: true,
+      transfer_hosts: ['b.example'],
+      advertise: '203.0.113.1',
+    };
+    const body = { uri: 'sip:carrier.example', username: 'u', inbound_cidrs: [], register: true, ...settings };
+    const path = '/operator/v1/trunks/full';
+    const put = { ...body, password: 'secret', tls: { ca: pem, cert: pem, key: `${pem}secret` } };
+    expect((await operator('PUT', path, put)).status).toBe(204);
+    const shown = (await operator('GET', path)).body;
+    expect(shown).toEqual({
+      name: 'full',
+      ...body,
+      tls: { ca: pem, cert: pem },
+      has_password: true,
+      has_tls_key: true,
+      status: { registered: false, registered_until: '', channels_in_use: 0, calls_24h: 0, failures_24h: 0 },
+    });
+    expect(JSON.stringify((await operator('GET', '/operator/v1/trunks')).body)).not.toContain('secret');
+    expect((await operator('GET', '/operator/v1/trunks')).body.trunks).toEqual([shown]);
+    expect((await operator('PUT', path, body)).status).toBe(204);
+    expect((await operator('GET', path)).body).toMatchObject({ has_password: true, has_tls_key: true });
+    expect((await platform.testStore.store.trunks.list())[0]?.password).toBe('secret');
+    expect((await operator('PUT', path, { ...body, password: '' })).status).toBe(400);
+    const without = { ...body, register: false, password: '', tls: { key: '' } };
+    expect((await operator('PUT', path, without)).status).toBe(204);
+    expect((await operator('GET', path)).body).toMatchObject({ has_password: false, has_tls_key: false });
+    expect((await operator('DELETE', path)).status).toBe(204);
+    expect((await operator('GET', path)).status).toBe(404);
+  });
+
   test('sets trunks up and takes them down, and tells the carrier', async () => {
     const trunk = { uri: 'sip:carrier.example.com:5061;transport=tls', inbound_cidrs: ['192.0.2.0/24', '2001:db8::/32'] };
     const before = platform.hooks.filter((each) => each === 'trunks').length;
@@ -167,6 +216,8 @@ describe('the operator API', () => {
         inboundCidrs: trunk.inbound_cidrs,
         maxChannels: 30,
         codecs: ['PCMU', 'G722'],
+        settings: {},
+        tlsKey: undefined,
       },
     ]);
     const bad: [object, RegExp][] = [
@@ -178,6 +229,18 @@ describe('the operator API', () => {
       [{ ...trunk, register: true }, /^register: /],
       [{ ...trunk, codecs: ['opus'] }, /^codecs\[0\]: /],
       [{ ...trunk, max_channels: 0 }, /^max_channels: /],
+      [{ ...trunk, country_code: '+972' }, /^country_code: /],
+      [{ ...trunk, inbound_format: 'national' }, /^inbound_format: must come with country_code/],
+      [{ ...trunk, outbound_format: 'national' }, /^outbound_format: must come with country_code/],
+      [{ ...trunk, outbound_prefix: 'abc' }, /^outbound_prefix: /],
+      [{ ...trunk, outbound_proxy: 'proxy.example' }, /^outbound_proxy: /],
+      [{ ...trunk, identity: 'both' }, /^identity: /],
+      [{ ...trunk, srtp: 'required' }, /^srtp: /],
+      [{ ...trunk, tls: { ca: 'no certificate' } }, /^tls\.ca: /],
+      [{ ...trunk, max_cps: 0 }, /^max_cps: /],
+      [{ ...trunk, weight: 0 }, /^weight: /],
+      [{ ...trunk, apps: ['mine'] }, /^apps\[0\]: /],
+      [{ ...trunk, from_user: 'a b' }, /^from_user: /],
     ];
     for (const [body, message] of bad) {
       const reply = await operator('PUT', '/operator/v1/trunks/bad', body);

@@ -40,7 +40,21 @@ describe('bin/sidetone', () => {
       ['numbers', 'assign', '+15558001', made.app_uuid],
       ['caller-ids', 'add', made.app_uuid, '+15558002'],
       ['terminals', 'add', made.app_uuid, '1234567'],
-      ['trunks', 'set', 'lab', '--uri', 'sip:127.0.0.1:5080', '--cidr', '127.0.0.0/8', '--codec', 'PCMU'],
+      [
+        'trunks',
+        'set',
+        'lab',
+        '--uri',
+        'sip:127.0.0.1:5080',
+        '--cidr',
+        '127.0.0.0/8',
+        '--codec',
+        'PCMU',
+        '--set',
+        'country_code=972',
+        '--set',
+        'priority=2',
+      ],
       ['apps', 'update', made.app_uuid, '--block', 'playback.*'],
     ])
       expect(await sidetone(args)).toEqual({ out: 'done\n', err: '', code: 0 });
@@ -50,6 +64,12 @@ describe('bin/sidetone', () => {
     expect(list[0]).toMatch(/^APP_UUID +NAME +WEBHOOK_URL +CREATED_AT$/);
     expect(list[1]).toContain(made.app_uuid);
     expect((await sidetone(['events', 'list'])).out).toStartWith('POSITION');
+    expect((await sidetone(['trunks', 'list'])).out).toContain('sip:127.0.0.1:5080');
+    expect(JSON.parse((await sidetone(['trunks', 'show', 'lab', '--json'])).out)).toMatchObject({
+      country_code: '972',
+      priority: 2,
+    });
+    expect((await sidetone(['refusals', 'list'])).out).toStartWith('AT');
   });
 
   test('says in one line what is wrong', async () => {

@@ -71,7 +71,7 @@ test('an UPDATE with an offer from the callee is answered 200, and the 200 of th
   expect(within(all, 'bob', 'UPDATE', 'v=0 from bob', 3)).toEqual(['200 v=0 alice again']);
   answer(all, all.callee);
   const events = all.alice.events.get(all.call) ?? [];
-  expect(events.map((event) => event.type)).toEqual(['progress', 'offer', 'answered']);
+  expect(events.map((event) => event.type)).toEqual(['trying', 'progress', 'offer', 'answered']);
   expect(events.at(-1)).toMatchObject({ type: 'answered', body: NONE });
 });
 

@@ -93,8 +93,8 @@ describe('a probe', () => {
     alice.agent.probe('down', 'sip:192.0.2.2', peer, network.now);
     network.run();
     expect(alice.outputs.filter((output) => output.type === 'probed')).toEqual([
-      { type: 'probed', name: 'up', status: 200 },
-      { type: 'probed', name: 'down', status: 0 },
+      { type: 'probed', name: 'up', status: 200, tookMs: 2 },
+      { type: 'probed', name: 'down', status: 0, tookMs: 32_000 },
     ]);
   });
 });

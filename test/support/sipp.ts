@@ -73,7 +73,7 @@ export async function sipp(options: SippOptions): Promise<Sipp> {
     ...['-t', options.transport === 'tcp' ? 't1' : 'u1'],
     ...[
       '-s',
-      options.number ?? '15550002',
+      options.number ?? '+15550002',
       '-nostdin',
       '-d',
       String(options.pauseMs ?? 0),

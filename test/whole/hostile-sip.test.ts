@@ -8,10 +8,10 @@ import { RtpPeer } from '../support/rtp-peer.ts';
 import { sipp, sippInstalled } from '../support/sipp.ts';
 
 const INVITE = [
-  'INVITE sip:15550002@127.0.0.1 SIP/2.0',
+  'INVITE sip:+15550002@127.0.0.1 SIP/2.0',
   'Via: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bK-hostile',
   'From: <sip:+15550009@127.0.0.1>;tag=1',
-  'To: <sip:15550002@127.0.0.1>',
+  'To: <sip:+15550002@127.0.0.1>',
   'Call-ID: hostile@127.0.0.1',
   'CSeq: 1 INVITE',
   'Contact: <sip:peer@127.0.0.1:9>',
@@ -46,7 +46,7 @@ function badMessages(): Buffer[] {
     INVITE.replace('Max-Forwards: 70', 'Max-Forwards: 0'),
     INVITE.replace('SIP/2.0\r\n', 'SIP/7.0\r\n'),
     INVITE.replace('INVITE', 'NEWMETHOD'),
-    INVITE.replace('sip:15550002@127.0.0.1', 'sip:15550002@127.0.0.1 '),
+    INVITE.replace('sip:+15550002@127.0.0.1', 'sip:+15550002@127.0.0.1 '),
     INVITE.replace('Contact:', `X-Long: ${'a'.repeat(20_000)}\r\nContact:`),
     INVITE.replace('Via:', `${'Via: SIP/2.0/UDP 10.0.0.1;branch=z9hG4bKx\r\n'.repeat(400)}Via:`),
     INVITE.replace(

@@ -161,7 +161,7 @@ describe.skipIf(!sippInstalled)('an inbound call', () => {
 
   test('for a number that is assigned to nobody is 404, without an event', async () => {
     const before = receiver.events.length;
-    const caller = await sipp({ scenario: 'caller-is-refused', status: '404', to: platform.sipUdp, number: '15559999' });
+    const caller = await sipp({ scenario: 'caller-is-refused', status: '404', to: platform.sipUdp, number: '+15559999' });
     expect([await caller.done, caller.errors()]).toEqual([true, expect.anything()]);
     expect(receiver.events.length).toBe(before);
   }, 30_000);

@@ -60,6 +60,7 @@ export type LegListener = (signal: LegSignal) => void;
 
 /** The call that a Session wants placed. */
 export interface DialOptions {
+  readonly appUuid: string;
   readonly to: string;
   readonly from: string;
   readonly trunk?: string;

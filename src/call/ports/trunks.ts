@@ -22,7 +22,23 @@ export interface Refusal {
   readonly remedy: string;
 }
 
+/** The state of one trunk. */
+export interface TrunkStatus {
+  readonly registered: boolean;
+  /** When the registration expires, in milliseconds since the epoch. Undefined when there is none. */
+  readonly registeredUntil: number | undefined;
+  /** The last OPTIONS that was sent to it. Undefined until the first one; a trunk that carries calls is not asked. */
+  readonly lastProbe:
+    | { readonly at: number; readonly ok: boolean; readonly rttMs: number; readonly sipStatus: number }
+    | undefined;
+  readonly channelsInUse: number;
+  /** Calls in both directions, and those that failed because of the carrier, in the last 24 hours of this process. */
+  readonly calls24h: number;
+  readonly failures24h: number;
+}
+
 export interface CarrierReadings {
+  trunkStatus(name: string): TrunkStatus;
   /** The latest first, SIP_REFUSAL_ROWS_MAX at most. */
   refusals(): readonly Refusal[];
 }

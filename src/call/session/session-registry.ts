@@ -42,7 +42,7 @@ const NO_CAPACITY_RETRY_SEC = 5;
 const DRAINING_RETRY_SEC = 30;
 
 /** The rows of Sessions, as the heart reads them. */
-interface SessionRecords {
+export interface SessionRecords {
   find(sessionUuid: string): Promise<SessionRow | undefined>;
   list(appUuid: string, filter: SessionFilter): Promise<readonly SessionRow[] | 'too_many'>;
   /** Sessions that a process left behind without an end. */
@@ -151,6 +151,7 @@ export class SessionRegistry implements Sessions {
     // The leg may speak before its actor is there, never before it is started.
     let listener: LegListener = () => {};
     const reserved = this.#dialer.dial({
+      appUuid: context.appUuid,
       to: request.to,
       from: request.from,
       ...(request.trunk === undefined ? {} : { trunk: request.trunk }),

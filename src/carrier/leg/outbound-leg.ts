@@ -1,46 +1,73 @@
-/** The leg of a call that we place, from the reserved channel to the 200. */
+/**
+ * The leg of a call that we place, from the reserved channel to the 200. It may take several attempts: over another trunk when one fails
+ * before anything was heard of the callee, and once over the same trunk to the user that a 302 names.
+ */
 import type { DialOptions, LegEnd } from '../../call/ports/leg.ts';
-import { SIP_EXTRA_HEADER_MAX_CHARS, SIP_EXTRA_HEADERS_MAX } from '../../limits.ts';
+import { SIP_EXTRA_HEADER_MAX_CHARS, SIP_EXTRA_HEADERS_MAX, SIP_TRUNK_SILENT_MS } from '../../limits.ts';
 import type { Addresses } from '../../sdp/description.ts';
+import type { Call } from '../../sip/call/call.ts';
 import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
 import type { Peer } from '../../sip/flow.ts';
 import { isToken } from '../../sip/message/message.ts';
-import { escapeUser, formatHostPort, quote } from '../../sip/message/uri.ts';
+import { escapeUser, formatHostPort, parseUri } from '../../sip/message/uri.ts';
 import type { InviteOptions } from '../../sip/user-agent.ts';
-import { type Trunk, type TrunkAddress, trunkDomain } from '../trunk/trunk.ts';
+import { routeOf, type Trunk, type TrunkAddress, trunkCredentials, trunkDomain } from '../trunk/trunk.ts';
+import { assertedIdentity, dialledUsers, displayForm } from './identity.ts';
 import { PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
 
 const UNREACHABLE: LegEnd = { cause: 'carrier_unreachable', by: 'network', description: 'The carrier could not be reached' };
+const SILENT: LegEnd = { cause: 'timeout', by: 'system', description: 'The carrier did not respond' };
 const NO_PORTS: LegEnd = { cause: 'carrier_congested', by: 'system', description: 'No media ports are free' };
 const UNUSABLE: LegEnd = { cause: 'failed', by: 'system', description: 'The far end answered with audio that cannot be used' };
 const CANCELLED: LegEnd = { cause: 'cancelled', by: 'caller', description: 'The call was cancelled before it was answered' };
 
-interface OutboundOptions {
+/** One trunk that a call is tried over. Its channel and its turn are taken. */
+export interface Attempt {
   readonly trunk: Trunk;
   readonly address: TrunkAddress;
-  readonly order: DialOptions;
+  readonly options: PhoneLegOptions;
+  /** The wait until its turn, in milliseconds (`max_cps`). */
+  readonly waitMs: number;
   /** The address to send to. Undefined when the name of the trunk has none. */
-  resolve(address: TrunkAddress): Promise<Peer | undefined>;
+  resolve(): Promise<Peer | undefined>;
+}
+
+interface OutboundOptions {
+  readonly order: DialOptions;
+  /** The next trunk to try, with its channel taken. Undefined when there is none, or when the dial named its trunk. */
+  next(): Attempt | undefined;
+  /** The trunk failed, so that others are tried before it for a while. */
+  onFailed(trunk: Trunk): void;
   /** Our host in From when the trunk does not know us by a user name. */
   localHost(peer: Peer): string;
 }
 
+type Described<T extends CallEvent['type']> = Extract<CallEvent, { readonly type: T }>;
+
 export class OutboundLeg extends PhoneLeg {
   readonly #outbound: OutboundOptions;
+  #attempt: Attempt;
+  /** The trunk that is tried if this one fails: asked for once. */
   #started = false;
   #early = false;
+  /** Whether an 18x has come, so that the call stays with its trunk. */
+  #progressed = false;
+  /** The user that a 302 named. */
+  #redirected: string | undefined;
   /** The fork whose session description is in use. */
   #described: string | undefined;
+  #cancelWait: () => void = () => {};
 
-  constructor(options: PhoneLegOptions, outbound: OutboundOptions) {
-    super(options, 'outbound', outbound.order.listener);
+  constructor(first: Attempt, outbound: OutboundOptions) {
+    super(first.options, 'outbound', outbound.order.listener);
+    this.#attempt = first;
     this.#outbound = outbound;
   }
 
   start(): void {
     if (this.#started || this.over) return;
     this.#started = true;
-    void this.#place();
+    this.#begin();
   }
 
   ring(): void {}
@@ -65,37 +92,67 @@ export class OutboundLeg extends PhoneLeg {
     return end.why === 'local' && !this.answered ? CANCELLED : super.endOf(end);
   }
 
+  protected override end(end: LegEnd): void {
+    this.#cancelWait();
+    super.end(end);
+  }
+
+  /** Begins an attempt when its turn has come. */
+  #begin(): void {
+    const { waitMs } = this.#attempt;
+    if (waitMs > 0) this.#cancelWait = this.options.wait(waitMs, () => void this.#place());
+    else void this.#place();
+  }
+
   async #place(): Promise<void> {
-    const { trunk, address, order } = this.#outbound;
-    const peer = await this.#outbound.resolve(address);
-    // The peer is resolved first, because our address in SDP is the one on the way to it.
-    const negotiation = peer === undefined ? undefined : await this.describe();
-    if (this.over) return;
-    if (peer === undefined || negotiation === undefined) {
-      this.end(peer === undefined ? UNREACHABLE : NO_PORTS);
+    const attempt = this.#attempt;
+    const peer = await attempt.resolve();
+    if (this.over || attempt !== this.#attempt) return;
+    if (peer === undefined) {
+      this.#fail(UNREACHABLE);
       return;
     }
-    const domain = trunkDomain(address);
-    const { transport } = address;
-    const ours = trunk.username === undefined ? formatHostPort(this.#outbound.localHost(peer), undefined) : domain;
-    const display = order.displayName === undefined ? '' : `${quote(order.displayName.replace(/[\x00-\x1f\x7f]/g, ' '))} `;
-    const invite: InviteOptions = {
-      peer,
-      uri: `sip:${escapeUser(order.to)}@${domain}${transport === 'udp' ? '' : `;transport=${transport}`}`,
-      from: `${display}<sip:${escapeUser(order.from)}@${ours}>`,
-      to: `<sip:${escapeUser(order.to)}@${domain}>`,
-      body: negotiation.offer(),
-      credentials:
-        trunk.username === undefined || trunk.password === undefined
-          ? undefined
-          : { username: trunk.username, password: trunk.password },
-      fields: extraFields(order.sipHeaders ?? {}),
-    };
+    // The peer is resolved first, because our address in SDP is the one on the way to it.
+    const negotiation = await this.describe();
+    if (this.over || attempt !== this.#attempt) return;
+    if (negotiation === undefined) {
+      this.end(NO_PORTS);
+      return;
+    }
+    const invite = this.#invite(attempt, peer, negotiation.offer());
     this.options.driver.run((now) => {
-      this.call = this.options.driver.agent.invite(invite, now);
-      if (this.call === undefined) this.end({ cause: 'carrier_congested', by: 'system', description: 'Too many calls' });
-      else this.options.driver.listen(this.call, (event) => this.#take(event));
+      const call = this.options.driver.agent.invite(invite, now);
+      this.call = call;
+      if (call === undefined) this.end({ cause: 'carrier_congested', by: 'system', description: 'Too many calls' });
+      else this.options.driver.listen(call, (event) => this.#take(call, event));
     });
+    if (!this.over) this.#cancelWait = this.options.wait(SIP_TRUNK_SILENT_MS, () => this.#onSilence());
+  }
+
+  #invite({ trunk, address }: Attempt, peer: Peer, body: Uint8Array): InviteOptions {
+    const { order } = this.#outbound;
+    const domain = trunkDomain(address);
+    const { from_domain: fromDomain } = trunk.settings;
+    const ours =
+      fromDomain ?? (trunk.username === undefined ? formatHostPort(this.#outbound.localHost(peer), undefined) : domain);
+    const users = dialledUsers(trunk, order);
+    const to = escapeUser(this.#redirected ?? users.to);
+    const display = order.displayName === undefined ? '' : `${displayForm(order.displayName)} `;
+    const transport = address.transport === 'udp' ? '' : `;transport=${address.transport}`;
+    const { route } = routeOf(trunk);
+    return {
+      peer,
+      uri: `sip:${to}@${domain}${transport}`,
+      from: `${display}<sip:${escapeUser(users.from)}@${ours}>`,
+      to: `<sip:${to}@${domain}>`,
+      body,
+      credentials: trunkCredentials(trunk),
+      fields: [
+        ...(route === undefined ? [] : [['route', route] as const]),
+        ...assertedIdentity(trunk, users.caller, ours, order.displayName),
+        ...extraFields(order.sipHeaders ?? {}),
+      ],
+    };
   }
 
   #onProgress({ body, fork }: Described<'progress'>, addresses: Addresses | undefined): void {
@@ -116,24 +173,80 @@ export class OutboundLeg extends PhoneLeg {
     this.signalAnswered();
   }
 
-  #take(event: CallEvent): void {
+  #take(call: Call, event: CallEvent): void {
+    // An attempt that was given up says nothing to the call any more.
+    if (call !== this.call) return;
+    this.#cancelWait();
     switch (event.type) {
+      case 'trying':
+        return;
       case 'ringing':
+        this.#progressed = true;
         this.signalRinging();
         return;
       case 'progress':
+        this.#progressed = true;
         this.withAddresses(event.body, (addresses) => this.#onProgress(event, addresses));
         return;
       case 'answered':
         this.withAddresses(event.body, (addresses) => this.#onAnswered(event, addresses));
         return;
+      case 'ended':
+        this.#onEnded(event.end);
+        return;
       default:
         this.onCallEvent(event);
     }
   }
+
+  #onEnded(end: CallEnd): void {
+    if (end.why === 'refused' && this.#redirect(end)) return;
+    if (!this.#progressed && isTrunkFailure(end)) this.#fail(this.endOf(end));
+    else this.end(this.endOf(end));
+  }
+
+  /** Follows a 302, once: its user part over the same trunk, never to another host. */
+  #redirect({ status, contact }: Extract<CallEnd, { readonly why: 'refused' }>): boolean {
+    const { trunk } = this.#attempt;
+    const user = contact === undefined ? '' : (parseUri(contact)?.user ?? '');
+    if (status !== 302 || user === '' || trunk.settings.follow_redirects !== true || this.#redirected !== undefined) return false;
+    this.#redirected = user;
+    this.#described = undefined;
+    this.call = undefined;
+    void this.#place();
+    return true;
+  }
+
+  /** No response at all, not even a 100. Where another trunk may carry the call, this one is given up. */
+  #onSilence(): void {
+    const { call } = this;
+    if (!this.#fail(SILENT, false) || call === undefined) return;
+    this.options.driver.run((now) => call.hangUp(now));
+  }
+
+  /** The trunk failed. The next one is tried; without one the call ends with `end`, unless it is still under way. */
+  #fail(end: LegEnd, isOver = true): boolean {
+    this.#outbound.onFailed(this.#attempt.trunk);
+    const next = this.#outbound.next();
+    if (next === undefined) {
+      if (isOver) this.end(end);
+      return false;
+    }
+    this.#attempt = next;
+    this.#described = undefined;
+    this.#redirected = undefined;
+    this.call = undefined;
+    this.use(next.options);
+    this.#begin();
+    return true;
+  }
 }
 
-type Described<T extends CallEvent['type']> = Extract<CallEvent, { readonly type: T }>;
+/** Whether an end before any 18x is the trunk's failure, so that another one may carry the call. */
+function isTrunkFailure(end: CallEnd): boolean {
+  if (end.why === 'refused') return end.status === 503 || end.status === 408;
+  return end.why === 'unreachable' || end.why === 'no_response';
+}
 
 /** The names of header fields that an application may add. None of them is written by the user agent itself. */
 const EXTENSION = /^(?:x-)/i;

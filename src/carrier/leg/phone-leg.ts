@@ -41,7 +41,7 @@ export interface PhoneLegOptions {
 }
 
 export abstract class PhoneLeg implements Leg {
-  protected readonly options: PhoneLegOptions;
+  protected options: PhoneLegOptions;
   protected call: Call | undefined;
   protected over = false;
   protected answered = false;
@@ -214,6 +214,13 @@ export abstract class PhoneLeg implements Leg {
       default:
         return;
     }
+  }
+
+  /** Goes on over another trunk, before anything was agreed on: its channel is held in place of the one before. */
+  protected use(options: PhoneLegOptions): void {
+    this.options.onEnded();
+    this.options = options;
+    this.#negotiation = undefined;
   }
 
   /** Tells the hold of the far end, from the answer on. */

@@ -8,7 +8,7 @@ import type { Log } from '../../log.ts';
 import type { Peer } from '../../sip/flow.ts';
 import { type DatagramSocket, openDatagramSocket } from './datagram.ts';
 import { createResolver, type Resolver } from './resolver.ts';
-import { Streams, type StreamTransport } from './stream.ts';
+import { Streams, type TlsIdentity } from './stream.ts';
 
 interface ListenerOptions {
   readonly listen: readonly SipListen[];
@@ -17,6 +17,8 @@ interface ListenerOptions {
   readonly advertise: string | undefined;
   readonly clock: Clock;
   readonly log: Log;
+  /** The authorities and the client certificate of a trunk. */
+  tlsOf(trunk: string): TlsIdentity | undefined;
   /** Whether an address belongs to a trunk. */
   isTrunk(address: string): boolean;
   onMessage(bytes: Uint8Array, source: Peer): void;
@@ -49,6 +51,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       ...(tls?.keyFile === undefined ? {} : { key: readFileSync(tls.keyFile) }),
       ...(tls?.caFile === undefined ? {} : { ca: readFileSync(tls.caFile) }),
     },
+    tlsOf: (trunk) => options.tlsOf(trunk),
     isTrunk: (address) => options.isTrunk(address),
     onMessage(bytes, { transport, remoteHost: host, remotePort: port, flow }) {
       options.onMessage(bytes, { transport, host, port, flow });
@@ -79,7 +82,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 
   const sendTo = (bytes: Uint8Array, peer: Peer, host: string, port: number, failed: () => void): void => {
     if (peer.transport !== 'udp') {
-      streams.send(peer.transport satisfies StreamTransport, peer.flow, host, port, peer.name ?? peer.host, bytes, failed);
+      const { transport, flow, name = peer.host, profile } = peer;
+      streams.send({ transport, flow, host, port, name, identity: profile?.tls ?? '' }, bytes, failed);
       return;
     }
     const family = isIP(host) === 6 ? 6 : 4;
@@ -110,7 +114,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       const bound = (peer.transport === 'udp' ? own[peer.flow - 1] : undefined) ?? own[0] ?? ports[0];
       const host = bound?.host ?? '0.0.0.0';
       const port = own.length > 0 ? (bound?.port ?? 5060) : peer.transport === 'tls' ? 5061 : (bound?.port ?? 5060);
-      if (options.advertise !== undefined) return { host: options.advertise, port };
+      const advertised = peer.profile?.advertise ?? options.advertise;
+      if (advertised !== undefined) return { host: advertised, port };
       return { host: host === '0.0.0.0' || host === '::' ? interfaceTowards(peer.host) : host, port };
     },
     close,

@@ -6,7 +6,7 @@ import { SIP_RESOLVE_TIMEOUT_MS, SIP_RESOLVED_MAX, SIP_RESOLVED_TTL_MS } from '.
 import { defaultPort } from '../../sip/flow.ts';
 import type { TransportName } from '../../sip/message/via.ts';
 
-interface Resolved {
+export interface Resolved {
   readonly host: string;
   readonly port: number;
 }

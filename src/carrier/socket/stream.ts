@@ -24,8 +24,30 @@ import { StreamFraming } from '../../sip/message/framing.ts';
 
 export type StreamTransport = 'tcp' | 'tls';
 
+/** PEM text. */
+export interface TlsIdentity {
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+}
+
+/** Where to send over a stream. */
+export interface StreamTarget {
+  readonly transport: StreamTransport;
+  /** The number of a connection to reuse, 0 for none. */
+  readonly flow: number;
+  readonly host: string;
+  readonly port: number;
+  /** The name that a TLS certificate must be valid for. */
+  readonly name: string;
+  /** Names our own certificate and authorities. `""` means those of the platform. */
+  readonly identity: string;
+}
+
 interface StreamOptions {
   readonly tls: TlsOptions & Pick<ConnectionOptions, 'ca'>;
+  /** The authorities and the client certificate of connections that we open under that name. Undefined when it has none of its own. */
+  tlsOf(identity: string): TlsIdentity | undefined;
   /** Whether an address belongs to a trunk. It is asked when a connection comes in. */
   isTrunk(address: string): boolean;
   onMessage(bytes: Uint8Array, connection: Connection): void;
@@ -171,7 +193,7 @@ export class Connection {
 }
 
 /** Counts inbound connections and decides which ones are taken. */
-class InboundConnections {
+export class InboundConnections {
   readonly #byAddress = new Map<string, number>();
   #all = 0;
   #strangers = 0;
@@ -257,19 +279,12 @@ export class Streams {
     this.#add(transport, socket, { host: address, port: remotePort }, isTrunk ? 'trunk' : 'stranger');
   }
 
-  /** Sends over the connection of that flow, else over one to that address, else over a new one. A TLS certificate must be for `name`. */
-  send(
-    transport: StreamTransport,
-    flow: number,
-    host: string,
-    port: number,
-    name: string,
-    bytes: Uint8Array,
-    failed: () => void,
-  ): void {
+  /** Sends over the connection of that flow, else over one to that address, else over a new one. */
+  send(target: StreamTarget, bytes: Uint8Array, failed: () => void): void {
+    const { transport, flow, host } = target;
     const known = this.#byFlow.get(flow);
     const reused = known !== undefined && known.transport === transport && known.remoteHost === host ? known : undefined;
-    const connection = reused ?? this.#byRemote.get(`${transport} ${host} ${port}`) ?? this.#open(transport, host, port, name);
+    const connection = reused ?? this.#byRemote.get(keyOf(target)) ?? this.#open(target);
     if (connection === undefined) failed();
     else connection.write(bytes, failed);
   }
@@ -281,15 +296,29 @@ export class Streams {
     );
   }
 
-  #open(transport: StreamTransport, host: string, port: number, name: string): Connection | undefined {
+  #open(target: StreamTarget): Connection | undefined {
+    const { transport, host, port } = target;
     if (this.#outbound >= SIP_OUTBOUND_CONNECTIONS_MAX) return undefined;
-    const { ca } = this.#options.tls;
-    const servername = /^[0-9.]+$|:/.test(name) ? {} : { servername: name };
-    const socket =
-      transport === 'tls'
-        ? connectTls({ host, port, rejectUnauthorized: true, ...servername, ...(ca === undefined ? {} : { ca }) })
-        : createConnection({ host, port });
-    return this.#add(transport, socket, { host, port }, 'outbound');
+    try {
+      const socket = transport === 'tls' ? connectTls(this.#tlsOptions(target)) : createConnection({ host, port });
+      return this.#add(transport, socket, { host, port }, 'outbound', target.identity);
+    } catch {
+      // A certificate or key that is none.
+      return undefined;
+    }
+  }
+
+  #tlsOptions({ host, port, name, identity }: StreamTarget): ConnectionOptions {
+    const own = identity === '' ? undefined : this.#options.tlsOf(identity);
+    const ca = own?.ca ?? this.#options.tls.ca;
+    return {
+      host,
+      port,
+      rejectUnauthorized: true,
+      ...(/^[0-9.]+$|:/.test(name) ? {} : { servername: name }),
+      ...(ca === undefined ? {} : { ca }),
+      ...(own?.cert === undefined || own.key === undefined ? {} : { cert: own.cert, key: own.key }),
+    };
   }
 
   #add(
@@ -297,8 +326,9 @@ export class Streams {
     socket: Socket,
     remote: { readonly host: string; readonly port: number },
     kind: ConnectionKind,
+    identity = '',
   ): Connection {
-    const key = `${transport} ${remote.host} ${remote.port}`;
+    const key = keyOf({ transport, ...remote, identity });
     const connection = new Connection(this.#firstFlow + ++this.#flows, transport, socket, remote, kind, {
       onMessage: (bytes, from) => this.#options.onMessage(bytes, from),
       onBacklog: (from) => this.#wait(from),
@@ -337,3 +367,7 @@ export class Streams {
     if (this.#backlog.size > 0) setImmediate(() => this.#turn());
   }
 }
+
+/** What makes two connections the same for a message. */
+const keyOf = ({ transport, host, port, identity }: Pick<StreamTarget, 'transport' | 'host' | 'port' | 'identity'>): string =>
+  `${transport} ${host} ${port} ${identity}`;

@@ -1,11 +1,13 @@
 /** Keeps the registrations of trunks alive and sends an OPTIONS now and then to know which trunks answer. */
+import type { TrunkStatus } from '../../call/ports/trunks.ts';
 import type { Clock } from '../../clock.ts';
 import { SIP_PROBE_INTERVAL_SEC, SIP_REGISTER_RETRY_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { Peer } from '../../sip/flow.ts';
+import { escapeUser } from '../../sip/message/uri.ts';
 import type { Registration } from '../../sip/registration.ts';
 import type { AgentDriver } from '../agent-driver.ts';
-import { type Trunk, type TrunkAddress, trunkAddress, trunkDomain } from './trunk.ts';
+import { routeOf, type Trunk, type TrunkAddress, trunkAddress, trunkCredentials, trunkDomain } from './trunk.ts';
 
 /** One trunk and its timers. */
 interface Monitored {
@@ -14,6 +16,7 @@ interface Monitored {
   registration: Registration | undefined;
   /** Whether the trunk answered its last probe. Undefined until the first one. */
   answers: boolean | undefined;
+  lastProbe: TrunkStatus['lastProbe'];
   cancelProbe: () => void;
   cancelRegister: () => void;
   stopped: boolean;
@@ -23,7 +26,7 @@ export class TrunkMonitor {
   readonly #driver: AgentDriver;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #resolve: (address: TrunkAddress) => Promise<Peer | undefined>;
+  readonly #resolve: (trunk: Trunk) => Promise<Peer | undefined>;
   readonly #trunks = new Map<string, Monitored>();
 
   readonly #lastUsed: (trunk: Trunk) => number;
@@ -33,7 +36,7 @@ export class TrunkMonitor {
     driver: AgentDriver,
     clock: Clock,
     log: Log,
-    resolve: (address: TrunkAddress) => Promise<Peer | undefined>,
+    resolve: (trunk: Trunk) => Promise<Peer | undefined>,
     lastUsed: (trunk: Trunk) => number,
   ) {
     this.#lastUsed = lastUsed;
@@ -57,6 +60,7 @@ export class TrunkMonitor {
         address,
         registration: undefined,
         answers: undefined,
+        lastProbe: undefined,
         cancelProbe: () => {},
         cancelRegister: () => {},
         stopped: false,
@@ -72,12 +76,26 @@ export class TrunkMonitor {
     return this.#trunks.get(name)?.answers === false;
   }
 
-  onProbed(name: string, status: number): void {
+  /** Whether the trunk should be registered and is not. */
+  isUnregistered(name: string): boolean {
+    const { trunk, registration } = this.#trunks.get(name) ?? {};
+    return trunk?.register === true && registration?.state !== 'registered';
+  }
+
+  /** The registration and the last probe of a trunk. */
+  status(name: string): Pick<TrunkStatus, 'registered' | 'registeredUntil' | 'lastProbe'> {
+    const { registration, lastProbe } = this.#trunks.get(name) ?? {};
+    return { registered: registration?.state === 'registered', registeredUntil: registration?.until, lastProbe };
+  }
+
+  /** The outcome of a probe. Status 0 means that no answer came. */
+  onProbed(name: string, status: number, tookMs: number): void {
     const monitored = this.#trunks.get(name);
     if (monitored === undefined) return;
     const answers = status !== 0;
     if (monitored.answers !== answers) this.#log.info({ trunk: name, answers, status }, 'trunk probe');
     monitored.answers = answers;
+    monitored.lastProbe = { at: this.#clock.now(), ok: answers, rttMs: answers ? tookMs : 0, sipStatus: status };
   }
 
   stop(): void {
@@ -95,9 +113,10 @@ export class TrunkMonitor {
 
   async #register(monitored: Monitored): Promise<void> {
     const { trunk, address } = monitored;
-    const { username, password } = trunk;
-    if (!trunk.register || username === undefined || password === undefined) return;
-    const peer = await this.#resolve(address);
+    const { username } = trunk;
+    const credentials = trunkCredentials(trunk);
+    if (!trunk.register || username === undefined || credentials === undefined) return;
+    const peer = await this.#resolve(trunk);
     if (monitored.stopped) return;
     if (peer === undefined) {
       this.#log.warn({ trunk: trunk.name }, 'the registrar has no address');
@@ -111,9 +130,10 @@ export class TrunkMonitor {
     this.#driver.run((now) => {
       monitored.registration = this.#driver.agent.register(trunk.name, {
         registrar: `sip:${domain}`,
-        address: `sip:${username}@${domain}`,
+        address: `sip:${escapeUser(username)}@${trunk.settings.from_domain ?? domain}`,
         peer,
-        credentials: { username, password },
+        ...routeOf(trunk),
+        credentials,
       });
       monitored.registration.start(now);
     });
@@ -127,10 +147,12 @@ export class TrunkMonitor {
       this.#probeLater(monitored);
       return;
     }
-    const peer = await this.#resolve(monitored.address);
+    const peer = await this.#resolve(monitored.trunk);
     if (monitored.stopped) return;
-    if (peer === undefined) this.onProbed(name, 0);
-    else this.#driver.run((now) => this.#driver.agent.probe(name, `sip:${trunkDomain(monitored.address)}`, peer, now));
+    const uri = `sip:${trunkDomain(monitored.address)}`;
+    const { route } = routeOf(monitored.trunk);
+    if (peer === undefined) this.onProbed(name, 0, 0);
+    else this.#driver.run((now) => this.#driver.agent.probe(name, uri, peer, now, route));
     this.#probeLater(monitored);
   }
 

@@ -1,24 +1,16 @@
 /** A trunk: a carrier that we exchange calls with, as the operator set it up. */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import type { TrunkRow } from '../../database/trunks.ts';
 import { SIP_TRUNK_CHANNELS_DEFAULT } from '../../limits.ts';
 import type { AudioCodec } from '../../sdp/negotiation.ts';
-import { defaultPort } from '../../sip/flow.ts';
+import { defaultPort, type PeerProfile } from '../../sip/flow.ts';
+import type { Credentials } from '../../sip/message/digest.ts';
 import { formatHostPort, parseUri } from '../../sip/message/uri.ts';
 import type { TransportName } from '../../sip/message/via.ts';
 
-export interface Trunk {
-  readonly name: string;
-  /** `sip:host[:port][;transport=udp|tcp|tls]`. */
-  readonly uri: string;
-  readonly username: string | undefined;
-  readonly password: string | undefined;
-  readonly register: boolean;
-  readonly inboundCidrs: readonly string[];
-  readonly maxChannels: number | undefined;
-  /** Codecs in order of preference: PCMU, PCMA, G722. Undefined means PCMU, PCMA. */
-  readonly codecs: readonly string[] | undefined;
-}
+/** The secrets are open here. They go into digests and TLS handshakes, never into a log. */
+export type Trunk = TrunkRow;
 
 export interface TrunkAddress {
   readonly host: string;
@@ -49,6 +41,31 @@ export function trunkCodecs(trunk: Trunk): readonly AudioCodec[] {
 }
 
 export const trunkChannels = (trunk: Trunk): number => trunk.maxChannels ?? SIP_TRUNK_CHANNELS_DEFAULT;
+
+/** The address that requests are sent to: the outbound proxy's where there is one, else that of the URI. */
+export const nextHopOf = ({ uri, settings }: Trunk): TrunkAddress | undefined => trunkAddress(settings.outbound_proxy ?? uri);
+
+/** The Route of the outbound proxy (RFC 3261 §8.1.2), if there is one. */
+export function routeOf({ settings }: Trunk): { readonly route?: string } {
+  return settings.outbound_proxy === undefined ? {} : { route: `<${settings.outbound_proxy};lr>` };
+}
+
+/** The digest credentials of a trunk. Undefined when it has none. */
+export function trunkCredentials({ username, password, settings }: Trunk): Credentials | undefined {
+  const name = settings.auth_username ?? username;
+  return name === undefined || password === undefined ? undefined : { username: name, password };
+}
+
+/** What the user agent does differently with the peers of a trunk. */
+export function trunkProfile({ name, settings, tlsKey }: Trunk): PeerProfile {
+  const { advertise, contact_user: contactUser, tls } = settings;
+  return {
+    ...(advertise === undefined ? {} : { advertise }),
+    ...(contactUser === undefined ? {} : { contactUser }),
+    ...(settings.session_timer === 'off' ? { sessionTimer: false } : {}),
+    ...(tls === undefined && tlsKey === undefined ? {} : { tls: name }),
+  };
+}
 
 interface Range {
   readonly name: string;

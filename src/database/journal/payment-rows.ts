@@ -1,7 +1,7 @@
 /** The rows that a step of a Session writes about its secure collection, in the statement that writes the step (`group-commit.ts`). */
 import type { Owner } from '../vault/vault.ts';
 
-interface ReferenceRow extends Owner {
+export interface ReferenceRow extends Owner {
   readonly sealed: Uint8Array;
   readonly brand: string;
   readonly last4: string;

@@ -1,27 +1,45 @@
-/** SIP trunks. */
+/** SIP trunks: set up, read with their state, taken down. */
 import { type } from 'arktype';
 import ipaddr from 'ipaddr.js';
+import type { CarrierReadings, TrunkStatus } from '../../call/ports/trunks.ts';
+import { timestamp } from '../../clock.ts';
 import type { Store } from '../../database/store.ts';
-import { LIVE_SESSIONS_MAX, TRUNK_CIDRS_MAX, TRUNKS_MAX } from '../../limits.ts';
-import { problems } from '../../problem.ts';
-import type { Route } from '../request-context.ts';
-import { noContent } from '../request-context.ts';
+import type { TrunkRow } from '../../database/trunks.ts';
+import { isAppUuid } from '../../id.ts';
+import {
+  LIVE_SESSIONS_MAX,
+  TRUNK_APPS_MAX,
+  TRUNK_CIDRS_MAX,
+  TRUNK_CPS_MAX,
+  TRUNK_HOSTS_MAX,
+  TRUNK_PEM_MAX_CHARS,
+  TRUNKS_MAX,
+} from '../../limits.ts';
+import { type Problem, problems } from '../../problem.ts';
+import { noContent, ok, type Route } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
 import type { OperatorHooks } from './hooks.ts';
 
-const URI = /^sip:(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9]([A-Za-z0-9.-]{0,252}))(:[0-9]{1,5})?(;transport=(udp|tcp|tls))?$/;
+const HOST = '(\\[[0-9A-Fa-f:.]{2,45}\\]|[A-Za-z0-9]([A-Za-z0-9.-]{0,252}))';
+const URI = new RegExp(`^sip:${HOST}(:[0-9]{1,5})?(;transport=(udp|tcp|tls))?$`);
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const printable = type(/^[\x21-\x7e]{1,128}$/).describe('1 to 128 printable ASCII characters without blanks');
+const user = type(/^[A-Za-z0-9\-_.!~*'()+&=$,;?/%]{1,128}$/).describe('the user part of a SIP URI');
+const host = type(new RegExp(`^${HOST}$`)).describe('a host name or an IP address');
+const pem = type(`string <= ${TRUNK_PEM_MAX_CHARS}`)
+  .narrow((text, context) => text === '' || text.includes('-----BEGIN ') || context.mustBe('PEM text'))
+  .describe('PEM text');
+const uri = type(URI)
+  .narrow((text, context) => Number(/:([0-9]{1,5})(;|$)/.exec(text)?.[1] ?? 5060) <= 65535 || context.mustBe('a trunk URI'))
+  .describe('sip:host[:port][;transport=udp|tcp|tls]');
 
 const trunk = shape(
   type({
     '+': 'reject',
-    uri: type(URI)
-      .narrow((uri, context) => Number(/:([0-9]{1,5})(;|$)/.exec(uri)?.[1] ?? 5060) <= 65535 || context.mustBe('a trunk URI'))
-      .describe('sip:host[:port][;transport=udp|tcp|tls]'),
+    uri,
     'username?': printable,
-    'password?': type('1 <= string <= 256').describe('1 to 256 characters'),
+    'password?': type('string <= 256').describe('at most 256 characters'),
     'register?': 'boolean',
     inbound_cidrs: type('string')
       .narrow((cidr, context) => isCidr(cidr) || context.mustBe('a CIDR'))
@@ -30,29 +48,66 @@ const trunk = shape(
       .atMostLength(TRUNK_CIDRS_MAX),
     'max_channels?': `1 <= number.integer <= ${LIVE_SESSIONS_MAX}`,
     'codecs?': type("'PCMU' | 'PCMA' | 'G722'").describe('PCMU, PCMA or G722').array().atLeastLength(1).atMostLength(3),
+    'country_code?': type(/^[1-9][0-9]{0,2}$/).describe('the calling code of a country, without +'),
+    'inbound_format?': "'auto' | 'e164' | 'national'",
+    'outbound_format?': "'plus_e164' | 'e164' | 'national' | 'international_00'",
+    'outbound_prefix?': type(/^[0-9*#+]{1,16}$/).describe('1 to 16 digits, *, # or +'),
+    'auth_username?': printable,
+    'from_user?': user,
+    'from_domain?': host,
+    'outbound_proxy?': uri,
+    'contact_user?': user,
+    'identity?': "'none' | 'pai' | 'rpid'",
+    'trust_identity?': 'boolean',
+    'srtp?': type("'off'").describe("'off': this build has no SRTP"),
+    'tls?': { '+': 'reject', 'ca?': pem, 'cert?': pem, 'key?': pem },
+    'session_timer?': "'on' | 'off'",
+    'max_cps?': `1 <= number.integer <= ${TRUNK_CPS_MAX}`,
+    'priority?': '0 <= number.integer <= 65535',
+    'weight?': '1 <= number.integer <= 65535',
+    'apps?': type('string')
+      .narrow((text, context) => isAppUuid(text) || context.mustBe('app_<uuid-v4>'))
+      .describe('app_<uuid-v4>')
+      .array()
+      .atMostLength(TRUNK_APPS_MAX),
+    'follow_redirects?': 'boolean',
+    'transfer_hosts?': host.array().atMostLength(TRUNK_HOSTS_MAX),
+    'advertise?': host,
   }),
 );
+type TrunkBody = Extract<ReturnType<typeof trunk.check>, { value: unknown }>['value'];
 
 const facts = { auth: 'operator', tag: 'Operator: trunks', path: '/operator/v1/trunks/:name', resource: 'Trunk' } as const;
 
 export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[] => [
+  route(
+    {
+      ...facts,
+      method: 'GET',
+      path: '/operator/v1/trunks',
+      summary: 'List the trunks with their state',
+      success: [200, '`{"trunks": […]}`, by name, without secrets'],
+    },
+    () => async () => {
+      const rows = await store.trunks.list();
+      return ok({ trunks: rows.map((row) => trunkBody(row, hooks.carrier)) });
+    },
+  ),
+  route(
+    { ...facts, method: 'GET', summary: 'Read a trunk with its state', success: [200, 'The trunk, without secrets.'] },
+    async (context) => {
+      const row = (await store.trunks.list()).find(({ name }) => name === context.params.name);
+      return row === undefined ? undefined : () => ok(trunkBody(row, hooks.carrier));
+    },
+  ),
   bodyRoute({ ...facts, method: 'PUT', summary: 'Set a trunk up, whole', success: [204, 'In use.'] }, trunk, (context, body) => {
     const name = context.params.name ?? '';
-    if (!NAME.test(name)) return problems.invalid('name: must be 1 to 64 letters, digits, dots, dashes or underscores');
-    if (body.register === true && (body.username === undefined || body.password === undefined))
-      return problems.invalid('register: must come with username and password');
+    const refused = refusal(name, body);
+    if (refused !== undefined) return refused;
     return async () => {
-      const kept = await store.trunks.put({
-        name,
-        uri: body.uri,
-        username: body.username,
-        password: body.password,
-        register: body.register ?? false,
-        inboundCidrs: body.inbound_cidrs,
-        maxChannels: body.max_channels,
-        codecs: body.codecs,
-      });
-      if (!kept) return problems.conflict(`There are at most ${TRUNKS_MAX} trunks`);
+      const isMissing = body.register === true && body.password === undefined && !(await hasPassword(store, name));
+      if (isMissing) return problems.invalid('register: must come with username and password');
+      if (!(await store.trunks.put(rowOf(name, body)))) return problems.conflict(`There are at most ${TRUNKS_MAX} trunks`);
       await hooks.onTrunksChanged();
       return noContent;
     };
@@ -63,5 +118,72 @@ export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[
     return () => noContent;
   }),
 ];
+
+/** What the shape alone cannot see: fields that need one another. */
+function refusal(name: string, body: TrunkBody): Problem | undefined {
+  if (!NAME.test(name)) return problems.invalid('name: must be 1 to 64 letters, digits, dots, dashes or underscores');
+  if (body.register === true && (body.username === undefined || body.password === ''))
+    return problems.invalid('register: must come with username and password');
+  if (body.country_code === undefined) {
+    for (const field of ['inbound_format', 'outbound_format'] as const)
+      if (body[field] === 'national') return problems.invalid(`${field}: must come with country_code to be national`);
+  }
+  return undefined;
+}
+
+const hasPassword = async (store: Store, name: string): Promise<boolean> =>
+  (await store.trunks.list()).some((row) => row.name === name && row.password !== undefined);
+
+function rowOf(name: string, body: TrunkBody): TrunkRow {
+  const { uri: address, username, password, register, inbound_cidrs, max_channels, codecs, srtp: _srtp, tls, ...settings } = body;
+  const { key, ...certificates } = tls ?? {};
+  return {
+    name,
+    uri: address,
+    username,
+    password,
+    register: register ?? false,
+    inboundCidrs: inbound_cidrs,
+    maxChannels: max_channels,
+    codecs,
+    settings: { ...settings, ...(Object.keys(certificates).length === 0 ? {} : { tls: certificates }) },
+    tlsKey: key,
+  };
+}
+
+/** A trunk as it was set up. Secrets are told only to be there. */
+function trunkBody(row: TrunkRow, carrier: CarrierReadings): Readonly<Record<string, unknown>> {
+  return {
+    name: row.name,
+    uri: row.uri,
+    ...(row.username === undefined ? {} : { username: row.username }),
+    has_password: row.password !== undefined,
+    register: row.register,
+    inbound_cidrs: row.inboundCidrs,
+    ...(row.maxChannels === undefined ? {} : { max_channels: row.maxChannels }),
+    ...(row.codecs === undefined ? {} : { codecs: row.codecs }),
+    ...row.settings,
+    has_tls_key: row.tlsKey !== undefined,
+    status: statusBody(carrier.trunkStatus(row.name)),
+  };
+}
+
+const statusBody = ({ registered, registeredUntil, lastProbe, ...counts }: TrunkStatus): Readonly<Record<string, unknown>> => ({
+  registered,
+  registered_until: registeredUntil === undefined ? '' : timestamp(registeredUntil),
+  ...(lastProbe === undefined
+    ? {}
+    : {
+        last_probe: {
+          at: timestamp(lastProbe.at),
+          ok: lastProbe.ok,
+          rtt_ms: Math.round(lastProbe.rttMs),
+          sip_status: lastProbe.sipStatus,
+        },
+      }),
+  channels_in_use: counts.channelsInUse,
+  calls_24h: counts.calls24h,
+  failures_24h: counts.failures24h,
+});
 
 const isCidr = (text: string): boolean => ipaddr.isValidCIDR(text) && (text.includes(':') || /^[0-9]+(\.[0-9]+){3}\//.test(text));

@@ -14,9 +14,9 @@ import type { Submitted } from './gateway.ts';
 import type { Receipt, ReceiptState } from './receipt.ts';
 
 export const MESSAGE_STATUSES = ['queued', 'sending', 'sent', 'delivered', 'undelivered', 'failed'] as const;
-type MessageStatus = (typeof MESSAGE_STATUSES)[number];
+export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
-interface Part {
+export interface Part {
   /** The SMSC's id, as its response gave it; `""` until the part is accepted. */
   readonly smscId: string;
   readonly delivered: boolean;
@@ -49,7 +49,7 @@ export interface MessageState {
 }
 
 /** How long a gateway may hold a message, more than all parts of the longest can take; past it nobody knows. */
-const SUBMISSION_MAX_MS = 300_000;
+export const SUBMISSION_MAX_MS = 300_000;
 /** A message that could not be submitted for this long is given up. */
 export const QUEUED_MAX_MS = 24 * 3_600_000;
 const DELAYS_MS = [1_000, 2_000, 5_000, 10_000, 30_000, 60_000];

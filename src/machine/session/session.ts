@@ -52,7 +52,7 @@ export interface Deadlines {
 }
 
 /** The settings a Session lives by, fixed when it begins. */
-interface Terms {
+export interface Terms {
   readonly orphanTimeoutMs: number;
   readonly maxDurationMs: number;
 }

@@ -16,7 +16,7 @@ export type Sniffed =
   | { readonly found: 'unsupported' };
 
 /** Bytes in which two MPEG frame headers that agree are looked for: a live stream begins in the middle of a frame, a file may begin with rubbish. */
-const MPEG_SEARCH_BYTES = 64 * 1024;
+export const MPEG_SEARCH_BYTES = 64 * 1024;
 const TRANSPORT_PACKET_BYTES = 188;
 /** Bytes in which a transport stream must name its audio; it repeats its tables ten times a second. */
 const TRANSPORT_SEARCH_BYTES = 1024 * 1024;

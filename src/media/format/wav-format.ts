@@ -21,7 +21,7 @@ export interface PacketFormat {
 }
 
 /** MPEG audio inside a WAV. */
-interface MpegFormat {
+export interface MpegFormat {
   readonly encoding: 'mpeg';
 }
 

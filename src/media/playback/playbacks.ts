@@ -7,7 +7,7 @@ import type { Order } from '../worker/worker-command.ts';
 import { Playable } from './pcm-source.ts';
 import { type FeedFailure, PlaybackPump } from './playback-pump.ts';
 
-type PlaybackNotice = Extract<MediaNotice, { readonly operationUuid: string; readonly type: `playback.${string}` }>;
+export type PlaybackNotice = Extract<MediaNotice, { readonly operationUuid: string; readonly type: `playback.${string}` }>;
 
 interface Playback {
   readonly operationUuid: string;

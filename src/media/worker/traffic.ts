@@ -3,7 +3,7 @@ import type { Reading } from '../../metrics.ts';
 import type { LegCounters } from '../engine.ts';
 
 /** MOS below which many users are dissatisfied (ITU-T G.107, annex B: R under 70). */
-const POOR_MOS = 3.6;
+export const POOR_MOS = 3.6;
 
 export class Traffic {
   packetsReceived = 0;

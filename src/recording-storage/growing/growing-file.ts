@@ -7,7 +7,7 @@ import type { Clock } from '../../clock.ts';
 import { GROWING_FILE_POLL_MS, GROWING_FILE_WAIT_MS, RECORDING_READ_SLICE_BYTES } from '../../limits.ts';
 import { isMissing } from '../file/local-file.ts';
 
-const WAV_HEADER_BYTES = 44;
+export const WAV_HEADER_BYTES = 44;
 const SAMPLE_BYTES = 2;
 
 export interface GrowingSource {

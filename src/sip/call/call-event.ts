@@ -33,6 +33,8 @@ export type CallEnd =
   | { readonly why: 'expired' };
 
 export type CallEvent =
+  /** Outbound: the far end sent its first response, perhaps only a 100. */
+  | { readonly type: 'trying' }
   /** Outbound: the far end sent 180, or 183 without a body. */
   | { readonly type: 'ringing' }
   /** Outbound: the far end sent an 18x with a session description. `fork` tells the early dialogs of one INVITE apart. */

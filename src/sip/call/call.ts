@@ -6,7 +6,7 @@ import { SIP_RETRY_AFTER_SEC } from '../../limits.ts';
 import { type AgentContext, contactFor } from '../agent-context.ts';
 import type { Timed } from '../deadlines.ts';
 import type { Peer } from '../flow.ts';
-import { ALLOWED, allows, contentType, q850Cause, SUPPORTED } from '../message/capability.ts';
+import { ALLOWED, allows, contentType, q850Cause, supportedBy } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
 import { NO_BODY, parseCSeq, parseDeltaSeconds, type SipRequest, type SipResponse } from '../message/message.ts';
 import { tagOf } from '../message/uri.ts';
@@ -208,6 +208,7 @@ export class Call implements Timed {
   dial(request: SipRequest, peer: Peer): void {
     this.#description = request.body;
     this.#uac = new UacInvite(this.#context, request, peer, this.#credentials, {
+      onTrying: () => this.#emit({ type: 'trying' }),
       onEarlyDialog: (dialog) => this.#enter(dialog),
       onProvisional: (status, body, fork) => {
         // A 180 with a session description is both: it rings, and there is something to hear.
@@ -358,7 +359,7 @@ export class Call implements Timed {
       transaction.respond(491);
       return;
     }
-    if (isTooSmall(request.headers)) {
+    if (isTooSmall(request.headers, transaction.source)) {
       refuseInterval(transaction);
       return;
     }
@@ -388,8 +389,8 @@ export class Call implements Timed {
     response.headers
       .add('contact', contactFor(this.#context, transaction.source))
       .add('allow', ALLOWED)
-      .add('supported', SUPPORTED);
-    const timer = answerTimer(request.headers);
+      .add('supported', supportedBy(transaction.source));
+    const timer = answerTimer(request.headers, transaction.source);
     if (timer !== undefined) {
       response.headers.add('session-expires', timer.value);
       if (timer.require) response.headers.add('require', 'timer');

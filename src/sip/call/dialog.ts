@@ -128,7 +128,8 @@ function peerOfUri(text: string, like: Peer): Peer | undefined {
           : like.transport;
   const port = uri.port ?? defaultPort(transport);
   const name = like.name !== undefined && uri.host === like.host ? { name: like.name } : {};
-  return { transport, host: uri.host, port, flow: transport === like.transport ? like.flow : 0, ...name };
+  const profile = like.profile === undefined ? {} : { profile: like.profile };
+  return { transport, host: uri.host, port, flow: transport === like.transport ? like.flow : 0, ...name, ...profile };
 }
 
 const PRIVATE =

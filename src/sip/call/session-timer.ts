@@ -1,5 +1,6 @@
 /** Session timers (RFC 4028): who refreshes, how often, and when a call that nobody refreshed is over. */
 import { SIP_MIN_SE_SEC, SIP_SESSION_EXPIRES_SEC } from '../../limits.ts';
+import type { Peer } from '../flow.ts';
 import { hasTag } from '../message/capability.ts';
 import { type Headers, parseDeltaSeconds } from '../message/message.ts';
 import type { ServerTransaction } from '../transaction/server.ts';
@@ -25,7 +26,8 @@ function parseSessionExpires(headers: Headers): SessionExpires | undefined {
 }
 
 /** Whether a request asks for a shorter session than we accept. It is answered 422 with Min-SE (RFC 4028 §6). */
-export const isTooSmall = (headers: Headers): boolean => {
+export const isTooSmall = (headers: Headers, peer: Peer): boolean => {
+  if (peer.profile?.sessionTimer === false) return false;
   const asked = parseSessionExpires(headers);
   return asked !== undefined && asked.seconds < SIP_MIN_SE_SEC && hasTag(headers, 'supported', 'timer');
 };
@@ -36,7 +38,9 @@ export const isTooSmall = (headers: Headers): boolean => {
  */
 export function answerTimer(
   headers: Headers,
+  peer: Peer,
 ): { readonly timer: SessionTimer; readonly value: string; readonly require: boolean } | undefined {
+  if (peer.profile?.sessionTimer === false) return undefined;
   const asked = parseSessionExpires(headers);
   const knows = hasTag(headers, 'supported', 'timer') || hasTag(headers, 'require', 'timer');
   if (asked === undefined && !knows) return undefined;

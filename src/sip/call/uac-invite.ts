@@ -28,6 +28,8 @@ import { contactOf, type Dialog, dialogOfResponse, dialogRequest, nextHop } from
 import { type SessionTimer, settledTimer } from './session-timer.ts';
 
 interface UacInviteOwner {
+  /** The first response came, perhaps only a 100. */
+  onTrying(): void;
   /** A provisional response of an early dialog. */
   onProvisional(status: number, body: Uint8Array, fork: string): void;
   onEarlyDialog(dialog: Dialog): void;
@@ -57,6 +59,8 @@ export class UacInvite implements RequestOwner, Timed {
   readonly #acks = new Map<string, Acknowledgement>();
   #number = 1;
   #cancelled = false;
+  /** Whether any response has come. */
+  #tried = false;
   #cancelSent = false;
   #retries = 0;
 
@@ -141,6 +145,10 @@ export class UacInvite implements RequestOwner, Timed {
   #onProvisional(response: SipResponse): void {
     if (this.state === 'calling') this.state = 'early';
     if (this.state !== 'early') return;
+    if (!this.#tried) {
+      this.#tried = true;
+      this.#owner.onTrying();
+    }
     if (this.#cancelled) {
       this.#sendCancel();
       return;
@@ -202,7 +210,8 @@ export class UacInvite implements RequestOwner, Timed {
     }
     this.state = 'answered';
     this.#context.layer.deadlines.set(this, Infinity);
-    this.#owner.onAnswered(dialog, response, settledTimer(response.headers));
+    const timed = this.#outgoing.peer.profile?.sessionTimer !== false;
+    this.#owner.onAnswered(dialog, response, timed ? settledTimer(response.headers) : undefined);
   }
 
   #onRefused(response: SipResponse): void {

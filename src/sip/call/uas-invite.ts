@@ -8,7 +8,7 @@
 import { SIP_RELIABLE_QUEUE_MAX, SIP_T1_MS } from '../../limits.ts';
 import { type AgentContext, contactFor } from '../agent-context.ts';
 import type { Timed } from '../deadlines.ts';
-import { ALLOWED, hasTag, SUPPORTED } from '../message/capability.ts';
+import { ALLOWED, hasTag, supportedBy } from '../message/capability.ts';
 import { NO_BODY, parseCSeq, type SipRequest, type SipResponse } from '../message/message.ts';
 import type { ServerOwner, ServerTransaction } from '../transaction/server.ts';
 import { answerTimer, type SessionTimer } from './session-timer.ts';
@@ -100,11 +100,11 @@ export class UasInvite implements ServerOwner, Timed {
     const { request } = this.transaction;
     const described = this.#agreed ? NO_BODY : body;
     const response = this.transaction.make(200, described);
-    const timer = answerTimer(request.headers);
+    const timer = answerTimer(request.headers, this.transaction.source);
     response.headers
       .add('contact', contactFor(this.#context, this.transaction.source))
       .add('allow', ALLOWED)
-      .add('supported', SUPPORTED);
+      .add('supported', supportedBy(this.transaction.source));
     if (timer !== undefined) {
       response.headers.add('session-expires', timer.value);
       if (timer.require) response.headers.add('require', 'timer');

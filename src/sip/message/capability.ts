@@ -1,4 +1,5 @@
 /** The capabilities of this user agent, and the header fields that tell them: Allow, Supported, Require. Also Reason. */
+import type { Peer } from '../flow.ts';
 import type { Headers } from './message.ts';
 
 /** The methods that we answer (RFC 3261 §20.5). */
@@ -10,6 +11,9 @@ const FOREIGN_METHODS = new Set(['REGISTER', 'SUBSCRIBE', 'NOTIFY', 'REFER', 'ME
 /** The option tags that we understand (RFC 3261 §20.37). */
 export const SUPPORTED = '100rel, timer';
 const SUPPORTED_TAGS = new Set(SUPPORTED.split(', '));
+
+/** The value of Supported towards a peer. */
+export const supportedBy = (peer: Peer): string => (peer.profile?.sessionTimer === false ? '100rel' : SUPPORTED);
 
 /** The status that refuses a method. Undefined for a method that we answer. */
 export const methodRefusal = (method: string): 405 | 501 | undefined =>

@@ -183,5 +183,5 @@ function serverKey(request: SipRequest, via: Via, method: string): string {
 function responsePeer(via: Via, source: Peer): Peer {
   const answersToSource = source.transport === 'udp' && via.parameters.has('rport');
   const port = answersToSource ? source.port : (via.port ?? defaultPort(source.transport));
-  return { transport: source.transport, host: source.host, port, flow: source.flow };
+  return { ...source, port };
 }

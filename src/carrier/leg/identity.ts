@@ -1,0 +1,74 @@
+/** Who calls: From, P-Asserted-Identity, Remote-Party-ID and Privacy, in both directions, and the numbers in them. */
+
+import type { SipRequest } from '../../sip/message/message.ts';
+import { escapeUser, parseNameAddress, parseUri, quote } from '../../sip/message/uri.ts';
+import { formatNumber, normaliseNumber } from '../trunk/number-plan.ts';
+import type { Trunk } from '../trunk/trunk.ts';
+
+/** The number in a name-addr, in the form of the trunk. Undefined when it has none. */
+function numberIn(value: string | undefined, trunk: Trunk): string | undefined {
+  const address = value === undefined ? undefined : parseNameAddress(value);
+  const uri = address === undefined ? undefined : parseUri(address.uri);
+  if (uri === undefined || uri.user.toLowerCase() === 'anonymous') return undefined;
+  return normaliseNumber(uri.user, trunk.settings.inbound_format ?? 'auto', trunk.settings.country_code);
+}
+
+/**
+ * The E.164 number of the caller. `""` when the caller withholds it (RFC 3323), or when it is no number. An asserted identity (RFC 3325) wins
+ * over From where the trunk is trusted with it.
+ */
+export function callerId({ headers }: SipRequest, trunk: Trunk): string {
+  const privacy = headers.list('privacy').flatMap((each) =>
+    each
+      .toLowerCase()
+      .split(';')
+      .map((value) => value.trim()),
+  );
+  if (privacy.includes('id')) return '';
+  const remote = headers.list('remote-party-id');
+  if (remote.some((each) => /;\s*privacy\s*=\s*"?(full|name|uri|on|yes)\b/i.test(each))) return '';
+  const asserted = trunk.settings.trust_identity === true ? [...headers.list('p-asserted-identity'), ...remote] : [];
+  for (const value of asserted) {
+    const number = numberIn(value, trunk);
+    if (number !== undefined) return number;
+  }
+  return numberIn(headers.get('from'), trunk) ?? '';
+}
+
+/** The numbers that may be the called one: that of the Request-URI, then that of To. */
+export function calledNumbers(request: SipRequest, trunk: Trunk): string[] {
+  const numbers = [numberIn(`<${request.uri}>`, trunk), numberIn(request.headers.get('to'), trunk)];
+  return [...new Set(numbers.flatMap((number) => number ?? []))];
+}
+
+/** The user parts of a call that we place. */
+export function dialledUsers(
+  trunk: Trunk,
+  order: { readonly to: string; readonly from: string },
+): { readonly to: string; readonly from: string; readonly caller: string } {
+  const {
+    outbound_format: format = 'plus_e164',
+    country_code: code,
+    outbound_prefix: prefix = '',
+    from_user: user,
+  } = trunk.settings;
+  const caller = formatNumber(order.from, format, code);
+  return { to: `${prefix}${formatNumber(order.to, format, code)}`, from: user ?? caller, caller };
+}
+
+/** The header field that asserts the caller's identity, if the trunk wants one. */
+export function assertedIdentity(
+  { settings }: Trunk,
+  caller: string,
+  domain: string,
+  displayName: string | undefined,
+): readonly (readonly [string, string])[] {
+  const display = displayName === undefined ? '' : `${displayForm(displayName)} `;
+  const address = `${display}<sip:${escapeUser(caller)}@${domain}>`;
+  if (settings.identity === 'pai') return [['p-asserted-identity', address]];
+  if (settings.identity === 'rpid') return [['remote-party-id', `${address};party=calling;screen=yes;privacy=off`]];
+  return [];
+}
+
+/** A display name as a quoted string of one line. */
+export const displayForm = (name: string): string => quote(name.replace(/[\x00-\x1f\x7f]/g, ' '));

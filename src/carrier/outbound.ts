@@ -1,0 +1,90 @@
+/** Finds the trunks that a dial may use, in order, and takes a channel and a turn of each one that it is tried over. */
+import type { DialOptions, DialRefused, Leg } from '../call/ports/leg.ts';
+import type { Peer } from '../sip/flow.ts';
+import { type Attempt, OutboundLeg } from './leg/outbound-leg.ts';
+import type { PhoneLegOptions } from './leg/phone-leg.ts';
+import type { Channels } from './trunk/channels.ts';
+import type { Pace } from './trunk/pace.ts';
+import { type FailedTrunks, inOrder } from './trunk/route.ts';
+import { type Trunk, trunkAddress } from './trunk/trunk.ts';
+import type { TrunkMonitor } from './trunk/trunk-monitor.ts';
+
+export interface OutboundOptions {
+  readonly channels: Channels;
+  readonly pace: Pace;
+  readonly failed: FailedTrunks;
+  readonly monitor: TrunkMonitor;
+  trunks(): readonly Trunk[];
+  now(): number;
+  /** Uniform in [0, 1). */
+  random(): number;
+  resolve(trunk: Trunk): Promise<Peer | undefined>;
+  localHost(peer: Peer): string;
+  /** The options of a leg over that trunk. `address` gives the far end's, once it is known. */
+  legOptions(trunk: Trunk, address: () => string, release: () => void): PhoneLegOptions;
+}
+
+/** Makes the leg of a dial, with the channel of its first trunk taken. */
+export function dial(
+  options: OutboundOptions,
+  order: DialOptions,
+): { readonly leg: Leg } | { readonly unavailable: DialRefused } {
+  const { failed, monitor } = options;
+  const isNamed = order.trunk !== undefined;
+  const permitted = options.trunks().filter((trunk) => isPermitted(trunk, order));
+  const usable = isNamed ? permitted.filter(({ name }) => name === order.trunk) : permitted;
+  if (usable.length === 0) return { unavailable: isNamed ? 'unknown_trunk' : 'no_trunk' };
+  const isDoubtful = ({ name }: Trunk) =>
+    failed.isFailed(name, options.now()) || monitor.isSilent(name) || monitor.isUnregistered(name);
+  const left = [...inOrder(usable, isDoubtful, options.random)];
+  const next = () => nextAttempt(options, left);
+  const first = next();
+  if (first === undefined) return { unavailable: 'no_capacity' };
+  const onFailed = ({ name }: Trunk) => {
+    failed.failed(name, options.now());
+    options.channels.failed(name);
+  };
+  const localHost = (peer: Peer) => options.localHost(peer);
+  // A dial that names its trunk stays with it.
+  return { leg: new OutboundLeg(first, { order, next: isNamed ? () => undefined : next, onFailed, localHost }) };
+}
+
+const isPermitted = ({ uri, settings }: Trunk, { appUuid }: DialOptions): boolean =>
+  trunkAddress(uri) !== undefined && (settings.apps === undefined || settings.apps.includes(appUuid));
+
+/** The first of the trunks left that has a channel and a turn. It and those before it are left no more. */
+function nextAttempt(options: OutboundOptions, left: Trunk[]): Attempt | undefined {
+  for (let trunk = left.shift(); trunk !== undefined; trunk = left.shift()) {
+    const address = trunkAddress(trunk.uri);
+    const release = options.channels.take(trunk);
+    if (address === undefined || release === undefined) continue;
+    const waitMs = options.pace.take(trunk.name, trunk.settings.max_cps, options.now());
+    if (waitMs === undefined) {
+      release();
+      continue;
+    }
+    return attempt(options, trunk, address, release, waitMs);
+  }
+  return undefined;
+}
+
+function attempt(
+  options: OutboundOptions,
+  trunk: Trunk,
+  address: Attempt['address'],
+  release: () => void,
+  waitMs: number,
+): Attempt {
+  let towards = address.host;
+  return {
+    trunk,
+    address,
+    options: options.legOptions(trunk, () => towards, release),
+    waitMs,
+    async resolve() {
+      const peer = await options.resolve(trunk);
+      if (peer !== undefined) towards = peer.host;
+      return peer;
+    },
+  };
+}

@@ -1,0 +1,33 @@
+/**
+ * The order in which trunks are tried for a call (docs/operations.md, Routing): the lowest priority number first, by weight within it. A trunk
+ * that failed lately, does not answer its probes, or is not registered although it should be, comes last.
+ */
+import { SIP_TRUNK_FAILED_MS } from '../../limits.ts';
+import type { Trunk } from './trunk.ts';
+
+export class FailedTrunks {
+  /** The time of the last failure, by trunk, in milliseconds. */
+  readonly #at = new Map<string, number>();
+
+  failed(name: string, now: number): void {
+    this.#at.set(name, now);
+  }
+
+  /** Whether the trunk failed less than SIP_TRUNK_FAILED_MS ago. */
+  isFailed(name: string, now: number): boolean {
+    return (this.#at.get(name) ?? -Infinity) > now - SIP_TRUNK_FAILED_MS;
+  }
+
+  /** Forgets trunks that no longer exist. */
+  keep(names: ReadonlySet<string>): void {
+    for (const name of this.#at.keys()) if (!names.has(name)) this.#at.delete(name);
+  }
+}
+
+/** Sorts trunks for one call. `isDoubtful` puts a trunk last; `random` gives numbers in [0, 1). */
+export function inOrder(trunks: readonly Trunk[], isDoubtful: (trunk: Trunk) => boolean, random: () => number): readonly Trunk[] {
+  const rank = (trunk: Trunk): number => (isDoubtful(trunk) ? 1e6 : 0) + (trunk.settings.priority ?? 0);
+  // Efraimidis and Spirakis: the largest u^(1/w) is drawn with a probability of w over the sum of all weights.
+  const drawn = trunks.map((trunk) => ({ trunk, rank: rank(trunk), lot: random() ** (1 / (trunk.settings.weight ?? 1)) }));
+  return drawn.sort((a, b) => a.rank - b.rank || b.lot - a.lot).map(({ trunk }) => trunk);
+}

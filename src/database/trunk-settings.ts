@@ -1,0 +1,33 @@
+/** The settings of a trunk beyond its address. */
+
+/**
+ * What a trunk does beyond its address, in the words of the operator API (docs/operations.md, Trunk settings). It is stored as one document,
+ * because it is written and read whole. An absent field has its default.
+ */
+export interface TrunkSettings {
+  readonly country_code?: string;
+  readonly inbound_format?: 'auto' | 'e164' | 'national';
+  readonly outbound_format?: 'plus_e164' | 'e164' | 'national' | 'international_00';
+  readonly outbound_prefix?: string;
+  readonly auth_username?: string;
+  readonly from_user?: string;
+  readonly from_domain?: string;
+  /** `sip:host[:port][;transport=udp|tcp|tls]`. */
+  readonly outbound_proxy?: string;
+  readonly contact_user?: string;
+  readonly identity?: 'none' | 'pai' | 'rpid';
+  readonly trust_identity?: boolean;
+  readonly session_timer?: 'on' | 'off';
+  /** INVITEs a second. */
+  readonly max_cps?: number;
+  readonly priority?: number;
+  readonly weight?: number;
+  /** The applications that may dial through it. Absent means all. */
+  readonly apps?: readonly string[];
+  readonly follow_redirects?: boolean;
+  /** The hosts that a transfer by `sip:` URI may name. Absent means any. */
+  readonly transfer_hosts?: readonly string[];
+  readonly advertise?: string;
+  /** PEM text: the authorities that may have signed the carrier's certificate, and our own certificate. */
+  readonly tls?: { readonly ca?: string; readonly cert?: string };
+}

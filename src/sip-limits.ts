@@ -1,0 +1,99 @@
+/** The limits of SIP, SDP and phone legs. Import them from limits.ts. */
+
+// SIP. RFC 3261 table 4: the estimates every transaction timer is built from.
+export const SIP_T1_MS = 500;
+export const SIP_T2_MS = 4_000;
+export const SIP_T4_MS = 5_000;
+/** RFC 3261 §16.6: an INVITE client transaction that only ever hears provisional responses; the ring timeout normally ends it long before. */
+export const SIP_PROCEEDING_MAX_MS = 700_000;
+/** Start line and header fields of one message; past it a datagram is dropped and a stream closed. */
+export const SIP_HEAD_MAX_BYTES = 32 * 1024;
+export const SIP_BODY_MAX_BYTES = 64 * 1024;
+export const SIP_HEADER_MAX_FIELDS = 256;
+/** Client and server transactions of one user agent, each; past it a request is answered 503 without state, and our own fails. */
+export const SIP_TRANSACTIONS_MAX = 60_000;
+/** Calls of one user agent; an INVITE past it is answered 503. */
+export const SIP_CALLS_MAX = 50_000;
+/** Answers a second to one source that belongs to no trunk, and to all such sources together. Further requests of theirs are ignored. */
+export const SIP_REFUSALS_PER_SOURCE = 5;
+export const SIP_REFUSALS_MAX = 50;
+/** Sources that the limit remembers; the one heard longest ago is forgotten first. */
+export const SIP_REFUSED_SOURCES_MAX = 1_024;
+/** Refused requests that the operator can read. Repeats of one source are counted in one row; the oldest row is dropped. */
+export const SIP_REFUSAL_ROWS_MAX = 200;
+/** Characters of a URI in such a row. */
+export const SIP_REFUSAL_URI_MAX_CHARS = 128;
+/** Parts of one multipart body. */
+export const SIP_BODY_PARTS_MAX = 16;
+/** Early dialogs that one forked INVITE may open; a provisional response of a further branch is ignored. */
+export const SIP_FORKS_MAX = 16;
+/** Route set of one dialog; a longer Record-Route is refused. */
+export const SIP_ROUTES_MAX = 32;
+/** Reliable provisional responses that wait for the PRACK of the one before (RFC 3262 §3). */
+export const SIP_RELIABLE_QUEUE_MAX = 8;
+/** Times one request is sent again with new credentials before the challenge counts as a refusal. */
+export const SIP_CHALLENGES_MAX = 2;
+/** RFC 4028: what we propose, and the least we accept. */
+export const SIP_SESSION_EXPIRES_SEC = 1_800;
+export const SIP_MIN_SE_SEC = 90;
+/** Answering a 422, a 491 or an auth challenge again and again ends here. */
+export const SIP_RETRIES_MAX = 4;
+export const SIP_REGISTER_EXPIRES_SEC = 300;
+export const SIP_REGISTER_RETRY_SEC = 30;
+export const SIP_PROBE_INTERVAL_SEC = 30;
+/** `Retry-After` of a 503: at capacity, or draining. */
+export const SIP_RETRY_AFTER_SEC = 5;
+/** Stream connections that others have opened to us; a further one is closed at once. */
+export const SIP_INBOUND_CONNECTIONS_MAX = 10_000;
+/** Inbound connections of one address that belongs to a trunk, and of one that does not; and of all that do not: the rest is kept for trunks. */
+export const SIP_INBOUND_CONNECTIONS_PER_TRUNK_ADDRESS = 1_000;
+export const SIP_INBOUND_CONNECTIONS_PER_STRANGER = 16;
+export const SIP_INBOUND_CONNECTIONS_OF_STRANGERS = 500;
+/** Stream connections that we have opened. */
+export const SIP_OUTBOUND_CONNECTIONS_MAX = 2_000;
+/** The first message or keepalive of an inbound connection must be whole by then; each further one too, where it belongs to no trunk. */
+export const SIP_FIRST_MESSAGE_MS = 10_000;
+/** Messages of one stream connection, and of all together, that are worked on in one turn of the event loop. */
+export const SIP_CONNECTION_TURN_MESSAGES = 16;
+export const SIP_TURN_MESSAGES = 64;
+/** Bytes waiting to be written to one connection; past it the connection is closed. */
+export const SIP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
+export const SIP_CONNECT_TIMEOUT_MS = 5_000;
+/** A connection that is idle this long is asked for a sign of life (RFC 5626 §3.5.1), and closed after so many idle periods in a row. */
+export const SIP_CONNECTION_IDLE_MS = 100_000;
+export const SIP_CONNECTION_IDLE_PERIODS_MAX = 6;
+/** Datagrams waiting for room in one UDP socket's send buffer; past it the oldest is dropped, as the network would. */
+export const SIP_DATAGRAM_QUEUE_MAX = 4_096;
+/** Resolved names kept, and for how long. */
+export const SIP_RESOLVED_MAX = 1_000;
+export const SIP_RESOLVED_TTL_MS = 30_000;
+export const SIP_RESOLVE_TIMEOUT_MS = 4_000;
+/** The application of a called number must be known within this; then the call is answered 503. */
+export const SIP_LOOKUP_TIMEOUT_MS = 5_000;
+/** A dial whose turn on its trunk is further away is refused (529). */
+export const SIP_PACE_WAIT_MAX_MS = 2_000;
+/** A trunk that failed is tried last for so long. */
+export const SIP_TRUNK_FAILED_MS = 30_000;
+/** Without any response, not even a 100, the next trunk is tried after so long. */
+export const SIP_TRUNK_SILENT_MS = 4_000;
+/** Calls of one trunk when it sets no `max_channels`. */
+export const SIP_TRUNK_CHANNELS_DEFAULT = 10_000;
+/** Header fields an application may add to a dial, and their size. */
+export const SIP_EXTRA_HEADERS_MAX = 20;
+export const SIP_EXTRA_HEADER_MAX_CHARS = 1_024;
+
+// SDP.
+export const SDP_MAX_BYTES = 16 * 1024;
+/** The names in a session description must be resolved by then; else it has no usable address. */
+export const SDP_RESOLVE_TIMEOUT_MS = 2_000;
+export const SDP_MEDIA_MAX = 64;
+export const SDP_PAYLOADS_MAX = 64;
+
+// A phone leg. Signals kept until someone listens; and how long the media plane may take to give the ports back.
+export const SIP_LEG_SIGNALS_MAX = 64;
+export const SIP_LEG_CLOSE_MS = 2_000;
+/** A key by INFO that gives no duration, and the longest one believed. */
+export const DTMF_DURATION_DEFAULT_MS = 100;
+export const DTMF_DURATION_MAX_MS = 60_000;
+/** Keys sent as telephone-events (RFC 4733) after which a leg no longer listens for keys in its audio. */
+export const SIP_LEG_EVENT_KEYS = 3;

@@ -1,0 +1,286 @@
+/** Which trunk a call takes, and how the trunk's settings show on the wire. The carriers are written by hand, over real sockets. */
+import { afterEach, describe, expect, test } from 'bun:test';
+import type { DialOptions } from '../../src/call/ports/leg.ts';
+import { Pace } from '../../src/carrier/trunk/pace.ts';
+import { inOrder } from '../../src/carrier/trunk/route.ts';
+import type { TrunkSettings } from '../../src/database/trunk-settings.ts';
+import { Signals, TestCarrier, trunkTo } from './harness.ts';
+import { field, RawPeer, sdp } from './raw-peer.ts';
+
+const carriers: TestCarrier[] = [];
+const peers: RawPeer[] = [];
+afterEach(async () => {
+  for (const peer of peers.splice(0)) peer.close();
+  for (const carrier of carriers.splice(0)) await carrier.close();
+});
+
+/** A platform with one trunk for each of these settings, and the carriers at their far ends. */
+async function trunks(...settings: TrunkSettings[]) {
+  const carrier = await TestCarrier.open([]);
+  carriers.push(carrier);
+  const far: RawPeer[] = [];
+  for (const [i, each] of settings.entries()) {
+    const peer = await RawPeer.udp(carrier.port('udp'), `127.0.0.${i + 1}`);
+    peers.push(peer);
+    far.push(peer);
+    const { host, port } = peer;
+    carrier.trunks.push(trunkTo(`sip:${host}:${port}`, { name: `t${i}`, inboundCidrs: [`${host}/32`], settings: each }));
+  }
+  carrier.carrier.trunksChanged();
+  const [first] = far;
+  if (first === undefined) throw new Error('no trunk');
+  return { carrier, far, first };
+}
+function dial(carrier: TestCarrier, more: Partial<DialOptions> = {}) {
+  const signals = new Signals();
+  const result = carrier.carrier.dial({
+    appUuid: 'app',
+    to: '+972501112222',
+    from: '+97237654321',
+    listener: signals.listener,
+    ...more,
+  });
+  if ('unavailable' in result) throw new Error(result.unavailable);
+  result.leg.start();
+  return { leg: result.leg, signals };
+}
+const endOf = async (signals: Signals) => {
+  const signal = await signals.until('leg.ended');
+  return signal.type === 'leg.ended' ? signal.end : undefined;
+};
+
+describe('a 302', () => {
+  test('is followed once, to its user over the same trunk, where the trunk says so', async () => {
+    const { carrier, first } = await trunks({ follow_redirects: true });
+    const { signals, leg } = dial(carrier);
+    first.respond(await first.until(/^INVITE /), '302 Moved Temporarily', {
+      fields: 'Contact: <sip:+972509998888@evil.example>\r\n',
+    });
+    const again = await first.until(/^INVITE sip:\+972509998888@/);
+    expect(again).toStartWith(`INVITE sip:+972509998888@${first.host}:${first.port} SIP/2.0`);
+    first.respond(again, '302 Moved Temporarily', { fields: 'Contact: <sip:+972500000000@x.example>\r\n' });
+    expect(await endOf(signals)).toMatchObject({ cause: 'not_answered' });
+    leg.hangup();
+  });
+
+  test('ends the call where the trunk does not say so', async () => {
+    const { carrier, first } = await trunks({});
+    const { signals } = dial(carrier);
+    first.respond(await first.until(/^INVITE /), '302 Moved Temporarily', {
+      fields: 'Contact: <sip:+972509998888@x.example>\r\n',
+    });
+    expect(await endOf(signals)).toMatchObject({ cause: 'not_answered' });
+  });
+});
+
+describe('a call whose trunk fails', () => {
+  test('goes over the next one after 503, 408 or a refused connection, and the failed one comes last for a while', async () => {
+    const { carrier, far } = await trunks({ priority: 0 }, { priority: 1 }, { priority: 2 });
+    carrier.trunks.push(trunkTo('sip:127.0.0.1:1;transport=tcp', { name: 'shut', settings: { priority: 0, weight: 65_535 } }));
+    const { leg, signals } = dial(carrier);
+    const [one, two, three] = far;
+    if (one === undefined || two === undefined || three === undefined) throw new Error('no carriers');
+    one.respond(await one.until(/^INVITE /), '503 Service Unavailable');
+    two.respond(await two.until(/^INVITE /), '408 Request Timeout');
+    three.respond(await three.until(/^INVITE /), '200 OK', { body: sdp() });
+    await signals.until('leg.answered');
+    leg.hangup();
+    expect(carrier.carrier.trunkStatus('t0')).toMatchObject({ channelsInUse: 0, calls24h: 1, failures24h: 1 });
+    const second = dial(carrier);
+    three.respond(await three.until(/^INVITE /), '200 OK', { body: sdp() });
+    await second.signals.until('leg.answered');
+    second.leg.hangup();
+    expect(one.heard.filter((message) => message.startsWith('INVITE'))).toEqual([]);
+  });
+
+  test('goes over the next one after 4 s without any response; a late 200 of the first gets ACK and BYE', async () => {
+    const { carrier, far } = await trunks({ priority: 0 }, { priority: 1 });
+    const [one, two] = far;
+    if (one === undefined || two === undefined) throw new Error('no carriers');
+    const { leg, signals } = dial(carrier);
+    const invite = await one.until(/^INVITE /);
+    two.respond(await two.until(/^INVITE /), '200 OK', { body: sdp() });
+    await signals.until('leg.answered');
+    one.respond(invite, '200 OK', { body: sdp(), tag: 'late' });
+    await one.until(/^ACK /);
+    one.respond(await one.until(/^BYE /), '200 OK');
+    expect(signals.types()).toEqual(['leg.answered']);
+    leg.hangup();
+  }, 20_000);
+
+  test('stays with it once it has rung, and where the dial named it; the end tells the cause of the last trunk tried', async () => {
+    const { carrier, far } = await trunks({ priority: 0 }, { priority: 1 });
+    const [one, two] = far;
+    if (one === undefined || two === undefined) throw new Error('no carriers');
+    const rung = dial(carrier);
+    const invite = await one.until(/^INVITE /);
+    one.respond(invite, '180 Ringing');
+    one.respond(invite, '503 Service Unavailable');
+    expect(await endOf(rung.signals)).toMatchObject({ cause: 'carrier_congested' });
+    const named = dial(carrier, { trunk: 't1' });
+    two.respond(await two.until(/^INVITE /), '503 Service Unavailable');
+    expect(await endOf(named.signals)).toMatchObject({ cause: 'carrier_congested' });
+    const both = dial(carrier);
+    one.respond(await one.until(/^INVITE /), '503 Service Unavailable');
+    two.respond(await two.until(/^INVITE /), '486 Busy Here');
+    expect(await endOf(both.signals)).toMatchObject({ cause: 'busy', by: 'callee' });
+  });
+});
+
+describe('trunks are tried', () => {
+  const named = (name: string, settings: TrunkSettings) => trunkTo('sip:x', { name, settings });
+
+  test('by priority, then by weight, doubtful ones last', () => {
+    const all = [
+      named('heavy', { priority: 1, weight: 3 }),
+      named('light', { priority: 1 }),
+      named('first', {}),
+      named('down', {}),
+    ];
+    const firsts = Array.from({ length: 4_000 }, () => inOrder(all, ({ name }) => name === 'down', Math.random));
+    expect(new Set(firsts.map((order) => `${order[0]?.name} ${order.at(-1)?.name}`))).toEqual(new Set(['first down']));
+    const heavy = firsts.filter((order) => order[1]?.name === 'heavy').length / firsts.length;
+    expect(heavy).toBeGreaterThan(0.7);
+    expect(heavy).toBeLessThan(0.8);
+  });
+
+  test('at their pace: evenly spaced, and none that would wait more than 2 s', () => {
+    const pace = new Pace();
+    const waits = Array.from({ length: 25 }, () => pace.take('t', 10, 1_000));
+    expect(waits.slice(0, 21).map((wait) => Math.round(wait ?? -1))).toEqual(Array.from({ length: 21 }, (_, i) => i * 100));
+    expect(waits.slice(21)).toEqual([undefined, undefined, undefined, undefined]);
+    expect(pace.take('t', 10, 1_000 + 2_200)).toBe(0);
+    expect(pace.take('t', undefined, 1_000)).toBe(0);
+  });
+
+  test('by the applications that they are for', async () => {
+    const { carrier } = await trunks({ apps: ['app_1'] });
+    const order = { to: '+15550100', from: '+15550002', listener: () => {} };
+    expect(carrier.carrier.dial({ ...order, appUuid: 'app_2' })).toEqual({ unavailable: 'no_trunk' });
+    expect(carrier.carrier.dial({ ...order, appUuid: 'app_2', trunk: 't0' })).toEqual({ unavailable: 'unknown_trunk' });
+    const mine = carrier.carrier.dial({ ...order, appUuid: 'app_1', trunk: 't0' });
+    expect(mine).toHaveProperty('leg');
+    if ('leg' in mine) mine.leg.hangup();
+  });
+
+  test('with INVITEs paced by max_cps', async () => {
+    const { carrier, first } = await trunks({ max_cps: 2 });
+    const calls = Array.from({ length: 4 }, () => dial(carrier));
+    const began = performance.now();
+    for (const _call of calls) first.respond(await first.until(/^INVITE /), '486 Busy Here');
+    expect(performance.now() - began).toBeGreaterThan(1_300);
+    const refused = Array.from({ length: 8 }, () =>
+      carrier.carrier.dial({ appUuid: 'app', to: '+15550100', from: '+15550002', listener: () => {} }),
+    );
+    expect(refused.at(-1)).toEqual({ unavailable: 'no_capacity' });
+    for (const each of refused) if ('leg' in each) each.leg.hangup();
+  });
+});
+
+describe('on the wire a call that we place', () => {
+  const inviteOf = async (settings: TrunkSettings, more: Parameters<typeof trunkTo>[1] = {}) => {
+    const { carrier, first } = await trunks(settings);
+    const [trunk] = carrier.trunks;
+    if (trunk !== undefined) carrier.trunks = [{ ...trunk, ...more }];
+    const { leg } = dial(carrier, { displayName: 'Dana' });
+    const invite = await first.until(/^INVITE /);
+    return { carrier, first, leg, invite };
+  };
+
+  test('has its numbers in the form of the trunk, with a prefix for the called one only', async () => {
+    const { invite } = await inviteOf({ country_code: '972', outbound_format: 'national', outbound_prefix: '9' });
+    expect(invite).toStartWith('INVITE sip:90501112222@');
+    expect(field(invite, 'To')).toStartWith('<sip:90501112222@');
+    expect(field(invite, 'From')).toStartWith('"Dana" <sip:037654321@');
+  });
+
+  test('has the From user and domain of the trunk, and the caller in an asserted identity', async () => {
+    const settings = { from_user: 'main', from_domain: 'tenant.example', country_code: '972', outbound_format: 'e164' } as const;
+    const { invite } = await inviteOf({ ...settings, identity: 'pai' });
+    expect(field(invite, 'From')).toStartWith('"Dana" <sip:main@tenant.example>;tag=');
+    expect(field(invite, 'P-Asserted-Identity')).toBe('"Dana" <sip:97237654321@tenant.example>');
+    const other = await inviteOf({ ...settings, identity: 'rpid' });
+    expect(field(other.invite, 'Remote-Party-ID')).toBe(
+      '"Dana" <sip:97237654321@tenant.example>;party=calling;screen=yes;privacy=off',
+    );
+  });
+
+  test('answers a challenge under the trunk’s own digest name', async () => {
+    const { first, invite } = await inviteOf({ auth_username: 'digest-name' }, { username: 'account', password: 'secret' });
+    first.respond(invite, '401 Unauthorized', {
+      fields: 'WWW-Authenticate: Digest realm="r", nonce="n", algorithm=MD5, qop="auth"\r\n',
+    });
+    expect(field(await first.until(/^INVITE [\s\S]*Authorization/), 'Authorization')).toStartWith(
+      'Digest username="digest-name"',
+    );
+  });
+
+  test('goes to the outbound proxy, which it names in a Route, with the domain of the trunk in its URI', async () => {
+    const { carrier, first } = await trunks({});
+    const settings = { outbound_proxy: `sip:${first.host}:${first.port}` };
+    carrier.trunks = [trunkTo('sip:carrier.example', { settings })];
+    dial(carrier);
+    const invite = await first.until(/^INVITE /);
+    expect(invite).toStartWith('INVITE sip:+972501112222@carrier.example SIP/2.0');
+    expect(field(invite, 'Route')).toBe(`<sip:${first.host}:${first.port};lr>`);
+  });
+
+  test('has the trunk’s own address and user in Contact, Via and SDP', async () => {
+    const { invite } = await inviteOf({ advertise: '198.51.100.7', contact_user: 'line1' });
+    expect(field(invite, 'Contact')).toStartWith('<sip:line1@198.51.100.7:');
+    expect(field(invite, 'Via')).toContain(' 198.51.100.7:');
+    expect(invite).toContain('c=IN IP4 198.51.100.7');
+  });
+
+  test('proposes no session timer where the trunk has none, and takes none up', async () => {
+    const { first, invite, leg } = await inviteOf({ session_timer: 'off' });
+    expect([field(invite, 'Session-Expires'), field(invite, 'Min-SE'), field(invite, 'Supported')]).toEqual(['', '', '100rel']);
+    const on = await inviteOf({});
+    expect([field(on.invite, 'Session-Expires'), field(on.invite, 'Supported')]).toEqual(['1800', '100rel, timer']);
+    first.respond(invite, '200 OK', { body: sdp() });
+    await first.until(/^ACK /);
+    leg.hangup();
+    expect(field(await first.until(/^BYE /), 'Session-Expires')).toBe('');
+  });
+});
+
+describe('a call that comes in over a trunk', () => {
+  const incoming = async (settings: TrunkSettings, number: string, from: string, fields = '') => {
+    const { carrier, first } = await trunks(settings);
+    carrier.numberOwner = async (e164) => (e164 === '+97237654321' ? 'app' : undefined);
+    carrier.onIncoming = ({ call: { leg } }) => leg.reject('busy');
+    first.send(first.request('INVITE', { number, from, fields, body: sdp() }));
+    const answer = await first.until(/^SIP\/2.0 [2-6]/);
+    const call = carrier.incoming[0]?.call;
+    return [answer.slice(8, 11), call?.did, call?.callerId];
+  };
+  const FROM = '<sip:0501234567@x>;tag=1';
+
+  test('has its numbers read by the country of the trunk', async () => {
+    expect(await incoming({ country_code: '972' }, '037654321', FROM)).toEqual(['486', '+97237654321', '+972501234567']);
+    expect(await incoming({}, '037654321', FROM)).toEqual(['404', undefined, undefined]);
+    expect(await incoming({ inbound_format: 'e164' }, '97237654321', FROM)).toEqual(['486', '+97237654321', '']);
+  });
+
+  test('has the caller of an asserted identity where the trunk is trusted with it', async () => {
+    const asserted = 'P-Asserted-Identity: "X" <sip:+972509876543@x>, <tel:+972509876543>\r\n';
+    const settings = { country_code: '972' };
+    expect(await incoming({ ...settings, trust_identity: true }, '037654321', FROM, asserted)).toEqual([
+      '486',
+      '+97237654321',
+      '+972509876543',
+    ]);
+    expect((await incoming(settings, '037654321', FROM, asserted))[2]).toBe('+972501234567');
+    const remote = 'Remote-Party-ID: <sip:0509876543@x>;party=calling;privacy=off\r\n';
+    expect((await incoming({ ...settings, trust_identity: true }, '037654321', FROM, remote))[2]).toBe('+972509876543');
+  });
+
+  test('that asks for privacy has no caller ID, trusted or not', async () => {
+    const asserted = 'P-Asserted-Identity: <sip:+972509876543@x>\r\nPrivacy: header; id\r\n';
+    for (const trust_identity of [true, false])
+      expect((await incoming({ country_code: '972', trust_identity }, '037654321', FROM, asserted))[2]).toBe('');
+    expect((await incoming({ country_code: '972' }, '037654321', '"Anonymous" <sip:anonymous@anonymous.invalid>;tag=1'))[2]).toBe(
+      '',
+    );
+  });
+});

@@ -1,0 +1,14 @@
+/** The readings of a platform without a carrier: nothing was refused, and no trunk is in use. */
+import type { CarrierReadings } from '../../src/call/ports/trunks.ts';
+
+export const noCarrier: CarrierReadings = {
+  refusals: () => [],
+  trunkStatus: () => ({
+    registered: false,
+    registeredUntil: undefined,
+    lastProbe: undefined,
+    channelsInUse: 0,
+    calls24h: 0,
+    failures24h: 0,
+  }),
+};
