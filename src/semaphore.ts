@@ -1,5 +1,5 @@
-/** So many jobs at once, a few more waiting in the order in which they came, and none beyond. */
-export class Turns {
+/** A semaphore: so many jobs run at once, a few more wait in the order in which they came, and the rest is refused. */
+export class Semaphore {
   readonly #most: number;
   readonly #mostWaiting: number;
   #busy = 0;

@@ -5,7 +5,7 @@ import type { Log, LogFields } from './log.ts';
 /** Reasons remembered at once; past it all are forgotten, and said again. */
 const REASONS_MAX = 100;
 
-export class Complaints {
+export class ThrottledLog {
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #everyMs: number;

@@ -24,7 +24,7 @@ import { UdpLeg } from './leg/udp-leg.ts';
 import { OpenStream } from './playback/live-stream.ts';
 import { openPlaylist } from './playback/playlist.ts';
 import { OpenPush } from './playback/push.ts';
-import type { RecordingEars } from './recording/recordings.ts';
+import type { RecordingListeners } from './recording/recordings.ts';
 import type { SourceTerms } from './source/open-source.ts';
 import type { AudioOutbound } from './source/opening.ts';
 import { HeldBytes } from './source/source.ts';
@@ -33,7 +33,7 @@ import type { MediaWorker, TickLoad } from './worker/media-worker.ts';
 import { Traffic } from './worker/traffic.ts';
 import { WorkerPool } from './worker/worker-pool.ts';
 
-export interface MediaEngineOptions {
+interface MediaEngineOptions {
   /** `host` is a literal address to bind; pairs lie within `firstPort` to `lastPort`. */
   readonly rtp: { readonly host: string; readonly firstPort: number; readonly lastPort: number };
   readonly workers: number;
@@ -57,7 +57,7 @@ export interface NativeMediaEngine extends MediaEngine {
 export async function createMediaEngine(options: MediaEngineOptions): Promise<NativeMediaEngine> {
   const { rtp, log, workers } = options;
   if (isIP(rtp.host) === 0) throw new TypeError(`RTP host is no address: ${rtp.host}`);
-  const recordings: RecordingEars = new Map();
+  const recordings: RecordingListeners = new Map();
   const mediaTimeoutMs = options.mediaTimeoutSec * 1000;
   const pool = await WorkerPool.start({ workers, mediaTimeoutMs, log, recordings });
   return new PooledMediaEngine(options, pool, recordings);
@@ -79,7 +79,7 @@ class PooledMediaEngine implements NativeMediaEngine {
   readonly #pool: WorkerPool;
   readonly #ports: PortPool;
   readonly #decoders: DecoderThread;
-  readonly #recordings: RecordingEars;
+  readonly #recordings: RecordingListeners;
   readonly #sources: SourceTerms;
   readonly #legs = new Set<PlaneLeg>();
   readonly #rooms = new Map<PlaneRoom, MediaWorker>();
@@ -88,7 +88,7 @@ class PooledMediaEngine implements NativeMediaEngine {
   readonly #nextNumber = counter();
   #closing: Promise<void> | undefined;
 
-  constructor({ rtp, log, outbound, portRestMs }: MediaEngineOptions, pool: WorkerPool, recordings: RecordingEars) {
+  constructor({ rtp, log, outbound, portRestMs }: MediaEngineOptions, pool: WorkerPool, recordings: RecordingListeners) {
     const { host, firstPort, lastPort } = rtp;
     const restMs = portRestMs ?? RTP_PORT_REST_MS;
     const leastRestMs = Math.min(restMs, RTP_PORT_LEAST_REST_MS);

@@ -18,7 +18,7 @@ export interface PcmHandle {
 /** 0: an ordinary thread; 1: a better niceness; 2: real-time (native/plane/priority.h). */
 export type PlanePriority = 0 | 1 | 2;
 
-export interface Native {
+interface Native {
   planeCreate(mediaTimeoutMs: number): PlaneHandle;
   planeDestroy(plane: PlaneHandle): void;
   /** An eventfd; `wake` on it from any thread ends the sleep of `planeRun`. */

@@ -1,6 +1,7 @@
 /** A name to one screened address. */
 import { lookup } from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
+import { withTimeLimit } from '../time-limit.ts';
 import { OutboundError } from './outbound.ts';
 import { type Cidr, mayReach } from './screen.ts';
 
@@ -22,7 +23,7 @@ export async function resolveScreened(
   timeoutMs: number,
 ): Promise<string> {
   const literal = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
-  const addresses = ipaddr.isValid(literal) ? [literal] : await withTimeout(resolver(hostname), timeoutMs);
+  const addresses = ipaddr.isValid(literal) ? [literal] : await inTime(resolver(hostname), timeoutMs);
   const first = addresses.find((address) => ipaddr.IPv4.isValid(address)) ?? addresses[0];
   if (first === undefined) throw new OutboundError('dns', 'the name has no address');
   if (!addresses.every((address) => mayReach(address, allow)))
@@ -30,14 +31,12 @@ export async function resolveScreened(
   return first;
 }
 
-async function withTimeout(lookup: Promise<readonly string[]>, timeoutMs: number): Promise<readonly string[]> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new OutboundError('timeout', 'the name was not resolved in time')), timeoutMs);
+async function inTime(lookup: Promise<readonly string[]>, timeoutMs: number): Promise<readonly string[]> {
   try {
-    return await Promise.race([lookup, promise]);
+    return await withTimeLimit(lookup, timeoutMs, () => {
+      throw new OutboundError('timeout', 'the name was not resolved in time');
+    });
   } catch (error) {
     throw error instanceof OutboundError ? error : new OutboundError('dns', 'the name does not resolve');
-  } finally {
-    clearTimeout(timer);
   }
 }

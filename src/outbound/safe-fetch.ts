@@ -67,7 +67,7 @@ async function screenedFetch(request: OutboundRequest, allow: readonly Cidr[], r
 }
 
 /** Any failure of `fetch`, before the response's header or inside its body, in our own words. */
-export function asOutboundError(error: unknown): OutboundError {
+function asOutboundError(error: unknown): OutboundError {
   if (error instanceof OutboundError) return error;
   const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
   return new OutboundError(failureOf(code, error), code === '' ? 'the connection failed' : code);

@@ -12,7 +12,7 @@ export function parseCidr(text: string): Cidr | undefined {
 }
 
 /** Whether `address` lies in `cidr`; an IPv4-mapped IPv6 address counts as its IPv4 address. */
-export function inCidr(address: string, cidr: Cidr): boolean {
+function inCidr(address: string, cidr: Cidr): boolean {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.process(address);
   const [network, bits] = cidr;

@@ -1,5 +1,5 @@
 /** The `sandbox` charge gateway decides by the card (contract §6): one is declined, one is never heard of again, every other succeeds. */
-import type { Clock } from '../clock.ts';
+import { type Clock, sleep } from '../clock.ts';
 import type { ChargeGateway, ChargeOrder, ChargeOutcome } from '../machine/payment/charge.ts';
 
 const DECLINED = Buffer.from('4000000000000002');
@@ -14,7 +14,7 @@ export function sandboxCharge(clock: Clock): ChargeGateway {
     async charge({ card, installments }: ChargeOrder): Promise<ChargeOutcome> {
       if (DECLINED.equals(card)) return { status: 'declined', reason: 'card_declined' };
       if (TIMES_OUT.equals(card)) {
-        await new Promise<void>((resolve) => clock.at(clock.now() + TIMEOUT_MS, resolve));
+        await sleep(clock, TIMEOUT_MS);
         return { status: 'indeterminate', reason: 'provider_timeout' };
       }
       return {

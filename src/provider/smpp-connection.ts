@@ -38,7 +38,7 @@ interface Pending {
   readonly cancelTimer: () => void;
 }
 
-export interface SmppConnectionOptions {
+interface SmppConnectionOptions {
   readonly host: string;
   readonly port: number;
   readonly clock: Clock;

@@ -9,10 +9,11 @@ import type { Log } from '../log.ts';
 import type { PartOutcome, SmsGateway, SmsListener, Submission, Submitted } from '../machine/message/gateway.ts';
 import { receiptOf } from '../machine/message/receipt.ts';
 import { concatenationHeader, segment } from '../machine/message/segments.ts';
+import { withTimeLimit } from '../time-limit.ts';
 import { type Pdu, SmppConnection, SmppLost } from './smpp-connection.ts';
 import { ESME_RX_T_APPN, isThrottled, refusalOf } from './smpp-status.ts';
 
-export type SmppSettings = Extract<Config['smsProvider'], { kind: 'smpp' }>;
+type SmppSettings = Extract<Config['smsProvider'], { kind: 'smpp' }>;
 
 /** SMPP 3.4 §5.2.5, §5.2.6: international, E.164. */
 const INTERNATIONAL = 1;
@@ -195,8 +196,11 @@ export class SmppGateway implements SmsGateway {
     const connection = this.#connection;
     if (connection === undefined) return;
     if (this.#bound) {
-      const late = new Promise<void>((resolve) => this.#clock.at(this.#clock.now() + UNBIND_WAIT_MS, resolve));
-      await Promise.race([connection.request('unbind', {}).catch(() => {}), late]);
+      const unbound = connection.request('unbind', {}).then(
+        () => {},
+        () => {},
+      );
+      await withTimeLimit(unbound, UNBIND_WAIT_MS, () => {}, this.#clock);
     }
     connection.close('closed');
   }

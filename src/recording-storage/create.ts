@@ -10,7 +10,7 @@ import { ObjectStore } from './s3/object-store.ts';
 import type { RecordingStorage } from './storage.ts';
 import { STORAGE_LIMITS, type StorageLimits } from './storage-limits.ts';
 
-export interface StorageOptions {
+interface StorageOptions {
   readonly dataDir: string;
   readonly clock: Clock;
   readonly log: Log;

@@ -12,7 +12,7 @@ import { isUuid } from '../id.ts';
 /** `pull`: from byte zero. `live`: from where the recording is now. */
 export type RecordingUrlKind = 'pull' | 'live';
 
-export interface SignedRecordingUrls {
+interface SignedRecordingUrls {
   readonly mediaUrl: string;
   readonly liveUrl: string;
   /** Of both, in ms since the epoch: a whole second. From then on they are refused. */
@@ -30,7 +30,7 @@ export interface RecordingUrls {
   ): { readonly recordingUuid: string; readonly kind: RecordingUrlKind } | undefined;
 }
 
-export interface RecordingUrlOptions {
+interface RecordingUrlOptions {
   /** 32 bytes. */
   readonly masterKey: Uint8Array;
   /** The origin that URLs are handed out under. */

@@ -10,7 +10,7 @@ import type { PlaneLegOptions } from '../../src/media/leg/plane-leg.ts';
 import { PlaneRoom } from '../../src/media/leg/plane-room.ts';
 import { UdpLeg } from '../../src/media/leg/udp-leg.ts';
 import { recordingRings } from '../../src/media/recording/recording-rings.ts';
-import { type RecordingEars, Recordings } from '../../src/media/recording/recordings.ts';
+import { PlaneRecordings, type RecordingListeners } from '../../src/media/recording/recordings.ts';
 import { MediaWorker } from '../../src/media/worker/media-worker.ts';
 import type { RecordingNotice } from '../../src/notice/recording.ts';
 import { untilSteady } from '../http/media-server.ts';
@@ -38,7 +38,7 @@ for (const [how, hangs] of [
   test.concurrent(`a worker that ${how}: its recordings of a leg and of a room are over, and their files whole`, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'lost-'));
     const decoders = new DecoderThread(silentLog);
-    const recordings: RecordingEars = new Map();
+    const recordings: RecordingListeners = new Map();
     const script = new URL('./fixture/mortal-worker.ts', import.meta.url);
     const worker = await MediaWorker.start({ mediaTimeoutMs: 30_000, log: silentLog, script, pulseMaxMs: 2_000, recordings });
     let last = 100;
@@ -68,7 +68,7 @@ for (const [how, hangs] of [
     await notices.until(() => notices.of('recording.started').length === paths.length);
     await peer.until(() => peer.heard.length >= 60);
 
-    worker.order({ type: 'mute', leg: 0, muted: hangs });
+    worker.command({ type: 'mute', leg: 0, muted: hangs });
     const over = () => notices.of('recording.failed');
     await notices.until(() => over().length === paths.length);
     clearInterval(talking);
@@ -103,8 +103,8 @@ test.concurrent('what was on its way to a file when its worker was lost is in th
   const folder = await mkdtemp(join(tmpdir(), 'lost-'));
   const path = join(folder, 'one.wav');
   const told = Promise.withResolvers<RecordingNotice>();
-  const ears: RecordingEars = new Map();
-  const recordings = new Recordings({ id: 1, order: () => {}, notify: told.resolve, nextNumber: () => 2, ears });
+  const listeners: RecordingListeners = new Map();
+  const recordings = new PlaneRecordings({ id: 1, command: () => {}, notify: told.resolve, nextNumber: () => 2, listeners });
   recordings.record({ recordingUuid: 'rec', path, includeGaps: true });
   const file = new GrowingWav(path).begin();
   file.append(new Uint8Array(1_600));

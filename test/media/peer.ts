@@ -108,7 +108,7 @@ export class Peer {
   }
 }
 
-/** The notices of a leg, in order. */
+/** The notices of a leg, in command. */
 export class Notices {
   readonly all: MediaNotice[] = [];
   readonly #watchers = new Set<() => void>();

@@ -109,7 +109,7 @@ describe('a room', () => {
     const rooms = [await opened(), await opened()]; // on different workers
     const [first, second] = rooms;
     if (first === undefined || second === undefined) throw new Error('no rooms');
-    const ears = await Promise.all([member(first, 0), member(second, 0)]);
+    const listener = await Promise.all([member(first, 0), member(second, 0)]);
     const mover = await member(first, 200);
     for (let i = 0; i < 4; i++) {
       mover.call.leg.join(i % 2 === 0 ? second : first, FREE);
@@ -134,13 +134,13 @@ describe('a room', () => {
       expect((packet.timestamp - (heard[i]?.timestamp ?? 0)) >>> 0).toBe(160);
     });
     // The tone's own steepest step is 2 pi 200 / 8000 of its amplitude; a click would be a step of up to all of it.
-    for (const ear of ears) {
+    for (const ear of listener) {
       const pcm = ear.all();
       const steepest = pcm.reduce((most, sample, i) => Math.max(most, i === 0 ? 0 : Math.abs(sample - (pcm[i - 1] ?? 0))), 0);
       expect(Math.max(...pcm)).toBeGreaterThan(6_000);
       expect(steepest).toBeLessThan(2_600);
     }
-    await Promise.all([...ears, mover].map((talker) => talker.end()));
+    await Promise.all([...listener, mover].map((talker) => talker.end()));
     await Promise.all(rooms.map((room) => room.close()));
   });
 

@@ -1,4 +1,4 @@
-/** Sounds to play and ears to measure them: WAV writing, G.711 by its formulas, and the purity of a tone. */
+/** Sounds to play and listener to measure them: WAV writing, G.711 by its formulas, and the purity of a tone. */
 
 /** A sine at `hz`, `seconds` long; `amplitude` of full scale. */
 export function tone(hz: number, seconds: number, rateHz: number, amplitude = 0.5): Float64Array {

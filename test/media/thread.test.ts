@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { silentLog } from '../../src/log.ts';
 import { DecoderThread } from '../../src/media/decode/decoder.ts';
 import { UdpLeg } from '../../src/media/leg/udp-leg.ts';
-import { type LegEars, MediaWorker } from '../../src/media/worker/media-worker.ts';
+import { MediaWorker, type PlaneListener } from '../../src/media/worker/media-worker.ts';
 import { Notices } from './peer.ts';
 
 const fixture = (name: string) => new URL(`./fixture/${name}`, import.meta.url);
@@ -49,8 +49,8 @@ describe('a media worker that is stuck', () => {
   test('does not hold up a pool that closes', async () => {
     const worker = await MediaWorker.start({ mediaTimeoutMs: 1000, log: silentLog, script: fixture('stuck-worker.ts') });
     let lost = 0;
-    const ears: LegEars = { opened() {}, notice() {}, closed() {}, stayed() {}, lost: () => void lost++ };
-    worker.attach(1, ears);
+    const listener: PlaneListener = { opened() {}, notice() {}, closed() {}, stayed() {}, lost: () => void lost++ };
+    worker.attach(1, listener);
     await worker.close();
     expect(lost).toBe(1);
   });
@@ -58,7 +58,7 @@ describe('a media worker that is stuck', () => {
 
 describe('a decoding thread that is stuck', () => {
   test('is replaced: the stream it hung in fails, the next one gets a new thread', async () => {
-    const decoders = new DecoderThread(silentLog, { script: fixture('stuck-decoder.ts'), stepMaxMs: 100 });
+    const decoders = new DecoderThread(silentLog, { script: fixture('stuck-decoder.ts'), stepMaxMs: 1_000 });
     const stream = await decoders.open('mpeg', 8000);
     await expect(stream.push(new Uint8Array(1))).rejects.toThrow('gone');
     await expect(stream.end()).rejects.toThrow('gone');

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { silentLog } from '../../src/log.ts';
-import { Outage } from '../../src/recording-storage/s3/circuit-breaker.ts';
-import { Complaints } from '../../src/throttled-log.ts';
+import { CircuitBreaker } from '../../src/recording-storage/s3/circuit-breaker.ts';
+import { ThrottledLog } from '../../src/throttled-log.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Bucket, CREDENTIALS } from './bucket.ts';
 import { exists, nextUuid, Place, until, uploaded } from './harness.ts';
@@ -185,15 +185,15 @@ describe('how long the store is left alone', () => {
   test('twice as long after each failure up to a limit, one attempt at a time, and not at all after a success', async () => {
     const clock = new VirtualClock();
     const tries: number[] = [];
-    const outage: Outage = new Outage(clock, { retryMinMs: 1_000, retryMaxMs: 60_000 }, () => {
+    const breaker: CircuitBreaker = new CircuitBreaker(clock, { retryMinMs: 1_000, retryMaxMs: 60_000 }, () => {
       tries.push(clock.now());
-      expect(outage.atOnce(4)).toBe(1);
-      outage.failed(outage.spell, false);
+      expect(breaker.atOnce(4)).toBe(1);
+      breaker.failed(breaker.failures, false);
     });
-    expect(outage.atOnce(4)).toBe(4);
+    expect(breaker.atOnce(4)).toBe(4);
     let last = clock.now();
-    outage.failed(outage.spell, false);
-    expect(outage.atOnce(4)).toBe(0);
+    breaker.failed(breaker.failures, false);
+    expect(breaker.atOnce(4)).toBe(0);
     await clock.advance(600_000);
     for (const [at, time] of tries.entries()) {
       const full = Math.min(60_000, 1_000 * 2 ** at);
@@ -202,28 +202,28 @@ describe('how long the store is left alone', () => {
       last = time;
     }
     expect(tries.length).toBeGreaterThan(12);
-    outage.succeeded();
-    expect(outage.atOnce(4)).toBe(4);
+    breaker.succeeded();
+    expect(breaker.atOnce(4)).toBe(4);
     expect(clock.armed).toBe(0);
   });
 
   test('what fails together counts once', async () => {
     const clock = new VirtualClock();
     let tries = 0;
-    const outage = new Outage(clock, { retryMinMs: 1_000, retryMaxMs: 60_000 }, () => tries++);
-    const { spell } = outage;
-    for (let at = 0; at < 4; at++) outage.failed(spell, false);
+    const breaker = new CircuitBreaker(clock, { retryMinMs: 1_000, retryMaxMs: 60_000 }, () => tries++);
+    const { failures } = breaker;
+    for (let at = 0; at < 4; at++) breaker.failed(failures, false);
     await clock.advance(1_000);
     expect(tries).toBe(1);
-    outage.failed(spell, false); // a straggler of the first spell
-    expect(outage.atOnce(4)).toBe(1);
+    breaker.failed(failures, false); // a straggler that began before the first failure
+    expect(breaker.atOnce(4)).toBe(1);
   });
 
   test('one that will not change by itself is left alone for the longest time at once', async () => {
     const clock = new VirtualClock();
     let tries = 0;
-    const outage = new Outage(clock, { retryMinMs: 1_000, retryMaxMs: 60_000 }, () => tries++);
-    outage.failed(outage.spell, true);
+    const breaker = new CircuitBreaker(clock, { retryMinMs: 1_000, retryMaxMs: 60_000 }, () => tries++);
+    breaker.failed(breaker.failures, true);
     await clock.advance(44_000);
     expect(tries).toBe(0);
     await clock.advance(16_000);
@@ -234,19 +234,19 @@ describe('how long the store is left alone', () => {
     const clock = new VirtualClock();
     const said: string[] = [];
     const say = (_: unknown, message: string) => void said.push(message);
-    const complaints = new Complaints({ ...silentLog, warn: say, info: say }, clock, 600_000);
-    complaints.settled({}, 'never');
+    const troubles = new ThrottledLog({ ...silentLog, warn: say, info: say }, clock, 600_000);
+    troubles.settled({}, 'never');
     for (let at = 0; at < 100; at++) {
-      complaints.say('warn', 'a', {}, 'a');
-      complaints.say('warn', 'b', {}, 'b');
+      troubles.say('warn', 'a', {}, 'a');
+      troubles.say('warn', 'b', {}, 'b');
     }
     expect(said).toEqual(['a', 'b']);
     await clock.advance(600_000);
-    complaints.say('warn', 'a', {}, 'a');
-    complaints.settled({}, 'well');
-    complaints.settled({}, 'well');
+    troubles.say('warn', 'a', {}, 'a');
+    troubles.settled({}, 'well');
+    troubles.settled({}, 'well');
     expect(said).toEqual(['a', 'b', 'a', 'well']);
-    for (let at = 0; at < 1_000; at++) complaints.say('warn', `reason ${at}`, {}, 'x');
+    for (let at = 0; at < 1_000; at++) troubles.say('warn', `reason ${at}`, {}, 'x');
     expect(said).toHaveLength(1_004);
   });
 });

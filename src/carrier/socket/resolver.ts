@@ -5,6 +5,7 @@ import type { Clock } from '../../clock.ts';
 import { SIP_RESOLVE_TIMEOUT_MS, SIP_RESOLVED_MAX, SIP_RESOLVED_TTL_MS } from '../../limits.ts';
 import { defaultPort } from '../../sip/flow.ts';
 import type { TransportName } from '../../sip/message/via.ts';
+import { withTimeLimit } from '../../time-limit.ts';
 
 export interface Resolved {
   readonly host: string;
@@ -57,12 +58,5 @@ export function createResolver(clock: Clock, families: () => readonly (4 | 6)[])
   };
 }
 
-async function within<T>(work: Promise<T>): Promise<T | undefined> {
-  const { promise, resolve } = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => resolve(undefined), SIP_RESOLVE_TIMEOUT_MS);
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+const within = <T>(work: Promise<T>): Promise<T | undefined> =>
+  withTimeLimit<T | undefined>(work, SIP_RESOLVE_TIMEOUT_MS, () => undefined);

@@ -5,6 +5,7 @@
 import type { Config } from '../../config.ts';
 import { QUERY_MAX_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
+import { withTimeLimit } from '../../time-limit.ts';
 import { type EmbeddedServer, startEmbedded } from '../embedded/embedded.ts';
 import { supervised } from '../embedded/supervise.ts';
 import { StoreUnavailable } from '../journal/journal.ts';
@@ -54,16 +55,12 @@ export async function openDatabase(settings: DatabaseSettings, log: Log): Promis
  * what it is. Every wait is bounded: drivers queue while they reconnect, callers do not.
  */
 async function inTime<T>(answer: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new StoreUnavailable('the database did not answer in time')), QUERY_MAX_MS);
-  });
   try {
-    return await Promise.race([answer, late]);
+    return await withTimeLimit(answer, QUERY_MAX_MS, () => {
+      throw new StoreUnavailable('the database did not answer in time');
+    });
   } catch (error) {
     throw asUnavailable(error);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -10,7 +10,7 @@ export class DecodeError extends Error {
   override readonly name = 'DecodeError';
 }
 
-export interface Decoded {
+interface Decoded {
   readonly pcm: Int16Array<ArrayBuffer>;
   readonly samples: number;
 }

@@ -14,7 +14,7 @@ import { floatsOf } from './plain-samples.ts';
 import type { SourceDecoder } from './source-decoder.ts';
 
 /** Opens the decoder of MPEG audio inside a WAV. */
-export type OpenMpeg = () => Promise<SourceDecoder>;
+type OpenMpeg = () => Promise<SourceDecoder>;
 
 /** Where the bytes of the data part go. */
 interface Samples {

@@ -7,7 +7,7 @@ const ascii = (bytes: Uint8Array, at: number, text: string): boolean =>
   [...text].every((letter, i) => bytes[at + i] === letter.charCodeAt(0));
 
 /** Bytes of the ID3v2 tag at `at` (its footer included), 0 where there is none; undefined where more bytes are needed to tell. */
-export function id3Bytes(bytes: Uint8Array, at: number): number | undefined {
+function id3Bytes(bytes: Uint8Array, at: number): number | undefined {
   if (!startsLike(bytes, at, 'ID3')) return 0;
   if (bytes.length - at < ID3_HEADER_BYTES) return undefined;
   const [flags = 0, a = 0, b = 0, c = 0, d = 0] = bytes.subarray(at + 5, at + ID3_HEADER_BYTES);

@@ -81,7 +81,7 @@ export function freeFormatBytes(bytes: Uint8Array, at: number, padding: number):
 }
 
 /** What the encoder says of the whole: its frame is no sound. */
-export interface EncoderTag {
+interface EncoderTag {
   /** Audio frames that follow; 0 where it does not say. */
   readonly frames: number;
   /** Samples before the first that was meant, and after the last; undefined where it does not say. */

@@ -11,7 +11,7 @@ export interface FramedMpeg {
 }
 
 /** Where the next frame is: at `at`, or nowhere in the bytes before `at`, which are of no use any more. */
-export type FramePlace = { readonly at: number; readonly length: number; readonly header: MpegFrame } | { readonly at: number };
+type FramePlace = { readonly at: number; readonly length: number; readonly header: MpegFrame } | { readonly at: number };
 
 /**
  * The next frame at `from` or after it. `locked`: a frame ended at `from`, so that one header is enough; elsewhere the one after it must agree. `whole`:

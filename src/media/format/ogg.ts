@@ -9,7 +9,6 @@ import { OGG_PACKET_MAX_BYTES } from '../../limits.ts';
 import { oggCrc } from './crc.ts';
 
 const HEADER_BYTES = 27;
-const PAGE_MAX_BYTES = HEADER_BYTES + 255 + 255 * 255;
 const CAPTURE = [0x4f, 0x67, 0x67, 0x53];
 
 /** The packets that end on one page. */
@@ -186,6 +185,3 @@ export class OggWriter {
     return page;
   }
 }
-
-/** The most that `OggReader` keeps of a page that has not come whole. */
-export const OGG_PAGE_MAX_BYTES = PAGE_MAX_BYTES;

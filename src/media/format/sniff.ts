@@ -10,13 +10,13 @@ export type AudioKind = 'wav' | 'mpeg' | 'opus' | 'vorbis' | 'flac' | 'mpegts';
 export type SourceKind = AudioKind | 'playlist';
 
 /** `more`: the bytes there are do not decide it yet. Those before `from` are of no use; it may lie beyond them. */
-export type Sniffed =
+type Sniffed =
   | { readonly found: 'more'; readonly from: number }
   | { readonly found: SourceKind; readonly from: number }
   | { readonly found: 'unsupported' };
 
 /** Bytes in which two MPEG frame headers that agree are looked for: a live stream begins in the middle of a frame, a file may begin with rubbish. */
-export const MPEG_SEARCH_BYTES = 64 * 1024;
+const MPEG_SEARCH_BYTES = 64 * 1024;
 const TRANSPORT_PACKET_BYTES = 188;
 /** Bytes in which a transport stream must name its audio; it repeats its tables ten times a second. */
 const TRANSPORT_SEARCH_BYTES = 1024 * 1024;

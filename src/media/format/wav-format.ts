@@ -21,7 +21,7 @@ export interface PacketFormat {
 }
 
 /** MPEG audio inside a WAV. */
-export interface MpegFormat {
+interface MpegFormat {
   readonly encoding: 'mpeg';
 }
 

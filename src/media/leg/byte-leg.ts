@@ -30,7 +30,7 @@ export class ByteLeg extends PlaneLeg implements StreamLeg {
     this.#inbox = inbox;
     this.#mostBytes = STREAM_BUFFER_MAX_SEC * bytesASecond(stream.toSession);
     const { toSession, fromSession } = stream;
-    this.placement.order({ type: 'open stream', leg: options.id, inbox, toSession, fromSession });
+    this.placement.command({ type: 'open stream', leg: options.id, inbox, toSession, fromSession });
   }
 
   protected override get rateHz(): number {

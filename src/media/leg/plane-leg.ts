@@ -1,24 +1,25 @@
 /** What every leg has on the main thread, whatever carries its sound: a place on a worker, playbacks, membership in rooms, and one end. */
-import type { DecoderThread } from '../decode/decoder.ts';
+
+import type { PlaybackControl } from '../../machine/playback/playback.ts';
+import type { MediaNotice } from '../../notice/signal.ts';
 import {
   type JoinOptions,
   type LegCounters,
-  type MediaNotice,
   type MediaRecording,
   type MediaRoom,
   NO_COUNTERS,
-  type PlaybackControl,
   type PlayOptions,
   type Recordable,
   type RecordOptions,
   type RoomMember,
-} from '../engine.ts';
+} from '../audio.ts';
+import type { DecoderThread } from '../decode/decoder.ts';
 import { Playbacks } from '../playback/playbacks.ts';
-import { type RecordingEars, Recordings } from '../recording/recordings.ts';
-import type { LegEars, MediaWorker } from '../worker/media-worker.ts';
+import { PlaneRecordings, type RecordingListeners } from '../recording/recordings.ts';
+import type { MediaWorker, PlaneListener } from '../worker/media-worker.ts';
 import { NOTICE, type NoticeRecord } from '../worker/notice.ts';
 import { Placement } from '../worker/placement.ts';
-import { bounded, PlaneRoom } from './plane-room.ts';
+import { PlaneRoom, wholePercent } from './plane-room.ts';
 
 export interface PlaneLegOptions {
   readonly id: number;
@@ -28,18 +29,18 @@ export interface PlaneLegOptions {
   readonly nextPlayback: () => number;
   /** A number for a recording, of the range of legs and rooms. */
   readonly nextNumber: () => number;
-  readonly recordings: RecordingEars;
+  readonly recordings: RecordingListeners;
   /** It is open (0), or why not (errno; -1: its worker died). */
   readonly opened: (errno: number) => void;
   /** What it held is free again; called once. */
   readonly freed: (counters: LegCounters) => void;
 }
 
-export abstract class PlaneLeg implements RoomMember, Recordable, LegEars {
+export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener {
   protected readonly id: number;
   protected readonly placement: Placement;
   protected readonly playbacks: Playbacks;
-  readonly #recordings: Recordings;
+  readonly #recordings: PlaneRecordings;
   protected readonly notify: (notice: MediaNotice) => void;
   readonly #opened: (errno: number) => void;
   readonly #freed: (counters: LegCounters) => void;
@@ -55,17 +56,17 @@ export abstract class PlaneLeg implements RoomMember, Recordable, LegEars {
     this.placement = new Placement(options.id, this, options.worker);
     this.playbacks = new Playbacks({
       id: options.id,
-      order: (order) => this.placement.order(order),
+      command: (command) => this.placement.command(command),
       decoders: options.decoders,
       notify: options.notify,
       nextPlayback: options.nextPlayback,
     });
-    this.#recordings = new Recordings({
+    this.#recordings = new PlaneRecordings({
       id: options.id,
-      order: (order) => this.placement.order(order),
+      command: (command) => this.placement.command(command),
       notify: options.notify,
       nextNumber: options.nextNumber,
-      ears: options.recordings,
+      listeners: options.recordings,
     });
   }
 
@@ -93,7 +94,7 @@ export abstract class PlaneLeg implements RoomMember, Recordable, LegEars {
   }
 
   detectTones(on: boolean): void {
-    this.placement.order({ type: 'tones', leg: this.id, on });
+    this.placement.command({ type: 'tones', leg: this.id, on });
   }
 
   join(room: MediaRoom, options: JoinOptions): void {
@@ -103,27 +104,32 @@ export abstract class PlaneLeg implements RoomMember, Recordable, LegEars {
       return;
     }
     this.placement.moveTo(room.worker);
-    this.placement.order({
+    this.placement.command({
       type: 'join',
       leg: this.id,
       room: room.number,
       muted: options.muted,
-      from: bounded(options.fromVolumePercent),
-      to: bounded(options.toVolumePercent),
+      from: wholePercent(options.fromVolumePercent),
+      to: wholePercent(options.toVolumePercent),
     });
   }
 
   leave(): void {
-    this.placement.order({ type: 'leave', leg: this.id });
+    this.placement.command({ type: 'leave', leg: this.id });
   }
 
   setMuted(muted: boolean): void {
-    this.placement.order({ type: 'mute', leg: this.id, muted });
+    this.placement.command({ type: 'mute', leg: this.id, muted });
   }
 
   setVolume(direction: 'from_member' | 'to_member', percent: number): boolean {
     if (this.over) return false;
-    this.placement.order({ type: 'room volume', leg: this.id, from: direction === 'from_member', percent: bounded(percent) });
+    this.placement.command({
+      type: 'room volume',
+      leg: this.id,
+      from: direction === 'from_member',
+      percent: wholePercent(percent),
+    });
     return true;
   }
 
@@ -137,7 +143,7 @@ export abstract class PlaneLeg implements RoomMember, Recordable, LegEars {
       this.playbacks.close();
       this.#recordings.close();
       if (this.#lost) resolve(NO_COUNTERS);
-      else this.placement.order({ type: 'close', leg: this.id });
+      else this.placement.command({ type: 'close', leg: this.id });
     });
     return this.#closing;
   }

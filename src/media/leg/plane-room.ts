@@ -1,31 +1,33 @@
 /** One room on the main thread. It lives on one worker; legs that join move there. */
+
+import type { PlaybackControl } from '../../machine/playback/playback.ts';
+import type { MediaRecording, MediaRoom, PlayOptions, RecordOptions, RoomNotice } from '../audio.ts';
 import type { DecoderThread } from '../decode/decoder.ts';
-import type { MediaRecording, MediaRoom, PlaybackControl, PlayOptions, RecordOptions, RoomNotice } from '../engine.ts';
 import { Playbacks } from '../playback/playbacks.ts';
-import { type RecordingEars, Recordings } from '../recording/recordings.ts';
-import type { LegEars, MediaWorker } from '../worker/media-worker.ts';
+import { PlaneRecordings, type RecordingListeners } from '../recording/recordings.ts';
+import type { MediaWorker, PlaneListener } from '../worker/media-worker.ts';
 import type { NoticeRecord } from '../worker/notice.ts';
 
 /** Sources are decoded at this rate for a room: its members may come to be of any. */
 const ROOM_PLAYBACK_HZ = 16_000;
 
-export interface PlaneRoomOptions {
+interface PlaneRoomOptions {
   readonly number: number;
   readonly worker: MediaWorker;
   readonly decoders: DecoderThread;
   readonly notify: (notice: RoomNotice) => void;
   readonly nextPlayback: () => number;
   readonly nextNumber: () => number;
-  readonly recordings: RecordingEars;
+  readonly recordings: RecordingListeners;
   /** The room is over; called once. */
   readonly closed: () => void;
 }
 
-export class PlaneRoom implements MediaRoom, LegEars {
+export class PlaneRoom implements MediaRoom, PlaneListener {
   readonly number: number;
   readonly worker: MediaWorker;
   readonly #playbacks: Playbacks;
-  readonly #recordings: Recordings;
+  readonly #recordings: PlaneRecordings;
   readonly #notify: (notice: RoomNotice) => void;
   readonly #closed: () => void;
   #closing: Promise<void> | undefined;
@@ -39,20 +41,20 @@ export class PlaneRoom implements MediaRoom, LegEars {
     this.#closed = options.closed;
     this.#playbacks = new Playbacks({
       id: options.number,
-      order: (order) => this.worker.order(order),
+      command: (command) => this.worker.command(command),
       decoders: options.decoders,
       notify: options.notify,
       nextPlayback: options.nextPlayback,
     });
-    this.#recordings = new Recordings({
+    this.#recordings = new PlaneRecordings({
       id: options.number,
-      order: (order) => this.worker.order(order),
+      command: (command) => this.worker.command(command),
       notify: options.notify,
       nextNumber: options.nextNumber,
-      ears: options.recordings,
+      listeners: options.recordings,
     });
     this.worker.attach(this.number, this);
-    this.worker.order({ type: 'open room', leg: this.number });
+    this.worker.command({ type: 'open room', leg: this.number });
   }
 
   play(options: PlayOptions): void {
@@ -68,7 +70,7 @@ export class PlaneRoom implements MediaRoom, LegEars {
   }
 
   setPlaybackVolume(percent: number): void {
-    this.worker.order({ type: 'playback volume', leg: this.number, percent: bounded(percent) });
+    this.worker.command({ type: 'playback volume', leg: this.number, percent: wholePercent(percent) });
   }
 
   record(options: RecordOptions): MediaRecording {
@@ -76,7 +78,7 @@ export class PlaneRoom implements MediaRoom, LegEars {
   }
 
   setVoiceActivity(on: boolean): void {
-    this.worker.order({ type: 'voices', leg: this.number, on });
+    this.worker.command({ type: 'voices', leg: this.number, on });
   }
 
   close(): Promise<void> {
@@ -85,7 +87,7 @@ export class PlaneRoom implements MediaRoom, LegEars {
       this.#playbacks.close();
       this.#recordings.close();
       if (this.#over) resolve();
-      else this.worker.order({ type: 'close room', leg: this.number });
+      else this.worker.command({ type: 'close room', leg: this.number });
     });
     return this.#closing;
   }
@@ -121,4 +123,4 @@ export class PlaneRoom implements MediaRoom, LegEars {
 }
 
 /** Percent as the plane takes it. */
-export const bounded = (percent: number): number => Math.min(200, Math.max(0, Math.round(percent) || 0));
+export const wholePercent = (percent: number): number => Math.min(200, Math.max(0, Math.round(percent) || 0));

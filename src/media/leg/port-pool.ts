@@ -7,7 +7,7 @@
  *
  * Pure: `now` is an argument, in milliseconds, and so is the source of randomness.
  */
-export interface PortPoolOptions {
+interface PortPoolOptions {
   /** The pairs lie within `firstPort` to `lastPort`, both ends included. */
   readonly firstPort: number;
   readonly lastPort: number;
@@ -21,7 +21,7 @@ export interface PortPoolOptions {
 
 export class PortPool {
   readonly #options: PortPoolOptions;
-  /** Pairs that may be drawn, in no order. */
+  /** Pairs that may be drawn, in no command. */
   readonly #free: number[] = [];
   /** Pairs that rest, the one that was given back first at `#head`. */
   #resting: { readonly port: number; readonly since: number }[] = [];

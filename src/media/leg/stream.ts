@@ -1,5 +1,7 @@
 /** The face of a leg whose audio is bytes in and out of this process instead of RTP: what a WebSocket Session speaks through. */
-import type { LegCounters, PlaybackControl, PlayOptions, Recordable, RoomMember } from '../engine.ts';
+
+import type { PlaybackControl } from '../../machine/playback/playback.ts';
+import type { LegCounters, PlayOptions, Recordable, RoomMember } from '../audio.ts';
 
 /** Raw mono audio (interface, Sessions): little-endian PCM16 at 8000, 16000, 24000 or 48000 Hz, or G.711 mu-law at 8000 Hz. */
 export interface StreamFormat {

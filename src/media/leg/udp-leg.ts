@@ -1,6 +1,6 @@
-/** A leg on a pair of UDP ports: what was negotiated becomes orders of literal addresses and bounded numbers. */
+/** A leg on a pair of UDP ports: what was negotiated becomes commands of literal addresses and bounded numbers. */
 import { isIP } from 'node:net';
-import type { RtpLeg, RtpParameters } from '../engine.ts';
+import type { RtpLeg, RtpParameters } from '../audio.ts';
 import { codecRateHz } from '../worker/worker-command.ts';
 import { PlaneLeg, type PlaneLegOptions } from './plane-leg.ts';
 
@@ -8,7 +8,7 @@ import { PlaneLeg, type PlaneLegOptions } from './plane-leg.ts';
  * What the plane takes: literal addresses, ports of 16 bits, packets of 10 to 60 ms. A far end of none is one we cannot send to until it is
  * heard from.
  */
-function bounded(agreed: RtpParameters): RtpParameters {
+function sane(agreed: RtpParameters): RtpParameters {
   const port = (value: number) => (Number.isInteger(value) && value > 0 && value <= 65_535 ? value : 9); // discard (RFC 863)
   return {
     ...agreed,
@@ -28,7 +28,7 @@ export class UdpLeg extends PlaneLeg implements RtpLeg {
     super(options);
     this.host = options.host;
     this.port = options.port;
-    this.placement.order({ type: 'open', leg: options.id, host: options.host, port: options.port });
+    this.placement.command({ type: 'open', leg: options.id, host: options.host, port: options.port });
   }
 
   protected override get rateHz(): number {
@@ -38,6 +38,6 @@ export class UdpLeg extends PlaneLeg implements RtpLeg {
   negotiate(parameters: RtpParameters): void {
     if (this.over) return;
     this.#rateHz = codecRateHz(parameters.codec);
-    this.placement.order({ type: 'negotiate', leg: this.id, parameters: bounded(parameters) });
+    this.placement.command({ type: 'negotiate', leg: this.id, parameters: sane(parameters) });
   }
 }

@@ -12,9 +12,9 @@ import {
   SOURCE_ADMISSION_MS,
 } from '../../limits.ts';
 import type { GetResponse } from '../../outbound/http-get.ts';
+import type { SourceRefused } from '../audio.ts';
 import { decodeSteps } from '../decode/decode-steps.ts';
 import { DecodeError } from '../decode/decoder.ts';
-import type { SourceRefused } from '../engine.ts';
 import { IcyStripper, icyInterval } from '../format/icy.ts';
 import { type HlsMedia, type PlaylistText, parsePlaylist } from '../format/playlist-text.ts';
 import type { AudioKind } from '../format/sniff.ts';
@@ -41,7 +41,7 @@ interface Connection {
   readonly body: Body;
 }
 
-export interface LiveOptions {
+interface LiveOptions {
   readonly outbound: AudioOutbound;
   readonly url: string;
   /** For tests. */

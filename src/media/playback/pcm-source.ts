@@ -1,7 +1,7 @@
 /** What can be played, and how it comes as PCM: files, a live stream, a push. A pump pulls a source; it never knows which it is. */
 import type { PlaybackFailure } from '../../event/event.ts';
+import type { Playlist } from '../audio.ts';
 import { DecodeError, type DecoderThread } from '../decode/decoder.ts';
-import type { Playlist } from '../engine.ts';
 
 export interface PcmTerms {
   /** Times through; 0: until stopped. Of files only. */
@@ -13,7 +13,7 @@ export interface PcmTerms {
 export interface PcmSource {
   /** Audio fed ahead of what is heard, ms. */
   readonly aheadMs: number;
-  /** Handed to the player in pieces of this size, so that orders stay few; 0: as it comes, for what may come no faster than it is heard. */
+  /** Handed to the player in pieces of this size, so that commands stay few; 0: as it comes, for what may come no faster than it is heard. */
   readonly pieceMs: number;
   /** Whether audio that comes late is left out rather than heard late. */
   readonly live: boolean;

@@ -12,7 +12,7 @@ export interface FeedFailure {
   readonly sourceIndex: number | undefined;
 }
 
-export interface PumpOptions {
+interface PumpOptions {
   readonly source: PcmSource;
   readonly rateHz: number;
   /** Hands PCM to the player; never more than was asked for. */

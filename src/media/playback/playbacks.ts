@@ -1,13 +1,14 @@
-/** The playbacks of one leg or room on the main thread: each has a pump, its orders go to the plane, its records become notices. */
-import type { Place } from '../../machine/playback/playback.ts';
+/** The playbacks of one leg or room on the main thread: each has a pump, its commands go to the plane, its records become notices. */
+import type { Place, PlaybackControl } from '../../machine/playback/playback.ts';
+import type { MediaNotice } from '../../notice/signal.ts';
+import type { PlayOptions } from '../audio.ts';
 import type { DecoderThread } from '../decode/decoder.ts';
-import type { MediaNotice, PlaybackControl, PlayOptions } from '../engine.ts';
 import { NOTICE, type NoticeRecord } from '../worker/notice.ts';
-import type { Order } from '../worker/worker-command.ts';
+import type { WorkerCommand } from '../worker/worker-command.ts';
 import { Playable } from './pcm-source.ts';
 import { type FeedFailure, PlaybackPump } from './playback-pump.ts';
 
-export type PlaybackNotice = Extract<MediaNotice, { readonly operationUuid: string; readonly type: `playback.${string}` }>;
+type PlaybackNotice = Extract<MediaNotice, { readonly operationUuid: string; readonly type: `playback.${string}` }>;
 
 interface Playback {
   readonly operationUuid: string;
@@ -17,10 +18,10 @@ interface Playback {
   failure: FeedFailure | undefined;
 }
 
-export interface PlaybacksOptions {
+interface PlaybacksOptions {
   /** The leg or room in the plane. */
   readonly id: number;
-  readonly order: (order: Order) => void;
+  readonly command: (command: WorkerCommand) => void;
   readonly decoders: DecoderThread;
   readonly notify: (notice: PlaybackNotice) => void;
   readonly nextPlayback: () => number;
@@ -47,15 +48,15 @@ export class Playbacks {
       return;
     }
     this.#halt(this.#playbacks.get(this.#current));
-    const { id, order, decoders } = this.#options;
+    const { id, command, decoders } = this.#options;
     const playback = this.#options.nextPlayback();
     this.#current = playback;
-    order({ type: 'play', leg: id, playback, rateHz, volume: options.volume });
+    command({ type: 'play', leg: id, playback, rateHz, volume: options.volume });
     const pump = new PlaybackPump({
       source: playlist.source({ loop: options.loop, rateHz, decoders }),
       rateHz,
-      move: () => order({ type: 'seek', leg: id, playback }),
-      feed: (pcm) => order({ type: 'feed', leg: id, playback, pcm }),
+      move: () => command({ type: 'seek', leg: id, playback }),
+      feed: (pcm) => command({ type: 'feed', leg: id, playback, pcm }),
       done: (failure) => this.#fed(playback, failure),
     });
     this.#playbacks.set(playback, { operationUuid, playable: playlist, pump, started: false, failure: undefined });
@@ -65,7 +66,7 @@ export class Playbacks {
     const playing = this.#playbacks.get(this.#current);
     if (playing === undefined || playing.operationUuid !== operationUuid) return;
     this.#halt(playing);
-    this.#options.order({ type: 'stop', leg: this.#options.id, playback: this.#current });
+    this.#options.command({ type: 'stop', leg: this.#options.id, playback: this.#current });
   }
 
   /** Holds, goes on with, or moves within the playback of that operation; no effect where another one plays or none. */
@@ -73,7 +74,7 @@ export class Playbacks {
     const playing = this.#playbacks.get(this.#current);
     if (playing === undefined || playing.operationUuid !== operationUuid) return;
     const pause = (paused: boolean) =>
-      this.#options.order({ type: 'pause', leg: this.#options.id, playback: this.#current, paused });
+      this.#options.command({ type: 'pause', leg: this.#options.id, playback: this.#current, paused });
     switch (control.type) {
       case 'pause':
         pause(true);
@@ -134,7 +135,7 @@ export class Playbacks {
     const playback = this.#playbacks.get(number);
     if (playback === undefined) return;
     playback.failure = failure;
-    this.#options.order({ type: 'finish', leg: this.#options.id, playback: number });
+    this.#options.command({ type: 'finish', leg: this.#options.id, playback: number });
     if (playback.pump.fed > 0) return;
     this.#ended(number);
   }

@@ -1,12 +1,12 @@
 /** Sources that were opened together, in the order they are heard. */
 import { SOURCE_ADMISSION_MS } from '../../limits.ts';
-import type { SourceRefused } from '../engine.ts';
+import type { SourceRefused } from '../audio.ts';
 import { openSource, type SourceTerms } from '../source/open-source.ts';
 import type { OpenedSource } from '../source/source-list.ts';
 import { FilesSource } from './files-source.ts';
 import { type PcmSource, type PcmTerms, Playable } from './pcm-source.ts';
 
-export class OpenPlaylist extends Playable {
+class OpenPlaylist extends Playable {
   readonly urls: readonly string[];
   readonly sources: readonly OpenedSource[];
 

@@ -9,7 +9,7 @@ import { readRing, restOf } from './recording-ring.ts';
 const HEADER_BYTES = 44;
 const GROWING = 0xffff_ffff;
 
-export interface MendedWav {
+interface MendedWav {
   /** Whether anything had to be changed. */
   readonly mended: boolean;
   readonly bytes: number;

@@ -25,7 +25,7 @@ export interface CutOffWav {
   readonly dataBytes: number;
 }
 
-export type LeftRing =
+type LeftRing =
   | { readonly ring: 'none' }
   /** `reason`: for the log. */
   | { readonly ring: 'refused'; readonly reason: string }
@@ -33,7 +33,7 @@ export type LeftRing =
   | { readonly ring: 'read'; readonly rest: Buffer };
 
 /** The whole file of a ring, or why there is none. */
-export type RingFile = Exclude<LeftRing, { readonly ring: 'read' }> | { readonly ring: 'there'; readonly file: Buffer };
+type RingFile = Exclude<LeftRing, { readonly ring: 'read' }> | { readonly ring: 'there'; readonly file: Buffer };
 
 /**
  * To be read before the size of the WAV is asked for: whoever still writes it has written by then what the ring says. Never rejects: a ring that

@@ -1,33 +1,33 @@
 /** The recordings of one leg or room on the main thread. They outlive it until their files are finished. */
 import { RECORDING_FINISH_MS, RECORDING_SETTLE_MS } from '../../limits.ts';
 import type { RecordingFailure, RecordingNotice } from '../../notice/recording.ts';
-import type { MediaRecording, RecordOptions } from '../engine.ts';
+import type { MediaRecording, RecordOptions } from '../audio.ts';
 import { native } from '../native.ts';
 import { NOTICE, type NoticeRecord } from '../worker/notice.ts';
-import type { Order } from '../worker/worker-command.ts';
+import type { WorkerCommand } from '../worker/worker-command.ts';
 import { mendWav } from './mend-wav.ts';
 
 /** What hears of recordings, by their number in the planes: whichever worker has the leg by then tells of them. */
-export type RecordingEars = Map<number, (record: NoticeRecord) => void>;
+export type RecordingListeners = Map<number, (record: NoticeRecord) => void>;
 
-export interface RecordingsOptions {
+interface RecordingsOptions {
   /** The leg or room in the plane. */
   readonly id: number;
-  readonly order: (order: Order) => void;
+  readonly command: (command: WorkerCommand) => void;
   readonly notify: (notice: RecordingNotice) => void;
   readonly nextNumber: () => number;
-  readonly ears: RecordingEars;
+  readonly listeners: RecordingListeners;
 }
 
 /** The numbers of `RecordingFile::Fault` in native/plane/recording/recording_file.h. */
 const FAULTS: readonly RecordingFailure[] = ['media_unavailable', 'cannot_open', 'cannot_write', 'too_slow', 'too_long'];
 
-const within = (value: number, least: number, most: number) => Math.min(most, Math.max(least, Math.round(value) || 0));
+const clamped = (value: number, least: number, most: number) => Math.min(most, Math.max(least, Math.round(value) || 0));
 
 /** A file that grows is listened to, or no longer is. */
 export const followRecording = (path: string, followed: boolean): void => native.recordFollow(path, followed);
 
-export class Recordings {
+export class PlaneRecordings {
   readonly #options: RecordingsOptions;
   readonly #live = new Map<number, RecordOptions>();
   #over = false;
@@ -37,15 +37,15 @@ export class Recordings {
   }
 
   record(options: RecordOptions): MediaRecording {
-    const { id, order, ears, nextNumber } = this.#options;
+    const { id, command, listeners, nextNumber } = this.#options;
     const recording = nextNumber();
     const { recordingUuid, path, includeGaps, voiceActivity } = options;
     this.#live.set(recording, options);
     if (this.#over) {
       this.#lose(recording);
     } else {
-      ears.set(recording, (record) => this.#hear(recording, recordingUuid, record));
-      order({
+      listeners.set(recording, (record) => this.#hear(recording, recordingUuid, record));
+      command({
         type: 'record',
         leg: id,
         recording,
@@ -54,16 +54,16 @@ export class Recordings {
         rateHz: options.rateHz ?? 0,
         includeGaps,
         voices: voiceActivity && {
-          sensitivityPercent: within(voiceActivity.sensitivity * 100, 0, 100),
-          onsetMs: within(voiceActivity.speechDurationMs, 20, 3_600_000),
-          releaseMs: within(voiceActivity.silenceDurationMs, 20, 3_600_000),
+          sensitivityPercent: clamped(voiceActivity.sensitivity * 100, 0, 100),
+          onsetMs: clamped(voiceActivity.speechDurationMs, 20, 3_600_000),
+          releaseMs: clamped(voiceActivity.silenceDurationMs, 20, 3_600_000),
         },
       });
     }
     return {
-      mask: () => order({ type: 'mask', leg: id, recording, masked: true }),
-      unmask: () => order({ type: 'mask', leg: id, recording, masked: false }),
-      stop: () => order({ type: 'stop recording', leg: id, recording }),
+      mask: () => command({ type: 'mask', leg: id, recording, masked: true }),
+      unmask: () => command({ type: 'mask', leg: id, recording, masked: false }),
+      stop: () => command({ type: 'stop recording', leg: id, recording }),
     };
   }
 
@@ -100,7 +100,7 @@ export class Recordings {
 
   #forget(recording: number): void {
     this.#live.delete(recording);
-    this.#options.ears.delete(recording);
+    this.#options.listeners.delete(recording);
   }
 
   #hear(recording: number, recordingUuid: string, { kind, a, b }: NoticeRecord): void {

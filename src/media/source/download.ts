@@ -4,8 +4,9 @@
  */
 import { SOURCE_MAX_BYTES, SOURCE_STALL_MS } from '../../limits.ts';
 import type { GetResponse, IncomingBody } from '../../outbound/http-get.ts';
+import { withTimeLimit } from '../../time-limit.ts';
 import { INFLATE_STEP_BYTES, Inflater, mayBeDeflated } from './inflater.ts';
-import { type AudioOutbound, Refusal, requestAudio, within } from './opening.ts';
+import { type AudioOutbound, Refusal, requestAudio } from './opening.ts';
 
 export interface DownloadTarget {
   readonly outbound: AudioOutbound;
@@ -108,12 +109,10 @@ export class Download {
       const body = this.#body;
       let value: Uint8Array | undefined;
       try {
-        value = await within(
-          body.read(),
-          SOURCE_STALL_MS,
-          () => body.close(),
-          () => new Refusal('timeout', true, 200),
-        );
+        value = await withTimeLimit<Uint8Array | undefined>(body.read(), SOURCE_STALL_MS, () => {
+          body.close();
+          throw new Refusal('timeout', true, 200);
+        });
       } catch (error) {
         if (!(await this.#resume())) throw error;
         continue;

@@ -66,19 +66,3 @@ function isAnswer({ status, headers }: GetResponse, asked: Readonly<Record<strin
   if (status !== 206) return false;
   return 'range' in asked || /^bytes 0-/.test(headers.get('content-range') ?? 'bytes 0-');
 }
-
-/** Waits for `pending`, but no longer than `ms`; then `late` is thrown and `giveUp` done. */
-export async function within<T>(pending: Promise<T>, ms: number, giveUp: () => void, late: () => Error): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const stalled = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(late());
-      giveUp();
-    }, ms);
-  });
-  try {
-    return await Promise.race([pending, stalled]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

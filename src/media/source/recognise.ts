@@ -3,7 +3,7 @@ import { SOURCE_HEAD_MAX_BYTES, SOURCE_TAGS_MAX_BYTES } from '../../limits.ts';
 import { type SourceKind, sniff } from '../format/sniff.ts';
 import { Refusal } from './opening.ts';
 
-export interface Recognised {
+interface Recognised {
   readonly kind: SourceKind;
   /** Bytes before the sound that are of no use: tags and rubbish. They were not kept. */
   readonly lead: number;

@@ -1,12 +1,12 @@
 /**
- * The sources that a playlist names, in order. The first that can be heard is opened with the playlist, the others at their turn: a playlist of a
+ * The sources that a playlist names, in command. The first that can be heard is opened with the playlist, the others at their turn: a playlist of a
  * thousand files costs one connection.
  */
 import { SOURCE_ADMISSION_MS } from '../../limits.ts';
 import type { AudioSource } from './audio-source.ts';
 
 export type OpenedSource = AudioSource | SourceList;
-export type OpenEntry = (url: string, signal: AbortSignal) => Promise<OpenedSource>;
+type OpenEntry = (url: string, signal: AbortSignal) => Promise<OpenedSource>;
 
 export class SourceList {
   readonly #urls: readonly string[];

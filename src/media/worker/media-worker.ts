@@ -1,15 +1,15 @@
-/** One media worker as the main thread sees it: orders go down in batches, replies and notices come up to whoever they concern. */
+/** One media worker as the main thread sees it: commands go down in batches, replies and notices come up to whoever they concern. */
 import { MEDIA_WORKER_PULSE_MAX_MS, MEDIA_WORKER_START_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
-import { type LegCounters, NO_COUNTERS } from '../engine.ts';
+import { type LegCounters, NO_COUNTERS } from '../audio.ts';
 import { native } from '../native.ts';
-import type { RecordingEars } from '../recording/recordings.ts';
+import type { RecordingListeners } from '../recording/recordings.ts';
 import { NOTICE, type NoticeRecord, unpackNotices } from './notice.ts';
 import { Thread } from './thread.ts';
-import type { Order, Reply } from './worker-command.ts';
+import type { WorkerCommand, WorkerReply } from './worker-command.ts';
 
 /** What the worker has to tell about one leg. */
-export interface LegEars {
+export interface PlaneListener {
   opened(errno: number): void;
   notice(record: NoticeRecord): void;
   closed(counters: LegCounters): void;
@@ -37,7 +37,7 @@ export interface MediaWorkerOptions {
   readonly mediaTimeoutMs: number;
   readonly log: Log;
   /** Who hears of recordings; shared by all workers. */
-  readonly recordings?: RecordingEars;
+  readonly recordings?: RecordingListeners;
   /** The worker is gone, whatever ended it, before `close` was called; called once it had ticked. */
   readonly gone?: () => void;
   /** For tests. */
@@ -46,16 +46,16 @@ export interface MediaWorkerOptions {
 }
 
 export class MediaWorker {
-  readonly #thread: Thread<readonly Order[], Reply>;
+  readonly #thread: Thread<readonly WorkerCommand[], WorkerReply>;
   readonly #log: Log;
-  readonly #recordings: RecordingEars | undefined;
+  readonly #recordings: RecordingListeners | undefined;
   readonly #pulseMaxMs: number;
   readonly #gone: (() => void) | undefined;
   readonly #watch: ReturnType<typeof setInterval>;
-  readonly #ears = new Map<number, LegEars>();
+  readonly #listeners = new Map<number, PlaneListener>();
   readonly #asked = new Map<number, (counters: LegCounters) => void>();
   #up: ((error: Error | undefined) => void) | undefined;
-  #orders: Order[] = [];
+  #commands: WorkerCommand[] = [];
   #started = false;
   #wakeFd = -1;
   #plane = 0;
@@ -71,7 +71,7 @@ export class MediaWorker {
     this.#recordings = options.recordings;
     this.#gone = options.gone;
     this.#pulseMaxMs = options.pulseMaxMs ?? MEDIA_WORKER_PULSE_MAX_MS;
-    this.#thread = new Thread<readonly Order[], Reply>(options.script ?? new URL('./worker.ts', import.meta.url), {
+    this.#thread = new Thread<readonly WorkerCommand[], WorkerReply>(options.script ?? new URL('./worker.ts', import.meta.url), {
       message: (reply) => this.#hear(reply),
       error: (error) => this.#log.error({ error }, 'media worker'),
       gone: () => this.#die(),
@@ -86,13 +86,13 @@ export class MediaWorker {
     const started = new Promise<void>((resolve, reject) => {
       worker.#up = (error) => (error === undefined ? resolve() : reject(error));
     });
-    worker.order({ type: 'start', mediaTimeoutMs: options.mediaTimeoutMs });
+    worker.command({ type: 'start', mediaTimeoutMs: options.mediaTimeoutMs });
     await started.finally(() => clearTimeout(timer));
     return worker;
   }
 
   get legs(): number {
-    return this.#ears.size;
+    return this.#listeners.size;
   }
 
   /** The number of its plane in the process. */
@@ -109,19 +109,19 @@ export class MediaWorker {
     return !this.#dead && performance.now() - this.#pulseAt < this.#pulseMaxMs;
   }
 
-  attach(leg: number, ears: LegEars): void {
-    this.#ears.set(leg, ears);
+  attach(leg: number, listener: PlaneListener): void {
+    this.#listeners.set(leg, listener);
   }
 
   detach(leg: number): void {
-    this.#ears.delete(leg);
+    this.#listeners.delete(leg);
   }
 
-  /** Queues an order; all of one turn go down together, in order. */
-  order(order: Order): void {
+  /** Queues an order; all of one turn go down together, in command. */
+  command(command: WorkerCommand): void {
     if (this.#dead) return;
-    if (this.#orders.length === 0) queueMicrotask(() => this.#send());
-    this.#orders.push(order);
+    if (this.#commands.length === 0) queueMicrotask(() => this.#send());
+    this.#commands.push(command);
   }
 
   counters(leg: number): Promise<LegCounters> {
@@ -129,27 +129,27 @@ export class MediaWorker {
     const request = ++this.#lastRequest;
     return new Promise((resolve) => {
       this.#asked.set(request, resolve);
-      this.order({ type: 'counters', leg, request });
+      this.command({ type: 'counters', leg, request });
     });
   }
 
   /** Ends the thread. Legs that are still open lose their ports. */
   async close(): Promise<void> {
     this.#closing = true;
-    this.order({ type: 'quit' });
+    this.command({ type: 'quit' });
     await this.#thread.ended();
   }
 
   #send(): void {
-    const orders = this.#orders;
-    this.#orders = [];
+    const commands = this.#commands;
+    this.#commands = [];
     if (this.#dead) return;
-    this.#thread.post(orders);
+    this.#thread.post(commands);
     if (this.#wakeFd >= 0) native.wake(this.#wakeFd);
     if (this.#closing) this.#wakeFd = -1; // its number may soon be another file's
   }
 
-  #hear(reply: Reply): void {
+  #hear(reply: WorkerReply): void {
     switch (reply.type) {
       case 'up':
         this.#wakeFd = reply.wakeFd;
@@ -161,13 +161,13 @@ export class MediaWorker {
         break;
       case 'notices':
         for (const record of unpackNotices(reply.words, reply.count)) {
-          const ears = this.#ears.get(record.leg);
-          if (ears !== undefined) ears.notice(record);
+          const listener = this.#listeners.get(record.leg);
+          if (listener !== undefined) listener.notice(record);
           else this.#recordings?.get(record.leg)?.(record);
         }
         break;
       case 'opened':
-        this.#ears.get(reply.leg)?.opened(reply.errno);
+        this.#listeners.get(reply.leg)?.opened(reply.errno);
         break;
       case 'not recorded':
         this.#recordings?.get(reply.recording)?.({ kind: NOTICE.recordingFailed, leg: reply.recording, a: 0, b: 0, c: 0, d: 0 });
@@ -176,13 +176,13 @@ export class MediaWorker {
         this.#deliver(reply.bytes);
         break;
       case 'stayed':
-        this.#ears.get(reply.leg)?.stayed();
+        this.#listeners.get(reply.leg)?.stayed();
         break;
       case 'room closed':
-        this.#ears.get(reply.leg)?.closed(NO_COUNTERS);
+        this.#listeners.get(reply.leg)?.closed(NO_COUNTERS);
         break;
       case 'closed':
-        this.#ears.get(reply.leg)?.closed(reply.counters);
+        this.#listeners.get(reply.leg)?.closed(reply.counters);
         break;
       case 'counters':
         this.#asked.get(reply.request)?.(reply.counters);
@@ -203,7 +203,7 @@ export class MediaWorker {
     const words = new DataView(bytes.buffer);
     for (let at = 0; at + 12 <= bytes.length; ) {
       const length = words.getUint32(at + 8, true);
-      this.#ears
+      this.#listeners
         .get(words.getUint32(at, true))
         ?.frame?.(words.getUint32(at + 4, true), bytes.subarray(at + 12, at + 12 + length));
       at += 12 + ((length + 3) & ~3);
@@ -214,7 +214,7 @@ export class MediaWorker {
   #look(): void {
     this.#missedLooks = this.#started && !this.alive ? this.#missedLooks + 1 : 0;
     if (this.#missedLooks < 2) return;
-    this.#log.error({ legs: this.#ears.size }, 'a media worker is stuck');
+    this.#log.error({ legs: this.#listeners.size }, 'a media worker is stuck');
     this.#thread.terminate();
     this.#die(); // a thread stuck in the kernel may never tell
   }
@@ -224,11 +224,11 @@ export class MediaWorker {
     clearInterval(this.#watch);
     this.#dead = true;
     this.#wakeFd = -1;
-    if (!this.#closing) this.#log.error({ legs: this.#ears.size }, 'a media worker is gone');
+    if (!this.#closing) this.#log.error({ legs: this.#listeners.size }, 'a media worker is gone');
     this.#up?.(new Error('a media worker ended at its start'));
     for (const asked of this.#asked.values()) asked(NO_COUNTERS);
     this.#asked.clear();
-    for (const ears of [...this.#ears.values()]) ears.lost();
+    for (const listener of [...this.#listeners.values()]) listener.lost();
     if (this.#started && !this.#closing) this.#gone?.();
   }
 }

@@ -2,28 +2,28 @@
  * Which worker a leg lives on. Orders go there; while the leg moves to another they wait, so that they are carried out in the order given,
  * wherever it is. A move takes about a millisecond; where a worker dies in it, the leg is lost and with it what waits.
  */
-import type { LegCounters } from '../engine.ts';
-import type { LegEars, MediaWorker } from './media-worker.ts';
-import type { Order } from './worker-command.ts';
+import type { LegCounters } from '../audio.ts';
+import type { MediaWorker, PlaneListener } from './media-worker.ts';
+import type { WorkerCommand } from './worker-command.ts';
 
 export class Placement {
   readonly #id: number;
-  readonly #ears: LegEars;
+  readonly #listeners: PlaneListener;
   #worker: MediaWorker;
   #target: MediaWorker | undefined;
-  #waiting: (Order | MediaWorker)[] = [];
+  #waiting: (WorkerCommand | MediaWorker)[] = [];
   #counting: (() => void)[] = [];
 
-  constructor(id: number, ears: LegEars, worker: MediaWorker) {
+  constructor(id: number, listener: PlaneListener, worker: MediaWorker) {
     this.#id = id;
-    this.#ears = ears;
+    this.#listeners = listener;
     this.#worker = worker;
-    worker.attach(id, ears);
+    worker.attach(id, listener);
   }
 
-  order(order: Order): void {
-    if (this.#target === undefined) this.#worker.order(order);
-    else this.#waiting.push(order);
+  command(command: WorkerCommand): void {
+    if (this.#target === undefined) this.#worker.command(command);
+    else this.#waiting.push(command);
   }
 
   /** Orders given from now on are carried out on that worker. */
@@ -34,8 +34,8 @@ export class Placement {
     }
     if (worker === this.#worker) return;
     this.#target = worker;
-    worker.attach(this.#id, this.#ears);
-    this.#worker.order({ type: 'move', leg: this.#id, plane: worker.plane });
+    worker.attach(this.#id, this.#listeners);
+    this.#worker.command({ type: 'move', leg: this.#id, plane: worker.plane });
   }
 
   /** The plane told that the leg has come (`true`), or that it could not go. */
@@ -49,7 +49,7 @@ export class Placement {
     this.#waiting = [];
     for (const next of waiting) {
       if (this.#target !== undefined) this.#waiting.push(next);
-      else if ('type' in next) this.#worker.order(next);
+      else if ('type' in next) this.#worker.command(next);
       else this.moveTo(next);
     }
     if (this.#target === undefined) for (const count of this.#counting.splice(0)) count();
@@ -71,7 +71,7 @@ export class Placement {
 
   /** A worker died: wherever the leg was, it is closed. */
   lost(): void {
-    for (const worker of [this.#worker, this.#target]) worker?.order({ type: 'close', leg: this.#id });
+    for (const worker of [this.#worker, this.#target]) worker?.command({ type: 'close', leg: this.#id });
     this.detach();
   }
 }

@@ -1,9 +1,9 @@
 /** What the RTP of all ended legs was like, added up for `/metrics`. */
 import type { Reading } from '../../metrics.ts';
-import type { LegCounters } from '../engine.ts';
+import type { LegCounters } from '../audio.ts';
 
 /** MOS below which many users are dissatisfied (ITU-T G.107, annex B: R under 70). */
-export const POOR_MOS = 3.6;
+const POOR_MOS = 3.6;
 
 export class Traffic {
   packetsReceived = 0;

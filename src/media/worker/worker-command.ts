@@ -1,22 +1,11 @@
-/** What the main thread and a media worker say to each other. Orders arrive in batches and are carried out in order, between two ticks. */
-import type { CodecName, LegCounters, RtpParameters } from '../engine.ts';
+/** What the main thread and a media worker say to each other. Commands arrive in batches and are carried out in order, between two ticks. */
+import type { CodecName, LegCounters, RtpParameters } from '../audio.ts';
 import type { StreamFormat } from '../leg/stream.ts';
 import type { PlanePriority } from '../native.ts';
 
-export type Order =
-  | { readonly type: 'start'; readonly mediaTimeoutMs: number }
+/** What is done with one leg. */
+export type LegCommand =
   | { readonly type: 'open'; readonly leg: number; readonly host: string; readonly port: number }
-  | { readonly type: 'negotiate'; readonly leg: number; readonly parameters: RtpParameters }
-  | { readonly type: 'play'; readonly leg: number; readonly playback: number; readonly rateHz: number; readonly volume: number }
-  | { readonly type: 'feed'; readonly leg: number; readonly playback: number; readonly pcm: Int16Array<ArrayBuffer> }
-  | { readonly type: 'finish'; readonly leg: number; readonly playback: number }
-  | { readonly type: 'stop'; readonly leg: number; readonly playback: number }
-  | { readonly type: 'pause'; readonly leg: number; readonly playback: number; readonly paused: boolean }
-  | { readonly type: 'seek'; readonly leg: number; readonly playback: number }
-  | { readonly type: 'counters'; readonly leg: number; readonly request: number }
-  | { readonly type: 'close'; readonly leg: number }
-  /** To the worker whose plane has that number. */
-  | { readonly type: 'move'; readonly leg: number; readonly plane: number }
   | {
       readonly type: 'open stream';
       readonly leg: number;
@@ -24,9 +13,27 @@ export type Order =
       readonly toSession: StreamFormat;
       readonly fromSession: StreamFormat;
     }
+  | { readonly type: 'negotiate'; readonly leg: number; readonly parameters: RtpParameters }
+  | { readonly type: 'tones'; readonly leg: number; readonly on: boolean }
+  | { readonly type: 'counters'; readonly leg: number; readonly request: number }
+  /** To the worker whose plane has that number. */
+  | { readonly type: 'move'; readonly leg: number; readonly plane: number }
+  | { readonly type: 'close'; readonly leg: number };
+
+/** A playback of a leg or, where `leg` is the number of one, of a room. */
+export type PlaybackCommand =
+  | { readonly type: 'play'; readonly leg: number; readonly playback: number; readonly rateHz: number; readonly volume: number }
+  | { readonly type: 'feed'; readonly leg: number; readonly playback: number; readonly pcm: Int16Array<ArrayBuffer> }
+  | { readonly type: 'finish'; readonly leg: number; readonly playback: number }
+  | { readonly type: 'stop'; readonly leg: number; readonly playback: number }
+  | { readonly type: 'pause'; readonly leg: number; readonly playback: number; readonly paused: boolean }
+  | { readonly type: 'seek'; readonly leg: number; readonly playback: number }
+  | { readonly type: 'playback volume'; readonly leg: number; readonly percent: number };
+
+/** A room, whose number is `leg`, or a leg as the member of one. */
+export type RoomCommand =
   | { readonly type: 'open room'; readonly leg: number }
   | { readonly type: 'close room'; readonly leg: number }
-  | { readonly type: 'playback volume'; readonly leg: number; readonly percent: number }
   | { readonly type: 'voices'; readonly leg: number; readonly on: boolean }
   | {
       readonly type: 'join';
@@ -36,7 +43,12 @@ export type Order =
       readonly from: number;
       readonly to: number;
     }
-  | { readonly type: 'tones'; readonly leg: number; readonly on: boolean }
+  | { readonly type: 'leave'; readonly leg: number }
+  | { readonly type: 'mute'; readonly leg: number; readonly muted: boolean }
+  | { readonly type: 'room volume'; readonly leg: number; readonly from: boolean; readonly percent: number };
+
+/** A recording of a leg or of a room. */
+export type RecordingCommand =
   | {
       readonly type: 'record';
       readonly leg: number;
@@ -50,13 +62,17 @@ export type Order =
       readonly voices: { readonly sensitivityPercent: number; readonly onsetMs: number; readonly releaseMs: number } | undefined;
     }
   | { readonly type: 'mask'; readonly leg: number; readonly recording: number; readonly masked: boolean }
-  | { readonly type: 'stop recording'; readonly leg: number; readonly recording: number }
-  | { readonly type: 'leave'; readonly leg: number }
-  | { readonly type: 'mute'; readonly leg: number; readonly muted: boolean }
-  | { readonly type: 'room volume'; readonly leg: number; readonly from: boolean; readonly percent: number }
+  | { readonly type: 'stop recording'; readonly leg: number; readonly recording: number };
+
+export type WorkerCommand =
+  | { readonly type: 'start'; readonly mediaTimeoutMs: number }
+  | LegCommand
+  | PlaybackCommand
+  | RoomCommand
+  | RecordingCommand
   | { readonly type: 'quit' };
 
-export type Reply =
+export type WorkerReply =
   | { readonly type: 'up'; readonly wakeFd: number; readonly plane: number; readonly priority: PlanePriority }
   /** `errno` 0: open. */
   | { readonly type: 'opened'; readonly leg: number; readonly errno: number }

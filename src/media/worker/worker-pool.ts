@@ -5,7 +5,7 @@
 import { MediaWorker, type MediaWorkerOptions, type TickLoad } from './media-worker.ts';
 import { RestartLimit } from './restart-limit.ts';
 
-export interface WorkerPoolOptions extends Omit<MediaWorkerOptions, 'gone'> {
+interface WorkerPoolOptions extends Omit<MediaWorkerOptions, 'gone'> {
   readonly workers: number;
 }
 
@@ -47,9 +47,10 @@ export class WorkerPool {
     return !this.#closing && this.alive.length === this.#options.workers;
   }
 
-  /** Lateness and load of each worker, and of those that were lost. */
+  /** Lateness and load of each worker, and last of those that were lost, if any were. */
   ticks(): readonly TickLoad[] {
-    return [...[...this.#workers].map((worker) => worker.load), this.#lost];
+    const loads = [...this.#workers].map((worker) => worker.load);
+    return this.#lost.ticks === 0 ? loads : [...loads, this.#lost];
   }
 
   /** Ends all workers. Legs that are still open lose their ports. */

@@ -24,7 +24,7 @@ export interface CachedFile {
   unproven?: boolean;
 }
 
-export interface CachedFilesOptions {
+interface CachedFilesOptions {
   readonly folder: RecordingFolder;
   readonly clock: Clock;
   readonly limits: StorageLimits;

@@ -11,8 +11,9 @@
 import { link, rename, rm } from 'node:fs/promises';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { Turns } from '../../semaphore.ts';
-import { Complaints } from '../../throttled-log.ts';
+import { Semaphore } from '../../semaphore.ts';
+import { ThrottledLog } from '../../throttled-log.ts';
+import { withTimeLimit } from '../../time-limit.ts';
 import { isMissing, sizeOf } from '../file/local-file.ts';
 import type { RecordingFolder } from '../file/recording-folder.ts';
 import { download } from '../s3/object-download.ts';
@@ -20,7 +21,7 @@ import type { Slices } from '../slices.ts';
 import type { StorageLimits } from '../storage-limits.ts';
 import { type CachedFile, CachedFiles } from './cached-files.ts';
 
-export interface ObjectCacheOptions {
+interface ObjectCacheOptions {
   readonly folder: RecordingFolder;
   readonly clock: Clock;
   readonly log: Log;
@@ -28,7 +29,7 @@ export interface ObjectCacheOptions {
 }
 
 /** Of what is asked for: how large it is, and where it can be had. */
-export interface CacheSource {
+interface CacheSource {
   readonly bytes: number;
   object(): Slices;
 }
@@ -43,7 +44,7 @@ export class ObjectCache {
   readonly #options: ObjectCacheOptions;
   readonly #complain: (error: unknown) => void;
   readonly #files: CachedFiles;
-  readonly #turns: Turns;
+  readonly #turns: Semaphore;
   /** One for each recording, however many ask for it. */
   readonly #bringing = new Map<string, Bringing>();
   /** Being removed: not to be brought back. */
@@ -56,16 +57,16 @@ export class ObjectCache {
     this.#options = options;
     this.#files = files;
     this.#complain = complain;
-    this.#turns = new Turns(limits.cacheFetches, limits.cacheFetchesWaiting);
+    this.#turns = new Semaphore(limits.cacheFetches, limits.cacheFetchesWaiting);
     this.#armSweep();
   }
 
   /** With what a former process left. Rejects where its folder cannot be made or read. */
   static async make(options: ObjectCacheOptions): Promise<ObjectCache> {
-    const complaints = new Complaints(options.log, options.clock, options.limits.complaintMs);
+    const troubles = new ThrottledLog(options.log, options.clock, options.limits.complaintMs);
     const complain = (error: unknown) => {
       const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'Error';
-      complaints.say('warn', code, { code }, 'a recording of the object store could not be kept here, or not be removed');
+      troubles.say('warn', code, { code }, 'a recording of the object store could not be kept here, or not be removed');
     };
     return new ObjectCache(options, await CachedFiles.make({ ...options, complain }), complain);
   }
@@ -215,10 +216,7 @@ export class ObjectCache {
 
   async #inTime(done: Promise<void>): Promise<void> {
     const { clock, limits } = this.#options;
-    const late = Promise.withResolvers<void>();
-    const cancel = clock.at(clock.now() + limits.cacheWaitMs, late.resolve);
-    await Promise.race([done, late.promise]);
-    cancel();
+    await withTimeLimit(done, limits.cacheWaitMs, () => {}, clock);
   }
 }
 

@@ -5,7 +5,7 @@ import { fileSlices, type Slices, streamOf } from '../slices.ts';
 import type { LocalBytes, StoredFile } from '../storage.ts';
 
 /** A recording never changes once it is finished, so its name and size tell it from every other, wherever it lies. */
-export const entityTag = (recordingUuid: string, bytes: number): string => `${recordingUuid}-${bytes}`;
+const entityTag = (recordingUuid: string, bytes: number): string => `${recordingUuid}-${bytes}`;
 
 /** A recording of that size whose bytes come from `slices`. */
 export function storedFile(recordingUuid: string, bytes: number, slices: (start: number, end: number) => Slices): StoredFile {

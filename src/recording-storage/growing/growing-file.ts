@@ -3,21 +3,21 @@
  * and the bytes that all of them are at; each keeps only its place. A file that is there is read whatever becomes of its name.
  */
 import { close, fstatSync, open, read } from 'node:fs';
-import type { Clock } from '../../clock.ts';
+import { type Clock, sleep } from '../../clock.ts';
 import { GROWING_FILE_POLL_MS, GROWING_FILE_WAIT_MS, RECORDING_READ_SLICE_BYTES } from '../../limits.ts';
 import { isMissing } from '../file/local-file.ts';
 
-export const WAV_HEADER_BYTES = 44;
+const WAV_HEADER_BYTES = 44;
 const SAMPLE_BYTES = 2;
 
-export interface GrowingSource {
+interface GrowingSource {
   readonly path: string;
   /** Once true, nothing more is written to it. */
   over(): boolean;
 }
 
 /** One reader's place. */
-export interface GrowingReader {
+interface GrowingReader {
   /** The header of the file, with the sizes of one that has no end yet. */
   readonly header: Uint8Array;
   /** The next bytes, as soon as there are any. Undefined: the file is over, and that was all; or it was closed. Rejects on errors of the disk. */
@@ -27,7 +27,7 @@ export interface GrowingReader {
 }
 
 /** `pull`: from the first sample. `live`: from where the file ends now. */
-export type GrowingStart = 'pull' | 'live';
+type GrowingStart = 'pull' | 'live';
 
 export class GrowingFiles {
   readonly #clock: Clock;
@@ -70,7 +70,7 @@ export class GrowingFiles {
   }
 
   #pause(): Promise<void> {
-    return new Promise((resolve) => this.#clock.at(this.#clock.now() + GROWING_FILE_POLL_MS, resolve));
+    return sleep(this.#clock, GROWING_FILE_POLL_MS);
   }
 
   /** One use more of the file; undefined: there is none. */

@@ -1,42 +1,42 @@
 /**
- * Whether the object store is worth a request. While it is away, or refuses us, everything waits: one upload asks now and then, twice as long
- * after each failure; the first that gets through opens the door to all. What failed beside others in the same moment counts once.
+ * A circuit breaker for the object store. After a failure it is open: everything waits, and one attempt is made after a time that doubles with each
+ * failure. The first attempt that succeeds closes it for all. Attempts that fail at the same time count as one failure.
  */
 import type { Clock } from '../../clock.ts';
 
-export interface OutageLimits {
+interface CircuitBreakerLimits {
   readonly retryMinMs: number;
   readonly retryMaxMs: number;
 }
 
-export class Outage {
+export class CircuitBreaker {
   readonly #clock: Clock;
-  readonly #limits: OutageLimits;
+  readonly #limits: CircuitBreakerLimits;
   readonly #onTry: () => void;
   #failures = 0;
   #cancel: (() => void) | undefined;
 
   /** `onTry` is called when the next attempt is due. */
-  constructor(clock: Clock, limits: OutageLimits, onTry: () => void) {
+  constructor(clock: Clock, limits: CircuitBreakerLimits, onTry: () => void) {
     this.#clock = clock;
     this.#limits = limits;
     this.#onTry = onTry;
   }
 
-  /** Which spell this is: given back with the outcome of what began in it. */
-  get spell(): number {
+  /** Failures in a row. An attempt notes the count at which it begins, and `failed` is told it. */
+  get failures(): number {
     return this.#failures;
   }
 
-  /** How many may be under way at once, of so many. */
+  /** How many attempts may be under way at once, of `most`: none while it is open, one after a failure. */
   atOnce(most: number): number {
     if (this.#cancel !== undefined) return 0;
     return this.#failures > 0 ? 1 : most;
   }
 
-  /** `longer`: nothing will change by itself soon. */
-  failed(spell: number, longer: boolean): void {
-    if (spell !== this.#failures || this.#cancel !== undefined) return;
+  /** An attempt failed that began after so many `failures`. `longer`: nothing will change by itself soon, so the longest wait is due at once. */
+  failed(failures: number, longer: boolean): void {
+    if (failures !== this.#failures || this.#cancel !== undefined) return;
     const { retryMinMs, retryMaxMs } = this.#limits;
     const wait = longer ? retryMaxMs : Math.min(retryMaxMs, retryMinMs * 2 ** Math.min(this.#failures, 20));
     this.#failures++;
@@ -47,11 +47,13 @@ export class Outage {
     });
   }
 
+  /** An attempt succeeded: the breaker is closed. */
   succeeded(): void {
     this.#failures = 0;
     this.stop();
   }
 
+  /** Makes no further attempt. */
   stop(): void {
     this.#cancel?.();
     this.#cancel = undefined;

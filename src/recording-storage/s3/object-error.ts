@@ -1,6 +1,6 @@
 /** What can go wrong between us and an object store, by what is to be done about it. Never carries a URL, a header or a body. */
 
-export type ObjectFault =
+type ObjectFault =
   /** Not reached, or not in a state to answer: everything waits, and is tried again soon. */
   | 'away'
   /** Bucket, credentials, region or clock are not right: everything waits until someone has changed that. */

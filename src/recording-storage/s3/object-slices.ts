@@ -2,7 +2,7 @@
  * An object as slices: ranged GETs one after another, the next one under way while the last is taken. A whole-object GET would be one request
  * less, but what its reader does not take would pile up here, and a pause would cost its connection.
  */
-import type { Clock } from '../../clock.ts';
+import { type Clock, sleep } from '../../clock.ts';
 import { OBJECT_READ_MAX_BYTES, OBJECT_READ_MIN_BYTES, OBJECT_TRIES_MAX, OBJECT_TRY_PAUSE_MS } from '../../limits.ts';
 import type { Slices } from '../slices.ts';
 import { ObjectError } from './object-error.ts';
@@ -47,6 +47,6 @@ export async function tried<T>(clock: Clock, attempt: () => Promise<T>, signal?:
       const again = error instanceof ObjectError && error.fault === 'away' && error.code !== 'timeout';
       if (!again || tries === OBJECT_TRIES_MAX || signal?.aborted) throw error;
     }
-    await new Promise<void>((resolve) => clock.at(clock.now() + OBJECT_TRY_PAUSE_MS * tries, resolve));
+    await sleep(clock, OBJECT_TRY_PAUSE_MS * tries);
   }
 }

@@ -18,7 +18,7 @@ import { UploadQueue } from '../upload/upload-queue.ts';
 import { objectSlices, tried } from './object-slices.ts';
 import type { ObjectStore } from './object-store.ts';
 
-export interface ObjectStorageOptions {
+interface ObjectStorageOptions {
   readonly store: ObjectStore;
   readonly folder: RecordingFolder;
   readonly cache: ObjectCache;

@@ -13,7 +13,7 @@ import type { Clock } from '../../clock.ts';
 import { OBJECT_ANSWER_MAX_BYTES, OBJECT_COMPLETE_MAX_MS, OBJECT_REQUEST_MAX_MS } from '../../limits.ts';
 import { connectionFault, faultOf, ObjectError } from './object-error.ts';
 
-export interface ObjectStoreSettings {
+interface ObjectStoreSettings {
   readonly bucket: string;
   /** Before every key; with or without a `/` at its ends. */
   readonly prefix: string;
@@ -30,7 +30,7 @@ export interface HashedBytes {
   readonly sha256: string;
 }
 
-export interface PartTag {
+interface PartTag {
   readonly number: number;
   /** As the store gave it, quotes and all. */
   readonly etag: string;

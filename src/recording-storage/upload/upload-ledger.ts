@@ -6,7 +6,7 @@ import { open, rename } from 'node:fs/promises';
 import { OBJECT_LEDGER_MAX_BYTES } from '../../limits.ts';
 import { isMissing } from '../file/local-file.ts';
 
-export interface ConfirmedPart {
+interface ConfirmedPart {
   readonly etag: string;
   readonly bytes: number;
 }

@@ -3,19 +3,19 @@
  * again after each step, so that a long one does not hold up short ones.
  *
  *   growing ──full part──► ready ──► running ──sent──► ready …  ──done──► over
- *                            ▲          ├─ the store is away or refuses: back to the end, and all wait (`outage.ts`)
+ *                            ▲          ├─ the store is away or refuses: back to the end, and all wait (`circuit-breaker.ts`)
  *                            └──sweep── └─ this one will not do: set back, and others go on
  *
  * A spool file with no place in memory is found again by a look at the folder once there is room.
  */
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { Complaints } from '../../throttled-log.ts';
-import { Outage } from '../s3/circuit-breaker.ts';
+import { ThrottledLog } from '../../throttled-log.ts';
+import { CircuitBreaker } from '../s3/circuit-breaker.ts';
 import { ObjectError } from '../s3/object-error.ts';
 import { type Progress, Upload, type UploadContext } from './upload.ts';
 
-export interface UploadQueueOptions extends UploadContext {
+interface UploadQueueOptions extends UploadContext {
   readonly clock: Clock;
   readonly log: Log;
   /** Finished spool files in the folder, and uploads without a file, that are not known here. */
@@ -27,8 +27,8 @@ const OWN_FAILURES = 3;
 
 export class UploadQueue {
   readonly #options: UploadQueueOptions;
-  readonly #complaints: Complaints;
-  readonly #outage: Outage;
+  readonly #troubles: ThrottledLog;
+  readonly #breaker: CircuitBreaker;
   readonly #all = new Map<string, Upload>();
   readonly #growing = new Set<Upload>();
   readonly #ready = new Set<Upload>();
@@ -49,8 +49,8 @@ export class UploadQueue {
   constructor(options: UploadQueueOptions) {
     const { clock, log, limits } = options;
     this.#options = options;
-    this.#complaints = new Complaints(log, clock, limits.complaintMs);
-    this.#outage = new Outage(clock, limits, () => this.#pump());
+    this.#troubles = new ThrottledLog(log, clock, limits.complaintMs);
+    this.#breaker = new CircuitBreaker(clock, limits, () => this.#pump());
     this.#look();
     this.#armSweep();
   }
@@ -104,7 +104,7 @@ export class UploadQueue {
   async close(): Promise<void> {
     this.#abort.abort();
     this.#cancelSweep();
-    this.#outage.stop();
+    this.#breaker.stop();
     await Promise.all([...this.#running.values(), this.#looking, this.#sweeping]);
   }
 
@@ -128,21 +128,21 @@ export class UploadQueue {
   #pump(): void {
     if (this.#running.size === 0 && this.#ready.size === 0) this.#options.buffers.clear();
     for (const upload of this.#ready) {
-      if (this.#closed || this.#running.size >= this.#outage.atOnce(this.#options.limits.uploads)) return;
+      if (this.#closed || this.#running.size >= this.#breaker.atOnce(this.#options.limits.uploads)) return;
       this.#ready.delete(upload);
       this.#running.set(upload, this.#run(upload));
     }
   }
 
   async #run(upload: Upload): Promise<void> {
-    const spell = this.#outage.spell;
+    const failures = this.#breaker.failures;
     let outcome: Progress | 'set back' | 'waits';
     try {
       outcome = await upload.step(this.#abort.signal);
       upload.failures = 0;
       if (outcome === 'sent' || outcome === 'done') this.#succeeded();
     } catch (error) {
-      outcome = this.#closed ? 'waits' : this.#failed(upload, error, spell);
+      outcome = this.#closed ? 'waits' : this.#failed(upload, error, failures);
     }
     this.#running.delete(upload);
     if (this.#all.get(upload.recordingUuid) === upload) this.#place(upload, outcome);
@@ -163,11 +163,11 @@ export class UploadQueue {
 
   #succeeded(): void {
     this.#successes++;
-    this.#outage.succeeded();
-    this.#complaints.settled(this.#backlog(), 'recordings are uploaded again');
+    this.#breaker.succeeded();
+    this.#troubles.settled(this.#backlog(), 'recordings are uploaded again');
   }
 
-  #failed(upload: Upload, error: unknown, spell: number): 'set back' | 'waits' {
+  #failed(upload: Upload, error: unknown, failures: number): 'set back' | 'waits' {
     upload.failures++;
     const othersGoOn = this.#failedAt.get(upload) !== this.#successes && upload.failures >= OWN_FAILURES;
     this.#failedAt.set(upload, this.#successes);
@@ -176,14 +176,14 @@ export class UploadQueue {
     const fields = { code, status, ...this.#backlog() };
     const one = { ...fields, recording_uuid: upload.recordingUuid };
     const say = (level: 'warn' | 'error', words: typeof one | typeof fields, message: string) =>
-      this.#complaints.say(level, `${fault} ${code}`, words, message);
+      this.#troubles.say(level, `${fault} ${code}`, words, message);
     switch (fault) {
       case 'away':
-        this.#outage.failed(spell, false);
+        this.#breaker.failed(failures, false);
         say('warn', fields, 'recordings wait: the object store is away');
         return othersGoOn ? 'set back' : 'waits';
       case 'refused':
-        this.#outage.failed(spell, true);
+        this.#breaker.failed(failures, true);
         say('error', fields, 'recordings wait: the object store refuses them; see RECORDINGS and S3_* settings');
         return othersGoOn ? 'set back' : 'waits';
       case 'upload unknown':
@@ -234,7 +234,7 @@ export class UploadQueue {
     this.#moreInFolder = false;
     this.#looking = this.#findLeft().catch((error: unknown) => {
       this.#moreInFolder = true;
-      this.#complaints.say('error', 'folder', { code: codeOf(error) }, 'the folder of recordings cannot be looked through');
+      this.#troubles.say('error', 'folder', { code: codeOf(error) }, 'the folder of recordings cannot be looked through');
     });
   }
 

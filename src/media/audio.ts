@@ -1,0 +1,180 @@
+/**
+ * The sound of calls as the main thread sees it: legs, Rooms, what is played to them and recorded of them. The implementation is below
+ * `media/leg`, `media/playback` and `media/recording`.
+ */
+import type { PlaybackControl } from '../machine/playback/playback.ts';
+import type { MediaNotice } from '../notice/signal.ts';
+import type { SourceDetail } from '../problem.ts';
+
+/** Static payload types of RFC 3551 table 4, and what a codec is called in SDP. */
+export type CodecName = 'PCMU' | 'PCMA' | 'G722';
+
+/** What an offer and its answer agreed on for one audio stream (RFC 3264). */
+export interface RtpParameters {
+  readonly remoteHost: string;
+  readonly remotePort: number;
+  readonly remoteRtcpPort: number;
+  /**
+   * The addresses and CIDRs that another source of RTP than `remoteHost` may be learnt from: the peer's signalling address and the
+   * ranges of its trunk. Empty: nobody else is ever heard.
+   */
+  readonly learnFrom: readonly string[];
+  /** The call is on hold: no other source is learnt meanwhile. */
+  readonly held: boolean;
+  readonly codec: CodecName;
+  readonly payloadType: number;
+  /** Payload type of telephone-event (RFC 4733), or undefined when it was not agreed. */
+  readonly telephoneEventPayloadType: number | undefined;
+  /** Milliseconds of audio in a packet we send, 10 to 60. */
+  readonly ptimeMs: number;
+  /** We send audio (the far end has not asked us to be silent). */
+  readonly send: boolean;
+  /** We expect audio; the media timeout runs only while this is true. */
+  readonly receive: boolean;
+}
+
+/** Counters of one leg (RFC 3550 §6.4), as of the call. */
+export interface LegCounters {
+  readonly packetsReceived: number;
+  readonly packetsSent: number;
+  readonly packetsLost: number;
+  /** Came, but after they were due to be heard. */
+  readonly packetsLate: number;
+  /** Interarrival jitter (RFC 3550 §6.4.1). */
+  readonly jitterMs: number;
+  /** What the jitter buffer added to the last frame; 0: nobody listens. */
+  readonly delayMs: number;
+  /** By the far end's last report (RTCP); 0: it has not said. */
+  readonly roundTripMs: number;
+  /** How the far end is heard, estimated from loss and delay (E-model, ITU-T G.107), 1 to 4.5; 0: nothing was heard of it. */
+  readonly mos: number;
+}
+
+/** Of a leg of which nothing is known. */
+export const NO_COUNTERS: LegCounters = {
+  packetsReceived: 0,
+  packetsSent: 0,
+  packetsLost: 0,
+  packetsLate: 0,
+  jitterMs: 0,
+  delayMs: 0,
+  roundTripMs: 0,
+  mos: 0,
+};
+
+/** Something to play that was opened and screened, ready to be played on any one leg. Must be played or released. */
+export interface Playlist {
+  /** Of files; empty for a stream or a push. */
+  readonly urls: readonly string[];
+  /** Gives connections and buffers back. Safe to call twice, and after the playlist was played. */
+  release(): void;
+}
+
+export interface PlayOptions {
+  readonly operationUuid: string;
+  readonly playlist: Playlist;
+  readonly loop: number;
+  readonly volume: number;
+}
+
+export interface RecordOptions {
+  readonly recordingUuid: string;
+  /** A file to be made, of at most 1,024 bytes of name; its folder exists. */
+  readonly path: string;
+  /** A file in memory to be made (recording-rings.ts), from which a crash loses nothing; without it the recording is written more often. */
+  readonly ring?: string;
+  /** 8000, 16000, 24000 or 48000; without it that of the leg or room now. */
+  readonly rateHz?: number;
+  /** Whether masked spans, hold and interruptions are kept as silence, or left out. */
+  readonly includeGaps: boolean;
+  /** With it `speech.started` and `speech.ended` are told: of the leg's far end, or of anyone in the room. */
+  readonly voiceActivity?: {
+    /** 0 to 1; higher hears more. */
+    readonly sensitivity: number;
+    readonly speechDurationMs: number;
+    readonly silenceDurationMs: number;
+  };
+}
+
+/** One recording under way. Its commands are without effect once it has ended. */
+export interface MediaRecording {
+  mask(): void;
+  unmask(): void;
+  /** `recording.ended` follows when the file is finished and durable. */
+  stop(): void;
+}
+
+/** Whatever can be recorded, several times at once. The end of a leg or room ends its recordings, whose notices may follow that end. */
+export interface Recordable {
+  /**
+   * Mono 16-bit WAV of all that is said and heard. `recording.started` when the first audio is durable; then `recording.ended`, or
+   * `recording.failed` where the disk fails or is too slow, which no call notices.
+   */
+  record(options: RecordOptions): MediaRecording;
+}
+
+export interface JoinOptions {
+  readonly muted: boolean;
+  /** Percent, 0 to 200: what others hear of the member, and what it hears of them. */
+  readonly fromVolumePercent: number;
+  readonly toVolumePercent: number;
+}
+
+/** A leg as a member of rooms: of one at a time. What plays on the leg itself is heard by it alone, over the room. */
+export interface RoomMember {
+  /**
+   * Joins, leaving any other room first. `room.joined` follows when the first mixed frame was sent, `room.left` where the room is over.
+   * Joining the room it is in changes nothing.
+   */
+  join(room: MediaRoom, options: JoinOptions): void;
+  /** `room.left` follows, if it was in a room. */
+  leave(): void;
+  setMuted(muted: boolean): void;
+  /** False: the leg is closed or its worker is lost, and nothing was set. */
+  setVolume(direction: 'from_member' | 'to_member', percent: number): boolean;
+}
+
+/** What a room tells: of its playbacks and recordings, in the words of a leg's, and `room.lost` when its worker died. */
+export type RoomNotice =
+  | Extract<MediaNotice, { readonly type: `playback.${string}` | `recording.${string}` | `speech.${string}` }>
+  | { readonly type: 'room.lost' };
+
+/** A mix in which every member hears all the others. */
+export interface MediaRoom extends Recordable {
+  /** As in the members' `room.joined` and `room.left`. */
+  readonly number: number;
+  /** Heard by every member. */
+  play(options: PlayOptions): void;
+  stopPlayback(operationUuid: string): void;
+  controlPlayback(operationUuid: string, control: PlaybackControl): void;
+  /** Of what plays now. */
+  setPlaybackVolume(percent: number): void;
+  /** Whether members' `voice` notices are told. */
+  setVoiceActivity(on: boolean): void;
+  /** Stops the playback; every member leaves. Resolves when its last notice was given; the members' `room.left` may still follow. */
+  close(): Promise<void>;
+}
+
+/** One UDP port pair and everything that runs on it. */
+export interface RtpLeg extends RoomMember, Recordable {
+  /** The address to write into SDP. */
+  readonly host: string;
+  readonly port: number;
+  /** Starts or changes the stream: the first call opens the tap, later ones are re-negotiations. */
+  negotiate(parameters: RtpParameters): void;
+  play(options: PlayOptions): void;
+  /** Stops the playback of that operation; `playback.stopped` follows if it was playing. */
+  stopPlayback(operationUuid: string): void;
+  /** Holds, goes on with, or moves within the playback of that operation; no effect where another one plays or none. */
+  controlPlayback(operationUuid: string, control: PlaybackControl): void;
+  /** Whether keys are heard in the audio too (DTMF tones, `method: 'inband'`). A key that comes both ways is told once, as rfc4733. */
+  detectTones(on: boolean): void;
+  counters(): Promise<LegCounters>;
+  /** Gives the ports back (they rest 60 s). A playback in progress ends as `playback.stopped` first. Resolves when the last notice was given. */
+  close(): Promise<LegCounters>;
+}
+
+/** What went wrong before a source was admitted (interface, 502 detail object). */
+export interface SourceRefused {
+  readonly refused: SourceDetail;
+}

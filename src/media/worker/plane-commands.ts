@@ -1,0 +1,191 @@
+/** What a media worker does for each command: it is handed to the native plane as literal numbers, addresses and buffers. */
+import type { LegCounters } from '../audio.ts';
+import { native, type PlaneHandle } from '../native.ts';
+import {
+  CODEC_NUMBER,
+  type LegCommand,
+  type PlaybackCommand,
+  type RecordingCommand,
+  type RoomCommand,
+  type WorkerReply,
+} from './worker-command.ts';
+
+/** What the commands of one plane need besides it. */
+export interface CommandContext {
+  readonly plane: PlaneHandle;
+  reply(message: WorkerReply): void;
+  /** Posts the notices that the plane still holds, so that a reply that follows comes after every notice before it. */
+  flushNotices(): void;
+}
+
+const EEXIST = 17;
+/** What voice activity is where none is asked for; it is not told then. */
+const NO_VOICES = { sensitivityPercent: 50, onsetMs: 100, releaseMs: 500 };
+const counterWords = new Uint32Array(8);
+
+function countersNow(): LegCounters {
+  const [received = 0, sent = 0, lost = 0, late = 0, jitterUs = 0, delayUs = 0, roundTripUs = 0, mosMilli = 0] = counterWords;
+  return {
+    packetsReceived: received,
+    packetsSent: sent,
+    packetsLost: lost | 0,
+    packetsLate: late,
+    jitterMs: jitterUs / 1000,
+    delayMs: delayUs / 1000,
+    roundTripMs: roundTripUs / 1000,
+    mos: mosMilli / 1000,
+  };
+}
+
+export function obeyLeg({ plane, reply, flushNotices }: CommandContext, command: LegCommand): void {
+  const { leg } = command;
+  switch (command.type) {
+    case 'open':
+      reply({ type: 'opened', leg, errno: native.legOpen(plane, leg, command.host, command.port) });
+      break;
+    case 'open stream': {
+      const { toSession: to, fromSession: from, inbox } = command;
+      const isOpen = native.streamOpen(
+        plane,
+        leg,
+        inbox,
+        to.encoding === 'mulaw',
+        to.rateHz,
+        from.encoding === 'mulaw',
+        from.rateHz,
+      );
+      reply({ type: 'opened', leg, errno: isOpen ? 0 : EEXIST });
+      break;
+    }
+    case 'negotiate':
+      negotiate(plane, command);
+      break;
+    case 'tones':
+      native.legTones(plane, leg, command.on);
+      break;
+    case 'counters':
+      native.legCounters(plane, leg, counterWords);
+      reply({ type: 'counters', request: command.request, counters: countersNow() });
+      break;
+    case 'move':
+      native.legDrop(plane, leg);
+      flushNotices(); // What it noticed here is posted before the other worker can say a word of it.
+      if (!native.legMove(plane, leg, command.plane)) reply({ type: 'stayed', leg });
+      break;
+    case 'close':
+      native.legClose(plane, leg, counterWords);
+      flushNotices();
+      reply({ type: 'closed', leg, counters: countersNow() });
+      break;
+  }
+}
+
+function negotiate(plane: PlaneHandle, command: Extract<LegCommand, { readonly type: 'negotiate' }>): void {
+  const agreed = command.parameters;
+  native.legNegotiate(
+    plane,
+    command.leg,
+    agreed.remoteHost,
+    agreed.remotePort,
+    agreed.remoteRtcpPort,
+    CODEC_NUMBER[agreed.codec],
+    agreed.payloadType,
+    agreed.telephoneEventPayloadType ?? -1,
+    agreed.ptimeMs,
+    agreed.send,
+    agreed.receive,
+    agreed.held,
+    agreed.learnFrom.join(','),
+  );
+}
+
+/** Playbacks of legs and of rooms. */
+export function obeyPlayback({ plane }: CommandContext, command: PlaybackCommand): void {
+  const { leg } = command;
+  switch (command.type) {
+    case 'play':
+      native.legPlay(plane, leg, command.playback, command.rateHz, command.volume);
+      break;
+    case 'feed':
+      native.legFeed(plane, leg, command.playback, command.pcm);
+      break;
+    case 'finish':
+      native.legFinish(plane, leg, command.playback);
+      break;
+    case 'stop':
+      native.legStop(plane, leg, command.playback);
+      break;
+    case 'pause':
+      native.legPause(plane, leg, command.playback, command.paused);
+      break;
+    case 'seek':
+      native.legSeek(plane, leg, command.playback);
+      break;
+    case 'playback volume':
+      native.playVolume(plane, leg, command.percent);
+      break;
+  }
+}
+
+/** Rooms, and legs as their members. */
+export function obeyRoom({ plane, reply, flushNotices }: CommandContext, command: RoomCommand): void {
+  const { leg } = command;
+  switch (command.type) {
+    case 'open room':
+      native.roomOpen(plane, leg);
+      break;
+    case 'close room':
+      native.roomClose(plane, leg);
+      flushNotices();
+      reply({ type: 'room closed', leg });
+      break;
+    case 'voices':
+      native.roomVoices(plane, leg, command.on);
+      break;
+    case 'join':
+      native.legJoin(plane, leg, command.room, command.muted, command.from, command.to);
+      break;
+    case 'leave':
+      native.legLeave(plane, leg);
+      break;
+    case 'mute':
+      native.legMute(plane, leg, command.muted);
+      break;
+    case 'room volume':
+      native.legVolume(plane, leg, command.from, command.percent);
+      break;
+  }
+}
+
+/** Recordings of legs and of rooms. */
+export function obeyRecording({ plane, reply }: CommandContext, command: RecordingCommand): void {
+  const { leg, recording } = command;
+  switch (command.type) {
+    case 'record': {
+      const { path, ring, rateHz, includeGaps, voices } = command;
+      const { sensitivityPercent, onsetMs, releaseMs } = voices ?? NO_VOICES;
+      const told = voices !== undefined;
+      const isThere = native.record(
+        plane,
+        leg,
+        recording,
+        path,
+        ring,
+        rateHz,
+        includeGaps,
+        told,
+        sensitivityPercent,
+        onsetMs,
+        releaseMs,
+      );
+      if (!isThere) reply({ type: 'not recorded', recording });
+      break;
+    }
+    case 'mask':
+      native.recordMask(plane, leg, recording, command.masked);
+      break;
+    case 'stop recording':
+      native.recordStop(plane, leg, recording);
+      break;
+  }
+}
