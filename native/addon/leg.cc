@@ -39,7 +39,7 @@ Napi::Value leg_close(const Napi::CallbackInfo& info) {
   uint32_t* out = arguments.span<uint32_t>(words);
   if (!arguments.ok() || words < counter_words) return arguments.refuse();
   Counters counters;
-  const bool found = plane->close(id, counters, Plane::now());
+  const bool found = plane->close(id, counters, now_of_system());
   write_counters(counters, out);
   return arguments.give(found);
 }
@@ -82,7 +82,7 @@ Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
   }
   agreed.codec = static_cast<Codec>(codec);
   agreed.payload_type = static_cast<uint8_t>(payload_type);
-  return arguments.give(plane->negotiate(id, agreed, Plane::now()));
+  return arguments.give(plane->negotiate(id, agreed, now_of_system()));
 }
 
 // legPlay(plane, leg, playback, rateHz, volumePercent) -> found

@@ -19,7 +19,7 @@ Napi::Value leg_move(const Napi::CallbackInfo& info) {
   const uint32_t id = arguments.number();
   const uint32_t number = arguments.number();
   if (!arguments.ok()) return arguments.refuse();
-  return arguments.give(plane->move(id, number, Plane::now()));
+  return arguments.give(plane->move(id, number, now_of_system()));
 }
 
 // roomOpen(plane, room) -> whether the number was free

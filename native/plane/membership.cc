@@ -62,7 +62,7 @@ bool Plane::mute(uint32_t id, bool muted) {
 bool Plane::volume(uint32_t id, bool from, int32_t percent) {
   Participant* party = participant(id);
   if (party == nullptr || party->seat() == nullptr) return false;
-  (from ? party->seat()->from_percent : party->seat()->to_percent) = percent;
+  Room::set_volume(*party->seat(), from, percent);
   return true;
 }
 
@@ -124,7 +124,7 @@ bool Plane::move(uint32_t id, uint32_t plane, const Now& now) {
   if (!box || box == box_ || participant(id) == nullptr) return false;
   std::unique_ptr<Participant> party = remove(id, now);
   if (box->put(party)) return true;
-  if (party->rtp() != nullptr) (void)watch(*party->rtp());
+  if (party->rtp() != nullptr) (void)sockets_.watch(*party->rtp());
   add(std::move(party));
   return false;
 }
@@ -136,7 +136,7 @@ void Plane::take_handed() {
     if (parties_.count(id) != 0 || rooms_.count(id) != 0)
       continue;  // its number was given away while it was on its way: it ends
     if (party->rtp() != nullptr)
-      (void)watch(*party->rtp());  // a system out of watches makes it deaf, which its media timeout tells
+      (void)sockets_.watch(*party->rtp());  // a system out of watches makes it deaf, which its media timeout tells
     add(std::move(party));
     notices_.push_back({NoticeKind::moved, id});
   }

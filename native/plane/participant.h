@@ -11,6 +11,7 @@
 #include "plane/audio/player.h"
 #include "plane/audio/rate.h"
 #include "plane/notice.h"
+#include "plane/now.h"
 #include "plane/recording/recorder.h"
 
 namespace sidetone {
@@ -18,12 +19,6 @@ namespace sidetone {
 class Leg;
 class StreamLeg;
 struct Seat;
-
-/** One instant on both clocks. Deadlines run on the monotonic one; RTCP and kernel timestamps speak of the other. */
-struct Now {
-  int64_t us = 0;
-  int64_t wall_us = 0;
-};
 
 /** Whoever needs the far end's sound as PCM. Without one nothing is decoded. */
 class Listener {

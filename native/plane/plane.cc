@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/timerfd.h>
@@ -15,8 +14,6 @@
 namespace sidetone {
 namespace {
 
-constexpr int events_max = 512;
-
 int64_t clock_us(clockid_t clock) {
   timespec time;
   ::clock_gettime(clock, &time);
@@ -25,35 +22,28 @@ int64_t clock_us(clockid_t clock) {
 
 }  // namespace
 
-Now Plane::now() { return {clock_us(CLOCK_MONOTONIC), clock_us(CLOCK_REALTIME)}; }
+Now now_of_system() { return {clock_us(CLOCK_MONOTONIC), clock_us(CLOCK_REALTIME)}; }
 
 std::unique_ptr<Plane> Plane::create(int64_t media_timeout_us, int& error, bool rings) {
-  std::unique_ptr<Plane> plane(new Plane(rings));
+  std::unique_ptr<Plane> plane(new Plane());
   plane->media_timeout_us_ = media_timeout_us;
-  plane->epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
   plane->timer_fd_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   plane->wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  error = plane->epoll_fd_ < 0 || plane->timer_fd_ < 0 || plane->wake_fd_ < 0 ? errno : 0;
-  plane->deadline_us_ = now().us + tick_us;
+  error = plane->timer_fd_ < 0 || plane->wake_fd_ < 0 ? errno : plane->sockets_.open(rings);
+  plane->deadline_us_ = now_of_system().us + tick_us;
   if (error != 0) plane.reset();
   else plane->box_ = Handover::open(plane->wake_fd_);
-  if (error == 0 && plane->rings_) {
-    plane->sender_ = Sender::create();
-    plane->receiver_ = Receiver::create();
-  }
+  if (error == 0 && rings) plane->sender_ = Sender::create();
   return plane;
 }
 
 Plane::~Plane() {
   if (box_) box_->shut();
-  prompt_receiver_.reset();
-  receiver_.reset();
+  sockets_.close();
   rooms_.clear();
   parties_.clear();
-  if (epoll_fd_ >= 0) ::close(epoll_fd_);
   if (timer_fd_ >= 0) ::close(timer_fd_);
   if (wake_fd_ >= 0) ::close(wake_fd_);
-  if (prompt_epoll_fd_ >= 0) ::close(prompt_epoll_fd_);
 }
 
 Participant* Plane::participant(uint32_t id) {
@@ -64,49 +54,6 @@ Participant* Plane::participant(uint32_t id) {
 Leg* Plane::leg(uint32_t id) {
   Participant* party = participant(id);
   return party == nullptr ? nullptr : party->rtp();
-}
-
-int Plane::watch(Leg& leg) {
-  epoll_event event;
-  event.events = EPOLLIN;
-  event.data.u64 = reinterpret_cast<uintptr_t>(&leg) | 1;  // a Leg is aligned: its lowest bit tells RTCP
-  if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, leg.ports().rtcp(), &event) != 0) return errno;
-  return watch_rtp(leg, false);
-}
-
-void Plane::unwatch(Leg& leg, const Now& now) {
-  unwatch_rtp(leg, now);
-  (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtcp(), nullptr);
-}
-
-int Plane::watch_rtp(Leg& leg, bool prompt) {
-  leg.prompt = prompt;
-  if (prompt) prompt_legs_.push_back(&leg);
-  if (receiver_) {
-    (prompt ? prompt_receiver_ : receiver_)->watch(leg);
-    return 0;
-  }
-  epoll_event event;
-  event.events = EPOLLIN;
-  event.data.u64 = reinterpret_cast<uintptr_t>(&leg);
-  return ::epoll_ctl(prompt ? prompt_epoll_fd_ : epoll_fd_, EPOLL_CTL_ADD, leg.ports().rtp(), &event) != 0 ? errno : 0;
-}
-
-void Plane::unwatch_rtp(Leg& leg, const Now& now) {
-  if (receiver_) (leg.prompt ? prompt_receiver_ : receiver_)->unwatch(leg, now, notices_);
-  else (void)::epoll_ctl(leg.prompt ? prompt_epoll_fd_ : epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtp(), nullptr);
-  if (leg.prompt) prompt_legs_.erase(std::find(prompt_legs_.begin(), prompt_legs_.end(), &leg));
-  leg.prompt = false;
-}
-
-/** From the tick's sockets to those that wake, or back. What wakes is made when first needed; where that fails, the
- * tick does it. */
-void Plane::turn(Leg& leg, bool prompt, const Now& now) {
-  if (prompt && receiver_ && !prompt_receiver_) prompt_receiver_ = Receiver::create_awake();
-  if (prompt && !receiver_ && prompt_epoll_fd_ < 0) prompt_epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
-  if (prompt && (receiver_ ? !prompt_receiver_ : prompt_epoll_fd_ < 0)) return;
-  unwatch_rtp(leg, now);
-  (void)watch_rtp(leg, prompt);
 }
 
 void Plane::add(std::unique_ptr<Participant> party) {
@@ -123,7 +70,7 @@ std::unique_ptr<Participant> Plane::remove(uint32_t id, const Now& now) {
   parties_.erase(found);
   order_.erase(std::find(order_.begin(), order_.end(), party.get()));
   if (party->seat() != nullptr) party->seat()->room->drop(*party->seat(), notices_);
-  if (party->rtp() != nullptr) unwatch(*party->rtp(), now);
+  if (party->rtp() != nullptr) sockets_.unwatch(*party->rtp(), now, notices_);
   return party;
 }
 
@@ -133,7 +80,7 @@ int Plane::open(uint32_t id, const Address& rtp, const Address& rtcp) {
   if (::getrandom(&identity, sizeof identity, 0) != static_cast<ssize_t>(sizeof identity)) return EIO;
   auto leg = std::make_unique<Leg>(id, identity, media_timeout_us_);
   int error = leg->ports().open(rtp, rtcp);
-  if (error == 0) error = watch(*leg);
+  if (error == 0) error = sockets_.watch(*leg);
   if (error == 0) add(std::move(leg));
   return error;
 }
@@ -233,10 +180,9 @@ bool Plane::counters(uint32_t id, Counters& counters) {
 /** Sleeps until the next deadline, an order, or what is to be passed on as it comes, which it passes on. False where it
  * was an order. */
 bool Plane::wait(int64_t now_us) {
-  const bool listens = !prompt_legs_.empty() && now_us >= prompt_due_us_;
-  const int prompt_fd = prompt_receiver_ ? prompt_receiver_->arrival_fd() : prompt_epoll_fd_;
-  pollfd waits[3] = {{timer_fd_, POLLIN, 0}, {wake_fd_, POLLIN, 0}, {prompt_fd, POLLIN, 0}};
-  const int64_t most_us = prompt_legs_.empty() || listens ? 1'000'000 : prompt_due_us_ - now_us;
+  const bool listens = sockets_.hastened() && now_us >= prompt_due_us_;
+  pollfd waits[3] = {{timer_fd_, POLLIN, 0}, {wake_fd_, POLLIN, 0}, {sockets_.arrival_fd(), POLLIN, 0}};
+  const int64_t most_us = !sockets_.hastened() || listens ? 1'000'000 : prompt_due_us_ - now_us;
   const timespec most = {most_us / 1'000'000, most_us % 1'000'000 * 1000};
   (void)::ppoll(waits, listens ? 3 : 2, &most, nullptr);  // EINTR ends it early, which is harmless
   if ((waits[1].revents & POLLIN) != 0) {
@@ -248,15 +194,9 @@ bool Plane::wait(int64_t now_us) {
   return true;
 }
 
-/** A flood is not passed on before the tick: what a leg may take is of a tick, however often it wakes the plane. */
+/** Passes on what has come. A flood waits for the tick: what a leg may take is counted by ticks. */
 void Plane::pass_on() {
-  constexpr int rounds = 4;
-  bool flooded = notices_.size() >= Receiver::notices_max;
-  for (int round = 0; round < rounds && !flooded; round++) {
-    if (!prompt_receiver_) flooded = drain_epoll(prompt_epoll_fd_, now()) > Batch::size * prompt_legs_.size();
-    else prompt_receiver_->drain(now(), notices_);
-    if (!prompt_receiver_ || prompt_receiver_->rested()) break;
-  }
+  const bool flooded = notices_.size() >= Receiver::notices_max || sockets_.drain_hastened(notices_);
   if (sender_) sender_->flush();
   prompt_due_us_ = flooded ? deadline_us_ : clock_us(CLOCK_MONOTONIC) + prompt_rest_us;
 }
@@ -286,8 +226,8 @@ TickReport Plane::run() {
     deadline_us_ += static_cast<int64_t>(frames) * tick_us;
     report.skipped = frames;
   }
-  const Now started = now();
-  drain(started);
+  const Now started = now_of_system();
+  sockets_.drain(order_.size(), started, notices_);
   // A tick that overruns its period cannot hold the loop for ever: what is due after these is done on the next call.
   for (int64_t i = 0; i < catch_up_max && deadline_us_ <= started.us; i++) {
     // Each tick happens at its deadline, also one that is made up for: what is played out then depends on no stall of
@@ -303,7 +243,7 @@ TickReport Plane::run() {
 
 void Plane::tick(const Now& now) {
   take_handed();
-  drain(now);
+  sockets_.drain(order_.size(), now, notices_);
   frame(now);
 }
 
@@ -319,58 +259,14 @@ void Plane::frame(const Now& now) {
     entry.second->tick(now, notices_);
     if (!entry.second->began_relay()) continue;
     for (const auto& seat : entry.second->seats()) {
-      if (seat->rtp != nullptr && seat->rtp->relays() && !seat->rtp->prompt) turn(*seat->rtp, true, now);
+      if (seat->rtp != nullptr && seat->rtp->relays() && !sockets_.is_hastened(*seat->rtp))
+        sockets_.hasten(*seat->rtp, now, notices_);
     }
   }
-  for (size_t i = prompt_legs_.size(); i-- > 0;) {
-    if (!prompt_legs_[i]->relays()) turn(*prompt_legs_[i], false, now);
-  }
+  sockets_.slow_down(now, notices_);
   if (sender_) sender_->flush();
   for (auto entry = rooms_.begin(); entry != rooms_.end();)
     entry = entry->second->over() ? rooms_.erase(entry) : std::next(entry);
-}
-
-void Plane::drain(const Now& now) {
-  if (notices_.size() >= Receiver::notices_max) return;
-  for (Receiver* receiver : {receiver_.get(), prompt_receiver_.get()}) {
-    if (receiver == nullptr) continue;
-    receiver->renew();
-    receiver->drain(now, notices_);
-  }
-  (void)drain_epoll(epoll_fd_, now);
-  if (prompt_epoll_fd_ >= 0) (void)drain_epoll(prompt_epoll_fd_, now);
-}
-
-/** Returns how many packets there were. */
-size_t Plane::drain_epoll(int fd, const Now& now) {
-  size_t packets = 0;
-  epoll_event events[events_max];
-  const size_t rounds = order_.size() * 2 / events_max + 1;
-  for (size_t round = 0; round < rounds && notices_.size() < Receiver::notices_max; round++) {
-    const int count = ::epoll_wait(fd, events, events_max, 0);
-    for (int i = 0; i < count; i++) {
-      Leg* leg = reinterpret_cast<Leg*>(static_cast<uintptr_t>(events[i].data.u64 & ~uint64_t{1}));
-      packets += receive(*leg, (events[i].data.u64 & 1) != 0, now);
-    }
-    if (count < events_max) break;
-  }
-  return packets;
-}
-
-/** Takes all that has come, to a bound: a flooded leg waits for the next tick, the others do not wait for it. */
-size_t Plane::receive(Leg& leg, bool rtcp, const Now& now) {
-  size_t packets = 0;
-  const int fd = rtcp ? leg.ports().rtcp() : leg.ports().rtp();
-  for (int round = 0; round < batches_max; round++) {
-    const int count = batch_.receive(fd);
-    for (int i = 0; i < count; i++) {
-      if (rtcp) leg.receive_rtcp(batch_[i], now);
-      else leg.receive_rtp(batch_[i], now, notices_);
-    }
-    packets += static_cast<size_t>(count);
-    if (count < Batch::size) break;
-  }
-  return packets;
 }
 
 size_t Plane::take_notices(Notice* out, size_t room) {

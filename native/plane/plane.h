@@ -9,8 +9,8 @@
 
 #include "plane/audio/converter.h"
 #include "plane/handover.h"
-#include "plane/io/receiver.h"
 #include "plane/leg/leg.h"
+#include "plane/leg_sockets.h"
 #include "plane/notice.h"
 #include "plane/room/room.h"
 #include "plane/stream/stream_leg.h"
@@ -100,30 +100,19 @@ class Plane {
   size_t take_notices(Notice* out, size_t room);
   size_t legs() const { return order_.size(); }
 
-  static Now now();
-
   static constexpr int64_t tick_us = 20'000;
   /** Half a second: what a far jitter buffer can still take as a burst. */
   static constexpr int64_t catch_up_max = 25;
-  static constexpr int batches_max = 8;
   /** Between two looks at what is to be passed on as it comes, so that a thousand legs wake it two thousand times a
    * second and no more. */
   static constexpr int64_t prompt_rest_us = 500;
 
  private:
-  explicit Plane(bool rings) : rings_(rings) {}
-  void drain(const Now& now);
-  size_t receive(Leg& leg, bool rtcp, const Now& now);
+  Plane() = default;
   void frame(const Now& now);
   void take_handed();
-  int watch(Leg& leg);
-  void unwatch(Leg& leg, const Now& now);
-  int watch_rtp(Leg& leg, bool prompt);
-  void unwatch_rtp(Leg& leg, const Now& now);
-  void turn(Leg& leg, bool prompt, const Now& now);
   bool wait(int64_t now_us);
   void pass_on();
-  size_t drain_epoll(int fd, const Now& now);
   void add(std::unique_ptr<Participant> party);
   std::unique_ptr<Participant> remove(uint32_t id, const Now& now);
   Player* player(uint32_t id);
@@ -131,7 +120,6 @@ class Plane {
   void retire(std::vector<std::unique_ptr<Recorder>> recorders);
   Room* room(uint32_t id);
 
-  int epoll_fd_ = -1;
   int timer_fd_ = -1;
   int wake_fd_ = -1;
   int64_t media_timeout_us_ = 0;
@@ -140,19 +128,13 @@ class Plane {
   std::unordered_map<uint32_t, std::unique_ptr<Participant>> parties_;
   std::vector<Participant*> order_;
   std::unique_ptr<Sender> sender_;
-  const bool rings_;
-  std::unique_ptr<Receiver> receiver_;
-  // Legs whose packets go to others as they come: these wake the plane.
-  std::vector<Leg*> prompt_legs_;
-  std::unique_ptr<Receiver> prompt_receiver_;
-  int prompt_epoll_fd_ = -1;
+  LegSockets sockets_;
   int64_t prompt_due_us_ = 0;
   std::unordered_map<uint32_t, std::unique_ptr<Room>> rooms_;
   std::vector<std::unique_ptr<Recorder>> finishing_;  // whose leg or room is gone
   StreamFrames frames_;
   std::shared_ptr<Handover> box_;
   Notices notices_;
-  Batch batch_;
 };
 
 }  // namespace sidetone

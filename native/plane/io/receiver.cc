@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "plane/io/port.h"
-#include "plane/leg/leg.h"
 
 namespace sidetone {
 namespace {
@@ -125,7 +124,7 @@ bool Receiver::ask(uint32_t index) {
   entry->opcode = IORING_OP_RECVMSG;
   entry->flags = IOSQE_BUFFER_SELECT;
   entry->ioprio = IORING_RECV_MULTISHOT;
-  entry->fd = slots_[index].leg->ports().rtp();
+  entry->fd = slots_[index].endpoint->rtp_fd();
   entry->addr = reinterpret_cast<uintptr_t>(&header);
   entry->len = 1;
   entry->user_data = index;
@@ -144,7 +143,7 @@ void Receiver::stop(uint32_t index) {
   slot.stopping = true;
 }
 
-void Receiver::watch(Leg& leg) {
+void Receiver::watch(RtpEndpoint& endpoint) {
   uint32_t index = static_cast<uint32_t>(slots_.size());
   if (free_.empty()) {
     slots_.emplace_back();
@@ -153,13 +152,13 @@ void Receiver::watch(Leg& leg) {
     free_.pop_back();
   }
   slots_[index] = Slot();
-  slots_[index].leg = &leg;
-  at_.emplace(&leg, index);
+  slots_[index].endpoint = &endpoint;
+  at_.emplace(&endpoint, index);
   unasked_.push_back(index);
 }
 
-void Receiver::unwatch(Leg& leg, const Now& now, Notices& notices) {
-  const auto found = at_.find(&leg);
+void Receiver::unwatch(RtpEndpoint& endpoint, const Now& now, Notices& notices) {
+  const auto found = at_.find(&endpoint);
   if (found == at_.end()) return;
   const uint32_t index = found->second;
   for (int round = 0; round < unwatch_rounds_max && slots_[index].standing; round++) {
@@ -168,7 +167,7 @@ void Receiver::unwatch(Leg& leg, const Now& now, Notices& notices) {
     reap(now, notices);
   }
   at_.erase(found);
-  slots_[index].leg = nullptr;  // free with the next `ask_all`, or after its last completion
+  slots_[index].endpoint = nullptr;  // free with the next `ask_all`, or after its last completion
 }
 
 void Receiver::drain(const Now& now, Notices& notices) {
@@ -184,21 +183,21 @@ void Receiver::ask_all() {
   size_t kept = 0;
   for (const uint32_t index : unasked_) {
     const Slot& slot = slots_[index];
-    if (slot.leg == nullptr) free_.push_back(index);
+    if (slot.endpoint == nullptr) free_.push_back(index);
     else if ((slot.turn == turn_ && slot.taken >= most) || !ask(index)) unasked_[kept++] = index;
   }
   unasked_.resize(kept);
 }
 
-const Leg* Receiver::addressee(const io_uring_cqe& result) const {
-  return result.user_data == nothing ? nullptr : slots_[static_cast<uint32_t>(result.user_data)].leg;
+const RtpEndpoint* Receiver::addressee(const io_uring_cqe& result) const {
+  return result.user_data == nothing ? nullptr : slots_[static_cast<uint32_t>(result.user_data)].endpoint;
 }
 
 void Receiver::reap(const Now& now, Notices& notices) {
   const uint32_t count = ring_->completed();
   for (uint32_t i = 0; i < count; i++) {
-    const Leg* far = i + 6 < count ? addressee(ring_->completion(i + 6)) : nullptr;
-    const Leg* near = i + 2 < count ? addressee(ring_->completion(i + 2)) : nullptr;
+    const RtpEndpoint* far = i + 6 < count ? addressee(ring_->completion(i + 6)) : nullptr;
+    const RtpEndpoint* near = i + 2 < count ? addressee(ring_->completion(i + 2)) : nullptr;
     if (far != nullptr) far->fetch();
     if (near != nullptr) near->fetch_audio();
     take(ring_->completion(i), now, notices);
@@ -221,8 +220,8 @@ void Receiver::take(const io_uring_cqe& result, const Now& now, Notices& notices
     return;
   }
   const uint16_t number = static_cast<uint16_t>(result.flags >> IORING_CQE_BUFFER_SHIFT);
-  if (slot.leg != nullptr && result.res >= static_cast<int32_t>(head_bytes))
-    slot.leg->receive_rtp(read(buffer(number)), now, notices);
+  if (slot.endpoint != nullptr && result.res >= static_cast<int32_t>(head_bytes))
+    slot.endpoint->receive_rtp(read(buffer(number)), now, notices);
   give_back(number);
   if (++slot.taken >= most) stop(index);
 }

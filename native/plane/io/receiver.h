@@ -9,13 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "plane/io/rtp_endpoint.h"
 #include "plane/io/uring.h"
 #include "plane/notice.h"
+#include "plane/now.h"
 
 namespace sidetone {
-
-class Leg;
-struct Now;
 
 /** All but `create` and the destructor: by the thread that called one of them first. */
 class Receiver {
@@ -27,10 +26,10 @@ class Receiver {
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
-  /** What comes for `leg` is given to it from the next `drain` on. */
-  void watch(Leg& leg);
+  /** What comes for `endpoint` is given to it from the next `drain` on. */
+  void watch(RtpEndpoint& endpoint);
   /** Gives what has come meanwhile, and lets go of the socket: closed after this, its port is free. */
-  void unwatch(Leg& leg, const Now& now, Notices& notices);
+  void unwatch(RtpEndpoint& endpoint, const Now& now, Notices& notices);
   /** Begins a tick: what a flooded leg may take is counted anew. */
   void renew() { turn_++; }
   /** Gives all that has come, to a bound: of a flooded leg `most` packets a tick and what was on its way, the rest
@@ -49,7 +48,7 @@ class Receiver {
 
  private:
   struct Slot {
-    Leg* leg = nullptr;
+    RtpEndpoint* endpoint = nullptr;
     bool standing = false;  // the system holds its request
     bool stopping = false;  // and was asked to let go of it
     uint32_t taken = 0;     // in the tick of this number
@@ -62,7 +61,7 @@ class Receiver {
   void stop(uint32_t index);
   void take(const io_uring_cqe& result, const Now& now, Notices& notices);
   void reap(const Now& now, Notices& notices);
-  const Leg* addressee(const io_uring_cqe& result) const;
+  const RtpEndpoint* addressee(const io_uring_cqe& result) const;
   void ask_all();
   void give_back(uint16_t buffer);
   uint8_t* buffer(uint16_t number) const { return space_ + size_t{number} * buffer_bytes; }
@@ -83,7 +82,7 @@ class Receiver {
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_;
   std::vector<uint32_t> unasked_;  // whose request does not stand, of legs and of none
-  std::unordered_map<const Leg*, uint32_t> at_;
+  std::unordered_map<const RtpEndpoint*, uint32_t> at_;
   uint64_t turn_ = 0;
 };
 

@@ -2,8 +2,6 @@
 
 #include <sys/socket.h>
 
-#include "plane/leg/leg.h"
-
 namespace sidetone {
 
 std::unique_ptr<Sender> Sender::create() {
@@ -11,7 +9,7 @@ std::unique_ptr<Sender> Sender::create() {
   return ring ? std::unique_ptr<Sender>(new Sender(std::move(ring))) : nullptr;
 }
 
-void Sender::add(Leg& leg, int fd, const Address& to, const uint8_t* bytes, size_t count) {
+void Sender::add(RtpEndpoint& endpoint, int fd, const Address& to, const uint8_t* bytes, size_t count) {
   if (ring_->queued() == entries) flush();
   io_uring_sqe& entry = *ring_->entry();
   entry.opcode = IORING_OP_SEND;
@@ -22,7 +20,7 @@ void Sender::add(Leg& leg, int fd, const Address& to, const uint8_t* bytes, size
   entry.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL;
   entry.addr2 = reinterpret_cast<uintptr_t>(&to.any);
   entry.addr_len = static_cast<uint16_t>(to.length);
-  entry.user_data = reinterpret_cast<uintptr_t>(&leg);
+  entry.user_data = reinterpret_cast<uintptr_t>(&endpoint);
 }
 
 void Sender::flush() {
@@ -32,7 +30,7 @@ void Sender::flush() {
   const uint32_t count = ring_->completed();
   for (uint32_t i = 0; i < count; i++) {
     const io_uring_cqe& result = ring_->completion(i);
-    if (result.res < 0) reinterpret_cast<Leg*>(static_cast<uintptr_t>(result.user_data))->refused(-result.res);
+    if (result.res < 0) reinterpret_cast<RtpEndpoint*>(static_cast<uintptr_t>(result.user_data))->refused(-result.res);
   }
   ring_->forget(count);
 }

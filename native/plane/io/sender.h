@@ -7,19 +7,18 @@
 #include <memory>
 
 #include "plane/io/address.h"
+#include "plane/io/rtp_endpoint.h"
 #include "plane/io/uring.h"
 
 namespace sidetone {
-
-class Leg;
 
 class Sender {
  public:
   static std::unique_ptr<Sender> create();
 
-  /** Queues one packet of `leg`; its bytes and its address stay as they are until `flush`. */
-  void add(Leg& leg, int fd, const Address& to, const uint8_t* bytes, size_t count);
-  /** Sends what is queued. A leg whose packet was refused is told. */
+  /** Queues one packet of `endpoint`; its bytes and its address stay as they are until `flush`. */
+  void add(RtpEndpoint& endpoint, int fd, const Address& to, const uint8_t* bytes, size_t count);
+  /** Sends what is queued. An endpoint whose packet was refused is told. */
   void flush();
   /** How often it did. */
   uint64_t flushes() const { return flushes_; }

@@ -9,6 +9,7 @@
 #include "plane/audio/codec.h"
 #include "plane/cache.h"
 #include "plane/io/port.h"
+#include "plane/io/rtp_endpoint.h"
 #include "plane/io/sender.h"
 #include "plane/leg/inband_keys.h"
 #include "plane/leg/latch.h"
@@ -48,7 +49,7 @@ struct Counters {
   uint32_t mos_milli = 0;      // a thousandth of the MOS; 0: nothing was heard of the far end
 };
 
-class Leg : public Participant {
+class Leg final : public Participant, public RtpEndpoint {
  public:
   struct Identity {
     uint32_t ssrc;
@@ -61,23 +62,22 @@ class Leg : public Participant {
   Leg(uint32_t id, const Identity& identity, int64_t media_timeout_us);
 
   PortPair& ports() { return ports_; }
+  int rtp_fd() const override { return ports_.rtp(); }
   uint32_t ssrc() const { return ssrc_; }
 
   void negotiate(const Negotiated& parameters, const Now& now);
   uint32_t rate_hz() const override { return codec_rate_hz(agreed_.codec); }
   Leg* rtp() override { return this; }
 
-  /** Calls what a tick touches into the cache: with a thousand legs none of it is there any more since the last. */
-  void fetch() const {
+  void fetch() const override {
     cache_fetch(this, 128);
     cache_fetch(&negotiated_, reinterpret_cast<const char*>(&packet_) - reinterpret_cast<const char*>(&negotiated_));
     cache_fetch(&playout_, Playout::touched_bytes);
   }
-  /** Then, and what it looks at is there: where the audio lies. */
-  void fetch_audio() const {
+  void fetch_audio() const override {
     if (playout_) playout_->fetch_audio();
   }
-  void receive_rtp(const Datagram& datagram, const Now& now, Notices& notices);
+  void receive_rtp(const Datagram& datagram, const Now& now, Notices& notices) override;
   void receive_rtcp(const Datagram& datagram, const Now& now);
   void take(const Now& now, Notices& notices) override;
   void give(const Now& now, Notices& notices) override;
@@ -85,15 +85,12 @@ class Leg : public Participant {
   void skip(uint32_t frames) override;
   /** Through what it sends its packets; nullptr: each by itself. */
   void send_through(Sender* sender) { sender_ = sender; }
-  /** The packet it gave to its sender was not taken. */
-  void refused(int error);
+  void refused(int error) override;
   /** Whether its packets could leave as those of `to`, as they are, and do come. */
   bool could_relay(const Leg& to, const Now& now) const;
   /** To whom its audio packets go as they come, from now on; nullptr: nobody. */
   void relay_to(Leg* to) { relayed_to_ = to; }
   bool relays() const { return relayed_to_ != nullptr; }
-  /** Whether its plane is woken by what comes for it. */
-  bool prompt = false;
   /** What leaves in place of its own frames. */
   Relay& relay() { return relay_; }
   /** Sends RTCP BYE. */

@@ -94,6 +94,10 @@ void Room::mute(Seat& seat, bool muted, Notices& notices) {
   if (muted && seat.voice.stop()) notices.push_back({NoticeKind::voice, seat.party->id(), 0});
 }
 
+void Room::set_volume(Seat& seat, bool from, int32_t percent) {
+  (from ? seat.from_percent : seat.to_percent) = percent;
+}
+
 void Room::detect_voices(bool on, Notices& notices) {
   voices_ = on;
   for (const auto& seat : seats_) {

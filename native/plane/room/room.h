@@ -67,6 +67,8 @@ class Room {
   /** The member is gone at once; what it last said fades without it. */
   void drop(Seat& seat, Notices& notices);
   void mute(Seat& seat, bool muted, Notices& notices);
+  /** Sets, in percent, what others hear of the member (`from`), or what it hears of them. */
+  static void set_volume(Seat& seat, bool from, int32_t percent);
   void detect_voices(bool on, Notices& notices);
   /** Begins a recording of the whole mix. */
   void record(std::unique_ptr<Recorder> recorder);

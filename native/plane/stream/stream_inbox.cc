@@ -2,45 +2,20 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+
+#include "plane/directory.h"
 
 namespace sidetone {
-namespace {
-
-struct Directory {
-  std::mutex mutex;
-  std::map<uint32_t, std::shared_ptr<StreamInbox>> boxes;
-  uint32_t last = 0;
-};
-
-/** One for the process, deliberately, and never destroyed, as the handover boxes. */
-Directory& directory() {
-  static Directory* only = new Directory();
-  return *only;
-}
-
-}  // namespace
-
 std::pair<uint32_t, std::shared_ptr<StreamInbox>> StreamInbox::open() {
   auto box = std::make_shared<StreamInbox>();
-  Directory& known = directory();
-  const std::lock_guard<std::mutex> lock(known.mutex);
-  known.boxes.emplace(++known.last, box);
-  return {known.last, box};
+  return {Directory<StreamInbox>::of_process().add(box), box};
 }
 
 std::shared_ptr<StreamInbox> StreamInbox::find(uint32_t number) {
-  Directory& known = directory();
-  const std::lock_guard<std::mutex> lock(known.mutex);
-  const auto found = known.boxes.find(number);
-  return found == known.boxes.end() ? nullptr : found->second;
+  return Directory<StreamInbox>::of_process().find(number);
 }
 
-void StreamInbox::close(uint32_t number) {
-  Directory& known = directory();
-  const std::lock_guard<std::mutex> lock(known.mutex);
-  known.boxes.erase(number);
-}
+void StreamInbox::close(uint32_t number) { Directory<StreamInbox>::of_process().remove(number); }
 
 bool StreamInbox::write(const uint8_t* bytes, size_t count, size_t most) {
   std::vector<uint8_t> block(bytes, bytes + count);

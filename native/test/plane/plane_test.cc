@@ -287,7 +287,7 @@ TEST("a leg counts what came and what did not, and knows delay, round trip and h
   CHECK(bench.open());
   Negotiated agreed = bench.agreed();
   agreed.rtcp = bench.peer.here();
-  bench.now = Plane::now();
+  bench.now = now_of_system();
   bench.plane->negotiate(1, agreed, bench.now);
   Ear ear;
   bench.plane->leg(1)->listen(&ear);
@@ -297,7 +297,7 @@ TEST("a leg counts what came and what did not, and knows delay, round trip and h
   const auto say = [&](int from, int until, int lost_every) {
     for (int tick = from; tick < until; tick++) {
       // Behind the kernel's stamps: as if the answers to its reports had been under way for so long.
-      bench.now.wall_us = Plane::now().wall_us - 150'000;
+      bench.now.wall_us = now_of_system().wall_us - 150'000;
       if (tick % lost_every != 0)
         bench.peer.send(bench.rtp,
                         packet(0, static_cast<uint16_t>(tick), static_cast<uint32_t>(tick) * 160, 160, 0x55));

@@ -127,7 +127,7 @@ TEST(
 TEST("what is passed on does not wait for a tick") {
   for (const bool rings : {true, false}) {
     Two two(rings);
-    two.now = Plane::now();
+    two.now = now_of_system();
     two.talk(settled);
     CHECK(two.passes());
     (void)two.b().packets();
@@ -155,7 +155,7 @@ TEST("what is passed on does not wait for a tick") {
 TEST("of a flood no more is passed on than a leg may take in a tick, however often it wakes the plane") {
   for (const bool rings : {true, false}) {
     Two two(rings);
-    two.now = Plane::now();
+    two.now = now_of_system();
     two.talk(settled);
     CHECK(two.passes());
     Counters before;

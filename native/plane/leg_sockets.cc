@@ -1,0 +1,132 @@
+#include "plane/leg_sockets.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+namespace sidetone {
+
+LegSockets::~LegSockets() {
+  close();
+  if (epoll_fd_ >= 0) ::close(epoll_fd_);
+  if (awake_epoll_fd_ >= 0) ::close(awake_epoll_fd_);
+}
+
+int LegSockets::open(bool rings) {
+  epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
+  if (epoll_fd_ < 0) return errno;
+  if (rings) receiver_ = Receiver::create();
+  return 0;
+}
+
+void LegSockets::close() {
+  awake_receiver_.reset();
+  receiver_.reset();
+}
+
+int LegSockets::watch(Leg& leg) {
+  epoll_event event;
+  event.events = EPOLLIN;
+  event.data.u64 = reinterpret_cast<uintptr_t>(&leg) | 1;  // a Leg is aligned: its lowest bit tells RTCP
+  if (::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, leg.ports().rtcp(), &event) != 0) return errno;
+  return watch_rtp(leg, false);
+}
+
+void LegSockets::unwatch(Leg& leg, const Now& now, Notices& notices) {
+  unwatch_rtp(leg, now, notices);
+  (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtcp(), nullptr);
+}
+
+int LegSockets::watch_rtp(Leg& leg, bool hasten) {
+  if (hasten) hastened_.insert(&leg);
+  if (receiver_) {
+    (hasten ? awake_receiver_ : receiver_)->watch(leg);
+    return 0;
+  }
+  epoll_event event;
+  event.events = EPOLLIN;
+  event.data.u64 = reinterpret_cast<uintptr_t>(&leg);
+  return ::epoll_ctl(hasten ? awake_epoll_fd_ : epoll_fd_, EPOLL_CTL_ADD, leg.rtp_fd(), &event) != 0 ? errno : 0;
+}
+
+void LegSockets::unwatch_rtp(Leg& leg, const Now& now, Notices& notices) {
+  const bool was_hastened = hastened_.erase(&leg) != 0;
+  if (receiver_) (was_hastened ? awake_receiver_ : receiver_)->unwatch(leg, now, notices);
+  else (void)::epoll_ctl(was_hastened ? awake_epoll_fd_ : epoll_fd_, EPOLL_CTL_DEL, leg.rtp_fd(), nullptr);
+}
+
+/** Moves a leg from the sockets of the tick to those that wake the plane, or back. The latter are made at first need.
+ */
+void LegSockets::turn(Leg& leg, bool hasten, const Now& now, Notices& notices) {
+  if (hasten && receiver_ && !awake_receiver_) awake_receiver_ = Receiver::create_awake();
+  if (hasten && !receiver_ && awake_epoll_fd_ < 0) awake_epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
+  if (hasten && (receiver_ ? !awake_receiver_ : awake_epoll_fd_ < 0)) return;
+  unwatch_rtp(leg, now, notices);
+  (void)watch_rtp(leg, hasten);
+}
+
+void LegSockets::slow_down(const Now& now, Notices& notices) {
+  std::vector<Leg*> ended;
+  for (Leg* leg : hastened_) {
+    if (!leg->relays()) ended.push_back(leg);
+  }
+  for (Leg* leg : ended) turn(*leg, false, now, notices);
+}
+
+bool LegSockets::drain_hastened(Notices& notices) {
+  constexpr int rounds = 4;
+  if (!awake_receiver_) {
+    const size_t legs = hastened_.size();
+    return drain_epoll(awake_epoll_fd_, legs, now_of_system(), notices) > Batch::size * legs;
+  }
+  for (int round = 0; round < rounds; round++) {
+    awake_receiver_->drain(now_of_system(), notices);
+    if (awake_receiver_->rested()) break;
+  }
+  return false;
+}
+
+void LegSockets::drain(size_t legs, const Now& now, Notices& notices) {
+  if (notices.size() >= Receiver::notices_max) return;
+  for (Receiver* receiver : {receiver_.get(), awake_receiver_.get()}) {
+    if (receiver == nullptr) continue;
+    receiver->renew();
+    receiver->drain(now, notices);
+  }
+  (void)drain_epoll(epoll_fd_, legs, now, notices);
+  if (awake_epoll_fd_ >= 0) (void)drain_epoll(awake_epoll_fd_, legs, now, notices);
+}
+
+/** Returns how many packets there were. */
+size_t LegSockets::drain_epoll(int fd, size_t legs, const Now& now, Notices& notices) {
+  size_t packets = 0;
+  epoll_event events[events_max];
+  const size_t rounds = legs * 2 / events_max + 1;
+  for (size_t round = 0; round < rounds && notices.size() < Receiver::notices_max; round++) {
+    const int count = ::epoll_wait(fd, events, events_max, 0);
+    for (int i = 0; i < count; i++) {
+      Leg* leg = reinterpret_cast<Leg*>(static_cast<uintptr_t>(events[i].data.u64 & ~uint64_t{1}));
+      packets += receive(*leg, (events[i].data.u64 & 1) != 0, now, notices);
+    }
+    if (count < events_max) break;
+  }
+  return packets;
+}
+
+/** Gives a leg what one of its sockets holds, at most `batches_max` batches. Returns how many packets there were. */
+size_t LegSockets::receive(Leg& leg, bool rtcp, const Now& now, Notices& notices) {
+  size_t packets = 0;
+  const int fd = rtcp ? leg.ports().rtcp() : leg.rtp_fd();
+  for (int round = 0; round < batches_max; round++) {
+    const int count = batch_.receive(fd);
+    for (int i = 0; i < count; i++) {
+      if (rtcp) leg.receive_rtcp(batch_[i], now);
+      else leg.receive_rtp(batch_[i], now, notices);
+    }
+    packets += static_cast<size_t>(count);
+    if (count < Batch::size) break;
+  }
+  return packets;
+}
+
+}  // namespace sidetone

@@ -1,0 +1,70 @@
+// The sockets of a plane's legs, and how what comes to them is fetched: with the tick, or at once for legs whose
+// packets are passed on as they come. Both by io_uring where the system permits it (Receiver), else by epoll and
+// recvmmsg.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+#include "plane/io/port.h"
+#include "plane/io/receiver.h"
+#include "plane/leg/leg.h"
+#include "plane/notice.h"
+#include "plane/now.h"
+
+namespace sidetone {
+
+class LegSockets {
+ public:
+  LegSockets() = default;
+  ~LegSockets();
+  LegSockets(const LegSockets&) = delete;
+  LegSockets& operator=(const LegSockets&) = delete;
+
+  /** Opens what is needed; `rings` says whether io_uring is used where it may. Returns 0 or an errno. */
+  int open(bool rings);
+
+  /** Lets go of all sockets at once. Closed after this, their ports are free. */
+  void close();
+  /** Gives the leg what comes to its sockets, with each `drain`. Returns 0 or an errno. */
+  int watch(Leg& leg);
+  /** Gives the leg what has come meanwhile, and lets go of its sockets. */
+  void unwatch(Leg& leg, const Now& now, Notices& notices);
+
+  /** What comes for the leg wakes the plane from now on. Where the system refuses, it waits for the tick as before. */
+  void hasten(Leg& leg, const Now& now, Notices& notices) { turn(leg, true, now, notices); }
+  /** Legs that no longer pass their packets on wait for the tick again. */
+  void slow_down(const Now& now, Notices& notices);
+  /** Whether any leg wakes the plane. */
+  bool hastened() const { return !hastened_.empty(); }
+  bool is_hastened(Leg& leg) const { return hastened_.count(&leg) != 0; }
+  /** Readable when something has come for a leg that wakes the plane; -1 when there was never such a leg. */
+  int arrival_fd() const { return awake_receiver_ ? awake_receiver_->arrival_fd() : awake_epoll_fd_; }
+  /** Fetches what has come for these legs. True when it was more than legs may take before the next tick. */
+  bool drain_hastened(Notices& notices);
+
+  /** Fetches all that has come for so many legs, to a bound: a flooded leg waits for the next tick, the others do not
+   * wait for it. */
+  void drain(size_t legs, const Now& now, Notices& notices);
+
+ private:
+  static constexpr int batches_max = 8;
+  static constexpr int events_max = 512;
+
+  int watch_rtp(Leg& leg, bool hasten);
+  void unwatch_rtp(Leg& leg, const Now& now, Notices& notices);
+  void turn(Leg& leg, bool hasten, const Now& now, Notices& notices);
+  size_t drain_epoll(int fd, size_t legs, const Now& now, Notices& notices);
+  size_t receive(Leg& leg, bool rtcp, const Now& now, Notices& notices);
+
+  int epoll_fd_ = -1;
+  std::unique_ptr<Receiver> receiver_;
+  std::unordered_set<Leg*> hastened_;
+  std::unique_ptr<Receiver> awake_receiver_;
+  int awake_epoll_fd_ = -1;
+  Batch batch_;
+};
+
+}  // namespace sidetone
