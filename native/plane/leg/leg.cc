@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -15,15 +14,7 @@ namespace {
 
 constexpr int64_t arrival_behind_us = 5'000'000;  // beyond these a clock has been set
 constexpr int64_t arrival_ahead_us = 100'000;
-constexpr double packet_ms = 20;                   // that the far end takes to fill one
-constexpr int32_t round_trip_most = 10 * 65536;    // more is nonsense of the far end
-constexpr uint64_t ntp_epoch_sec = 2'208'988'800;  // 1900 to 1970
-
-uint64_t ntp_time(int64_t wall_us) {
-  const uint64_t us = static_cast<uint64_t>(wall_us);
-  return (us / 1'000'000 + ntp_epoch_sec) << 32 | ((us % 1'000'000) << 32) / 1'000'000;
-}
-
+constexpr double packet_ms = 20;  // that the far end takes to fill one
 }  // namespace
 
 Leg::Leg(uint32_t id, const Identity& identity, int64_t media_timeout_us)
@@ -32,21 +23,7 @@ Leg::Leg(uint32_t id, const Identity& identity, int64_t media_timeout_us)
       ssrc_(identity.ssrc),
       sequence_(identity.sequence),
       timestamp_(identity.timestamp),
-      seed_(identity.seed | 1) {
-  std::snprintf(cname_, sizeof cname_, "%016llx", static_cast<unsigned long long>(identity.name));
-}
-
-uint32_t Leg::random() {  // xorshift64*: spreads reports, guards nothing
-  seed_ ^= seed_ >> 12;
-  seed_ ^= seed_ << 25;
-  seed_ ^= seed_ >> 27;
-  return static_cast<uint32_t>((seed_ * 0x2545f4914f6cdd1dULL) >> 32);
-}
-
-/** 0.5 to 1.5 times five seconds, over e - 3/2 (RFC 3550 §6.3.1). */
-int64_t Leg::report_interval_us() {
-  return static_cast<int64_t>((0.5 + random() / 4294967296.0) * report_us / 1.21828);
-}
+      rtcp_(identity.name, identity.seed) {}
 
 void Leg::negotiate(const Negotiated& parameters, const Now& now) {
   const bool codec_changed = !negotiated_ || parameters.codec != agreed_.codec;
@@ -66,7 +43,7 @@ void Leg::negotiate(const Negotiated& parameters, const Now& now) {
     heard_us_ = now.us;
     timed_out_ = false;
   }
-  if (!negotiated_) report_due_us_ = now.us + report_interval_us() / 2;  // the first report comes early (§6.2)
+  if (!negotiated_) rtcp_.begin(now);
   negotiated_ = true;
 }
 
@@ -87,25 +64,19 @@ void Leg::tone(const ToneDetector::Key& key, const Now& now, Notices&) {
 
 /** Whether the packet is of the source we hear; a new source is taken at its second packet in sequence. */
 bool Leg::belongs(const RtpPacket& packet) {
-  if (reception_.started() && packet.ssrc == reception_.ssrc()) {
-    other_seen_ = false;
-    return true;
-  }
-  const bool confirmed = other_seen_ && packet.ssrc == other_ssrc_ && packet.sequence == other_next_;
-  if (reception_.started() && !confirmed) {
-    other_seen_ = true;
-    other_ssrc_ = packet.ssrc;
-    other_next_ = static_cast<uint16_t>(packet.sequence + 1);
-    return false;
-  }
-  received_before_ += reception_.received();
-  lost_before_ += reception_.lost();
-  reception_.start(packet.ssrc, packet.sequence);
+  const RtpSource::Verdict verdict = source_.judge(packet);
+  if (verdict != RtpSource::Verdict::anew) return verdict == RtpSource::Verdict::known;
   event_.reset();
   if (playout_) playout_->restart(agreed_.codec);
-  other_seen_ = false;
-  last_sr_ = 0;
+  rtcp_.forget_sender();
   return true;
+}
+
+/** When a datagram came, on the monotonic clock: by the kernel's stamp, where the clocks agree with it. */
+int64_t Leg::arrival_us(const Datagram& datagram, const Now& now) const {
+  if (datagram.arrival_us == 0) return now.us;
+  const int64_t age = now.wall_us - datagram.arrival_us;  // below zero: it came while the tick was taking others
+  return age > -arrival_ahead_us && age < arrival_behind_us ? now.us - age : now.us;
 }
 
 void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices) {
@@ -123,13 +94,7 @@ void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices
   if (!latch_.accept(datagram.source, packet.ssrc, packet.sequence, now.us)) return;
   if (!belongs(packet)) return;
 
-  int64_t arrival_us = now.us;
-  if (datagram.arrival_us != 0) {
-    const int64_t age = now.wall_us - datagram.arrival_us;
-    if (age > -arrival_ahead_us && age < arrival_behind_us)
-      arrival_us -= age;  // below zero: it came while the tick was taking others
-  }
-  const Reception::Verdict verdict = reception_.sequence(packet.sequence);
+  const Reception::Verdict verdict = source_.now().sequence(packet.sequence);
   if (verdict == Reception::Verdict::rejected) return;
   heard_us_ = now.us;
   packet_us_ = now.us;
@@ -146,9 +111,10 @@ void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices
     }
   } else if (audio) {
     if (packet.payload_bytes == frame_units) audio_us_ = now.us;
-    reception_.arrival(packet.timestamp, arrival_us / JitterBuffer::unit_us);
+    const int64_t arrival = arrival_us(datagram, now);
+    source_.now().arrival(packet.timestamp, arrival / JitterBuffer::unit_us);
     if (relayed_to_ != nullptr) relayed_to_->pass_on(packet, agreed_.codec, now);
-    if (playout_) (void)playout_->jitter().insert(packet.timestamp, packet.payload, packet.payload_bytes, arrival_us);
+    if (playout_) (void)playout_->jitter().insert(packet.timestamp, packet.payload, packet.payload_bytes, arrival);
   }
 }
 
@@ -195,19 +161,9 @@ bool Leg::hand_over(size_t count) {
 }
 
 void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
-  RtcpHeard heard;
-  if (!negotiated_ || !rtcp_parse(datagram.bytes, datagram.count, ssrc_, heard)) return;
-  if (heard.sender_report && reception_.started() && heard.sender_ssrc == reception_.ssrc()) {
-    last_sr_ = heard.middle_ntp;
-    last_sr_us_ = now.us;
-  }
-  if (heard.about_us && heard.block.last_sr != 0) {  // RFC 3550 §6.4.1, in units of 1/65536 s
-    const int64_t wall_us = datagram.arrival_us != 0 ? datagram.arrival_us : now.wall_us;
-    const int32_t units = static_cast<int32_t>(static_cast<uint32_t>(ntp_time(wall_us) >> 16) - heard.block.last_sr -
-                                               heard.block.delay_since_sr);
-    if (units >= 0 && units < round_trip_most)
-      round_trip_us_ = static_cast<uint32_t>(int64_t{units} * 1'000'000 / 65536);
-  }
+  if (!negotiated_) return;
+  const int64_t wall_us = datagram.arrival_us != 0 ? datagram.arrival_us : now.wall_us;
+  (void)rtcp_.take(datagram.bytes, datagram.count, ssrc_, source_, wall_us, now);
 }
 
 void Leg::take(const Now& now, Notices& notices) {
@@ -232,10 +188,7 @@ void Leg::take(const Now& now, Notices& notices) {
 void Leg::give(const Now& now, Notices& notices) {
   if (negotiated_) {
     send_frame(now, notices);
-    if (now.us >= report_due_us_) {
-      send_report(now, false);
-      report_due_us_ = now.us + report_interval_us();
-    }
+    if (rtcp_.due(now)) send_report(now, false);
   } else {
     pause(1);
   }
@@ -314,24 +267,12 @@ void Leg::skip(uint32_t frames) {
 
 void Leg::send_report(const Now& now, bool bye) {
   if (agreed_.rtcp.empty() || agreed_.rtcp.unspecified()) return;
-  SenderInfo sender;
-  sender.ntp = ntp_time(now.wall_us);
-  sender.timestamp = timestamp_ + static_cast<uint32_t>(pending_);
-  sender.packets = sent_;
-  sender.octets = sent_octets_;
-  ReportBlock block;
-  const bool heard = reception_.started() && reception_.received() > 0;
-  if (heard) {
-    block.ssrc = reception_.ssrc();
-    block.fraction_lost = reception_.fraction_lost();
-    block.lost = reception_.lost();
-    block.highest = reception_.extended_highest();
-    block.jitter = reception_.jitter_units();
-    block.last_sr = last_sr_;
-    block.delay_since_sr = last_sr_ == 0 ? 0 : static_cast<uint32_t>((now.us - last_sr_us_) * 65536 / 1'000'000);
-  }
+  SenderInfo sent;
+  sent.timestamp = timestamp_ + static_cast<uint32_t>(pending_);
+  sent.packets = sent_;
+  sent.octets = sent_octets_;
   uint8_t out[rtcp_max_bytes];
-  const size_t count = rtcp_write(out, ssrc_, sent_ > 0 ? &sender : nullptr, heard ? &block : nullptr, cname_, bye);
+  const size_t count = rtcp_.write(out, ssrc_, sent, source_, now, bye);
   const bool shared = agreed_.rtcp == agreed_.rtp;  // rtcp-mux (RFC 5761)
   (void)send_datagram(shared ? ports_.rtp() : ports_.rtcp(), shared ? latch_.remote() : agreed_.rtcp, out, count);
 }
@@ -342,11 +283,11 @@ void Leg::bye(const Now& now) {
 
 Counters Leg::counters() const {
   Counters counters;
-  counters.received = received_before_ + reception_.received();
+  counters.received = source_.received();
   counters.sent = sent_;
-  counters.lost = lost_before_ + reception_.lost();
-  counters.jitter_us = reception_.jitter_units() * static_cast<uint32_t>(JitterBuffer::unit_us);
-  counters.round_trip_us = round_trip_us_;
+  counters.lost = source_.lost();
+  counters.jitter_us = source_.now().jitter_units() * static_cast<uint32_t>(JitterBuffer::unit_us);
+  counters.round_trip_us = rtcp_.round_trip_us();
   if (counters.received == 0) return counters;
   if (playout_ && playout_->heard()) {
     counters.late = playout_->late();

@@ -17,9 +17,9 @@
 #include "plane/leg/relay.h"
 #include "plane/notice.h"
 #include "plane/participant.h"
-#include "plane/rtp/reception.h"
-#include "plane/rtp/rtcp.h"
+#include "plane/rtp/rtcp_session.h"
 #include "plane/rtp/rtp.h"
+#include "plane/rtp/rtp_source.h"
 #include "plane/rtp/telephone_event.h"
 
 namespace sidetone {
@@ -99,6 +99,7 @@ class Leg final : public Participant, public RtpEndpoint {
 
  private:
   bool belongs(const RtpPacket& packet);
+  int64_t arrival_us(const Datagram& datagram, const Now& now) const;
   void pass_on(const RtpPacket& packet, Codec codec, const Now& now);
   bool hand_over(size_t count);
   void take_back();
@@ -109,13 +110,10 @@ class Leg final : public Participant, public RtpEndpoint {
   void send_frame(const Now& now, Notices& notices);
   void send_packet(size_t units);
   void send_report(const Now& now, bool bye);
-  uint32_t random();
-  int64_t report_interval_us();
 
   /** Without a packet for this long there is nothing to record of the far end; shorter is loss, which is heard as such.
    */
   static constexpr int64_t interrupted_us = 500'000;
-  static constexpr int64_t report_us = 5'000'000;
   static constexpr size_t pending_max = 1024;
 
   PortPair ports_;
@@ -127,12 +125,7 @@ class Leg final : public Participant, public RtpEndpoint {
   Negotiated agreed_;
   Latch latch_;
 
-  Reception reception_;
-  uint32_t other_ssrc_ = 0;
-  uint16_t other_next_ = 0;
-  bool other_seen_ = false;
-  uint32_t received_before_ = 0;  // of sources that came before this one
-  int32_t lost_before_ = 0;
+  RtpSource source_;
   TelephoneEvent event_;
   InbandKeys inband_;
   bool media_started_ = false;
@@ -154,12 +147,7 @@ class Leg final : public Participant, public RtpEndpoint {
   uint32_t sent_ = 0;
   uint32_t sent_octets_ = 0;
 
-  uint64_t seed_;
-  char cname_[17] = {};
-  int64_t report_due_us_ = 0;
-  uint32_t last_sr_ = 0;
-  int64_t last_sr_us_ = 0;
-  uint32_t round_trip_us_ = 0;
+  RtcpSession rtcp_;
 
   uint8_t packet_[rtp_header_bytes + pending_max] = {};
   std::optional<Playout> playout_;  // in the leg itself, so that where it lies is known before the leg is looked at

@@ -1,0 +1,24 @@
+#include "plane/rtp/rtp_source.h"
+
+namespace sidetone {
+
+RtpSource::Verdict RtpSource::judge(const RtpPacket& packet) {
+  if (is(packet.ssrc)) {
+    other_seen_ = false;
+    return Verdict::known;
+  }
+  const bool confirmed = other_seen_ && packet.ssrc == other_ssrc_ && packet.sequence == other_next_;
+  if (reception_.started() && !confirmed) {
+    other_seen_ = true;
+    other_ssrc_ = packet.ssrc;
+    other_next_ = static_cast<uint16_t>(packet.sequence + 1);
+    return Verdict::stranger;
+  }
+  received_before_ += reception_.received();
+  lost_before_ += reception_.lost();
+  reception_.start(packet.ssrc, packet.sequence);
+  other_seen_ = false;
+  return Verdict::anew;
+}
+
+}  // namespace sidetone
