@@ -1,7 +1,9 @@
 // The bench's two ends, without any of the platform's code.
-//   reflector floor LEGS FIRST_PORT PEER_PORT   one UDP socket a leg on FIRST_PORT, +2, ...; every 20 ms epoll,
-//   recvmmsg, one send a leg reflector load LEGS FIRST_PORT PEER_PORT SECONDS   one packet a leg every 20 ms from
-//   PEER_PORT; prints packets sent and received
+//
+//   reflector floor LEGS FIRST_PORT PEER_PORT          one UDP socket a leg on FIRST_PORT, +2, ...;
+//                                                      every 20 ms epoll, recvmmsg, one send a leg
+//   reflector load LEGS FIRST_PORT PEER_PORT SECONDS   one packet a leg every 20 ms from PEER_PORT;
+//                                                      prints packets sent and received
 #include <arpa/inet.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>

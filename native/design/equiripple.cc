@@ -8,7 +8,7 @@ namespace {
 constexpr double pass = 0.425;
 constexpr double stop = 0.575;
 
-/** From the centre of an odd number of taps on. */
+/** The taps from the centre on, out of an odd number of them. */
 std::vector<double> from_centre(const std::vector<double>& taps) {
   return {taps.begin() + static_cast<std::ptrdiff_t>(taps.size() / 2), taps.end()};
 }

@@ -11,7 +11,7 @@ struct LowPass {
   std::vector<double> taps;  // from the centre on
 };
 
-/** Those of the ratios 2, 3 and 6, which lie between 8, 16, 24 and 48 kHz. */
+/** The low-passes of the ratios 2, 3 and 6, which lie between 8, 16, 24 and 48 kHz. */
 std::vector<LowPass> equiripple_low_passes();
 
 }  // namespace sidetone::design

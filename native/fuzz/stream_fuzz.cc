@@ -71,7 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       leg.skip(what);
     }
   }
-  // At real time everything is played out, but for a piece of a sample.
+  // Everything is played out at real time, but for a piece of a sample.
   for (size_t i = 0; i <= (most + 14'000) / (to.rate_hz / 50 * to.unit()) + 2; i++) tick();
   if (inbox->queued() >= to.unit()) __builtin_trap();
   for (const Notice& notice : notices) {

@@ -19,7 +19,7 @@
 
 namespace sidetone {
 
-/** In order: what runs on one runs on those after it. */
+/** Instruction sets in rising order: what runs on one runs on those after it. */
 enum class Width { portable, avx2, avx512, vbmi };
 
 /** The widest instruction set of this processor; a pure function of the hardware. */

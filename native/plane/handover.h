@@ -1,6 +1,6 @@
-// Where a participant lies while it moves from one plane to another. Planes are ticked by threads of their own; the box
-// is the one thing they share, and it is opened between ticks only. The planes of a process know each other's boxes by
-// number.
+// A handover box holds a participant while it moves from one plane to another. Each plane runs in a thread of its own.
+// The box is the only thing they share, and it is opened between ticks only. The planes of a process find each other's
+// boxes by number (directory.h).
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -16,15 +16,16 @@ class Handover {
  public:
   /** A box that writes to `wake_fd` when something is put in. */
   static std::shared_ptr<Handover> open(int wake_fd);
-  /** The box of that number, or none. */
+  /** The box of a number, or nullptr. */
   static std::shared_ptr<Handover> find(uint32_t number);
 
   uint32_t number() const { return number_; }
   /** False, with `party` untouched, where the box is shut. */
   bool put(std::unique_ptr<Participant>& party);
+  /** Takes out all that was put in. */
   std::vector<std::unique_ptr<Participant>> take();
   bool empty() const { return !full_.load(std::memory_order_acquire); }
-  /** Its plane ends: what lies in it is destroyed. */
+  /** Ends the box with its plane. What lies in it is destroyed. */
   void shut();
 
  private:

@@ -14,13 +14,13 @@ enum class NoticeKind : uint32_t {
   playback_started = 4,  // a: playback
   playback_ended = 5,    // a: playback; all that was fed has been sent
   playback_stopped = 6,  // a: playback
-  playback_hungry =
-      7,  // a: playback, b: milliseconds queued, c: samples fed so far, d: milliseconds of silence for want of it
+  // a: playback, b: milliseconds queued, c: samples fed so far, d: milliseconds of silence because nothing was fed
+  playback_hungry = 7,
   room_joined = 8,  // a: room; the first mixed frame has been sent
   room_left = 9,    // a: room
   voice = 10,       // a: whether the member talks
   moved = 11,       // the participant has come to this plane
-  // Of a recording: its number stands where others have a leg's.
+  // Notices of recordings carry the number of the recording in place of a leg's.
   recording_started = 12,  // the first audio is durable
   recording_ended = 13,    // a: duration in ms, b: bytes of the file
   recording_failed = 14,   // a: RecordingFile::Fault, b: duration in ms of what the file holds

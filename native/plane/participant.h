@@ -20,11 +20,11 @@ class Leg;
 class StreamLeg;
 struct Seat;
 
-/** Whoever needs the far end's sound as PCM. Without one nothing is decoded. */
+/** Someone who needs the far end's sound as PCM. Without a listener nothing is decoded. */
 class Listener {
  public:
   virtual ~Listener() = default;
-  /** One 20 ms frame; `heard` is false where nothing was said. */
+  /** Takes one frame of 20 ms. `heard` is false when nothing was said. */
   virtual void hear(const int16_t* pcm, size_t count, uint32_t rate_hz, bool heard) = 0;
 };
 
@@ -39,29 +39,34 @@ class Participant {
   uint32_t id() const { return id_; }
   Player& player() { return player_; }
   Seat* seat() const { return seat_; }
-  /** Its place in a room, or none. The room owns it. */
+  /** Sets its place in a room, which the room owns. nullptr: it is in no room. */
   void sit(Seat* seat);
+  /** Gives the far end's sound to this listener. nullptr: to none. */
   void listen(Listener* listener);
-  /** Whether keys are heard in what the far end says (DTMF). */
+  /** Turns the detection of keys (DTMF) in what the far end says on or off. */
   void detect_tones(bool on);
 
   /** Begins a recording of both directions, mixed. */
   void record(std::unique_ptr<Recorder> recorder);
+  /** The recording of a number, or nullptr. */
   Recorder* recorder(uint32_t id);
-  /** All of its recordings, as the participant goes. */
+  /** Gives all of its recordings away, because the participant ends. */
   std::vector<std::unique_ptr<Recorder>> take_recorders();
 
+  /** The rate of its PCM, in Hz. */
   virtual uint32_t rate_hz() const = 0;
-  /** First half of a tick. */
+  /** The first half of a tick: takes what the far end says. */
   virtual void take(const Now& now, Notices& notices) = 0;
-  /** Second half. */
+  /** The second half of a tick: gives the far end what it hears. */
   virtual void give(const Now& now, Notices& notices) = 0;
-  /** The plane gave up on `frames` ticks after a long stall. */
+  /** Jumps over so many frames, which the plane left out after a long stall. */
   virtual void skip(uint32_t frames) = 0;
+  /** The participant as a leg, or nullptr. */
   virtual Leg* rtp() { return nullptr; }
+  /** The participant as a stream leg, or nullptr. */
   virtual StreamLeg* stream() { return nullptr; }
 
-  /** One 20 ms frame in and out, for a participant that is in no room. */
+  /** A whole tick, for a participant that is in no room. */
   void tick(const Now& now, Notices& notices) {
     take(now, notices);
     give(now, notices);
@@ -71,11 +76,11 @@ class Participant {
   /** Whether anyone needs what the far end says; `attention` is called when that changes. */
   bool wanted() const { return wanted_; }
   virtual void attention(bool wanted) = 0;
-  /** Room for one frame of the far end's sound. */
+  /** The buffer for one frame of the far end's sound. */
   int16_t* said();
-  /** What was written to `said()`. */
+  /** Passes on what was written to `said()`: to detectors, recorders, the listener and the room. */
   void heard(size_t count, bool heard, const Now& now, Notices& notices);
-  /** A key was heard in the sound. */
+  /** Tells a key that was heard in the sound. */
   virtual void tone(const ToneDetector::Key& key, const Now& now, Notices& notices);
   /** Fills what the far end hears: its room and its own playback. False where that is silence; `out` is then untouched.
    */
@@ -88,7 +93,7 @@ class Participant {
   void pause(uint32_t frames);
   /** Whether what was said and heard in this tick is worth recording. */
   virtual bool recordable(const Now& now, bool hears_something) const = 0;
-  /** At the end of a tick. */
+  /** Ends a tick: tells what recordings and the room have to tell. */
   void settle(Notices& notices);
 
  private:

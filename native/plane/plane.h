@@ -1,6 +1,6 @@
-// The legs of one media worker and their clock. Each tick drains everything that has arrived, then sends one frame for
-// every leg. Deadlines are absolute and 20 ms apart: a stall is caught up at once, so it leaves no delay behind; only
-// one beyond `catch_up_max` ticks is jumped over.
+// The media plane of one worker: its legs, rooms and recordings, and the tick that drives them. Each tick fetches every
+// packet that has come, then sends one frame of 20 ms for every leg. Deadlines are absolute and 20 ms apart, so a stall
+// is caught up at once and leaves no delay behind. A stall of more than `catch_up_max` ticks is jumped over.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -27,77 +27,103 @@ struct TickReport {
 
 class Plane {
  public:
-  /** Errors are an errno; the plane is then unusable. `rings`: whether it uses io_uring where it may. */
+  /**
+   * Makes a plane. A leg that hears nothing for `media_timeout_us` tells so. `rings` says whether io_uring is used
+   * where the system permits it. On failure the result is nullptr and `error` an errno.
+   */
   static std::unique_ptr<Plane> create(int64_t media_timeout_us, int& error, bool rings = true);
   ~Plane();
   Plane(const Plane&) = delete;
   Plane& operator=(const Plane&) = delete;
 
-  /** Binds both ports. Returns 0 or an errno (EADDRINUSE, EEXIST for an id in use). */
+  /** Opens a leg: binds its RTP and RTCP port. Returns 0 or an errno (EADDRINUSE; EEXIST for a number in use). */
   int open(uint32_t id, const Address& rtp, const Address& rtcp);
-  /** Stops a playback in progress (noticed), says BYE and gives the ports back. False where there is no such leg. */
+  /**
+   * Closes a leg: stops its playback (noticed), sends RTCP BYE and gives the ports back. `counters` becomes its last
+   * ones. False when there is no such leg.
+   */
   bool close(uint32_t id, Counters& counters, const Now& now);
+  /** Applies an offer or answer to a leg. False when there is no such leg. */
   bool negotiate(uint32_t id, const Negotiated& parameters, const Now& now);
-  // Playback, of a leg or of a room.
+  // Playback on a leg or in a room. `id` is the number of either. Each is false when there is no such leg, room or
+  // playback.
+  /** Begins a playback at a rate in Hz and a volume in percent. The one before it ends as stopped (noticed). */
   bool play(uint32_t id, uint32_t playback, uint32_t rate_hz, int32_t volume_percent);
+  /** Queues samples at the playback's rate. False also when its queue is full (5 s). */
   bool feed(uint32_t id, uint32_t playback, const int16_t* pcm, size_t count);
+  /** Nothing more will be fed: the playback ends (noticed) when its queue has been sent. */
   bool finish(uint32_t id, uint32_t playback);
+  /** Stops the playback at once, over a ramp of 5 ms (noticed). */
   bool stop(uint32_t id, uint32_t playback);
-  /** Holds or goes on with the playback, over a ramp. */
+  /** Pauses or resumes the playback, over a ramp of 5 ms. */
   bool pause(uint32_t id, uint32_t playback, bool paused);
   /** What is fed from now on is another place of the playback; a `playback_moved` notice tells how far it was. */
   bool seek(uint32_t id, uint32_t playback);
-  /** Of what plays now. */
+  /** Sets the volume, in percent, of what plays on a leg or in a room now. */
   bool play_volume(uint32_t id, int32_t percent);
+  /** Reads the counters of a leg. False when there is no such leg. */
   bool counters(uint32_t id, Counters& counters);
+  /** The leg of a number, or nullptr. */
   Leg* leg(uint32_t id);
+  /** The leg or stream leg of a number, or nullptr. */
   Participant* participant(uint32_t id);
 
-  /** Whether keys are heard in the audio of a leg. */
+  /** Turns the detection of keys in the audio of a leg on or off. False when there is no such leg. */
   bool detect_tones(uint32_t id, bool on);
 
-  /** A leg whose far end is script. False where the number is in use or there is no inbox. */
+  /** Opens a stream leg, whose far end is script. False when the number is in use or there is no inbox. */
   bool open_stream(uint32_t id, std::shared_ptr<StreamInbox> inbox, const StreamFormat& to, const StreamFormat& from);
-  /** Moves the frames of stream legs out, if they fit; returns their bytes. */
+  /** Moves the frames of stream legs to `out` if they fit in `room` bytes. Returns how many bytes they are. */
   size_t take_frames(uint8_t* out, size_t room);
 
-  // Recordings. Their numbers are from the range of legs and rooms too.
-  /** Of a leg or a room; the rate is the leg's or room's own where `rate_hz` is 0. What becomes of it is noticed. */
+  // Recordings. Legs, rooms and recordings are numbered together.
+  /**
+   * Begins a recording of the leg or room `of`. A `rate_hz` of 0 means the rate of that leg or room. Notices tell what
+   * becomes of it. False when there is no such leg or room.
+   */
   bool record(uint32_t of, RecorderOptions options);
+  /** Records silence, or leaves a gap, until it is unmasked. False when there is no such recording. */
   bool mask(uint32_t of, uint32_t recording, bool masked);
+  /** Ends a recording with what it has (noticed). False when there is no such recording. */
   bool stop_recording(uint32_t of, uint32_t recording);
 
   // Rooms. Numbers of rooms and legs are from one range. Where there is no such room, or no such member, nothing
   // happens but the notice said.
-  /** False where the number is in use. */
+  /** Opens a room. False when the number is in use. */
   bool open_room(uint32_t id);
-  /** Its playback stops, its members leave (each noticed), with the next tick. */
+  /** Closes a room: its playback stops and its members leave with the next tick (each noticed). */
   bool close_room(uint32_t id);
   /** Tells `room_joined`, or `room_left` where there is no such room. A member of another room leaves that first, at
    * once. */
   bool join(uint32_t id, uint32_t room, bool muted, int32_t from_percent, int32_t to_percent);
+  /** Takes a member out of its room with the next tick, over a fade. */
   bool leave(uint32_t id);
-  /** As `leave`, but at once, unheard. */
+  /** Takes a member out of its room at once, without a fade. */
   bool drop(uint32_t id);
+  /** Mutes a member for all others, or ends that. */
   bool mute(uint32_t id, bool muted);
-  /** What it says to others (`from`), or hears of them. */
+  /** Sets, in percent, how loud others hear a member (`from`), or how loud it hears them. */
   bool volume(uint32_t id, bool from, int32_t percent);
+  /** Turns notices of members that begin and stop to talk on or off. */
   bool detect_voices(uint32_t room, bool on);
 
-  /** Its number for `move`, the same process over. */
+  /** The number of this plane for `move`, unique in the process. */
   uint32_t number() const { return box_->number(); }
-  /** Hands a participant to another plane of the process, which tells `moved`. It leaves its room first. False where
-   * that is impossible. */
+  /**
+   * Hands a leg to another plane of the process, which tells `moved`. The leg leaves its room first. False when there
+   * is no such leg or plane.
+   */
   bool move(uint32_t id, uint32_t plane, const Now& now);
 
   /** Sleeps until the next deadline or `wake`, passing packets on meanwhile, then runs every tick that is due. */
   TickReport run();
   /** One tick at an instant of the caller's: what `run` does when one is due. */
   void tick(const Now& now);
-  /** Written to by other threads to end the sleep of `run`. */
+  /** An eventfd: any thread ends the sleep of `run` by writing to it. */
   int wake_fd() const { return wake_fd_; }
   /** Moves up to `room` waiting notices out; returns how many. */
   size_t take_notices(Notice* out, size_t room);
+  /** How many legs there are, stream legs included. */
   size_t legs() const { return order_.size(); }
 
   static constexpr int64_t tick_us = 20'000;

@@ -13,7 +13,7 @@ namespace sidetone {
 
 constexpr int g722_zeros = 6;
 
-/** As they are kept between frames; places from the sixth on are 0. */
+/** The zeros of one predictor as they are kept between frames. Places from the sixth on are 0. */
 struct G722ZeroState {
   int16_t zero[8] = {};        // B1..B6
   int16_t difference[8] = {};  // D1..D6, the newest first

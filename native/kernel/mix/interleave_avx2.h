@@ -32,7 +32,7 @@ INTERLEAVE_BODY Two part2(Two frames) {
 // 3 and 8 have no divisor in common, so the eight samples of a row go to eight different places of a register, in three
 // different registers: one permutation a row, then every register is put together of all three.
 
-/** Those of every third place from 0, 1 and 2 on. */
+/** The samples of every third place, counted from 0, 1 and 2. */
 INTERLEAVE_BODY __m256 of_three(__m256 at0, __m256 at1, __m256 at2) {
   return _mm256_blend_ps(_mm256_blend_ps(at0, at1, 0x92), at2, 0x24);
 }

@@ -1,4 +1,5 @@
-// Between whole samples and the floats in which filters work. Rounding is to the nearest, a half to the even one.
+// Converts between 16-bit samples and the floats that filters work with. Rounding is to the nearest, a half to the even
+// one.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +9,7 @@
 namespace sidetone {
 
 void float_of(const int16_t* pcm, size_t count, float* out);
-/** Of a sum of samples. */
+/** Converts a sum of samples to floats. */
 void float_of(const int32_t* sum, size_t count, float* out);
 /** Samples times `scale`, rounded and saturated. */
 void pcm_of(const float* in, float scale, size_t count, int16_t* pcm);

@@ -134,7 +134,7 @@ void ResamplerFilter::cut(const std::vector<size_t>& offsets) {
   }
 }
 
-/** Of each output and row, the taps that are not zero. */
+/** Collects the taps that are not zero, for each output and row. */
 void ResamplerFilter::deal(const std::vector<std::vector<float>>& phases) {
   history_ = whole_lines((taps_ - 1 + down_ - 1) / down_);  // so that a block begins with a line of the cache
   const size_t cycles = block_max / down_ + 1;

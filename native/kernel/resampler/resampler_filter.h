@@ -52,11 +52,11 @@ class ResamplerFilter {
     const FirPiece* first;
     size_t count;
   };
-  /** Of all outputs. */
+  /** The pieces of all outputs. */
   Pieces pieces() const { return {pieces_.data(), pieces_.size()}; }
   /** Whether all outputs of a cycle have the same pieces, a tap of which is a weight of each output. */
   bool together() const { return together_; }
-  /** Of one of the `up` outputs of a cycle, against the rows. */
+  /** The pieces of one of the `up` outputs of a cycle, which meet the rows. */
   Pieces pieces_of(uint32_t output) const { return {&pieces_[first_[output]], first_[output + 1] - first_[output]}; }
   /** Whether these make an output that is an input as it is. */
   bool unity(const Pieces& pieces) const {

@@ -2,8 +2,9 @@
 // 16, 24 and 32 bits, float of 32 and 64, mu-law and A-law, plain or WAVE_FORMAT_EXTENSIBLE; one or two channels, two
 // are averaged.
 //
-//   "RIFF" size "WAVE"  { id size body pad }...   chunks are padded to even length; fmt comes before data, others are
-//   skipped
+//   "RIFF" size "WAVE"  { id size body pad }...
+//
+// Chunks are padded to even length; fmt comes before data, others are skipped.
 //
 // A data size of 0xFFFFFFFF, or any beyond `data_bytes_max`, or 0 in a RIFF of 0, is that of a stream still being
 // written: data runs to the end.

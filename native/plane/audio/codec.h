@@ -1,5 +1,4 @@
-// The audio codecs of a leg behind one small face. All are of 64 kbit/s: one octet for each unit of the 8 kHz RTP
-// clock.
+// The audio codecs of a leg behind one interface. Each has 64 kbit/s: one octet for each unit of the 8 kHz RTP clock.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace sidetone {
 
-/** The numbers are shared with src/media/order.ts. */
+/** The numbers are shared with src/media/worker/worker-command.ts. */
 enum class Codec : uint8_t { pcmu = 0, pcma = 1, g722 = 2 };
 
 constexpr uint32_t rtp_clock_hz = 8000;

@@ -1,7 +1,7 @@
-// What plays on one leg or room. One frame a tick is taken from the track; when script is late the leg sends silence
-// and the playback goes on after it. Whatever begins, ends, pauses or jumps while sound is heard does so over a ramp of
-// 5 ms, so that nobody hears a click; a new track waits behind the old one until it has a frame to give, so that nobody
-// hears a gap.
+// The player of one leg or room takes one frame a tick from its track. When script is late, silence is sent and the
+// playback goes on after it. Whatever begins, ends, pauses or jumps while sound is heard does so over a ramp of 5 ms,
+// so that nobody hears a click. A new track waits behind the old one until it has a frame to give, so that nobody hears
+// a gap.
 //
 //   play, seek → next ─(a frame is there)→ now ─→ frames        pause: now stays where it is
 #pragma once
@@ -15,16 +15,17 @@ namespace sidetone {
 
 class Player {
  public:
-  /** Begins a playback at `rate_hz`, instead of whatever there was. */
+  /** Begins a playback at a rate in Hz and a volume in percent, in place of the one before it. */
   void play(uint32_t playback, uint32_t rate_hz, int32_t volume_percent);
-  /** Queues samples for the newest track. False where the playback is not this one, or its queue is full. */
+  /** Queues samples for the newest track. False when another playback is the newest, or the queue is full. */
   bool feed(uint32_t playback, const int16_t* pcm, size_t count);
   /** Nothing more will be fed: the playback ends when its queue has been sent. */
   void finish(uint32_t playback);
   /** Stops at once, over a ramp. */
   void clear();
-  /** Holds the position. False where the playback is not this one. */
+  /** Holds the position. False when another playback is the newest. */
   bool pause(uint32_t playback);
+  /** Goes on from the position held. False when another playback is the newest. */
   bool resume(uint32_t playback);
   /** What is fed from now on is another place of the same playback. Gives the samples of the newest track heard so far.
    */
@@ -36,9 +37,9 @@ class Player {
   /** Whether `frame` may have something to give: a playback, or the ramp at the end of one. */
   bool audible() const { return active() || tail_count_ > 0; }
   bool paused() const { return paused_; }
-  /** Its first frame has been given. */
+  /** Whether its first frame has been given. */
   bool started() const { return active() && started_ == playback(); }
-  /** All that was fed has been taken, and nothing more will come. */
+  /** Whether all that was fed has been taken, and nothing more will come. */
   bool ended() const { return newest().ended(); }
   bool hungry() { return newest().hungry(); }
   uint32_t queued_ms() const { return newest().queued_ms(); }

@@ -15,7 +15,8 @@ namespace sidetone {
 namespace {
 
 int bind_udp(const Address& address, int& fd) {
-  // Not O_NONBLOCK: a standing request (Receiver) would end where nothing has come. Each call says MSG_DONTWAIT.
+  // The socket blocks: with O_NONBLOCK a standing request (Receiver) would end when nothing has come. Each call says
+  // MSG_DONTWAIT instead.
   fd = ::socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return errno;
   const int on = 1;

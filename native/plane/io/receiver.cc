@@ -68,8 +68,8 @@ bool Receiver::rested() {
 
 bool Receiver::map() {
   static_assert(head_bytes + Datagram::bytes_max <= buffer_bytes, "a buffer holds the largest datagram");
-  // Without DEFER_TASKRUN each packet would wake the thread. Disabled until it is first entered, for it is of that
-  // thread then.
+  // Each packet would wake the thread without DEFER_TASKRUN. The ring is disabled until it is first entered, for it is
+  // of that thread then.
   ring_ = Uring::create(
       entries, completions,
       IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_R_DISABLED);
@@ -90,7 +90,7 @@ bool Receiver::map() {
 
 Receiver::~Receiver() {
   if (ring_ && at_.size() > 0) {
-    // Else the system would let go of the sockets some time after.
+    // All requests are cancelled first, or the system would let go of the sockets some time later.
     if (io_uring_sqe* entry = ring_->entry()) {
       entry->opcode = IORING_OP_ASYNC_CANCEL;
       entry->cancel_flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL;

@@ -16,11 +16,12 @@
 
 namespace sidetone {
 
-/** All but `create` and the destructor: by the thread that called one of them first. */
+/** One thread owns a receiver: the first one that calls anything but `create` or the destructor. */
 class Receiver {
  public:
+  /** Makes a receiver, or nullptr when the system has no such io_uring or does not permit it. */
   static std::unique_ptr<Receiver> create();
-  /** As `create`, with a descriptor that is readable when something has come. */
+  /** Makes a receiver with a descriptor that is readable when something has come. nullptr when the system has none. */
   static std::unique_ptr<Receiver> create_awake();
   ~Receiver();
   Receiver(const Receiver&) = delete;
@@ -30,7 +31,7 @@ class Receiver {
   void watch(RtpEndpoint& endpoint);
   /** Gives what has come meanwhile, and lets go of the socket: closed after this, its port is free. */
   void unwatch(RtpEndpoint& endpoint, const Now& now, Notices& notices);
-  /** Begins a tick: what a flooded leg may take is counted anew. */
+  /** Begins a tick: what a flooded endpoint may take is counted anew. */
   void renew() { turn_++; }
   /** Gives all that has come, to a bound: of a flooded leg `most` packets a tick and what was on its way, the rest
    * stays in its socket. */
@@ -41,7 +42,7 @@ class Receiver {
   /** Makes it unreadable. False where more has come since the last `drain`. */
   bool rested();
 
-  /** Of one leg and tick. */
+  /** Packets that one endpoint is given in a tick, at most. */
   static constexpr uint32_t most = 128;
   /** Notices held while script is away; at this many, arrivals stay in the sockets. */
   static constexpr size_t notices_max = 65'536;

@@ -14,13 +14,14 @@ namespace sidetone {
 
 class Sender {
  public:
+  /** Makes a sender, or nullptr when the system has no such io_uring or does not permit it. */
   static std::unique_ptr<Sender> create();
 
   /** Queues one packet of `endpoint`; its bytes and its address stay as they are until `flush`. */
   void add(RtpEndpoint& endpoint, int fd, const Address& to, const uint8_t* bytes, size_t count);
   /** Sends what is queued. An endpoint whose packet was refused is told. */
   void flush();
-  /** How often it did. */
+  /** How often packets were sent. */
   uint64_t flushes() const { return flushes_; }
 
  private:

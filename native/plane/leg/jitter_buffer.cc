@@ -68,7 +68,8 @@ int64_t JitterBuffer::bin_end_us(int bin) {
                     : 48'000 + (bin - 31) * int64_t{10'000};
 }
 
-/** Of a packet `ahead` units after the next: how late it came, counted from the frame that first needs it. */
+/** Learns how late a packet came that lies `ahead` units after the next one, counted from the frame that first needs
+ * it. */
 void JitterBuffer::learn(uint32_t timestamp, int64_t ahead, int64_t arrival_us) {
   const int64_t transit_us = arrival_us - unwrapped(timestamp) * unit_us;
   if (arrival_us >= base_turn_us_) {

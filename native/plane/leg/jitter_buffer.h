@@ -37,7 +37,7 @@ class JitterBuffer {
   bool empty() const { return !started_ || static_cast<int32_t>(end_ - next_) <= 0; }
   void reset() { *this = JitterBuffer(); }
 
-  /** Calls into the cache where the next frame lies, and the next packet comes to lie. */
+  /** Prefetches where the next frame lies, and where the next packet comes to lie. */
   void fetch_audio() const {
     __builtin_prefetch(&valid_[next_ % ring_units / 64]);
     cache_fetch(&ring_[next_ % ring_units], 384);

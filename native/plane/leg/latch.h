@@ -51,7 +51,7 @@ class Latch {
     return true;
   }
 
-  /** Where to send. */
+  /** The address that audio is sent to. */
   const Address& remote() const { return remote_; }
 
   /** Packets in a row of one source before it is learnt (RFC 3550 MIN_SEQUENTIAL). */

@@ -146,7 +146,7 @@ void Leg::pass_on(const RtpPacket& packet, Codec codec, const Now& now) {
   marker_ = false;
 }
 
-/** The packet is its own again: what was handed over is sent. */
+/** Makes the packet buffer usable again: what was handed to the sender is sent now. */
 void Leg::take_back() {
   if (sender_ != nullptr && given_ > 0 && given_at_ == sender_->flushes()) sender_->flush();
 }
@@ -252,7 +252,7 @@ bool Leg::recordable(const Now& now, bool hears_something) const {
 }
 
 void Leg::refused(int error) {
-  // As `send_datagram`: the refusal was of an earlier packet, and the error has been taken by telling it.
+  // The refusal concerns an earlier packet, as in `send_datagram`. The system has told it now, so this packet may go.
   if (error == ECONNREFUSED && send_datagram(ports_.rtp(), latch_.remote(), packet_, given_)) return;
   sent_--;
   sent_octets_ -= static_cast<uint32_t>(given_ - rtp_header_bytes);

@@ -38,6 +38,7 @@ struct Negotiated {
   bool receive = true;
 };
 
+/** What a leg has counted since it was opened (RFC 3550 §6.4). */
 struct Counters {
   uint32_t received = 0;
   uint32_t sent = 0;
@@ -51,6 +52,7 @@ struct Counters {
 
 class Leg final : public Participant, public RtpEndpoint {
  public:
+  /** Random numbers that a leg begins with: its SSRC, where its numbers start, its CNAME, and when it reports. */
   struct Identity {
     uint32_t ssrc;
     uint32_t timestamp;
@@ -61,10 +63,12 @@ class Leg final : public Participant, public RtpEndpoint {
 
   Leg(uint32_t id, const Identity& identity, int64_t media_timeout_us);
 
+  /** The sockets of the leg. */
   PortPair& ports() { return ports_; }
   int rtp_fd() const override { return ports_.rtp(); }
   uint32_t ssrc() const { return ssrc_; }
 
+  /** Applies an offer or answer. */
   void negotiate(const Negotiated& parameters, const Now& now);
   uint32_t rate_hz() const override { return codec_rate_hz(agreed_.codec); }
   Leg* rtp() override { return this; }
@@ -78,22 +82,23 @@ class Leg final : public Participant, public RtpEndpoint {
     if (playout_) playout_->fetch_audio();
   }
   void receive_rtp(const Datagram& datagram, const Now& now, Notices& notices) override;
+  /** Takes one datagram that came to the RTCP socket, or to the RTP socket with rtcp-mux. */
   void receive_rtcp(const Datagram& datagram, const Now& now);
   void take(const Now& now, Notices& notices) override;
   void give(const Now& now, Notices& notices) override;
-  /** The timeline jumps, nothing is sent for it. */
+  /** Jumps over so many frames: the timestamps go on, nothing is sent. */
   void skip(uint32_t frames) override;
-  /** Through what it sends its packets; nullptr: each by itself. */
+  /** Hands its packets to this sender from now on. nullptr: the leg sends each packet itself. */
   void send_through(Sender* sender) { sender_ = sender; }
   void refused(int error) override;
-  /** Whether its packets could leave as those of `to`, as they are, and do come. */
+  /** Whether the packets of this leg come, and could leave as those of `to` undecoded. */
   bool could_relay(const Leg& to, const Now& now) const;
-  /** To whom its audio packets go as they come, from now on; nullptr: nobody. */
+  /** Forwards every audio packet to this leg without decoding it. nullptr stops forwarding. */
   void relay_to(Leg* to) { relayed_to_ = to; }
   bool relays() const { return relayed_to_ != nullptr; }
-  /** What leaves in place of its own frames. */
+  /** The packets of another leg that leave in place of this leg's own frames. */
   Relay& relay() { return relay_; }
-  /** Sends RTCP BYE. */
+  /** Sends RTCP BYE: the leg ends. */
   void bye(const Now& now);
   Counters counters() const;
 
@@ -111,15 +116,15 @@ class Leg final : public Participant, public RtpEndpoint {
   void send_packet(size_t units);
   void send_report(const Now& now, bool bye);
 
-  /** Without a packet for this long there is nothing to record of the far end; shorter is loss, which is heard as such.
+  /** After so long without a packet there is nothing to record of the far end. A shorter pause is loss, heard as such.
    */
   static constexpr int64_t interrupted_us = 500'000;
   static constexpr size_t pending_max = 1024;
 
   PortPair ports_;
   Sender* sender_ = nullptr;
-  size_t given_ = 0;       // bytes of the packet that lies with the sender
-  uint64_t given_at_ = 0;  // and the sender's count of flushes then
+  size_t given_ = 0;       // bytes of the packet that was handed to the sender
+  uint64_t given_at_ = 0;  // the sender's count of flushes at that time
 
   bool negotiated_ = false;
   Negotiated agreed_;

@@ -1,6 +1,6 @@
-// From the jitter buffer to ears: one frame of PCM a tick. Decodes once, hides loss by repeating the last pitch period
-// with a fade (after ITU-T G.711 Appendix I), and lengthens or shortens by one pitch period, cross-faded, where the
-// jitter buffer's plan asks for it. Exists only while someone listens to the leg.
+// The playout of one leg takes 20 ms a tick out of the jitter buffer and makes PCM of it. It decodes once, hides loss
+// by repeating the last pitch period with a fade (after ITU-T G.711 Appendix I), and lengthens or shortens by one pitch
+// period, cross-faded, where the jitter buffer's plan asks for it. Exists only while someone listens to the leg.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,25 +16,25 @@ class Playout {
   explicit Playout(Codec codec) : codec_(codec) {}
 
   JitterBuffer& jitter() { return jitter_; }
-  /** Calls into the cache where the next audio comes to lie. */
+  /** Prefetches where the next audio comes to lie. */
   void fetch_audio() const {
     jitter_.fetch_audio();
     cache_fetch(history(), frame_units * sizeof(int16_t));
   }
-  /** A new source, or another codec. */
+  /** Begins anew for another source or codec. */
   void restart(Codec codec);
   /** Fills one 20 ms frame at the codec's rate; returns its samples. `heard` is false where it is silence only. */
   size_t frame(int64_t now_us, int16_t* out, bool& heard);
   /** How long after the fastest packets of the last seconds what is heard comes, with what lies ready, by the last
    * frame. */
   int64_t delay_us() const { return delay_us_; }
-  /** Whether anything was. */
+  /** Whether anything was heard yet. */
   bool heard() const { return voiced_; }
   /** Packets that came after they were due. */
   uint32_t late() const { return jitter_.late(); }
   uint32_t concealed_frames() const { return concealed_; }
 
-  /** From its beginning on, what every tick looks at. */
+  /** How much of this object, from its beginning on, every tick touches. */
   static constexpr std::ptrdiff_t touched_bytes = 256;
 
  private:

@@ -1,11 +1,12 @@
 // How good a call sounds, as a listener would say (MOS, 1 to 4.5): the E-model of ITU-T G.107 with its default values,
-// reduced to what a packet network does to speech, loss and delay. Of G.711 with packet loss concealment (ITU-T G.113,
-// appendix I); what a wideband codec adds is not counted.
+// reduced to what a packet network does to speech: loss and delay. It assumes G.711 with packet loss concealment (ITU-T
+// G.113, appendix I). What a wide-band codec adds is not counted.
 #pragma once
 
 namespace sidetone {
 
-/** `lost`: part of the packets that were not heard, 0 to 1. `one_way_ms`: from mouth to ear. */
+/** The estimated MOS. `lost` is the part of the packets that were not heard, 0 to 1; `one_way_ms` the delay from mouth
+ * to ear. */
 inline double mos_estimate(double lost, double one_way_ms) {
   constexpr double robustness = 25.1;  // Bpl of G.711 with concealment, for random loss
   const double percent = lost * 100;

@@ -1,11 +1,11 @@
-// One direction of a bridge of two: the audio packets of one leg leave as those of another, undecoded and as soon as
-// they come, with numbers that go on where its own frames ended (a translator, RFC 3550 §7.1). What was lost or
-// overtaken on its way stays so. G.711 in packets of 20 ms.
+// A relay is one direction of a bridge of two legs. The audio packets of one leg leave as those of the other, undecoded
+// and as soon as they come (a translator, RFC 3550 §7.1). Their numbers go on where the other leg's own frames ended;
+// what was lost or reordered on its way stays so. It carries G.711 in packets of 20 ms.
 //
 //   off ─ arm ─► armed ─ first packet ─► on ─ end ─► ending ─ resume ─► off
 //
-// The last own frame before it fades out and the first packet fades in; the first own frame after it begins where the
-// last packet ended. So nobody hears a click.
+// The last own frame fades out and the first packet fades in. The first own frame afterwards begins where the last
+// packet ended. So nobody hears a click.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -29,24 +29,25 @@ class Relay {
   /** Whether no packet has come for so long that the far end is given frames again. */
   bool silent(int64_t now_us) const { return now_us - last_us_ > silent_us; }
 
-  /** Packets are taken after the next own frame, which is the last. */
+  /** Takes packets after the next own frame, which is the last one. */
   void arm(int64_t now_us);
-  /** Whether the next own frame is that. */
+  /** Whether the next own frame is the last one. */
   bool fades_out() const { return fades_out_; }
-  /** Fades it out. */
+  /** Fades the last own frame out. */
   void fade_out(int16_t* pcm);
-  /** No packet is taken any more. */
+  /** Takes no packet any more; own frames follow. */
   void end();
-  /** As if there had been none: another codec, or nothing is sent. */
+  /** Forgets everything, for another codec or when nothing is sent any more. */
   void reset() { *this = Relay(); }
 
   /** Numbers a packet; the first goes on with `sequence` and `timestamp`. False where it is not sent, by which the
    * relay may be ending. */
   bool number(const RtpPacket& packet, uint16_t sequence, uint32_t timestamp, int64_t now_us, Numbers& numbers);
-  /** The first packet as it is sent. */
+  /** Writes the first packet with a fade-in of 5 ms. */
   static void fade_in(Codec codec, const uint8_t* payload, uint8_t* out);
-  /** What the stream goes on with. */
+  /** The sequence number that the stream goes on with. */
   uint16_t next_sequence() const { return static_cast<uint16_t>(last_sequence_ + 1); }
+  /** The timestamp that the stream goes on with. */
   uint32_t next_timestamp() const { return last_timestamp_ + static_cast<uint32_t>(frame_units); }
   /** Makes `pcm` the first own frame after it; returns the frames that were due since the last packet and not sent. */
   uint32_t resume(Codec codec, int16_t* pcm, int64_t now_us);

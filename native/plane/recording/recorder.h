@@ -1,5 +1,5 @@
-// One recording of a leg or a room: takes a mixed frame a tick, leaves out or silences what is masked or is no audio,
-// and tells what becomes of it. Its notices carry its own number where others carry a leg's.
+// A recorder is one recording of a leg or a room. It takes a mixed frame a tick, silences or leaves out what is masked
+// or no audio, and tells what becomes of it. Its notices carry its own number where others carry a leg's.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ struct RecorderOptions {
 class Recorder {
  public:
   explicit Recorder(const RecorderOptions& options);
-  /** The file is finished, whoever forgets the recording. */
+  /** Finishes the file. */
   ~Recorder() { file_->finish(); }
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
@@ -36,16 +36,19 @@ class Recorder {
   size_t rate() const { return rate_; }
   /** Whether it wants to know how loud a frame is. */
   bool listens() const { return voices_; }
+  /** Masks what follows, or ends that. */
   void mask(bool masked) { masked_ = masked; }
-  /** The recording ends after what was taken. */
+  /** Ends the recording after what was taken. */
   void stop();
 
-  /** One frame of the sound at a rate of the table; nullptr: silence. `audio`: there is something to record. `dbov`: of
-   * whoever's speech is told. */
+  /**
+   * Takes one frame at a rate of the table (its index); nullptr is silence. `audio` says whether there is anything to
+   * record. `dbov` is the level of the speech that is told.
+   */
   void take(const int16_t* pcm, size_t rate, bool audio, float dbov, Notices& notices);
   /** Whether it still takes what it is given: it was neither stopped nor has its file failed. */
   bool taking() const { return !stopped_ && file_->state() != RecordingFile::State::failed; }
-  /** Frames that passed without anything to record. */
+  /** Takes so many frames in which there was nothing to record. */
   void gap(uint32_t frames);
   /** Tells what has happened since. True when the recording is over. */
   bool over(Notices& notices);

@@ -44,7 +44,7 @@ class Desk {
 
  private:
   using Files = std::vector<std::shared_ptr<RecordingFile>>;
-  /** From so many on, one call for a whole file system costs less than one for each file. */
+  /** So many files or more are made durable by one call for their file system, which then costs less. */
   static constexpr size_t together_least = 8;
 
   void write(Files& files, uint32_t round) {
@@ -104,7 +104,7 @@ class Desk {
   std::unordered_map<std::string, std::weak_ptr<RecordingFile>> by_name_;
 };
 
-/** So that files which are begun together are not written together. */
+/** The round of its cycle in which a file is written. Files that begin together are spread over the rounds. */
 uint32_t next_slot() {
   static std::atomic<uint32_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) % RecordingFile::slots;
@@ -231,7 +231,7 @@ bool RecordingFile::write_header(uint64_t data_bytes, bool growing) {
 
 RecordingFile::Extent RecordingFile::wanted(uint32_t round) {
   const uint64_t taken = taken_.load(std::memory_order_relaxed);
-  // Not begun, over, or without a listener's patience.
+  // The file has not begun, is over, or has a listener who does not wait.
   if (taken == 0 || finishing_.load(std::memory_order_acquire) || state() == State::failed) return Extent::all;
   if (followed_.load(std::memory_order_relaxed) || !lasts_) return Extent::all;
   if (round % slots != slot_) return Extent::none;
@@ -269,7 +269,7 @@ bool RecordingFile::write(Extent extent) {
   if (complete_.load() || state() == State::ended) return false;
   if (fd_.load() < 0 && (closed() || !begin())) return false;
   const bool last = finishing_.load(std::memory_order_acquire) || state() == State::failed;
-  // In this order: what was put by then is in that ring.
+  // The order matters: what was put by then is in that ring.
   uint64_t put = put_.load(std::memory_order_acquire);
   const uint8_t* const ring = ring_.load(std::memory_order_acquire);
   if (!lasts_ && lasting()) {

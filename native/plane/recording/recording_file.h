@@ -1,16 +1,16 @@
-// The file of one recording: a ring of bytes that a tick fills and a writing thread empties, so that no tick ever waits
-// for a disk. One thread writes for all recordings of the process, another makes what was written durable; both begin
+// The file of one recording. A tick fills a ring of bytes and a writing thread empties it, so that no tick ever waits
+// for a disk. One thread writes for all recordings of the process, another makes what was written durable. Both begin
 // with the first recording and never end.
 //
 //   tick ─ put ─► ring ─ once a second ─► write ─► fdatasync
 //
-// The file is a WAV of 16-bit mono PCM. While it grows its two sizes say 0xFFFFFFFF, the last write sets them right.
+// The file is a WAV of 16-bit mono PCM. While it grows its two sizes say 0xFFFFFFFF; the last write corrects them.
 //
-// A write costs a file system some µs, however little it is, so few are wanted; but what is only in the memory of a
-// process is lost with it. So the ring is a file in memory (recording_ring.h), which the writing thread makes, as no
-// tick may: a recording begins with a ring of the process, and the first tick that finds the other carries over what is
-// not written yet. Until then, where there is no such ring, and while someone listens to the file, it is written in
-// every round.
+// A write costs a file system some µs, however little it is, so there should be few. But what is only in the memory of
+// a process is lost with it. Therefore the ring is a file in memory (recording_ring.h). The writing thread makes it,
+// because a tick may not. A recording begins with a ring of the process; the first tick that finds the other ring
+// carries over what is not written yet. Until then, without such a ring, and while someone listens, the file is written
+// in every round.
 #pragma once
 #include <sys/types.h>
 
@@ -53,8 +53,10 @@ class RecordingFile {
 
   /** Begins a recording in a new file; the file is opened by the writing thread. */
   static std::shared_ptr<RecordingFile> open(const Place& place, uint32_t rate_hz, uint64_t most_bytes = bytes_max);
-  /** Someone listens to the file as it grows, or no longer does: then it is written in every round. Nothing where it is
-   * not being written. */
+  /**
+   * Tells that someone listens to the file as it grows, or no longer does. It is written in every round meanwhile. Has
+   * no effect on a file that is not being written.
+   */
   static void follow(const std::string& wav, bool followed);
   /** Served by its owner. `most_bytes` of sound; the recording fails as `too_long` by what would be more. */
   RecordingFile(Place place, uint32_t rate_hz, uint64_t most_bytes = bytes_max);
@@ -63,16 +65,16 @@ class RecordingFile {
   RecordingFile& operator=(const RecordingFile&) = delete;
 
   // The tick's side.
-  /** Queues samples. False where the recording has failed, or fails by this. */
+  /** Queues samples. False when the recording has failed, or fails by this. */
   bool put(const int16_t* pcm, size_t count);
-  /** Nothing more is put: the file is finished, and then `ended`. */
+  /** Ends the file after what was put; it is `ended` when it is durable. */
   void finish() { finishing_.store(true, std::memory_order_release); }
   /** `started` once the first audio is durable. */
   State state() const { return state_.load(std::memory_order_acquire); }
   Fault fault() const { return fault_.load(std::memory_order_acquire); }
   uint32_t rate_hz() const { return rate_hz_; }
   uint64_t samples() const { return samples_; }
-  /** No thread touches the file any more. */
+  /** Whether no thread touches the file any more. */
   bool closed() const { return closed_.load(std::memory_order_acquire); }
   /** Audio that was handed to the file system, in ms. */
   uint64_t written_ms() const { return taken_.load(std::memory_order_acquire) / 2 * 1000 / rate_hz_; }
@@ -90,7 +92,7 @@ class RecordingFile {
   /** Whether something that was written wants to be durable now: the first audio, the end, and once a cycle. `synced`
    * then speaks of that. */
   bool due(uint32_t cycle);
-  /** Makes it durable by itself. */
+  /** Makes this file durable alone. */
   bool sync();
   /** Makes the whole file system durable that it lies on: one journal commit for many files. */
   bool sync_all();

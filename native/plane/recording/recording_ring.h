@@ -1,4 +1,4 @@
-// The ring of a recording as a small file in memory (tmpfs), so that what a tick has put into it outlives the process:
+// The ring of a recording is a small file in memory (tmpfs). What a tick has put into it outlives the process, because
 // `kill -9` takes the anonymous memory of a process, not its files. The next start appends to the WAV what it does not
 // have yet (src/media/recording-ring.ts).
 //

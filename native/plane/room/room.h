@@ -1,4 +1,4 @@
-// A room: everyone hears everyone but itself. What members say is summed once for each rate they speak at, the sums are
+// In a room everyone hears everyone else. What members say is summed once for each rate they speak at, the sums are
 // carried to the other rates present, and each member hears the sum at its own rate without itself. So members of one
 // rate meet exactly, one of a lower rate costs those of a higher one nothing, and what a member costs does not depend
 // on how many there are.
@@ -66,6 +66,7 @@ class Room {
   static void leave(Seat& seat);
   /** The member is gone at once; what it last said fades without it. */
   void drop(Seat& seat, Notices& notices);
+  /** Mutes a member for all others, or ends that. */
   void mute(Seat& seat, bool muted, Notices& notices);
   /** Sets, in percent, what others hear of the member (`from`), or what it hears of them. */
   static void set_volume(Seat& seat, bool from, int32_t percent);
@@ -75,7 +76,7 @@ class Room {
   Recorder* recorder(uint32_t id);
   std::vector<std::unique_ptr<Recorder>> take_recorders();
   void pause(uint32_t frames);
-  /** Everyone leaves; `over` once the last has. */
+  /** Makes everyone leave. The room is `over` when the last one has. */
   void close();
   bool closing() const { return closing_; }
   const std::vector<std::unique_ptr<Seat>>& seats() const { return seats_; }
@@ -85,6 +86,7 @@ class Room {
 
   /** Members take what their far ends say, which they contribute; then the room is mixed, and given to each. */
   void tick(const Now& now, Notices& notices);
+  /** Adds what a member says to the mix of this tick. */
   void contribute(Seat& seat, int16_t* pcm, size_t count, bool heard, Notices& notices);
   /** Fills what the member hears. False where that is silence; `out` is then untouched. */
   bool hear(Seat& seat, int16_t* out);
@@ -97,7 +99,7 @@ class Room {
 
   /** Ticks in which nothing may change before a bridge of two is made. */
   static constexpr uint32_t settle_ticks = 10;
-  /** 5 ms: of every change of gain. */
+  /** Every change of gain takes a quarter of a frame, 5 ms. */
   static constexpr size_t ramp_divisor = 4;
 
  private:

@@ -33,7 +33,7 @@ class StreamLeg : public Participant {
   void take(const Now& now, Notices& notices) override;
   void give(const Now& now, Notices& notices) override;
   void skip(uint32_t frames) override { pause(frames); }
-  /** Where its frames go: the plane's, which it may change. */
+  /** Appends its frames to these from now on; they belong to the plane. */
   void deliver(StreamFrames* frames) { frames_ = frames; }
 
   /** An empty buffer is told as played out after this long. */

@@ -1,4 +1,4 @@
-// Who may be the far end of a leg: the rules of strict latching one by one, and against strangers on real sockets. The
+// The rules of strict latching, one by one and against strangers on real sockets. The
 // attacks are those of Asterisk's AST-2017-005 and rtpengine's CVE-2025-53399: a stranger is first, floods, comes in
 // the middle, or comes during hold.
 #include <random>

@@ -48,7 +48,7 @@ class UdpSocket {
   UdpSocket(const UdpSocket&) = delete;
   UdpSocket& operator=(const UdpSocket&) = delete;
 
-  /** Where the socket is bound. */
+  /** The address that the socket is bound to. */
   const Address& here() const { return here_; }
   int fd() const { return fd_; }
   void send(const Address& to, const std::vector<uint8_t>& bytes) const {
