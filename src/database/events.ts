@@ -1,21 +1,11 @@
 /** The event log as the operator reads it, and the replay of what was set aside (contract §1, §9). */
-import type { Database, Row } from './driver/database.ts';
+import { and, asc, eq, gt } from 'drizzle-orm';
+import type { Attempt } from './attempt.ts';
+import type { Database } from './driver/database.ts';
+import { events } from './schema.ts';
 
 export const EVENT_STATUSES = ['pending', 'delivered', 'dead', 'blocked', 'undeliverable'] as const;
 export type EventStatus = (typeof EVENT_STATUSES)[number];
-
-/** One delivery attempt. */
-export interface Attempt {
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  /** The receiver's HTTP status; null when none came. */
-  readonly status: number | null;
-  /** `""` on success, else what went wrong, in a word. */
-  readonly error: string;
-  readonly duration_ms: number;
-  /** When the next attempt is due, ms since the epoch; null when this was the last. */
-  readonly retry_at: number | null;
-}
 
 export interface LoggedEvent {
   /** Position in the log: the `after` of the next page. */
@@ -55,18 +45,20 @@ SELECT (SELECT count(*)::int FROM again) AS queued, EXISTS (SELECT 1 FROM events
 export function eventLog(database: Database, onEvents: () => void): EventLog {
   return {
     async list(query) {
-      const where = ['event_id > $1::bigint'];
-      const parameters: (string | number)[] = [query.after, query.limit];
-      const add = (column: string, value: string | undefined): void => {
-        if (value !== undefined) where.push(`${column} = $${parameters.push(value)}`);
-      };
-      add('app_uuid', query.appUuid);
-      add('session_uuid', query.sessionUuid);
-      add('status', query.status);
-      const rows = await database.query(
-        `SELECT event_id, webhook_id, app_uuid, name, session_uuid, body, at, status, attempts::text AS attempts
-         FROM events WHERE ${where.join(' AND ')} ORDER BY event_id LIMIT $2::int`,
-        parameters,
+      const rows = await database.run((on) =>
+        on
+          .select()
+          .from(events)
+          .where(
+            and(
+              gt(events.eventId, query.after),
+              query.appUuid === undefined ? undefined : eq(events.appUuid, query.appUuid),
+              query.sessionUuid === undefined ? undefined : eq(events.sessionUuid, query.sessionUuid),
+              query.status === undefined ? undefined : eq(events.status, query.status),
+            ),
+          )
+          .orderBy(asc(events.eventId))
+          .limit(query.limit),
       );
       return rows.map(loggedEvent);
     },
@@ -80,18 +72,8 @@ export function eventLog(database: Database, onEvents: () => void): EventLog {
   };
 }
 
-function loggedEvent(row: Row): LoggedEvent {
+function loggedEvent(row: typeof events.$inferSelect): LoggedEvent {
   const status = EVENT_STATUSES.find((each) => each === row.status);
   if (status === undefined) throw new Error('an event row of a later version');
-  return {
-    eventId: Number(row.event_id),
-    webhookId: String(row.webhook_id),
-    appUuid: String(row.app_uuid),
-    name: String(row.name),
-    sessionUuid: row.session_uuid === null ? undefined : String(row.session_uuid),
-    body: String(row.body),
-    at: Number(row.at),
-    status,
-    attempts: JSON.parse(String(row.attempts)),
-  };
+  return { ...row, sessionUuid: row.sessionUuid ?? undefined, status };
 }

@@ -1,4 +1,8 @@
-/** What is forgotten, and when: ended Sessions and idempotency keys after 24 h, events, messages and charges after 30 days, removed recordings after a year. Small batches, so that no call waits. */
+/**
+ * Retention: ended Sessions and idempotency keys are forgotten after 24 h, events, messages and charges after 30 days, removed recordings after a year.
+ * Rows go in small batches, so that no call waits.
+ */
+import { and, asc, eq, inArray, isNotNull, lt, ne, sql } from 'drizzle-orm';
 import {
   CHARGE_RETENTION_DAYS,
   ENDED_SESSION_KEPT_SEC,
@@ -10,6 +14,7 @@ import {
   RETENTION_MAX_BATCHES,
 } from '../limits.ts';
 import type { Database } from './driver/database.ts';
+import { charges, events, idempotency, messages, paymentReferences, recordings, sessions } from './schema.ts';
 
 export interface Forgotten {
   readonly sessions: number;
@@ -21,46 +26,149 @@ export interface Forgotten {
   readonly recordings: number;
 }
 
-const SESSIONS = `DELETE FROM sessions WHERE session_uuid IN
-  (SELECT session_uuid FROM sessions WHERE ended_at IS NOT NULL AND ended_at < $1::bigint ORDER BY ended_at LIMIT $2::int) RETURNING 1`;
-const KEYS = `DELETE FROM idempotency WHERE (app_uuid, key) IN
-  (SELECT app_uuid, key FROM idempotency WHERE created_at < $1::bigint ORDER BY created_at LIMIT $2::int) RETURNING 1`;
-// Numbers rise with time, so the oldest are the lowest: no index on time is needed. What is still to be delivered stays.
-const EVENTS = `DELETE FROM events WHERE event_id IN
-  (SELECT event_id FROM (SELECT event_id, at, status FROM events ORDER BY event_id LIMIT $2::int) AS oldest
-   WHERE at < $1::bigint AND status <> 'pending') RETURNING 1`;
+/** Deletes a batch of what is older than `before`. Returns how many rows went. */
+type Batch = (on: Database['drizzle'], before: number) => Promise<readonly unknown[]>;
 
-const MESSAGES = `DELETE FROM messages WHERE message_uuid IN
-  (SELECT message_uuid FROM messages WHERE created_at < $1::bigint AND stage = 'settled' ORDER BY created_at LIMIT $2::int) RETURNING 1`;
+const ended: Batch = (on, before) =>
+  on
+    .delete(sessions)
+    .where(
+      inArray(
+        sessions.sessionUuid,
+        on
+          .select({ id: sessions.sessionUuid })
+          .from(sessions)
+          .where(and(isNotNull(sessions.endedAt), lt(sessions.endedAt, before)))
+          .orderBy(asc(sessions.endedAt))
+          .limit(RETENTION_BATCH_MAX_ROWS),
+      ),
+    )
+    .returning({ id: sessions.sessionUuid });
 
-const CHARGES = `DELETE FROM charges WHERE charge_uuid IN
-  (SELECT charge_uuid FROM charges WHERE created_at < $1::bigint AND status <> 'attempting' ORDER BY created_at LIMIT $2::int) RETURNING 1`;
+const keys: Batch = (on, before) =>
+  on
+    .delete(idempotency)
+    .where(
+      inArray(
+        sql`(${idempotency.appUuid}, ${idempotency.key})`,
+        on
+          .select({ appUuid: idempotency.appUuid, key: idempotency.key })
+          .from(idempotency)
+          .where(lt(idempotency.createdAt, before))
+          .orderBy(asc(idempotency.createdAt))
+          .limit(RETENTION_BATCH_MAX_ROWS),
+      ),
+    )
+    .returning({ key: idempotency.key });
 
-// Long destroyed: what is left of them says that they were used.
-const REFERENCES = `DELETE FROM payment_references WHERE reference IN
-  (SELECT reference FROM payment_references WHERE expires_at < $1::bigint ORDER BY expires_at LIMIT $2::int) RETURNING 1`;
+/** Numbers rise with time, so the oldest events are the lowest: no index on time is needed. What is still to be delivered stays. */
+const loggedEvents: Batch = (on, before) => {
+  const oldest = on
+    .select({ eventId: events.eventId, at: events.at, status: events.status })
+    .from(events)
+    .orderBy(asc(events.eventId))
+    .limit(RETENTION_BATCH_MAX_ROWS)
+    .as('oldest');
+  return on
+    .delete(events)
+    .where(
+      inArray(
+        events.eventId,
+        on
+          .select({ eventId: oldest.eventId })
+          .from(oldest)
+          .where(and(lt(oldest.at, before), ne(oldest.status, 'pending'))),
+      ),
+    )
+    .returning({ eventId: events.eventId });
+};
 
-const RECORDINGS = `DELETE FROM recordings WHERE recording_uuid IN
-  (SELECT recording_uuid FROM recordings WHERE removed_at < $1::bigint ORDER BY removed_at LIMIT $2::int) RETURNING 1`;
+const settledMessages: Batch = (on, before) =>
+  on
+    .delete(messages)
+    .where(
+      inArray(
+        messages.messageUuid,
+        on
+          .select({ id: messages.messageUuid })
+          .from(messages)
+          .where(and(lt(messages.createdAt, before), eq(messages.stage, 'settled')))
+          .orderBy(asc(messages.createdAt))
+          .limit(RETENTION_BATCH_MAX_ROWS),
+      ),
+    )
+    .returning({ id: messages.messageUuid });
+
+const settledCharges: Batch = (on, before) =>
+  on
+    .delete(charges)
+    .where(
+      inArray(
+        charges.chargeUuid,
+        on
+          .select({ id: charges.chargeUuid })
+          .from(charges)
+          .where(and(lt(charges.createdAt, before), ne(charges.status, 'attempting')))
+          .orderBy(asc(charges.createdAt))
+          .limit(RETENTION_BATCH_MAX_ROWS),
+      ),
+    )
+    .returning({ id: charges.chargeUuid });
+
+/** References that were destroyed long ago: what is left of them says that they were used. */
+const references: Batch = (on, before) =>
+  on
+    .delete(paymentReferences)
+    .where(
+      inArray(
+        paymentReferences.reference,
+        on
+          .select({ id: paymentReferences.reference })
+          .from(paymentReferences)
+          .where(lt(paymentReferences.expiresAt, before))
+          .orderBy(asc(paymentReferences.expiresAt))
+          .limit(RETENTION_BATCH_MAX_ROWS),
+      ),
+    )
+    .returning({ id: paymentReferences.reference });
+
+const removedRecordings: Batch = (on, before) =>
+  on
+    .delete(recordings)
+    .where(
+      inArray(
+        recordings.recordingUuid,
+        on
+          .select({ id: recordings.recordingUuid })
+          .from(recordings)
+          .where(lt(recordings.removedAt, before))
+          .orderBy(asc(recordings.removedAt))
+          .limit(RETENTION_BATCH_MAX_ROWS),
+      ),
+    )
+    .returning({ id: recordings.recordingUuid });
+
+const DAY_MS = 24 * 3600 * 1000;
 
 /** Deletes all that is past its time at `now`. Returns how many rows went. */
 export async function forget(database: Database, now: number): Promise<Forgotten> {
-  const sweep = async (statement: string, before: number): Promise<number> => {
+  const sweep = async (batch: Batch, keptMs: number): Promise<number> => {
+    const before = Math.floor(now - keptMs);
     let gone = 0;
-    for (let batch = 0; batch < RETENTION_MAX_BATCHES; batch += 1) {
-      const deleted = (await database.query(statement, [Math.floor(before), RETENTION_BATCH_MAX_ROWS])).length;
+    for (let turn = 0; turn < RETENTION_MAX_BATCHES; turn += 1) {
+      const deleted = (await database.run((on) => batch(on, before))).length;
       gone += deleted;
       if (deleted < RETENTION_BATCH_MAX_ROWS) break;
     }
     return gone;
   };
   return {
-    sessions: await sweep(SESSIONS, now - ENDED_SESSION_KEPT_SEC * 1000),
-    keys: await sweep(KEYS, now - IDEMPOTENCY_KEPT_SEC * 1000),
-    events: await sweep(EVENTS, now - EVENT_RETENTION_DAYS * 24 * 3600 * 1000),
-    charges: await sweep(CHARGES, now - CHARGE_RETENTION_DAYS * 24 * 3600 * 1000),
-    references: await sweep(REFERENCES, now - ENDED_SESSION_KEPT_SEC * 1000),
-    recordings: await sweep(RECORDINGS, now - RECORDING_REMEMBERED_DAYS * 24 * 3600 * 1000),
-    messages: await sweep(MESSAGES, now - MESSAGE_RETENTION_DAYS * 24 * 3600 * 1000),
+    sessions: await sweep(ended, ENDED_SESSION_KEPT_SEC * 1000),
+    keys: await sweep(keys, IDEMPOTENCY_KEPT_SEC * 1000),
+    events: await sweep(loggedEvents, EVENT_RETENTION_DAYS * DAY_MS),
+    charges: await sweep(settledCharges, CHARGE_RETENTION_DAYS * DAY_MS),
+    references: await sweep(references, ENDED_SESSION_KEPT_SEC * 1000),
+    recordings: await sweep(removedRecordings, RECORDING_REMEMBERED_DAYS * DAY_MS),
+    messages: await sweep(settledMessages, MESSAGE_RETENTION_DAYS * DAY_MS),
   };
 }

@@ -17,6 +17,7 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
+import type { Attempt } from './attempt.ts';
 import type { TrunkSettings } from './trunk-settings.ts';
 
 const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' });
@@ -201,7 +202,7 @@ export const events = pgTable(
     /** pending, delivered, dead, blocked, undeliverable. */
     status: text('status').notNull().default('pending'),
     /** `[{at, status, error, duration_ms, retry_at}]`, oldest first. */
-    attempts: jsonb('attempts').notNull().default([]),
+    attempts: jsonb('attempts').$type<readonly Attempt[]>().notNull().default([]),
   },
   (table) => [
     uniqueIndex('events_webhook_id').on(table.webhookId),

@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../clock.ts';
 import type { AppStore } from '../database/apps.ts';
-import type { Attempt } from '../database/events.ts';
+import type { Attempt } from '../database/attempt.ts';
 import type { OutboxEvent, OutboxStore, Settlement } from '../database/outbox.ts';
 import {
   RELAY_DISABLED_LOOK_MS,
