@@ -23,9 +23,10 @@ import { dial, type OutboundOptions } from './outbound.ts';
 import { MALFORMED, Refusals, unknownSource } from './refusals.ts';
 import { type BoundPort, interfaceTowards, type Listener, openListener } from './socket/listener.ts';
 import { Channels } from './trunk/channels.ts';
+import { Loopback } from './trunk/loopback.ts';
 import { Pace } from './trunk/pace.ts';
 import { FailedTrunks } from './trunk/route.ts';
-import { nextHopOf, type Trunk, TrunkRanges, trunkCodecs, trunkProfile } from './trunk/trunk.ts';
+import { isLoopback, nextHopOf, type Trunk, TrunkRanges, trunkCodecs, trunkProfile } from './trunk/trunk.ts';
 import { TrunkMonitor } from './trunk/trunk-monitor.ts';
 
 export type { BoundPort, IncomingCall, Trunk };
@@ -84,6 +85,7 @@ class SipCarrier implements Carrier {
   readonly #refusalLimit = new RefusalLimit();
   /** The addresses that each trunk's URI was resolved to. */
   readonly #resolved = new Map<string, string>();
+  readonly #loopback = new Loopback(systemEntropy().token());
   readonly #pace = new Pace();
   readonly #failed = new FailedTrunks();
   readonly #outbound: OutboundOptions;
@@ -129,13 +131,14 @@ class SipCarrier implements Carrier {
       random: () => entropy.fraction(),
       resolve: (trunk) => this.#resolve(trunk),
       localHost: (peer) => this.#sockets?.local(peer).host ?? '127.0.0.1',
+      marks: (trunk) => (isLoopback(trunk) ? this.#loopback.marks(trunk.name) : []),
       legOptions: (trunk, address, release) => this.#legOptions(trunk, address, release),
     };
     this.#inbound = {
       log,
       numberOwner: (e164) => inTime(clock, SIP_LOOKUP_TIMEOUT_MS, options.numberOwner(e164)),
       onInvite: (call) => options.onInvite(call),
-      trunkOf: (address) => this.#trunkOf(address),
+      trunkOf: (request, address) => this.#named(this.#loopback.trunkOf(request.headers)) ?? this.#trunkOf(address),
       reserve: (trunk, address) => this.#reserve(trunk, address),
     };
   }
@@ -212,6 +215,7 @@ class SipCarrier implements Carrier {
   /** Requests of trunks are worked on. Others get a 403, a few a second, and are told to the operator. */
   #screen(request: SipRequest, source: Peer, status: number | undefined): 'accept' | 'refuse' | 'ignore' {
     const now = this.#options.clock.now();
+    if (this.#loopback.trunkOf(request.headers) !== undefined) return 'accept';
     if (this.#ranges.trunkOf(source.host) !== undefined) {
       if (status !== undefined) this.#refusals.record(request, source, status, MALFORMED, now);
       return 'accept';
@@ -230,7 +234,10 @@ class SipCarrier implements Carrier {
   }
 
   #trunkOf(address: string): Trunk | undefined {
-    const name = this.#ranges.trunkOf(address);
+    return this.#named(this.#ranges.trunkOf(address));
+  }
+
+  #named(name: string | undefined): Trunk | undefined {
     return name === undefined ? undefined : this.#options.trunks().find((trunk) => trunk.name === name);
   }
 
@@ -248,6 +255,7 @@ class SipCarrier implements Carrier {
   }
 
   async #resolve(trunk: Trunk): Promise<Peer | undefined> {
+    if (isLoopback(trunk)) return this.#ownPort();
     const address = nextHopOf(trunk);
     if (address === undefined) return undefined;
     const found = await this.#sockets?.resolver.resolve(address.host, address.port, address.transport);
@@ -255,6 +263,15 @@ class SipCarrier implements Carrier {
     this.#resolved.set(address.host, found.host);
     const name = isIP(address.host) === 0 ? { name: address.host } : {};
     return { transport: address.transport, host: found.host, port: found.port, flow: 0, ...name, profile: trunkProfile(trunk) };
+  }
+
+  /** Our own port, over UDP where there is one, as a process of this machine reaches it. */
+  #ownPort(): Peer | undefined {
+    const ports = this.#sockets?.ports ?? [];
+    const port = ports.find(({ transport }) => transport === 'udp') ?? ports.find(({ transport }) => transport === 'tcp');
+    if (port === undefined) return undefined;
+    const host = port.host === '0.0.0.0' ? '127.0.0.1' : port.host === '::' ? '::1' : port.host;
+    return { transport: port.transport, host, port: port.port, flow: 0 };
   }
 
   /** Takes a channel of the trunk for a call that came from `address`. */

@@ -27,8 +27,8 @@ export interface InboundOptions {
   readonly log: Log;
   /** The application of a number. Rejects when the database cannot tell. */
   numberOwner(e164: string): Promise<string | undefined>;
-  /** The trunk that a source address belongs to. Undefined when it belongs to none. */
-  trunkOf(address: string): Trunk | undefined;
+  /** The trunk that an INVITE came over. Undefined when it came over none. */
+  trunkOf(request: SipRequest, address: string): Trunk | undefined;
   /** Takes a channel of the trunk. Undefined when all are in use. */
   reserve(trunk: Trunk, address: string): PhoneLegOptions | undefined;
   onInvite(call: IncomingCall & { readonly trunk: string }): void | Promise<void>;
@@ -54,7 +54,7 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
   invite.listen((event) => {
     gone ||= event.type === 'ended';
   });
-  const trunk = options.trunkOf(address);
+  const trunk = options.trunkOf(request, address);
   if (trunk === undefined) {
     refuse(403, unknownSource(address));
     return;

@@ -6,7 +6,7 @@ import type { PhoneLegOptions } from './leg/phone-leg.ts';
 import type { Channels } from './trunk/channels.ts';
 import type { Pace } from './trunk/pace.ts';
 import { type FailedTrunks, inOrder } from './trunk/route.ts';
-import { type Trunk, trunkAddress } from './trunk/trunk.ts';
+import { isLoopback, type Trunk, trunkAddress } from './trunk/trunk.ts';
 import type { TrunkMonitor } from './trunk/trunk-monitor.ts';
 
 export interface OutboundOptions {
@@ -20,6 +20,8 @@ export interface OutboundOptions {
   random(): number;
   resolve(trunk: Trunk): Promise<Peer | undefined>;
   localHost(peer: Peer): string;
+  /** The header fields that mark a call over that trunk as our own. */
+  marks(trunk: Trunk): readonly (readonly [string, string])[];
   /** The options of a leg over that trunk. `address` gives the far end's, once it is known. */
   legOptions(trunk: Trunk, address: () => string, release: () => void): PhoneLegOptions;
 }
@@ -32,7 +34,7 @@ export function dial(
   const { failed, monitor } = options;
   const isNamed = order.trunk !== undefined;
   const permitted = options.trunks().filter((trunk) => isPermitted(trunk, order));
-  const usable = isNamed ? permitted.filter(({ name }) => name === order.trunk) : permitted;
+  const usable = isNamed ? permitted.filter(({ name }) => name === order.trunk) : chosen(permitted);
   if (usable.length === 0) return { unavailable: isNamed ? 'unknown_trunk' : 'no_trunk' };
   const isDoubtful = ({ name }: Trunk) =>
     failed.isFailed(name, options.now()) || monitor.isSilent(name) || monitor.isUnregistered(name);
@@ -47,6 +49,12 @@ export function dial(
   const localHost = (peer: Peer) => options.localHost(peer);
   // A dial that names its trunk stays with it.
   return { leg: new OutboundLeg(first, { order, next: isNamed ? () => undefined : next, onFailed, localHost }) };
+}
+
+/** A loopback trunk is taken without being named only when there is no other. */
+function chosen(trunks: readonly Trunk[]): readonly Trunk[] {
+  const carriers = trunks.filter((trunk) => !isLoopback(trunk));
+  return carriers.length > 0 ? carriers : trunks.slice(0, 1);
 }
 
 const isPermitted = ({ uri, settings }: Trunk, { appUuid }: DialOptions): boolean =>
@@ -80,6 +88,7 @@ function attempt(
     trunk,
     address,
     options: options.legOptions(trunk, () => towards, release),
+    marks: options.marks(trunk),
     waitMs,
     async resolve() {
       const peer = await options.resolve(trunk);

@@ -151,7 +151,10 @@ export class UserAgent {
       .add('user-agent', this.#options.product);
     if (options.peer.profile?.sessionTimer !== false)
       headers.add('session-expires', String(this.#options.sessionExpiresSec)).add('min-se', '90');
-    for (const [name, value] of options.fields) headers.add(name, value);
+    for (const [name, value] of options.fields) {
+      if (name === 'max-forwards') headers.set(name, value);
+      else headers.add(name, value);
+    }
     headers.add('content-type', 'application/sdp');
     const call = this.#newCall('outbound', options.credentials);
     call.dial({ kind: 'request', method: 'INVITE', uri: options.uri, headers, body: options.body }, options.peer);

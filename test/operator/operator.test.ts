@@ -236,6 +236,8 @@ describe('the operator API', () => {
       [{ ...trunk, outbound_proxy: 'proxy.example' }, /^outbound_proxy: /],
       [{ ...trunk, identity: 'both' }, /^identity: /],
       [{ ...trunk, srtp: 'required' }, /^srtp: /],
+      [{ ...trunk, uri: 'loopback:' }, /^uri: loopback: has neither/],
+      [{ uri: 'loopback:x' }, /^uri: /],
       [{ ...trunk, tls: { ca: 'no certificate' } }, /^tls\.ca: /],
       [{ ...trunk, max_cps: 0 }, /^max_cps: /],
       [{ ...trunk, weight: 0 }, /^weight: /],

@@ -26,6 +26,8 @@ export interface Attempt {
   readonly trunk: Trunk;
   readonly address: TrunkAddress;
   readonly options: PhoneLegOptions;
+  /** Header fields that mark the call as our own (loopback.ts). */
+  readonly marks: readonly (readonly [string, string])[];
   /** The wait until its turn, in milliseconds (`max_cps`). */
   readonly waitMs: number;
   /** The address to send to. Undefined when the name of the trunk has none. */
@@ -129,7 +131,7 @@ export class OutboundLeg extends PhoneLeg {
     if (!this.over) this.#cancelWait = this.options.wait(SIP_TRUNK_SILENT_MS, () => this.#onSilence());
   }
 
-  #invite({ trunk, address }: Attempt, peer: Peer, body: Uint8Array): InviteOptions {
+  #invite({ trunk, address, marks }: Attempt, peer: Peer, body: Uint8Array): InviteOptions {
     const { order } = this.#outbound;
     const domain = trunkDomain(address);
     const { from_domain: fromDomain } = trunk.settings;
@@ -151,6 +153,7 @@ export class OutboundLeg extends PhoneLeg {
         ...(route === undefined ? [] : [['route', route] as const]),
         ...assertedIdentity(trunk, users.caller, ours, order.displayName),
         ...extraFields(order.sipHeaders ?? {}),
+        ...marks,
       ],
     };
   }

@@ -7,7 +7,7 @@ import type { Peer } from '../../sip/flow.ts';
 import { escapeUser } from '../../sip/message/uri.ts';
 import type { Registration } from '../../sip/registration.ts';
 import type { AgentDriver } from '../agent-driver.ts';
-import { routeOf, type Trunk, type TrunkAddress, trunkAddress, trunkCredentials, trunkDomain } from './trunk.ts';
+import { isLoopback, routeOf, type Trunk, type TrunkAddress, trunkAddress, trunkCredentials, trunkDomain } from './trunk.ts';
 
 /** One trunk and its timers. */
 interface Monitored {
@@ -54,7 +54,7 @@ export class TrunkMonitor {
     }
     for (const trunk of trunks) {
       const address = trunkAddress(trunk.uri);
-      if (this.#trunks.has(trunk.name) || address === undefined) continue;
+      if (this.#trunks.has(trunk.name) || address === undefined || isLoopback(trunk)) continue;
       const monitored: Monitored = {
         trunk,
         address,

@@ -19,8 +19,16 @@ export interface TrunkAddress {
   readonly transport: TransportName;
 }
 
+/** The URI of a trunk without a carrier: what is dialled through it comes back in to this platform. */
+const LOOPBACK_URI = 'loopback:';
+/** The domain of such a trunk in SIP messages. It is resolved to our own port. */
+const LOOPBACK_ADDRESS: TrunkAddress = { host: 'loopback.invalid', port: undefined, transport: 'udp' };
+
+export const isLoopback = ({ uri }: Trunk): boolean => uri === LOOPBACK_URI;
+
 /** The address that a trunk's URI names. Undefined when it is no SIP URI of the form above. */
 export function trunkAddress(uri: string): TrunkAddress | undefined {
+  if (uri === LOOPBACK_URI) return LOOPBACK_ADDRESS;
   const parsed = parseUri(uri);
   if (parsed === undefined || parsed.scheme === 'tel' || parsed.host === '') return undefined;
   const named = parsed.parameters.get('transport')?.toLowerCase();

@@ -37,11 +37,11 @@ const uri = type(URI)
 const trunk = shape(
   type({
     '+': 'reject',
-    uri,
+    uri: type("'loopback:'").or(uri).describe('sip:host[:port][;transport=udp|tcp|tls] or loopback:'),
     'username?': printable,
     'password?': type('string <= 256').describe('at most 256 characters'),
     'register?': 'boolean',
-    inbound_cidrs: type('string')
+    'inbound_cidrs?': type('string')
       .narrow((cidr, context) => isCidr(cidr) || context.mustBe('a CIDR'))
       .describe('an IPv4 or IPv6 CIDR')
       .array()
@@ -122,6 +122,9 @@ export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[
 /** What the shape alone cannot see: fields that need one another. */
 function refusal(name: string, body: TrunkBody): Problem | undefined {
   if (!NAME.test(name)) return problems.invalid('name: must be 1 to 64 letters, digits, dots, dashes or underscores');
+  if (body.uri !== 'loopback:' && body.inbound_cidrs === undefined) return problems.invalid('inbound_cidrs: is required');
+  if (body.uri === 'loopback:' && (body.register === true || (body.inbound_cidrs ?? []).length > 0))
+    return problems.invalid('uri: loopback: has neither inbound_cidrs nor a registration');
   if (body.register === true && (body.username === undefined || body.password === ''))
     return problems.invalid('register: must come with username and password');
   if (body.country_code === undefined) {
@@ -143,7 +146,7 @@ function rowOf(name: string, body: TrunkBody): TrunkRow {
     username,
     password,
     register: register ?? false,
-    inboundCidrs: inbound_cidrs,
+    inboundCidrs: inbound_cidrs ?? [],
     maxChannels: max_channels,
     codecs,
     settings: { ...settings, ...(Object.keys(certificates).length === 0 ? {} : { tls: certificates }) },

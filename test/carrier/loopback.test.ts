@@ -1,0 +1,70 @@
+/** A trunk without a carrier: a call leaves by our own SIP port and comes back in, over real sockets. */
+import { afterEach, expect, test } from 'bun:test';
+import { Signals, TestCarrier, trunkTo } from './harness.ts';
+import { RawPeer, sdp } from './raw-peer.ts';
+
+let carrier: TestCarrier;
+const peers: RawPeer[] = [];
+afterEach(async () => {
+  for (const peer of peers.splice(0)) peer.close();
+  await carrier.idle();
+  await carrier.close();
+});
+const loopback = trunkTo('loopback:', { name: 'loop', inboundCidrs: [] });
+const order = (more: object = {}) => {
+  const signals = new Signals();
+  const result = carrier.carrier.dial({
+    appUuid: 'app',
+    to: '+15550002',
+    from: '+15550003',
+    listener: signals.listener,
+    ...more,
+  });
+  if ('leg' in result) result.leg.start();
+  return { result, signals };
+};
+
+test('A dial to a number of this platform comes back in as a call of the trunk, and both ends hang up together', async () => {
+  carrier = await TestCarrier.open([loopback]);
+  carrier.onIncoming = ({ call: { leg } }) => {
+    leg.ring();
+    leg.answer();
+  };
+  const { result, signals } = order();
+  await signals.until('leg.answered');
+  expect(carrier.incoming[0]?.call).toMatchObject({ callerId: '+15550003', did: '+15550002', trunk: 'loop' });
+  expect(carrier.media.negotiated).toHaveLength(2);
+  expect(carrier.media.open.size).toBe(2);
+  if ('leg' in result) result.leg.hangup();
+  await carrier.incoming[0]?.signals.until('leg.ended');
+  expect(signals.types()).toEqual(['leg.ringing', 'leg.answered', 'leg.ended']);
+});
+
+test('A dial to a number that is not assigned ends as invalid_number', async () => {
+  carrier = await TestCarrier.open([loopback]);
+  const { signals } = order({ to: '+15551111' });
+  expect(await signals.until('leg.ended')).toMatchObject({ end: { cause: 'invalid_number' } });
+});
+
+test('The trunk is taken only when it is named, or when there is no other', async () => {
+  carrier = await TestCarrier.open([]);
+  const peer = await RawPeer.udp(carrier.port('udp'));
+  peers.push(peer);
+  carrier.trunks = [loopback, trunkTo(`sip:127.0.0.1:${peer.port}`)];
+  carrier.onIncoming = ({ call: { leg } }) => leg.reject('busy');
+  const named = order({ trunk: 'loop' });
+  expect(await named.signals.until('leg.ended')).toMatchObject({ end: { cause: 'busy' } });
+  const other = order();
+  peer.respond(await peer.until(/^INVITE /), '486 Busy Here');
+  await other.signals.until('leg.ended');
+  expect(carrier.incoming).toHaveLength(1);
+});
+
+test('A stranger who writes the header is refused: only the secret of this process counts', async () => {
+  carrier = await TestCarrier.open([loopback]);
+  const peer = await RawPeer.udp(carrier.port('udp'));
+  peers.push(peer);
+  peer.send(peer.request('INVITE', { body: sdp(), fields: 'X-Sidetone-Loopback: guess loop\r\n' }));
+  await peer.until(/^SIP\/2.0 403/);
+  expect(carrier.incoming).toEqual([]);
+});
