@@ -50,7 +50,7 @@ async function call(at: number, round: number): Promise<Caller> {
   const did = `+1555${String(round * CALLS_A_ROUND + at).padStart(6, '0')}`;
   await platform.operator('PUT', `/numbers/${encodeURIComponent(did)}`, { app_uuid: app.appUuid });
   const ear = await RtpPeer.open();
-  const number = did.slice(1);
+  const number = did;
   const peer = await sipp({ scenario: 'caller-waits', to: platform.sipUdp, number, keys: { rtp_port: String(ear.port) } });
   const find = () => receiver.events.find(({ event, body }) => event === 'session.created' && body.did === did);
   await receiver.until(() => find() !== undefined, 'a call');

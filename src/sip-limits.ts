@@ -82,6 +82,10 @@ export const SIP_TRUNK_CHANNELS_DEFAULT = 10_000;
 export const SIP_EXTRA_HEADERS_MAX = 20;
 export const SIP_EXTRA_HEADER_MAX_CHARS = 1_024;
 
+/** Header fields of the far end that an event tells, and the characters of each value. */
+export const SIP_FACT_HEADERS_MAX = 20;
+export const SIP_FACT_MAX_CHARS = 512;
+
 // SDP.
 export const SDP_MAX_BYTES = 16 * 1024;
 /** The names in a session description must be resolved by then; else it has no usable address. */

@@ -289,6 +289,7 @@ class SipCarrier implements Carrier {
       family: own.includes(':') ? 6 : 4,
       driver: this.#driver,
       media,
+      trunk: trunk.name,
       codecs: trunkCodecs(trunk),
       sdpHost: (bound) => advertise ?? (bound === '0.0.0.0' || bound === '::' ? interfaceTowards(address()) : bound),
       sessionId: ++this.#lastSession,

@@ -10,6 +10,7 @@ import { calledNumbers, callerId } from './leg/identity.ts';
 import { InboundLeg } from './leg/inbound-leg.ts';
 import { isRefused, type PhoneLegOptions } from './leg/phone-leg.ts';
 import { namesIn } from './leg/sdp-names.ts';
+import { sipFacts } from './leg/sip-facts.ts';
 import {
   BROKEN_OFFER,
   LOOKUP_FAILED,
@@ -75,18 +76,19 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
     refuse(503, NO_CHANNEL, RETRY);
     return;
   }
-  const refused = refusedOffer(request.body, leg);
-  if (refused !== undefined) {
+  const answer = answerTo(request.body, leg);
+  if (typeof answer === 'number') {
     leg.onEnded();
-    refuse(refused, refused === 400 ? BROKEN_OFFER : NO_COMMON_AUDIO);
+    refuse(answer, answer === 400 ? BROKEN_OFFER : NO_COMMON_AUDIO);
     return;
   }
-  const inbound = new InboundLeg(leg, invite.call, request.body);
+  const inbound = new InboundLeg(leg, invite.call, request);
   invite.listen((event) => inbound.take(event));
   await options.onInvite({
     callerId: callerId(request, trunk),
     ...owner,
     trunk: trunk.name,
+    sip: sipFacts(request.headers, trunk.name, answer),
     leg: inbound,
     refuse: () => refuse(503, NO_ROOM, RETRY),
     listen: (listener) => inbound.listen(listener),
@@ -111,11 +113,14 @@ async function ownerOf(
   }
 }
 
-/** The status that refuses an offer before the call is told to anyone. A name in it may still turn out to have no address. */
-function refusedOffer(offer: Uint8Array, { codecs, family }: PhoneLegOptions): 400 | 488 | undefined {
+/**
+ * The status that refuses an offer before the call is told to anyone, else the codec that it will be answered with. Undefined without an
+ * offer. A name in it may still turn out to have no address.
+ */
+function answerTo(offer: Uint8Array, { codecs, family }: PhoneLegOptions): 400 | 488 | string | undefined {
   if (offer.length === 0) return undefined;
   const host = family === 6 ? '::1' : '127.0.0.1';
   const addresses = new Map(namesIn(offer).map((name) => [name, host]));
   const trial = new Negotiation({ host, port: 9, codecs, sessionId: 0 }).answer(offer, addresses);
-  return isRefused(trial) ? trial.refused : undefined;
+  return isRefused(trial) ? trial.refused : trial.agreement.codec;
 }

@@ -3,6 +3,7 @@
  * `PlatformEvent` (identified, timestamped, serialised once: the body is byte-identical over all attempts) inside the commit that changes
  * the state.
  */
+import type { CallQuality, SipEnd, SipFacts } from './call-report.ts';
 import type { HangupBy, HangupCause } from './hangup.ts';
 import type { RecordingEvent } from './recording-event.ts';
 import type { RoomEvent } from './room-event.ts';
@@ -12,10 +13,10 @@ export type Event =
   | RecordingEvent
   | RoomEvent
   | WebSocketEvent
-  | { event: 'session.created'; session_uuid: string; caller_id: string; did: string; type: 'phone_in' }
+  | { event: 'session.created'; session_uuid: string; caller_id: string; did: string; type: 'phone_in'; sip?: SipFacts }
   | { event: 'session.ringing_started'; session_uuid: string }
   | { event: 'session.early_media_started'; session_uuid: string }
-  | { event: 'session.answered'; session_uuid: string; operation_uuid?: string }
+  | { event: 'session.answered'; session_uuid: string; operation_uuid?: string; sip?: SipFacts }
   | { event: 'session.held'; session_uuid: string }
   | { event: 'session.resumed'; session_uuid: string }
   | {
@@ -27,6 +28,8 @@ export type Event =
       hangup_description: string;
       duration_seconds: number;
       operation_uuid?: string;
+      sip?: SipEnd;
+      quality?: CallQuality;
     }
   | { event: 'playback.started'; session_uuid: string; operation_uuid: string; urls: readonly string[] }
   | {

@@ -2,6 +2,7 @@
  * The signals of the far end and of the media plane. Both are ordinary inputs of a Session's machine; the doors and the media engine, which stand
  * above the machines, import them from here.
  */
+import type { CallQuality, SipEnd, SipFacts } from '../event/call-report.ts';
 import type { PlaybackFailure } from '../event/event.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import type { WebSocketClosed, WebSocketError, WebSocketFailure } from '../event/websocket-event.ts';
@@ -39,13 +40,16 @@ export interface LegEnd {
   readonly description: string;
   /** The far end was silent for too long: the Session ends as if it had never been answered (interface, Orphaned Session cleanup). */
   readonly orphaned?: boolean;
+  /** What the far end said of it. */
+  readonly sip?: SipEnd;
+  readonly quality?: CallQuality;
 }
 
 export type LegSignal =
   | { readonly type: 'leg.ringing' }
   | { readonly type: 'leg.early_media' }
   /** Our 200 went out, or theirs came in. */
-  | { readonly type: 'leg.answered' }
+  | { readonly type: 'leg.answered'; readonly sip?: SipFacts }
   | { readonly type: 'leg.held' }
   | { readonly type: 'leg.resumed' }
   /** The far end of a silent call showed that it is still there. */

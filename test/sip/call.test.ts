@@ -134,7 +134,9 @@ describe('a call', () => {
     };
     const call = dial(network, alice, bob);
     network.run();
-    expect(alice.ends(call)).toEqual([{ type: 'ended', end: { why: 'refused', status: 503, q850: 34, retryAfter: true } }]);
+    expect(alice.ends(call)).toEqual([
+      { type: 'ended', end: { why: 'refused', status: 503, q850: 34, retryAfter: true, reason: 'no circuit' } },
+    ]);
     expect(lines(alice)).toEqual(['INVITE', 'ACK']);
   });
 

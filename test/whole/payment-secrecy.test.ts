@@ -52,7 +52,7 @@ describe.skipIf(!sippInstalled)('card numbers', () => {
         const did = `+1555010${String(at).padStart(3, '0')}`;
         await platform.operator('PUT', `/numbers/${encodeURIComponent(did)}`, { app_uuid: app.appUuid });
         const ear = await RtpPeer.open();
-        const number = did.slice(1);
+        const number = did;
         const find = () => receiver.events.find(({ event, body }) => event === 'session.created' && body.did === did);
         const dial = () => sipp({ scenario: 'caller-waits', to: platform.sipUdp, number, keys: { rtp_port: String(ear.port) } });
         let peer = await dial();

@@ -57,7 +57,7 @@ describe.skipIf(!sippInstalled)('playback on a call', () => {
     const caller = await sipp({
       scenario: 'caller-waits',
       to: platform.sipUdp,
-      number: NUMBER.slice(1),
+      number: NUMBER,
       keys: { rtp_port: String(ear.port) },
     });
     const find = () => receiver.events.slice(before).find((event) => event.event === 'session.created');

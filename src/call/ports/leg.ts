@@ -2,6 +2,7 @@
  * A leg: the far end of one Session as its actor sees it, whatever carries it (a SIP dialog, a WebSocket). The actor orders, the leg obeys and
  * signals; each order returns at once, and what comes of it arrives later as a `LegSignal`, an ordinary input of the Session's machine.
  */
+import type { SipFacts } from '../../event/call-report.ts';
 import type { RejectReason } from '../../event/hangup.ts';
 import type { PlaybackControl, Playlist, RoomMember } from '../../media/engine.ts';
 import type { StreamFormat } from '../../media/leg/stream.ts';
@@ -103,6 +104,8 @@ export interface IncomingCall {
   readonly callerId: string;
   readonly did: string;
   readonly appUuid: string;
+  /** What SIP says of the call. */
+  readonly sip?: SipFacts;
   readonly leg: Leg;
   /** Refuses the call with 503, because there is no room for it: the carrier may try elsewhere. */
   refuse(): void;

@@ -128,7 +128,7 @@ export class SessionRegistry implements Sessions {
     const sessionUuid = newUuid();
     const { appUuid, callerId, did } = call;
     const { orphanTimeoutMs, clock } = this.#options;
-    const state = inbound({ sessionUuid, appUuid, callerId, did, orphanTimeoutMs }, clock.now());
+    const state = inbound({ sessionUuid, appUuid, callerId, did, orphanTimeoutMs, sip: call.sip }, clock.now());
     const actor = new SessionActor(state, call.leg, this.#environment);
     this.#actors.set(sessionUuid, actor);
     const context = { appUuid, operationUuid: '', idempotencyKey: undefined, traceparent: '' };

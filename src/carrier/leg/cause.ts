@@ -1,6 +1,7 @@
 /** Tells the `hangup_cause` and `hangup_by` of a call from its end on the wire (contract §2; interface, Session events). */
 import type { LegEnd } from '../../call/ports/leg.ts';
 import type { HangupBy, HangupCause, RejectReason } from '../../event/hangup.ts';
+import { SIP_FACT_MAX_CHARS } from '../../limits.ts';
 import type { CallEnd } from '../../sip/call/call-event.ts';
 
 /** The ITU-T Q.850 causes that say more than the SIP status. */
@@ -58,8 +59,16 @@ export function causeOfResponse(status: number, q850: number | undefined, retryA
 
 const ended = (cause: HangupCause, by: HangupBy, description: string): LegEnd => ({ cause, by, description });
 
-/** The end of a leg of that direction. */
+/** The end of a leg of that direction, with what the far end said of it. */
 export function legEnd(end: CallEnd, direction: 'inbound' | 'outbound'): LegEnd {
+  const { status, q850, reason } = { status: undefined, q850: undefined, reason: undefined, ...end };
+  const said = Object.entries({ status, q850, reason: reason?.slice(0, SIP_FACT_MAX_CHARS) }).filter(
+    ([, value]) => value !== undefined,
+  );
+  return { ...endOf(end, direction), ...(said.length === 0 ? {} : { sip: Object.fromEntries(said) }) };
+}
+
+function endOf(end: CallEnd, direction: 'inbound' | 'outbound'): LegEnd {
   const farEnd: HangupBy = direction === 'inbound' ? 'caller' : 'callee';
   const ourEnd: HangupBy = direction === 'inbound' ? 'callee' : 'caller';
   switch (end.why) {

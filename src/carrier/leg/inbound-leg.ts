@@ -5,7 +5,7 @@ import type { Addresses } from '../../sdp/description.ts';
 import type { AudioAgreement } from '../../sdp/negotiation.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEvent } from '../../sip/call/call-event.ts';
-import { NO_BODY } from '../../sip/message/message.ts';
+import { type Headers, NO_BODY, type SipRequest } from '../../sip/message/message.ts';
 import { REJECT_STATUS } from './cause.ts';
 import { isRefused, PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
 
@@ -15,16 +15,18 @@ const NO_PORTS = { cause: 'carrier_congested', by: 'system', description: 'No me
 export class InboundLeg extends PhoneLeg {
   readonly #call: Call;
   readonly #offer: Uint8Array;
+  readonly #headers: Headers;
   #ringing = false;
   /** Our answer, once it is made. 183 and 200 carry the same one (RFC 3261 §13.2.1). */
   #answer: { readonly body: Uint8Array; readonly agreement: AudioAgreement } | undefined;
   #early = false;
 
-  constructor(options: PhoneLegOptions, call: Call, offer: Uint8Array) {
+  constructor(options: PhoneLegOptions, call: Call, request: SipRequest) {
     super(options, 'inbound');
     this.#call = call;
     this.call = call;
-    this.#offer = offer;
+    this.#offer = request.body;
+    this.#headers = request.headers;
   }
 
   start(): void {}
@@ -69,7 +71,7 @@ export class InboundLeg extends PhoneLeg {
 
   /** Takes an event of the call. */
   take(event: CallEvent): void {
-    if (event.type === 'accepted') this.signalAnswered();
+    if (event.type === 'accepted') this.signalAnswered(this.#headers);
     else this.onCallEvent(event);
   }
 

@@ -166,14 +166,14 @@ export class OutboundLeg extends PhoneLeg {
     this.signal({ type: 'leg.early_media' });
   }
 
-  #onAnswered({ body, fork }: Described<'answered'>, addresses: Addresses | undefined): void {
+  #onAnswered({ body, fork, headers }: Described<'answered'>, addresses: Addresses | undefined): void {
     // The description of the 200 counts; one that an earlier reliable 18x of this fork gave may be missing here.
     if (body.length > 0 ? !this.onAnswer(body, addresses) : this.#described !== fork) {
       this.giveUp(UNUSABLE);
       return;
     }
     this.answered = true;
-    this.signalAnswered();
+    this.signalAnswered(headers);
   }
 
   #take(call: Call, event: CallEvent): void {

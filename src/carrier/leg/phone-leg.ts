@@ -3,10 +3,12 @@
  * `leg.ended` is signalled once, after the ports were given back.
  */
 import type { Leg, LegEnd, LegListener, LegSignal, PlayOrder } from '../../call/ports/leg.ts';
+import type { CallQuality } from '../../event/call-report.ts';
 import type { RejectReason } from '../../event/hangup.ts';
 import { SIP_LEG_CLOSE_MS, SIP_LEG_EVENT_KEYS, SIP_LEG_SIGNALS_MAX } from '../../limits.ts';
 import type {
   JoinOptions,
+  LegCounters,
   MediaEngine,
   MediaRecording,
   MediaRoom,
@@ -18,14 +20,18 @@ import type { Addresses } from '../../sdp/description.ts';
 import { type AudioAgreement, type AudioCodec, Negotiation, type Refused } from '../../sdp/negotiation.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
+import type { Headers } from '../../sip/message/message.ts';
 import type { AgentDriver } from '../agent-driver.ts';
 import { legEnd } from './cause.ts';
 import { digitOfInfo } from './info-digit.ts';
 import { addressesOf, namesIn } from './sdp-names.ts';
+import { sipFacts } from './sip-facts.ts';
 
 export interface PhoneLegOptions {
   readonly driver: AgentDriver;
   readonly media: Pick<MediaEngine, 'openRtpLeg'>;
+  /** The name of the trunk. */
+  readonly trunk: string;
   readonly codecs: readonly AudioCodec[];
   /** The address to write into SDP. `bound` is the one that the media plane bound. */
   sdpHost(bound: string): string;
@@ -54,6 +60,8 @@ export abstract class PhoneLeg implements Leg {
   /** Whether the far end holds us, and whether that was signalled. */
   #held = false;
   #toldHeld = false;
+  /** The codec that was agreed on last. */
+  #codec: AudioCodec | undefined;
   /** Whether `leg.answered` was signalled. */
   #connected = false;
   /** Packets received by the last probe. */
@@ -180,6 +188,7 @@ export abstract class PhoneLeg implements Leg {
     this.#rtp.negotiate({ ...agreement, learnFrom: this.options.rtpSources() });
     this.#hasEvents = agreement.telephoneEventPayloadType !== undefined;
     this.#hearTones();
+    this.#codec = agreement.codec;
     this.#held = agreement.held;
     this.#tellHold();
     const order = this.#pending;
@@ -231,9 +240,9 @@ export abstract class PhoneLeg implements Leg {
   }
 
   /** The call is answered on both sides. */
-  protected signalAnswered(): void {
+  protected signalAnswered(headers: Headers): void {
     this.#connected = true;
-    this.signal({ type: 'leg.answered' });
+    this.signal({ type: 'leg.answered', sip: sipFacts(headers, this.options.trunk, this.#codec) });
     this.#tellHold();
   }
 
@@ -305,21 +314,26 @@ export abstract class PhoneLeg implements Leg {
     this.#pending?.playlist.release();
     this.#pending = undefined;
     let told = false;
-    const tell = () => {
+    const tell = (counters?: LegCounters) => {
       if (told) return;
       told = true;
       cancel();
-      this.signal({ type: 'leg.ended', end });
+      const quality = counters === undefined ? {} : { quality: qualityOf(counters, this.#codec ?? '') };
+      this.signal({ type: 'leg.ended', end: { ...end, ...quality } });
       const listener = this.#listener;
       // Only notices of recordings may still follow: a recording is finished after its leg is gone.
       this.#listener = (signal) => {
         if (signal.type === 'leg.media' && 'recordingUuid' in signal.notice) listener?.(signal);
       };
     };
-    const cancel = this.options.wait(SIP_LEG_CLOSE_MS, tell);
+    const cancel = this.options.wait(SIP_LEG_CLOSE_MS, () => tell());
     const closing = this.#opening?.then((rtp) => rtp?.close());
-    if (closing === undefined) queueMicrotask(tell);
-    else closing.then(tell, tell);
+    if (closing === undefined) queueMicrotask(() => tell());
+    else
+      closing.then(
+        (counters) => tell(counters),
+        () => tell(),
+      );
   }
 
   #onOffer(body: Uint8Array): void {
@@ -348,6 +362,22 @@ export abstract class PhoneLeg implements Leg {
 
   /** An offer of the far end was answered. */
   protected onAgreed(_answer: { readonly body: Uint8Array; readonly agreement: AudioAgreement }): void {}
+}
+
+/** How the call sounded, for its last event. */
+function qualityOf(counters: LegCounters, codec: string): CallQuality {
+  const ms = (value: number) => Math.round(value * 10) / 10;
+  return {
+    packets_in: counters.packetsReceived,
+    packets_out: counters.packetsSent,
+    packets_lost: counters.packetsLost,
+    packets_late: counters.packetsLate,
+    jitter_ms: ms(counters.jitterMs),
+    round_trip_ms: ms(counters.roundTripMs),
+    buffer_ms: ms(counters.delayMs),
+    mos: ms(counters.mos),
+    codec,
+  };
 }
 
 export const isRefused = (value: object): value is Refused => 'refused' in value;

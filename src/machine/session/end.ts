@@ -107,6 +107,7 @@ function finish(state: SessionState, now: number, isLate = false): Pick<Step, 's
     duration_seconds:
       answeredAt === undefined || isOrphan || cutOff !== undefined ? 0 : Math.max(0, Math.floor((closedAt - answeredAt) / 1000)),
     ...(reason.operationUuid === undefined ? {} : { operation_uuid: reason.operationUuid }),
+    ...state.report,
   };
   return { state: { ...state, phase: 'ended', endedAt: now, deadlines: {}, recordings: [] }, events: [ended], effects: [] };
 }

@@ -6,8 +6,10 @@
  * Ranks only rise. `ending` is set while an end was ordered and the far end has not confirmed it; whatever ends the call first names the cause.
  */
 
+import type { SipFacts } from '../../event/call-report.ts';
 import type { HangupBy, HangupCause } from '../../event/hangup.ts';
 import { CALL_DURATION_DEFAULT_SEC } from '../../limits.ts';
+import type { LegEnd } from '../../notice/signal.ts';
 import { type Collect, collectDue } from '../dtmf/collect.ts';
 import { type Collection, collectionDue } from '../payment/collection.ts';
 import type { Playback } from '../playback/playback.ts';
@@ -65,6 +67,10 @@ export interface SessionState {
   readonly callerId: string;
   readonly did: string;
   readonly clientState: string;
+  /** What SIP said of the call as it came in. */
+  readonly sip: SipFacts | undefined;
+  /** What the leg said of its end. */
+  readonly report: Pick<LegEnd, 'sip' | 'quality'> | undefined;
   readonly createdAt: number;
   readonly answeredAt: number | undefined;
   /** The call is over; the Session ends when its recordings are finished. */
@@ -101,6 +107,7 @@ interface Begin {
   readonly callerId: string;
   readonly did: string;
   readonly orphanTimeoutMs: number;
+  readonly sip?: SipFacts | undefined;
 }
 
 const begin = (from: Begin, type: SessionState['type'], now: number): SessionState => ({
@@ -111,6 +118,8 @@ const begin = (from: Begin, type: SessionState['type'], now: number): SessionSta
   callerId: from.callerId,
   did: from.did,
   clientState: '',
+  sip: from.sip,
+  report: undefined,
   createdAt: now,
   answeredAt: undefined,
   closedAt: undefined,

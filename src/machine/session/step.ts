@@ -1,5 +1,6 @@
 /** The Session's machine: (state, input, now) → state, events, effects. Pure; it decides and never acts. */
 
+import type { SipFacts } from '../../event/call-report.ts';
 import type { Event } from '../../event/event.ts';
 import type { LegEnd, LegSignal, MediaNotice } from '../../notice/signal.ts';
 import { type Collect, type CollectStep, digitsCollected, key, promptOver, timeout } from '../dtmf/collect.ts';
@@ -61,7 +62,7 @@ function start(state: SessionState): Step {
   return {
     // `ringing` at once: the 180 is the first thing that is done with the call.
     state: { ...state, phase: 'ringing' },
-    events: [{ event: 'session.created', session_uuid, caller_id, did, type: 'phone_in' }],
+    events: [{ event: 'session.created', session_uuid, caller_id, did, type: 'phone_in', ...sip(state.sip) }],
     effects: [{ do: 'ring' }],
   };
 }
@@ -86,7 +87,7 @@ function hear(before: SessionState, signal: LegSignal, now: number): Step {
     case 'leg.early_media':
       return advance(state, 'early_media', 'session.early_media_started', now);
     case 'leg.answered':
-      return answered(state, now);
+      return answered(state, signal.sip, now);
     case 'leg.held':
       if (state.held || state.phase !== 'answered') return stay(state);
       return { state: watch({ ...state, held: true }, now), events: [{ event: 'session.held', session_uuid }], effects: [] };
@@ -110,10 +111,14 @@ function hear(before: SessionState, signal: LegSignal, now: number): Step {
 }
 
 /** A far end that was silent for too long leaves a Session that counts as never answered. */
-function legEnded(state: SessionState, { cause, by, description, orphaned }: LegEnd, now: number): Step {
+function legEnded(state: SessionState, { cause, by, description, orphaned, sip: said, quality }: LegEnd, now: number): Step {
   const answeredAt = orphaned === true ? undefined : state.answeredAt;
-  return end({ ...state, hasLeg: false, answeredAt }, ending(cause, by, undefined, description), now);
+  const report = { ...(said === undefined ? {} : { sip: said }), ...(quality === undefined ? {} : { quality }) };
+  return end({ ...state, hasLeg: false, answeredAt, report }, ending(cause, by, undefined, description), now);
 }
+
+/** The field of an event that tells what SIP said, if it said anything. */
+const sip = (facts: SipFacts | undefined): { readonly sip?: SipFacts } => (facts === undefined ? {} : { sip: facts });
 
 /** The far end of a dial moves on; on an inbound call it is ourselves who did, and nobody needs to be told. */
 function advance(
@@ -130,7 +135,7 @@ function advance(
   };
 }
 
-function answered(state: SessionState, now: number): Step {
+function answered(state: SessionState, facts: SipFacts | undefined, now: number): Step {
   if (state.phase === 'answered') return stay(state);
   // The 200 crossed our order to end: the leg is told again, and the call was never answered for the application.
   if (state.ending !== undefined) return { state, events: [], effects: [{ do: 'hangup' }] };
@@ -143,7 +148,7 @@ function answered(state: SessionState, now: number): Step {
       answering: undefined,
       deadlines: { duration: now + state.terms.maxDurationMs },
     },
-    events: [{ event: 'session.answered', session_uuid: state.sessionUuid, ...operation }],
+    events: [{ event: 'session.answered', session_uuid: state.sessionUuid, ...operation, ...sip(facts) }],
     effects: [],
   };
 }

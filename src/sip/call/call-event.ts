@@ -1,19 +1,22 @@
 /** What a call tells its owner: its progress, the offers it receives, and its one end. */
+import type { Headers } from '../message/message.ts';
 
 /** Why a call is over. */
 export type CallEnd =
   /** We hung up, rejected or cancelled. */
   | { readonly why: 'local' }
   /** The far end sent BYE. */
-  | { readonly why: 'bye'; readonly q850: number | undefined }
+  | { readonly why: 'bye'; readonly q850: number | undefined; readonly reason?: string }
   /** The far end cancelled before we answered. */
-  | { readonly why: 'cancelled'; readonly q850: number | undefined }
+  | { readonly why: 'cancelled'; readonly q850: number | undefined; readonly reason?: string }
   /** The far end answered our INVITE with a failure. */
   | {
       readonly why: 'refused';
       readonly status: number;
       readonly q850: number | undefined;
       readonly retryAfter: boolean;
+      /** The text of Reason, else the reason phrase. */
+      readonly reason?: string;
       /** The first Contact of a redirection (3xx). */
       readonly contact?: string;
     }
@@ -40,7 +43,7 @@ export type CallEvent =
   /** Outbound: the far end sent an 18x with a session description. `fork` tells the early dialogs of one INVITE apart. */
   | { readonly type: 'progress'; readonly body: Uint8Array; readonly fork: string }
   /** Outbound: the far end answered with 200. Its ACK is on the way. */
-  | { readonly type: 'answered'; readonly body: Uint8Array; readonly fork: string }
+  | { readonly type: 'answered'; readonly body: Uint8Array; readonly fork: string; readonly headers: Headers }
   /** Inbound: our 200 was sent. A reliable provisional response may have held it up. */
   | { readonly type: 'accepted' }
   /** Inbound: the ACK of our 200 arrived. */

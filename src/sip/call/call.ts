@@ -6,7 +6,7 @@ import { SIP_RETRY_AFTER_SEC } from '../../limits.ts';
 import { type AgentContext, contactFor } from '../agent-context.ts';
 import type { Timed } from '../deadlines.ts';
 import type { Peer } from '../flow.ts';
-import { ALLOWED, allows, contentType, q850Cause, supportedBy } from '../message/capability.ts';
+import { ALLOWED, allows, causeOf, contentType, supportedBy } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
 import { NO_BODY, parseCSeq, parseDeltaSeconds, type SipRequest, type SipResponse } from '../message/message.ts';
 import { tagOf } from '../message/uri.ts';
@@ -223,7 +223,7 @@ export class Call implements Timed {
         this.startTimer(timer);
         // A session that an UPDATE has changed since is not changed back by the description of the 200.
         const body = this.#uac?.hasChanged(dialog.remoteTag) === true ? NO_BODY : response.body;
-        this.#emit({ type: 'answered', body, fork: dialog.remoteTag });
+        this.#emit({ type: 'answered', body, fork: dialog.remoteTag, headers: response.headers });
       },
       onFailed: (end) => {
         this.#end(end);
@@ -246,7 +246,7 @@ export class Call implements Timed {
   onCancel(cancel: SipRequest): void {
     if (this.#uas?.state !== 'proceeding') return;
     this.#uas.refuse(487);
-    this.#end({ why: 'cancelled', q850: q850Cause(cancel.headers) });
+    this.#end({ why: 'cancelled', ...causeOf(cancel.headers) });
     this.#close();
   }
 
@@ -325,7 +325,7 @@ export class Call implements Timed {
 
   #onBye(transaction: ServerTransaction): void {
     transaction.respond(200);
-    const end: CallEnd = { why: 'bye', q850: q850Cause(transaction.request.headers) };
+    const end: CallEnd = { why: 'bye', ...causeOf(transaction.request.headers) };
     if (this.#uac !== undefined && !this.#established) {
       // BYE of an early dialog (§15): that fork is gone; the INVITE still gets its final response.
       return;

@@ -9,7 +9,7 @@ import { SIP_FORKS_MAX, SIP_RETRIES_MAX, SIP_T1_MS } from '../../limits.ts';
 import type { AgentContext, Authentication, RequestOwner } from '../agent-context.ts';
 import type { Timed } from '../deadlines.ts';
 import type { Peer } from '../flow.ts';
-import { hasTag, q850Cause } from '../message/capability.ts';
+import { causeOf, hasTag } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
 import {
   Headers,
@@ -233,7 +233,8 @@ export class UacInvite implements RequestOwner, Timed {
         : {
             why: 'refused',
             status: response.status,
-            q850: q850Cause(response.headers),
+            reason: response.reason,
+            ...causeOf(response.headers),
             retryAfter,
             ...(contact === undefined ? {} : { contact }),
           },

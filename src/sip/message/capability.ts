@@ -31,6 +31,16 @@ export const hasTag = (headers: Headers, name: 'require' | 'supported', tag: str
 export const allows = (headers: Headers, method: string): boolean =>
   headers.has('allow') && headers.list('allow').includes(method);
 
+/** The text of the first Reason header that has one (RFC 3326), without its quotes. */
+function reasonText(headers: Headers): string | undefined {
+  for (const value of headers.has('reason') ? headers.list('reason') : []) {
+    const text = /;\s*text\s*=\s*(?:"((?:[^"\\]|\\.){1,256})"|([^;\s"]{1,256}))/i.exec(value);
+    const found = text?.[1]?.replace(/\\(.)/g, '$1') ?? text?.[2];
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
 /** The Q.850 cause of a Reason header (RFC 3326), 1 to 127. */
 export function q850Cause(headers: Headers): number | undefined {
   if (!headers.has('reason')) return undefined;
@@ -43,6 +53,12 @@ export function q850Cause(headers: Headers): number | undefined {
     }
   }
   return undefined;
+}
+
+/** The cause and the text of Reason, for the end of a call. */
+export function causeOf(headers: Headers): { readonly q850: number | undefined; readonly reason?: string } {
+  const reason = reasonText(headers);
+  return { q850: q850Cause(headers), ...(reason === undefined ? {} : { reason }) };
 }
 
 /** The media type of the body in lower case, without parameters; `""` when there is none. */

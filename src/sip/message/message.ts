@@ -93,6 +93,8 @@ export const displayedName = (canonical: string): string => DISPLAYED.get(canoni
 export class Headers {
   readonly names: string[] = [];
   readonly values: string[] = [];
+  /** The spelling of extension fields as they came, by canonical name. */
+  readonly spellings = new Map<string, string>();
 
   /** Appends a field. `name` must be canonical. */
   add(name: string, value: string): this {

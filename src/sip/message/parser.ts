@@ -85,7 +85,9 @@ function readHeaders(head: string, from: number, headers: Headers): string | und
     }
     const value = line.slice(colon + 1).trim();
     if (headers.names.length >= SIP_HEADER_MAX_FIELDS) return 'too many header fields';
-    headers.add(canonicalName(name), value);
+    const canonical = canonicalName(name);
+    if (canonical !== name && canonical.startsWith('x-')) headers.spellings.set(canonical, name);
+    headers.add(canonical, value);
   }
   return problem;
 }

@@ -1,0 +1,42 @@
+/** What an INVITE, or the answer to ours, tells the application beyond its numbers. */
+import type { SipFacts } from '../../event/call-report.ts';
+import { SIP_FACT_HEADERS_MAX, SIP_FACT_MAX_CHARS } from '../../limits.ts';
+import type { Headers } from '../../sip/message/message.ts';
+import { LOOPBACK_FIELD } from '../trunk/loopback.ts';
+
+/** Header fields of our own extensions, which are nobody's business. */
+const OURS: ReadonlySet<string> = new Set([LOOPBACK_FIELD]);
+
+/** The facts of a call from the far end's message. Values are cut to SIP_FACT_MAX_CHARS. */
+export function sipFacts(headers: Headers, trunk: string, codec: string | undefined): SipFacts {
+  const asserted = listed(headers, 'p-asserted-identity');
+  const verstat = /;\s*verstat\s*=\s*"?([A-Za-z0-9-]{1,64})/i.exec(`${asserted ?? ''} ${headers.get('from') ?? ''}`)?.[1];
+  const fields = {
+    codec,
+    headers: extensions(headers),
+    p_asserted_identity: asserted,
+    diversion: listed(headers, 'diversion'),
+    history_info: listed(headers, 'history-info'),
+    verstat,
+  };
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return { call_id: cut(headers.get('call-id') ?? ''), trunk, ...Object.fromEntries(given) };
+}
+
+function listed(headers: Headers, name: string): string | undefined {
+  const values = headers.fields(name);
+  return values.length === 0 ? undefined : cut(values.join(', '));
+}
+
+/** The `X-` header fields under the names that were sent, SIP_FACT_HEADERS_MAX at most. */
+function extensions(headers: Headers): Readonly<Record<string, string>> | undefined {
+  const found = new Map<string, string>();
+  for (const [i, name] of headers.names.entries()) {
+    if (!name.startsWith('x-') || OURS.has(name) || found.size >= SIP_FACT_HEADERS_MAX) continue;
+    const spelled = headers.spellings.get(name) ?? name;
+    if (!found.has(spelled)) found.set(spelled, cut(headers.values[i] ?? ''));
+  }
+  return found.size === 0 ? undefined : Object.fromEntries(found);
+}
+
+const cut = (text: string): string => text.replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, SIP_FACT_MAX_CHARS);
