@@ -134,19 +134,28 @@ export interface RoomMember {
   setVolume(direction: 'from_member' | 'to_member', percent: number): boolean;
 }
 
+/** Whatever plays to a far end or to a room: one playback at a time. */
+export interface Player {
+  /** Plays instead of what was playing, which ends as `playback.stopped`. */
+  play(options: PlayOptions): void;
+  /** Stops the playback of that operation; `playback.stopped` follows if it was playing. */
+  stopPlayback(operationUuid: string): void;
+  /** Holds, goes on with, or moves within the playback of that operation; no effect where another one plays or none. */
+  controlPlayback(operationUuid: string, control: PlaybackControl): void;
+}
+
+/** The sound of one leg, whatever carries it: what is played to it, what is recorded of it, and the Room it is in. */
+export interface LegAudio extends Player, Recordable, RoomMember {}
+
 /** What a room tells: of its playbacks and recordings, in the words of a leg's, and `room.lost` when its worker died. */
 export type RoomNotice =
   | Extract<MediaNotice, { readonly type: `playback.${string}` | `recording.${string}` | `speech.${string}` }>
   | { readonly type: 'room.lost' };
 
-/** A mix in which every member hears all the others. */
-export interface MediaRoom extends Recordable {
+/** A mix in which every member hears all the others, and what is played. */
+export interface MediaRoom extends Player, Recordable {
   /** As in the members' `room.joined` and `room.left`. */
   readonly number: number;
-  /** Heard by every member. */
-  play(options: PlayOptions): void;
-  stopPlayback(operationUuid: string): void;
-  controlPlayback(operationUuid: string, control: PlaybackControl): void;
   /** Of what plays now. */
   setPlaybackVolume(percent: number): void;
   /** Whether members' `voice` notices are told. */
@@ -156,17 +165,12 @@ export interface MediaRoom extends Recordable {
 }
 
 /** One UDP port pair and everything that runs on it. */
-export interface RtpLeg extends RoomMember, Recordable {
+export interface RtpLeg extends LegAudio {
   /** The address to write into SDP. */
   readonly host: string;
   readonly port: number;
   /** Starts or changes the stream: the first call opens the tap, later ones are re-negotiations. */
   negotiate(parameters: RtpParameters): void;
-  play(options: PlayOptions): void;
-  /** Stops the playback of that operation; `playback.stopped` follows if it was playing. */
-  stopPlayback(operationUuid: string): void;
-  /** Holds, goes on with, or moves within the playback of that operation; no effect where another one plays or none. */
-  controlPlayback(operationUuid: string, control: PlaybackControl): void;
   /** Whether keys are heard in the audio too (DTMF tones, `method: 'inband'`). A key that comes both ways is told once, as rfc4733. */
   detectTones(on: boolean): void;
   counters(): Promise<LegCounters>;

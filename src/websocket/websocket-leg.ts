@@ -1,9 +1,9 @@
 /** The leg of a `websocket` Session: an application's WebSocket server as the far end of a call (interface, Sessions; contract §2). */
-import type { Leg, LegListener, PlayOrder, WebSocketOptions } from '../call/ports/leg.ts';
+import type { Leg, LegListener, WebSocketOptions } from '../call/ports/leg.ts';
 import type { Clock } from '../clock.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import type { WebSocketClosed, WebSocketError } from '../event/websocket-event.ts';
-import type { JoinOptions, MediaNotice, MediaRecording, MediaRoom, PlaybackControl, RecordOptions } from '../media/engine.ts';
+import type { LegAudio, MediaNotice } from '../media/engine.ts';
 import type { StreamLeg, StreamLegOptions } from '../media/leg/stream.ts';
 import type { Connect } from '../outbound/connect.ts';
 import { WebSocketConnection } from './connection.ts';
@@ -143,37 +143,8 @@ export class WebSocketLeg implements Leg {
     this.#end({ type: 'leg.ended', end: { cause: 'cancelled', by: 'caller', description: 'Given up before it was connected' } });
   }
 
-  play(order: PlayOrder): void {
-    if (this.#audio === undefined) order.playlist.release();
-    else this.#audio.play(order);
-  }
-
-  stopPlayback(operationUuid: string): void {
-    this.#audio?.stopPlayback(operationUuid);
-  }
-
-  controlPlayback(operationUuid: string, control: PlaybackControl): void {
-    this.#audio?.controlPlayback(operationUuid, control);
-  }
-
-  join(room: MediaRoom, options: JoinOptions): void {
-    this.#audio?.join(room, options);
-  }
-
-  leave(): void {
-    this.#audio?.leave();
-  }
-
-  setMuted(muted: boolean): void {
-    this.#audio?.setMuted(muted);
-  }
-
-  setVolume(direction: 'from_member' | 'to_member', percent: number): boolean {
-    return this.#audio?.setVolume(direction, percent) ?? false;
-  }
-
-  record(options: RecordOptions): MediaRecording | undefined {
-    return this.#audio?.record(options);
+  get audio(): LegAudio | undefined {
+    return this.#audio;
   }
 
   // A WebSocket does not ring and is not answered: its machine never asks for these.

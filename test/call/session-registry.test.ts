@@ -1,11 +1,11 @@
 import { describe, expect, spyOn, test } from 'bun:test';
-import type { Leg, LegListener, PlayOrder } from '../../src/call/ports/leg.ts';
+import type { Leg, LegListener } from '../../src/call/ports/leg.ts';
 import type { CommandContext } from '../../src/call/ports/sessions.ts';
 import { SessionRegistry } from '../../src/call/session/session-registry.ts';
 import { type Change, type Journal, type SessionRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
-import type { PlaybackControl, Playlist } from '../../src/media/engine.ts';
+import type { LegAudio, MediaRecording, PlaybackControl, Playlist, PlayOptions } from '../../src/media/engine.ts';
 import { OpenPush } from '../../src/media/playback/push.ts';
 import { isProblem } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
@@ -38,9 +38,10 @@ class MemoryJournal implements Journal {
 }
 
 /** A leg that writes down its orders. */
-class PaperLeg implements Leg {
+class PaperLeg implements Leg, LegAudio {
+  readonly audio = this;
   orders: string[] = [];
-  played: PlayOrder[] = [];
+  played: PlayOptions[] = [];
   listener: LegListener = () => {};
   start = () => this.orders.push('start');
   ring = () => this.orders.push('ring');
@@ -57,9 +58,9 @@ class PaperLeg implements Leg {
     return true;
   };
   stopPlayback = () => this.orders.push('stop');
-  record = () => undefined;
+  record = (): MediaRecording => ({ mask() {}, unmask() {}, stop() {} });
   controlPlayback = (_operation: string, control: PlaybackControl) => this.orders.push(control.type);
-  play = (order: PlayOrder) => {
+  play = (order: PlayOptions) => {
     this.orders.push('play');
     this.played.push(order);
   };

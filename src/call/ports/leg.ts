@@ -4,24 +4,18 @@
  */
 import type { SipFacts } from '../../event/call-report.ts';
 import type { RejectReason } from '../../event/hangup.ts';
-import type { PlaybackControl, Playlist, RoomMember } from '../../media/engine.ts';
+import type { LegAudio } from '../../media/engine.ts';
 import type { StreamFormat } from '../../media/leg/stream.ts';
 import type { LegEnd, LegSignal } from '../../notice/signal.ts';
-import type { Recorded } from '../recording/live-recordings.ts';
 
 export type { LegEnd, LegSignal };
 
-export interface PlayOrder {
-  readonly operationUuid: string;
-  readonly playlist: Playlist;
-  /** Times through the list; 0: until stopped. */
-  readonly loop: number;
-  /** Percent, 0 to 200. */
-  readonly volume: number;
-}
-
-/** The leg joins Rooms and is recorded once it is answered. Notices of recordings may follow its last signal. */
-export interface Leg extends RoomMember, Recorded {
+export interface Leg {
+  /**
+   * Its sound: what is played to it, what is recorded of it, and the Room it is in. Undefined while there is none, and after the end. Notices
+   * of recordings may follow the last signal.
+   */
+  readonly audio: LegAudio | undefined;
   /**
    * Outbound: places the call. The door's `dial` only reserves the channel and makes the leg; nothing is sent before this, so that the
    * Session is durable before the far end hears of it. Inbound: no effect.
@@ -41,19 +35,13 @@ export interface Leg extends RoomMember, Recorded {
   probe?(): void;
   /** Any state: BYE, CANCEL or a final response, whichever the dialog is at. Safe to call twice. */
   hangup(): void;
-  /** Replaces whatever plays; media notices tell its start and end. */
-  play(order: PlayOrder): void;
   /**
    * Secure collection begins or is over: keys and their tones reach no recording, Room, WebSocket or live URL in between. Absent where nothing taps the
    * leg.
    */
   secure?(on: boolean): void;
-  /** Stops the playback of that operation; no effect when another one plays or none. */
-  stopPlayback(operationUuid: string): void;
   /** A key was pressed by another member of the Session's Room. Absent where nobody would hear of it. */
   hearDigit?(digit: string, durationMs: number): void;
-  /** Holds, goes on with, or moves within the playback of that operation; no effect when another one plays or none. */
-  controlPlayback(operationUuid: string, control: PlaybackControl): void;
 }
 
 /** A door calls this to hand its leg's signals to the Session's actor. Signals arrive in order. */

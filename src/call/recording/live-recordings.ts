@@ -1,14 +1,8 @@
 /** The recordings under way of one Session or Room, by name: what its machine decides of them, carried out. */
 
 import type { RecordingEffect, RecordingRecord, RecordingTerms } from '../../machine/recording/recording.ts';
-import type { MediaRecording, RecordOptions } from '../../media/engine.ts';
+import type { MediaRecording, Recordable, RecordOptions } from '../../media/engine.ts';
 import type { RecordingNotice } from '../../notice/recording.ts';
-
-/** Whatever can be recorded now. */
-export interface Recorded {
-  /** Undefined: it has no audio, now or any more. */
-  record(options: RecordOptions): MediaRecording | undefined;
-}
 
 export class LiveRecordings {
   readonly #live = new Map<string, MediaRecording>();
@@ -18,12 +12,12 @@ export class LiveRecordings {
     this.#orderOf = orderOf;
   }
 
-  /** `fail` is told where there is nothing to record. */
-  perform(effect: RecordingEffect, recorded: Recorded, fail: (notice: RecordingNotice) => void): void {
+  /** `recorded` is undefined where there is no sound, now or any more; `fail` is told then. */
+  perform(effect: RecordingEffect, recorded: Recordable | undefined, fail: (notice: RecordingNotice) => void): void {
     switch (effect.do) {
       case 'record': {
         const { recordingUuid } = effect.recording;
-        const recording = recorded.record(this.#orderOf(effect.recording));
+        const recording = recorded?.record(this.#orderOf(effect.recording));
         if (recording !== undefined) this.#live.set(recordingUuid, recording);
         else fail({ type: 'recording.failed', recordingUuid, reason: 'media_unavailable', durationMs: 0 });
         break;

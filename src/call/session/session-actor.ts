@@ -17,7 +17,7 @@ import type { CallCommand, Command, Effect, SessionInput, Step } from '../../mac
 import { runningText } from '../../machine/session/running.ts';
 import { nextDeadline, type SessionState } from '../../machine/session/session.ts';
 import { step } from '../../machine/session/step.ts';
-import type { MediaEngine, MediaRoom, Playlist } from '../../media/engine.ts';
+import type { MediaEngine, MediaRoom, Playlist, PlayOptions } from '../../media/engine.ts';
 import { type Problem, problems } from '../../problem.ts';
 import { type Envelope, Mailbox } from '../mailbox.ts';
 import type { Leg } from '../ports/leg.ts';
@@ -238,13 +238,13 @@ export class SessionActor {
           leg.hangup();
           break;
         case 'play':
-          if (playlist !== undefined) leg.play({ ...effect, playlist });
+          if (playlist !== undefined) play(leg, { ...effect, playlist });
           break;
         case 'stop_playback':
-          leg.stopPlayback(effect.operationUuid);
+          leg.audio?.stopPlayback(effect.operationUuid);
           break;
         case 'control_playback':
-          leg.controlPlayback(effect.operationUuid, effect.control);
+          leg.audio?.controlPlayback(effect.operationUuid, effect.control);
           break;
         case 'secure':
           leg.secure?.(effect.on);
@@ -256,10 +256,10 @@ export class SessionActor {
           this.#join(leg, effect.roomId, effect.muted);
           break;
         case 'member_leave':
-          leg.leave();
+          leg.audio?.leave();
           break;
         case 'member_set_muted':
-          leg.setMuted(effect.muted);
+          leg.audio?.setMuted(effect.muted);
           break;
         case 'member_set_volume':
           this.#setVolume(leg, effect);
@@ -267,7 +267,7 @@ export class SessionActor {
         case 'record':
         case 'stop_recording':
         case 'mask_recording':
-          this.#recordings.perform(effect, leg, (notice) => this.signal({ type: 'leg.media', notice }));
+          this.#recordings.perform(effect, leg.audio, (notice) => this.signal({ type: 'leg.media', notice }));
           break;
       }
     }
@@ -275,7 +275,7 @@ export class SessionActor {
 
   /** The outcome is told next, before anything else that waits, so that an end that waits does not hide it. */
   #setVolume(leg: Leg, order: VolumeOrder): void {
-    const failed = directionsOf(order.direction).filter((direction) => !leg.setVolume(direction, order.volume));
+    const failed = directionsOf(order.direction).filter((direction) => leg.audio?.setVolume(direction, order.volume) !== true);
     this.#mailbox.signalNext({ type: 'volume_set', order, failed });
   }
 
@@ -283,7 +283,7 @@ export class SessionActor {
   #join(leg: Leg, roomId: string, muted: boolean): void {
     const room = this.#environment.mediaRoom(roomId);
     if (room === undefined) this.signal({ type: 'room_closed', roomId });
-    else leg.join(room, { muted, fromVolumePercent: 100, toVolumePercent: 100 });
+    else leg.audio?.join(room, { muted, fromVolumePercent: 100, toVolumePercent: 100 });
   }
 
   /** A further attempt's prompt; one that cannot be opened by now is told like every playback that fails. */
@@ -293,7 +293,7 @@ export class SessionActor {
     // A key may have come before its sound.
     const wanted = collection?.phase === 'prompting' && promptName(collection) === operationUuid;
     if (!('refused' in playlist)) {
-      if (wanted) leg.play({ operationUuid, playlist, loop: 1, volume: 100 });
+      if (wanted) play(leg, { operationUuid, playlist, loop: 1, volume: 100 });
       else playlist.release();
     } else if (wanted)
       this.signal({ type: 'leg.media', notice: { type: 'playback.failed', operationUuid, reason: 'media_unavailable' } });
@@ -308,4 +308,10 @@ export class SessionActor {
     this.#mailbox.close();
     this.#environment.onEnded(this.#state.sessionUuid);
   }
+}
+
+/** Plays on a leg; one without sound, now or any more, gives the playlist back. */
+function play(leg: Leg, options: PlayOptions): void {
+  if (leg.audio === undefined) options.playlist.release();
+  else leg.audio.play(options);
 }

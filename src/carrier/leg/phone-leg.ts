@@ -2,20 +2,11 @@
  * A SIP call and its RTP as a `Leg`. Orders may arrive in any state. The RTP ports are taken when the first session description is due.
  * `leg.ended` is signalled once, after the ports were given back.
  */
-import type { Leg, LegEnd, LegListener, LegSignal, PlayOrder } from '../../call/ports/leg.ts';
+import type { Leg, LegEnd, LegListener, LegSignal } from '../../call/ports/leg.ts';
 import type { CallQuality } from '../../event/call-report.ts';
 import type { RejectReason } from '../../event/hangup.ts';
 import { SIP_LEG_CLOSE_MS, SIP_LEG_EVENT_KEYS, SIP_LEG_SIGNALS_MAX } from '../../limits.ts';
-import type {
-  JoinOptions,
-  LegCounters,
-  MediaEngine,
-  MediaRecording,
-  MediaRoom,
-  PlaybackControl,
-  RecordOptions,
-  RtpLeg,
-} from '../../media/engine.ts';
+import type { LegAudio, LegCounters, MediaEngine, RtpLeg } from '../../media/engine.ts';
 import type { Addresses } from '../../sdp/description.ts';
 import { type AudioAgreement, type AudioCodec, Negotiation, type Refused } from '../../sdp/negotiation.ts';
 import type { Call } from '../../sip/call/call.ts';
@@ -23,6 +14,7 @@ import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
 import type { Headers } from '../../sip/message/message.ts';
 import type { AgentDriver } from '../agent-driver.ts';
 import { legEnd } from './cause.ts';
+import { EarlyAudio } from './early-audio.ts';
 import { digitOfInfo } from './info-digit.ts';
 import { addressesOf, namesIn } from './sdp-names.ts';
 import { sipFacts } from './sip-facts.ts';
@@ -53,7 +45,8 @@ export abstract class PhoneLeg implements Leg {
   protected answered = false;
   readonly #direction: 'inbound' | 'outbound';
   #listener: LegListener | undefined;
-  #early: LegSignal[] = [];
+  /** Signals that nobody listens to yet. */
+  #unheard: LegSignal[] = [];
   #rtp: RtpLeg | undefined;
   #opening: Promise<RtpLeg | undefined> | undefined;
   #negotiation: Negotiation | undefined;
@@ -73,9 +66,9 @@ export abstract class PhoneLeg implements Leg {
   #eventKeys = 0;
   #secure = false;
   #hearsTones = false;
-  #pending: PlayOrder | undefined;
-  /** The commands that were given for the pending playback. */
-  #controls: PlaybackControl[] = [];
+  /** Whether the stream was agreed on. */
+  #isAgreed = false;
+  readonly #early = new EarlyAudio((notice) => this.signal({ type: 'leg.media', notice }));
   #rang = false;
 
   constructor(options: PhoneLegOptions, direction: 'inbound' | 'outbound', listener?: LegListener) {
@@ -95,51 +88,13 @@ export abstract class PhoneLeg implements Leg {
   /** Hands over the signals so far, and then all that follow. */
   listen(listener: LegListener): void {
     this.#listener = listener;
-    const early = this.#early;
-    this.#early = [];
-    for (const signal of early) listener(signal);
+    const unheard = this.#unheard;
+    this.#unheard = [];
+    for (const signal of unheard) listener(signal);
   }
 
-  play(order: PlayOrder): void {
-    if (this.over) order.playlist.release();
-    else if (this.#rtp === undefined) {
-      this.#pending?.playlist.release();
-      this.#pending = order;
-      this.#controls = [];
-    } else this.#rtp.play(order);
-  }
-
-  controlPlayback(operationUuid: string, control: PlaybackControl): void {
-    if (this.#pending?.operationUuid !== operationUuid) this.#rtp?.controlPlayback(operationUuid, control);
-    else if (this.#controls.length < SIP_LEG_SIGNALS_MAX) this.#controls.push(control);
-  }
-
-  stopPlayback(operationUuid: string): void {
-    if (this.#pending?.operationUuid === operationUuid) {
-      this.#pending.playlist.release();
-      this.#pending = undefined;
-      this.signal({ type: 'leg.media', notice: { type: 'playback.stopped', operationUuid } });
-    } else this.#rtp?.stopPlayback(operationUuid);
-  }
-
-  join(room: MediaRoom, options: JoinOptions): void {
-    this.#rtp?.join(room, options);
-  }
-
-  leave(): void {
-    this.#rtp?.leave();
-  }
-
-  setMuted(muted: boolean): void {
-    this.#rtp?.setMuted(muted);
-  }
-
-  setVolume(direction: 'from_member' | 'to_member', percent: number): boolean {
-    return this.#rtp?.setVolume(direction, percent) ?? false;
-  }
-
-  record(options: RecordOptions): MediaRecording | undefined {
-    return this.#rtp?.record(options);
+  get audio(): LegAudio | undefined {
+    return this.over ? undefined : this.#isAgreed ? this.#rtp : this.#early;
   }
 
   secure(on: boolean): void {
@@ -191,11 +146,8 @@ export abstract class PhoneLeg implements Leg {
     this.#codec = agreement.codec;
     this.#held = agreement.held;
     this.#tellHold();
-    const order = this.#pending;
-    this.#pending = undefined;
-    if (order === undefined) return;
-    this.#rtp.play(order);
-    for (const control of this.#controls.splice(0)) this.#rtp.controlPlayback(order.operationUuid, control);
+    this.#isAgreed = true;
+    this.#early.handOver(this.#rtp);
   }
 
   /** Handles the events of a call that both directions handle alike. Others have no effect. */
@@ -294,7 +246,7 @@ export abstract class PhoneLeg implements Leg {
 
   protected signal(signal: LegSignal): void {
     if (this.#listener !== undefined) this.#listener(signal);
-    else if (this.#early.length < SIP_LEG_SIGNALS_MAX || signal.type === 'leg.ended') this.#early.push(signal);
+    else if (this.#unheard.length < SIP_LEG_SIGNALS_MAX || signal.type === 'leg.ended') this.#unheard.push(signal);
   }
 
   /** Hangs up because the media failed. `end` says why. */
@@ -311,8 +263,7 @@ export abstract class PhoneLeg implements Leg {
     if (this.over) return;
     this.over = true;
     this.options.onEnded();
-    this.#pending?.playlist.release();
-    this.#pending = undefined;
+    this.#early.release();
     let told = false;
     const tell = (counters?: LegCounters) => {
       if (told) return;

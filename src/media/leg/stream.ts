@@ -1,7 +1,6 @@
 /** The face of a leg whose audio is bytes in and out of this process instead of RTP: what a WebSocket Session speaks through. */
 
-import type { PlaybackControl } from '../../machine/playback/playback.ts';
-import type { LegCounters, PlayOptions, Recordable, RoomMember } from '../audio.ts';
+import type { LegAudio, LegCounters } from '../audio.ts';
 
 /** Raw mono audio (interface, Sessions): little-endian PCM16 at 8000, 16000, 24000 or 48000 Hz, or G.711 mu-law at 8000 Hz. */
 export interface StreamFormat {
@@ -24,10 +23,7 @@ export interface StreamLegOptions {
   onMark(name: string): void;
 }
 
-export interface StreamLeg extends RoomMember, Recordable {
-  play(options: PlayOptions): void;
-  stopPlayback(operationUuid: string): void;
-  controlPlayback(operationUuid: string, control: PlaybackControl): void;
+export interface StreamLeg extends LegAudio {
   /**
    * Audio to the Session, of any size; an odd byte waits for the next. It is played in real time from a buffer of 60 s. False: there is no room and
    * nothing was taken; `onRoom` follows.
