@@ -7,7 +7,7 @@ export const SOURCE_CONNECT_MS = 5_000;
 export const SOURCE_FIRST_BYTE_MS = 10_000;
 /** A source that sends nothing for this long while it is waited for is gone. */
 export const SOURCE_STALL_MS = 10_000;
-/** From the request to the first audio of every source of a playlist. */
+/** The time from the request to the first audio of every source of a playlist. */
 export const SOURCE_ADMISSION_MS = 20_000;
 /** Bytes kept while the first audio of a source is looked for: parts of a WAV before its data, pictures included. */
 export const SOURCE_HEAD_MAX_BYTES = 16 * 1024 * 1024;
@@ -28,9 +28,12 @@ export const SOURCE_HELD_TOTAL_MAX_BYTES = 256 * 1024 * 1024;
 /** Small sources kept with their validators, for the next time they are asked for. */
 export const SOURCE_CACHE_MAX_BYTES = 64 * 1024 * 1024;
 export const SOURCE_CACHE_MAX_ENTRIES = 10_000;
-/** Compressed bytes given to a decoder at once: half a second of MP3 at 64 kbit/s. More costs memory for each that plays, less costs turns. */
+/**
+ * Compressed bytes given to a decoder at once: half a second of MP3 at 64 kbit/s. More costs memory for each that
+ * plays, less costs turns.
+ */
 export const DECODE_STEP_BYTES = 4 * 1024;
-/** One step of a decoder; one that takes longer is stuck, and its thread is replaced. */
+/** The longest step of a decoder. One that takes longer is stuck, and its thread is replaced. */
 export const DECODE_STEP_MAX_MS = 10_000;
 /** PCM fed ahead of what is heard. */
 export const PLAYER_AHEAD_MS = 2_000;
@@ -46,7 +49,10 @@ export const INGESTS_REMEMBERED_MAX = 20_000;
 export const LIVE_KEEP_MS = 300;
 /** Silence for want of audio that is made up for, at most. */
 export const LIVE_OWED_MAX_MS = 600_000;
-/** Waits before each new connection of a live stream that broke; after as many it has failed. Audio of `LIVE_HEALTHY_MS` starts the count anew. */
+/**
+ * Waits before each new connection of a live stream that broke; after as many it has failed. Audio of `LIVE_HEALTHY_MS`
+ * starts the count anew.
+ */
 export const LIVE_RECONNECT_MS = [250, 500, 1_000, 2_000, 4_000] as const;
 export const LIVE_HEALTHY_MS = 10_000;
 /** Bytes of a live stream without any sound in them, after which its connection is given up. */
@@ -59,7 +65,10 @@ export const DECODERS_MAX = 4_000;
 export const WASM_DECODERS_MAX = 1_000;
 /** Times one decoder is begun anew behind damage; then the rest of its source is given up. */
 export const DECODER_RESTARTS_MAX = 100;
-/** Samples that one step of a decoder may make: 2,000 s at 8 kHz. Packed silence makes 400 s of 4 KiB; more is an attack. */
+/**
+ * Samples that one step of a decoder may make: 2,000 s at 8 kHz. Packed silence makes 400 s of 4 KiB; more is an
+ * attack.
+ */
 export const DECODE_STEP_MAX_SAMPLES = 16_000_000;
 /** The longest packet of an Ogg stream: comments may hold a picture. */
 export const OGG_PACKET_MAX_BYTES = 16 * 1024 * 1024;
@@ -69,7 +78,7 @@ export const FLAC_FRAME_MAX_BYTES = 2 * 1024 * 1024 + 64;
 // Recordings: where they are kept.
 /** Free on the disk of `DATA_DIR`; with less no recording begins. */
 export const RECORDING_DISK_FREE_MIN_BYTES = 256 * 1024 * 1024;
-/** How long an answer of `admits` holds. */
+/** The time for which an answer of `admits` holds. */
 export const RECORDING_ADMISSION_CACHE_MS = 1_000;
 /** Bytes read of a recording's file at once for who downloads it. */
 export const RECORDING_READ_SLICE_BYTES = 64 * 1024;
@@ -82,16 +91,19 @@ export const OBJECT_PART_BYTES = 8 * 1024 * 1024;
 export const OBJECT_PART_SLICE_BYTES = 256 * 1024;
 /** Uploads under way, each with one part in memory. */
 export const OBJECT_UPLOADS_MAX = 4;
-/** How often growing files are looked at for a full part, and set-back uploads for their time. */
+/** The pause between two looks at growing files for a full part, and at set-back uploads for their time. */
 export const OBJECT_SWEEP_MS = 10_000;
 /** Between two attempts while the store is away, doubling from the first to the second. */
 export const OBJECT_RETRY_MIN_MS = 1_000;
 export const OBJECT_RETRY_MAX_MS = 60_000;
-/** One upload that the store refuses while it takes others is tried again this much later, at most. */
+/** The longest pause before an upload is tried again that the store refuses while it takes others. */
 export const OBJECT_SET_BACK_MAX_MS = 600_000;
 /** The same trouble with the store is logged again after this. */
 export const OBJECT_COMPLAINT_MS = 600_000;
-/** One request without a large body, one with (longer at each attempt: a slow line gets through), and the joining of parts. */
+/**
+ * The longest time for a request without a large body, for one with such a body (longer at each attempt, so that a slow
+ * line gets through), and for the joining of parts.
+ */
 export const OBJECT_REQUEST_MAX_MS = 15_000;
 export const OBJECT_PART_MIN_MS = 60_000;
 export const OBJECT_PART_MAX_MS = 600_000;
@@ -104,36 +116,52 @@ export const OBJECT_READ_MAX_BYTES = 1024 * 1024;
 /** Tries of a request that someone waits for. */
 export const OBJECT_TRIES_MAX = 3;
 export const OBJECT_TRY_PAUSE_MS = 200;
-/** What is kept beside a spool file about its upload. */
+/** The size of the ledger beside a spool file, which describes its upload. */
 export const OBJECT_LEDGER_MAX_BYTES = 4 * 1024 * 1024;
 
 // Recordings: who listens to them (interface, Recording media URLs).
-/** How often a file that someone waits for is looked at. While it is followed it is written every 64 ms; 1,000 listeners to 1,000 of them cost a sixth of a core. */
+/**
+ * The pause between two looks at a file that someone waits for. While it is followed it is written every 64 ms; 1,000
+ * listeners to 1,000 of them cost a sixth of a core.
+ */
 export const GROWING_FILE_POLL_MS = 160;
 /** A recording whose file is not there by then is 503 with `Retry-After`. */
 export const GROWING_FILE_WAIT_MS = 5_000;
 /** Responses that are fed by this process, altogether and of one recording; a further one is 503 with `Retry-After`. */
 export const LISTENERS_MAX = 2_000;
 export const LISTENERS_OF_ONE_MAX = 500;
-/** A listener that takes nothing for this long, while there is something to take, is cut off; how often that is looked at. */
+/**
+ * A listener that takes nothing for this long, while there is something to take, is cut off; how often that is looked
+ * at.
+ */
 export const LISTENER_STALL_MAX_MS = 60_000;
 export const LISTENER_SWEEP_MS = 5_000;
-/** Requests the server is busy with, past which a recording is 503 with `Retry-After`: a file that the system sends is counted nowhere else. */
+/**
+ * Requests the server is busy with, past which a recording is 503 with `Retry-After`: a file that the system sends is
+ * counted nowhere else.
+ */
 export const MEDIA_REQUESTS_IN_FLIGHT_MAX = 5_000;
 export const MEDIA_RETRY_AFTER_SEC = 5;
 
-// Recordings: what an object store has and is kept here too, since only a file is sent with its `Content-Length` (contract §5).
+// Recordings: what an object store has and is kept here too, since only a file is sent with its `Content-Length`
+// (contract §5).
 export const OBJECT_CACHE_MAX_BYTES = 1024 * 1024 * 1024;
 export const OBJECT_CACHE_MAX_FILES = 10_000;
 /** Free on the disk; with less the cache gives way, before it costs a recording its admission. */
 export const OBJECT_CACHE_DISK_FREE_MIN_BYTES = 2 * RECORDING_DISK_FREE_MIN_BYTES;
 /** A recording no larger than this is fetched when someone asks for it; a larger one is streamed. */
 export const OBJECT_CACHE_FETCH_MAX_BYTES = 64 * 1024 * 1024;
-/** Fetched at once, each with three slices in memory; waiting for their turn, past which one is streamed; and the longest that one may take. */
+/**
+ * Fetched at once, each with three slices in memory; waiting for their turn, past which one is streamed; and the
+ * longest that one may take.
+ */
 export const OBJECT_CACHE_FETCHES_MAX = 4;
 export const OBJECT_CACHE_FETCHES_WAITING_MAX = 64;
 export const OBJECT_CACHE_FETCH_MAX_MS = 120_000;
-/** What is not here by then is streamed to who asked for it, while it is fetched for the next. */
+/**
+ * The longest wait for a file to be fetched. After it the recording is streamed to the one who asked, while it is
+ * fetched for the next.
+ */
 export const OBJECT_CACHE_WAIT_MS = 10_000;
-/** From being found to being opened by the server; until then it is not evicted. */
+/** The time from the finding of a file to its opening by the server. It is not evicted in between. */
 export const OBJECT_CACHE_HOLD_MS = 5_000;

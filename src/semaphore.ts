@@ -11,7 +11,10 @@ export class Semaphore {
     this.#mostWaiting = mostWaiting;
   }
 
-  /** Runs the job when its turn comes. Undefined: too many wait, or it was aborted while it did. Rejects as the job does. */
+  /**
+   * Runs the job when its turn comes. Undefined: too many wait, or it was aborted while it did. Rejects as the job
+   * does.
+   */
   async run<T>(signal: AbortSignal, job: () => Promise<T>): Promise<T | undefined> {
     if (!(await this.#turn(signal))) return undefined;
     try {

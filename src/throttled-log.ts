@@ -1,4 +1,4 @@
-/** One log line for one trouble: said when it begins, again after a while if it lasts, and when it is over. */
+/** A log that writes one line for one trouble: when it begins, again after a while if it lasts, and when it is over. */
 import type { Clock } from './clock.ts';
 import type { Log, LogFields } from './log.ts';
 

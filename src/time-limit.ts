@@ -4,8 +4,8 @@ import { type Clock, systemClock } from './clock.ts';
 const system = systemClock();
 
 /**
- * The result of `work`, or that of `late` where it takes longer than `ms` milliseconds; `late` may throw. The work itself goes on: `late` ends it, if it
- * can be ended.
+ * The result of `work`, or that of `late` where it takes longer than `ms` milliseconds; `late` may throw. The work
+ * itself goes on: `late` ends it, if it can be ended.
  */
 export async function withTimeLimit<T>(work: Promise<T>, ms: number, late: () => T, clock: Clock = system): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();

@@ -1,6 +1,6 @@
 /**
- * The sound of calls as the main thread sees it: legs, Rooms, what is played to them and recorded of them. The implementation is below
- * `media/leg`, `media/playback` and `media/recording`.
+ * The sound of calls as the main thread sees it: legs, Rooms, what is played to them and recorded of them. The
+ * implementation is below `media/leg`, `media/playback` and `media/recording`.
  */
 import type { PlaybackControl } from '../machine/playback/playback.ts';
 import type { MediaNotice } from '../notice/signal.ts';
@@ -9,14 +9,14 @@ import type { SourceDetail } from '../problem.ts';
 /** Static payload types of RFC 3551 table 4, and what a codec is called in SDP. */
 export type CodecName = 'PCMU' | 'PCMA' | 'G722';
 
-/** What an offer and its answer agreed on for one audio stream (RFC 3264). */
+/** The terms of one audio stream, as an offer and its answer agreed on them (RFC 3264). */
 export interface RtpParameters {
   readonly remoteHost: string;
   readonly remotePort: number;
   readonly remoteRtcpPort: number;
   /**
-   * The addresses and CIDRs that another source of RTP than `remoteHost` may be learnt from: the peer's signalling address and the
-   * ranges of its trunk. Empty: nobody else is ever heard.
+   * The addresses and CIDRs that another source of RTP than `remoteHost` may be learnt from: the peer's signalling
+   * address and the ranges of its trunk. Empty: nobody else is ever heard.
    */
   readonly learnFrom: readonly string[];
   /** The call is on hold: no other source is learnt meanwhile. */
@@ -42,15 +42,18 @@ export interface LegCounters {
   readonly packetsLate: number;
   /** Interarrival jitter (RFC 3550 §6.4.1). */
   readonly jitterMs: number;
-  /** What the jitter buffer added to the last frame; 0: nobody listens. */
+  /** Milliseconds that the jitter buffer added to the last frame. 0 means that nobody listens. */
   readonly delayMs: number;
-  /** By the far end's last report (RTCP); 0: it has not said. */
+  /** Milliseconds, by the far end's last report (RTCP). 0 means that it has not said. */
   readonly roundTripMs: number;
-  /** How the far end is heard, estimated from loss and delay (E-model, ITU-T G.107), 1 to 4.5; 0: nothing was heard of it. */
+  /**
+   * The estimated MOS of what the far end sends, from loss and delay (E-model, ITU-T G.107): 1 to 4.5. 0 means that
+   * nothing was heard of it.
+   */
   readonly mos: number;
 }
 
-/** Of a leg of which nothing is known. */
+/** The counters of a leg of which nothing is known. */
 export const NO_COUNTERS: LegCounters = {
   packetsReceived: 0,
   packetsSent: 0,
@@ -64,7 +67,7 @@ export const NO_COUNTERS: LegCounters = {
 
 /** Something to play that was opened and screened, ready to be played on any one leg. Must be played or released. */
 export interface Playlist {
-  /** Of files; empty for a stream or a push. */
+  /** The URLs that are played. Empty when the playlist is a stream or a push. */
   readonly urls: readonly string[];
   /** Gives connections and buffers back. Safe to call twice, and after the playlist was played. */
   release(): void;
@@ -81,15 +84,21 @@ export interface RecordOptions {
   readonly recordingUuid: string;
   /** A file to be made, of at most 1,024 bytes of name; its folder exists. */
   readonly path: string;
-  /** A file in memory to be made (recording-rings.ts), from which a crash loses nothing; without it the recording is written more often. */
+  /**
+   * A file in memory to be made (recording-rings.ts), from which a crash loses nothing; without it the recording is
+   * written more often.
+   */
   readonly ring?: string;
   /** 8000, 16000, 24000 or 48000; without it that of the leg or room now. */
   readonly rateHz?: number;
   /** Whether masked spans, hold and interruptions are kept as silence, or left out. */
   readonly includeGaps: boolean;
-  /** With it `speech.started` and `speech.ended` are told: of the leg's far end, or of anyone in the room. */
+  /**
+   * The terms of voice activity. When they are given, `speech.started` and `speech.ended` are told of the leg's far
+   * end, or of anyone in the room.
+   */
   readonly voiceActivity?: {
-    /** 0 to 1; higher hears more. */
+    /** A number from 0 to 1. A higher one hears more. */
     readonly sensitivity: number;
     readonly speechDurationMs: number;
     readonly silenceDurationMs: number;
@@ -100,15 +109,17 @@ export interface RecordOptions {
 export interface MediaRecording {
   mask(): void;
   unmask(): void;
-  /** `recording.ended` follows when the file is finished and durable. */
+  /** Ends the recording. `recording.ended` follows when the file is finished and durable. */
   stop(): void;
 }
 
-/** Whatever can be recorded, several times at once. The end of a leg or room ends its recordings, whose notices may follow that end. */
+/**
+ * A leg or a room, which can be recorded several times at once. Its end ends its recordings, whose notices may follow.
+ */
 export interface Recordable {
   /**
-   * Mono 16-bit WAV of all that is said and heard. `recording.started` when the first audio is durable; then `recording.ended`, or
-   * `recording.failed` where the disk fails or is too slow, which no call notices.
+   * Mono 16-bit WAV of all that is said and heard. `recording.started` when the first audio is durable; then
+   * `recording.ended`, or `recording.failed` where the disk fails or is too slow, which no call notices.
    */
   record(options: RecordOptions): MediaRecording;
 }
@@ -123,18 +134,18 @@ export interface JoinOptions {
 /** A leg as a member of rooms: of one at a time. What plays on the leg itself is heard by it alone, over the room. */
 export interface RoomMember {
   /**
-   * Joins, leaving any other room first. `room.joined` follows when the first mixed frame was sent, `room.left` where the room is over.
-   * Joining the room it is in changes nothing.
+   * Joins, leaving any other room first. `room.joined` follows when the first mixed frame was sent, `room.left` where
+   * the room is over. Joining the room it is in changes nothing.
    */
   join(room: MediaRoom, options: JoinOptions): void;
-  /** `room.left` follows, if it was in a room. */
+  /** Leaves the room. `room.left` follows if the leg was in one. */
   leave(): void;
   setMuted(muted: boolean): void;
   /** False: the leg is closed or its worker is lost, and nothing was set. */
   setVolume(direction: 'from_member' | 'to_member', percent: number): boolean;
 }
 
-/** Whatever plays to a far end or to a room: one playback at a time. */
+/** A leg or a room as the place of one playback at a time. */
 export interface Player {
   /** Plays instead of what was playing, which ends as `playback.stopped`. */
   play(options: PlayOptions): void;
@@ -147,20 +158,26 @@ export interface Player {
 /** The sound of one leg, whatever carries it: what is played to it, what is recorded of it, and the Room it is in. */
 export interface LegAudio extends Player, Recordable, RoomMember {}
 
-/** What a room tells: of its playbacks and recordings, in the words of a leg's, and `room.lost` when its worker died. */
+/**
+ * The notices of a room. Those of its playbacks and recordings are the same as a leg's; `room.lost` tells that its
+ * worker died.
+ */
 export type RoomNotice =
   | Extract<MediaNotice, { readonly type: `playback.${string}` | `recording.${string}` | `speech.${string}` }>
   | { readonly type: 'room.lost' };
 
 /** A mix in which every member hears all the others, and what is played. */
 export interface MediaRoom extends Player, Recordable {
-  /** As in the members' `room.joined` and `room.left`. */
+  /** The number of the room, as the members' `room.joined` and `room.left` give it. */
   readonly number: number;
-  /** Of what plays now. */
+  /** Sets the volume of the playback that is heard now, in percent. */
   setPlaybackVolume(percent: number): void;
   /** Whether members' `voice` notices are told. */
   setVoiceActivity(on: boolean): void;
-  /** Stops the playback; every member leaves. Resolves when its last notice was given; the members' `room.left` may still follow. */
+  /**
+   * Stops the playback; every member leaves. Resolves when its last notice was given; the members' `room.left` may
+   * still follow.
+   */
   close(): Promise<void>;
 }
 
@@ -169,16 +186,22 @@ export interface RtpLeg extends LegAudio {
   /** The address to write into SDP. */
   readonly host: string;
   readonly port: number;
-  /** Starts or changes the stream: the first call opens the tap, later ones are re-negotiations. */
+  /** Starts the stream, or changes it: nothing is sent before the first call, and each later one is a re-negotiation. */
   negotiate(parameters: RtpParameters): void;
-  /** Whether keys are heard in the audio too (DTMF tones, `method: 'inband'`). A key that comes both ways is told once, as rfc4733. */
+  /**
+   * Whether keys are heard in the audio too (DTMF tones, `method: 'inband'`). A key that comes both ways is told once,
+   * as rfc4733.
+   */
   detectTones(on: boolean): void;
   counters(): Promise<LegCounters>;
-  /** Gives the ports back (they rest 60 s). A playback in progress ends as `playback.stopped` first. Resolves when the last notice was given. */
+  /**
+   * Gives the ports back (they rest 60 s). A playback in progress ends as `playback.stopped` first. Resolves when the
+   * last notice was given.
+   */
   close(): Promise<LegCounters>;
 }
 
-/** What went wrong before a source was admitted (interface, 502 detail object). */
+/** The reason why a source was not admitted (interface, 502 detail object). */
 export interface SourceRefused {
   readonly refused: SourceDetail;
 }

@@ -1,6 +1,6 @@
 /**
- * The face of the media plane on the main thread. The implementation drives a fixed pool of worker threads, each ticking its own native
- * plane; no RTP packet crosses into script.
+ * The face of the media plane on the main thread. The implementation drives a fixed pool of worker threads, each
+ * ticking its own native plane; no RTP packet crosses into script.
  */
 import type { PlaybackControl, PushFormat } from '../machine/playback/playback.ts';
 import type { MediaNotice } from '../notice/signal.ts';

@@ -34,20 +34,20 @@ import { Traffic } from './worker/traffic.ts';
 import { WorkerPool } from './worker/worker-pool.ts';
 
 interface MediaEngineOptions {
-  /** `host` is a literal address to bind; pairs lie within `firstPort` to `lastPort`. */
+  /** The RTP ports. `host` is a literal address to bind; pairs lie within `firstPort` to `lastPort`. */
   readonly rtp: { readonly host: string; readonly firstPort: number; readonly lastPort: number };
   readonly workers: number;
   readonly mediaTimeoutSec: number;
   readonly outbound: AudioOutbound;
   readonly log: Log;
-  /** How long a freed port rests; only tests have a reason to change it. */
+  /** The rest of a freed port in milliseconds. Only tests have a reason to change it. */
   readonly portRestMs?: number;
 }
 
 /** Errnos of `bind` that another pair may not have: EACCES, EADDRINUSE. */
 const TAKEN = new Set([13, 98]);
 
-/** What the pool is doing, for `/metrics`. */
+/** The engine with what `/metrics` reads of it. */
 export interface NativeMediaEngine extends MediaEngine {
   ticks(): readonly TickLoad[];
   readonly traffic: Traffic;
@@ -197,7 +197,7 @@ class PooledMediaEngine implements NativeMediaEngine {
     return this.#pool.alive.sort((a, b) => a.legs - b.legs)[0];
   }
 
-  /** What every leg and room is given. */
+  /** The parts of the engine that every leg and room is given. */
   #shared() {
     return {
       decoders: this.#decoders,

@@ -1,6 +1,6 @@
 /**
- * The one importer of the addon. Every thread that imports this gets an environment of its own; handles never leave the thread that made them.
- * Arguments are validated by the callers; the addon throws a TypeError for what still is wrong.
+ * The one importer of the addon. Every thread that imports this gets an environment of its own; handles never leave the
+ * thread that made them. Arguments are validated by the callers; the addon throws a TypeError for what still is wrong.
  */
 import { createRequire } from 'node:module';
 
@@ -15,7 +15,7 @@ export interface PcmHandle {
   readonly [handle]: 'pcm';
 }
 
-/** 0: an ordinary thread; 1: a better niceness; 2: real-time (native/plane/priority.h). */
+/** The priority of a thread: 0 is ordinary, 1 a better niceness, 2 real-time (native/plane/priority.h). */
 export type PlanePriority = 0 | 1 | 2;
 
 interface Native {
@@ -24,16 +24,22 @@ interface Native {
   /** An eventfd; `wake` on it from any thread ends the sleep of `planeRun`. */
   planeWakeFd(plane: PlaneHandle): number;
   wake(fd: number): boolean;
-  /** Sleeps to the next tick, runs what is due; returns the notices written from word 8 on, eight words each (notice.ts). */
+  /**
+   * Sleeps to the next tick, runs what is due; returns the notices written from word 8 on, eight words each
+   * (notice.ts).
+   */
   planeRun(plane: PlaneHandle, notices: Uint32Array): number;
-  /** Of the thread that made the plane. */
+  /** Returns the priority of the thread that made the plane. */
   planePriority(plane: PlaneHandle): PlanePriority;
   planeNotices(plane: PlaneHandle, notices: Uint32Array): number;
   /** Returns 0 or an errno. */
   legOpen(plane: PlaneHandle, leg: number, host: string, port: number): number;
   legClose(plane: PlaneHandle, leg: number, counters: Uint32Array): boolean;
   legCounters(plane: PlaneHandle, leg: number, counters: Uint32Array): boolean;
-  /** `learnFrom`: addresses and CIDRs, separated by commas, from which another source may be learnt (native/plane/leg/latch.h). */
+  /**
+   * Starts or changes the stream. `learnFrom` are addresses and CIDRs, separated by commas, from which another source
+   * may be learnt (native/plane/leg/latch.h).
+   */
   legNegotiate(
     plane: PlaneHandle,
     leg: number,
@@ -50,20 +56,23 @@ interface Native {
     learnFrom: string,
   ): boolean;
   legPlay(plane: PlaneHandle, leg: number, playback: number, rateHz: number, volumePercent: number): boolean;
-  /** False where the playback is over or its queue full. */
+  /** Hands PCM to the player. False when the playback is over or its queue full. */
   legFeed(plane: PlaneHandle, leg: number, playback: number, pcm: Int16Array): boolean;
   legFinish(plane: PlaneHandle, leg: number, playback: number): boolean;
   legStop(plane: PlaneHandle, leg: number, playback: number): boolean;
   legPause(plane: PlaneHandle, leg: number, playback: number, paused: boolean): boolean;
-  /** What is fed from now on is another place of the same playback; `playbackMoved` tells how far it was. */
+  /** Announces that the PCM from now on is another place of the same playback; `playbackMoved` tells how far it was. */
   legSeek(plane: PlaneHandle, leg: number, playback: number): boolean;
   /** The plane's number for `legMove`, unique in the process. */
   planeNumber(plane: PlaneHandle): number;
   /** Hands a leg to another plane of the process, which notices `moved`. False where that is impossible. */
   legMove(plane: PlaneHandle, leg: number, toPlane: number): boolean;
-  /** Of what plays on a leg or in a room. */
+  /** Sets the volume of what plays on a leg or in a room. */
   playVolume(plane: PlaneHandle, leg: number, percent: number): boolean;
-  /** Of a leg or room; a rate of 0 is its own, a ring of `''` none. Sensitivity in percent. What becomes of it is noticed under the recording's number. */
+  /**
+   * Records a leg or room. A rate of 0 is its own, a ring of `''` is none, and the sensitivity is in percent. Notices
+   * come under the recording's number.
+   */
   record(
     plane: PlaneHandle,
     of: number,
@@ -79,15 +88,20 @@ interface Native {
   ): boolean;
   recordMask(plane: PlaneHandle, of: number, recording: number, masked: boolean): boolean;
   recordStop(plane: PlaneHandle, of: number, recording: number): boolean;
-  /** Someone listens to the file as it grows, or no longer does: it is written in short steps meanwhile. Of the process, by any thread. */
+  /**
+   * Someone listens to the file as it grows, or no longer does: it is written in short steps meanwhile. Of the process,
+   * by any thread.
+   */
   recordFollow(path: string, followed: boolean): void;
   /** A buffer for the audio of a stream leg, of the process: any thread may write to it by its number. */
   inboxOpen(): number;
   inboxClose(inbox: number): void;
-  /** False where `mostBytes` or more are waiting already; nothing is taken then. */
+  /** Writes audio. False when `mostBytes` or more are waiting already; nothing is taken then. */
   inboxWrite(inbox: number, bytes: Uint8Array, mostBytes: number): boolean;
   inboxClear(inbox: number): void;
-  /** A leg whose far end is script: what is written to the inbox is played in it, and its frames come by `planeFrames`. */
+  /**
+   * A leg whose far end is script: what is written to the inbox is played in it, and its frames come by `planeFrames`.
+   */
   streamOpen(
     plane: PlaneHandle,
     leg: number,
@@ -97,20 +111,26 @@ interface Native {
     fromMulaw: boolean,
     fromHz: number,
   ): boolean;
-  /** Records of 32-bit words (leg, bytes passed by its inbox, bytes of the frame) and the frame, padded to four. More than `out` holds: too short. */
+  /**
+   * Records of 32-bit words (leg, bytes passed by its inbox, bytes of the frame) and the frame, padded to four. More
+   * than `out` holds: too short.
+   */
   planeFrames(plane: PlaneHandle, out: Uint8Array): number;
   roomOpen(plane: PlaneHandle, room: number): boolean;
   roomClose(plane: PlaneHandle, room: number): boolean;
   roomVoices(plane: PlaneHandle, room: number, on: boolean): boolean;
   legJoin(plane: PlaneHandle, leg: number, room: number, muted: boolean, fromPercent: number, toPercent: number): boolean;
   legLeave(plane: PlaneHandle, leg: number): boolean;
-  /** As `legLeave`, but at once. */
+  /** Leaves the room at once, without the ramp of `legLeave`. */
   legDrop(plane: PlaneHandle, leg: number): boolean;
   legTones(plane: PlaneHandle, leg: number, on: boolean): boolean;
   legMute(plane: PlaneHandle, leg: number, muted: boolean): boolean;
   legVolume(plane: PlaneHandle, leg: number, from: boolean, percent: number): boolean;
   wavCreate(outHz: number): WavHandle;
-  /** `status` becomes bytes consumed, samples made, state (0 head, 1 sound, 2 ended, 3 no WAV), 1 where the file is not complete. */
+  /**
+   * Decodes bytes. `status` becomes the bytes consumed, the samples made, the state (0 head, 1 sound, 2 ended, 3 no
+   * WAV), and 1 when the file is not complete.
+   */
   wavRead(wav: WavHandle, bytes: Uint8Array, out: Int16Array, status: Uint32Array): void;
   wavFlush(wav: WavHandle, out: Int16Array): number;
   pcmCreate(inHz: number, outHz: number): PcmHandle;

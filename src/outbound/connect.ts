@@ -1,4 +1,7 @@
-/** A screened TCP or TLS connection: the name is resolved, its addresses are screened, and the socket goes to the address that was screened. */
+/**
+ * A screened TCP or TLS connection: the name is resolved, its addresses are screened, and the socket goes to the
+ * address that was screened.
+ */
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { OutboundError, type OutboundFailure } from './outbound.ts';
@@ -6,14 +9,14 @@ import { type Resolver, resolveScreened, systemResolver } from './resolve.ts';
 import { type Cidr, mayUsePort, parseCidr } from './screen.ts';
 
 export interface ConnectRequest {
-  /** As in a URL: an IPv6 address comes in brackets. */
+  /** The host as it stands in a URL: an IPv6 address comes in brackets. */
   readonly hostname: string;
   readonly port: number;
   /** A WebSocket may be on any port (interface, Limits); for anything else the ports of other protocols are refused. */
   readonly anyPort?: boolean;
   /** The certificate is checked against `hostname`. */
   readonly tls: boolean;
-  /** From the call to the end of the handshake, the lookup included. */
+  /** Milliseconds from the call to the end of the handshake, the lookup included. */
   readonly timeoutMs: number;
   /** Ends the attempt; the socket, once it is handed over, is the caller's. */
   readonly signal?: AbortSignal;
@@ -21,7 +24,7 @@ export interface ConnectRequest {
 
 export type Connect = (request: ConnectRequest) => Promise<Socket>;
 
-/** `safeConnect` under the configuration's `OUTBOUND_ALLOW`. */
+/** Makes `safeConnect` with the configuration's `OUTBOUND_ALLOW`. */
 export function connector(allow: readonly string[], resolver: Resolver = systemResolver): Connect {
   const cidrs = allow.map(parseCidr).filter((cidr) => cidr !== undefined);
   return (request) => safeConnect(request, cidrs, resolver);

@@ -1,6 +1,7 @@
 /**
- * GET for audio: over the screened socket itself, so that the body is read only as fast as it is wanted (the far end's socket is held back, nothing
- * is buffered here) and the answers of streaming servers are understood. Redirects are followed by hand, each hop screened like the first.
+ * GET for audio: over the screened socket itself, so that the body is read only as fast as it is wanted (the far end's
+ * socket is held back, nothing is buffered here) and the answers of streaming servers are understood. Redirects are
+ * followed by hand, each hop screened like the first.
  */
 import type { Socket } from 'node:net';
 import { HTTP_BODY_TURN_MAX_BYTES } from '../limits.ts';
@@ -20,9 +21,9 @@ import { OutboundError } from './outbound.ts';
 export interface GetRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** For each hop: lookup, TCP and TLS. */
+  /** Milliseconds for lookup, TCP and TLS of each hop. */
   readonly connectTimeoutMs: number;
-  /** For each hop: from the request to the end of the response's head. */
+  /** Milliseconds from the request to the end of the response's head, for each hop. */
   readonly responseTimeoutMs: number;
   /** Redirects to follow; one more is `rejected`. */
   readonly redirects: number;
@@ -32,8 +33,8 @@ export interface GetRequest {
 
 export interface IncomingBody {
   /**
-   * The next bytes; undefined at the end. One call at a time. Rejects with `OutboundError`: unreachable where the connection broke before the end,
-   * invalid_response where it is no HTTP any more.
+   * The next bytes; undefined at the end. One call at a time. Rejects with `OutboundError`: unreachable where the
+   * connection broke before the end, invalid_response where it is no HTTP any more.
    */
   read(): Promise<Uint8Array<ArrayBuffer> | undefined>;
   /** Closes the connection. A `read` under way rejects. Safe to call twice. */
@@ -44,7 +45,7 @@ export interface GetResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly framing: Framing['by'];
-  /** Of the hop that answered. */
+  /** The URL of the hop that answered. */
   readonly url: string;
   /** Must be read to its end or closed. */
   readonly body: IncomingBody;
@@ -206,7 +207,10 @@ class SocketBody implements IncomingBody {
     this.#socket.destroy();
   }
 
-  /** What came, but of a chunked body no more in one turn of the event loop than its budget: tiny chunks cost much for each byte. */
+  /**
+   * Returns what came. Of a chunked body it returns no more in one turn of the event loop than the budget, because tiny
+   * chunks cost much for each byte.
+   */
   async #piece(): Promise<Uint8Array<ArrayBuffer> | undefined> {
     if (this.#cut) await new Promise(setImmediate);
     this.#cut = false;

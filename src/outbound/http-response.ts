@@ -5,7 +5,8 @@
  *   name: value …                     head, ended by an empty line (a bare LF will do)
  *   length | chunked | until close    body (§6.3)
  *
- * Pure: bytes in, bytes out. Left out: obsolete line folding (refused), trailers (read and dropped), content codings (the caller's to refuse).
+ * Pure: bytes in, bytes out. Left out: obsolete line folding (refused), trailers (read and dropped), content codings
+ * (the caller's to refuse).
  */
 import { HTTP_CHUNK_LINE_MAX_BYTES, HTTP_RESPONSE_HEAD_MAX_BYTES } from '../limits.ts';
 
@@ -14,17 +15,20 @@ export interface ResponseHead {
   readonly headers: Headers;
 }
 
-/** How the end of a body is told. */
+/** The way in which the end of a body is told. */
 export type Framing = { readonly by: 'length'; readonly bytes: number } | { readonly by: 'chunked' } | { readonly by: 'close' };
 
-/** What came is no HTTP. */
+/** The bytes that came are no HTTP. */
 export class MalformedResponse extends Error {
   override readonly name = 'MalformedResponse';
 }
 
 const LF = 10;
 
-/** Where the head ends (after its empty line), or undefined while it has not. Throws `MalformedResponse` past the limit. */
+/**
+ * Finds the end of the head, after its empty line. Undefined while it has not come. Throws `MalformedResponse` past the
+ * limit.
+ */
 export function headEnd(bytes: Uint8Array): number | undefined {
   for (let at = bytes.indexOf(LF); at !== -1 && at < HTTP_RESPONSE_HEAD_MAX_BYTES; at = bytes.indexOf(LF, at + 1)) {
     if (bytes[at + 1] === LF) return at + 2;

@@ -1,13 +1,14 @@
 /**
- * Every connection the platform makes for an application goes through here: webhooks, playback sources, WebSockets. A name is resolved,
- * every address is screened, and the connection is made to the address that was screened, so that DNS which changes its answer gains nothing.
+ * Every connection the platform makes for an application goes through here: webhooks, playback sources, WebSockets. A
+ * name is resolved, every address is screened, and the connection is made to the address that was screened, so that DNS
+ * which changes its answer gains nothing.
  */
 
 export type OutboundFailure =
-  /** By our own rules: a private address, a port we do not reach, a scheme, userinfo, too many redirects. */
+  /** Our own rules forbid it: a private address, a port we do not reach, a scheme, userinfo, too many redirects. */
   | 'rejected'
   | 'timeout'
-  /** Refused, reset, no route, or the name does not resolve. */
+  /** The connection was refused or reset, or there is no route. */
   | 'unreachable'
   | 'dns'
   | 'tls'
@@ -28,7 +29,7 @@ export interface OutboundRequest {
   readonly method: 'GET' | 'HEAD' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array<ArrayBuffer>;
-  /** From the call to the response's header, connecting included, for one hop. */
+  /** Milliseconds from the call to the response's header, connecting included. */
   readonly responseTimeoutMs: number;
   /** Aborts at any time, the body included. */
   readonly signal?: AbortSignal;
@@ -37,7 +38,7 @@ export interface OutboundRequest {
 export interface OutboundResponse {
   readonly status: number;
   readonly headers: Headers;
-  /** Undefined where the response has none. Must be read to its end or cancelled. */
+  /** The body of the response. Undefined when there is none. It must be read to its end or cancelled. */
   readonly body: ReadableStream<Uint8Array> | undefined;
 }
 

@@ -12,9 +12,9 @@ export const systemResolver: Resolver = async (name) =>
   (await lookup(name, { all: true, verbatim: true })).map((found) => found.address);
 
 /**
- * The address to connect to for `hostname` (a URL's, so IPv6 comes in brackets). Every address the name has must be one we may reach: a name
- * that answers with a public and a private address is an attack, not a fallback. IPv4 first, since a host without an IPv6 route is common.
- * Rejects with `OutboundError` rejected, dns or timeout.
+ * The address to connect to for `hostname` (a URL's, so IPv6 comes in brackets). Every address the name has must be one
+ * we may reach: a name that answers with a public and a private address is an attack, not a fallback. IPv4 first, since
+ * a host without an IPv6 route is common. Rejects with `OutboundError` rejected, dns or timeout.
  */
 export async function resolveScreened(
   hostname: string,

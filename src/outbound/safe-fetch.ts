@@ -1,6 +1,7 @@
 /**
- * `Outbound` over the runtime's `fetch`. The URL's host is replaced by the screened address, with the name in `Host` and in TLS server name
- * indication, so the certificate is still checked against the name. Redirects are not followed.
+ * This is `Outbound` over the runtime's `fetch`. The URL's host is replaced by the screened address, with the name in
+ * `Host` and in TLS server name indication, so the certificate is still checked against the name. Redirects are not
+ * followed.
  */
 import { isIPv6 } from 'node:net';
 import { safeConnect } from './connect.ts';
@@ -11,11 +12,17 @@ import { type Cidr, mayUsePort, parseCidr } from './screen.ts';
 
 /** Everything the platform may open towards the outside, all through one screen. */
 export interface ScreenedOutbound extends Outbound {
-  /** GET for audio: read only as fast as it is wanted, redirects followed and screened. Rejects with `OutboundError` only. */
+  /**
+   * GET for audio: read only as fast as it is wanted, redirects followed and screened. Rejects with `OutboundError`
+   * only.
+   */
   get(request: GetRequest): Promise<GetResponse>;
 }
 
-/** `allow`: CIDRs that may be reached although private; the configuration has checked them. */
+/**
+ * Makes the outbound connections of a node. `allow` are CIDRs that may be reached although private; the configuration
+ * has checked them.
+ */
 export function createOutbound(allow: readonly string[], resolver: Resolver = systemResolver): ScreenedOutbound {
   const cidrs = allow.map(parseCidr).filter((cidr) => cidr !== undefined);
   return {

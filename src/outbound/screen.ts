@@ -1,4 +1,7 @@
-/** Which addresses and ports the platform may reach for an application (contract §1 `OUTBOUND_ALLOW`, §3 `rejected`). Pure. */
+/**
+ * Which addresses and ports the platform may reach for an application (contract §1 `OUTBOUND_ALLOW`, §3 `rejected`).
+ * Pure.
+ */
 import ipaddr from 'ipaddr.js';
 
 export type Cidr = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
@@ -23,12 +26,16 @@ function inCidr(address: string, cidr: Cidr): boolean {
 
 /** The IPv6 block of global unicast addresses (RFC 4291 §2.4). All that IANA has given out lies in it. */
 const GLOBAL_UNICAST: Cidr = ipaddr.parseCIDR('2000::/3');
-/** Blocks of it that ipaddr.js counts as unicast and that lead elsewhere: documentation (RFC 9637), and what the 6bone left (RFC 3701). */
+/**
+ * Blocks of it that ipaddr.js counts as unicast and that lead elsewhere: documentation (RFC 9637), and what the 6bone
+ * left (RFC 3701).
+ */
 const NOT_PUBLIC: readonly Cidr[] = [ipaddr.parseCIDR('3fff::/20'), ipaddr.parseCIDR('3ffe::/16')];
 
 /**
- * Whether the address is public unicast, or lies in one of the allowed blocks. IPv6 addresses in which an IPv4 address is hidden are not: compatible
- * (::/96), translated (64:ff9b::/96, 64:ff9b:1::/48, ::ffff:0:0:0/96), 6to4, Teredo. The host or a gateway may unpack them to a private address.
+ * Whether the address is public unicast, or lies in one of the allowed blocks. IPv6 addresses in which an IPv4 address
+ * is hidden are not: compatible (::/96), translated (64:ff9b::/96, 64:ff9b:1::/48, ::ffff:0:0:0/96), 6to4, Teredo. The
+ * host or a gateway may unpack them to a private address.
  */
 export function mayReach(address: string, allow: readonly Cidr[]): boolean {
   if (!ipaddr.isValid(address)) return false;
@@ -44,7 +51,8 @@ function isPublic(address: string): boolean {
   return parsed.kind() === 'ipv4' || (inCidr(address, GLOBAL_UNICAST) && !NOT_PUBLIC.some((cidr) => inCidr(address, cidr)));
 }
 
-// Ports where another protocol listens that could be talked into something by an HTTP request (WHATWG Fetch, "bad port"), the ones that matter.
+// Ports where another protocol listens that could be talked into something by an HTTP request (WHATWG Fetch, "bad
+// port"), the ones that matter.
 const OTHER_PROTOCOLS = new Set([
   1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113,
   115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556,

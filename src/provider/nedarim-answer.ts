@@ -1,9 +1,12 @@
-/** What an answer of Nedarim Plus means. Its own words, numbers and names are never passed on: each field is checked, or left out. */
+/**
+ * Reads an answer of Nedarim Plus. Its own words, numbers and names are never passed on: each field is checked, or left
+ * out.
+ */
 import type { ChargeOrder, ChargeOutcome } from '../machine/payment/charge.ts';
 
 const INVALID: ChargeOutcome = { status: 'indeterminate', reason: 'provider_response_invalid' };
 
-/** `text` is the body of a 200. An answer that does not say clearly what happened leaves the charge indeterminate. */
+/** Reads the body of a 200. An answer that does not say clearly what happened leaves the charge indeterminate. */
 export function outcomeOf(text: string, order: Pick<ChargeOrder, 'last4' | 'installments'>, now: number): ChargeOutcome {
   const answer = parsed(text);
   if (answer === undefined) return INVALID;
@@ -71,7 +74,10 @@ function shown(value: unknown, known: ReadonlyMap<string, string>): string {
   return /^[\p{L}][\p{L} _-]{0,39}$/u.test(text) ? text.toLowerCase().replaceAll(/[\s-]+/g, '_') : '';
 }
 
-/** `20/11/2026 13:45:10` or `2026-11-20 13:45:10`, as a clock in Israel shows it. Undefined when it is neither. */
+/**
+ * Reads a time that a clock in Israel shows, such as `20/11/2026 13:45:10` or `2026-11-20 13:45:10`. Undefined when it
+ * is neither.
+ */
 function israelTime(text: string): number | undefined {
   const local = /^(\d{1,2})\/(\d{1,2})\/(\d{4})[ T](\d{1,2}):(\d{2})(?::(\d{2}))?$/.exec(text);
   const iso = /^(\d{4})-(\d{2})-(\d{2})[ T](\d{2}):(\d{2})(?::(\d{2}))?$/.exec(text);
@@ -93,7 +99,7 @@ const ISRAEL = new Intl.DateTimeFormat('en-US', {
   day: 'numeric',
 });
 
-/** How far the clocks of Israel are ahead of UTC at that moment. */
+/** Milliseconds by which the clocks of Israel are ahead of UTC at that moment. */
 function offsetMs(at: number): number {
   const parts = ISRAEL.formatToParts(at);
   const hour = Number(parts.find(({ type }) => type === 'hour')?.value);

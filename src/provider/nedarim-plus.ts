@@ -1,6 +1,6 @@
 /**
- * Nedarim Plus: a form POST to its DebitCard service, answered in JSON. One attempt on a connection of its own, so that what a broken server sends after
- * one answer can never be taken for the answer to another charge.
+ * Nedarim Plus: a form POST to its DebitCard service, answered in JSON. One attempt on a connection of its own, so that
+ * what a broken server sends after one answer can never be taken for the answer to another charge.
  */
 import type { Config } from '../config.ts';
 import { CHARGE_ANSWER_MAX_BYTES, CHARGE_PROVIDER_TIMEOUT_MS } from '../limits.ts';
@@ -12,7 +12,7 @@ type Settings = Extract<Config['paymentProvider'], { kind: 'nedarim_plus' }>;
 
 const PATH = '/V6/Files/WebServices/DebitCard.aspx';
 
-/** `timeoutMs`: of the whole attempt; only tests have a reason to change it. */
+/** Makes the provider. `timeoutMs` is the limit of the whole attempt; only tests have a reason to change it. */
 export function nedarimPlus(
   settings: Settings,
   outbound: Outbound,
@@ -100,7 +100,10 @@ async function bounded({ body }: OutboundResponse): Promise<string | undefined> 
   }
 }
 
-/** Only what failed before a connection was there has certainly not left the platform. */
+/**
+ * Decides the outcome of a failed request. Only one that failed before there was a connection has certainly not left
+ * the platform.
+ */
 function lost(error: unknown): ChargeOutcome {
   if (!(error instanceof OutboundError)) return { status: 'indeterminate', reason: 'provider_unreachable' };
   const { failure, message } = error;

@@ -1,10 +1,13 @@
-/** The `sandbox` charge gateway decides by the card (contract §6): one is declined, one is never heard of again, every other succeeds. */
+/**
+ * The `sandbox` charge gateway decides by the card (contract §6): one is declined, one is never heard of again, every
+ * other succeeds.
+ */
 import { type Clock, sleep } from '../clock.ts';
 import type { ChargeGateway, ChargeOrder, ChargeOutcome } from '../machine/payment/charge.ts';
 
 const DECLINED = Buffer.from('4000000000000002');
 const TIMES_OUT = Buffer.from('4000000000000119');
-/** How long the sandbox lets a timeout take; the time a real provider has is much longer. */
+/** Milliseconds that a timeout takes in the sandbox. The time a real provider has is much longer. */
 const TIMEOUT_MS = 1_000;
 
 export function sandboxCharge(clock: Clock): ChargeGateway {

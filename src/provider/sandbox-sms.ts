@@ -1,4 +1,7 @@
-/** The `sandbox` carrier of short messages: takes everything, and reports it delivered a moment later, also after a crash in between. */
+/**
+ * The `sandbox` carrier of short messages: takes everything, and reports it delivered a moment later, also after a
+ * crash in between.
+ */
 import type { Clock } from '../clock.ts';
 import { newUuid } from '../id.ts';
 import type { OpenPart, SmsGateway, SmsListener } from '../machine/message/gateway.ts';

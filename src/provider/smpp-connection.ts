@@ -1,6 +1,6 @@
 /**
- * One SMPP 3.4 connection: frames, sequence numbers, timers. The codec is node-smpp's; its own session is not used, because it keeps the callbacks of a
- * lost connection for ever and goes deaf after a malformed PDU.
+ * One SMPP 3.4 connection: frames, sequence numbers, timers. The codec is node-smpp's; its own session is not used,
+ * because it keeps the callbacks of a lost connection for ever and goes deaf after a malformed PDU.
  */
 import { connect, type Socket } from 'node:net';
 import smpp from 'smpp';
@@ -14,7 +14,8 @@ import {
   SMPP_WRITE_BUFFER_MAX_BYTES,
 } from '../limits.ts';
 
-// Short messages come as characters of the same value as their bytes: the GSM alphabet would turn the `_` of a receipt's id into `§`.
+// Short messages come as characters of the same value as their bytes: the GSM alphabet would turn the `_` of a
+// receipt's id into `§`.
 smpp.encodings.default = 'LATIN1';
 
 export type Pdu = InstanceType<typeof smpp.PDU>;
@@ -54,7 +55,7 @@ export class SmppConnection {
   readonly #pending = new Map<number, Pending>();
   #held: Buffer = Buffer.alloc(0);
   #sequence = 0;
-  /** What is held waits for the next turn of the event loop. */
+  /** The PDUs that are held wait for the next turn of the event loop. */
   #waiting = false;
   #open = false;
   #closed = false;
@@ -140,7 +141,10 @@ export class SmppConnection {
     if (!this.#waiting) this.#work();
   }
 
-  /** Takes the PDUs that are whole, but no more in one turn of the event loop than its budget; until the next the socket is not read. */
+  /**
+   * Takes the PDUs that are whole, but no more in one turn of the event loop than its budget; until the next the socket
+   * is not read.
+   */
   #work(): void {
     for (let taken = 0; taken < SMPP_TURN_MAX_PDUS; taken++) {
       const frame = this.#frame();

@@ -1,6 +1,6 @@
 /**
- * Short messages over SMPP 3.4: one transceiver, bound again with growing pauses whenever it is lost. What was written and not answered is reported as
- * `unknown`: the protocol has no way to ask.
+ * Short messages over SMPP 3.4: one transceiver, bound again with growing pauses whenever it is lost. What was written
+ * and not answered is reported as `unknown`: the protocol has no way to ask.
  */
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
@@ -79,7 +79,8 @@ export class SmppGateway implements SmsGateway {
       if (isThrottled(status)) this.#pause();
       if (status !== 0) return refusalOf(status);
       const given = typeof response.message_id === 'string' ? response.message_id : '';
-      // An SMSC that names nothing sends no receipts either: the part still has to be told from one that was not accepted.
+      // An SMSC that names nothing sends no receipts either: the part still has to be told from one that was not
+      // accepted.
       return { outcome: 'accepted', smscId: given === '' ? `unnamed ${submission.messageUuid} ${part}` : given };
     } catch (error) {
       if (error instanceof SmppLost) return { outcome: error.sent ? 'unknown' : 'later' };

@@ -1,10 +1,10 @@
-/** What the `command_status` of a `submit_sm_resp` means for its message (SMPP 3.4 table 5-2). */
+/** The meaning of the `command_status` of a `submit_sm_resp` for its message (SMPP 3.4 table 5-2). */
 import type { PartOutcome } from '../machine/message/gateway.ts';
 
 export const ESME_RX_T_APPN = 0x64;
 const ESME_RTHROTTLED = 0x58;
 
-/** Not now: bind state, system error, full queue, throttled, temporary application error. */
+/** Statuses that mean "not now": bind state, system error, full queue, throttled, temporary application error. */
 const LATER: ReadonlySet<number> = new Set([0x04, 0x08, 0x14, ESME_RTHROTTLED, ESME_RX_T_APPN]);
 
 const REFUSED: ReadonlyMap<number, readonly [code: string, message: string]> = new Map([
@@ -19,7 +19,7 @@ const REFUSED: ReadonlyMap<number, readonly [code: string, message: string]> = n
 
 export const isThrottled = (status: number): boolean => status === ESME_RTHROTTLED || status === 0x14;
 
-/** `status` is not 0. */
+/** The outcome of a status other than 0. */
 export function refusalOf(status: number): PartOutcome {
   if (LATER.has(status)) return { outcome: 'later' };
   const [code, message] = REFUSED.get(status) ?? ['rejected', 'The carrier rejected the message'];

@@ -1,8 +1,11 @@
-/** What is used of node-smpp: its PDU codec, typed as it behaves. A field of a PDU from the wire may be missing or of any type. */
+/**
+ * The part of node-smpp that is used, its PDU codec, typed as it behaves. A field of a PDU from the wire may be missing
+ * or of any type.
+ */
 declare module 'smpp' {
   export class PDU {
     constructor(command: string, fields: Readonly<Record<string, unknown>>);
-    /** False where the buffer holds no whole PDU. Throws on fields that end before they should. */
+    /** Reads a PDU. False when the buffer holds no whole one. Throws on fields that end before they should. */
     static fromBuffer(buffer: Buffer): PDU | false;
     readonly command: string;
     readonly command_status: number;

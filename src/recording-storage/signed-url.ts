@@ -1,28 +1,36 @@
 /**
- * The signed URLs of a recording (interface, Recording media URLs; contract §5). Whoever holds one may fetch that recording until it expires.
+ * The signed URLs of a recording (interface, Recording media URLs; contract §5). Whoever holds one may fetch that
+ * recording until it expires.
  *
  *   /v1/media/rec_<uuid>/<pull|live>?expires=<unix seconds>&signature=<64 hex digits>
  *
- * The signature is HMAC-SHA256 over uuid, kind and expiry, under a key of its own derived from MASTER_KEY. A URL has one spelling: what reads as the
- * same to a parser (an encoded letter, a further parameter, another order) is another string, and refused.
+ * The signature is HMAC-SHA256 over uuid, kind and expiry, under a key of its own derived from MASTER_KEY. A URL has
+ * one spelling: what reads as the same to a parser (an encoded letter, a further parameter, another order) is another
+ * string, and refused.
  */
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { isUuid } from '../id.ts';
 
-/** `pull`: from byte zero. `live`: from where the recording is now. */
+/** The kinds of URL: `pull` begins at byte zero, `live` where the recording is now. */
 export type RecordingUrlKind = 'pull' | 'live';
 
 interface SignedRecordingUrls {
   readonly mediaUrl: string;
   readonly liveUrl: string;
-  /** Of both, in ms since the epoch: a whole second. From then on they are refused. */
+  /** The end of both, in milliseconds since the epoch: a whole second. From then on they are refused. */
   readonly expiresAt: number;
 }
 
 export interface RecordingUrls {
-  /** `recordingUuid`: `rec_<uuid-v4>`; throws on anything else. `now` in ms since the epoch. */
+  /**
+   * Signs the URLs of a recording. `recordingUuid` is `rec_<uuid-v4>`; anything else throws. `now` is in milliseconds
+   * since the epoch.
+   */
   sign(recordingUuid: string, now: number): SignedRecordingUrls;
-  /** What a URL leads to, by its path and its query as they were sent (`?` included). Undefined: altered, malformed or expired. */
+  /**
+   * Tells what a URL leads to, by its path and its query as they were sent (`?` included). Undefined when it is
+   * altered, malformed or expired.
+   */
   verify(
     pathname: string,
     rawSearch: string,

@@ -41,7 +41,10 @@ export function streamOf(slices: Slices): ReadableStream<Uint8Array> {
   );
 }
 
-/** Bytes `start` to `end` of a file, which is opened at the first slice: a file that was deleted since is an error of that. */
+/**
+ * Bytes `start` to `end` of a file, which is opened at the first slice: a file that was deleted since is an error of
+ * that.
+ */
 export function fileSlices(path: string, start: number, end: number): Slices {
   let file: FileHandle | undefined;
   let at = start;

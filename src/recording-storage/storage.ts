@@ -1,18 +1,20 @@
 /**
- * Where recordings are kept. A recording is always written to a local file first, which the media plane makes durable every second; that file is the
- * recording (`file`), or the spool of an object store (`s3`), in which it stays until the upload is confirmed.
+ * The interface of the places where recordings are kept. A recording is always written to a local file first, which the
+ * media plane makes durable every second. That file is the recording (`file`), or the spool of an object store (`s3`),
+ * in which it stays until the upload is confirmed.
  */
 
 /** A finished recording, ready to be served. */
 export interface StoredFile {
   readonly bytes: number;
-  /** Without quotes; the same for as long as the content is. */
+  /** The entity tag without quotes. It is the same for as long as the content is. */
   readonly etag: string;
   /** Bytes `start` to `end` (exclusive), read only as fast as they are taken. */
   read(start: number, end: number): ReadableStream<Uint8Array>;
   /**
-   * The same bytes as a local file, fetched first where that is worth it: a server sends them from there by itself, and tells their length, which
-   * Bun's server does of no stream. Send it at once: the file may go some seconds later. Undefined: `read` it. Never rejects because of the store.
+   * The same bytes as a local file, fetched first where that is worth it: a server sends them from there by itself, and
+   * tells their length, which Bun's server does of no stream. Send it at once: the file may go some seconds later.
+   * Undefined: `read` it. Never rejects because of the store.
    */
   local?(): Promise<LocalBytes | undefined>;
 }
@@ -20,7 +22,7 @@ export interface StoredFile {
 /** Bytes `start` to `end` (exclusive) of a local file. */
 export type LocalBytes = (start: number, end: number) => Blob;
 
-/** Of the spool, for `/metrics`. */
+/** The load of the spool, for `/metrics`. */
 export interface StorageLoad {
   /** Bytes that are still to be uploaded. 0 where recordings are files. */
   readonly waitingBytes: number;
@@ -36,7 +38,9 @@ export interface RecordingStorage {
   begun(recordingUuid: string): void;
   /** Its file is finished and durable. It is uploaded in the background, however long that takes. */
   finished(recordingUuid: string): void;
-  /** A finished recording, wherever it is by now. Undefined: there is none. Rejects where the store cannot be reached. */
+  /**
+   * A finished recording, wherever it is by now. Undefined: there is none. Rejects where the store cannot be reached.
+   */
   open(recordingUuid: string): Promise<StoredFile | undefined>;
   /** Deletes it everywhere. No error where there is none; rejects where the store cannot be reached. */
   remove(recordingUuid: string): Promise<void>;

@@ -62,7 +62,10 @@ async function packets(call: Call, count: number): Promise<number> {
   return from;
 }
 
-/** Waits until what is heard is of the sweep near `place`; returns how far into it, or before it, the first such sound was, in ms. */
+/**
+ * Waits until what is heard is of the sweep near `place`; returns how far into it, or before it, the first such sound
+ * was, in ms.
+ */
 async function hears(call: Call, place: number): Promise<number> {
   let off = Number.NaN;
   let looked = call.peer.heard.length;

@@ -88,7 +88,8 @@ function w64(id: string, body: Uint8Array): Uint8Array {
 }
 
 /**
- * Frames of MPEG 1 layer I, mono, 32 kHz, 64 kbit/s (ISO 11172-3 §2.4.1.5): one subband of 15 bits alternates between its ends, the others are silent.
+ * Frames of MPEG 1 layer I, mono, 32 kHz, 64 kbit/s (ISO 11172-3 §2.4.1.5): one subband of 15 bits alternates between
+ * its ends, the others are silent.
  */
 export function layerOneTone(frames: number): Uint8Array<ArrayBuffer> {
   const bytes = 96; // 12 × 64,000 / 32,000 slots of four bytes

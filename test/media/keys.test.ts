@@ -20,7 +20,10 @@ function randoms(seed: number): () => number {
   };
 }
 
-/** Dials keys of 40 ms with 40 ms between them as a phone does: the event every 20 ms and its end three times, with audio between (RFC 4733 §2.5). */
+/**
+ * Dials keys of 40 ms with 40 ms between them as a phone does: the event every 20 ms and its end three times, with
+ * audio between (RFC 4733 §2.5).
+ */
 async function dial(call: Call, digits: string, lossy: () => boolean): Promise<void> {
   const { peer, leg } = call;
   const silence = new Uint8Array(160).fill(0xff);
@@ -31,7 +34,8 @@ async function dial(call: Call, digits: string, lossy: () => boolean): Promise<v
   };
   for (const [dialled, digit] of [...digits].entries()) {
     if (dialled % 8 === 0) {
-      // Faster than real time, but the kernel's buffer is not part of the bad network: the leg is let through its next tick.
+      // Faster than real time, but the kernel's buffer is not part of the bad network: the leg is let through its next
+      // tick.
       const ticks = peer.heard.length;
       await peer.until(() => peer.heard.length > ticks + 1);
     }

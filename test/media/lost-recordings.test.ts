@@ -1,4 +1,7 @@
-/** A media worker that ends or hangs while it records: every recording is told as over, with a file whose sizes are those that were told. */
+/**
+ * A media worker that ends or hangs while it records: every recording is told as over, with a file whose sizes are
+ * those that were told.
+ */
 import { expect, test } from 'bun:test';
 import { statSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

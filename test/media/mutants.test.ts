@@ -1,6 +1,6 @@
 /**
- * Damaged files, thousands of them, through what a playback puts them through: recognised, decoded, closed. None may crash, hang, or keep memory;
- * a file whose sound alone is damaged is still heard.
+ * Damaged files, thousands of them, through what a playback puts them through: recognised, decoded, closed. None may
+ * crash, hang, or keep memory; a file whose sound alone is damaged is still heard.
  */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';

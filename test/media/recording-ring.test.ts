@@ -228,7 +228,8 @@ test('a recording as the plane leaves it at any moment is mended to all that was
     expect(samples.length).toBeGreaterThanOrEqual(put);
     expect(samples.equals(whole.subarray(0, samples.length))).toBe(true);
   }
-  // It is the ring that has it: of a file that is written once a second the better half is not there at some of these moments.
+  // It is the ring that has it: of a file that is written once a second the better half is not there at some of these
+  // moments.
   expect(Math.max(first.behind, last.behind)).toBeGreaterThan(1_600);
   expect(followed.behind).toBeLessThan(16 * 200);
   expect(existsSync(path)).toBe(false);

@@ -48,7 +48,9 @@ export function alawSample(octet: number): number {
   return ((code & 0x80) !== 0 ? magnitude : -magnitude) * 8;
 }
 
-/** Signal to noise of a sine at `hz`, in dB: what of the sound is that sine of any phase and level, over what is not. */
+/**
+ * Signal to noise of a sine at `hz`, in dB: what of the sound is that sine of any phase and level, over what is not.
+ */
 export function toneSnrDb(pcm: readonly number[], hz: number, rateHz: number): number {
   let cos = 0;
   let sin = 0;
@@ -103,8 +105,9 @@ function nearest({ levels, octets }: Law, sample: number): number {
 const LEVEL_WINDOW_SEC = 0.05;
 
 /**
- * Level of the sine at `hz`, a multiple of 20, in dB below full scale: the median over windows of 50 ms, in which tones 20 Hz apart do not meet. A frame that
- * came late because the machine was busy, and what it was bridged with, is in one or two of them.
+ * Level of the sine at `hz`, a multiple of 20, in dB below full scale: the median over windows of 50 ms, in which tones
+ * 20 Hz apart do not meet. A frame that came late because the machine was busy, and what it was bridged with, is in one
+ * or two of them.
  */
 export function levelDb(pcm: readonly number[], hz: number, rateHz: number): number {
   const length = Math.min(pcm.length, Math.round(rateHz * LEVEL_WINDOW_SEC));

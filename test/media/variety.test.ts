@@ -1,4 +1,6 @@
-/** Files as other programs write them, and as networks and disks leave them: what a person could still hear is heard. */
+/**
+ * Files as other programs write them, and as networks and disks leave them: what a person could still hear is heard.
+ */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import fc from 'fast-check';

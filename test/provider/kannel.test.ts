@@ -1,4 +1,7 @@
-/** What we submit, as a foreign implementation of SMPP reads it: an SMSC on a socket passes our segments on to Kannel, which puts them together. */
+/**
+ * What we submit, as a foreign implementation of SMPP reads it: an SMSC on a socket passes our segments on to Kannel,
+ * which puts them together.
+ */
 import { describe, expect, test } from 'bun:test';
 import { systemClock } from '../../src/clock.ts';
 import { newUuid } from '../../src/id.ts';

@@ -27,7 +27,9 @@ export class Kannel {
   readonly #boxes: ChildProcess[] = [];
   #said = '';
 
-  /** Binds to the SMSC as `kannel`; each whole message becomes a GET of `url` with `from`, `to`, `coding` and `text`. */
+  /**
+   * Binds to the SMSC as `kannel`; each whole message becomes a GET of `url` with `from`, `to`, `coding` and `text`.
+   */
   static async start(smsc: Smsc, url: string): Promise<Kannel> {
     const kannel = new Kannel();
     const [admin, box, http] = [await freeTcpPort(), await freeTcpPort(), await freeTcpPort()];

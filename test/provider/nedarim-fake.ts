@@ -1,4 +1,7 @@
-/** A local stand-in for Nedarim Plus on a raw socket: takes the form, answers as told, or breaks off in every way a server can. */
+/**
+ * A local stand-in for Nedarim Plus on a raw socket: takes the form, answers as told, or breaks off in every way a
+ * server can.
+ */
 import { createServer, type Socket } from 'node:net';
 
 export interface Taken {

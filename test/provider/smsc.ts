@@ -44,7 +44,10 @@ export class Smsc {
   #waiting: { ready: () => boolean; resolve: () => void }[] = [];
   /** Who is bound, by system_id. */
   readonly #bound = new Map<string, Socket>();
-  /** What is submitted by anyone else goes on to whoever is bound as this, as a message from the telephone network would. */
+  /**
+   * What is submitted by anyone else goes on to whoever is bound as this, as a message from the telephone network
+   * would.
+   */
   relayTo: string | undefined;
   #number = nextNumber();
   #sequence = 0;

@@ -1,6 +1,7 @@
 /**
- * An object store to keep recordings in: `s3rver` in a process of its own, and in front of it a proxy that counts, and fails as it is told. The
- * proxy also does what s3rver leaves out: it checks signatures and hashes, knows which multipart uploads there are, and gives them up.
+ * An object store to keep recordings in: `s3rver` in a process of its own, and in front of it a proxy that counts, and
+ * fails as it is told. The proxy also does what s3rver leaves out: it checks signatures and hashes, knows which
+ * multipart uploads there are, and gives them up.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -27,7 +28,10 @@ export interface Seen {
   readonly bytes: number;
 }
 
-/** Before it reaches the store: an answer of its own, or a broken connection. `lose`: the store does it, and its answer is lost. */
+/**
+ * Before it reaches the store: an answer of its own, or a broken connection. `lose`: the store does it, and its answer
+ * is lost.
+ */
 export type Mischief =
   | { readonly status: number; readonly body?: string; readonly location?: string }
   | 'reset'

@@ -1,6 +1,6 @@
 /**
- * Uploads one large recording with the limits of production, and reads it back, in a process of its own, so that what it takes of memory and of
- * the thread can be told: `large.ts ENDPOINT DATA_DIR BYTES`. Prints one line of JSON.
+ * Uploads one large recording with the limits of production, and reads it back, in a process of its own, so that what
+ * it takes of memory and of the thread can be told: `large.ts ENDPOINT DATA_DIR BYTES`. Prints one line of JSON.
  */
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';

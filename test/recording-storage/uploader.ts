@@ -1,4 +1,7 @@
-/** A process of its own that uploads what waits in a folder, until it is killed: `uploader.ts ENDPOINT PREFIX DATA_DIR PART_BYTES`. */
+/**
+ * A process of its own that uploads what waits in a folder, until it is killed: `uploader.ts ENDPOINT PREFIX DATA_DIR
+ * PART_BYTES`.
+ */
 import { systemClock } from '../../src/clock.ts';
 import { silentLog } from '../../src/log.ts';
 import { createStorage } from '../../src/recording-storage/create.ts';

@@ -1,4 +1,7 @@
-/** Recordings as the media plane writes them: a header that says "growing" until the end, and samples that no two parts share. */
+/**
+ * Recordings as the media plane writes them: a header that says "growing" until the end, and samples that no two parts
+ * share.
+ */
 import { appendFile, open, writeFile } from 'node:fs/promises';
 
 const HEADER_BYTES = 44;

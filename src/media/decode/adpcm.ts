@@ -1,6 +1,10 @@
-/** ADPCM of four bits in WAV files: IMA/DVI (RFC 3551 §4.5.1 has the tables) and Microsoft's (RFC 2361 §A.2), a block at a time. Pure. */
+/**
+ * ADPCM of four bits in WAV files: IMA/DVI (RFC 3551 §4.5.1 has the tables) and Microsoft's (RFC 2361 §A.2), a block at
+ * a time. Pure.
+ */
 
-// IMA Digital Audio Focus and Technical Working Group: step sizes, and how the index moves with the magnitude of a code.
+// IMA Digital Audio Focus and Technical Working Group: step sizes, and how the index moves with the magnitude of a
+// code.
 const IMA_STEPS = [
   7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 19, 21, 23, 25, 28, 31, 34, 37, 41, 45, 50, 55, 60, 66, 73, 80, 88, 97, 107, 118, 130, 143,
   157, 173, 190, 209, 230, 253, 279, 307, 337, 371, 408, 449, 494, 544, 598, 658, 724, 796, 876, 963, 1060, 1166, 1282, 1411,
@@ -14,7 +18,10 @@ const MS_STEP_MIN = 16;
 
 const clamp = (value: number): number => Math.max(-32_768, Math.min(32_767, value));
 
-/** Decodes one block, whose first sample of each channel stands in its header. A block cut short gives what it has. One array a channel. */
+/**
+ * Decodes one block, whose first sample of each channel stands in its header. A block cut short gives what it has. One
+ * array a channel.
+ */
 export function decodeImaBlock(block: Uint8Array, channels: number): Int16Array[] {
   const view = new DataView(block.buffer, block.byteOffset, block.length);
   const groups = Math.floor((block.length - 4 * channels) / (4 * channels));
@@ -40,7 +47,10 @@ export function decodeImaBlock(block: Uint8Array, channels: number): Int16Array[
   });
 }
 
-/** Decodes one block, whose first two samples of each channel stand in its header. A block cut short gives what it has. One array a channel. */
+/**
+ * Decodes one block, whose first two samples of each channel stand in its header. A block cut short gives what it has.
+ * One array a channel.
+ */
 export function decodeMsBlock(
   block: Uint8Array,
   channels: number,

@@ -1,8 +1,8 @@
-/** What the main thread asks of the decoding thread, and what it is answered. */
+/** The messages between the main thread and the decoding thread. */
 import type { AudioKind } from '../format/sniff.ts';
 
 export type DecodeRequest =
-  /** `skip`: samples at `rateHz` before the place to begin at. */
+  /** Opens a stream. `skip` is the place to begin at, in samples at `rateHz`. */
   | { readonly type: 'open'; readonly stream: number; readonly kind: AudioKind; readonly rateHz: number; readonly skip: number }
   | { readonly type: 'push'; readonly stream: number; readonly bytes: Uint8Array<ArrayBuffer> }
   /** The last byte was pushed. */

@@ -1,6 +1,6 @@
 /**
- * The decoding thread: sources of every format to 16-bit mono at the rate of the leg. One request at a time a stream, so what is in memory here is one
- * step's input and output.
+ * The decoding thread: sources of every format to 16-bit mono at the rate of the leg. One request at a time a stream,
+ * so what is in memory here is one step's input and output.
  */
 import { MPEGDecoder } from 'mpg123-decoder';
 import { DECODERS_MAX, WASM_DECODERS_MAX } from '../../limits.ts';
@@ -25,7 +25,9 @@ const decoders = new Map<number, SourceDecoder>();
 const spare: MPEGDecoder[] = [];
 let wasmOpen = 0;
 
-/** Takes one of the places for decoders in WebAssembly, whose memory is not ours to bound. Returns what gives it back. */
+/**
+ * Takes one of the places for decoders in WebAssembly, whose memory is not ours to bound. Returns what gives it back.
+ */
 function wasmPlace(): () => void {
   if (wasmOpen >= WASM_DECODERS_MAX) throw new Error('too many decoders');
   wasmOpen++;

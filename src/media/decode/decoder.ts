@@ -18,7 +18,10 @@ interface Decoded {
 export interface DecodeStream {
   /** Decodes a step; rejects with `DecodeError` where the source is damaged. */
   push(bytes: Uint8Array<ArrayBuffer>): Promise<Int16Array<ArrayBuffer>>;
-  /** After the last byte: what was still held, and the length of the whole in samples, skipped ones included. */
+  /**
+   * Ends the stream after its last byte. The result is the sound that was still held and the length of the whole in
+   * samples, skipped ones included.
+   */
   end(): Promise<Decoded>;
   close(): void;
 }

@@ -1,5 +1,6 @@
 /**
- * GSM 06.10 full rate (ETSI EN 300 961), decoder only, as WAV files carry it: blocks of 65 bytes with two frames of 260 bits, the lowest bit first.
+ * GSM 06.10 full rate (ETSI EN 300 961), decoder only, as WAV files carry it: blocks of 65 bytes with two frames of 260
+ * bits, the lowest bit first.
  *
  *   260 bits → 8 log area ratios, 4 × (lag, gain, grid, maximum, 13 pulses)
  *   pulses → long-term synthesis (lag, gain) → short-term synthesis (ratios) → de-emphasis → 160 samples of 13 bits

@@ -1,6 +1,6 @@
 /**
- * The decoder libraries tell every error on the console, which is no line of our log. mpg123-decoder then reads on, without end where the error stays:
- * counting them there is also the way out.
+ * The decoder libraries tell every error on the console, which is no line of our log. mpg123-decoder then reads on,
+ * without end where the error stays: counting them there is also the way out.
  */
 
 const ERRORS_A_CALL_MAX = 16;

@@ -1,6 +1,6 @@
 /**
- * MPEG audio, layers I to III, by mpg123 in WebAssembly. It is given whole frames only, so that a damaged place costs its own sound and no more; where
- * mpg123 itself stumbles it is begun anew behind that place.
+ * MPEG audio, layers I to III, by mpg123 in WebAssembly. It is given whole frames only, so that a damaged place costs
+ * its own sound and no more; where mpg123 itself stumbles it is begun anew behind that place.
  */
 import type { MPEGDecoder } from 'mpg123-decoder';
 import { type FramedMpeg, MpegFramer } from '../format/mpeg-framer.ts';

@@ -1,4 +1,6 @@
-/** The last step of every decoder: sound of any rate and number of channels becomes 16-bit mono at the rate of the leg. */
+/**
+ * The last step of every decoder: sound of any rate and number of channels becomes 16-bit mono at the rate of the leg.
+ */
 import { DECODE_STEP_MAX_SAMPLES } from '../../limits.ts';
 import { native, type PcmHandle } from '../native.ts';
 
@@ -18,7 +20,10 @@ export class PcmOutput {
   #sourceHz = 0;
   #madeInStep = 0;
 
-  /** The first `skip` samples that are made are thrown away. `before`: samples that were left out already, and count as made. */
+  /**
+   * The first `skip` samples that are made are thrown away. `before`: samples that were left out already, and count as
+   * made.
+   */
   constructor(rateHz: number, skip: number, before = 0) {
     this.#rateHz = rateHz;
     this.#skip = skip;
@@ -30,7 +35,10 @@ export class PcmOutput {
     return this.#made;
   }
 
-  /** Converts one piece of sound, -1 to 1, one array of equal length for each channel; channels are averaged. Throws for a rate that is none. */
+  /**
+   * Converts one piece of sound, -1 to 1, one array of equal length for each channel; channels are averaged. Throws for
+   * a rate that is none.
+   */
   add(channels: readonly Float32Array[], hz: number): Pcm {
     const [left, right] = channels.length <= 2 ? channels : [average(channels)];
     if (left === undefined || left.length === 0) return NO_PCM;
@@ -48,7 +56,7 @@ export class PcmOutput {
     return joined(parts);
   }
 
-  /** What the rate conversion still holds. */
+  /** Returns the sound that the rate conversion still holds. */
   end(): Pcm {
     if (this.#converter === undefined) return NO_PCM;
     return this.count(scratch.subarray(0, native.pcmFlush(this.#converter, scratch)));

@@ -1,4 +1,4 @@
-/** How often one decoder stumbled over damage and was begun anew. */
+/** Counts how often one decoder stumbled over damage and was begun anew. */
 import { DECODER_RESTARTS_MAX } from '../../limits.ts';
 
 export class Restarts {

@@ -1,16 +1,20 @@
-/** What the decoding thread has for each format: bytes of a file or stream in, 16-bit mono out. */
+/** The interface of the decoders, one for each format: bytes of a file or stream in, 16-bit mono out. */
 import type { Pcm } from './pcm-output.ts';
 
 export interface SourceDecoder {
-  /** Samples so far at the rate of the leg, those before the place to begin at included: after `end`, the length of the source. */
+  /**
+   * Samples so far at the rate of the leg, those before the place to begin at included: after `end`, the length of the
+   * source.
+   */
   readonly samples: number;
   /** Whether anything that could be heard has come; what is before the place to begin at counts. */
   readonly heard: boolean;
   /**
-   * Takes bytes in the order of the file. Damaged places are passed over. Throws where nothing of this source can be decoded from here on.
+   * Takes bytes in the order of the file. Damaged places are passed over. Throws where nothing of this source can be
+   * decoded from here on.
    */
   push(bytes: Uint8Array): Pcm | Promise<Pcm>;
-  /** After the last byte: what was still held. */
+  /** Ends the source after its last byte and returns the sound that was still held. */
   end(): Pcm | Promise<Pcm>;
   /** Gives memory back. */
   close(): void;

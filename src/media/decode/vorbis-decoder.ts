@@ -1,6 +1,6 @@
 /**
- * Ogg Vorbis by libvorbis in WebAssembly. The library trusts its pages: it is given pages of our own writing, with whole packets only and without
- * comments, which may hold pictures.
+ * Ogg Vorbis by libvorbis in WebAssembly. The library trusts its pages: it is given pages of our own writing, with
+ * whole packets only and without comments, which may hold pictures.
  */
 import { OggVorbisDecoder as Libvorbis } from '@wasm-audio-decoders/ogg-vorbis';
 import { type OggPackets, OggReader, OggWriter } from '../format/ogg.ts';

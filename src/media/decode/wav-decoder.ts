@@ -1,6 +1,6 @@
 /**
- * WAV of every kind we know. Plain samples that lie as the addon reads them go to it as they are, under a head of our own that names no length; all
- * others are unpacked here first.
+ * WAV of every kind we know. Plain samples that lie as the addon reads them go to it as they are, under a head of our
+ * own that names no length; all others are unpacked here first.
  */
 
 import { WavContainer } from '../format/wav-container.ts';
@@ -16,7 +16,7 @@ import type { SourceDecoder } from './source-decoder.ts';
 /** Opens the decoder of MPEG audio inside a WAV. */
 type OpenMpeg = () => Promise<SourceDecoder>;
 
-/** Where the bytes of the data part go. */
+/** The reader of the bytes of the data part. */
 interface Samples {
   push(bytes: Uint8Array): Pcm | Promise<Pcm>;
   end(): Pcm | Promise<Pcm>;

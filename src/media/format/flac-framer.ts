@@ -1,10 +1,14 @@
 /**
- * FLAC (RFC 9639) cut into frames: bytes of a file in, whole frames whose checksums hold out. A damaged frame is left out. Pure.
+ * FLAC (RFC 9639) cut into frames: bytes of a file in, whole frames whose checksums hold out. A damaged frame is left
+ * out. Pure.
  */
 import { DECODE_STEP_BYTES, FLAC_FRAME_MAX_BYTES } from '../../limits.ts';
 import { flacCrc8, flacCrc16 } from './crc.ts';
 
-/** Headers seen after the one that is being finished; past it that one has no end. A false header is found in 33 MB of sound once. */
+/**
+ * Headers seen after the one that is being finished; past it that one has no end. A false header is found in 33 MB of
+ * sound once.
+ */
 const HEADERS_WITHOUT_END_MAX = 4;
 const HEADER_MAX_BYTES = 16;
 
@@ -17,7 +21,7 @@ export class FlacFramer {
   #last = false;
   /** Whether `#rest` begins with the header of a frame: the one that is being finished. */
   #synced = false;
-  /** How far the end of that frame was looked for, and the CRC-16 up to there. */
+  /** The bytes of that frame in which its end was looked for, and the CRC-16 of them. */
   #looked = 0;
   #crc = 0;
   /** Headers after it at which it did not end, and where the first of them stands. */
@@ -103,7 +107,10 @@ export class FlacFramer {
   }
 }
 
-/** Where the next frame header is whose CRC-8 holds, at `from` or after it; where one might begin that is not all here. The end where there is none. */
+/**
+ * Finds the next frame header whose CRC-8 holds, at `from` or after it, or the place of one that is not all here. The
+ * result is the end of the bytes when there is none.
+ */
 function headerAt(bytes: Uint8Array, from: number): number {
   for (let at = from; ; at++) {
     at = bytes.indexOf(0xff, at);
@@ -113,7 +120,10 @@ function headerAt(bytes: Uint8Array, from: number): number {
   }
 }
 
-/** §9.1: sync, strategy, block size and rate codes, channels, bits, coded number of 1 to 7 bytes, and what the codes leave for later. */
+/**
+ * §9.1: sync, strategy, block size and rate codes, channels, bits, coded number of 1 to 7 bytes, and what the codes
+ * leave for later.
+ */
 function isHeader(bytes: Uint8Array, at: number): boolean {
   const [third = 0, fourth = 0, coded = 0] = bytes.subarray(at + 2, at + 5);
   const size = third >> 4;

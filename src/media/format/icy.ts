@@ -1,6 +1,6 @@
 /**
- * Metadata inside the audio of a streaming server ("ICY"): after each `interval` bytes of audio one byte that tells how many blocks of 16 bytes of
- * text follow. They are taken out. Pure.
+ * Metadata inside the audio of a streaming server ("ICY"): after each `interval` bytes of audio one byte that tells how
+ * many blocks of 16 bytes of text follow. They are taken out. Pure.
  */
 import { ICY_INTERVAL_MAX_BYTES } from '../../limits.ts';
 

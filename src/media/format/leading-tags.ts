@@ -6,7 +6,10 @@ const APE_HEADER_BYTES = 32;
 const ascii = (bytes: Uint8Array, at: number, text: string): boolean =>
   [...text].every((letter, i) => bytes[at + i] === letter.charCodeAt(0));
 
-/** Bytes of the ID3v2 tag at `at` (its footer included), 0 where there is none; undefined where more bytes are needed to tell. */
+/**
+ * Bytes of the ID3v2 tag at `at` (its footer included), 0 where there is none; undefined where more bytes are needed to
+ * tell.
+ */
 function id3Bytes(bytes: Uint8Array, at: number): number | undefined {
   if (!startsLike(bytes, at, 'ID3')) return 0;
   if (bytes.length - at < ID3_HEADER_BYTES) return undefined;
@@ -15,7 +18,10 @@ function id3Bytes(bytes: Uint8Array, at: number): number | undefined {
   return ID3_HEADER_BYTES + footer + ((a & 0x7f) << 21) + ((b & 0x7f) << 14) + ((c & 0x7f) << 7) + (d & 0x7f);
 }
 
-/** Bytes of the APEv2 tag that begins at `at` with a header, 0 where there is none; undefined where more bytes are needed to tell. */
+/**
+ * Bytes of the APEv2 tag that begins at `at` with a header, 0 where there is none; undefined where more bytes are
+ * needed to tell.
+ */
 function apeBytes(bytes: Uint8Array, at: number): number | undefined {
   if (!startsLike(bytes, at, 'APETAGEX')) return 0;
   if (bytes.length - at < APE_HEADER_BYTES) return undefined;
@@ -27,7 +33,8 @@ const startsLike = (bytes: Uint8Array, at: number, text: string): boolean =>
   at < bytes.length && ascii(bytes, at, text.slice(0, bytes.length - at));
 
 /**
- * Where the sound may begin: after all tags and zeros. It may lie beyond the bytes that are there. Undefined where more bytes are needed to tell.
+ * Finds the place where the sound may begin, after all tags and zeros. It may lie beyond the bytes that are there.
+ * Undefined when more bytes are needed to tell.
  */
 export function afterTags(bytes: Uint8Array): number | undefined {
   let at = 0;

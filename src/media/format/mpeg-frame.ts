@@ -1,6 +1,6 @@
 /**
- * The header of an MPEG audio frame, layers I to III (ISO 11172-3 §2.4.1.3, ISO 13818-3 and the extension "MPEG 2.5"), what an encoder says of the
- * whole in the frame before the first, and tags that stand before the frames. Pure.
+ * The header of an MPEG audio frame, layers I to III (ISO 11172-3 §2.4.1.3, ISO 13818-3 and the extension "MPEG 2.5"),
+ * what an encoder says of the whole in the frame before the first, and tags that stand before the frames. Pure.
  */
 
 export interface MpegFrame {
@@ -8,7 +8,7 @@ export interface MpegFrame {
   readonly bytes: number;
   readonly samples: number;
   readonly hz: number;
-  /** Where an encoder's tag lies, if this is the frame that has one. */
+  /** The offset of the encoder's tag, if this is the frame that has one. */
   readonly tagAt: number;
   /** Layer, 1 to 3. */
   readonly layer: number;
@@ -24,7 +24,10 @@ const V2_L1 = [0, 32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256
 const V2_L23 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
 const RATES = [44_100, 48_000, 32_000];
 
-/** The longest frame of free format that is looked for: 640 kbit/s at 32 kHz (ISO 11172-3 §2.4.2.3 leaves it open; mpg123 reads up to 3,456). */
+/**
+ * The longest frame of free format that is looked for: 640 kbit/s at 32 kHz (ISO 11172-3 §2.4.2.3 leaves it open;
+ * mpg123 reads up to 3,456).
+ */
 const FREE_FORMAT_MAX_BYTES = 3_456;
 export const MPEG_HEADER_BYTES = 4;
 
@@ -68,8 +71,8 @@ export function agree(bytes: Uint8Array, one: number, other: number): boolean {
 }
 
 /**
- * The length of frames of free format from the header at `at`: the distance to the next header that agrees with it and is free too, less the padding.
- * 0 where there is none within reach, undefined where more bytes are needed to tell.
+ * The length of frames of free format from the header at `at`: the distance to the next header that agrees with it and
+ * is free too, less the padding. 0 where there is none within reach, undefined where more bytes are needed to tell.
  */
 export function freeFormatBytes(bytes: Uint8Array, at: number, padding: number): number | undefined {
   const last = at + FREE_FORMAT_MAX_BYTES;
@@ -80,7 +83,7 @@ export function freeFormatBytes(bytes: Uint8Array, at: number, padding: number):
   return 0;
 }
 
-/** What the encoder says of the whole: its frame is no sound. */
+/** The encoder's tag, which describes the whole file. Its frame is no sound. */
 interface EncoderTag {
   /** Audio frames that follow; 0 where it does not say. */
   readonly frames: number;
@@ -89,7 +92,10 @@ interface EncoderTag {
   readonly padding: number;
 }
 
-/** The tag ("Xing", or "Info" of a constant bit rate, with LAME's part) in the frame at `at`; undefined where there is none. */
+/**
+ * The tag ("Xing", or "Info" of a constant bit rate, with LAME's part) in the frame at `at`; undefined where there is
+ * none.
+ */
 export function encoderTag(bytes: Uint8Array, at: number, frame: MpegFrame): EncoderTag | undefined {
   let here = at + frame.tagAt;
   const end = at + frame.bytes;

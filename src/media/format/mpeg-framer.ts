@@ -1,6 +1,6 @@
 /**
- * MPEG audio cut into frames: bytes of any size in, whole frames out. What is no frame is left out: tags, filling, and damaged places, after which two
- * frame headers must agree before anything counts as a frame again. Pure.
+ * MPEG audio cut into frames: bytes of any size in, whole frames out. What is no frame is left out: tags, filling, and
+ * damaged places, after which two frame headers must agree before anything counts as a frame again. Pure.
  */
 import { afterTags } from './leading-tags.ts';
 import { agree, freeFormatBytes, MPEG_HEADER_BYTES, type MpegFrame, mpegFrame } from './mpeg-frame.ts';
@@ -10,12 +10,12 @@ export interface FramedMpeg {
   readonly bytes: Uint8Array;
 }
 
-/** Where the next frame is: at `at`, or nowhere in the bytes before `at`, which are of no use any more. */
+/** The place of the next frame: it is at `at`, or nowhere before `at`, and those bytes are of no use any more. */
 type FramePlace = { readonly at: number; readonly length: number; readonly header: MpegFrame } | { readonly at: number };
 
 /**
- * The next frame at `from` or after it. `locked`: a frame ended at `from`, so that one header is enough; elsewhere the one after it must agree. `whole`:
- * no bytes follow.
+ * The next frame at `from` or after it. `locked`: a frame ended at `from`, so that one header is enough; elsewhere the
+ * one after it must agree. `whole`: no bytes follow.
  */
 export function nextFrame(bytes: Uint8Array, from: number, locked: boolean, whole: boolean): FramePlace {
   for (let at = from; at < bytes.length; at++) {

@@ -1,13 +1,14 @@
 /**
- * Finds a place in MPEG audio without decoding what lies before it: frames are counted by their headers, and those just before the place are kept,
- * because a frame may take bits from earlier ones (the reservoir) and its sound overlaps the one before. Pure.
+ * Finds a place in MPEG audio without decoding what lies before it: frames are counted by their headers, and those just
+ * before the place are kept, because a frame may take bits from earlier ones (the reservoir) and its sound overlaps the
+ * one before. Pure.
  */
 import { encoderTag } from './mpeg-frame.ts';
 import type { FramedMpeg } from './mpeg-framer.ts';
 
 /** Frames decoded and thrown away before the place: the reservoir is 511 bytes, 22 of the shortest frames. */
 const BEFORE_FRAMES = 24;
-/** What a decoder holds back at the start of a stream whose encoder named its delay, besides that delay. */
+/** Samples that a decoder holds back at the start of a stream, in addition to the delay that the encoder names. */
 const DECODER_DELAY = 529;
 
 export class MpegSeek {

@@ -1,5 +1,6 @@
 /**
- * MPEG transport stream (ISO 13818-1), as far as the segments of HLS need it: packets of 188 bytes in, the bytes of its first MPEG audio stream out.
+ * MPEG transport stream (ISO 13818-1), as far as the segments of HLS need it: packets of 188 bytes in, the bytes of its
+ * first MPEG audio stream out.
  *
  *   PID 0: PAT → PID of the PMT → PID of the stream of type 3 or 4 → PES packets, whose heads are left out
  *

@@ -1,7 +1,9 @@
 /**
- * Ogg (RFC 3533): pages in, packets out, of one logical stream at a time. A page that is damaged or missing costs the packets that lie on it and no more.
+ * Ogg (RFC 3533): pages in, packets out, of one logical stream at a time. A page that is damaged or missing costs the
+ * packets that lie on it and no more.
  *
- *   "OggS" 0 flags granule serial number crc count { lacing value }… body      flags: 1 continued, 2 first page, 4 last page
+ *   "OggS" 0 flags granule serial number crc count { lacing value }… body
+ *   flags: 1 continued, 2 first page, 4 last page
  *
  * Chained streams follow each other. Of streams that run side by side only the first of the wanted codec is read. Pure.
  */
@@ -40,7 +42,7 @@ export class OggReader {
   #part: Uint8Array[] | undefined;
   #partBytes = 0;
 
-  /** `wanted` tells by the first packet of a logical stream whether it is to be read. */
+  /** Makes a reader. `wanted` decides by the first packet of a logical stream whether that stream is read. */
   constructor(wanted: (firstPacket: Uint8Array) => boolean) {
     this.#wanted = wanted;
   }
@@ -98,7 +100,7 @@ export class OggReader {
   }
 }
 
-/** Where the next page may begin, at `from` or after it; near the end, where its first letters stand. */
+/** Finds the place where the next page may begin, at `from` or after it. Near the end, its first letters are enough. */
 function captureAt(bytes: Uint8Array, from: number): number {
   for (let at = from; ; at++) {
     at = bytes.indexOf(0x4f, at);

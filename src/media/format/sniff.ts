@@ -1,21 +1,30 @@
-/** What a file is, told by its first bytes and never by its name or media type. Pure. */
+/** Tells the format of a file by its first bytes, never by its name or media type. Pure. */
 import { afterTags } from './leading-tags.ts';
 import { nextFrame } from './mpeg-framer.ts';
 import { TransportDemux } from './mpeg-ts.ts';
 import { WavContainer } from './wav-container.ts';
 
-/** What the decoding thread reads. `mpegts`: MPEG audio in an MPEG transport stream, as in segments of HLS. */
+/**
+ * The formats that the decoding thread reads. `mpegts` is MPEG audio in an MPEG transport stream, as in segments of
+ * HLS.
+ */
 export type AudioKind = 'wav' | 'mpeg' | 'opus' | 'vorbis' | 'flac' | 'mpegts';
 /** A text that names sources: M3U (HLS included) or PLS. */
 export type SourceKind = AudioKind | 'playlist';
 
-/** `more`: the bytes there are do not decide it yet. Those before `from` are of no use; it may lie beyond them. */
+/**
+ * The result of a look at the first bytes. `more` means that they do not decide it yet. The bytes before `from` are of
+ * no use; `from` may lie beyond the bytes that are there.
+ */
 type Sniffed =
   | { readonly found: 'more'; readonly from: number }
   | { readonly found: SourceKind; readonly from: number }
   | { readonly found: 'unsupported' };
 
-/** Bytes in which two MPEG frame headers that agree are looked for: a live stream begins in the middle of a frame, a file may begin with rubbish. */
+/**
+ * Bytes in which two MPEG frame headers that agree are looked for: a live stream begins in the middle of a frame, a
+ * file may begin with rubbish.
+ */
 const MPEG_SEARCH_BYTES = 64 * 1024;
 const TRANSPORT_PACKET_BYTES = 188;
 /** Bytes in which a transport stream must name its audio; it repeats its tables ten times a second. */
@@ -26,7 +35,7 @@ const LEAST_BYTES = 12;
 const ascii = (bytes: Uint8Array, at: number, text: string): boolean =>
   [...text].every((letter, i) => bytes[at + i] === letter.charCodeAt(0));
 
-/** `whole`: nothing follows these bytes. */
+/** Recognises a source. `whole` means that nothing follows these bytes. */
 export function sniff(bytes: Uint8Array, whole: boolean): Sniffed {
   const undecided = (from: number): Sniffed => (whole ? { found: 'unsupported' } : { found: 'more', from });
   const from = afterTags(bytes);
@@ -39,7 +48,7 @@ export function sniff(bytes: Uint8Array, whole: boolean): Sniffed {
   return typeof found === 'number' ? { found: 'mpeg', from: from + found } : { found, from };
 }
 
-/** What the first bytes alone say; undefined where they say nothing. */
+/** Recognises the formats that begin with a signature. Undefined when there is none. */
 function byMagic(bytes: Uint8Array): SourceKind | 'more' | 'unsupported' | undefined {
   if (['RIFF', 'RIFX', 'RF64', 'BW64', 'riff'].some((id) => ascii(bytes, 0, id))) return wav(bytes);
   if (ascii(bytes, 0, 'fLaC')) return 'flac';
@@ -78,7 +87,7 @@ function isPlaylist(bytes: Uint8Array): boolean {
   return text.startsWith('#extm3u') || text.startsWith('[playlist]') || /^https?:\/\//.test(text);
 }
 
-/** Where the first of two frames that agree begins. */
+/** Finds the first of two frames that agree. */
 function mpeg(bytes: Uint8Array, whole: boolean): number | 'more' | 'unsupported' {
   const place = nextFrame(bytes, 0, false, whole);
   if (place.at > MPEG_SEARCH_BYTES) return 'unsupported';

@@ -10,12 +10,15 @@
 import { parseWavFormat, type WavFormat } from './wav-format.ts';
 
 /**
- * Writers that do not know the length in advance leave one of these: 0xFFFFFFFF (FFmpeg), 0x7FFFF000 (SoX, eSpeak), 0x7FFFFFFF less a header. Data
- * of such a size runs to the end of the file.
+ * Writers that do not know the length in advance leave one of these: 0xFFFFFFFF (FFmpeg), 0x7FFFF000 (SoX, eSpeak),
+ * 0x7FFFFFFF less a header. Data of such a size runs to the end of the file.
  */
 const ENDLESS_FROM_BYTES = 0x7fff_0000;
 const FORMAT_MAX_BYTES = 4_096;
-/** Parts that follow an empty data part. Anything else after a size of 0 is the sound of a writer that never came back to name the size. */
+/**
+ * Parts that follow an empty data part. Anything else after a size of 0 is the sound of a writer that never came back
+ * to name the size.
+ */
 const AFTER_DATA = new Set([
   'LIST',
   'fact',
@@ -50,7 +53,7 @@ export class WavContainer {
   /** The data part has size 0: what follows tells whether there is sound. */
   #doubtful = false;
 
-  /** `data` from the first byte of sound on; `ended` where no byte that follows is sound. */
+  /** The state is `data` from the first byte of sound on, and `ended` when no byte that follows is sound. */
   get state(): 'head' | 'data' | 'ended' | 'unsupported' {
     return this.#state;
   }

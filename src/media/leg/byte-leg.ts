@@ -1,4 +1,7 @@
-/** A leg whose audio is bytes in and out of this process: written to an inbox that the plane reads, and given in frames of 20 ms. */
+/**
+ * A leg whose audio is bytes in and out of this process: written to an inbox that the plane reads, and given in frames
+ * of 20 ms.
+ */
 import { STREAM_BUFFER_MAX_SEC, STREAM_MARKS_MAX } from '../../limits.ts';
 import { native } from '../native.ts';
 import { NOTICE, type NoticeRecord } from '../worker/notice.ts';

@@ -1,4 +1,7 @@
-/** What every leg has on the main thread, whatever carries its sound: a place on a worker, playbacks, membership in rooms, and one end. */
+/**
+ * The part of a leg on the main thread that does not depend on what carries its sound: a place on a worker, playbacks,
+ * membership in rooms, and one end.
+ */
 
 import type { PlaybackControl } from '../../machine/playback/playback.ts';
 import type { MediaNotice } from '../../notice/signal.ts';
@@ -32,7 +35,7 @@ export interface PlaneLegOptions {
   readonly recordings: RecordingListeners;
   /** It is open (0), or why not (errno; -1: its worker died). */
   readonly opened: (errno: number) => void;
-  /** What it held is free again; called once. */
+  /** Called once, when everything that the leg held is free again. */
   readonly freed: (counters: LegCounters) => void;
 }
 

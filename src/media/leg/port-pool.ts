@@ -11,9 +11,9 @@ interface PortPoolOptions {
   /** The pairs lie within `firstPort` to `lastPort`, both ends included. */
   readonly firstPort: number;
   readonly lastPort: number;
-  /** How long a pair rests, in milliseconds. */
+  /** The rest of a pair, in milliseconds. */
   readonly restMs: number;
-  /** How long it rests at least when the range runs short, in milliseconds. */
+  /** The shortest rest of a pair, in milliseconds, when the range runs short. */
   readonly leastRestMs: number;
   /** A uniform integer from 0 to `below` - 1. It must be unpredictable. */
   random(below: number): number;
@@ -49,7 +49,7 @@ export class PortPool {
     this.#resting.push({ port, since: now });
   }
 
-  /** How many pairs could be taken now, one after another. */
+  /** The number of pairs that could be taken now, one after another. */
   free(now: number): number {
     this.#wake(now);
     let [low, high] = [this.#head, this.#resting.length];

@@ -1,21 +1,27 @@
-/** The face of a leg whose audio is bytes in and out of this process instead of RTP: what a WebSocket Session speaks through. */
+/**
+ * The face of a leg whose audio is bytes in and out of this process instead of RTP: what a WebSocket Session speaks
+ * through.
+ */
 
 import type { LegAudio, LegCounters } from '../audio.ts';
 
-/** Raw mono audio (interface, Sessions): little-endian PCM16 at 8000, 16000, 24000 or 48000 Hz, or G.711 mu-law at 8000 Hz. */
+/**
+ * Raw mono audio (interface, Sessions): little-endian PCM16 at 8000, 16000, 24000 or 48000 Hz, or G.711 mu-law at 8000
+ * Hz.
+ */
 export interface StreamFormat {
   readonly encoding: 'pcm_s16le' | 'mulaw';
   readonly rateHz: number;
 }
 
 export interface StreamLegOptions {
-  /** What `onFrame` is given. */
+  /** The format of the frames that `onFrame` is given. */
   readonly fromSession: StreamFormat;
-  /** What `write` takes. */
+  /** The format of the audio that `write` takes. */
   readonly toSession: StreamFormat;
   /** 20 ms of what the Session says to the stream, silence included, one for each tick. */
   onFrame(frame: Uint8Array): void;
-  /** What was refused by `write` would be taken now. */
+  /** Called after a refused `write`, when there is room again. */
   onRoom(): void;
   /** A buffer that was not empty has been played out and has stayed empty for 200 ms. */
   onPlayed(durationMs: number): void;
@@ -25,8 +31,8 @@ export interface StreamLegOptions {
 
 export interface StreamLeg extends LegAudio {
   /**
-   * Audio to the Session, of any size; an odd byte waits for the next. It is played in real time from a buffer of 60 s. False: there is no room and
-   * nothing was taken; `onRoom` follows.
+   * Audio to the Session, of any size; an odd byte waits for the next. It is played in real time from a buffer of 60 s.
+   * False: there is no room and nothing was taken; `onRoom` follows.
    */
   write(bytes: Uint8Array): boolean;
   /** Drops what is buffered, within a frame. Marks not reached yet are told at once. */

@@ -5,8 +5,8 @@ import { codecRateHz } from '../worker/worker-command.ts';
 import { PlaneLeg, type PlaneLegOptions } from './plane-leg.ts';
 
 /**
- * What the plane takes: literal addresses, ports of 16 bits, packets of 10 to 60 ms. A far end of none is one we cannot send to until it is
- * heard from.
+ * Bounds the terms to what the plane takes: literal addresses, ports of 16 bits, packets of 10 to 60 ms. Nothing is
+ * sent to a far end without an address until it is heard from.
  */
 function sane(agreed: RtpParameters): RtpParameters {
   const port = (value: number) => (Number.isInteger(value) && value > 0 && value <= 65_535 ? value : 9); // discard (RFC 863)

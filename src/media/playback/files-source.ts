@@ -1,8 +1,10 @@
 /**
- * A playlist as one stream of PCM: the sources follow each other without a gap, and a place in it is a place in the whole, repeats included. What
- * lies before the place is skipped by length where the length is known, and by counting frames or samples where it is not.
+ * A playlist as one stream of PCM: the sources follow each other without a gap, and a place in it is a place in the
+ * whole, repeats included. What lies before the place is skipped by length where the length is known, and by counting
+ * frames or samples where it is not.
  *
- * What can be heard is heard. A source that breaks off or gives nothing does not keep the next ones from being heard; it is told at the end.
+ * What can be heard is heard. A source that breaks off or gives nothing does not keep the next ones from being heard;
+ * it is told at the end.
  */
 import { PLAYER_AHEAD_MS } from '../../limits.ts';
 import { decodeSteps } from '../decode/decode-steps.ts';
@@ -13,7 +15,7 @@ import { failureOf, PcmFailed, type PcmSource, type PcmTerms } from './pcm-sourc
 
 type Pcm = Int16Array<ArrayBuffer>;
 
-/** What became of one source. */
+/** The outcome of one source. */
 interface Heard {
   /** Its length in samples, what was skipped included. */
   readonly length: number;
@@ -27,7 +29,7 @@ export class FilesSource implements PcmSource {
   readonly live = false;
   readonly #sources: readonly OpenedSource[];
   readonly #terms: PcmTerms;
-  /** In samples, of the sources that were heard or skipped to their end. */
+  /** The lengths of the sources that were heard or skipped to their end, in samples. */
   readonly #lengths: (number | undefined)[] = [];
   /** Grows with each interruption: a reading of an earlier one is over. */
   #interruptions = 0;

@@ -1,7 +1,8 @@
 /**
- * A live HTTP source: an endless WAV or MP3, or a streaming server's. It is opened at admission, up to its first audio, and read no faster than it is
- * heard. Where the connection breaks it is made again, a bounded number of times; audio that a stall made late is left out (pump), unless the
- * server named the length: then it is a file that is not missing a moment.
+ * A live HTTP source: an endless WAV or MP3, or a streaming server's. It is opened at admission, up to its first audio,
+ * and read no faster than it is heard. Where the connection breaks it is made again, a bounded number of times; audio
+ * that a stall made late is left out (pump), unless the server named the length: then it is a file that is not missing
+ * a moment.
  */
 import {
   LIVE_HEALTHY_MS,
@@ -36,7 +37,7 @@ interface Connection {
   readonly head: Uint8Array;
   /** The head is all there is. */
   readonly ended: boolean;
-  /** How its end is told: a connection that just closes has broken. */
+  /** The way in which the end of the body is told. A connection that just closes has broken. */
   readonly framing: GetResponse['framing'];
   readonly body: Body;
 }
@@ -44,7 +45,7 @@ interface Connection {
 interface LiveOptions {
   readonly outbound: AudioOutbound;
   readonly url: string;
-  /** For tests. */
+  /** This exists for tests. */
   readonly reconnectMs?: readonly number[];
 }
 
@@ -98,7 +99,10 @@ export class OpenStream extends Playable {
     this.#first = undefined;
   }
 
-  /** Makes a connection up to its first audio. A playlist is followed to the first of its entries that gives any. Rejects with `Refusal`. */
+  /**
+   * Makes a connection up to its first audio. A playlist is followed to the first of its entries that gives any.
+   * Rejects with `Refusal`.
+   */
   async connect(url = this.#options.url, within: readonly string[] = []): Promise<Connection> {
     const target = { outbound: this.#options.outbound, url, signal: this.#abort.signal };
     const download = await Download.open({ ...target, maxBytes: Infinity }, {});

@@ -1,4 +1,7 @@
-/** What can be played, and how it comes as PCM: files, a live stream, a push. A pump pulls a source; it never knows which it is. */
+/**
+ * The interface of what can be played as PCM: files, a live stream, a push. A pump pulls a source and never knows which
+ * it is.
+ */
 import type { PlaybackFailure } from '../../event/event.ts';
 import type { Playlist } from '../audio.ts';
 import { DecodeError, type DecoderThread } from '../decode/decoder.ts';
@@ -13,11 +16,16 @@ export interface PcmTerms {
 export interface PcmSource {
   /** Audio fed ahead of what is heard, ms. */
   readonly aheadMs: number;
-  /** Handed to the player in pieces of this size, so that commands stay few; 0: as it comes, for what may come no faster than it is heard. */
+  /**
+   * Handed to the player in pieces of this size, so that commands stay few; 0: as it comes, for what may come no faster
+   * than it is heard.
+   */
   readonly pieceMs: number;
   /** Whether audio that comes late is left out rather than heard late. */
   readonly live: boolean;
-  /** PCM from `from` samples after the beginning. One at a time: `interrupt` ends the one before. Throws `PcmFailed`. */
+  /**
+   * PCM from `from` samples after the beginning. One at a time: `interrupt` ends the one before. Throws `PcmFailed`.
+   */
   pcm(from: number): AsyncGenerator<Int16Array<ArrayBuffer>>;
   /** Ends the `pcm` under way, which then throws or returns. */
   interrupt(): void;
@@ -42,5 +50,5 @@ export class PcmFailed extends Error {
   }
 }
 
-/** In the words of the events: what a failure of ours or of the decoder is called. */
+/** Names a failure of ours or of the decoder in the words of the events. */
 export const failureOf = (error: unknown): PlaybackFailure => (error instanceof DecodeError ? 'decode_error' : 'internal_error');

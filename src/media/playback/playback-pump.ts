@@ -1,6 +1,7 @@
 /**
- * One playback: pulls its source and keeps the native player about two seconds ahead of what is heard. The player says when it is hungry and, after a
- * seek, how far it had come; from then on what is pulled is another place of the same source.
+ * One playback: pulls its source and keeps the native player about two seconds ahead of what is heard. The player says
+ * when it is hungry and, after a seek, how far it had come; from then on what is pulled is another place of the same
+ * source.
  */
 import type { PlaybackFailure } from '../../event/event.ts';
 import { LIVE_KEEP_MS, LIVE_OWED_MAX_MS } from '../../limits.ts';
@@ -29,7 +30,7 @@ const FIRST_PIECE_MS = 100;
 export class PlaybackPump {
   readonly #options: PumpOptions;
   readonly #aheadSamples: number;
-  /** Where the player's track began, and what was fed to it since. */
+  /** The place where the player's track began, and the samples that were fed to it since. */
   #base = 0;
   #fed = 0;
   /** Samples that may still be fed before the player must ask. */
@@ -44,7 +45,7 @@ export class PlaybackPump {
   #next: Place | undefined;
   /** When the first sample would have had to be fed for all since to be heard without a pause; of a live source. */
   #began: number | undefined;
-  /** How late a live source is, ms. */
+  /** Milliseconds by which a live source is late. */
   #owedMs = 0;
 
   constructor(options: PumpOptions) {
@@ -66,7 +67,9 @@ export class PlaybackPump {
     this.#turn();
   }
 
-  /** Goes to another place. Several at once add up: a position counts instead of what came before, an offset from it. */
+  /**
+   * Goes to another place. Several at once add up: a position counts instead of what came before, an offset from it.
+   */
   seek(place: Place): void {
     if (this.#stopped) return;
     if (this.#moving !== undefined) {
@@ -165,8 +168,8 @@ export class PlaybackPump {
   }
 
   /**
-   * What of a live source's audio is heard. Silence that was sent for want of audio made all that follows late: where more has come than is needed
-   * to go on with, as much of it is left out.
+   * Selects what is heard of a live source's audio. Silence that was sent for want of audio made everything after it
+   * late. When more has come than is needed to go on, as much of it is left out.
    */
   #timely(pcm: Int16Array<ArrayBuffer>): Int16Array<ArrayBuffer>[] {
     const { rateHz, source } = this.#options;

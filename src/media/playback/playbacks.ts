@@ -1,4 +1,7 @@
-/** The playbacks of one leg or room on the main thread: each has a pump, its commands go to the plane, its records become notices. */
+/**
+ * The playbacks of one leg or room on the main thread: each has a pump, its commands go to the plane, its records
+ * become notices.
+ */
 import type { Place, PlaybackControl } from '../../machine/playback/playback.ts';
 import type { MediaNotice } from '../../notice/signal.ts';
 import type { PlayOptions } from '../audio.ts';
@@ -29,7 +32,7 @@ interface PlaybacksOptions {
 
 export class Playbacks {
   readonly #options: PlaybacksOptions;
-  /** Those whose last notice has not come, by their number in the plane. */
+  /** The playbacks whose last notice has not come, by their number in the plane. */
   readonly #playbacks = new Map<number, Playback>();
   #current = 0;
   #over = false;

@@ -1,6 +1,6 @@
 /**
- * Audio that the application sends in one request body while it is heard: raw samples without a header. What has come and was not fed yet is a short
- * queue; past it the body is not read, and the sender is held back.
+ * Audio that the application sends in one request body while it is heard: raw samples without a header. What has come
+ * and was not fed yet is a short queue; past it the body is not read, and the sender is held back.
  *
  *   waiting ─accept→ receiving ─end→ draining        waiting 60 s, 30 s without a byte, a broken body → failed
  */
@@ -136,7 +136,10 @@ export class OpenPush extends Playable implements Ingest {
     if (this.#failure !== undefined) throw new PcmFailed(this.#failure);
   }
 
-  /** Whole samples, at most what a tenth of a second holds; a part of one waits for the rest of it. Undefined at the end. */
+  /**
+   * Whole samples, at most what a tenth of a second holds; a part of one waits for the rest of it. Undefined at the
+   * end.
+   */
   async #read(): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const most = (this.format.sample_rate * this.#blockBytes) / 10;
     for (;;) {
@@ -170,7 +173,7 @@ export class OpenPush extends Playable implements Ingest {
     this.#timer = setTimeout(() => this.#fail('ingest_timeout'), this.#idleMs);
   }
 
-  /** What came is still heard, then it is told. */
+  /** Ends the push with a failure. The audio that came is still heard first. */
   #fail(failure: PlaybackFailure): void {
     if (this.#state !== 'waiting' && this.#state !== 'receiving') return;
     clearTimeout(this.#timer);

@@ -1,6 +1,7 @@
 /**
- * Mends a recording that a crash cut off: what its ring still holds is appended, and its sizes, which said "still growing", are set to what is there.
- * Done twice, or broken off and done again, it comes to the same, for positions in a ring count from the first sample.
+ * Mends a recording that a crash cut off: what its ring still holds is appended, and its sizes, which said "still
+ * growing", are set to what is there. Done twice, or broken off and done again, it comes to the same, for positions in
+ * a ring count from the first sample.
  */
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -19,8 +20,8 @@ interface MendedWav {
 }
 
 /**
- * `ring`: where the recording's ring would be; it is gone afterwards. Undefined where the file is none of the platform's recordings. The file is
- * durable when this resolves; rejects on errors of the disk.
+ * Makes a recording's file whole. `ring` is the path of its ring, which is gone afterwards. Undefined when the file is
+ * none of the platform's recordings. The file is durable when this resolves; it rejects on errors of the disk.
  */
 export async function mendWav(path: string, ring?: string): Promise<MendedWav | undefined> {
   const file = await open(path, 'r+').catch(async (error: unknown) => {
@@ -89,7 +90,10 @@ async function removeRing(ring: string | undefined): Promise<void> {
   if (ring !== undefined) await unlink(ring).catch(() => {});
 }
 
-/** Milliseconds of audio in a recording, also in one that is still growing, with what its ring holds. 0: there is no such file, or nothing in it yet. */
+/**
+ * Milliseconds of audio in a recording, also in one that is still growing, with what its ring holds. 0: there is no
+ * such file, or nothing in it yet.
+ */
 export async function wavDurationMs(path: string, ring?: string): Promise<number> {
   const file = await open(path, 'r').catch(() => undefined);
   if (file === undefined) return 0;

@@ -1,6 +1,7 @@
 /**
- * The ring of a recording as a process left it in memory (native/plane/recording/recording_ring.h): what its WAV does not have yet. It was written by a process
- * that was killed, in a folder that every process of the machine can see, so nothing in it is believed that does not fit the WAV.
+ * The ring of a recording as a process left it in memory (native/plane/recording/recording_ring.h): what its WAV does
+ * not have yet. It was written by a process that was killed, in a folder that every process of the machine can see, so
+ * nothing in it is believed that does not fit the WAV.
  */
 import { constants, open } from 'node:fs/promises';
 import { RECORDING_RING_MAX_BYTES } from '../../limits.ts';
@@ -18,26 +19,26 @@ const refused = (reason: string) => ({ ring: 'refused', reason }) as const;
 
 /** The recording's file, as far as it got. */
 export interface CutOffWav {
-  /** Without its folder. */
+  /** The name of the ring without its folder. */
   readonly name: string;
   readonly rateHz: number;
-  /** Of sound. */
+  /** Bytes of sound. */
   readonly dataBytes: number;
 }
 
 type LeftRing =
   | { readonly ring: 'none' }
-  /** `reason`: for the log. */
+  /** The ring is refused. `reason` is for the log. */
   | { readonly ring: 'refused'; readonly reason: string }
-  /** What follows the sound of the WAV, maybe nothing. */
+  /** The ring was read. `rest` follows the sound of the WAV and may be empty. */
   | { readonly ring: 'read'; readonly rest: Buffer };
 
 /** The whole file of a ring, or why there is none. */
 type RingFile = Exclude<LeftRing, { readonly ring: 'read' }> | { readonly ring: 'there'; readonly file: Buffer };
 
 /**
- * To be read before the size of the WAV is asked for: whoever still writes it has written by then what the ring says. Never rejects: a ring that
- * cannot be read is refused.
+ * Reads a ring. Call it before the size of the WAV is asked for, because a writer that still lives has written by then
+ * what the ring says. It never rejects: a ring that cannot be read is refused.
  */
 export async function readRing(path: string | undefined): Promise<RingFile> {
   if (path === undefined) return { ring: 'none' };
@@ -59,7 +60,7 @@ export async function readRing(path: string | undefined): Promise<RingFile> {
   }
 }
 
-/** What a ring holds beyond the WAV. */
+/** Returns what a ring holds beyond the WAV. */
 export function restOf(of: RingFile, wav: CutOffWav): LeftRing {
   if (of.ring !== 'there') return of;
   const { file } = of;

@@ -1,6 +1,6 @@
 /**
- * Where the rings of recordings are: a folder of this platform's own in memory, `/dev/shm/sidetone-UID-DEVICE-INODE`, named by the identity of
- * `DATA_DIR`, so that the next start finds it and no other platform takes it for its own.
+ * The folder of the rings of recordings. It lies in memory, `/dev/shm/sidetone-UID-DEVICE-INODE`, and is named by the
+ * identity of `DATA_DIR`, so that the next start finds it and no other platform takes it for its own.
  */
 import { lstat, mkdir, readdir, readlink, rmdir, stat, statfs, unlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -22,7 +22,9 @@ export interface RecordingRings {
   close(): Promise<void>;
 }
 
-/** Undefined where there is no memory that outlives the process: recordings are then written more often. Never rejects. */
+/**
+ * Undefined where there is no memory that outlives the process: recordings are then written more often. Never rejects.
+ */
 export async function recordingRings(dataDir: string, log: Log, memory: string = MEMORY): Promise<RecordingRings | undefined> {
   try {
     if ((await statfs(memory)).type !== TMPFS) throw new Error(`${memory} is no tmpfs`);
@@ -45,8 +47,8 @@ export async function recordingRings(dataDir: string, log: Log, memory: string =
 }
 
 /**
- * Whether `/dev/shm` is lost with this process: a container's is, when its first process ends, or the only one below an `init`. `ipc`: the name of
- * the IPC namespace.
+ * Whether `/dev/shm` is lost with this process: a container's is, when its first process ends, or the only one below an
+ * `init`. `ipc`: the name of the IPC namespace.
  */
 export const endsWithProcess = (pid: number, ppid: number, ipc: string): boolean =>
   ipc !== MACHINE_IPC && (pid === 1 || ppid === 1);

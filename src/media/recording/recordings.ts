@@ -7,7 +7,7 @@ import { NOTICE, type NoticeRecord } from '../worker/notice.ts';
 import type { WorkerCommand } from '../worker/worker-command.ts';
 import { mendWav } from './mend-wav.ts';
 
-/** What hears of recordings, by their number in the planes: whichever worker has the leg by then tells of them. */
+/** The listeners of recordings, by their number in the planes. Whichever worker has the leg by then tells of them. */
 export type RecordingListeners = Map<number, (record: NoticeRecord) => void>;
 
 interface RecordingsOptions {
@@ -67,7 +67,9 @@ export class PlaneRecordings {
     };
   }
 
-  /** The leg or room is being closed, which ends its recordings; one that does not tell of its end in time has failed. */
+  /**
+   * The leg or room is being closed, which ends its recordings; one that does not tell of its end in time has failed.
+   */
   close(): void {
     this.#over = true;
     if (this.#live.size === 0) return;

@@ -1,4 +1,4 @@
-/** What every source of sound is, whether one file, the segments of an HLS stream, or what a playlist names. */
+/** The interface of a source of sound, whether it is one file or the segments of an HLS stream. */
 import type { AudioKind } from '../format/sniff.ts';
 
 /** The source was admitted and then failed: its connection, its size or its content. */
@@ -8,10 +8,14 @@ export class SourceLost extends Error {
 
 export interface AudioSource {
   readonly kind: AudioKind;
-  /** After admission: reads on to the end where the source is small; otherwise keeps (`first`) or drops the connection. Never rejects. */
+  /**
+   * Called after admission. A small source is read on to its end. Of a large one the connection is kept (`first`) or
+   * dropped. Never rejects.
+   */
   hold(first: boolean): void;
   /**
-   * The bytes from the first audio on. Each use after the first reads memory or fetches again, and ends the one before. Throws `SourceLost`.
+   * The bytes from the first audio on. Each use after the first reads memory or fetches again, and ends the one before.
+   * Throws `SourceLost`.
    */
   bytes(): AsyncGenerator<Uint8Array>;
   /** Ends the reading under way; what is not held whole will be fetched again. */

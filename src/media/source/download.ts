@@ -1,6 +1,7 @@
 /**
- * One download of one URL. It is read only as fast as it is wanted, and servers tire of a download that is read at the pace of speech: where the
- * connection breaks, the rest is asked for (RFC 9110 §14.2), so that whoever reads sees one body without a seam.
+ * One download of one URL. It is read only as fast as it is wanted, and servers tire of a download that is read at the
+ * pace of speech: where the connection breaks, the rest is asked for (RFC 9110 §14.2), so that whoever reads sees one
+ * body without a seam.
  */
 import { SOURCE_MAX_BYTES, SOURCE_STALL_MS } from '../../limits.ts';
 import type { GetResponse, IncomingBody } from '../../outbound/http-get.ts';
@@ -24,7 +25,7 @@ export class Download {
   readonly response: GetResponse;
   readonly #target: DownloadTarget;
   readonly #maxBytes: number;
-  /** What the body is coded by; undefined for none, or once its bytes tell otherwise. */
+  /** The content coding of the body. Undefined when there is none, or once the bytes tell otherwise. */
   #coding: string | undefined;
   #inflater: Inflater | undefined;
   /** Coded bytes that wait to be inflated. */
@@ -48,7 +49,10 @@ export class Download {
     this.#total = total === undefined ? undefined : Number(total);
   }
 
-  /** Asks for the URL. `headers` may make the request conditional. Rejects with `Refusal`, also where the length is over the limit. */
+  /**
+   * Asks for the URL. `headers` may make the request conditional. Rejects with `Refusal`, also where the length is over
+   * the limit.
+   */
   static async open(target: DownloadTarget, headers: Readonly<Record<string, string>>): Promise<Download> {
     const response = await requestAudio(target.outbound, target.url, headers, target.signal);
     const coding = response.headers.get('content-encoding')?.trim().toLowerCase() ?? '';
@@ -62,8 +66,8 @@ export class Download {
   }
 
   /**
-   * The next bytes; undefined at the end. One call at a time. Rejects where the download breaks and cannot be resumed, stalls for
-   * `SOURCE_STALL_MS`, is closed, or goes past its limit.
+   * The next bytes; undefined at the end. One call at a time. Rejects where the download breaks and cannot be resumed,
+   * stalls for `SOURCE_STALL_MS`, is closed, or goes past its limit.
    */
   async next(): Promise<Uint8Array | undefined> {
     if (this.#coding === undefined && this.#coded.length === 0) return await this.#raw();
@@ -127,7 +131,10 @@ export class Download {
     }
   }
 
-  /** Asks for the rest. It is not asked for twice at the same byte, and only where the server can tell that the content is still the same. */
+  /**
+   * Asks for the rest. It is not asked for twice at the same byte, and only where the server can tell that the content
+   * is still the same.
+   */
   async #resume(): Promise<boolean> {
     const { headers, status } = this.response;
     const at = this.#read;

@@ -1,4 +1,7 @@
-/** An HLS stream with an end, as a source like any file: nothing of it is held, and each pass fetches its segments again. */
+/**
+ * An HLS stream with an end, as a source like any file: nothing of it is held, and each pass fetches its segments
+ * again.
+ */
 import type { HlsMedia } from '../format/playlist-text.ts';
 import type { AudioKind } from '../format/sniff.ts';
 import { type AudioSource, SourceLost } from './audio-source.ts';

@@ -1,8 +1,9 @@
 /**
- * An HLS stream (RFC 8216) as one body: the bytes of its segments, one after the other. A stream without an end begins three segments before its last
- * one, and its playlist is asked for again as long as it is heard.
+ * An HLS stream (RFC 8216) as one body: the bytes of its segments, one after the other. A stream without an end begins
+ * three segments before its last one, and its playlist is asked for again as long as it is heard.
  *
- * Segments of MPEG audio, by itself or in a transport stream, are what the decoding thread reads; encrypted and fragmented ones are refused.
+ * Segments of MPEG audio, by itself or in a transport stream, are what the decoding thread reads; encrypted and
+ * fragmented ones are refused.
  */
 import { HLS_FAILURES_MAX, HLS_LIVE_SEGMENTS, SOURCE_STALL_MS } from '../../limits.ts';
 import { type HlsMedia, parsePlaylist } from '../format/playlist-text.ts';
@@ -21,14 +22,16 @@ export class HlsBody {
   #newAt = performance.now();
   #closed = false;
 
-  /** `target` is that of the media playlist `media`; its limit counts for each segment. */
+  /** Begins a body. `target` is that of the media playlist `media`; its limit counts for each segment. */
   constructor(target: DownloadTarget, media: HlsMedia) {
     this.#target = target;
     this.#media = media;
     this.#next = media.sequence + (media.ended ? 0 : Math.max(0, media.segments.length - HLS_LIVE_SEGMENTS));
   }
 
-  /** The next bytes; undefined at the end. Rejects where too many segments fail in a row, or a live stream stands still. */
+  /**
+   * The next bytes; undefined at the end. Rejects where too many segments fail in a row, or a live stream stands still.
+   */
   async next(): Promise<Uint8Array | undefined> {
     for (;;) {
       if (this.#closed) throw new Refusal('unreachable', true, 200);

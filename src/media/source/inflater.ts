@@ -1,4 +1,7 @@
-/** Takes a content coding (gzip, deflate) off a body piece by piece. It was not asked for, but some servers code everything (RFC 9110 §8.4.1). */
+/**
+ * Takes a content coding (gzip, deflate) off a body piece by piece. It was not asked for, but some servers code
+ * everything (RFC 9110 §8.4.1).
+ */
 import { createUnzip, type Unzip } from 'node:zlib';
 
 /** Bytes inflated at once: 1,032 times as many may come out of them, which is the most that deflate can do. */
@@ -13,7 +16,7 @@ export class Inflater {
     this.#unzip.on('error', () => {}); // `push` tells it.
   }
 
-  /** What comes out of at most `INFLATE_STEP_BYTES`. Rejects where they are no such coding. */
+  /** Unpacks at most `INFLATE_STEP_BYTES`. Rejects when they are of no such coding. */
   push(bytes: Uint8Array): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       this.#unzip.write(bytes, (error) => {
@@ -34,7 +37,10 @@ export class Inflater {
   }
 }
 
-/** Whether the first bytes of a body may be of gzip or zlib. Some servers name the coding and send the bytes as they are. */
+/**
+ * Whether the first bytes of a body may be of gzip or zlib. Some servers name the coding and send the bytes as they
+ * are.
+ */
 export function mayBeDeflated([first = 0, second]: Uint8Array): boolean {
   if (first === 0x1f) return second === undefined || second === 0x8b;
   return (first & 0x0f) === 8 && (second === undefined || ((first << 8) | second) % 31 === 0);

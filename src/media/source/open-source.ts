@@ -15,7 +15,7 @@ export interface SourceTerms {
   readonly cache: SourceCache;
 }
 
-/** What the playlists of one URL may name altogether. */
+/** The number of entries that the playlists of one URL may still name. */
 interface Budget {
   entries: number;
 }
@@ -31,7 +31,7 @@ export async function openSource(terms: SourceTerms, url: string, signal: AbortS
   }
 }
 
-/** `within` are the playlists that led here, from the outermost on. */
+/** Opens a URL. `within` are the playlists that led here, from the outermost on. */
 async function open(
   terms: SourceTerms,
   url: string,

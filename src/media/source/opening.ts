@@ -59,7 +59,10 @@ export async function requestAudio(
   throw refusalOfStatus(response.status);
 }
 
-/** Whether it is what was asked for. A 206 that was not asked for is, where it begins at the first byte: some caches make one of every file. */
+/**
+ * Whether it is what was asked for. A 206 that was not asked for is, where it begins at the first byte: some caches
+ * make one of every file.
+ */
 function isAnswer({ status, headers }: GetResponse, asked: Readonly<Record<string, string>>): boolean {
   if (status === 200) return true;
   if (status === 304) return 'if-none-match' in asked || 'if-modified-since' in asked;

@@ -7,7 +7,7 @@ interface Recognised {
   readonly kind: SourceKind;
   /** Bytes before the sound that are of no use: tags and rubbish. They were not kept. */
   readonly lead: number;
-  /** What was read after them. */
+  /** The bytes that were read after them. */
   readonly head: Uint8Array<ArrayBuffer>;
   /** The head is all there is. */
   readonly ended: boolean;

@@ -1,6 +1,6 @@
 /**
- * Small sources that were heard before, by URL, with the validators their server gave (RFC 9111 §4.3). Each use asks the server whether they are
- * still the same; the least recently used go first.
+ * Small sources that were heard before, by URL, with the validators their server gave (RFC 9111 §4.3). Each use asks
+ * the server whether they are still the same; the least recently used go first.
  */
 import { SOURCE_CACHE_MAX_BYTES, SOURCE_CACHE_MAX_ENTRIES } from '../../limits.ts';
 import type { AudioKind } from '../format/sniff.ts';
@@ -9,7 +9,7 @@ export interface CachedSource {
   readonly kind: AudioKind;
   readonly chunks: readonly Uint8Array[];
   readonly bytes: number;
-  /** What answered, redirects followed: a validator is of that resource. */
+  /** The URL that answered after redirects. The validators are of that resource. */
   readonly finalUrl: string;
   readonly etag: string | undefined;
   readonly lastModified: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * The sources that a playlist names, in command. The first that can be heard is opened with the playlist, the others at their turn: a playlist of a
- * thousand files costs one connection.
+ * The sources that a playlist names, in command. The first that can be heard is opened with the playlist, the others at
+ * their turn: a playlist of a thousand files costs one connection.
  */
 import { SOURCE_ADMISSION_MS } from '../../limits.ts';
 import type { AudioSource } from './audio-source.ts';

@@ -1,7 +1,7 @@
 /**
- * One URL of a playlist. It is opened at admission, up to its first audio. A small one is then held in memory whole; of a large one the first
- * keeps its connection (read only as fast as it is heard), and a later one is let go and fetched again at its turn, because no server holds
- * an idle connection for the minutes that the sources before it play.
+ * One URL of a playlist. It is opened at admission, up to its first audio. A small one is then held in memory whole; of
+ * a large one the first keeps its connection (read only as fast as it is heard), and a later one is let go and fetched
+ * again at its turn, because no server holds an idle connection for the minutes that the sources before it play.
  */
 import { SOURCE_HELD_MAX_BYTES, SOURCE_HELD_TOTAL_MAX_BYTES } from '../../limits.ts';
 import type { GetResponse } from '../../outbound/http-get.ts';
@@ -68,7 +68,10 @@ export class Source implements AudioSource {
     return this.#kind;
   }
 
-  /** Opens the source up to its first audio. Resolves to the text where it is a playlist. Rejects with `Refusal`, or a bug. */
+  /**
+   * Opens the source up to its first audio. Resolves to the text where it is a playlist. Rejects with `Refusal`, or a
+   * bug.
+   */
   async admit(signal: AbortSignal): Promise<PlaylistFound | undefined> {
     const cancel = () => this.#abort.abort();
     signal.addEventListener('abort', cancel, { once: true });

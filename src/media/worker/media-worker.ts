@@ -1,4 +1,7 @@
-/** One media worker as the main thread sees it: commands go down in batches, replies and notices come up to whoever they concern. */
+/**
+ * One media worker as the main thread sees it: commands go down in batches, replies and notices come up to whoever they
+ * concern.
+ */
 import { MEDIA_WORKER_PULSE_MAX_MS, MEDIA_WORKER_START_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { type LegCounters, NO_COUNTERS } from '../audio.ts';
@@ -8,7 +11,7 @@ import { NOTICE, type NoticeRecord, unpackNotices } from './notice.ts';
 import { Thread } from './thread.ts';
 import type { WorkerCommand, WorkerReply } from './worker-command.ts';
 
-/** What the worker has to tell about one leg. */
+/** The listener to what a worker tells about one leg or room. */
 export interface PlaneListener {
   opened(errno: number): void;
   notice(record: NoticeRecord): void;
@@ -28,7 +31,7 @@ export interface TickLoad {
   readonly ticks: number;
   readonly skippedTicks: number;
   readonly latenessMaxUs: number;
-  /** Of all ticks, by `LATENESS_STEPS_US`. */
+  /** Counts of all ticks, by `LATENESS_STEPS_US`. */
   readonly lateness: readonly number[];
   readonly busyUs: number;
 }
@@ -36,11 +39,11 @@ export interface TickLoad {
 export interface MediaWorkerOptions {
   readonly mediaTimeoutMs: number;
   readonly log: Log;
-  /** Who hears of recordings; shared by all workers. */
+  /** The listeners of recordings, shared by all workers. */
   readonly recordings?: RecordingListeners;
   /** The worker is gone, whatever ended it, before `close` was called; called once it had ticked. */
   readonly gone?: () => void;
-  /** For tests. */
+  /** This exists for tests. */
   readonly script?: URL;
   readonly pulseMaxMs?: number;
 }
@@ -210,7 +213,10 @@ export class MediaWorker {
     }
   }
 
-  /** Ends a worker that is stuck. Two looks apart, so that a main thread which itself was stuck first hears what it missed. */
+  /**
+   * Ends a worker that is stuck. Two looks apart, so that a main thread which itself was stuck first hears what it
+   * missed.
+   */
   #look(): void {
     this.#missedLooks = this.#started && !this.alive ? this.#missedLooks + 1 : 0;
     if (this.#missedLooks < 2) return;

@@ -31,11 +31,14 @@ export interface NoticeRecord {
   readonly leg: number;
   /** The playback or the room; for a digit its character code, for a voice 1 while it talks. */
   readonly a: number;
-  /** For a digit its duration, for a hungry playback what is queued, in milliseconds; for a moved one the samples heard before. */
+  /**
+   * The duration of a digit, or what a hungry playback has queued, in milliseconds. For a moved playback, the samples
+   * heard before.
+   */
   readonly b: number;
-  /** For a hungry playback, the samples fed so far. */
+  /** The samples that were fed so far to a hungry playback. */
   readonly c: number;
-  /** For a hungry playback, the silence that was sent for want of it, ms. */
+  /** Milliseconds of silence that were sent for want of audio by a hungry playback. */
   readonly d: number;
 }
 

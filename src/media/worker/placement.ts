@@ -1,6 +1,7 @@
 /**
- * Which worker a leg lives on. Orders go there; while the leg moves to another they wait, so that they are carried out in the order given,
- * wherever it is. A move takes about a millisecond; where a worker dies in it, the leg is lost and with it what waits.
+ * Which worker a leg lives on. Orders go there; while the leg moves to another they wait, so that they are carried out
+ * in the order given, wherever it is. A move takes about a millisecond; where a worker dies in it, the leg is lost and
+ * with it what waits.
  */
 import type { LegCounters } from '../audio.ts';
 import type { MediaWorker, PlaneListener } from './media-worker.ts';

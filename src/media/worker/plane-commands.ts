@@ -1,4 +1,7 @@
-/** What a media worker does for each command: it is handed to the native plane as literal numbers, addresses and buffers. */
+/**
+ * Carries out the commands of a media worker: each becomes a call of the native plane with numbers, literal addresses
+ * and buffers.
+ */
 import type { LegCounters } from '../audio.ts';
 import { native, type PlaneHandle } from '../native.ts';
 import {
@@ -10,7 +13,7 @@ import {
   type WorkerReply,
 } from './worker-command.ts';
 
-/** What the commands of one plane need besides it. */
+/** The plane, and the ways in which its commands answer. */
 export interface CommandContext {
   readonly plane: PlaneHandle;
   reply(message: WorkerReply): void;
@@ -19,7 +22,7 @@ export interface CommandContext {
 }
 
 const EEXIST = 17;
-/** What voice activity is where none is asked for; it is not told then. */
+/** The terms of voice activity when none is asked for. It is not told then. */
 const NO_VOICES = { sensitivityPercent: 50, onsetMs: 100, releaseMs: 500 };
 const counterWords = new Uint32Array(8);
 

@@ -1,4 +1,4 @@
-/** What `/metrics` tells of the media workers, all of them together. */
+/** The readings of `/metrics` about all media workers together. */
 import type { Reading } from '../../metrics.ts';
 import type { TickLoad } from './media-worker.ts';
 import { ticksOver } from './tick-lateness.ts';

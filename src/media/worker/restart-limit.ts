@@ -1,4 +1,7 @@
-/** How soon a lost worker may be replaced: a fault that comes back at once must not become a storm of threads. Pure; times in milliseconds. */
+/**
+ * Decides how soon a lost worker may be replaced, so that a fault that comes back at once does not become a storm of
+ * threads. Pure; times are in milliseconds.
+ */
 import { MEDIA_RESTART_LEAST_MS, MEDIA_RESTARTS_A_MINUTE_MAX } from '../../limits.ts';
 
 const MINUTE_MS = 60_000;

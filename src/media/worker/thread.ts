@@ -6,7 +6,7 @@ export class Thread<Down, Up> {
   readonly #ended: Promise<void>;
   #gone = false;
 
-  /** `gone` is called once, whatever ended the thread. */
+  /** Starts a thread. `gone` is called once, whatever ended it. */
   constructor(
     script: URL,
     on: { readonly message: (message: Up) => void; readonly error: (error: string) => void; readonly gone: () => void },
@@ -31,7 +31,7 @@ export class Thread<Down, Up> {
     if (!this.#gone) this.#worker.postMessage(message);
   }
 
-  /** From outside, without asking. */
+  /** Ends the thread from outside, without asking it. */
   terminate(): void {
     this.#worker.terminate();
   }

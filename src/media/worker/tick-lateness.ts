@@ -1,4 +1,4 @@
-/** How late ticks begin: counts of ticks by steps of lateness, since the worker began. */
+/** Counts ticks by how late they began, in steps, since the worker began. */
 
 const TICK_US = 20_000;
 /** A tick is counted at the first step that it does not exceed, or after the last. */
@@ -7,7 +7,10 @@ export const LATENESS_STEPS_US = [100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20
 export class TickLateness {
   readonly #counts = new Array<number>(LATENESS_STEPS_US.length + 1).fill(0);
 
-  /** One run of a plane: `ticks` were due, the first of them began `latenessUs` behind its deadline, the others a tick less each. */
+  /**
+   * Counts one run of a plane. `ticks` were due. The first of them began `latenessUs` behind its deadline, and each
+   * other a tick less.
+   */
   add(ticks: number, latenessUs: number): void {
     for (let i = 0; i < ticks; i++) {
       const late = Math.max(0, latenessUs - i * TICK_US);

@@ -1,4 +1,4 @@
-/** What the RTP of all ended legs was like, added up for `/metrics`. */
+/** The RTP counters of all ended legs, added up for `/metrics`. */
 import type { Reading } from '../../metrics.ts';
 import type { LegCounters } from '../audio.ts';
 
@@ -12,7 +12,7 @@ export class Traffic {
   packetsLate = 0;
   /** Legs that heard something of their far ends. */
   legsHeard = 0;
-  /** Of these, those with an estimate under `POOR_MOS`. */
+  /** The legs among them with an estimate under `POOR_MOS`. */
   legsPoor = 0;
 
   /** Adds a leg that has ended. */

@@ -1,9 +1,12 @@
-/** What the main thread and a media worker say to each other. Commands arrive in batches and are carried out in order, between two ticks. */
+/**
+ * The messages between the main thread and a media worker. Commands arrive in batches and are carried out in order,
+ * between two ticks.
+ */
 import type { CodecName, LegCounters, RtpParameters } from '../audio.ts';
 import type { StreamFormat } from '../leg/stream.ts';
 import type { PlanePriority } from '../native.ts';
 
-/** What is done with one leg. */
+/** A command about one leg. */
 export type LegCommand =
   | { readonly type: 'open'; readonly leg: number; readonly host: string; readonly port: number }
   | {
@@ -16,11 +19,11 @@ export type LegCommand =
   | { readonly type: 'negotiate'; readonly leg: number; readonly parameters: RtpParameters }
   | { readonly type: 'tones'; readonly leg: number; readonly on: boolean }
   | { readonly type: 'counters'; readonly leg: number; readonly request: number }
-  /** To the worker whose plane has that number. */
+  /** Moves the leg to the worker whose plane has that number. */
   | { readonly type: 'move'; readonly leg: number; readonly plane: number }
   | { readonly type: 'close'; readonly leg: number };
 
-/** A playback of a leg or, where `leg` is the number of one, of a room. */
+/** A command about a playback of a leg, or of the room whose number `leg` is. */
 export type PlaybackCommand =
   | { readonly type: 'play'; readonly leg: number; readonly playback: number; readonly rateHz: number; readonly volume: number }
   | { readonly type: 'feed'; readonly leg: number; readonly playback: number; readonly pcm: Int16Array<ArrayBuffer> }
@@ -30,7 +33,7 @@ export type PlaybackCommand =
   | { readonly type: 'seek'; readonly leg: number; readonly playback: number }
   | { readonly type: 'playback volume'; readonly leg: number; readonly percent: number };
 
-/** A room, whose number is `leg`, or a leg as the member of one. */
+/** A command about a room, whose number `leg` is, or about a leg as its member. */
 export type RoomCommand =
   | { readonly type: 'open room'; readonly leg: number }
   | { readonly type: 'close room'; readonly leg: number }
@@ -47,16 +50,16 @@ export type RoomCommand =
   | { readonly type: 'mute'; readonly leg: number; readonly muted: boolean }
   | { readonly type: 'room volume'; readonly leg: number; readonly from: boolean; readonly percent: number };
 
-/** A recording of a leg or of a room. */
+/** A command about a recording of a leg or of a room. */
 export type RecordingCommand =
   | {
       readonly type: 'record';
       readonly leg: number;
       readonly recording: number;
       readonly path: string;
-      /** `''`: none. */
+      /** The path of the ring, or `''` for none. */
       readonly ring: string;
-      /** 0: that of the leg or room. */
+      /** The sampling rate. 0 means that of the leg or room. */
       readonly rateHz: number;
       readonly includeGaps: boolean;
       readonly voices: { readonly sensitivityPercent: number; readonly onsetMs: number; readonly releaseMs: number } | undefined;
@@ -74,11 +77,11 @@ export type WorkerCommand =
 
 export type WorkerReply =
   | { readonly type: 'up'; readonly wakeFd: number; readonly plane: number; readonly priority: PlanePriority }
-  /** `errno` 0: open. */
+  /** The answer to an opening. An `errno` of 0 means that the leg is open. */
   | { readonly type: 'opened'; readonly leg: number; readonly errno: number }
   | { readonly type: 'counters'; readonly request: number; readonly counters: LegCounters }
   | { readonly type: 'closed'; readonly leg: number; readonly counters: LegCounters }
-  /** A move was impossible. */
+  /** The leg could not be moved. */
   | { readonly type: 'stayed'; readonly leg: number }
   /** The leg or room to record was not there. */
   | { readonly type: 'not recorded'; readonly recording: number }
@@ -86,13 +89,13 @@ export type WorkerReply =
   | { readonly type: 'frames'; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly type: 'room closed'; readonly leg: number }
   | { readonly type: 'notices'; readonly words: Uint32Array<ArrayBuffer>; readonly count: number }
-  /** Once a second: the worker ticks. */
+  /** Sent once a second while the worker ticks. */
   | {
       readonly type: 'pulse';
       readonly ticks: number;
       readonly skippedTicks: number;
       readonly latenessMaxUs: number;
-      /** Of all ticks so far, by `LATENESS_STEPS_US`. */
+      /** Counts of all ticks so far, by `LATENESS_STEPS_US`. */
       readonly lateness: readonly number[];
       readonly busyUs: number;
     }

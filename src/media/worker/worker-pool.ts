@@ -1,6 +1,6 @@
 /**
- * The media workers of a node, a fixed number of them. One that is lost is replaced; until then the node is not ready, and what would go to it goes to
- * the others.
+ * The media workers of a node, a fixed number of them. One that is lost is replaced; until then the node is not ready,
+ * and what would go to it goes to the others.
  */
 import { MediaWorker, type MediaWorkerOptions, type TickLoad } from './media-worker.ts';
 import { RestartLimit } from './restart-limit.ts';
@@ -17,7 +17,7 @@ export class WorkerPool {
   #missing = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #starting: Promise<void> | undefined;
-  /** What lost workers had counted: counters never go back. */
+  /** The counts of lost workers, because counters never go back. */
   #lost: TickLoad = { ticks: 0, skippedTicks: 0, latenessMaxUs: 0, lateness: [], busyUs: 0 };
   #closing = false;
 

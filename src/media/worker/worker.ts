@@ -1,6 +1,7 @@
 /**
- * A media worker: one native plane, ticked for ever. The thread sleeps inside `planeRun` until the next deadline or until the main thread
- * has posted commands (and woken it); after each return the event loop gets a turn, in which posted commands are carried out.
+ * A media worker: one native plane, ticked for ever. The thread sleeps inside `planeRun` until the next deadline or
+ * until the main thread has posted commands (and woken it); after each return the event loop gets a turn, in which
+ * posted commands are carried out.
  */
 import { MEDIA_NOTICES_A_TICK_MAX } from '../../limits.ts';
 import { native, type PlaneHandle } from '../native.ts';
@@ -49,7 +50,7 @@ function postFrames(from: PlaneHandle): void {
   if (count > 0) reply({ type: 'frames', bytes: frames.slice(0, count) });
 }
 
-/** Where each kind of command is carried out. */
+/** Hands a command to the function for its kind. */
 function obey(command: WorkerCommand): void {
   if (command.type === 'start') {
     start(command.mediaTimeoutMs);

@@ -1,6 +1,7 @@
 /**
- * The files of the cache, the least recently used first, and their bounds. Each has a name of its own (`<recording>.<8 hex digits>.wav`), so that one
- * that goes is never confused with one that comes. A linked file is the spool's, and counts as nothing here until the spool gives it up.
+ * The files of the cache, the least recently used first, and their bounds. Each has a name of its own (`<recording>.<8
+ * hex digits>.wav`), so that one that goes is never confused with one that comes. A linked file is the spool's, and
+ * counts as nothing here until the spool gives it up.
  */
 import { randomBytes } from 'node:crypto';
 import { chmod, lstat, mkdir, opendir, rm, utimes } from 'node:fs/promises';
@@ -18,7 +19,7 @@ export interface CachedFile {
   readonly bytes: number;
   /** The spool has it as well. */
   linked: boolean;
-  /** Not to be evicted before (ms since the epoch). */
+  /** The file is not evicted before this time (milliseconds since the epoch). */
   heldUntil: number;
   /** Left by a former process, and not looked into since. */
   unproven?: boolean;
@@ -46,7 +47,10 @@ export class CachedFiles {
     this.#options = options;
   }
 
-  /** Makes the folder, readable by its owner only, or takes over what a former process left in it. Rejects where that cannot be. */
+  /**
+   * Makes the folder, readable by its owner only, or takes over what a former process left in it. Rejects where that
+   * cannot be.
+   */
   static async make(options: CachedFilesOptions): Promise<CachedFiles> {
     const path = options.folder.cache;
     await mkdir(path, { recursive: true, mode: 0o700 });
@@ -61,12 +65,12 @@ export class CachedFiles {
     return this.#all.get(recordingUuid);
   }
 
-  /** For a recording that is not here yet. */
+  /** Names a path for a recording that is not here yet. */
   newPath(recordingUuid: string): string {
     return join(this.#options.folder.cache, `${recordingUuid}.${randomBytes(4).toString('hex')}.wav`);
   }
 
-  /** For a file that is being written. */
+  /** Names the draft of a file that is being written. */
   draftOf(path: string): string {
     return path.replace(/wav$/, 'new');
   }
@@ -200,7 +204,10 @@ export class CachedFiles {
     return rm(path, { force: true }).catch(this.#options.complain);
   }
 
-  /** Larger than all of the cache, and here only because the spool had it: it goes as soon as it can, and no other for it. */
+  /**
+   * Larger than all of the cache, and here only because the spool had it: it goes as soon as it can, and no other for
+   * it.
+   */
   #isPassing({ linked, bytes }: CachedFile): boolean {
     return !linked && bytes > this.#options.limits.cacheMaxBytes;
   }

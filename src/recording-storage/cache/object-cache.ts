@@ -1,12 +1,13 @@
 /**
- * Recordings that an object store has, kept here too, so that they are sent from a file: whole, with a length, and without the store.
+ * Recordings that an object store has, kept here too, so that they are sent from a file: whole, with a length, and
+ * without the store.
  *
  *   spool ──uploaded──► kept (renamed) ─┐                            least recently used
  *   spool ──asked for──► linked ────────┼──► held for who asked for it ─────────────────► evicted
  *   object ──asked for──► fetched ──────┘     (for some seconds)
  *
- * A recording's name is a UUID that is given once, and its content never changes after its end: what is here is what the object is, in whichever
- * bucket, and needs no asking there.
+ * A recording's name is a UUID that is given once, and its content never changes after its end: what is here is what
+ * the object is, in whichever bucket, and needs no asking there.
  */
 import { link, rename, rm } from 'node:fs/promises';
 import type { Clock } from '../../clock.ts';
@@ -28,7 +29,7 @@ interface ObjectCacheOptions {
   readonly limits: StorageLimits;
 }
 
-/** Of what is asked for: how large it is, and where it can be had. */
+/** The size of what is asked for, and the place where it can be had. */
 interface CacheSource {
   readonly bytes: number;
   object(): Slices;
@@ -45,7 +46,7 @@ export class ObjectCache {
   readonly #complain: (error: unknown) => void;
   readonly #files: CachedFiles;
   readonly #turns: Semaphore;
-  /** One for each recording, however many ask for it. */
+  /** The fetches under way, one for each recording, however many ask for it. */
   readonly #bringing = new Map<string, Bringing>();
   /** Being removed: not to be brought back. */
   readonly #taken = new Set<string>();
@@ -61,7 +62,7 @@ export class ObjectCache {
     this.#armSweep();
   }
 
-  /** With what a former process left. Rejects where its folder cannot be made or read. */
+  /** Makes the cache with what a former process left. Rejects when its folder cannot be made or read. */
   static async make(options: ObjectCacheOptions): Promise<ObjectCache> {
     const troubles = new ThrottledLog(options.log, options.clock, options.limits.complaintMs);
     const complain = (error: unknown) => {
@@ -71,15 +72,16 @@ export class ObjectCache {
     return new ObjectCache(options, await CachedFiles.make({ ...options, complain }), complain);
   }
 
-  /** In bytes, of a recording that is here. */
+  /** Returns the bytes of a recording that is here. */
   async sizeOf(recordingUuid: string): Promise<number | undefined> {
     const file = this.#find(recordingUuid);
     return file !== undefined && (await this.#files.isThere(file)) ? file.bytes : undefined;
   }
 
   /**
-   * The path of a recording's file, brought here if need be, which stays for some seconds: longer than it takes to open it. Undefined: it is too
-   * large, there is no room, or it is not here in time; it may be at the next request. Never rejects.
+   * The path of a recording's file, brought here if need be, which stays for some seconds: longer than it takes to open
+   * it. Undefined: it is too large, there is no room, or it is not here in time; it may be at the next request. Never
+   * rejects.
    */
   async hold(recordingUuid: string, source: CacheSource): Promise<string | undefined> {
     const path = await this.#held(recordingUuid, source);
@@ -89,7 +91,10 @@ export class ObjectCache {
     return this.#held(recordingUuid, source);
   }
 
-  /** The store has all of it: its spool file is kept here, if it can be. It is gone from the spool when this resolves; rejects where it cannot go. */
+  /**
+   * The store has all of it: its spool file is kept here, if it can be. It is gone from the spool when this resolves;
+   * rejects where it cannot go.
+   */
   async keep(recordingUuid: string): Promise<void> {
     const { folder, limits } = this.#options;
     const spool = folder.wav(recordingUuid);
@@ -111,7 +116,9 @@ export class ObjectCache {
     await this.#files.settle();
   }
 
-  /** Takes a recording out, and keeps it out while `use` runs. Who was just told of the file has the time to open it. */
+  /**
+   * Takes a recording out, and keeps it out while `use` runs. Who was just told of the file has the time to open it.
+   */
   async without<T>(recordingUuid: string, use: () => Promise<T>): Promise<T> {
     this.#taken.add(recordingUuid);
     try {
@@ -204,7 +211,9 @@ export class ObjectCache {
     return this.#options.clock.now() + this.#options.limits.cacheHoldMs;
   }
 
-  /** Also those that were held when they should have gone, and where others fill the disk. */
+  /**
+   * Evicts from time to time, because files may have been held when they should have gone, and others fill the disk.
+   */
   #armSweep(): void {
     const { clock, limits } = this.#options;
     this.#cancelSweep = clock.at(clock.now() + limits.sweepMs, () => {

@@ -1,4 +1,4 @@
-/** `RECORDINGS=file`: the local file is the recording. */
+/** The storage of `RECORDINGS=file`: the local file is the recording. */
 import type { Clock } from '../../clock.ts';
 import type { RecordingStorage } from '../storage.ts';
 import type { StorageLimits } from '../storage-limits.ts';

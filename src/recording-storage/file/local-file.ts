@@ -30,7 +30,7 @@ export async function localFile(recordingUuid: string, path: string): Promise<St
   };
 }
 
-/** Of a file, which is opened when they are sent. */
+/** Returns the bytes of a file, which is opened when they are sent. */
 export async function localBytes(path: string): Promise<LocalBytes> {
   const whole = await openAsBlob(path);
   return (start, end) => whole.slice(start, end);

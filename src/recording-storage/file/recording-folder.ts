@@ -1,4 +1,7 @@
-/** The local folder of recordings: `DATA_DIR/recordings`, one WAV each, and beside it what is known of its upload; below it their cache. */
+/**
+ * The local folder of recordings: `DATA_DIR/recordings`, one WAV each, and beside it what is known of its upload; below
+ * it their cache.
+ */
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -29,12 +32,12 @@ export class RecordingFolder {
     return join(this.path, `${checked(recordingUuid)}.wav`);
   }
 
-  /** What is known of its upload. */
+  /** Names the ledger of its upload. */
   ledger(recordingUuid: string): string {
     return join(this.path, `${checked(recordingUuid)}.upload`);
   }
 
-  /** Where recordings that an object store has are kept too. */
+  /** The folder in which recordings are kept that an object store has too. */
   get cache(): string {
     return join(this.path, 'cache');
   }

@@ -1,6 +1,7 @@
 /**
- * Recordings that are being written, followed by any number of readers. Readers of one file share its descriptor, one look at its size every so often,
- * and the bytes that all of them are at; each keeps only its place. A file that is there is read whatever becomes of its name.
+ * Recordings that are being written, followed by any number of readers. Readers of one file share its descriptor, one
+ * look at its size every so often, and the bytes that all of them are at; each keeps only its place. A file that is
+ * there is read whatever becomes of its name.
  */
 import { close, fstatSync, open, read } from 'node:fs';
 import { type Clock, sleep } from '../../clock.ts';
@@ -16,17 +17,20 @@ interface GrowingSource {
   over(): boolean;
 }
 
-/** One reader's place. */
+/** The place of one reader. */
 interface GrowingReader {
   /** The header of the file, with the sizes of one that has no end yet. */
   readonly header: Uint8Array;
-  /** The next bytes, as soon as there are any. Undefined: the file is over, and that was all; or it was closed. Rejects on errors of the disk. */
+  /**
+   * The next bytes, as soon as there are any. Undefined: the file is over, and that was all; or it was closed. Rejects
+   * on errors of the disk.
+   */
   next(): Promise<Uint8Array | undefined>;
   /** May be called at any time, more than once. */
   close(): void;
 }
 
-/** `pull`: from the first sample. `live`: from where the file ends now. */
+/** The place where a reader begins: `pull` at the first sample, `live` where the file ends now. */
 type GrowingStart = 'pull' | 'live';
 
 export class GrowingFiles {
@@ -35,7 +39,10 @@ export class GrowingFiles {
   readonly #followed = new Map<string, Followed>();
   #polling = false;
 
-  /** `tell`: of a file that has a first reader, or none any more. It is written in shorter steps then. */
+  /**
+   * Makes the files that are followed. `tell` is called when a file has a first reader, or none any more. It is written
+   * in shorter steps in between.
+   */
   constructor(clock: Clock, tell?: (path: string, followed: boolean) => void) {
     this.#clock = clock;
     this.#tell = tell;
@@ -47,7 +54,8 @@ export class GrowingFiles {
   }
 
   /**
-   * Waits for the file to begin. Undefined: it is over, and has no audio. Rejects where it does not begin in time, or cannot be read.
+   * Waits for the file to begin. Undefined: it is over, and has no audio. Rejects where it does not begin in time, or
+   * cannot be read.
    */
   async follow(source: GrowingSource, start: GrowingStart): Promise<GrowingReader | undefined> {
     const deadline = this.#clock.now() + GROWING_FILE_WAIT_MS;
@@ -57,7 +65,8 @@ export class GrowingFiles {
       if (followed !== undefined) {
         const header = await this.#header(followed);
         if (header !== undefined) {
-          // What was recorded before anyone listened is written first: the end of the file is then where the recording is.
+          // What was recorded before anyone listened is written first: the end of the file is then where the recording
+          // is.
           if (start === 'live') await followed.caughtUp;
           return this.#reader(followed, header, start);
         }
@@ -73,7 +82,7 @@ export class GrowingFiles {
     return sleep(this.#clock, GROWING_FILE_POLL_MS);
   }
 
-  /** One use more of the file; undefined: there is none. */
+  /** Counts one use more of the file. Undefined when there is no file. */
   async #open(source: GrowingSource): Promise<Followed | undefined> {
     const known = this.#followed.get(source.path);
     if (known !== undefined) {
@@ -174,16 +183,16 @@ export class GrowingFiles {
 class Followed {
   readonly source: GrowingSource;
   readonly #fd: number;
-  /** What was recorded before it was followed is in the file by then. */
+  /** Resolves when everything is in the file that was recorded before it was followed. */
   readonly caughtUp: Promise<void>;
   uses = 1;
   size = 0;
-  /** `size` is final. */
+  /** Whether `size` is final. */
   over = false;
   readonly waiting = new Set<() => void>();
   #reading = 0;
   #closed = false;
-  /** What was read last, for whoever is at the same place. */
+  /** The bytes that were read last, for readers at the same place. */
   #last: { readonly start: number; readonly end: number; readonly bytes: Promise<Uint8Array> } | undefined;
 
   constructor(source: GrowingSource, fd: number, caughtUp: Promise<void>) {

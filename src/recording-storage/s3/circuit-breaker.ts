@@ -1,6 +1,7 @@
 /**
- * A circuit breaker for the object store. After a failure it is open: everything waits, and one attempt is made after a time that doubles with each
- * failure. The first attempt that succeeds closes it for all. Attempts that fail at the same time count as one failure.
+ * A circuit breaker for the object store. After a failure it is open: everything waits, and one attempt is made after a
+ * time that doubles with each failure. The first attempt that succeeds closes it for all. Attempts that fail at the
+ * same time count as one failure.
  */
 import type { Clock } from '../../clock.ts';
 
@@ -16,7 +17,7 @@ export class CircuitBreaker {
   #failures = 0;
   #cancel: (() => void) | undefined;
 
-  /** `onTry` is called when the next attempt is due. */
+  /** Makes a breaker that is closed. `onTry` is called when the next attempt is due. */
   constructor(clock: Clock, limits: CircuitBreakerLimits, onTry: () => void) {
     this.#clock = clock;
     this.#limits = limits;
@@ -28,13 +29,16 @@ export class CircuitBreaker {
     return this.#failures;
   }
 
-  /** How many attempts may be under way at once, of `most`: none while it is open, one after a failure. */
+  /** Returns how many attempts may be under way at once, of `most`: none while it is open, one after a failure. */
   atOnce(most: number): number {
     if (this.#cancel !== undefined) return 0;
     return this.#failures > 0 ? 1 : most;
   }
 
-  /** An attempt failed that began after so many `failures`. `longer`: nothing will change by itself soon, so the longest wait is due at once. */
+  /**
+   * An attempt failed that began after so many `failures`. `longer`: nothing will change by itself soon, so the longest
+   * wait is due at once.
+   */
   failed(failures: number, longer: boolean): void {
     if (failures !== this.#failures || this.#cancel !== undefined) return;
     const { retryMinMs, retryMaxMs } = this.#limits;

@@ -3,8 +3,9 @@ import { open, rm } from 'node:fs/promises';
 import type { Slices } from '../slices.ts';
 
 /**
- * Writes so many bytes to a new file. It is durable when this resolves, since a file is told by its size at the next start. Rejects on errors of
- * the disk and of the slices, and where they are not as many; then there is no file. The slices are closed either way.
+ * Writes so many bytes to a new file. It is durable when this resolves, since a file is told by its size at the next
+ * start. Rejects on errors of the disk and of the slices, and where they are not as many; then there is no file. The
+ * slices are closed either way.
  */
 export async function download(path: string, bytes: number, slices: Slices): Promise<void> {
   try {

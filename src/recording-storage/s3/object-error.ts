@@ -1,7 +1,9 @@
-/** What can go wrong between us and an object store, by what is to be done about it. Never carries a URL, a header or a body. */
+/**
+ * The faults between us and an object store, by what is to be done about them. None carries a URL, a header or a body.
+ */
 
 type ObjectFault =
-  /** Not reached, or not in a state to answer: everything waits, and is tried again soon. */
+  /** The store was not reached, or is in no state to answer. Everything waits and is tried again soon. */
   | 'away'
   /** Bucket, credentials, region or clock are not right: everything waits until someone has changed that. */
   | 'refused'
@@ -17,7 +19,7 @@ export class ObjectError extends Error {
   readonly fault: ObjectFault;
   /** The store's own word (`NoSuchBucket`) or the connection's (`ECONNRESET`). */
   readonly code: string;
-  /** Of the HTTP answer; undefined where there was none. */
+  /** The status of the HTTP answer. Undefined when there was none. */
   readonly status: number | undefined;
 
   constructor(fault: ObjectFault, code: string, status?: number) {
@@ -52,7 +54,7 @@ const OF_THE_MOMENT = new Set([
   'ThrottlingException',
 ]);
 
-/** What an answer that is no success means. `body` is its XML, where it had one. */
+/** Reads an answer that is no success. `body` is its XML, if it had one. */
 export function faultOf(status: number, body: string): ObjectError {
   const code = word(/<Code>([^<]*)<\/Code>/.exec(body)?.[1]) ?? `HTTP ${status}`;
   return new ObjectError(kindOf(status, code), code, status);
@@ -69,7 +71,7 @@ function kindOf(status: number, code: string): ObjectFault {
   return status >= 500 ? 'away' : 'refused';
 }
 
-/** What broke a connection, or `fetch` itself. */
+/** Reads the error that broke a connection, or `fetch` itself. */
 export function connectionFault(error: unknown): ObjectError {
   if (error instanceof ObjectError) return error;
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;

@@ -1,6 +1,7 @@
 /**
- * An object as slices: ranged GETs one after another, the next one under way while the last is taken. A whole-object GET would be one request
- * less, but what its reader does not take would pile up here, and a pause would cost its connection.
+ * An object as slices: ranged GETs one after another, the next one under way while the last is taken. A whole-object
+ * GET would be one request less, but what its reader does not take would pile up here, and a pause would cost its
+ * connection.
  */
 import { type Clock, sleep } from '../../clock.ts';
 import { OBJECT_READ_MAX_BYTES, OBJECT_READ_MIN_BYTES, OBJECT_TRIES_MAX, OBJECT_TRY_PAUSE_MS } from '../../limits.ts';
@@ -38,7 +39,7 @@ export function objectSlices(store: ObjectStore, clock: Clock, name: string, sta
   };
 }
 
-/** What someone waits for is tried a few times while the store is away. */
+/** Tries a few times, while the store is away, what someone waits for. */
 export async function tried<T>(clock: Clock, attempt: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

@@ -1,6 +1,6 @@
 /**
- * `RECORDINGS=s3://…`: a recording is written to a local file, its spool, which stays until the object store has confirmed all of it, and then in the
- * cache for as long as there is room.
+ * The storage of `RECORDINGS=s3://…`. A recording is written to a local file, its spool, which stays until the object
+ * store has confirmed all of it, and then in the cache for as long as there is room.
  */
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
@@ -111,7 +111,10 @@ export class ObjectStorage implements RecordingStorage {
     await this.#options.cache.close();
   }
 
-  /** Of everything on the disk, also what is confirmed in part: it stays until all of it is. */
+  /**
+   * Whether the spool has room. Everything on the disk counts, also what is confirmed in part, because it stays until
+   * all of it is.
+   */
   #spoolHasRoom(): boolean {
     const { clock, limits } = this.#options;
     if (this.#queue.files >= limits.spoolMaxFiles) return false;

@@ -1,11 +1,13 @@
 /**
- * An S3 bucket as far as recordings need it, over signed HTTP requests (AWS Signature 4, path-style addresses, which every implementation of S3 knows):
+ * An S3 bucket as far as recordings need it, over signed HTTP requests (AWS Signature 4, path-style addresses, which
+ * every implementation of S3 knows):
  *
  *   PUT one object · GET a range · HEAD · DELETE
  *   POST ?uploads → PUT ?partNumber&uploadId (each part) → POST ?uploadId (join them) · DELETE ?uploadId
  *
- * Bodies are hashed by the caller, and the hash is signed: the store itself refuses what was damaged on the way. One attempt a call; who calls
- * decides what is worth another. The endpoint is the operator's setting, so its address is not screened. Left out: listing, copies, versions, ACLs.
+ * Bodies are hashed by the caller, and the hash is signed: the store itself refuses what was damaged on the way. One
+ * attempt a call; who calls decides what is worth another. The endpoint is the operator's setting, so its address is
+ * not screened. Left out: listing, copies, versions, ACLs.
  */
 import { createHash } from 'node:crypto';
 import { AwsV4Signer } from 'aws4fetch';
@@ -15,7 +17,7 @@ import { connectionFault, faultOf, ObjectError } from './object-error.ts';
 
 interface ObjectStoreSettings {
   readonly bucket: string;
-  /** Before every key; with or without a `/` at its ends. */
+  /** The prefix of every key, with or without a `/` at its ends. */
   readonly prefix: string;
   /** Origin of the store, and a path where it has one. */
   readonly endpoint: string;
@@ -32,7 +34,7 @@ export interface HashedBytes {
 
 interface PartTag {
   readonly number: number;
-  /** As the store gave it, quotes and all. */
+  /** The tag as the store gave it, with its quotes. */
   readonly etag: string;
 }
 
@@ -159,7 +161,10 @@ export class ObjectStore {
     await this.#call({ ...options, method: 'DELETE', name, query }, drained).catch(but('missing', 'upload unknown'));
   }
 
-  /** A HEAD cannot say whether the object is missing or its bucket. Who may not ask for buckets is believed that there is one. */
+  /**
+   * A HEAD cannot say whether the object is missing or its bucket. Who may not ask for buckets is believed that there
+   * is one.
+   */
   async #bucketIsThere(options: CallOptions): Promise<void> {
     await this.#call({ ...options, method: 'HEAD' }, drained).catch((error: unknown) => {
       if (error instanceof ObjectError && error.fault === 'missing') throw new ObjectError('refused', 'NoSuchBucket', 404);
@@ -167,7 +172,7 @@ export class ObjectStore {
     });
   }
 
-  /** One signed request. Time and `signal` hold for the answer's body too. Rejects with an `ObjectError`, only. */
+  /** Makes one signed request. Time and `signal` hold for the answer's body too. Rejects with `ObjectError` only. */
   async #call<T>(call: Call, take: (response: Response) => Promise<T>): Promise<T> {
     const abort = new AbortController();
     const stop = () => abort.abort();
@@ -220,7 +225,7 @@ export const hashed = (bytes: Uint8Array<ArrayBuffer>): HashedBytes => ({
   sha256: createHash('sha256').update(bytes).digest('hex'),
 });
 
-/** As RFC 3986 §2.3 has it, which the signature asks for: `encodeURIComponent` leaves five characters. */
+/** Encodes as RFC 3986 §2.3 has it, which the signature asks for. `encodeURIComponent` leaves five characters. */
 const encoded = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);
 

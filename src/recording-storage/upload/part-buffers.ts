@@ -1,13 +1,14 @@
 /**
- * The memory that parts are sent from, used again and again: new ones of 8 MiB would pile up faster than they are collected (measured: 250 MiB
- * for four uploads at once, instead of 80). One whose request failed is left to the collector: the connection may still be reading it.
+ * The memory that parts are sent from, used again and again: new ones of 8 MiB would pile up faster than they are
+ * collected (measured: 250 MiB for four uploads at once, instead of 80). One whose request failed is left to the
+ * collector: the connection may still be reading it.
  */
 export class PartBuffers {
   readonly #free: ArrayBuffer[] = [];
   readonly #most: number;
   readonly #partBytes: number;
 
-  /** So many of that size are kept. */
+  /** Keeps at most so many buffers of that size. */
   constructor(most: number, partBytes: number) {
     this.#most = most;
     this.#partBytes = partBytes;

@@ -8,8 +8,9 @@ import type { HashedBytes } from '../s3/object-store.ts';
 const HEADER_BYTES = 44;
 
 /**
- * Fills `bytes` from `at` on, read and hashed slice by slice, so that the thread is never held for longer than one slice takes. What is read
- * is made durable first: of a growing file nothing is uploaded that a power cut could still take back. Rejects where the file is shorter.
+ * Fills `bytes` from `at` on, read and hashed slice by slice, so that the thread is never held for longer than one
+ * slice takes. What is read is made durable first: of a growing file nothing is uploaded that a power cut could still
+ * take back. Rejects where the file is shorter.
  */
 export async function readPart(path: string, at: number, bytes: Uint8Array<ArrayBuffer>): Promise<HashedBytes> {
   const length = bytes.byteLength;
@@ -29,7 +30,10 @@ export async function readPart(path: string, at: number, bytes: Uint8Array<Array
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/** Whether its header has its final sizes and they are true: it was finished, whoever remembers. False where there is no such file. */
+/**
+ * Whether its header has its final sizes and they are true: it was finished, whoever remembers. False where there is no
+ * such file.
+ */
 export async function isWholeWav(path: string): Promise<boolean> {
   let file: FileHandle;
   try {

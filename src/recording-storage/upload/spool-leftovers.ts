@@ -1,4 +1,4 @@
-/** What a former process left in the folder of recordings, for the object store to have. */
+/** Finds what a former process left in the folder of recordings for the object store. */
 import { opendir } from 'node:fs/promises';
 import { sizeOf } from '../file/local-file.ts';
 import type { RecordingFolder } from '../file/recording-folder.ts';
@@ -7,8 +7,8 @@ import { isWholeWav } from './spool-file.ts';
 const NAME = /^([A-Za-z0-9_-]{1,64})\.(wav|upload)$/;
 
 /**
- * The names of recordings whose files are whole, and of uploads that were begun for a file that is gone. Files that still say "growing" are not
- * told: who wrote them mends them first.
+ * The names of recordings whose files are whole, and of uploads that were begun for a file that is gone. Files that
+ * still say "growing" are not told: who wrote them mends them first.
  */
 export async function* spoolLeftovers(folder: RecordingFolder): AsyncGenerator<string> {
   for await (const entry of await opendir(folder.path)) {

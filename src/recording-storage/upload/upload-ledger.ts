@@ -1,6 +1,7 @@
 /**
- * What is known of a multipart upload, kept durably beside its spool file: a process that comes after a crash goes on with the parts that are
- * missing. It is written after every part the store confirmed and never before, so it may know less than the store does, never more.
+ * The ledger of a multipart upload, kept durably beside its spool file: a process that comes after a crash goes on with
+ * the parts that are missing. It is written after every part the store confirmed and never before, so it may know less
+ * than the store does, never more.
  */
 import { open, rename } from 'node:fs/promises';
 import { OBJECT_LEDGER_MAX_BYTES } from '../../limits.ts';
@@ -16,13 +17,16 @@ export interface UploadLedger {
   readonly place: string;
   readonly uploadId: string;
   readonly partBytes: number;
-  /** By part number, from 1. */
+  /** The confirmed parts, by part number from 1. */
   readonly parts: Map<number, ConfirmedPart>;
 }
 
 const PART_MAX = 10_000;
 
-/** Undefined where there is none, and where what is there can not be understood: then the upload starts over. Rejects on errors of the disk. */
+/**
+ * Undefined where there is none, and where what is there can not be understood: then the upload starts over. Rejects on
+ * errors of the disk.
+ */
 export async function readLedger(path: string): Promise<UploadLedger | undefined> {
   try {
     const file = await open(path, 'r');

@@ -1,9 +1,9 @@
 /**
- * Which recording's upload takes its next step, and when. A few steps are under way at once, in the order in which recordings came and round
- * again after each step, so that a long one does not hold up short ones.
+ * Which recording's upload takes its next step, and when. A few steps are under way at once, in the order in which
+ * recordings came and round again after each step, so that a long one does not hold up short ones.
  *
  *   growing ──full part──► ready ──► running ──sent──► ready …  ──done──► over
- *                            ▲          ├─ the store is away or refuses: back to the end, and all wait (`circuit-breaker.ts`)
+ *                            ▲          ├─ the store is away or refuses: back to the end, and all wait
  *                            └──sweep── └─ this one will not do: set back, and others go on
  *
  * A spool file with no place in memory is found again by a look at the folder once there is room.
@@ -37,7 +37,7 @@ export class UploadQueue {
   readonly #setBack = new Map<Upload, number>();
   /** Being removed: not to be found again by a look at the folder. */
   readonly #taken = new Set<string>();
-  /** `#successes` when an upload last failed. */
+  /** The value of `#successes` when an upload last failed. */
   readonly #failedAt = new WeakMap<Upload, number>();
   #successes = 0;
   #moreInFolder = false;
@@ -84,7 +84,9 @@ export class UploadQueue {
     this.#pump();
   }
 
-  /** Takes an upload out, a new one where there is none, and hands it over once its step under way has come to an end. */
+  /**
+   * Takes an upload out, a new one where there is none, and hands it over once its step under way has come to an end.
+   */
   async without<T>(recordingUuid: string, use: (upload: Upload) => Promise<T>): Promise<T> {
     const upload = this.#all.get(recordingUuid) ?? new Upload(recordingUuid, true, this.#options);
     this.#all.delete(recordingUuid);
@@ -211,7 +213,7 @@ export class UploadQueue {
     });
   }
 
-  /** One file after another: thousands of them are no burst. Never rejects. */
+  /** Looks at one file after another, so that thousands of them are no burst. Never rejects. */
   async #sweep(): Promise<void> {
     const now = this.#options.clock.now();
     for (const [upload, until] of this.#setBack) {

@@ -1,12 +1,14 @@
 /**
- * One recording on its way to the object store, a step at a time; a step is one part, or what a small recording needs as a whole.
+ * One recording on its way to the object store, a step at a time; a step is one part, or what a small recording needs
+ * as a whole.
  *
  *   growing:   parts 2, 3, … as soon as each is full
  *   finished:  small: PUT                                            ┐
  *              large: the parts that are missing → part 1 → join     ┴→ HEAD says the size → the spool file goes
  *
- * Part 1 comes last because it has the WAV header, whose sizes are known at the end. The ledger beside the file remembers; an upload that the
- * store no longer knows starts over. Nothing here waits or tries again: the queue decides when the next step is.
+ * Part 1 comes last because it has the WAV header, whose sizes are known at the end. The ledger beside the file
+ * remembers; an upload that the store no longer knows starts over. Nothing here waits or tries again: the queue decides
+ * when the next step is.
  */
 import { sizeOf } from '../file/local-file.ts';
 import type { RecordingFolder } from '../file/recording-folder.ts';
@@ -17,7 +19,10 @@ import type { PartBuffers } from './part-buffers.ts';
 import { readPart } from './spool-file.ts';
 import { readLedger, type UploadLedger, writeLedger } from './upload-ledger.ts';
 
-/** `idle`: nothing to do yet. `sent`: the store has taken something, there is more to do. `done`: it has all. `gone`: there is nothing to upload. */
+/**
+ * The outcome of a step. `idle` means that there is nothing to do yet, `sent` that the store has taken something and
+ * there is more to do, `done` that it has all, `gone` that there is nothing to upload.
+ */
 export type Progress = 'idle' | 'sent' | 'done' | 'gone';
 
 export interface UploadContext {
@@ -35,7 +40,7 @@ export class Upload {
   readonly recordingUuid: string;
   /** Nothing is written to the file any more. */
   finished: boolean;
-  /** Of the file, when it was last looked at. */
+  /** Bytes of the file when it was last looked at. */
   bytes = 0;
   /** Steps that failed since the last that did not. */
   failures = 0;
@@ -48,7 +53,7 @@ export class Upload {
     this.#context = context;
   }
 
-  /** Of `bytes`, what the store has not confirmed. */
+  /** The bytes among `bytes` that the store has not confirmed. */
   get waitingBytes(): number {
     let waiting = this.bytes;
     if (typeof this.#ledger === 'object') for (const part of this.#ledger.parts.values()) waiting -= part.bytes;
@@ -100,7 +105,10 @@ export class Upload {
     return ledger === undefined ? 'gone' : 'done';
   }
 
-  /** Removes it here first, then at the store. Not while a step is under way. Rejects with an `ObjectError` where the store is not reached. */
+  /**
+   * Removes it here first, then at the store. Not while a step is under way. Rejects with an `ObjectError` where the
+   * store is not reached.
+   */
   async remove(): Promise<void> {
     await this.#context.folder.remove(this.#wav);
     await this.#giveUp({});
@@ -154,7 +162,10 @@ export class Upload {
     }
   }
 
-  /** The file goes first: a ledger without one is only given up at the next start, a file without one would be sent again. */
+  /**
+   * The file goes first: a ledger without one is only given up at the next start, a file without one would be sent
+   * again.
+   */
   async #confirm(bytes: number, signal: AbortSignal): Promise<void> {
     const { store, kept } = this.#context;
     const stored = await store.head(this.#name, { signal });
