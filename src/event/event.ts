@@ -17,8 +17,7 @@ export type Event =
   | { event: 'session.ringing_started'; session_uuid: string }
   | { event: 'session.early_media_started'; session_uuid: string }
   | { event: 'session.answered'; session_uuid: string; operation_uuid?: string; sip?: SipFacts }
-  | { event: 'session.held'; session_uuid: string }
-  | { event: 'session.resumed'; session_uuid: string }
+  | { event: 'session.held' | 'session.resumed'; session_uuid: string; by: 'far_end' | 'application' }
   | {
       event: 'session.ended';
       session_uuid: string;

@@ -18,6 +18,8 @@ export const buckets = {
   reject: call(10, 5),
   cancel: call(10, 5),
   hangup: call(10, 5),
+  hold: call(5, 2),
+  unhold: call(5, 2),
   /** Shared by playback/seek, recording mask and recording unmask. */
   seek: call(20, 20),
   playback_stop: call(20, 20),

@@ -52,6 +52,8 @@ export type LegSignal =
   | { readonly type: 'leg.answered'; readonly sip?: SipFacts }
   | { readonly type: 'leg.held' }
   | { readonly type: 'leg.resumed' }
+  /** Our own hold has taken effect, or has ended. */
+  | { readonly type: 'leg.own_hold'; readonly on: boolean }
   /** The far end of a silent call showed that it is still there. */
   | { readonly type: 'leg.alive' }
   /** The last signal of a leg, sent exactly once, whoever ended it; its ports and dialog are given back. */

@@ -55,6 +55,8 @@ export class Negotiation {
   readonly #options: NegotiationOptions;
   #version = 0;
   #described = '';
+  /** Whether we hold the far end: we send to it and take nothing from it. */
+  #holding = false;
   /** The m-lines of the last description of either side, ours among them: a later offer repeats them all (RFC 3264 §8). */
   #slots: readonly Slot[] = [OWN_SLOT];
 
@@ -62,12 +64,19 @@ export class Negotiation {
     this.#options = options;
   }
 
+  /** Holds the far end, or no longer, from our next description on (RFC 3264 §8.4). */
+  hold(on: boolean): void {
+    this.#holding = on;
+  }
+
   /** Our offer: every codec of ours, telephone-event, sendrecv. Streams that were refused before stay refused, in their places. */
   offer(): Uint8Array {
     const { codecs } = this.#options;
     const formats = codecs.map((codec) => [PAYLOAD_TYPES[codec], codec] as const);
     const lines = this.#slots.map((slot) =>
-      'refused' in slot ? slot.refused : this.#audio(slot.protocol, formats, EVENT_PAYLOAD_TYPE, 'sendrecv'),
+      'refused' in slot
+        ? slot.refused
+        : this.#audio(slot.protocol, formats, EVENT_PAYLOAD_TYPE, this.#holding ? 'sendonly' : 'sendrecv'),
     );
     return this.#describe(lines);
   }
@@ -96,7 +105,7 @@ export class Negotiation {
     const lines = this.#slots.map((slot) =>
       'refused' in slot
         ? slot.refused
-        : this.#audio(slot.protocol, formats, agreement.telephoneEventPayloadType, answerTo(direction)),
+        : this.#audio(slot.protocol, formats, agreement.telephoneEventPayloadType, answerTo(direction, this.#holding)),
     );
     return { body: this.#describe(lines), agreement };
   }
@@ -124,8 +133,9 @@ export class Negotiation {
         telephoneEventPayloadType: events?.payloadType,
         ptimeMs: ptime(media.ptimeMs),
         send: !silenced,
-        receive: !silenced && direction !== 'recvonly',
-        held: silenced || direction === 'recvonly',
+        receive: !silenced && direction !== 'recvonly' && !this.#holding,
+        // While we hold the far end, its recvonly is the answer to that and no hold of its own.
+        held: silenced || (direction === 'recvonly' && !this.#holding),
       };
       return { media, agreement, direction };
     }
@@ -167,8 +177,11 @@ const codecOf = (name: string): AudioCodec | undefined =>
   name === 'PCMU' || name === 'PCMA' || name === 'G722' ? name : undefined;
 
 /** The direction that answers theirs (RFC 3264 §6.1). */
-const answerTo = (direction: Direction): Direction =>
-  direction === 'sendonly' ? 'recvonly' : direction === 'recvonly' ? 'sendonly' : direction;
+function answerTo(direction: Direction, holding: boolean): Direction {
+  const open: Direction = direction === 'sendonly' ? 'recvonly' : direction === 'recvonly' ? 'sendonly' : direction;
+  if (!holding) return open;
+  return open === 'sendrecv' ? 'sendonly' : open === 'recvonly' ? 'inactive' : open;
+}
 
 /** The packet time that we send, in milliseconds: the one they ask for when it is 10 to 60 in whole frames of 10 ms, else 20. */
 const ptime = (asked: number | undefined): number =>

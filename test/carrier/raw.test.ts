@@ -235,3 +235,61 @@ describe('a connection that sends more than its share', () => {
     expect(peer.heard.length).toBe(1_999);
   }, 30_000);
 });
+
+describe('our own hold', () => {
+  const reinvite = (peer: RawPeer) => peer.until(/^INVITE sip:x@/);
+
+  test('is a re-INVITE with sendonly, and sendrecv at its end; audio is still sent and none expected', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    const { incoming } = await answered(carrier, peer);
+    incoming.call.leg.hold?.(true);
+    const held = await reinvite(peer);
+    expect(bodyOf(held)).toContain('a=sendonly');
+    expect(incoming.signals.types()).not.toContain('leg.own_hold');
+    peer.respond(held, '200 OK', { body: sdp(AUDIO, 'a=recvonly') });
+    await peer.until(/^ACK /);
+    expect(await incoming.signals.until('leg.own_hold')).toEqual({ type: 'leg.own_hold', on: true });
+    expect(carrier.media.negotiated.at(-1)).toMatchObject({ send: true, receive: false });
+    incoming.call.leg.hold?.(false);
+    const resumed = await reinvite(peer);
+    expect(bodyOf(resumed)).toContain('a=sendrecv');
+    peer.respond(resumed, '200 OK', { body: sdp() });
+    await peer.until(/^ACK /);
+    expect(incoming.signals.types().filter((type) => type !== 'leg.media')).toEqual([
+      'leg.answered',
+      'leg.own_hold',
+      'leg.own_hold',
+    ]);
+    expect(carrier.media.negotiated.at(-1)).toMatchObject({ send: true, receive: true });
+  });
+
+  test('is tried again after 491, and takes effect at our side where the far end refuses it', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    const { incoming } = await answered(carrier, peer);
+    incoming.call.leg.hold?.(true);
+    peer.respond(await reinvite(peer), '491 Request Pending');
+    peer.respond(await reinvite(peer), '488 Not Acceptable Here');
+    expect(await incoming.signals.until('leg.own_hold')).toEqual({ type: 'leg.own_hold', on: true });
+    expect(carrier.media.negotiated.at(-1)).toMatchObject({ send: true, receive: false });
+  }, 20_000);
+
+  test('does not hide a hold of the far end: each has its own pair of signals', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    const { incoming, within } = await answered(carrier, peer);
+    incoming.call.leg.hold?.(true);
+    peer.respond(await reinvite(peer), '200 OK', { body: sdp(AUDIO, 'a=recvonly') });
+    await incoming.signals.until('leg.own_hold');
+    peer.send(within('INVITE', 5, { body: sdp(AUDIO, 'a=sendonly') }));
+    const ok = await peer.until(/^SIP\/2.0 200[\s\S]*CSeq: 5 INVITE/);
+    expect(bodyOf(ok)).toContain('a=inactive');
+    await incoming.signals.until('leg.held');
+    peer.send(within('ACK', 5));
+    peer.send(within('INVITE', 6, { body: sdp(AUDIO, 'a=sendrecv') }));
+    expect(bodyOf(await peer.until(/^SIP\/2.0 200[\s\S]*CSeq: 6 INVITE/))).toContain('a=sendonly');
+    await incoming.signals.until('leg.resumed');
+    expect(incoming.signals.types()).toEqual(['leg.answered', 'leg.own_hold', 'leg.held', 'leg.resumed']);
+  });
+});

@@ -79,6 +79,8 @@ const ROWS: readonly Row[] = [
   [10, 5, 'call', ['POST', session('/answer'), {}]],
   [10, 5, 'call', ['POST', session('/reject'), { reason: 'busy' }]],
   [10, 5, 'call', ['POST', session('/cancel'), {}]],
+  [5, 2, 'call', ['POST', session('/hold')]],
+  [5, 2, 'call', ['POST', session('/unhold')]],
   [10, 5, 'call', ['DELETE', session()]],
   [4, 0.8, 'call', ['POST', session('/payment/card/collect'), {}]],
   [4, 0.8, 'call', ['POST', session('/payment/cvv/collect'), {}]],

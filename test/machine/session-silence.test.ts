@@ -157,3 +157,44 @@ describe('a call whose media worker is lost', () => {
     });
   }
 });
+
+describe('a call that the application holds', () => {
+  const answered = () => new Simulation(inbound(about, 0), { type: 'begin' }, { type: 'leg.answered' });
+  const order = (type: 'hold' | 'unhold'): SessionInput => ({ type: 'command', command: { type }, operationUuid: 'o' });
+  const refused = (call: Simulation, type: 'hold' | 'unhold') => step(call.state, order(type), call.now).refused?.status;
+
+  test('tells session.held by the application once it has taken effect, and session.resumed at its end', () => {
+    const call = answered();
+    call.take(order('hold'));
+    expect(call.events.map(({ event }) => event)).not.toContain('session.held');
+    call.take({ type: 'leg.own_hold', on: true });
+    call.take({ type: 'leg.held' });
+    call.take(order('unhold'));
+    call.take({ type: 'leg.own_hold', on: false });
+    call.take({ type: 'leg.own_hold', on: false });
+    call.take({ type: 'leg.resumed' });
+    expect(call.events.slice(2).map(({ event, more }) => [event, 'by' in more && more.by])).toEqual([
+      ['session.held', 'application'],
+      ['session.held', 'far_end'],
+      ['session.resumed', 'application'],
+      ['session.resumed', 'far_end'],
+    ]);
+  });
+
+  test('is held once and resumed once; a call that is not answered cannot be held', () => {
+    const call = answered();
+    expect(refused(call, 'unhold')).toBe(409);
+    call.take(order('hold'));
+    expect(refused(call, 'hold')).toBe(409);
+    call.take(order('unhold'));
+    expect(refused(call, 'unhold')).toBe(409);
+    expect(refused(new Simulation(inbound(about, 0), { type: 'begin' }), 'hold')).toBe(409);
+  });
+
+  test('is watched for silence, because nothing is expected of its far end', () => {
+    const call = answered();
+    call.take(order('hold'));
+    call.run(300_000);
+    expect(call.at('hangup')).toEqual([ORPHAN_MS]);
+  });
+});

@@ -31,6 +31,8 @@ export interface Leg {
   reject(reason: RejectReason): void;
   /** Outbound, before answer: CANCEL. After a crossing 200: ACK, then BYE. */
   cancel(): void;
+  /** Holds the far end, or no longer; `leg.own_hold` tells when it knows. Absent where there is nothing to hold. */
+  hold?(on: boolean): void;
   /** Looks for a sign of life of a silent far end; `leg.alive` tells of one. Absent where the connection itself tells. */
   probe?(): void;
   /** Any state: BYE, CANCEL or a final response, whichever the dialog is at. Safe to call twice. */

@@ -231,6 +231,9 @@ export class SessionActor {
         case 'cancel':
           leg.cancel();
           break;
+        case 'hold':
+          leg.hold?.(effect.on);
+          break;
         case 'probe':
           leg.probe?.();
           break;

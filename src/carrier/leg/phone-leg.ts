@@ -55,6 +55,10 @@ export abstract class PhoneLeg implements Leg {
   #toldHeld = false;
   /** The codec that was agreed on last. */
   #codec: AudioCodec | undefined;
+  /** Whether we hold the far end, and whether a re-INVITE of ours is on its way to tell it so. */
+  #holding = false;
+  #reoffering = false;
+  #agreement: AudioAgreement | undefined;
   /** Whether `leg.answered` was signalled. */
   #connected = false;
   /** Packets received by the last probe. */
@@ -140,6 +144,7 @@ export abstract class PhoneLeg implements Leg {
   /** Starts or changes the stream. */
   protected apply(agreement: AudioAgreement): void {
     if (this.over || this.#rtp === undefined) return;
+    this.#agreement = agreement;
     this.#rtp.negotiate({ ...agreement, learnFrom: this.options.rtpSources() });
     this.#hasEvents = agreement.telephoneEventPayloadType !== undefined;
     this.#hearTones();
@@ -158,7 +163,13 @@ export abstract class PhoneLeg implements Leg {
         this.#onOffer(event.body);
         return;
       case 'answer':
-        this.withAddresses(event.body, (addresses) => void this.onAnswer(event.body, addresses));
+        this.withAddresses(event.body, (addresses) => {
+          this.onAnswer(event.body, addresses);
+          this.#onReoffered(false);
+        });
+        return;
+      case 'offer_refused':
+        this.#onReoffered(true);
         return;
       case 'alive':
         this.#heard = false;
@@ -196,6 +207,28 @@ export abstract class PhoneLeg implements Leg {
     this.#connected = true;
     this.signal({ type: 'leg.answered', sip: sipFacts(headers, this.options.trunk, this.#codec) });
     this.#tellHold();
+  }
+
+  /** Holds the far end, or no longer: our side at once, and the far end by a re-INVITE. `leg.own_hold` follows in any case. */
+  hold(on: boolean): void {
+    const { call } = this;
+    const negotiation = this.#negotiation;
+    if (this.over || call === undefined || negotiation === undefined || !this.#connected) return;
+    this.#holding = on;
+    this.#reoffering = true;
+    negotiation.hold(on);
+    const agreement = this.#agreement;
+    if (on && agreement !== undefined) this.apply({ ...agreement, receive: false });
+    this.options.driver.run((now) => call.offer(negotiation.offer(), now));
+  }
+
+  /** The far end has answered our re-INVITE, or refused it: then our side goes on alone. */
+  #onReoffered(isRefused: boolean): void {
+    if (!this.#reoffering) return;
+    this.#reoffering = false;
+    const agreement = this.#agreement;
+    if (isRefused && agreement !== undefined && !this.#holding && agreement.send) this.apply({ ...agreement, receive: true });
+    this.signal({ type: 'leg.own_hold', on: this.#holding });
   }
 
   /** Looks for signs of life: packets or messages since the last probe, else an answer to OPTIONS. `leg.alive` or nothing follows. */

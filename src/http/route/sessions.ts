@@ -147,6 +147,14 @@ export const sessionRoutes = (sessions: Sessions): readonly Route[] => [
     },
     (context) => onSession(sessions, context, { type: 'cancel' }),
   ),
+  bareRoute(
+    { ...command, method: 'POST', path: '/v1/sessions/:uuid/hold', summary: 'Hold the far end of a call', buckets: ['hold'] },
+    (context) => onSession(sessions, context, { type: 'hold' }),
+  ),
+  bareRoute(
+    { ...command, method: 'POST', path: '/v1/sessions/:uuid/unhold', summary: 'Go on with a call on hold', buckets: ['unhold'] },
+    (context) => onSession(sessions, context, { type: 'unhold' }),
+  ),
   route(
     { ...command, method: 'DELETE', path: '/v1/sessions/:uuid', summary: 'Disconnect, answered or not', buckets: ['hangup'] },
     (context) => onSession(sessions, context, { type: 'hangup' }),

@@ -7,6 +7,7 @@ import { cancelPayment, collectPayment, paymentRefusal } from './in-payment.ts';
 import { audible, playback, replaced } from './in-playback.ts';
 import { isRecordingCommand, recordingCommand } from './in-recording.ts';
 import { isMemberCommand, memberCommand } from './in-room.ts';
+import { watch } from './in-silence.ts';
 import type { CallCommand, Command, Step } from './input.ts';
 import type { SessionState } from './session.ts';
 
@@ -17,6 +18,8 @@ const CANNOT: Readonly<Record<CallCommand['type'], string>> = {
   answer: 'Session cannot be answered in its current state',
   reject: 'Session cannot be rejected in its current state',
   cancel: 'Session cannot be cancelled in its current state',
+  hold: 'Session cannot be held in its current state',
+  unhold: 'Session is not on hold',
   hangup: 'Session cannot be ended in its current state',
   play: CANNOT_PLAY,
   play_stream: CANNOT_PLAY,
@@ -36,6 +39,8 @@ export function refusal(state: SessionState, type: CallCommand['type']): Problem
   const secured = paymentRefusal(state, type);
   if (secured !== undefined) return secured;
   if (type === 'collect' && state.collect !== undefined) return problems.conflict('Session is already collecting digits');
+  if (type === 'hold' && state.holding) return problems.conflict('Session is already on hold');
+  if (type === 'unhold' && !state.holding) return problems.conflict(CANNOT.unhold);
   if (type === 'cancel_collect' && state.collect === undefined) return problems.notFound('DTMF collection');
   return undefined;
 }
@@ -50,6 +55,9 @@ function permits(state: SessionState, type: CallCommand['type']): boolean {
       return unanswered && state.type === 'phone_in' && state.answering === undefined;
     case 'cancel':
       return unanswered && state.type === 'phone_out';
+    case 'hold':
+    case 'unhold':
+      return live && state.phase === 'answered' && state.type !== 'websocket' && state.ending === undefined;
     case 'hangup':
       return true;
     case 'play':
@@ -81,6 +89,9 @@ export function command(state: SessionState, order: Command, operationUuid: stri
       if (isEnding) return stay(state);
       return orderEnd(state, ending(order.reason, 'callee', operationUuid), { do: 'reject', reason: order.reason }, now);
     }
+    case 'hold':
+    case 'unhold':
+      return hold(state, order.type === 'hold', now);
     case 'cancel':
       return isEnding ? stay(state) : orderEnd(state, ending('cancelled', 'caller', operationUuid), { do: 'cancel' }, now);
     case 'hangup':
@@ -102,6 +113,13 @@ export function command(state: SessionState, order: Command, operationUuid: stri
       return cancelPayment(state, order.kind, now);
   }
 }
+
+/** The far end is told, and the event follows when it knows. Nothing comes from it meanwhile, so it is watched for silence. */
+const hold = (state: SessionState, on: boolean, now: number): Step => ({
+  state: watch({ ...state, holding: on }, now),
+  events: [],
+  effects: [{ do: 'hold', on }],
+});
 
 /** DELETE, answered or not: BYE, CANCEL, or a decline. */
 function hangup(state: SessionState, operationUuid: string, now: number): Step {

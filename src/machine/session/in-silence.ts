@@ -12,7 +12,7 @@ import type { Deadlines, SessionState } from './session.ts';
 const HELD_PROBES = 2;
 const EARLY_PROBES = 8;
 
-const isHeld = (state: SessionState): boolean => state.phase === 'answered' && state.held;
+const isHeld = (state: SessionState): boolean => state.phase === 'answered' && (state.held || state.holding);
 const isEarly = (state: SessionState): boolean => state.phase === 'early_media' && state.type === 'phone_out';
 
 /** The deadlines of a Session whose far end has just been heard. */

@@ -18,6 +18,9 @@ export type Command =
   | { readonly type: 'answer' }
   | { readonly type: 'reject'; readonly reason: RejectReason }
   | { readonly type: 'cancel' }
+  /** Holds the far end, or no longer. */
+  | { readonly type: 'hold' }
+  | { readonly type: 'unhold' }
   | { readonly type: 'hangup' }
   | { readonly type: 'play'; readonly urls: readonly string[]; readonly loop: number; readonly volume: number }
   | { readonly type: 'play_stream'; readonly url: string; readonly volume: number }
@@ -66,6 +69,7 @@ export type Effect =
   | { readonly do: 'reject'; readonly reason: RejectReason }
   | { readonly do: 'cancel' }
   | { readonly do: 'hangup' }
+  | { readonly do: 'hold'; readonly on: boolean }
   /** Looks for a sign of life of a far end that is silent. */
   | { readonly do: 'probe' }
   | { readonly do: 'play'; readonly operationUuid: string; readonly loop: number; readonly volume: number }

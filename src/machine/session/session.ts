@@ -76,7 +76,11 @@ export interface SessionState {
   /** The call is over; the Session ends when its recordings are finished. */
   readonly closedAt: number | undefined;
   readonly endedAt: number | undefined;
+  /** The far end holds us. */
   readonly held: boolean;
+  /** We hold the far end: as it was ordered, and as it was last told. */
+  readonly holding: boolean;
+  readonly toldHolding: boolean;
   /** The dial or answer command that `session.answered` may name. */
   readonly answering: string | undefined;
   readonly ending: Ending | undefined;
@@ -125,6 +129,8 @@ const begin = (from: Begin, type: SessionState['type'], now: number): SessionSta
   closedAt: undefined,
   endedAt: undefined,
   held: false,
+  holding: false,
+  toldHolding: false,
   answering: undefined,
   ending: undefined,
   hasLeg: true,

@@ -90,10 +90,20 @@ function hear(before: SessionState, signal: LegSignal, now: number): Step {
       return answered(state, signal.sip, now);
     case 'leg.held':
       if (state.held || state.phase !== 'answered') return stay(state);
-      return { state: watch({ ...state, held: true }, now), events: [{ event: 'session.held', session_uuid }], effects: [] };
+      return {
+        state: watch({ ...state, held: true }, now),
+        events: [{ event: 'session.held', session_uuid, by: 'far_end' }],
+        effects: [],
+      };
     case 'leg.resumed':
       if (!state.held) return stay(state);
-      return { state: watch({ ...state, held: false }, now), events: [{ event: 'session.resumed', session_uuid }], effects: [] };
+      return {
+        state: watch({ ...state, held: false }, now),
+        events: [{ event: 'session.resumed', session_uuid, by: 'far_end' }],
+        effects: [],
+      };
+    case 'leg.own_hold':
+      return heldByUs(state, signal.on);
     case 'leg.alive':
       return stay(state);
     case 'leg.ended':
@@ -108,6 +118,14 @@ function hear(before: SessionState, signal: LegSignal, now: number): Step {
     case 'leg.media':
       return hearMedia(state, signal.notice, now);
   }
+}
+
+/** Our hold is told when it has taken effect, once for each change. */
+function heldByUs(state: SessionState, on: boolean): Step {
+  if (on === state.toldHolding || state.phase !== 'answered') return stay(state);
+  const event = on ? 'session.held' : 'session.resumed';
+  const told = { event, session_uuid: state.sessionUuid, by: 'application' } as const;
+  return { state: { ...state, toldHolding: on }, events: [told], effects: [] };
 }
 
 /** A far end that was silent for too long leaves a Session that counts as never answered. */

@@ -56,6 +56,8 @@ export type CallEvent =
    */
   | { readonly type: 'offer'; readonly body: Uint8Array }
   | { readonly type: 'info'; readonly contentType: string; readonly body: Uint8Array }
+  /** The far end refused the session that `offer` asked for. It stays as it was. */
+  | { readonly type: 'offer_refused'; readonly status: number }
   /** The far end answered our probe. */
   | { readonly type: 'alive' }
   /** The last event of a call, exactly once. */

@@ -2,7 +2,6 @@
  * A call: one INVITE, the dialog it makes, and the requests within it until its end. Orders are methods that take the time. Events come out
  * of the user agent as `CallEvent`s; `ended` comes exactly once. The call is closed when nothing more may arrive for it.
  */
-import { SIP_RETRY_AFTER_SEC } from '../../limits.ts';
 import { type AgentContext, contactFor } from '../agent-context.ts';
 import type { Timed } from '../deadlines.ts';
 import type { Peer } from '../flow.ts';
@@ -16,8 +15,8 @@ import type { CallEnd, CallEvent } from './call-event.ts';
 import { contactOf, type Dialog, dialogKey, dialogOfRequest, dialogRequest, nextHop } from './dialog.ts';
 import { refuseForNow, refuseType } from './modification.ts';
 import { sendProbe } from './probe.ts';
-import { Refresh } from './refresh.ts';
-import { answerTimer, expiresAfterMs, isTooSmall, refreshAfterMs, refuseInterval, type SessionTimer } from './session-timer.ts';
+import { SessionChanges } from './session-changes.ts';
+import { answerTimer, isTooSmall, refuseInterval } from './session-timer.ts';
 import { SuccessRetransmission } from './success-retransmission.ts';
 import { UacInvite } from './uac-invite.ts';
 import { UasInvite } from './uas-invite.ts';
@@ -43,6 +42,7 @@ export class Call implements Timed {
   readonly direction: 'inbound' | 'outbound';
   readonly #context: CallContext;
   readonly #credentials: Credentials | undefined;
+  readonly #changes: SessionChanges;
   readonly #keys = new Set<string>();
   #dialog: Dialog | undefined;
   #uas: UasInvite | undefined;
@@ -56,11 +56,7 @@ export class Call implements Timed {
   /** A re-INVITE or UPDATE that the owner has not answered yet. */
   #offer: ServerTransaction | undefined;
   #unacknowledged: SuccessRetransmission | undefined;
-  #refresh: Refresh | undefined;
-  #timer: SessionTimer | undefined;
   #farAllowsUpdate = false;
-  #refreshAt = Infinity;
-  #expireAt = Infinity;
   #cancelledAt = Infinity;
   /** The time at which an INVITE that came in expires unanswered, by its Expires (RFC 3261 §13.3.1). */
   #inviteExpiresAt = Infinity;
@@ -71,6 +67,23 @@ export class Call implements Timed {
     this.id = id;
     this.direction = direction;
     this.#credentials = credentials;
+    this.#changes = new SessionChanges(context, {
+      credentials,
+      ownsCallId: direction === 'outbound',
+      dialog: () => (this.#established && !this.#ended ? this.#dialog : undefined),
+      isBusy: () => this.#offer !== undefined || this.#unacknowledged !== undefined || this.#uas?.state === 'accepted',
+      farAllowsUpdate: () => this.#farAllowsUpdate,
+      description: () => this.#description,
+      accepted: (description) => {
+        this.#description = description;
+      },
+      emit: (event) => this.#emit(event),
+      schedule: () => this.#schedule(),
+      onLost: (why) => {
+        this.#sendBye();
+        this.#end({ why });
+      },
+    });
   }
 
   // ---- orders -----------------------------------------------------------------------------------------------------------------
@@ -142,6 +155,13 @@ export class Call implements Timed {
     }
   }
 
+  /** Offers a changed session by re-INVITE, once no other exchange is under way. `answer` or `offer_refused` follows for the last offer. */
+  offer(body: Uint8Array, now: number): void {
+    this.#context.layer.now = now;
+    if (!this.#established || this.#ended) return;
+    this.#changes.offer(body);
+  }
+
   /** Refuses an `offer` event. The session goes on as before (RFC 3261 §14.2). */
   refuseOffer(status: number, now: number): void {
     this.#context.layer.now = now;
@@ -183,7 +203,7 @@ export class Call implements Timed {
       onAccepted: (timer) => {
         this.#established = true;
         this.#inviteExpiresAt = Infinity;
-        this.startTimer(timer);
+        this.#changes.startTimer(timer);
         this.#emit({ type: 'accepted' });
       },
       onConfirmed: () => {
@@ -220,7 +240,7 @@ export class Call implements Timed {
         this.#farAllowsUpdate = allows(response.headers, 'UPDATE');
         this.#enter(dialog);
         this.#dialog = dialog;
-        this.startTimer(timer);
+        this.#changes.startTimer(timer);
         // A session that an UPDATE has changed since is not changed back by the description of the 200.
         const body = this.#uac?.hasChanged(dialog.remoteTag) === true ? NO_BODY : response.body;
         this.#emit({ type: 'answered', body, fork: dialog.remoteTag, headers: response.headers });
@@ -302,24 +322,8 @@ export class Call implements Timed {
         return;
       }
     }
-    if (this.#expireAt <= now) {
-      this.#sendBye();
-      this.#end({ why: 'session_expired' });
-      return;
-    }
-    if (this.#refreshAt <= now) {
-      this.#refreshAt = Infinity;
-      this.#sendRefresh();
-    }
-    this.#schedule();
-  }
-
-  /** Starts or restarts the session timer (RFC 4028 §10). Undefined means that the far end wants none. */
-  startTimer(timer: SessionTimer | undefined): void {
-    const { now } = this.#context.layer;
-    this.#timer = timer;
-    this.#refreshAt = timer?.ours === true ? now + refreshAfterMs(timer) : Infinity;
-    this.#expireAt = timer === undefined ? Infinity : now + expiresAfterMs(timer);
+    this.#changes.due(now);
+    if (this.#ended) return;
     this.#schedule();
   }
 
@@ -346,7 +350,7 @@ export class Call implements Timed {
     }
     // §14.2 and RFC 3311 §5.2: one exchange at a time; ours in flight is glare, theirs unanswered is their haste.
     const early = this.#uac !== undefined && !this.#established && !this.#uac.isSettled(tagOf(request.headers.get('from')) ?? '');
-    const glare = this.#refresh?.pending === true || (update && describes && early);
+    const glare = this.#changes.pending || (update && describes && early);
     const hasty =
       this.#offer !== undefined ||
       this.#unacknowledged !== undefined ||
@@ -397,7 +401,7 @@ export class Call implements Timed {
     }
     if (body.length > 0) response.headers.add('content-type', 'application/sdp');
     if (!transaction.send(response)) return;
-    if (this.#established) this.startTimer(timer?.timer);
+    if (this.#established) this.#changes.startTimer(timer?.timer);
     if (request.method !== 'INVITE') return;
     this.#unacknowledged = new SuccessRetransmission(this.#context, transaction, request.body.length === 0, () => {
       // §14.2: no ACK of a re-INVITE's 2xx ends the session.
@@ -405,37 +409,6 @@ export class Call implements Timed {
       this.#sendBye();
       this.#end({ why: 'unacknowledged' });
     });
-  }
-
-  #sendRefresh(): void {
-    const dialog = this.#dialog;
-    const timer = this.#timer;
-    if (dialog === undefined || timer === undefined || this.#ended) return;
-    if (this.#offer !== undefined || this.#unacknowledged !== undefined || this.#refresh?.pending === true) {
-      this.#refreshAt = this.#context.layer.now + SIP_RETRY_AFTER_SEC * 1000;
-      return;
-    }
-    this.#refresh = new Refresh(this.#context, dialog, timer, {
-      credentials: this.#credentials,
-      update: this.#farAllowsUpdate,
-      description: this.#description,
-      ownsCallId: this.direction === 'outbound',
-      onRefreshed: (settled, response) => {
-        dialog.target = contactOf(response.headers) ?? dialog.target;
-        if (!this.#ended) this.startTimer(settled);
-      },
-      onRetry: (at) => {
-        if (this.#ended) return;
-        this.#refreshAt = at;
-        this.#schedule();
-      },
-      onGone: () => {
-        if (this.#ended) return;
-        this.#sendBye();
-        this.#end({ why: 'gone' });
-      },
-    });
-    this.#refresh.start();
   }
 
   #sendBye(): void {
@@ -451,8 +424,7 @@ export class Call implements Timed {
   #end(end: CallEnd): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#refreshAt = Infinity;
-    this.#expireAt = Infinity;
+    this.#changes.stop();
     this.#cancelledAt = Infinity;
     this.#inviteExpiresAt = Infinity;
     this.#schedule();
@@ -486,7 +458,7 @@ export class Call implements Timed {
   }
 
   #schedule(): void {
-    this.#context.layer.deadlines.set(this, Math.min(this.#refreshAt, this.#expireAt, this.#cancelledAt, this.#inviteExpiresAt));
+    this.#context.layer.deadlines.set(this, Math.min(this.#changes.deadline, this.#cancelledAt, this.#inviteExpiresAt));
   }
 
   #emit(event: CallEvent): void {

@@ -1,7 +1,10 @@
-/** Our refresh of a session (RFC 4028 §7.4): an UPDATE where the far end allows it, else a re-INVITE that repeats our description. */
+/**
+ * Our request that keeps or changes a session: an UPDATE without a description where that is enough (RFC 4028 §7.4), else a re-INVITE with
+ * our description (RFC 3261 §14.1).
+ */
 import { SIP_RETRIES_MAX, SIP_RETRY_AFTER_SEC } from '../../limits.ts';
 import { type AgentContext, contactFor, type RequestOwner } from '../agent-context.ts';
-import { ALLOWED, SUPPORTED } from '../message/capability.ts';
+import { ALLOWED, supportedBy } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
 import { parseDeltaSeconds, type SipResponse } from '../message/message.ts';
 import { OutgoingRequest } from '../outgoing-request.ts';
@@ -9,14 +12,16 @@ import { type Acknowledgement, acknowledgement, sendAcknowledgement } from './ac
 import { type Dialog, dialogRequest, nextHop } from './dialog.ts';
 import { type SessionTimer, settledTimer } from './session-timer.ts';
 
-interface RefreshOptions {
+export interface RefreshOptions {
   readonly credentials: Credentials | undefined;
   readonly update: boolean;
   readonly description: Uint8Array;
   /** Whether we made the Call-ID. Then we wait longer after glare (RFC 3261 §14.1). */
   readonly ownsCallId: boolean;
   onRefreshed(timer: SessionTimer | undefined, response: SipResponse): void;
-  /** The refresh failed and is to be tried again at that time, in milliseconds. */
+  /** The far end refused a changed session, which stays as it was. Without this function a refusal is tried again. */
+  onRefused?(status: number): void;
+  /** The request failed and is to be tried again at that time, in milliseconds. */
   onRetry(at: number): void;
   /** The far end has forgotten the dialog, or is gone (RFC 3261 §12.2.1.2). */
   onGone(): void;
@@ -31,14 +36,15 @@ export class Refresh implements RequestOwner {
   #ack: Acknowledgement | undefined;
   #tooSmall = 0;
 
-  constructor(context: AgentContext, dialog: Dialog, timer: SessionTimer, options: RefreshOptions) {
+  /** `timer` is the session timer to renew. Undefined when the call has none. */
+  constructor(context: AgentContext, dialog: Dialog, timer: SessionTimer | undefined, options: RefreshOptions) {
     this.#context = context;
     this.#dialog = dialog;
     this.#options = options;
     const peer = nextHop(dialog);
     const base = dialogRequest(dialog, options.update ? 'UPDATE' : 'INVITE');
-    base.headers.add('contact', contactFor(context, peer)).add('allow', ALLOWED).add('supported', SUPPORTED);
-    base.headers.add('session-expires', `${timer.intervalSec};refresher=uac`).add('min-se', '90');
+    base.headers.add('contact', contactFor(context, peer)).add('allow', ALLOWED).add('supported', supportedBy(peer));
+    if (timer !== undefined) base.headers.add('session-expires', `${timer.intervalSec};refresher=uac`).add('min-se', '90');
     const repeats = !options.update && options.description.length > 0;
     if (repeats) base.headers.add('content-type', 'application/sdp');
     const request = repeats ? { ...base, body: options.description } : base;
@@ -77,6 +83,7 @@ export class Refresh implements RequestOwner {
     if (status === 481 || status === 408) this.#options.onGone();
     else if (status === 491)
       this.#options.onRetry(this.#context.layer.now + glareWaitMs(this.#options.ownsCallId, this.#context.entropy.fraction()));
+    else if (this.#options.onRefused !== undefined) this.#options.onRefused(status);
     else {
       const wait = parseDeltaSeconds(response.headers.get('retry-after')) ?? SIP_RETRY_AFTER_SEC;
       this.#options.onRetry(this.#context.layer.now + Math.max(1, wait) * 1000);

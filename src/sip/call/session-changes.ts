@@ -1,0 +1,162 @@
+/**
+ * Our own requests that keep or change the session of a call: the refreshes of the session timer (RFC 4028 §10) and re-INVITEs with another
+ * description (RFC 3261 §14.1). One is under way at a time.
+ */
+import { SIP_RETRY_AFTER_SEC, SIP_T1_MS } from '../../limits.ts';
+import type { AgentContext } from '../agent-context.ts';
+import type { Credentials } from '../message/digest.ts';
+import type { SipResponse } from '../message/message.ts';
+import type { CallEvent } from './call-event.ts';
+import { contactOf, type Dialog } from './dialog.ts';
+import { Refresh, type RefreshOptions } from './refresh.ts';
+import { expiresAfterMs, refreshAfterMs, type SessionTimer } from './session-timer.ts';
+
+/** What the call gives and is told. */
+interface SessionOwner {
+  readonly credentials: Credentials | undefined;
+  /** Whether we made the Call-ID. */
+  readonly ownsCallId: boolean;
+  /** The dialog of the call while it is up. */
+  dialog(): Dialog | undefined;
+  /** Whether an exchange of the far end, or the ACK of the INVITE, is still open. */
+  isBusy(): boolean;
+  farAllowsUpdate(): boolean;
+  /** Our description as the far end last accepted it. */
+  description(): Uint8Array;
+  accepted(description: Uint8Array): void;
+  emit(event: CallEvent): void;
+  schedule(): void;
+  /** The far end does not know the dialog, or does not answer; or nobody refreshed the session in time. */
+  onLost(why: 'gone' | 'session_expired'): void;
+}
+
+export class SessionChanges {
+  readonly #context: AgentContext;
+  readonly #owner: SessionOwner;
+  #request: Refresh | undefined;
+  #timer: SessionTimer | undefined;
+  #refreshAt = Infinity;
+  #expireAt = Infinity;
+  /** The description of our next re-INVITE, and when it is to be sent. */
+  #wanted: Uint8Array | undefined;
+  #offerAt = Infinity;
+
+  constructor(context: AgentContext, owner: SessionOwner) {
+    this.#context = context;
+    this.#owner = owner;
+  }
+
+  /** Whether a request of ours waits for its answer. */
+  get pending(): boolean {
+    return this.#request?.pending === true;
+  }
+
+  /** When `due` is to be called, in milliseconds. */
+  get deadline(): number {
+    return Math.min(this.#refreshAt, this.#expireAt, this.#offerAt);
+  }
+
+  /** Starts or restarts the session timer (RFC 4028 §10). Undefined means that the far end wants none. */
+  startTimer(timer: SessionTimer | undefined): void {
+    const { now } = this.#context.layer;
+    this.#timer = timer;
+    this.#refreshAt = timer?.ours === true ? now + refreshAfterMs(timer) : Infinity;
+    this.#expireAt = timer === undefined ? Infinity : now + expiresAfterMs(timer);
+    this.#owner.schedule();
+  }
+
+  /** Offers a changed session, once no other exchange is under way. `answer` or `offer_refused` follows for the last offer. */
+  offer(body: Uint8Array): void {
+    this.#wanted = body;
+    this.#sendOffer();
+  }
+
+  /** Ends the timers: the call is over. */
+  stop(): void {
+    this.#refreshAt = Infinity;
+    this.#expireAt = Infinity;
+    this.#offerAt = Infinity;
+  }
+
+  due(now: number): void {
+    if (this.#expireAt <= now) {
+      this.#owner.onLost('session_expired');
+      return;
+    }
+    if (this.#offerAt <= now) {
+      this.#offerAt = Infinity;
+      this.#sendOffer();
+    }
+    if (this.#refreshAt <= now) {
+      this.#refreshAt = Infinity;
+      this.#sendRefresh();
+    }
+  }
+
+  #sendRefresh(): void {
+    const dialog = this.#owner.dialog();
+    if (dialog === undefined || this.#timer === undefined) return;
+    const retry = (at: number) => {
+      this.#refreshAt = at;
+      this.#owner.schedule();
+    };
+    if (this.pending || this.#owner.isBusy()) {
+      retry(this.#context.layer.now + SIP_RETRY_AFTER_SEC * 1000);
+      return;
+    }
+    const options = this.#options(dialog, this.#owner.description());
+    this.#send(dialog, { ...options, update: this.#owner.farAllowsUpdate(), onRetry: (at) => this.#whileUp(() => retry(at)) });
+  }
+
+  #sendOffer(): void {
+    const dialog = this.#owner.dialog();
+    const body = this.#wanted;
+    if (dialog === undefined || body === undefined) return;
+    const retry = (at: number) => {
+      this.#wanted ??= body;
+      this.#offerAt = at;
+      this.#owner.schedule();
+    };
+    if (this.pending || this.#owner.isBusy()) {
+      retry(this.#context.layer.now + SIP_T1_MS);
+      return;
+    }
+    this.#wanted = undefined;
+    const options = this.#options(dialog, body);
+    this.#send(dialog, {
+      ...options,
+      onRefreshed: (settled, response) => {
+        options.onRefreshed(settled, response);
+        this.#owner.accepted(body);
+        this.#owner.emit({ type: 'answer', body: response.body });
+      },
+      onRefused: (status) => this.#owner.emit({ type: 'offer_refused', status }),
+      onRetry: (at) => this.#whileUp(() => retry(at)),
+    });
+  }
+
+  #send(dialog: Dialog, options: RefreshOptions): void {
+    this.#request = new Refresh(this.#context, dialog, this.#timer, options);
+    this.#request.start();
+  }
+
+  /** What a refresh and a changed session have in common. */
+  #options(dialog: Dialog, description: Uint8Array) {
+    const { credentials, ownsCallId } = this.#owner;
+    return {
+      credentials,
+      ownsCallId,
+      update: false,
+      description,
+      onRefreshed: (settled: SessionTimer | undefined, response: SipResponse) => {
+        dialog.target = contactOf(response.headers) ?? dialog.target;
+        this.#whileUp(() => this.startTimer(settled));
+      },
+      onGone: () => this.#whileUp(() => this.#owner.onLost('gone')),
+    };
+  }
+
+  #whileUp(act: () => void): void {
+    if (this.#owner.dialog() !== undefined) act();
+  }
+}
