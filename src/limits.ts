@@ -40,6 +40,9 @@ export const SESSION_TEARDOWN_MS = 6_000;
 /** Live Sessions of one node; a dial past it is 529, an INVITE 503. */
 export const LIVE_SESSIONS_MAX = 50_000;
 
+/** Datagrams from addresses of no trunk that are parsed in one turn of the event loop; further ones are dropped unread. */
+export const SIP_TURN_STRANGER_DATAGRAMS = 16;
+
 // Store: the embedded PostgreSQL.
 /** How often it is asked whether the embedded server is alive. */
 export const EMBEDDED_CHECK_MS = 1_000;

@@ -8,6 +8,7 @@ import type { Log } from '../../log.ts';
 import type { Peer } from '../../sip/flow.ts';
 import { type DatagramSocket, openDatagramSocket } from './datagram.ts';
 import { createResolver, type Resolver } from './resolver.ts';
+import { StrangerLimit } from './stranger-limit.ts';
 import { Streams, type TlsIdentity } from './stream.ts';
 
 interface ListenerOptions {
@@ -44,6 +45,10 @@ export interface Listener {
 export async function openListener(options: ListenerOptions): Promise<Listener> {
   const datagrams: DatagramSocket[] = [];
   const ports: BoundPort[] = [];
+  const strangers = new StrangerLimit(
+    (address) => options.isTrunk(address),
+    (done) => setImmediate(done),
+  );
   const { tls } = options;
   const streams = new Streams(options.listen.length, {
     tls: {
@@ -68,9 +73,9 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     for (const { transport, host, port } of options.listen) {
       if (transport === 'udp') {
         const flow = datagrams.length + 1;
-        const socket = await openDatagramSocket(host, port, (bytes, from, fromPort) =>
-          options.onMessage(bytes, { transport: 'udp', host: from, port: fromPort, flow }),
-        );
+        const socket = await openDatagramSocket(host, port, (bytes, from, fromPort) => {
+          if (strangers.admits(from)) options.onMessage(bytes, { transport: 'udp', host: from, port: fromPort, flow });
+        });
         datagrams.push(socket);
         ports.push({ transport, host, port: socket.port });
       } else ports.push({ transport, host, port: await streams.listen(transport, host, port) });
