@@ -1,0 +1,84 @@
+import { expect, test } from 'bun:test';
+import { RoomRegistry } from '../../src/call/room/room-registry.ts';
+import { newUuid } from '../../src/id.ts';
+import { LIST_MATCHED_MAX_ITEMS } from '../../src/limits.ts';
+import { silentLog } from '../../src/log.ts';
+import { isProblem } from '../../src/problem.ts';
+import { noRecordings } from '../support/no-recordings.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+/** Rooms whose journal takes everything, or throws as a bug would. */
+function world(rows: number) {
+  const events: string[] = [];
+  const bug = { next: false };
+  const clock = new VirtualClock();
+  const registry = new RoomRegistry({
+    journal: {
+      commit: async (change) => {
+        if (bug.next) {
+          bug.next = false;
+          throw new Error('a bug');
+        }
+        events.push(...change.events.map(({ name }) => name));
+        return true;
+      },
+    },
+    records: {
+      live: async () =>
+        Array.from({ length: rows }, (_, n) => ({
+          roomId: newUuid(),
+          appUuid: 'app_1',
+          nodeId: 'before',
+          voiceActivityEvents: false,
+          volume: undefined,
+          deleting: false,
+          playback: '',
+          createdAt: n,
+          deletedAt: undefined,
+        })),
+    },
+    clock,
+    log: silentLog,
+    nodeId: 'node',
+    media: {
+      openRoom: async () => ({
+        number: 1,
+        setVoiceActivity() {},
+        play() {},
+        stopPlayback() {},
+        controlPlayback() {},
+        setPlaybackVolume() {},
+        record: () => ({ mask() {}, unmask() {}, stop() {} }),
+        close: async () => {},
+      }),
+      openPlaylist: async (urls) => ({ urls, release() {} }),
+    },
+    recordings: noRecordings,
+    limits: async () => ({ maxRooms: 100, maxMembersPerRoom: 250 }),
+    session: () => undefined,
+  });
+  return { registry, events, bug, clock };
+}
+
+test('More than 50,000 Rooms are not listed: 413, without filters that could narrow them.', async () => {
+  const { registry } = world(LIST_MATCHED_MAX_ITEMS + 1);
+  await registry.recover();
+  expect(registry.list('app_1')).toMatchObject({
+    problem: 'result_set_too_large',
+    status: 413,
+    message: 'Too many results to return.',
+  });
+  expect(registry.list('app_2')).toEqual([]);
+});
+
+test('A bug in a Room ends that Room, and no other.', async () => {
+  const { registry, events, bug } = world(0);
+  const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
+  const made = await Promise.all([1, 2].map(() => registry.create({ voice_activity_events: false }, context)));
+  const [first = '', second = ''] = made.map((each) => (isProblem(each) ? '' : String(each.body.room_id)));
+  bug.next = true;
+  expect(await registry.order(first, { type: 'volume', volume: 50 }, context)).toMatchObject({ status: 503 });
+  for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+  expect(events).toEqual(['room.created', 'room.created', 'room.deleted']);
+  expect([registry.get('app_1', first), registry.get('app_1', second)?.room_id]).toEqual([undefined, second]);
+});
