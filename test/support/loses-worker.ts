@@ -1,4 +1,4 @@
-/** Loaded before the platform (`BUN_OPTIONS=--preload=…`): at SIGUSR2 its last worker, one of media, is lost. */
+/** Loaded before the platform (`BUN_OPTIONS=--preload=…`): at SIGUSR2 its last media worker is lost. */
 let last: Worker | undefined;
 
 if (Bun.isMainThread) {
@@ -6,7 +6,7 @@ if (Bun.isMainThread) {
   globalThis.Worker = class extends Real {
     constructor(...given: ConstructorParameters<typeof Real>) {
       super(...given);
-      last = this;
+      if (String(given[0]).endsWith('/media/worker/worker.ts')) last = this;
     }
   };
   process.on('SIGUSR2', () => last?.terminate());
