@@ -1,5 +1,6 @@
 /** Answers that were not asked for: content codings, and parts of a file. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { SOURCE_MAX_BYTES } from '../../src/limits.ts';
@@ -101,5 +102,28 @@ describe('a 206 that nobody asked for', () => {
     const headers = { 'content-range': `bytes 100-${sound.length - 1}/${sound.length}` };
     harness.files.set('/middle', () => new Response(sound.slice(100), { status: 206, headers }));
     expect(await refusal('/middle')).toBe('invalid_response');
+  });
+});
+
+describe('a source with nine megabytes of tags before its sound', () => {
+  test('keeps none of them in memory, and begins with its sound in every pass', async () => {
+    const mp3 = new Uint8Array(await Bun.file(join(import.meta.dir, 'fixture', 'sweep-24k-mono-cbr.mp3')).arrayBuffer());
+    const copies = Buffer.concat(Array.from({ length: 40 }, () => mp3)); // more than is held
+    const tag = new Uint8Array(9_000_000).fill(0x41);
+    const size = tag.length - 10;
+    tag.set([0x49, 0x44, 0x33, 4, 0, 0, size >> 21, (size >> 14) & 0x7f, (size >> 7) & 0x7f, size & 0x7f]);
+    harness.files.set('/tagged.mp3', new Uint8Array(Buffer.concat([tag, copies])));
+    const held = new HeldBytes();
+    const source = new Source(createOutbound(['127.0.0.0/8']), harness.url('/tagged.mp3'), held);
+    expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+    expect(held.used).toBeLessThan(1_000_000);
+    source.hold(true);
+    for (let pass = 0; pass < 2; pass++) {
+      const parts: Uint8Array[] = [];
+      for await (const chunk of source.bytes()) parts.push(chunk);
+      expect(Buffer.compare(Buffer.concat(parts), copies)).toBe(0);
+    }
+    source.release();
+    expect(held.used).toBe(0);
   });
 });

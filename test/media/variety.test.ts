@@ -128,6 +128,7 @@ describe('MPEG audio', () => {
       () => around(new Uint8Array(0), bytesOf(ape(300), new TextEncoder().encode('TAG'.padEnd(128)))),
     ],
     ['an ID3 tag of 9 MB before it', () => around(id3(9_000_000))],
+    ['a VBRI frame longer than its header says', () => around(vbri(1_440))],
     ['two ID3 tags and zeros before it', () => around(bytesOf(id3(700), id3(80_000), new Uint8Array(4_000)))],
   ];
   for (const [name, file] of rows) {
@@ -234,6 +235,14 @@ function id3(bytes: number): Uint8Array {
   tag.set([0x49, 0x44, 0x33, 4, 0, 0, (size >> 21) & 0x7f, (size >> 14) & 0x7f, (size >> 7) & 0x7f, size & 0x7f]);
   tag.set([0xff, 0xfb, 0x90, 0x00], 20);
   return tag;
+}
+
+/** The frame of Fraunhofer's encoder before the first, with a table that is longer than the frame its header names. */
+function vbri(bytes: number): Uint8Array {
+  const frame = new Uint8Array(bytes).fill(0x11);
+  frame.set([0xff, 0xf3, 0x84, 0xc4]); // MPEG 2 layer III, 64 kbit/s, 24 kHz: 192 bytes
+  frame.set(new TextEncoder().encode('VBRI'), 36);
+  return frame;
 }
 
 /** An APEv2 tag with a header. */

@@ -14,7 +14,7 @@ import { OpusDecoder } from './opus-decoder.ts';
 import { NO_PCM, type Pcm } from './pcm-output.ts';
 import type { SourceDecoder } from './source-decoder.ts';
 import { VorbisDecoder } from './vorbis-decoder.ts';
-import { WavDecoder } from './wav-decoder.ts';
+import { WavDecoder } from './wav/wav-decoder.ts';
 
 declare const self: Worker;
 

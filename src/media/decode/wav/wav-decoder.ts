@@ -3,15 +3,15 @@
  * own that names no length; all others are unpacked here first.
  */
 
-import { WavContainer } from '../format/wav-container.ts';
-import type { PacketFormat, PlainFormat, WavFormat } from '../format/wav-format.ts';
-import { endlessWavHead } from '../format/wav-head.ts';
-import { native, type WavHandle } from '../native.ts';
+import { WavContainer } from '../../format/wav-container.ts';
+import type { PacketFormat, PlainFormat, WavFormat } from '../../format/wav-format.ts';
+import { endlessWavHead } from '../../format/wav-head.ts';
+import { native, type WavHandle } from '../../native.ts';
+import { joined, NO_PCM, type Pcm, PcmOutput, scratch } from '../pcm-output.ts';
+import type { SourceDecoder } from '../source-decoder.ts';
 import { decodeImaBlock, decodeMsBlock } from './adpcm.ts';
 import { GsmDecoder } from './gsm.ts';
-import { joined, NO_PCM, type Pcm, PcmOutput, scratch } from './pcm-output.ts';
 import { floatsOf } from './plain-samples.ts';
-import type { SourceDecoder } from './source-decoder.ts';
 
 /** Opens the decoder of MPEG audio inside a WAV. */
 type OpenMpeg = () => Promise<SourceDecoder>;

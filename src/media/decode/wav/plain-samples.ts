@@ -2,7 +2,7 @@
  * Samples of a WAV that the addon does not read: the high byte first, more than two channels, integers of 64 bits.
  * Pure.
  */
-import type { PlainFormat } from '../format/wav-format.ts';
+import type { PlainFormat } from '../../format/wav-format.ts';
 
 /** One channel of sound from whole blocks, -1 to 1: the channels are averaged. */
 export function floatsOf(format: PlainFormat, bytes: Uint8Array): Float32Array[] {
