@@ -6,10 +6,9 @@
 namespace sidetone {
 namespace {
 
-constexpr size_t lag_min = 40;    // 200 Hz to 5 ms at 8 kHz: the pitch of speech
-constexpr size_t lag_max = 120;   // 66 Hz
-constexpr size_t compared = 160;  // 20 ms
-constexpr int32_t fade_frames = 4;
+constexpr size_t lag_min = 40;       // 200 Hz to 5 ms at 8 kHz: the pitch of speech
+constexpr size_t lag_max = 120;      // 66 Hz
+constexpr size_t compared = 160;     // 20 ms
 constexpr int16_t quiet_most = 400;  // 38 dB below full scale: no more than a line's noise
 constexpr uint32_t search_frames = 16;
 constexpr size_t much_frames = 3;
@@ -59,14 +58,8 @@ size_t Playout::pitch_lag(const int16_t* end) const {
 void Playout::decode(const uint8_t* octets, int16_t* out) {
   decoder_.decode(codec_, octets, out, frame_units);
   voiced_ = true;
-  if (lost_frames_ > 0) {  // lead from the invented back to the real over 5 ms
-    const size_t length = 40 * scale();
-    const int16_t* period = history() - lag_;
-    for (size_t i = 0; i < length; i++) {
-      const int16_t invented =
-          lost_frames_ > fade_frames ? int16_t{0} : static_cast<int16_t>(period[(lag_at_ + i) % lag_] / 2);
-      out[i] = blend(invented, out[i], i, length);
-    }
+  if (lost_frames_ > 0) {
+    lead_back(out);
     lost_frames_ = 0;
   }
   remember(out, samples());
@@ -78,28 +71,22 @@ void Playout::append_decoded(const uint8_t* octets) {
 }
 
 void Playout::append_concealed() {
-  int16_t* out = queue_ + queued_;
-  const size_t count = samples();
   if (lost_frames_ == 0) {
-    lag_ = pitch_lag(history());
-    lag_at_ = 0;
+    if (!concealment_) concealment_ = std::make_unique<Concealment>();
+    concealment_->begin(history(), codec_rate_hz(codec_));
   }
   lost_frames_++;
   concealed_++;
-  if (lost_frames_ > static_cast<uint32_t>(fade_frames)) {
-    std::memset(out, 0, count * sizeof(int16_t));
-  } else {
-    // The history stays as it was, so that every repetition is of real sound; the gain falls linearly to silence at 80
-    // ms.
-    const int16_t* period = history() - lag_;
-    const int32_t total = fade_frames * static_cast<int32_t>(count);
-    for (size_t i = 0; i < count; i++) {
-      const int32_t age = static_cast<int32_t>((lost_frames_ - 1) * count + i);
-      out[i] = static_cast<int16_t>(static_cast<int64_t>(period[lag_at_]) * (total - age) / total);
-      lag_at_ = (lag_at_ + 1) % lag_;
-    }
-  }
-  queued_ += count;
+  concealment_->make(queue_ + queued_, samples());
+  queued_ += samples();
+}
+
+/** Leads from the invented sound back to the real one. */
+void Playout::lead_back(int16_t* pcm) {
+  int16_t invented[Concealment::lead_back_ms * 16];
+  const size_t length = Concealment::lead_back_ms * codec_rate_hz(codec_) / 1000;
+  concealment_->make(invented, length);
+  for (size_t i = 0; i < length; i++) pcm[i] = blend(invented[i], pcm[i], i, length);
 }
 
 /**
@@ -184,7 +171,7 @@ size_t Playout::frame(int64_t now_us, int16_t* out, bool& heard) {
       append_concealed();
     }
   }
-  heard = lost_frames_ <= static_cast<uint32_t>(fade_frames);
+  heard = lost_frames_ == 0 || !concealment_->faded();
   std::memcpy(out, queue_, count * sizeof(int16_t));
   queued_ -= count;
   std::memmove(queue_, queue_ + count, queued_ * sizeof(int16_t));

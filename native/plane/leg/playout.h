@@ -1,12 +1,14 @@
-// The playout of one leg takes 20 ms a tick out of the jitter buffer and makes PCM of it. It decodes once, hides loss
-// by repeating the last pitch period with a fade (after ITU-T G.711 Appendix I), and lengthens or shortens by one pitch
-// period, cross-faded, where the jitter buffer's plan asks for it. Exists only while someone listens to the leg.
+// The playout of one leg takes 20 ms a tick out of the jitter buffer and makes PCM of it. It decodes once, invents
+// sound for what was lost (Concealment), and lengthens or shortens by one pitch period, cross-faded, where the jitter
+// buffer's plan asks for it. It exists only while someone listens to the leg.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "plane/audio/codec.h"
 #include "plane/cache.h"
+#include "plane/leg/concealment.h"
 #include "plane/leg/jitter_buffer.h"
 
 namespace sidetone {
@@ -47,6 +49,7 @@ class Playout {
   void decode(const uint8_t* octets, int16_t* out);
   void append_decoded(const uint8_t* octets);
   void append_concealed();
+  void lead_back(int16_t* pcm);
   void remember(const int16_t* pcm, size_t count);
   /** One past the last real sound. */
   const int16_t* history() const { return history_ + history_end_; }
@@ -63,8 +66,7 @@ class Playout {
   uint32_t frames_ = 0;
   size_t history_end_ = history_max;
   bool voiced_ = false;
-  size_t lag_ = 0;
-  size_t lag_at_ = 0;
+  std::unique_ptr<Concealment> concealment_;  // made at the first loss
   uint32_t lost_frames_ = 0;
   uint32_t concealed_ = 0;
   JitterBuffer jitter_;

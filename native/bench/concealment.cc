@@ -1,0 +1,71 @@
+// Sound through a lossy network: concealment SPEECH OUT PERCENT BURST SEED reads 16-bit PCM of 8 kHz, loses that part
+// of its packets (20 ms of mu-law) in bursts of that length, and writes what a leg makes of the rest, sample for
+// sample.
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include "plane/leg/playout.h"
+
+using namespace sidetone;
+
+namespace {
+
+constexpr int64_t frame_us = 20'000;
+constexpr int64_t tick_phase_us = 3'000;  // a tick comes so long after its packet
+constexpr size_t spared = 20;             // the first packets all come
+
+std::vector<int16_t> read(const char* path) {
+  std::vector<int16_t> pcm;
+  FILE* file = std::fopen(path, "rb");
+  if (file == nullptr) return pcm;
+  int16_t block[4096];
+  size_t count;
+  while ((count = std::fread(block, sizeof(int16_t), 4096, file)) > 0) pcm.insert(pcm.end(), block, block + count);
+  std::fclose(file);
+  return pcm;
+}
+
+/** Which packets are lost: bursts at random, with at least one packet between two. */
+std::vector<bool> losses(size_t packets, double part, size_t burst, uint32_t seed) {
+  std::vector<bool> lost(packets);
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> chance(0, 1);
+  const double length = static_cast<double>(burst);
+  const double begins = part / length / (1 - part + part / length);
+  for (size_t i = spared; i < packets; i++) {
+    if (chance(random) >= begins) continue;
+    for (size_t k = 0; k < burst && i < packets; k++) lost[i++] = true;
+    if (burst == 1) i--;
+  }
+  return lost;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 6) {
+    std::fprintf(stderr, "concealment SPEECH OUT PERCENT BURST SEED\n");
+    return 2;
+  }
+  const std::vector<int16_t> speech = read(argv[1]);
+  const size_t packets = speech.size() / frame_units;
+  const std::vector<bool> lost = losses(packets, std::atof(argv[3]) / 100, static_cast<size_t>(std::atoi(argv[4])),
+                                        static_cast<uint32_t>(std::atoi(argv[5])));
+  FILE* out = std::fopen(argv[2], "wb");
+  if (speech.empty() || out == nullptr) return 1;
+  Playout playout(Codec::pcmu);
+  for (size_t i = 0; i < packets; i++) {
+    const int64_t now_us = 1'000'000'000 + static_cast<int64_t>(i) * frame_us;
+    uint8_t octets[frame_units];
+    mulaw_encode(&speech[i * frame_units], octets, frame_units);
+    if (!lost[i]) (void)playout.jitter().insert(static_cast<uint32_t>(i * frame_units), octets, frame_units, now_us);
+    int16_t pcm[frame_samples_max];
+    bool heard;
+    const size_t count = playout.frame(now_us + tick_phase_us, pcm, heard);
+    (void)std::fwrite(pcm, sizeof(int16_t), count, out);
+  }
+  std::fclose(out);
+  return 0;
+}
