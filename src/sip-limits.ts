@@ -86,6 +86,17 @@ export const SIP_EXTRA_HEADER_MAX_CHARS = 1_024;
 export const SIP_FACT_HEADERS_MAX = 20;
 export const SIP_FACT_MAX_CHARS = 512;
 
+/** A REFER of the far end is open so long, and its target may have so many characters. */
+export const SIP_REFER_OPEN_MS = 60_000;
+export const SIP_REFER_TARGET_MAX_CHARS = 1_024;
+
+/** After a completed transfer the far end hangs up by itself; then we do. */
+export const TRANSFERRED_HANGUP_MS = 10_000;
+export const TRANSFER_TIMEOUT_MIN_SEC = 5;
+export const TRANSFER_TIMEOUT_MAX_SEC = 120;
+export const TRANSFER_TIMEOUT_DEFAULT_SEC = 30;
+export const TRANSFER_URI_MAX_CHARS = 256;
+
 // SDP.
 export const SDP_MAX_BYTES = 16 * 1024;
 /** The names in a session description must be resolved by then; else it has no usable address. */

@@ -26,6 +26,7 @@ import { Channels } from './trunk/channels.ts';
 import { Loopback } from './trunk/loopback.ts';
 import { Pace } from './trunk/pace.ts';
 import { FailedTrunks } from './trunk/route.ts';
+import { transfersOf } from './trunk/transfer.ts';
 import { isLoopback, nextHopOf, type Trunk, TrunkRanges, trunkCodecs, trunkProfile } from './trunk/trunk.ts';
 import { TrunkMonitor } from './trunk/trunk-monitor.ts';
 
@@ -290,6 +291,7 @@ class SipCarrier implements Carrier {
       driver: this.#driver,
       media,
       trunk: trunk.name,
+      transfers: transfersOf(trunk),
       codecs: trunkCodecs(trunk),
       sdpHost: (bound) => advertise ?? (bound === '0.0.0.0' || bound === '::' ? interfaceTowards(address()) : bound),
       sessionId: ++this.#lastSession,

@@ -18,6 +18,15 @@ export type Event =
   | { event: 'session.early_media_started'; session_uuid: string }
   | { event: 'session.answered'; session_uuid: string; operation_uuid?: string; sip?: SipFacts }
   | { event: 'session.held' | 'session.resumed'; session_uuid: string; by: 'far_end' | 'application' }
+  | { event: 'session.transfer.completed'; session_uuid: string; operation_uuid: string }
+  | {
+      event: 'session.transfer.failed';
+      session_uuid: string;
+      operation_uuid: string;
+      sip_status?: number;
+      reason: 'refused' | 'failed' | 'timeout' | 'session_ended';
+    }
+  | { event: 'session.transfer.requested'; session_uuid: string; target: string }
   | {
       event: 'session.ended';
       session_uuid: string;

@@ -20,6 +20,7 @@ export const buckets = {
   hangup: call(10, 5),
   hold: call(5, 2),
   unhold: call(5, 2),
+  transfer: call(2, 0.5),
   /** Shared by playback/seek, recording mask and recording unmask. */
   seek: call(20, 20),
   playback_stop: call(20, 20),

@@ -54,6 +54,12 @@ export type LegSignal =
   | { readonly type: 'leg.resumed' }
   /** Our own hold has taken effect, or has ended. */
   | { readonly type: 'leg.own_hold'; readonly on: boolean }
+  /** What came of the transfer that was ordered. `status` is the SIP status of a refusal, 0 when there was no answer. */
+  | { readonly type: 'leg.transfer'; readonly phase: 'accepted' }
+  | { readonly type: 'leg.transfer'; readonly phase: 'completed' }
+  | { readonly type: 'leg.transfer'; readonly phase: 'refused' | 'failed'; readonly status: number }
+  /** The far end asks to be transferred to a URI. */
+  | { readonly type: 'leg.transfer_requested'; readonly target: string }
   /** The far end of a silent call showed that it is still there. */
   | { readonly type: 'leg.alive' }
   /** The last signal of a leg, sent exactly once, whoever ended it; its ports and dialog are given back. */

@@ -261,6 +261,7 @@ export class UserAgent {
     if (headers.get('max-forwards') === '0' && method !== 'OPTIONS') transaction.respond(483);
     else if (method === 'INVITE') this.#onInvite(transaction);
     else if (method === 'OPTIONS') this.#onOptions(transaction);
+    else if (method === 'REFER') transaction.respond(403);
     else transaction.respond(481);
   }
 

@@ -81,6 +81,7 @@ const ROWS: readonly Row[] = [
   [10, 5, 'call', ['POST', session('/cancel'), {}]],
   [5, 2, 'call', ['POST', session('/hold')]],
   [5, 2, 'call', ['POST', session('/unhold')]],
+  [2, 0.5, 'call', ['POST', session('/transfer'), { to: '+15550111' }]],
   [10, 5, 'call', ['DELETE', session()]],
   [4, 0.8, 'call', ['POST', session('/payment/card/collect'), {}]],
   [4, 0.8, 'call', ['POST', session('/payment/cvv/collect'), {}]],

@@ -4,6 +4,7 @@
  */
 import type { SipFacts } from '../../event/call-report.ts';
 import type { RejectReason } from '../../event/hangup.ts';
+import type { TransferTarget } from '../../machine/session/input.ts';
 import type { LegAudio } from '../../media/engine.ts';
 import type { StreamFormat } from '../../media/leg/stream.ts';
 import type { LegEnd, LegSignal } from '../../notice/signal.ts';
@@ -33,6 +34,8 @@ export interface Leg {
   cancel(): void;
   /** Holds the far end, or no longer; `leg.own_hold` tells when it knows. Absent where there is nothing to hold. */
   hold?(on: boolean): void;
+  /** What a phone leg can do for a transfer. Absent where nothing can be transferred. */
+  readonly transfers?: LegTransfers;
   /** Looks for a sign of life of a silent far end; `leg.alive` tells of one. Absent where the connection itself tells. */
   probe?(): void;
   /** Any state: BYE, CANCEL or a final response, whichever the dialog is at. Safe to call twice. */
@@ -44,6 +47,17 @@ export interface Leg {
   secure?(on: boolean): void;
   /** A key was pressed by another member of the Session's Room. Absent where nobody would hear of it. */
   hearDigit?(digit: string, durationMs: number): void;
+}
+
+export interface LegTransfers {
+  /** The name of the leg's trunk. */
+  readonly trunk: string;
+  /** Tells whether the trunk lets calls be transferred to that SIP URI (`transfer_hosts`). */
+  permits(uri: string): boolean;
+  /** The Refer-To that makes another call take the place of this one. Undefined while it is not up. */
+  replacement(): string | undefined;
+  /** Asks the far end to call a number, a SIP URI or a Refer-To in our place. `leg.transfer` follows. */
+  transfer(target: TransferTarget): void;
 }
 
 /** A door calls this to hand its leg's signals to the Session's actor. Signals arrive in order. */

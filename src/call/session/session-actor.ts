@@ -100,6 +100,11 @@ export class SessionActor {
     this.#leg?.hearDigit?.(digit, durationMs);
   }
 
+  /** What the leg can do for a transfer. */
+  get transfers(): Leg['transfers'] {
+    return this.#leg?.transfers;
+  }
+
   /** The 409 that a command of this type would get now, before any work for it is done. */
   refusal(type: CallCommand['type']): Problem | undefined {
     return refusal(this.#state, type);
@@ -233,6 +238,9 @@ export class SessionActor {
           break;
         case 'hold':
           leg.hold?.(effect.on);
+          break;
+        case 'transfer':
+          leg.transfers?.transfer(effect.target);
           break;
         case 'probe':
           leg.probe?.();

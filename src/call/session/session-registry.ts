@@ -239,11 +239,35 @@ export class SessionRegistry implements Sessions {
     if (actor === undefined) return this.#afterEnd(sessionUuid, command, context);
     if (command.type === 'collect_payment') return this.#collectPayment(actor, command, context);
     if (command.type === 'record') return this.#record(actor, command, context);
+    if (command.type === 'transfer') return this.#transfer(actor, command, context);
     const result = await this.#withAudio(actor, command, context);
     // The call ended while the command waited its turn. Any other 404 names what is missing of a live Session.
     if (isProblem(result) && result.status === 404 && this.#actors.get(sessionUuid) !== actor)
       return this.#afterEnd(sessionUuid, command, context);
     return result;
+  }
+
+  /** Resolves the target of a transfer: a host that the trunk permits, or a call on the same trunk (RFC 3891). */
+  #transfer(
+    actor: SessionActor,
+    command: Extract<SessionCommand, { type: 'transfer' }>,
+    context: CommandContext,
+  ): Promise<Answer | Problem> | Problem {
+    const refused = actor.refusal(command.type);
+    if (refused !== undefined) return refused;
+    const { target } = command;
+    const { transfers } = actor;
+    if ('uri' in target && transfers?.permits(target.uri) !== true)
+      return problems.forbidden('Transfers to that host are not permitted');
+    if (!('sessionUuid' in target)) return actor.command(command, context);
+    const other = this.#actors.get(target.sessionUuid);
+    const { appUuid, type, phase } = other?.state ?? {};
+    if (other === actor) return problems.conflict('A Session cannot be transferred to itself');
+    if (appUuid !== context.appUuid || type === 'websocket' || phase !== 'answered') return problems.notFound('Session');
+    const referTo = other?.transfers?.replacement();
+    if (referTo === undefined || other?.transfers?.trunk !== transfers?.trunk)
+      return problems.conflict('The two Sessions are not on the same trunk');
+    return actor.command({ ...command, target: { referTo } }, context);
   }
 
   async #record(

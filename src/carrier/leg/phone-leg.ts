@@ -2,10 +2,11 @@
  * A SIP call and its RTP as a `Leg`. Orders may arrive in any state. The RTP ports are taken when the first session description is due.
  * `leg.ended` is signalled once, after the ports were given back.
  */
-import type { Leg, LegEnd, LegListener, LegSignal } from '../../call/ports/leg.ts';
+import type { Leg, LegEnd, LegListener, LegSignal, LegTransfers } from '../../call/ports/leg.ts';
 import type { CallQuality } from '../../event/call-report.ts';
 import type { RejectReason } from '../../event/hangup.ts';
 import { SIP_LEG_CLOSE_MS, SIP_LEG_EVENT_KEYS, SIP_LEG_SIGNALS_MAX } from '../../limits.ts';
+import type { TransferTarget } from '../../machine/session/input.ts';
 import type { LegAudio, LegCounters, MediaEngine, RtpLeg } from '../../media/engine.ts';
 import type { Addresses } from '../../sdp/description.ts';
 import { type AudioAgreement, type AudioCodec, Negotiation, type Refused } from '../../sdp/negotiation.ts';
@@ -24,6 +25,12 @@ export interface PhoneLegOptions {
   readonly media: Pick<MediaEngine, 'openRtpLeg'>;
   /** The name of the trunk. */
   readonly trunk: string;
+  /** The trunk's part in transfers. */
+  readonly transfers: {
+    permits(uri: string): boolean;
+    /** The value of Refer-To. */
+    referTo(target: TransferTarget): string;
+  };
   readonly codecs: readonly AudioCodec[];
   /** The address to write into SDP. `bound` is the one that the media plane bound. */
   sdpHost(bound: string): string;
@@ -171,6 +178,12 @@ export abstract class PhoneLeg implements Leg {
       case 'offer_refused':
         this.#onReoffered(true);
         return;
+      case 'refer':
+        this.signal({ type: 'leg.transfer', ...event.outcome });
+        return;
+      case 'refer_requested':
+        this.signal({ type: 'leg.transfer_requested', target: event.target });
+        return;
       case 'alive':
         this.#heard = false;
         this.signal({ type: 'leg.alive' });
@@ -229,6 +242,20 @@ export abstract class PhoneLeg implements Leg {
     const agreement = this.#agreement;
     if (isRefused && agreement !== undefined && !this.#holding && agreement.send) this.apply({ ...agreement, receive: true });
     this.signal({ type: 'leg.own_hold', on: this.#holding });
+  }
+
+  get transfers(): LegTransfers {
+    const { options } = this;
+    return {
+      trunk: options.trunk,
+      permits: (uri) => options.transfers.permits(uri),
+      replacement: () => this.call?.replacement,
+      transfer: (target) => {
+        const { call } = this;
+        const referTo = options.transfers.referTo(target);
+        if (call !== undefined) options.driver.run((now) => call.refer(referTo, now));
+      },
+    };
   }
 
   /** Looks for signs of life: packets or messages since the last probe, else an answer to OPTIONS. `leg.alive` or nothing follows. */

@@ -13,8 +13,12 @@ import {
   RING_TIMEOUT_MAX_SEC,
   SIP_HEADER_MAX_CHARS,
   SIP_HEADERS_MAX,
+  TRANSFER_TIMEOUT_DEFAULT_SEC,
+  TRANSFER_TIMEOUT_MAX_SEC,
+  TRANSFER_TIMEOUT_MIN_SEC,
+  TRANSFER_URI_MAX_CHARS,
 } from '../../limits.ts';
-import { E164_PATTERN } from '../../phone-number.ts';
+import { E164_PATTERN, isE164 } from '../../phone-number.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Route } from '../request-context.ts';
 import { commandContext, ok, type RequestContext, type Work } from '../request-context.ts';
@@ -49,6 +53,25 @@ const dial = shape<DialRequest>(
 );
 
 const reject = shape(type({ '+': 'reject', reason: "'number_not_found' | 'invalid_number' | 'timeout' | 'busy' | 'rejected'" }));
+
+/** A SIP URI without a password and without headers. */
+const SIP_URI =
+  /^sip:(?:[A-Za-z0-9\-_.!~*'()+&=$,;/%]{1,128}@)?(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9][A-Za-z0-9.-]{0,252})(?::[0-9]{1,5})?(?:;[A-Za-z0-9\-_.!~*'+%=]+)*$/;
+
+const transfer = shape(
+  type({
+    '+': 'reject',
+    'to?': type('string')
+      .narrow(
+        (to, context) => isE164(to) || (to.length <= TRANSFER_URI_MAX_CHARS && SIP_URI.test(to)) || context.mustBe('a target'),
+      )
+      .describe(`an E.164 number with leading +, or a sip: URI of at most ${TRANSFER_URI_MAX_CHARS} characters`),
+    'to_session_uuid?': type('string')
+      .narrow((uuid, context) => isUuid(uuid) || context.mustBe('a UUID'))
+      .describe('a lowercase UUID v4'),
+    'timeout_sec?': `${TRANSFER_TIMEOUT_MIN_SEC} <= number.integer <= ${TRANSFER_TIMEOUT_MAX_SEC}`,
+  }),
+);
 
 const facts = { auth: 'application', tag: 'Sessions', resource: 'Session' } as const;
 const command = {
@@ -154,6 +177,17 @@ export const sessionRoutes = (sessions: Sessions): readonly Route[] => [
   bareRoute(
     { ...command, method: 'POST', path: '/v1/sessions/:uuid/unhold', summary: 'Go on with a call on hold', buckets: ['unhold'] },
     (context) => onSession(sessions, context, { type: 'unhold' }),
+  ),
+  bodyRoute(
+    { ...command, method: 'POST', path: '/v1/sessions/:uuid/transfer', summary: 'Transfer a call', buckets: ['transfer'] },
+    transfer,
+    (context, { to, to_session_uuid: sessionUuid, timeout_sec: timeoutSec = TRANSFER_TIMEOUT_DEFAULT_SEC }) => {
+      const isNumber = to?.startsWith('+') === true;
+      const target = sessionUuid !== undefined ? { sessionUuid } : isNumber ? { number: to ?? '' } : { uri: to ?? '' };
+      if ((to === undefined) === (sessionUuid === undefined))
+        return problems.invalid('to: must be given, or to_session_uuid, and not both');
+      return onSession(sessions, context, { type: 'transfer', target, timeoutMs: timeoutSec * 1000 });
+    },
   ),
   route(
     { ...command, method: 'DELETE', path: '/v1/sessions/:uuid', summary: 'Disconnect, answered or not', buckets: ['hangup'] },

@@ -8,6 +8,7 @@ import { audible, playback, replaced } from './in-playback.ts';
 import { isRecordingCommand, recordingCommand } from './in-recording.ts';
 import { isMemberCommand, memberCommand } from './in-room.ts';
 import { watch } from './in-silence.ts';
+import { transfer, transferRefusal } from './in-transfer.ts';
 import type { CallCommand, Command, Step } from './input.ts';
 import type { SessionState } from './session.ts';
 
@@ -20,6 +21,7 @@ const CANNOT: Readonly<Record<CallCommand['type'], string>> = {
   cancel: 'Session cannot be cancelled in its current state',
   hold: 'Session cannot be held in its current state',
   unhold: 'Session is not on hold',
+  transfer: 'Session cannot be transferred in its current state',
   hangup: 'Session cannot be ended in its current state',
   play: CANNOT_PLAY,
   play_stream: CANNOT_PLAY,
@@ -39,6 +41,7 @@ export function refusal(state: SessionState, type: CallCommand['type']): Problem
   const secured = paymentRefusal(state, type);
   if (secured !== undefined) return secured;
   if (type === 'collect' && state.collect !== undefined) return problems.conflict('Session is already collecting digits');
+  if (type === 'transfer') return transferRefusal(state);
   if (type === 'hold' && state.holding) return problems.conflict('Session is already on hold');
   if (type === 'unhold' && !state.holding) return problems.conflict(CANNOT.unhold);
   if (type === 'cancel_collect' && state.collect === undefined) return problems.notFound('DTMF collection');
@@ -57,6 +60,7 @@ function permits(state: SessionState, type: CallCommand['type']): boolean {
       return unanswered && state.type === 'phone_out';
     case 'hold':
     case 'unhold':
+    case 'transfer':
       return live && state.phase === 'answered' && state.type !== 'websocket' && state.ending === undefined;
     case 'hangup':
       return true;
@@ -92,6 +96,8 @@ export function command(state: SessionState, order: Command, operationUuid: stri
     case 'hold':
     case 'unhold':
       return hold(state, order.type === 'hold', now);
+    case 'transfer':
+      return transfer(state, order, operationUuid, now);
     case 'cancel':
       return isEnding ? stay(state) : orderEnd(state, ending('cancelled', 'caller', operationUuid), { do: 'cancel' }, now);
     case 'hangup':

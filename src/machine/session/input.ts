@@ -21,6 +21,7 @@ export type Command =
   /** Holds the far end, or no longer. */
   | { readonly type: 'hold' }
   | { readonly type: 'unhold' }
+  | { readonly type: 'transfer'; readonly target: TransferTarget | OtherSession; readonly timeoutMs: number }
   | { readonly type: 'hangup' }
   | { readonly type: 'play'; readonly urls: readonly string[]; readonly loop: number; readonly volume: number }
   | { readonly type: 'play_stream'; readonly url: string; readonly volume: number }
@@ -39,6 +40,14 @@ export type Command =
       readonly cardUuid: string | undefined;
     }
   | { readonly type: 'cancel_payment'; readonly kind: CollectionKind };
+
+/** The Session that a call is connected with. It is resolved to its Refer-To before the machine sees it. */
+export interface OtherSession {
+  readonly sessionUuid: string;
+}
+
+/** Where a call is transferred to: an E.164 number, a SIP URI, or the Refer-To of another call (RFC 3891). */
+export type TransferTarget = { readonly number: string } | { readonly uri: string } | { readonly referTo: string };
 
 /** The commands that the call's own state decides; its membership and its recordings decide the rest. */
 export type CallCommand = Exclude<Command, MemberCommand | RecordingCommand>;
@@ -70,6 +79,7 @@ export type Effect =
   | { readonly do: 'cancel' }
   | { readonly do: 'hangup' }
   | { readonly do: 'hold'; readonly on: boolean }
+  | { readonly do: 'transfer'; readonly target: TransferTarget }
   /** Looks for a sign of life of a far end that is silent. */
   | { readonly do: 'probe' }
   | { readonly do: 'play'; readonly operationUuid: string; readonly loop: number; readonly volume: number }

@@ -45,6 +45,9 @@ export interface Deadlines {
   readonly orphan?: number;
   /** The far end of a silent call is asked whether it is there. */
   readonly probe?: number;
+  /** The outcome of a transfer; and, after a completed one, the far end's BYE. */
+  readonly transfer?: number;
+  readonly transferred?: number;
   /** `max_duration_sec` from the answer. */
   readonly duration?: number;
   /** The far end's confirmation of an ordered end; past it the Session ends without. */
@@ -57,6 +60,13 @@ export interface Deadlines {
 export interface Terms {
   readonly orphanTimeoutMs: number;
   readonly maxDurationMs: number;
+}
+
+/** A transfer that is under way. */
+export interface Transfer {
+  readonly operationUuid: string;
+  /** Whether the far end has said that it will try. */
+  readonly accepted: boolean;
 }
 
 export interface SessionState {
@@ -76,6 +86,8 @@ export interface SessionState {
   /** The call is over; the Session ends when its recordings are finished. */
   readonly closedAt: number | undefined;
   readonly endedAt: number | undefined;
+  /** The transfer that is under way. */
+  readonly transfer: Transfer | undefined;
   /** The far end holds us. */
   readonly held: boolean;
   /** We hold the far end: as it was ordered, and as it was last told. */
@@ -128,6 +140,7 @@ const begin = (from: Begin, type: SessionState['type'], now: number): SessionSta
   answeredAt: undefined,
   closedAt: undefined,
   endedAt: undefined,
+  transfer: undefined,
   held: false,
   holding: false,
   toldHolding: false,

@@ -13,6 +13,7 @@ import { collecting as collectingSecurely, hearPaymentPrompt, securedKey } from 
 import { hearRecordingNotice, recordingsDue } from './in-recording.ts';
 import { member } from './in-room.ts';
 import { isSignOfLife, isWatched, probe, silenced, watch } from './in-silence.ts';
+import { hearTransfer, transferTimeout } from './in-transfer.ts';
 import { hearWebSocket } from './in-websocket.ts';
 import type { Effect, SessionInput, Step } from './input.ts';
 import { cutOff } from './running.ts';
@@ -104,6 +105,12 @@ function hear(before: SessionState, signal: LegSignal, now: number): Step {
       };
     case 'leg.own_hold':
       return heldByUs(state, signal.on);
+    case 'leg.transfer':
+      return hearTransfer(state, signal, now);
+    case 'leg.transfer_requested': {
+      const asked = { event: 'session.transfer.requested', session_uuid, target: signal.target } as const;
+      return { state, events: [asked], effects: [] };
+    }
     case 'leg.alive':
       return stay(state);
     case 'leg.ended':
@@ -237,7 +244,7 @@ function collecting(state: SessionState, before: Collect, next: CollectStep): St
 }
 
 function deadline(state: SessionState, now: number): Step {
-  const { ring, orphan, duration, teardown, probe: probeAt } = state.deadlines;
+  const { ring, orphan, duration, teardown, probe: probeAt, transfer, transferred } = state.deadlines;
   const due = (at: number | undefined) => at !== undefined && at <= now;
   if (due(teardown)) return end(state, ending('failed', 'system'), now);
   if (due(ring)) return orderEnd(state, ending('timeout', 'system'), { do: 'cancel' }, now);
@@ -247,6 +254,11 @@ function deadline(state: SessionState, now: number): Step {
   }
   if (due(orphan)) return isWatched(state) ? silenced(state, now) : orphaned(state, now);
   if (due(probeAt)) return probe(state, now);
+  if (due(transfer)) return transferTimeout(state);
+  if (due(transferred)) {
+    const why = ending('completed', 'system', undefined, 'The call was transferred');
+    return orderEnd(state, why, { do: 'hangup' }, now);
+  }
   if (state.recordings.some(({ confirmBy }) => due(confirmBy))) return recordingsDue(state, now);
   const { collection } = state;
   if (collection !== undefined) return collectingSecurely(state, collection, collectionTimeout(collection, now), now);

@@ -1,5 +1,6 @@
 /** What a call tells its owner: its progress, the offers it receives, and its one end. */
 import type { Headers } from '../message/message.ts';
+import type { ReferOutcome } from './refer.ts';
 
 /** Why a call is over. */
 export type CallEnd =
@@ -58,6 +59,10 @@ export type CallEvent =
   | { readonly type: 'info'; readonly contentType: string; readonly body: Uint8Array }
   /** The far end refused the session that `offer` asked for. It stays as it was. */
   | { readonly type: 'offer_refused'; readonly status: number }
+  /** What came of our REFER. */
+  | { readonly type: 'refer'; readonly outcome: ReferOutcome }
+  /** The far end asks to be transferred to a URI. It was answered 202; the owner does what it likes. */
+  | { readonly type: 'refer_requested'; readonly target: string }
   /** The far end answered our probe. */
   | { readonly type: 'alive' }
   /** The last event of a call, exactly once. */

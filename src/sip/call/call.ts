@@ -12,9 +12,10 @@ import { tagOf } from '../message/uri.ts';
 import { OutgoingRequest } from '../outgoing-request.ts';
 import type { ServerTransaction } from '../transaction/server.ts';
 import type { CallEnd, CallEvent } from './call-event.ts';
-import { contactOf, type Dialog, dialogKey, dialogOfRequest, dialogRequest, nextHop } from './dialog.ts';
+import { contactOf, type Dialog, dialogKey, dialogOfRequest, dialogRequest, nextHop, replacing } from './dialog.ts';
 import { refuseForNow, refuseType } from './modification.ts';
 import { sendProbe } from './probe.ts';
+import { IncomingRefer, OutgoingRefer, type ReferOutcome, referTarget } from './refer.ts';
 import { SessionChanges } from './session-changes.ts';
 import { answerTimer, isTooSmall, refuseInterval } from './session-timer.ts';
 import { SuccessRetransmission } from './success-retransmission.ts';
@@ -61,6 +62,8 @@ export class Call implements Timed {
   /** The time at which an INVITE that came in expires unanswered, by its Expires (RFC 3261 §13.3.1). */
   #inviteExpiresAt = Infinity;
   #probing = false;
+  #refer: OutgoingRefer | undefined;
+  #requested: IncomingRefer | undefined;
 
   constructor(context: CallContext, id: number, direction: 'inbound' | 'outbound', credentials: Credentials | undefined) {
     this.#context = context;
@@ -85,8 +88,6 @@ export class Call implements Timed {
       },
     });
   }
-
-  // ---- orders -----------------------------------------------------------------------------------------------------------------
 
   /** Inbound: sends 180 or 183. A body is our session description. It has no effect after the answer or the end. */
   provisional(status: 180 | 183, body: Uint8Array, now: number): void {
@@ -162,6 +163,20 @@ export class Call implements Timed {
     this.#changes.offer(body);
   }
 
+  /** Asks the far end to call `referTo`, a name-addr, in our place (RFC 3515). `refer` events follow. One at a time. */
+  refer(referTo: string, now: number): void {
+    this.#context.layer.now = now;
+    const dialog = this.#dialog;
+    if (dialog === undefined || !this.#established || this.#ended || this.#refer?.isOpen === true) return;
+    const onOutcome = (outcome: ReferOutcome) => this.#emit({ type: 'refer', outcome });
+    this.#refer = new OutgoingRefer(this.#context, dialog, this.#credentials, referTo, onOutcome);
+  }
+
+  /** The Refer-To that makes another call of the same far end take the place of this one (RFC 3891 §3). Undefined while it is not up. */
+  get replacement(): string | undefined {
+    return this.#established && !this.#ended ? this.#dialog && replacing(this.#dialog) : undefined;
+  }
+
   /** Refuses an `offer` event. The session goes on as before (RFC 3261 §14.2). */
   refuseOffer(status: number, now: number): void {
     this.#context.layer.now = now;
@@ -188,8 +203,6 @@ export class Call implements Timed {
       this.#end({ why: outcome });
     });
   }
-
-  // ---- beginnings -------------------------------------------------------------------------------------------------------------
 
   /** Takes an INVITE that came in. False when the INVITE cannot open a dialog. */
   begin(transaction: ServerTransaction): boolean {
@@ -260,8 +273,6 @@ export class Call implements Timed {
     return dialog !== undefined && (dialog.peer.host === host || nextHop(dialog).host === host);
   }
 
-  // ---- what comes in ----------------------------------------------------------------------------------------------------------
-
   /** Takes the CANCEL of our INVITE transaction. Its 200 has been sent. */
   onCancel(cancel: SipRequest): void {
     if (this.#uas?.state !== 'proceeding') return;
@@ -297,6 +308,10 @@ export class Call implements Timed {
     else if (request.method === 'PRACK') {
       if (this.#uas === undefined) transaction.respond(481);
       else if (this.#uas.onPrack(transaction) === 'offer') this.#takeOffer(transaction);
+    } else if (request.method === 'REFER') this.#onRefer(transaction);
+    else if (request.method === 'NOTIFY') {
+      if (this.#refer === undefined) transaction.respond(481);
+      else this.#refer.onNotify(transaction);
     } else if (request.method === 'INVITE' || request.method === 'UPDATE') this.#onModification(transaction, dialog);
     else if (request.method === 'INFO') {
       transaction.respond(200);
@@ -325,6 +340,18 @@ export class Call implements Timed {
     this.#changes.due(now);
     if (this.#ended) return;
     this.#schedule();
+  }
+
+  #onRefer(transaction: ServerTransaction): void {
+    const dialog = this.#dialog;
+    const target = referTarget(transaction.request);
+    if (dialog === undefined || !this.#established) transaction.respond(403);
+    else if (this.#requested?.isOpen === true) transaction.respond(491);
+    else if (target === undefined) transaction.respond(400);
+    else {
+      this.#requested = new IncomingRefer(this.#context, dialog, this.#credentials, transaction);
+      this.#emit({ type: 'refer_requested', target });
+    }
   }
 
   #onBye(transaction: ServerTransaction): void {
@@ -414,6 +441,7 @@ export class Call implements Timed {
   #sendBye(): void {
     const dialog = this.#dialog;
     if (dialog === undefined || this.#closed) return;
+    this.#requested?.close(200);
     const request = dialogRequest(dialog, 'BYE');
     const finish = () => this.#close();
     const owner = { onResponse: (response: SipResponse) => (response.status >= 200 ? finish() : undefined), onFailure: finish };
@@ -425,6 +453,7 @@ export class Call implements Timed {
     if (this.#ended) return;
     this.#ended = true;
     this.#changes.stop();
+    this.#requested?.close(200);
     this.#cancelledAt = Infinity;
     this.#inviteExpiresAt = Infinity;
     this.#schedule();

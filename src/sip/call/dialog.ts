@@ -99,6 +99,12 @@ export function dialogRequest(dialog: Dialog, method: string, number?: number): 
   return { kind: 'request', method, uri, headers, body: NO_BODY };
 }
 
+/** A Refer-To for the far end of the dialog, with a Replaces that its user agent takes for this dialog (RFC 3891 §3). */
+export function replacing({ target, callId, localTag, remoteTag }: Dialog): string {
+  const replaces = encodeURIComponent(`${callId};to-tag=${remoteTag};from-tag=${localTag}`);
+  return `<${target}${target.includes('?') ? '&' : '?'}Replaces=${replaces}>`;
+}
+
 /** The peer that a request of the dialog is sent to: the first route, else the target (RFC 3261 §8.1.2). */
 export function nextHop(dialog: Dialog): Peer {
   const first = dialog.routes[0];

@@ -3,10 +3,10 @@ import type { Peer } from '../flow.ts';
 import type { Headers } from './message.ts';
 
 /** The methods that we answer (RFC 3261 §20.5). */
-export const ALLOWED = 'INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO';
+export const ALLOWED = 'INVITE, ACK, CANCEL, BYE, OPTIONS, PRACK, UPDATE, INFO, REFER, NOTIFY';
 const ALLOWED_METHODS = new Set(ALLOWED.split(', '));
 /** Methods that exist but are not for us. They are answered 405, unknown ones 501 (RFC 3261 §8.2.1, §21.5.2). */
-const FOREIGN_METHODS = new Set(['REGISTER', 'SUBSCRIBE', 'NOTIFY', 'REFER', 'MESSAGE', 'PUBLISH']);
+const FOREIGN_METHODS = new Set(['REGISTER', 'SUBSCRIBE', 'MESSAGE', 'PUBLISH']);
 
 /** The option tags that we understand (RFC 3261 §20.37). */
 export const SUPPORTED = '100rel, timer';

@@ -28,6 +28,7 @@ const REASONS: Readonly<Record<number, string>> = {
   486: 'Busy Here',
   487: 'Request Terminated',
   488: 'Not Acceptable Here',
+  489: 'Bad Event',
   491: 'Request Pending',
   500: 'Server Internal Error',
   501: 'Not Implemented',
@@ -38,7 +39,7 @@ const REASONS: Readonly<Record<number, string>> = {
   603: 'Decline',
 };
 
-const reasonPhrase = (status: number): string => REASONS[status] ?? 'Unknown';
+export const reasonPhrase = (status: number): string => REASONS[status] ?? 'Unknown';
 
 /**
  * A response with the header fields that every response copies, Timestamp included (§8.2.6.1, §20.38). `toTag` is added to To unless the request's To has a tag (§8.2.6.2);

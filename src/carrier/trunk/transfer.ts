@@ -1,0 +1,28 @@
+/** Where calls of a trunk are transferred to. */
+import type { TransferTarget } from '../../machine/session/input.ts';
+import { escapeUser, parseUri } from '../../sip/message/uri.ts';
+import { dialledUsers } from '../leg/identity.ts';
+import type { PhoneLegOptions } from '../leg/phone-leg.ts';
+import { type Trunk, trunkAddress, trunkDomain } from './trunk.ts';
+
+/** The trunk's part in transfers: the hosts that it permits, and numbers in its form. */
+export function transfersOf(trunk: Trunk): PhoneLegOptions['transfers'] {
+  const { transfer_hosts: hosts } = trunk.settings;
+  return {
+    permits(uri) {
+      const host = parseUri(uri)?.host.toLowerCase();
+      return (
+        host !== undefined && (hosts === undefined || hosts.some((each) => each.replace(/^\[|\]$/g, '').toLowerCase() === host))
+      );
+    },
+    referTo: (target) => referTo(trunk, target),
+  };
+}
+
+function referTo(trunk: Trunk, target: TransferTarget): string {
+  if ('referTo' in target) return target.referTo;
+  if ('uri' in target) return `<${target.uri}>`;
+  const address = trunkAddress(trunk.uri);
+  const { to } = dialledUsers(trunk, { to: target.number, from: target.number });
+  return `<sip:${escapeUser(to)}@${address === undefined ? '' : trunkDomain(address)}>`;
+}

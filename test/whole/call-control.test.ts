@@ -1,0 +1,110 @@
+/** Hold and transfer through the whole platform: HTTP in, SIP out, events back. The far end is written by hand. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { AUDIO, bodyOf, field, RawPeer, sdp } from '../carrier/raw-peer.ts';
+import { type Credentials, Platform } from '../support/platform.ts';
+import { Receiver } from '../support/receiver.ts';
+
+describe('call control', () => {
+  let platform: Platform;
+  let app: Credentials;
+  let peer: RawPeer;
+  const receiver = new Receiver();
+  const api = (path: string, body?: unknown) => platform.api(app, 'POST', `/v1/sessions/${path}`, body);
+
+  beforeAll(async () => {
+    platform = await Platform.start();
+    app = await platform.application(receiver.url, '+15550002');
+    peer = await RawPeer.udp(Number(platform.sipUdp.split(':')[1]));
+    await platform.trunk(`127.0.0.1:${peer.port}`);
+  }, 60_000);
+  afterAll(async () => {
+    peer?.close();
+    await platform?.stop();
+    await receiver.stop();
+  });
+
+  async function call(id: string) {
+    const created = () => receiver.events.filter(({ event }) => event === 'session.created');
+    const before = created().length;
+    peer.send(peer.request('INVITE', { id, body: sdp(), fields: 'X-Ref: 7\r\n' }));
+    await receiver.until(() => created().length > before, 'session.created');
+    const uuid = String(created().at(-1)?.body.session_uuid);
+    expect(created().at(-1)?.body.sip).toMatchObject({ call_id: id, codec: 'PCMU', headers: { 'X-Ref': '7' } });
+    await api(`${uuid}/answer`);
+    const to = field(await peer.until(/^SIP\/2.0 200[\s\S]* INVITE\r/), 'To');
+    peer.send(peer.request('ACK', { id, to }));
+    await receiver.event('session.answered', uuid);
+    return { uuid, within: (method: string, cseq: number, parts = {}) => peer.request(method, { id, to, cseq, ...parts }) };
+  }
+
+  test('A call is held and resumed by the application, with an event for each', async () => {
+    const { uuid } = await call('hold');
+    expect((await api(`${uuid}/unhold`)).status).toBe(409);
+    expect((await api(`${uuid}/hold`)).status).toBe(202);
+    expect((await api(`${uuid}/hold`)).status).toBe(409);
+    const held = await peer.until(/^INVITE sip:x@/);
+    expect(bodyOf(held)).toContain('a=sendonly');
+    peer.respond(held, '200 OK', { body: sdp(AUDIO, 'a=recvonly') });
+    expect((await receiver.event('session.held', uuid)).body).toMatchObject({ by: 'application' });
+    expect((await api(`${uuid}/unhold`)).status).toBe(202);
+    peer.respond(await peer.until(/^INVITE sip:x@[\s\S]*a=sendrecv/), '200 OK', { body: sdp() });
+    expect((await receiver.event('session.resumed', uuid)).body).toMatchObject({ by: 'application' });
+    await platform.api(app, 'DELETE', `/v1/sessions/${uuid}`);
+    peer.respond(await peer.until(/^BYE /), '200 OK');
+    expect((await receiver.event('session.ended', uuid)).body).toMatchObject({ quality: { codec: 'PCMU', packets_in: 0 } });
+  }, 40_000);
+
+  test('A call is transferred to a number; the far end hangs up, and session.ended follows', async () => {
+    const { uuid, within } = await call('blind');
+    const { status, body } = await api(`${uuid}/transfer`, { to: '+15550111' });
+    expect(status).toBe(202);
+    expect((await api(`${uuid}/transfer`, { to: '+15550111' })).status).toBe(409);
+    const refer = await peer.until(/^REFER /);
+    expect(field(refer, 'Refer-To')).toStartWith('<sip:+15550111@127.0.0.1');
+    peer.respond(refer, '202 Accepted');
+    const fields = 'Event: refer\r\nSubscription-State: terminated;reason=noresource\r\n';
+    peer.send(within('NOTIFY', 2, { fields, type: 'message/sipfrag', body: 'SIP/2.0 200 OK\r\n' }));
+    const completed = await receiver.event('session.transfer.completed', uuid);
+    expect(completed.body.operation_uuid).toBe(body.operation_uuid);
+    peer.send(within('BYE', 3));
+    expect((await receiver.event('session.ended', uuid)).body).toMatchObject({ hangup_cause: 'completed', hangup_by: 'caller' });
+  }, 40_000);
+
+  test('A call is transferred to another call by Replaces; an unknown one is 404, itself 409, a bad target 400', async () => {
+    const [one, two] = [await call('first'), await call('second')];
+    const to = (body: object) => api(`${one.uuid}/transfer`, body);
+    expect((await to({ to_session_uuid: '0b7c1111-0000-4000-8000-000000000000' })).status).toBe(404);
+    expect((await to({ to_session_uuid: one.uuid })).status).toBe(409);
+    for (const bad of [
+      {},
+      { to: '+15550111', to_session_uuid: two.uuid },
+      { to: 'sip:a:secret@x.example' },
+      { to: 'sip:a@x.example?Replaces=1' },
+      { to: `sip:a@${'x'.repeat(300)}` },
+      { to: 'tel:+15550111' },
+      { to: '+15550111', timeout_sec: 4 },
+    ])
+      expect((await to(bad)).status).toBe(400);
+    expect((await to({ to_session_uuid: two.uuid })).status).toBe(202);
+    const refer = await peer.until(/^REFER /);
+    expect(decodeURIComponent(field(refer, 'Refer-To'))).toContain('Replaces=second;to-tag=second;from-tag=');
+    peer.respond(refer, '603 Decline');
+    expect((await receiver.event('session.transfer.failed', one.uuid)).body).toMatchObject({
+      sip_status: 603,
+      reason: 'refused',
+    });
+    for (const each of [one, two]) {
+      peer.send(each.within('BYE', 2));
+      await receiver.event('session.ended', each.uuid);
+    }
+  }, 40_000);
+
+  test('A far end that asks for a transfer is told to the application', async () => {
+    const { uuid, within } = await call('asked');
+    peer.send(within('REFER', 2, { fields: 'Refer-To: <sip:+15550111@x>\r\n' }));
+    await peer.until(/^SIP\/2.0 202/);
+    expect((await receiver.event('session.transfer.requested', uuid)).body).toMatchObject({ target: 'sip:+15550111@x' });
+    peer.send(within('BYE', 3));
+    await receiver.event('session.ended', uuid);
+  }, 40_000);
+});
