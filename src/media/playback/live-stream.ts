@@ -1,8 +1,8 @@
 /**
- * A live HTTP source: an endless WAV or MP3, or a streaming server's. It is opened at admission, up to its first audio,
- * and read no faster than it is heard. Where the connection breaks it is made again, a bounded number of times; audio
- * that a stall made late is left out (pump), unless the server named the length: then it is a file that is not missing
- * a moment.
+ * A live HTTP source: an endless file of any format, an HLS stream, or a streaming server's. It is opened at admission,
+ * up to its first audio, and read no faster than it is heard. Where the connection breaks it is made again, a bounded
+ * number of times; audio that a stall made late is left out (pump), unless the server named the length: then it is a
+ * file that is not missing a moment.
  */
 import {
   LIVE_HEALTHY_MS,
