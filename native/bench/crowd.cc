@@ -101,6 +101,80 @@ struct Crowd {
   }
 };
 
+/** One packet for each leg, sent again and again under new numbers. */
+class Voices {
+ public:
+  Voices(size_t legs, int first_port) : packets_(legs * packet_bytes), vectors_(legs), messages_(legs) {
+    for (size_t i = 0; i < legs; i++) peers_.push_back(loopback(first_port + 2 * static_cast<int>(i)));
+    for (size_t i = 0; i < legs; i++) {
+      uint8_t* packet = &packets_[i * packet_bytes];
+      // Half of a room above zero and half below: what is left of nine is small, and a voice less is heard in it.
+      std::memset(packet, static_cast<int>((i % 2 == 0 ? 0xc0 : 0x40) | (i / 2 % 8)), packet_bytes);
+      const uint32_t ssrc = htonl(static_cast<uint32_t>(i) + 1);
+      packet[0] = 0x80;
+      packet[1] = 0;
+      std::memcpy(packet + 8, &ssrc, 4);
+      vectors_[i] = {packet, packet_bytes};
+      messages_[i].msg_hdr.msg_name = &peers_[i];
+      messages_[i].msg_hdr.msg_namelen = sizeof peers_[i];
+      messages_[i].msg_hdr.msg_iov = &vectors_[i];
+      messages_[i].msg_hdr.msg_iovlen = 1;
+    }
+  }
+
+  /** Sends the packets of these legs for a tick; returns how many the system took. */
+  uint64_t send(int fd, int64_t tick, int from, int to) {
+    const uint32_t timestamp = htonl(static_cast<uint32_t>(tick * 160));
+    for (int i = from; i < to; i++) {
+      uint8_t* packet = &packets_[static_cast<size_t>(i) * packet_bytes];
+      packet[2] = static_cast<uint8_t>(tick >> 8);
+      packet[3] = static_cast<uint8_t>(tick);
+      std::memcpy(packet + 4, &timestamp, 4);
+    }
+    int at = from;
+    while (at < to) {
+      const int count = sendmmsg(fd, &messages_[static_cast<size_t>(at)], static_cast<unsigned>(to - at), 0);
+      if (count <= 0) break;
+      at += count;
+    }
+    return static_cast<uint64_t>(at - from);
+  }
+
+ private:
+  std::vector<sockaddr_in> peers_;
+  std::vector<uint8_t> packets_;
+  std::vector<iovec> vectors_;
+  std::vector<mmsghdr> messages_;
+};
+
+/** Prints what the far ends heard; `engine` was measured beside the engine. */
+void report(const Crowd& crowd, const Control& engine) {
+  uint64_t expected = 0;
+  uint64_t frames = 0;
+  uint64_t late = 0;
+  uint64_t bent = 0;
+  int silent = 0;
+  for (const Far& far : crowd.legs) {
+    if (far.first_frame < 0) silent++;
+    else expected += static_cast<uint64_t>(far.last_frame - far.first_frame + 1);
+    frames += far.frames;
+    late += far.late;
+    bent += far.bent;
+  }
+  uint64_t excused = 0;
+  for (const Span& each : crowd.late) excused += each.to_ns - each.from_ns - engine.stalled_ns(each) <= tick_ns ? 1 : 0;
+  const double all = static_cast<double>(std::max<uint64_t>(expected, 1)) / 100;
+  std::printf("legs never heard %d\n", silent);
+  std::printf(
+      "frames due %llu; missing %llu (%.4f %%); a frame or more late %llu (%.4f %%); with a voice of nine missing or "
+      "invented %llu (%.4f %%)\n",
+      static_cast<unsigned long long>(expected), static_cast<unsigned long long>(expected - frames),
+      static_cast<double>(expected - frames) / all, static_cast<unsigned long long>(late),
+      static_cast<double>(late) / all, static_cast<unsigned long long>(bent), static_cast<double>(bent) / all);
+  std::printf("late by the machine's stalls %llu, otherwise %llu (%.4f %%)\n", static_cast<unsigned long long>(excused),
+              static_cast<unsigned long long>(late - excused), static_cast<double>(late - excused) / all);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -117,27 +191,7 @@ int main(int argc, char** argv) {
   crowd.tick_first_ns.assign(static_cast<size_t>(ticks) + 3000, INT64_MAX);
   if (!crowd.socket.open(std::atoi(argv[3]))) return 1;
 
-  std::vector<sockaddr_in> peers;
-  std::vector<uint8_t> packets(static_cast<size_t>(legs) * packet_bytes);
-  std::vector<iovec> vectors(static_cast<size_t>(legs));
-  std::vector<mmsghdr> messages(static_cast<size_t>(legs));
-  for (int i = 0; i < legs; i++) peers.push_back(loopback(crowd.first_port + 2 * i));
-  for (size_t i = 0; i < messages.size(); i++) {
-    uint8_t* packet = &packets[i * packet_bytes];
-    // Half of a room above zero and half below: what is left of nine is small, and a voice less is heard in it.
-    std::memset(packet, static_cast<int>((i % 2 == 0 ? 0xc0 : 0x40) | (i / 2 % 8)), packet_bytes);
-    const uint32_t ssrc = htonl(static_cast<uint32_t>(i) + 1);
-    packet[0] = 0x80;
-    packet[1] = 0;
-    std::memcpy(packet + 8, &ssrc, 4);
-    vectors[i] = {packet, packet_bytes};
-    messages[i] = {};
-    messages[i].msg_hdr.msg_name = &peers[i];
-    messages[i].msg_hdr.msg_namelen = sizeof peers[i];
-    messages[i].msg_hdr.msg_iov = &vectors[i];
-    messages[i].msg_hdr.msg_iovlen = 1;
-  }
-
+  Voices voices(static_cast<size_t>(legs), crowd.first_port);
   sched_param above = {};
   above.sched_priority = 2;
   const bool permitted = sched_setscheduler(0, SCHED_FIFO, &above) == 0;  // the timers' threads take it over
@@ -160,22 +214,7 @@ int main(int argc, char** argv) {
       const int64_t at_ns = start_ns + tick * tick_ns + slice * (tick_ns / slices);
       sleep_until(at_ns);
       if (counting) sending.add(clock_ns(CLOCK_MONOTONIC) - at_ns);
-      const int from = legs * slice / slices;
-      const int to = legs * (slice + 1) / slices;
-      const uint32_t timestamp = htonl(static_cast<uint32_t>(tick * 160));
-      for (int i = from; i < to; i++) {
-        uint8_t* packet = &packets[static_cast<size_t>(i) * packet_bytes];
-        packet[2] = static_cast<uint8_t>(tick >> 8);
-        packet[3] = static_cast<uint8_t>(tick);
-        std::memcpy(packet + 4, &timestamp, 4);
-      }
-      for (int at = from; at < to;) {
-        const int count =
-            sendmmsg(crowd.socket.fd(), &messages[static_cast<size_t>(at)], static_cast<unsigned>(to - at), 0);
-        if (count <= 0) break;
-        sent += static_cast<uint64_t>(count);
-        at += count;
-      }
+      sent += voices.send(crowd.socket.fd(), tick, legs * slice / slices, legs * (slice + 1) / slices);
       crowd.socket.drain([&crowd](const uint8_t* bytes, size_t length, int port, int64_t at_ns) {
         crowd.take(bytes, length, static_cast<size_t>((port - crowd.first_port) / 2), at_ns);
       });
@@ -185,37 +224,14 @@ int main(int argc, char** argv) {
   beside_engine.join();
   beside_crowd.join();
 
-  uint64_t expected = 0;
-  uint64_t frames = 0;
-  uint64_t late = 0;
-  uint64_t bent = 0;
-  int silent = 0;
-  for (const Far& far : crowd.legs) {
-    if (far.first_frame < 0) silent++;
-    else expected += static_cast<uint64_t>(far.last_frame - far.first_frame + 1);
-    frames += far.frames;
-    late += far.late;
-    bent += far.bent;
-  }
   Lateness firsts;
   for (const int64_t first : crowd.tick_first_ns) {
     if (first != INT64_MAX) firsts.add(first);
   }
-  std::printf("far ends %s; sent %llu of %llu packets; legs never heard %d\n", permitted ? "real-time" : "ordinary",
+  std::printf("far ends %s; sent %llu of %llu packets; ", permitted ? "real-time" : "ordinary",
               static_cast<unsigned long long>(sent),
-              static_cast<unsigned long long>(ticks) * static_cast<unsigned long long>(legs), silent);
-  uint64_t excused = 0;
-  for (const Span& each : crowd.late)
-    excused += each.to_ns - each.from_ns - controls[0].stalled_ns(each) <= tick_ns ? 1 : 0;
-  const double all = static_cast<double>(std::max<uint64_t>(expected, 1)) / 100;
-  std::printf(
-      "frames due %llu; missing %llu (%.4f %%); a frame or more late %llu (%.4f %%); with a voice of nine missing or "
-      "invented %llu (%.4f %%)\n",
-      static_cast<unsigned long long>(expected), static_cast<unsigned long long>(expected - frames),
-      static_cast<double>(expected - frames) / all, static_cast<unsigned long long>(late),
-      static_cast<double>(late) / all, static_cast<unsigned long long>(bent), static_cast<double>(bent) / all);
-  std::printf("late by the machine's stalls %llu, otherwise %llu (%.4f %%)\n", static_cast<unsigned long long>(excused),
-              static_cast<unsigned long long>(late - excused), static_cast<double>(late - excused) / all);
+              static_cast<unsigned long long>(ticks) * static_cast<unsigned long long>(legs));
+  report(crowd, controls[0]);
   firsts.print("first packet of a tick");
   crowd.packets.print("all packets");
   controls[0].lateness.print("timer on the engine's core");

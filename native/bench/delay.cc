@@ -182,6 +182,70 @@ void report(const Run& run, int64_t from_ns, const std::vector<Stall>& stalls, i
   }
 }
 
+/** What the far ends send: each a buzz of its own, and now and then a packet that is a mark. */
+class Voices {
+ public:
+  explicit Voices(Run& run) : run_(run), packets_(static_cast<size_t>(run.legs) * packet_bytes), sent_in_(slices) {
+    const size_t legs = static_cast<size_t>(run.legs);
+    run.listeners.resize(legs);
+    run.marked_ns.resize(legs);
+    uint8_t all[256];
+    for (int i = 0; i < 256; i++) all[i] = static_cast<uint8_t>(i);
+    sidetone::mulaw_decode(all, run.decoded, 256);
+    sidetone::mulaw_encode(levels, marks_, codes);
+    for (size_t i = 0; i < legs; i++) {
+      // A pulse with a slope, 100 to 250 Hz: never quiet, and no two of a room alike.
+      const size_t period = 32 + i * 7 % 49;
+      std::vector<int16_t> pcm(period + payload_bytes);
+      for (size_t k = 0; k < pcm.size(); k++)
+        pcm[k] = static_cast<int16_t>(600 - 1200 * static_cast<int>(k % period) / static_cast<int>(period));
+      run.buzz.emplace_back(pcm.size());
+      sidetone::mulaw_encode(pcm.data(), run.buzz.back().data(), pcm.size());
+      peers_.push_back(loopback(run.first_port + 2 * static_cast<int>(i)));
+      uint8_t* packet = &packets_[i * packet_bytes];
+      const uint32_t ssrc = htonl(static_cast<uint32_t>(i) + 1);
+      packet[0] = 0x80;
+      std::memcpy(packet + 8, &ssrc, 4);
+    }
+    // Spread over the tick in each room, and so are the marked ones of all rooms.
+    for (int i = 0; i < run.legs; i++)
+      sent_in_[static_cast<size_t>((i % run.room * 7 + i / run.room) % slices)].push_back(i);
+  }
+
+  /** Sends the packets of one slice of a tick, with marks where it is their turn; returns how many marks are due. */
+  uint64_t send(int fd, int64_t tick, int slice, bool marking) {
+    uint64_t due = 0;
+    for (const int i : sent_in_[static_cast<size_t>(slice)]) {
+      uint8_t* packet = &packets_[static_cast<size_t>(i) * packet_bytes];
+      const std::vector<uint8_t>& buzz = run_.buzz[static_cast<size_t>(i)];
+      const uint32_t units = static_cast<uint32_t>(tick * payload_bytes);
+      const uint32_t timestamp = htonl(units);
+      packet[2] = static_cast<uint8_t>(tick >> 8);
+      packet[3] = static_cast<uint8_t>(tick);
+      std::memcpy(packet + 4, &timestamp, 4);
+      const int c = run_.code(i);
+      const bool mark = marking && c >= 0 && (tick + i / run_.room) % mark_ticks == c * between_ticks;
+      if (mark) std::memset(packet + header_bytes, marks_[c], payload_bytes);
+      else std::memcpy(packet + header_bytes, &buzz[units % (buzz.size() - payload_bytes)], payload_bytes);
+      const int64_t sent_ns = clock_ns(CLOCK_MONOTONIC);
+      if (sendto(fd, packet, packet_bytes, 0, reinterpret_cast<const sockaddr*>(&peers_[static_cast<size_t>(i)]),
+                 sizeof peers_[0]) < 0)
+        continue;
+      if (!mark) continue;
+      run_.marked_ns[static_cast<size_t>(i)] = sent_ns;
+      due += static_cast<uint64_t>(run_.room) - 1;
+    }
+    return due;
+  }
+
+ private:
+  Run& run_;
+  uint8_t marks_[codes];
+  std::vector<sockaddr_in> peers_;
+  std::vector<uint8_t> packets_;
+  std::vector<std::vector<int>> sent_in_;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -200,35 +264,7 @@ int main(int argc, char** argv) {
   StampedSocket socket;
   if (run.room < 2 || run.legs < run.room || !socket.open(std::atoi(argv[4]))) return 1;
 
-  const size_t legs = static_cast<size_t>(run.legs);
-  run.listeners.resize(legs);
-  run.marked_ns.resize(legs);
-  uint8_t all[256];
-  for (int i = 0; i < 256; i++) all[i] = static_cast<uint8_t>(i);
-  sidetone::mulaw_decode(all, run.decoded, 256);
-  uint8_t marks[codes];
-  sidetone::mulaw_encode(levels, marks, codes);
-  std::vector<sockaddr_in> peers;
-  std::vector<uint8_t> packets(legs * packet_bytes);
-  for (size_t i = 0; i < legs; i++) {
-    // A pulse with a slope, 100 to 250 Hz: never quiet, and no two of a room alike.
-    const size_t period = 32 + i * 7 % 49;
-    std::vector<int16_t> pcm(period + payload_bytes);
-    for (size_t k = 0; k < pcm.size(); k++)
-      pcm[k] = static_cast<int16_t>(600 - 1200 * static_cast<int>(k % period) / static_cast<int>(period));
-    run.buzz.emplace_back(pcm.size());
-    sidetone::mulaw_encode(pcm.data(), run.buzz.back().data(), pcm.size());
-    peers.push_back(loopback(run.first_port + 2 * static_cast<int>(i)));
-    uint8_t* packet = &packets[i * packet_bytes];
-    const uint32_t ssrc = htonl(static_cast<uint32_t>(i) + 1);
-    packet[0] = 0x80;
-    std::memcpy(packet + 8, &ssrc, 4);
-  }
-
-  std::vector<std::vector<int>> sent_in(slices);  // spread in each room, and the marked ones of all rooms
-  for (int i = 0; i < run.legs; i++)
-    sent_in[static_cast<size_t>((i % run.room * 7 + i / run.room) % slices)].push_back(i);
-
+  Voices voices(run);
   sched_param above = {};
   above.sched_priority = 2;
   const bool permitted = sched_setscheduler(0, SCHED_FIFO, &above) == 0;  // the timers' threads take it over
@@ -266,26 +302,7 @@ int main(int argc, char** argv) {
         (void)kill(engine, SIGCONT);
         stalls.back().to_ns = now_ns;
       }
-      for (const int i : sent_in[static_cast<size_t>(slice)]) {
-        uint8_t* packet = &packets[static_cast<size_t>(i) * packet_bytes];
-        const std::vector<uint8_t>& buzz = run.buzz[static_cast<size_t>(i)];
-        const uint32_t units = static_cast<uint32_t>(tick * payload_bytes);
-        const uint32_t timestamp = htonl(units);
-        packet[2] = static_cast<uint8_t>(tick >> 8);
-        packet[3] = static_cast<uint8_t>(tick);
-        std::memcpy(packet + 4, &timestamp, 4);
-        const int c = run.code(i);
-        const bool mark = marking && c >= 0 && (tick + i / run.room) % mark_ticks == c * between_ticks;
-        if (mark) std::memset(packet + header_bytes, marks[c], payload_bytes);
-        else std::memcpy(packet + header_bytes, &buzz[units % (buzz.size() - payload_bytes)], payload_bytes);
-        const int64_t sent_ns = clock_ns(CLOCK_MONOTONIC);
-        if (sendto(socket.fd(), packet, packet_bytes, 0,
-                   reinterpret_cast<const sockaddr*>(&peers[static_cast<size_t>(i)]), sizeof peers[0]) < 0)
-          continue;
-        if (!mark) continue;
-        run.marked_ns[static_cast<size_t>(i)] = sent_ns;
-        due += static_cast<uint64_t>(run.room) - 1;
-      }
+      due += voices.send(socket.fd(), tick, slice, marking);
       socket.drain(take);
     }
   }
