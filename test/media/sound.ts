@@ -129,3 +129,14 @@ function windowLevelDb(pcm: readonly number[], hz: number, rateHz: number): numb
   });
   return 20 * Math.log10(Math.max((2 * Math.hypot(cos, sin)) / weight / 32_768, 1e-9));
 }
+
+/** The share of a sound that is this tone, 0 to 1 (Goertzel). */
+export function toneShare(pcm: readonly number[], hz: number, rateHz = 8_000): number {
+  const turn = 2 * Math.cos((2 * Math.PI * hz) / rateHz);
+  let [before, last, energy] = [0, 0, 0];
+  for (const sample of pcm) {
+    [before, last] = [last, sample + turn * last - before];
+    energy += sample * sample;
+  }
+  return (2 * (last * last + before * before - turn * last * before)) / (pcm.length * energy + 1);
+}

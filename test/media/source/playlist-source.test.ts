@@ -1,10 +1,11 @@
 /** URLs that are playlists: M3U, PLS and HLS, as files and as streams. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { PLAYLIST_DEPTH_MAX, PLAYLIST_ENTRIES_MAX } from '../../src/limits.ts';
-import { parsePlaylist } from '../../src/media/format/playlist-text.ts';
-import { type Call, Harness } from './harness.ts';
-import { tone, wav } from './sound.ts';
+import fc from 'fast-check';
+import { PLAYLIST_DEPTH_MAX, PLAYLIST_ENTRIES_MAX } from '../../../src/limits.ts';
+import { parsePlaylist } from '../../../src/media/format/playlist-text.ts';
+import { type Call, Harness } from '../harness.ts';
+import { tone, wav } from '../sound.ts';
 
 let harness: Harness;
 beforeAll(async () => {
@@ -18,7 +19,7 @@ beforeEach(() => {
 
 const text = (...lines: readonly string[]) => new TextEncoder().encode(lines.join('\r\n'));
 const short = wav(tone(1_000, 0.2, 8_000), 8_000);
-const fixture = async (name: string) => new Uint8Array(await Bun.file(join(import.meta.dir, 'fixture', name)).arrayBuffer());
+const fixture = async (name: string) => new Uint8Array(await Bun.file(join(import.meta.dir, '../fixture', name)).arrayBuffer());
 
 async function refusal(path: string): Promise<string | undefined> {
   const opened = await harness.engine.openPlaylist([harness.url(path)]);
@@ -201,4 +202,27 @@ test('the text of a playlist names http(s) sources only, whatever its line ends'
     type: 'entries',
     urls: ['http://a.test/1'],
   });
+});
+
+test('a text of any kind is read without an error, and names nothing but http(s)', () => {
+  const line = fc.oneof(
+    fc.string(),
+    fc.webUrl(),
+    fc.constantFrom(
+      '#EXTM3U',
+      '[playlist]',
+      '#EXT-X-TARGETDURATION:x',
+      '#EXT-X-STREAM-INF:BANDWIDTH=',
+      '#EXT-X-KEY:METHOD=',
+      'File1=',
+      'http://[',
+    ),
+  );
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 20 }), (lines) => {
+      const read = parsePlaylist(lines.join('\n'), 'https://radio.test/list');
+      const urls = read.type === 'media' ? read.segments : 'urls' in read ? read.urls : [];
+      for (const url of urls) expect(url).toMatch(/^https?:\/\//);
+    }),
+  );
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { Harness } from './harness.ts';
-import { mulawSample, tone } from './sound.ts';
+import { Harness } from '../harness.ts';
+import { mulawSample, tone, toneShare } from '../sound.ts';
 
 let harness: Harness;
 beforeAll(async () => {
@@ -59,19 +59,8 @@ function wavOf(hz: number, rateHz: number, sample: Sample, channels: number): Ui
   return new Uint8Array(view.buffer);
 }
 
-/** Goertzel: the share of the sound that is this tone. */
-function share(pcm: readonly number[], hz: number): number {
-  const turn = 2 * Math.cos((2 * Math.PI * hz) / 8000);
-  let [before, last, energy] = [0, 0, 0];
-  for (const sample of pcm) {
-    [before, last] = [last, sample + turn * last - before];
-    energy += sample * sample;
-  }
-  return (2 * (last * last + before * before - turn * last * before)) / (pcm.length * energy + 1);
-}
-
 test('every format of WAV and MP3 is heard as its tone, in order, without a gap', async () => {
-  const fixture = async (name: string) => new Uint8Array(await Bun.file(join(import.meta.dir, 'fixture', name)).arrayBuffer());
+  const fixture = async (name: string) => new Uint8Array(await Bun.file(join(import.meta.dir, '../fixture', name)).arrayBuffer());
   const list: readonly (readonly [number, number, Uint8Array<ArrayBuffer>])[] = [
     [400, 0.3, wavOf(400, 8_000, 's16', 1)],
     [600, 0.3, wavOf(600, 16_000, 'u8', 1)],
@@ -101,7 +90,7 @@ test('every format of WAV and MP3 is heard as its tone, in order, without a gap'
   let at = 0;
   for (const [hz, seconds] of list) {
     const middle = heard.slice(Math.round((at + 0.06) * 50), Math.round((at + seconds - 0.06) * 50)).flat();
-    expect([hz, share(middle, hz) > 0.97]).toEqual([hz, true]);
+    expect([hz, toneShare(middle, hz) > 0.97]).toEqual([hz, true]);
     at += seconds;
   }
   expect(Math.abs(heard.length - at * 50)).toBeLessThanOrEqual(5);

@@ -4,11 +4,11 @@
  */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
-import type { Log } from '../../src/log.ts';
-import { DecodeError, DecoderThread } from '../../src/media/decode/decoder.ts';
-import { sniff } from '../../src/media/format/sniff.ts';
+import type { Log } from '../../../src/log.ts';
+import { DecodeError, DecoderThread } from '../../../src/media/decode/decoder.ts';
+import { sniff } from '../../../src/media/format/sniff.ts';
+import { tone } from '../sound.ts';
 import { layerOneTone, wavFile } from './files.ts';
-import { tone } from './sound.ts';
 
 const troubles: string[] = [];
 const quiet = () => {};
@@ -18,7 +18,7 @@ afterAll(() => decoders.close());
 
 type Bytes = Uint8Array<ArrayBuffer>;
 const fixture = async (name: string): Promise<Bytes> =>
-  new Uint8Array(await Bun.file(join(import.meta.dir, 'fixture', name)).arrayBuffer());
+  new Uint8Array(await Bun.file(join(import.meta.dir, '../fixture', name)).arrayBuffer());
 
 /** Numbers that are the same in every run (mulberry32). */
 function random(seed: number): (below: number) => number {

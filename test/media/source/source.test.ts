@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { SOURCE_CACHE_MAX_BYTES, SOURCE_MAX_BYTES } from '../../src/limits.ts';
-import { sniff } from '../../src/media/format/sniff.ts';
-import { openPlaylist } from '../../src/media/playback/playlist.ts';
-import type { AudioOutbound } from '../../src/media/source/opening.ts';
-import { HeldBytes, Source } from '../../src/media/source/source.ts';
-import { SourceCache } from '../../src/media/source/source-cache.ts';
-import { OutboundError, type OutboundFailure } from '../../src/outbound/outbound.ts';
-import { createOutbound } from '../../src/outbound/safe-fetch.ts';
-import type { SourceDetail } from '../../src/problem.ts';
-import { Harness } from './harness.ts';
-import { tone, wav } from './sound.ts';
+import { SOURCE_CACHE_MAX_BYTES, SOURCE_MAX_BYTES } from '../../../src/limits.ts';
+import { sniff } from '../../../src/media/format/sniff.ts';
+import { openPlaylist } from '../../../src/media/playback/playlist.ts';
+import type { AudioOutbound } from '../../../src/media/source/opening.ts';
+import { HeldBytes, Source } from '../../../src/media/source/source.ts';
+import { SourceCache } from '../../../src/media/source/source-cache.ts';
+import { OutboundError, type OutboundFailure } from '../../../src/outbound/outbound.ts';
+import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
+import type { SourceDetail } from '../../../src/problem.ts';
+import { Harness } from '../harness.ts';
+import { tone, wav } from '../sound.ts';
 
 let harness: Harness;
 beforeAll(async () => {
@@ -139,7 +139,7 @@ describe('a source that is admitted', () => {
   test('is told by its content, whatever its name and media type say', async () => {
     harness.files.set('/page.html', () => new Response(sound, { headers: { 'content-type': 'text/html' } }));
     expect(await refusal('/page.html')).toBeUndefined();
-    const mp3 = new Uint8Array(await Bun.file(join(import.meta.dir, 'fixture', 'tone-44k-stereo-vbr-id3.mp3')).arrayBuffer());
+    const mp3 = new Uint8Array(await Bun.file(join(import.meta.dir, '../fixture', 'tone-44k-stereo-vbr-id3.mp3')).arrayBuffer());
     harness.files.set('/x.wav', mp3);
     expect(await refusal('/x.wav')).toBeUndefined();
   });
@@ -425,7 +425,7 @@ describe('what a source is', () => {
   test('stays open until its first bytes decide it', async () => {
     for (let length = 0; length < 44; length++) expect(found(sound.subarray(0, length), false)).toBe('more');
     expect(found(sound.subarray(0, 44), false)).toBe('wav');
-    const mp3 = new Uint8Array(await Bun.file(join(import.meta.dir, 'fixture', 'tone-44k-stereo-vbr-id3.mp3')).arrayBuffer());
+    const mp3 = new Uint8Array(await Bun.file(join(import.meta.dir, '../fixture', 'tone-44k-stereo-vbr-id3.mp3')).arrayBuffer());
     let length = 0;
     while (found(mp3.subarray(0, length), false) === 'more') length++;
     expect(found(mp3.subarray(0, length), false)).toBe('mpeg');

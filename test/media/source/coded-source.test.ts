@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { SOURCE_MAX_BYTES } from '../../src/limits.ts';
-import { HeldBytes, Source } from '../../src/media/source/source.ts';
-import { createOutbound } from '../../src/outbound/safe-fetch.ts';
-import { Harness } from './harness.ts';
-import { tone, wav } from './sound.ts';
+import { SOURCE_MAX_BYTES } from '../../../src/limits.ts';
+import { HeldBytes, Source } from '../../../src/media/source/source.ts';
+import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
+import { Harness } from '../harness.ts';
+import { tone, wav } from '../sound.ts';
 
 let harness: Harness;
 beforeAll(async () => {
@@ -107,7 +107,7 @@ describe('a 206 that nobody asked for', () => {
 
 describe('a source with nine megabytes of tags before its sound', () => {
   test('keeps none of them in memory, and begins with its sound in every pass', async () => {
-    const mp3 = new Uint8Array(await Bun.file(join(import.meta.dir, 'fixture', 'sweep-24k-mono-cbr.mp3')).arrayBuffer());
+    const mp3 = new Uint8Array(await Bun.file(join(import.meta.dir, '../fixture', 'sweep-24k-mono-cbr.mp3')).arrayBuffer());
     const copies = Buffer.concat(Array.from({ length: 40 }, () => mp3)); // more than is held
     const tag = new Uint8Array(9_000_000).fill(0x41);
     const size = tag.length - 10;

@@ -4,16 +4,16 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { silentLog } from '../../src/log.ts';
-import { DecoderThread } from '../../src/media/decode/decoder.ts';
-import { type AudioKind, sniff } from '../../src/media/format/sniff.ts';
+import { silentLog } from '../../../src/log.ts';
+import { DecoderThread } from '../../../src/media/decode/decoder.ts';
+import { type AudioKind, sniff } from '../../../src/media/format/sniff.ts';
+import { tone, toneShare } from '../sound.ts';
 import { layerOneTone, wavFile } from './files.ts';
-import { tone } from './sound.ts';
 
 const decoders = new DecoderThread(silentLog);
 afterAll(() => decoders.close());
 
-const fixture = async (name: string) => new Uint8Array(await Bun.file(join(import.meta.dir, 'fixture', name)).arrayBuffer());
+const fixture = async (name: string) => new Uint8Array(await Bun.file(join(import.meta.dir, '../fixture', name)).arrayBuffer());
 const bytesOf = (...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.concat(parts));
 
 /** What a source is recognised as, and its sound at 8 kHz. Rejects where it is refused or gives nothing. */
@@ -32,21 +32,10 @@ async function heard(file: Uint8Array, step = 1_000): Promise<{ readonly kind: A
   return { kind: sniffed.found, pcm };
 }
 
-/** The share of the sound that is a tone of 1 kHz (Goertzel). */
-function share(pcm: readonly number[]): number {
-  const turn = 2 * Math.cos(2 * Math.PI * (1_000 / 8_000));
-  let [before, last, energy] = [0, 0, 0];
-  for (const sample of pcm) {
-    [before, last] = [last, sample + turn * last - before];
-    energy += sample * sample;
-  }
-  return (2 * (last * last + before * before - turn * last * before)) / (pcm.length * energy + 1);
-}
-
 /** Tells a file's verdict: its kind, whether it is the tone, its length in hundredths of a second. */
 async function verdict(file: Uint8Array): Promise<readonly [string, boolean, number]> {
   const { kind, pcm } = await heard(file);
-  return [kind, share(pcm.slice(800, -800)) > 0.97, Math.round(pcm.length / 80)];
+  return [kind, toneShare(pcm.slice(800, -800), 1_000) > 0.97, Math.round(pcm.length / 80)];
 }
 
 const second = tone(1_000, 1, 8_000);

@@ -1,15 +1,15 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { silentLog } from '../../src/log.ts';
-import { DecoderThread } from '../../src/media/decode/decoder.ts';
-import { encoderTag, mpegFrame } from '../../src/media/format/mpeg-frame.ts';
-import { type FramedMpeg, MpegFramer } from '../../src/media/format/mpeg-framer.ts';
-import { MpegSeek } from '../../src/media/format/mpeg-seek.ts';
-import { FilesSource } from '../../src/media/playback/files-source.ts';
-import { HeldBytes, Source } from '../../src/media/source/source.ts';
-import { createOutbound } from '../../src/outbound/safe-fetch.ts';
-import { tone, wav } from './sound.ts';
+import { silentLog } from '../../../src/log.ts';
+import { DecoderThread } from '../../../src/media/decode/decoder.ts';
+import { encoderTag, mpegFrame } from '../../../src/media/format/mpeg-frame.ts';
+import { type FramedMpeg, MpegFramer } from '../../../src/media/format/mpeg-framer.ts';
+import { MpegSeek } from '../../../src/media/format/mpeg-seek.ts';
+import { FilesSource } from '../../../src/media/playback/files-source.ts';
+import { HeldBytes, Source } from '../../../src/media/source/source.ts';
+import { createOutbound } from '../../../src/outbound/safe-fetch.ts';
+import { tone, wav } from '../sound.ts';
 
 const decoders = new DecoderThread(silentLog);
 const files = new Map<string, Uint8Array<ArrayBuffer>>();
@@ -23,7 +23,7 @@ afterAll(async () => {
   await server.stop(true);
 });
 
-const fixture = async (name: string) => new Uint8Array(await Bun.file(join(import.meta.dir, 'fixture', name)).arrayBuffer());
+const fixture = async (name: string) => new Uint8Array(await Bun.file(join(import.meta.dir, '../fixture', name)).arrayBuffer());
 
 /** A sweep is at no two places alike. */
 function sweep(seconds: number, rateHz: number): Float64Array {

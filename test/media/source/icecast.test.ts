@@ -1,10 +1,9 @@
 /** Streams of a real Icecast server, as stations run it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type Call, Harness } from './harness.ts';
+import { type Call, Harness } from '../harness.ts';
+import { mulawSample, toneShare } from '../sound.ts';
 import { Icecast, icecastInstalled } from './icecast.ts';
-import { mulawSample } from './sound.ts';
 
-const HZ = 8_000;
 let harness: Harness;
 let icecast: Icecast;
 
@@ -29,16 +28,10 @@ async function joined(mount: string): Promise<Call> {
   return call;
 }
 
-/** The share of the last 300 ms that is this tone (Goertzel). */
+/** The share of the last 300 ms that is this tone; 0 before there are so many. */
 function share(call: Call, hz: number): number {
   const pcm = call.peer.heard.slice(-15).flatMap(({ payload }) => [...payload].map(mulawSample));
-  const turn = 2 * Math.cos((2 * Math.PI * hz) / HZ);
-  let [before, last, energy] = [0, 0, 0];
-  for (const sample of pcm) {
-    [before, last] = [last, sample + turn * last - before];
-    energy += sample * sample;
-  }
-  return pcm.length < 2_400 ? 0 : (2 * (last * last + before * before - turn * last * before)) / (pcm.length * energy + 1);
+  return pcm.length < 2_400 ? 0 : toneShare(pcm, hz);
 }
 
 const hears = (call: Call, hz: number): Promise<void> => call.peer.until(() => share(call, hz) > 0.9);
