@@ -230,6 +230,8 @@ export const SMPP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
 // Rooms (interface, Limits; contract §4).
 /** A Room playback whose start is not confirmed within this has failed. */
 export const ROOM_PLAYBACK_CONFIRM_MS = 10_000;
+/** `session.answered` of a dial into a Room waits so long for its `room.member.joined`. */
+export const ROOM_SEAT_CONFIRM_MS = 1_000;
 /** A Room whose members have not all left within this is deleted without them. */
 export const ROOM_TEARDOWN_MS = 10_000;
 

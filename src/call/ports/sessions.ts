@@ -38,6 +38,9 @@ export interface DialRequest {
   readonly max_duration_sec?: number;
   readonly sip_headers?: Readonly<Record<string, string>>;
   readonly client_state?: string;
+  /** The Room that the Session joins at the answer. */
+  readonly room_id?: string;
+  readonly room_muted?: boolean;
 }
 
 export type SessionCommand = Command;
@@ -52,6 +55,8 @@ export interface ConnectWebsocketRequest {
   };
   readonly media_format: { readonly from_session: WireFormat; readonly to_session: WireFormat };
   readonly client_state?: string;
+  /** The Room that the Session joins when it is connected. */
+  readonly room_id?: string;
 }
 
 interface WireFormat {

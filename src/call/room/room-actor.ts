@@ -36,7 +36,7 @@ export class RoomActor {
   #row: RoomRow | undefined;
   readonly media: MediaRoom;
   readonly #environment: RoomEnvironment;
-  readonly #members = new Map<string, 'joining' | 'joined'>();
+  readonly #members = new Map<string, 'reserved' | 'joining' | 'joined'>();
   readonly #recordings: LiveRecordings;
   readonly #mailbox: Mailbox<RoomInput>;
   #traceparent = '';
@@ -85,6 +85,16 @@ export class RoomActor {
 
   take(sessionUuid: string): void {
     this.#members.set(sessionUuid, 'joining');
+  }
+
+  /** Keeps a place for a Session that has not been answered yet. */
+  reserve(sessionUuid: string): void {
+    this.#members.set(sessionUuid, 'reserved');
+  }
+
+  /** Sessions that have a place and have not been answered yet. */
+  get reserved(): readonly string[] {
+    return [...this.#members].filter(([, phase]) => phase === 'reserved').map(([sessionUuid]) => sessionUuid);
   }
 
   confirm(sessionUuid: string): void {

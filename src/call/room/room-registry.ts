@@ -3,7 +3,7 @@ import { timestamp } from '../../clock.ts';
 import type { RoomRow } from '../../database/journal/journal.ts';
 import { newUuid } from '../../id.ts';
 import { DRAINING_RETRY_SEC, LIST_MATCHED_MAX_ITEMS } from '../../limits.ts';
-import type { Membership } from '../../machine/room/membership.ts';
+import type { Membership, Seat } from '../../machine/room/membership.ts';
 import { newRoom, playbackStatus, type RoomCommand } from '../../machine/room/room.ts';
 import type { MediaEngine, RoomNotice } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
@@ -42,7 +42,9 @@ export class RoomRegistry implements Rooms {
       ...options,
       dismiss: (room) => {
         const input = { type: 'room_closed', roomId: room.state.roomId } as const;
+        const { reserved } = room;
         for (const sessionUuid of room.places) options.session(sessionUuid)?.signal(input);
+        for (const sessionUuid of reserved) room.giveBack(sessionUuid);
       },
       onDeleted: (roomId) => this.#forget(roomId),
     };
@@ -157,6 +159,23 @@ export class RoomRegistry implements Rooms {
     return result;
   }
 
+  /** Keeps a place for a Session of the application that is being made. */
+  async reserve(roomId: string, sessionUuid: string, appUuid: string, muted: boolean): Promise<Seat | Problem> {
+    const limits = await this.#options.limits(appUuid);
+    const room = this.#rooms.get(roomId);
+    if (room === undefined || room.state.appUuid !== appUuid) return problems.notFound('Room');
+    if (room.state.phase !== 'open') return problems.conflict('Room is being deleted');
+    if (room.places.length >= (limits?.maxMembersPerRoom ?? 0)) return problems.roomFull();
+    room.reserve(sessionUuid);
+    return { roomId, room: room.media.number, muted, voiceActivityEvents: room.state.voiceActivityEvents };
+  }
+
+  /** Gives a place back that was reserved, and not taken. */
+  release(roomId: string, sessionUuid: string): void {
+    const room = this.#rooms.get(roomId);
+    if (room?.reserved.includes(sessionUuid) === true) room.giveBack(sessionUuid);
+  }
+
   async leave(roomId: string, sessionUuid: string, context: CommandContext): Promise<Answer | Problem> {
     const session = this.#options.session(sessionUuid);
     if (session === undefined || !this.#rooms.get(roomId)?.has(sessionUuid)) return problems.notFound('Member');
@@ -173,6 +192,7 @@ export class RoomRegistry implements Rooms {
   /** A Session's membership has changed, durably. */
   onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void {
     if (before !== undefined && before.roomId !== after?.roomId) this.#rooms.get(before.roomId)?.giveBack(sessionUuid);
+    if (after !== undefined && before === undefined) this.#rooms.get(after.roomId)?.take(sessionUuid);
     if (after?.phase === 'joined' && before?.phase !== 'joined') this.#rooms.get(after.roomId)?.confirm(sessionUuid);
     // It joined a Room that began to be deleted in between.
     const room = after === undefined ? undefined : this.#rooms.get(after.roomId);

@@ -11,7 +11,7 @@ import { platformEvent } from '../../event/platform-event.ts';
 import { newWebhookId } from '../../id.ts';
 import type { Log } from '../../log.ts';
 import { promptName } from '../../machine/payment/collection.ts';
-import { directionsOf, type Membership, type VolumeOrder } from '../../machine/room/membership.ts';
+import { directionsOf, type Membership, type Seat, type VolumeOrder } from '../../machine/room/membership.ts';
 import { refusal } from '../../machine/session/command.ts';
 import type { CallCommand, Command, Effect, SessionInput, Step } from '../../machine/session/input.ts';
 import { runningText } from '../../machine/session/running.ts';
@@ -57,6 +57,7 @@ export class SessionActor {
 
   constructor(state: SessionState, leg: Leg | undefined, environment: ActorEnvironment) {
     this.#state = state;
+    this.seated = state.seat;
     this.#leg = leg;
     this.#environment = environment;
     this.#recordings = new LiveRecordings((terms) => environment.recordings.orderOf(terms));
@@ -82,6 +83,9 @@ export class SessionActor {
   get state(): SessionState {
     return this.#state;
   }
+
+  /** The seat in a Room that was reserved when the Session was made, taken or not. */
+  readonly seated: Seat | undefined;
 
   /** A signal of the leg, a deadline, or the platform's own word. Never lost while the Session lives. */
   signal(input: SessionInput): void {

@@ -13,6 +13,7 @@ import {
 } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { CARD_BRANDS } from '../../machine/payment/card.ts';
+import type { Seat } from '../../machine/room/membership.ts';
 import { afterEnd } from '../../machine/session/after-end.ts';
 import type { CollectPayment } from '../../machine/session/in-payment.ts';
 import type { CallCommand } from '../../machine/session/input.ts';
@@ -148,6 +149,9 @@ export class SessionRegistry implements Sessions {
     }
     if (this.#dialer === undefined) return problems.notConfigured('A trunk');
     if (this.#actors.size >= LIVE_SESSIONS_MAX) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
+    const sessionUuid = newUuid();
+    const seat = await this.#seat(request, sessionUuid, context.appUuid);
+    if (isProblem(seat)) return seat;
     // The leg may speak before its actor is there, never before it is started.
     let listener: LegListener = () => {};
     const reserved = this.#dialer.dial({
@@ -160,11 +164,11 @@ export class SessionRegistry implements Sessions {
       listener: (signal) => listener(signal),
     });
     if ('unavailable' in reserved) {
+      this.#unseat(seat, sessionUuid);
       return dialRefused(reserved.unavailable);
     }
-    const actor = this.#dialled(request, context, reserved.leg);
+    const actor = this.#dialled(request, { ...context, sessionUuid, seat }, reserved.leg);
     listener = (signal) => actor.signal(signal);
-    const { sessionUuid } = actor.state;
     const result = await actor.begin(context, accepted(context.operationUuid, { session_uuid: sessionUuid }));
     if (isProblem(result)) {
       actor.discard();
@@ -180,6 +184,8 @@ export class SessionRegistry implements Sessions {
     const { websocket, media_format: format } = request;
     const { appUuid, operationUuid, traceparent } = context;
     const sessionUuid = newUuid();
+    const seat = await this.#seat(request, sessionUuid, appUuid);
+    if (isProblem(seat)) return seat;
     let listener: LegListener = () => {};
     const leg = this.#webSockets({
       sessionUuid,
@@ -194,7 +200,7 @@ export class SessionRegistry implements Sessions {
       listener: (signal) => listener(signal),
     });
     const { orphanTimeoutMs, clock } = this.#options;
-    const about = { sessionUuid, appUuid, operationUuid, orphanTimeoutMs, clientState: request.client_state ?? '' };
+    const about = { sessionUuid, appUuid, operationUuid, orphanTimeoutMs, clientState: request.client_state ?? '', seat };
     const actor = new SessionActor(connecting(about, clock.now()), leg, this.#environment);
     this.#actors.set(sessionUuid, actor);
     listener = (signal) => actor.signal(signal);
@@ -206,8 +212,26 @@ export class SessionRegistry implements Sessions {
     return result;
   }
 
-  #dialled(request: DialRequest, context: CommandContext, leg: ConstructorParameters<typeof SessionActor>[1]): SessionActor {
-    const sessionUuid = newUuid();
+  /** The seat in a Room that a request asks for. */
+  async #seat(
+    { room_id: roomId, room_muted: muted = false }: { readonly room_id?: string; readonly room_muted?: boolean },
+    sessionUuid: string,
+    appUuid: string,
+  ): Promise<Seat | Problem | undefined> {
+    if (roomId === undefined) return undefined;
+    return (await this.#rooms?.reserve(roomId, sessionUuid, appUuid, muted)) ?? problems.notFound('Room');
+  }
+
+  #unseat(seat: Seat | undefined, sessionUuid: string): void {
+    if (seat !== undefined) this.#rooms?.release(seat.roomId, sessionUuid);
+  }
+
+  #dialled(
+    request: DialRequest,
+    context: CommandContext & { readonly sessionUuid: string; readonly seat: Seat | undefined },
+    leg: ConstructorParameters<typeof SessionActor>[1],
+  ): SessionActor {
+    const { sessionUuid, seat } = context;
     const state = outbound(
       {
         sessionUuid,
@@ -219,6 +243,7 @@ export class SessionRegistry implements Sessions {
         ringTimeoutMs: request.ring_timeout_sec * 1000,
         maxDurationMs: (request.max_duration_sec ?? CALL_DURATION_DEFAULT_SEC) * 1000,
         orphanTimeoutMs: this.#options.orphanTimeoutMs,
+        seat,
       },
       this.#options.clock.now(),
     );
@@ -459,6 +484,7 @@ export class SessionRegistry implements Sessions {
   }
 
   #forget(sessionUuid: string): void {
+    this.#unseat(this.#actors.get(sessionUuid)?.seated, sessionUuid);
     this.#actors.delete(sessionUuid);
     if (this.#whenEmpty !== undefined && this.#live() === 0) this.#whenEmpty();
   }

@@ -49,6 +49,8 @@ const dial = shape<DialRequest>(
     'max_duration_sec?': `${CALL_DURATION_MIN_SEC} <= number.integer <= ${CALL_DURATION_MAX_SEC}`,
     'sip_headers?': sipHeaders,
     'client_state?': `string <= ${CLIENT_STATE_MAX_CHARS}`,
+    'room_id?': 'string <= 64',
+    'room_muted?': 'boolean',
   }),
 );
 

@@ -55,6 +55,7 @@ const connect = shape<ConnectWebsocketRequest>(
     },
     media_format: { '+': 'reject', from_session: format, to_session: format },
     'client_state?': `string <= ${CLIENT_STATE_MAX_CHARS}`,
+    'room_id?': 'string <= 64',
   }).narrow(
     ({ websocket, media_format: { from_session, to_session } }, context) =>
       websocket.subprotocol !== 'twilio' ||

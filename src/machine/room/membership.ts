@@ -21,6 +21,15 @@ export interface Membership {
   readonly talking: boolean;
 }
 
+/** A place in a Room that is kept for a Session which has not been answered yet. */
+export interface Seat {
+  readonly roomId: string;
+  /** The Room's number in the media plane. */
+  readonly room: number;
+  readonly muted: boolean;
+  readonly voiceActivityEvents: boolean;
+}
+
 export type MemberCommand =
   | {
       readonly type: 'member_join';

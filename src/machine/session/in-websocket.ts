@@ -3,6 +3,7 @@ import type { Event } from '../../event/event.ts';
 import type { LegSignal } from '../../notice/signal.ts';
 import { end, ending } from './end.ts';
 import type { Step } from './input.ts';
+import { takeSeat } from './seat.ts';
 import type { SessionState } from './session.ts';
 
 export type WebSocketSignal = Extract<
@@ -18,17 +19,7 @@ export function hearWebSocket(state: SessionState, signal: WebSocketSignal, now:
       if (state.phase !== 'connecting') return { state, events: [], effects: [] };
       // It was to end before it was there: it is told again.
       if (state.ending !== undefined) return { state, events: [], effects: [{ do: 'hangup' }] };
-      return {
-        state: {
-          ...state,
-          phase: 'answered',
-          answeredAt: now,
-          answering: undefined,
-          deadlines: { duration: now + state.terms.maxDurationMs },
-        },
-        events: [{ event: 'websocket.connected', session_uuid, operation_uuid }],
-        effects: [],
-      };
+      return connected(state, now);
     case 'leg.failed': {
       const { reason, error } = signal;
       return over(state, signal, { event: 'websocket.failed', session_uuid, operation_uuid, reason, error }, now);
@@ -44,6 +35,22 @@ export function hearWebSocket(state: SessionState, signal: WebSocketSignal, now:
         effects: [],
       };
   }
+}
+
+/** The Session is up, and takes its seat in a Room if it has one. */
+function connected(state: SessionState, now: number): Step {
+  const { sessionUuid: session_uuid, answering: operation_uuid = '' } = state;
+  const up: SessionState = {
+    ...state,
+    phase: 'answered',
+    answeredAt: now,
+    answering: undefined,
+    deadlines: { duration: now + state.terms.maxDurationMs },
+  };
+  const told: Event = { event: 'websocket.connected', session_uuid, operation_uuid };
+  if (state.seat === undefined) return { state: up, events: [told], effects: [] };
+  const seated = takeSeat(up, state.seat, [], now);
+  return { ...seated, events: [told, ...seated.events] };
 }
 
 function over(

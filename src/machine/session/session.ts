@@ -7,6 +7,7 @@
  */
 
 import type { SipFacts } from '../../event/call-report.ts';
+import type { Event } from '../../event/event.ts';
 import type { HangupBy, HangupCause } from '../../event/hangup.ts';
 import { CALL_DURATION_DEFAULT_SEC } from '../../limits.ts';
 import type { LegEnd } from '../../notice/signal.ts';
@@ -14,7 +15,7 @@ import { type Collect, collectDue } from '../dtmf/collect.ts';
 import { type Collection, collectionDue } from '../payment/collection.ts';
 import type { Playback } from '../playback/playback.ts';
 import type { Recording } from '../recording/recording.ts';
-import type { Membership } from '../room/membership.ts';
+import type { Membership, Seat } from '../room/membership.ts';
 import type { Running } from './running.ts';
 
 export type Phase = 'new' | 'connecting' | 'ringing' | 'early_media' | 'answered' | 'ended';
@@ -50,6 +51,8 @@ export interface Deadlines {
   readonly transferred?: number;
   /** `max_duration_sec` from the answer. */
   readonly duration?: number;
+  /** The wait of `session.answered` for the seat in a Room; past it the event comes without. */
+  readonly seat?: number;
   /** The far end's confirmation of an ordered end; past it the Session ends without. */
   readonly teardown?: number;
   /** The files of its recordings, after the call is over; past it the Session ends without. */
@@ -103,6 +106,10 @@ export interface SessionState {
   readonly playback: Playback | undefined;
   readonly collect: Collect | undefined;
   readonly membership: Membership | undefined;
+  /** The seat that is taken with the answer. */
+  readonly seat: Seat | undefined;
+  /** Events that wait until the seat is taken. */
+  readonly untold: readonly Event[];
   /** A card or CVV is being keyed in. */
   readonly collection: Collection | undefined;
   /** Something was collected: there may be references of this Session in the vault. */
@@ -151,6 +158,8 @@ const begin = (from: Begin, type: SessionState['type'], now: number): SessionSta
   playback: undefined,
   collect: undefined,
   membership: undefined,
+  seat: undefined,
+  untold: [],
   collection: undefined,
   hasCollected: false,
   recordings: [],
@@ -171,6 +180,7 @@ export interface BeginOutbound extends Begin {
   readonly ringTimeoutMs: number;
   readonly maxDurationMs: number;
   readonly clientState: string;
+  readonly seat?: Seat | undefined;
 }
 
 /** A call that is about to be placed; its ring window starts with the 202, now. */
@@ -178,19 +188,25 @@ export const outbound = (from: BeginOutbound, now: number): SessionState => ({
   ...begin(from, 'phone_out', now),
   clientState: from.clientState,
   answering: from.operationUuid,
+  seat: from.seat,
   deadlines: { ring: now + from.ringTimeoutMs },
   terms: { orphanTimeoutMs: from.orphanTimeoutMs, maxDurationMs: from.maxDurationMs },
 });
 
 /** A connection to an application's WebSocket server that is about to be made. It has no numbers. */
 export const connecting = (
-  from: Omit<Begin, 'callerId' | 'did'> & { readonly operationUuid: string; readonly clientState: string },
+  from: Omit<Begin, 'callerId' | 'did'> & {
+    readonly operationUuid: string;
+    readonly clientState: string;
+    readonly seat?: Seat | undefined;
+  },
   now: number,
 ): SessionState => ({
   ...begin({ ...from, callerId: '', did: '' }, 'websocket', now),
   phase: 'connecting',
   clientState: from.clientState,
   answering: from.operationUuid,
+  seat: from.seat,
 });
 
 export interface Remains extends Begin {

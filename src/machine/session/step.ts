@@ -17,6 +17,7 @@ import { hearTransfer, transferTimeout } from './in-transfer.ts';
 import { hearWebSocket } from './in-websocket.ts';
 import type { Effect, SessionInput, Step } from './input.ts';
 import { cutOff } from './running.ts';
+import { takeSeat, tellAnswer } from './seat.ts';
 import { type Phase, rises, type SessionState } from './session.ts';
 
 /** RFC 6455 §7.4.1: the connection was lost without a close frame. */
@@ -26,6 +27,11 @@ const stay = (state: SessionState): Step => ({ state, events: [], effects: [] })
 
 /** One input. After `ended` nothing changes any more and nothing is emitted. */
 export function step(before: SessionState, input: SessionInput, now: number): Step {
+  const next = decide(before, input, now);
+  return tellAnswer(next, input.type === 'deadline' && (before.deadlines.seat ?? Infinity) <= now);
+}
+
+function decide(before: SessionState, input: SessionInput, now: number): Step {
   if (before.phase === 'ended') return stay(before);
   if (before.closedAt !== undefined && input.type !== 'command') return closing(before, input, now);
   const state = touched(before, input, now);
@@ -41,6 +47,7 @@ export function step(before: SessionState, input: SessionInput, now: number): St
     case 'volume_set':
       return { state, events: [volumeSet(state.sessionUuid, input.order, input.failed)], effects: [] };
     case 'room_closed':
+      if (state.seat?.roomId === input.roomId) return stay({ ...state, seat: undefined });
       if (state.membership?.roomId !== input.roomId) return stay(state);
       return member(state, leave(state.sessionUuid, state.membership, 'room_closed'));
     case 'broken':
@@ -165,17 +172,15 @@ function answered(state: SessionState, facts: SipFacts | undefined, now: number)
   // The 200 crossed our order to end: the leg is told again, and the call was never answered for the application.
   if (state.ending !== undefined) return { state, events: [], effects: [{ do: 'hangup' }] };
   const operation = state.answering === undefined ? {} : { operation_uuid: state.answering };
-  return {
-    state: {
-      ...state,
-      phase: 'answered',
-      answeredAt: now,
-      answering: undefined,
-      deadlines: { duration: now + state.terms.maxDurationMs },
-    },
-    events: [{ event: 'session.answered', session_uuid: state.sessionUuid, ...operation, ...sip(facts) }],
-    effects: [],
+  const up: SessionState = {
+    ...state,
+    phase: 'answered',
+    answeredAt: now,
+    answering: undefined,
+    deadlines: { duration: now + state.terms.maxDurationMs },
   };
+  const events = [{ event: 'session.answered', session_uuid: state.sessionUuid, ...operation, ...sip(facts) } as const];
+  return state.seat === undefined ? { state: up, events, effects: [] } : takeSeat(up, state.seat, events, now);
 }
 
 function hearMedia(state: SessionState, notice: MediaNotice, now: number): Step {

@@ -1,0 +1,40 @@
+/**
+ * A seat in a Room that was taken when the Session was made (`room_id` of a dial or connectWebsocket). It becomes a membership with the answer:
+ *
+ *   seat ─answered→ joining, `session.answered` waits ─heard in the mix, or the Room is gone, or the wait is over→ told
+ *
+ * `room.member.joined` comes before `session.answered`, so that whoever reads the events finds the caller in the Room.
+ */
+import type { Event } from '../../event/event.ts';
+import { ROOM_SEAT_CONFIRM_MS } from '../../limits.ts';
+import { commandMember, type Seat } from '../room/membership.ts';
+import type { Step } from './input.ts';
+import type { SessionState } from './session.ts';
+
+/** Takes the seat of a Session that has just been answered; `answered` is told when the Session is heard in the mix. */
+export function takeSeat(state: SessionState, seat: Seat, answered: readonly Event[], now: number): Step {
+  const joined = commandMember(state.sessionUuid, undefined, { type: 'member_join', ...seat }, '');
+  return {
+    state: {
+      ...state,
+      seat: undefined,
+      membership: joined.membership,
+      untold: answered,
+      deadlines: { ...state.deadlines, seat: now + ROOM_SEAT_CONFIRM_MS },
+    },
+    events: joined.events,
+    effects: joined.effects,
+  };
+}
+
+/** Adds the events that waited for the seat, once it is taken, lost, or waited for too long. They come before the end of the call. */
+export function tellAnswer(next: Step, isOver: boolean): Step {
+  const { untold, membership, closedAt, deadlines } = next.state;
+  if (untold.length === 0 || (membership?.phase === 'joining' && !isOver && closedAt === undefined)) return next;
+  const { seat: _, ...others } = deadlines;
+  return {
+    ...next,
+    state: { ...next.state, untold: [], deadlines: others },
+    events: closedAt === undefined ? [...next.events, ...untold] : [...untold, ...next.events],
+  };
+}

@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'bun:test';
+import type { SessionInput } from '../../src/machine/session/input.ts';
+import { outbound, type SessionState } from '../../src/machine/session/session.ts';
+import { step } from '../../src/machine/session/step.ts';
+
+const seat = { roomId: 'room', room: 7, muted: true, voiceActivityEvents: false };
+const dialled = (): SessionState =>
+  outbound(
+    {
+      sessionUuid: 's',
+      appUuid: 'a',
+      callerId: '+15550001',
+      did: '+15550002',
+      orphanTimeoutMs: 120_000,
+      operationUuid: 'op',
+      ringTimeoutMs: 30_000,
+      maxDurationMs: 3_600_000,
+      clientState: '',
+      seat,
+    },
+    0,
+  );
+
+/** Gives inputs one after the other. Returns the names of all events, and the effects. */
+function run(...inputs: readonly (readonly [SessionInput, number])[]) {
+  let state = dialled();
+  const names: string[] = [];
+  const effects: string[] = [];
+  for (const [input, now] of inputs) {
+    const next = step(state, input, now);
+    state = next.state;
+    names.push(...next.events.map(({ event }) => event));
+    effects.push(...next.effects.map((effect) => effect.do));
+  }
+  return { state, names, effects };
+}
+const begin = [{ type: 'begin' }, 0] as const;
+const answered = [{ type: 'leg.answered' }, 1_000] as const;
+const joined = [{ type: 'leg.media', notice: { type: 'room.joined', room: 7 } }, 1_040] as const;
+
+describe('A dial into a Room', () => {
+  test('joins at the answer, muted as it was asked, and is told as joined before it is told as answered.', () => {
+    const before = run(begin, answered);
+    expect(before.names).toEqual([]);
+    expect(before.effects).toEqual(['start', 'member_join']);
+    expect(before.state.membership).toMatchObject({ roomId: 'room', phase: 'joining', muted: true });
+    expect(run(begin, answered, joined).names).toEqual(['room.member.joined', 'session.answered']);
+  });
+
+  test('goes on outside the Room when that is gone before the answer, or before it is heard there.', () => {
+    const closed: SessionInput = { type: 'room_closed', roomId: 'room' };
+    expect(run(begin, [closed, 500], answered).names).toEqual(['session.answered']);
+    expect(run(begin, answered, [closed, 1_010]).names).toEqual(['session.answered']);
+  });
+
+  test('is told as answered after a second, whatever the Room does.', () => {
+    const late = run(begin, answered, [{ type: 'deadline' }, 2_000]);
+    expect(late.names).toEqual(['session.answered']);
+    expect(run(begin, answered, [{ type: 'deadline' }, 2_000], joined).names).toEqual(['session.answered', 'room.member.joined']);
+  });
+
+  test('that is hung up at once was answered before it ended.', () => {
+    const bye: SessionInput = { type: 'leg.ended', end: { cause: 'completed', by: 'callee', description: '' } };
+    expect(run(begin, answered, [bye, 1_010]).names).toEqual(['session.answered', 'session.ended']);
+  });
+});
