@@ -1,22 +1,18 @@
 /** The live Sessions of this node, and the way in for every command and call. */
 import type { Clock } from '../../clock.ts';
-import { timestamp, timestampSeconds } from '../../clock.ts';
+import { timestampSeconds } from '../../clock.ts';
 import type { Journal, SessionRow } from '../../database/journal/journal.ts';
 import { StoreUnavailable } from '../../database/journal/journal.ts';
 import { newUuid } from '../../id.ts';
 import {
   CALL_DURATION_DEFAULT_SEC,
   ENDED_SESSION_KEPT_SEC,
-  INGEST_START_MS,
   LIVE_SESSIONS_MAX,
   WEBSOCKET_CONNECT_DEFAULT_SEC,
 } from '../../limits.ts';
 import type { Log } from '../../log.ts';
-import { CARD_BRANDS } from '../../machine/payment/card.ts';
 import type { Seat } from '../../machine/room/membership.ts';
 import { afterEnd } from '../../machine/session/after-end.ts';
-import type { CollectPayment } from '../../machine/session/in-payment.ts';
-import type { CallCommand } from '../../machine/session/input.ts';
 import { runningOf } from '../../machine/session/running.ts';
 import { connecting, inbound, outbound, recovered } from '../../machine/session/session.ts';
 import type { MediaEngine } from '../../media/engine.ts';
@@ -35,7 +31,8 @@ import {
 } from '../ports/sessions.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
 import type { RoomRegistry } from '../room/room-registry.ts';
-import { Ingests, type OpenIngest } from './ingests.ts';
+import { AudioCommands } from './audio-commands.ts';
+import type { OpenIngest } from './ingests.ts';
 import type { PaymentRecords } from './payment-records.ts';
 import { type ActorEnvironment, SessionActor } from './session-actor.ts';
 
@@ -70,7 +67,7 @@ export interface RegistryOptions {
 export class SessionRegistry implements Sessions {
   readonly #actors = new Map<string, SessionActor>();
   readonly #options: RegistryOptions;
-  readonly #ingests = new Ingests();
+  readonly #audio: AudioCommands;
   readonly #environment: ActorEnvironment;
   #dialer: Dialer | undefined;
   #rooms: RoomRegistry | undefined;
@@ -80,6 +77,7 @@ export class SessionRegistry implements Sessions {
 
   constructor(options: RegistryOptions) {
     this.#options = options;
+    this.#audio = new AudioCommands(options);
     this.#environment = {
       journal: options.journal,
       clock: options.clock,
@@ -262,10 +260,8 @@ export class SessionRegistry implements Sessions {
   async command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
     const actor = this.#actors.get(sessionUuid);
     if (actor === undefined) return this.#afterEnd(sessionUuid, command, context);
-    if (command.type === 'collect_payment') return this.#collectPayment(actor, command, context);
-    if (command.type === 'record') return this.#record(actor, command, context);
     if (command.type === 'transfer') return this.#transfer(actor, command, context);
-    const result = await this.#withAudio(actor, command, context);
+    const result = await this.#audio.command(actor, command, context);
     // The call ended while the command waited its turn. Any other 404 names what is missing of a live Session.
     if (isProblem(result) && result.status === 404 && this.#actors.get(sessionUuid) !== actor)
       return this.#afterEnd(sessionUuid, command, context);
@@ -295,106 +291,8 @@ export class SessionRegistry implements Sessions {
     return actor.command({ ...command, target: { referTo } }, context);
   }
 
-  async #record(
-    actor: SessionActor,
-    command: Extract<SessionCommand, { type: 'record' }>,
-    context: CommandContext,
-  ): Promise<Answer | Problem> {
-    const refused = await this.#options.recordings.refusal();
-    if (refused !== undefined) return refused;
-    const { recordingUuid } = command.terms;
-    return actor.command(command, context, undefined, accepted(context.operationUuid, { recording_uuid: recordingUuid }));
-  }
-
-  /** Opens what the command plays, if it plays something; then asks the actor. */
-  #withAudio(actor: SessionActor, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
-    switch (command.type) {
-      case 'play':
-        return this.#withSources(actor, command, command.urls, context);
-      case 'play_stream':
-        return this.#withStream(actor, command, context);
-      case 'play_push':
-        return this.#withIngest(actor, command, context);
-      case 'collect':
-        if (command.promptUrls.length > 0) return this.#withSources(actor, command, command.promptUrls, context);
-    }
-    return actor.command(command, context);
-  }
-
-  /** Begins a secure collection. It needs a known card, and prompts that can be played, those of a second attempt too. */
-  async #collectPayment(actor: SessionActor, command: CollectPayment, context: CommandContext): Promise<Answer | Problem> {
-    const { payments, media } = this.#options;
-    if (payments === undefined) return problems.notConfigured('Payment');
-    const refused = actor.refusal(command.type);
-    if (refused !== undefined) return refused;
-    const { terms, promptUrls, cardUuid } = command;
-    const brand =
-      cardUuid === undefined ? undefined : await payments.cardBrand(context.appUuid, actor.state.sessionUuid, cardUuid);
-    if (cardUuid !== undefined && brand === undefined) return problems.notFound('Payment reference');
-    const cardBrand = CARD_BRANDS.find((each) => each === brand);
-    if (terms.maxAttempts > 1 && terms.retryUrls.length > 0 && terms.retryUrls !== promptUrls) {
-      const again = await media.openPlaylist(terms.retryUrls);
-      if ('refused' in again) return problems.source(again.refused, terms.retryUrls.length);
-      again.release();
-    }
-    const known: CollectPayment = { ...command, terms: { ...terms, cardBrand } };
-    return promptUrls.length > 0 ? this.#withSources(actor, known, promptUrls, context) : actor.command(known, context);
-  }
-
-  /** Opens every source before the command is admitted; one that cannot be opened is the 502 of the interface. */
-  async #withSources(
-    actor: SessionActor,
-    command: CallCommand,
-    urls: readonly string[],
-    context: CommandContext,
-  ): Promise<Answer | Problem> {
-    const refused = actor.refusal(command.type);
-    if (refused !== undefined) return refused;
-    const playlist = await this.#options.media.openPlaylist(urls);
-    if ('refused' in playlist) return problems.source(playlist.refused, urls.length);
-    return actor.command(command, context, playlist);
-  }
-
-  /** Opens the one source of a stream before the command is admitted. */
-  async #withStream(
-    actor: SessionActor,
-    command: Extract<CallCommand, { type: 'play_stream' }>,
-    context: CommandContext,
-  ): Promise<Answer | Problem> {
-    const refused = actor.refusal(command.type);
-    if (refused !== undefined) return refused;
-    const stream = await this.#options.media.openStream(command.url);
-    return 'refused' in stream ? problems.source(stream.refused, 1) : actor.command(command, context, stream);
-  }
-
-  /** The audio comes later, through the URL that the answer names. */
-  async #withIngest(
-    actor: SessionActor,
-    command: Extract<CallCommand, { type: 'play_push' }>,
-    context: CommandContext,
-  ): Promise<Answer | Problem> {
-    const refused = actor.refusal(command.type);
-    if (refused !== undefined) return refused;
-    const { clock, media, publicUrl } = this.#options;
-    const { appUuid, operationUuid } = context;
-    const expiresAt = clock.now() + INGEST_START_MS;
-    const { playlist, ingest } = media.openPush(command.format);
-    const name = this.#ingests.add({ appUuid, operationUuid, ingest, expiresAt });
-    const answer = accepted(operationUuid, {
-      ingest: {
-        url: `${publicUrl}/v1/ingest/${name}`,
-        method: 'POST',
-        headers: { 'content-type': 'application/octet-stream' },
-        expires_at: timestamp(expiresAt),
-      },
-    });
-    const result = await actor.command(command, context, playlist, answer);
-    if (isProblem(result)) this.#ingests.forget(name);
-    return result;
-  }
-
   ingest(appUuid: string, ingestUuid: string): OpenIngest | undefined {
-    return this.#ingests.find(appUuid, ingestUuid);
+    return this.#audio.ingest(appUuid, ingestUuid);
   }
 
   async #afterEnd(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {

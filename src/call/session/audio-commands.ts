@@ -1,0 +1,139 @@
+/** Commands of a Session that need something before its actor is asked: sources that can be opened, a place for a recording, a card that is known. */
+import { type Clock, timestamp } from '../../clock.ts';
+import { INGEST_START_MS } from '../../limits.ts';
+import { CARD_BRANDS } from '../../machine/payment/card.ts';
+import type { CollectPayment } from '../../machine/session/in-payment.ts';
+import type { CallCommand } from '../../machine/session/input.ts';
+import type { MediaEngine } from '../../media/engine.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
+import { type Answer, accepted, type CommandContext, type SessionCommand } from '../ports/sessions.ts';
+import type { RecordingRegistry } from '../recording/recording-registry.ts';
+import { Ingests, type OpenIngest } from './ingests.ts';
+import type { PaymentRecords } from './payment-records.ts';
+import type { SessionActor } from './session-actor.ts';
+
+export interface AudioCommandOptions {
+  readonly clock: Clock;
+  readonly media: Pick<MediaEngine, 'openPlaylist' | 'openStream' | 'openPush'>;
+  /** The origin of the URLs that are handed out. */
+  readonly publicUrl: string;
+  /** The records of secure collections, or undefined when payments are off. */
+  readonly payments?: PaymentRecords | undefined;
+  readonly recordings: RecordingRegistry;
+}
+
+export class AudioCommands {
+  readonly #options: AudioCommandOptions;
+  readonly #ingests = new Ingests();
+
+  constructor(options: AudioCommandOptions) {
+    this.#options = options;
+  }
+
+  /** The open ingest of an application by its name, or undefined. */
+  ingest(appUuid: string, ingestUuid: string): OpenIngest | undefined {
+    return this.#ingests.find(appUuid, ingestUuid);
+  }
+
+  async #record(
+    actor: SessionActor,
+    command: Extract<SessionCommand, { type: 'record' }>,
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const refused = await this.#options.recordings.refusal();
+    if (refused !== undefined) return refused;
+    const { recordingUuid } = command.terms;
+    return actor.command(command, context, undefined, accepted(context.operationUuid, { recording_uuid: recordingUuid }));
+  }
+
+  /** Opens what the command plays, if it plays something; then asks the actor. */
+  command(actor: SessionActor, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
+    switch (command.type) {
+      case 'record':
+        return this.#record(actor, command, context);
+      case 'collect_payment':
+        return this.#collectPayment(actor, command, context);
+      case 'play':
+        return this.#withSources(actor, command, command.urls, context);
+      case 'play_stream':
+        return this.#withStream(actor, command, context);
+      case 'play_push':
+        return this.#withIngest(actor, command, context);
+      case 'collect':
+        if (command.promptUrls.length > 0) return this.#withSources(actor, command, command.promptUrls, context);
+    }
+    return actor.command(command, context);
+  }
+
+  /** Begins a secure collection. It needs a known card, and prompts that can be played, those of a second attempt too. */
+  async #collectPayment(actor: SessionActor, command: CollectPayment, context: CommandContext): Promise<Answer | Problem> {
+    const { payments, media } = this.#options;
+    if (payments === undefined) return problems.notConfigured('Payment');
+    const refused = actor.refusal(command.type);
+    if (refused !== undefined) return refused;
+    const { terms, promptUrls, cardUuid } = command;
+    const brand =
+      cardUuid === undefined ? undefined : await payments.cardBrand(context.appUuid, actor.state.sessionUuid, cardUuid);
+    if (cardUuid !== undefined && brand === undefined) return problems.notFound('Payment reference');
+    const cardBrand = CARD_BRANDS.find((each) => each === brand);
+    if (terms.maxAttempts > 1 && terms.retryUrls.length > 0 && terms.retryUrls !== promptUrls) {
+      const again = await media.openPlaylist(terms.retryUrls);
+      if ('refused' in again) return problems.source(again.refused, terms.retryUrls.length);
+      again.release();
+    }
+    const known: CollectPayment = { ...command, terms: { ...terms, cardBrand } };
+    return promptUrls.length > 0 ? this.#withSources(actor, known, promptUrls, context) : actor.command(known, context);
+  }
+
+  /** Opens every source before the command is admitted; one that cannot be opened is the 502 of the interface. */
+  async #withSources(
+    actor: SessionActor,
+    command: CallCommand,
+    urls: readonly string[],
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const refused = actor.refusal(command.type);
+    if (refused !== undefined) return refused;
+    const playlist = await this.#options.media.openPlaylist(urls);
+    if ('refused' in playlist) return problems.source(playlist.refused, urls.length);
+    return actor.command(command, context, playlist);
+  }
+
+  /** Opens the one source of a stream before the command is admitted. */
+  async #withStream(
+    actor: SessionActor,
+    command: Extract<CallCommand, { type: 'play_stream' }>,
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const refused = actor.refusal(command.type);
+    if (refused !== undefined) return refused;
+    const stream = await this.#options.media.openStream(command.url);
+    return 'refused' in stream ? problems.source(stream.refused, 1) : actor.command(command, context, stream);
+  }
+
+  /** The audio comes later, through the URL that the answer names. */
+  async #withIngest(
+    actor: SessionActor,
+    command: Extract<CallCommand, { type: 'play_push' }>,
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const refused = actor.refusal(command.type);
+    if (refused !== undefined) return refused;
+    const { clock, media, publicUrl } = this.#options;
+    const { appUuid, operationUuid } = context;
+    const expiresAt = clock.now() + INGEST_START_MS;
+    const { playlist, ingest } = media.openPush(command.format);
+    const name = this.#ingests.add({ appUuid, operationUuid, ingest, expiresAt });
+    const answer = accepted(operationUuid, {
+      ingest: {
+        url: `${publicUrl}/v1/ingest/${name}`,
+        method: 'POST',
+        headers: { 'content-type': 'application/octet-stream' },
+        expires_at: timestamp(expiresAt),
+      },
+    });
+    const result = await actor.command(command, context, playlist, answer);
+    if (isProblem(result)) this.#ingests.forget(name);
+    return result;
+  }
+}
