@@ -15,7 +15,7 @@ struct Band {
   double weight;
 };
 
-/** `taps` taps, symmetric about their middle. Empty where the exchange did not settle. */
+/** `taps` taps, symmetric about their middle. Empty when the exchange did not settle. */
 std::vector<double> remez(size_t taps, const std::vector<Band>& bands);
 
 }  // namespace sidetone::design

@@ -53,7 +53,7 @@ void Participant::pause(uint32_t frames) {
   for (const auto& recorder : recorders_) recorder->gap(frames);
 }
 
-/** Hands this tick to the recorders. `heard` is nullptr where the far end hears silence. */
+/** Hands this tick to the recorders. `heard` is nullptr when the far end hears silence. */
 void Participant::tape(const int16_t* heard, size_t count, const Now& now, Notices& notices) {
   const bool audio = recordable(now, heard != nullptr);
   bool listened = false;

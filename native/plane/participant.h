@@ -82,7 +82,7 @@ class Participant {
   void heard(size_t count, bool heard, const Now& now, Notices& notices);
   /** Tells a key that was heard in the sound. */
   virtual void tone(const ToneDetector::Key& key, const Now& now, Notices& notices);
-  /** Fills what the far end hears: its room and its own playback. False where that is silence; `out` is then untouched.
+  /** Fills what the far end hears: its room and its own playback. False when that is silence; `out` is then untouched.
    */
   bool hears(int16_t* out, size_t count, const Now& now, Notices& notices);
   /** Whether anyone records it. */

@@ -177,7 +177,7 @@ bool Plane::counters(uint32_t id, Counters& counters) {
   return true;
 }
 
-/** Sleeps until the next deadline, an order, or what is to be passed on as it comes, which it passes on. False where it
+/** Sleeps until the next deadline, an order, or what is to be passed on as it comes, which it passes on. False when it
  * was an order. */
 bool Plane::wait(int64_t now_us) {
   const bool listens = sockets_.hastened() && now_us >= prompt_due_us_;

@@ -1,4 +1,4 @@
-// The standing of a plane's thread among the other threads of the machine. A plane works a few milliseconds of every 20
+// The scheduling priority of a plane's thread. A plane works a few milliseconds of every 20
 // and then sleeps; under the ordinary policy a neighbour that computes without end takes every second millisecond from
 // it, and ticks come late by tens of them. So the thread asks for round robin, lowest of the real-time policies, or
 // where that is not permitted for a better niceness, or stays as it is.
@@ -17,7 +17,7 @@ class Priority {
 
   /** Takes for the calling thread the best that the system permits. Threads that it makes are ordinary ones. */
   Level raise();
-  /** Back to the ordinary. */
+  /** Gives the priority up again. */
   void lower();
   /**
    * After each run of the plane, on the same thread: it worked for `busy_us`, left `skipped` ticks out, and ended at
@@ -26,10 +26,10 @@ class Priority {
   void spent(int64_t busy_us, uint32_t skipped, int64_t now_us);
   Level level() const { return level_; }
 
-  /** Longer than it takes to catch up with any stall: those must not cost the standing. */
+  /** How long overload must last. Longer than it takes to catch up with a stall, which must not cost the priority. */
   static constexpr int64_t window_us = 5'000'000;
   static constexpr int64_t busy_max_percent = 95;
-  /** How long an overloaded plane is an ordinary one. */
+  /** How long an overloaded plane goes without its priority. */
   static constexpr int64_t rest_us = 5'000'000;
 
  private:

@@ -1,4 +1,5 @@
-// The level of a span, in dB below full scale (dBov, RFC 6465): 0 is the loudest square wave, -127 is digital silence.
+// Computes the level of a span, in dB below full scale (dBov, RFC 6465): 0 is the loudest square wave, -127 is digital
+// silence.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Voice activity by level: any sound over an adaptive noise floor is speech. One 20 ms frame at a time; time is the
-// count of frames.
+// Voice activity by level: any sound over an adaptive noise floor is speech. It takes one frame of 20 ms at a time; the
+// count of frames is its clock.
 //
 // The floor falls to a quieter frame at once and rises slowly under a louder one, within bounds: steady noise becomes
 // the floor, while a sound louder than any plausible noise stays speech however long it lasts.

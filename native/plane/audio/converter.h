@@ -1,5 +1,5 @@
-// Any mono sound to 16-bit PCM at the rate of a leg: what decoders of sources have in common. An equal rate passes
-// through bit-exactly.
+// Converts mono sound of any rate to 16-bit PCM at the rate of a leg; all decoders of sources use it. An equal rate
+// passes through bit-exactly.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +34,7 @@ class Converter {
   /** Converts at most `Resampler::block_max` samples (-1 to 1); `out` holds at least `out_max(count)`. Returns how many
    * were made. */
   size_t convert(const float* in, size_t count, int16_t* out);
-  /** After the last sample: what the filter still holds. `out` holds at least `flush_max()`. */
+  /** Writes what the filter still holds after the last sample. `out` holds at least `flush_max()`. Returns how many. */
   size_t flush(int16_t* out);
   size_t flush_max() const { return resampler_.out_max(filter_->taps()); }
 

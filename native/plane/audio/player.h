@@ -51,7 +51,7 @@ class Player {
   /** Tells what the last frame changed; `id` is the leg's or room's. Forgets the playback when it has ended. */
   void progress(uint32_t id, Notices& notices);
 
-  /** Fills one frame at `rate_hz`, padded with silence. False where there is nothing to hear. */
+  /** Fills one frame at `rate_hz`, padded with silence. False when there is nothing to hear. */
   bool frame(int16_t* out, size_t count, uint32_t rate_hz);
 
   /** A new track that has nothing to give for this long ends the old one all the same. */

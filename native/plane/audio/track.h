@@ -1,5 +1,5 @@
-// One sound on its way out: a queue of PCM that script feeds about two seconds ahead, read at whatever rate the leg or
-// room has now.
+// A track is one sound on its way out: a queue of PCM that script feeds about two seconds ahead. It is read at the rate
+// that the leg or room has now.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,12 +21,12 @@ class Track {
   int32_t volume() const { return volume_percent_; }
   void set_volume(int32_t volume_percent);
 
-  /** Queues samples. False where nothing more was to come, or the queue is full (`queue_max_ms`). */
+  /** Queues samples. False when nothing more was to come, or the queue is full (`queue_max_ms`). */
   bool feed(const int16_t* pcm, size_t count);
-  /** Nothing more will be fed. */
+  /** Ends the feeding: the track ends when its queue has been taken. */
   void finish() { finished_ = true; }
   bool finished() const { return finished_; }
-  /** All that was fed has been taken, and nothing more will come. */
+  /** Whether all that was fed has been taken, and nothing more will come. */
   bool ended() const { return active() && finished_ && head_ == queue_.size(); }
   /** Whether script should feed now: once each time the queue falls below `low_water_ms`. */
   bool hungry();

@@ -1,5 +1,5 @@
-// A pair of UDP sockets: RTP on an even port, RTCP on the next (RFC 3550 §11). Datagrams are taken in batches and carry
-// the kernel's own time of arrival, so that jitter is measured right however late they are read.
+// A port pair is two UDP sockets: RTP on an even port, RTCP on the next (RFC 3550 §11). Datagrams are taken in batches
+// and carry the kernel's own time of arrival, so that jitter is measured right however late they are read.
 #pragma once
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -22,10 +22,11 @@ struct Datagram {
   const uint8_t* bytes = nullptr;
 };
 
-/** When the system took it, from what it said beside the datagram; 0: it did not say. */
+/** When the system received a datagram (wall clock, microseconds), from the message's control data; 0 when it does not
+ * say. */
 int64_t arrival_us(msghdr& header);
 
-/** Buffers for one recvmmsg; one for a whole plane. */
+/** The buffers of one recvmmsg. A plane has one batch. */
 class Batch {
  public:
   Batch();
@@ -63,7 +64,7 @@ class PortPair {
   int rtcp_ = -1;
 };
 
-/** Sends one datagram. False where it was not taken (full buffer, unreachable): it is lost, as datagrams are. */
+/** Sends one datagram. False when it was not taken (full buffer, unreachable): it is lost, as datagrams are. */
 bool send_datagram(int fd, const Address& to, const uint8_t* bytes, size_t count);
 
 }  // namespace sidetone

@@ -39,7 +39,7 @@ class Receiver {
 
   /** Readable after something has come, until `rested`; -1 of one that was not created so. */
   int arrival_fd() const { return arrival_fd_; }
-  /** Makes it unreadable. False where more has come since the last `drain`. */
+  /** Makes it unreadable. False when more has come since the last `drain`. */
   bool rested();
 
   /** Packets that one endpoint is given in a tick, at most. */

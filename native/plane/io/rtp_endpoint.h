@@ -1,4 +1,4 @@
-// Whoever owns an RTP socket, as the receiver and the sender see it.
+// The owner of an RTP socket, as the receiver and the sender see it.
 #pragma once
 #include "plane/io/port.h"
 #include "plane/notice.h"

@@ -1,5 +1,5 @@
-// An io_uring (io_uring(7)): what is asked of the system and what came of it, in two rings shared with it. It is of the
-// thread that enters it first.
+// An io_uring (io_uring(7)): requests to the system and their completions, in two rings shared with it. The thread that
+// enters it first owns it.
 #pragma once
 #include <linux/io_uring.h>
 
@@ -18,9 +18,9 @@ class Uring {
   Uring& operator=(const Uring&) = delete;
 
   int fd() const { return fd_; }
-  /** A cleared entry, to be submitted with the next `enter`; nullptr where all are taken. */
+  /** A cleared entry, to be submitted with the next `enter`; nullptr when all are taken. */
   io_uring_sqe* entry();
-  /** Entries that wait for `enter`. */
+  /** How many entries wait for `enter`. */
   uint32_t queued() const { return queued_; }
   /** Submits what is queued; what the system cannot take is forgotten. `flags`: of io_uring_enter(2). Returns 0 or an
    * errno. */
@@ -28,11 +28,11 @@ class Uring {
   /** Whether the system waits for `enter` to do what it put off (IORING_SETUP_TASKRUN_FLAG). */
   bool work_waits() const;
 
-  /** Completions that are there. */
+  /** How many completions are there. */
   uint32_t completed() const { return __atomic_load_n(cq_tail_, __ATOMIC_ACQUIRE) - *cq_head_; }
-  /** The one at `index` of these. */
+  /** The completion at `index` of these. */
   const io_uring_cqe& completion(uint32_t index) const { return cqes_[(*cq_head_ + index) & cq_mask_]; }
-  /** Gives the first `count` back. */
+  /** Gives the first `count` completions back to the system. */
   void forget(uint32_t count) { __atomic_store_n(cq_head_, *cq_head_ + count, __ATOMIC_RELEASE); }
 
  private:

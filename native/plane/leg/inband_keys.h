@@ -1,6 +1,6 @@
-// Keys heard as tones in the audio, told once: a far end that sends telephone-events too (RFC 4733 §2.1) often lets the
-// tone, or its beginning, through. Where events were agreed, a tone waits; an event of the same key around it takes its
-// place.
+// Keys that are heard as tones in the audio are told once. A far end that sends telephone-events too (RFC 4733 §2.1)
+// often lets the tone, or its beginning, through. Where events were agreed, a tone waits; an event of the same key
+// around it takes its place.
 #pragma once
 #include <cstddef>
 #include <cstdint>

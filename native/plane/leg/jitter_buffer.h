@@ -28,7 +28,7 @@ class JitterBuffer {
   /** What to do for a frame that is heard at `now_us`. `growing`: it was stretched already, so the rest of a whole
    * frame is to follow. */
   Plan plan(int64_t now_us, bool growing);
-  /** Takes the next `count` units. False where any is missing (then nothing is copied); the timeline moves on either
+  /** Takes the next `count` units. False when any is missing (then nothing is copied); the timeline moves on either
    * way. */
   bool take(uint8_t* out, size_t count);
   /** Whether the next `count` units are all there. */

@@ -40,7 +40,7 @@ class Relay {
   /** Forgets everything, for another codec or when nothing is sent any more. */
   void reset() { *this = Relay(); }
 
-  /** Numbers a packet; the first goes on with `sequence` and `timestamp`. False where it is not sent, by which the
+  /** Numbers a packet; the first goes on with `sequence` and `timestamp`. False when it is not sent, by which the
    * relay may be ending. */
   bool number(const RtpPacket& packet, uint16_t sequence, uint32_t timestamp, int64_t now_us, Numbers& numbers);
   /** Writes the first packet with a fade-in of 5 ms. */

@@ -83,7 +83,7 @@ class RecordingFile {
   const std::string& wav() const { return place_.wav; }
   /** What to write in a round. */
   Extent wanted(uint32_t round);
-  /** Writes what is queued. False where there is nothing more to do. */
+  /** Writes what is queued. False when there is nothing more to do. */
   bool write(Extent extent = Extent::all);
   /** Whether what is put outlives the process. */
   bool lasting() const;
@@ -96,7 +96,7 @@ class RecordingFile {
   bool sync();
   /** Makes the whole file system durable that it lies on: one journal commit for many files. */
   bool sync_all();
-  /** What was due is durable, or was refused by the disk. A finished file is closed, and `ended`. False where there is
+  /** What was due is durable, or was refused by the disk. A finished file is closed, and `ended`. False when there is
    * nothing more to do. */
   bool synced(bool durable);
 
@@ -106,7 +106,7 @@ class RecordingFile {
   bool begin();
   bool write_all(const uint8_t* bytes, size_t count, uint64_t at);
   bool write_header(uint64_t data_bytes, bool growing);
-  /** Nothing more is written. */
+  /** Ends the writing. */
   void complete();
 
   const Place place_;

@@ -29,7 +29,7 @@ class RecordingRing {
 
   /**
    * Makes the file, whose folder exists, with all of its memory reserved and mapped: nothing that is put later can meet
-   * a full tmpfs or a missing page. Not for a tick. `wav`: the name of the recording's file. nullptr where there is no
+   * a full tmpfs or a missing page. Not for a tick. `wav`: the name of the recording's file. nullptr when there is no
    * such place, no room, or a file of that name.
    */
   static std::unique_ptr<RecordingRing> make(const std::string& path, const std::string& wav, uint32_t rate_hz,

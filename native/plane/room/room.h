@@ -88,7 +88,7 @@ class Room {
   void tick(const Now& now, Notices& notices);
   /** Adds what a member says to the mix of this tick. */
   void contribute(Seat& seat, int16_t* pcm, size_t count, bool heard, Notices& notices);
-  /** Fills what the member hears. False where that is silence; `out` is then untouched. */
+  /** Fills what the member hears. False when that is silence; `out` is then untouched. */
   bool hear(Seat& seat, int16_t* out);
   /** Whether the member hears the sum as it is, but for itself. */
   bool hears_plain(const Seat& seat) const;

@@ -1,5 +1,5 @@
-// What one synchronization source has sent us (RFC 3550 §6.4.1, §A.1, §A.3, §A.8): validity of sequence numbers, loss,
-// interarrival jitter.
+// The reception statistics of one synchronization source (RFC 3550 §6.4.1, §A.1, §A.3, §A.8): validity of sequence
+// numbers, loss and interarrival jitter.
 #pragma once
 #include <cstdint>
 
@@ -11,6 +11,7 @@ class Reception {
 
   /** Starts over for a source, at its first packet. */
   void start(uint32_t ssrc, uint16_t sequence);
+  /** Whether any source was started. */
   bool started() const { return started_; }
   uint32_t ssrc() const { return ssrc_; }
 

@@ -41,7 +41,7 @@ constexpr size_t rtcp_max_bytes = 160;
 size_t rtcp_write(uint8_t* out, uint32_t ssrc, const SenderInfo* sender, const ReportBlock* block, const char* cname,
                   bool bye);
 
-/** Reads a compound. False where it is malformed; `heard` is then untouched. */
+/** Reads a compound. False when it is malformed; `heard` is then untouched. */
 bool rtcp_parse(const uint8_t* bytes, size_t count, uint32_t our_ssrc, RtcpHeard& heard);
 
 }  // namespace sidetone

@@ -1,6 +1,6 @@
-// The audio that script hands to a stream leg: bytes of any size in, frames out at real time. The one thing that two
-// threads touch at once: the main thread writes, the thread of whichever plane has the leg takes. Blocks are made
-// outside the lock, which is held for a few instructions only.
+// The inbox of a stream leg holds the audio that script hands to it: bytes of any size come in, frames go out at real
+// time. Two threads touch it at once: the main thread writes, and the thread of the plane that has the leg takes.
+// Blocks are made outside the lock, which is held for a few instructions only.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,9 @@ class StreamInbox {
  public:
   /** An inbox and its number in the process. */
   static std::pair<uint32_t, std::shared_ptr<StreamInbox>> open();
+  /** The inbox of a number, or nullptr. */
   static std::shared_ptr<StreamInbox> find(uint32_t number);
+  /** Forgets the number. The inbox lives on while a leg has it. */
   static void close(uint32_t number);
 
   /** Queues bytes, unless `most` or more are waiting. */
@@ -26,8 +28,9 @@ class StreamInbox {
   /** Takes at most `count` bytes; whole samples of `unit` bytes only, unless `count` says otherwise. Returns how many.
    */
   size_t take(uint8_t* out, size_t count, size_t unit);
+  /** How many bytes wait. */
   size_t queued();
-  /** Bytes ever taken or dropped; wraps. */
+  /** How many bytes were ever taken or dropped; wraps at 32 bits. */
   uint32_t passed();
 
  private:

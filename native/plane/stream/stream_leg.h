@@ -1,5 +1,5 @@
-// A leg without a socket: its far end is script, which writes audio of any size and is given a frame every 20 ms. What
-// was written is played at real time; what the frame holds is what a phone in its place would hear.
+// A stream leg has no socket. Its far end is script, which writes audio of any size and is given a frame every 20 ms.
+// What was written is played at real time; the frame holds what a phone in its place would hear.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -24,7 +24,7 @@ constexpr char text[] =
     "One two three four five six seven eight nine star hash. Alpha bravo charlie delta echo foxtrot golf hotel india "
     "juliet kilo lima mike.";
 
-/** Speech at 8 kHz; empty where there is no synthesizer. */
+/** Speech at 8 kHz; empty when there is no synthesizer. */
 std::vector<int16_t> speech(int pitch, int speed) {
   const std::string command = "espeak-ng -p " + std::to_string(pitch) + " -s " + std::to_string(speed) +
                               " --stdout \"" + text + "\" 2>/dev/null";
