@@ -1,6 +1,7 @@
 /**
- * API read and durable write, requests a second, against Drizzle as usual in the same run (goals: 5 times both). Both sides are Hono apps called
- * in process, 64 requests at a time, on one PostgreSQL; interleaved rounds, the median of each side. `bun bench/api.ts`
+ * API read and durable write, requests a second, against Drizzle as usual in the same run (goals: 5 times both). Both
+ * sides are Hono apps called in process, 64 requests at a time, on one PostgreSQL; interleaved rounds, the median of
+ * each side. `bun bench/api.ts`
  *
  *   read   ours: authentication, rate limit, Session by uuid       theirs: one select by primary key, nothing else
  *   write  ours: all of admission, then Session + event in one commit   theirs: one transaction of the same three inserts, nothing else

@@ -1,7 +1,8 @@
 /**
- * Many calls through SIPp: `npm run bench -- calls [calls] [rate] [rounds]` (2000 at 50 a second). Inbound and outbound, over UDP with 5 % of the packets
- * lost and over TCP; each call is answered by an API command and told of in signed webhooks. Says what failed, what was doubled, what is missing, and
- * what is left behind of memory, file descriptors and ports.
+ * Many calls through SIPp: `npm run bench -- calls [calls] [rate] [rounds]` (2000 at 50 a second). Inbound and
+ * outbound, over UDP with 5 % of the packets lost and over TCP; each call is answered by an API command and told of in
+ * signed webhooks. Says what failed, what was doubled, what is missing, and what is left behind of memory, file
+ * descriptors and ports.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { Platform } from '../test/support/platform.ts';

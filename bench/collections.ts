@@ -1,7 +1,8 @@
 /**
- * Many secure collections: `npm run bench -- collections [collections]` (1000). Random valid cards keyed in by RFC 4733 and by tones, some cut off at a random
- * digit by a cancel, a hang-up or a kill -9; then every number is looked for in all that was written, sent and said, and in the memory of the process, and every
- * key's tone in the recordings that ran all the while.
+ * Many secure collections: `npm run bench -- collections [collections]` (1000). Random valid cards keyed in by RFC 4733
+ * and by tones, some cut off at a random digit by a cancel, a hang-up or a kill -9; then every number is looked for in
+ * all that was written, sent and said, and in the memory of the process, and every key's tone in the recordings that
+ * ran all the while.
  */
 import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';

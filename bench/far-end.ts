@@ -1,6 +1,8 @@
 import type { RtpParameters } from '../src/media/engine.ts';
 
-/** What is agreed with a far end on loopback: 20 ms of mu-law both ways, keys by telephone-event; nobody reads its RTCP. */
+/**
+ * What is agreed with a far end on loopback: 20 ms of mu-law both ways, keys by telephone-event; nobody reads its RTCP.
+ */
 export function farEnd(port: number): RtpParameters {
   return {
     remoteHost: '127.0.0.1',

@@ -1,6 +1,7 @@
 /**
- * What one peer that floods a socket costs everybody else: the p99 of the API and of SIP, quiet and under each flood in turn, and media ticks that began
- * late. The flooder is a process of its own, pinned to the second processor; the probes are paced and run beside a control timer.
+ * What one peer that floods a socket costs everybody else: the p99 of the API and of SIP, quiet and under each flood in
+ * turn, and media ticks that began late. The flooder is a process of its own, pinned to the second processor; the
+ * probes are paced and run beside a control timer.
  *
  *   npm run bench -- floods [ROUNDS] [SECONDS] [FLOOD]     five rounds of three seconds for each flood, or for one
  */
@@ -144,7 +145,8 @@ async function flood(kind: string, where: string): Promise<void> {
   if (kind === 'sip-udp') {
     const socket = createSocket('udp4');
     await new Promise<void>((resolve) => socket.bind(0, '127.0.0.2', resolve));
-    // 50,000 a second. The runtime reads some 140,000 a second from a socket; beyond that the system drops datagrams of everybody.
+    // 50,000 a second. The runtime reads some 140,000 a second from a socket; beyond that the system drops datagrams of
+    // everybody.
     setInterval(() => {
       for (let n = 0; n < 50; n += 1) socket.send(options(`${Math.random()}`, host, port, 1), Number(port), host);
     }, 1);

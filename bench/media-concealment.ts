@@ -1,11 +1,12 @@
 /**
- * How lost packets are concealed, by ITU-T P.862 (PESQ): the mean raw score of six synthetic voices (espeak-ng) over G.711, each with four patterns of
- * loss. 4.5 is the best score there is; speech through G.711 without loss has about 4.1.
+ * How lost packets are concealed, by ITU-T P.862 (PESQ): the mean raw score of six synthetic voices (espeak-ng) over
+ * G.711, each with four patterns of loss. 4.5 is the best score there is; speech through G.711 without loss has about
+ * 4.1.
  *
  *   PESQ_DIR=… npm run bench -- media-concealment
  *
- * PESQ_DIR holds the C source of P.862 as the ITU gives it (pesqmain.c and its neighbours). Nothing of it is part of this project; without it the
- * bench is skipped.
+ * PESQ_DIR holds the C source of P.862 as the ITU gives it (pesqmain.c and its neighbours). Nothing of it is part of
+ * this project; without it the bench is skipped.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

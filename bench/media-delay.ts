@@ -1,11 +1,13 @@
 /**
- * From packet in to mix out: rooms of ten, all talking, real RTP from another process, one media worker. Now and then a packet is loud; how long
- * after it was sent does its sound leave in the mix, at each other member (native/bench/delay.cc)? Then the engine's process is stopped for
- * 250 ms, and how long is it behind after that? And what a leg takes: memory and threads, against the engine without legs.
+ * From packet in to mix out: rooms of ten, all talking, real RTP from another process, one media worker. Now and then a
+ * packet is loud; how long after it was sent does its sound leave in the mix, at each other member
+ * (native/bench/delay.cc)? Then the engine's process is stopped for 250 ms, and how long is it behind after that? And
+ * what a leg takes: memory and threads, against the engine without legs.
  *
  *   npm run bench -- media-delay [LEGS] [SECONDS] [STALLS] [ROOM]     1,000 legs, 30 s, 3 stalls, rooms of 10 (of 2: packets passed on as they come)
  *
- * Where there is more than one core, the process of the engine has core 0 to itself and the far ends have core 1 (`taskset`).
+ * Where there is more than one core, the process of the engine has core 0 to itself and the far ends have core 1
+ * (`taskset`).
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';

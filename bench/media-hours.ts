@@ -1,14 +1,15 @@
 /**
- * Many legs for a long time: rooms of ten, all talking, real RTP from another process, one media worker. Where there is more than one core, the
- * process of the engine has core 0 to itself and the far ends have core 1 (`taskset`).
+ * Many legs for a long time: rooms of ten, all talking, real RTP from another process, one media worker. Where there is
+ * more than one core, the process of the engine has core 0 to itself and the far ends have core 1 (`taskset`).
  *
  *   npm run bench -- media-hours [LEGS] [SECONDS] [engine | floor] [HOGS]     1,000 legs for ten minutes
  *
  * `floor`: instead of the engine a bare reflector of as many packets, of the same priority (native/bench/reflector.cc). HOGS: processes that compute
  * without end on the engine's core, each in a session of its own.
  *
- * Said by the far ends (native/bench/crowd.cc): how late each tick's first packet left and each packet, beside timers on both cores that do
- * nothing else; frames missing, late, or with a voice missing or invented. Said here: the resident memory and CPU of the engine's process.
+ * Said by the far ends (native/bench/crowd.cc): how late each tick's first packet left and each packet, beside timers
+ * on both cores that do nothing else; frames missing, late, or with a voice missing or invented. Said here: the
+ * resident memory and CPU of the engine's process.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -90,7 +91,7 @@ async function serve(count: number): Promise<void> {
 
 interface Usage {
   readonly residentKb: number;
-  /** Of all threads, from schedstat. */
+  /** The CPU of all threads, from schedstat. */
   readonly cpuNs: number;
 }
 

@@ -1,6 +1,7 @@
 /**
- * CPU of a leg: the media engine as it runs, against a bare UDP reflector (one socket a leg, epoll, recvmmsg, one send each 20 ms) on the same
- * load in the same run. Rounds are interleaved; one with under 99 % of the packets is thrown away; the median of each side counts.
+ * CPU of a leg: the media engine as it runs, against a bare UDP reflector (one socket a leg, epoll, recvmmsg, one send
+ * each 20 ms) on the same load in the same run. Rounds are interleaved; one with under 99 % of the packets is thrown
+ * away; the median of each side counts.
  *
  *   npm run bench -- media-legs [LEGS] [ROUNDS] [alone | rooms | room | sizes | tones | recorded] [SECONDS]
  *

@@ -1,7 +1,7 @@
 /**
- * CPU of recording, and of nothing else: so many recordings of 8 kHz, fed a frame each at every tick by a thread that is as real-time as a plane's,
- * with their two writing threads. Interleaved rounds: with a ring in memory that outlives the process (two writes a second), and without (a write in
- * every round), as it is where there is no such memory.
+ * CPU of recording, and of nothing else: so many recordings of 8 kHz, fed a frame each at every tick by a thread that
+ * is as real-time as a plane's, with their two writing threads. Interleaved rounds: with a ring in memory that outlives
+ * the process (two writes a second), and without (a write in every round), as it is where there is no such memory.
  *
  *   npm run bench -- media-recorders [RECORDINGS] [ROUNDS] [SECONDS]
  */
@@ -15,7 +15,8 @@ const root = join(import.meta.dir, '..');
 const make = ['-s', '-C', 'native', '../build/recorders'];
 if (spawnSync('make', make, { cwd: root, stdio: 'inherit' }).status !== 0) process.exit(1);
 
-// The files stay until the end: a file system is slow to give away again what was just removed, which is no affair of a recording.
+// The files stay until the end: a file system is slow to give away again what was just removed, which is no affair of a
+// recording.
 const folder = mkdtempSync(join(tmpdir(), 'recorders-'));
 const memory = mkdtempSync('/dev/shm/recorders-');
 const sides = { 'ring in memory': [] as string[], 'without one': [] as string[] };

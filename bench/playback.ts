@@ -1,6 +1,6 @@
 /**
- * Sessions that each play an MP3 of their own at once: is the audio intact, and what does one cost? The engine runs as it does in the platform, in a
- * process of its own; this one serves the files and listens.
+ * Sessions that each play an MP3 of their own at once: is the audio intact, and what does one cost? The engine runs as
+ * it does in the platform, in a process of its own; this one serves the files and listens.
  *
  *   npm run bench -- playback [SESSIONS] [SECONDS]        needs lame and sox to make the files
  */

@@ -1,6 +1,7 @@
 /**
- * Rooms on real calls: `npm run bench -- rooms [calls]`. 300 SIPp calls whose audio is one socket of ours; a Room of 250 (300 joins at the cap), 100 creates at
- * a cap of 100, 25 Rooms of ten at once, and the time from a join's request to the first mixed audio at the member.
+ * Rooms on real calls: `npm run bench -- rooms [calls]`. 300 SIPp calls whose audio is one socket of ours; a Room of
+ * 250 (300 joins at the cap), 100 creates at a cap of 100, 25 Rooms of ten at once, and the time from a join's request
+ * to the first mixed audio at the member.
  */
 import { createSocket } from 'node:dgram';
 import { Platform } from '../test/support/platform.ts';
@@ -79,7 +80,10 @@ const joined = (roomId: string) =>
   receiver.events.filter((event) => event.event === 'room.member.joined' && event.body.room_id === roomId).length;
 const create = async () => String((await patient('POST', '/api/v1/rooms', {})).body.room_id);
 
-/** 1. 300 joins at a cap of 250. Which port is whose does not matter: one member talks, the others' first sound is what is timed. */
+/**
+ * 1. 300 joins at a cap of 250. Which port is whose does not matter: one member talks, the others' first sound is what
+ * is timed.
+ */
 async function capOfARoom(): Promise<void> {
   const big = await create();
   const [talker = '', ...others] = sessions;

@@ -1,10 +1,12 @@
 /**
- * RTP bleed, tried blindly: a stranger sends two packets in a row to every port of the range, again and again, while calls are set up and before their
- * callers have sent anything. Half of the callers sit behind NAT, so that their SDP names an address that never sends.
+ * RTP bleed, tried blindly: a stranger sends two packets in a row to every port of the range, again and again, while
+ * calls are set up and before their callers have sent anything. Half of the callers sit behind NAT, so that their SDP
+ * names an address that never sends.
  *
  *   npm run bench -- rtp-spray [CALLS] [ROUNDS]
  *
- * Tells how many legs sent audio to the stranger (0 is the only good number), how many took audio of his, and how many callers hear their call.
+ * Tells how many legs sent audio to the stranger (0 is the only good number), how many took audio of his, and how many
+ * callers hear their call.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';

@@ -1,6 +1,7 @@
 /**
- * CPU of one call: INVITE, 100, 180, 200, ACK, BYE, 200 between two user agents of ours, without sockets (the pair does both ends: halve it for
- * one) and with UDP sockets on loopback. Prints µs of CPU a call, the best and the median of the rounds.
+ * CPU of one call: INVITE, 100, 180, 200, ACK, BYE, 200 between two user agents of ours, without sockets (the pair does
+ * both ends: halve it for one) and with UDP sockets on loopback. Prints µs of CPU a call, the best and the median of
+ * the rounds.
  *
  *   bun bench/sip-call.ts [rounds] [calls]
  */

@@ -1,6 +1,7 @@
 /**
- * How late media ticks begin while the API is under full load: the whole product on its embedded database, 200 SIPp calls in Rooms of ten, and 64
- * requests at a time beside. From `/metrics`; beside it timers that do nothing else (native/bench/control.cc).
+ * How late media ticks begin while the API is under full load: the whole product on its embedded database, 200 SIPp
+ * calls in Rooms of ten, and 64 requests at a time beside. From `/metrics`; beside it timers that do nothing else
+ * (native/bench/control.cc).
  *
  *   npm run bench -- tick-lateness [SECONDS] [CALLS]     40 s without load and 40 with it
  */
@@ -15,7 +16,7 @@ import { encodeMulaw } from '../test/support/speaker.ts';
 const SECONDS = Number(process.argv[2] ?? 40);
 const CALLS = Number(process.argv[3] ?? 200);
 const AT_A_TIME = 64;
-/** So many that no application meets its rate limit. */
+/** The number of applications, so many that none meets its rate limit. */
 const APPS = 400;
 const root = join(import.meta.dir, '..');
 if (spawnSync('make', ['-s', '-C', 'native', 'bench', 'addon'], { cwd: root, stdio: 'inherit' }).status !== 0) process.exit(1);
@@ -90,7 +91,9 @@ for (let n = 0; n < APPS; n++) {
   apps.push({ appUuid: String(body.app_uuid), apiKey: String(body.api_key), webhookSecret: '' });
 }
 
-/** Requests, 64 at a time, one in four a call to a carrier that is not there, until `until`; how many of each answer. */
+/**
+ * Requests, 64 at a time, one in four a call to a carrier that is not there, until `until`; how many of each answer.
+ */
 async function load(until: number): Promise<Map<number, number>> {
   const answers = new Map<number, number>();
   let next = 0;

@@ -1,4 +1,7 @@
-/** A receiver in a process of its own: verifies nothing, answers 204, counts, and checks that each Session's steps rise. Prints a line on request. */
+/**
+ * A receiver in a process of its own: verifies nothing, answers 204, counts, and checks that each Session's steps rise.
+ * Prints a line on request.
+ */
 const last = new Map<string, number>();
 let received = 0;
 let reordered = 0;

@@ -1,6 +1,7 @@
 /**
- * Ordered signed webhooks a second, commit to delivered (goals: 20,000; p50 1 ms), and the floor beside it in the same run: the same bodies posted by
- * the same outbound without database, lanes or signatures. `bun bench/webhooks.ts [events]`
+ * Ordered signed webhooks a second, commit to delivered (goals: 20,000; p50 1 ms), and the floor beside it in the same
+ * run: the same bodies posted by the same outbound without database, lanes or signatures. `bun bench/webhooks.ts
+ * [events]`
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -105,7 +106,9 @@ async function whole(): Promise<number> {
   return EVENTS / ((performance.now() - started) / 1000);
 }
 
-/** At a quiet pace, one event at a time: what the commit takes, and what emission to receipt takes, the commit included. */
+/**
+ * At a quiet pace, one event at a time: what the commit takes, and what emission to receipt takes, the commit included.
+ */
 async function quiet(): Promise<{ commit: number; p50: number; p99: number }> {
   await fetch(`${url}?reset`);
   const session = newUuid();

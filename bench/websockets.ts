@@ -1,7 +1,8 @@
 /**
- * WebSocket Sessions: `npm run bench -- websockets [pairs] [alone]`. Pairs (100) of a SIPp phone and a bot in a Room of their own: the time from an RTP packet
- * with a sound to the WebSocket frame that has it, and from a WebSocket message to the RTP packet. Then Sessions without a phone (500) at 16 kHz both
- * ways: CPU a Session and whether frames keep their pace.
+ * WebSocket Sessions: `npm run bench -- websockets [pairs] [alone]`. Pairs (100) of a SIPp phone and a bot in a Room of
+ * their own: the time from an RTP packet with a sound to the WebSocket frame that has it, and from a WebSocket message
+ * to the RTP packet. Then Sessions without a phone (500) at 16 kHz both ways: CPU a Session and whether frames keep
+ * their pace.
  */
 import { createSocket } from 'node:dgram';
 import { readdirSync, readFileSync } from 'node:fs';

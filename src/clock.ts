@@ -1,4 +1,6 @@
-/** Time for everything at the edge. Pure code never imports this: it is handed `now`, in milliseconds since the epoch. */
+/**
+ * Time for everything at the edge. Pure code never imports this: it is handed `now`, in milliseconds since the epoch.
+ */
 export interface Clock {
   /** Milliseconds since the epoch. Never steps backwards. */
   now(): number;
@@ -8,7 +10,9 @@ export interface Clock {
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** The machine's clock: wall time at start, advanced by the monotonic clock, so that a stepped wall clock ends no call. */
+/**
+ * The machine's clock: wall time at start, advanced by the monotonic clock, so that a stepped wall clock ends no call.
+ */
 export function systemClock(): Clock {
   const now = () => performance.timeOrigin + performance.now();
   return {

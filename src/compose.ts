@@ -72,7 +72,10 @@ interface Doors {
   trunksChanged(): Promise<void>;
 }
 
-/** Makes the platform and takes up what an earlier process left. `draining` tells whether SIGTERM was heard. Throws in one line when a part cannot start. */
+/**
+ * Makes the platform and takes up what an earlier process left. `draining` tells whether SIGTERM was heard. Throws in
+ * one line when a part cannot start.
+ */
 export async function compose(settings: Config, log: Log, listener: HttpListener, draining: () => boolean): Promise<Platform> {
   const engines = await openEngines(settings, log, listener.publicUrl);
   const heart = makeHeart(engines);
@@ -177,7 +180,9 @@ function makeRooms(engines: Engines, recordings: RecordingRegistry, sessions: Se
   });
 }
 
-/** Takes up what an earlier process left: charges, recordings, Rooms, then Sessions, so that their ends come in order. */
+/**
+ * Takes up what an earlier process left: charges, recordings, Rooms, then Sessions, so that their ends come in order.
+ */
 async function recover({ log }: Engines, { charges, recordings, rooms, sessions }: Heart): Promise<void> {
   await charges.start();
   const mended = await recordings.recover();

@@ -60,7 +60,10 @@ export interface Config {
         readonly systemType: string;
         /** Messages submitted and not answered at the same time. */
         readonly window: number;
-        /** The way a long message travels: in segments with a header, or whole in the optional parameter `message_payload`. */
+        /**
+         * The way a long message travels: in segments with a header, or whole in the optional parameter
+         * `message_payload`.
+         */
         readonly longMessages: 'udh' | 'payload';
       };
   readonly natsUrl: string | undefined;

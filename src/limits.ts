@@ -19,15 +19,24 @@ export const ENDED_SESSION_KEPT_SEC = 24 * 3600;
 /** Pauses between tries to store what is a fact, doubling from the first to the second. */
 export const STORE_RETRY_FIRST_MS = 100;
 export const STORE_RETRY_LONGEST_MS = 2_000;
-/** Inputs waiting for one actor; past this the Session is ended as `failed`, which no caller can provoke at 20 commands/s. */
+/**
+ * Inputs waiting for one actor; past this the Session is ended as `failed`, which no caller can provoke at 20
+ * commands/s.
+ */
 export const MAILBOX_MAX_INPUTS = 1_000;
 /** What the server reads of a body at most; each route's own limit, answered in our format, is far below it. */
 export const HTTP_BODY_CEILING_BYTES = 1024 * 1024 * 1024;
 /** A connection without a byte for this long is closed. */
 export const HTTP_IDLE_TIMEOUT_SEC = 60;
-/** Requests of one connection that are answered in one turn of the event loop; after the last of them the connection is closed. */
+/**
+ * Requests of one connection that are answered in one turn of the event loop; after the last of them the connection is
+ * closed.
+ */
 export const HTTP_PIPELINED_MAX = 16;
-/** Wrong operator tokens from one address within the window; further ones are 429. Addresses that are remembered; past it the oldest is forgotten. */
+/**
+ * Wrong operator tokens from one address within the window; further ones are 429. Addresses that are remembered; past
+ * it the oldest is forgotten.
+ */
 export const OPERATOR_GUESSES_MAX = 10;
 export const OPERATOR_GUESS_WINDOW_MS = 60_000;
 export const OPERATOR_GUESS_ADDRESSES_MAX = 10_000;
@@ -40,7 +49,9 @@ export const SESSION_TEARDOWN_MS = 6_000;
 /** Live Sessions of one node; a dial past it is 529, an INVITE 503. */
 export const LIVE_SESSIONS_MAX = 50_000;
 
-/** Datagrams from addresses of no trunk that are parsed in one turn of the event loop; further ones are dropped unread. */
+/**
+ * Datagrams from addresses of no trunk that are parsed in one turn of the event loop; further ones are dropped unread.
+ */
 export const SIP_TURN_STRANGER_DATAGRAMS = 16;
 
 // Store: the embedded PostgreSQL.
@@ -112,7 +123,10 @@ export const STREAM_MARKS_MAX = 1_000;
 export const RECORDING_FINISH_MS = 30_000;
 /** What a lost media worker had queued for its files is written by then: several rounds of the writing thread. */
 export const RECORDING_SETTLE_MS = 1_000;
-/** The audio in the ring of a recording that a crash left: four seconds at 48 kHz; a longer one is none of the platform's. */
+/**
+ * The audio in the ring of a recording that a crash left: four seconds at 48 kHz; a longer one is none of the
+ * platform's.
+ */
 export const RECORDING_RING_MAX_BYTES = 384_000;
 /** An engine that is closed waits so long for files that are being finished. */
 export const RECORDING_CLOSE_MS = 5_000;
@@ -122,14 +136,18 @@ export const RECORDING_REMEMBERED_DAYS = 365;
 /** Recordings that a crash left behind and that are mended at once at the next start. */
 export const RECORDING_MENDS_MAX = 16;
 /**
- * Recordings that were refused because the database did not answer, and that it may have stored after all: looked for twice, so far apart that a
- * statement that was under way is over (`STATEMENT_MAX_MS`). More of them at once are left to the next start.
+ * Recordings that were refused because the database did not answer, and that it may have stored after all: looked for
+ * twice, so far apart that a statement that was under way is over (`STATEMENT_MAX_MS`). More of them at once are left
+ * to the next start.
  */
 export const RECORDINGS_ABANDONED_MAX = 1_000;
 export const RECORDING_ABANDONED_LOOK_MS = 5_000;
 /** Live recordings of one Session; a further one is 409. */
 export const RECORDINGS_PER_SESSION_MAX = 32;
-/** `session.ended` and `room.deleted` wait so long for recordings that are being finished; they may follow it (contract §2). */
+/**
+ * `session.ended` and `room.deleted` wait so long for recordings that are being finished; they may follow it (contract
+ * §2).
+ */
 export const RECORDING_LAST_MS = 5_000;
 
 // Webhooks.
@@ -141,12 +159,18 @@ export const RELAY_POLL_MS = 1_000;
 export const RELAY_HELD_BACK_MS = 2;
 export const RELAY_OUTAGE_PAUSE_MS = 500;
 export const RELAY_PAGE_MAX_EVENTS = 2_000;
-/** Undelivered events in memory; past it an application keeps `RELAY_APP_LEAST_EVENTS`, and past twice as many reading stops. */
+/**
+ * Undelivered events in memory; past it an application keeps `RELAY_APP_LEAST_EVENTS`, and past twice as many reading
+ * stops.
+ */
 export const RELAY_MEMORY_MAX_EVENTS = 50_000;
 export const RELAY_APP_MAX_EVENTS = 8_000;
 export const RELAY_APP_LEAST_EVENTS = 100;
 export const RELAY_IN_FLIGHT_MAX = 1_000;
-/** Deliveries beyond that, for applications that have fewer than `APP_RESERVED_JOBS` under way: nobody's hanging receiver holds up another's first event. */
+/**
+ * Deliveries beyond that, for applications that have fewer than `APP_RESERVED_JOBS` under way: nobody's hanging
+ * receiver holds up another's first event.
+ */
 export const RELAY_IN_FLIGHT_RESERVE_MAX = 1_000;
 export const APP_RESERVED_JOBS = 4;
 /** How often an endpoint that answered 410 is looked at again, in case another node was told of the PATCH. */
@@ -206,7 +230,10 @@ export const MESSAGES_WAITING_MAX = 10_000;
 export const MESSAGE_RETENTION_DAYS = 30;
 /** Without any wake-up, what is due is looked for this often. */
 export const MESSAGE_POLL_MS = 5_000;
-/** A receipt may overtake the response that names its message: how often, and how long apart, it is looked up before it counts as nobody's. */
+/**
+ * A receipt may overtake the response that names its message: how often, and how long apart, it is looked up before it
+ * counts as nobody's.
+ */
 export const RECEIPT_LOOKUPS_MAX = 5;
 export const RECEIPT_LOOKUP_WAIT_MS = 200;
 /** Receipts being looked up; past it the SMSC is asked to send them again. */
@@ -239,7 +266,10 @@ export const ROOM_TEARDOWN_MS = 10_000;
 export const PAYMENT_ATTEMPTS_MAX = 5;
 /** A collection with all its attempts; `*` could start over for ever. */
 export const PAYMENT_COLLECT_MAX_MS = 600_000;
-/** Keys that are told within this after a collection belong to it still: a tone is told 300 ms late, in case an event is its own. */
+/**
+ * Keys that are told within this after a collection belong to it still: a tone is told 300 ms late, in case an event is
+ * its own.
+ */
 export const PAYMENT_QUIET_MS = 500;
 /** After one that was cancelled: its keys go on for as long as the caller has not noticed. */
 export const PAYMENT_CUT_OFF_QUIET_MS = 3_000;
@@ -271,11 +301,17 @@ export const WEBSOCKET_PINGS_MISSED_MAX = 2;
 /** A message past this closes the connection (1009; contract §2), and so does one of more fragments. */
 export const WEBSOCKET_MESSAGE_MAX_BYTES = 8 * 1024 * 1024;
 export const WEBSOCKET_FRAGMENTS_MAX = 16 * 1024;
-/** Audio of one message is offered to the Session in slices of this size, so that a message may be longer than the buffer. */
+/**
+ * Audio of one message is offered to the Session in slices of this size, so that a message may be longer than the
+ * buffer.
+ */
 export const WEBSOCKET_SLICE_BYTES = 16 * 1024;
 /** A text message past this closes the connection (1009). */
 export const WEBSOCKET_TEXT_MAX_BYTES = 1024 * 1024;
-/** Audio that the far end does not read; past it frames are left out until it reads again, so that it hears now and not then. */
+/**
+ * Audio that the far end does not read; past it frames are left out until it reads again, so that it hears now and not
+ * then.
+ */
 export const WEBSOCKET_UNREAD_MAX_BYTES = 256 * 1024;
 /** How long the far end has to answer our close frame. */
 export const WEBSOCKET_CLOSE_WAIT_MS = 1_000;

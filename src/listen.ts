@@ -1,4 +1,7 @@
-/** The HTTP port. It is bound before anything else, so that URLs can name it; requests that arrive during start-up wait until the platform is ready. */
+/**
+ * The HTTP port. It is bound before anything else, so that URLs can name it; requests that arrive during start-up wait
+ * until the platform is ready.
+ */
 import type { Config } from './config.ts';
 import { newTraceparent } from './http/admission/trace.ts';
 import type { HttpApp } from './http/app.ts';

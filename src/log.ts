@@ -1,8 +1,8 @@
 import pino from 'pino';
 
 /**
- * The log of a component. Fields are an allow-list by construction: identifiers, counts, states and durations. Never a header, a body, a
- * URL's query, a secret or a digit.
+ * The log of a component. Fields are an allow-list by construction: identifiers, counts, states and durations. Never a
+ * header, a body, a URL's query, a secret or a digit.
  */
 export interface Log {
   debug(fields: LogFields, message: string): void;

@@ -9,7 +9,10 @@ export interface Reading {
   read(): number;
 }
 
-/** The Prometheus registry of the process: the runtime's own metrics and the platform's readings, all prefixed `sidetone_`. */
+/**
+ * The Prometheus registry of the process: the runtime's own metrics and the platform's readings, all prefixed
+ * `sidetone_`.
+ */
 export function createMetrics(readings: readonly Reading[]): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'sidetone_' });

@@ -1,6 +1,6 @@
 /**
- * The closed table of expected errors (interface, Errors). A problem is a value: machines return it, admission returns it, and
- * the HTTP door writes it as `{code, message}`. It never carries what the caller submitted.
+ * The closed table of expected errors (interface, Errors). A problem is a value: machines return it, admission returns
+ * it, and the HTTP door writes it as `{code, message}`. It never carries what the caller submitted.
  */
 export type ProblemCode =
   | 'invalid_request'

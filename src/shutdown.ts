@@ -4,8 +4,8 @@ import { RECORDING_LAST_MS, RELAY_LAST_MS, SESSION_TEARDOWN_MS } from './limits.
 import type { HttpListener } from './listen.ts';
 
 /**
- * Drains and closes everything: live calls get `SHUTDOWN_GRACE_SEC`, then end by the system; their recordings are finished and their last webhooks
- * delivered, each within a limit.
+ * Drains and closes everything: live calls get `SHUTDOWN_GRACE_SEC`, then end by the system; their recordings are
+ * finished and their last webhooks delivered, each within a limit.
  */
 export async function shutDown(platform: Platform, listener: HttpListener): Promise<void> {
   const { settings, sessions, rooms, relay, carrier, media, messages, charges, recordings, rings, storage, store } = platform;

@@ -4,22 +4,33 @@
 export const SIP_T1_MS = 500;
 export const SIP_T2_MS = 4_000;
 export const SIP_T4_MS = 5_000;
-/** RFC 3261 §16.6: an INVITE client transaction that only ever hears provisional responses; the ring timeout normally ends it long before. */
+/**
+ * RFC 3261 §16.6: an INVITE client transaction that only ever hears provisional responses; the ring timeout normally
+ * ends it long before.
+ */
 export const SIP_PROCEEDING_MAX_MS = 700_000;
 /** Start line and header fields of one message; past it a datagram is dropped and a stream closed. */
 export const SIP_HEAD_MAX_BYTES = 32 * 1024;
 export const SIP_BODY_MAX_BYTES = 64 * 1024;
 export const SIP_HEADER_MAX_FIELDS = 256;
-/** Client and server transactions of one user agent, each; past it a request is answered 503 without state, and our own fails. */
+/**
+ * Client and server transactions of one user agent, each; past it a request is answered 503 without state, and our own
+ * fails.
+ */
 export const SIP_TRANSACTIONS_MAX = 60_000;
 /** Calls of one user agent; an INVITE past it is answered 503. */
 export const SIP_CALLS_MAX = 50_000;
-/** Answers a second to one source that belongs to no trunk, and to all such sources together. Further requests of theirs are ignored. */
+/**
+ * Answers a second to one source that belongs to no trunk, and to all such sources together. Further requests of theirs
+ * are ignored.
+ */
 export const SIP_REFUSALS_PER_SOURCE = 5;
 export const SIP_REFUSALS_MAX = 50;
 /** Sources that the limit remembers; the one heard longest ago is forgotten first. */
 export const SIP_REFUSED_SOURCES_MAX = 1_024;
-/** Refused requests that the operator can read. Repeats of one source are counted in one row; the oldest row is dropped. */
+/**
+ * Refused requests that the operator can read. Repeats of one source are counted in one row; the oldest row is dropped.
+ */
 export const SIP_REFUSAL_ROWS_MAX = 200;
 /** Characters of a URI in such a row. */
 export const SIP_REFUSAL_URI_MAX_CHARS = 128;
@@ -45,13 +56,19 @@ export const SIP_PROBE_INTERVAL_SEC = 30;
 export const SIP_RETRY_AFTER_SEC = 5;
 /** Stream connections that others have opened to us; a further one is closed at once. */
 export const SIP_INBOUND_CONNECTIONS_MAX = 10_000;
-/** Inbound connections of one address that belongs to a trunk, and of one that does not; and of all that do not: the rest is kept for trunks. */
+/**
+ * Inbound connections of one address that belongs to a trunk, and of one that does not; and of all that do not: the
+ * rest is kept for trunks.
+ */
 export const SIP_INBOUND_CONNECTIONS_PER_TRUNK_ADDRESS = 1_000;
 export const SIP_INBOUND_CONNECTIONS_PER_STRANGER = 16;
 export const SIP_INBOUND_CONNECTIONS_OF_STRANGERS = 500;
 /** Stream connections that we have opened. */
 export const SIP_OUTBOUND_CONNECTIONS_MAX = 2_000;
-/** The first message or keepalive of an inbound connection must be whole by then; each further one too, where it belongs to no trunk. */
+/**
+ * The first message or keepalive of an inbound connection must be whole by then; each further one too, where it belongs
+ * to no trunk.
+ */
 export const SIP_FIRST_MESSAGE_MS = 10_000;
 /** Messages of one stream connection, and of all together, that are worked on in one turn of the event loop. */
 export const SIP_CONNECTION_TURN_MESSAGES = 16;
@@ -59,7 +76,10 @@ export const SIP_TURN_MESSAGES = 64;
 /** Bytes waiting to be written to one connection; past it the connection is closed. */
 export const SIP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
 export const SIP_CONNECT_TIMEOUT_MS = 5_000;
-/** A connection that is idle this long is asked for a sign of life (RFC 5626 §3.5.1), and closed after so many idle periods in a row. */
+/**
+ * A connection that is idle this long is asked for a sign of life (RFC 5626 §3.5.1), and closed after so many idle
+ * periods in a row.
+ */
 export const SIP_CONNECTION_IDLE_MS = 100_000;
 export const SIP_CONNECTION_IDLE_PERIODS_MAX = 6;
 /** Datagrams waiting for room in one UDP socket's send buffer; past it the oldest is dropped, as the network would. */

@@ -1,12 +1,12 @@
 /**
- * The mailbox of one actor: a Session's or a Room's. Inputs are taken one at a time, in the order in which they came, and the actor sleeps until its next
- * deadline in between.
+ * The mailbox of one actor: a Session's or a Room's. Inputs are taken one at a time, in the order in which they came,
+ * and the actor sleeps until its next deadline in between.
  *
  *   signal, ask → waiting → take (step → commit → perform) → next, or sleep
  *
- * When the database is away, a command is refused (503) and changes nothing. A signal is a fact: its step is kept and tried again until it is stored, and
- * commands are refused at once meanwhile. A bug in a turn is logged with a `support_id` and makes the actor take the input `broken`; a bug in that closes
- * the mailbox.
+ * When the database is away, a command is refused (503) and changes nothing. A signal is a fact: its step is kept and
+ * tried again until it is stored, and commands are refused at once meanwhile. A bug in a turn is logged with a
+ * `support_id` and makes the actor take the input `broken`; a bug in that closes the mailbox.
  */
 import type { Clock } from '../clock.ts';
 import type { Change, Journal } from '../database/journal/journal.ts';
@@ -113,8 +113,8 @@ export class Mailbox<Input extends { readonly type: string }> {
   }
 
   /**
-   * Commits the change of an envelope. `refused`: it was a command, it has been answered by a 503, and nothing of it is stored. `elsewhere`: the object
-   * had been ended by another process, and nothing of it is stored.
+   * Commits the change of an envelope. `refused`: it was a command, it has been answered by a 503, and nothing of it is
+   * stored. `elsewhere`: the object had been ended by another process, and nothing of it is stored.
    */
   async commit(change: Change, { reply }: Envelope<Input>): Promise<'stored' | 'refused' | 'elsewhere'> {
     const { journal, clock, abandoned } = this.#options;

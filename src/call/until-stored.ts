@@ -4,8 +4,8 @@ import { StoreUnavailable } from '../database/journal/journal.ts';
 import { STORE_RETRY_FIRST_MS, STORE_RETRY_LONGEST_MS } from '../limits.ts';
 
 /**
- * Resolves with what `work` gives. While it fails as `StoreUnavailable`, `goOn` decides whether it is tried again; undefined when it is not. Rejects with
- * any other error.
+ * Resolves with what `work` gives. While it fails as `StoreUnavailable`, `goOn` decides whether it is tried again;
+ * undefined when it is not. Rejects with any other error.
  */
 export function untilStored<T>(clock: Clock, work: () => Promise<T>): Promise<T>;
 export function untilStored<T>(clock: Clock, work: () => Promise<T>, goOn: () => boolean): Promise<T | undefined>;

@@ -58,7 +58,10 @@ export interface AppStore {
   patch(appUuid: string, change: AppChange): Promise<boolean>;
   /** A 410 of the endpoint. */
   disableWebhook(appUuid: string): Promise<void>;
-  /** Makes the application `default` where there is no application at all; undefined where there is. One node of several makes it. */
+  /**
+   * Makes the application `default` where there is no application at all; undefined where there is. One node of several
+   * makes it.
+   */
   ensureDefault(): Promise<AppSecrets | undefined>;
   /** Calls back with the application's uuid after each change made on this node. */
   onChange(changed: (appUuid: string) => void): void;

@@ -1,4 +1,7 @@
-/** API keys, kept as hashes, and webhook secrets, kept sealed: what an application signs in with, and what it is signed to with. */
+/**
+ * API keys, kept as hashes, and webhook secrets, kept sealed: what an application signs in with, and what it is signed
+ * to with.
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import { and, eq, gt, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
 import { newUuid } from '../id.ts';
@@ -14,7 +17,10 @@ export interface CredentialStore {
   keyIds(appUuid: string): Promise<readonly { readonly keyId: string; readonly createdAt: number }[]>;
   /** SHA-256 of every active key; empty also for an application that does not exist. */
   keyHashes(appUuid: string): Promise<readonly Uint8Array[]>;
-  /** A new signing secret. Each replaced one signs along for its own 24 h. `'too_many'`: three replaced ones sign along already. */
+  /**
+   * A new signing secret. Each replaced one signs along for its own 24 h. `'too_many'`: three replaced ones sign along
+   * already.
+   */
   rotateSecret(appUuid: string): Promise<string | 'no_app' | 'too_many'>;
   /** The secrets that sign now, the newest first. */
   signingSecrets(appUuid: string): Promise<readonly string[]>;
@@ -38,7 +44,10 @@ export const webhookSecretRow = (seal: Seal, appUuid: string, secret: string, at
   createdAt: Math.floor(at),
 });
 
-/** Adds a key, unless the application is gone or has as many as it may. The application's row is locked, so that the limit holds. */
+/**
+ * Adds a key, unless the application is gone or has as many as it may. The application's row is locked, so that the
+ * limit holds.
+ */
 function addKey(database: Database, appUuid: string, at: number) {
   const key = newApiKey(appUuid, at);
   return database.run((on) =>

@@ -1,6 +1,7 @@
 /**
- * Idempotency keys (contract §10): scope application and key, kept 24 h. A key is marked in flight under a lease before the work; the answer is
- * stored by the commit that carries the effect (journal), or here where the work has no such commit. Marks that wait together share a round trip.
+ * Idempotency keys (contract §10): scope application and key, kept 24 h. A key is marked in flight under a lease before
+ * the work; the answer is stored by the commit that carries the effect (journal), or here where the work has no such
+ * commit. Marks that wait together share a round trip.
  */
 import { IDEMPOTENCY_KEPT_SEC, IDEMPOTENCY_LEASE_SEC } from '../limits.ts';
 import type { Database, Row } from './driver/database.ts';
@@ -24,11 +25,17 @@ export type KeyState =
 
 export interface IdempotencyStore {
   begin(request: KeyedRequest): Promise<KeyState>;
-  /** Stores the answer of a request whose work had no commit of its own. No effect once an answer is stored. `body` is JSON text, or `""`. */
+  /**
+   * Stores the answer of a request whose work had no commit of its own. No effect once an answer is stored. `body` is
+   * JSON text, or `""`.
+   */
   finish(request: KeyedRequest, status: number, body: string): Promise<void>;
   /** Gives the key back: the request may be tried again under it. No effect once an answer is stored. */
   release(request: KeyedRequest): Promise<void>;
-  /** Gives back the keys that a process which is gone left in flight: neither a state nor an answer was committed under them. Returns how many. */
+  /**
+   * Gives back the keys that a process which is gone left in flight: neither a state nor an answer was committed under
+   * them. Returns how many.
+   */
   releaseLeft(nodeId: string): Promise<number>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Short messages as rows. The machine of `machine/message/message.ts` runs inside the transaction that holds the row's lock: state, event and answer are one
- * commit, and two nodes never submit the same message.
+ * Short messages as rows. The machine of `machine/message/message.ts` runs inside the transaction that holds the row's
+ * lock: state, event and answer are one commit, and two nodes never submit the same message.
  */
 import type { Event } from '../event/event.ts';
 import { platformEvent } from '../event/platform-event.ts';

@@ -1,7 +1,7 @@
 /**
- * The outbox as the one relay reads it. Rows are read by (transaction, event) below the oldest transaction still running: whatever commits later has
- * a higher transaction number, so a cursor never steps over a late committer. One relay reads at a time: it holds a lease, renewed by heartbeat, and
- * a settlement is taken only from the holder.
+ * The outbox as the one relay reads it. Rows are read by (transaction, event) below the oldest transaction still
+ * running: whatever commits later has a higher transaction number, so a cursor never steps over a late committer. One
+ * relay reads at a time: it holds a lease, renewed by heartbeat, and a settlement is taken only from the holder.
  */
 
 import type { Attempt } from './attempt.ts';

@@ -1,4 +1,7 @@
-/** Payment references and charges as rows. A charge's admission and the use of its references are one transaction, before anything leaves. */
+/**
+ * Payment references and charges as rows. A charge's admission and the use of its references are one transaction,
+ * before anything leaves.
+ */
 import type { PlatformEvent } from '../event/event.ts';
 import type { Database, Queryable, Row } from './driver/database.ts';
 import { emit } from './journal/emit.ts';
@@ -35,7 +38,8 @@ export interface PaymentStore {
   /** The brand of a card reference that can still be used. */
   cardBrand(appUuid: string, sessionUuid: string, reference: string, now: number): Promise<string | undefined>;
   /**
-   * Destroys both references and writes the charge as `attempting`, with its answer. `'unknown'`: not references of this Session;
+   * Destroys both references and writes the charge as `attempting`, with its answer. `'unknown'`: not references of
+   * this Session;
    * `'used'`: destroyed by an earlier attempt, or expired.
    */
   admit(

@@ -1,6 +1,6 @@
 /**
- * Retention: ended Sessions and idempotency keys are forgotten after 24 h, events, messages and charges after 30 days, removed recordings after a year.
- * Rows go in small batches, so that no call waits.
+ * Retention: ended Sessions and idempotency keys are forgotten after 24 h, events, messages and charges after 30 days,
+ * removed recordings after a year. Rows go in small batches, so that no call waits.
  */
 import { and, asc, eq, inArray, isNotNull, lt, ne, sql } from 'drizzle-orm';
 import {
@@ -61,7 +61,10 @@ const keys: Batch = (on, before) =>
     )
     .returning({ key: idempotency.key });
 
-/** Numbers rise with time, so the oldest events are the lowest: no index on time is needed. What is still to be delivered stays. */
+/**
+ * Numbers rise with time, so the oldest events are the lowest: no index on time is needed. What is still to be
+ * delivered stays.
+ */
 const loggedEvents: Batch = (on, before) => {
   const oldest = on
     .select({ eventId: events.eventId, at: events.at, status: events.status })

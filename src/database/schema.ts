@@ -1,6 +1,7 @@
 /**
- * The tables. Times are milliseconds since the epoch, as everywhere in the program. What is written on every call (sessions, events, outbox)
- * has no foreign keys and no index on a column that changes while a call is up, so that those updates stay heap-only.
+ * The tables. Times are milliseconds since the epoch, as everywhere in the program. What is written on every call
+ * (sessions, events, outbox) has no foreign keys and no index on a column that changes while a call is up, so that
+ * those updates stay heap-only.
  */
 import { sql } from 'drizzle-orm';
 import {
@@ -18,7 +19,7 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core';
 import type { Attempt } from './attempt.ts';
-import type { TrunkSettings } from './trunk-settings.ts';
+import type { TrunkSettings } from './trunk/trunk-settings.ts';
 
 const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' });
 const xid8 = customType<{ data: string; driverData: string }>({ dataType: () => 'xid8' });
@@ -129,7 +130,10 @@ export const sessions = pgTable(
     clientState: text('client_state').notNull(),
     /** The Room it is in; empty: none. */
     roomId: text('room_id').notNull().default(''),
-    /** The playback and the collection of digits that run, as JSON (`machine/session/running.ts`), so that a restart can tell their end; empty: none. */
+    /**
+     * The playback and the collection of digits that run, as JSON (`machine/session/running.ts`), so that a restart can
+     * tell their end; empty: none.
+     */
     running: text('running').notNull().default(''),
     createdAt: ms('created_at').notNull(),
     endedAt: ms('ended_at'),
@@ -162,7 +166,10 @@ export const rooms = pgTable(
   ],
 );
 
-/** Recordings of Sessions and Rooms. The file is named by `recording_uuid` (`recording-storage/`); its row stays a year after the file is removed. */
+/**
+ * Recordings of Sessions and Rooms. The file is named by `recording_uuid` (`recording-storage/`); its row stays a year
+ * after the file is removed.
+ */
 export const recordings = pgTable(
   'recordings',
   {
@@ -212,8 +219,9 @@ export const events = pgTable(
 );
 
 /**
- * What is still to be delivered: one narrow row an event, deleted when it is settled. `xid` is the transaction that committed it: the relay reads
- * only below the oldest transaction still running, so that a late committer is never skipped, as it would be by `event_id` alone.
+ * What is still to be delivered: one narrow row an event, deleted when it is settled. `xid` is the transaction that
+ * committed it: the relay reads only below the oldest transaction still running, so that a late committer is never
+ * skipped, as it would be by `event_id` alone.
  */
 export const outbox = pgTable(
   'outbox',
@@ -315,8 +323,8 @@ export const paymentCollections = pgTable(
 );
 
 /**
- * Card and CVV references. `sealed` is AES-256-GCM under a key derived from MASTER_KEY, which is not in the database, bound to application, Session
- * and reference; it is NULL from the first use on.
+ * Card and CVV references. `sealed` is AES-256-GCM under a key derived from MASTER_KEY, which is not in the database,
+ * bound to application, Session and reference; it is NULL from the first use on.
  */
 export const paymentReferences = pgTable(
   'payment_references',
@@ -332,7 +340,10 @@ export const paymentReferences = pgTable(
   (table) => [index('payment_references_session').on(table.sessionUuid), index('payment_references_expiry').on(table.expiresAt)],
 );
 
-/** Charges. `attempting` from before the request to the gateway until its outcome is known; then a terminal status, once. */
+/**
+ * Charges. `attempting` from before the request to the gateway until its outcome is known; then a terminal status,
+ * once.
+ */
 export const charges = pgTable(
   'charges',
   {

@@ -20,7 +20,7 @@ import { type RecordingStore, recordingStore } from './recordings.ts';
 import { type Forgotten, forget } from './retention.ts';
 import { type RoomStore, roomStore } from './rooms.ts';
 import { type SessionStore, sessionStore } from './sessions.ts';
-import { type TrunkStore, trunkStore } from './trunks.ts';
+import { type TrunkStore, trunkStore } from './trunk/trunks.ts';
 import { createSeal } from './vault/seal.ts';
 
 export interface Store {
@@ -53,8 +53,8 @@ export type StoreSettings = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDr
 const CHANNEL = 'sidetone_events';
 
 /**
- * Opens the database, starting the embedded one where none is configured, and migrates it. `nodeId` names this process in what it writes. Throws with
- * one line when it cannot.
+ * Opens the database, starting the embedded one where none is configured, and migrates it. `nodeId` names this process
+ * in what it writes. Throws with one line when it cannot.
  */
 export async function openStore(settings: StoreSettings, log: Log, clock: Clock, nodeId = newUuid()): Promise<Store> {
   const database = await openDatabase(settings, log);

@@ -35,7 +35,10 @@ export interface CallQuality {
   readonly round_trip_ms: number;
   /** The delay of the jitter buffer. */
   readonly buffer_ms: number;
-  /** Estimated by the E-model (ITU-T G.107) from codec, delay and loss, 1 to 4.5 with one decimal. 0 when nothing was heard. */
+  /**
+   * Estimated by the E-model (ITU-T G.107) from codec, delay and loss, 1 to 4.5 with one decimal. 0 when nothing was
+   * heard.
+   */
   readonly mos: number;
   readonly codec: string;
 }

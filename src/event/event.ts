@@ -1,5 +1,6 @@
 /**
- * The webhook events of the interface as one closed union, and their wire form. A machine emits an `Event`; the actor turns it into a
+ * The webhook events of the interface as one closed union, and their wire form. A machine emits an `Event`; the actor
+ * turns it into a
  * `PlatformEvent` (identified, timestamped, serialised once: the body is byte-identical over all attempts) inside the commit that changes
  * the state.
  */
@@ -153,7 +154,10 @@ export interface PlatformEvent {
   readonly name: string;
   /** The Session the event is about, if any: the `session_uuid` filter of the event log. */
   readonly sessionUuid: string | undefined;
-  /** Every lane the event must be the head of before it is sent (contract §9), as `session:<uuid>`, `room:<id>`, `message:<uuid>`… */
+  /**
+   * Every lane the event must be the head of before it is sent (contract §9), as `session:<uuid>`, `room:<id>`,
+   * `message:<uuid>`…
+   */
   readonly lanes: readonly string[];
   /** The exact JSON text of the webhook's body. */
   readonly body: string;

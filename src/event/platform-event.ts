@@ -5,7 +5,10 @@ import type { RecordingLinks } from './recording-event.ts';
 /** The circumstances of an event that a machine emitted. */
 export interface Circumstances {
   readonly appUuid: string;
-  /** The `client_state` of the dial or connectWebsocket that began the Session, echoed in each of its events (contract §2); `""` for none. */
+  /**
+   * The `client_state` of the dial or connectWebsocket that began the Session, echoed in each of its events (contract
+   * §2); `""` for none.
+   */
   readonly clientState: string;
   readonly traceparent: string;
   readonly webhookId: string;
@@ -37,7 +40,10 @@ export function platformEvent(event: Event, about: Circumstances): PlatformEvent
   };
 }
 
-/** Interface, Recording events: both URLs as it becomes available, a fresh one to the whole at its end; one expiry for both. */
+/**
+ * Interface, Recording events: both URLs as it becomes available, a fresh one to the whole at its end; one expiry for
+ * both.
+ */
 function urlsOf(event: Event, { links, now }: Circumstances): Readonly<Record<string, string>> {
   if (links === undefined || (event.event !== 'recording.became_available' && event.event !== 'recording.ended')) return {};
   const { mediaUrl, liveUrl, expiresAt } = links(event.recording_uuid, now);
@@ -45,7 +51,10 @@ function urlsOf(event: Event, { links, now }: Circumstances): Readonly<Record<st
   return event.event === 'recording.ended' ? expires : { ...expires, live_url: liveUrl };
 }
 
-/** Contract §9: an event belongs to the lane of its Session and to that of its Room; a message's are in order among themselves. */
+/**
+ * Contract §9: an event belongs to the lane of its Session and to that of its Room; a message's are in order among
+ * themselves.
+ */
 function lanesOf(event: Event): readonly string[] {
   if ('message_uuid' in event) return [`message:${event.message_uuid}`];
   const lanes: string[] = [];

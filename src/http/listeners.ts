@@ -1,6 +1,6 @@
 /**
- * Who listens to a recording: how many may, and what becomes of one that takes nothing. A listener is given bytes only when it has taken what it was
- * given before, so each costs one slice of memory, and a slow one waits by itself.
+ * The listeners of recordings: how many there may be, and what becomes of one that takes nothing. A listener is given bytes only
+ * when it has taken what it was given before, so each costs one slice of memory, and a slow one waits by itself.
  */
 import type { Clock } from '../clock.ts';
 import { LISTENER_STALL_MAX_MS, LISTENER_SWEEP_MS, LISTENERS_MAX, LISTENERS_OF_ONE_MAX } from '../limits.ts';
@@ -81,7 +81,10 @@ export class Listener {
     this.#gone = gone;
   }
 
-  /** The body of the response; it closes the listener, and the source with it. `prologue` comes before what the source has. */
+  /**
+   * The body of the response; it closes the listener, and the source with it. `prologue` comes before what the source
+   * has.
+   */
   listen(source: ByteSource, prologue?: Uint8Array): ReadableStream<Uint8Array> {
     this.#source = source;
     this.#connection.wait();

@@ -1,6 +1,7 @@
 /**
- * Limits how many requests one connection may have answered in one turn of the event loop. The runtime answers requests that were pipelined (RFC 9112
- * §9.3.2) in the turn in which it read them, so a long pipeline of cheap requests would hold up every other connection and the SIP sockets.
+ * Limits how many requests one connection may have answered in one turn of the event loop. The runtime answers requests
+ * that were pipelined (RFC 9112 §9.3.2) in the turn in which it read them, so a long pipeline of cheap requests would
+ * hold up every other connection and the SIP sockets.
  */
 import { HTTP_PIPELINED_MAX } from '../limits.ts';
 
@@ -10,7 +11,10 @@ export interface HttpPeer {
   readonly port: number;
 }
 
-/** Requests that are let through in a turn before anyone asks whose they are: asking costs a microsecond, and a quiet turn has fewer. */
+/**
+ * Requests that are let through in a turn before anyone asks whose they are: asking costs a microsecond, and a quiet
+ * turn has fewer.
+ */
 const UNCOUNTED = HTTP_PIPELINED_MAX / 2;
 
 export class PipelineLimit {
@@ -23,7 +27,10 @@ export class PipelineLimit {
     this.#afterTurn = afterTurn;
   }
 
-  /** Counts one request. Returns true when its connection has had its share of this turn and is to be closed after the answer. */
+  /**
+   * Counts one request. Returns true when its connection has had its share of this turn and is to be closed after the
+   * answer.
+   */
   isSpent(peer: () => HttpPeer | undefined): boolean {
     this.#answered += 1;
     if (this.#answered === 1) this.#afterTurn(() => this.#forget());

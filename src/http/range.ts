@@ -9,8 +9,8 @@ export interface ByteRange {
 const ONE_RANGE = /^(?:([0-9]+)-([0-9]*)|-([0-9]+))$/;
 
 /**
- * What a `Range` header asks of `bytes` bytes. Undefined: all of it, since nothing is asked, or what is asked is malformed, of another unit, or several
- * ranges, each of which a server may ignore (§14.2). `unsatisfiable` is 416.
+ * What a `Range` header asks of `bytes` bytes. Undefined: all of it, since nothing is asked, or what is asked is
+ * malformed, of another unit, or several ranges, each of which a server may ignore (§14.2). `unsatisfiable` is 416.
  */
 export function rangeOf(header: string | null, bytes: number): ByteRange | 'unsatisfiable' | undefined {
   if (header === null || !/^bytes=/i.test(header)) return undefined;
@@ -36,9 +36,13 @@ export function noneMatch(header: string | null, etag: string): boolean {
   return [...header.matchAll(/(?:W\/)?"([^"]*)"/g)].some(([, tag]) => tag === etag);
 }
 
-/** Whether `If-Match` lets the request go on, compared strongly (§13.1.1); otherwise it is 412. `etag` without quotes. */
+/**
+ * Whether `If-Match` lets the request go on, compared strongly (§13.1.1); otherwise it is 412. `etag` without quotes.
+ */
 export const ifMatch = (header: string | null, etag: string): boolean =>
   header === null || header.trim() === '*' || header.split(',').some((each) => each.trim() === `"${etag}"`);
 
-/** Whether a range may be answered under `If-Range`, compared strongly (§13.1.5). A date never matches: none is told. */
+/**
+ * Whether a range may be answered under `If-Range`, compared strongly (§13.1.5). A date never matches: none is told.
+ */
 export const rangeHolds = (header: string | null, etag: string): boolean => header === null || header.trim() === `"${etag}"`;

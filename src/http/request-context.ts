@@ -91,7 +91,7 @@ export const noContent: Answer = { status: 204, body: {} };
 export const ok = (body: Readonly<Record<string, unknown>>): Answer => ({ status: 200, body });
 export const created = (body: Readonly<Record<string, unknown>>): Answer => ({ status: 201, body });
 
-/** Who sent the command and how to answer: application, operation id, idempotency key, trace. */
+/** Tells who sent the command and how to answer: application, operation id, idempotency key, trace. */
 export const commandContext = (context: RequestContext): CommandContext => ({
   appUuid: context.appUuid,
   operationUuid: context.operationUuid,

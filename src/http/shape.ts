@@ -1,6 +1,6 @@
 /**
- * Shapes of bodies: arktype validates, and the same shape becomes JSON Schema for the API reference. A message is made of the failing path and what
- * was expected, never of arktype's own text, which quotes what was submitted.
+ * Shapes of bodies: arktype validates, and the same shape becomes JSON Schema for the API reference. A message is made
+ * of the failing path and what was expected, never of arktype's own text, which quotes what was submitted.
  */
 import { type ArkErrors, type } from 'arktype';
 import { type Problem, problems } from '../problem.ts';

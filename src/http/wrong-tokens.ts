@@ -1,6 +1,6 @@
 /**
- * Slows down who guesses the operator token: after ten wrong ones from an address within a minute, further wrong ones are 429. A right token always
- * passes, so that nobody can lock the operator out.
+ * Slows down who guesses the operator token: after ten wrong ones from an address within a minute, further wrong ones
+ * are 429. A right token always passes, so that nobody can lock the operator out.
  */
 import { OPERATOR_GUESS_ADDRESSES_MAX, OPERATOR_GUESS_WINDOW_MS, OPERATOR_GUESSES_MAX } from '../limits.ts';
 
@@ -13,7 +13,9 @@ export class WrongTokens {
   /** Windows in the order in which they began. */
   readonly #windows = new Map<string, Window>();
 
-  /** Counts a wrong token at `now` (ms). Returns the seconds to wait when the address has had its guesses, or undefined. */
+  /**
+   * Counts a wrong token at `now` (ms). Returns the seconds to wait when the address has had its guesses, or undefined.
+   */
   count(address: string, now: number): number | undefined {
     const known = this.#windows.get(address);
     const window = known !== undefined && now - known.since < OPERATOR_GUESS_WINDOW_MS ? known : { since: now, count: 0 };

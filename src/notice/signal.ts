@@ -1,6 +1,6 @@
 /**
- * The signals of the far end and of the media plane. Both are ordinary inputs of a Session's machine; the doors and the media engine, which stand
- * above the machines, import them from here.
+ * The signals of the far end and of the media plane. Both are ordinary inputs of a Session's machine; the doors and the
+ * media engine, which stand above the machines, import them from here.
  */
 import type { CallQuality, SipEnd, SipFacts } from '../event/call-report.ts';
 import type { PlaybackFailure } from '../event/event.ts';
@@ -38,7 +38,10 @@ export interface LegEnd {
   readonly cause: HangupCause;
   readonly by: HangupBy;
   readonly description: string;
-  /** The far end was silent for too long: the Session ends as if it had never been answered (interface, Orphaned Session cleanup). */
+  /**
+   * The far end was silent for too long: the Session ends as if it had never been answered (interface, Orphaned Session
+   * cleanup).
+   */
   readonly orphaned?: boolean;
   /** What the far end said of it. */
   readonly sip?: SipEnd;
@@ -54,7 +57,9 @@ export type LegSignal =
   | { readonly type: 'leg.resumed' }
   /** Our own hold has taken effect, or has ended. */
   | { readonly type: 'leg.own_hold'; readonly on: boolean }
-  /** What came of the transfer that was ordered. `status` is the SIP status of a refusal, 0 when there was no answer. */
+  /**
+   * What came of the transfer that was ordered. `status` is the SIP status of a refusal, 0 when there was no answer.
+   */
   | { readonly type: 'leg.transfer'; readonly phase: 'accepted' }
   | { readonly type: 'leg.transfer'; readonly phase: 'completed' }
   | { readonly type: 'leg.transfer'; readonly phase: 'refused' | 'failed'; readonly status: number }

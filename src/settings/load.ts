@@ -11,8 +11,9 @@ const DAY_SEC = 24 * 3600;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
 /**
- * Every setting, from the environment and its defaults. `OPERATOR_TOKEN` and `MASTER_KEY`, where unset, are made once and kept in `DATA_DIR`.
- * Throws `SettingError`, whose message is one line naming the variable and what was expected; it never repeats a value.
+ * Every setting, from the environment and its defaults. `OPERATOR_TOKEN` and `MASTER_KEY`, where unset, are made once
+ * and kept in `DATA_DIR`. Throws `SettingError`, whose message is one line naming the variable and what was expected;
+ * it never repeats a value.
  */
 export function loadConfig(env: Environment): Config {
   const httpHost = host(env, 'HTTP_HOST', '127.0.0.1');
@@ -58,7 +59,10 @@ export function loadConfig(env: Environment): Config {
   };
 }
 
-/** The origin of a server without a `PUBLIC_URL`. One that listens on every address is named by the loopback one, where it can be reached from here. */
+/**
+ * The origin of a server without a `PUBLIC_URL`. One that listens on every address is named by the loopback one, where
+ * it can be reached from here.
+ */
 export function originAt(httpHost: string, port: number): string {
   const host = httpHost === '0.0.0.0' ? '127.0.0.1' : httpHost === '::' ? '::1' : httpHost;
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;

@@ -9,7 +9,10 @@ export interface NodeIds {
   readonly before: string | undefined;
 }
 
-/** Names this process and leaves the name in `DATA_DIR/node.id` for the next one. Throws when the directory cannot be written. */
+/**
+ * Names this process and leaves the name in `DATA_DIR/node.id` for the next one. Throws when the directory cannot be
+ * written.
+ */
 export function takeNodeId(dataDir: string): NodeIds {
   const path = join(dataDir, 'node.id');
   const nodeId = newUuid();

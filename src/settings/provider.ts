@@ -7,7 +7,10 @@ const SMPP_PORT = 2775;
 const SMPP_SHAPE = 'sandbox, off or smpp://USER:PASSWORD@HOST:PORT';
 const SMPP_PARAMETERS = ['window', 'long', 'system_type'];
 
-/** `smpp://USER:PASSWORD@HOST:PORT`, with `?window=`, `long=udh|payload` and `system_type=` where they differ from the default. */
+/**
+ * `smpp://USER:PASSWORD@HOST:PORT`, with `?window=`, `long=udh|payload` and `system_type=` where they differ from the
+ * default.
+ */
 export function smsProvider(env: Environment): Config['smsProvider'] {
   const given = text(env, 'SMS_PROVIDER') ?? 'sandbox';
   if (given === 'sandbox' || given === 'off') return { kind: given };

@@ -4,8 +4,9 @@ import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, writeSync } fr
 import { join } from 'node:path';
 
 /**
- * The secret kept in `dataDir/name`; made from `bytes` random bytes in base64 (or base64url) when there is none. Two processes that start at once
- * get the same one: the file is created exclusively, and who loses the race reads the winner's. Throws on a directory that cannot be written.
+ * The secret kept in `dataDir/name`; made from `bytes` random bytes in base64 (or base64url) when there is none. Two
+ * processes that start at once get the same one: the file is created exclusively, and who loses the race reads the
+ * winner's. Throws on a directory that cannot be written.
  */
 export function keptSecret(dataDir: string, name: string, bytes: number, encoding: 'base64' | 'base64url'): string {
   const path = join(dataDir, name);

@@ -1,4 +1,7 @@
-/** One environment variable at a time: its text in, a value out, or a `SettingError` that names it and what was expected, never what was given. */
+/**
+ * One environment variable at a time: its text in, a value out, or a `SettingError` that names it and what was
+ * expected, never what was given.
+ */
 import ipaddr from 'ipaddr.js';
 import type { SipListen } from '../config.ts';
 

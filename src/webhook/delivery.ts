@@ -15,7 +15,10 @@ export interface AttemptOutcome {
   readonly retryAfterMs: number;
 }
 
-/** Posts the event once. Never rejects. Takes at most `timeoutMs`, the answer's body included. `now` is in ms since the epoch. */
+/**
+ * Posts the event once. Never rejects. Takes at most `timeoutMs`, the answer's body included. `now` is in ms since the
+ * epoch.
+ */
 export async function attemptDelivery(
   outbound: Outbound,
   endpoint: Endpoint,

@@ -1,4 +1,7 @@
-/** The webhook endpoints of applications and the keys that sign for them, cached for a few seconds so that a delivery costs no query. */
+/**
+ * The webhook endpoints of applications and the keys that sign for them, cached for a few seconds so that a delivery
+ * costs no query.
+ */
 
 import type { AppStore } from '../database/apps.ts';
 import type { CredentialStore } from '../database/credentials.ts';

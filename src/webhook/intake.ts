@@ -1,7 +1,8 @@
 /**
- * Reads committed events from the outbox into the lanes. All events come through one cursor. An application with more undelivered events than it may
- * keep in memory is *behind*: the cursor passes over its new events, which stay in the database, and a cursor of the application's own reads them as
- * its lanes empty. At the start every application with a backlog is behind.
+ * Reads committed events from the outbox into the lanes. All events come through one cursor. An application with more
+ * undelivered events than it may keep in memory is *behind*: the cursor passes over its new events, which stay in the
+ * database, and a cursor of the application's own reads them as its lanes empty. At the start every application with a
+ * backlog is behind.
  */
 import type { Clock } from '../clock.ts';
 import type { Cursor, OutboxEvent, OutboxStore } from '../database/outbox.ts';

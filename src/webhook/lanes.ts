@@ -1,12 +1,14 @@
 /**
- * Lanes (contract §9), in memory and pure. A job waits until it is the head of every lane it belongs to; a failed one stays the head until it is
- * done, so that nothing overtakes it. Jobs enter in one global order, hence two jobs can never wait for each other.
+ * Lanes (contract §9), in memory and pure. A job waits until it is the head of every lane it belongs to; a failed one
+ * stays the head until it is done, so that nothing overtakes it. Jobs enter in one global order, hence two jobs can
+ * never wait for each other.
  *
  *   waiting (behind others) → resting (head, not due) → ready (head, due) → in flight → done | resting again
  *
- * Each application has a window of jobs in flight, which halves when its endpoint times out and grows by one with each success: a receiver that
- * hangs holds a few connections, not all of them. Ready applications take turns. An application with few jobs in flight also has a turn in a round of
- * its own, the reserve, so that it is served when the receivers of others hold every other connection.
+ * Each application has a window of jobs in flight, which halves when its endpoint times out and grows by one with each
+ * success: a receiver that hangs holds a few connections, not all of them. Ready applications take turns. An
+ * application with few jobs in flight also has a turn in a round of its own, the reserve, so that it is served when the
+ * receivers of others hold every other connection.
  */
 import { APP_RESERVED_JOBS, APP_WINDOW_LEAST_JOBS, APP_WINDOW_MAX_JOBS } from '../limits.ts';
 import { DueHeap } from './due-heap.ts';
@@ -78,7 +80,10 @@ export class Lanes<J extends LaneJob> {
     if (entry.behind === 0) this.#rest(entry);
   }
 
-  /** The next job to send, now in flight; undefined when there is none that may. `reserve`: only of an application that has few in flight. */
+  /**
+   * The next job to send, now in flight; undefined when there is none that may. `reserve`: only of an application that
+   * has few in flight.
+   */
   take(now: number, from: 'any' | 'reserve' = 'any'): J | undefined {
     for (;;) {
       const due = this.#resting.takeDue(now);

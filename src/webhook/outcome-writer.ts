@@ -1,4 +1,7 @@
-/** Writes outcomes back, many in one statement, one statement at a time. A crash before that means a second delivery, never a lost one. */
+/**
+ * Writes outcomes back, many in one statement, one statement at a time. A crash before that means a second delivery,
+ * never a lost one.
+ */
 import type { OutboxStore, Settlement } from '../database/outbox.ts';
 import { SETTLE_BATCH_MAX_EVENTS, SETTLE_LAST_TRIES, SETTLE_RETRY_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
@@ -36,7 +39,10 @@ export class OutcomeWriter {
     this.#writing ??= this.#write();
   }
 
-  /** Resolves when everything added is written, or given up: the lease is lost, or the database stays away. What is unwritten is sent again. */
+  /**
+   * Resolves when everything added is written, or given up: the lease is lost, or the database stays away. What is
+   * unwritten is sent again.
+   */
   async drain(): Promise<void> {
     this.#triesLeft = SETTLE_LAST_TRIES;
     while (this.#writing !== undefined) await this.#writing;

@@ -1,9 +1,11 @@
 /**
- * The work of a relay while it holds the lease: the intake fills the lanes, the heads of the lanes are sent, and the outcomes are written back.
+ * The work of a relay while it holds the lease: the intake fills the lanes, the heads of the lanes are sent, and the
+ * outcomes are written back.
  *
  *   outbox ─intake→ lanes ─take→ send ─→ delivered, blocked, undeliverable, dead │ failed: the head rests until its retry
  *
- * The lanes of an application whose endpoint answered 410 wait, for as long as retries would, until the application is patched (contract §9).
+ * The lanes of an application whose endpoint answered 410 wait, for as long as retries would, until the application is
+ * patched (contract §9).
  */
 import type { Clock } from '../clock.ts';
 import type { AppStore } from '../database/apps.ts';
@@ -209,7 +211,10 @@ export class RelayLeadership {
     }
   }
 
-  /** The endpoint has answered 410 before: nothing is sent, and the job waits for as long as its retries would have gone on. */
+  /**
+   * The endpoint has answered 410 before: nothing is sent, and the job waits for as long as its retries would have gone
+   * on.
+   */
   #waitForPatch(job: Job, now: number): void {
     const { retryScale } = this.#options;
     const givenUpAt = job.since + RETRY_SPAN_MS * retryScale;

@@ -1,6 +1,6 @@
 /**
- * The relay: reads committed events, keeps each in its lanes, delivers heads, writes outcomes back. One relay works at a time in a cluster; the
- * others wait for its lease. `relay-leadership.ts` is what one does while it holds the lease.
+ * The relay: reads committed events, keeps each in its lanes, delivers heads, writes outcomes back. One relay works at
+ * a time in a cluster; the others wait for its lease. `relay-leadership.ts` is what one does while it holds the lease.
  */
 import { type Clock, sleep } from '../clock.ts';
 import type { AppStore } from '../database/apps.ts';
@@ -36,8 +36,8 @@ export interface RelayLoad extends LeadershipLoad {
 export interface Relay {
   start(): void;
   /**
-   * Waits until everything that was committed is delivered or settled, for at most `ms`. What waits for a retry is left to the next start. Returns
-   * whether nothing is left.
+   * Waits until everything that was committed is delivered or settled, for at most `ms`. What waits for a retry is left
+   * to the next start. Returns whether nothing is left.
    */
   deliverLast(ms: number): Promise<boolean>;
   /** Lets deliveries under way end (bounded by their timeout), writes their outcomes, gives the lease back. */
@@ -121,7 +121,10 @@ class LeasedRelay implements Relay {
     await outbox.release(this.#holder).catch(() => {});
   }
 
-  /** Takes or renews the lease. Returns the time until which it is surely ours, by our own clock, counted from before the question. */
+  /**
+   * Takes or renews the lease. Returns the time until which it is surely ours, by our own clock, counted from before
+   * the question.
+   */
   async #lease(): Promise<number | undefined> {
     const { clock, outbox, log } = this.#options;
     const asked = clock.now();

@@ -19,7 +19,8 @@ const JITTER = 0.1;
 export const RETRY_AFTER_MAX_MS = HOUR;
 
 /**
- * Milliseconds until the next attempt after `failures` failed ones (1 or more), or undefined when the event is to be set aside.
+ * Milliseconds until the next attempt after `failures` failed ones (1 or more), or undefined when the event is to be
+ * set aside.
  * `random` is in [0, 1); `retryAfterMs` is what the receiver asked for, taken where it is the longer.
  */
 export function retryDelayMs(failures: number, scale: number, random: number, retryAfterMs = 0): number | undefined {

@@ -1,6 +1,7 @@
 /**
- * One connection to an application's WebSocket server: opened through the screen, kept alive, read no faster than its audio can be taken. The framing
- * and the handshake are those of the package `ws`, on a socket that was connected to a screened address.
+ * One connection to an application's WebSocket server: opened through the screen, kept alive, read no faster than its
+ * audio can be taken. The framing and the handshake are those of the package `ws`, on a socket that was connected to a
+ * screened address.
  *
  *   opening ─101→ open ─close frame, keepalive, error→ closed        (each connection ends in exactly one `onFailed` or `onClosed`)
  */
@@ -32,7 +33,10 @@ export interface ConnectionOptions {
   /** `subprotocol` is what the server agreed to, `""` when it named none. */
   onOpen(subprotocol: string): void;
   onFailed(reason: WebSocketFailure, error: WebSocketError): void;
-  /** Takes audio. Returns false where there is no room now: the same bytes are offered again after `resume`, and nothing is read before. */
+  /**
+   * Takes audio. Returns false where there is no room now: the same bytes are offered again after `resume`, and nothing
+   * is read before.
+   */
   onBinary(bytes: Uint8Array): boolean;
   /** Takes a text message, under the same rule. */
   onText(text: string): boolean;
@@ -131,7 +135,10 @@ export class WebSocketConnection {
     webSocket.on('close', (code) => this.#ended(code));
   }
 
-  /** Looks at the 101 before `ws` does, which refuses two things that RFC 6455 §4.1 lets a server do, and takes one that it does not. */
+  /**
+   * Looks at the 101 before `ws` does, which refuses two things that RFC 6455 §4.1 lets a server do, and takes one that
+   * it does not.
+   */
   #answered({ headers, httpVersion }: IncomingMessage): void {
     const { subprotocol } = this.#options;
     if (httpVersion !== '1.1') this.#fail('handshake_rejected', 'internal');
@@ -182,7 +189,10 @@ export class WebSocketConnection {
     this.#flow();
   }
 
-  /** Reads, or does not: not without room for what is held, and not from a far end that has not read the answer to its ping. */
+  /**
+   * Reads, or does not: not without room for what is held, and not from a far end that has not read the answer to its
+   * ping.
+   */
   #flow(): void {
     if (this.#phase !== 'open') return;
     if (this.#full || this.#ping !== undefined) this.#webSocket?.pause();

@@ -1,5 +1,6 @@
 /**
- * The subprotocol `sidetone.v1` (an extension): raw audio as without it, and JSON text messages beside it, only where the server agreed to them.
+ * The subprotocol `sidetone.v1` (an extension): raw audio as without it, and JSON text messages beside it, only where
+ * the server agreed to them.
  *
  *   platform → server   start, mark_played, dtmf            server → platform   clear, mark
  *

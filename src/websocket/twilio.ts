@@ -1,6 +1,7 @@
 /**
- * Twilio's Media Streams messages (an extension, `subprotocol: "twilio"`), so that a bot written for them works unchanged: JSON text both ways, audio
- * as mu-law at 8 kHz in base64. No subprotocol is offered in the handshake, as Twilio offers none.
+ * Twilio's Media Streams messages (an extension, `subprotocol: "twilio"`), so that a bot written for them works
+ * unchanged: JSON text both ways, audio as mu-law at 8 kHz in base64. No subprotocol is offered in the handshake, as
+ * Twilio offers none.
  *
  *   platform → server   connected, start, media, dtmf, mark, stop         server → platform   media, mark, clear
  */

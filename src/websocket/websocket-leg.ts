@@ -1,4 +1,7 @@
-/** The leg of a `websocket` Session: an application's WebSocket server as the far end of a call (interface, Sessions; contract §2). */
+/**
+ * The leg of a `websocket` Session: an application's WebSocket server as the far end of a call (interface, Sessions;
+ * contract §2).
+ */
 import type { Leg, LegListener, WebSocketOptions } from '../call/ports/leg.ts';
 import type { Clock } from '../clock.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';

@@ -1,6 +1,7 @@
 /**
- * The package `ws`, as it is published. Bun answers an import of that name with a port of its own, which reads every frame of a packet in one turn of the
- * event loop and knows neither `allowSynchronousEvents` nor `maxFragments`; so the package's file is loaded by its path.
+ * The package `ws`, as it is published. Bun answers an import of that name with a port of its own, which reads every
+ * frame of a packet in one turn of the event loop and knows neither `allowSynchronousEvents` nor `maxFragments`; so the
+ * package's file is loaded by its path.
  */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';

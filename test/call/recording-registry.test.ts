@@ -1,4 +1,7 @@
-/** Recordings whose Session or Room is gone: ended late, mended after a crash, removed past their retention. Real files, a journal in memory. */
+/**
+ * Recordings whose Session or Room is gone: ended late, mended after a crash, removed past their retention. Real files,
+ * a journal in memory.
+ */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

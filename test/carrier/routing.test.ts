@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import type { DialOptions } from '../../src/call/ports/leg.ts';
 import { Pace } from '../../src/carrier/trunk/pace.ts';
 import { inOrder } from '../../src/carrier/trunk/route.ts';
-import type { TrunkSettings } from '../../src/database/trunk-settings.ts';
+import type { TrunkSettings } from '../../src/database/trunk/trunk-settings.ts';
 import { Signals, TestCarrier, trunkTo } from './harness.ts';
 import { field, RawPeer, sdp } from './raw-peer.ts';
 

@@ -1,6 +1,6 @@
 /** Transfers, asked for by the application and by the far end (RFC 3515, RFC 3891), over real sockets. */
 import { afterEach, describe, expect, test } from 'bun:test';
-import type { TrunkSettings } from '../../src/database/trunk-settings.ts';
+import type { TrunkSettings } from '../../src/database/trunk/trunk-settings.ts';
 import { type Incoming, TestCarrier, trunkTo } from './harness.ts';
 import { bodyOf, field, RawPeer, sdp } from './raw-peer.ts';
 

@@ -1,4 +1,7 @@
-/** A process that opens the embedded store, stores one Session, says so, and waits to be killed. Arguments: data directory, session uuid. */
+/**
+ * A process that opens the embedded store, stores one Session, says so, and waits to be killed. Arguments: data
+ * directory, session uuid.
+ */
 import { systemClock } from '../../src/clock.ts';
 import { openStore } from '../../src/database/store.ts';
 import { silentLog } from '../../src/log.ts';

@@ -1,4 +1,7 @@
-/** What is JSON and what is not (RFC 8259), as the body of a request, each with its verdict. The inputs are our own, one for each kind. */
+/**
+ * What is JSON and what is not (RFC 8259), as the body of a request, each with its verdict. The inputs are our own, one
+ * for each kind.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { AppSecrets } from '../../src/database/apps.ts';
 import { openPlatform, type Platform } from './platform.ts';

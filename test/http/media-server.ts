@@ -20,7 +20,7 @@ export interface MediaServer {
   readonly media: Map<string, RecordingMedia | Error>;
   /** What the clock of the signatures is ahead. */
   skewMs: number;
-  /** Of the server's own count. */
+  /** The server's own count of requests. */
   inFlight: number | undefined;
   /** Path and query of both URLs of a recording. */
   targets(recordingUuid: string): { readonly pull: string; readonly live: string; readonly expiresAt: number };

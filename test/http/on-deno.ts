@@ -1,6 +1,6 @@
 /**
- * Runs under Deno: opens the store on the database of the first argument, boots the app, and serves it. Prints the port, then stays until its input
- * closes. Only the calls behind the app are left out: there is no media on Deno.
+ * Runs under Deno: opens the store on the database of the first argument, boots the app, and serves it. Prints the
+ * port, then stays until its input closes. Only the calls behind the app are left out: there is no media on Deno.
  */
 import process from 'node:process';
 import { Registry } from 'prom-client';

@@ -1,4 +1,6 @@
-/** The real app on a real PostgreSQL; only the calls behind it are played by a small fake that keeps Sessions in a map. */
+/**
+ * The real app on a real PostgreSQL; only the calls behind it are played by a small fake that keeps Sessions in a map.
+ */
 import { Registry } from 'prom-client';
 import {
   type Answer,
@@ -141,7 +143,7 @@ export async function openPlatform(
 }
 
 function fakeSessions(testStore: TestStore): FakeSessions {
-  /** As an actor does: the answer is stored in the commit of the effect. */
+  /** Stores the answer in the commit of the effect, as an actor does. */
   const admit = async (context: CommandContext, answer: Answer): Promise<Answer | Problem> => {
     const { next } = fake;
     fake.next = undefined;

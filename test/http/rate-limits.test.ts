@@ -1,6 +1,6 @@
 /**
- * Every token bucket, from a table that was written out of the interface (Limits) and the contract (§10), not out of the code: its burst, its refill,
- * whose it is, which commands share it, and that what is refused keeps its token.
+ * Every token bucket, from a table that was written out of the interface (Limits) and the contract (§10), not out of
+ * the code: its burst, its refill, whose it is, which commands share it, and that what is refused keeps its token.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { accepted } from '../../src/call/ports/sessions.ts';

@@ -74,7 +74,7 @@ export class RawHttp {
     return bytes;
   }
 
-  /** So many bytes of a body with a length. Undefined where the connection was closed before it had them. */
+  /** Reads so many bytes of a body with a length. Undefined where the connection was closed before it had them. */
   body(bytes: number): Promise<Uint8Array | undefined> {
     return this.#take(bytes);
   }

@@ -60,7 +60,7 @@ async function storageOf(limits: Partial<StorageLimits> = {}, dataDir?: string) 
   return { folder, storage, record, stored };
 }
 
-/** As a client of its pull URL finds it now. */
+/** The recording as a client of its pull URL finds it now. */
 async function ask(
   storage: RecordingStorage,
   uuid: string,

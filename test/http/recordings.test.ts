@@ -60,7 +60,7 @@ async function burst(requests: readonly Request[], afterMs = 0): Promise<number[
     platform.now = running;
   }
 }
-/** So many requests, of each in turn. */
+/** Makes so many requests, of each kind in turn. */
 const times = (count: number, first: Request, ...others: Request[]): Request[] => {
   const of = [first, ...others];
   return Array.from({ length: count }, (_, at) => of[at % of.length] ?? first);

@@ -1,4 +1,7 @@
-/** Every request body of the API, broken in one place at a time: one issue, with the path of that place (interface, Errors). */
+/**
+ * Every request body of the API, broken in one place at a time: one issue, with the path of that place (interface,
+ * Errors).
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { AppSecrets } from '../../src/database/apps.ts';

@@ -3,7 +3,10 @@ import fc from 'fast-check';
 import { encodingOf } from '../../src/machine/message/alphabet.ts';
 import { concatenationHeader, segment } from '../../src/machine/message/segments.ts';
 
-/** Back from octets, by the same tables written down again: extension characters and those whose code is not their ASCII code. */
+/**
+ * Back from octets, by the same tables written down again: extension characters and those whose code is not their ASCII
+ * code.
+ */
 const BASIC =
   '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\u001bÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà';
 const EXTENDED: Record<number, string> = {

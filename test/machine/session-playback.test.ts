@@ -1,4 +1,7 @@
-/** Playback in the Session's machine: what is admitted, what is refused, and one terminal event for each play whatever the order of things. */
+/**
+ * Playback in the Session's machine: what is admitted, what is refused, and one terminal event for each play whatever
+ * the order of things.
+ */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Event } from '../../src/event/event.ts';

@@ -7,7 +7,9 @@ import { step } from '../../src/machine/session/step.ts';
 const ORPHAN_MS = 120_000;
 const about = { sessionUuid: 's', appUuid: 'a', callerId: '+15550009', did: '+15550002', orphanTimeoutMs: ORPHAN_MS };
 
-/** A Session on a clock of its own: inputs are taken, deadlines fire in between, and what was told and ordered is kept. */
+/**
+ * A Session on a clock of its own: inputs are taken, deadlines fire in between, and what was told and ordered is kept.
+ */
 class Simulation {
   readonly events: { readonly at: number; readonly event: string; readonly more: object }[] = [];
   readonly effects: { readonly at: number; readonly effect: string }[] = [];

@@ -42,7 +42,7 @@ export class Smsc {
   readonly #sockets = new Set<Socket>();
   readonly #acknowledged = new Map<number, (status: number) => void>();
   #waiting: { ready: () => boolean; resolve: () => void }[] = [];
-  /** Who is bound, by system_id. */
+  /** The bound clients, by system_id. */
   readonly #bound = new Map<string, Socket>();
   /**
    * What is submitted by anyone else goes on to whoever is bound as this, as a message from the telephone network

@@ -31,7 +31,10 @@ export class Keypad {
     }
   }
 
-  /** The same keys as tones (ITU-T Q.23): 80 ms each and 80 ms of silence, in packets of 20 ms at their own pace. Resolves with the last. */
+  /**
+   * The same keys as tones (ITU-T Q.23): 80 ms each and 80 ms of silence, in packets of 20 ms at their own pace.
+   * Resolves with the last.
+   */
   async dial(keys: string): Promise<void> {
     const frames = [...keys].flatMap((key) => [...Array.from({ length: 4 }, (_, at) => toneFrame(key, at)), ...SILENT]);
     const started = performance.now();
@@ -92,7 +95,10 @@ function toneFrame(key: string, frame: number): Uint8Array {
   });
 }
 
-/** The keys whose tones are in some audio at 8 kHz, each as often as it begins: two strong tones, one of each group (ITU-T Q.23), for 40 ms. */
+/**
+ * The keys whose tones are in some audio at 8 kHz, each as often as it begins: two strong tones, one of each group
+ * (ITU-T Q.23), for 40 ms.
+ */
 export function keysIn(samples: Float32Array): string {
   let keys = '';
   let before = '';

@@ -100,7 +100,7 @@ export class Platform {
     return `127.0.0.1:${this.#ready?.sip_tcp_port}`;
   }
 
-  /** Where the rings of its recordings are. */
+  /** The folder of the rings of its recordings. */
   get ringFolder(): string {
     const { dev, ino } = statSync(this.dataDir, { bigint: true });
     return `/dev/shm/sidetone-${process.getuid?.()}-${dev.toString(16)}-${ino.toString(16)}`;
@@ -160,7 +160,10 @@ export class Platform {
     return { status: response.status, headers: response.headers, body: text === '' ? {} : JSON.parse(text) };
   }
 
-  /** An application with a webhook, a number, the same number as caller ID, and a trunk at `trunkUri` (host:port) open to loopback. */
+  /**
+   * An application with a webhook, a number, the same number as caller ID, and a trunk at `trunkUri` (host:port) open
+   * to loopback.
+   */
   async application(webhookUrl: string, number: string): Promise<Credentials> {
     const made = await this.operator('POST', '/apps', { name: 'test', webhook_url: webhookUrl });
     const { app_uuid: appUuid, api_key: apiKey, webhook_secret: webhookSecret } = made.body;

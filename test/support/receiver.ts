@@ -1,4 +1,7 @@
-/** An application's webhook endpoint: verifies each signature, keeps each event once by its `Webhook-Id`, and can misbehave. */
+/**
+ * An application's webhook endpoint: verifies each signature, keeps each event once by its `Webhook-Id`, and can
+ * misbehave.
+ */
 import { Webhook } from 'standardwebhooks';
 
 export interface Received {
@@ -16,7 +19,7 @@ export class Receiver {
   /** Every request, failed ones too. */
   attempts = 0;
   badSignatures = 0;
-  /** Of every application whose events come here; empty: signatures are not looked at. */
+  /** The secrets of every application whose events come here. Signatures are not looked at when it is empty. */
   readonly secrets = new Map<string, string>();
   /** What to answer; undefined: 200. Called before the event counts as received. */
   misbehave: ((event: Record<string, unknown>) => Response | Promise<Response> | undefined) | undefined;

@@ -9,19 +9,22 @@ const HEADER_BYTES = 44;
 
 export interface Admitted {
   readonly recordingUuid: string;
-  /** Of its create. */
+  /** The operation of its create. */
   readonly operationUuid: string;
   readonly owner: { readonly session_uuid: string } | { readonly room_id: string };
 }
 
-/** Of an answer with 202 to a create. */
+/** The recording of an answer with 202 to a create. */
 export const admission = (owner: Admitted['owner'], body: Readonly<Record<string, unknown>>): Admitted => ({
   recordingUuid: String(body.recording_uuid),
   operationUuid: String(body.operation_uuid),
   owner,
 });
 
-/** Checks each and that there are no others. Returns how long each is, in ms; those that were over before they could be opened are left out. */
+/**
+ * Checks each and that there are no others. Returns how long each is, in ms; those that were over before they could be
+ * opened are left out.
+ */
 export async function checkRecordings(
   platform: Platform,
   receiver: Receiver,

@@ -48,7 +48,7 @@ export class RtpPeer {
     return this.#socket.address().port;
   }
 
-  /** Where the packets come from: the platform's port. */
+  /** The address that the packets come from: the platform's port. */
   get source(): { address: string; port: number } | undefined {
     return this.#source;
   }

@@ -10,7 +10,7 @@ export const sippInstalled = spawnSync('sipp', ['-v'], { stdio: 'ignore' }).erro
 export interface SippOptions {
   /** A scenario file of `test/whole/sipp`, without `.xml`. */
   readonly scenario: string;
-  /** Where to send; absent: wait for calls. */
+  /** The address to call, or undefined to wait for calls. */
   readonly to?: string;
   readonly transport?: 'udp' | 'tcp';
   readonly port?: number;

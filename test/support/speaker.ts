@@ -15,7 +15,7 @@ export class Speaker {
   /** Telephone-event payloads still to be said instead of the tone (RFC 4733 §2.3): four, then the end three times. */
   #event: Buffer[] = [];
   #lost = 0;
-  /** Of 32,767; 0 is silence that is sent. */
+  /** The amplitude, of 32,767. 0 is silence that is sent. */
   amplitude = 8000;
 
   constructor(peer: RtpPeer, hz: number) {

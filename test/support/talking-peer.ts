@@ -1,4 +1,7 @@
-/** The far end of many calls at once: to each packet of audio it answers with one of its own, so that every call is spoken into at its own pace. */
+/**
+ * The far end of many calls at once: to each packet of audio it answers with one of its own, so that every call is
+ * spoken into at its own pace.
+ */
 import { createSocket, type Socket } from 'node:dgram';
 import { encodeMulaw } from './speaker.ts';
 

@@ -32,7 +32,10 @@ function dice(seed: number): () => number {
   };
 }
 
-/** Plays a random world on virtual time: jobs arrive, are taken, fail for a while and land in any order. Returns who was delivered when. */
+/**
+ * Plays a random world on virtual time: jobs arrive, are taken, fail for a while and land in any order. Returns who was
+ * delivered when.
+ */
 function play(all: readonly Job[], luck: () => number) {
   const lanes = new Lanes<Job>();
   const flying: Job[] = [];

@@ -1,4 +1,7 @@
-/** A WebSocket server that breaks RFC 6455, or takes it to its limits, case by case, each with the end that the Session is told. */
+/**
+ * A WebSocket server that breaks RFC 6455, or takes it to its limits, case by case, each with the end that the Session
+ * is told.
+ */
 import { afterAll, expect, test } from 'bun:test';
 import { byHand, closeAll, open } from './harness.ts';
 

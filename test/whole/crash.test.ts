@@ -9,7 +9,10 @@ import { sipp, sippInstalled } from '../support/sipp.ts';
 
 const CALLS = 50;
 
-/** What a killed platform's recordings had: bytes of sound put, by the rings it left in memory, and bytes of sound in their files. */
+/**
+ * What a killed platform's recordings had: bytes of sound put, by the rings it left in memory, and bytes of sound in
+ * their files.
+ */
 function leftBehind({ ringFolder, dataDir }: Platform): Map<string, { put: number; written: number }> {
   if (!existsSync(ringFolder)) return new Map();
   return new Map(
@@ -39,7 +42,9 @@ describe.skipIf(!sippInstalled)('kill -9', () => {
     await receiver.stop();
   });
 
-  /** Answers each new call as it comes: nobody waits for long here. Resolves with the Sessions when there were so many. */
+  /**
+   * Answers each new call as it comes: nobody waits for long here. Resolves with the Sessions when there were so many.
+   */
   const answerEach = async (calls: number): Promise<readonly string[]> => {
     const statuses = new Map<string, Promise<number>>();
     await receiver.until(() => {
@@ -203,7 +208,7 @@ describe.skipIf(!sippInstalled)('kill -9', () => {
     if (left.size === 0) return; // no memory on this machine outlives the process
     expect(left.size).toBe(10);
     expect(Math.max(...[...left.values()].map(({ put, written }) => put - written))).toBeGreaterThan(16 * 100);
-    // Of what was left in memory nothing is left.
+    // Nothing is left of what was in memory.
     expect(readdirSync(platform.ringFolder)).toEqual([]);
   }, 90_000);
 });

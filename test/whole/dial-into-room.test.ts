@@ -1,4 +1,6 @@
-/** A dial and a WebSocket that join a Room with their answer, over a loopback trunk: the whole path without a carrier. */
+/**
+ * A dial and a WebSocket that join a Room with their answer, over a loopback trunk: the whole path without a carrier.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { newUuid } from '../../src/id.ts';
 import { type Credentials, Platform } from '../support/platform.ts';

@@ -1,4 +1,7 @@
-/** The errors of the interface on the running platform: each code with its message, and the trace on every class of them. */
+/**
+ * The errors of the interface on the running platform: each code with its message, and the trace on every class of
+ * them.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import postgres from 'postgres';
 import { newUuid } from '../../src/id.ts';

@@ -1,4 +1,7 @@
-/** Whole messages: the platform against the sandbox, and against an SMSC on a socket that is there before and after a kill -9. */
+/**
+ * Whole messages: the platform against the sandbox, and against an SMSC on a socket that is there before and after a
+ * kill -9.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Smsc } from '../provider/smsc.ts';
 import { type Credentials, Platform } from '../support/platform.ts';

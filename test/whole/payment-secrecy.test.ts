@@ -1,6 +1,6 @@
 /**
- * Many collections at once, many of them cut off in the middle of a number by a hang-up or the death of the platform; then everything that was written,
- * sent or said is searched for the numbers.
+ * Many collections at once, many of them cut off in the middle of a number by a hang-up or the death of the platform;
+ * then everything that was written, sent or said is searched for the numbers.
  */
 import { describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -117,12 +117,13 @@ describe.skipIf(!sippInstalled)('card numbers', () => {
       // What is not secret is found by the same search.
       const known = callers[0]?.sessionUuid ?? '';
       expect([said.includes(known), directory.some(([, bytes]) => bytes.includes(known))]).toEqual([true, true]);
-      // Four digits are found by accident in bytes, and inside of longer numbers; not by themselves in text, nor in quotes.
+      // Four digits are found by accident in bytes, and inside of longer numbers; not by themselves in text, nor in
+      // quotes.
       expect(new RegExp(`(?<![0-9a-f])${CVV}(?![0-9a-f])`).exec(said)).toBeNull();
       for (const spelled of [`"${CVV}"`, `'${CVV}'`, `=${CVV}&`])
         expect(directory.filter(([, bytes]) => bytes.includes(spelled)).map(([path]) => path)).toEqual([]);
       for (const [at, card] of cards.entries()) {
-        // Of a number that was cut off, what had been keyed in; ten digits are no accident.
+        // A number that was cut off counts by what had been keyed in; ten digits are no accident.
         const keyed = at % 3 === 0 ? card : card.slice(0, 6 + (at % 11));
         for (const secret of keyed.length >= 10 ? [keyed, keyed.slice(0, 10)] : []) {
           expect([at, said.includes(secret)]).toEqual([at, false]);

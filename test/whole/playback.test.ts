@@ -1,4 +1,7 @@
-/** Playback and digits on the running platform: SIPp as the carrier, a socket as the phone, HTTP servers as the sources and the application. */
+/**
+ * Playback and digits on the running platform: SIPp as the carrier, a socket as the phone, HTTP servers as the sources
+ * and the application.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { type Credentials, Platform } from '../support/platform.ts';

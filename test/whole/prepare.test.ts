@@ -23,7 +23,7 @@ function checkout(): string {
   return folder;
 }
 
-/** Where a program lies. */
+/** The path of a program. */
 function find(program: string): string | undefined {
   for (const folder of (process.env.PATH ?? '').split(':')) {
     try {

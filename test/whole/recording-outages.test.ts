@@ -1,4 +1,7 @@
-/** Recordings while the platform under them goes: its database killed, and an orderly stop. Nothing is lost or told twice, and the audio goes on. */
+/**
+ * Recordings while the platform under them goes: its database killed, and an orderly stop. Nothing is lost or told
+ * twice, and the audio goes on.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -80,7 +83,7 @@ describe.skipIf(!sippInstalled)('recordings', () => {
       receiver.events.filter(({ event, body }) => event === 'room.deleted' && rooms.includes(String(body.room_id)));
     await receiver.until(() => deleted().length === rooms.length, 'the ends of the Rooms');
   };
-  /** Those admitted since have begun to be written. */
+  /** Recordings that were admitted since have begun to be written. */
   const heard = async (since: number) => {
     const available = () =>
       new Set(

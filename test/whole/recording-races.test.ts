@@ -1,4 +1,7 @@
-/** Recordings under races: begun, stopped, masked and looked at while calls and Rooms come together, part and end, from both sides. */
+/**
+ * Recordings under races: begun, stopped, masked and looked at while calls and Rooms come together, part and end, from
+ * both sides.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
@@ -156,7 +159,7 @@ describe.skipIf(!sippInstalled)('recordings under races', () => {
     const lengths = await checkRecordings(platform, receiver, [...admitted.values()], `of seed ${SEED}`);
 
     await checkNothingOpen(platform);
-    // Those left out had a call or Room that was gone by the time they were to be opened.
+    // Recordings that are left out had a call or Room that was gone by the time they were to be opened.
     expect(lengths.size).toBeGreaterThan(admitted.size / 2);
     for (const each of sessions) expect((await api('GET', `/v1/sessions/${each}/recordings`)).status).toBe(404);
   }, 60_000);

@@ -1,4 +1,7 @@
-/** Whole recordings in an object store: from a call's sound to the bucket, past a store that is away and a process that is killed. */
+/**
+ * Whole recordings in an object store: from a call's sound to the bucket, past a store that is away and a process that
+ * is killed.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join as joinPath } from 'node:path';

@@ -37,8 +37,8 @@ function longestSilence(samples: Float32Array): { at: number; length: number } {
 }
 
 /**
- * How `part` differs from `whole`, which began earlier and heard the same: one span of it is silent in `part`, or is left out of it. Throws where
- * anything else differs by a single sample.
+ * How `part` differs from `whole`, which began earlier and heard the same: one span of it is silent in `part`, or is
+ * left out of it. Throws where anything else differs by a single sample.
  */
 function spanMissing(whole: Float32Array, part: Float32Array): { length: number; silent: boolean } {
   const head = part.subarray(0, 1600);
@@ -192,7 +192,8 @@ describe.skipIf(!sippInstalled)('a recording', () => {
     }
     expect(longestSilence(all).length).toBeLessThan(160);
     expect(longestSilence(without).length).toBeLessThan(160);
-    // What is not masked is the same sample for sample, the gap a whole number of frames: 100, and as long as the orders took.
+    // What is not masked is the same sample for sample, the gap a whole number of frames: 100, and as long as the
+    // orders took.
     const kept = spanMissing(all, withGap);
     expect(kept).toMatchObject({ silent: true });
     expect(kept.length % 160).toBe(0);

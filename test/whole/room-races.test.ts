@@ -1,4 +1,7 @@
-/** Joins, leaves, hangups and deletions at the same instant: no ghost member, no leaked place, events in production order in both lanes. */
+/**
+ * Joins, leaves, hangups and deletions at the same instant: no ghost member, no leaked place, events in production
+ * order in both lanes.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';

@@ -1,6 +1,7 @@
 /**
- * Charges of this node: one attempt each. What is durable before anything leaves is the charge as `attempting`, with its references destroyed; what comes
- * back is kept until the database has it. A process that dies in between leaves a charge that is ended as `indeterminate`, for nobody can know.
+ * Charges of this node: one attempt each. What is durable before anything leaves is the charge as `attempting`, with
+ * its references destroyed; what comes back is kept until the database has it. A process that dies in between leaves a
+ * charge that is ended as `indeterminate`, for nobody can know.
  */
 import type { Clock } from '../../clock.ts';
 import type { ChargeRow, Consumed, PaymentStore } from '../../database/payments.ts';
@@ -43,7 +44,10 @@ export class ChargeDispatcher implements Charges {
     this.provider = options.gateway?.identifier;
   }
 
-  /** Ends what an earlier process left: collections as failed, charges as indeterminate. Call before its Sessions are ended. */
+  /**
+   * Ends what an earlier process left: collections as failed, charges as indeterminate. Call before its Sessions are
+   * ended.
+   */
   async start(): Promise<void> {
     const { store, clock } = this.#options;
     for (const collection of await store.unfinished()) {

@@ -1,6 +1,6 @@
 /**
- * Hands queued messages to the gateway and what comes back to their rows. The queue is the database: what waits is not in memory, and a process that
- * dies loses nothing that was not with the gateway at that moment.
+ * Hands queued messages to the gateway and what comes back to their rows. The queue is the database: what waits is not
+ * in memory, and a process that dies loses nothing that was not with the gateway at that moment.
  */
 import { type Clock, sleep } from '../../clock.ts';
 import { StoreUnavailable } from '../../database/journal/journal.ts';
@@ -18,7 +18,10 @@ import type { Answer, CommandContext } from '../ports/sessions.ts';
 import { untilStored } from '../until-stored.ts';
 
 const QUEUE_RETRY_SEC = 30;
-/** The interval, in milliseconds, at which messages are looked for whose outcome neither a gateway nor a process has told. */
+/**
+ * The interval, in milliseconds, at which messages are looked for whose outcome neither a gateway nor a process has
+ * told.
+ */
 const HELD_EVERY_MS = 30_000;
 /** A fault that is no outage is looked at once more after this. */
 const FAULT_PAUSE_MS = 1_000;
@@ -208,8 +211,8 @@ export class MessageDispatcher implements Messages {
 }
 
 /**
- * The part a receipt is for: one that still waits, by the likeliest spelling of its id, sent to the number the receipt names, and the newest. An id read
- * in another base must be about the same number; ids come round again.
+ * The part a receipt is for: one that still waits, by the likeliest spelling of its id, sent to the number the receipt
+ * names, and the newest. An id read in another base must be about the same number; ids come round again.
  */
 function meant(found: readonly PartFound[], receipt: Receipt): PartFound | undefined {
   const spellings = idCandidates(receipt.smscId);

@@ -1,6 +1,7 @@
 /**
- * A leg: the far end of one Session as its actor sees it, whatever carries it (a SIP dialog, a WebSocket). The actor orders, the leg obeys and
- * signals; each order returns at once, and what comes of it arrives later as a `LegSignal`, an ordinary input of the Session's machine.
+ * A leg: the far end of one Session as its actor sees it, whatever carries it (a SIP dialog, a WebSocket). The actor
+ * orders, the leg obeys and signals; each order returns at once, and what comes of it arrives later as a `LegSignal`,
+ * an ordinary input of the Session's machine.
  */
 import type { SipFacts } from '../../event/call-report.ts';
 import type { RejectReason } from '../../event/hangup.ts';
@@ -13,13 +14,13 @@ export type { LegEnd, LegSignal };
 
 export interface Leg {
   /**
-   * Its sound: what is played to it, what is recorded of it, and the Room it is in. Undefined while there is none, and after the end. Notices
-   * of recordings may follow the last signal.
+   * Its sound: what is played to it, what is recorded of it, and the Room it is in. Undefined while there is none, and
+   * after the end. Notices of recordings may follow the last signal.
    */
   readonly audio: LegAudio | undefined;
   /**
-   * Outbound: places the call. The door's `dial` only reserves the channel and makes the leg; nothing is sent before this, so that the
-   * Session is durable before the far end hears of it. Inbound: no effect.
+   * Outbound: places the call. The door's `dial` only reserves the channel and makes the leg; nothing is sent before
+   * this, so that the Session is durable before the far end hears of it. Inbound: no effect.
    */
   start(): void;
   /** Inbound: sends 180, once. */
@@ -36,13 +37,15 @@ export interface Leg {
   hold?(on: boolean): void;
   /** What a phone leg can do for a transfer. Absent where nothing can be transferred. */
   readonly transfers?: LegTransfers;
-  /** Looks for a sign of life of a silent far end; `leg.alive` tells of one. Absent where the connection itself tells. */
+  /**
+   * Looks for a sign of life of a silent far end; `leg.alive` tells of one. Absent where the connection itself tells.
+   */
   probe?(): void;
   /** Any state: BYE, CANCEL or a final response, whichever the dialog is at. Safe to call twice. */
   hangup(): void;
   /**
-   * Secure collection begins or is over: keys and their tones reach no recording, Room, WebSocket or live URL in between. Absent where nothing taps the
-   * leg.
+   * Secure collection begins or is over: keys and their tones reach no recording, Room, WebSocket or live URL in
+   * between. Absent where nothing taps the leg.
    */
   secure?(on: boolean): void;
   /** A key was pressed by another member of the Session's Room. Absent where nobody would hear of it. */
@@ -75,8 +78,9 @@ export interface DialOptions {
 }
 
 /**
- * Why no leg was made. `no_trunk`: none is configured. `unknown_trunk`: none of that name. `no_capacity`: every channel of the trunks that
- * could carry the call is in use. `no_ports`: the RTP ports are used up. `draining`: the platform is shutting down.
+ * Why no leg was made. `no_trunk`: none is configured. `unknown_trunk`: none of that name. `no_capacity`: every channel
+ * of the trunks that could carry the call is in use. `no_ports`: the RTP ports are used up. `draining`: the platform is
+ * shutting down.
  */
 export type DialRefused = 'no_trunk' | 'unknown_trunk' | 'no_capacity' | 'no_ports' | 'draining';
 

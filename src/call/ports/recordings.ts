@@ -24,7 +24,10 @@ export interface RecordingView {
 
 /** The recording that a signed URL leads to. */
 export type RecordingMedia =
-  /** The file is being written, if it is there yet. Once `over()` nothing more is written to it: its header has its final sizes. */
+  /**
+   * The file is being written, if it is there yet. Once `over()` nothing more is written to it: its header has its
+   * final sizes.
+   */
   | { readonly state: 'growing'; readonly path: string; over(): boolean }
   | { readonly state: 'finished'; readonly file: StoredFile }
   /** Past its retention. */
@@ -33,10 +36,16 @@ export type RecordingMedia =
 export interface Recordings {
   /** Makes the terms of a new recording: a name of its own, and the options that were wished. */
   terms(wished: Pick<RecordingTerms, 'includeGaps' | 'voiceActivity'>): RecordingTerms;
-  /** Tells whether the Session has a live recording of that name, or undefined when it is no live Session of the application. */
+  /**
+   * Tells whether the Session has a live recording of that name, or undefined when it is no live Session of the
+   * application.
+   */
   isLive(appUuid: string, sessionUuid: string, recordingUuid: string): boolean | undefined;
   /** The live ones of a Session, oldest first. Undefined: it is no live Session of the application. */
   list(appUuid: string, sessionUuid: string): Promise<readonly RecordingView[]> | undefined;
-  /** Finds a recording of any application, since a signed URL is the capability. Undefined when there is none of that name. Rejects when the store cannot be reached. */
+  /**
+   * Finds a recording of any application, since a signed URL is the capability. Undefined when there is none of that
+   * name. Rejects when the store cannot be reached.
+   */
   media(recordingUuid: string): Promise<RecordingMedia | undefined>;
 }

@@ -1,13 +1,13 @@
 /**
- * The Sessions of this node as the doors see them: commands in, answers out. HTTP routes validate shapes and call this; nothing here
- * knows HTTP beyond the status of an answer.
+ * The Sessions of this node as the doors see them: commands in, answers out. HTTP routes validate shapes and call this;
+ * nothing here knows HTTP beyond the status of an answer.
  */
 
 import type { Command } from '../../machine/session/input.ts';
 import type { Problem } from '../../problem.ts';
 import type { OpenIngest } from '../session/ingests.ts';
 
-/** Who sent a command and how it is answered: application, operation, idempotency key, trace. */
+/** The sender of a command and the way to answer: application, operation, idempotency key, trace. */
 export interface CommandContext {
   readonly appUuid: string;
   /** The request's `Operation-Id`, or one that the platform made. */
@@ -86,7 +86,10 @@ export interface SessionFilter {
 export interface Sessions {
   dial(request: DialRequest, context: CommandContext): Promise<Answer | Problem>;
   connectWebsocket(request: ConnectWebsocketRequest, context: CommandContext): Promise<Answer | Problem>;
-  /** Tells whether the Session is the application's and takes the command: it is live, or the command is terminal and it ended less than 24 h ago. */
+  /**
+   * Tells whether the Session is the application's and takes the command: it is live, or the command is terminal and it
+   * ended less than 24 h ago.
+   */
   owns(appUuid: string, sessionUuid: string, command: SessionCommand['type']): Promise<boolean>;
   /** Admission from the state on: 409 is decided by the Session's machine, then the work, then one commit. */
   command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem>;

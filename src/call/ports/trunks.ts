@@ -1,8 +1,8 @@
 /** The readings of the carrier that the operator API shows. */
 
 /**
- * Requests that were refused. Repeats from one source with the same method, status and reason are one row; `at`, `from` and `to` are those
- * of the last one.
+ * Requests that were refused. Repeats from one source with the same method, status and reason are one row; `at`, `from`
+ * and `to` are those of the last one.
  */
 export interface Refusal {
   /** Milliseconds since the epoch. */

@@ -1,6 +1,6 @@
 /**
- * Everything about recordings that no single Session or Room knows: where their files are, their rows, their signed URLs, and those whose owner is
- * gone, by its own end or by a crash, and which still have to be told of as ended, once.
+ * Everything about recordings that no single Session or Room knows: where their files are, their rows, their signed
+ * URLs, and those whose owner is gone, by its own end or by a crash, and which still have to be told of as ended, once.
  */
 import type { Clock } from '../../clock.ts';
 import { sleep, timestamp } from '../../clock.ts';
@@ -163,7 +163,10 @@ export class RecordingRegistry implements Recordings {
     void this.#endLate(notice.recordingUuid, notice.durationMs);
   }
 
-  /** Remembers recordings that were refused because the database did not answer. One that was stored nevertheless is ended, and told of like every other. */
+  /**
+   * Remembers recordings that were refused because the database did not answer. One that was stored nevertheless is
+   * ended, and told of like every other.
+   */
   abandoned(changes: readonly RecordingChange[] = []): void {
     for (const each of changes)
       if ('begun' in each && this.#abandoned.size < RECORDINGS_ABANDONED_MAX)
@@ -209,8 +212,8 @@ export class RecordingRegistry implements Recordings {
   }
 
   /**
-   * Mends what a process before this one left growing, with what it left in memory, and tells of each as ended. Before the Sessions are taken over, so that their ends follow.
-   * Returns how many there were.
+   * Mends what a process before this one left growing, with what it left in memory, and tells of each as ended. Before
+   * the Sessions are taken over, so that their ends follow. Returns how many there were.
    */
   async recover(): Promise<number> {
     const { rows, storage, rings, log } = this.#options;
@@ -292,7 +295,10 @@ export class RecordingRegistry implements Recordings {
     this.sweep().catch((error: unknown) => log.warn({ error: String(error) }, 'retention of recordings was put off'));
   }
 
-  /** Returns how many recordings were removed. Rejects where the store or the database is away; what was removed by then stays so. */
+  /**
+   * Returns how many recordings were removed. Rejects where the store or the database is away; what was removed by then
+   * stays so.
+   */
   async sweep(): Promise<number> {
     const { storage, rows, clock, retentionMs } = this.#options;
     let gone = 0;

@@ -1,6 +1,7 @@
 /**
- * One live Room: its state, its mix and the places in it. Orders are taken one at a time: step → commit → perform. A place is taken before a
- * Session is told to join and given back when its leave is durable, so that the cap holds however many join at once.
+ * One live Room: its state, its mix and the places in it. Orders are taken one at a time: step → commit → perform. A
+ * place is taken before a Session is told to join and given back when its leave is durable, so that the cap holds
+ * however many join at once.
  */
 
 import type { Change, RoomRow } from '../../database/journal/journal.ts';

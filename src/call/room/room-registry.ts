@@ -223,7 +223,10 @@ export class RoomRegistry implements Rooms {
     while (busy() && clock.now() < until) await new Promise<void>((resolve) => clock.at(clock.now() + STOPPED_LOOK_MS, resolve));
   }
 
-  /** Takes over the Rooms that a process before this one left: they are empty now. Those that were being deleted are deleted. */
+  /**
+   * Takes over the Rooms that a process before this one left: they are empty now. Those that were being deleted are
+   * deleted.
+   */
   async recover(): Promise<number> {
     const rows = await this.#options.records.live();
     for (const row of rows) {

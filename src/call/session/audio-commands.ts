@@ -1,4 +1,7 @@
-/** Commands of a Session that need something before its actor is asked: sources that can be opened, a place for a recording, a card that is known. */
+/**
+ * Commands of a Session that need something before its actor is asked: sources that can be opened, a place for a
+ * recording, a card that is known.
+ */
 import { type Clock, timestamp } from '../../clock.ts';
 import { INGEST_START_MS } from '../../limits.ts';
 import { CARD_BRANDS } from '../../machine/payment/card.ts';
@@ -65,7 +68,9 @@ export class AudioCommands {
     return actor.command(command, context);
   }
 
-  /** Begins a secure collection. It needs a known card, and prompts that can be played, those of a second attempt too. */
+  /**
+   * Begins a secure collection. It needs a known card, and prompts that can be played, those of a second attempt too.
+   */
   async #collectPayment(actor: SessionActor, command: CollectPayment, context: CommandContext): Promise<Answer | Problem> {
     const { payments, media } = this.#options;
     if (payments === undefined) return problems.notConfigured('Payment');

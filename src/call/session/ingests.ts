@@ -1,4 +1,7 @@
-/** The ingest URLs of pushes, by name. They are remembered for a while after they were used or have expired, so that each gets its own error. */
+/**
+ * The ingest URLs of pushes, by name. They are remembered for a while after they were used or have expired, so that
+ * each gets its own error.
+ */
 import { newUuid } from '../../id.ts';
 import { INGESTS_REMEMBERED_MAX } from '../../limits.ts';
 import type { Ingest } from '../../media/engine.ts';

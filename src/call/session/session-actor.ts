@@ -1,9 +1,9 @@
 /**
- * One live Session: its state, its mailbox and its leg. Inputs are taken one at a time: step → commit → perform → sleep until the next
- * deadline. Nothing is ordered of the leg, and no command is acknowledged, before the step is durable.
+ * One live Session: its state, its mailbox and its leg. Inputs are taken one at a time: step → commit → perform → sleep
+ * until the next deadline. Nothing is ordered of the leg, and no command is acknowledged, before the step is durable.
  *
- * When the database is away, a command is refused (503) and changes nothing; a signal is a fact, so its step is kept and tried again until it
- * is stored, while the call and its audio go on.
+ * When the database is away, a command is refused (503) and changes nothing; a signal is a fact, so its step is kept
+ * and tried again until it is stored, while the call and its audio go on.
  */
 import type { Clock } from '../../clock.ts';
 import type { Change, Journal, SessionRow } from '../../database/journal/journal.ts';
@@ -115,8 +115,8 @@ export class SessionActor {
   }
 
   /**
-   * Begins the Session. For a dial, `context` and `answer` are stored with it, and the promise tells the answer or why it could not be
-   * stored; then the leg was not started.
+   * Begins the Session. For a dial, `context` and `answer` are stored with it, and the promise tells the answer or why
+   * it could not be stored; then the leg was not started.
    */
   begin(context: CommandContext | undefined, answer: Answer | undefined): Promise<Answer | Problem> {
     return this.#mailbox.ask({ type: 'begin' }, { context, answer });

@@ -131,7 +131,8 @@ export class SessionRegistry implements Sessions {
     const actor = new SessionActor(state, call.leg, this.#environment);
     this.#actors.set(sessionUuid, actor);
     const context = { appUuid, operationUuid: '', idempotencyKey: undefined, traceparent: '' };
-    // Asked, not signalled: a call that cannot be made durable is refused at once, so that the carrier can go elsewhere.
+    // Asked, not signalled: a call that cannot be made durable is refused at once, so that the carrier can go
+    // elsewhere.
     const begun = actor.begin(context, undefined);
     call.listen((signal) => actor.signal(signal));
     if (isProblem(await begun)) {
@@ -338,7 +339,10 @@ export class SessionRegistry implements Sessions {
     return rows === 'too_many' ? problems.tooManySessions() : rows.map(view);
   }
 
-  /** Takes over what a process before this one left without an end; call before any door opens. Returns how many there were. */
+  /**
+   * Takes over what a process before this one left without an end; call before any door opens. Returns how many there
+   * were.
+   */
   async recover(): Promise<number> {
     const { clock, orphanTimeoutMs, records } = this.#options;
     const rows = await records.unfinished();
@@ -351,7 +355,10 @@ export class SessionRegistry implements Sessions {
     return rows.length;
   }
 
-  /** Takes nothing new. Resolves when the last live call has ended, or after `graceMs`, when those left are ended by the system. */
+  /**
+   * Takes nothing new. Resolves when the last live call has ended, or after `graceMs`, when those left are ended by the
+   * system.
+   */
   async drain(graceMs: number, teardownMs: number): Promise<void> {
     this.#draining = true;
     if (await this.#emptyWithin(graceMs)) return;

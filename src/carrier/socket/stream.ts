@@ -31,7 +31,7 @@ export interface TlsIdentity {
   readonly key: string | undefined;
 }
 
-/** Where to send over a stream. */
+/** The target of a message over a stream. */
 export interface StreamTarget {
   readonly transport: StreamTransport;
   /** The number of a connection to reuse, 0 for none. */

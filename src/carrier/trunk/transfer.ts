@@ -1,4 +1,4 @@
-/** Where calls of a trunk are transferred to. */
+/** The targets to which calls of a trunk are transferred. */
 import type { TransferTarget } from '../../machine/session/input.ts';
 import { escapeUser, parseUri } from '../../sip/message/uri.ts';
 import { dialledUsers } from '../leg/identity.ts';

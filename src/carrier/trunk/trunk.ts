@@ -1,7 +1,7 @@
 /** A trunk: a carrier that we exchange calls with, as the operator set it up. */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import type { TrunkRow } from '../../database/trunks.ts';
+import type { TrunkRow } from '../../database/trunk/trunks.ts';
 import { SIP_TRUNK_CHANNELS_DEFAULT } from '../../limits.ts';
 import type { AudioCodec } from '../../sdp/negotiation.ts';
 import { defaultPort, type PeerProfile } from '../../sip/flow.ts';

@@ -14,7 +14,10 @@ export interface Queryable {
 export interface Connection extends Queryable {
   readonly drizzle: PgDatabase<PgQueryResultHKT>;
   transaction<T>(work: (within: Queryable) => Promise<T>): Promise<T>;
-  /** Calls `notified` at each NOTIFY, and whenever the listening connection was made anew (something may have been missed). */
+  /**
+   * Calls `notified` at each NOTIFY, and whenever the listening connection was made anew (something may have been
+   * missed).
+   */
   listen(channel: string, notified: () => void): Promise<void>;
   close(): Promise<void>;
 }
@@ -26,7 +29,10 @@ export interface Database extends Connection {
   run<T>(work: (drizzle: PgDatabase<PgQueryResultHKT>) => PromiseLike<T>): Promise<T>;
 }
 
-/** SQLSTATE classes that say "not now": connection, resources, operator intervention, rolled back, and a read-only standby. */
+/**
+ * SQLSTATE classes that say "not now": connection, resources, operator intervention, rolled back, and a read-only
+ * standby.
+ */
 const TRANSIENT = /^(08|53|57|40|25006|58)/;
 /** The SQLSTATE of an error the server reported, wherever a driver or Drizzle put it. */
 export function sqlState(error: unknown): string | undefined {

@@ -7,7 +7,9 @@ const FOLDER = fileURLToPath(new URL('../../../drizzle', import.meta.url));
 /** The key of `pg_advisory_xact_lock`: any number, the same on every node. */
 const LOCK = 7_414_093_301;
 
-/** Applies what is missing; a second node that starts at the same time waits, then finds nothing to do. All or nothing. */
+/**
+ * Applies what is missing; a second node that starts at the same time waits, then finds nothing to do. All or nothing.
+ */
 export async function migrate(connection: Connection): Promise<void> {
   const migrations = readMigrationFiles({ migrationsFolder: FOLDER });
   await connection.transaction(async (within) => {

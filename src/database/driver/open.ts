@@ -1,6 +1,6 @@
 /**
- * Opens PostgreSQL: the embedded server and `postgres://` through postgres.js, Neon through its WebSocket driver. Rare queries are built with Drizzle;
- * those of every call are prepared statements in the file that owns them.
+ * Opens PostgreSQL: the embedded server and `postgres://` through postgres.js, Neon through its WebSocket driver. Rare
+ * queries are built with Drizzle; those of every call are prepared statements in the file that owns them.
  */
 import type { Config } from '../../config.ts';
 import { QUERY_MAX_MS } from '../../limits.ts';
@@ -16,7 +16,10 @@ import { openPostgres } from './postgres.ts';
 
 export type DatabaseSettings = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDriver'>;
 
-/** Opens the configured database, starting the embedded one, and applies the migrations. Throws with one line when it cannot. */
+/**
+ * Opens the configured database, starting the embedded one, and applies the migrations. Throws with one line when it
+ * cannot.
+ */
 export async function openDatabase(settings: DatabaseSettings, log: Log): Promise<Database> {
   let embedded: EmbeddedServer | undefined;
   let connection: Connection;
@@ -51,8 +54,8 @@ export async function openDatabase(settings: DatabaseSettings, log: Log): Promis
 }
 
 /**
- * A query that fails because the database is away, or does not answer in time, is `StoreUnavailable`; any other error (a constraint, a bug) stays
- * what it is. Every wait is bounded: drivers queue while they reconnect, callers do not.
+ * A query that fails because the database is away, or does not answer in time, is `StoreUnavailable`; any other error
+ * (a constraint, a bug) stays what it is. Every wait is bounded: drivers queue while they reconnect, callers do not.
  */
 async function inTime<T>(answer: Promise<T>): Promise<T> {
   try {

@@ -19,7 +19,8 @@ export function openPostgres(target: PostgresTarget): Connection {
       application_name: 'sidetone',
       statement_timeout: STATEMENT_MAX_MS,
       idle_in_transaction_session_timeout: STATEMENT_MAX_MS,
-      // Every statement finds its rows by an index. A plan made while a table was empty would read all of it, and be kept while it grows.
+      // Every statement finds its rows by an index. A plan made while a table was empty would read all of it, and be
+      // kept while it grows.
       enable_seqscan: 'off',
       enable_hashjoin: 'off',
       enable_mergejoin: 'off',
@@ -65,7 +66,10 @@ function queryable(client: Pick<postgres.Sql, 'unsafe'>): Queryable {
 
 const socketPath = (dir: string, port: number | string): string => `${dir}/.s.PGSQL.${port}`;
 
-/** libpq writes a Unix socket as `postgres://user@localhost/database?host=/directory`; postgres.js would take the host for a name. */
+/**
+ * libpq writes a Unix socket as `postgres://user@localhost/database?host=/directory`; postgres.js would take the host
+ * for a name.
+ */
 function address<O extends object>(url: string, options: O): [string, O & { path?: string }] {
   const parsed = new URL(url);
   const dir = parsed.searchParams.get('host');

@@ -1,5 +1,6 @@
 /**
- * The embedded PostgreSQL: real server binaries from npm, data in `DATA_DIR/postgres`, one private Unix socket, nothing on the network.
+ * The embedded PostgreSQL: real server binaries from npm, data in `DATA_DIR/postgres`, one private Unix socket, nothing
+ * on the network.
  *
  *   no data       → initdb beside it, then renamed into place: a half-made directory never counts
  *   server lives  → adopted (it outlived a `kill -9` of the platform)
@@ -33,7 +34,10 @@ import type { Log } from '../../log.ts';
 import { giveTo, type RunAs, runAs } from './unprivileged.ts';
 
 export interface EmbeddedServer {
-  /** Directory of the Unix socket; the user and database are both `sidetone`, trusted because only the owner may open the socket. */
+  /**
+   * Directory of the Unix socket; the user and database are both `sidetone`, trusted because only the owner may open
+   * the socket.
+   */
   readonly socketDir: string;
   readonly port: number;
   /** Process id of the postmaster. */
@@ -122,7 +126,10 @@ async function initialise(data: string, binaries: string, user: RunAs, log: Log)
   }
 }
 
-/** Small and durable: the platform shares the machine with it. A flush of the log waits for the disk: `fsync` and `synchronous_commit` stay on. */
+/**
+ * Small and durable: the platform shares the machine with it. A flush of the log waits for the disk: `fsync` and
+ * `synchronous_commit` stay on.
+ */
 const settings = (socketDir: string): string => `# Written at each start.
 listen_addresses = ''
 port = ${PORT}
@@ -152,7 +159,10 @@ log_min_error_statement = panic
 log_error_verbosity = terse
 `;
 
-/** The running server of `data`, once it has finished starting; undefined when there is none, after waiting for one that is shutting down. */
+/**
+ * The running server of `data`, once it has finished starting; undefined when there is none, after waiting for one that
+ * is shutting down.
+ */
 async function settledPostmaster(data: string): Promise<Postmaster | undefined> {
   const deadline = performance.now() + EMBEDDED_START_MAX_SEC * 1000;
   for (;;) {
@@ -175,7 +185,9 @@ function readPostmaster(data: string): Postmaster | undefined {
   return { pid, port: Number(lines[3] ?? PORT), socketDir: lines[4] ?? '', status: lines[7]?.trim() ?? '' };
 }
 
-/** Tells whether `pid` is alive and is the server of this very directory, not another process that was given the number. */
+/**
+ * Tells whether `pid` is alive and is the server of this very directory, not another process that was given the number.
+ */
 function isPostmasterOf(pid: number, data: string): boolean {
   try {
     if (readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.startsWith('Z') === true) return false;
@@ -192,7 +204,10 @@ function sameDirectory(link: string, path: string): boolean {
   return one.ino === two.ino && one.dev === two.dev;
 }
 
-/** The socket lies in the data directory where its path is short enough, else under the system's temporary directory by a name of its own. */
+/**
+ * The socket lies in the data directory where its path is short enough, else under the system's temporary directory by
+ * a name of its own.
+ */
 function makeSocketDir(dataDir: string, user: RunAs): string {
   const near = join(dataDir, 'postgres-socket');
   const name = `sidetone-${createHash('sha256').update(dataDir).digest('hex').slice(0, 16)}`;

@@ -1,6 +1,6 @@
 /**
- * Keeps the embedded PostgreSQL running: it is no child of ours (it outlives a `kill -9` of the platform), so its end is seen by asking. What is
- * committed is on disk; commands meanwhile are 503, calls and audio go on.
+ * Keeps the embedded PostgreSQL running: it is no child of ours (it outlives a `kill -9` of the platform), so its end
+ * is seen by asking. What is committed is on disk; commands meanwhile are 503, calls and audio go on.
  */
 import { EMBEDDED_CHECK_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';

@@ -1,7 +1,8 @@
 /**
- * As whom the embedded PostgreSQL runs. It refuses to run as root; started as root, the platform runs it as `postgres` or `nobody`. Where the
- * data directory or the binaries lie under a directory that user may not pass (`/root`, say), the server keeps the one capability that lets it
- * through, CAP_DAC_OVERRIDE, and no other (capabilities(7), ambient set).
+ * The user under whom the embedded PostgreSQL runs. The server refuses to run as root; started as root, the platform runs it as `postgres`
+ * or `nobody`. Where the data directory or the binaries lie under a directory that user may not pass (`/root`, say),
+ * the server keeps the one capability that lets it through, CAP_DAC_OVERRIDE, and no other (capabilities(7), ambient
+ * set).
  */
 import { accessSync, chownSync, constants, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,7 +14,10 @@ export interface RunAs {
   command(file: string, args: readonly string[]): { readonly file: string; readonly args: readonly string[] };
 }
 
-/** Finds the user who runs the server whose files are `paths`. Throws, in one line, when root has no plain user to give it to. */
+/**
+ * Finds the user who runs the server whose files are `paths`. Throws, in one line, when root has no plain user to give
+ * it to.
+ */
 export function runAs(paths: readonly string[]): RunAs {
   const own = { uid: process.getuid?.() ?? -1, gid: process.getgid?.() ?? -1 };
   if (own.uid !== 0) return { ...own, command: (file, args) => ({ file, args }) };

@@ -1,6 +1,6 @@
 /**
- * Calls of one kind that wait at the same time share one round trip. At most `flights` round trips are under way; the rest gather, so that a busy
- * moment makes batches larger, not more of them, and an idle one adds no wait.
+ * Calls of one kind that wait at the same time share one round trip. At most `flights` round trips are under way; the
+ * rest gather, so that a busy moment makes batches larger, not more of them, and an idle one adds no wait.
  */
 import { COALESCE_BATCH_MAX_ITEMS, COALESCE_WAITING_MAX_ITEMS } from '../../limits.ts';
 import { StoreUnavailable } from './journal.ts';
@@ -19,7 +19,10 @@ export interface CoalesceOptions<K, V> {
   readonly flights?: number;
 }
 
-/** A call that joins the next batch. Rejects with `StoreUnavailable` when too many wait already, else with what `load` threw. */
+/**
+ * A call that joins the next batch. Rejects with `StoreUnavailable` when too many wait already, else with what `load`
+ * threw.
+ */
 export function coalesce<K, V>(options: CoalesceOptions<K, V>): (item: K) => Promise<V> {
   const { load, distinct, flights = 2 } = options;
   let waiting: Waiting<K, V>[] = [];

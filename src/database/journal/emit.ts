@@ -1,4 +1,7 @@
-/** Events, and the answer of the command that caused them, inside a transaction that changes something other than a Session. */
+/**
+ * Events, and the answer of the command that caused them, inside a transaction that changes something other than a
+ * Session.
+ */
 import type { PlatformEvent } from '../../event/event.ts';
 import type { Queryable } from '../driver/database.ts';
 import type { StoredAnswer } from './journal.ts';

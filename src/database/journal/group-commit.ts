@@ -1,9 +1,10 @@
 /**
- * The journal: one flush under way, and everything that arrives meanwhile is the next one. A flush is a single statement, so it is one round trip
- * and one transaction: session rows, the events they emit, their outbox rows, and the answers kept for replays.
+ * The journal: one flush under way, and everything that arrives meanwhile is the next one. A flush is a single
+ * statement, so it is one round trip and one transaction: session rows, the events they emit, their outbox rows, and
+ * the answers kept for replays.
  *
- * What was weighed: a transaction a change (6 round trips, one fsync each), and a statement a change in a pipeline (one fsync each). Coalesced, the
- * fsync is shared by all that waited for it, and order is the order of arrival.
+ * What was weighed: a transaction a change (6 round trips, one fsync each), and a statement a change in a pipeline (one
+ * fsync each). Coalesced, the fsync is shared by all that waited for it, and order is the order of arrival.
  */
 import { JOURNAL_FLUSH_MAX_CHANGES, JOURNAL_WAITING_MAX_CHANGES } from '../../limits.ts';
 import type { Log } from '../../log.ts';

@@ -1,6 +1,7 @@
 /**
- * The one door through which state changes: a Session's row, the events it emits and the answer to the command that caused it are
- * written in one transaction. Changes that wait at the same time share a transaction (group commit), in the order in which they came.
+ * The one door through which state changes: a Session's row, the events it emits and the answer to the command that
+ * caused it are written in one transaction. Changes that wait at the same time share a transaction (group commit), in
+ * the order in which they came.
  */
 import type { PlatformEvent } from '../../event/event.ts';
 import type { PaymentChange } from './payment-rows.ts';
@@ -63,8 +64,9 @@ export interface Change {
 
 export interface Journal {
   /**
-   * Resolves when the change is durable. Rejects when the database could not take it (`StoreUnavailable`): then nothing of it is stored,
-   * and the caller may try again. Ending a Session that is already ended stores nothing and resolves to `false` (the unique end).
+   * Resolves when the change is durable. Rejects when the database could not take it (`StoreUnavailable`): then nothing
+   * of it is stored, and the caller may try again. Ending a Session that is already ended stores nothing and resolves
+   * to `false` (the unique end).
    */
   commit(change: Change): Promise<boolean>;
 }

@@ -1,4 +1,7 @@
-/** The rows that a step of a Session writes about its secure collection, in the statement that writes the step (`group-commit.ts`). */
+/**
+ * The rows that a step of a Session writes about its secure collection, in the statement that writes the step
+ * (`group-commit.ts`).
+ */
 import type { Owner } from '../vault/vault.ts';
 
 export interface ReferenceRow extends Owner {
@@ -25,7 +28,9 @@ export type PaymentChange =
   /** Destroys every reference of the Session. */
   | { readonly forgotten: string };
 
-/** Expressions for the flush's WITH; its parameters begin at `$first`. A Session's own changes never meet in one flush. */
+/**
+ * Expressions for the flush's WITH; its parameters begin at `$first`. A Session's own changes never meet in one flush.
+ */
 export const paymentExpressions = (first: number): string => `
 pay_begun AS (
   INSERT INTO payment_collections (operation_uuid, session_uuid, app_uuid, kind, client_state, traceparent)

@@ -1,4 +1,7 @@
-/** The rows that a step of a Session or Room writes about its recordings, in the statement that writes the step (`group-commit.ts`). */
+/**
+ * The rows that a step of a Session or Room writes about its recordings, in the statement that writes the step
+ * (`group-commit.ts`).
+ */
 
 /** A recording as a row; it outlives its file, so that a URL to what was removed can say so. */
 export interface RecordingRow {
@@ -22,7 +25,9 @@ export type RecordingChange =
   | { readonly begun: RecordingRow }
   | { readonly ended: { readonly recordingUuid: string; readonly endedAt: number; readonly durationMs: number } };
 
-/** Expressions for the flush's WITH; its parameters begin at `$first`. A recording does not begin and end in one flush. */
+/**
+ * Expressions for the flush's WITH; its parameters begin at `$first`. A recording does not begin and end in one flush.
+ */
 export const recordingExpressions = (first: number): string => `
 rec_begun AS (
   INSERT INTO recordings (recording_uuid, app_uuid, session_uuid, room_id, operation_uuid, client_state, traceparent, created_at)

@@ -1,4 +1,7 @@
-/** Secrets at rest: AES-256-GCM under MASTER_KEY, bound to what they belong to, so that a row copied to another owner does not open. */
+/**
+ * Secrets at rest: AES-256-GCM under MASTER_KEY, bound to what they belong to, so that a row copied to another owner
+ * does not open.
+ */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
 const NONCE_BYTES = 12;

@@ -1,6 +1,7 @@
 /**
- * Card numbers and CVVs at rest: AES-256-GCM under a key of its own, derived from MASTER_KEY, which is not in the database. Each ciphertext is bound to
- * application, Session and reference, so that a row copied elsewhere does not open. Digits go in and come out as bytes that their user wipes.
+ * Card numbers and CVVs at rest: AES-256-GCM under a key of its own, derived from MASTER_KEY, which is not in the
+ * database. Each ciphertext is bound to application, Session and reference, so that a row copied elsewhere does not
+ * open. Digits go in and come out as bytes that their user wipes.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
@@ -20,7 +21,10 @@ export interface Owner {
 export interface Vault {
   /** `digits`: 0 to 9, at most 23 of them. */
   seal(digits: readonly number[], owner: Owner): Uint8Array;
-  /** The digits as ASCII; the caller wipes them (`fill(0)`). Throws when the bytes were altered, or belong to something else. */
+  /**
+   * The digits as ASCII; the caller wipes them (`fill(0)`). Throws when the bytes were altered, or belong to something
+   * else.
+   */
   open(sealed: Uint8Array, owner: Owner): Uint8Array;
 }
 

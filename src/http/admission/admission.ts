@@ -1,6 +1,7 @@
 /**
- * The order of admission (contract §10), in one list. Route and method come before it (`app.ts`); the work comes after it. Whatever ends in a problem
- * gives its rate tokens back, and its Idempotency-Key unless the answer is one that is kept.
+ * The order of admission (contract §10), in one list. Route and method come before it (`app.ts`); the work comes after
+ * it. Whatever ends in a problem gives its rate tokens back, and its Idempotency-Key unless the answer is one that is
+ * kept.
  */
 import type { Clock } from '../../clock.ts';
 import type { IdempotencyStore } from '../../database/idempotency.ts';
@@ -80,7 +81,10 @@ export function admission(options: AdmissionOptions): (context: RequestContext) 
   };
 }
 
-/** Binds the work to the validated body. A 422 of the shape is an answer that is kept under the key, and replayed from it. */
+/**
+ * Binds the work to the validated body. A 422 of the shape is an answer that is kept under the key, and replayed from
+ * it.
+ */
 function shape(idempotency: IdempotencyStore): Step {
   return (context) => {
     const prepared = context.route.prepare(context);
@@ -110,8 +114,9 @@ const draining =
       : undefined;
 
 /**
- * Refuses a command whose caller can no longer be answered. The runtime closes a connection on which another request was pipelined behind a pending
- * one, and tells so a turn of the event loop later; a command is not to take effect then (RFC 9112 §9.3.2 leaves it to the client to try again).
+ * Refuses a command whose caller can no longer be answered. The runtime closes a connection on which another request
+ * was pipelined behind a pending one, and tells so a turn of the event loop later; a command is not to take effect then
+ * (RFC 9112 §9.3.2 leaves it to the client to try again).
  */
 const connected: Step = async ({ route, request }) => {
   if (route.method === 'GET') return undefined;

@@ -1,4 +1,7 @@
-/** 415: an explicit media type that is not JSON. Missing or blank is tolerated, parameters are accepted (interface, Endpoints). */
+/**
+ * 415: an explicit media type that is not JSON. Missing or blank is tolerated, parameters are accepted (interface,
+ * Endpoints).
+ */
 import { type Problem, problems } from '../../problem.ts';
 import type { RequestContext } from '../request-context.ts';
 

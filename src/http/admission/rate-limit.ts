@@ -1,4 +1,6 @@
-/** 429: token buckets. A bucket starts full and refills steadily; only what is admitted keeps its token (contract §10). */
+/**
+ * 429: token buckets. A bucket starts full and refills steadily; only what is admitted keeps its token (contract §10).
+ */
 import { RATE_BUCKETS_MAX } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
 import { type Bucket, type BucketName, buckets } from '../rate.ts';

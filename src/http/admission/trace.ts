@@ -1,4 +1,7 @@
-/** The server's own trace on every response; a valid incoming one is linked to it, a malformed one ignored (interface, Errors). */
+/**
+ * The server's own trace on every response; a valid incoming one is linked to it, a malformed one ignored (interface,
+ * Errors).
+ */
 import { randomBytes } from 'node:crypto';
 import { LINKED_TRACESTATE_MAX_CHARS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
@@ -24,7 +27,10 @@ export function newTraceparent(): string {
   return `00-${trace}-${span}-01`;
 }
 
-/** Logs, at `info`, which trace of the caller's the response's own trace is linked to. A request without a valid `traceparent` is not logged. */
+/**
+ * Logs, at `info`, which trace of the caller's the response's own trace is linked to. A request without a valid
+ * `traceparent` is not logged.
+ */
 export function linkTrace(log: Log, request: Request, response: Response): void {
   const given = request.headers.get('traceparent');
   if (given === null || given.length > TRACEPARENT_MAX_CHARS || !TRACEPARENT.test(given)) return;

@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js';
 import type { CarrierReadings, TrunkStatus } from '../../call/ports/trunks.ts';
 import { timestamp } from '../../clock.ts';
 import type { Store } from '../../database/store.ts';
-import type { TrunkRow } from '../../database/trunks.ts';
+import type { TrunkRow } from '../../database/trunk/trunks.ts';
 import { isAppUuid } from '../../id.ts';
 import {
   LIVE_SESSIONS_MAX,

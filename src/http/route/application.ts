@@ -66,7 +66,10 @@ export const applicationRoutes = (apps: AppStore): readonly Route[] => [
   ),
 ];
 
-/** The state of the webhook, since when it is so, and the answer that disabled it (an extension); `last_error` is `""` when none did. */
+/**
+ * The state of the webhook, since when it is so, and the answer that disabled it (an extension); `last_error` is `""`
+ * when none did.
+ */
 const webhookStatus = ({ webhookUrl: url, webhookDisabled, webhookSince }: AppDetail) => ({
   state: url === '' ? 'unset' : webhookDisabled ? 'disabled' : 'enabled',
   since: timestamp(webhookSince),

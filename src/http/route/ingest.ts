@@ -1,6 +1,6 @@
 /**
- * The body of a push (interface, Session playback): raw audio, read only as fast as it is heard, so that the sender's socket is held back. Outside the
- * body limit and the media-type rule, inside everything else.
+ * The body of a push (interface, Session playback): raw audio, read only as fast as it is heard, so that the sender's
+ * socket is held back. Outside the body limit and the media-type rule, inside everything else.
  */
 
 import type { Sessions } from '../../call/ports/sessions.ts';
@@ -13,7 +13,10 @@ import type { Route } from '../request-context.ts';
 import { ok } from '../request-context.ts';
 import { route } from '../route.ts';
 
-/** The server's idle timeout of a request is lifted for its body, since a sender that is held back is silent for longer, and then set again, in seconds. */
+/**
+ * The server's idle timeout of a request is lifted for its body, since a sender that is held back is silent for longer,
+ * and then set again, in seconds.
+ */
 export interface IdleTimeout {
   readonly disableIdleTimeout?: (request: Request) => void;
   readonly setIdleTimeout?: (request: Request, seconds: number) => void;

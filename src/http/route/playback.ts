@@ -48,7 +48,10 @@ export const seek = shape(
   }),
 );
 
-/** The place that a seek names. A place beyond the longest call is past the end of anything, which completes the playback. */
+/**
+ * The place that a seek names. A place beyond the longest call is past the end of anything, which completes the
+ * playback.
+ */
 export function placeOf(request: { readonly position_ms?: number; readonly offset_ms?: number }): Place | Problem {
   const { position_ms: positionMs, offset_ms: offsetMs } = request;
   if (positionMs !== undefined && offsetMs === undefined) return { positionMs: Math.min(positionMs, PLAYBACK_POSITION_MAX_MS) };

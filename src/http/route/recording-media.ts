@@ -1,5 +1,6 @@
 /**
- * Recordings under their signed URLs (interface, Recording media URLs; contract §5). Outside admission: whoever has the URL may fetch.
+ * Recordings under their signed URLs (interface, Recording media URLs; contract §5). Outside admission: whoever has the
+ * URL may fetch.
  *
  *   signature (403) → recording (404) → retention (410) → place (503) → growing: as it is written · finished: with length and ranges
  */
@@ -33,7 +34,10 @@ export interface RecordingMediaDeps {
   readonly followed?: (path: string, followed: boolean) => void;
   /** Requests the server is busy with. */
   readonly inFlight?: () => number;
-  /** The path as it was sent, where a server that tidies URLs (a backslash to a slash, `..` away) knows it. It has to equal the URL's. */
+  /**
+   * The path as it was sent, where a server that tidies URLs (a backslash to a slash, `..` away) knows it. It has to
+   * equal the URL's.
+   */
   readonly sentPath?: (request: Request) => string | undefined;
 }
 
@@ -56,7 +60,10 @@ const OPEN = {
 };
 const SIGNATURE_LAST = /[?&]signature=[0-9a-f]{64}$/;
 
-/** A URL of another path that ends as a signed one does: a signed URL with its path altered is 403 like any other (contract §5). */
+/**
+ * A URL of another path that ends as a signed one does: a signed URL with its path altered is 403 like any other
+ * (contract §5).
+ */
 export const wasSigned = (url: string): boolean => SIGNATURE_LAST.test(url);
 
 /** The door to recordings under their signed URLs. */

@@ -1,4 +1,6 @@
-/** Recordings of a Session and of a Room (interface, Recordings; contract §5). Their audio is fetched by signed URLs. */
+/**
+ * Recordings of a Session and of a Room (interface, Recordings; contract §5). Their audio is fetched by signed URLs.
+ */
 import { type } from 'arktype';
 import type { Recordings } from '../../call/ports/recordings.ts';
 import type { Rooms } from '../../call/ports/rooms.ts';

@@ -35,7 +35,9 @@ const command = {
   answerStoredBy: 'journal',
   success: [202, 'Admitted; the outcome is an event.'],
 } as const;
-/** The commands that a member's Session takes: they are session commands, with the limit of those (interface, Limits). */
+/**
+ * The commands that a member's Session takes: they are session commands, with the limit of those (interface, Limits).
+ */
 const memberCommand = { ...command, resource: 'Session', method: 'POST', maxBytes: COMMAND_BODY_MAX_BYTES } as const;
 const ROOM = '/api/v1/rooms/:room_id';
 const roomOf = (context: RequestContext): string => context.params.room_id ?? '';

@@ -1,6 +1,6 @@
 /**
- * The alphabets of short messages: the GSM 7 bit default alphabet with its extension table (3GPP TS 23.038 §6.2.1), and UCS-2. National
- * language shift tables are left out: what they would carry goes as UCS-2.
+ * The alphabets of short messages: the GSM 7 bit default alphabet with its extension table (3GPP TS 23.038 §6.2.1), and
+ * UCS-2. National language shift tables are left out: what they would carry goes as UCS-2.
  */
 
 export type Encoding = 'gsm7' | 'ucs2';
@@ -34,13 +34,19 @@ export function encodingOf(text: string): Encoding {
   return 'gsm7';
 }
 
-/** Units that must not be parted: an escape and what it escapes, the two halves of a surrogate pair. Septets of GSM, code units of UCS-2. */
+/**
+ * Units that must not be parted: an escape and what it escapes, the two halves of a surrogate pair. Septets of GSM,
+ * code units of UCS-2.
+ */
 export const unitsOf = (text: string, encoding: Encoding): readonly (readonly number[])[] =>
   [...text].map((letter) => (encoding === 'gsm7' ? (SEPTETS.get(letter) ?? [0x3f]) : codeUnits(letter)));
 
 const codeUnits = (letter: string): number[] => letter.split('').map((unit) => unit.charCodeAt(0));
 
-/** Octets as SMPP carries them: a septet an octet, unpacked (SMPP 3.4 §5.2.19, SMSC default alphabet), or UCS-2 in network order. */
+/**
+ * Octets as SMPP carries them: a septet an octet, unpacked (SMPP 3.4 §5.2.19, SMSC default alphabet), or UCS-2 in
+ * network order.
+ */
 export function octetsOf(units: readonly number[], encoding: Encoding): Uint8Array {
   if (encoding === 'gsm7') return Uint8Array.from(units);
   const octets = new Uint8Array(units.length * 2);

@@ -5,8 +5,8 @@
  *                     │                            └─a part's receipt says otherwise→ undelivered
  *                     └─refused, expired, or nobody knows→ failed
  *
- * Forward only. A part that left without an answer is never sent again: whether the SMSC has it is not known, and an SMS twice is worse than one
- * reported `failed` with `outcome_unknown`.
+ * Forward only. A part that left without an answer is never sent again: whether the SMSC has it is not known, and an
+ * SMS twice is worse than one reported `failed` with `outcome_unknown`.
  */
 import type { Event } from '../../event/event.ts';
 import type { Encoding } from './alphabet.ts';
@@ -40,7 +40,10 @@ export interface MessageState {
   readonly sentAt: number | undefined;
   readonly deliveredAt: number | undefined;
   readonly parts: readonly Part[];
-  /** `waiting`: to be submitted at `dueAt`; `submitting`: with the gateway, until `dueAt` at the latest; `settled`: nothing is left to send. */
+  /**
+   * `waiting`: to be submitted at `dueAt`; `submitting`: with the gateway, until `dueAt` at the latest; `settled`:
+   * nothing is left to send.
+   */
   readonly stage: 'waiting' | 'submitting' | 'settled';
   readonly dueAt: number;
   /** Submissions that were put off so far. */
@@ -113,7 +116,10 @@ const UNDELIVERED: Readonly<Record<Exclude<ReceiptState, 'delivered'>, string>> 
   unknown: 'The carrier does not know what became of the message',
 };
 
-/** The receipt of one part. A late or repeated one changes nothing; one that overtakes the other parts' responses is remembered. */
+/**
+ * The receipt of one part. A late or repeated one changes nothing; one that overtakes the other parts' responses is
+ * remembered.
+ */
 export function received(state: MessageState, part: number, receipt: Receipt, now: number): MessageStep {
   if (RANK[state.status] > RANK.sent) return stay(state);
   if (receipt.state === 'delivered') return concluded(stay({ ...state, parts: withDelivered(state.parts, part) }), now);

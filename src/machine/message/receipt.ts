@@ -1,5 +1,6 @@
 /**
- * Delivery receipts (SMPP 3.4 §2.11 and appendix B): the text that nearly every SMSC sends, the TLVs `receipted_message_id` and
+ * Delivery receipts (SMPP 3.4 §2.11 and appendix B): the text that nearly every SMSC sends, the TLVs
+ * `receipted_message_id` and
  * `message_state` that some send beside it, and message ids that come back in another base than they were given in.
  */
 
@@ -14,7 +15,10 @@ export interface Receipt {
   readonly recipient: string;
 }
 
-/** The fields of a `deliver_sm` that concern a receipt. `text` is its short message or payload, byte for byte as characters. */
+/**
+ * The fields of a `deliver_sm` that concern a receipt. `text` is its short message or payload, byte for byte as
+ * characters.
+ */
 export interface ReceiptFields {
   readonly text: string;
   readonly receiptedMessageId: string | undefined;
@@ -70,7 +74,10 @@ export const normalId = (smscId: string): string =>
 const DECIMAL_MAX_DIGITS = 20;
 const HEX_MAX_DIGITS = 16;
 
-/** The ids that a receipt's id may have been in the response, most likely first: itself, then read as decimal or as hexadecimal. */
+/**
+ * The ids that a receipt's id may have been in the response, most likely first: itself, then read as decimal or as
+ * hexadecimal.
+ */
 export function idCandidates(smscId: string): readonly string[] {
   const id = normalId(smscId);
   const candidates = [id];

@@ -1,6 +1,6 @@
 /**
- * Splits a text into short messages: one where it fits into 140 octets, else segments that leave room for a concatenation header
- * (3GPP TS 23.040 §9.2.3.24.1: six octets, which is seven septets or three code units).
+ * Splits a text into short messages: one where it fits into 140 octets, else segments that leave room for a
+ * concatenation header (3GPP TS 23.040 §9.2.3.24.1: six octets, which is seven septets or three code units).
  */
 import { type Encoding, encodingOf, octetsOf, unitsOf } from './alphabet.ts';
 
@@ -30,6 +30,9 @@ export function segment(text: string): Segmented {
   return { encoding, segments: parts.map((units) => octetsOf(units, encoding)) };
 }
 
-/** The concatenation header: total segments, this one's number from 1, and a reference the segments of one message share (8 bits). */
+/**
+ * The concatenation header: total segments, this one's number from 1, and a reference the segments of one message share
+ * (8 bits).
+ */
 export const concatenationHeader = (reference: number, total: number, number: number): Uint8Array =>
   Uint8Array.of(0x05, 0x00, 0x03, reference & 0xff, total, number);

@@ -1,6 +1,7 @@
 /**
- * Card numbers as they are keyed in (ISO/IEC 7812-1): which brand a number belongs to, how long it may be, and its check digit. Digits are numbers, never
- * text: what is no string is found by nobody who looks for strings in a process's memory.
+ * Card numbers as they are keyed in (ISO/IEC 7812-1): which brand a number belongs to, how long it may be, and its
+ * check digit. Digits are numbers, never text: what is no string is found by nobody who looks for strings in a
+ * process's memory.
  */
 
 export const CARD_BRANDS = ['visa', 'mastercard', 'amex', 'diners', 'discover', 'jcb', 'maestro', 'isracard', 'unknown'] as const;

@@ -9,7 +9,10 @@
 import type { Event, PlaybackFailure } from '../../event/event.ts';
 import type { MediaNotice } from '../../notice/signal.ts';
 
-/** A place in a playback, from the beginning or from what is heard now, in milliseconds. A place before the start is the start; one past the end completes. */
+/**
+ * A place in a playback, from the beginning or from what is heard now, in milliseconds. A place before the start is the
+ * start; one past the end completes.
+ */
 export type Place = { readonly positionMs: number } | { readonly offsetMs: number };
 
 /** A control of a playback that goes on. */
@@ -83,7 +86,8 @@ export function hearPlayback(sessionUuid: string, playback: Playback | undefined
       if (playback.phase !== 'starting') return { playback, events: [] };
       return {
         playback: { ...playback, phase: 'playing' },
-        // Only files tell their start (contract §3): the start of anything else is the application's own, or nothing to hear.
+        // Only files tell their start (contract §3): the start of anything else is the application's own, or nothing to
+        // hear.
         events:
           playback.kind === 'files'
             ? [{ event: 'playback.started', session_uuid: sessionUuid, operation_uuid: operationUuid, urls }]

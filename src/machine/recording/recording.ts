@@ -115,7 +115,8 @@ export function hearRecording(owner: RecordingOwner, recording: Recording, notic
     case 'recording.ended':
       return ended(owner, recording, notice.durationMs);
     case 'recording.failed':
-      // A recording that was told as available, or is being stopped, ends. Any other fails now and ends when it is stopped.
+      // A recording that was told as available, or is being stopped, ends. Any other fails now and ends when it is
+      // stopped.
       if (availability === 'available' || phase === 'stopping') return ended(owner, recording, notice.durationMs);
       return failed(owner, { ...recording, cutOffMs: notice.durationMs });
     case 'speech.started': {

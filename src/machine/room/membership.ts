@@ -160,7 +160,10 @@ export function memberJoined(sessionUuid: string, membership: Membership | undef
   };
 }
 
-/** Speech began or stopped. Told only where the Room asks for it, and never of a member that is muted: its last word was `false`. */
+/**
+ * Speech began or stopped. Told only where the Room asks for it, and never of a member that is muted: its last word was
+ * `false`.
+ */
 export function memberTalking(sessionUuid: string, membership: Membership | undefined, talking: boolean): MembershipStep {
   if (membership?.phase !== 'joined' || !membership.voiceActivityEvents || (membership.muted && talking)) return stay(membership);
   if (membership.talking === talking) return stay(membership);

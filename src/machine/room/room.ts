@@ -1,5 +1,6 @@
 /**
- * The machine of one Room (contract §4): its playback and its end. Members are the Sessions' own state; a Room counts them.
+ * The machine of one Room (contract §4): its playback and its end. Members are the Sessions' own state; a Room counts
+ * them.
  *
  *   open ─DELETE→ deleting ─last member left, or 10 s→ deleted
  *   playback: stopped ─play→ starting ─confirmed→ playing ⇄ paused ─stop, end, failure→ stopped
@@ -113,7 +114,10 @@ export function roomDeadline({ playback, teardownBy }: RoomState): number | unde
 
 const stay = (state: RoomState): RoomStep => ({ state, events: [], effects: [] });
 
-/** The reason why a command would be refused now, or undefined. It is asked before the work for it, and again by the step. */
+/**
+ * The reason why a command would be refused now, or undefined. It is asked before the work for it, and again by the
+ * step.
+ */
 export function roomRefusal(state: RoomState, type: RoomCommand['type']): Problem | undefined {
   if (type === 'delete' || type === 'volume') return undefined;
   if (state.phase !== 'open') return problems.conflict('Room is being deleted');

@@ -1,8 +1,9 @@
 import type { Command } from './input.ts';
 
 /**
- * The answer of a Session that has already ended to a terminal command (contract §2): `completed` with `already_ended`, a conflict where the call
- * it would have stopped was answered or is of the other direction, or nothing (404) for any other command.
+ * The answer of a Session that has already ended to a terminal command (contract §2): `completed` with `already_ended`,
+ * a conflict where the call it would have stopped was answered or is of the other direction, or nothing (404) for any
+ * other command.
  */
 export function afterEnd(
   ended: { readonly type: string; readonly answered: boolean },

@@ -35,7 +35,10 @@ const CANNOT: Readonly<Record<CallCommand['type'], string>> = {
   cancel_payment: 'Session is not connected',
 };
 
-/** The 409 a command would get now, or undefined: asked before its work, such as opening sources, and again by `command` itself. */
+/**
+ * The 409 a command would get now, or undefined: asked before its work, such as opening sources, and again by `command`
+ * itself.
+ */
 export function refusal(state: SessionState, type: CallCommand['type']): Problem | undefined {
   if (!permits(state, type)) return problems.conflict(CANNOT[type]);
   const secured = paymentRefusal(state, type);
@@ -120,7 +123,10 @@ export function command(state: SessionState, order: Command, operationUuid: stri
   }
 }
 
-/** The far end is told, and the event follows when it knows. Nothing comes from it meanwhile, so it is watched for silence. */
+/**
+ * The far end is told, and the event follows when it knows. Nothing comes from it meanwhile, so it is watched for
+ * silence.
+ */
 const hold = (state: SessionState, on: boolean, now: number): Step => ({
   state: watch({ ...state, holding: on }, now),
   events: [],
@@ -138,7 +144,10 @@ function hangup(state: SessionState, operationUuid: string, now: number): Step {
   return orderEnd(state, ending('rejected', by, operationUuid), { do: 'reject', reason: 'rejected' }, now);
 }
 
-/** The prompt is played under the collection's own operation and is no playback: its end is heard by the collection alone. */
+/**
+ * The prompt is played under the collection's own operation and is no playback: its end is heard by the collection
+ * alone.
+ */
 function collect(state: SessionState, order: Extract<Command, { type: 'collect' }>, operationUuid: string, now: number): Step {
   const prompted = order.promptUrls.length > 0;
   const begun = { ...state, collect: beginCollect(operationUuid, order.terms, prompted, now) };

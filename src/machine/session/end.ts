@@ -12,7 +12,10 @@ import { endTransfer } from './in-transfer.ts';
 import type { Effect, SessionInput, Step } from './input.ts';
 import type { Ending, SessionState } from './session.ts';
 
-/** The time that the far end has to confirm an ordered end, in milliseconds. Timers F and H take 32 s, and nobody should wait that long for an event. */
+/**
+ * The time that the far end has to confirm an ordered end, in milliseconds. Timers F and H take 32 s, and nobody should
+ * wait that long for an event.
+ */
 export const TEARDOWN_MS = 5_000;
 
 const DESCRIPTION: Readonly<Record<HangupCause, string>> = {
@@ -50,8 +53,9 @@ export function orderEnd(state: SessionState, why: Ending, order: Effect, now: n
 }
 
 /**
- * The call is over. `why` counts only where no end was ordered before. What is still running is told of first: a collection, a playback, a
- * membership, recordings (contract §2, Order at the end). The Session ends with it, or when the last recording is finished.
+ * The call is over. `why` counts only where no end was ordered before. What is still running is told of first: a
+ * collection, a playback, a membership, recordings (contract §2, Order at the end). The Session ends with it, or when
+ * the last recording is finished.
  */
 export function end(state: SessionState, why: Ending, now: number, effects: readonly Effect[] = []): Step {
   const { playback, collect, membership, sessionUuid } = state;

@@ -1,4 +1,6 @@
-/** The Session during secure collection (contract §6): what the collection decides, put back into the Session's state. */
+/**
+ * The Session during secure collection (contract §6): what the collection decides, put back into the Session's state.
+ */
 
 import type { CollectionFailure, Event } from '../../event/event.ts';
 import { PAYMENT_CUT_OFF_QUIET_MS, PAYMENT_QUIET_MS } from '../../limits.ts';
@@ -23,7 +25,9 @@ import { isCollectingSecurely, type SessionState } from './session.ts';
 
 export type CollectPayment = Extract<Command, { type: 'collect_payment' }>;
 
-/** The reason why a secure collection refuses a command, or a command cannot begin one; undefined where it may go on. */
+/**
+ * The reason why a secure collection refuses a command, or a command cannot begin one; undefined where it may go on.
+ */
 export function paymentRefusal(state: SessionState, type: Command['type']): Problem | undefined {
   if (type === 'cancel_payment') return isCollectingSecurely(state) ? undefined : problems.notFound('Payment collection');
   if (isCollectingSecurely(state) && (type === 'collect_payment' || isPlay(type) || type === 'collect' || type === 'member_join'))
@@ -36,7 +40,10 @@ export function paymentRefusal(state: SessionState, type: Command['type']): Prob
   return state.collect === undefined ? undefined : problems.conflict('Session is already collecting digits');
 }
 
-/** Begins: recordings are masked and the leg's taps closed before a prompt can be heard, so that no tone that answers it reaches them. */
+/**
+ * Begins: recordings are masked and the leg's taps closed before a prompt can be heard, so that no tone that answers it
+ * reaches them.
+ */
 export function collectPayment(state: SessionState, { terms }: CollectPayment, operationUuid: string, now: number): Step {
   const collection = beginCollection(operationUuid, terms, now);
   const { playback, sessionUuid } = state;

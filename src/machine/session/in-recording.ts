@@ -1,4 +1,7 @@
-/** The recordings of a Session: what each decides, put back into the Session's state. Several run at once, each on its own. */
+/**
+ * The recordings of a Session: what each decides, put back into the Session's state. Several run at once, each on its
+ * own.
+ */
 import { RECORDINGS_PER_SESSION_MAX } from '../../limits.ts';
 import type { RecordingNotice } from '../../notice/recording.ts';
 import { type Problem, problems } from '../../problem.ts';

@@ -1,14 +1,17 @@
 /**
- * The far end of a call may be gone without a word (interface, Orphaned Session cleanup). Two kinds of calls are watched for it, because no
- * media timeout runs for them: an answered call that is held, and an outbound call in early media. The leg is asked for signs of life, and
- * the Session ends when there was none for ORPHAN_TIMEOUT_SEC.
+ * The far end of a call may be gone without a word (interface, Orphaned Session cleanup). Two kinds of calls are
+ * watched for it, because no media timeout runs for them: an answered call that is held, and an outbound call in early
+ * media. The leg is asked for signs of life, and the Session ends when there was none for ORPHAN_TIMEOUT_SEC.
  */
 import type { LegSignal } from '../../notice/signal.ts';
 import { ending, orderEnd } from './end.ts';
 import type { Step } from './input.ts';
 import type { Deadlines, SessionState } from './session.ts';
 
-/** A held call is asked this many times in its orphan timeout; one in early media more often, because asking it sends no message. */
+/**
+ * A held call is asked this many times in its orphan timeout; one in early media more often, because asking it sends no
+ * message.
+ */
 const HELD_PROBES = 2;
 const EARLY_PROBES = 8;
 

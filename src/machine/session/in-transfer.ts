@@ -67,7 +67,10 @@ export function transferTimeout(state: SessionState): Step {
   return { state: withoutTransfer(state), events: [failed(state, running, 'timeout')], effects: [] };
 }
 
-/** What becomes of a transfer under way when the Session ends. A far end that hangs up after it accepted has gone to the other call. */
+/**
+ * What becomes of a transfer under way when the Session ends. A far end that hangs up after it accepted has gone to the
+ * other call.
+ */
 export function endTransfer(state: SessionState, byFarEnd: boolean): readonly Event[] {
   const { transfer: running } = state;
   if (running === undefined) return [];

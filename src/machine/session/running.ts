@@ -1,6 +1,7 @@
 /**
- * What runs in a Session and ends with an event of its own: a playback and a collection of digits. It is stored with the command that began it, as JSON
- * in the Session's row, so that the process after a crash can tell its end, exactly once (contract §2, Order at the end).
+ * What runs in a Session and ends with an event of its own: a playback and a collection of digits. It is stored with
+ * the command that began it, as JSON in the Session's row, so that the process after a crash can tell its end, exactly
+ * once (contract §2, Order at the end).
  */
 import type { Event } from '../../event/event.ts';
 import type { Collect } from '../dtmf/collect.ts';

@@ -1,5 +1,6 @@
 /**
- * A seat in a Room that was taken when the Session was made (`room_id` of a dial or connectWebsocket). It becomes a membership with the answer:
+ * A seat in a Room that was taken when the Session was made (`room_id` of a dial or connectWebsocket). It becomes a
+ * membership with the answer:
  *
  *   seat ─answered→ joining, `session.answered` waits ─heard in the mix, or the Room is gone, or the wait is over→ told
  *
@@ -27,7 +28,10 @@ export function takeSeat(state: SessionState, seat: Seat, answered: readonly Eve
   };
 }
 
-/** Adds the events that waited for the seat, once it is taken, lost, or waited for too long. They come before the end of the call. */
+/**
+ * Adds the events that waited for the seat, once it is taken, lost, or waited for too long. They come before the end of
+ * the call.
+ */
 export function tellAnswer(next: Step, isOver: boolean): Step {
   const { untold, membership, closedAt, deadlines } = next.state;
   if (untold.length === 0 || (membership?.phase === 'joining' && !isOver && closedAt === undefined)) return next;

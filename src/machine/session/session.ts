@@ -3,7 +3,8 @@
  *
  *   phone_in, phone_out   new ─ ringing ─ early_media ─ answered ─ ended        websocket   connecting ─ answered ─ ended
  *
- * Ranks only rise. `ending` is set while an end was ordered and the far end has not confirmed it; whatever ends the call first names the cause.
+ * Ranks only rise. `ending` is set while an end was ordered and the far end has not confirmed it; whatever ends the
+ * call first names the cause.
  */
 
 import type { SipFacts } from '../../event/call-report.ts';
@@ -31,7 +32,9 @@ export interface Ending {
   readonly description: string;
   /** The command that ended the Session, if one did. */
   readonly operationUuid: string | undefined;
-  /** The Session is cleaned up as an orphan: its end says `answered: false` and 0 seconds (interface, Session states). */
+  /**
+   * The Session is cleaned up as an orphan: its end says `answered: false` and 0 seconds (interface, Session states).
+   */
   readonly isOrphan?: true;
 }
 
@@ -40,8 +43,8 @@ export interface Deadlines {
   /** `ring_timeout_sec` from the dial's 202. */
   readonly ring?: number;
   /**
-   * No sign of life for too long (interface, Orphaned Session cleanup): an unanswered inbound call, an outbound one in early media, a held call,
-   * or a Session whose leg was lost.
+   * No sign of life for too long (interface, Orphaned Session cleanup): an unanswered inbound call, an outbound one in
+   * early media, a held call, or a Session whose leg was lost.
    */
   readonly orphan?: number;
   /** The far end of a silent call is asked whether it is there. */
@@ -101,7 +104,10 @@ export interface SessionState {
   readonly ending: Ending | undefined;
   /** False where the process that ran the call is gone: nothing can be ordered of it any more. */
   readonly hasLeg: boolean;
-  /** The playback and collection that ran when the process before this one was lost. Undefined in a Session of this process. */
+  /**
+   * The playback and collection that ran when the process before this one was lost. Undefined in a Session of this
+   * process.
+   */
   readonly cutOff: Running | undefined;
   readonly playback: Playback | undefined;
   readonly collect: Collect | undefined;
@@ -240,8 +246,8 @@ export const recovered = (from: Remains, now: number): SessionState => ({
 });
 
 /**
- * Secure mode (interface, Secure collection): no Room, no new recording and no `unmask`, and nobody is told of keys. Recordings were masked before the
- * prompt, and stay masked after.
+ * Secure mode (interface, Secure collection): no Room, no new recording and no `unmask`, and nobody is told of keys.
+ * Recordings were masked before the prompt, and stay masked after.
  */
 export const isCollectingSecurely = (state: SessionState): boolean => state.collection !== undefined;
 

@@ -75,7 +75,10 @@ function start(state: SessionState): Step {
   };
 }
 
-/** A process is gone, and the call with it: what ran has failed, the connection is lost, and the Session is in no Room any more. */
+/**
+ * A process is gone, and the call with it: what ran has failed, the connection is lost, and the Session is in no Room
+ * any more.
+ */
 function cutOffByCrash(state: SessionState): Step {
   const { sessionUuid: session_uuid, cutOff: ran = {} } = state;
   const left = member(state, leave(session_uuid, state.membership, 'orphan'));
@@ -205,7 +208,10 @@ function hearMedia(state: SessionState, notice: MediaNotice, now: number): Step 
   return { state: { ...state, playback: heard.playback }, events: heard.events, effects: [] };
 }
 
-/** A prompt that cannot be heard fails its collection; a prompt that is over, or was replaced by a play, starts its clocks. */
+/**
+ * A prompt that cannot be heard fails its collection; a prompt that is over, or was replaced by a play, starts its
+ * clocks.
+ */
 function hearPrompt(state: SessionState, collect: Collect, notice: MediaNotice, now: number): Step {
   if (notice.type === 'playback.started') return stay(state);
   if (notice.type !== 'playback.failed') return stay({ ...state, collect: promptOver(collect, now) });

@@ -1,8 +1,8 @@
 /** The settings of a trunk beyond its address. */
 
 /**
- * What a trunk does beyond its address, in the words of the operator API (docs/operations.md, Trunk settings). It is stored as one document,
- * because it is written and read whole. An absent field has its default.
+ * What a trunk does beyond its address, in the words of the operator API (docs/operations.md, Trunk settings). It is
+ * stored as one document, because it is written and read whole. An absent field has its default.
  */
 export interface TrunkSettings {
   readonly country_code?: string;

@@ -1,11 +1,10 @@
 /** SIP trunks, as the operator set them up. Passwords and private keys are sealed under MASTER_KEY. */
 import { asc, eq } from 'drizzle-orm';
-import { TRUNKS_MAX } from '../limits.ts';
-import type { Database } from './driver/database.ts';
-import { trunks } from './schema.ts';
+import { TRUNKS_MAX } from '../../limits.ts';
+import type { Database } from '../driver/database.ts';
+import { trunks } from '../schema.ts';
+import type { Seal } from '../vault/seal.ts';
 import type { TrunkSettings } from './trunk-settings.ts';
-
-import type { Seal } from './vault/seal.ts';
 
 export interface TrunkRow {
   readonly name: string;
@@ -23,7 +22,10 @@ export interface TrunkRow {
 }
 
 export interface TrunkStore {
-  /** Sets a trunk up, whole. A secret that is undefined stays as it is, `""` removes it. False: there are TRUNKS_MAX trunks already. */
+  /**
+   * Sets a trunk up, whole. A secret that is undefined stays as it is, `""` removes it. False: there are TRUNKS_MAX
+   * trunks already.
+   */
   put(trunk: TrunkRow): Promise<boolean>;
   remove(name: string): Promise<boolean>;
   /** The trunks by name, secrets opened: for the carrier only. */
