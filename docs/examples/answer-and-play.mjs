@@ -13,7 +13,7 @@ const command = async (path, body = {}) => {
   if (!response.ok) console.log(path, response.status, await response.text());
 };
 
-createServer(async (request, response) => {
+const server = createServer(async (request, response) => {
   if (request.url === '/melody.wav') return response.writeHead(200, { 'content-type': 'audio/wav' }).end(melody());
   let text = '';
   for await (const chunk of request) text += chunk;
@@ -22,9 +22,11 @@ createServer(async (request, response) => {
   console.log(event.event, event.session_uuid, event.hangup_cause ?? '');
   if (event.event === 'session.created') await command(`${event.session_uuid}/answer`);
   if (event.event === 'session.answered') {
-    await command(`${event.session_uuid}/playback/play`, { type: 'files', urls: [`http://127.0.0.1:${PORT}/melody.wav`] });
+    await command(`${event.session_uuid}/playback/play`, { type: 'files', urls: [`${here()}/melody.wav`] });
   }
-}).listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on http://127.0.0.1:${PORT}/`));
+});
+server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on ${here()}/`));
+const here = () => `http://127.0.0.1:${server.address().port}`;
 
 /** C, E, G, C: a third of a second each, 8 kHz 16-bit mono WAV. */
 function melody() {

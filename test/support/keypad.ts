@@ -95,6 +95,30 @@ function toneFrame(key: string, frame: number): Uint8Array {
   });
 }
 
+/** The keys as tones in a WAV of mu-law (8 kHz, mono): 80 ms each after 80 ms of silence, and half a second before the first. */
+export function keysWav(keys: string): Uint8Array<ArrayBuffer> {
+  const lead = new Uint8Array(4000).fill(0xff);
+  const audio = Buffer.concat([
+    lead,
+    ...[...keys].flatMap((key) => [...SILENT, ...[0, 1, 2, 3].map((at) => toneFrame(key, at))]),
+    lead,
+  ]);
+  const header = Buffer.alloc(46);
+  header.write('RIFF', 0);
+  header.writeUInt32LE(header.length - 8 + audio.length, 4);
+  header.write('WAVEfmt ', 8);
+  header.writeUInt32LE(18, 16);
+  header.writeUInt16LE(7, 20);
+  header.writeUInt16LE(1, 22);
+  header.writeUInt32LE(8000, 24);
+  header.writeUInt32LE(8000, 28);
+  header.writeUInt16LE(1, 32);
+  header.writeUInt16LE(8, 34);
+  header.write('data', 38);
+  header.writeUInt32LE(audio.length, 42);
+  return new Uint8Array(Buffer.concat([header, audio]));
+}
+
 /**
  * The keys whose tones are in some audio at 8 kHz, each as often as it begins: two strong tones, one of each group
  * (ITU-T Q.23), for 40 ms.

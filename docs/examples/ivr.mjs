@@ -1,0 +1,71 @@
+// Answers every call, collects four keys, plays as many notes as the first key says, and hangs up.
+// Plain Node: APP=app_… KEY=… node ivr.mjs
+import { createServer } from 'node:http';
+
+const { APP, KEY, SIDETONE = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
+if (!APP || !KEY) throw new Error('set APP and KEY to the application identifier and API key that `npm start` printed');
+
+const command = async (method, path, body) => {
+  const response = await fetch(`${SIDETONE}/v1/sessions/${path}`, {
+    method,
+    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  if (!response.ok) console.log(path, response.status, await response.text());
+};
+
+// What to do at each event. Nothing is kept here: a restart of this program in the middle of a call does no harm.
+const steps = {
+  'session.created': (event) => command('POST', `${event.session_uuid}/answer`, {}),
+  'session.answered': (event) =>
+    command('POST', `${event.session_uuid}/dtmf/collect`, {
+      prompt_files: [note(1)],
+      min_digits: 4,
+      max_digits: 4,
+      first_digit_timeout_ms: 10_000,
+    }),
+  'digits.collected': (event) => {
+    console.log('keys:', event.digits);
+    const notes = Number(event.digits?.[0] ?? 0);
+    if (notes === 0) return command('DELETE', event.session_uuid);
+    return command('POST', `${event.session_uuid}/playback/play`, { type: 'files', urls: Array.from({ length: notes }, (_, at) => note(at + 1)) });
+  },
+  'playback.ended': (event) => command('DELETE', event.session_uuid),
+};
+
+const server = createServer(async (request, response) => {
+  const wanted = /^\/note\/(\d)\.wav$/.exec(request.url ?? '');
+  if (wanted) return response.writeHead(200, { 'content-type': 'audio/wav' }).end(wav(Number(wanted[1])));
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
+  const event = JSON.parse(text);
+  console.log(event.event, event.session_uuid, event.hangup_cause ?? '');
+  await steps[event.event]?.(event);
+});
+server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on ${here()}/`));
+
+const here = () => `http://127.0.0.1:${server.address().port}`;
+const note = (number) => `${here()}/note/${number}.wav`;
+
+/** A note of 0.3 s, higher with its number: 8 kHz, 16-bit, mono. */
+function wav(number) {
+  const rate = 8000;
+  const samples = Math.round(0.3 * rate);
+  const hz = 262 * 2 ** (number / 6);
+  const bytes = Buffer.alloc(44 + samples * 2);
+  bytes.write('RIFF', 0);
+  bytes.writeUInt32LE(bytes.length - 8, 4);
+  bytes.write('WAVEfmt ', 8);
+  bytes.writeUInt32LE(16, 16);
+  bytes.writeUInt16LE(1, 20);
+  bytes.writeUInt16LE(1, 22);
+  bytes.writeUInt32LE(rate, 24);
+  bytes.writeUInt32LE(rate * 2, 28);
+  bytes.writeUInt16LE(2, 32);
+  bytes.writeUInt16LE(16, 34);
+  bytes.write('data', 36);
+  bytes.writeUInt32LE(samples * 2, 40);
+  for (let at = 0; at < samples; at++) bytes.writeInt16LE(Math.round(9000 * Math.sin((2 * Math.PI * hz * at) / rate)), 44 + at * 2);
+  return bytes;
+}
