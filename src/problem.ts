@@ -2,7 +2,7 @@
  * The closed table of expected errors (interface, Errors). A problem is a value: machines return it, admission returns
  * it, and the HTTP door writes it as `{code, message}`. It never carries what the caller submitted.
  */
-export type ProblemCode =
+type ProblemCode =
   | 'invalid_request'
   | 'invalid_authorization_header'
   | 'payload_too_large'

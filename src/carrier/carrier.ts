@@ -30,7 +30,7 @@ import { transfersOf } from './trunk/transfer.ts';
 import { isLoopback, nextHopOf, type Trunk, TrunkRanges, trunkCodecs, trunkProfile } from './trunk/trunk.ts';
 import { TrunkMonitor } from './trunk/trunk-monitor.ts';
 
-export type { BoundPort, IncomingCall, Trunk };
+export type { Trunk };
 
 export interface CarrierOptions {
   readonly listen: readonly SipListen[];

@@ -32,14 +32,14 @@ export interface AppDetail extends App {
   readonly paymentTerminals: readonly string[];
 }
 
-export interface NewApp {
+interface NewApp {
   readonly name: string;
   readonly webhookUrl?: string;
   readonly blockedWebhookEvents?: readonly string[];
   readonly roomLimits?: Partial<RoomLimits>;
 }
 
-export type AppChange = Partial<Pick<App, 'name' | 'webhookUrl' | 'blockedWebhookEvents'>> & {
+type AppChange = Partial<Pick<App, 'name' | 'webhookUrl' | 'blockedWebhookEvents'>> & {
   readonly roomLimits?: Partial<RoomLimits>;
 };
 

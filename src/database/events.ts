@@ -5,7 +5,7 @@ import type { Database } from './driver/database.ts';
 import { events } from './schema.ts';
 
 export const EVENT_STATUSES = ['pending', 'delivered', 'dead', 'blocked', 'undeliverable'] as const;
-export type EventStatus = (typeof EVENT_STATUSES)[number];
+type EventStatus = (typeof EVENT_STATUSES)[number];
 
 export interface LoggedEvent {
   /** Position in the log: the `after` of the next page. */

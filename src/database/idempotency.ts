@@ -14,7 +14,7 @@ export interface KeyedRequest {
   readonly fingerprint: string;
 }
 
-export type KeyState =
+type KeyState =
   /** Ours to work on, until the lease ends. */
   | { readonly state: 'fresh' }
   /** The first answer, to be sent again. */

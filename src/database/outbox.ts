@@ -26,7 +26,7 @@ export interface OutboxEvent extends Cursor {
   readonly attempts: readonly Attempt[];
 }
 
-export interface OutboxPage {
+interface OutboxPage {
   readonly events: readonly OutboxEvent[];
   /** Committed events are held back by a transaction that still runs: read again soon. */
   readonly heldBack: boolean;

@@ -4,7 +4,7 @@ import type { Database, Row } from './driver/database.ts';
 import { coalesce } from './journal/coalesce.ts';
 import type { SessionRow } from './journal/journal.ts';
 
-export interface SessionQuery {
+interface SessionQuery {
   /** Empty: every state. */
   readonly states: readonly string[];
   /** Inclusive, ms since the epoch. */

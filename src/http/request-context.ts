@@ -4,7 +4,7 @@ import type { KeyedRequest } from '../database/idempotency.ts';
 import type { Problem } from '../problem.ts';
 import type { BucketName } from './rate.ts';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** The facts of a route that are known before any request: who may call it, what it takes, and what it costs. */
 export interface RouteFacts {
@@ -37,7 +37,7 @@ export interface RouteFacts {
 }
 
 /** A query parameter, for the API reference; the route reads it itself. */
-export interface QueryFact {
+interface QueryFact {
   readonly name: string;
   readonly description: string;
   readonly schema: object;

@@ -51,7 +51,7 @@ export function word<const W extends string>(env: Environment, variable: string,
 const HOST_NAME = /^(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,62}))*\.?$/;
 
 /** Tells whether `host` is an IP address (IPv6 without brackets) or a host name. */
-export const isHost = (host: string): boolean =>
+const isHost = (host: string): boolean =>
   /^[0-9.]+$/.test(host) ? ipaddr.IPv4.isValidFourPartDecimal(host) : ipaddr.IPv6.isValid(host) || HOST_NAME.test(host);
 
 /** A host to listen on or to write into messages. */
@@ -109,7 +109,7 @@ export function cidrs(env: Environment, variable: string): string[] {
 }
 
 /** `address/length` of a CIDR or of a bare address; undefined when it is neither. */
-export function normalCidr(given: string): string | undefined {
+function normalCidr(given: string): string | undefined {
   const [address = '', length, ...rest] = given.split('/');
   if (rest.length > 0 || (!ipaddr.IPv4.isValidFourPartDecimal(address) && !ipaddr.IPv6.isValid(address))) return undefined;
   const bits = address.includes(':') ? 128 : 32;

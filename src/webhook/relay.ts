@@ -29,7 +29,7 @@ export interface RelayOptions {
   readonly leaseMs?: number;
 }
 
-export interface RelayLoad extends LeadershipLoad {
+interface RelayLoad extends LeadershipLoad {
   readonly leading: boolean;
 }
 

@@ -16,7 +16,7 @@ export const RETRY_SPAN_MS = RETRY_DELAYS_MS.reduce((sum, delay) => sum + delay,
 
 const JITTER = 0.1;
 /** A receiver may ask for a longer wait, but not for one that outlives the schedule's longest step. */
-export const RETRY_AFTER_MAX_MS = HOUR;
+const RETRY_AFTER_MAX_MS = HOUR;
 
 /**
  * Milliseconds until the next attempt after `failures` failed ones (1 or more), or undefined when the event is to be

@@ -14,7 +14,7 @@ import { ControlledAudio, SUBPROTOCOL } from './control.ts';
 import { type Dialect, type DialectOptions, RawAudio } from './dialect.ts';
 import { TwilioMedia } from './twilio.ts';
 
-export const TWILIO = 'twilio';
+const TWILIO = 'twilio';
 
 export interface WebSocketLegOptions extends WebSocketOptions {
   readonly connect: Connect;
@@ -23,7 +23,7 @@ export interface WebSocketLegOptions extends WebSocketOptions {
 }
 
 /** The media engine as this door needs it. */
-export interface StreamMedia {
+interface StreamMedia {
   /** Undefined when no worker is alive. */
   openStreamLeg(options: StreamLegOptions, notify: (notice: MediaNotice) => void): Promise<StreamLeg | undefined>;
 }

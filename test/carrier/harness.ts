@@ -6,7 +6,7 @@ import { systemClock } from '../../src/clock.ts';
 import { silentLog } from '../../src/log.ts';
 import { type MediaNotice, NO_COUNTERS, type RtpLeg, type RtpParameters } from '../../src/media/engine.ts';
 
-export class TestMedia {
+class TestMedia {
   readonly open = new Set<RtpLeg>();
   readonly negotiated: RtpParameters[] = [];
   opened = 0;

@@ -42,7 +42,7 @@ const REFUSAL: Refusal = {
   remedy: 'Add it',
 };
 
-export interface FakeSessions extends Sessions {
+interface FakeSessions extends Sessions {
   readonly live: Map<string, SessionView & { appUuid: string }>;
   readonly commands: { uuid: string; command: SessionCommand; context: CommandContext }[];
   /** The next command or dial ends as this instead. */

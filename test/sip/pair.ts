@@ -10,7 +10,7 @@ import type { UserAgentOutput } from '../../src/sip/user-agent-output.ts';
 export const START = 1_000_000;
 export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 export const text = (data: Uint8Array): string => new TextDecoder().decode(data);
-export const hash = (name: string, value: string): string =>
+const hash = (name: string, value: string): string =>
   createHash(name.replace('-', '').replace('SHA512-256', 'SHA512-256').toLowerCase()).update(value).digest('hex');
 
 /** A small seeded generator (mulberry32): the same seed is the same weather. */
@@ -26,7 +26,7 @@ export function generator(seed: number): () => number {
 }
 
 let tokens = 0;
-export const entropyOf = (random: () => number) => ({
+const entropyOf = (random: () => number) => ({
   token: () => `t${(++tokens).toString(36)}x${Math.floor(random() * 2 ** 32).toString(36)}`,
   fraction: random,
 });

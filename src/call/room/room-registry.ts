@@ -15,7 +15,7 @@ import { RoomActor, type RoomEnvironment, type StoredPlayback } from './room-act
 const MEDIA_RETRY_SEC = 5;
 const STOPPED_LOOK_MS = 20;
 
-export interface RoomLimits {
+interface RoomLimits {
   readonly maxRooms: number;
   readonly maxMembersPerRoom: number;
 }

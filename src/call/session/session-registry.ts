@@ -40,7 +40,7 @@ const NO_CAPACITY_RETRY_SEC = 5;
 const DRAINING_RETRY_SEC = 30;
 
 /** The rows of Sessions, as the heart reads them. */
-export interface SessionRecords {
+interface SessionRecords {
   find(sessionUuid: string): Promise<SessionRow | undefined>;
   list(appUuid: string, filter: SessionFilter): Promise<readonly SessionRow[] | 'too_many'>;
   /** Sessions that a process left behind without an end. */

@@ -7,7 +7,7 @@ import { defaultPort } from '../../sip/flow.ts';
 import type { TransportName } from '../../sip/message/via.ts';
 import { withTimeLimit } from '../../time-limit.ts';
 
-export interface Resolved {
+interface Resolved {
   readonly host: string;
   readonly port: number;
 }

@@ -193,7 +193,7 @@ export class Connection {
 }
 
 /** Counts inbound connections and decides which ones are taken. */
-export class InboundConnections {
+class InboundConnections {
   readonly #byAddress = new Map<string, number>();
   #all = 0;
   #strangers = 0;

@@ -4,7 +4,7 @@
  */
 import type { Owner } from '../vault/vault.ts';
 
-export interface ReferenceRow extends Owner {
+interface ReferenceRow extends Owner {
   readonly sealed: Uint8Array;
   readonly brand: string;
   readonly last4: string;

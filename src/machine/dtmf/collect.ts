@@ -31,7 +31,7 @@ export interface Collect {
   readonly totalDue: number | undefined;
 }
 
-export type CollectStatus = 'success' | 'no_input' | 'partial_then_timeout' | 'cancelled' | 'failure';
+type CollectStatus = 'success' | 'no_input' | 'partial_then_timeout' | 'cancelled' | 'failure';
 
 export interface CollectResult {
   readonly status: CollectStatus;

@@ -40,7 +40,7 @@ export interface OpenPart {
 }
 
 /** Receipts that this process makes itself: those that a process before it owed are made after a start. */
-export interface OwnReceipts {
+interface OwnReceipts {
   /** The beginning of the ids of its parts. */
   readonly idPrefix: string;
   resume(parts: readonly OpenPart[]): void;

@@ -14,9 +14,9 @@ import type { Submitted } from './gateway.ts';
 import type { Receipt, ReceiptState } from './receipt.ts';
 
 export const MESSAGE_STATUSES = ['queued', 'sending', 'sent', 'delivered', 'undelivered', 'failed'] as const;
-export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
+type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
-export interface Part {
+interface Part {
   /** The SMSC's id, as its response gave it; `""` until the part is accepted. */
   readonly smscId: string;
   readonly delivered: boolean;
@@ -52,7 +52,7 @@ export interface MessageState {
 }
 
 /** How long a gateway may hold a message, more than all parts of the longest can take; past it nobody knows. */
-export const SUBMISSION_MAX_MS = 300_000;
+const SUBMISSION_MAX_MS = 300_000;
 /** A message that could not be submitted for this long is given up. */
 export const QUEUED_MAX_MS = 24 * 3_600_000;
 const DELAYS_MS = [1_000, 2_000, 5_000, 10_000, 30_000, 60_000];

@@ -9,7 +9,7 @@ import type { RecordingEvent, RecordingOwner } from '../../event/recording-event
 import type { RecordingNotice } from '../../notice/recording.ts';
 
 /** When speech is told of (contract §5, `voice_activity_config`). */
-export interface VoiceActivity {
+interface VoiceActivity {
   /** 0 to 1; higher hears more. */
   readonly sensitivity: number;
   readonly speechDurationMs: number;

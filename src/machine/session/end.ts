@@ -16,7 +16,7 @@ import type { Ending, SessionState } from './session.ts';
  * The time that the far end has to confirm an ordered end, in milliseconds. Timers F and H take 32 s, and nobody should
  * wait that long for an event.
  */
-export const TEARDOWN_MS = 5_000;
+const TEARDOWN_MS = 5_000;
 
 const DESCRIPTION: Readonly<Record<HangupCause, string>> = {
   completed: 'The call was hung up',

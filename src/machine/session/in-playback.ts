@@ -19,7 +19,7 @@ export const isPlay = (type: Command['type']): boolean => PLAYS.includes(type);
 const active = ({ playback }: SessionState): Playback | undefined => (playback?.phase === 'stopping' ? undefined : playback);
 
 /** Only files have a place to hold or go to. To resume what was never held changes nothing. */
-export function controlRefusal(state: SessionState, control: PlaybackControl): Problem | undefined {
+function controlRefusal(state: SessionState, control: PlaybackControl): Problem | undefined {
   const playback = active(state);
   if (playback === undefined || playback.kind === 'files' || control.type === 'resume') return undefined;
   return problems.conflict(`A ${playback.kind} playback cannot be paused, moved or restarted`);

@@ -42,7 +42,7 @@ export type Command =
   | { readonly type: 'cancel_payment'; readonly kind: CollectionKind };
 
 /** The Session that a call is connected with. It is resolved to its Refer-To before the machine sees it. */
-export interface OtherSession {
+interface OtherSession {
   readonly sessionUuid: string;
 }
 

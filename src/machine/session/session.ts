@@ -63,7 +63,7 @@ export interface Deadlines {
 }
 
 /** The settings a Session lives by, fixed when it begins. */
-export interface Terms {
+interface Terms {
   readonly orphanTimeoutMs: number;
   readonly maxDurationMs: number;
 }

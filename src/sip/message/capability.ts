@@ -42,7 +42,7 @@ function reasonText(headers: Headers): string | undefined {
 }
 
 /** The Q.850 cause of a Reason header (RFC 3326), 1 to 127. */
-export function q850Cause(headers: Headers): number | undefined {
+function q850Cause(headers: Headers): number | undefined {
   if (!headers.has('reason')) return undefined;
   for (const value of headers.list('reason')) {
     const parts = value.split(';');
