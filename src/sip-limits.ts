@@ -117,6 +117,13 @@ export const TRANSFER_TIMEOUT_MAX_SEC = 120;
 export const TRANSFER_TIMEOUT_DEFAULT_SEC = 30;
 export const TRANSFER_URI_MAX_CHARS = 256;
 
+/** Digits in one string, its keys in milliseconds, and the strings that wait behind the one that is being sent. */
+export const DTMF_SEND_MAX_DIGITS = 64;
+export const DTMF_SEND_MIN_MS = 40;
+export const DTMF_SEND_MAX_MS = 1_000;
+export const DTMF_SEND_DEFAULT_MS = 100;
+export const DTMF_SENDS_WAITING_MAX = 8;
+
 // SDP.
 export const SDP_MAX_BYTES = 16 * 1024;
 /** The names in a session description must be resolved by then; else it has no usable address. */

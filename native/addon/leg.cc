@@ -150,10 +150,25 @@ Napi::Value leg_seek(const Napi::CallbackInfo& info) {
   return arguments.give(plane->seek(id, playback));
 }
 
+// legKeys(plane, leg, number, keys, durationMs, gapMs) -> whether they will be sent
+Napi::Value leg_keys(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const uint32_t number = arguments.number();
+  const std::string keys = arguments.text();
+  const uint32_t duration_ms = arguments.number();
+  const uint32_t gap_ms = arguments.number();
+  const bool known = keys.find_first_not_of("0123456789*#ABCDwW") == std::string::npos;
+  if (!arguments.ok() || !known || duration_ms < 20 || duration_ms > 1000 || gap_ms < 20 || gap_ms > 1000)
+    return arguments.refuse();
+  return arguments.give(plane->send_keys(id, number, keys, duration_ms, gap_ms));
+}
+
 constexpr Export exported[] = {
     {"legOpen", leg_open},   {"legClose", leg_close}, {"legCounters", leg_counters}, {"legNegotiate", leg_negotiate},
     {"legPlay", leg_play},   {"legFeed", leg_feed},   {"legFinish", leg_finish},     {"legStop", leg_stop},
-    {"legPause", leg_pause}, {"legSeek", leg_seek},
+    {"legPause", leg_pause}, {"legSeek", leg_seek},   {"legKeys", leg_keys},
 };
 
 }  // namespace

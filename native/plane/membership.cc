@@ -78,6 +78,12 @@ bool Plane::detect_tones(uint32_t id, bool on) {
   return party != nullptr;
 }
 
+bool Plane::send_keys(uint32_t id, uint32_t number, const std::string& keys, uint32_t duration_ms, uint32_t gap_ms) {
+  Participant* party = participant(id);
+  Leg* leg = party == nullptr ? nullptr : party->rtp();
+  return leg != nullptr && leg->send_keys(number, keys, duration_ms, gap_ms);
+}
+
 void Plane::retire(std::vector<std::unique_ptr<Recorder>> recorders) {
   for (auto& recorder : recorders) {
     recorder->stop();

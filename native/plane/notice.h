@@ -27,6 +27,7 @@ enum class NoticeKind : uint32_t {
   speech_started = 15,     // a: whether it is the first, b: silence before it in ms
   speech_ended = 17,
   stream_played = 18,   // a: milliseconds of the audio that has been played out
+  keys_sent = 19,       // a: the number of the keys that have been sent
   playback_moved = 16,  // a: playback, b: samples heard of it before a seek
 };
 

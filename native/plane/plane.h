@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -70,6 +71,8 @@ class Plane {
 
   /** Turns the detection of keys in the audio of a leg on or off. False when there is no such leg. */
   bool detect_tones(uint32_t id, bool on);
+  /** Sends keys to the far end of a leg (key_sender.h). False when there is no such leg, or too many wait. */
+  bool send_keys(uint32_t id, uint32_t number, const std::string& keys, uint32_t duration_ms, uint32_t gap_ms);
 
   /** Opens a stream leg, whose far end is script. False when the number is in use or there is no inbox. */
   bool open_stream(uint32_t id, std::shared_ptr<StreamInbox> inbox, const StreamFormat& to, const StreamFormat& from);

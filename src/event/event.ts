@@ -19,6 +19,7 @@ export type Event =
   | { event: 'session.early_media_started'; session_uuid: string }
   | { event: 'session.answered'; session_uuid: string; operation_uuid?: string; sip?: SipFacts }
   | { event: 'session.held' | 'session.resumed'; session_uuid: string; by: 'far_end' | 'application' }
+  | { event: 'dtmf.sent'; session_uuid: string; operation_uuid: string; digits: string; status: 'completed' | 'stopped' }
   | { event: 'session.transfer.completed'; session_uuid: string; operation_uuid: string }
   | {
       event: 'session.transfer.failed';

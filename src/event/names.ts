@@ -37,6 +37,7 @@ const NAMES: Readonly<Record<Event['event'], true>> = {
   'playback.ended': true,
   'playback.failed': true,
   'dtmf.received': true,
+  'dtmf.sent': true,
   'digits.collected': true,
   'message.status_changed': true,
   'payment.card.collected': true,

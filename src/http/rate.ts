@@ -32,6 +32,7 @@ export const buckets = {
   recording_create: call(4, 1),
   dtmf_collect: call(4, 0.8),
   dtmf_cancel: call(4, 0.8),
+  dtmf_send: call(10, 5),
   room_mute: call(15, 10),
   room_unmute: call(15, 10),
   card_collect: call(4, 0.8),

@@ -193,6 +193,11 @@ export interface RtpLeg extends LegAudio {
    * as rfc4733.
    */
   detectTones(on: boolean): void;
+  /**
+   * Sends keys (0-9, A-D, *, #; `w` waits 0.5 s, `W` 1 s) after those that are being sent: as telephone-events where they
+   * were agreed, else as tones. `keys.sent` follows the last one.
+   */
+  sendKeys(operationUuid: string, keys: string, durationMs: number, gapMs: number): void;
   counters(): Promise<LegCounters>;
   /**
    * Gives the ports back (they rest 60 s). A playback in progress ends as `playback.stopped` first. Resolves when the

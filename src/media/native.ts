@@ -55,6 +55,8 @@ interface Native {
     held: boolean,
     learnFrom: string,
   ): boolean;
+  /** Sends keys (native/plane/leg/key_sender.h). False when there is no such leg, or too many wait. */
+  legKeys(plane: PlaneHandle, leg: number, number: number, keys: string, durationMs: number, gapMs: number): boolean;
   legPlay(plane: PlaneHandle, leg: number, playback: number, rateHz: number, volumePercent: number): boolean;
   /** Hands PCM to the player. False when the playback is over or its queue full. */
   legFeed(plane: PlaneHandle, leg: number, playback: number, pcm: Int16Array): boolean;

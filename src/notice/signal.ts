@@ -15,6 +15,8 @@ export type MediaNotice =
   | { readonly type: 'media.timeout' }
   /** The media worker of the leg is lost, and its sound with it. The last notice but those of its recordings. */
   | { readonly type: 'media.lost' }
+  /** The last key of that operation has been sent. */
+  | { readonly type: 'keys.sent'; readonly keysOf: string }
   | { readonly type: 'digit'; readonly digit: string; readonly durationMs: number; readonly method: 'rfc4733' | 'inband' }
   /** The first frame of the room's mix has been handed to the network; `room` is its number. */
   | { readonly type: 'room.joined'; readonly room: number }

@@ -42,6 +42,7 @@ class TestMedia {
       setMuted() {},
       setVolume: () => true,
       detectTones: (on) => void this.tones.push(on),
+      sendKeys() {},
       record: () => ({ mask() {}, unmask() {}, stop() {} }),
       counters: async () => NO_COUNTERS,
       close: async () => {

@@ -61,6 +61,7 @@ const ROWS: readonly Row[] = [
   [8, 4, 'call', ['POST', session('/playback/play'), { type: 'files', urls: [url] }]],
   [4, 0.8, 'call', ['POST', session('/dtmf/collect'), {}]],
   [4, 0.8, 'call', ['DELETE', session('/dtmf/collect')]],
+  [10, 5, 'call', ['POST', session('/dtmf/send'), { digits: '1' }]],
   [4, 1, 'call', ['POST', session('/recordings'), { direction: 'both', channels: 'mono' }]],
   [15, 10, 'call', ['POST', session('/room/mute'), {}]],
   [15, 10, 'call', ['POST', session('/room/unmute'), {}]],

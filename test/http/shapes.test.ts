@@ -63,6 +63,7 @@ const BODIES: readonly (readonly [method: string, path: string, body: Record<str
   ['POST', `${session}/payment/card/collect`, { ...collect, accepted_brands: ['visa'] }],
   ['POST', `${session}/payment/cvv/collect`, { ...collect, card_uuid: `card_${newUuid()}` }],
   ['POST', `${session}/transfer`, { to: '+15550199', timeout_sec: 30 }],
+  ['POST', `${session}/dtmf/send`, { digits: '1w#', duration_ms: 100, gap_ms: 100 }],
   ['POST', `${session}/room/volume`, { volume: 100, direction: 'both' }],
   ['POST', '/v1/messages', { from: '+15550100', to: '+15550199', text: 'x' }],
   ['POST', '/api/v1/rooms', { voice_activity_events: true }],

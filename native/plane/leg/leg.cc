@@ -124,8 +124,10 @@ bool Leg::could_relay(const Leg& to, const Now& now) const {
   const auto plain = [](const Leg& leg) {
     return leg.negotiated_ && leg.agreed_.codec != Codec::g722 && leg.agreed_.ptime_ms == 20;
   };
-  return plain(*this) && plain(to) && agreed_.codec == to.agreed_.codec && agreed_.receive && to.agreed_.send &&
-         audio_us_ != 0 && now.us - audio_us_ <= Relay::silent_us && !to.latch_.remote().unspecified();
+  // A leg that sends keys of its own must number its packets itself.
+  return !to.keys_.busy() && plain(*this) && plain(to) && agreed_.codec == to.agreed_.codec && agreed_.receive &&
+         to.agreed_.send && audio_us_ != 0 && now.us - audio_us_ <= Relay::silent_us &&
+         !to.latch_.remote().unspecified();
 }
 
 /** Sends a packet of another leg as its own. */
@@ -206,12 +208,24 @@ void Leg::send_frame(const Now& now, Notices& notices) {
   }
   const bool fades = relay_.fades_out() || relay_.ending();
   if (fades) take_back();
+  const KeySender::Step keyed = agreed_.send && !fades ? keys_.next() : KeySender::Step();
+  if (keyed.finished != 0) notices.push_back({NoticeKind::keys_sent, id(), keyed.finished});
+  if (keyed.key != 0 && agreed_.event_payload_type >= 0) {
+    (void)hears(pcm, codec_samples(agreed_.codec, frame_units), now, notices);
+    send_event(keyed);
+    speaking_ = false;
+    return;
+  }
   uint8_t* octets = packet_ + rtp_header_bytes + pending_;
   bool voiced = true;
-  if (agreed_.codec != Codec::g722 && hears_room_only() && !fades) {
+  if (agreed_.codec != Codec::g722 && hears_room_only() && !fades && keyed.key == 0) {
     if (agreed_.send) seat()->room->encode(*seat(), agreed_.codec, octets);
   } else {
     voiced = hears(pcm, codec_samples(agreed_.codec, frame_units), now, notices);
+    if (keyed.key != 0) {
+      KeySender::tones(keyed, pcm, codec_samples(agreed_.codec, frame_units));
+      voiced = true;
+    }
     if (fades && !voiced) std::fill_n(pcm, frame_units, int16_t{0});
     if (relay_.fades_out()) relay_.fade_out(pcm);
     else if (relay_.ending())
@@ -229,6 +243,30 @@ void Leg::send_frame(const Now& now, Notices& notices) {
     pending_ = 0;
   }
   speaking_ = voiced;
+}
+
+/** Sends the packet of a tick in which a key is sounded (RFC 4733 §2.5.1); the last one of a key goes three times. */
+void Leg::send_event(const KeySender::Step& step) {
+  timestamp_ += static_cast<uint32_t>(pending_);
+  pending_ = 0;
+  if (step.from_ms == 0) event_timestamp_ = timestamp_;
+  const uint32_t units = step.until_ms * KeySender::units_per_ms;
+  constexpr uint8_t end_bit = 0x80, volume = 10;  // -10 dBm0
+  for (int copy = 0; copy < (step.last ? 3 : 1); copy++) {
+    uint8_t out[rtp_header_bytes + 4];
+    rtp_write_header(out, step.from_ms == 0 && copy == 0, static_cast<uint8_t>(agreed_.event_payload_type), sequence_,
+                     event_timestamp_, ssrc_);
+    out[rtp_header_bytes] = KeySender::event_of(step.key);
+    out[rtp_header_bytes + 1] = static_cast<uint8_t>((step.last ? end_bit : 0) | volume);
+    out[rtp_header_bytes + 2] = static_cast<uint8_t>(units >> 8);
+    out[rtp_header_bytes + 3] = static_cast<uint8_t>(units);
+    if (!latch_.remote().unspecified() && send_datagram(ports_.rtp(), latch_.remote(), out, sizeof out)) {
+      sent_++;
+      sent_octets_ += 4;
+    }
+    sequence_++;
+  }
+  timestamp_ += static_cast<uint32_t>(frame_units);
 }
 
 void Leg::send_packet(size_t units) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "plane/audio/codec.h"
@@ -12,6 +14,7 @@
 #include "plane/io/rtp_endpoint.h"
 #include "plane/io/sender.h"
 #include "plane/leg/inband_keys.h"
+#include "plane/leg/key_sender.h"
 #include "plane/leg/latch.h"
 #include "plane/leg/playout.h"
 #include "plane/leg/relay.h"
@@ -98,6 +101,10 @@ class Leg final : public Participant, public RtpEndpoint {
   bool relays() const { return relayed_to_ != nullptr; }
   /** The packets of another leg that leave in place of this leg's own frames. */
   Relay& relay() { return relay_; }
+  /** Sends keys after those that wait. False when too many wait. */
+  bool send_keys(uint32_t number, std::string keys, uint32_t duration_ms, uint32_t gap_ms) {
+    return keys_.add(number, std::move(keys), duration_ms, gap_ms);
+  }
   /** Sends RTCP BYE: the leg ends. */
   void bye(const Now& now);
   Counters counters() const;
@@ -114,6 +121,7 @@ class Leg final : public Participant, public RtpEndpoint {
   bool recordable(const Now& now, bool hears_something) const override;
   void send_frame(const Now& now, Notices& notices);
   void send_packet(size_t units);
+  void send_event(const KeySender::Step& step);
   void send_report(const Now& now, bool bye);
 
   /** After so long without a packet there is nothing to record of the far end. A shorter pause is loss, heard as such.
@@ -133,6 +141,8 @@ class Leg final : public Participant, public RtpEndpoint {
   RtpSource source_;
   TelephoneEvent event_;
   InbandKeys inband_;
+  KeySender keys_;
+  uint32_t event_timestamp_ = 0;  // of the key that is being sent
   bool media_started_ = false;
   bool timed_out_ = false;
   int64_t heard_us_ = 0;

@@ -34,6 +34,7 @@ export interface DialRequest {
   readonly to: string;
   readonly ring_timeout_sec: number;
   readonly trunk?: string;
+  readonly send_digits?: string;
   readonly display_name?: string;
   readonly max_duration_sec?: number;
   readonly sip_headers?: Readonly<Record<string, string>>;

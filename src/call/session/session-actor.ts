@@ -243,6 +243,9 @@ export class SessionActor {
         case 'hold':
           leg.hold?.(effect.on);
           break;
+        case 'send_digits':
+          leg.sendDigits?.(effect.operationUuid, effect.digits, effect.durationMs, effect.gapMs);
+          break;
         case 'transfer':
           leg.transfers?.transfer(effect.target);
           break;

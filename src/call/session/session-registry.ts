@@ -17,7 +17,7 @@ import { runningOf } from '../../machine/session/running.ts';
 import { connecting, inbound, outbound, recovered } from '../../machine/session/session.ts';
 import type { MediaEngine } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import type { Dialer, DialRefused, IncomingCall, LegListener, WebSocketDialer } from '../ports/leg.ts';
+import type { Dialer, IncomingCall, LegListener, WebSocketDialer } from '../ports/leg.ts';
 import {
   type Answer,
   accepted,
@@ -32,12 +32,10 @@ import {
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
 import type { RoomRegistry } from '../room/room-registry.ts';
 import { AudioCommands } from './audio-commands.ts';
+import { DRAINING_RETRY_SEC, dialRefused, NO_CAPACITY_RETRY_SEC } from './dial-refusal.ts';
 import type { OpenIngest } from './ingests.ts';
 import type { PaymentRecords } from './payment-records.ts';
 import { type ActorEnvironment, SessionActor } from './session-actor.ts';
-
-const NO_CAPACITY_RETRY_SEC = 5;
-const DRAINING_RETRY_SEC = 30;
 
 /** The rows of Sessions, as the heart reads them. */
 interface SessionRecords {
@@ -239,6 +237,7 @@ export class SessionRegistry implements Sessions {
         callerId: request.from,
         did: request.to,
         clientState: request.client_state ?? '',
+        sendDigits: request.send_digits,
         ringTimeoutMs: request.ring_timeout_sec * 1000,
         maxDurationMs: (request.max_duration_sec ?? CALL_DURATION_DEFAULT_SEC) * 1000,
         orphanTimeoutMs: this.#options.orphanTimeoutMs,
@@ -392,22 +391,6 @@ export class SessionRegistry implements Sessions {
     this.#unseat(this.#actors.get(sessionUuid)?.seated, sessionUuid);
     this.#actors.delete(sessionUuid);
     if (this.#whenEmpty !== undefined && this.#live() === 0) this.#whenEmpty();
-  }
-}
-
-/** The response to a dial that no trunk can carry now. */
-function dialRefused(why: DialRefused): Problem {
-  switch (why) {
-    case 'no_trunk':
-      return problems.notConfigured('A trunk');
-    case 'unknown_trunk':
-      return problems.invalid('trunk: must be the name of a trunk');
-    case 'no_capacity':
-      return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
-    case 'no_ports':
-      return problems.unavailable('No RTP ports are free.', NO_CAPACITY_RETRY_SEC);
-    case 'draining':
-      return problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC);
   }
 }
 

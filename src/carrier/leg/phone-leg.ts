@@ -222,6 +222,10 @@ export abstract class PhoneLeg implements Leg {
     this.#tellHold();
   }
 
+  sendDigits(operationUuid: string, digits: string, durationMs: number, gapMs: number): void {
+    this.#rtp?.sendKeys(operationUuid, digits, durationMs, gapMs);
+  }
+
   /** Holds the far end, or no longer: our side at once, and the far end by a re-INVITE. `leg.own_hold` follows in any case. */
   hold(on: boolean): void {
     const { call } = this;

@@ -1,7 +1,16 @@
 /** Digit collection on one Session (contract §3): prompt and collect, and its cancellation. */
 import { type } from 'arktype';
 import type { Sessions } from '../../call/ports/sessions.ts';
-import { COLLECT_DIGITS_MAX, COLLECT_TIMEOUT_MAX_MS, COMMAND_BODY_MAX_BYTES, PLAYBACK_URLS_MAX } from '../../limits.ts';
+import {
+  COLLECT_DIGITS_MAX,
+  COLLECT_TIMEOUT_MAX_MS,
+  COMMAND_BODY_MAX_BYTES,
+  DTMF_SEND_DEFAULT_MS,
+  DTMF_SEND_MAX_DIGITS,
+  DTMF_SEND_MAX_MS,
+  DTMF_SEND_MIN_MS,
+  PLAYBACK_URLS_MAX,
+} from '../../limits.ts';
 import { problems } from '../../problem.ts';
 import type { Route } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
@@ -31,6 +40,13 @@ const collect = shape(
   }),
 );
 
+/** Keys, and `w` and `W` for pauses. */
+const sentDigits = type(new RegExp(`^[0-9A-D*#wW]{1,${DTMF_SEND_MAX_DIGITS}}$`)).describe(
+  `1 to ${DTMF_SEND_MAX_DIGITS} of 0-9, A-D, *, #, w, W`,
+);
+const keyTime = `${DTMF_SEND_MIN_MS} <= number.integer <= ${DTMF_SEND_MAX_MS}` as const;
+const send = shape(type({ '+': 'reject', digits: sentDigits, 'duration_ms?': keyTime, 'gap_ms?': keyTime }));
+
 const facts = {
   auth: 'application',
   tag: 'DTMF',
@@ -43,6 +59,18 @@ const facts = {
 } as const;
 
 export const dtmfRoutes = (sessions: Sessions): readonly Route[] => [
+  bodyRoute(
+    {
+      ...facts,
+      method: 'POST',
+      path: '/v1/sessions/:uuid/dtmf/send',
+      summary: 'Send digits to the far end',
+      buckets: ['dtmf_send'],
+    },
+    send,
+    (context, { digits, duration_ms: durationMs = DTMF_SEND_DEFAULT_MS, gap_ms: gapMs = DTMF_SEND_DEFAULT_MS }) =>
+      onSession(sessions, context, { type: 'send_digits', digits, durationMs, gapMs }),
+  ),
   bodyRoute(
     { ...facts, method: 'POST', summary: 'Prompt and collect digits', optional: true, buckets: ['dtmf_collect'] },
     collect,

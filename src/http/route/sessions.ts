@@ -8,6 +8,7 @@ import {
   CLIENT_STATE_MAX_CHARS,
   COMMAND_BODY_MAX_BYTES,
   DISPLAY_NAME_MAX_CHARS,
+  DTMF_SEND_MAX_DIGITS,
   LIST_DEFAULT_ITEMS,
   LIST_MATCHED_MAX_ITEMS,
   RING_TIMEOUT_MAX_SEC,
@@ -45,6 +46,9 @@ const dial = shape<DialRequest>(
     to: e164,
     ring_timeout_sec: `1 <= number.integer <= ${RING_TIMEOUT_MAX_SEC}`,
     'trunk?': printable(64),
+    'send_digits?': type(new RegExp(`^[0-9A-D*#wW]{1,${DTMF_SEND_MAX_DIGITS}}$`)).describe(
+      `1 to ${DTMF_SEND_MAX_DIGITS} of 0-9, A-D, *, #, w, W`,
+    ),
     'display_name?': printable(DISPLAY_NAME_MAX_CHARS),
     'max_duration_sec?': `${CALL_DURATION_MIN_SEC} <= number.integer <= ${CALL_DURATION_MAX_SEC}`,
     'sip_headers?': sipHeaders,

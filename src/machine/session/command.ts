@@ -7,6 +7,7 @@ import { cancelPayment, collectPayment, paymentRefusal } from './in-payment.ts';
 import { audible, playback, replaced } from './in-playback.ts';
 import { isRecordingCommand, recordingCommand } from './in-recording.ts';
 import { isMemberCommand, memberCommand } from './in-room.ts';
+import { sendDigits, sendRefusal } from './in-sent-digits.ts';
 import { watch } from './in-silence.ts';
 import { transfer, transferRefusal } from './in-transfer.ts';
 import type { CallCommand, Command, Step } from './input.ts';
@@ -21,6 +22,7 @@ const CANNOT: Readonly<Record<CallCommand['type'], string>> = {
   cancel: 'Session cannot be cancelled in its current state',
   hold: 'Session cannot be held in its current state',
   unhold: 'Session is not on hold',
+  send_digits: 'Session cannot send digits in its current state',
   transfer: 'Session cannot be transferred in its current state',
   hangup: 'Session cannot be ended in its current state',
   play: CANNOT_PLAY,
@@ -44,6 +46,7 @@ export function refusal(state: SessionState, type: CallCommand['type']): Problem
   const secured = paymentRefusal(state, type);
   if (secured !== undefined) return secured;
   if (type === 'collect' && state.collect !== undefined) return problems.conflict('Session is already collecting digits');
+  if (type === 'send_digits') return sendRefusal(state);
   if (type === 'transfer') return transferRefusal(state);
   if (type === 'hold' && state.holding) return problems.conflict('Session is already on hold');
   if (type === 'unhold' && !state.holding) return problems.conflict(CANNOT.unhold);
@@ -64,6 +67,7 @@ function permits(state: SessionState, type: CallCommand['type']): boolean {
     case 'hold':
     case 'unhold':
     case 'transfer':
+    case 'send_digits':
       return live && state.phase === 'answered' && state.type !== 'websocket' && state.ending === undefined;
     case 'hangup':
       return true;
@@ -99,6 +103,8 @@ export function command(state: SessionState, order: Command, operationUuid: stri
     case 'hold':
     case 'unhold':
       return hold(state, order.type === 'hold', now);
+    case 'send_digits':
+      return sendDigits(state, order, operationUuid);
     case 'transfer':
       return transfer(state, order, operationUuid, now);
     case 'cancel':

@@ -8,6 +8,7 @@ import { playbackEnded } from '../playback/playback.ts';
 import { leave } from '../room/membership.ts';
 import { endPayments } from './in-payment.ts';
 import { hearRecordingNotice, stopAll } from './in-recording.ts';
+import { digitsStopped } from './in-sent-digits.ts';
 import { endTransfer } from './in-transfer.ts';
 import type { Effect, SessionInput, Step } from './input.ts';
 import type { Ending, SessionState } from './session.ts';
@@ -69,6 +70,7 @@ export function end(state: SessionState, why: Ending, now: number, effects: read
     membership: undefined,
     collection: undefined,
     transfer: undefined,
+    sending: [],
     deadlines: { recordings: now + RECORDING_LAST_MS },
   });
   const last = finish(stopped.state, now);
@@ -79,6 +81,7 @@ export function end(state: SessionState, why: Ending, now: number, effects: read
       ...(collect === undefined ? [] : [digitsCollected(sessionUuid, collect, collectEnded(collect.digits))]),
       ...(playback === undefined ? [] : [playbackEnded(sessionUuid, playback, 'stopped')]),
       ...leave(sessionUuid, membership, 'hangup').events,
+      ...digitsStopped(state),
       ...endTransfer(state, state.ending === undefined && why.by !== 'system' && why.by !== 'network'),
       ...stopped.events,
       ...last.events,

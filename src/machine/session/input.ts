@@ -21,6 +21,7 @@ export type Command =
   /** Holds the far end, or no longer. */
   | { readonly type: 'hold' }
   | { readonly type: 'unhold' }
+  | { readonly type: 'send_digits'; readonly digits: string; readonly durationMs: number; readonly gapMs: number }
   | { readonly type: 'transfer'; readonly target: TransferTarget | OtherSession; readonly timeoutMs: number }
   | { readonly type: 'hangup' }
   | { readonly type: 'play'; readonly urls: readonly string[]; readonly loop: number; readonly volume: number }
@@ -79,6 +80,13 @@ export type Effect =
   | { readonly do: 'cancel' }
   | { readonly do: 'hangup' }
   | { readonly do: 'hold'; readonly on: boolean }
+  | {
+      readonly do: 'send_digits';
+      readonly operationUuid: string;
+      readonly digits: string;
+      readonly durationMs: number;
+      readonly gapMs: number;
+    }
   | { readonly do: 'transfer'; readonly target: TransferTarget }
   /** Looks for a sign of life of a far end that is silent. */
   | { readonly do: 'probe' }

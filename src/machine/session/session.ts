@@ -68,6 +68,12 @@ interface Terms {
   readonly maxDurationMs: number;
 }
 
+/** Digits that are being sent to the far end, or wait for it. */
+export interface SentDigits {
+  readonly operationUuid: string;
+  readonly digits: string;
+}
+
 /** A transfer that is under way. */
 export interface Transfer {
   readonly operationUuid: string;
@@ -92,6 +98,10 @@ export interface SessionState {
   /** The call is over; the Session ends when its recordings are finished. */
   readonly closedAt: number | undefined;
   readonly endedAt: number | undefined;
+  /** The digits that are being sent, and those that wait, in order. */
+  readonly sending: readonly SentDigits[];
+  /** The digits that a dial sends after the answer. `""` for none. */
+  readonly sendAtAnswer: string;
   /** The transfer that is under way. */
   readonly transfer: Transfer | undefined;
   /** The far end holds us. */
@@ -153,6 +163,8 @@ const begin = (from: Begin, type: SessionState['type'], now: number): SessionSta
   answeredAt: undefined,
   closedAt: undefined,
   endedAt: undefined,
+  sending: [],
+  sendAtAnswer: '',
   transfer: undefined,
   held: false,
   holding: false,
@@ -183,6 +195,7 @@ export const inbound = (from: Begin, now: number): SessionState => ({
 
 export interface BeginOutbound extends Begin {
   readonly operationUuid: string;
+  readonly sendDigits?: string | undefined;
   readonly ringTimeoutMs: number;
   readonly maxDurationMs: number;
   readonly clientState: string;
@@ -193,6 +206,7 @@ export interface BeginOutbound extends Begin {
 export const outbound = (from: BeginOutbound, now: number): SessionState => ({
   ...begin(from, 'phone_out', now),
   clientState: from.clientState,
+  sendAtAnswer: from.sendDigits ?? '',
   answering: from.operationUuid,
   seat: from.seat,
   deadlines: { ring: now + from.ringTimeoutMs },

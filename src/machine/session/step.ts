@@ -2,6 +2,7 @@
 
 import type { SipFacts } from '../../event/call-report.ts';
 import type { Event } from '../../event/event.ts';
+import { DTMF_SEND_DEFAULT_MS } from '../../limits.ts';
 import type { LegEnd, LegSignal, MediaNotice } from '../../notice/signal.ts';
 import { type Collect, type CollectStep, digitsCollected, key, promptOver, timeout } from '../dtmf/collect.ts';
 import { collectionTimeout } from '../payment/collection.ts';
@@ -12,6 +13,7 @@ import { applicationSide, closing, end, ending, orderEnd } from './end.ts';
 import { collecting as collectingSecurely, hearPaymentPrompt, securedKey } from './in-payment.ts';
 import { hearRecordingNotice, recordingsDue } from './in-recording.ts';
 import { member } from './in-room.ts';
+import { digitsSent, sendDigits } from './in-sent-digits.ts';
 import { isSignOfLife, isWatched, probe, silenced, watch } from './in-silence.ts';
 import { hearTransfer, transferTimeout } from './in-transfer.ts';
 import { hearWebSocket } from './in-websocket.ts';
@@ -183,7 +185,11 @@ function answered(state: SessionState, facts: SipFacts | undefined, now: number)
     deadlines: { duration: now + state.terms.maxDurationMs },
   };
   const events = [{ event: 'session.answered', session_uuid: state.sessionUuid, ...operation, ...sip(facts) } as const];
-  return state.seat === undefined ? { state: up, events, effects: [] } : takeSeat(up, state.seat, events, now);
+  const { sendAtAnswer: digits, answering = '' } = state;
+  const keys = { type: 'send_digits', digits, durationMs: DTMF_SEND_DEFAULT_MS, gapMs: DTMF_SEND_DEFAULT_MS } as const;
+  const sent = digits === '' ? stay(up) : sendDigits(up, keys, answering);
+  const seated = state.seat === undefined ? { ...stay(sent.state), events } : takeSeat(sent.state, state.seat, events, now);
+  return { ...seated, effects: [...seated.effects, ...sent.effects] };
 }
 
 function hearMedia(state: SessionState, notice: MediaNotice, now: number): Step {
@@ -197,6 +203,7 @@ function hearMedia(state: SessionState, notice: MediaNotice, now: number): Step 
     if (state.held || state.phase !== 'answered' || state.ending !== undefined) return stay(state);
     return orderEnd(state, ending('timeout', 'system', undefined, 'No audio came from the far end'), { do: 'hangup' }, now);
   }
+  if (notice.type === 'keys.sent') return digitsSent(state, notice.keysOf);
   if (notice.type === 'media.lost') return mediaLost(state, now);
   const prompted = hearPaymentPrompt(state, notice, now);
   if (prompted !== undefined) return prompted;

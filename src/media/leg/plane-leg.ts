@@ -50,6 +50,9 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
   #closing: Promise<LegCounters> | undefined;
   #finished: ((counters: LegCounters) => void) | undefined;
   #lost = false;
+  /** The operations whose keys are being sent, by their number on the plane. */
+  readonly #keys = new Map<number, string>();
+  #lastKeys = 0;
 
   constructor(options: PlaneLegOptions) {
     this.id = options.id;
@@ -94,6 +97,13 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
 
   record(options: RecordOptions): MediaRecording {
     return this.#recordings.record(options);
+  }
+
+  sendKeys(operationUuid: string, keys: string, durationMs: number, gapMs: number): void {
+    if (this.over) return;
+    const number = ++this.#lastKeys;
+    this.#keys.set(number, operationUuid);
+    this.placement.command({ type: 'keys', leg: this.id, number, keys, durationMs, gapMs });
   }
 
   detectTones(on: boolean): void {
@@ -169,6 +179,12 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
       case NOTICE.mediaTimeout:
         this.notify({ type: 'media.timeout' });
         break;
+      case NOTICE.keysSent: {
+        const operationUuid = this.#keys.get(record.a);
+        this.#keys.delete(record.a);
+        if (operationUuid !== undefined) this.notify({ type: 'keys.sent', keysOf: operationUuid });
+        break;
+      }
       case NOTICE.digit:
         this.notify({
           type: 'digit',

@@ -20,6 +20,7 @@ export const NOTICE = {
   playbackMoved: 16,
   speechEnded: 17,
   streamPlayed: 18,
+  keysSent: 19,
 } as const;
 
 export const NOTICE_WORDS = 8;

@@ -66,6 +66,9 @@ export function obeyLeg({ plane, reply, flushNotices }: CommandContext, command:
     case 'tones':
       native.legTones(plane, leg, command.on);
       break;
+    case 'keys':
+      native.legKeys(plane, leg, command.number, command.keys, command.durationMs, command.gapMs);
+      break;
     case 'counters':
       native.legCounters(plane, leg, counterWords);
       reply({ type: 'counters', request: command.request, counters: countersNow() });

@@ -18,6 +18,14 @@ export type LegCommand =
     }
   | { readonly type: 'negotiate'; readonly leg: number; readonly parameters: RtpParameters }
   | { readonly type: 'tones'; readonly leg: number; readonly on: boolean }
+  | {
+      readonly type: 'keys';
+      readonly leg: number;
+      readonly number: number;
+      readonly keys: string;
+      readonly durationMs: number;
+      readonly gapMs: number;
+    }
   | { readonly type: 'counters'; readonly leg: number; readonly request: number }
   /** Moves the leg to the worker whose plane has that number. */
   | { readonly type: 'move'; readonly leg: number; readonly plane: number }

@@ -64,6 +64,7 @@ function obey(command: WorkerCommand): void {
     case 'open stream':
     case 'negotiate':
     case 'tones':
+    case 'keys':
     case 'counters':
     case 'move':
     case 'close':
