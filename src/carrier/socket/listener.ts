@@ -85,6 +85,27 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     throw error;
   }
 
+  const send = senderOver(datagrams, streams, resolver);
+
+  return {
+    ports,
+    resolver,
+    send,
+    local(peer) {
+      const own = ports.filter((each) => each.transport === peer.transport);
+      const bound = (peer.transport === 'udp' ? own[peer.flow - 1] : undefined) ?? own[0] ?? ports[0];
+      const host = bound?.host ?? '0.0.0.0';
+      const port = own.length > 0 ? (bound?.port ?? 5060) : peer.transport === 'tls' ? 5061 : (bound?.port ?? 5060);
+      const advertised = peer.profile?.advertise ?? options.advertise;
+      if (advertised !== undefined) return { host: advertised, port };
+      return { host: host === '0.0.0.0' || host === '::' ? interfaceTowards(peer.host) : host, port };
+    },
+    close,
+  };
+}
+
+/** Sends each message over the socket of its peer's transport, once the name of the peer is an address. */
+function senderOver(datagrams: readonly DatagramSocket[], streams: Streams, resolver: Resolver): Listener['send'] {
   const sendTo = (bytes: Uint8Array, peer: Peer, host: string, port: number, failed: () => void): void => {
     if (peer.transport !== 'udp') {
       const { transport, flow, name = peer.host, profile } = peer;
@@ -109,22 +130,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       else sendTo(bytes, peer, found.host, found.port, later);
     });
   };
-
-  return {
-    ports,
-    resolver,
-    send,
-    local(peer) {
-      const own = ports.filter((each) => each.transport === peer.transport);
-      const bound = (peer.transport === 'udp' ? own[peer.flow - 1] : undefined) ?? own[0] ?? ports[0];
-      const host = bound?.host ?? '0.0.0.0';
-      const port = own.length > 0 ? (bound?.port ?? 5060) : peer.transport === 'tls' ? 5061 : (bound?.port ?? 5060);
-      const advertised = peer.profile?.advertise ?? options.advertise;
-      if (advertised !== undefined) return { host: advertised, port };
-      return { host: host === '0.0.0.0' || host === '::' ? interfaceTowards(peer.host) : host, port };
-    },
-    close,
-  };
+  return send;
 }
 
 const INTERFACES_KEPT_MS = 10_000;
