@@ -54,6 +54,7 @@ function byMagic(bytes: Uint8Array): SourceKind | 'more' | 'unsupported' | undef
   if (ascii(bytes, 0, 'fLaC')) return 'flac';
   if (ascii(bytes, 0, 'OggS')) return ogg(bytes);
   if (isPlaylist(bytes)) return 'playlist';
+  if (OTHERS.some(([at, id]) => ascii(bytes, at, id)) || isAdts(bytes)) return 'unsupported';
   if (bytes[0] !== 0x47) return undefined;
   if (bytes.length <= 2 * TRANSPORT_PACKET_BYTES) return 'more';
   return bytes[TRANSPORT_PACKET_BYTES] === 0x47 && bytes[2 * TRANSPORT_PACKET_BYTES] === 0x47 ? transport(bytes) : undefined;
@@ -64,6 +65,32 @@ function transport(bytes: Uint8Array): 'mpegts' | 'more' | 'unsupported' {
   const audio = demux.push(bytes);
   if (demux.unsupported || bytes.length > TRANSPORT_SEARCH_BYTES) return 'unsupported';
   return audio.length > 0 ? 'mpegts' : 'more';
+}
+
+/**
+ * Signatures of formats that are not read, so that nothing in them is taken for MPEG audio: MP4, Matroska, AIFF, AMR,
+ * Sun audio, ADIF, MIDI, ASF.
+ */
+const OTHERS: readonly (readonly [number, string])[] = [
+  [4, 'ftyp'],
+  [0, '\x1a\x45\xdf\xa3'],
+  [0, 'FORM'],
+  [0, '#!AMR'],
+  [0, '.snd'],
+  [0, 'ADIF'],
+  [0, 'MThd'],
+  [0, '\x30\x26\xb2\x75'],
+];
+
+/**
+ * AAC in ADTS (ISO 13818-7 §6.2): its header looks like that of MPEG audio but for the layer, and names the length of
+ * its frame.
+ */
+function isAdts(bytes: Uint8Array): boolean {
+  const begins = (at: number) => bytes[at] === 0xff && ((bytes[at + 1] ?? 0) & 0xf6) === 0xf0;
+  const [, , , fourth = 0, fifth = 0, sixth = 0] = bytes;
+  const next = ((fourth & 3) << 11) | (fifth << 3) | (sixth >> 5);
+  return begins(0) && (next + 2 > bytes.length || begins(next));
 }
 
 function wav(bytes: Uint8Array): 'wav' | 'more' | 'unsupported' {
@@ -89,7 +116,7 @@ function isPlaylist(bytes: Uint8Array): boolean {
 
 /** Finds the first of two frames that agree. */
 function mpeg(bytes: Uint8Array, whole: boolean): number | 'more' | 'unsupported' {
-  const place = nextFrame(bytes, 0, false, whole);
+  const place = nextFrame(bytes, 0, { locked: false, like: undefined, whole });
   if (place.at > MPEG_SEARCH_BYTES) return 'unsupported';
   if ('length' in place) return place.at;
   return whole ? 'unsupported' : 'more';

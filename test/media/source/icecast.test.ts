@@ -14,7 +14,7 @@ beforeAll(async () => {
 }, 30_000);
 afterAll(async () => {
   if (!icecastInstalled) return;
-  await icecast[Symbol.asyncDispose]();
+  await icecast?.[Symbol.asyncDispose]();
   await harness.close();
 });
 

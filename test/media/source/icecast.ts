@@ -33,8 +33,21 @@ export class Icecast implements AsyncDisposable {
     this.#server = server;
   }
 
-  /** Starts the server; resolves once it answers. */
+  /** Starts the server; resolves once it answers. Another program may take its port first: then it is tried with others. */
   static async start(): Promise<Icecast> {
+    for (let attempt = 1; ; attempt++) {
+      const icecast = await Icecast.#spawn();
+      try {
+        await icecast.#until('/status-json.xsl');
+        return icecast;
+      } catch (error) {
+        await icecast[Symbol.asyncDispose]();
+        if (attempt === 5) throw error;
+      }
+    }
+  }
+
+  static async #spawn(): Promise<Icecast> {
     const port = await freePort();
     const folder = mkdtempSync(join(tmpdir(), 'sidetone-icecast-'));
     const owner = process.getuid?.() === 0 ? '<changeowner><user>nobody</user><group>nogroup</group></changeowner>' : '';
@@ -50,9 +63,7 @@ export class Icecast implements AsyncDisposable {
        <security><chroot>0</chroot>${owner}</security></icecast>`,
     );
     const server = spawn('icecast2', ['-c', join(folder, 'icecast.xml')], { stdio: 'ignore' });
-    const icecast = new Icecast(port, folder, server);
-    await icecast.#until('/status-json.xsl');
-    return icecast;
+    return new Icecast(port, folder, server);
   }
 
   url(mount: string): string {
@@ -88,7 +99,7 @@ export class Icecast implements AsyncDisposable {
   }
 
   async #until(path: string): Promise<void> {
-    for (const started = Date.now(); Date.now() - started < 15_000; ) {
+    for (const started = Date.now(); Date.now() - started < 15_000 && this.#server.exitCode === null; ) {
       const abort = new AbortController();
       const response = await fetch(this.url(path), { signal: abort.signal }).catch(() => undefined);
       const ready = response?.ok === true;

@@ -432,6 +432,32 @@ describe('what a source is', () => {
     expect(length).toBeLessThan(2000);
   });
 
+  test('is not MPEG audio for bytes at random, nor for AAC from any place on, nor for what has a signature of its own', () => {
+    for (let seed = 1; seed <= 100; seed++) {
+      let state = seed;
+      const noise = Uint8Array.from({ length: 70_000 }, () => {
+        state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
+        return state >>> 24;
+      });
+      expect([seed, found(noise, false)]).toEqual([seed, 'unsupported']);
+      // The frames of AAC in ADTS, 400 bytes each, with noise in them: their headers are those of MPEG audio but for the layer.
+      for (let at = 0; at + 400 <= noise.length; at += 400) noise.set([0xff, 0xf1, 0x50, 0x80, 0x32, 0x1f, 0xfc], at);
+      expect([seed, found(noise, false), found(noise.subarray(seed), false)]).toEqual([seed, 'unsupported', 'unsupported']);
+    }
+    for (const [at, id] of [
+      [4, 'ftypisom'],
+      [0, '\x1aE\xdf\xa3'],
+      [0, 'FORM....AIFF'],
+      [0, '#!AMR\n'],
+    ] as const) {
+      const file = new Uint8Array(200);
+      for (const [i, letter] of [...id].entries()) file[at + i] = letter.charCodeAt(0);
+      if (at > 0) file[3] = 0x20;
+      file.set([0xff, 0xfb, 0x90, 0x00], 20);
+      expect([id, found(file, true)]).toEqual([id, 'unsupported']);
+    }
+  });
+
   test('is not MPEG audio for a lone sync word, nor for text', () => {
     const lone = new Uint8Array(70_000).fill(0x20);
     lone.set([0xff, 0xfb, 0x90, 0x00]);
