@@ -26,6 +26,8 @@ async function run(settings: Config): Promise<void> {
     log.info({}, 'stopped');
     process.exit(0);
   };
+  // Without a certificate SIGHUP ends the process, as it does by default.
+  if (settings.sip.tls !== undefined) process.on('SIGHUP', () => platform.carrier.reloadCertificate());
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => {
       if (draining && signal === 'SIGINT') process.exit(130);

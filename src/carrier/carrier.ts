@@ -59,6 +59,8 @@ export interface Carrier extends Dialer, CarrierReadings {
   trunksChanged(): void;
   /** Refuses new calls with 503 from now on. Calls that are up go on. */
   drain(): void;
+  /** Reads the TLS certificate anew, for connections from now on. */
+  reloadCertificate(): void;
   /** Closes the sockets. It does not hang up calls that are still up: the Sessions do that before. */
   close(): Promise<void>;
   ports(): readonly BoundPort[];
@@ -184,6 +186,10 @@ class SipCarrier implements Carrier {
   drain(): void {
     this.#draining = true;
     this.#agent.drain();
+  }
+
+  reloadCertificate(): void {
+    this.#sockets?.reloadCertificate();
   }
 
   async close(): Promise<void> {

@@ -1,11 +1,11 @@
 /** The sockets of the carrier. Every SIP message is sent and received here. */
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Clock } from '../../clock.ts';
 import type { SipListen } from '../../config.ts';
 import type { Log } from '../../log.ts';
 import type { Peer } from '../../sip/flow.ts';
+import { readTls, type TlsFiles, watchTls } from './certificate.ts';
 import { type DatagramSocket, openDatagramSocket } from './datagram.ts';
 import { createResolver, type Resolver } from './resolver.ts';
 import { StrangerLimit } from './stranger-limit.ts';
@@ -14,7 +14,7 @@ import { Streams, type TlsIdentity } from './stream.ts';
 interface ListenerOptions {
   readonly listen: readonly SipListen[];
   /** Files for `tls` in `listen` and for trunks over TLS. `caFile` holds authorities beside the system's own. */
-  readonly tls: { readonly certFile?: string; readonly keyFile?: string; readonly caFile?: string } | undefined;
+  readonly tls: TlsFiles | undefined;
   readonly advertise: string | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -38,6 +38,8 @@ export interface Listener {
   send(bytes: Uint8Array, peer: Peer, failed: () => void): void;
   /** Our address as that peer reaches it: the advertised one, else the bound one, else that of the interface on the way. */
   local(peer: Peer): { readonly host: string; readonly port: number };
+  /** Reads the TLS certificate anew, for connections from now on. */
+  reloadCertificate(): void;
   close(): Promise<void>;
 }
 
@@ -51,18 +53,16 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   );
   const { tls } = options;
   const streams = new Streams(options.listen.length, {
-    tls: {
-      ...(tls?.certFile === undefined ? {} : { cert: readFileSync(tls.certFile) }),
-      ...(tls?.keyFile === undefined ? {} : { key: readFileSync(tls.keyFile) }),
-      ...(tls?.caFile === undefined ? {} : { ca: readFileSync(tls.caFile) }),
-    },
+    tls: readTls(tls ?? {}),
     tlsOf: (trunk) => options.tlsOf(trunk),
     isTrunk: (address) => options.isTrunk(address),
     onMessage(bytes, { transport, remoteHost: host, remotePort: port, flow }) {
       options.onMessage(bytes, { transport, host, port, flow });
     },
   });
+  const certificate = watchTls(tls ?? {}, options.log, (material) => streams.useTls(material));
   const close = async () => {
+    certificate.close();
     for (const socket of datagrams) socket.close();
     await streams.close();
   };
@@ -100,6 +100,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       if (advertised !== undefined) return { host: advertised, port };
       return { host: host === '0.0.0.0' || host === '::' ? interfaceTowards(peer.host) : host, port };
     },
+    reloadCertificate: certificate.reload,
     close,
   };
 }

@@ -5,7 +5,13 @@
  * open are counted apart from those that others open, so that nobody outside can keep us from calling.
  */
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
-import { type ConnectionOptions, connect as connectTls, createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import {
+  type ConnectionOptions,
+  connect as connectTls,
+  createServer as createTlsServer,
+  type TlsOptions,
+  Server as TlsServer,
+} from 'node:tls';
 import {
   SIP_CONNECT_TIMEOUT_MS,
   SIP_CONNECTION_IDLE_MS,
@@ -21,6 +27,8 @@ import {
   SIP_WRITE_BUFFER_MAX_BYTES,
 } from '../../limits.ts';
 import { StreamFraming } from '../../sip/message/framing.ts';
+
+import type { TlsMaterial } from './certificate.ts';
 
 export type StreamTransport = 'tcp' | 'tls';
 
@@ -233,6 +241,7 @@ export class Streams {
   readonly #firstFlow: number;
   /** Connections whose messages wait for a turn of the event loop, in order. */
   readonly #backlog = new Set<Connection>();
+  #tls: StreamOptions['tls'];
   #outbound = 0;
   #flows = 0;
 
@@ -240,6 +249,13 @@ export class Streams {
   constructor(firstFlow: number, options: StreamOptions) {
     this.#firstFlow = firstFlow;
     this.#options = options;
+    this.#tls = options.tls;
+  }
+
+  /** Uses another certificate for connections from now on; those that are up go on. */
+  useTls(material: TlsMaterial): void {
+    this.#tls = material;
+    for (const server of this.#servers) if (server instanceof TlsServer) server.setSecureContext(material);
   }
 
   get size(): number {
@@ -251,7 +267,7 @@ export class Streams {
     const accept = (socket: Socket) => this.#accept(transport, socket);
     const server =
       transport === 'tls'
-        ? createTlsServer({ ...this.#options.tls, handshakeTimeout: SIP_CONNECT_TIMEOUT_MS }, accept)
+        ? createTlsServer({ ...this.#tls, handshakeTimeout: SIP_CONNECT_TIMEOUT_MS }, accept)
         : createServer(accept);
     // A handshake that fails closes its connection. There is nothing else to do.
     server.on('tlsClientError', () => {});
@@ -310,7 +326,7 @@ export class Streams {
 
   #tlsOptions({ host, port, name, identity }: StreamTarget): ConnectionOptions {
     const own = identity === '' ? undefined : this.#options.tlsOf(identity);
-    const ca = own?.ca ?? this.#options.tls.ca;
+    const ca = own?.ca ?? this.#tls.ca;
     return {
       host,
       port,
