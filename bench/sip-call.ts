@@ -88,6 +88,7 @@ async function overUdp(calls: number): Promise<void> {
       silentLog,
       {
         onInvite: ({ call }) => onInvite(call),
+        onRefused() {},
         onProbed() {},
       },
     );

@@ -10,6 +10,7 @@ import type { Listener } from './socket/listener.ts';
 
 interface AgentListener {
   onInvite(output: Extract<UserAgentOutput, { type: 'invite' }>): void;
+  onRefused(output: Extract<UserAgentOutput, { type: 'refused' }>): void;
   onProbed(output: Extract<UserAgentOutput, { type: 'probed' }>): void;
 }
 
@@ -103,6 +104,9 @@ export class AgentDriver {
       }
       case 'invite':
         this.#listener.onInvite(output);
+        return;
+      case 'refused':
+        this.#listener.onRefused(output);
         return;
       case 'registration':
         this.#log.info({ trunk: output.name, state: output.state, status: output.status }, 'registration');

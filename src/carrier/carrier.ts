@@ -20,7 +20,7 @@ import { systemEntropy, systemHash } from './entropy.ts';
 import { admitInvite, type InboundOptions, type Invite } from './inbound.ts';
 import type { PhoneLegOptions } from './leg/phone-leg.ts';
 import { dial, type OutboundOptions } from './outbound.ts';
-import { MALFORMED, Refusals, unknownSource } from './refusals.ts';
+import { MALFORMED, Refusals, refusedBy, unknownSource } from './refusals.ts';
 import { type BoundPort, interfaceTowards, type Listener, openListener } from './socket/listener.ts';
 import { Channels } from './trunk/channels.ts';
 import { Loopback } from './trunk/loopback.ts';
@@ -114,6 +114,7 @@ class SipCarrier implements Carrier {
     });
     this.#driver = new AgentDriver(this.#agent, clock, log, {
       onInvite: (output) => this.#onInvite(output),
+      onRefused: ({ request, source, status }) => this.#refusals.record(request, source, status, refusedBy(status), clock.now()),
       onProbed: ({ name, status, tookMs }) => this.#monitor.onProbed(name, status, tookMs),
     });
     this.#monitor = new TrunkMonitor(

@@ -87,3 +87,37 @@ export const BROKEN_OFFER: Why = {
 };
 
 export const MALFORMED: Why = { reason: 'The request is malformed', remedy: 'Ask the sender for requests as in RFC 3261' };
+
+const BY_USER_AGENT: ReadonlyMap<number, Why> = new Map([
+  [
+    415,
+    {
+      reason: 'The body, or its encoding, is none that we read',
+      remedy: 'Ask the carrier to send application/sdp, alone or in multipart/mixed',
+    },
+  ],
+  [416, { reason: 'The Request-URI is no sip, sips or tel URI', remedy: 'Ask the carrier for a SIP URI' }],
+  [
+    420,
+    {
+      reason: 'The INVITE requires an extension that we do not speak',
+      remedy: 'Switch it off for this trunk at the carrier; we speak 100rel and timer',
+    },
+  ],
+  [
+    422,
+    { reason: 'The session interval is below 90 s', remedy: 'Nothing: the carrier tries again with a longer one (RFC 4028)' },
+  ],
+  [482, { reason: 'The same INVITE came over another path', remedy: 'Look for a proxy that forks to this platform twice' }],
+  [483, { reason: 'Max-Forwards is used up', remedy: 'Look for a loop between the proxies on the way' }],
+  [
+    503,
+    {
+      reason: 'The platform is shutting down, or has as many calls as it takes',
+      remedy: 'Wait until it has started again, or calls have ended',
+    },
+  ],
+]);
+
+/** Why the user agent refuses an INVITE with a status before it is a call. */
+export const refusedBy = (status: number): Why => BY_USER_AGENT.get(status) ?? MALFORMED;

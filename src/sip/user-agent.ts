@@ -65,7 +65,12 @@ export class UserAgent {
     this.#options = options;
     const limits = { transactions: options.maxTransactions ?? SIP_TRANSACTIONS_MAX, retryAfterSec: SIP_RETRY_AFTER_SEC };
     const user = {
-      onRequest: (transaction: ServerTransaction) => this.#onRequest(transaction),
+      onRequest: (transaction: ServerTransaction) => {
+        this.#onRequest(transaction);
+        const { request, source, finalStatus: status = 0 } = transaction;
+        const isNew = request.method === 'INVITE' && tagOf(request.headers.get('to')) === undefined;
+        if (isNew && status >= 400) this.#outputs.push({ type: 'refused', request, source, status });
+      },
       onAck: (ack: SipRequest) => this.#onAck(ack),
     };
     this.#layer = new TransactionLayer(options.entropy, limits, user, (bytes, peer, ticket) =>

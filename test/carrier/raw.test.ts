@@ -111,7 +111,10 @@ describe('a source that is in no trunk', () => {
     await peer.until(/^SIP\/2.0 404/);
     peer.send(peer.request('INVITE', { id: 'c', body: sdp('m=audio 6000 RTP/AVP 18') }));
     await peer.until(/^SIP\/2.0 488/);
+    peer.send(peer.request('INVITE', { id: 'x', body: sdp(), fields: 'Require: nobody-knows\r\n' }));
+    await peer.until(/^SIP\/2.0 420/);
     expect(carrier.carrier.refusals().map(({ status, reason }) => [status, reason.split(' ').slice(0, 4).join(' ')])).toEqual([
+      [420, 'The INVITE requires an'],
       [488, 'The offer has no'],
       [404, 'The called user is'],
       [404, 'The called number is'],

@@ -46,6 +46,7 @@ export class ServerTransaction implements Timed {
   readonly #invite: InviteServer | undefined;
   readonly #other: NonInviteServer | undefined;
   #last: Uint8Array | undefined;
+  #finalStatus: number | undefined;
 
   constructor(
     host: TransactionHost<ServerTransaction>,
@@ -90,6 +91,7 @@ export class ServerTransaction implements Timed {
           : [];
     if (!effects.includes('send')) return false;
     this.#last = serialize(response);
+    if (status >= 200) this.#finalStatus = status;
     this.#perform(effects, undefined);
     return true;
   }
@@ -97,6 +99,11 @@ export class ServerTransaction implements Timed {
   /** Sends the bytes of a response again: a 2xx until its ACK, a reliable 18x until its PRACK. */
   sendAgain(bytes: Uint8Array): void {
     this.#host.transmit(bytes, this.peer, '');
+  }
+
+  /** The status of the final response. Undefined until one is sent. */
+  get finalStatus(): number | undefined {
+    return this.#finalStatus;
   }
 
   /** The bytes of the last response that was sent. */
