@@ -40,6 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       agreed.send = (what & 64) != 0;
       agreed.receive = (what & 32) != 0;
       agreed.rtp.parse((what & 16) != 0 ? "127.0.0.1" : "0.0.0.0", 9);
+      agreed.learn_from = AddressRange::parse_list((what & 128) != 0 ? "127.0.0.0/8" : "");
+      agreed.held = count % 5 == 0;
       leg.negotiate(agreed, now);
       leg.listen((what & 8) != 0 ? &ear : nullptr);
       continue;

