@@ -127,6 +127,9 @@ export const DTMF_SENDS_WAITING_MAX = 8;
 /** The files of the SIP certificate are looked at so often. */
 export const SIP_TLS_WATCH_MS = 5_000;
 
+/** Targets of one domain (SRV) that a call is tried at. */
+export const SIP_TARGETS_MAX = 4;
+
 // SDP.
 export const SDP_MAX_BYTES = 16 * 1024;
 /** The names in a session description must be resolved by then; else it has no usable address. */

@@ -87,7 +87,7 @@ class SipCarrier implements Carrier {
   readonly #refusals = new Refusals();
   readonly #refusalLimit = new RefusalLimit();
   /** The addresses that each trunk's URI was resolved to. */
-  readonly #resolved = new Map<string, string>();
+  readonly #resolved = new Map<string, ReadonlySet<string>>();
   readonly #loopback = new Loopback(systemEntropy().token());
   readonly #pace = new Pace();
   readonly #failed = new FailedTrunks();
@@ -121,7 +121,7 @@ class SipCarrier implements Carrier {
       this.#driver,
       clock,
       log,
-      (trunk) => this.#resolve(trunk),
+      async (trunk) => (await this.#targets(trunk))[0],
       (trunk) => this.#channels.lastUsed(trunk),
     );
     const entropy = systemEntropy();
@@ -133,7 +133,7 @@ class SipCarrier implements Carrier {
       trunks: () => options.trunks(),
       now: () => clock.now(),
       random: () => entropy.fraction(),
-      resolve: (trunk) => this.#resolve(trunk),
+      targets: (trunk) => this.#targets(trunk),
       localHost: (peer) => this.#sockets?.local(peer).host ?? '127.0.0.1',
       marks: (trunk) => (isLoopback(trunk) ? this.#loopback.marks(trunk.name) : []),
       legOptions: (trunk, address, release) => this.#legOptions(trunk, address, release),
@@ -237,7 +237,7 @@ class SipCarrier implements Carrier {
   /** Whether an address is in the ranges of a trunk, or is the one that its URI names. */
   #isTrunk(address: string): boolean {
     if (this.#ranges.trunkOf(address) !== undefined) return true;
-    for (const resolved of this.#resolved.values()) if (resolved === address) return true;
+    for (const resolved of this.#resolved.values()) if (resolved.has(address)) return true;
     return false;
   }
 
@@ -262,15 +262,17 @@ class SipCarrier implements Carrier {
     });
   }
 
-  async #resolve(trunk: Trunk): Promise<Peer | undefined> {
-    if (isLoopback(trunk)) return this.#ownPort();
+  /** The peers that requests over a trunk are sent to, to be tried in order. Empty when its name has no address. */
+  async #targets(trunk: Trunk): Promise<readonly Peer[]> {
+    const own = isLoopback(trunk) ? this.#ownPort() : undefined;
+    if (own !== undefined) return [own];
     const address = nextHopOf(trunk);
-    if (address === undefined) return undefined;
-    const found = await this.#sockets?.resolver.resolve(address.host, address.port, address.transport);
-    if (found === undefined) return undefined;
-    this.#resolved.set(address.host, found.host);
-    const name = isIP(address.host) === 0 ? { name: address.host } : {};
-    return { transport: address.transport, host: found.host, port: found.port, flow: 0, ...name, profile: trunkProfile(trunk) };
+    if (address === undefined || isLoopback(trunk)) return [];
+    const { host, port, transport } = address;
+    const found = (await this.#sockets?.resolver.targets(host, port, transport)) ?? [];
+    this.#resolved.set(host, new Set(found.map((each) => each.host)));
+    const more = { ...(isIP(host) === 0 ? { name: host } : {}), profile: trunkProfile(trunk) };
+    return found.map((each) => ({ transport, host: each.host, port: each.port, flow: 0, ...more }));
   }
 
   /** Our own port, over UDP where there is one, as a process of this machine reaches it. */

@@ -18,7 +18,8 @@ export interface OutboundOptions {
   now(): number;
   /** Uniform in [0, 1). */
   random(): number;
-  resolve(trunk: Trunk): Promise<Peer | undefined>;
+  /** The peers to try, in order. Empty when the name of the trunk has no address. */
+  targets(trunk: Trunk): Promise<readonly Peer[]>;
   localHost(peer: Peer): string;
   /** The header fields that mark a call over that trunk as our own. */
   marks(trunk: Trunk): readonly (readonly [string, string])[];
@@ -90,10 +91,9 @@ function attempt(
     options: options.legOptions(trunk, () => towards, release),
     marks: options.marks(trunk),
     waitMs,
-    async resolve() {
-      const peer = await options.resolve(trunk);
-      if (peer !== undefined) towards = peer.host;
-      return peer;
+    targets: () => options.targets(trunk),
+    towards(peer) {
+      towards = peer.host;
     },
   };
 }

@@ -30,8 +30,10 @@ export interface Attempt {
   readonly marks: readonly (readonly [string, string])[];
   /** The wait until its turn, in milliseconds (`max_cps`). */
   readonly waitMs: number;
-  /** The address to send to. Undefined when the name of the trunk has none. */
-  resolve(): Promise<Peer | undefined>;
+  /** The peers to try, in order. Empty when the name of the trunk has no address. */
+  targets(): Promise<readonly Peer[]>;
+  /** The call goes to that peer now. */
+  towards(peer: Peer): void;
 }
 
 interface OutboundOptions {
@@ -58,6 +60,9 @@ export class OutboundLeg extends PhoneLeg {
   #redirected: string | undefined;
   /** The fork whose session description is in use. */
   #described: string | undefined;
+  /** The peers of the trunk that are left to try (RFC 3263 §4.3). */
+  #targets: readonly Peer[] = [];
+  #peer: Peer | undefined;
   #cancelWait: () => void = () => {};
 
   constructor(first: Attempt, outbound: OutboundOptions) {
@@ -108,12 +113,14 @@ export class OutboundLeg extends PhoneLeg {
 
   async #place(): Promise<void> {
     const attempt = this.#attempt;
-    const peer = await attempt.resolve();
+    if (this.#peer === undefined) [this.#peer, ...this.#targets] = await attempt.targets();
     if (this.over || attempt !== this.#attempt) return;
+    const peer = this.#peer;
     if (peer === undefined) {
       this.#fail(UNREACHABLE);
       return;
     }
+    attempt.towards(peer);
     // The peer is resolved first, because our address in SDP is the one on the way to it.
     const negotiation = await this.describe();
     if (this.over || attempt !== this.#attempt) return;
@@ -227,8 +234,20 @@ export class OutboundLeg extends PhoneLeg {
     this.options.driver.run((now) => call.hangUp(now));
   }
 
-  /** The trunk failed. The next one is tried; without one the call ends with `end`, unless it is still under way. */
+  /**
+   * The peer failed. The next one of the trunk is tried, then the next trunk. Without one the call ends with `end`,
+   * unless it is still under way.
+   */
   #fail(end: LegEnd, isOver = true): boolean {
+    const [target, ...others] = this.#targets;
+    if (target !== undefined) {
+      this.#targets = others;
+      this.#peer = target;
+      this.#described = undefined;
+      this.call = undefined;
+      void this.#place();
+      return true;
+    }
     this.#outbound.onFailed(this.#attempt.trunk);
     const next = this.#outbound.next();
     if (next === undefined) {
@@ -236,6 +255,7 @@ export class OutboundLeg extends PhoneLeg {
       return false;
     }
     this.#attempt = next;
+    this.#peer = undefined;
     this.#described = undefined;
     this.#redirected = undefined;
     this.call = undefined;

@@ -2,7 +2,7 @@
 import { lookup, resolveSrv } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Clock } from '../../clock.ts';
-import { SIP_RESOLVE_TIMEOUT_MS, SIP_RESOLVED_MAX, SIP_RESOLVED_TTL_MS } from '../../limits.ts';
+import { SIP_RESOLVE_TIMEOUT_MS, SIP_RESOLVED_MAX, SIP_RESOLVED_TTL_MS, SIP_TARGETS_MAX } from '../../limits.ts';
 import { defaultPort } from '../../sip/flow.ts';
 import type { TransportName } from '../../sip/message/via.ts';
 import { withTimeLimit } from '../../time-limit.ts';
@@ -15,47 +15,48 @@ interface Resolved {
 export interface Resolver {
   /** The address to send to. Undefined when the name has none. Never rejects. */
   resolve(host: string, port: number | undefined, transport: TransportName): Promise<Resolved | undefined>;
+  /** The addresses to try one after the other, SIP_TARGETS_MAX at most (RFC 3263 §4.3). Never rejects. */
+  targets(host: string, port: number | undefined, transport: TransportName): Promise<readonly Resolved[]>;
 }
 
 /** `families` are the IP versions that our sockets speak, the preferred one first. */
 export function createResolver(clock: Clock, families: () => readonly (4 | 6)[]): Resolver {
-  const kept = new Map<string, { readonly until: number; readonly found: Promise<Resolved | undefined> }>();
+  const kept = new Map<string, { readonly until: number; readonly found: Promise<readonly Resolved[]> }>();
 
-  const find = async (host: string, port: number | undefined, transport: TransportName): Promise<Resolved | undefined> => {
-    let target = host;
-    let at = port;
-    if (at === undefined && host.includes('.')) {
-      const service = transport === 'tls' ? `_sips._tcp.${host}` : `_sip._${transport}.${host}`;
-      const records = await within(resolveSrv(service)).catch(() => undefined);
-      const best = records?.toSorted((a, b) => a.priority - b.priority || b.weight - a.weight)[0];
-      if (best !== undefined) {
-        target = best.name;
-        at = best.port;
-      }
-    }
-    const addresses = await within(lookup(target, { all: true })).catch(() => undefined);
+  const addressOf = async (name: string, port: number): Promise<readonly Resolved[]> => {
+    const addresses = await within(lookup(name, { all: true })).catch(() => undefined);
     const order = families();
     const usable = addresses?.filter((each) => order.some((family) => family === each.family));
     const chosen = usable?.find((each) => each.family === order[0]) ?? usable?.[0];
-    return chosen === undefined ? undefined : { host: chosen.address, port: at ?? defaultPort(transport) };
+    return chosen === undefined ? [] : [{ host: chosen.address, port }];
   };
+  const find = async (host: string, port: number | undefined, transport: TransportName): Promise<readonly Resolved[]> => {
+    const records = port === undefined && host.includes('.') ? await services(host, transport) : [];
+    if (records.length === 0) return addressOf(host, port ?? defaultPort(transport));
+    return (await Promise.all(records.map((record) => addressOf(record.name, record.port)))).flat();
+  };
+  const targets: Resolver['targets'] = (host, port, transport) => {
+    if (isIP(host) !== 0) return Promise.resolve([{ host, port: port ?? defaultPort(transport) }]);
+    const key = `${transport} ${host} ${port ?? ''}`;
+    const known = kept.get(key);
+    if (known !== undefined && known.until > clock.now()) return known.found;
+    if (kept.size >= SIP_RESOLVED_MAX) kept.clear();
+    const found = find(host, port, transport);
+    kept.set(key, { until: clock.now() + SIP_RESOLVED_TTL_MS, found });
+    // A failure is not cached. The next call asks again.
+    void found.then((result) => {
+      if (result.length === 0 && kept.get(key)?.found === found) kept.delete(key);
+    });
+    return found;
+  };
+  return { targets, resolve: async (host, port, transport) => (await targets(host, port, transport))[0] };
+}
 
-  return {
-    resolve(host, port, transport) {
-      if (isIP(host) !== 0) return Promise.resolve({ host, port: port ?? defaultPort(transport) });
-      const key = `${transport} ${host} ${port ?? ''}`;
-      const known = kept.get(key);
-      if (known !== undefined && known.until > clock.now()) return known.found;
-      if (kept.size >= SIP_RESOLVED_MAX) kept.clear();
-      const found = find(host, port, transport);
-      kept.set(key, { until: clock.now() + SIP_RESOLVED_TTL_MS, found });
-      // A failure is not cached. The next call asks again.
-      void found.then((result) => {
-        if (result === undefined && kept.get(key)?.found === found) kept.delete(key);
-      });
-      return found;
-    },
-  };
+/** The SRV records of a domain, in the order in which they are tried: by priority, then the heavier first. */
+async function services(host: string, transport: TransportName): Promise<readonly { name: string; port: number }[]> {
+  const service = transport === 'tls' ? `_sips._tcp.${host}` : `_sip._${transport}.${host}`;
+  const records = (await within(resolveSrv(service)).catch(() => undefined)) ?? [];
+  return records.toSorted((a, b) => a.priority - b.priority || b.weight - a.weight).slice(0, SIP_TARGETS_MAX);
 }
 
 const within = <T>(work: Promise<T>): Promise<T | undefined> =>

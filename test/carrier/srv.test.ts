@@ -1,0 +1,84 @@
+/** A trunk whose domain has SRV records fails over between their targets (RFC 3263 §4.3). The name server is a socket of ours. */
+import { afterEach, expect, test } from 'bun:test';
+import { createSocket, type Socket } from 'node:dgram';
+import { getServers, setServers } from 'node:dns/promises';
+import { TestCarrier, trunkTo } from './harness.ts';
+import { RawPeer, sdp } from './raw-peer.ts';
+
+const usual = getServers();
+let names: Socket | undefined;
+let carrier: TestCarrier;
+const peers: RawPeer[] = [];
+afterEach(async () => {
+  setServers(usual);
+  names?.close();
+  for (const peer of peers.splice(0)) peer.close();
+  await carrier.close();
+});
+
+/** One SRV record as it goes into an answer (RFC 2782): its name is that of the question. */
+function record(priority: number, port: number): Buffer {
+  const target = Buffer.concat([Buffer.from([9]), Buffer.from('localhost'), Buffer.from([0])]);
+  const data = Buffer.alloc(6);
+  for (const [i, value] of [priority, 1, port].entries()) data.writeUInt16BE(value, i * 2);
+  const head = Buffer.alloc(12);
+  for (const [at, value] of [
+    [0, 0xc00c],
+    [2, 33],
+    [4, 1],
+    [8, 60],
+    [10, data.length + target.length],
+  ] as const)
+    head.writeUInt16BE(value, at);
+  return Buffer.concat([head, data, target]);
+}
+
+/** A name server that knows these ports, in order of priority, for every SRV question. */
+async function serve(ports: readonly number[]): Promise<void> {
+  const socket = createSocket('udp4');
+  names = socket;
+  socket.on('message', (query, from) => {
+    let end = 12;
+    while ((query[end] ?? 0) > 0) end += (query[end] ?? 0) + 1;
+    const head = Buffer.from(query.subarray(0, 12));
+    for (const [at, value] of [
+      [2, 0x8180],
+      [6, ports.length],
+      [8, 0],
+      [10, 0],
+    ] as const)
+      head.writeUInt16BE(value, at);
+    const answers = ports.map((port, i) => record(i + 1, port));
+    socket.send(Buffer.concat([head, query.subarray(12, end + 5), ...answers]), from.port, from.address);
+  });
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+  setServers([`127.0.0.1:${socket.address().port}`]);
+}
+
+test('A call goes to the target of the lowest priority, and to the next one when that refuses with 503 or does not answer', async () => {
+  carrier = await TestCarrier.open([trunkTo('sip:carrier.test')]);
+  for (let made = 0; made < 3; made++) peers.push(await RawPeer.udp(carrier.port('udp')));
+  const [first, second, third] = peers;
+  if (first === undefined || second === undefined || third === undefined) throw new Error('no peers');
+  await serve([first.port, second.port, third.port]);
+  const { leg, signals } = carrier.dial();
+  first.respond(await first.until(/^INVITE sip:\+15550100@carrier.test /), '503 Service Unavailable');
+  await second.until(/^INVITE /);
+  third.respond(await third.until(/^INVITE /), '200 OK', { body: sdp() });
+  await signals.until('leg.answered');
+  leg.hangup();
+  third.respond(await third.until(/^BYE /), '200 OK');
+  expect(carrier.carrier.trunkStatus('carrier')).toMatchObject({ failures24h: 0 });
+}, 20_000);
+
+test('A busy callee ends the call: no other target is asked', async () => {
+  carrier = await TestCarrier.open([trunkTo('sip:carrier.test')]);
+  for (let made = 0; made < 2; made++) peers.push(await RawPeer.udp(carrier.port('udp')));
+  const [first, second] = peers;
+  if (first === undefined || second === undefined) throw new Error('no peers');
+  await serve([first.port, second.port]);
+  const { signals } = carrier.dial();
+  first.respond(await first.until(/^INVITE /), '486 Busy Here');
+  expect(await signals.until('leg.ended')).toMatchObject({ end: { cause: 'busy' } });
+  expect(second.heard).toEqual([]);
+}, 20_000);
