@@ -33,7 +33,7 @@ function extensions(headers: Headers): Readonly<Record<string, string>> | undefi
   const found = new Map<string, string>();
   for (const [i, name] of headers.names.entries()) {
     if (!name.startsWith('x-') || OURS.has(name) || found.size >= SIP_FACT_HEADERS_MAX) continue;
-    const spelled = headers.spellings.get(name) ?? name;
+    const spelled = headers.spelling(name);
     if (!found.has(spelled)) found.set(spelled, cut(headers.values[i] ?? ''));
   }
   return found.size === 0 ? undefined : Object.fromEntries(found);

@@ -95,8 +95,19 @@ export const displayedName = (canonical: string): string => DISPLAYED.get(canoni
 export class Headers {
   readonly names: string[] = [];
   readonly values: string[] = [];
-  /** The spelling of extension fields as they came, by canonical name. */
-  readonly spellings = new Map<string, string>();
+  /** The spelling of extension fields as they came, by canonical name. Most messages have none. */
+  #spellings: Map<string, string> | undefined;
+
+  /** Keeps the spelling of an extension field. */
+  spell(canonical: string, spelling: string): void {
+    this.#spellings ??= new Map();
+    this.#spellings.set(canonical, spelling);
+  }
+
+  /** The name of a field as it came. */
+  spelling(canonical: string): string {
+    return this.#spellings?.get(canonical) ?? canonical;
+  }
 
   /** Appends a field. `name` must be canonical. */
   add(name: string, value: string): this {

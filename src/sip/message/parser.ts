@@ -86,7 +86,7 @@ function readHeaders(head: string, from: number, headers: Headers): string | und
     const value = line.slice(colon + 1).trim();
     if (headers.names.length >= SIP_HEADER_MAX_FIELDS) return 'too many header fields';
     const canonical = canonicalName(name);
-    if (canonical !== name && canonical.startsWith('x-')) headers.spellings.set(canonical, name);
+    if (canonical !== name && canonical.startsWith('x-')) headers.spell(canonical, name);
     headers.add(canonical, value);
   }
   return problem;
