@@ -5,6 +5,7 @@
  */
 import { ChargeDispatcher } from './call/charge/charge-dispatcher.ts';
 import { MessageDispatcher } from './call/message/message-dispatcher.ts';
+import { TokenBuckets } from './call/rate/token-buckets.ts';
 import { RecordingRegistry } from './call/recording/recording-registry.ts';
 import { RoomRegistry } from './call/room/room-registry.ts';
 import { SessionRegistry } from './call/session/session-registry.ts';
@@ -57,6 +58,8 @@ interface Engines extends Base {
 }
 
 interface Heart {
+  /** The levels of the rate limits, of HTTP and of bots. */
+  readonly tokens: TokenBuckets;
   readonly sessions: SessionRegistry;
   readonly rooms: RoomRegistry;
   readonly recordings: RecordingRegistry;
@@ -118,7 +121,8 @@ function makeHeart(engines: Engines): Heart {
     session: (sessionUuid) => sessions.find(sessionUuid)?.state,
   });
   const chargeGateway = createChargeGateway(settings.paymentProvider, outbound, clock);
-  const sessions = makeSessions(engines, recordings, chargeGateway !== undefined);
+  const tokens = new TokenBuckets();
+  const sessions = makeSessions(engines, recordings, tokens, chargeGateway !== undefined);
   const rooms = makeRooms(engines, recordings, sessions);
   sessions.connectRooms(rooms);
   const charges = new ChargeDispatcher({
@@ -139,10 +143,15 @@ function makeHeart(engines: Engines): Heart {
     log,
     mayCallFrom: store.callerIds.allowed,
   });
-  return { sessions, rooms, recordings, charges, messages, urls };
+  return { tokens, sessions, rooms, recordings, charges, messages, urls };
 }
 
-function makeSessions(engines: Engines, recordings: RecordingRegistry, hasPayments: boolean): SessionRegistry {
+function makeSessions(
+  engines: Engines,
+  recordings: RecordingRegistry,
+  tokens: TokenBuckets,
+  hasPayments: boolean,
+): SessionRegistry {
   const { settings, store, clock, log, nodeId, media, publicUrl } = engines;
   return new SessionRegistry({
     journal: store.journal,
@@ -153,6 +162,7 @@ function makeSessions(engines: Engines, recordings: RecordingRegistry, hasPaymen
     media,
     publicUrl,
     orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
+    tokens,
     recordings,
     payments: hasPayments
       ? {
@@ -230,13 +240,14 @@ async function openDoors({ settings, store, media, clock, log, outbound }: Engin
 
 function openHttp(
   { settings, store, clock, log, media, publicUrl }: Engines,
-  { sessions, rooms, messages, charges, recordings, urls }: Heart,
+  { tokens, sessions, rooms, messages, charges, recordings, urls }: Heart,
   { carrier, trunksChanged }: Doors,
   listener: HttpListener,
   readings: readonly Reading[],
   draining: () => boolean,
 ): HttpApp {
   return createHttpApp({
+    tokens,
     sessions,
     rooms,
     messages,

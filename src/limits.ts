@@ -315,6 +315,11 @@ export const WEBSOCKET_TEXT_MAX_BYTES = 1024 * 1024;
 export const WEBSOCKET_UNREAD_MAX_BYTES = 256 * 1024;
 /** How long the far end has to answer our close frame. */
 export const WEBSOCKET_CLOSE_WAIT_MS = 1_000;
+/** Orders of one bot that are obeyed at a time; one more is answered with an error. */
+export const BOT_ORDERS_MAX = 8;
+export const BOT_PARAMETERS_MAX = 32;
+export const BOT_PARAMETER_NAME_MAX_CHARS = 64;
+export const BOT_PARAMETER_MAX_CHARS = 500;
 /** Name of a mark of the subprotocol `sidetone.v1`. */
 export const WEBSOCKET_MARK_MAX_CHARS = 256;
 export const WEBSOCKET_CONNECT_MAX_SEC = 30;

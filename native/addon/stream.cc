@@ -42,6 +42,17 @@ Napi::Value inbox_clear(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+// inboxPause(number, on)
+Napi::Value inbox_pause(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const uint32_t number = arguments.number();
+  const bool on = arguments.boolean();
+  if (!arguments.ok()) return arguments.refuse();
+  const std::shared_ptr<StreamInbox> inbox = StreamInbox::find(number);
+  if (inbox) inbox->pause(on);
+  return info.Env().Undefined();
+}
+
 // streamOpen(plane, leg, inbox, toMulaw, toHz, fromMulaw, fromHz) -> false where the number is in use or there is no
 // such inbox
 Napi::Value stream_open(const Napi::CallbackInfo& info) {
@@ -73,8 +84,9 @@ Napi::Value plane_frames(const Napi::CallbackInfo& info) {
 }
 
 constexpr Export exported[] = {
-    {"inboxOpen", inbox_open},   {"inboxClose", inbox_close}, {"inboxWrite", inbox_write},
-    {"inboxClear", inbox_clear}, {"streamOpen", stream_open}, {"planeFrames", plane_frames},
+    {"inboxOpen", inbox_open},     {"inboxClose", inbox_close}, {"inboxWrite", inbox_write},
+    {"inboxClear", inbox_clear},   {"inboxPause", inbox_pause}, {"streamOpen", stream_open},
+    {"planeFrames", plane_frames},
 };
 
 }  // namespace

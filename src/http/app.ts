@@ -1,10 +1,12 @@
 /** The HTTP door. Admission has its order in `admission/admission.ts`; below are the routes. */
+
 import { Hono } from 'hono';
 import type { Charges } from '../call/ports/charges.ts';
 import type { Messages } from '../call/ports/messages.ts';
 import type { Recordings } from '../call/ports/recordings.ts';
 import type { Rooms } from '../call/ports/rooms.ts';
 import type { Sessions } from '../call/ports/sessions.ts';
+import { TokenBuckets } from '../call/rate/token-buckets.ts';
 import type { Clock } from '../clock.ts';
 import type { Store } from '../database/store.ts';
 import type { Log } from '../log.ts';
@@ -60,6 +62,8 @@ export interface HttpDeps extends OperatorHooks {
   readonly sentPath?: (request: Request) => string | undefined;
   /** Tells what is up, by name: `{database, media, sip}`. */
   readonly ready: () => Promise<Readonly<Record<string, boolean>>>;
+  /** The levels of the rate limits, where bots share them. */
+  readonly tokens?: TokenBuckets;
   /** SIGTERM was heard. */
   readonly draining: () => boolean;
 }
@@ -98,6 +102,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     credentials: store.credentials,
     idempotency: store.idempotency,
     operatorToken: deps.operatorToken,
+    tokens: deps.tokens ?? new TokenBuckets(),
     draining: deps.draining,
     peer: deps.peer,
     now: () => clock.now(),

@@ -1,8 +1,8 @@
 /** One request on its way through admission, the route it takes, and what an answer is. */
 import type { Answer, CommandContext } from '../call/ports/sessions.ts';
+import type { BucketName } from '../call/rate/buckets.ts';
 import type { KeyedRequest } from '../database/idempotency.ts';
 import type { Problem } from '../problem.ts';
-import type { BucketName } from './rate.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

@@ -101,6 +101,7 @@ interface Native {
   /** Writes audio. False when `mostBytes` or more are waiting already; nothing is taken then. */
   inboxWrite(inbox: number, bytes: Uint8Array, mostBytes: number): boolean;
   inboxClear(inbox: number): void;
+  inboxPause(inbox: number, on: boolean): void;
   /**
    * A leg whose far end is script: what is written to the inbox is played in it, and its frames come by `planeFrames`.
    */

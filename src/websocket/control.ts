@@ -2,11 +2,13 @@
  * The subprotocol `sidetone.v1` (an extension): raw audio as without it, and JSON text messages beside it, only where
  * the server agreed to them.
  *
- *   platform → server   start, mark_played, dtmf            server → platform   clear, mark
+ *   platform → server   start, mark_played, dtmf, member_joined, member_left, speech_started, speech_ended, error
+ *   server → platform   clear, mark, pause, resume, send_dtmf, transfer, hangup
  *
  * Anything else a server sends is ignored.
  */
-import { WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
+import type { BotOrder, RoomNews } from '../call/ports/leg.ts';
+import { BOT_ORDERS_MAX, WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
 import type { StreamFormat } from '../media/leg/stream.ts';
 import type { Dialect, DialectOptions } from './dialect.ts';
 
@@ -14,18 +16,22 @@ export const SUBPROTOCOL = 'sidetone.v1';
 
 export class ControlledAudio implements Dialect {
   readonly #options: DialectOptions;
+  /** Orders that are being obeyed. */
+  #pending = 0;
 
   constructor(options: DialectOptions) {
     this.#options = options;
   }
 
-  /** The first message: what the audio is. */
+  /** The first message: what the audio is, and what the application has to say to its bot. */
   start(): void {
-    const { sessionUuid, fromSession, toSession } = this.#options;
+    const { sessionUuid, fromSession, toSession, parameters, phoneSessionUuid } = this.#options;
     this.#say({
       type: 'start',
       session_uuid: sessionUuid,
+      ...(phoneSessionUuid === undefined ? {} : { phone_session_uuid: phoneSessionUuid }),
       media_format: { from_session: shown(fromSession), to_session: shown(toSession) },
+      parameters,
     });
   }
 
@@ -38,8 +44,8 @@ export class ControlledAudio implements Dialect {
     this.#say({ type: 'mark_played', name });
   }
 
-  digit(digit: string, durationMs: number): void {
-    this.#say({ type: 'dtmf', digit, duration_ms: durationMs });
+  hear(news: RoomNews): void {
+    this.#say(news);
   }
 
   stop(): void {}
@@ -50,11 +56,41 @@ export class ControlledAudio implements Dialect {
 
   text(text: string): boolean {
     const message = parse(text);
-    if (message?.type === 'clear') this.#options.clear();
-    const name = message?.name;
-    if (message?.type !== 'mark' || typeof name !== 'string' || name.length > WEBSOCKET_MARK_MAX_CHARS) return true;
+    switch (message?.type) {
+      case 'clear':
+        this.#options.clear();
+        return true;
+      case 'pause':
+      case 'resume':
+        this.#options.pause(message.type === 'pause');
+        return true;
+      case 'mark':
+        this.#mark(message.name);
+        return true;
+      case 'hangup':
+      case 'transfer':
+      case 'send_dtmf':
+        void this.#order(message.type, message);
+        return true;
+      default:
+        return true;
+    }
+  }
+
+  #mark(name: unknown): void {
+    if (typeof name !== 'string' || name.length > WEBSOCKET_MARK_MAX_CHARS) return;
     if (!this.#options.mark(name)) this.played(name);
-    return true;
+  }
+
+  async #order(type: BotOrder['type'], message: Message): Promise<void> {
+    const order = orderOf(type, message);
+    if (typeof order === 'string') return this.#say({ type: 'error', message: order });
+    if (this.#pending >= BOT_ORDERS_MAX) return this.#say({ type: 'error', message: `${type}: too many orders at once` });
+    this.#pending += 1;
+    const refused = await this.#options.order(order).finally(() => {
+      this.#pending -= 1;
+    });
+    if (refused !== undefined) this.#say({ type: 'error', message: `${type}: ${refused}` });
   }
 
   #say(message: Readonly<Record<string, unknown>>): void {
@@ -62,9 +98,25 @@ export class ControlledAudio implements Dialect {
   }
 }
 
+/** The order that a message gives, or what is wrong with it. */
+function orderOf(type: BotOrder['type'], { session_uuid: sessionUuid, to, digits }: Message): BotOrder | string {
+  if (sessionUuid !== undefined && typeof sessionUuid !== 'string') return `${type}: session_uuid must be a string`;
+  if (type === 'hangup') return { type, sessionUuid };
+  if (type === 'transfer') return typeof to === 'string' ? { type, sessionUuid, to } : 'transfer: to must be a string';
+  return typeof digits === 'string' ? { type, sessionUuid, digits } : 'send_dtmf: digits must be a string';
+}
+
 const shown = ({ encoding, rateHz }: StreamFormat) => ({ encoding, sample_rate: rateHz });
 
-function parse(text: string): { readonly type?: unknown; readonly name?: unknown } | undefined {
+interface Message {
+  readonly type?: unknown;
+  readonly name?: unknown;
+  readonly session_uuid?: unknown;
+  readonly to?: unknown;
+  readonly digits?: unknown;
+}
+
+function parse(text: string): Message | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? value : undefined;

@@ -1,4 +1,5 @@
 /** The dialect of one connection: how audio and everything beside it is written. */
+import type { BotOrder, RoomNews } from '../call/ports/leg.ts';
 import type { StreamFormat } from '../media/leg/stream.ts';
 
 export interface DialectOptions {
@@ -6,11 +7,17 @@ export interface DialectOptions {
   readonly appUuid: string;
   readonly fromSession: StreamFormat;
   readonly toSession: StreamFormat;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly phoneSessionUuid: string | undefined;
+  /** Obeys the bot, and resolves with the reason where it is refused. */
+  order(order: BotOrder): Promise<string | undefined>;
   send(text: string): void;
   sendBinary(bytes: Uint8Array): void;
   /** Audio to the Session; false: there is no room for it now. */
   write(bytes: Uint8Array): boolean;
   clear(): void;
+  /** Stops the playing of what was written, or goes on with it. */
+  pause(on: boolean): void;
   /** False: too many marks wait. */
   mark(name: string): boolean;
 }
@@ -22,8 +29,8 @@ export interface Dialect {
   frame(bytes: Uint8Array): void;
   /** A mark has been reached. */
   played(name: string): void;
-  /** A key was pressed by someone in the Session's Room. */
-  digit(digit: string, durationMs: number): void;
+  /** Something happened in the Session's Room, or a key was pressed on its phone Session. */
+  hear(news: RoomNews): void;
   /** We are about to close. */
   stop(): void;
   /** Takes what came. Returns false when there is no room now: it is offered again later. */
@@ -41,7 +48,7 @@ export class RawAudio implements Dialect {
 
   start(): void {}
   played(): void {}
-  digit(): void {}
+  hear(): void {}
   stop(): void {}
 
   frame(bytes: Uint8Array): void {

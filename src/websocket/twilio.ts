@@ -5,6 +5,7 @@
  *
  *   platform → server   connected, start, media, dtmf, mark, stop         server → platform   media, mark, clear
  */
+import type { RoomNews } from '../call/ports/leg.ts';
 import { WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
 import type { Dialect, DialectOptions } from './dialect.ts';
 
@@ -22,16 +23,16 @@ export class TwilioMedia implements Dialect {
   }
 
   start(): void {
-    const { sessionUuid, appUuid } = this.#options;
+    const { sessionUuid, appUuid, parameters, phoneSessionUuid } = this.#options;
     this.#options.send(JSON.stringify({ event: 'connected', protocol: 'Call', version: '1.0.0' }));
     this.#say('start', {
       start: {
         accountSid: appUuid,
         streamSid: this.#streamSid,
-        callSid: sessionUuid,
+        callSid: phoneSessionUuid ?? sessionUuid,
         tracks: ['inbound'],
         mediaFormat: { encoding: 'audio/x-mulaw', sampleRate: 8000, channels: 1 },
-        customParameters: {},
+        customParameters: parameters,
       },
     });
   }
@@ -47,13 +48,14 @@ export class TwilioMedia implements Dialect {
     this.#say('mark', { mark: { name } });
   }
 
-  digit(digit: string): void {
-    this.#say('dtmf', { dtmf: { track: 'inbound_track', digit } });
+  /** Twilio's messages know keys only. */
+  hear(news: RoomNews): void {
+    if (news.type === 'dtmf') this.#say('dtmf', { dtmf: { track: 'inbound_track', digit: news.digit } });
   }
 
   stop(): void {
-    const { sessionUuid, appUuid } = this.#options;
-    this.#say('stop', { stop: { accountSid: appUuid, callSid: sessionUuid } });
+    const { sessionUuid, appUuid, phoneSessionUuid } = this.#options;
+    this.#say('stop', { stop: { accountSid: appUuid, callSid: phoneSessionUuid ?? sessionUuid } });
   }
 
   /** A binary message is none of Twilio's. */

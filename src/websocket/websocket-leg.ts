@@ -2,7 +2,7 @@
  * The leg of a `websocket` Session: an application's WebSocket server as the far end of a call (interface, Sessions;
  * contract §2).
  */
-import type { Leg, LegListener, WebSocketOptions } from '../call/ports/leg.ts';
+import type { Leg, LegListener, RoomNews, WebSocketOptions } from '../call/ports/leg.ts';
 import type { Clock } from '../clock.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import type { WebSocketClosed, WebSocketError } from '../event/websocket-event.ts';
@@ -95,16 +95,20 @@ export class WebSocketLeg implements Leg {
   }
 
   #opened(agreed: string): void {
-    const { sessionUuid, appUuid, fromSession, toSession, subprotocol } = this.#options;
+    const { sessionUuid, appUuid, fromSession, toSession, subprotocol, parameters, phoneSessionUuid } = this.#options;
     const options: DialectOptions = {
       sessionUuid,
       appUuid,
       fromSession,
       toSession,
+      parameters,
+      phoneSessionUuid,
+      order: (order) => this.#options.order(order),
       send: (text) => this.#connection.sendText(text),
       sendBinary: (bytes) => void this.#connection.send(bytes),
       write: (bytes) => this.#audio?.write(bytes) ?? true,
       clear: () => this.#audio?.clear(),
+      pause: (on) => this.#audio?.pause(on),
       mark: (name) => this.#audio?.mark(name) ?? false,
     };
     const Speaks = subprotocol === TWILIO ? TwilioMedia : agreed === SUBPROTOCOL ? ControlledAudio : RawAudio;
@@ -133,9 +137,8 @@ export class WebSocketLeg implements Leg {
     else audio.close().then(tell, tell);
   }
 
-  /** A key was pressed by someone in the Session's Room. */
-  hearDigit(digit: string, durationMs: number): void {
-    this.#dialect?.digit(digit, durationMs);
+  hear(news: RoomNews): void {
+    if (!this.#closing) this.#dialect?.hear(news);
   }
 
   hangup(): void {

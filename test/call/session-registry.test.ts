@@ -1,6 +1,7 @@
 import { describe, expect, spyOn, test } from 'bun:test';
 import type { Leg, LegListener } from '../../src/call/ports/leg.ts';
 import type { CommandContext } from '../../src/call/ports/sessions.ts';
+import { TokenBuckets } from '../../src/call/rate/token-buckets.ts';
 import { SessionRegistry } from '../../src/call/session/session-registry.ts';
 import { type Change, type Journal, type SessionRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
@@ -76,6 +77,7 @@ function world() {
     clock,
     log: silentLog,
     nodeId: 'node',
+    tokens: new TokenBuckets(),
     orphanTimeoutMs: 120_000,
     records: {
       find: async (sessionUuid) => journal.rows.get(sessionUuid),

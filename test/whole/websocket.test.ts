@@ -185,7 +185,9 @@ describe.skipIf(!sippInstalled)('a WebSocket Session', () => {
       await ear.until(() => level(decodeMulaw(ear.packets.slice(-25)), 700) > -20, 'the echo');
       caller.speaker.press('7');
       await server.until(() => server.texts.some((text) => text.type === 'dtmf'), 'the key');
-      expect(server.texts.filter((text) => text.type === 'dtmf')).toEqual([{ type: 'dtmf', digit: '7', duration_ms: 80 }]);
+      expect(server.texts.filter((text) => text.type === 'dtmf')).toEqual([
+        { type: 'dtmf', session_uuid: caller.sessionUuid, digit: '7', duration_ms: 80 },
+      ]);
       expect((await receiver.event('dtmf.received', caller.sessionUuid)).body).toMatchObject({
         digit: '7',
         method: 'rfc4733',

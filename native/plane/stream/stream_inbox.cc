@@ -35,9 +35,15 @@ void StreamInbox::clear() {
   dropped.swap(blocks_);
 }
 
+void StreamInbox::pause(bool on) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  paused_ = on;
+}
+
 size_t StreamInbox::take(uint8_t* out, size_t count, size_t unit) {
   std::vector<uint8_t> spent;  // the last block that was used up, freed after the lock
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (paused_) return 0;
   size_t wanted = std::min(count, queued_);
   wanted -= wanted % unit;
   size_t got = 0;

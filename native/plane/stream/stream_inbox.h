@@ -25,6 +25,8 @@ class StreamInbox {
   bool write(const uint8_t* bytes, size_t count, size_t most);
   /** Drops what is queued. */
   void clear();
+  /** While it is on, nothing is taken. What is written waits. */
+  void pause(bool on);
   /** Takes at most `count` bytes; whole samples of `unit` bytes only, unless `count` says otherwise. Returns how many.
    */
   size_t take(uint8_t* out, size_t count, size_t unit);
@@ -38,6 +40,7 @@ class StreamInbox {
   std::deque<std::vector<uint8_t>> blocks_;
   size_t head_ = 0;  // bytes of the first block that are gone
   size_t queued_ = 0;
+  bool paused_ = false;
   uint32_t passed_ = 0;
 };
 

@@ -96,6 +96,7 @@ TEST("planes in threads of their own hand legs to each other while they are writ
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   for (int i = 0; (counts.arrivals < 500 || counts.frames < 500) && std::chrono::steady_clock::now() < until; i++) {
     for (const auto& inbox : inboxes) (void)StreamInbox::find(inbox.first)->write(block.data(), block.size(), 10'000);
+    if (i % 16 == 8) inboxes[static_cast<size_t>(i) / 16 % legs].second->pause(i % 32 == 8);
     if (i % 16 == 0) inboxes[static_cast<size_t>(i) / 16 % legs].second->clear();
     std::this_thread::yield();
   }

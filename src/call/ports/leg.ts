@@ -50,9 +50,22 @@ export interface Leg {
    * between. Absent where nothing taps the leg.
    */
   secure?(on: boolean): void;
-  /** A key was pressed by another member of the Session's Room. Absent where nobody would hear of it. */
-  hearDigit?(digit: string, durationMs: number): void;
+  /** Tells what happened in the Session's Room or to its phone Session. Absent where nobody would hear of it. */
+  hear?(news: RoomNews): void;
 }
+
+/** What a bot hears of the others in its Room, and of its phone Session (`sidetone.v1`). */
+export type RoomNews =
+  | { readonly type: 'dtmf'; readonly session_uuid: string; readonly digit: string; readonly duration_ms: number }
+  | { readonly type: 'member_joined'; readonly session_uuid: string }
+  | { readonly type: 'member_left'; readonly session_uuid: string; readonly reason: string }
+  | { readonly type: 'speech_started' | 'speech_ended'; readonly session_uuid: string };
+
+/** What a bot orders over its WebSocket. Without `sessionUuid` its phone Session is meant. */
+export type BotOrder =
+  | { readonly type: 'hangup'; readonly sessionUuid: string | undefined }
+  | { readonly type: 'transfer'; readonly sessionUuid: string | undefined; readonly to: string }
+  | { readonly type: 'send_dtmf'; readonly sessionUuid: string | undefined; readonly digits: string };
 
 export interface LegTransfers {
   /** The name of the leg's trunk. */
@@ -102,6 +115,12 @@ export interface WebSocketOptions {
   readonly connectTimeoutMs: number;
   readonly fromSession: StreamFormat;
   readonly toSession: StreamFormat;
+  /** What the application tells the bot at the start. */
+  readonly parameters: Readonly<Record<string, string>>;
+  /** The phone Session that the bot works for. */
+  readonly phoneSessionUuid: string | undefined;
+  /** Obeys the bot, and resolves with the reason where it is refused. */
+  order(order: BotOrder): Promise<string | undefined>;
   readonly listener: LegListener;
 }
 

@@ -58,6 +58,8 @@ export interface ConnectWebsocketRequest {
   readonly client_state?: string;
   /** The Room that the Session joins when it is connected. */
   readonly room_id?: string;
+  readonly parameters?: Readonly<Record<string, string>>;
+  readonly phone_session_uuid?: string;
 }
 
 interface WireFormat {

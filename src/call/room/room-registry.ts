@@ -201,11 +201,9 @@ export class RoomRegistry implements Rooms {
     }
   }
 
-  /** A member's key is told to the others where their legs can say it. */
-  onDigit(sessionUuid: string, roomId: string, key: { readonly digit: string; readonly duration_ms: number }): void {
-    for (const other of this.#rooms.get(roomId)?.joined ?? []) {
-      if (other !== sessionUuid) this.#options.session(other)?.hearDigit(key.digit, key.duration_ms);
-    }
+  /** The Sessions that have joined a Room. */
+  joined(roomId: string): readonly string[] {
+    return this.#rooms.get(roomId)?.joined ?? [];
   }
 
   /** Finishes the recordings of every Room, for at most `ms`, and takes no more. */

@@ -5,6 +5,7 @@
  * When the database is away, a command is refused (503) and changes nothing; a signal is a fact, so its step is kept
  * and tried again until it is stored, while the call and its audio go on.
  */
+
 import type { Clock } from '../../clock.ts';
 import type { Change, Journal, SessionRow } from '../../database/journal/journal.ts';
 import { platformEvent } from '../../event/platform-event.ts';
@@ -20,10 +21,11 @@ import { step } from '../../machine/session/step.ts';
 import type { MediaEngine, MediaRoom, Playlist, PlayOptions } from '../../media/engine.ts';
 import { type Problem, problems } from '../../problem.ts';
 import { type Envelope, Mailbox } from '../mailbox.ts';
-import type { Leg } from '../ports/leg.ts';
+import type { Leg, RoomNews } from '../ports/leg.ts';
 import { type Answer, accepted, type CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
+import { newsOf } from './news.ts';
 import { type PaymentRecords, paymentChanges } from './payment-records.ts';
 
 export interface ActorEnvironment {
@@ -40,7 +42,8 @@ export interface ActorEnvironment {
   readonly recordings: RecordingRegistry;
   readonly media: Pick<MediaEngine, 'openPlaylist'>;
   /** A key of a member of a Room. */
-  onDigit(sessionUuid: string, roomId: string, key: { readonly digit: string; readonly duration_ms: number }): void;
+  /** Something happened to a Session that bots may hear of: those in its Room, if it is in one, and its own. */
+  onNews(sessionUuid: string, roomId: string | undefined, news: RoomNews): void;
   /** The Session has ended and its end is durable; the actor takes no more inputs. */
   onEnded(sessionUuid: string): void;
 }
@@ -99,9 +102,9 @@ export class SessionActor {
     this.#close();
   }
 
-  /** A key was pressed by another member of the Room. */
-  hearDigit(digit: string, durationMs: number): void {
-    this.#leg?.hearDigit?.(digit, durationMs);
+  /** Tells the leg what happened in the Room or to the phone Session. */
+  hear(news: RoomNews): void {
+    this.#leg?.hear?.(news);
   }
 
   /** What the leg can do for a transfer. */
@@ -153,9 +156,10 @@ export class SessionActor {
     this.#perform(next.effects, envelope.playlist);
     const { membership, sessionUuid } = next.state;
     if (membership !== before) this.#environment.onMembership(sessionUuid, before, membership);
+    const roomId = membership?.phase === 'joined' ? membership.roomId : undefined;
     for (const event of next.events) {
-      if (event.event === 'dtmf.received' && membership?.phase === 'joined')
-        this.#environment.onDigit(sessionUuid, membership.roomId, event);
+      const news = newsOf(event);
+      if (news !== undefined) this.#environment.onNews(sessionUuid, 'room_id' in event ? event.room_id : roomId, news);
     }
     if (envelope.answer !== undefined) envelope.reply?.(envelope.answer);
     else envelope.reply?.({ status: 202, body: {} });

@@ -29,9 +29,11 @@ import {
   type Sessions,
   type SessionView,
 } from '../ports/sessions.ts';
+import type { TokenBuckets } from '../rate/token-buckets.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
 import type { RoomRegistry } from '../room/room-registry.ts';
 import { AudioCommands } from './audio-commands.ts';
+import { Bots } from './bots.ts';
 import { DRAINING_RETRY_SEC, dialRefused, NO_CAPACITY_RETRY_SEC } from './dial-refusal.ts';
 import type { OpenIngest } from './ingests.ts';
 import type { PaymentRecords } from './payment-records.ts';
@@ -55,6 +57,8 @@ export interface RegistryOptions {
   /** Origin of the URLs that are handed out. */
   readonly publicUrl: string;
   readonly orphanTimeoutMs: number;
+  /** The levels of the rate limits, which bots share with HTTP. */
+  readonly tokens: TokenBuckets;
   /** The records of secure collections, or undefined when payments are off. */
   readonly payments?: PaymentRecords | undefined;
   readonly recordings: RecordingRegistry;
@@ -66,6 +70,7 @@ export class SessionRegistry implements Sessions {
   readonly #actors = new Map<string, SessionActor>();
   readonly #options: RegistryOptions;
   readonly #audio: AudioCommands;
+  readonly #bots: Bots;
   readonly #environment: ActorEnvironment;
   #dialer: Dialer | undefined;
   #rooms: RoomRegistry | undefined;
@@ -76,6 +81,13 @@ export class SessionRegistry implements Sessions {
   constructor(options: RegistryOptions) {
     this.#options = options;
     this.#audio = new AudioCommands(options);
+    this.#bots = new Bots({
+      clock: options.clock,
+      tokens: options.tokens,
+      find: (sessionUuid) => this.find(sessionUuid),
+      joined: (roomId) => this.#rooms?.joined(roomId) ?? [],
+      command: (sessionUuid, command, context) => this.command(sessionUuid, command, context),
+    });
     this.#environment = {
       journal: options.journal,
       clock: options.clock,
@@ -86,7 +98,7 @@ export class SessionRegistry implements Sessions {
       recordings: options.recordings,
       mediaRoom: (roomId) => this.#rooms?.find(roomId)?.media,
       onMembership: (sessionUuid, before, after) => this.#rooms?.onMembership(sessionUuid, before, after),
-      onDigit: (sessionUuid, roomId, key) => this.#rooms?.onDigit(sessionUuid, roomId, key),
+      onNews: (sessionUuid, roomId, news) => this.#bots.tell(sessionUuid, roomId, news),
       onEnded: (sessionUuid) => this.#forget(sessionUuid),
     };
   }
@@ -178,8 +190,9 @@ export class SessionRegistry implements Sessions {
     if (this.#draining) return problems.unavailable('The platform is shutting down.', DRAINING_RETRY_SEC);
     if (this.#webSockets === undefined) return problems.notConfigured('WebSocket');
     if (this.#actors.size >= LIVE_SESSIONS_MAX) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
-    const { websocket, media_format: format } = request;
+    const { websocket, media_format: format, parameters = {}, phone_session_uuid: phoneSessionUuid } = request;
     const { appUuid, operationUuid, traceparent } = context;
+    if (phoneSessionUuid !== undefined && !this.#isPhoneOf(appUuid, phoneSessionUuid)) return problems.notFound('Session');
     const sessionUuid = newUuid();
     const seat = await this.#seat(request, sessionUuid, appUuid);
     if (isProblem(seat)) return seat;
@@ -194,8 +207,12 @@ export class SessionRegistry implements Sessions {
       connectTimeoutMs: (websocket.connect_timeout_sec ?? WEBSOCKET_CONNECT_DEFAULT_SEC) * 1000,
       fromSession: { encoding: format.from_session.encoding, rateHz: format.from_session.sample_rate },
       toSession: { encoding: format.to_session.encoding, rateHz: format.to_session.sample_rate },
+      parameters,
+      phoneSessionUuid,
+      order: (order) => this.#bots.order(sessionUuid, order),
       listener: (signal) => listener(signal),
     });
+    this.#bots.add(sessionUuid, { appUuid, traceparent, phoneSessionUuid });
     const { orphanTimeoutMs, clock } = this.#options;
     const about = { sessionUuid, appUuid, operationUuid, orphanTimeoutMs, clientState: request.client_state ?? '', seat };
     const actor = new SessionActor(connecting(about, clock.now()), leg, this.#environment);
@@ -207,6 +224,12 @@ export class SessionRegistry implements Sessions {
       leg.hangup();
     }
     return result;
+  }
+
+  /** Tells whether that is a live phone Session of the application. */
+  #isPhoneOf(appUuid: string, sessionUuid: string): boolean {
+    const state = this.find(sessionUuid)?.state;
+    return state?.appUuid === appUuid && state.type !== 'websocket';
   }
 
   /** The seat in a Room that a request asks for. */
@@ -390,6 +413,7 @@ export class SessionRegistry implements Sessions {
   #forget(sessionUuid: string): void {
     this.#unseat(this.#actors.get(sessionUuid)?.seated, sessionUuid);
     this.#actors.delete(sessionUuid);
+    this.#bots.forget(sessionUuid);
     if (this.#whenEmpty !== undefined && this.#live() === 0) this.#whenEmpty();
   }
 }

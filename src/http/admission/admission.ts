@@ -3,6 +3,8 @@
  * it. Whatever ends in a problem gives its rate tokens back, and its Idempotency-Key unless the answer is one that is
  * kept.
  */
+
+import type { TokenBuckets } from '../../call/rate/token-buckets.ts';
 import type { Clock } from '../../clock.ts';
 import type { IdempotencyStore } from '../../database/idempotency.ts';
 import { StoreUnavailable } from '../../database/journal/journal.ts';
@@ -17,13 +19,14 @@ import { idempotencyKey, keep, mark } from './idempotency.ts';
 import { json } from './json.ts';
 import { mediaType } from './media-type.ts';
 import { operationId } from './operation-id.ts';
-import { rateLimit, TokenBuckets } from './rate-limit.ts';
+import { rateLimit } from './rate-limit.ts';
 import { size } from './size.ts';
 
 export interface AdmissionOptions extends AuthenticationOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly idempotency: IdempotencyStore;
+  readonly tokens: TokenBuckets;
   /** SIGTERM was heard: nothing new is started. */
   readonly draining: () => boolean;
 }
@@ -44,7 +47,7 @@ export function admission(options: AdmissionOptions): (context: RequestContext) 
     shape(idempotency), // 400, 422
     (context) => mark(idempotency, context), // replay, 409, 422
     ownership, // 404
-    rateLimit(new TokenBuckets(), () => options.clock.now()), // 429
+    rateLimit(options.tokens, () => options.clock.now()), // 429
     draining(options.draining), // 503
     connected, // nothing where nobody can be answered
     state, // 409, then the work

@@ -1,72 +1,22 @@
-/**
- * 429: token buckets. A bucket starts full and refills steadily; only what is admitted keeps its token (contract §10).
- */
-import { RATE_BUCKETS_MAX } from '../../limits.ts';
+/** 429: each route takes a token of each of its buckets (contract §10). */
+import { buckets } from '../../call/rate/buckets.ts';
+import { bucketOf, type TokenBuckets } from '../../call/rate/token-buckets.ts';
 import { type Problem, problems } from '../../problem.ts';
-import { type Bucket, type BucketName, buckets } from '../rate.ts';
 import type { RequestContext } from '../request-context.ts';
 
-interface Level {
-  tokens: number;
-  /** When `tokens` was true, ms since the epoch. */
-  at: number;
-}
-
-export class TokenBuckets {
-  /** Levels in the order of their last use. */
-  readonly #levels = new Map<string, Level>();
-
-  get size(): number {
-    return this.#levels.size;
-  }
-
-  /** Takes a token of each, or none. Returns how to give them back, or the whole seconds until there is one of each. */
-  take(wanted: readonly { readonly name: string; readonly bucket: Bucket }[], now: number): (() => void) | number {
-    const levels = wanted.map(({ name, bucket }) => this.#level(name, bucket, now));
-    let waitSec = 0;
-    for (const [at, { bucket }] of wanted.entries()) {
-      const tokens = levels[at]?.tokens ?? 0;
-      if (tokens < 1) waitSec = Math.max(waitSec, Math.ceil((1 - tokens) / bucket.refill));
-    }
-    if (waitSec > 0) return waitSec;
-    for (const level of levels) level.tokens -= 1;
-    return () => {
-      for (const [at, { bucket }] of wanted.entries()) {
-        const level = levels[at];
-        if (level !== undefined) level.tokens = Math.min(bucket.capacity, level.tokens + 1);
-      }
-    };
-  }
-
-  #level(name: string, bucket: Bucket, now: number): Level {
-    const known = this.#levels.get(name);
-    const level = known ?? { tokens: bucket.capacity, at: now };
-    level.tokens = Math.min(bucket.capacity, level.tokens + (Math.max(0, now - level.at) / 1000) * bucket.refill);
-    level.at = now;
-    if (known !== undefined) this.#levels.delete(name);
-    else if (this.#levels.size >= RATE_BUCKETS_MAX) {
-      // The one unused for longest: by then it is full, which is what an absent one is.
-      const oldest = this.#levels.keys().next();
-      if (oldest.done !== true) this.#levels.delete(oldest.value);
-    }
-    this.#levels.set(name, level);
-    return level;
-  }
-}
-
-/** The bucket's name for this request: its scope decides whose it is. */
-function bucketOf(name: BucketName, context: RequestContext): { name: string; bucket: Bucket } {
-  const bucket: Bucket = buckets[name];
-  const whose = { call: context.params.uuid, room: context.params.room_id, application: context.appUuid }[bucket.scope];
-  return { name: `${name} ${whose}`, bucket };
-}
+/** The call, Room or application that the buckets of a request belong to. */
+const whose = (context: RequestContext) => ({
+  call: context.params.uuid,
+  room: context.params.room_id,
+  application: context.appUuid,
+});
 
 export function rateLimit(tokens: TokenBuckets, now: () => number): (context: RequestContext) => Problem | undefined {
   return (context) => {
     const names = context.route.buckets;
     if (names === undefined) return undefined;
     const taken = tokens.take(
-      names.map((name) => bucketOf(name, context)),
+      names.map((name) => bucketOf(name, whose(context)[buckets[name].scope] ?? '')),
       now(),
     );
     if (typeof taken === 'number') return problems.rateLimited(taken);

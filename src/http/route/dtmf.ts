@@ -1,6 +1,8 @@
 /** Digit collection on one Session (contract §3): prompt and collect, and its cancellation. */
+
 import { type } from 'arktype';
 import type { Sessions } from '../../call/ports/sessions.ts';
+import { SENT_DIGITS } from '../../call/ports/target.ts';
 import {
   COLLECT_DIGITS_MAX,
   COLLECT_TIMEOUT_MAX_MS,
@@ -40,10 +42,7 @@ const collect = shape(
   }),
 );
 
-/** Keys, and `w` and `W` for pauses. */
-const sentDigits = type(new RegExp(`^[0-9A-D*#wW]{1,${DTMF_SEND_MAX_DIGITS}}$`)).describe(
-  `1 to ${DTMF_SEND_MAX_DIGITS} of 0-9, A-D, *, #, w, W`,
-);
+const sentDigits = type(SENT_DIGITS).describe(`1 to ${DTMF_SEND_MAX_DIGITS} of 0-9, A-D, *, #, w, W`);
 const keyTime = `${DTMF_SEND_MIN_MS} <= number.integer <= ${DTMF_SEND_MAX_MS}` as const;
 const send = shape(type({ '+': 'reject', digits: sentDigits, 'duration_ms?': keyTime, 'gap_ms?': keyTime }));
 

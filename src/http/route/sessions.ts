@@ -1,6 +1,7 @@
 /** Sessions: dial, list, get, answer, reject, cancel, disconnect. */
 import { type } from 'arktype';
 import type { DialRequest, SessionCommand, Sessions, SessionView } from '../../call/ports/sessions.ts';
+import { SENT_DIGITS, targetOf } from '../../call/ports/target.ts';
 import { isUuid } from '../../id.ts';
 import {
   CALL_DURATION_MAX_SEC,
@@ -19,7 +20,7 @@ import {
   TRANSFER_TIMEOUT_MIN_SEC,
   TRANSFER_URI_MAX_CHARS,
 } from '../../limits.ts';
-import { E164_PATTERN, isE164 } from '../../phone-number.ts';
+import { E164_PATTERN } from '../../phone-number.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Route } from '../request-context.ts';
 import { commandContext, ok, type RequestContext, type Work } from '../request-context.ts';
@@ -46,9 +47,7 @@ const dial = shape<DialRequest>(
     to: e164,
     ring_timeout_sec: `1 <= number.integer <= ${RING_TIMEOUT_MAX_SEC}`,
     'trunk?': printable(64),
-    'send_digits?': type(new RegExp(`^[0-9A-D*#wW]{1,${DTMF_SEND_MAX_DIGITS}}$`)).describe(
-      `1 to ${DTMF_SEND_MAX_DIGITS} of 0-9, A-D, *, #, w, W`,
-    ),
+    'send_digits?': type(SENT_DIGITS).describe(`1 to ${DTMF_SEND_MAX_DIGITS} of 0-9, A-D, *, #, w, W`),
     'display_name?': printable(DISPLAY_NAME_MAX_CHARS),
     'max_duration_sec?': `${CALL_DURATION_MIN_SEC} <= number.integer <= ${CALL_DURATION_MAX_SEC}`,
     'sip_headers?': sipHeaders,
@@ -60,17 +59,11 @@ const dial = shape<DialRequest>(
 
 const reject = shape(type({ '+': 'reject', reason: "'number_not_found' | 'invalid_number' | 'timeout' | 'busy' | 'rejected'" }));
 
-/** A SIP URI without a password and without headers. */
-const SIP_URI =
-  /^sip:(?:[A-Za-z0-9\-_.!~*'()+&=$,;/%]{1,128}@)?(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9][A-Za-z0-9.-]{0,252})(?::[0-9]{1,5})?(?:;[A-Za-z0-9\-_.!~*'+%=]+)*$/;
-
 const transfer = shape(
   type({
     '+': 'reject',
     'to?': type('string')
-      .narrow(
-        (to, context) => isE164(to) || (to.length <= TRANSFER_URI_MAX_CHARS && SIP_URI.test(to)) || context.mustBe('a target'),
-      )
+      .narrow((to, context) => targetOf(to) !== undefined || context.mustBe('a target'))
       .describe(`an E.164 number with leading +, or a sip: URI of at most ${TRANSFER_URI_MAX_CHARS} characters`),
     'to_session_uuid?': type('string')
       .narrow((uuid, context) => isUuid(uuid) || context.mustBe('a UUID'))
@@ -188,9 +181,8 @@ export const sessionRoutes = (sessions: Sessions): readonly Route[] => [
     { ...command, method: 'POST', path: '/v1/sessions/:uuid/transfer', summary: 'Transfer a call', buckets: ['transfer'] },
     transfer,
     (context, { to, to_session_uuid: sessionUuid, timeout_sec: timeoutSec = TRANSFER_TIMEOUT_DEFAULT_SEC }) => {
-      const isNumber = to?.startsWith('+') === true;
-      const target = sessionUuid !== undefined ? { sessionUuid } : isNumber ? { number: to ?? '' } : { uri: to ?? '' };
-      if ((to === undefined) === (sessionUuid === undefined))
+      const target = sessionUuid !== undefined ? { sessionUuid } : targetOf(to ?? '');
+      if (target === undefined || (to === undefined) === (sessionUuid === undefined))
         return problems.invalid('to: must be given, or to_session_uuid, and not both');
       return onSession(sessions, context, { type: 'transfer', target, timeoutMs: timeoutSec * 1000 });
     },

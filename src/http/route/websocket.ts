@@ -2,6 +2,9 @@
 import { type } from 'arktype';
 import type { ConnectWebsocketRequest, Sessions } from '../../call/ports/sessions.ts';
 import {
+  BOT_PARAMETER_MAX_CHARS,
+  BOT_PARAMETER_NAME_MAX_CHARS,
+  BOT_PARAMETERS_MAX,
   CLIENT_STATE_MAX_CHARS,
   WEBSOCKET_CONNECT_MAX_SEC,
   WEBSOCKET_HEADER_MAX_CHARS,
@@ -37,6 +40,16 @@ const headers = type({
   return !names.some((name) => RESERVED.test(name)) || context.mustBe('without Host, hop-by-hop and WebSocket headers');
 });
 
+/** What the application tells its bot: the limits of Twilio's custom parameters, with a bound on their number. */
+const parameters = type({ '[string]': `string <= ${BOT_PARAMETER_MAX_CHARS}` }).narrow((given, context) => {
+  const names = Object.keys(given);
+  const fits = names.length <= BOT_PARAMETERS_MAX && names.every((name) => name.length <= BOT_PARAMETER_NAME_MAX_CHARS);
+  return (
+    fits ||
+    context.mustBe(`at most ${BOT_PARAMETERS_MAX} strings with names of at most ${BOT_PARAMETER_NAME_MAX_CHARS} characters`)
+  );
+});
+
 const format = type({ '+': 'reject', encoding: "'pcm_s16le'", sample_rate: '8000 | 16000 | 24000 | 48000' }).or({
   '+': 'reject',
   encoding: "'mulaw'",
@@ -56,6 +69,8 @@ const connect = shape<ConnectWebsocketRequest>(
     media_format: { '+': 'reject', from_session: format, to_session: format },
     'client_state?': `string <= ${CLIENT_STATE_MAX_CHARS}`,
     'room_id?': 'string <= 64',
+    'parameters?': parameters,
+    'phone_session_uuid?': 'string <= 64',
   }).narrow(
     ({ websocket, media_format: { from_session, to_session } }, context) =>
       websocket.subprotocol !== 'twilio' ||

@@ -55,6 +55,10 @@ export class ByteLeg extends PlaneLeg implements StreamLeg {
     for (const { name } of this.#marks.splice(0)) this.#stream.onMark(name);
   }
 
+  pause(on: boolean): void {
+    native.inboxPause(this.#inbox, on);
+  }
+
   mark(name: string): boolean {
     if (this.#marks.length >= STREAM_MARKS_MAX) return false;
     if (this.#written <= this.#passed + 1) this.#stream.onMark(name);

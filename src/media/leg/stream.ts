@@ -37,6 +37,8 @@ export interface StreamLeg extends LegAudio {
   write(bytes: Uint8Array): boolean;
   /** Drops what is buffered, within a frame. Marks not reached yet are told at once. */
   clear(): void;
+  /** Stops the playing of what is buffered, and of what is written from now on, or goes on with it. */
+  pause(on: boolean): void;
   /** False: too many marks are waiting. */
   mark(name: string): boolean;
   close(): Promise<LegCounters>;

@@ -1,0 +1,18 @@
+/** What a call may be transferred to and which keys may be sent to it, whoever asks: HTTP or a bot. */
+
+import { DTMF_SEND_MAX_DIGITS, TRANSFER_URI_MAX_CHARS } from '../../limits.ts';
+import type { TransferTarget } from '../../machine/session/input.ts';
+import { isE164 } from '../../phone-number.ts';
+
+/** Keys, and `w` and `W` for pauses. */
+export const SENT_DIGITS = new RegExp(`^[0-9A-D*#wW]{1,${DTMF_SEND_MAX_DIGITS}}$`);
+
+/** A SIP URI without a password and without headers. */
+const SIP_URI =
+  /^sip:(?:[A-Za-z0-9\-_.!~*'()+&=$,;/%]{1,128}@)?(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9][A-Za-z0-9.-]{0,252})(?::[0-9]{1,5})?(?:;[A-Za-z0-9\-_.!~*'+%=]+)*$/;
+
+/** An E.164 number with leading + or a SIP URI; undefined where it is neither. */
+export function targetOf(to: string): TransferTarget | undefined {
+  if (isE164(to)) return { number: to };
+  return to.length <= TRANSFER_URI_MAX_CHARS && SIP_URI.test(to) ? { uri: to } : undefined;
+}

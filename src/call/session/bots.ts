@@ -1,0 +1,125 @@
+/**
+ * The bots of this node: WebSocket Sessions of `sidetone.v1` or Twilio's messages. A bot hears of the others in its Room
+ * and of the phone Session that it works for, and orders them as the application does over HTTP: through the same
+ * machines, buckets and refusals, without credentials of its own (docs/api.md).
+ */
+import type { Clock } from '../../clock.ts';
+import { newUuid } from '../../id.ts';
+import { DTMF_SEND_DEFAULT_MS, TRANSFER_TIMEOUT_DEFAULT_SEC } from '../../limits.ts';
+import type { SessionState } from '../../machine/session/session.ts';
+import { isProblem, type Problem } from '../../problem.ts';
+import type { BotOrder, RoomNews } from '../ports/leg.ts';
+import type { Answer, CommandContext, SessionCommand } from '../ports/sessions.ts';
+import { SENT_DIGITS, targetOf } from '../ports/target.ts';
+import type { BucketName } from '../rate/buckets.ts';
+import { bucketOf, type TokenBuckets } from '../rate/token-buckets.ts';
+
+/** A live Session as bots see it. */
+interface Reachable {
+  readonly state: Pick<SessionState, 'type' | 'membership'>;
+  hear(news: RoomNews): void;
+}
+
+interface BotsOptions {
+  readonly clock: Clock;
+  readonly tokens: TokenBuckets;
+  find(sessionUuid: string): Reachable | undefined;
+  /** The Sessions that have joined a Room. */
+  joined(roomId: string): readonly string[];
+  command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem>;
+}
+
+interface Bot {
+  readonly appUuid: string;
+  readonly traceparent: string;
+  readonly phoneSessionUuid: string | undefined;
+}
+
+const BUCKET: Readonly<Record<BotOrder['type'], BucketName>> = {
+  hangup: 'hangup',
+  transfer: 'transfer',
+  send_dtmf: 'dtmf_send',
+};
+
+export class Bots {
+  readonly #options: BotsOptions;
+  readonly #bots = new Map<string, Bot>();
+  /** The bots that work for a phone Session. */
+  readonly #of = new Map<string, Set<string>>();
+
+  constructor(options: BotsOptions) {
+    this.#options = options;
+  }
+
+  add(sessionUuid: string, bot: Bot): void {
+    this.#bots.set(sessionUuid, bot);
+    if (bot.phoneSessionUuid === undefined) return;
+    const others = this.#of.get(bot.phoneSessionUuid);
+    if (others === undefined) this.#of.set(bot.phoneSessionUuid, new Set([sessionUuid]));
+    else others.add(sessionUuid);
+  }
+
+  /** A Session has ended, a bot's or not. */
+  forget(sessionUuid: string): void {
+    const phone = this.#bots.get(sessionUuid)?.phoneSessionUuid ?? '';
+    this.#bots.delete(sessionUuid);
+    const others = this.#of.get(phone);
+    others?.delete(sessionUuid);
+    if (others?.size === 0) this.#of.delete(phone);
+  }
+
+  /** Tells the bots in the Room and the bots of the Session itself, each once. */
+  tell(sessionUuid: string, roomId: string | undefined, news: RoomNews): void {
+    if (this.#bots.size === 0) return;
+    const hearers = new Set(roomId === undefined ? [] : this.#options.joined(roomId));
+    if (news.type === 'dtmf') for (const bot of this.#of.get(sessionUuid) ?? []) hearers.add(bot);
+    hearers.delete(sessionUuid);
+    for (const hearer of hearers) if (this.#bots.has(hearer)) this.#options.find(hearer)?.hear(news);
+  }
+
+  /** Obeys a bot. Resolves with the reason where the order is refused. */
+  async order(sessionUuid: string, order: BotOrder): Promise<string | undefined> {
+    const bot = this.#bots.get(sessionUuid);
+    if (bot === undefined) return 'the Session has ended';
+    const whom = this.#target(sessionUuid, bot, order.sessionUuid);
+    if (whom === undefined) return 'no such Session in the Room, and no phone Session to mean';
+    const command = commandOf(order);
+    if (typeof command === 'string') return command;
+    const taken = this.#options.tokens.take([bucketOf(BUCKET[order.type], whom)], this.#options.clock.now());
+    if (typeof taken === 'number') return `too many of them, wait ${taken} s`;
+    const { appUuid, traceparent } = bot;
+    const context = { appUuid, traceparent, operationUuid: newUuid(), idempotencyKey: undefined };
+    const result = await this.#options.command(whom, command, context);
+    if (!isProblem(result)) return undefined;
+    taken();
+    return result.message;
+  }
+
+  /** The Session it names, which must be in its Room; else its phone Session; else the Room's only one. */
+  #target(sessionUuid: string, bot: Bot, named: string | undefined): string | undefined {
+    const membership = this.#options.find(sessionUuid)?.state.membership;
+    const members = membership?.phase === 'joined' ? this.#options.joined(membership.roomId) : [];
+    if (named !== undefined) return members.includes(named) ? named : undefined;
+    if (bot.phoneSessionUuid !== undefined) return bot.phoneSessionUuid;
+    const phones = members.filter((member) => this.#options.find(member)?.state.type !== 'websocket');
+    return phones.length === 1 ? phones[0] : undefined;
+  }
+}
+
+/** The command of an order, or what is wrong with it. */
+function commandOf(order: BotOrder): SessionCommand | string {
+  switch (order.type) {
+    case 'hangup':
+      return { type: 'hangup' };
+    case 'send_dtmf': {
+      const { digits } = order;
+      if (!SENT_DIGITS.test(digits)) return 'digits must be some of 0-9, A-D, *, #, w, W';
+      return { type: 'send_digits', digits, durationMs: DTMF_SEND_DEFAULT_MS, gapMs: DTMF_SEND_DEFAULT_MS };
+    }
+    case 'transfer': {
+      const target = targetOf(order.to);
+      if (target === undefined) return 'to must be an E.164 number or a sip: URI';
+      return { type: 'transfer', target, timeoutMs: TRANSFER_TIMEOUT_DEFAULT_SEC * 1000 };
+    }
+  }
+}

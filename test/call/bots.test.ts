@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'bun:test';
+import type { RoomNews } from '../../src/call/ports/leg.ts';
+import type { CommandContext, SessionCommand } from '../../src/call/ports/sessions.ts';
+import { buckets } from '../../src/call/rate/buckets.ts';
+import { bucketOf, TokenBuckets } from '../../src/call/rate/token-buckets.ts';
+import { Bots } from '../../src/call/session/bots.ts';
+import type { SessionState } from '../../src/machine/session/session.ts';
+import { problems } from '../../src/problem.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+const APP = 'app_7c9e6679-7425-40de-944b-e07fc1f90ae7';
+const about = { appUuid: APP, traceparent: '00-1-2-00' };
+
+/** Sessions by name: in the Room or not. */
+function world(types: Readonly<Record<string, SessionState['type']>>, room: readonly string[]) {
+  const clock = new VirtualClock();
+  const tokens = new TokenBuckets();
+  const commands: [string, SessionCommand, CommandContext][] = [];
+  const heard: [string, RoomNews][] = [];
+  const refusing = { now: false };
+  const bots = new Bots({
+    clock,
+    tokens,
+    joined: (roomId) => (roomId === 'room' ? room : []),
+    find: (name) => {
+      const type = types[name];
+      const membership = {
+        roomId: 'room',
+        room: 1,
+        phase: 'joined',
+        muted: false,
+        voiceActivityEvents: false,
+        talking: false,
+      } as const;
+      if (type === undefined) return undefined;
+      return {
+        state: { type, membership: room.includes(name) ? membership : undefined },
+        hear: (news) => heard.push([name, news]),
+      };
+    },
+    command: async (name, command, context) => {
+      commands.push([name, command, context]);
+      return refusing.now ? problems.conflict('No.') : { status: 202, body: {} };
+    },
+  });
+  return { bots, clock, tokens, commands, heard, refusing };
+}
+
+const hangup = { type: 'hangup', sessionUuid: undefined } as const;
+
+describe('An order of a bot', () => {
+  test('goes to the Session it names in its Room, else to its phone Session, else to the only phone in the Room', async () => {
+    const { bots, commands } = world({ bot: 'websocket', one: 'phone_in', two: 'phone_out' }, ['bot', 'one', 'two']);
+    bots.add('bot', { ...about, phoneSessionUuid: undefined });
+    expect(await bots.order('bot', hangup)).toStartWith('no such Session');
+    expect(await bots.order('bot', { ...hangup, sessionUuid: 'two' })).toBeUndefined();
+    expect(await bots.order('bot', { ...hangup, sessionUuid: 'elsewhere' })).toStartWith('no such Session');
+    bots.add('bot', { ...about, phoneSessionUuid: 'one' });
+    expect(await bots.order('bot', hangup)).toBeUndefined();
+    expect(commands.map(([name]) => name)).toEqual(['two', 'one']);
+    const alone = world({ bot: 'websocket', one: 'phone_in', mate: 'websocket' }, ['bot', 'one', 'mate']);
+    alone.bots.add('bot', { ...about, phoneSessionUuid: undefined });
+    expect(await alone.bots.order('bot', hangup)).toBeUndefined();
+    expect(alone.commands[0]).toMatchObject(['one', { type: 'hangup' }, { ...about, idempotencyKey: undefined }]);
+  });
+
+  test('takes from the bucket that HTTP takes from, and gives the token back where it is refused', async () => {
+    const { bots, tokens, clock, commands, refusing } = world({ bot: 'websocket', one: 'phone_in' }, ['bot']);
+    bots.add('bot', { ...about, phoneSessionUuid: 'one' });
+    refusing.now = true;
+    for (let n = 0; n < 2 * buckets.transfer.capacity; n++)
+      expect(await bots.order('bot', { type: 'transfer', sessionUuid: undefined, to: '+15550001' })).toBe('No.');
+    refusing.now = false;
+    // HTTP empties the bucket.
+    while (typeof tokens.take([bucketOf('transfer', 'one')], clock.now()) !== 'number');
+    const before = commands.length;
+    expect(await bots.order('bot', { type: 'transfer', sessionUuid: undefined, to: '+15550001' })).toBe(
+      'too many of them, wait 2 s',
+    );
+    expect(commands).toHaveLength(before);
+    clock.advance(2_000);
+    expect(await bots.order('bot', { type: 'transfer', sessionUuid: undefined, to: '+15550001' })).toBeUndefined();
+  });
+
+  test('is none when its Session has ended', async () => {
+    const { bots, commands } = world({ one: 'phone_in' }, []);
+    bots.add('bot', { ...about, phoneSessionUuid: 'one' });
+    bots.forget('bot');
+    expect(await bots.order('bot', hangup)).toBe('the Session has ended');
+    expect(commands).toEqual([]);
+  });
+});
+
+test('News reach the bots of the Room but the one they are of, and keys the bots of the phone Session, each once.', () => {
+  const { bots, heard } = world({ bot: 'websocket', near: 'websocket', one: 'phone_in', raw: 'phone_out' }, [
+    'bot',
+    'one',
+    'raw',
+  ]);
+  bots.add('bot', { ...about, phoneSessionUuid: 'one' });
+  bots.add('near', { ...about, phoneSessionUuid: 'one' });
+  const key = { type: 'dtmf', session_uuid: 'one', digit: '1', duration_ms: 80 } as const;
+  bots.tell('one', 'room', key);
+  bots.tell('bot', 'room', { type: 'member_joined', session_uuid: 'bot' });
+  bots.tell('one', 'room', { type: 'member_joined', session_uuid: 'one' });
+  bots.tell('one', undefined, key);
+  expect(heard.map(([name, { type }]) => [name, type])).toEqual([
+    ['bot', 'dtmf'],
+    ['near', 'dtmf'],
+    ['bot', 'member_joined'],
+    ['bot', 'dtmf'],
+    ['near', 'dtmf'],
+  ]);
+});
