@@ -137,6 +137,8 @@ describe.skipIf(!sippInstalled)('kill -9', () => {
       first_digit_timeout_ms: 600_000,
       total_timeout_ms: 600_000,
     });
+    const sent = [await post(`/v1/sessions/${first}/dtmf/send`, { digits: `${'w'.repeat(40)}1` })];
+    sent.push(await post(`/v1/sessions/${first}/dtmf/send`, { digits: '2' }));
     const room = await post('/api/v1/rooms', {});
     await post(`/api/v1/rooms/${room.room_id}/members`, { session_uuid: second });
     await receiver.until(() => since('room.member.joined').length === 1, 'the join');
@@ -147,7 +149,17 @@ describe.skipIf(!sippInstalled)('kill -9', () => {
     caller.stop();
     await platform.start();
     await receiver.until(() => since('session.ended').length === 2, 'the ends', 20_000);
-    expect(receiver.names(first).slice(-4)).toEqual(['playback.started', 'digits.collected', 'playback.failed', 'session.ended']);
+    expect(receiver.names(first).slice(-6)).toEqual([
+      'playback.started',
+      'digits.collected',
+      'playback.failed',
+      'dtmf.sent',
+      'dtmf.sent',
+      'session.ended',
+    ]);
+    expect(since('dtmf.sent').map(({ body }) => [body.operation_uuid, body.status])).toEqual(
+      sent.map(({ operation_uuid }) => [operation_uuid, 'stopped']),
+    );
     expect(since('digits.collected').map(({ body }) => [body.operation_uuid, body.status])).toEqual([
       [collect.operation_uuid, 'failure'],
     ]);

@@ -3,7 +3,8 @@ import type { Event } from '../../event/event.ts';
 import { DTMF_SENDS_WAITING_MAX } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { Command, Step } from './input.ts';
-import { isCollectingSecurely, type SentDigits, type SessionState } from './session.ts';
+import { dtmfSent } from './operation-end.ts';
+import { isCollectingSecurely, type SessionState } from './session.ts';
 
 /** The 409 that a string of digits would get now: one is sent, and DTMF_SENDS_WAITING_MAX wait behind it. */
 export function sendRefusal(state: SessionState): Problem | undefined {
@@ -29,16 +30,9 @@ export function digitsSent(state: SessionState, operationUuid: string): Step {
   const sent = state.sending.find((each) => each.operationUuid === operationUuid);
   if (sent === undefined) return { state, events: [], effects: [] };
   const sending = state.sending.filter((each) => each !== sent);
-  return { state: { ...state, sending }, events: [told(state, sent, 'completed')], effects: [] };
+  return { state: { ...state, sending }, events: [dtmfSent(state.sessionUuid, sent, 'completed')], effects: [] };
 }
 
 /** The call ended before they were sent whole. */
-export const digitsStopped = (state: SessionState): readonly Event[] => state.sending.map((each) => told(state, each, 'stopped'));
-
-const told = ({ sessionUuid }: SessionState, { operationUuid, digits }: SentDigits, status: 'completed' | 'stopped'): Event => ({
-  event: 'dtmf.sent',
-  session_uuid: sessionUuid,
-  operation_uuid: operationUuid,
-  digits,
-  status,
-});
+export const digitsStopped = ({ sessionUuid, sending }: SessionState): readonly Event[] =>
+  sending.map((each) => dtmfSent(sessionUuid, each, 'stopped'));

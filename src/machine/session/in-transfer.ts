@@ -10,9 +10,8 @@ import { TRANSFERRED_HANGUP_MS } from '../../limits.ts';
 import type { LegSignal } from '../../notice/signal.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { Command, Step } from './input.ts';
+import { transferFailed } from './operation-end.ts';
 import { isCollectingSecurely, type SessionState, type Transfer } from './session.ts';
-
-type TransferFailure = 'refused' | 'failed' | 'timeout' | 'session_ended';
 
 /** The 409 that a transfer would get now. */
 export function transferRefusal(state: SessionState): Problem | undefined {
@@ -50,7 +49,11 @@ export function hearTransfer(
     return { state: { ...state, transfer: { ...running, accepted: true } }, events: [], effects: [] };
   const over = withoutTransfer(state);
   if (signal.phase !== 'completed') {
-    return { state: over, events: [failed(state, running, signal.phase, signal.status)], effects: [] };
+    return {
+      state: over,
+      events: [transferFailed(state.sessionUuid, running.operationUuid, signal.phase, signal.status)],
+      effects: [],
+    };
   }
   return {
     // The far end hangs up; if it does not, we do.
@@ -64,7 +67,11 @@ export function hearTransfer(
 export function transferTimeout(state: SessionState): Step {
   const { transfer: running } = state;
   if (running === undefined) return { state, events: [], effects: [] };
-  return { state: withoutTransfer(state), events: [failed(state, running, 'timeout')], effects: [] };
+  return {
+    state: withoutTransfer(state),
+    events: [transferFailed(state.sessionUuid, running.operationUuid, 'timeout')],
+    effects: [],
+  };
 }
 
 /**
@@ -74,7 +81,11 @@ export function transferTimeout(state: SessionState): Step {
 export function endTransfer(state: SessionState, byFarEnd: boolean): readonly Event[] {
   const { transfer: running } = state;
   if (running === undefined) return [];
-  return [running.accepted && byFarEnd ? completed(state, running) : failed(state, running, 'session_ended')];
+  return [
+    running.accepted && byFarEnd
+      ? completed(state, running)
+      : transferFailed(state.sessionUuid, running.operationUuid, 'session_ended'),
+  ];
 }
 
 function withoutTransfer(state: SessionState): SessionState {
@@ -86,12 +97,4 @@ const completed = ({ sessionUuid }: SessionState, { operationUuid }: Transfer): 
   event: 'session.transfer.completed',
   session_uuid: sessionUuid,
   operation_uuid: operationUuid,
-});
-
-const failed = ({ sessionUuid }: SessionState, { operationUuid }: Transfer, reason: TransferFailure, status = 0): Event => ({
-  event: 'session.transfer.failed',
-  session_uuid: sessionUuid,
-  operation_uuid: operationUuid,
-  ...(status === 0 ? {} : { sip_status: status }),
-  reason,
 });

@@ -69,7 +69,7 @@ interface Terms {
 }
 
 /** Digits that are being sent to the far end, or wait for it. */
-export interface SentDigits {
+interface SentDigits {
   readonly operationUuid: string;
   readonly digits: string;
 }

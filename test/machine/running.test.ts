@@ -1,0 +1,33 @@
+import { expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { newUuid } from '../../src/id.ts';
+import { cutOff, runningOf, runningText } from '../../src/machine/session/running.ts';
+
+test('Whatever ran when a process died has exactly one end of its own, from what was stored.', () => {
+  fc.assert(
+    fc.property(fc.boolean(), fc.boolean(), fc.nat(9), fc.boolean(), (plays, collects, strings, transfers) => {
+      const operation = () => ({ operationUuid: newUuid() });
+      const playback = { ...operation(), kind: 'files', urls: ['http://a/'], phase: 'playing' } as const;
+      const collect = operation();
+      const sending = Array.from({ length: strings }, () => ({ ...operation(), digits: '1' }));
+      const transfer = operation();
+      const stored = runningText({
+        playback: plays ? playback : undefined,
+        collect: collects ? collect : undefined,
+        sending,
+        transfer: transfers ? transfer : undefined,
+      });
+      const ends = cutOff('session', runningOf(stored)).map((event) => [
+        event.event,
+        'operation_uuid' in event ? event.operation_uuid : undefined,
+      ]);
+      expect(ends).toEqual([
+        ...(collects ? [['digits.collected', collect.operationUuid]] : []),
+        ...(plays ? [['playback.failed', playback.operationUuid]] : []),
+        ...sending.map(({ operationUuid }) => ['dtmf.sent', operationUuid]),
+        ...(transfers ? [['session.transfer.failed', transfer.operationUuid]] : []),
+      ]);
+      expect(stored === '').toBe(ends.length === 0);
+    }),
+  );
+});
