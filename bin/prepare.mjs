@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 /**
- * Installs the npm packages and builds the native media plane where they are missing or out of date, and does nothing otherwise. It is
- * plain Node without dependencies, because it runs before there are any.
+ * Installs the npm packages and builds the native media plane where they are missing or out of date, and does nothing
+ * otherwise. It is plain Node without dependencies, because it runs before there are any.
  *
- * The addon is built by node-gyp from native/binding.gyp, with the headers that lie beside the running Node. Where there are none, or no
- * Python 3, which node-gyp needs, make builds the same sources with the headers of the npm package node-api-headers. Nothing is
- * downloaded but npm packages.
+ * The addon is built by node-gyp from native/binding.gyp, with the headers that lie beside the running Node. Where
+ * there are none, or no Python 3, which node-gyp needs, make builds the same sources with the headers of the npm
+ * package node-api-headers. Nothing is downloaded but npm packages.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -31,8 +31,9 @@ function installPackages() {
     .digest('hex');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lock) return;
   say('installing npm packages (once, about 20 s) …');
-  // `npm ci` wants the optional packages of every platform in the lock, which a mirror may not have. `--no-save` leaves the lock as it
-  // is, and what builds the addon is among the development packages, which NODE_ENV=production would leave out.
+  // `npm ci` wants the optional packages of every platform in the lock, which a mirror may not have. `--no-save` leaves
+  // the lock as it is, and what builds the addon is among the development packages, which NODE_ENV=production would
+  // leave out.
   const npm = process.versions.bun === undefined ? 'npm' : 'bun';
   const options = npm === 'npm' ? ['--include=dev', '--no-audit', '--no-fund', '--loglevel=error'] : [];
   run(npm, ['install', '--no-save', ...options], `${npm} is needed to install packages.`);

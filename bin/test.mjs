@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
- * The whole suite: the native tests under the sanitizers (of addresses, undefined behaviour and threads), then every test file on Bun, in parallel.
- * Ends with one line that counts them all. Arguments are passed to `bun test` (a path, `-t NAME`); with arguments the native tests are left out.
+ * The whole suite: the native tests under the sanitizers (of addresses, undefined behaviour and threads), then every
+ * test file on Bun, in parallel. Ends with one line that counts them all. Arguments are passed to `bun test` (a path,
+ * `-t NAME`); with arguments the native tests are left out.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';

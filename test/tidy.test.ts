@@ -1,4 +1,7 @@
-/** Holds the house (docs/architecture.md): which way imports point, what is pure, how long a file may be, and names that say nothing. */
+/**
+ * Holds the house (docs/architecture.md): which way imports point, what is pure, how long a file may be, and names that
+ * say nothing.
+ */
 import { describe, expect, test } from 'bun:test';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -12,7 +15,9 @@ const source = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const sources = tracked.filter((path) => path.startsWith('src/') && path.endsWith('.ts'));
 const native = tracked.filter((path) => /^native\/.*\.(cc|h)$/.test(path));
 
-/** The floor of a room: imports point to the same room or to a lower floor. Rooms of one floor never import each other. */
+/**
+ * The floor of a room: imports point to the same room or to a lower floor. Rooms of one floor never import each other.
+ */
 const FLOOR: Readonly<Record<string, number>> = {
   vocabulary: 0,
   settings: 1,
@@ -37,7 +42,9 @@ const FLOOR: Readonly<Record<string, number>> = {
 const ROOT_FILES = new Set(['src/main.ts', 'src/compose.ts', 'src/listen.ts', 'src/shutdown.ts']);
 const PURE = ['sip', 'sdp', 'event', 'notice', 'machine'];
 
-/** The room of a file is its first folder below `src`; files at the top are the vocabulary, the composition root aside. */
+/**
+ * The room of a file is its first folder below `src`; files at the top are the vocabulary, the composition root aside.
+ */
 const roomOf = (path: string): string => {
   if (ROOT_FILES.has(path)) return 'main';
   const [, first, second] = path.split('/');

@@ -1,4 +1,7 @@
-/** Runs the user agent on a clock and sockets: it feeds it the messages that arrive, carries out its outputs and wakes it when a timer is due. */
+/**
+ * Runs the user agent on a clock and sockets: it feeds it the messages that arrive, carries out its outputs and wakes
+ * it when a timer is due.
+ */
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Call } from '../sip/call/call.ts';
@@ -51,7 +54,10 @@ export class AgentDriver {
     this.#calls.set(call, listener);
   }
 
-  /** Does something with the user agent, then carries out its outputs. May be called from within. Undefined when the driver is closed. */
+  /**
+   * Does something with the user agent, then carries out its outputs. May be called from within. Undefined when the
+   * driver is closed.
+   */
   run<T>(work: (now: number) => T): T | undefined {
     if (this.#closed) return undefined;
     const result = work(this.#clock.now());

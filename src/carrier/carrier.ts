@@ -1,6 +1,6 @@
 /**
- * The carrier: phone calls in and out over SIP. The sockets, the user agent, the trunks and the legs are put together here, and only what
- * this file exports is used outside this folder.
+ * The carrier: phone calls in and out over SIP. The sockets, the user agent, the trunks and the legs are put together
+ * here, and only what this file exports is used outside this folder.
  */
 import { isIP } from 'node:net';
 import type { Dialer, DialOptions, DialRefused, IncomingCall, Leg } from '../call/ports/leg.ts';
@@ -34,7 +34,10 @@ export type { Trunk };
 
 export interface CarrierOptions {
   readonly listen: readonly SipListen[];
-  /** The certificate of the `tls` listeners. `caFile` holds authorities that trunks may be signed by, beside the system's own. */
+  /**
+   * The certificate of the `tls` listeners. `caFile` holds authorities that trunks may be signed by, beside the
+   * system's own.
+   */
   readonly tls?: { readonly certFile?: string; readonly keyFile?: string; readonly caFile?: string };
   readonly advertise?: string;
   /** The address that RTP ports are bound to. It tells their IP version; without it they are IPv4. */
@@ -44,7 +47,10 @@ export interface CarrierOptions {
   readonly log: Log;
   /** The trunks at this moment. After a change, call `trunksChanged`. */
   trunks(): readonly Trunk[];
-  /** Takes a call for an application. 100 has been sent, and audio can be agreed on. It must end in an order to the call's leg. */
+  /**
+   * Takes a call for an application. 100 has been sent, and audio can be agreed on. It must end in an order to the
+   * call's leg.
+   */
   onInvite(call: IncomingCall & { readonly trunk: string }): void | Promise<void>;
   /** The application that a number is assigned to. A rejection of the promise answers the call with 503. */
   numberOwner(e164: string): Promise<string | undefined>;
@@ -67,7 +73,10 @@ export interface Carrier extends Dialer, CarrierReadings {
 }
 
 const PRODUCT = 'Sidetone';
-/** Seconds from 1900 to 1970. The session id of `o=` is an NTP time, so that it keeps rising over restarts (RFC 8866 §5.2). */
+/**
+ * Seconds from 1900 to 1970. The session id of `o=` is an NTP time, so that it keeps rising over restarts (RFC 8866
+ * §5.2).
+ */
 const NTP_EPOCH_SEC = 2_208_988_800;
 
 /** Opens the sockets and starts to watch the trunks. Rejects when a socket cannot be bound. */

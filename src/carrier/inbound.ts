@@ -1,4 +1,7 @@
-/** Decides about a call from a carrier: whether its source is a trunk of ours, and which application its number belongs to. */
+/**
+ * Decides about a call from a carrier: whether its source is a trunk of ours, and which application its number belongs
+ * to.
+ */
 import type { IncomingCall } from '../call/ports/leg.ts';
 import { SIP_RETRY_AFTER_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
@@ -114,8 +117,8 @@ async function ownerOf(
 }
 
 /**
- * The status that refuses an offer before the call is told to anyone, else the codec that it will be answered with. Undefined without an
- * offer. A name in it may still turn out to have no address.
+ * The status that refuses an offer before the call is told to anyone, else the codec that it will be answered with.
+ * Undefined without an offer. A name in it may still turn out to have no address.
  */
 function answerTo(offer: Uint8Array, { codecs, family }: PhoneLegOptions): 400 | 488 | string | undefined {
   if (offer.length === 0) return undefined;

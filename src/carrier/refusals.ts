@@ -1,4 +1,7 @@
-/** The SIP requests that were refused lately, so that an operator sees why a trunk stays silent, and what to do about it. */
+/**
+ * The SIP requests that were refused lately, so that an operator sees why a trunk stays silent, and what to do about
+ * it.
+ */
 import type { Refusal } from '../call/ports/trunks.ts';
 import { SIP_REFUSAL_ROWS_MAX, SIP_REFUSAL_URI_MAX_CHARS } from '../limits.ts';
 import type { Peer } from '../sip/flow.ts';

@@ -1,6 +1,7 @@
 /**
- * The listeners of recordings: how many there may be, and what becomes of one that takes nothing. A listener is given bytes only
- * when it has taken what it was given before, so each costs one slice of memory, and a slow one waits by itself.
+ * The listeners of recordings: how many there may be, and what becomes of one that takes nothing. A listener is given
+ * bytes only when it has taken what it was given before, so each costs one slice of memory, and a slow one waits by
+ * itself.
  */
 import type { Clock } from '../clock.ts';
 import { LISTENER_STALL_MAX_MS, LISTENER_SWEEP_MS, LISTENERS_MAX, LISTENERS_OF_ONE_MAX } from '../limits.ts';

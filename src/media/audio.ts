@@ -186,7 +186,9 @@ export interface RtpLeg extends LegAudio {
   /** The address to write into SDP. */
   readonly host: string;
   readonly port: number;
-  /** Starts the stream, or changes it: nothing is sent before the first call, and each later one is a re-negotiation. */
+  /**
+   * Starts the stream, or changes it: nothing is sent before the first call, and each later one is a re-negotiation.
+   */
   negotiate(parameters: RtpParameters): void;
   /**
    * Whether keys are heard in the audio too (DTMF tones, `method: 'inband'`). A key that comes both ways is told once,
@@ -194,8 +196,8 @@ export interface RtpLeg extends LegAudio {
    */
   detectTones(on: boolean): void;
   /**
-   * Sends keys (0-9, A-D, *, #; `w` waits 0.5 s, `W` 1 s) after those that are being sent: as telephone-events where they
-   * were agreed, else as tones. `keys.sent` follows the last one.
+   * Sends keys (0-9, A-D, *, #; `w` waits 0.5 s, `W` 1 s) after those that are being sent: as telephone-events where
+   * they were agreed, else as tones. `keys.sent` follows the last one.
    */
   sendKeys(operationUuid: string, keys: string, durationMs: number, gapMs: number): void;
   counters(): Promise<LegCounters>;

@@ -1,4 +1,7 @@
-/** Reads the part of a session description (RFC 8866) that telephone audio needs: sdp-transform parses it, then it is checked. */
+/**
+ * Reads the part of a session description (RFC 8866) that telephone audio needs: sdp-transform parses it, then it is
+ * checked.
+ */
 import { type ParsedConnection, type ParsedMedia, parse } from 'sdp-transform';
 import { SDP_MAX_BYTES, SDP_MEDIA_MAX, SDP_PAYLOADS_MAX } from '../limits.ts';
 
@@ -128,7 +131,9 @@ function nameOf(connection: ParsedConnection | undefined): string {
   return NAME.test(host) && /[A-Za-z]/.test(host) ? host : '';
 }
 
-/** The address of a c= line (RFC 8866 §5.7). `""` for multicast, broadcast, and a name that `addresses` does not know. */
+/**
+ * The address of a c= line (RFC 8866 §5.7). `""` for multicast, broadcast, and a name that `addresses` does not know.
+ */
 function hostOf(connection: ParsedConnection | undefined, addresses: Addresses): string {
   const name = nameOf(connection);
   const host = name === '' ? String(connection?.ip ?? '') : (addresses.get(name) ?? '');

@@ -1,6 +1,6 @@
 /**
- * Offer and answer for one telephone call (RFC 3264): one audio stream, G.711 or G.722, with telephone-event. It keeps our last description,
- * so that the version of `o=` rises exactly when the description changes (RFC 3264 §8).
+ * Offer and answer for one telephone call (RFC 3264): one audio stream, G.711 or G.722, with telephone-event. It keeps
+ * our last description, so that the version of `o=` rises exactly when the description changes (RFC 3264 §8).
  */
 import { type Addresses, type Description, type Direction, type Format, type Media, parseDescription } from './description.ts';
 
@@ -57,7 +57,9 @@ export class Negotiation {
   #described = '';
   /** Whether we hold the far end: we send to it and take nothing from it. */
   #holding = false;
-  /** The m-lines of the last description of either side, ours among them: a later offer repeats them all (RFC 3264 §8). */
+  /**
+   * The m-lines of the last description of either side, ours among them: a later offer repeats them all (RFC 3264 §8).
+   */
   #slots: readonly Slot[] = [OWN_SLOT];
 
   constructor(options: NegotiationOptions) {
@@ -69,7 +71,10 @@ export class Negotiation {
     this.#holding = on;
   }
 
-  /** Our offer: every codec of ours, telephone-event, sendrecv. Streams that were refused before stay refused, in their places. */
+  /**
+   * Our offer: every codec of ours, telephone-event, sendrecv. Streams that were refused before stay refused, in their
+   * places.
+   */
   offer(): Uint8Array {
     const { codecs } = this.#options;
     const formats = codecs.map((codec) => [PAYLOAD_TYPES[codec], codec] as const);
@@ -183,6 +188,9 @@ function answerTo(direction: Direction, holding: boolean): Direction {
   return open === 'sendrecv' ? 'sendonly' : open === 'recvonly' ? 'inactive' : open;
 }
 
-/** The packet time that we send, in milliseconds: the one they ask for when it is 10 to 60 in whole frames of 10 ms, else 20. */
+/**
+ * The packet time that we send, in milliseconds: the one they ask for when it is 10 to 60 in whole frames of 10 ms,
+ * else 20.
+ */
 const ptime = (asked: number | undefined): number =>
   asked !== undefined && asked >= 10 && asked <= 60 && asked % 10 === 0 ? asked : PTIME_MS;

@@ -1,4 +1,7 @@
-/** The part of sdp-transform that is used here. It parses leniently, so every field may be missing and any number may be text. */
+/**
+ * The part of sdp-transform that is used here. It parses leniently, so every field may be missing and any number may be
+ * text.
+ */
 declare module 'sdp-transform' {
   export interface ParsedConnection {
     readonly version?: number | string;

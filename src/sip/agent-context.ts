@@ -1,4 +1,7 @@
-/** What the parts of one user agent share: the transaction layer, randomness, hashes and the addresses we write into messages. */
+/**
+ * What the parts of one user agent share: the transaction layer, randomness, hashes and the addresses we write into
+ * messages.
+ */
 import type { Entropy, Peer } from './flow.ts';
 import type { Credentials, Hash } from './message/digest.ts';
 import type { SipResponse } from './message/message.ts';

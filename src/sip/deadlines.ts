@@ -1,6 +1,6 @@
 /**
- * Timers, sorted by their time: a binary heap whose items know their place, so that a timer that is moved or cancelled leaves nothing
- * behind.
+ * Timers, sorted by their time: a binary heap whose items know their place, so that a timer that is moved or cancelled
+ * leaves nothing behind.
  */
 
 export interface Timed {

@@ -1,4 +1,7 @@
-/** A request of ours until its outcome. It carries our Via, and is sent again with credentials when it is challenged (RFC 3261 §22). */
+/**
+ * A request of ours until its outcome. It carries our Via, and is sent again with credentials when it is challenged
+ * (RFC 3261 §22).
+ */
 import { SIP_CHALLENGES_MAX } from '../limits.ts';
 import type { AgentContext, Authentication, RequestOwner } from './agent-context.ts';
 import type { Peer } from './flow.ts';

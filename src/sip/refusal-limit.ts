@@ -1,6 +1,7 @@
 /**
- * Limits the answers to sources that we do not know, so that we are no amplifier and no address book: SIP_REFUSALS_PER_SOURCE a second for
- * each source and SIP_REFUSALS_MAX a second in all. Beyond that a request is ignored. A source is an IPv4 address or an IPv6 /64.
+ * Limits the answers to sources that we do not know, so that we are no amplifier and no address book:
+ * SIP_REFUSALS_PER_SOURCE a second for each source and SIP_REFUSALS_MAX a second in all. Beyond that a request is
+ * ignored. A source is an IPv4 address or an IPv6 /64.
  */
 import { SIP_REFUSALS_MAX, SIP_REFUSALS_PER_SOURCE, SIP_REFUSED_SOURCES_MAX } from '../limits.ts';
 

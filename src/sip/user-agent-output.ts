@@ -1,4 +1,7 @@
-/** What comes out of the user agent: bytes to send, calls that arrive, and what happens to calls, registrations and probes. */
+/**
+ * What comes out of the user agent: bytes to send, calls that arrive, and what happens to calls, registrations and
+ * probes.
+ */
 import type { Call } from './call/call.ts';
 import type { CallEvent } from './call/call-event.ts';
 import type { Peer } from './flow.ts';

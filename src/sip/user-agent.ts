@@ -1,6 +1,6 @@
 /**
- * The user agent (RFC 3261 §8): bytes, orders and the time go in, bytes and events come out. It owns no socket and no clock. The driver
- * calls `receive` and `advance`, takes the outputs with `take`, and calls again at `nextDeadline`.
+ * The user agent (RFC 3261 §8): bytes, orders and the time go in, bytes and events come out. It owns no socket and no
+ * clock. The driver calls `receive` and `advance`, takes the outputs with `take`, and calls again at `nextDeadline`.
  */
 import { SIP_CALLS_MAX, SIP_RETRY_AFTER_SEC, SIP_TRANSACTIONS_MAX } from '../limits.ts';
 import { contactFor } from './agent-context.ts';
@@ -29,7 +29,8 @@ export interface UserAgentOptions {
   /** The address to write into Via and Contact of what goes to that peer. */
   local(peer: Peer): { readonly host: string; readonly port: number };
   /**
-   * Decides about a request that belongs to no call with its source. `refuse` answers 403 without keeping state, `ignore` answers nothing.
+   * Decides about a request that belongs to no call with its source. `refuse` answers 403 without keeping state,
+   * `ignore` answers nothing.
    * `status` is what the request would be refused with anyway, because it is malformed. Without this function every request is accepted.
    */
   screen?(request: SipRequest, source: Peer, status: number | undefined): 'accept' | 'refuse' | 'ignore';

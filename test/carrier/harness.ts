@@ -1,4 +1,7 @@
-/** A carrier on loopback sockets with a small media plane of its own: a real UDP socket a leg, and a record of what was negotiated. */
+/**
+ * A carrier on loopback sockets with a small media plane of its own: a real UDP socket a leg, and a record of what was
+ * negotiated.
+ */
 import { createSocket } from 'node:dgram';
 import type { IncomingCall, LegListener, LegSignal } from '../../src/call/ports/leg.ts';
 import { type Carrier, type CarrierOptions, createCarrier, type Trunk } from '../../src/carrier/carrier.ts';

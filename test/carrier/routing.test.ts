@@ -1,4 +1,7 @@
-/** Which trunk a call takes, and how the trunk's settings show on the wire. The carriers are written by hand, over real sockets. */
+/**
+ * Which trunk a call takes, and how the trunk's settings show on the wire. The carriers are written by hand, over real
+ * sockets.
+ */
 import { afterEach, describe, expect, test } from 'bun:test';
 import type { DialOptions } from '../../src/call/ports/leg.ts';
 import { Pace } from '../../src/carrier/trunk/pace.ts';

@@ -1,4 +1,7 @@
-/** A trunk whose domain has SRV records fails over between their targets (RFC 3263 §4.3). The name server is a socket of ours. */
+/**
+ * A trunk whose domain has SRV records fails over between their targets (RFC 3263 §4.3). The name server is a socket of
+ * ours.
+ */
 import { afterEach, expect, test } from 'bun:test';
 import { createSocket, type Socket } from 'node:dgram';
 import { getServers, setServers } from 'node:dns/promises';

@@ -1,6 +1,7 @@
 /**
- * Messages of the kinds that RFC 4475 and RFC 5118 warn of, in our own words, over UDP and over TCP in pieces, while a call is up. Each has
- * the status that it is answered with; 0 means that it is not answered. The call hears nothing of them.
+ * Messages of the kinds that RFC 4475 and RFC 5118 warn of, in our own words, over UDP and over TCP in pieces, while a
+ * call is up. Each has the status that it is answered with; 0 means that it is not answered. The call hears nothing of
+ * them.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Incoming, TestCarrier, trunkTo } from './harness.ts';

@@ -1,4 +1,6 @@
-/** Offers before the answer: UPDATE in an early dialog (RFC 3311 §5.2) and offers in PRACK (RFC 3262 §5), on both sides. */
+/**
+ * Offers before the answer: UPDATE in an early dialog (RFC 3311 §5.2) and offers in PRACK (RFC 3262 §5), on both sides.
+ */
 import { expect, test } from 'bun:test';
 import type { Call } from '../../src/sip/call/call.ts';
 import { bytes, CALM, dial, generator, Network, Party, peerOf, START } from './pair.ts';

@@ -1,4 +1,7 @@
-/** Bodies of several parts (RFC 5621): the session description is used, optional parts are ignored, required unknown ones refused. */
+/**
+ * Bodies of several parts (RFC 5621): the session description is used, optional parts are ignored, required unknown
+ * ones refused.
+ */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { withSessionDescription } from '../../src/sip/message/multipart.ts';

@@ -101,7 +101,10 @@ export class Network {
     this.#actions.push({ at: this.now + ms, order: this.#order++, run });
   }
 
-  /** Runs until nothing is left to happen, or `until` ms from the start. Throws when it takes more steps than anything should. */
+  /**
+   * Runs until nothing is left to happen, or `until` ms from the start. Throws when it takes more steps than anything
+   * should.
+   */
   run(until = Infinity): void {
     const stop = START + until;
     for (let steps = 0; steps < 100_000; steps++) {

@@ -95,7 +95,10 @@ function toneFrame(key: string, frame: number): Uint8Array {
   });
 }
 
-/** The keys as tones in a WAV of mu-law (8 kHz, mono): 80 ms each after 80 ms of silence, and half a second before the first. */
+/**
+ * The keys as tones in a WAV of mu-law (8 kHz, mono): 80 ms each after 80 ms of silence, and half a second before the
+ * first.
+ */
 export function keysWav(keys: string): Uint8Array<ArrayBuffer> {
   const lead = new Uint8Array(4000).fill(0xff);
   const audio = Buffer.concat([

@@ -1,4 +1,6 @@
-/** What a bot of `sidetone.v1` hears of its Room and orders, on the whole platform, with a call over a loopback trunk. */
+/**
+ * What a bot of `sidetone.v1` hears of its Room and orders, on the whole platform, with a call over a loopback trunk.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { newUuid } from '../../src/id.ts';
 import { type Credentials, Platform } from '../support/platform.ts';

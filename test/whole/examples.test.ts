@@ -1,4 +1,6 @@
-/** The programs of docs/examples, as they are, on Node, each with a caller of another application over a loopback trunk. */
+/**
+ * The programs of docs/examples, as they are, on Node, each with a caller of another application over a loopback trunk.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';

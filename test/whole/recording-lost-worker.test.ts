@@ -66,7 +66,8 @@ describe.skipIf(!sippInstalled)('a media worker that is lost', () => {
       () => receiver.count('recording.ended') > receiver.count('session.ended') * 2,
       'the recording of a Room',
     );
-    // All calls of the lost worker end at the same time: those are left that are there when no end has come for a while.
+    // All calls of the lost worker end at the same time: those are left that are there when no end has come for a
+    // while.
     for (let ended = -1; ended !== receiver.count('session.ended'); await peer.says(25)) ended = receiver.count('session.ended');
     const [survivor = ''] = await list();
     expect(sessions).toContain(survivor);

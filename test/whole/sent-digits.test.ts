@@ -1,4 +1,6 @@
-/** Digits that the application sends, as the far end receives them: telephone-events where they were agreed, else tones. */
+/**
+ * Digits that the application sends, as the far end receives them: telephone-events where they were agreed, else tones.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { field, RawPeer, sdp } from '../carrier/raw-peer.ts';
 import { type Credentials, Platform } from '../support/platform.ts';

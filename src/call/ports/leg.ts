@@ -33,7 +33,10 @@ export interface Leg {
   reject(reason: RejectReason): void;
   /** Outbound, before answer: CANCEL. After a crossing 200: ACK, then BYE. */
   cancel(): void;
-  /** Sends digits to the far end, after those that are being sent; `keys.sent` follows. Absent where there is nobody to press keys for. */
+  /**
+   * Sends digits to the far end, after those that are being sent; `keys.sent` follows. Absent where there is nobody to
+   * press keys for.
+   */
   sendDigits?(operationUuid: string, digits: string, durationMs: number, gapMs: number): void;
   /** Holds the far end, or no longer; `leg.own_hold` tells when it knows. Absent where there is nothing to hold. */
   hold?(on: boolean): void;

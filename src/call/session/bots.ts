@@ -1,6 +1,6 @@
 /**
- * The bots of this node: WebSocket Sessions of `sidetone.v1` or Twilio's messages. A bot hears of the others in its Room
- * and of the phone Session that it works for, and orders them as the application does over HTTP: through the same
+ * The bots of this node: WebSocket Sessions of `sidetone.v1` or Twilio's messages. A bot hears of the others in its
+ * Room and of the phone Session that it works for, and orders them as the application does over HTTP: through the same
  * machines, buckets and refusals, without credentials of its own (docs/api.md).
  */
 import type { Clock } from '../../clock.ts';

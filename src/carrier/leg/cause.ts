@@ -1,4 +1,6 @@
-/** Tells the `hangup_cause` and `hangup_by` of a call from its end on the wire (contract §2; interface, Session events). */
+/**
+ * Tells the `hangup_cause` and `hangup_by` of a call from its end on the wire (contract §2; interface, Session events).
+ */
 import type { LegEnd } from '../../call/ports/leg.ts';
 import type { HangupBy, HangupCause, RejectReason } from '../../event/hangup.ts';
 import { SIP_FACT_MAX_CHARS } from '../../limits.ts';

@@ -1,4 +1,7 @@
-/** The sound of a call before its stream is agreed on: a playback that is ordered already waits here, and begins with the stream. */
+/**
+ * The sound of a call before its stream is agreed on: a playback that is ordered already waits here, and begins with
+ * the stream.
+ */
 import { SIP_LEG_SIGNALS_MAX } from '../../limits.ts';
 import type {
   LegAudio,

@@ -14,8 +14,8 @@ function numberIn(value: string | undefined, trunk: Trunk): string | undefined {
 }
 
 /**
- * The E.164 number of the caller. `""` when the caller withholds it (RFC 3323), or when it is no number. An asserted identity (RFC 3325) wins
- * over From where the trunk is trusted with it.
+ * The E.164 number of the caller. `""` when the caller withholds it (RFC 3323), or when it is no number. An asserted
+ * identity (RFC 3325) wins over From where the trunk is trusted with it.
  */
 export function callerId({ headers }: SipRequest, trunk: Trunk): string {
   const privacy = headers.list('privacy').flatMap((each) =>

@@ -1,4 +1,7 @@
-/** Reads a key from the body of INFO: `application/dtmf-relay` (Signal=, Duration=) or `application/dtmf` (the key alone). */
+/**
+ * Reads a key from the body of INFO: `application/dtmf-relay` (Signal=, Duration=) or `application/dtmf` (the key
+ * alone).
+ */
 import { DTMF_DURATION_DEFAULT_MS, DTMF_DURATION_MAX_MS } from '../../limits.ts';
 
 const decoder = new TextDecoder();

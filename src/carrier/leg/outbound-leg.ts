@@ -1,6 +1,7 @@
 /**
- * The leg of a call that we place, from the reserved channel to the 200. It may take several attempts: over another trunk when one fails
- * before anything was heard of the callee, and once over the same trunk to the user that a 302 names.
+ * The leg of a call that we place, from the reserved channel to the 200. It may take several attempts: over another
+ * trunk when one fails before anything was heard of the callee, and once over the same trunk to the user that a 302
+ * names.
  */
 import type { DialOptions, LegEnd } from '../../call/ports/leg.ts';
 import { SIP_EXTRA_HEADER_MAX_CHARS, SIP_EXTRA_HEADERS_MAX, SIP_TRUNK_SILENT_MS } from '../../limits.ts';
@@ -274,7 +275,9 @@ function isTrunkFailure(end: CallEnd): boolean {
 /** The names of header fields that an application may add. None of them is written by the user agent itself. */
 const EXTENSION = /^(?:x-)/i;
 
-/** The header fields that an application adds: names begin with `X-`, values are one line. Anything else is left out. */
+/**
+ * The header fields that an application adds: names begin with `X-`, values are one line. Anything else is left out.
+ */
 export function extraFields(headers: Readonly<Record<string, string>>): [string, string][] {
   return Object.entries(headers)
     .filter(

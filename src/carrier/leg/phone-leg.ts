@@ -1,5 +1,6 @@
 /**
- * A SIP call and its RTP as a `Leg`. Orders may arrive in any state. The RTP ports are taken when the first session description is due.
+ * A SIP call and its RTP as a `Leg`. Orders may arrive in any state. The RTP ports are taken when the first session
+ * description is due.
  * `leg.ended` is signalled once, after the ports were given back.
  */
 import type { Leg, LegEnd, LegListener, LegSignal, LegTransfers } from '../../call/ports/leg.ts';
@@ -117,7 +118,8 @@ export abstract class PhoneLeg implements Leg {
    * Listens for tones in the audio
    *
    * - when no telephone-event was agreed,
-   * - until the far end has sent its first keys as telephone-events, because some trunks agree on them and send tones only,
+   * - until the far end has sent its first keys as telephone-events, because some trunks agree on them and send tones
+   *   only,
    * - during a secure collection, because some trunks send both and a digit of a card must not pass unheard.
    *
    * The media plane tells a key that comes both ways once (native/plane/leg/inband_keys.h).
@@ -226,7 +228,10 @@ export abstract class PhoneLeg implements Leg {
     this.#rtp?.sendKeys(operationUuid, digits, durationMs, gapMs);
   }
 
-  /** Holds the far end, or no longer: our side at once, and the far end by a re-INVITE. `leg.own_hold` follows in any case. */
+  /**
+   * Holds the far end, or no longer: our side at once, and the far end by a re-INVITE. `leg.own_hold` follows in any
+   * case.
+   */
   hold(on: boolean): void {
     const { call } = this;
     const negotiation = this.#negotiation;
@@ -262,7 +267,10 @@ export abstract class PhoneLeg implements Leg {
     };
   }
 
-  /** Looks for signs of life: packets or messages since the last probe, else an answer to OPTIONS. `leg.alive` or nothing follows. */
+  /**
+   * Looks for signs of life: packets or messages since the last probe, else an answer to OPTIONS. `leg.alive` or
+   * nothing follows.
+   */
   async probe(): Promise<void> {
     const rtp = this.#rtp;
     const { call } = this;
@@ -278,7 +286,9 @@ export abstract class PhoneLeg implements Leg {
     else this.options.driver.run((now) => call.probe(now));
   }
 
-  /** Resolves the names in a description, if it has any, then hands it on. A leg that has ended meanwhile is left alone. */
+  /**
+   * Resolves the names in a description, if it has any, then hands it on. A leg that has ended meanwhile is left alone.
+   */
   protected withAddresses(body: Uint8Array, then: (addresses: Addresses | undefined) => void): void {
     const names = namesIn(body);
     if (names.length === 0) {

@@ -1,4 +1,7 @@
-/** Names in place of addresses in session descriptions (RFC 8866 §5.7): they are resolved, and screened, before the description is used. */
+/**
+ * Names in place of addresses in session descriptions (RFC 8866 §5.7): they are resolved, and screened, before the
+ * description is used.
+ */
 import { lookup } from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
 import { SDP_RESOLVE_TIMEOUT_MS } from '../../limits.ts';
@@ -16,8 +19,8 @@ export function namesIn(body: Uint8Array): readonly string[] {
 }
 
 /**
- * Looks names up, for SDP_RESOLVE_TIMEOUT_MS at most, for addresses of the IP version that our ports speak. A name has no entry in the result when it has no address that RTP can be sent to.
- * Never rejects.
+ * Looks names up, for SDP_RESOLVE_TIMEOUT_MS at most, for addresses of the IP version that our ports speak. A name has
+ * no entry in the result when it has no address that RTP can be sent to. Never rejects.
  */
 export async function addressesOf(
   names: readonly string[],

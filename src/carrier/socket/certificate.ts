@@ -1,6 +1,6 @@
 /**
- * The TLS certificate of our listeners. It is read anew at SIGHUP and when one of its files changes; connections that are up go on with the
- * one they began with. A certificate that cannot be read leaves the one before in use.
+ * The TLS certificate of our listeners. It is read anew at SIGHUP and when one of its files changes; connections that
+ * are up go on with the one they began with. A certificate that cannot be read leaves the one before in use.
  */
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { createSecureContext } from 'node:tls';

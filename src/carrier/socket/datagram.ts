@@ -18,8 +18,8 @@ interface Datagram {
 }
 
 /**
- * Binds a socket. Rejects when the address is taken. A datagram waits while the send buffer is full; when SIP_DATAGRAM_QUEUE_MAX wait, the
- * oldest is lost.
+ * Binds a socket. Rejects when the address is taken. A datagram waits while the send buffer is full; when
+ * SIP_DATAGRAM_QUEUE_MAX wait, the oldest is lost.
  */
 export async function openDatagramSocket(
   host: string,
@@ -67,7 +67,10 @@ export async function openDatagramSocket(
   };
 }
 
-/** Errors that an ICMP message about an earlier datagram leaves on the socket, perhaps from another peer. The next try is free of them. */
+/**
+ * Errors that an ICMP message about an earlier datagram leaves on the socket, perhaps from another peer. The next try
+ * is free of them.
+ */
 const ERRORS_OF_EARLIER_DATAGRAMS = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH']);
 const TRIES = 4;
 

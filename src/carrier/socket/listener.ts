@@ -36,7 +36,9 @@ export interface Listener {
   readonly resolver: Resolver;
   /** Sends bytes. `failed` is called later, when it is known that they were not sent. */
   send(bytes: Uint8Array, peer: Peer, failed: () => void): void;
-  /** Our address as that peer reaches it: the advertised one, else the bound one, else that of the interface on the way. */
+  /**
+   * Our address as that peer reaches it: the advertised one, else the bound one, else that of the interface on the way.
+   */
   local(peer: Peer): { readonly host: string; readonly port: number };
   /** Reads the TLS certificate anew, for connections from now on. */
   reloadCertificate(): void;

@@ -1,4 +1,7 @@
-/** Resolves names to addresses (RFC 3263, without NAPTR): SRV when no port is given, then A and AAAA. Results are cached for SIP_RESOLVED_TTL_MS. */
+/**
+ * Resolves names to addresses (RFC 3263, without NAPTR): SRV when no port is given, then A and AAAA. Results are cached
+ * for SIP_RESOLVED_TTL_MS.
+ */
 import { lookup, resolveSrv } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Clock } from '../../clock.ts';

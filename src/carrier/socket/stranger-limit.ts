@@ -1,6 +1,7 @@
 /**
- * Limits the datagrams from addresses of no trunk that are looked at in one turn of the event loop. The rest of such a flood is dropped before it is
- * parsed, so that it costs trunks, the API and the media nothing but the reading. The network may lose any datagram, and a peer sends it again.
+ * Limits the datagrams from addresses of no trunk that are looked at in one turn of the event loop. The rest of such a
+ * flood is dropped before it is parsed, so that it costs trunks, the API and the media nothing but the reading. The
+ * network may lose any datagram, and a peer sends it again.
  */
 import { SIP_TURN_STRANGER_DATAGRAMS } from '../../limits.ts';
 

@@ -1,8 +1,10 @@
 /**
- * SIP over TCP and TLS (RFC 3261 §18): connections in both directions, reused in both, each with limits of time, bytes and work.
+ * SIP over TCP and TLS (RFC 3261 §18): connections in both directions, reused in both, each with limits of time, bytes
+ * and work.
  *
- * An address that belongs to no trunk may hold few connections, and must complete a message every SIP_FIRST_MESSAGE_MS. Connections that we
- * open are counted apart from those that others open, so that nobody outside can keep us from calling.
+ * An address that belongs to no trunk may hold few connections, and must complete a message every SIP_FIRST_MESSAGE_MS.
+ * Connections that we open are counted apart from those that others open, so that nobody outside can keep us from
+ * calling.
  */
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import {
@@ -54,7 +56,10 @@ export interface StreamTarget {
 
 interface StreamOptions {
   readonly tls: TlsOptions & Pick<ConnectionOptions, 'ca'>;
-  /** The authorities and the client certificate of connections that we open under that name. Undefined when it has none of its own. */
+  /**
+   * The authorities and the client certificate of connections that we open under that name. Undefined when it has none
+   * of its own.
+   */
   tlsOf(identity: string): TlsIdentity | undefined;
   /** Whether an address belongs to a trunk. It is asked when a connection comes in. */
   isTrunk(address: string): boolean;
@@ -130,7 +135,10 @@ export class Connection {
     socket.on('close', () => this.#end());
   }
 
-  /** Works on at most `most` messages of what has arrived, and returns on how many. Fewer than `most` means that no whole one is left. */
+  /**
+   * Works on at most `most` messages of what has arrived, and returns on how many. Fewer than `most` means that no
+   * whole one is left.
+   */
   work(most: number): number {
     for (let done = 0; done < most; done++) {
       const frame = this.#over ? undefined : this.#framing.next();
@@ -368,7 +376,10 @@ export class Streams {
     this.#backlog.add(connection);
   }
 
-  /** One turn: each connection that waits has its share, until the turn's budget is used up. The others come first in the next turn. */
+  /**
+   * One turn: each connection that waits has its share, until the turn's budget is used up. The others come first in
+   * the next turn.
+   */
   #turn(): void {
     let left = SIP_TURN_MESSAGES;
     for (const connection of [...this.#backlog]) {

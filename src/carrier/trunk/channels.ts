@@ -22,7 +22,10 @@ export class Channels {
     this.#now = now;
   }
 
-  /** The time at which the trunk last began or ended a call, in milliseconds. Now while it carries one, 0 when it never did. */
+  /**
+   * The time at which the trunk last began or ended a call, in milliseconds. Now while it carries one, 0 when it never
+   * did.
+   */
   lastUsed({ name }: Trunk): number {
     return this.#used.has(name) ? this.#now() : (this.#lastUsed.get(name) ?? 0);
   }

@@ -1,6 +1,7 @@
 /**
- * Calls that leave the platform and come back to it, over its own SIP port and RTP: a trunk without a carrier. Such a call is recognised by a
- * secret of this process in its INVITE, never by its address. The secret goes into no event, trace or log.
+ * Calls that leave the platform and come back to it, over its own SIP port and RTP: a trunk without a carrier. Such a
+ * call is recognised by a secret of this process in its INVITE, never by its address. The secret goes into no event,
+ * trace or log.
  */
 import type { Headers } from '../../sip/message/message.ts';
 

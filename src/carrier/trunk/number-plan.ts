@@ -1,6 +1,6 @@
 /**
- * Telephone numbers as a trunk writes them, and E.164. The plan of the trunk's country decides what bare digits are (libphonenumber). A
- * number that cannot be told for certain is no number: nothing is guessed.
+ * Telephone numbers as a trunk writes them, and E.164. The plan of the trunk's country decides what bare digits are
+ * (libphonenumber). A number that cannot be told for certain is no number: nothing is guessed.
  */
 
 import { type CountryCode, isSupportedCountry, type PhoneNumber, parsePhoneNumberFromString } from 'libphonenumber-js/max';
@@ -17,8 +17,8 @@ const BARE_INTERNATIONAL_MIN_DIGITS = 11;
 export const isCountryCode = (code: string): boolean => mainCountry(code) !== undefined;
 
 /**
- * The E.164 form of the user part of a SIP or tel URI. Visual separators are ignored (RFC 3966 §5.1.1). Undefined when it is no number, or
- * not one that the format makes certain.
+ * The E.164 form of the user part of a SIP or tel URI. Visual separators are ignored (RFC 3966 §5.1.1). Undefined when
+ * it is no number, or not one that the format makes certain.
  */
 export function normaliseNumber(user: string, format: InboundFormat, countryCode: string | undefined): string | undefined {
   const bare = user.split(';', 1)[0]?.replace(/[-.()\s]/g, '') ?? '';
@@ -62,7 +62,10 @@ export function formatNumber(e164: string, format: OutboundFormat, countryCode: 
   }
 }
 
-/** The digits that are dialled within the country, `00…` for other countries, and `+…` where both would be read as another number. */
+/**
+ * The digits that are dialled within the country, `00…` for other countries, and `+…` where both would be read as
+ * another number.
+ */
 function nationalForm(e164: string, countryCode: string): string {
   const parsed = parsePhoneNumberFromString(e164);
   const isOwn = parsed?.countryCallingCode === countryCode;

@@ -6,8 +6,8 @@ export class Pace {
   readonly #last = new Map<string, number>();
 
   /**
-   * Takes the next turn of a trunk. The result is the wait until then, in milliseconds: 0 without a `max_cps`, undefined when the turn is more
-   * than SIP_PACE_WAIT_MAX_MS away. Then none is taken.
+   * Takes the next turn of a trunk. The result is the wait until then, in milliseconds: 0 without a `max_cps`,
+   * undefined when the turn is more than SIP_PACE_WAIT_MAX_MS away. Then none is taken.
    */
   take(name: string, maxCps: number | undefined, now: number): number | undefined {
     if (maxCps === undefined) return 0;

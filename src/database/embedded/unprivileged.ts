@@ -1,8 +1,8 @@
 /**
- * The user under whom the embedded PostgreSQL runs. The server refuses to run as root; started as root, the platform runs it as `postgres`
- * or `nobody`. Where the data directory or the binaries lie under a directory that user may not pass (`/root`, say),
- * the server keeps the one capability that lets it through, CAP_DAC_OVERRIDE, and no other (capabilities(7), ambient
- * set).
+ * The user under whom the embedded PostgreSQL runs. The server refuses to run as root; started as root, the platform
+ * runs it as `postgres` or `nobody`. Where the data directory or the binaries lie under a directory that user may not
+ * pass (`/root`, say), the server keeps the one capability that lets it through, CAP_DAC_OVERRIDE, and no other
+ * (capabilities(7), ambient set).
  */
 import { accessSync, chownSync, constants, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';

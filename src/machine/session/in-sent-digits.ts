@@ -1,4 +1,7 @@
-/** Digits that the application sends to the far end (docs/api.md, Sending digits). They go out one string after the other. */
+/**
+ * Digits that the application sends to the far end (docs/api.md, Sending digits). They go out one string after the
+ * other.
+ */
 import type { Event } from '../../event/event.ts';
 import { DTMF_SENDS_WAITING_MAX } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';

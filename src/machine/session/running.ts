@@ -1,7 +1,7 @@
 /**
- * What runs in a Session and ends with an event of its own: a playback, a collection of digits, digits that are sent and
- * a transfer. It is stored with the command that began it, as JSON in the Session's row, so that the process after a
- * crash can tell its end, exactly once (contract §2, Order at the end).
+ * What runs in a Session and ends with an event of its own: a playback, a collection of digits, digits that are sent
+ * and a transfer. It is stored with the command that began it, as JSON in the Session's row, so that the process after
+ * a crash can tell its end, exactly once (contract §2, Order at the end).
  */
 import type { Event } from '../../event/event.ts';
 import type { Collect } from '../dtmf/collect.ts';

@@ -1,4 +1,6 @@
-/** The ACK of a 2xx (RFC 3261 §13.2.2.4). It belongs to no transaction and is sent again whenever its 2xx comes again. */
+/**
+ * The ACK of a 2xx (RFC 3261 §13.2.2.4). It belongs to no transaction and is sent again whenever its 2xx comes again.
+ */
 import type { AgentContext } from '../agent-context.ts';
 import type { Peer } from '../flow.ts';
 import { Headers, type SipRequest } from '../message/message.ts';

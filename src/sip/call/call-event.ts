@@ -29,7 +29,10 @@ export type CallEnd =
   | { readonly why: 'unacknowledged' }
   /** Nobody refreshed the session (RFC 4028 §10). */
   | { readonly why: 'session_expired' }
-  /** The far end no longer knows the dialog: it answered a request within it with 481 or 408, or did not answer a session refresh. */
+  /**
+   * The far end no longer knows the dialog: it answered a request within it with 481 or 408, or did not answer a
+   * session refresh.
+   */
   | { readonly why: 'gone' }
   /** The far end did not answer our probe. */
   | { readonly why: 'unresponsive' }
@@ -41,7 +44,9 @@ export type CallEvent =
   | { readonly type: 'trying' }
   /** Outbound: the far end sent 180, or 183 without a body. */
   | { readonly type: 'ringing' }
-  /** Outbound: the far end sent an 18x with a session description. `fork` tells the early dialogs of one INVITE apart. */
+  /**
+   * Outbound: the far end sent an 18x with a session description. `fork` tells the early dialogs of one INVITE apart.
+   */
   | { readonly type: 'progress'; readonly body: Uint8Array; readonly fork: string }
   /** Outbound: the far end answered with 200. Its ACK is on the way. */
   | { readonly type: 'answered'; readonly body: Uint8Array; readonly fork: string; readonly headers: Headers }
@@ -52,8 +57,8 @@ export type CallEvent =
   /** The far end answered an offer that we sent in a response (late offer) or in a re-INVITE. */
   | { readonly type: 'answer'; readonly body: Uint8Array }
   /**
-   * A re-INVITE or UPDATE arrived. The owner calls `answerOffer` or `refuseOffer`. An empty body asks for our offer; the far end's answer
-   * to it then comes as `answer`.
+   * A re-INVITE or UPDATE arrived. The owner calls `answerOffer` or `refuseOffer`. An empty body asks for our offer;
+   * the far end's answer to it then comes as `answer`.
    */
   | { readonly type: 'offer'; readonly body: Uint8Array }
   | { readonly type: 'info'; readonly contentType: string; readonly body: Uint8Array }

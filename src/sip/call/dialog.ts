@@ -33,7 +33,10 @@ export function contactOf(headers: Headers): string | undefined {
   return contact === undefined || parseUri(contact.uri) === undefined ? undefined : contact.uri;
 }
 
-/** The dialog that a response with a To tag makes for the client (RFC 3261 §12.1.2). Undefined when the response cannot make one. */
+/**
+ * The dialog that a response with a To tag makes for the client (RFC 3261 §12.1.2). Undefined when the response cannot
+ * make one.
+ */
 export function dialogOfResponse(request: SipRequest, response: SipResponse, peer: Peer): Dialog | undefined {
   const { headers } = response;
   const remote = headers.get('to');
@@ -77,7 +80,10 @@ export function dialogOfRequest(request: SipRequest, localTag: string, source: P
   };
 }
 
-/** A request within the dialog (RFC 3261 §12.2.1.1), without Via and Contact. ACK takes the number of its INVITE, others the next one. */
+/**
+ * A request within the dialog (RFC 3261 §12.2.1.1), without Via and Contact. ACK takes the number of its INVITE, others
+ * the next one.
+ */
 export function dialogRequest(dialog: Dialog, method: string, number?: number): SipRequest {
   const headers = new Headers();
   const sequence = number ?? ++dialog.localNumber;
@@ -99,7 +105,9 @@ export function dialogRequest(dialog: Dialog, method: string, number?: number): 
   return { kind: 'request', method, uri, headers, body: NO_BODY };
 }
 
-/** A Refer-To for the far end of the dialog, with a Replaces that its user agent takes for this dialog (RFC 3891 §3). */
+/**
+ * A Refer-To for the far end of the dialog, with a Replaces that its user agent takes for this dialog (RFC 3891 §3).
+ */
 export function replacing({ target, callId, localTag, remoteTag }: Dialog): string {
   const replaces = encodeURIComponent(`${callId};to-tag=${remoteTag};from-tag=${localTag}`);
   return `<${target}${target.includes('?') ? '&' : '?'}Replaces=${replaces}>`;

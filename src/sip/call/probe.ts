@@ -5,7 +5,10 @@ import type { SipResponse } from '../message/message.ts';
 import { OutgoingRequest } from '../outgoing-request.ts';
 import { type Dialog, dialogRequest, nextHop } from './dialog.ts';
 
-/** `gone`: the far end does not know the dialog (481, 408). `unresponsive`: Timer F ran out. Any other answer is a sign of life. */
+/**
+ * `gone`: the far end does not know the dialog (481, 408). `unresponsive`: Timer F ran out. Any other answer is a sign
+ * of life.
+ */
 export type ProbeOutcome = 'alive' | 'gone' | 'unresponsive';
 
 /** Sends one probe. `onOutcome` is called once. */

@@ -6,8 +6,8 @@
  *   theirs   REFER --202, NOTIFY 100--> open --the call ends--> NOTIFY 200
  *                                            \--60 s-----------> NOTIFY 503
  *
- * What a REFER of the far end asks for is left to the owner of the call. Refer-Sub (RFC 4488) and subscriptions refreshed by SUBSCRIBE are
- * left out: an implicit subscription lives as long as the transfer.
+ * What a REFER of the far end asks for is left to the owner of the call. Refer-Sub (RFC 4488) and subscriptions
+ * refreshed by SUBSCRIBE are left out: an implicit subscription lives as long as the transfer.
  */
 import { SIP_REFER_OPEN_MS, SIP_REFER_TARGET_MAX_CHARS } from '../../limits.ts';
 import { type AgentContext, contactFor } from '../agent-context.ts';
@@ -49,7 +49,10 @@ export class OutgoingRefer {
   #isOver = false;
   #isAccepted = false;
 
-  /** Sends REFER. `referTo` is a name-addr. `onOutcome` is called with `accepted`, or not, and then once more with the end. */
+  /**
+   * Sends REFER. `referTo` is a name-addr. `onOutcome` is called with `accepted`, or not, and then once more with the
+   * end.
+   */
   constructor(
     context: AgentContext,
     dialog: Dialog,

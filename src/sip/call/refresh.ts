@@ -1,6 +1,6 @@
 /**
- * Our request that keeps or changes a session: an UPDATE without a description where that is enough (RFC 4028 §7.4), else a re-INVITE with
- * our description (RFC 3261 §14.1).
+ * Our request that keeps or changes a session: an UPDATE without a description where that is enough (RFC 4028 §7.4),
+ * else a re-INVITE with our description (RFC 3261 §14.1).
  */
 import { SIP_RETRIES_MAX, SIP_RETRY_AFTER_SEC } from '../../limits.ts';
 import { type AgentContext, contactFor, type RequestOwner } from '../agent-context.ts';
@@ -97,6 +97,9 @@ export class Refresh implements RequestOwner {
   }
 }
 
-/** The wait after glare, in milliseconds (RFC 3261 §14.1): 2.1 to 4 s for the owner of the Call-ID, 0 to 2 s for the other, in steps of 10 ms. */
+/**
+ * The wait after glare, in milliseconds (RFC 3261 §14.1): 2.1 to 4 s for the owner of the Call-ID, 0 to 2 s for the
+ * other, in steps of 10 ms.
+ */
 export const glareWaitMs = (ownsCallId: boolean, fraction: number): number =>
   ownsCallId ? 2_100 + Math.floor(fraction * 191) * 10 : Math.floor(fraction * 201) * 10;

@@ -1,6 +1,6 @@
 /**
- * Our own requests that keep or change the session of a call: the refreshes of the session timer (RFC 4028 §10) and re-INVITEs with another
- * description (RFC 3261 §14.1). One is under way at a time.
+ * Our own requests that keep or change the session of a call: the refreshes of the session timer (RFC 4028 §10) and
+ * re-INVITEs with another description (RFC 3261 §14.1). One is under way at a time.
  */
 import { SIP_RETRY_AFTER_SEC, SIP_T1_MS } from '../../limits.ts';
 import type { AgentContext } from '../agent-context.ts';
@@ -65,7 +65,10 @@ export class SessionChanges {
     this.#owner.schedule();
   }
 
-  /** Offers a changed session, once no other exchange is under way. `answer` or `offer_refused` follows for the last offer. */
+  /**
+   * Offers a changed session, once no other exchange is under way. `answer` or `offer_refused` follows for the last
+   * offer.
+   */
   offer(body: Uint8Array): void {
     this.#wanted = body;
     this.#sendOffer();

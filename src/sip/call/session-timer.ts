@@ -33,7 +33,8 @@ export const isTooSmall = (headers: Headers, peer: Peer): boolean => {
 };
 
 /**
- * What a UAS answers (§9): the session interval and the refresher, or no timer when the far end asked for none and does not know the extension.
+ * What a UAS answers (§9): the session interval and the refresher, or no timer when the far end asked for none and does
+ * not know the extension.
  * `value` goes into Session-Expires; `require` says that the far end must take part.
  */
 export function answerTimer(
@@ -64,7 +65,10 @@ export function settledTimer(response: Headers): SessionTimer | undefined {
 /** The time of our next refresh, in milliseconds after the last one: half the interval (RFC 4028 §10). */
 export const refreshAfterMs = (timer: SessionTimer): number => timer.intervalSec * 500;
 
-/** The time at which the call is over for want of a refresh, in milliseconds: a third of the interval, at most 32 s, before it expires (RFC 4028 §10). */
+/**
+ * The time at which the call is over for want of a refresh, in milliseconds: a third of the interval, at most 32 s,
+ * before it expires (RFC 4028 §10).
+ */
 export const expiresAfterMs = (timer: SessionTimer): number =>
   (timer.intervalSec - Math.min(32, Math.floor(timer.intervalSec / 3))) * 1000;
 

@@ -1,5 +1,6 @@
 /**
- * An INVITE of ours, from the first packet to the last 2xx (RFC 3261 §13.2), with early dialogs, forking, CANCEL and PRACK:
+ * An INVITE of ours, from the first packet to the last 2xx (RFC 3261 §13.2), with early dialogs, forking, CANCEL and
+ * PRACK:
  *
  *   calling --1xx--> early --2xx--> answered       each 2xx of another fork: ACK, then BYE
  *      |               |---300..699--> refused
@@ -93,8 +94,8 @@ export class UacInvite implements RequestOwner, Timed {
   }
 
   /**
-   * Gives up. Before any response nothing may be cancelled (§9.1): the CANCEL waits for the first one. Returns whether a final response is
-   * to be expected, so that the caller may wait for it.
+   * Gives up. Before any response nothing may be cancelled (§9.1): the CANCEL waits for the first one. Returns whether
+   * a final response is to be expected, so that the caller may wait for it.
    */
   cancel(): boolean {
     if (this.#cancelled || this.state === 'answered' || this.state === 'over') return false;

@@ -50,7 +50,10 @@ export class UasInvite implements ServerOwner, Timed {
   #queue: { response: SipResponse; offered: boolean }[] = [];
   #waiting: { body: Uint8Array } | undefined;
   #unacknowledged: SuccessRetransmission | undefined;
-  /** Whether the 200 carries no description: offer and answer were exchanged in a reliable 18x and its PRACK, or changed since. */
+  /**
+   * Whether the 200 carries no description: offer and answer were exchanged in a reliable 18x and its PRACK, or changed
+   * since.
+   */
   #agreed = false;
   /** Whether our answer to the INVITE's offer went out in a reliable 18x that has its PRACK. */
   #answered = false;
@@ -140,7 +143,9 @@ export class UasInvite implements ServerOwner, Timed {
     if (this.state === 'proceeding') this.#agreed = true;
   }
 
-  /** Takes a PRACK (RFC 3262 §3). `offer` means that it carries a new offer: the caller answers it, then calls `goOn`. */
+  /**
+   * Takes a PRACK (RFC 3262 §3). `offer` means that it carries a new offer: the caller answers it, then calls `goOn`.
+   */
   onPrack(prack: ServerTransaction): 'done' | 'offer' {
     const waiting = this.#reliable;
     const parts = /^\s*([0-9]{1,10})\s+([0-9]{1,10})\s+([A-Z]+)\s*$/.exec(prack.request.headers.get('rack') ?? '');

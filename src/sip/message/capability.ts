@@ -1,4 +1,6 @@
-/** The capabilities of this user agent, and the header fields that tell them: Allow, Supported, Require. Also Reason. */
+/**
+ * The capabilities of this user agent, and the header fields that tell them: Allow, Supported, Require. Also Reason.
+ */
 import type { Peer } from '../flow.ts';
 import type { Headers } from './message.ts';
 

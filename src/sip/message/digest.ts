@@ -1,6 +1,6 @@
 /**
- * Digest access authentication as a client (RFC 3261 §22, RFC 7616, RFC 8760): MD5, SHA-256 and SHA-512-256, their -sess forms, qop=auth.
- * Hashing is given from outside; the nonce count lives here.
+ * Digest access authentication as a client (RFC 3261 §22, RFC 7616, RFC 8760): MD5, SHA-256 and SHA-512-256, their
+ * -sess forms, qop=auth. Hashing is given from outside; the nonce count lives here.
  */
 import { isToken, type SipResponse } from './message.ts';
 import { quote, unquote } from './uri.ts';

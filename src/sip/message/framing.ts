@@ -1,6 +1,6 @@
 /**
- * Cuts messages out of a byte stream (RFC 3261 §18.3): each is as long as its Content-Length says. A double CRLF between messages is a
- * keepalive (RFC 5626 §3.5.1) that is answered with a single one.
+ * Cuts messages out of a byte stream (RFC 3261 §18.3): each is as long as its Content-Length says. A double CRLF
+ * between messages is a keepalive (RFC 5626 §3.5.1) that is answered with a single one.
  */
 import { SIP_BODY_MAX_BYTES, SIP_HEAD_MAX_BYTES } from '../../limits.ts';
 import { canonicalName, parseDecimal } from './message.ts';
@@ -9,7 +9,10 @@ import { headEnd } from './parser.ts';
 type Frame =
   | { readonly type: 'message'; readonly bytes: Uint8Array }
   | { readonly type: 'ping' }
-  /** The stream cannot be followed any more, because a message is too large or its length is no number. Close the connection. */
+  /**
+   * The stream cannot be followed any more, because a message is too large or its length is no number. Close the
+   * connection.
+   */
   | { readonly type: 'broken'; readonly why: string };
 
 const decoder = new TextDecoder();
@@ -51,7 +54,10 @@ export class StreamFraming {
     this.#at = 0;
   }
 
-  /** The next frame, or undefined when more bytes are needed. After `broken` there are no more frames. Pings in a row are one. */
+  /**
+   * The next frame, or undefined when more bytes are needed. After `broken` there are no more frames. Pings in a row
+   * are one.
+   */
   next(): Frame | undefined {
     if (this.#broken) return undefined;
     if (this.#skipKeepalives()) return { type: 'ping' };

@@ -1,6 +1,6 @@
 /**
- * A SIP message (RFC 3261 §7): a start line, header fields in order, a body. Header values stay text until someone asks for more. The
- * grammar of a field is in its own file.
+ * A SIP message (RFC 3261 §7): a start line, header fields in order, a body. Header values stay text until someone asks
+ * for more. The grammar of a field is in its own file.
  */
 
 /** The compact forms of RFC 3261 §7.3.3 and of the extensions that we speak. */

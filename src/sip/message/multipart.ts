@@ -1,6 +1,7 @@
 /**
- * Bodies of several parts (RFC 2046 §5.1, RFC 5621): the session description is taken out of `multipart/mixed` and its kin. Parts that we do
- * not know are ignored, unless they say that they must be handled (`handling=required`, RFC 3204 §6).
+ * Bodies of several parts (RFC 2046 §5.1, RFC 5621): the session description is taken out of `multipart/mixed` and its
+ * kin. Parts that we do not know are ignored, unless they say that they must be handled (`handling=required`, RFC 3204
+ * §6).
  */
 import { SIP_BODY_PARTS_MAX } from '../../limits.ts';
 import { contentType } from './capability.ts';
@@ -16,8 +17,9 @@ interface Part {
 }
 
 /**
- * The message with its session description as the whole body. A multipart without one leaves an empty body. A message that is no multipart,
- * that is malformed, or that has an unknown part which must be handled, stays as it is: its Content-Type then refuses it with 415.
+ * The message with its session description as the whole body. A multipart without one leaves an empty body. A message
+ * that is no multipart, that is malformed, or that has an unknown part which must be handled, stays as it is: its
+ * Content-Type then refuses it with 415.
  */
 export function withSessionDescription<M extends SipMessage>(message: M): M {
   if (message.body.length === 0 || !contentType(message.headers).startsWith('multipart/')) return message;
@@ -49,7 +51,10 @@ function descriptionIn(part: Part, strict: boolean, depth: number): Uint8Array |
   return found;
 }
 
-/** Content-Disposition (RFC 3261 §20.11). Its handling counts only when it is written: many carriers add parts without saying a word. */
+/**
+ * Content-Disposition (RFC 3261 §20.11). Its handling counts only when it is written: many carriers add parts without
+ * saying a word.
+ */
 function dispositionOf(headers: Headers): { readonly disposition: string; readonly required: boolean } {
   const value = headers.get('content-disposition') ?? '';
   const semicolon = value.indexOf(';');
@@ -84,7 +89,9 @@ function partsOf(whole: Part): readonly Part[] | undefined {
   return undefined;
 }
 
-/** The part between `from`, the end of its boundary line, and `to`. `bytes` begins two characters after the text does. */
+/**
+ * The part between `from`, the end of its boundary line, and `to`. `bytes` begins two characters after the text does.
+ */
 function partOf(text: string, from: number, to: number, bytes: Uint8Array): Part {
   const empty = text.indexOf('\r\n\r\n', from);
   const headEnd = empty < 0 || empty > to ? to : empty;

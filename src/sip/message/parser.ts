@@ -1,6 +1,7 @@
 /**
- * Parses bytes into a message (RFC 3261 §7, §25). One pass finds the lines; values are slices of one string. A message that cannot be read
- * is dropped, or refused with the status of RFC 3261 §8.2 and RFC 4475 when enough was read to answer it.
+ * Parses bytes into a message (RFC 3261 §7, §25). One pass finds the lines; values are slices of one string. A message
+ * that cannot be read is dropped, or refused with the status of RFC 3261 §8.2 and RFC 4475 when enough was read to
+ * answer it.
  */
 import { SIP_BODY_MAX_BYTES, SIP_HEAD_MAX_BYTES, SIP_HEADER_MAX_FIELDS } from '../../limits.ts';
 import { canonicalName, Headers, isToken, parseCSeq, parseDecimal, type SipMessage, type SipRequest } from './message.ts';
@@ -30,8 +31,8 @@ export function headEnd(bytes: Uint8Array, from = 0): number {
 }
 
 /**
- * Parses one whole message: a datagram, or what the stream framing cut out. Never throws. The body is a view of `bytes`; bytes beyond
- * Content-Length are discarded (§18.3).
+ * Parses one whole message: a datagram, or what the stream framing cut out. Never throws. The body is a view of
+ * `bytes`; bytes beyond Content-Length are discarded (§18.3).
  */
 export function parseMessage(bytes: Uint8Array): Parsed {
   let start = 0;

@@ -42,8 +42,8 @@ const REASONS: Readonly<Record<number, string>> = {
 export const reasonPhrase = (status: number): string => REASONS[status] ?? 'Unknown';
 
 /**
- * A response with the header fields that every response copies, Timestamp included (§8.2.6.1, §20.38). `toTag` is added to To unless the request's To has a tag (§8.2.6.2);
- * Record-Route is copied where a dialog may come of it (§12.1.1).
+ * A response with the header fields that every response copies, Timestamp included (§8.2.6.1, §20.38). `toTag` is added
+ * to To unless the request's To has a tag (§8.2.6.2); Record-Route is copied where a dialog may come of it (§12.1.1).
  */
 export function makeResponse(request: SipRequest, status: number, toTag: string, body: Uint8Array = NO_BODY): SipResponse {
   const headers = new Headers();

@@ -22,7 +22,10 @@ interface NameAddress {
 
 const NONE: Parameters = new Map();
 
-/** Splits `;a=b;c` into names and values; quoted values lose their quotes. Undefined when a name is missing or a quote is open. */
+/**
+ * Splits `;a=b;c` into names and values; quoted values lose their quotes. Undefined when a name is missing or a quote
+ * is open.
+ */
 export function parseParameters(text: string): Parameters | undefined {
   if (text === '') return NONE;
   const found = new Map<string, string>();

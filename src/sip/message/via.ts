@@ -33,8 +33,9 @@ export function parseVia(value: string): Via | undefined {
 }
 
 /**
- * The sent-by of a Via that is otherwise malformed, or of another protocol version: enough to answer its request with 400 or 505
- * (RFC 4475 §3.1.2.1, §3.1.2.16). A well-formed Via is parsed whole. Undefined when not even the host can be read.
+ * The sent-by of a Via that is otherwise malformed, or of another protocol version: enough to answer its request with
+ * 400 or 505 (RFC 4475 §3.1.2.1, §3.1.2.16). A well-formed Via is parsed whole. Undefined when not even the host can be
+ * read.
  */
 export function parseViaLeniently(value: string): Via | undefined {
   const strict = parseVia(value);

@@ -1,4 +1,7 @@
-/** A client transaction of either kind: the bytes of its request, the peer it was sent to, and the owner who is told the outcome. */
+/**
+ * A client transaction of either kind: the bytes of its request, the peer it was sent to, and the owner who is told the
+ * outcome.
+ */
 import type { Timed } from '../deadlines.ts';
 import { isReliable, type Peer } from '../flow.ts';
 import { Headers, NO_BODY, type SipRequest, type SipResponse } from '../message/message.ts';
@@ -19,7 +22,10 @@ import {
   stepNonInviteClient,
 } from './non-invite-client.ts';
 
-/** The sender of the request. It is told exactly one final response, timeout or failure to send; a 2xx to INVITE may be told again. */
+/**
+ * The sender of the request. It is told exactly one final response, timeout or failure to send; a 2xx to INVITE may be
+ * told again.
+ */
 export interface ClientOwner {
   onResponse(response: SipResponse, transaction: ClientTransaction): void;
   /** Timer B or F ran out. RFC 3261 §8.1.3.1 treats it as a 408. */

@@ -5,7 +5,8 @@
  *      |  \____________2xx____________\
  *      B → timeout                     accepted --M--> terminated
  *
- * A retransmits over unreliable transports, B gives up. RFC 3261 leaves proceeding without a timer; here P ends what the far end forgot.
+ * A retransmits over unreliable transports, B gives up. RFC 3261 leaves proceeding without a timer; here P ends what
+ * the far end forgot.
  */
 import { SIP_PROCEEDING_MAX_MS, SIP_T1_MS } from '../../limits.ts';
 
@@ -22,7 +23,10 @@ export interface InviteClient {
 }
 
 type InviteClientInput = 'provisional' | 'success' | 'failure' | 'clock' | 'unreachable';
-/** `send`: the request again. `ack`: ACK this response. `ack again`: repeat the stored ACK. `pass`: hand the response up. `done`: forget it. */
+/**
+ * `send`: the request again. `ack`: ACK this response. `ack again`: repeat the stored ACK. `pass`: hand the response
+ * up. `done`: forget it.
+ */
 export type InviteClientEffect = 'send' | 'ack' | 'ack again' | 'pass' | 'timeout' | 'unreachable' | 'done';
 
 const NOTHING: readonly InviteClientEffect[] = [];

@@ -18,7 +18,10 @@ export interface InviteServer {
 }
 
 type InviteServerInput = 'request' | 'ack' | 'provisional' | 'success' | 'failure' | 'clock';
-/** `send`: the last response. `timeout`: a failure response was never acknowledged. `pass ack`: an ACK of a 2xx, for the dialog. */
+/**
+ * `send`: the last response. `timeout`: a failure response was never acknowledged. `pass ack`: an ACK of a 2xx, for the
+ * dialog.
+ */
 export type InviteServerEffect = 'send' | 'pass ack' | 'timeout' | 'done';
 
 const NOTHING: readonly InviteServerEffect[] = [];

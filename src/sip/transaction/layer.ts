@@ -1,5 +1,6 @@
 /**
- * The transaction layer (RFC 3261 §17): finds the transaction of each message, makes new ones, and hands the rest up. Sends nothing itself:
+ * The transaction layer (RFC 3261 §17): finds the transaction of each message, makes new ones, and hands the rest up.
+ * Sends nothing itself:
  * `transmit` appends to the outputs.
  */
 import { Deadlines } from '../deadlines.ts';
@@ -169,7 +170,10 @@ function mergeKeyOf(request: SipRequest): string {
   return `${headers.get('call-id')} ${tagOf(headers.get('from')) ?? ''} ${headers.get('cseq')}`;
 }
 
-/** The key of a server transaction (RFC 3261 §17.2.3). A client without the magic cookie (RFC 2543) is matched by its request instead. */
+/**
+ * The key of a server transaction (RFC 3261 §17.2.3). A client without the magic cookie (RFC 2543) is matched by its
+ * request instead.
+ */
 function serverKey(request: SipRequest, via: Via, method: string): string {
   if (via.branch.startsWith(MAGIC_COOKIE) && via.branch.length > MAGIC_COOKIE.length) {
     return `${via.branch} ${via.host.toLowerCase()}:${via.port ?? ''} ${method}`;

@@ -33,7 +33,9 @@ export class Icecast implements AsyncDisposable {
     this.#server = server;
   }
 
-  /** Starts the server; resolves once it answers. Another program may take its port first: then it is tried with others. */
+  /**
+   * Starts the server; resolves once it answers. Another program may take its port first: then it is tried with others.
+   */
   static async start(): Promise<Icecast> {
     for (let attempt = 1; ; attempt++) {
       const icecast = await Icecast.#spawn();
