@@ -1,7 +1,6 @@
 /**
  * A call: one INVITE, the dialog it makes, and the requests within it until its end. Orders are methods that take the
- * time. Events come out of the user agent as `CallEvent`s; `ended` comes exactly once. The call is closed when nothing
- * more may arrive for it.
+ * time. Events come out as `CallEvent`s; `ended` comes exactly once. A closed call is one that nothing may arrive for.
  */
 import { type AgentContext, contactFor } from '../agent-context.ts';
 import type { Timed } from '../deadlines.ts';
@@ -23,10 +22,7 @@ import { SuccessRetransmission } from './success-retransmission.ts';
 import { UacInvite } from './uac-invite.ts';
 import { UasInvite } from './uas-invite.ts';
 
-/**
- * What a call needs of its user agent besides the shared context: a place among the dialogs, and a way to tell its
- * events.
- */
+/** What a call needs of its user agent besides the context: a place among the dialogs, and a way to tell its events. */
 export interface CallContext extends AgentContext {
   /** Makes the call findable by the key of one of its dialogs. A call that has the key already loses it. */
   enter(key: string, call: Call): void;
@@ -160,10 +156,7 @@ export class Call implements Timed {
     }
   }
 
-  /**
-   * Offers a changed session by re-INVITE, once no other exchange is under way. `answer` or `offer_refused` follows for
-   * the last offer.
-   */
+  /** Offers a changed session by re-INVITE, once nothing else is under way. `answer` or `offer_refused` follows. */
   offer(body: Uint8Array, now: number): void {
     this.#context.layer.now = now;
     if (!this.#established || this.#ended) return;
@@ -179,10 +172,7 @@ export class Call implements Timed {
     this.#refer = new OutgoingRefer(this.#context, dialog, this.#credentials, referTo, onOutcome);
   }
 
-  /**
-   * The Refer-To that makes another call of the same far end take the place of this one (RFC 3891 §3). Undefined while
-   * it is not up.
-   */
+  /** The Refer-To that puts another call in the place of this one (RFC 3891 §3). Undefined while it is not up. */
   get replacement(): string | undefined {
     return this.#established && !this.#ended ? this.#dialog && replacing(this.#dialog) : undefined;
   }
@@ -196,10 +186,7 @@ export class Call implements Timed {
     this.#uas?.goOn();
   }
 
-  /**
-   * Asks the far end of an answered call whether it is still there, by OPTIONS within the dialog. `alive` or `ended`
-   * follows.
-   */
+  /** Asks the far end whether it is still there, by OPTIONS within the dialog. `alive` or `ended` follows. */
   probe(now: number): void {
     this.#context.layer.now = now;
     const dialog = this.#dialog;
