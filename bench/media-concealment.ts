@@ -22,13 +22,14 @@ if (source === undefined || !existsSync(join(source, 'pesqmain.c'))) {
 }
 
 const CONDITIONS = [
-  { name: 'no loss', percent: 0, burst: 1 },
-  { name: '1 %', percent: 1, burst: 1 },
-  { name: '3 %', percent: 3, burst: 1 },
-  { name: '5 %', percent: 5, burst: 1 },
-  { name: '10 %', percent: 10, burst: 1 },
-  { name: '20 %', percent: 20, burst: 1 },
-  { name: '6 % in bursts of three', percent: 6, burst: 3 },
+  { name: 'no loss', percent: 0, burst: 1, jitter: 0 },
+  { name: '1 %', percent: 1, burst: 1, jitter: 0 },
+  { name: '3 %', percent: 3, burst: 1, jitter: 0 },
+  { name: '5 %', percent: 5, burst: 1, jitter: 0 },
+  { name: '10 %', percent: 10, burst: 1, jitter: 0 },
+  { name: '20 %', percent: 20, burst: 1, jitter: 0 },
+  { name: '6 % in bursts of three', percent: 6, burst: 3, jitter: 0 },
+  { name: '10 %, jitter of 40 ms', percent: 10, burst: 1, jitter: 40 },
 ] as const;
 const VOICES = ['en-us+m3', 'en-us+f2', 'en-gb+m1', 'en-gb+f4', 'en-us+f5', 'en-us+m7'];
 const TEXT =
@@ -70,12 +71,12 @@ const voices = VOICES.map((voice, index) => {
   return path;
 });
 console.log('PESQ (raw, mean of voices and patterns)');
-for (const { name, percent, burst } of CONDITIONS) {
+for (const { name, percent, burst, jitter } of CONDITIONS) {
   const scores: number[] = [];
   for (const path of voices) {
     for (const seed of percent === 0 ? SEEDS.slice(0, 1) : SEEDS) {
       const heard = join(folder, 'heard.raw');
-      run(join(root, 'build/concealment'), [path, heard, `${percent}`, `${burst}`, `${seed}`]);
+      run(join(root, 'build/concealment'), [path, heard, `${percent}`, `${burst}`, `${seed}`, `${jitter}`]);
       const said = run(pesq, ['+8000', path, heard], folder).toString();
       scores.push(Number(/(?:Prediction[^=]*|PESQ_MOS)\s*=\s*([0-9.]+)/.exec(said)?.[1]));
     }

@@ -1,6 +1,7 @@
-// Sound through a lossy network: concealment SPEECH OUT PERCENT BURST SEED reads 16-bit PCM of 8 kHz, loses that part
-// of its packets (20 ms of mu-law) in bursts of that length, and writes what a leg makes of the rest, sample for
-// sample.
+// Sound through a lossy network: concealment SPEECH OUT PERCENT BURST SEED [JITTER_MS] reads 16-bit PCM of 8 kHz, loses
+// that part of its packets (20 ms of mu-law) in bursts of that length, and writes what a leg makes of the rest, sample
+// for sample. The others come up to JITTER_MS late, if that is given.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -12,6 +13,7 @@ using namespace sidetone;
 
 namespace {
 
+constexpr int64_t begin_us = 1'000'000'000;
 constexpr int64_t frame_us = 20'000;
 constexpr int64_t tick_phase_us = 3'000;  // a tick comes so long after its packet
 constexpr size_t spared = 20;             // the first packets all come
@@ -42,11 +44,23 @@ std::vector<bool> losses(size_t packets, double part, size_t burst, uint32_t see
   return lost;
 }
 
+/** When each packet comes: late by up to `jitter_ms`, at random, and never before the one before it. */
+std::vector<int64_t> arrive(size_t packets, double jitter_ms, uint32_t seed) {
+  std::vector<int64_t> arrivals(packets);
+  std::mt19937 random(seed + 1);
+  std::uniform_real_distribution<double> late_us(0, jitter_ms * 1000);
+  for (size_t i = 0; i < packets; i++) {
+    arrivals[i] = begin_us + static_cast<int64_t>(i) * frame_us + static_cast<int64_t>(late_us(random));
+    if (i > 0) arrivals[i] = std::max(arrivals[i], arrivals[i - 1]);
+  }
+  return arrivals;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 6) {
-    std::fprintf(stderr, "concealment SPEECH OUT PERCENT BURST SEED\n");
+  if (argc != 6 && argc != 7) {
+    std::fprintf(stderr, "concealment SPEECH OUT PERCENT BURST SEED [JITTER_MS]\n");
     return 2;
   }
   const std::vector<int16_t> speech = read(argv[1]);
@@ -56,11 +70,16 @@ int main(int argc, char** argv) {
   FILE* out = std::fopen(argv[2], "wb");
   if (speech.empty() || out == nullptr) return 1;
   Playout playout(Codec::pcmu);
-  for (size_t i = 0; i < packets; i++) {
-    const int64_t now_us = 1'000'000'000 + static_cast<int64_t>(i) * frame_us;
-    uint8_t octets[frame_units];
-    mulaw_encode(&speech[i * frame_units], octets, frame_units);
-    if (!lost[i]) (void)playout.jitter().insert(static_cast<uint32_t>(i * frame_units), octets, frame_units, now_us);
+  const std::vector<int64_t> arrivals =
+      arrive(packets, argc > 6 ? std::atof(argv[6]) : 0, static_cast<uint32_t>(std::atoi(argv[5])));
+  for (size_t i = 0, next = 0; i < packets; i++) {
+    const int64_t now_us = begin_us + static_cast<int64_t>(i) * frame_us;
+    for (; next < packets && arrivals[next] <= now_us; next++) {
+      if (lost[next]) continue;
+      uint8_t octets[frame_units];
+      mulaw_encode(&speech[next * frame_units], octets, frame_units);
+      (void)playout.jitter().insert(static_cast<uint32_t>(next * frame_units), octets, frame_units, arrivals[next]);
+    }
     int16_t pcm[frame_samples_max];
     bool heard;
     const size_t count = playout.frame(now_us + tick_phase_us, pcm, heard);

@@ -15,17 +15,19 @@ constexpr double spread_hz = 40;             // of the resonances, so that the f
 
 /** Correlation and energies of the sound with itself, `distance` samples earlier. */
 struct Likeness {
-  double both = 0;
-  double newer = 1;
-  double older = 1;
+  int64_t both = 0;
+  int64_t newer = 1;
+  int64_t older = 1;
   Likeness(const int16_t* end, std::ptrdiff_t distance, std::ptrdiff_t count) {
     for (std::ptrdiff_t i = -count; i < 0; i++) {
-      both += static_cast<double>(end[i]) * end[i - distance];
-      newer += static_cast<double>(end[i]) * end[i];
-      older += static_cast<double>(end[i - distance]) * end[i - distance];
+      both += int32_t{end[i]} * end[i - distance];
+      newer += int32_t{end[i]} * end[i];
+      older += int32_t{end[i - distance]} * end[i - distance];
     }
   }
-  double degree() const { return both / std::sqrt(newer * older); }
+  double degree() const {
+    return static_cast<double>(both) / std::sqrt(static_cast<double>(newer) * static_cast<double>(older));
+  }
 };
 
 }  // namespace
@@ -51,7 +53,8 @@ void Concealment::find_period(const int16_t* end) {
     period_ = static_cast<size_t>(period);
   }
   const Likeness whole(end, static_cast<std::ptrdiff_t>(period_), std::min<std::ptrdiff_t>(period_, 80 * scale));
-  const double fall = std::clamp(std::sqrt(whole.newer / whole.older), 0.5, 1.0);
+  const double fall =
+      std::clamp(std::sqrt(static_cast<double>(whole.newer) / static_cast<double>(whole.older)), 0.5, 1.0);
   falling_ = static_cast<float>(std::pow(fall, 0.7 / static_cast<double>(period_)));
 }
 
@@ -112,6 +115,21 @@ void Concealment::make(int16_t* out, size_t count) {
     out[i] = static_cast<int16_t>(std::lrint(memory_[0] * level_ * (1 - static_cast<float>(made_) * fade)));
     level_ *= falling_;
     made_++;
+  }
+}
+
+void Concealment::meet(int16_t* pcm, const int16_t* after, size_t count, uint32_t rate_hz) {
+  constexpr size_t room = history_ms * 16;
+  int16_t reversed[room] = {};  // silence lies where nothing is known
+  std::reverse_copy(after, after + count, reversed + room - count);
+  Concealment backward;
+  backward.begin(reversed + room, rate_hz);
+  int16_t made[frame_max];
+  backward.make(made, count);
+  for (size_t i = 0; i < count; i++) {
+    const float place = (static_cast<float>(i) + 0.5f) / static_cast<float>(count);
+    const float sum = pcm[i] * std::sqrt(1 - place) + made[count - 1 - i] * std::sqrt(place);
+    pcm[i] = static_cast<int16_t>(std::lrint(std::clamp(sum, -32768.0f, 32767.0f)));
   }
 }
 

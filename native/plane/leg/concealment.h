@@ -3,7 +3,8 @@
 // The last 22 ms are split into a filter (linear prediction: the shape of the mouth) and its excitation. The last
 // period of the excitation is repeated and filtered again, so the sound goes on without a step, and in the colour it
 // had. The level goes on falling as it did, and fades out within `fade_ms`. The real sound is led back over
-// `lead_back_ms`.
+// `lead_back_ms`. Where the packet after the loss is known before it is due, as the depth of the jitter buffer often
+// allows, the same is done backwards from its beginning, and the two are cross-faded (`meet`).
 //
 // Every figure here was chosen by PESQ (`npm run bench -- media-concealment`). Noise in place of repeated periods, as
 // is common for consonants, was worse in each case.
@@ -19,6 +20,11 @@ class Concealment {
   void begin(const int16_t* end, uint32_t rate_hz);
   /** Invents the next samples. */
   void make(int16_t* out, size_t count);
+  /**
+   * Leads the invented frame `pcm` over to the `count` real samples that follow it in `after`. These are continued
+   * backwards, and cross-faded in over the whole frame at constant power. `count` is at most 20 ms.
+   */
+  static void meet(int16_t* pcm, const int16_t* after, size_t count, uint32_t rate_hz);
   /** Whether all that follows is silence. */
   bool faded() const { return made_ >= fade_samples(); }
 
@@ -32,6 +38,7 @@ class Concealment {
  private:
   static constexpr size_t order_max = 32;
   static constexpr uint32_t window_ms = 22;
+  static constexpr size_t frame_max = 320;
   static constexpr size_t window_max = window_ms * 16;
 
   size_t fade_samples() const { return fade_ms * rate_hz_ / 1000; }

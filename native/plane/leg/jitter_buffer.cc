@@ -179,18 +179,21 @@ bool JitterBuffer::has(size_t count) const {
   return true;
 }
 
+bool JitterBuffer::peek(uint8_t* out, size_t count) const {
+  if (!has(count)) return false;
+  const size_t at = next_ % ring_units;
+  const size_t first = count < ring_units - at ? count : ring_units - at;
+  std::memcpy(out, ring_ + at, first);
+  std::memcpy(out + first, ring_, count - first);
+  return true;
+}
+
 bool JitterBuffer::take(uint8_t* out, size_t count) {
-  const bool whole = has(count);
+  const bool whole = peek(out, count);
   for (size_t i = 0; i < count;) {
     const Bits bits(next_ + static_cast<uint32_t>(i), count - i);
     valid_[bits.word] &= ~bits.mask;
     i += bits.count;
-  }
-  if (whole) {
-    const size_t at = next_ % ring_units;
-    const size_t first = count < ring_units - at ? count : ring_units - at;
-    std::memcpy(out, ring_ + at, first);
-    std::memcpy(out + first, ring_, count - first);
   }
   next_ += static_cast<uint32_t>(count);
   if (started_ && unwrapped(next_) > (1 << 30)) {  // re-anchor long before 32-bit arithmetic wraps

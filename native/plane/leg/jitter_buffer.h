@@ -31,6 +31,8 @@ class JitterBuffer {
   /** Takes the next `count` units. False when any is missing (then nothing is copied); the timeline moves on either
    * way. */
   bool take(uint8_t* out, size_t count);
+  /** Copies the next `count` units and leaves them where they are. False when any is missing. */
+  bool peek(uint8_t* out, size_t count) const;
   /** Whether the next `count` units are all there. */
   bool has(size_t count) const;
   /** Whether anything lies at or after the next unit. */

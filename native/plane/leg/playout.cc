@@ -59,7 +59,7 @@ void Playout::decode(const uint8_t* octets, int16_t* out) {
   decoder_.decode(codec_, octets, out, frame_units);
   voiced_ = true;
   if (lost_frames_ > 0) {
-    lead_back(out);
+    if (!met_) lead_back(out);
     lost_frames_ = 0;
   }
   remember(out, samples());
@@ -79,6 +79,19 @@ void Playout::append_concealed() {
   concealed_++;
   concealment_->make(queue_ + queued_, samples());
   queued_ += samples();
+  met_ = false;
+}
+
+/** Invents sound for a frame that is lost, from both sides where what follows lies in the jitter buffer already. */
+void Playout::append_lost() {
+  append_concealed();
+  uint8_t octets[frame_units];
+  if (concealment_->faded() || !jitter_.peek(octets, frame_units)) return;
+  int16_t after[frame_samples_max];
+  Decoder decoder = decoder_;  // a copy, for the packet is decoded again in its turn
+  decoder.decode(codec_, octets, after, frame_units);
+  Concealment::meet(queue_ + queued_ - samples(), after, samples(), codec_rate_hz(codec_));
+  met_ = true;
 }
 
 /** Leads from the invented sound back to the real one. */
@@ -144,7 +157,7 @@ size_t Playout::frame(int64_t now_us, int16_t* out, bool& heard) {
       heard = true;
       return count;
     }
-    append_concealed();
+    append_lost();
   } else if (queued_ < count && plan == JitterBuffer::Plan::wait) {
     if (!voiced_) {  // nothing heard yet
       heard = false;
@@ -168,7 +181,7 @@ size_t Playout::frame(int64_t now_us, int16_t* out, bool& heard) {
         shorten(queued_ - count,
                 frames_ % search_frames == 0);  // what a stretch before left over, once it is not missed
     } else {
-      append_concealed();
+      append_lost();
     }
   }
   heard = lost_frames_ == 0 || !concealment_->faded();

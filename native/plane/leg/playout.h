@@ -49,6 +49,7 @@ class Playout {
   void decode(const uint8_t* octets, int16_t* out);
   void append_decoded(const uint8_t* octets);
   void append_concealed();
+  void append_lost();
   void lead_back(int16_t* pcm);
   void remember(const int16_t* pcm, size_t count);
   /** One past the last real sound. */
@@ -66,6 +67,7 @@ class Playout {
   uint32_t frames_ = 0;
   size_t history_end_ = history_max;
   bool voiced_ = false;
+  bool met_ = false;                          // the last invented frame ends where the next real one begins
   std::unique_ptr<Concealment> concealment_;  // made at the first loss
   uint32_t lost_frames_ = 0;
   uint32_t concealed_ = 0;

@@ -1,5 +1,6 @@
 #include "plane/leg/concealment.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -71,6 +72,45 @@ TEST("a loss fades out within 80 ms and is never 6 dB louder than what came befo
       const std::vector<int16_t> out = concealed(pcm, pcm.size(), rate_hz, whole + 320);
       for (size_t i = 0; i < out.size(); i++) CHECK(std::fabs(out[i]) <= 2 * loudest);
       for (size_t i = whole; i < out.size(); i++) CHECK(out[i] == 0);
+    }
+  }
+}
+
+TEST("a lost frame whose next is known comes nearer to what it would have been, and ends where the next begins") {
+  for (const uint32_t rate_hz : {8000u, 16000u}) {
+    for (const double pitch_hz : {110.0, 160.0, 200.0, 235.0}) {
+      const size_t count = rate_hz / 50;
+      const size_t lost_at = rate_hz / 10;
+      std::vector<int16_t> pcm = voice(rate_hz, pitch_hz, rate_hz / 5);
+      for (size_t i = 0; i < pcm.size(); i++) {  // the voice grows over the lost frame, to three times what it was
+        const double grown =
+            std::clamp((static_cast<double>(i) - static_cast<double>(lost_at)) / static_cast<double>(count), 0.0, 1.0);
+        pcm[i] = static_cast<int16_t>(pcm[i] * (1 + 2 * grown));
+      }
+      const std::vector<int16_t> forward = concealed(pcm, lost_at, rate_hz, count);
+      std::vector<int16_t> both = forward;
+      Concealment::meet(both.data(), &pcm[lost_at + count], count, rate_hz);
+      const auto error = [&](const std::vector<int16_t>& out, size_t from) {
+        double sum = 0;
+        for (size_t i = from; i < count; i++) sum += std::pow(out[i] - pcm[lost_at + i], 2);
+        return sum;
+      };
+      CHECK(error(both, 0) < 0.5 * error(forward, 0));
+      CHECK(error(both, count * 9 / 10) < 0.1 * error(forward, count * 9 / 10));
+    }
+  }
+}
+
+TEST("the meeting of two sounds never wraps around, whatever they are") {
+  std::mt19937 random(31);
+  for (const uint32_t rate_hz : {8000u, 16000u}) {
+    const size_t count = rate_hz / 50;
+    for (int round = 0; round < 100; round++) {
+      const int16_t level = round % 2 == 0 ? 32767 : static_cast<int16_t>(random());
+      std::vector<int16_t> pcm(count, level);
+      std::vector<int16_t> after(count, level);
+      Concealment::meet(pcm.data(), after.data(), count, rate_hz);
+      for (const int16_t sample : pcm) CHECK(level < 0 ? sample <= 0 : sample >= 0);
     }
   }
 }
