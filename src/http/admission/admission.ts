@@ -121,9 +121,10 @@ const draining =
  * was pipelined behind a pending one, and tells so a turn of the event loop later; a command is not to take effect then
  * (RFC 9112 §9.3.2 leaves it to the client to try again).
  */
-const connected: Step = async ({ route, request }) => {
+const connected: Step = async ({ route, request, keyed }) => {
   if (route.method === 'GET') return undefined;
-  await new Promise<void>((resolve) => setImmediate(resolve));
+  // The mark of an Idempotency-Key has taken a turn already. Commands whose marks came together then commit together.
+  if (keyed === undefined) await new Promise<void>((resolve) => setImmediate(resolve));
   return request.signal.aborted ? problems.invalid('connection: was closed before the command was admitted') : undefined;
 };
 
