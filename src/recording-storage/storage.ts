@@ -14,7 +14,7 @@ export interface StoredFile {
   /**
    * The same bytes as a local file, fetched first where that is worth it: a server sends them from there by itself, and
    * tells their length, which Bun's server does of no stream. Send it at once: the file may go some seconds later.
-   * Undefined: `read` it. Never rejects because of the store.
+   * The caller reads by `read` where it is undefined. Never rejects because of the store.
    */
   local?(): Promise<LocalBytes | undefined>;
 }

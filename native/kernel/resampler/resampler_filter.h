@@ -66,7 +66,8 @@ class ResamplerFilter {
   const float* weights() const { return weights_.data(); }
 
   /**
-   * Of a ratio that is not cyclic: `taps` (a multiple of 8) weights of one of `kept` phases, the oldest input's first.
+   * The weights of one of `kept` phases where the ratio is not cyclic: `taps` of them (a multiple of 8), the oldest
+   * input's first.
    * An interpolated one has one phase more, a whole input after the first.
    */
   const float* phase(uint32_t index) const { return &weights_[static_cast<size_t>(index) * taps_]; }

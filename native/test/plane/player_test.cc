@@ -42,7 +42,7 @@ size_t silences(const std::vector<int16_t>& pcm, size_t from) {
   return count;
 }
 
-// Of a sine of 300 Hz and 12000: 2 pi 300 / 8000 * 12000 = 2827; two of them cross-faded stay below twice a single
+// A sine of 300 Hz and 12000 rises by 2 pi 300 / 8000 * 12000 = 2827; two of them cross-faded stay below twice a single
 // one's ramp.
 constexpr int smooth = 3600;
 

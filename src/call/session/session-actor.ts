@@ -37,7 +37,7 @@ export interface ActorEnvironment {
   mediaRoom(roomId: string): MediaRoom | undefined;
   /** The Session's membership has changed, durably. */
   onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void;
-  /** Undefined: payments are off, and nothing is ever collected. */
+  /** The records of secure collections. Undefined when payments are off and nothing is ever collected. */
   readonly payments: PaymentRecords | undefined;
   readonly recordings: RecordingRegistry;
   readonly media: Pick<MediaEngine, 'openPlaylist'>;
@@ -245,13 +245,9 @@ export class SessionActor {
           leg.cancel();
           break;
         case 'hold':
-          leg.hold?.(effect.on);
-          break;
         case 'send_digits':
-          leg.sendDigits?.(effect.operationUuid, effect.digits, effect.durationMs, effect.gapMs);
-          break;
         case 'transfer':
-          leg.transfers?.transfer(effect.target);
+          performOptional(leg, effect);
           break;
         case 'probe':
           leg.probe?.();
@@ -336,4 +332,19 @@ export class SessionActor {
 function play(leg: Leg, options: PlayOptions): void {
   if (leg.audio === undefined) options.playlist.release();
   else leg.audio.play(options);
+}
+
+/** What only a leg over SIP can do; another leg never gets these, since its machine refuses the command. */
+function performOptional(leg: Leg, effect: Extract<Effect, { readonly do: 'hold' | 'send_digits' | 'transfer' }>): void {
+  switch (effect.do) {
+    case 'hold':
+      leg.hold?.(effect.on);
+      break;
+    case 'send_digits':
+      leg.sendDigits?.(effect.operationUuid, effect.digits, effect.durationMs, effect.gapMs);
+      break;
+    case 'transfer':
+      leg.transfers?.transfer(effect.target);
+      break;
+  }
 }
