@@ -1,4 +1,4 @@
-/** Who calls: From, P-Asserted-Identity, Remote-Party-ID and Privacy, in both directions, and the numbers in them. */
+/** The identity of a caller: From, P-Asserted-Identity, Remote-Party-ID and Privacy, both ways, and their numbers. */
 
 import type { SipRequest } from '../../sip/message/message.ts';
 import { escapeUser, parseNameAddress, parseUri, quote } from '../../sip/message/uri.ts';

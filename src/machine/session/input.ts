@@ -47,7 +47,7 @@ interface OtherSession {
   readonly sessionUuid: string;
 }
 
-/** Where a call is transferred to: an E.164 number, a SIP URI, or the Refer-To of another call (RFC 3891). */
+/** The target of a transfer: an E.164 number, a SIP URI, or the Refer-To of another call (RFC 3891). */
 export type TransferTarget = { readonly number: string } | { readonly uri: string } | { readonly referTo: string };
 
 /** The commands that the call's own state decides; its membership and its recordings decide the rest. */
