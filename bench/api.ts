@@ -61,6 +61,9 @@ const row = (appUuid: string): SessionRow => ({
   clientState: '',
   roomId: '',
   running: '',
+  trunk: '',
+  answeredAt: undefined,
+  summary: '',
   createdAt: Math.floor(clock.now()),
   endedAt: undefined,
 });

@@ -90,6 +90,7 @@ async function overUdp(calls: number): Promise<void> {
         onInvite: ({ call }) => onInvite(call),
         onRefused() {},
         onProbed() {},
+        onMessage() {},
       },
     );
     const sockets = await openListener({

@@ -155,7 +155,7 @@ if (pairs > 0) {
         to: platform.sipUdp,
         timeoutSec: 600,
         calls,
-        number: `155500${20 + group}`,
+        number: `+155500${20 + group}`,
         keys: { rtp_port: String(socket.address().port) },
       }),
     );

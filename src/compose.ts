@@ -13,6 +13,8 @@ import { type Carrier, createCarrier } from './carrier/carrier.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Config } from './config.ts';
 import { openStore, type Store } from './database/store.ts';
+import { CallHistory } from './history/call-history.ts';
+import { SipTrace } from './history/sip-trace.ts';
 import { createHttpApp, type HttpApp } from './http/app.ts';
 import { createHttpMetrics } from './http/metrics.ts';
 import { sentMediaPath } from './http/route/recording-media.ts';
@@ -55,6 +57,9 @@ interface Engines extends Base {
   /** The place where recordings are kept, or undefined when nothing is recorded. */
   readonly storage: RecordingStorage | undefined;
   readonly rings: RecordingRings | undefined;
+  /** The timelines of calls. Undefined when none are kept. */
+  readonly history: CallHistory | undefined;
+  readonly sipTrace: SipTrace | undefined;
 }
 
 interface Heart {
@@ -102,7 +107,31 @@ async function openEngines(settings: Config, log: Log, publicUrl: string): Promi
   const media = await createMediaEngine({ rtp, workers, mediaTimeoutSec, outbound, log });
   const storage = await createStorage(settings.recordings, { dataDir: settings.dataDir, clock, log });
   const rings = storage && (await recordingRings(settings.dataDir, log));
-  return { settings, clock, log, publicUrl, nodeId, outbound, store, media, storage, rings };
+  return {
+    settings,
+    clock,
+    log,
+    publicUrl,
+    nodeId,
+    outbound,
+    store,
+    media,
+    storage,
+    rings,
+    ...makeHistory(settings, store, clock, log),
+  };
+}
+
+function makeHistory(settings: Config, store: Store, clock: Clock, log: Log): Pick<Engines, 'history' | 'sipTrace'> {
+  if (settings.callHistoryDays === 0) return { history: undefined, sipTrace: undefined };
+  const history = new CallHistory({
+    clock,
+    log,
+    write: (parts) => store.calls.write(parts),
+    onClosed: (sessionUuid) => sipTrace.forget(sessionUuid),
+  });
+  const sipTrace = new SipTrace({ history, clock, level: settings.sipTrace, hidden: settings.sipTraceHide });
+  return { history, sipTrace };
 }
 
 function makeHeart(engines: Engines): Heart {
@@ -164,6 +193,8 @@ function makeSessions(
     orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
     tokens,
     recordings,
+    history: engines.history,
+    onSipCall: (callId, sessionUuid, side) => engines.sipTrace?.bind(callId, sessionUuid, side),
     payments: hasPayments
       ? {
           vault: store.payments.vault,
@@ -203,7 +234,10 @@ async function recover({ log }: Engines, { charges, recordings, rooms, sessions 
   if (left > 0) log.warn({ sessions: left }, 'took over Sessions that an earlier process left without an end');
 }
 
-async function openDoors({ settings, store, media, clock, log, outbound }: Engines, { sessions }: Heart): Promise<Doors> {
+async function openDoors(
+  { settings, store, media, clock, log, outbound, sipTrace }: Engines,
+  { sessions }: Heart,
+): Promise<Doors> {
   let trunks = await store.trunks.list();
   const carrier = await createCarrier({
     listen: settings.sip.listen,
@@ -216,6 +250,7 @@ async function openDoors({ settings, store, media, clock, log, outbound }: Engin
     trunks: () => trunks,
     onInvite: (call) => sessions.incoming(call),
     numberOwner: store.numbers.owner,
+    ...(sipTrace === undefined ? {} : { trace: (direction, bytes, peer) => sipTrace.message(direction, bytes, peer) }),
   });
   sessions.connect(carrier);
   const connect = connector(settings.outboundAllow);
@@ -239,7 +274,7 @@ async function openDoors({ settings, store, media, clock, log, outbound }: Engin
 }
 
 function openHttp(
-  { settings, store, clock, log, media, publicUrl }: Engines,
+  { settings, store, clock, log, media, publicUrl, history }: Engines,
   { tokens, sessions, rooms, messages, charges, recordings, urls }: Heart,
   { carrier, trunksChanged }: Doors,
   listener: HttpListener,
@@ -258,6 +293,7 @@ function openHttp(
     clock,
     log,
     operatorToken: settings.operatorToken,
+    operatorReadToken: settings.operatorReadToken,
     metrics: createHttpMetrics(createMetrics(readings)),
     publicUrl,
     disableIdleTimeout: listener.disableIdleTimeout,
@@ -270,6 +306,7 @@ function openHttp(
     ready: async () => ({ database: await store.ready(), media: media.ready(), sip: carrier.ready() }),
     carrier,
     onTrunksChanged: trunksChanged,
+    history,
   });
 }
 

@@ -66,6 +66,14 @@ export interface Config {
          */
         readonly longMessages: 'udh' | 'payload';
       };
+  /** Days for which ended calls and their timelines are kept. 0 keeps none. */
+  readonly callHistoryDays: number;
+  /** What is kept of SIP messages in a call's timeline: start line and header fields, the body too, or nothing. */
+  readonly sipTrace: 'headers' | 'full' | 'off';
+  /** Names of `X-` header fields that are never kept, in lower case. */
+  readonly sipTraceHide: readonly string[];
+  /** A second operator token that may only read. Undefined when there is none. */
+  readonly operatorReadToken: string | undefined;
   readonly natsUrl: string | undefined;
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
   readonly orphanTimeoutSec: number;

@@ -16,6 +16,33 @@ export const CLIENT_STATE_MAX_CHARS = 1_024;
 // An ended Session still answers terminal commands for this long (contract §2).
 export const ENDED_SESSION_KEPT_SEC = 24 * 3600;
 
+/**
+ * Timelines of calls: entries of one call, entries and age of a part that is stored while the call goes on, the pause
+ * between two flushes, the time in which a call's last messages still belong to it, and the parts that wait for the
+ * database at most; past it the newest are dropped and counted.
+ */
+export const HISTORY_CALL_MAX_ENTRIES = 2_000;
+export const HISTORY_PART_MAX_ENTRIES = 50;
+export const HISTORY_PART_MS = 10_000;
+export const HISTORY_FLUSH_MS = 1_000;
+export const HISTORY_LATE_MS = 1_000;
+export const HISTORY_WAITING_MAX_PARTS = 5_000;
+/** Timelines stored by one statement. */
+export const HISTORY_BATCH_MAX_PARTS = 500;
+/** SIP messages of one call that are kept, and the characters of one. */
+export const SIP_TRACE_MAX_MESSAGES = 100;
+export const SIP_TRACE_MAX_CHARS = 4_096;
+/** Calls whose first messages wait to be told which Session they belong to, how many of each, and for how long. */
+export const SIP_TRACE_EARLY_MAX_MESSAGES = 6;
+export const SIP_TRACE_UNBOUND_MAX_CALLS = 1_000;
+export const SIP_TRACE_UNBOUND_MS = 10_000;
+/** The pause between two readings of how a call sounds. */
+export const HISTORY_QUALITY_MS = 10_000;
+/** Calls in one page of the operator's list. */
+export const CALL_LIST_MAX_ITEMS = 1_000;
+/** Bytes of a webhook's answer that are kept with the attempt. */
+export const WEBHOOK_ANSWER_KEPT_BYTES = 2_048;
+
 /** Pauses between tries to store what is a fact, doubling from the first to the second. */
 export const STORE_RETRY_FIRST_MS = 100;
 export const STORE_RETRY_LONGEST_MS = 2_000;

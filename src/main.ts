@@ -16,6 +16,7 @@ async function run(settings: Config): Promise<void> {
   const listener = listen(settings);
   const platform = await compose(settings, log, listener, () => draining);
   listener.ready(platform.app);
+  platform.sessions.sampleQuality();
   await welcome(platform);
   tellReady(platform, listener);
   const stop = async (signal: string): Promise<void> => {

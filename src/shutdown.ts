@@ -8,7 +8,8 @@ import type { HttpListener } from './listen.ts';
  * finished and their last webhooks delivered, each within a limit.
  */
 export async function shutDown(platform: Platform, listener: HttpListener): Promise<void> {
-  const { settings, sessions, rooms, relay, carrier, media, messages, charges, recordings, rings, storage, store } = platform;
+  const { settings, sessions, rooms, relay, carrier, media, messages, charges, recordings, rings, storage, store, history } =
+    platform;
   carrier.drain();
   await sessions.drain(settings.shutdownGraceSec * 1000, SESSION_TEARDOWN_MS);
   await rooms.stopRecordings(RECORDING_LAST_MS);
@@ -21,5 +22,6 @@ export async function shutDown(platform: Platform, listener: HttpListener): Prom
   recordings.close();
   await rings?.close();
   await storage?.close();
+  await history?.close();
   await store.close();
 }

@@ -27,6 +27,7 @@ const FLOOR: Readonly<Record<string, number>> = {
   notice: 3,
   machine: 4,
   outbound: 5,
+  history: 5,
   'recording-storage': 6,
   database: 6,
   media: 6,

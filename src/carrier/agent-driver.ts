@@ -15,6 +15,8 @@ interface AgentListener {
   onInvite(output: Extract<UserAgentOutput, { type: 'invite' }>): void;
   onRefused(output: Extract<UserAgentOutput, { type: 'refused' }>): void;
   onProbed(output: Extract<UserAgentOutput, { type: 'probed' }>): void;
+  /** A message came in, or is about to go out. */
+  onMessage(direction: 'in' | 'out', bytes: Uint8Array, peer: Peer): void;
 }
 
 export class AgentDriver {
@@ -43,6 +45,7 @@ export class AgentDriver {
 
   receive(bytes: Uint8Array, source: Peer): void {
     try {
+      this.#listener.onMessage('in', bytes, source);
       this.run((now) => this.agent.receive(bytes, source, now));
     } catch (error) {
       this.#bug(error, 'a SIP message could not be worked on');
@@ -97,6 +100,7 @@ export class AgentDriver {
     switch (output.type) {
       case 'send': {
         const { ticket } = output;
+        this.#listener.onMessage('out', output.bytes, output.peer);
         this.#sockets?.send(output.bytes, output.peer, () => {
           if (ticket !== '') this.run((now) => this.agent.sendFailed(ticket, now));
         });

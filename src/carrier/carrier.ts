@@ -52,6 +52,8 @@ export interface CarrierOptions {
    * call's leg.
    */
   onInvite(call: IncomingCall & { readonly trunk: string }): void | Promise<void>;
+  /** Is told each SIP message, for the timelines of calls. */
+  trace?(direction: 'in' | 'out', bytes: Uint8Array, peer: Peer): void;
   /** The application that a number is assigned to. A rejection of the promise answers the call with 503. */
   numberOwner(e164: string): Promise<string | undefined>;
 }
@@ -124,6 +126,7 @@ class SipCarrier implements Carrier {
     this.#driver = new AgentDriver(this.#agent, clock, log, {
       onInvite: (output) => this.#onInvite(output),
       onRefused: ({ request, source, status }) => this.#refusals.record(request, source, status, refusedBy(status), clock.now()),
+      onMessage: (direction, bytes, peer) => options.trace?.(direction, bytes, peer),
       onProbed: ({ name, status, tookMs }) => this.#monitor.onProbed(name, status, tookMs),
     });
     this.#monitor = new TrunkMonitor(

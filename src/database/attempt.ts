@@ -7,6 +7,8 @@ export interface Attempt {
   /** `""` on success, else what went wrong, in a word. */
   readonly error: string;
   readonly duration_ms: number;
+  /** The beginning of the receiver's answer. Left out when it was empty or none came. */
+  readonly response?: string;
   /** When the next attempt is due, ms since the epoch; null when this was the last. */
   readonly retry_at: number | null;
 }

@@ -1,5 +1,5 @@
 /**
- * Retention: ended Sessions and idempotency keys are forgotten after 24 h, events, messages and charges after 30 days,
+ * Retention: idempotency keys are forgotten after 24 h, ended calls after `CALL_HISTORY_DAYS`, events, messages and charges after 30 days,
  * removed recordings after a year. Rows go in small batches, so that no call waits.
  */
 import { and, asc, eq, inArray, isNotNull, lt, ne, sql } from 'drizzle-orm';
@@ -13,8 +13,9 @@ import {
   RETENTION_BATCH_MAX_ROWS,
   RETENTION_MAX_BATCHES,
 } from '../limits.ts';
+import { timelinesOf } from './calls.ts';
 import type { Database } from './driver/database.ts';
-import { charges, events, idempotency, messages, paymentReferences, recordings, sessions } from './schema.ts';
+import { charges, events, idempotency, messages, paymentReferences, recordings, sessions, timelines } from './schema.ts';
 
 export interface Forgotten {
   readonly sessions: number;
@@ -29,21 +30,26 @@ export interface Forgotten {
 /** Deletes a batch of what is older than `before`. Returns how many rows went. */
 type Batch = (on: Database['drizzle'], before: number) => Promise<readonly unknown[]>;
 
+/** A call's timeline goes in the transaction of its row, so that none is left without one. */
 const ended: Batch = (on, before) =>
-  on
-    .delete(sessions)
-    .where(
-      inArray(
-        sessions.sessionUuid,
-        on
-          .select({ id: sessions.sessionUuid })
-          .from(sessions)
-          .where(and(isNotNull(sessions.endedAt), lt(sessions.endedAt, before)))
-          .orderBy(asc(sessions.endedAt))
-          .limit(RETENTION_BATCH_MAX_ROWS),
-      ),
-    )
-    .returning({ id: sessions.sessionUuid });
+  on.transaction(async (inside) => {
+    const past = await inside
+      .delete(sessions)
+      .where(
+        inArray(
+          sessions.sessionUuid,
+          inside
+            .select({ id: sessions.sessionUuid })
+            .from(sessions)
+            .where(and(isNotNull(sessions.endedAt), lt(sessions.endedAt, before)))
+            .orderBy(asc(sessions.endedAt))
+            .limit(RETENTION_BATCH_MAX_ROWS),
+        ),
+      )
+      .returning({ id: sessions.sessionUuid });
+    if (past.length > 0) await inside.delete(timelines).where(timelinesOf(past.map(({ id }) => id)));
+    return past;
+  });
 
 const keys: Batch = (on, before) =>
   on
@@ -153,8 +159,11 @@ const removedRecordings: Batch = (on, before) =>
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** Deletes all that is past its time at `now`. Returns how many rows went. */
-export async function forget(database: Database, now: number): Promise<Forgotten> {
+/**
+ * Deletes all that is past its time at `now`. Returns how many rows went. An ended call is kept for a day at least,
+ * because commands to it are still answered.
+ */
+export async function forget(database: Database, now: number, callHistoryDays: number): Promise<Forgotten> {
   const sweep = async (batch: Batch, keptMs: number): Promise<number> => {
     const before = Math.floor(now - keptMs);
     let gone = 0;
@@ -166,7 +175,7 @@ export async function forget(database: Database, now: number): Promise<Forgotten
     return gone;
   };
   return {
-    sessions: await sweep(ended, ENDED_SESSION_KEPT_SEC * 1000),
+    sessions: await sweep(ended, Math.max(ENDED_SESSION_KEPT_SEC * 1000, callHistoryDays * DAY_MS)),
     keys: await sweep(keys, IDEMPOTENCY_KEPT_SEC * 1000),
     events: await sweep(loggedEvents, EVENT_RETENTION_DAYS * DAY_MS),
     charges: await sweep(settledCharges, CHARGE_RETENTION_DAYS * DAY_MS),

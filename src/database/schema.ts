@@ -135,13 +135,32 @@ export const sessions = pgTable(
      * tell their end; empty: none.
      */
     running: text('running').notNull().default(''),
+    /** The name of its trunk. Empty when it has none. */
+    trunk: text('trunk').notNull().default(''),
     createdAt: ms('created_at').notNull(),
+    answeredAt: ms('answered_at'),
     endedAt: ms('ended_at'),
+    /** What `session.ended` says of it, as JSON: duration, cause, quality. Empty until then. */
+    summary: text('summary').notNull().default(''),
   },
   (table) => [
+    index('sessions_created').on(table.createdAt, table.sessionUuid),
     index('sessions_live').on(table.appUuid, table.createdAt).where(sql`ended_at IS NULL`),
     index('sessions_ended').on(table.endedAt).where(sql`ended_at IS NOT NULL`),
   ],
+);
+
+/** Timelines of calls: a row is what happened in a few seconds of one. */
+export const timelines = pgTable(
+  'timelines',
+  {
+    sessionUuid: uuid('session_uuid').notNull(),
+    /** The time of the first entry. */
+    since: ms('since').notNull(),
+    /** An array of entries (`history/entry.ts`) as JSON text. */
+    entries: text('entries').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.sessionUuid, table.since] })],
 );
 
 /** Rooms. Who is in one is a fact of the Sessions; a deleted Room's row stays for a day, as an ended Session's does. */

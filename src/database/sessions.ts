@@ -24,7 +24,7 @@ export interface SessionStore {
 }
 
 const COLUMNS =
-  'session_uuid::text AS session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, room_id, running, created_at, ended_at';
+  'session_uuid::text AS session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, room_id, running, trunk, created_at, answered_at, ended_at, summary';
 const GET = `SELECT ${COLUMNS} FROM sessions WHERE session_uuid IN (SELECT value::uuid FROM json_array_elements_text($1::text::json))`;
 
 const MATCHED = `app_uuid = $1 AND ended_at IS NULL
@@ -83,7 +83,10 @@ function sessionRow(row: Row): SessionRow {
     clientState: String(row.client_state),
     roomId: String(row.room_id),
     running: String(row.running),
+    trunk: String(row.trunk),
     createdAt: Number(row.created_at),
+    answeredAt: row.answered_at === null ? undefined : Number(row.answered_at),
     endedAt: row.ended_at === null ? undefined : Number(row.ended_at),
+    summary: String(row.summary),
   };
 }

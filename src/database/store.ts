@@ -5,6 +5,7 @@ import { newUuid } from '../id.ts';
 import { NOTIFY_SPACING_MS, RETENTION_EVERY_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { type AppStore, appStore } from './apps.ts';
+import { type CallStore, callStore } from './calls.ts';
 import { type CredentialStore, credentialStore } from './credentials.ts';
 import type { Database } from './driver/database.ts';
 import { openDatabase } from './driver/open.ts';
@@ -26,6 +27,7 @@ import { createSeal } from './vault/seal.ts';
 export interface Store {
   readonly journal: Journal;
   readonly sessions: SessionStore;
+  readonly calls: CallStore;
   readonly rooms: RoomStore;
   readonly apps: AppStore;
   readonly credentials: CredentialStore;
@@ -48,7 +50,8 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export type StoreSettings = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDriver' | 'masterKey'>;
+export type StoreSettings = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDriver' | 'masterKey'> &
+  Partial<Pick<Config, 'callHistoryDays'>>;
 
 const CHANNEL = 'sidetone_events';
 
@@ -74,7 +77,7 @@ export async function openStore(settings: StoreSettings, log: Log, clock: Clock,
 
   const journal = groupCommit({ database, log, onEvents });
   const apps = appStore(database, seal, now);
-  const sweep = () => forget(database, now());
+  const sweep = () => forget(database, now(), settings.callHistoryDays ?? 0);
   let cancelSweep = () => {};
   const scheduleSweep = (): void => {
     cancelSweep = clock.at(now() + RETENTION_EVERY_SEC * 1000, () => {
@@ -87,6 +90,7 @@ export async function openStore(settings: StoreSettings, log: Log, clock: Clock,
   return {
     journal,
     sessions: sessionStore(database, now),
+    calls: callStore(database),
     rooms: roomStore(database),
     apps,
     credentials: credentialStore(database, seal, now, apps.changed),

@@ -9,6 +9,7 @@ import type { Sessions } from '../call/ports/sessions.ts';
 import { TokenBuckets } from '../call/rate/token-buckets.ts';
 import type { Clock } from '../clock.ts';
 import type { Store } from '../database/store.ts';
+import type { HistorySink } from '../history/call-history.ts';
 import type { Log } from '../log.ts';
 import { problems } from '../problem.ts';
 import type { RecordingUrls } from '../recording-storage/signed-url.ts';
@@ -47,6 +48,8 @@ export interface HttpDeps extends OperatorHooks {
   readonly log: Log;
   readonly metrics: HttpMetrics;
   readonly operatorToken: string;
+  /** A second token of the operator, for reading only. */
+  readonly operatorReadToken?: string | undefined;
   readonly publicUrl: string;
   /** Lifts the server's idle timeout of a request. */
   readonly disableIdleTimeout?: (request: Request) => void;
@@ -102,6 +105,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     credentials: store.credentials,
     idempotency: store.idempotency,
     operatorToken: deps.operatorToken,
+    operatorReadToken: deps.operatorReadToken,
     tokens: deps.tokens ?? new TokenBuckets(),
     draining: deps.draining,
     peer: deps.peer,
@@ -110,8 +114,11 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   for (const route of routes)
     app.on(route.method, route.path, async (context) => {
       const started = clock.now();
-      const response = await admit(contextOf(context.req.raw, route, context.req.param()));
-      metrics.request(route.method, route.path, response.status, (clock.now() - started) / 1000);
+      const asked = contextOf(context.req.raw, route, context.req.param());
+      const response = await admit(asked);
+      const tookMs = clock.now() - started;
+      metrics.request(route.method, route.path, response.status, tookMs / 1000);
+      if (route.method !== 'GET') tell(deps.history, asked, response.status, tookMs);
       return response;
     });
 
@@ -150,6 +157,21 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   return { fetch, listeners: () => media.listeners };
 }
 
+/** Puts an application's command into the timeline of the Session that it named or made. */
+function tell(history: HistorySink | undefined, context: RequestContext, status: number, tookMs: number): void {
+  const { route, params, path, operationUuid } = context;
+  const sessionUuid = route.path.startsWith('/v1/sessions/:uuid') ? params.uuid : context.sessionUuid;
+  if (history === undefined || sessionUuid === undefined || context.appUuid === '') return;
+  history.add(sessionUuid, {
+    kind: 'command',
+    method: route.method,
+    path,
+    status,
+    operation_uuid: operationUuid,
+    took_ms: Math.round(tookMs * 10) / 10,
+  });
+}
+
 function contextOf(request: Request, route: Route, params: Record<string, string>): RequestContext {
   const url = new URL(request.url);
   return {
@@ -166,6 +188,7 @@ function contextOf(request: Request, route: Route, params: Record<string, string
     keyed: undefined,
     find: () => undefined,
     work: undefined,
+    sessionUuid: undefined,
     refund: undefined,
   };
 }

@@ -75,6 +75,8 @@ export interface RequestContext {
   find: Find;
   /** The work that is left to do once the resource was found; after `ownership`. */
   work: Work | undefined;
+  /** The Session that the answer names: the one that a dial made. */
+  sessionUuid: string | undefined;
   /** Gives rate tokens back; run when the answer is a problem. */
   refund: (() => void) | undefined;
 }

@@ -46,6 +46,10 @@ export function loadConfig(env: Environment): Config {
     recordingRetentionDays: whole(env, 'RECORDING_RETENTION_DAYS', 30, 1, 36_500),
     paymentProvider: paymentProvider(env),
     smsProvider: smsProvider(env),
+    callHistoryDays: whole(env, 'CALL_HISTORY_DAYS', 30, 0, 3_650),
+    sipTrace: word(env, 'SIP_TRACE', 'headers', ['headers', 'full', 'off']),
+    sipTraceHide: hiddenHeaders(env),
+    operatorReadToken: operatorReadToken(env),
     natsUrl: url(env, 'NATS_URL', ['nats:', 'tls:', 'ws:', 'wss:']),
     logLevel: word(env, 'LOG_LEVEL', 'info', LOG_LEVELS),
     orphanTimeoutSec: whole(env, 'ORPHAN_TIMEOUT_SEC', 120, 1, DAY_SEC),
@@ -102,6 +106,23 @@ function operatorToken(env: Environment, dataDir: string): string {
   if (!/^[\x21-\x7e]{16,512}$/.test(token))
     throw new SettingError('OPERATOR_TOKEN', '16 to 512 printable characters without spaces');
   return token;
+}
+
+/** Another token than the operator's own, because whoever has it must not be able to write. */
+function operatorReadToken(env: Environment): string | undefined {
+  const token = text(env, 'OPERATOR_READ_TOKEN');
+  if (token === undefined) return undefined;
+  if (!/^[\x21-\x7e]{16,512}$/.test(token) || token === text(env, 'OPERATOR_TOKEN'))
+    throw new SettingError('OPERATOR_READ_TOKEN', '16 to 512 printable characters without spaces, other than OPERATOR_TOKEN');
+  return token;
+}
+
+function hiddenHeaders(env: Environment): readonly string[] {
+  const names = (text(env, 'SIP_TRACE_HIDE') ?? '').split(',').map((name) => name.trim().toLowerCase());
+  const given = names.filter((name) => name !== '');
+  if (given.some((name) => !/^x-[a-z0-9-]{1,100}$/.test(name)))
+    throw new SettingError('SIP_TRACE_HIDE', 'names of X- header fields, separated by commas');
+  return given;
 }
 
 function masterKey(env: Environment, dataDir: string): Uint8Array {

@@ -48,6 +48,8 @@ export interface InviteOptions {
   readonly to: string;
   readonly body: Uint8Array;
   readonly credentials: Credentials | undefined;
+  /** A new one is made when it is left out. */
+  readonly callId?: string;
   /** Further header fields. Names are canonical, values have no CR or LF. */
   readonly fields: readonly (readonly [string, string])[];
 }
@@ -149,7 +151,7 @@ export class UserAgent {
       .add('max-forwards', '70')
       .add('from', `${options.from};tag=${entropy.token()}`)
       .add('to', options.to)
-      .add('call-id', entropy.token())
+      .add('call-id', options.callId ?? entropy.token())
       .add('cseq', '1 INVITE')
       .add('contact', contactFor(this.#context, options.peer))
       .add('allow', ALLOWED)

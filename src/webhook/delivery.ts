@@ -1,7 +1,7 @@
 /** One attempt: sign, post, judge the answer (contract §9). */
 import { randomBytes } from 'node:crypto';
 import type { OutboxEvent } from '../database/outbox.ts';
-import { WEBHOOK_ANSWER_MAX_BYTES } from '../limits.ts';
+import { WEBHOOK_ANSWER_KEPT_BYTES, WEBHOOK_ANSWER_MAX_BYTES } from '../limits.ts';
 import { type Outbound, OutboundError } from '../outbound/outbound.ts';
 import type { Endpoint } from './endpoint.ts';
 import { retryAfterMs } from './retry.ts';
@@ -13,6 +13,8 @@ export interface AttemptOutcome {
   /** `""`: delivered. Otherwise a word: `http_status`, `gone`, `timeout`, `unreachable`, … */
   readonly error: string;
   readonly retryAfterMs: number;
+  /** The beginning of the answer's body. */
+  readonly response: string;
 }
 
 /**
@@ -42,34 +44,44 @@ export async function attemptDelivery(
       responseTimeoutMs: timeoutMs,
       signal: abort.signal,
     });
-    // The status is the answer; the body is read only so that the connection can be used again.
-    await discard(response.body);
+    // The status is the answer. The body is read so that the connection can be used again, and its beginning is kept.
+    const answer = await beginningOf(response.body);
     const { status } = response;
-    if (status >= 200 && status < 300) return { status, error: '', retryAfterMs: 0 };
+    if (status >= 200 && status < 300) return { status, error: '', retryAfterMs: 0, response: answer };
     const wait = retryAfterMs(response.headers.get('retry-after'), now());
-    return { status, error: status === 410 ? 'gone' : 'http_status', retryAfterMs: wait };
+    return { status, error: status === 410 ? 'gone' : 'http_status', retryAfterMs: wait, response: answer };
   } catch (error) {
     const failure = abort.signal.aborted ? 'timeout' : error instanceof OutboundError ? error.failure : 'unreachable';
-    return { status: null, error: failure, retryAfterMs: 0 };
+    return { status: null, error: failure, retryAfterMs: 0, response: '' };
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Reads a body to its end, or gives it up at the limit, at an error or at the abort that ends the attempt. */
-async function discard(body: ReadableStream<Uint8Array> | undefined): Promise<void> {
-  if (body === undefined) return;
+/**
+ * Reads a body to its end, or gives it up at the limit, at an error or at the abort that ends the attempt. Returns its
+ * first WEBHOOK_ANSWER_KEPT_BYTES as text, without NUL, which PostgreSQL takes in no text.
+ */
+async function beginningOf(body: ReadableStream<Uint8Array> | undefined): Promise<string> {
+  if (body === undefined) return '';
   const reader = body.getReader();
+  const kept: Uint8Array[] = [];
+  const text = (): string =>
+    kept.length === 0
+      ? ''
+      : Buffer.concat(kept).subarray(0, WEBHOOK_ANSWER_KEPT_BYTES).toString('utf8').replaceAll('\0', '\ufffd');
   try {
     for (let bytes = 0; bytes <= WEBHOOK_ANSWER_MAX_BYTES; ) {
       const { done, value } = await reader.read();
-      if (done) return;
+      if (done) return text();
+      if (bytes < WEBHOOK_ANSWER_KEPT_BYTES) kept.push(value);
       bytes += value.length;
     }
     await reader.cancel();
   } catch {
     // The status line has come: what happens to the body changes nothing.
   }
+  return text();
 }
 
 const TRACEPARENT = /^00-([0-9a-f]{32})-[0-9a-f]{16}-([0-9a-f]{2})$/;

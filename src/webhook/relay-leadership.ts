@@ -235,6 +235,7 @@ export class RelayLeadership {
       status: outcome.status,
       error: outcome.error,
       duration_ms: Math.round(now - started),
+      ...(outcome.response === '' ? {} : { response: outcome.response }),
       retry_at: retryAt,
     });
     if (outcome.error === '') {

@@ -328,6 +328,9 @@ test('what a process left behind is ended once after the orphan timeout, and can
       clientState: '',
       roomId: '',
       running: '',
+      trunk: '',
+      answeredAt: undefined,
+      summary: '',
       createdAt: clock.now() - 1000,
       endedAt: undefined,
     });

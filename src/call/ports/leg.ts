@@ -3,7 +3,7 @@
  * orders, the leg obeys and signals; each order returns at once, and what comes of it arrives later as a `LegSignal`,
  * an ordinary input of the Session's machine.
  */
-import type { SipFacts } from '../../event/call-report.ts';
+import type { CallQuality, SipFacts } from '../../event/call-report.ts';
 import type { RejectReason } from '../../event/hangup.ts';
 import type { TransferTarget } from '../../machine/session/input.ts';
 import type { LegAudio } from '../../media/engine.ts';
@@ -53,6 +53,8 @@ export interface Leg {
    * between. Absent where nothing taps the leg.
    */
   secure?(on: boolean): void;
+  /** How the call has sounded so far. Absent where there is no RTP, undefined before it flows. */
+  quality?(): Promise<CallQuality | undefined>;
   /** Tells what happened in the Session's Room or to its phone Session. Absent where nobody would hear of it. */
   hear?(news: RoomNews): void;
 }
@@ -93,6 +95,8 @@ export interface DialOptions {
   readonly displayName?: string;
   readonly sipHeaders?: Readonly<Record<string, string>>;
   readonly listener: LegListener;
+  /** An INVITE is about to be sent with that Call-ID. Each attempt has its own. */
+  onPlaced?(callId: string): void;
 }
 
 /**

@@ -9,6 +9,7 @@
 import type { Clock } from '../../clock.ts';
 import type { Change, Journal, SessionRow } from '../../database/journal/journal.ts';
 import { platformEvent } from '../../event/platform-event.ts';
+import type { HistorySink } from '../../history/call-history.ts';
 import { newWebhookId } from '../../id.ts';
 import type { Log } from '../../log.ts';
 import { promptName } from '../../machine/payment/collection.ts';
@@ -25,6 +26,7 @@ import type { Leg, RoomNews } from '../ports/leg.ts';
 import { type Answer, accepted, type CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
+import { mediaEntry, summaryOf } from './history-entries.ts';
 import { newsOf } from './news.ts';
 import { type PaymentRecords, paymentChanges } from './payment-records.ts';
 
@@ -44,6 +46,8 @@ export interface ActorEnvironment {
   /** A key of a member of a Room. */
   /** Something happened to a Session that bots may hear of: those in its Room, if it is in one, and its own. */
   onNews(sessionUuid: string, roomId: string | undefined, news: RoomNews): void;
+  /** The timelines of calls. */
+  readonly history: HistorySink;
   /** The Session has ended and its end is durable; the actor takes no more inputs. */
   onEnded(sessionUuid: string): void;
 }
@@ -63,6 +67,7 @@ export class SessionActor {
     this.seated = state.seat;
     this.#leg = leg;
     this.#environment = environment;
+    environment.history.begin(state.sessionUuid);
     this.#recordings = new LiveRecordings((terms) => environment.recordings.orderOf(terms));
     this.#mailbox = new Mailbox({
       journal: environment.journal,
@@ -107,6 +112,21 @@ export class SessionActor {
     this.#leg?.hear?.(news);
   }
 
+  /** Adds to the timeline how the call has sounded so far. */
+  async sampleQuality(): Promise<void> {
+    const quality = await this.#leg?.quality?.();
+    if (quality === undefined) return;
+    const { packets_in, packets_lost, jitter_ms, round_trip_ms, mos } = quality;
+    this.#environment.history.add(this.#state.sessionUuid, {
+      kind: 'quality',
+      packets_in,
+      packets_lost,
+      jitter_ms,
+      round_trip_ms,
+      mos,
+    });
+  }
+
   /** What the leg can do for a transfer. */
   get transfers(): Leg['transfers'] {
     return this.#leg?.transfers;
@@ -149,6 +169,8 @@ export class SessionActor {
     if (outcome === 'elsewhere') this.#endedElsewhere(envelope);
     if (outcome !== 'stored') return;
     const before = this.#state.membership;
+    const seen = mediaEntry(envelope.input, this.#state, now);
+    if (seen !== undefined) this.#environment.history.add(this.#state.sessionUuid, seen);
     this.#state = next.state;
     if (change?.session !== undefined) this.#row = change.session;
     this.#environment.recordings.committed(next.recordings ?? []);
@@ -181,8 +203,11 @@ export class SessionActor {
       clientState: state.clientState,
       roomId: state.membership?.phase === 'joined' ? state.membership.roomId : '',
       running: runningText(state),
+      trunk: this.#leg?.transfers?.trunk ?? this.#row?.trunk ?? '',
       createdAt: state.createdAt,
+      answeredAt: state.answeredAt,
       endedAt: state.endedAt,
+      summary: summaryOf(next.events),
     };
     const known = this.#row;
     const rowChanged =

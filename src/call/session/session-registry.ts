@@ -3,6 +3,7 @@ import type { Clock } from '../../clock.ts';
 import { timestampSeconds } from '../../clock.ts';
 import type { Journal, SessionRow } from '../../database/journal/journal.ts';
 import { StoreUnavailable } from '../../database/journal/journal.ts';
+import { type HistorySink, NO_HISTORY } from '../../history/call-history.ts';
 import { newUuid } from '../../id.ts';
 import {
   CALL_DURATION_DEFAULT_SEC,
@@ -37,6 +38,7 @@ import { Bots } from './bots.ts';
 import { DRAINING_RETRY_SEC, dialRefused, NO_CAPACITY_RETRY_SEC } from './dial-refusal.ts';
 import type { OpenIngest } from './ingests.ts';
 import type { PaymentRecords } from './payment-records.ts';
+import { sampleQuality } from './quality-sampler.ts';
 import { type ActorEnvironment, SessionActor } from './session-actor.ts';
 
 /** The rows of Sessions, as the heart reads them. */
@@ -54,6 +56,10 @@ export interface RegistryOptions {
   readonly log: Log;
   readonly nodeId: string;
   readonly media: Pick<MediaEngine, 'openPlaylist' | 'openStream' | 'openPush'>;
+  /** The timelines of calls. */
+  readonly history?: HistorySink | undefined;
+  /** A Session has a SIP dialog with that Call-ID, as the one who called or the one who was called. */
+  onSipCall?(callId: string, sessionUuid: string, side: 'caller' | 'callee'): void;
   /** Origin of the URLs that are handed out. */
   readonly publicUrl: string;
   readonly orphanTimeoutMs: number;
@@ -96,11 +102,17 @@ export class SessionRegistry implements Sessions {
       media: options.media,
       payments: options.payments,
       recordings: options.recordings,
+      history: options.history ?? NO_HISTORY,
       mediaRoom: (roomId) => this.#rooms?.find(roomId)?.media,
       onMembership: (sessionUuid, before, after) => this.#rooms?.onMembership(sessionUuid, before, after),
       onNews: (sessionUuid, roomId, news) => this.#bots.tell(sessionUuid, roomId, news),
       onEnded: (sessionUuid) => this.#forget(sessionUuid),
     };
+  }
+
+  /** Samples how calls sound, where timelines are kept. Returns what stops it. */
+  sampleQuality(): () => void {
+    return this.#options.history === undefined ? () => {} : sampleQuality(this.#options.clock, () => this.#actors.values());
   }
 
   /** The door that places calls; it needs the registry for the calls that come in, so it is named after both exist. */
@@ -140,6 +152,7 @@ export class SessionRegistry implements Sessions {
     const state = inbound({ sessionUuid, appUuid, callerId, did, orphanTimeoutMs, sip: call.sip }, clock.now());
     const actor = new SessionActor(state, call.leg, this.#environment);
     this.#actors.set(sessionUuid, actor);
+    if (call.sip !== undefined) this.#options.onSipCall?.(call.sip.call_id, sessionUuid, 'callee');
     const context = { appUuid, operationUuid: '', idempotencyKey: undefined, traceparent: '' };
     // Asked, not signalled: a call that cannot be made durable is refused at once, so that the carrier can go
     // elsewhere.
@@ -171,6 +184,7 @@ export class SessionRegistry implements Sessions {
       ...(request.display_name === undefined ? {} : { displayName: request.display_name }),
       ...(request.sip_headers === undefined ? {} : { sipHeaders: request.sip_headers }),
       listener: (signal) => listener(signal),
+      onPlaced: (callId) => this.#options.onSipCall?.(callId, sessionUuid, 'caller'),
     });
     if ('unavailable' in reserved) {
       this.#unseat(seat, sessionUuid);
@@ -414,6 +428,7 @@ export class SessionRegistry implements Sessions {
     this.#unseat(this.#actors.get(sessionUuid)?.seated, sessionUuid);
     this.#actors.delete(sessionUuid);
     this.#bots.forget(sessionUuid);
+    this.#environment.history.ended(sessionUuid);
     if (this.#whenEmpty !== undefined && this.#live() === 0) this.#whenEmpty();
   }
 }

@@ -12,6 +12,7 @@ import type { Peer } from '../../sip/flow.ts';
 import { isToken } from '../../sip/message/message.ts';
 import { escapeUser, formatHostPort, parseUri } from '../../sip/message/uri.ts';
 import type { InviteOptions } from '../../sip/user-agent.ts';
+import { systemEntropy } from '../entropy.ts';
 import { routeOf, type Trunk, type TrunkAddress, trunkCredentials, trunkDomain } from '../trunk/trunk.ts';
 import { assertedIdentity, dialledUsers, displayForm } from './identity.ts';
 import { PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
@@ -129,7 +130,9 @@ export class OutboundLeg extends PhoneLeg {
       this.end(NO_PORTS);
       return;
     }
-    const invite = this.#invite(attempt, peer, negotiation.offer());
+    const callId = systemEntropy().token();
+    this.#outbound.order.onPlaced?.(callId);
+    const invite = { ...this.#invite(attempt, peer, negotiation.offer()), callId };
     this.options.driver.run((now) => {
       const call = this.options.driver.agent.invite(invite, now);
       this.call = call;
@@ -139,7 +142,7 @@ export class OutboundLeg extends PhoneLeg {
     if (!this.over) this.#cancelWait = this.options.wait(SIP_TRUNK_SILENT_MS, () => this.#onSilence());
   }
 
-  #invite({ trunk, address, marks }: Attempt, peer: Peer, body: Uint8Array): InviteOptions {
+  #invite({ trunk, address, marks }: Attempt, peer: Peer, body: Uint8Array): Omit<InviteOptions, 'callId'> {
     const { order } = this.#outbound;
     const domain = trunkDomain(address);
     const { from_domain: fromDomain } = trunk.settings;

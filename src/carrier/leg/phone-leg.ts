@@ -253,6 +253,11 @@ export abstract class PhoneLeg implements Leg {
     this.signal({ type: 'leg.own_hold', on: this.#holding });
   }
 
+  async quality(): Promise<CallQuality | undefined> {
+    if (this.over || !this.#isAgreed || this.#rtp === undefined) return undefined;
+    return qualityOf(await this.#rtp.counters(), this.#codec ?? '');
+  }
+
   get transfers(): LegTransfers {
     const { options } = this;
     return {

@@ -26,13 +26,14 @@ interface Waiting {
 const FLUSH = `
 WITH changed AS (
   INSERT INTO sessions AS s
-    (session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, room_id, running, created_at, ended_at)
-  SELECT session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, room_id, running, created_at, ended_at
+    (session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, room_id, running, trunk, created_at, answered_at, ended_at, summary)
+  SELECT session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, room_id, running, trunk, created_at, answered_at, ended_at, summary
   FROM json_to_recordset($1::text::json) AS r (session_uuid uuid, app_uuid text, node_id text, type text, state text,
-    caller_id text, did text, answered boolean, client_state text, room_id text, running text, created_at bigint, ended_at bigint)
+    caller_id text, did text, answered boolean, client_state text, room_id text, running text, trunk text, created_at bigint,
+    answered_at bigint, ended_at bigint, summary text)
   ON CONFLICT (session_uuid) DO UPDATE SET
     node_id = excluded.node_id, state = excluded.state, answered = excluded.answered, room_id = excluded.room_id, running = excluded.running,
-    ended_at = excluded.ended_at
+    trunk = excluded.trunk, answered_at = excluded.answered_at, ended_at = excluded.ended_at, summary = excluded.summary
   WHERE s.ended_at IS NULL
   RETURNING session_uuid
 ), roomed AS (
@@ -264,8 +265,11 @@ const sessionColumns = (row: SessionRow): Record<string, unknown> => ({
   client_state: row.clientState,
   room_id: row.roomId,
   running: row.running,
+  trunk: row.trunk,
   created_at: Math.floor(row.createdAt),
+  answered_at: row.answeredAt === undefined ? null : Math.floor(row.answeredAt),
   ended_at: row.endedAt === undefined ? null : Math.floor(row.endedAt),
+  summary: row.summary,
 });
 
 const roomColumns = (row: RoomRow): Record<string, unknown> => ({

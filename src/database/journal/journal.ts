@@ -23,9 +23,14 @@ export interface SessionRow {
   readonly roomId: string;
   /** What runs in it and has to be told of after a crash (`machine/session/running.ts`); `""`: nothing. */
   readonly running: string;
+  /** The name of its trunk; `""`: none. */
+  readonly trunk: string;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
+  readonly answeredAt: number | undefined;
   readonly endedAt: number | undefined;
+  /** What `session.ended` says of it, as JSON (`database/calls.ts`); `""` until then. */
+  readonly summary: string;
 }
 
 /** A Room as a row. */

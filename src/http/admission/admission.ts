@@ -66,6 +66,7 @@ export function admission(options: AdmissionOptions): (context: RequestContext) 
     try {
       const outcome = await decide(context);
       if (isProblem(outcome)) context.refund?.();
+      else if (!(outcome instanceof Response)) context.sessionUuid = sessionOf(outcome.body);
       await keep(idempotency, context, outcome);
       if (outcome instanceof Response) return traced(outcome, context.traceparent);
       return isProblem(outcome) ? problemResponse(outcome, context.traceparent) : answerResponse(outcome, context.traceparent);
@@ -135,5 +136,8 @@ function traced(response: Response, traceparent: string): Response {
   response.headers.set('traceparent', traceparent);
   return response;
 }
+
+const sessionOf = ({ session_uuid: sessionUuid }: Readonly<Record<string, unknown>>): string | undefined =>
+  typeof sessionUuid === 'string' ? sessionUuid : undefined;
 
 const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));

@@ -13,6 +13,8 @@ export interface AuthenticationOptions {
   readonly apps: Pick<AppStore, 'onChange'>;
   readonly credentials: Pick<CredentialStore, 'keyHashes'>;
   readonly operatorToken: string;
+  /** A second token of the operator, for reading only. */
+  readonly operatorReadToken?: string | undefined;
   readonly now: () => number;
   /** The far end of a request's connection, where the server knows it. */
   readonly peer?: ((request: Request) => HttpPeer | undefined) | undefined;
@@ -25,11 +27,15 @@ export function authentication(
 ): (context: RequestContext) => Problem | undefined | Promise<Problem | undefined> {
   const hashesOf = hashCache(options);
   const operatorHash = sha256(options.operatorToken);
+  const readHash = options.operatorReadToken === undefined ? undefined : sha256(options.operatorReadToken);
   const wrongTokens = new WrongTokens();
-  const operator = (credential: string | undefined, { request }: RequestContext): Problem | undefined => {
+  const operator = (credential: string | undefined, { request, route }: RequestContext): Problem | undefined => {
     if (credential === undefined)
       return { ...problems.malformedAuthorization(), message: 'Authorization must be: Bearer <operator_token>' };
-    if (timingSafeEqual(sha256(credential), operatorHash)) return undefined;
+    const hash = sha256(credential);
+    if (timingSafeEqual(hash, operatorHash)) return undefined;
+    if (readHash !== undefined && timingSafeEqual(hash, readHash))
+      return route.method === 'GET' ? undefined : problems.forbidden('This operator token may only read');
     const address = options.peer?.(request)?.address;
     const waitSec = address === undefined ? undefined : wrongTokens.count(address, options.now());
     return waitSec === undefined ? problems.invalidOperatorToken() : problems.rateLimited(waitSec);

@@ -3,6 +3,7 @@ import type { Store } from '../../database/store.ts';
 import type { Route } from '../request-context.ts';
 import { appRoutes } from './apps.ts';
 import { assignmentRoutes } from './assignments.ts';
+import { callRoutes } from './calls.ts';
 import { eventRoutes } from './events.ts';
 import type { OperatorHooks } from './hooks.ts';
 import { refusalRoutes } from './refusals.ts';
@@ -14,4 +15,5 @@ export const operatorRoutes = (store: Store, hooks: OperatorHooks): readonly Rou
   ...trunkRoutes(store, hooks),
   ...refusalRoutes(hooks.carrier),
   ...eventRoutes(store),
+  ...callRoutes({ calls: store.calls, events: store.events, unsaved: (uuid) => hooks.history?.unsaved(uuid) ?? [] }),
 ];

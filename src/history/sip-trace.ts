@@ -1,0 +1,140 @@
+/**
+ * Puts the SIP messages of a call into its timeline. A message is found by its Call-ID. A call over the loopback trunk
+ * has two Sessions with one Call-ID, which the tag of the caller tells apart.
+ */
+import type { Clock } from '../clock.ts';
+import {
+  SIP_TRACE_EARLY_MAX_MESSAGES,
+  SIP_TRACE_MAX_CHARS,
+  SIP_TRACE_MAX_MESSAGES,
+  SIP_TRACE_UNBOUND_MAX_CALLS,
+  SIP_TRACE_UNBOUND_MS,
+} from '../limits.ts';
+import { type MessageFacts, messageFacts, redacted, type TraceLevel } from '../sip/redaction.ts';
+import type { HistorySink } from './call-history.ts';
+import type { SipEntry } from './entry.ts';
+
+/** Which end of the dialog the Session is: the one that sent the first INVITE, or the one that received it. */
+export type DialogSide = 'caller' | 'callee';
+
+/** The far end of a message. */
+interface TracedPeer {
+  readonly transport: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+interface Traced {
+  readonly since: number;
+  /** The From tag of the first INVITE. */
+  callerTag: string;
+  readonly sessions: Partial<Record<DialogSide, string>>;
+  readonly counts: Record<DialogSide, number>;
+  /** The messages that came before their Session was known. */
+  early: { readonly side: DialogSide; readonly entry: SipEntry }[];
+}
+
+export interface SipTraceOptions {
+  readonly history: HistorySink;
+  readonly clock: Clock;
+  readonly level: TraceLevel;
+  /** Names of header fields that are never kept, in lower case. */
+  readonly hidden: readonly string[];
+}
+
+export class SipTrace {
+  readonly #options: SipTraceOptions;
+  /** Calls of Sessions, by Call-ID. */
+  readonly #calls = new Map<string, Traced>();
+  /** Calls that came in and are not known to be a Session's yet, oldest first. */
+  readonly #unbound = new Map<string, Traced>();
+  readonly #callIds = new Map<string, string[]>();
+
+  constructor(options: SipTraceOptions) {
+    this.#options = options;
+  }
+
+  /** A message was received or is sent. */
+  message(direction: 'in' | 'out', bytes: Uint8Array, peer: TracedPeer): void {
+    const { level, hidden, history } = this.#options;
+    if (level === 'off') return;
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+    const facts = messageFacts(text);
+    if (facts === undefined) return;
+    const call = this.#calls.get(facts.callId) ?? this.#unbound.get(facts.callId) ?? this.#opened(facts);
+    if (call === undefined) return;
+    if (call.callerTag === '' && facts.isRequest) call.callerTag = facts.fromTag;
+    const side = sideOf(call, direction, facts);
+    if (call.counts[side] >= SIP_TRACE_MAX_MESSAGES) return;
+    const session = call.sessions[side];
+    if (session === undefined && call.early.length >= SIP_TRACE_EARLY_MAX_MESSAGES) return;
+    call.counts[side] += 1;
+    const entry: SipEntry = {
+      kind: 'sip',
+      direction,
+      transport: peer.transport,
+      peer: peer.host.includes(':') ? `[${peer.host}]:${peer.port}` : `${peer.host}:${peer.port}`,
+      first_line: facts.firstLine.slice(0, SIP_TRACE_MAX_CHARS),
+      call_id: facts.callId.slice(0, SIP_TRACE_MAX_CHARS),
+      cseq: facts.cseq.slice(0, SIP_TRACE_MAX_CHARS),
+      text: redacted(text, facts.cseq, level, hidden, SIP_TRACE_MAX_CHARS),
+    };
+    if (session === undefined) call.early.push({ side, entry });
+    else history.add(session, entry);
+  }
+
+  /** The call with that Call-ID belongs to the Session. What came before is added now. */
+  bind(callId: string, sessionUuid: string, side: DialogSide): void {
+    if (this.#options.level === 'off') return;
+    const call = this.#calls.get(callId) ?? this.#unbound.get(callId) ?? this.#begun('');
+    this.#unbound.delete(callId);
+    this.#calls.set(callId, call);
+    call.sessions[side] = sessionUuid;
+    this.#callIds.set(sessionUuid, [...(this.#callIds.get(sessionUuid) ?? []), callId]);
+    for (const early of call.early) if (early.side === side) this.#options.history.add(sessionUuid, early.entry);
+    call.early = call.early.filter((early) => early.side !== side);
+  }
+
+  /** The Session is over, and its last messages have been seen. */
+  forget(sessionUuid: string): void {
+    for (const callId of this.#callIds.get(sessionUuid) ?? []) {
+      const call = this.#calls.get(callId);
+      if (call === undefined) continue;
+      for (const side of ['caller', 'callee'] as const) if (call.sessions[side] === sessionUuid) delete call.sessions[side];
+      if (call.sessions.caller === undefined && call.sessions.callee === undefined) this.#calls.delete(callId);
+    }
+    this.#callIds.delete(sessionUuid);
+  }
+
+  /** Calls whose messages are looked for. */
+  get size(): number {
+    return this.#calls.size + this.#unbound.size;
+  }
+
+  /** Begins with an INVITE of a new call. Other messages without a Session are of no call: OPTIONS, REGISTER. */
+  #opened(facts: MessageFacts): Traced | undefined {
+    if (!facts.isRequest || !facts.firstLine.startsWith('INVITE ')) return undefined;
+    const call = this.#begun(facts.fromTag);
+    for (const [callId, { since }] of this.#unbound) {
+      if (this.#unbound.size < SIP_TRACE_UNBOUND_MAX_CALLS && call.since - since <= SIP_TRACE_UNBOUND_MS) break;
+      this.#unbound.delete(callId);
+    }
+    this.#unbound.set(facts.callId, call);
+    return call;
+  }
+
+  #begun(callerTag: string): Traced {
+    const since = this.#options.clock.now();
+    return { since, callerTag, sessions: {}, counts: { caller: 0, callee: 0 }, early: [] };
+  }
+}
+
+/**
+ * The end of the dialog that we are for this message. A request has the tag of its sender in From, and so has the
+ * response to it (RFC 3261 §8.2.6.2).
+ */
+function sideOf({ callerTag }: Traced, direction: 'in' | 'out', { fromTag, isRequest }: MessageFacts): DialogSide {
+  const isRequestOfCaller = fromTag === callerTag;
+  const isSentByRequester = isRequest === (direction === 'out');
+  return isRequestOfCaller === isSentByRequester ? 'caller' : 'callee';
+}

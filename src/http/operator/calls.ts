@@ -1,0 +1,187 @@
+/** Calls, live and ended, for the operator: the list, one call's timeline, its SIP, and its erasure. */
+import { timestamp } from '../../clock.ts';
+import type { CallQuery, CallStore } from '../../database/calls.ts';
+import type { EventLog } from '../../database/events.ts';
+import type { TimedEntry } from '../../history/entry.ts';
+import { pcap, sipMessages } from '../../history/pcap.ts';
+import { isAppUuid, isUuid } from '../../id.ts';
+import { CALL_LIST_MAX_ITEMS, EVENT_LIST_MAX_ITEMS } from '../../limits.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
+import { noContent, ok, type Route } from '../request-context.ts';
+import { instant } from '../route/sessions.ts';
+import { route } from '../route.ts';
+import { callBody, timelineEntries } from './timeline.ts';
+
+export interface CallRoutesOptions {
+  readonly calls: CallStore;
+  readonly events: EventLog;
+  /** The entries of a live call's timeline that are not stored yet. */
+  unsaved(sessionUuid: string): readonly TimedEntry[];
+}
+
+const facts = { auth: 'operator', tag: 'Operator: calls' } as const;
+const ofCall = { ...facts, method: 'GET', resource: 'Session' } as const;
+const PARAMETERS = ['app_uuid', 'state', 'number', 'created_after', 'created_before', 'after', 'limit'] as const;
+const STATES = ['new', 'connecting', 'ringing', 'early_media', 'answered', 'ended', 'live'] as const;
+const date = { type: 'string', format: 'date-time' } as const;
+
+export const callRoutes = (options: CallRoutesOptions): readonly Route[] => [
+  route(
+    {
+      ...facts,
+      method: 'GET',
+      path: '/operator/v1/sessions',
+      summary: 'List calls, live and ended, newest first',
+      success: [200, '`{"sessions": […], "after"}`. `after` asks for the next page; it is empty on the last one.'],
+      query: [
+        { name: 'app_uuid', description: 'Of one application.', schema: { type: 'string' } },
+        { name: 'state', description: 'In one state. `live`: in any but `ended`.', schema: { enum: STATES } },
+        { name: 'number', description: 'From or to this number.', schema: { type: 'string' } },
+        { name: 'created_after', description: 'Inclusive.', schema: date },
+        { name: 'created_before', description: 'Exclusive.', schema: date },
+        { name: 'after', description: 'The `after` of the page before.', schema: { type: 'string' } },
+        { name: 'limit', description: 'Default 100.', schema: { type: 'integer', minimum: 1, maximum: CALL_LIST_MAX_ITEMS } },
+      ],
+    },
+    (context) => {
+      const query = callQuery(context.query);
+      if ('problem' in query) return query;
+      return async () => {
+        const calls = await options.calls.list({ ...query, limit: query.limit + 1 });
+        const page = calls.slice(0, query.limit);
+        const last = calls.length > query.limit ? page.at(-1) : undefined;
+        const after = last === undefined ? '' : Buffer.from(`${last.createdAt} ${last.sessionUuid}`).toString('base64url');
+        return ok({ sessions: page.map(callBody), after });
+      };
+    },
+  ),
+  route(
+    {
+      ...ofCall,
+      path: '/operator/v1/sessions/:uuid/timeline',
+      summary: 'Read all that happened in a call, in order of time',
+      success: [200, '`{"session", "entries": [{"at", "kind", …}]}`: commands, SIP, media, events, webhook attempts, quality'],
+    },
+    async (context) => {
+      const call = await found(options, context.params.uuid);
+      if (call === undefined) return undefined;
+      return async () => {
+        const entries = await entriesOf(options, call.sessionUuid);
+        const events = await eventsOf(options, call.sessionUuid);
+        return ok({ session: callBody(call), entries: timelineEntries(entries, events) });
+      };
+    },
+  ),
+  route(
+    {
+      ...ofCall,
+      path: '/operator/v1/sessions/:uuid/sip.txt',
+      summary: 'Read the SIP of a call as text, without credentials and keys',
+      success: [200, '`text/plain`'],
+    },
+    async (context) => {
+      const call = await found(options, context.params.uuid);
+      if (call === undefined) return undefined;
+      return async () => {
+        const messages = sipMessages(await entriesOf(options, call.sessionUuid));
+        const text = messages.map((each) => {
+          const arrow = each.direction === 'in' ? '<-' : '->';
+          return `${timestamp(each.at)} ${arrow} ${each.transport} ${each.peer}\n${each.text === '' ? each.first_line : each.text.trimEnd()}\n`;
+        });
+        return file(text.join('\n'), 'text/plain; charset=utf-8', context.traceparent);
+      };
+    },
+  ),
+  route(
+    {
+      ...ofCall,
+      path: '/operator/v1/sessions/:uuid/sip.pcap',
+      summary: 'Download the SIP of a call as a capture file, written from the redacted text',
+      success: [200, '`application/vnd.tcpdump.pcap`'],
+    },
+    async (context) => {
+      const call = await found(options, context.params.uuid);
+      if (call === undefined) return undefined;
+      return async () => {
+        const messages = sipMessages(await entriesOf(options, call.sessionUuid));
+        return file(pcap(messages), 'application/vnd.tcpdump.pcap', context.traceparent, `${call.sessionUuid}.pcap`);
+      };
+    },
+  ),
+  route(
+    {
+      ...facts,
+      resource: 'Session',
+      method: 'DELETE',
+      path: '/operator/v1/sessions/:uuid',
+      summary: 'Erase an ended call: its record, its timeline and its events',
+      success: [204, 'Erased.'],
+    },
+    (context) => {
+      const { uuid = '' } = context.params;
+      if (!isUuid(uuid)) return undefined;
+      return async () => {
+        const outcome = await options.calls.erase(uuid);
+        if (outcome === 'unknown') return problems.notFound('Session');
+        if (outcome === 'live') return problems.conflict('The Session has not ended');
+        if (outcome === 'pending') return problems.conflict('An event of the Session is still being delivered');
+        return noContent;
+      };
+    },
+  ),
+];
+
+const found = async ({ calls }: CallRoutesOptions, uuid: string | undefined) =>
+  uuid === undefined || !isUuid(uuid) ? undefined : calls.get(uuid);
+
+async function entriesOf({ calls, unsaved }: CallRoutesOptions, sessionUuid: string): Promise<readonly TimedEntry[]> {
+  // What is stored between the two readings is found twice rather than not at all.
+  const left = unsaved(sessionUuid);
+  const stored = await calls.timeline(sessionUuid);
+  const since = left[0]?.at ?? Number.POSITIVE_INFINITY;
+  const seen = new Set(stored.filter(({ at }) => at >= since).map((entry) => JSON.stringify(entry)));
+  return [...stored, ...left.filter((entry) => !seen.has(JSON.stringify(entry)))];
+}
+
+const eventsOf = ({ events }: CallRoutesOptions, sessionUuid: string) =>
+  events.list({ appUuid: undefined, sessionUuid, status: undefined, after: 0, limit: EVENT_LIST_MAX_ITEMS });
+
+function file(body: string | Uint8Array<ArrayBuffer>, type: string, traceparent: string, name?: string): Response {
+  const response = new Response(body, {
+    headers: { 'content-type': type, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', traceparent },
+  });
+  if (name !== undefined) response.headers.set('content-disposition', `attachment; filename="${name}"`);
+  return response;
+}
+
+function callQuery(query: URLSearchParams): CallQuery | Problem {
+  for (const name of query.keys()) {
+    if (!PARAMETERS.some((each) => each === name))
+      return problems.invalid(`query: has a parameter that is not one of ${PARAMETERS.join(', ')}`);
+    if (query.getAll(name).length > 1) return problems.invalid(`${name}: must be given once`);
+  }
+  const appUuid = query.get('app_uuid') ?? undefined;
+  const state = query.get('state') ?? undefined;
+  const number = query.get('number')?.replace(/^ /, '+');
+  const limit = query.get('limit') ?? '100';
+  if (appUuid !== undefined && !isAppUuid(appUuid)) return problems.invalid('app_uuid: must be app_<uuid-v4>');
+  if (state !== undefined && !STATES.some((each) => each === state))
+    return problems.invalid(`state: must be one of ${STATES.join(', ')}`);
+  if (number !== undefined && (number === '' || number.length > 64))
+    return problems.invalid('number: must have 1 to 64 characters');
+  if (!/^[0-9]{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > CALL_LIST_MAX_ITEMS)
+    return problems.invalid(`limit: must be a whole number from 1 to ${CALL_LIST_MAX_ITEMS}`);
+  const createdAfter = instant(query, 'created_after');
+  const createdBefore = instant(query, 'created_before');
+  if (isProblem(createdAfter)) return createdAfter;
+  if (isProblem(createdBefore)) return createdBefore;
+  const after = cursor(query.get('after'));
+  if (after === 'wrong') return problems.invalid('after: must be the `after` of an earlier page');
+  return { appUuid, state, number, createdAfter, createdBefore, after, limit: Number(limit) };
+}
+
+function cursor(text: string | null): CallQuery['after'] | 'wrong' {
+  if (text === null || text === '') return undefined;
+  const [createdAt = '', sessionUuid = ''] = Buffer.from(text, 'base64url').toString('utf8').split(' ');
+  return /^[0-9]{1,15}$/.test(createdAt) && isUuid(sessionUuid) ? { createdAt: Number(createdAt), sessionUuid } : 'wrong';
+}

@@ -1,0 +1,60 @@
+/** The text of a SIP message as it may be kept: without credentials, keys and what a person keyed in. */
+
+/** How much of a message is kept: start line and header fields, the body too, or nothing. */
+export type TraceLevel = 'headers' | 'full' | 'off';
+
+const SECRET_FIELDS = new Set(['authorization', 'proxy-authorization', 'authentication-info', 'proxy-authentication-info']);
+/** Lines of a session description that hold keys and passwords (RFC 4568, RFC 8839). */
+const SECRET_LINES = /^(a=(?:crypto|ice-pwd|key-mgmt)|k=).*$/gm;
+const SECRET_BODIES = new Set(['INFO', 'MESSAGE']);
+
+/** The parts of a message that place it in a call, without parsing it as a whole. */
+export interface MessageFacts {
+  readonly firstLine: string;
+  readonly isRequest: boolean;
+  readonly callId: string;
+  readonly fromTag: string;
+  /** Number and method. */
+  readonly cseq: string;
+}
+
+/** Reads the facts of a message, or undefined when it has no Call-ID. `text` has one character for each byte. */
+export function messageFacts(text: string): MessageFacts | undefined {
+  const end = text.indexOf('\r\n');
+  const callId = field(text, CALL_ID);
+  if (end < 0 || callId === '') return undefined;
+  return {
+    firstLine: text.slice(0, end),
+    isRequest: !text.startsWith('SIP/2.0'),
+    callId,
+    fromTag: /;\s*tag\s*=\s*([^;,\s]+)/i.exec(field(text, FROM))?.[1] ?? '',
+    cseq: field(text, CSEQ),
+  };
+}
+
+const CALL_ID = /\r\n(?:call-id|i)[ \t]*:[ \t]*([^\r\n]*)/i;
+const FROM = /\r\n(?:from|f)[ \t]*:[ \t]*([^\r\n]*)/i;
+const CSEQ = /\r\ncseq[ \t]*:[ \t]*([^\r\n]*)/i;
+
+const field = (text: string, pattern: RegExp): string => pattern.exec(text)?.[1]?.trim() ?? '';
+
+/**
+ * The text that may be kept, at most `maxChars` long. `hidden` are names of header fields in lower case whose values
+ * are not kept. The body of an INFO or MESSAGE is never kept, because it may hold digits or a person's words.
+ */
+export function redacted(text: string, cseq: string, level: TraceLevel, hidden: readonly string[], maxChars: number): string {
+  if (level === 'off') return '';
+  const split = text.indexOf('\r\n\r\n');
+  const head = split < 0 ? text : text.slice(0, split + 2);
+  const body = split < 0 ? '' : text.slice(split + 4);
+  const method = cseq.split(/\s+/)[1] ?? '';
+  const kept = head.replace(FIELDS, (line: string, name: string) =>
+    SECRET_FIELDS.has(name.toLowerCase()) || hidden.includes(name.toLowerCase()) ? `${name}: (not kept)` : line,
+  );
+  if (level === 'headers' || body === '') return kept.slice(0, maxChars);
+  const shown = SECRET_BODIES.has(method) ? '(not kept)' : body.replace(SECRET_LINES, '$1 (not kept)');
+  return `${kept}\r\n${shown}`.slice(0, maxChars);
+}
+
+/** A header field with the lines that continue it. */
+const FIELDS = /^([!#-'*+.\w-]+)[ \t]*:[^\r\n]*(?:\r\n[ \t][^\r\n]*)*/gm;
