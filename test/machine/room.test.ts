@@ -238,6 +238,7 @@ describe('a membership', () => {
               expect(event.talking).toBe(!talks);
               talks = event.talking;
               if (talks) expect(membership?.muted).toBe(false);
+              expect(event.room_id).toBe('one');
             }
           }
           membership = next.membership;
@@ -245,6 +246,17 @@ describe('a membership', () => {
         expect(inside.size).toBe(0);
       }),
     );
+  });
+
+  test('in a Room without voice_activity_events who talks is known, and no event tells it', () => {
+    const order: MemberCommand = { type: 'member_join', roomId: 'two', room: 2, muted: false, voiceActivityEvents: false };
+    const joined = memberJoined('s', commandMember('s', undefined, order, 'op').membership, 2).membership;
+    const begun = memberTalking('s', joined, true);
+    expect([begun.membership?.talking, begun.events]).toEqual([true, []]);
+    const muted = commandMember('s', begun.membership, { type: 'member_mute' }, 'op');
+    expect(muted.membership?.talking).toBe(false);
+    expect(muted.events.map(({ event }) => event)).toEqual(['room.member.muted']);
+    expect(leave('s', begun.membership, 'removed').events.map(({ event }) => event)).toEqual(['room.member.left']);
   });
 
   test('a Session that is still joining one Room cannot join another, be muted or turned down', () => {

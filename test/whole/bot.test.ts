@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { newUuid } from '../../src/id.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
+import { toneWav } from '../support/rtp-peer.ts';
 
 const NUMBER = '+15550091';
 const FORMAT = { encoding: 'pcm_s16le', sample_rate: 16_000 };
@@ -134,6 +135,36 @@ test('A bot is told its parameters, hears its Room, presses keys, and hangs up i
   await receiver.event('session.ended', from);
   bot.say({ type: 'hangup', session_uuid: session });
   await receiver.event('session.ended', session);
+}, 40_000);
+
+test('A bot hears who speaks in a Room that was created without voice activity events.', async () => {
+  using bot = botServer();
+  const tone = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response(toneWav(400, 60)) });
+  const { from, to } = await call();
+  const { body: room } = await platform.api(app, 'POST', '/api/v1/rooms', {});
+  await platform.api(app, 'POST', `/api/v1/rooms/${room.room_id}/members`, { session_uuid: to });
+  await receiver.event('room.member.joined', to);
+  const made = await connect(bot.url, { room_id: room.room_id });
+  const session = String(made.body.session_uuid);
+  await receiver.event('room.member.joined', session);
+
+  const play = { type: 'files', urls: [`http://127.0.0.1:${tone.port}/tone.wav`] };
+  const speak = async () => platform.api(app, 'POST', `/v1/sessions/${from}/playback/play`, play);
+  await speak();
+  await bot.hears('speech_started', { session_uuid: to });
+  await platform.api(app, 'POST', `/v1/sessions/${from}/playback/stop`);
+  await bot.hears('speech_ended', { session_uuid: to });
+  // A member that leaves while it talks is heard of as silent before it is heard of as gone.
+  bot.texts.length = 0;
+  await speak();
+  await bot.hears('speech_started', { session_uuid: to });
+  await platform.api(app, 'DELETE', `/api/v1/rooms/${room.room_id}/members/${to}`);
+  await bot.hears('member_left', { session_uuid: to });
+  expect(bot.texts.map(({ type }) => type)).toEqual(['speech_started', 'speech_ended', 'member_left']);
+  expect(receiver.of(to).filter(({ event }) => event === 'room.member.voice_activity_changed')).toEqual([]);
+  for (const each of [from, session]) await platform.api(app, 'DELETE', `/v1/sessions/${each}`);
+  for (const each of [from, to, session]) await receiver.event('session.ended', each);
+  await tone.stop(true);
 }, 40_000);
 
 test('An order that is malformed or has no Session to mean is an error, and nothing happens.', async () => {

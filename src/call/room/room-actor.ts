@@ -38,6 +38,8 @@ export class RoomActor {
   readonly media: MediaRoom;
   readonly #environment: RoomEnvironment;
   readonly #members = new Map<string, 'reserved' | 'joining' | 'joined'>();
+  /** The bots that have joined. */
+  readonly #bots = new Set<string>();
   readonly #recordings: LiveRecordings;
   readonly #mailbox: Mailbox<RoomInput>;
   #traceparent = '';
@@ -64,6 +66,7 @@ export class RoomActor {
         environment.onDeleted(this.#state.roomId);
       },
     });
+    this.#detectVoices();
   }
 
   get state(): RoomState {
@@ -98,12 +101,21 @@ export class RoomActor {
     return [...this.#members].filter(([, phase]) => phase === 'reserved').map(([sessionUuid]) => sessionUuid);
   }
 
-  confirm(sessionUuid: string): void {
-    if (this.#members.has(sessionUuid)) this.#members.set(sessionUuid, 'joined');
+  /** A Session has joined. While a bot is in the Room, voices are told whether or not events of them are. */
+  confirm(sessionUuid: string, isBot: boolean): void {
+    if (!this.#members.has(sessionUuid)) return;
+    this.#members.set(sessionUuid, 'joined');
+    if (isBot && this.#bots.add(sessionUuid).size === 1) this.#detectVoices();
   }
 
   giveBack(sessionUuid: string): void {
+    if (this.#bots.delete(sessionUuid) && this.#bots.size === 0) this.#detectVoices();
     if (this.#members.delete(sessionUuid) && this.#members.size === 0) this.signal({ type: 'empty' });
+  }
+
+  /** Has the mix tell who talks while anyone is to hear of it: the application by events, or a bot. */
+  #detectVoices(): void {
+    this.media.setVoiceActivity(this.#state.voiceActivityEvents || this.#bots.size > 0);
   }
 
   refusal(type: RoomCommand['type']): Problem | undefined {

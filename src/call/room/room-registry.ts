@@ -84,7 +84,6 @@ export class RoomRegistry implements Rooms {
     let hear: (notice: RoomNotice) => void = () => {};
     const media = await this.#options.media.openRoom((notice) => hear(notice));
     if (media === undefined) return undefined;
-    media.setVoiceActivity(state.voiceActivityEvents);
     const room = new RoomActor(state, media, this.#environment);
     hear = (notice) => room.hear(notice);
     this.#rooms.set(state.roomId, room);
@@ -193,7 +192,10 @@ export class RoomRegistry implements Rooms {
   onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void {
     if (before !== undefined && before.roomId !== after?.roomId) this.#rooms.get(before.roomId)?.giveBack(sessionUuid);
     if (after !== undefined && before === undefined) this.#rooms.get(after.roomId)?.take(sessionUuid);
-    if (after?.phase === 'joined' && before?.phase !== 'joined') this.#rooms.get(after.roomId)?.confirm(sessionUuid);
+    if (after?.phase === 'joined' && before?.phase !== 'joined') {
+      const isBot = this.#options.session(sessionUuid)?.state.type === 'websocket';
+      this.#rooms.get(after.roomId)?.confirm(sessionUuid, isBot);
+    }
     // It joined a Room that began to be deleted in between.
     const room = after === undefined ? undefined : this.#rooms.get(after.roomId);
     if (after !== undefined && room?.state.phase !== 'open') {

@@ -27,7 +27,7 @@ import { type Answer, accepted, type CommandContext } from '../ports/sessions.ts
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
 import { mediaEntry, summaryOf } from './history-entries.ts';
-import { newsOf } from './news.ts';
+import { newsOf, speechNews } from './news.ts';
 import { type PaymentRecords, paymentChanges } from './payment-records.ts';
 
 export interface ActorEnvironment {
@@ -43,7 +43,6 @@ export interface ActorEnvironment {
   readonly payments: PaymentRecords | undefined;
   readonly recordings: RecordingRegistry;
   readonly media: Pick<MediaEngine, 'openPlaylist'>;
-  /** A key of a member of a Room. */
   /** Something happened to a Session that bots may hear of: those in its Room, if it is in one, and its own. */
   onNews(sessionUuid: string, roomId: string | undefined, news: RoomNews): void;
   /** The timelines of calls. */
@@ -178,14 +177,23 @@ export class SessionActor {
     this.#perform(next.effects, envelope.playlist);
     const { membership, sessionUuid } = next.state;
     if (membership !== before) this.#environment.onMembership(sessionUuid, before, membership);
-    const roomId = membership?.phase === 'joined' ? membership.roomId : undefined;
-    for (const event of next.events) {
-      const news = newsOf(event);
-      if (news !== undefined) this.#environment.onNews(sessionUuid, 'room_id' in event ? event.room_id : roomId, news);
-    }
+    this.#tellBots(next, before);
     if (envelope.answer !== undefined) envelope.reply?.(envelope.answer);
     else envelope.reply?.({ status: 202, body: {} });
     if (next.state.phase === 'ended') this.#close();
+  }
+
+  /** Tells the bots what a step changed: first who talks, so that nobody is heard of after the word that it left. */
+  #tellBots({ state, events }: Step, before: Membership | undefined): void {
+    const { membership, sessionUuid } = state;
+    const { onNews } = this.#environment;
+    const speech = speechNews(sessionUuid, before, membership);
+    if (speech !== undefined) onNews(sessionUuid, speech.roomId, speech.news);
+    const roomId = membership?.phase === 'joined' ? membership.roomId : undefined;
+    for (const event of events) {
+      const news = newsOf(event);
+      if (news !== undefined) onNews(sessionUuid, 'room_id' in event ? event.room_id : roomId, news);
+    }
   }
 
   /** The change that a step writes, or undefined when it writes nothing. */

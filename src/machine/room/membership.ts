@@ -17,7 +17,7 @@ export interface Membership {
   readonly muted: boolean;
   /** The Room was created with `voice_activity_events`. */
   readonly voiceActivityEvents: boolean;
-  /** The last thing that was told of its voice is that it talks. */
+  /** The member talks. Bots in the Room hear of it; an event tells it only where `voiceActivityEvents` is set. */
   readonly talking: boolean;
 }
 
@@ -110,7 +110,7 @@ export function commandMember(
         membership: { ...membership, muted, talking: membership.talking && !muted },
         events: [
           { event, session_uuid: sessionUuid, room_id: membership.roomId },
-          ...(muted && membership.talking ? [voiceChanged(sessionUuid, membership.roomId, false)] : []),
+          ...(muted ? silent(sessionUuid, membership) : []),
         ],
         effects: [{ do: 'member_set_muted', muted }],
       };
@@ -161,18 +161,23 @@ export function memberJoined(sessionUuid: string, membership: Membership | undef
 }
 
 /**
- * Speech began or stopped. Told only where the Room asks for it, and never of a member that is muted: its last word was
- * `false`.
+ * Speech began or stopped. An event tells it only where the Room asks for it, and never of a member that is muted: its
+ * last word was `false`.
  */
 export function memberTalking(sessionUuid: string, membership: Membership | undefined, talking: boolean): MembershipStep {
-  if (membership?.phase !== 'joined' || !membership.voiceActivityEvents || (membership.muted && talking)) return stay(membership);
+  if (membership?.phase !== 'joined' || (membership.muted && talking)) return stay(membership);
   if (membership.talking === talking) return stay(membership);
+  const { roomId, voiceActivityEvents } = membership;
   return {
     membership: { ...membership, talking },
-    events: [voiceChanged(sessionUuid, membership.roomId, talking)],
+    events: voiceActivityEvents ? [voiceChanged(sessionUuid, roomId, talking)] : [],
     effects: [],
   };
 }
+
+/** The event that a member who talked is heard no more, where the Room asks for it. */
+const silent = (sessionUuid: string, { talking, voiceActivityEvents, roomId }: Membership): readonly Event[] =>
+  talking && voiceActivityEvents ? [voiceChanged(sessionUuid, roomId, false)] : [];
 
 const voiceChanged = (sessionUuid: string, roomId: string, talking: boolean): Event => ({
   event: 'room.member.voice_activity_changed',
@@ -194,7 +199,7 @@ export function leave(sessionUuid: string, membership: Membership | undefined, r
     membership: undefined,
     events: [
       // Whoever talked is heard no more, whatever took it out (contract §4).
-      ...(membership.talking ? [voiceChanged(sessionUuid, membership.roomId, false)] : []),
+      ...silent(sessionUuid, membership),
       ...(joined ? [{ event: 'room.member.left', session_uuid: sessionUuid, room_id: membership.roomId, reason } as const] : []),
     ],
     effects: [{ do: 'member_leave' }],
