@@ -73,6 +73,16 @@ Napi::Value leg_join(const Napi::CallbackInfo& info) {
   return arguments.give(plane->join(id, room, muted, static_cast<int32_t>(from), static_cast<int32_t>(to)));
 }
 
+// legCoach(plane, leg, coached) -> whether the coach is in a room
+Napi::Value leg_coach(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const uint32_t coached = arguments.number();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->coach(id, coached));
+}
+
 // legLeave(plane, leg) -> whether it was in a room
 Napi::Value leg_leave(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
@@ -126,6 +136,7 @@ constexpr Export exported[] = {
     {"planeNumber", plane_number}, {"legMove", leg_move},       {"roomOpen", room_open}, {"roomClose", room_close},
     {"roomVoices", room_voices},   {"playVolume", play_volume}, {"legJoin", leg_join},   {"legLeave", leg_leave},
     {"legDrop", leg_drop},         {"legMute", leg_mute},       {"legTones", leg_tones}, {"legVolume", leg_volume},
+    {"legCoach", leg_coach},
 };
 
 }  // namespace

@@ -110,7 +110,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       case 3: (void)plane.open_room(id); break;
       case 4:
       case 5:
-      case 6: (void)plane.join(id, 1 + how % numbers, how > 200, how, 200 - how % 201); break;
+      case 6:
+        (void)plane.join(id, 1 + how % numbers, how > 200, how, 200 - how % 201);
+        if (how % 5 == 0) (void)plane.coach(id, 1 + how % 7);
+        break;
       case 7: (void)plane.leave(id); break;
       case 8: (void)plane.drop(id); break;
       case 9: (void)plane.mute(id, on); break;

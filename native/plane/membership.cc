@@ -34,7 +34,19 @@ bool Plane::join(uint32_t id, uint32_t room, bool muted, int32_t from_percent, i
     if (seat->room == joined && !seat->leaving) return true;
     seat->room->drop(*seat, notices_);
   }
-  joined->join(*party, muted, from_percent, to_percent);
+  (void)joined->join(*party, muted, from_percent, to_percent);
+  return true;
+}
+
+bool Plane::coach(uint32_t id, uint32_t coached) {
+  Participant* party = participant(id);
+  if (party == nullptr || party->seat() == nullptr) return false;
+  Seat& seat = *party->seat();
+  if (seat.coach) return true;  // who it coaches is fixed while it is in the room
+  Participant* other = participant(coached);
+  const Seat* of = other == nullptr || other == party ? nullptr : other->seat();
+  const bool together = of != nullptr && of->room == seat.room && !of->leaving;
+  seat.room->coach(seat, together ? of : nullptr);
   return true;
 }
 

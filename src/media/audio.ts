@@ -129,6 +129,11 @@ export interface JoinOptions {
   /** Percent, 0 to 200: what others hear of the member, and what it hears of them. */
   readonly fromVolumePercent: number;
   readonly toVolumePercent: number;
+  /**
+   * The member is a coach: only `of` hears it, and nobody once that is not in the room, or where it is undefined. It
+   * hears everyone, and recordings of the room do not contain it.
+   */
+  readonly coach?: { readonly of: RoomMember | undefined };
 }
 
 /** A leg as a member of rooms: of one at a time. What plays on the leg itself is heard by it alone, over the room. */

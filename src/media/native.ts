@@ -123,6 +123,8 @@ interface Native {
   roomClose(plane: PlaneHandle, room: number): boolean;
   roomVoices(plane: PlaneHandle, room: number, on: boolean): boolean;
   legJoin(plane: PlaneHandle, leg: number, room: number, muted: boolean, fromPercent: number, toPercent: number): boolean;
+  /** Makes a member of a room the coach of another one: only that one hears it (native/plane/room/whispers.h). */
+  legCoach(plane: PlaneHandle, leg: number, coached: number): boolean;
   legLeave(plane: PlaneHandle, leg: number): boolean;
   /** Leaves the room at once, without the ramp of `legLeave`. */
   legDrop(plane: PlaneHandle, leg: number): boolean;

@@ -152,6 +152,47 @@ describe.skipIf(!sippInstalled)('a Room', () => {
     await api('DELETE', `/api/v1/rooms/${roomId}`);
   }, 60_000);
 
+  test('a coach is heard by its member alone, in no recording of the Room, and by nobody once that member has left', async () => {
+    const agent = await call(440);
+    const customer = await call(660);
+    const coach = await call(880);
+    const roomId = await create({ voice_activity_events: true });
+    const coaching = { session_uuid: coach.sessionUuid, coach: agent.sessionUuid };
+    const members = `/api/v1/rooms/${roomId}/members`;
+    const refused = { status: 409, body: { message: 'The Session to coach is not a member of the room' } };
+    expect(await api('POST', members, coaching)).toMatchObject(refused);
+    for (const caller of [agent, customer]) await join(roomId, caller);
+    expect(await api('POST', members, { ...coaching, coach: coach.sessionUuid })).toMatchObject(refused);
+    expect(await api('POST', members, { ...coaching, coach: 'nobody' })).toMatchObject(refused);
+    expect((await api('POST', members, coaching)).status).toBe(202);
+    await receiver.event('room.member.joined', coach.sessionUuid);
+    expect((await api('GET', `${members}/${coach.sessionUuid}`)).body).toEqual({ uuid: coach.sessionUuid, muted: false });
+
+    const recording = await api('POST', `/api/v1/rooms/${roomId}/playback/record`, {});
+    expect(recording.status).toBe(202);
+    const tones = [440, 660, 880];
+    const heard = async (caller: Caller) => {
+      const pcm = await hear(caller);
+      return tones.filter((hz) => level(pcm, hz) > -15);
+    };
+    expect([await heard(agent), await heard(customer), await heard(coach)]).toEqual([[660, 880], [440], [440, 660]]);
+    await api('POST', `/api/v1/rooms/${roomId}/playback/record/stop`);
+    const ended = () => receiver.events.find(({ event, body }) => event === 'recording.ended' && body.room_id === roomId);
+    await receiver.until(() => ended() !== undefined, 'the end of the recording');
+    const wav = await readFile(joinPath(platform.dataDir, 'recordings', `${recording.body.recording_uuid}.wav`));
+    const samples = Float32Array.from({ length: 4000 }, (_, at) => wav.readInt16LE(44 + 2 * (4000 + at)) / 32_768);
+    expect(tones.map((hz) => level(samples, hz) > -15)).toEqual([true, true, false]);
+    expect(level(samples, 880)).toBeLessThan(-50);
+
+    await api('DELETE', `${members}/${agent.sessionUuid}`);
+    await receiver.event('room.member.left', agent.sessionUuid);
+    expect([await heard(customer), await heard(coach)]).toEqual([[], [660]]);
+    const talked = receiver.events.filter(({ event }) => event === 'room.member.voice_activity_changed');
+    expect(talked.filter(({ body }) => body.session_uuid === coach.sessionUuid)).toEqual([]);
+    await hangUp(agent, customer, coach);
+    await api('DELETE', `/api/v1/rooms/${roomId}`);
+  }, 60_000);
+
   test('plays files to every member, moves members, lets them go, and tells each reason', async () => {
     const a = await call(440);
     const b = await call(660);

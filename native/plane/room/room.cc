@@ -19,7 +19,7 @@ constexpr VoiceActivity::Rule voice_rule{0.5f, 60, 500};
 int32_t Seat::from_goal() const { return leaving || muted ? 0 : gain_of(from_percent); }
 int32_t Seat::to_goal() const { return leaving ? 0 : gain_of(to_percent); }
 
-Room::Room(uint32_t id, FilterBank& filters) : id_(id), filters_(filters) {}
+Room::Room(uint32_t id, FilterBank& filters) : id_(id), filters_(filters), whispers_(filters) {}
 
 Room::~Room() {
   unbridge();
@@ -49,7 +49,7 @@ void Room::enter(Seat& seat, size_t index) {
   group(index).members++;
 }
 
-void Room::join(Participant& party, bool muted, int32_t from_percent, int32_t to_percent) {
+Seat& Room::join(Participant& party, bool muted, int32_t from_percent, int32_t to_percent) {
   unbridge();
   auto seat = std::make_unique<Seat>();
   seat->room = this;
@@ -65,6 +65,12 @@ void Room::join(Participant& party, bool muted, int32_t from_percent, int32_t to
   group(seat->group).members++;
   party.sit(seat.get());
   seats_.push_back(std::move(seat));
+  return *seats_.back();
+}
+
+void Room::coach(Seat& seat, const Seat* coached) {
+  seat.coach = true;
+  whispers_.add(seat, coached);
 }
 
 void Room::leave(Seat& seat) { seat.leaving = true; }
@@ -72,6 +78,7 @@ void Room::leave(Seat& seat) { seat.leaving = true; }
 void Room::remove(Seat& seat, Notices& notices) {
   unbridge();
   const uint32_t leg = seat.party->id();
+  if (!whispers_.none()) whispers_.remove(seat);
   if (seat.voice.stop()) notices.push_back({NoticeKind::voice, leg, 0});
   seat.party->sit(nullptr);
   groups_[seat.group]->members--;
@@ -133,7 +140,7 @@ void Room::tick(const Now& now, Notices& notices) {
 bool Room::alone_with(const Seat& from, const Seat& to, const Now& now) const {
   const bool plain = from.from_gain == gain_unity && from.from_goal() == gain_unity && to.to_gain == gain_unity &&
                      to.to_goal() == gain_unity;
-  return plain && from.rtp != nullptr && to.rtp != nullptr && !player_.audible() && !to.party->player().audible() &&
+  return plain && whispers_.none() && from.rtp != nullptr && to.rtp != nullptr && !player_.audible() && !to.party->player().audible() &&
          groups_[to.group]->tail == 0 && from.rtp->could_relay(*to.rtp, now) &&
          !(to.rtp->relay().on() && to.rtp->relay().silent(now.us));
 }
@@ -200,7 +207,7 @@ void Room::voice(Seat& seat, VoiceActivity::Change change, Notices& notices) {
 void Room::contribute(Seat& seat, int16_t* pcm, size_t count, bool heard, Notices& notices) {
   const size_t index = rate_index(seat.party->rate_hz());
   if (index != seat.group) enter(seat, index);  // its codec was negotiated anew
-  if (voices_ && !seat.muted && !seat.leaving)
+  if (voices_ && !seat.muted && !seat.leaving && !seat.coach)
     voice(seat, seat.voice.frame(heard ? level_dbov(pcm, count) : -127.0f, heard), notices);
   const int32_t goal = seat.from_goal();
   const int32_t before = seat.from_gain;
@@ -208,8 +215,15 @@ void Room::contribute(Seat& seat, int16_t* pcm, size_t count, bool heard, Notice
   seat.pcm = nullptr;
   seat.last = 0;
   Group& own = *groups_[index];
-  if (!heard || count != own.sum.size() || (before == 0 && goal == 0) || mix_silent(pcm, count)) return;
+  if (!heard || count != own.sum.size() || (before == 0 && goal == 0) || mix_silent(pcm, count)) {
+    if (seat.coach) whispers_.say(seat, nullptr, index);
+    return;
+  }
   if (before != goal || goal != gain_unity) mix_gain(pcm, count, before, goal, count / ramp_divisor);
+  if (seat.coach) {
+    whispers_.say(seat, pcm, index);
+    return;
+  }
   mix_add(own.sum.data(), pcm, count);
   own.spoken = true;
   seat.pcm = pcm;
@@ -302,20 +316,25 @@ bool Room::hear(Seat& seat, int16_t* out) {
   const int32_t goal = seat.to_goal();
   seat.to_gain = goal;
   Group& group = *groups_[seat.group];
-  if (!group.sounding || (before == 0 && goal == 0)) return false;
+  const bool whispered = !whispers_.none() && whispers_.any(seat);
+  if ((!group.sounding && !whispered) || (before == 0 && goal == 0)) return false;
   const size_t count = group.sum.size();
-  if (seat.pcm != nullptr) {
+  if (!group.sounding) {
+    std::memset(out, 0, count * sizeof(int16_t));
+  } else if (seat.pcm != nullptr) {
     mix_without(group.heard, seat.pcm, out, count);
   } else {
     make_whole(group);
     std::memcpy(out, group.whole.data(), count * sizeof(int16_t));
   }
+  if (whispered) whispers_.hear(seat, out, seat.group);
   if (before != goal || goal != gain_unity) mix_gain(out, count, before, goal, count / ramp_divisor);
   return true;
 }
 
 bool Room::hears_plain(const Seat& seat) const {
-  return seat.to_gain == gain_unity && seat.to_goal() == gain_unity && groups_[seat.group]->sounding;
+  return seat.to_gain == gain_unity && seat.to_goal() == gain_unity && groups_[seat.group]->sounding &&
+         (whispers_.none() || !whispers_.any(seat));
 }
 
 void Room::make_whole(Group& group) {

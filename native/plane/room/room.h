@@ -19,6 +19,7 @@
 #include "plane/audio/rate.h"
 #include "plane/notice.h"
 #include "plane/participant.h"
+#include "plane/room/whispers.h"
 
 namespace sidetone {
 
@@ -33,6 +34,7 @@ struct Seat {
   size_t place = 0;      // in the room's list
   size_t group = 0;      // index of its rate
   bool muted = false;
+  bool coach = false;  // heard by one member at most (whispers.h)
   bool leaving = false;
   bool told = false;
   int32_t from_percent = 100;
@@ -60,8 +62,10 @@ class Room {
   /** The highest rate of its members. */
   size_t top() const;
 
-  /** Seats a participant that sits nowhere. Volumes in percent. */
-  void join(Participant& party, bool muted, int32_t from_percent, int32_t to_percent);
+  /** Seats a participant that sits nowhere. Volumes in percent. The seat lives until it is left. */
+  Seat& join(Participant& party, bool muted, int32_t from_percent, int32_t to_percent);
+  /** Makes a member the coach of another one, as long as that is in the room. nullptr: nobody hears it. */
+  void coach(Seat& seat, const Seat* coached);
   /** The member fades out in the next tick and is gone after it. */
   static void leave(Seat& seat);
   /** The member is gone at once; what it last said fades without it. */
@@ -143,6 +147,7 @@ class Room {
   std::vector<std::unique_ptr<Recorder>> recorders_;
   std::unique_ptr<Group> groups_[rates];
   std::unique_ptr<RateBridge> bridges_[rates][rates];
+  Whispers whispers_;
 };
 
 }  // namespace sidetone

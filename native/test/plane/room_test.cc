@@ -133,6 +133,66 @@ TEST(
   CHECK(level(singers[0].last(1), 3000, 8000) < own - 45);
 }
 
+TEST("a coach hears everyone and is heard by its member only, at any rate, until that one leaves; then by nobody") {
+  Bench bench;
+  CHECK(bench.plane->open_room(100));
+  // The member that is coached, another one, a coach of the same rate and one of another rate.
+  Singer singers[] = {{bench.open(), Codec::pcmu, 500},
+                      {bench.open(), Codec::pcmu, 700},
+                      {bench.open(), Codec::pcmu, 900},
+                      {bench.open(Codec::g722), Codec::g722, 1100}};
+  for (uint32_t id = 1; id <= 4; id++) CHECK(bench.plane->join(id, 100, false, 100, 100));
+  CHECK(bench.plane->coach(3, 1) && bench.plane->coach(4, 1));
+  CHECK(!bench.plane->coach(9, 1));
+  CHECK(bench.plane->detect_voices(100, true));
+  const auto run = [&bench, &singers](int ticks) {
+    for (int tick = 0; tick < ticks; tick++) {
+      for (Singer& singer : singers) singer.sing();
+      bench.tick();
+      for (Singer& singer : singers) singer.hear();
+    }
+  };
+  const double own = 20 * std::log10(8000.0 / 32768);
+  const auto hears = [&singers, own](size_t ear, size_t mouth) {
+    const double got = level(singers[ear].last(1), singers[mouth].hz, singers[ear].rate());
+    CHECK(std::fabs(got - own) < 0.5 || got < own - 45);
+    return got > own - 1;
+  };
+  run(100);
+  const bool expected[4][4] = {{false, true, true, true}, {true, false, false, false}, {true, true, false, false}, {true, true, false, false}};
+  for (size_t ear = 0; ear < 4; ear++) {
+    for (size_t mouth = 0; mouth < 4; mouth++) CHECK(hears(ear, mouth) == expected[ear][mouth]);
+  }
+  for (const Notice& notice : bench.notices()) CHECK(notice.kind != NoticeKind::voice || notice.leg <= 2);
+  CHECK(bench.plane->mute(3, true));
+  run(100);
+  CHECK(!hears(0, 2) && hears(0, 3));
+  CHECK(bench.plane->leave(1));
+  run(100);
+  for (size_t ear = 0; ear < 4; ear++) CHECK(!hears(ear, 2) && !hears(ear, 3));
+  CHECK(hears(2, 1) && hears(3, 1));
+  CHECK(bench.plane->join(1, 100, false, 100, 100));
+  run(100);
+  CHECK(!hears(0, 2) && !hears(0, 3) && hears(0, 1));
+}
+
+TEST("a coach alone with its member is heard by it, and their packets are not passed on as they come") {
+  Bench bench;
+  CHECK(bench.plane->open_room(100));
+  Singer singers[] = {{bench.open(), Codec::pcmu, 500}, {bench.open(), Codec::pcmu, 700}};
+  for (uint32_t id = 1; id <= 2; id++) CHECK(bench.plane->join(id, 100, false, 100, 100));
+  CHECK(bench.plane->coach(2, 1));
+  for (int tick = 0; tick < 100; tick++) {
+    for (Singer& singer : singers) singer.sing();
+    bench.tick();
+    for (Singer& singer : singers) singer.hear();
+    for (uint32_t id = 1; id <= 2; id++) CHECK(!bench.plane->leg(id)->relays());
+  }
+  const double own = 20 * std::log10(8000.0 / 32768);
+  CHECK(std::fabs(level(singers[0].last(1), 700, 8000) - own) < 0.5);
+  CHECK(std::fabs(level(singers[1].last(1), 500, 8000) - own) < 0.5);
+}
+
 TEST("joining, muting, a change of volume and leaving ramp: no step beyond the sound's own") {
   Bench bench;
   CHECK(bench.plane->open_room(100));

@@ -21,17 +21,20 @@ export interface MemberView {
   readonly muted: boolean;
 }
 
+export interface JoinRequest {
+  readonly session_uuid: string;
+  readonly muted: boolean;
+  /** The Session of the member that alone is to hear it. */
+  readonly coach?: string;
+}
+
 export interface Rooms {
   create(request: { readonly voice_activity_events: boolean }, context: CommandContext): Promise<Answer | Problem>;
   list(appUuid: string): readonly RoomView[] | Problem;
   get(appUuid: string, roomId: string): RoomView | undefined;
   /** Delete, and the commands of its playback. The Room is the application's. */
   order(roomId: string, order: RoomCommand, context: CommandContext): Promise<Answer | Problem>;
-  join(
-    roomId: string,
-    request: { readonly session_uuid: string; readonly muted: boolean },
-    context: CommandContext,
-  ): Promise<Answer | Problem>;
+  join(roomId: string, request: JoinRequest, context: CommandContext): Promise<Answer | Problem>;
   leave(roomId: string, sessionUuid: string, context: CommandContext): Promise<Answer | Problem>;
   members(roomId: string): readonly MemberView[];
 }

@@ -26,7 +26,10 @@ import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { ActorEnvironment } from '../session/session-actor.ts';
 
 export interface RoomEnvironment
-  extends Omit<ActorEnvironment, 'onEnded' | 'mediaRoom' | 'onMembership' | 'onNews' | 'history' | 'payments' | 'media'> {
+  extends Omit<
+    ActorEnvironment,
+    'onEnded' | 'mediaRoom' | 'audioOf' | 'onMembership' | 'onNews' | 'history' | 'payments' | 'media'
+  > {
   /** Tells every member to leave. */
   dismiss(room: RoomActor): void;
   onDeleted(roomId: string): void;

@@ -7,7 +7,7 @@ import type { Membership, Seat } from '../../machine/room/membership.ts';
 import { newRoom, playbackStatus, type RoomCommand } from '../../machine/room/room.ts';
 import type { MediaEngine, RoomNotice } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import type { MemberView, Rooms, RoomView } from '../ports/rooms.ts';
+import type { JoinRequest, MemberView, Rooms, RoomView } from '../ports/rooms.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import type { SessionActor } from '../session/session-actor.ts';
 import { RoomActor, type RoomEnvironment, type StoredPlayback } from './room-actor.ts';
@@ -134,12 +134,8 @@ export class RoomRegistry implements Rooms {
     return problems.source(playlist.refused, order.urls.length);
   }
 
-  async join(
-    roomId: string,
-    request: { readonly session_uuid: string; readonly muted: boolean },
-    context: CommandContext,
-  ): Promise<Answer | Problem> {
-    const { session_uuid: sessionUuid, muted } = request;
+  async join(roomId: string, request: JoinRequest, context: CommandContext): Promise<Answer | Problem> {
+    const { session_uuid: sessionUuid, muted, coach } = request;
     const limits = await this.#options.limits(context.appUuid);
     const session = this.#options.session(sessionUuid);
     const room = this.#rooms.get(roomId);
@@ -147,10 +143,13 @@ export class RoomRegistry implements Rooms {
     if (session === undefined || session.state.appUuid !== context.appUuid) return problems.notFound('Session');
     if (room.state.phase !== 'open') return problems.conflict('Room is being deleted');
     const isNew = !room.has(sessionUuid);
+    if (coach !== undefined && (coach === sessionUuid || !room.joined.includes(coach)))
+      return problems.conflict('The Session to coach is not a member of the room');
     if (isNew && room.places.length >= (limits?.maxMembersPerRoom ?? 0)) return problems.roomFull();
     if (isNew) room.take(sessionUuid);
     const { voiceActivityEvents } = room.state;
-    const command = { type: 'member_join', roomId, room: room.media.number, muted, voiceActivityEvents } as const;
+    const coaching = coach === undefined ? {} : { coach };
+    const command = { type: 'member_join', roomId, room: room.media.number, muted, voiceActivityEvents, ...coaching } as const;
     const answer = { status: 202, body: { room_id: roomId, session_uuid: sessionUuid, status: 'joining' } };
     const result = await session.command(command, context, undefined, answer);
     // Refused, or ended meanwhile: the place is nobody's.

@@ -19,7 +19,7 @@ import type { CallCommand, Command, Effect, SessionInput, Step } from '../../mac
 import { runningText } from '../../machine/session/running.ts';
 import { nextDeadline, type SessionState } from '../../machine/session/session.ts';
 import { step } from '../../machine/session/step.ts';
-import type { MediaEngine, MediaRoom, Playlist, PlayOptions } from '../../media/engine.ts';
+import type { LegAudio, MediaEngine, MediaRoom, Playlist, PlayOptions } from '../../media/engine.ts';
 import { type Problem, problems } from '../../problem.ts';
 import { type Envelope, Mailbox } from '../mailbox.ts';
 import type { Leg, RoomNews } from '../ports/leg.ts';
@@ -37,6 +37,8 @@ export interface ActorEnvironment {
   readonly nodeId: string;
   /** The mix of a live Room. */
   mediaRoom(roomId: string): MediaRoom | undefined;
+  /** The sound of a live Session. */
+  audioOf(sessionUuid: string): LegAudio | undefined;
   /** The Session's membership has changed, durably. */
   onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void;
   /** The records of secure collections. Undefined when payments are off and nothing is ever collected. */
@@ -124,6 +126,11 @@ export class SessionActor {
       round_trip_ms,
       mos,
     });
+  }
+
+  /** Its sound, as others in its Room need it. Undefined when there is none. */
+  get audio(): LegAudio | undefined {
+    return this.#leg?.audio;
   }
 
   /** What the leg can do for a transfer. */
@@ -304,7 +311,7 @@ export class SessionActor {
           void this.#prompt(leg, effect.name, effect.urls);
           break;
         case 'member_join':
-          this.#join(leg, effect.roomId, effect.muted);
+          this.#join(leg, effect);
           break;
         case 'member_leave':
           leg.audio?.leave();
@@ -331,10 +338,11 @@ export class SessionActor {
   }
 
   /** A Room that is gone by now tells the Session so by itself. */
-  #join(leg: Leg, roomId: string, muted: boolean): void {
+  #join(leg: Leg, { roomId, muted, coach }: Extract<Effect, { readonly do: 'member_join' }>): void {
     const room = this.#environment.mediaRoom(roomId);
+    const coaching = coach === undefined ? {} : { coach: { of: this.#environment.audioOf(coach) } };
     if (room === undefined) this.signal({ type: 'room_closed', roomId });
-    else leg.audio?.join(room, { muted, fromVolumePercent: 100, toVolumePercent: 100 });
+    else leg.audio?.join(room, { muted, fromVolumePercent: 100, toVolumePercent: 100, ...coaching });
   }
 
   /** A further attempt's prompt; one that cannot be opened by now is told like every playback that fails. */

@@ -104,6 +104,7 @@ export class SessionRegistry implements Sessions {
       recordings: options.recordings,
       history: options.history ?? NO_HISTORY,
       mediaRoom: (roomId) => this.#rooms?.find(roomId)?.media,
+      audioOf: (sessionUuid) => this.find(sessionUuid)?.audio,
       onMembership: (sessionUuid, before, after) => this.#rooms?.onMembership(sessionUuid, before, after),
       onNews: (sessionUuid, roomId, news) => this.#bots.tell(sessionUuid, roomId, news),
       onEnded: (sessionUuid) => this.#forget(sessionUuid),

@@ -15,7 +15,7 @@ import { onSession } from './sessions.ts';
 
 const percent = '0 <= number.integer <= 200';
 const create = shape(type({ '+': 'reject', 'voice_activity_events?': 'boolean' }));
-const join = shape(type({ '+': 'reject', session_uuid: 'string', 'muted?': 'boolean' }));
+const join = shape(type({ '+': 'reject', session_uuid: 'string', 'muted?': 'boolean', 'coach?': 'string' }));
 const memberVolume = shape(type({ '+': 'reject', volume: percent, direction: "'from_member' | 'to_member' | 'both'" }));
 const volume = shape(type({ '+': 'reject', volume: percent }));
 const play = shape(
@@ -116,10 +116,10 @@ const memberRoutes = (rooms: Rooms): readonly Route[] => [
   bodyRoute(
     { ...command, method: 'POST', path: `${ROOM}/members`, summary: 'Add a Session', buckets: ['member_add'] },
     join,
-    (context, { session_uuid, muted = false }) =>
+    (context, { session_uuid, muted = false, ...coaching }) =>
       onRoom(rooms, context, () =>
         isUuid(session_uuid)
-          ? rooms.join(roomOf(context), { session_uuid, muted }, commandContext(context))
+          ? rooms.join(roomOf(context), { session_uuid, muted, ...coaching }, commandContext(context))
           : problems.notFound('Session'),
       ),
   ),

@@ -37,6 +37,8 @@ export type MemberCommand =
       readonly room: number;
       readonly muted: boolean;
       readonly voiceActivityEvents: boolean;
+      /** The Session of the member that alone hears it. */
+      readonly coach?: string;
     }
   | { readonly type: 'member_leave'; readonly roomId: string }
   | { readonly type: 'member_mute' }
@@ -44,7 +46,7 @@ export type MemberCommand =
   | { readonly type: 'member_volume'; readonly volume: number; readonly direction: VolumeDirection };
 
 export type MemberEffect =
-  | { readonly do: 'member_join'; readonly roomId: string; readonly muted: boolean }
+  | { readonly do: 'member_join'; readonly roomId: string; readonly muted: boolean; readonly coach?: string }
   | { readonly do: 'member_leave' }
   | { readonly do: 'member_set_muted'; readonly muted: boolean }
   | ({ readonly do: 'member_set_volume' } & VolumeOrder);
@@ -127,14 +129,14 @@ export function commandMember(
 function join(
   sessionUuid: string,
   before: Membership | undefined,
-  { roomId, room, muted, voiceActivityEvents }: Extract<MemberCommand, { type: 'member_join' }>,
+  { roomId, room, muted, voiceActivityEvents, coach }: Extract<MemberCommand, { type: 'member_join' }>,
 ): MembershipStep {
   if (before?.roomId === roomId) return stay(before);
   const left = leave(sessionUuid, before, 'moved');
   return {
     membership: { roomId, room, phase: 'joining', muted, voiceActivityEvents, talking: false },
     events: left.events,
-    effects: [...left.effects, { do: 'member_join', roomId, muted }],
+    effects: [...left.effects, { do: 'member_join', roomId, muted, ...(coach === undefined ? {} : { coach }) }],
   };
 }
 

@@ -125,6 +125,9 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
       from: wholePercent(options.fromVolumePercent),
       to: wholePercent(options.toVolumePercent),
     });
+    if (options.coach === undefined) return;
+    const { of } = options.coach;
+    this.placement.command({ type: 'coach', leg: this.id, coached: of instanceof PlaneLeg ? of.id : 0 });
   }
 
   leave(): void {

@@ -151,6 +151,9 @@ export function obeyRoom({ plane, reply, flushNotices }: CommandContext, command
     case 'join':
       native.legJoin(plane, leg, command.room, command.muted, command.from, command.to);
       break;
+    case 'coach':
+      native.legCoach(plane, leg, command.coached);
+      break;
     case 'leave':
       native.legLeave(plane, leg);
       break;

@@ -54,6 +54,8 @@ export type RoomCommand =
       readonly from: number;
       readonly to: number;
     }
+  /** The member is heard by `coached` only; a number of no member is nobody. */
+  | { readonly type: 'coach'; readonly leg: number; readonly coached: number }
   | { readonly type: 'leave'; readonly leg: number }
   | { readonly type: 'mute'; readonly leg: number; readonly muted: boolean }
   | { readonly type: 'room volume'; readonly leg: number; readonly from: boolean; readonly percent: number };

@@ -83,6 +83,7 @@ function obey(command: WorkerCommand): void {
     case 'close room':
     case 'voices':
     case 'join':
+    case 'coach':
     case 'leave':
     case 'mute':
     case 'room volume':
