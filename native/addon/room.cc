@@ -40,6 +40,16 @@ Napi::Value room_close(const Napi::CallbackInfo& info) {
   return arguments.give(plane->close_room(id));
 }
 
+// roomMusic(plane, room, music) -> whether there is such a room and the number was free
+Napi::Value room_music(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const uint32_t music = arguments.number();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->open_music(id, music));
+}
+
 // playVolume(plane, legOrRoom, percent) -> whether something plays there
 Napi::Value play_volume(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
@@ -136,7 +146,7 @@ constexpr Export exported[] = {
     {"planeNumber", plane_number}, {"legMove", leg_move},       {"roomOpen", room_open}, {"roomClose", room_close},
     {"roomVoices", room_voices},   {"playVolume", play_volume}, {"legJoin", leg_join},   {"legLeave", leg_leave},
     {"legDrop", leg_drop},         {"legMute", leg_mute},       {"legTones", leg_tones}, {"legVolume", leg_volume},
-    {"legCoach", leg_coach},
+    {"legCoach", leg_coach},       {"roomMusic", room_music},
 };
 
 }  // namespace

@@ -13,11 +13,22 @@ bool Plane::open_room(uint32_t id) {
   return rooms_.emplace(id, std::make_unique<Room>(id, filters_)).second;
 }
 
+bool Plane::open_music(uint32_t room, uint32_t music) {
+  Room* of = this->room(room);
+  if (of == nullptr || of->closing() || of->music() != nullptr || parties_.count(music) != 0 ||
+      rooms_.count(music) != 0)
+    return false;
+  if (!music_.emplace(music, room).second) return false;
+  of->open_music(music);
+  return true;
+}
+
 bool Plane::close_room(uint32_t id) {
   Room* room = this->room(id);
   if (room == nullptr) return false;
   if (room->player().active()) stop(id, room->player().playback());
   retire(room->take_recorders());
+  if (room->music() != nullptr) music_.erase(room->music_id());
   room->close();
   return true;
 }

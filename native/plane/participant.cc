@@ -94,20 +94,25 @@ void Participant::tone(const ToneDetector::Key& key, const Now&, Notices& notice
 bool Participant::hears(int16_t* out, size_t count, const Now& now, Notices& notices) {
   bool voiced = seat_ != nullptr && seat_->room->hear(*seat_, out);
   if (player_.audible()) {
-    if (voiced) {
-      int16_t own[frame_max];
-      if (player_.frame(own, count, rate_hz())) mix_over(out, own, count);
-    } else {
-      voiced = player_.frame(out, count, rate_hz());
-    }
+    voiced = over(player_, out, count, voiced);
     player_.progress(id_, notices);
   }
   if (!recorders_.empty()) tape(voiced ? out : nullptr, count, now, notices);
-  return voiced;
+  Player* music = seat_ != nullptr ? seat_->room->music_for(*seat_) : nullptr;
+  return music == nullptr ? voiced : over(*music, out, count, voiced);
+}
+
+/** Lays what a player gives over what is heard. Whether there is anything to hear then. */
+bool Participant::over(Player& player, int16_t* out, size_t count, bool voiced) const {
+  if (!voiced) return player.frame(out, count, rate_hz());
+  int16_t own[frame_max];
+  if (player.frame(own, count, rate_hz())) mix_over(out, own, count);
+  return true;
 }
 
 bool Participant::hears_room_only() const {
-  return seat_ != nullptr && recorders_.empty() && !player_.audible() && seat_->room->hears_plain(*seat_);
+  return seat_ != nullptr && recorders_.empty() && !player_.audible() && seat_->room->hears_plain(*seat_) &&
+         seat_->room->music_for(*seat_) == nullptr;
 }
 
 void Participant::settle(Notices& notices) {

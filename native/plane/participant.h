@@ -98,6 +98,7 @@ class Participant {
 
  private:
   void look();
+  bool over(Player& player, int16_t* out, size_t count, bool voiced) const;
   void tape(const int16_t* heard, size_t count, const Now& now, Notices& notices);
 
   const uint32_t id_;

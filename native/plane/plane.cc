@@ -122,8 +122,10 @@ bool Plane::negotiate(uint32_t id, const Negotiated& parameters, const Now& now)
 Player* Plane::player(uint32_t id) {
   Participant* party = participant(id);
   if (party != nullptr) return &party->player();
-  Room* room = this->room(id);
-  return room == nullptr ? nullptr : &room->player();
+  const auto music = music_.find(id);
+  Room* room = this->room(music == music_.end() ? id : music->second);
+  if (room == nullptr) return nullptr;
+  return music == music_.end() ? &room->player() : room->music();
 }
 
 bool Plane::play(uint32_t id, uint32_t playback, uint32_t rate_hz, int32_t volume_percent) {

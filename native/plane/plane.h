@@ -94,6 +94,9 @@ class Plane {
   // happens but the notice said.
   /** Opens a room. False when the number is in use. */
   bool open_room(uint32_t id);
+  /** Gives the hold music of a room (room.h) a number, under which it is played. False where there is no such room, or
+   * the number is in use. */
+  bool open_music(uint32_t room, uint32_t music);
   /** Closes a room: its playback stops and its members leave with the next tick (each noticed). */
   bool close_room(uint32_t id);
   /** Tells `room_joined`, or `room_left` where there is no such room. A member of another room leaves that first, at
@@ -163,6 +166,7 @@ class Plane {
   LegSockets sockets_;
   int64_t prompt_due_us_ = 0;
   std::unordered_map<uint32_t, std::unique_ptr<Room>> rooms_;
+  std::unordered_map<uint32_t, uint32_t> music_;      // the rooms of hold music, by its number
   std::vector<std::unique_ptr<Recorder>> finishing_;  // whose leg or room is gone
   StreamFrames frames_;
   std::shared_ptr<Handover> box_;

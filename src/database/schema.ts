@@ -171,6 +171,8 @@ export const rooms = pgTable(
     appUuid: text('app_uuid').notNull(),
     nodeId: text('node_id').notNull(),
     voiceActivityEvents: boolean('voice_activity_events').notNull(),
+    /** What a member that is alone hears; empty: nothing. */
+    holdMusicUrl: text('hold_music_url').notNull().default(''),
     /** Percent; NULL: never set. */
     volume: smallint('volume'),
     deleting: boolean('deleting').notNull(),

@@ -177,6 +177,12 @@ export interface MediaRoom extends Player, Recordable {
   readonly number: number;
   /** Sets the volume of the playback that is heard now, in percent. */
   setPlaybackVolume(percent: number): void;
+  /**
+   * Plays music, over and over, to a member that is alone while nothing else is played, in place of what it played
+   * before. It is recorded nowhere. `failed` tells why it broke off.
+   */
+  playMusic(playlist: Playlist, failed: (reason: string) => void): void;
+  stopMusic(): void;
   /** Whether members' `voice` notices are told. */
   setVoiceActivity(on: boolean): void;
   /**

@@ -121,6 +121,8 @@ interface Native {
   planeFrames(plane: PlaneHandle, out: Uint8Array): number;
   roomOpen(plane: PlaneHandle, room: number): boolean;
   roomClose(plane: PlaneHandle, room: number): boolean;
+  /** Gives the hold music of a room a number, under which it is played (native/plane/room/room.h). */
+  roomMusic(plane: PlaneHandle, room: number, music: number): boolean;
   roomVoices(plane: PlaneHandle, room: number, on: boolean): boolean;
   legJoin(plane: PlaneHandle, leg: number, room: number, muted: boolean, fromPercent: number, toPercent: number): boolean;
   /** Makes a member of a room the coach of another one: only that one hears it (native/plane/room/whispers.h). */

@@ -66,7 +66,7 @@ const BODIES: readonly (readonly [method: string, path: string, body: Record<str
   ['POST', `${session}/dtmf/send`, { digits: '1w#', duration_ms: 100, gap_ms: 100 }],
   ['POST', `${session}/room/volume`, { volume: 100, direction: 'both' }],
   ['POST', '/v1/messages', { from: '+15550100', to: '+15550199', text: 'x' }],
-  ['POST', '/api/v1/rooms', { voice_activity_events: true }],
+  ['POST', '/api/v1/rooms', { voice_activity_events: true, hold_music_url: 'https://a.example/music.mp3' }],
   ['POST', `${room}/members`, { session_uuid: newUuid(), muted: true, coach: newUuid() }],
   ['POST', `${room}/playback/play`, { type: 'files', urls: [url], loop: 1, volume: 100 }],
   ['POST', `${room}/playback/play`, { type: 'stream', url }],

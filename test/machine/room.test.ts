@@ -25,7 +25,7 @@ import {
 import type { MediaNotice } from '../../src/notice/signal.ts';
 
 class Run {
-  state: RoomState = newRoom({ roomId: 'r', appUuid: 'a', voiceActivityEvents: false }, 0);
+  state: RoomState = newRoom({ roomId: 'r', appUuid: 'a', voiceActivityEvents: false, holdMusicUrl: '' }, 0);
   now = 0;
   events: Event[] = [];
   effects: string[] = [];

@@ -17,8 +17,10 @@ describe.skipIf(!sippInstalled)('a Room', () => {
   const media = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
-    fetch: (request) =>
-      new URL(request.url).pathname === '/tone.wav' ? new Response(toneWav(1000, 1)) : new Response('no', { status: 404 }),
+    fetch: (request) => {
+      const hz = { '/tone.wav': 1000, '/music.wav': 1400 }[new URL(request.url).pathname];
+      return hz === undefined ? new Response('no', { status: 404 }) : new Response(toneWav(hz, 1));
+    },
   });
 
   beforeAll(async () => {
@@ -231,6 +233,60 @@ describe.skipIf(!sippInstalled)('a Room', () => {
     expect(names.at(-2)).toBe('room.member.left');
     expect(receiver.of(a.sessionUuid).at(-1)?.body.reason).toBe('room_closed');
     await hangUp(a, b);
+  }, 60_000);
+
+  test('hold music is heard by a member that is alone while nothing is played, and is in no recording, field or event', async () => {
+    const music = `http://127.0.0.1:${media.port}/music.wav`;
+    const roomId = await create({ hold_music_url: music });
+    const heard = async (caller: Caller) => {
+      const pcm = await hear(caller);
+      return [440, 660, 1000, 1400].filter((hz) => level(pcm, hz) > -15);
+    };
+    const a = await call(440);
+    const b = await call(660);
+    await join(roomId, a);
+    const alone = async (caller: Caller) => {
+      while ((await heard(caller)).length === 0);
+    };
+    await alone(a);
+    expect(await heard(a)).toEqual([1400]);
+    const recorded = await api('POST', `/api/v1/rooms/${roomId}/playback/record`, { include_gaps: true });
+    const own = await api('POST', `/v1/sessions/${a.sessionUuid}/recordings`, { direction: 'both', channels: 'mono' });
+    expect(await heard(a)).toEqual([1400]);
+    expect((await api('GET', `/api/v1/rooms/${roomId}`)).body).toMatchObject({
+      playback_status: 'stopped',
+      playback_operation_uuid: '',
+      playback_urls: [],
+      playback_volume: 0,
+    });
+    await join(roomId, b);
+    expect([await heard(a), await heard(b)]).toEqual([[660], [440]]);
+    await api('DELETE', `/api/v1/rooms/${roomId}/members/${a.sessionUuid}`);
+    await alone(b);
+    expect(await heard(b)).toEqual([1400]);
+
+    const urls = [`http://127.0.0.1:${media.port}/tone.wav`];
+    await api('POST', `/api/v1/rooms/${roomId}/playback/play`, { type: 'files', urls, loop: 0 });
+    for (let at = 0; at < 10 && !(await heard(b)).includes(1000); at += 1);
+    expect(await heard(b)).toEqual([1000]);
+    await api('POST', `/api/v1/rooms/${roomId}/playback/stop`);
+    const stopped = () => receiver.events.find(({ event, body }) => event === 'room.playback.ended' && body.room_id === roomId);
+    await receiver.until(() => stopped() !== undefined, 'the end of the playback');
+    expect(await heard(b)).toEqual([1400]);
+
+    await hangUp(a, b);
+    await api('DELETE', `/api/v1/rooms/${roomId}`);
+    for (const { recording_uuid: uuid } of [recorded.body, own.body]) {
+      await receiver.until(
+        () => receiver.events.some(({ event, body }) => event === 'recording.ended' && body.recording_uuid === uuid),
+        'the end of a recording',
+      );
+      const wav = await readFile(joinPath(platform.dataDir, 'recordings', `${uuid}.wav`));
+      const samples = Float32Array.from({ length: (wav.length - 44) >> 1 }, (_, at) => wav.readInt16LE(44 + 2 * at) / 32_768);
+      expect([level(samples, 440) > -30, level(samples, 1400) < -50]).toEqual([true, true]);
+    }
+    const playbacks = receiver.events.filter(({ event, body }) => event.startsWith('room.playback') && body.room_id === roomId);
+    expect(playbacks.map(({ body }) => body.urls)).toEqual([urls]);
   }, 60_000);
 
   test('the cap of an application holds however many are created at once', async () => {

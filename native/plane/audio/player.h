@@ -37,6 +37,8 @@ class Player {
   /** Whether `frame` may have something to give: a playback, or the ramp at the end of one. */
   bool audible() const { return active() || tail_count_ > 0; }
   bool paused() const { return paused_; }
+  /** Whether `frame` may have something to give now: what plays and is not held back, or the ramp at its end. */
+  bool sounding() const { return (active() && !paused_) || tail_count_ > 0; }
   /** Whether its first frame has been given. */
   bool started() const { return active() && started_ == playback(); }
   /** Whether all that was fed has been taken, and nothing more will come. */

@@ -79,6 +79,7 @@ void Room::remove(Seat& seat, Notices& notices) {
   unbridge();
   const uint32_t leg = seat.party->id();
   if (!whispers_.none()) whispers_.remove(seat);
+  if (music_ && music_->listener == &seat) music_->listener = nullptr;
   if (seat.voice.stop()) notices.push_back({NoticeKind::voice, leg, 0});
   seat.party->sit(nullptr);
   groups_[seat.group]->members--;
@@ -128,20 +129,39 @@ void Room::tick(const Now& now, Notices& notices) {
     seats_[i]->party->take(now, notices);
   }
   mix(notices);
+  if (music_) hold();
   if (seats_.size() == 2) bridge_two(now);
   for (size_t i = 0; i < seats_.size();) {
     Participant& party = *seats_[i]->party;
     party.give(now, notices);
     if (i < seats_.size() && seats_[i]->party == &party) i++;  // else it has left, and the last has its place
   }
+  if (music_) music_->player.progress(music_->id, notices);
+}
+
+void Room::open_music(uint32_t id) {
+  music_ = std::make_unique<Music>();
+  music_->id = id;
+}
+
+/** Lets the music be heard while a member is alone and nothing is played, and holds it back otherwise. */
+void Room::hold() {
+  Player& player = music_->player;
+  const bool alone = seats_.size() == 1 && !closing_ && !player_.active();
+  if (!alone) {
+    (void)player.pause(player.playback());
+    return;
+  }
+  music_->listener = seats_[0].get();
+  (void)player.resume(player.playback());
 }
 
 /** Whether `to` is to hear what `from` says and nothing else, as loud as it is. */
 bool Room::alone_with(const Seat& from, const Seat& to, const Now& now) const {
   const bool plain = from.from_gain == gain_unity && from.from_goal() == gain_unity && to.to_gain == gain_unity &&
                      to.to_goal() == gain_unity;
-  return plain && whispers_.none() && from.rtp != nullptr && to.rtp != nullptr && !player_.audible() && !to.party->player().audible() &&
-         groups_[to.group]->tail == 0 && from.rtp->could_relay(*to.rtp, now) &&
+  return plain && whispers_.none() && from.rtp != nullptr && to.rtp != nullptr && !player_.audible() &&
+         !to.party->player().audible() && groups_[to.group]->tail == 0 && from.rtp->could_relay(*to.rtp, now) &&
          !(to.rtp->relay().on() && to.rtp->relay().silent(now.us));
 }
 

@@ -59,6 +59,15 @@ class Room {
   uint32_t id() const { return id_; }
   size_t members() const { return seats_.size(); }
   Player& player() { return player_; }
+  /** Makes the player of its hold music, which notices call by that number. */
+  void open_music(uint32_t id);
+  /** The player of its hold music, or nullptr. It is heard by a member that is alone while nothing else is played. */
+  Player* music() { return music_ ? &music_->player : nullptr; }
+  uint32_t music_id() const { return music_ ? music_->id : 0; }
+  /** The same, where it is to be heard by that member in this tick. It is recorded nowhere. */
+  Player* music_for(const Seat& seat) {
+    return music_ && music_->listener == &seat && music_->player.sounding() ? &music_->player : nullptr;
+  }
   /** The highest rate of its members. */
   size_t top() const;
 
@@ -122,6 +131,13 @@ class Room {
     uint8_t encoded[2][frame_units];
   };
 
+  struct Music {
+    uint32_t id = 0;
+    Player player;
+    const Seat* listener = nullptr;  // who is alone, or was: the music fades for it
+  };
+
+  void hold();
   void bridge_two(const Now& now);
   void unbridge();
   bool alone_with(const Seat& from, const Seat& to, const Now& now) const;
@@ -148,6 +164,7 @@ class Room {
   std::unique_ptr<Group> groups_[rates];
   std::unique_ptr<RateBridge> bridges_[rates][rates];
   Whispers whispers_;
+  std::unique_ptr<Music> music_;
 };
 
 }  // namespace sidetone

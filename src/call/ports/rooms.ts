@@ -21,6 +21,12 @@ export interface MemberView {
   readonly muted: boolean;
 }
 
+export interface CreateRequest {
+  readonly voice_activity_events: boolean;
+  /** What a member that is alone hears while nothing is played. */
+  readonly hold_music_url?: string;
+}
+
 export interface JoinRequest {
   readonly session_uuid: string;
   readonly muted: boolean;
@@ -29,7 +35,7 @@ export interface JoinRequest {
 }
 
 export interface Rooms {
-  create(request: { readonly voice_activity_events: boolean }, context: CommandContext): Promise<Answer | Problem>;
+  create(request: CreateRequest, context: CommandContext): Promise<Answer | Problem>;
   list(appUuid: string): readonly RoomView[] | Problem;
   get(appUuid: string, roomId: string): RoomView | undefined;
   /** Delete, and the commands of its playback. The Room is the application's. */

@@ -24,12 +24,10 @@ import { type Envelope, Mailbox } from '../mailbox.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { ActorEnvironment } from '../session/session-actor.ts';
+import { HoldMusic } from './hold-music.ts';
 
 export interface RoomEnvironment
-  extends Omit<
-    ActorEnvironment,
-    'onEnded' | 'mediaRoom' | 'audioOf' | 'onMembership' | 'onNews' | 'history' | 'payments' | 'media'
-  > {
+  extends Omit<ActorEnvironment, 'onEnded' | 'mediaRoom' | 'audioOf' | 'onMembership' | 'onNews' | 'history' | 'payments'> {
   /** Tells every member to leave. */
   dismiss(room: RoomActor): void;
   onDeleted(roomId: string): void;
@@ -43,6 +41,7 @@ export class RoomActor {
   readonly #members = new Map<string, 'reserved' | 'joining' | 'joined'>();
   /** The bots that have joined. */
   readonly #bots = new Set<string>();
+  readonly #music: HoldMusic | undefined;
   readonly #recordings: LiveRecordings;
   readonly #mailbox: Mailbox<RoomInput>;
   #traceparent = '';
@@ -70,6 +69,9 @@ export class RoomActor {
       },
     });
     this.#detectVoices();
+    const { media: engine, log } = environment;
+    const { holdMusicUrl: url, roomId } = state;
+    this.#music = url === '' ? undefined : new HoldMusic({ url, roomId, room: media, media: engine, log });
   }
 
   get state(): RoomState {
@@ -108,12 +110,15 @@ export class RoomActor {
   confirm(sessionUuid: string, isBot: boolean): void {
     if (!this.#members.has(sessionUuid)) return;
     this.#members.set(sessionUuid, 'joined');
+    this.#music?.members(this.joined.length);
     if (isBot && this.#bots.add(sessionUuid).size === 1) this.#detectVoices();
   }
 
   giveBack(sessionUuid: string): void {
     if (this.#bots.delete(sessionUuid) && this.#bots.size === 0) this.#detectVoices();
-    if (this.#members.delete(sessionUuid) && this.#members.size === 0) this.signal({ type: 'empty' });
+    if (!this.#members.delete(sessionUuid)) return;
+    this.#music?.members(this.joined.length);
+    if (this.#members.size === 0) this.signal({ type: 'empty' });
   }
 
   /** Has the mix tell who talks while anyone is to hear of it: the application by events, or a bot. */
@@ -192,6 +197,7 @@ export class RoomActor {
       appUuid: state.appUuid,
       nodeId: this.#environment.nodeId,
       voiceActivityEvents: state.voiceActivityEvents,
+      holdMusicUrl: state.holdMusicUrl,
       volume: state.volume,
       deleting: state.phase !== 'open',
       playback: playbackText(state.playback),

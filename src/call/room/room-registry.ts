@@ -7,7 +7,7 @@ import type { Membership, Seat } from '../../machine/room/membership.ts';
 import { newRoom, playbackStatus, type RoomCommand } from '../../machine/room/room.ts';
 import type { MediaEngine, RoomNotice } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import type { JoinRequest, MemberView, Rooms, RoomView } from '../ports/rooms.ts';
+import type { CreateRequest, JoinRequest, MemberView, Rooms, RoomView } from '../ports/rooms.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import type { SessionActor } from '../session/session-actor.ts';
 import { RoomActor, type RoomEnvironment, type StoredPlayback } from './room-actor.ts';
@@ -58,7 +58,7 @@ export class RoomRegistry implements Rooms {
     return this.#rooms.get(roomId);
   }
 
-  async create(request: { readonly voice_activity_events: boolean }, context: CommandContext): Promise<Answer | Problem> {
+  async create(request: CreateRequest, context: CommandContext): Promise<Answer | Problem> {
     const { appUuid } = context;
     const limits = await this.#options.limits(appUuid);
     // No await between the question and the place: the cap holds however many are asked for at once.
@@ -66,7 +66,8 @@ export class RoomRegistry implements Rooms {
       return problems.forbidden('Maximum number of rooms reached for this application');
     }
     this.#count(appUuid, 1);
-    const about = { roomId: newUuid(), appUuid, voiceActivityEvents: request.voice_activity_events };
+    const { voice_activity_events: voiceActivityEvents, hold_music_url: holdMusicUrl = '' } = request;
+    const about = { roomId: newUuid(), appUuid, voiceActivityEvents, holdMusicUrl };
     const room = await this.#open(newRoom(about, this.#options.clock.now()));
     if (room === undefined) {
       this.#count(appUuid, -1);
@@ -229,8 +230,9 @@ export class RoomRegistry implements Rooms {
   async recover(): Promise<number> {
     const rows = await this.#options.records.live();
     for (const row of rows) {
-      const { roomId, appUuid, voiceActivityEvents, createdAt, volume, deleting } = row;
-      const room = await this.#open({ ...newRoom({ roomId, appUuid, voiceActivityEvents }, createdAt), volume });
+      const { roomId, appUuid, voiceActivityEvents, holdMusicUrl, createdAt, volume, deleting } = row;
+      const about = { roomId, appUuid, voiceActivityEvents, holdMusicUrl };
+      const room = await this.#open({ ...newRoom(about, createdAt), volume });
       if (room === undefined) continue;
       this.#count(appUuid, 1);
       const playback: StoredPlayback | undefined = row.playback === '' ? undefined : JSON.parse(row.playback);

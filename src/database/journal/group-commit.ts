@@ -37,10 +37,10 @@ WITH changed AS (
   WHERE s.ended_at IS NULL
   RETURNING session_uuid
 ), roomed AS (
-  INSERT INTO rooms (room_id, app_uuid, node_id, voice_activity_events, volume, deleting, playback, created_at, deleted_at)
-  SELECT room_id, app_uuid, node_id, voice_activity_events, volume, deleting, playback, created_at, deleted_at
-  FROM json_to_recordset($4::text::json) AS r (room_id uuid, app_uuid text, node_id text, voice_activity_events boolean, volume smallint,
-    deleting boolean, playback text, created_at bigint, deleted_at bigint)
+  INSERT INTO rooms (room_id, app_uuid, node_id, voice_activity_events, hold_music_url, volume, deleting, playback, created_at, deleted_at)
+  SELECT room_id, app_uuid, node_id, voice_activity_events, hold_music_url, volume, deleting, playback, created_at, deleted_at
+  FROM json_to_recordset($4::text::json) AS r (room_id uuid, app_uuid text, node_id text, voice_activity_events boolean, hold_music_url text,
+    volume smallint, deleting boolean, playback text, created_at bigint, deleted_at bigint)
   ON CONFLICT (room_id) DO UPDATE SET
     node_id = excluded.node_id, volume = excluded.volume, deleting = excluded.deleting, playback = excluded.playback,
     deleted_at = excluded.deleted_at
@@ -277,6 +277,7 @@ const roomColumns = (row: RoomRow): Record<string, unknown> => ({
   app_uuid: row.appUuid,
   node_id: row.nodeId,
   voice_activity_events: row.voiceActivityEvents,
+  hold_music_url: row.holdMusicUrl,
   volume: row.volume ?? null,
   deleting: row.deleting,
   playback: row.playback,

@@ -40,6 +40,8 @@ export interface RoomRow {
   /** The process that mixes it. */
   readonly nodeId: string;
   readonly voiceActivityEvents: boolean;
+  /** `""`: none. */
+  readonly holdMusicUrl: string;
   /** Percent; undefined: never set. */
   readonly volume: number | undefined;
   readonly deleting: boolean;

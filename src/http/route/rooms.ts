@@ -14,7 +14,7 @@ import { placeOf, seek, sourceUrl } from './playback.ts';
 import { onSession } from './sessions.ts';
 
 const percent = '0 <= number.integer <= 200';
-const create = shape(type({ '+': 'reject', 'voice_activity_events?': 'boolean' }));
+const create = shape(type({ '+': 'reject', 'voice_activity_events?': 'boolean', 'hold_music_url?': sourceUrl }));
 const join = shape(type({ '+': 'reject', session_uuid: 'string', 'muted?': 'boolean', 'coach?': 'string' }));
 const memberVolume = shape(type({ '+': 'reject', volume: percent, direction: "'from_member' | 'to_member' | 'both'" }));
 const volume = shape(type({ '+': 'reject', volume: percent }));
@@ -73,9 +73,9 @@ const collectionRoutes = (rooms: Rooms): readonly Route[] => [
       buckets: ['room_create'],
     },
     create,
-    (context, { voice_activity_events = false }) =>
+    (context, { voice_activity_events = false, ...more }) =>
       () =>
-        rooms.create({ voice_activity_events }, commandContext(context)),
+        rooms.create({ voice_activity_events, ...more }, commandContext(context)),
   ),
   route(
     {

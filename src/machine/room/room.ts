@@ -34,6 +34,8 @@ export interface RoomState {
   readonly appUuid: string;
   readonly createdAt: number;
   readonly voiceActivityEvents: boolean;
+  /** What a member that is alone hears while nothing is played. `""`: nothing. */
+  readonly holdMusicUrl: string;
   readonly phase: 'open' | 'deleting' | 'deleted';
   /** Undefined until a volume command sets it: reported as 0, heard as 100. */
   readonly volume: number | undefined;
@@ -96,7 +98,10 @@ export interface RoomStep {
 const UNITY_PERCENT = 100;
 
 /** A Room that is about to be created. */
-export const newRoom = (about: Pick<RoomState, 'roomId' | 'appUuid' | 'voiceActivityEvents'>, now: number): RoomState => ({
+export const newRoom = (
+  about: Pick<RoomState, 'roomId' | 'appUuid' | 'voiceActivityEvents' | 'holdMusicUrl'>,
+  now: number,
+): RoomState => ({
   ...about,
   createdAt: now,
   phase: 'open',

@@ -1,12 +1,13 @@
 /** One room on the main thread. It lives on one worker; legs that join move there. */
 
 import type { PlaybackControl } from '../../machine/playback/playback.ts';
-import type { MediaRecording, MediaRoom, PlayOptions, RecordOptions, RoomNotice } from '../audio.ts';
+import type { MediaRecording, MediaRoom, Playlist, PlayOptions, RecordOptions, RoomNotice } from '../audio.ts';
 import type { DecoderThread } from '../decode/decoder.ts';
 import { Playbacks } from '../playback/playbacks.ts';
 import { PlaneRecordings, type RecordingListeners } from '../recording/recordings.ts';
 import type { MediaWorker, PlaneListener } from '../worker/media-worker.ts';
 import type { NoticeRecord } from '../worker/notice.ts';
+import { PlaneHoldMusic } from './hold-music.ts';
 
 /** Sources are decoded at this rate for a room: its members may come to be of any. */
 const ROOM_PLAYBACK_HZ = 16_000;
@@ -30,6 +31,8 @@ export class PlaneRoom implements MediaRoom, PlaneListener {
   readonly #recordings: PlaneRecordings;
   readonly #notify: (notice: RoomNotice) => void;
   readonly #closed: () => void;
+  readonly #openMusic: () => PlaneHoldMusic;
+  #music: PlaneHoldMusic | undefined;
   #closing: Promise<void> | undefined;
   #finished: (() => void) | undefined;
   #over = false;
@@ -53,6 +56,8 @@ export class PlaneRoom implements MediaRoom, PlaneListener {
       nextNumber: options.nextNumber,
       listeners: options.recordings,
     });
+    const { number: room, worker, decoders, nextPlayback, nextNumber } = options;
+    this.#openMusic = () => new PlaneHoldMusic({ room, number: nextNumber(), worker, decoders, nextPlayback });
     this.worker.attach(this.number, this);
     this.worker.command({ type: 'open room', leg: this.number });
   }
@@ -73,6 +78,19 @@ export class PlaneRoom implements MediaRoom, PlaneListener {
     this.worker.command({ type: 'playback volume', leg: this.number, percent: wholePercent(percent) });
   }
 
+  playMusic(playlist: Playlist, failed: (reason: string) => void): void {
+    if (this.#closing !== undefined || this.#over) {
+      playlist.release();
+      return;
+    }
+    this.#music ??= this.#openMusic();
+    this.#music.play(playlist, ROOM_PLAYBACK_HZ, failed);
+  }
+
+  stopMusic(): void {
+    this.#music?.stop();
+  }
+
   record(options: RecordOptions): MediaRecording {
     return this.#recordings.record(options);
   }
@@ -85,6 +103,7 @@ export class PlaneRoom implements MediaRoom, PlaneListener {
     this.#closing ??= new Promise((resolve) => {
       this.#finished = resolve;
       this.#playbacks.close();
+      this.#music?.close();
       this.#recordings.close();
       if (this.#over) resolve();
       else this.worker.command({ type: 'close room', leg: this.number });

@@ -140,6 +140,9 @@ export function obeyRoom({ plane, reply, flushNotices }: CommandContext, command
     case 'open room':
       native.roomOpen(plane, leg);
       break;
+    case 'open music':
+      native.roomMusic(plane, leg, command.music);
+      break;
     case 'close room':
       native.roomClose(plane, leg);
       flushNotices();

@@ -44,6 +44,8 @@ export type PlaybackCommand =
 /** A command about a room, whose number `leg` is, or about a leg as its member. */
 export type RoomCommand =
   | { readonly type: 'open room'; readonly leg: number }
+  /** The hold music of the room is played under that number. */
+  | { readonly type: 'open music'; readonly leg: number; readonly music: number }
   | { readonly type: 'close room'; readonly leg: number }
   | { readonly type: 'voices'; readonly leg: number; readonly on: boolean }
   | {

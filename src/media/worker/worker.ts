@@ -80,6 +80,7 @@ function obey(command: WorkerCommand): void {
       obeyPlayback(context, command);
       break;
     case 'open room':
+    case 'open music':
     case 'close room':
     case 'voices':
     case 'join':

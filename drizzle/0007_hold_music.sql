@@ -1,0 +1,1 @@
+ALTER TABLE "rooms" ADD COLUMN "hold_music_url" text DEFAULT '' NOT NULL;
