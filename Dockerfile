@@ -1,7 +1,7 @@
 # Build: everything, dev dependencies included; native headers come from npm, so nothing is fetched but packages.
 FROM debian:bookworm-slim AS build
 RUN apt-get update \
- && apt-get install -y --no-install-recommends build-essential ca-certificates nodejs npm \
+ && apt-get install -y --no-install-recommends build-essential ca-certificates libsrtp2-dev nodejs npm pkg-config \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -10,10 +10,10 @@ COPY native native
 RUN make -C native addon
 RUN npm prune --omit=dev --no-audit --no-fund
 
-# Run: the runtime, the addon and the sources; no compiler, no dev dependency, no root.
+# Run: the runtime, the addon and the sources; no compiler, no dev dependency, no root. Debian's libsrtp2 is built on NSS.
 FROM debian:bookworm-slim
 RUN apt-get update \
- && apt-get install -y --no-install-recommends ca-certificates libstdc++6 \
+ && apt-get install -y --no-install-recommends ca-certificates libnss3 libsrtp2-1 libstdc++6 \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --uid 10001 --create-home sidetone \
  && install -d -o sidetone -g sidetone /var/lib/sidetone

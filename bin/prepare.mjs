@@ -61,7 +61,7 @@ function buildAddon() {
 
 /** A hash of all that the addon is built from. */
 function hashOfSources() {
-  const hash = createHash('sha256').update(process.arch);
+  const hash = createHash('sha256').update(process.arch).update(`libsrtp2 ${srtpVersion()}`);
   for (const name of ['Makefile', 'binding.gyp', 'sources.txt']) hash.update(readFileSync(join(native, name)));
   for (const folder of ['addon', 'kernel', 'plane']) {
     for (const entry of readdirSync(join(native, folder), { recursive: true }).sort()) {
@@ -69,6 +69,12 @@ function hashOfSources() {
     }
   }
   return hash.digest('hex');
+}
+
+/** The version of libsrtp2 that SRTP is built with, or `""` where there is none and the addon is built without. */
+function srtpVersion() {
+  const done = spawnSync('pkg-config', ['--modversion', 'libsrtp2'], { encoding: 'utf8' });
+  return done.status === 0 ? done.stdout.trim() : '';
 }
 
 /** The folder whose `include/node` holds the headers of the running Node. */

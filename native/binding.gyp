@@ -9,6 +9,7 @@
       'cflags_cc!': ['-fno-omit-frame-pointer', '-fno-strict-aliasing', '-std=gnu++17', '-std=gnu++20'],
       'cflags_cc': ['<!@(make -s flags)'],
       'ldflags': ['-pthread'],
+      'libraries': ['<!@(make -s libraries)'],
     },
   ],
 }

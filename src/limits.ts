@@ -243,6 +243,8 @@ export const TRUNK_CIDRS_MAX = 100;
 /** Settings of one trunk. */
 export const TRUNK_APPS_MAX = 1_000;
 export const TRUNK_HOSTS_MAX = 100;
+/** Labels of nodes that one trunk names. */
+export const TRUNK_NODES_MAX = 100;
 export const TRUNK_CPS_MAX = 1_000;
 export const TRUNK_PEM_MAX_CHARS = 65_536;
 

@@ -65,6 +65,7 @@ function tellReady({ carrier, publicUrl }: Platform, { port }: HttpListener): vo
     },
     'ready',
   );
+  if (!carrier.hasSrtp) log.info({ srtp: 'off' }, 'srtp: off, because the media plane was built without libsrtp2');
 }
 
 function settingsOrExit(): Config {

@@ -135,6 +135,8 @@ export const SDP_MAX_BYTES = 16 * 1024;
 /** The names in a session description must be resolved by then; else it has no usable address. */
 export const SDP_RESOLVE_TIMEOUT_MS = 2_000;
 export const SDP_MEDIA_MAX = 64;
+/** Lines with keys that are read of one stream (RFC 4568). */
+export const SDP_CRYPTO_MAX = 16;
 export const SDP_PAYLOADS_MAX = 64;
 
 // A phone leg. Signals kept until someone listens; and how long the media plane may take to give the ports back.

@@ -1,10 +1,12 @@
 // The legs of a plane.
+#include <cstring>
+
 #include "addon/exports.h"
 
 namespace sidetone {
 namespace {
 
-constexpr size_t counter_words = 8;
+constexpr size_t counter_words = 10;
 
 void write_counters(const Counters& counters, uint32_t* out) {
   out[0] = counters.received;
@@ -15,6 +17,8 @@ void write_counters(const Counters& counters, uint32_t* out) {
   out[5] = counters.delay_us;
   out[6] = counters.round_trip_us;
   out[7] = counters.mos_milli;
+  out[8] = counters.srtp_forged;
+  out[9] = counters.srtp_replayed;
 }
 
 // legOpen(plane, leg, host, port) -> errno
@@ -30,7 +34,7 @@ Napi::Value leg_open(const Napi::CallbackInfo& info) {
   return arguments.give(static_cast<uint32_t>(plane->open(id, rtp, rtcp)));
 }
 
-// legClose(plane, leg, Uint32Array[8] counters) -> whether there was such a leg
+// legClose(plane, leg, Uint32Array[10] counters) -> whether there was such a leg
 Napi::Value leg_close(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   Plane* plane = arguments.plane();
@@ -44,7 +48,7 @@ Napi::Value leg_close(const Napi::CallbackInfo& info) {
   return arguments.give(found);
 }
 
-// legCounters(plane, leg, Uint32Array[8] counters) -> whether there is such a leg
+// legCounters(plane, leg, Uint32Array[10] counters) -> whether there is such a leg
 Napi::Value leg_counters(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   Plane* plane = arguments.plane();
@@ -58,8 +62,32 @@ Napi::Value leg_counters(const Napi::CallbackInfo& info) {
   return arguments.give(found);
 }
 
+/** Reads the keys of both directions; none where `suite` is 0. False when they are not those of a suite. */
+bool read_keys(Arguments& arguments, uint32_t suite, SrtpKeys& keys) {
+  size_t send_bytes = 0;
+  size_t receive_bytes = 0;
+  const uint8_t* send = arguments.span<uint8_t>(send_bytes);
+  const uint8_t* receive = arguments.span<uint8_t>(receive_bytes);
+  if (!arguments.ok() || suite > srtp_suite_max) return false;
+  if (suite == 0) return true;
+  keys.suite = static_cast<SrtpSuite>(suite);
+  const size_t expected = srtp_key_bytes(keys.suite);
+  if (send_bytes != expected || receive_bytes != expected) return false;
+  std::memcpy(keys.send, send, expected);
+  std::memcpy(keys.receive, receive, expected);
+  return true;
+}
+
+// srtpSupports(suite) -> whether this build can do it
+Napi::Value srtp_supports_suite(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  const uint32_t suite = arguments.number();
+  if (!arguments.ok() || suite == 0 || suite > srtp_suite_max) return arguments.refuse();
+  return arguments.give(srtp_supports(static_cast<SrtpSuite>(suite)));
+}
+
 // legNegotiate(plane, leg, remoteHost, rtpPort, rtcpPort, codec, payloadType, eventPayloadType | -1, ptimeMs, send,
-// receive, held, learnFrom) -> found
+// receive, held, learnFrom, srtpSuite | 0, Uint8Array sendKey, Uint8Array receiveKey) -> found
 Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   Plane* plane = arguments.plane();
@@ -80,9 +108,14 @@ Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
       agreed.event_payload_type > 127 || agreed.ptime_ms < 10 || agreed.ptime_ms > 60) {
     return arguments.refuse();
   }
+  SrtpKeys keys;
+  const uint32_t suite = arguments.number();
+  if (!read_keys(arguments, suite, keys)) return arguments.refuse();
   agreed.codec = static_cast<Codec>(codec);
   agreed.payload_type = static_cast<uint8_t>(payload_type);
-  return arguments.give(plane->negotiate(id, agreed, now_of_system()));
+  const bool found = plane->negotiate(id, agreed, now_of_system(), suite == 0 ? nullptr : &keys);
+  ::explicit_bzero(&keys, sizeof keys);
+  return arguments.give(found);
 }
 
 // legPlay(plane, leg, playback, rateHz, volumePercent) -> found
@@ -166,9 +199,10 @@ Napi::Value leg_keys(const Napi::CallbackInfo& info) {
 }
 
 constexpr Export exported[] = {
-    {"legOpen", leg_open},   {"legClose", leg_close}, {"legCounters", leg_counters}, {"legNegotiate", leg_negotiate},
-    {"legPlay", leg_play},   {"legFeed", leg_feed},   {"legFinish", leg_finish},     {"legStop", leg_stop},
-    {"legPause", leg_pause}, {"legSeek", leg_seek},   {"legKeys", leg_keys},
+    {"legOpen", leg_open},           {"legClose", leg_close}, {"legCounters", leg_counters},
+    {"legNegotiate", leg_negotiate}, {"legPlay", leg_play},   {"legFeed", leg_feed},
+    {"legFinish", leg_finish},       {"legStop", leg_stop},   {"legPause", leg_pause},
+    {"legSeek", leg_seek},           {"legKeys", leg_keys},   {"srtpSupports", srtp_supports_suite},
 };
 
 }  // namespace

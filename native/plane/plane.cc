@@ -78,6 +78,7 @@ int Plane::open(uint32_t id, const Address& rtp, const Address& rtcp) {
   if (parties_.count(id) != 0 || rooms_.count(id) != 0) return EEXIST;
   Leg::Identity identity;
   if (::getrandom(&identity, sizeof identity, 0) != static_cast<ssize_t>(sizeof identity)) return EIO;
+  identity.sequence &= 0x7fff;  // so that the loss of the first packets hides no roll-over (RFC 3711 §3.3.1)
   auto leg = std::make_unique<Leg>(id, identity, media_timeout_us_);
   int error = leg->ports().open(rtp, rtcp);
   if (error == 0) error = sockets_.watch(*leg);
@@ -113,9 +114,9 @@ bool Plane::close(uint32_t id, Counters& counters, const Now& now) {
   return true;
 }
 
-bool Plane::negotiate(uint32_t id, const Negotiated& parameters, const Now& now) {
+bool Plane::negotiate(uint32_t id, const Negotiated& parameters, const Now& now, const SrtpKeys* keys) {
   Leg* leg = this->leg(id);
-  if (leg != nullptr) leg->negotiate(parameters, now);
+  if (leg != nullptr) leg->negotiate(parameters, now, keys);
   return leg != nullptr;
 }
 

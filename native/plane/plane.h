@@ -44,8 +44,8 @@ class Plane {
    * ones. False when there is no such leg.
    */
   bool close(uint32_t id, Counters& counters, const Now& now);
-  /** Applies an offer or answer to a leg. False when there is no such leg. */
-  bool negotiate(uint32_t id, const Negotiated& parameters, const Now& now);
+  /** Applies an offer or answer to a leg, in clear when `keys` is nullptr. False when there is no such leg. */
+  bool negotiate(uint32_t id, const Negotiated& parameters, const Now& now, const SrtpKeys* keys = nullptr);
   // Playback on a leg or in a room. `id` is the number of either. Each is false when there is no such leg, room or
   // playback.
   /** Begins a playback at a rate in Hz and a volume in percent. The one before it ends as stopped (noticed). */

@@ -16,7 +16,7 @@ import { RefusalLimit } from '../sip/refusal-limit.ts';
 import { UserAgent } from '../sip/user-agent.ts';
 import type { UserAgentOutput } from '../sip/user-agent-output.ts';
 import { AgentDriver } from './agent-driver.ts';
-import { systemEntropy, systemHash } from './entropy.ts';
+import { systemEntropy, systemHash, systemRandom } from './entropy.ts';
 import { admitInvite, type InboundOptions, type Invite } from './inbound.ts';
 import type { PhoneLegOptions } from './leg/phone-leg.ts';
 import { dial, type OutboundOptions } from './outbound.ts';
@@ -27,7 +27,7 @@ import { Loopback } from './trunk/loopback.ts';
 import { Pace } from './trunk/pace.ts';
 import { FailedTrunks } from './trunk/route.ts';
 import { transfersOf } from './trunk/transfer.ts';
-import { isLoopback, nextHopOf, type Trunk, TrunkRanges, trunkCodecs, trunkProfile } from './trunk/trunk.ts';
+import { isLoopback, nextHopOf, srtpOf, type Trunk, TrunkRanges, trunkCodecs, trunkProfile } from './trunk/trunk.ts';
 import { TrunkMonitor } from './trunk/trunk-monitor.ts';
 
 export type { Trunk };
@@ -42,7 +42,7 @@ export interface CarrierOptions {
   readonly advertise?: string;
   /** The address that RTP ports are bound to. It tells their IP version; without it they are IPv4. */
   readonly rtpHost?: string;
-  readonly media: Pick<MediaEngine, 'openRtpLeg' | 'load' | 'ready'>;
+  readonly media: Pick<MediaEngine, 'openRtpLeg' | 'load' | 'ready' | 'srtpSuites'>;
   readonly clock: Clock;
   readonly log: Log;
   /** The trunks at this moment. After a change, call `trunksChanged`. */
@@ -148,14 +148,14 @@ class SipCarrier implements Carrier {
       targets: (trunk) => this.#targets(trunk),
       localHost: (peer) => this.#sockets?.local(peer).host ?? '127.0.0.1',
       marks: (trunk) => (isLoopback(trunk) ? this.#loopback.marks(trunk.name) : []),
-      legOptions: (trunk, address, release) => this.#legOptions(trunk, address, release),
+      legOptions: (trunk, address, release) => this.#legOptions(trunk, address, nextHopOf(trunk)?.transport, release),
     };
     this.#inbound = {
       log,
       numberOwner: (e164) => inTime(clock, SIP_LOOKUP_TIMEOUT_MS, options.numberOwner(e164)),
       onInvite: (call) => options.onInvite(call),
       trunkOf: (request, address) => this.#named(this.#loopback.trunkOf(request.headers)) ?? this.#trunkOf(address),
-      reserve: (trunk, address) => this.#reserve(trunk, address),
+      reserve: (trunk, source) => this.#reserve(trunk, source),
     };
   }
 
@@ -217,6 +217,10 @@ class SipCarrier implements Carrier {
     return this.#sockets?.ports ?? [];
   }
 
+  get hasSrtp(): boolean {
+    return this.#options.media.srtpSuites.length > 0;
+  }
+
   refusals(): readonly Refusal[] {
     return this.#refusals.list();
   }
@@ -268,7 +272,7 @@ class SipCarrier implements Carrier {
       this.#driver.run((now) => call.refuse(status, fields, now));
     };
     const listen: Invite['listen'] = (listener) => this.#driver.listen(call, listener);
-    admitInvite(this.#inbound, { call, request, address: source.host, refuse, listen }).catch(() => {
+    admitInvite(this.#inbound, { call, request, source, refuse, listen }).catch(() => {
       log.error({}, 'an incoming call could not be taken');
       this.#driver.run((now) => call.refuse(500, [], now));
     });
@@ -296,14 +300,20 @@ class SipCarrier implements Carrier {
     return { transport: port.transport, host, port: port.port, flow: 0 };
   }
 
-  /** Takes a channel of the trunk for a call that came from `address`. */
-  #reserve(trunk: Trunk, address: string): PhoneLegOptions | undefined {
+  /** Takes a channel of the trunk for a call that came from `source`. */
+  #reserve(trunk: Trunk, source: Peer): PhoneLegOptions | undefined {
     if (this.#options.media.load().portsFree === 0) return undefined;
     const release = this.#channels.take(trunk);
-    return release === undefined ? undefined : this.#legOptions(trunk, () => address, release);
+    return release === undefined ? undefined : this.#legOptions(trunk, () => source.host, source.transport, release);
   }
 
-  #legOptions(trunk: Trunk, address: () => string, release: () => void): PhoneLegOptions {
+  /** `transport` carries the call's signalling. */
+  #legOptions(
+    trunk: Trunk,
+    address: () => string,
+    transport: Peer['transport'] | undefined,
+    release: () => void,
+  ): PhoneLegOptions {
     const { clock, media, rtpHost = '127.0.0.1' } = this.#options;
     const advertise = trunk.settings.advertise ?? this.#options.advertise;
     const own = advertise ?? (rtpHost === '::' || rtpHost === '0.0.0.0' ? address() : rtpHost);
@@ -314,6 +324,7 @@ class SipCarrier implements Carrier {
       trunk: trunk.name,
       transfers: transfersOf(trunk),
       codecs: trunkCodecs(trunk),
+      srtp: srtpOf(trunk, transport, media.srtpSuites, systemRandom),
       sdpHost: (bound) => advertise ?? (bound === '0.0.0.0' || bound === '::' ? interfaceTowards(address()) : bound),
       sessionId: ++this.#lastSession,
       rtpSources: () => [address(), ...trunk.inboundCidrs],

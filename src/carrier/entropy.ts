@@ -24,6 +24,9 @@ export function systemEntropy(): Entropy {
   };
 }
 
+/** Random bytes for keys. */
+export const systemRandom = (bytes: number): Uint8Array => new Uint8Array(randomBytes(bytes));
+
 const NAMES = { MD5: 'md5', 'SHA-256': 'sha256', 'SHA-512-256': 'sha512-256' } as const;
 
 export const systemHash: Hash = (name, text) => createHash(NAMES[name]).update(text).digest('hex');

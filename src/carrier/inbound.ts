@@ -8,19 +8,23 @@ import type { Log } from '../log.ts';
 import { Negotiation } from '../sdp/negotiation.ts';
 import type { Call } from '../sip/call/call.ts';
 import type { CallEvent } from '../sip/call/call-event.ts';
+import type { Peer } from '../sip/flow.ts';
 import type { SipRequest } from '../sip/message/message.ts';
 import { calledNumbers, callerId } from './leg/identity.ts';
 import { InboundLeg } from './leg/inbound-leg.ts';
-import { isRefused, type PhoneLegOptions } from './leg/phone-leg.ts';
+import { canDescribe, isRefused, type PhoneLegOptions } from './leg/phone-leg.ts';
 import { namesIn } from './leg/sdp-names.ts';
 import { sipFacts } from './leg/sip-facts.ts';
 import {
   BROKEN_OFFER,
+  ENCRYPTED,
   LOOKUP_FAILED,
   NO_CHANNEL,
   NO_COMMON_AUDIO,
   NO_NUMBER,
   NO_ROOM,
+  NO_SRTP,
+  NOT_ENCRYPTED,
   notAssigned,
   unknownSource,
   type Why,
@@ -34,7 +38,7 @@ export interface InboundOptions {
   /** The trunk that an INVITE came over. Undefined when it came over none. */
   trunkOf(request: SipRequest, address: string): Trunk | undefined;
   /** Takes a channel of the trunk. Undefined when all are in use. */
-  reserve(trunk: Trunk, address: string): PhoneLegOptions | undefined;
+  reserve(trunk: Trunk, source: Peer): PhoneLegOptions | undefined;
   onInvite(call: IncomingCall & { readonly trunk: string }): void | Promise<void>;
 }
 
@@ -42,8 +46,7 @@ export interface InboundOptions {
 export interface Invite {
   readonly call: Call;
   readonly request: SipRequest;
-  /** The address that it came from. */
-  readonly address: string;
+  readonly source: Peer;
   refuse(status: number, why: Why, fields?: readonly (readonly [string, string])[]): void;
   listen(listener: (event: CallEvent) => void): void;
 }
@@ -52,15 +55,15 @@ const RETRY = [['retry-after', String(SIP_RETRY_AFTER_SEC)]] as const;
 
 /** Decides about one INVITE: refuses it, or hands it to its application. */
 export async function admitInvite(options: InboundOptions, invite: Invite): Promise<void> {
-  const { request, address, refuse } = invite;
+  const { request, source, refuse } = invite;
   // The caller may give up while the number is looked up.
   let gone = false;
   invite.listen((event) => {
     gone ||= event.type === 'ended';
   });
-  const trunk = options.trunkOf(request, address);
+  const trunk = options.trunkOf(request, source.host);
   if (trunk === undefined) {
-    refuse(403, unknownSource(address));
+    refuse(403, unknownSource(source.host));
     return;
   }
   const numbers = calledNumbers(request, trunk);
@@ -74,7 +77,7 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
     refuse(404, numbers[0] === undefined ? NO_NUMBER : notAssigned(numbers[0]));
     return;
   }
-  const leg = options.reserve(trunk, address);
+  const leg = options.reserve(trunk, source);
   if (leg === undefined) {
     refuse(503, NO_CHANNEL, RETRY);
     return;
@@ -82,7 +85,7 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
   const answer = answerTo(request.body, leg);
   if (typeof answer === 'number') {
     leg.onEnded();
-    refuse(answer, answer === 400 ? BROKEN_OFFER : NO_COMMON_AUDIO);
+    refuse(answer, answer === 400 ? BROKEN_OFFER : noAudio(request.body, leg));
     return;
   }
   const inbound = new InboundLeg(leg, invite.call, request);
@@ -120,10 +123,20 @@ async function ownerOf(
  * The status that refuses an offer before the call is told to anyone, else the codec that it will be answered with.
  * Undefined without an offer. A name in it may still turn out to have no address.
  */
-function answerTo(offer: Uint8Array, { codecs, family }: PhoneLegOptions): 400 | 488 | string | undefined {
-  if (offer.length === 0) return undefined;
+function answerTo(offer: Uint8Array, leg: PhoneLegOptions): 400 | 488 | string | undefined {
+  const { codecs, family, srtp } = leg;
+  if (offer.length === 0) return canDescribe(leg) ? undefined : 488;
   const host = family === 6 ? '::1' : '127.0.0.1';
   const addresses = new Map(namesIn(offer).map((name) => [name, host]));
-  const trial = new Negotiation({ host, port: 9, codecs, sessionId: 0 }).answer(offer, addresses);
+  const trial = new Negotiation({ host, port: 9, codecs, sessionId: 0, ...(srtp === undefined ? {} : { srtp }) }).answer(
+    offer,
+    addresses,
+  );
   return isRefused(trial) ? trial.refused : trial.agreement.codec;
+}
+
+/** Why none of the streams of an offer can be taken. */
+function noAudio(offer: Uint8Array, { srtp }: PhoneLegOptions): Why {
+  if (srtp?.mode === 'required') return srtp.suites.length === 0 ? NO_SRTP : NOT_ENCRYPTED;
+  return srtp === undefined && new TextDecoder().decode(offer).includes('RTP/SAVP') ? ENCRYPTED : NO_COMMON_AUDIO;
 }

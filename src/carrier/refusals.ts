@@ -84,6 +84,21 @@ export const NO_COMMON_AUDIO: Why = {
     'Add a codec of the offer to codecs of the trunk (PCMU, PCMA, G722), and see that it offers RTP/AVP to an address of our IP version',
 };
 
+export const ENCRYPTED: Why = {
+  reason: 'The offer has encrypted audio only (RTP/SAVP), and it came over a trunk or a transport that takes none',
+  remedy: 'Set srtp of the trunk to optional or required, and let the carrier send over TLS (or set srtp_without_tls)',
+};
+
+export const NOT_ENCRYPTED: Why = {
+  reason: 'The trunk requires encrypted audio, and the offer has no key (a=crypto) that can be used',
+  remedy: 'Switch SRTP with keys in SDP (SDES) on at the carrier, or set srtp of the trunk to optional',
+};
+
+export const NO_SRTP: Why = {
+  reason: 'The trunk requires encrypted audio, and this build has no SRTP, or the call came without TLS',
+  remedy: 'Let the carrier send over TLS (or set srtp_without_tls); for SRTP install libsrtp2-dev and start again',
+};
+
 export const BROKEN_OFFER: Why = {
   reason: 'The body is no session description',
   remedy: 'Ask the carrier for a valid session description (RFC 8866)',

@@ -5,6 +5,7 @@
 import type { PlaybackControl } from '../machine/playback/playback.ts';
 import type { MediaNotice } from '../notice/signal.ts';
 import type { SourceDetail } from '../problem.ts';
+import type { SrtpKeys } from '../sdp/sdes.ts';
 
 /** Static payload types of RFC 3551 table 4, and what a codec is called in SDP. */
 export type CodecName = 'PCMU' | 'PCMA' | 'G722';
@@ -31,6 +32,8 @@ export interface RtpParameters {
   readonly send: boolean;
   /** We expect audio; the media timeout runs only while this is true. */
   readonly receive: boolean;
+  /** The keys that encrypt the stream. Undefined means that it is in clear. */
+  readonly srtp?: SrtpKeys | undefined;
 }
 
 /** Counters of one leg (RFC 3550 §6.4), as of the call. */
@@ -51,6 +54,10 @@ export interface LegCounters {
    * nothing was heard of it.
    */
   readonly mos: number;
+  /** Encrypted packets that were dropped: their authentication failed. */
+  readonly srtpForged: number;
+  /** Encrypted packets that were dropped: they had come before, or were older than the replay window. */
+  readonly srtpReplayed: number;
 }
 
 /** The counters of a leg of which nothing is known. */
@@ -63,6 +70,8 @@ export const NO_COUNTERS: LegCounters = {
   delayMs: 0,
   roundTripMs: 0,
   mos: 0,
+  srtpForged: 0,
+  srtpReplayed: 0,
 };
 
 /** Something to play that was opened and screened, ready to be played on any one leg. Must be played or released. */

@@ -4,6 +4,7 @@
  */
 import type { PlaybackControl, PushFormat } from '../machine/playback/playback.ts';
 import type { MediaNotice } from '../notice/signal.ts';
+import type { SrtpSuite } from '../sdp/sdes.ts';
 import type { MediaRoom, Playlist, RoomNotice, RtpLeg, SourceRefused } from './audio.ts';
 import type { StreamLeg, StreamLegOptions } from './leg/stream.ts';
 import type { Ingest } from './playback/push.ts';
@@ -19,6 +20,8 @@ export interface Push {
 }
 
 export interface MediaEngine {
+  /** The suites that RTP legs can be encrypted with. Empty when this build has no SRTP. */
+  readonly srtpSuites: readonly SrtpSuite[];
   /**
    * Takes a port pair on the least loaded worker. `notify` hears every notice of the leg, in command.
    * Undefined when all ports are in use or resting.

@@ -3,6 +3,7 @@ import { randomInt } from 'node:crypto';
 import { isIP } from 'node:net';
 import { RECORDING_CLOSE_MS, RTP_BIND_TRIES, RTP_PORT_LEAST_REST_MS, RTP_PORT_REST_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
+import { SRTP_SUITES } from '../sdp/sdes.ts';
 import { DecoderThread } from './decode/decoder.ts';
 import type {
   MediaEngine,
@@ -21,6 +22,7 @@ import { PlaneRoom } from './leg/plane-room.ts';
 import { PortPool } from './leg/port-pool.ts';
 import type { StreamLeg, StreamLegOptions } from './leg/stream.ts';
 import { UdpLeg } from './leg/udp-leg.ts';
+import { native } from './native.ts';
 import { OpenStream } from './playback/live-stream.ts';
 import { openPlaylist } from './playback/playlist.ts';
 import { OpenPush } from './playback/push.ts';
@@ -31,6 +33,7 @@ import { HeldBytes } from './source/source.ts';
 import { SourceCache } from './source/source-cache.ts';
 import type { MediaWorker, TickLoad } from './worker/media-worker.ts';
 import { Traffic } from './worker/traffic.ts';
+import { SRTP_SUITE_NUMBER } from './worker/worker-command.ts';
 import { WorkerPool } from './worker/worker-pool.ts';
 
 interface MediaEngineOptions {
@@ -74,6 +77,7 @@ function counter(): () => number {
 
 class PooledMediaEngine implements NativeMediaEngine {
   readonly traffic = new Traffic();
+  readonly srtpSuites = SRTP_SUITES.filter((suite) => native.srtpSupports(SRTP_SUITE_NUMBER[suite]));
   readonly #host: string;
   readonly #log: Log;
   readonly #pool: WorkerPool;

@@ -38,7 +38,7 @@ interface Native {
   legCounters(plane: PlaneHandle, leg: number, counters: Uint32Array): boolean;
   /**
    * Starts or changes the stream. `learnFrom` are addresses and CIDRs, separated by commas, from which another source
-   * may be learnt (native/plane/leg/latch.h).
+   * may be learnt (native/plane/leg/latch.h). The suite is 0 for a stream in clear, and the keys are empty then.
    */
   legNegotiate(
     plane: PlaneHandle,
@@ -54,7 +54,12 @@ interface Native {
     receive: boolean,
     held: boolean,
     learnFrom: string,
+    srtpSuite: number,
+    sendKey: Uint8Array,
+    receiveKey: Uint8Array,
   ): boolean;
+  /** Whether this build can do a suite (native/plane/srtp/srtp_session.h). */
+  srtpSupports(suite: number): boolean;
   /** Sends keys (native/plane/leg/key_sender.h). False when there is no such leg, or too many wait. */
   legKeys(plane: PlaneHandle, leg: number, number: number, keys: string, durationMs: number, gapMs: number): boolean;
   legPlay(plane: PlaneHandle, leg: number, playback: number, rateHz: number, volumePercent: number): boolean;

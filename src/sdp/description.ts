@@ -4,6 +4,7 @@
  */
 import { type ParsedConnection, type ParsedMedia, parse } from 'sdp-transform';
 import { SDP_MAX_BYTES, SDP_MEDIA_MAX, SDP_PAYLOADS_MAX } from '../limits.ts';
+import { type CryptoLine, cryptoLines } from './sdes.ts';
 
 export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive';
 
@@ -30,6 +31,8 @@ export interface Media {
   readonly direction: Direction;
   readonly ptimeMs: number | undefined;
   readonly rtcpPort: number | undefined;
+  /** The keys that may encrypt it, in order of preference. */
+  readonly crypto: readonly CryptoLine[];
 }
 
 export interface Description {
@@ -62,10 +65,12 @@ export function parseDescription(body: Uint8Array, addresses = NO_ADDRESSES): De
   const parsed = readParsed(text);
   if (parsed === undefined || parsed.media.length === 0 || parsed.media.length > SDP_MEDIA_MAX) return undefined;
   const media: Media[] = [];
-  for (const each of parsed.media) {
+  // sdp-transform reads the first session parameter of a crypto line only.
+  const sections = text.split(/(?:\r\n|\r|\n)(?=m=)/).slice(1);
+  for (const [at, each] of parsed.media.entries()) {
     const checked = checkMedia(each, parsed.connection, directionOf(parsed.direction) ?? 'sendrecv', addresses);
     if (checked === undefined) return undefined;
-    media.push(checked);
+    media.push({ ...checked, crypto: cryptoLines(sections[at] ?? '') });
   }
   return { media };
 }
@@ -83,7 +88,7 @@ function checkMedia(
   session: ParsedConnection | undefined,
   fallback: Direction,
   addresses: Addresses,
-): Media | undefined {
+): Omit<Media, 'crypto'> | undefined {
   const { type, port, protocol, payloads } = parsed;
   if (typeof type !== 'string' || typeof protocol !== 'string' || typeof port !== 'number' || payloads === undefined)
     return undefined;

@@ -2,7 +2,9 @@
  * Offer and answer for one telephone call (RFC 3264): one audio stream, G.711 or G.722, with telephone-event. It keeps
  * our last description, so that the version of `o=` rises exactly when the description changes (RFC 3264 §8).
  */
+
 import { type Addresses, type Description, type Direction, type Format, type Media, parseDescription } from './description.ts';
+import { KeyExchange, type SrtpKeys, type SrtpTerms } from './sdes.ts';
 
 export type AudioCodec = 'PCMU' | 'PCMA' | 'G722';
 
@@ -26,6 +28,8 @@ export interface AudioAgreement {
   readonly receive: boolean;
   /** The far end put us on hold: its direction is not sendrecv, or its address is 0.0.0.0 (contract §2, Hold). */
   readonly held: boolean;
+  /** The keys that encrypt the audio. Undefined when it is in clear. */
+  readonly srtp: SrtpKeys | undefined;
 }
 
 /** A description that is refused. 400 means that it is no session description, 488 that it has no audio we can do. */
@@ -42,12 +46,25 @@ interface NegotiationOptions {
   readonly codecs: readonly AudioCodec[];
   /** The session id of `o=`. It is unique among our sessions. */
   readonly sessionId: number;
+  /** Whether audio is encrypted. Undefined: never. */
+  readonly srtp?: SrtpTerms;
+  /**
+   * Whether a first offer of ours also permits an answer in clear: RTP/AVP with keys (RFC 8643) in place of RTP/SAVP.
+   */
+  readonly isOpportunistic?: boolean;
 }
 
 /** One m-line: our audio stream with its transport protocol, or the line of a stream that is refused. */
 type Slot = { readonly protocol: string } | { readonly refused: string };
 
-const OWN_SLOT: Slot = { protocol: 'RTP/AVP' };
+/** The stream of a description that we take. */
+interface Chosen {
+  readonly media: Media;
+  readonly agreement: AudioAgreement;
+  readonly direction: Direction;
+  /** Our line that answers its keys. `""` when it is in clear. */
+  readonly crypto: string;
+}
 
 const encoder = new TextEncoder();
 
@@ -60,10 +77,16 @@ export class Negotiation {
   /**
    * The m-lines of the last description of either side, ours among them: a later offer repeats them all (RFC 3264 §8).
    */
-  #slots: readonly Slot[] = [OWN_SLOT];
+  #slots: readonly Slot[];
+  readonly #keys: KeyExchange | undefined;
+  /** Whether the audio that was agreed on is encrypted. Undefined until then. */
+  #isEncrypted: boolean | undefined;
 
   constructor(options: NegotiationOptions) {
     this.#options = options;
+    const { srtp, isOpportunistic = false } = options;
+    this.#keys = srtp === undefined ? undefined : new KeyExchange(srtp);
+    this.#slots = [{ protocol: srtp === undefined || isOpportunistic ? 'RTP/AVP' : 'RTP/SAVP' }];
   }
 
   /** Holds the far end, or no longer, from our next description on (RFC 3264 §8.4). */
@@ -78,10 +101,11 @@ export class Negotiation {
   offer(): Uint8Array {
     const { codecs } = this.#options;
     const formats = codecs.map((codec) => [PAYLOAD_TYPES[codec], codec] as const);
+    const crypto = this.#isEncrypted === false ? '' : (this.#keys?.offer() ?? '');
     const lines = this.#slots.map((slot) =>
       'refused' in slot
         ? slot.refused
-        : this.#audio(slot.protocol, formats, EVENT_PAYLOAD_TYPE, this.#holding ? 'sendonly' : 'sendrecv'),
+        : this.#audio(slot.protocol, formats, EVENT_PAYLOAD_TYPE, this.#holding ? 'sendonly' : 'sendrecv') + crypto,
     );
     return this.#describe(lines);
   }
@@ -90,17 +114,20 @@ export class Negotiation {
   acceptAnswer(body: Uint8Array, addresses?: Addresses): AudioAgreement | Refused {
     const answer = parseDescription(body, addresses);
     if (answer === undefined) return { refused: 400, why: 'not a session description' };
-    const agreed = this.#choose(answer);
-    return agreed === undefined ? { refused: 488, why: 'no usable audio in the answer' } : agreed.agreement;
+    const agreed = this.#choose(answer, 'answer');
+    if (agreed === undefined) return { refused: 488, why: 'no usable audio in the answer' };
+    const { protocol } = agreed.media;
+    this.#slots = this.#slots.map((slot) => ('refused' in slot ? slot : { protocol }));
+    return agreed.agreement;
   }
 
   /** Answers an offer: the first audio stream we can do is taken, every other one refused with port 0 (§6). */
   answer(body: Uint8Array, addresses?: Addresses): { readonly body: Uint8Array; readonly agreement: AudioAgreement } | Refused {
     const offer = parseDescription(body, addresses);
     if (offer === undefined) return { refused: 400, why: 'not a session description' };
-    const chosen = this.#choose(offer);
+    const chosen = this.#choose(offer, 'offer');
     if (chosen === undefined) return { refused: 488, why: 'no audio stream and codec in common' };
-    const { media, agreement, direction } = chosen;
+    const { media, agreement, direction, crypto } = chosen;
     this.#slots = offer.media.map((each) =>
       each === media
         ? { protocol: each.protocol }
@@ -110,16 +137,14 @@ export class Negotiation {
     const lines = this.#slots.map((slot) =>
       'refused' in slot
         ? slot.refused
-        : this.#audio(slot.protocol, formats, agreement.telephoneEventPayloadType, answerTo(direction, this.#holding)),
+        : this.#audio(slot.protocol, formats, agreement.telephoneEventPayloadType, answerTo(direction, this.#holding)) + crypto,
     );
     return { body: this.#describe(lines), agreement };
   }
 
-  #choose(description: Description): { media: Media; agreement: AudioAgreement; direction: Direction } | undefined {
+  #choose(description: Description, role: 'offer' | 'answer'): Chosen | undefined {
     for (const media of description.media) {
       if (media.type !== 'audio' || media.port === 0 || media.host === '') continue;
-      // Encrypted audio (RTP/SAVP…) is not spoken; AVPF without its feedback is AVP (RFC 4585 §3).
-      if (media.protocol !== 'RTP/AVP' && media.protocol !== 'RTP/AVPF') continue;
       const format = media.formats.find((each) => this.#isOurs(each));
       if (format === undefined) continue;
       const nowhere = media.host === '0.0.0.0' || media.host === '::';
@@ -128,6 +153,8 @@ export class Negotiation {
       // RFC 3264 §8.4: the old way to hold is an address to which nothing can be sent.
       const direction: Direction = nowhere && media.direction === 'sendrecv' ? 'sendonly' : media.direction;
       const silenced = nowhere || direction === 'sendonly' || direction === 'inactive';
+      const encryption = this.#encryption(media, role);
+      if (encryption === undefined) continue;
       const events = media.formats.find((each) => each.name === 'TELEPHONE-EVENT' && each.clockRate === 8000);
       const agreement: AudioAgreement = {
         remoteHost: media.host,
@@ -141,10 +168,33 @@ export class Negotiation {
         receive: !silenced && direction !== 'recvonly' && !this.#holding,
         // While we hold the far end, its recvonly is the answer to that and no hold of its own.
         held: silenced || (direction === 'recvonly' && !this.#holding),
+        srtp: encryption.keys,
       };
-      return { media, agreement, direction };
+      this.#isEncrypted = encryption.keys !== undefined;
+      return { media, agreement, direction, crypto: encryption.line };
     }
     return undefined;
+  }
+
+  /**
+   * The keys of a stream, none when it is in clear, and our line that answers its offer. Undefined when the stream
+   * cannot be taken: its protocol is another, it must be encrypted and is not, or its keys are none that we can use.
+   */
+  #encryption(
+    media: Media,
+    role: 'offer' | 'answer',
+  ): { readonly keys: SrtpKeys | undefined; readonly line: string } | undefined {
+    // AVPF without its feedback is AVP (RFC 4585 §3), SAVPF is SAVP (RFC 5124 §3).
+    const isPlain = media.protocol === 'RTP/AVP' || media.protocol === 'RTP/AVPF';
+    if (!isPlain && media.protocol !== 'RTP/SAVP' && media.protocol !== 'RTP/SAVPF') return undefined;
+    if (role === 'offer') {
+      const answered = this.#keys?.answer(media.crypto);
+      if (answered !== undefined) return answered;
+    } else {
+      const keys = this.#isEncrypted === false ? undefined : this.#keys?.accept(media.crypto);
+      if (keys !== undefined) return { keys, line: '' };
+    }
+    return isPlain && this.#options.srtp?.mode !== 'required' ? { keys: undefined, line: '' } : undefined;
   }
 
   #isOurs(format: Format): boolean {

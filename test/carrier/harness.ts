@@ -8,6 +8,7 @@ import { type Carrier, type CarrierOptions, createCarrier, type Trunk } from '..
 import { systemClock } from '../../src/clock.ts';
 import { silentLog } from '../../src/log.ts';
 import { type MediaNotice, NO_COUNTERS, type RtpLeg, type RtpParameters } from '../../src/media/engine.ts';
+import { SRTP_SUITES } from '../../src/sdp/sdes.ts';
 
 class TestMedia {
   readonly open = new Set<RtpLeg>();
@@ -18,6 +19,7 @@ class TestMedia {
   /** Tells the newest leg something. */
   notify: (notice: MediaNotice) => void = () => {};
   portsFree = 100;
+  srtpSuites = SRTP_SUITES;
 
   ready(): boolean {
     return true;

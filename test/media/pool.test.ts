@@ -179,7 +179,7 @@ describe('the addon', () => {
     const a = native.planeCreate(1000);
     const harness = await Harness.open({ workers: 2 });
     const leg = await harness.engine.openRtpLeg(() => {});
-    expect(native.legClose(a, 1, new Uint32Array(8))).toBe(false); // the leg of that number lives in another environment
+    expect(native.legClose(a, 1, new Uint32Array(10))).toBe(false); // the leg of that number lives in another environment
     expect(leg).toBeDefined();
     await harness.close();
     native.planeDestroy(a);
@@ -219,10 +219,24 @@ describe('the addon', () => {
         }
       }
     }
-    expect(() => native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 3, 0, 101, 20, true, true, false, '')).toThrow(TypeError);
-    expect(() => native.legNegotiate(plane, 1, 'localhost', 1, 2, 0, 0, 101, 20, true, true, false, '')).toThrow(TypeError);
-    expect(() => native.legNegotiate(plane, 1, '127.0.0.1', 70_000, 2, 0, 0, 101, 20, true, true, false, '')).toThrow(TypeError);
-    expect(native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 0, 0, -1, 20, true, true, false, '')).toBe(false);
+    const none = new Uint8Array();
+    expect(() => native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 3, 0, 101, 20, true, true, false, '', 0, none, none)).toThrow(
+      TypeError,
+    );
+    expect(() => native.legNegotiate(plane, 1, 'localhost', 1, 2, 0, 0, 101, 20, true, true, false, '', 0, none, none)).toThrow(
+      TypeError,
+    );
+    expect(() =>
+      native.legNegotiate(plane, 1, '127.0.0.1', 70_000, 2, 0, 0, 101, 20, true, true, false, '', 0, none, none),
+    ).toThrow(TypeError);
+    const short = new Uint8Array(29);
+    expect(() => native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 0, 0, 101, 20, true, true, false, '', 1, short, short)).toThrow(
+      TypeError,
+    );
+    expect(() => native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 0, 0, 101, 20, true, true, false, '', 5, none, none)).toThrow(
+      TypeError,
+    );
+    expect(native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 0, 0, -1, 20, true, true, false, '', 0, none, none)).toBe(false);
     native.planeDestroy(plane);
     expect(() => native.planeWakeFd(plane)).toThrow(TypeError);
   });

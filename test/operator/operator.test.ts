@@ -174,6 +174,9 @@ describe('the operator API', () => {
       follow_redirects: true,
       transfer_hosts: ['b.example'],
       advertise: '203.0.113.1',
+      srtp: 'optional',
+      srtp_without_tls: true,
+      nodes: ['a', 'b.zone-1'],
     };
     const body = { uri: 'sip:carrier.example', username: 'u', inbound_cidrs: [], register: true, ...settings };
     const path = '/operator/v1/trunks/full';
@@ -235,7 +238,9 @@ describe('the operator API', () => {
       [{ ...trunk, outbound_prefix: 'abc' }, /^outbound_prefix: /],
       [{ ...trunk, outbound_proxy: 'proxy.example' }, /^outbound_proxy: /],
       [{ ...trunk, identity: 'both' }, /^identity: /],
-      [{ ...trunk, srtp: 'required' }, /^srtp: /],
+      [{ ...trunk, uri: 'sip:carrier.example', srtp: 'required' }, /^srtp: must come with transport=tls/],
+      [{ ...trunk, srtp: 'yes' }, /^srtp: /],
+      [{ ...trunk, nodes: ['no blanks'] }, /^nodes\[0\]: /],
       [{ ...trunk, uri: 'loopback:' }, /^uri: loopback: has neither/],
       [{ uri: 'loopback:x' }, /^uri: /],
       [{ ...trunk, tls: { ca: 'no certificate' } }, /^tls\.ca: /],

@@ -54,6 +54,7 @@ describe('our offer', () => {
       send: true,
       receive: true,
       held: false,
+      srtp: undefined,
     });
     expect(ours().acceptAnswer(description(['m=audio 0 RTP/AVP 0']))).toMatchObject({ refused: 488 });
     expect(ours().acceptAnswer(bytes('hello'))).toMatchObject({ refused: 400 });

@@ -2,6 +2,7 @@
 import type { CarrierReadings } from '../../src/call/ports/trunks.ts';
 
 export const noCarrier: CarrierReadings = {
+  hasSrtp: true,
   refusals: () => [],
   trunkStatus: () => ({
     registered: false,

@@ -75,8 +75,15 @@ async function works(folder: string): Promise<boolean> {
   return Number(await new Response(child.stdout).text()) >= 1;
 }
 
+/** Whether the addon in a folder can encrypt. */
+async function hasSrtp(folder: string): Promise<boolean> {
+  const program = `console.log(require(${JSON.stringify(join(folder, 'build/sidetone_media.node'))}).srtpSupports(1))`;
+  const child = Bun.spawn([process.execPath, '-e', program], { stdout: 'pipe', timeout: 20_000 });
+  return (await new Response(child.stdout).text()).trim() === 'true';
+}
+
 describe('the first start', () => {
-  test('builds the media plane with make where there is no Python 3, says so in one line, and does nothing the next time', async () => {
+  test('builds the media plane with make where there is no Python 3, says so in one line, and does nothing the next time; with SRTP when libsrtp2 appears', async () => {
     const folder = checkout();
     mkdirSync(join(folder, 'build'));
     const path = toolchain();
@@ -86,6 +93,14 @@ describe('the first start', () => {
     const built = statSync(join(folder, 'build/sidetone_media.node')).mtimeMs;
     expect(await prepare(folder, path)).toBe('');
     expect(statSync(join(folder, 'build/sidetone_media.node')).mtimeMs).toBe(built);
+    // Without pkg-config libsrtp2 is not found, and with it the build is done again.
+    expect(await hasSrtp(folder)).toBe(false);
+    const pkgConfig = find('pkg-config');
+    if (pkgConfig === undefined || Bun.spawnSync([pkgConfig, '--exists', 'libsrtp2']).exitCode !== 0) return;
+    symlinkSync(pkgConfig, join(path, 'pkg-config'));
+    expect(await prepare(folder, path)).toContain('building the native media plane');
+    expect(await hasSrtp(folder)).toBe(true);
+    expect(await prepare(folder, path)).toBe('');
   }, 300_000);
 
   const gyp = find('python3') !== undefined && find('node') !== undefined;

@@ -51,6 +51,12 @@ class Latch {
     return true;
   }
 
+  /** Whether `accept` could be true of a packet from here, so that looking into it is worth the work. */
+  bool may_come_from(const Address& from) const {
+    const Address source = from.plain();
+    return source == sdp_ || source == remote_ || (!held_ && may_learn_from(source));
+  }
+
   /** The address that audio is sent to. */
   const Address& remote() const { return remote_; }
 

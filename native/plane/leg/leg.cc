@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t arrival_behind_us = 5'000'000;  // beyond these a clock has been set
 constexpr int64_t arrival_ahead_us = 100'000;
 constexpr double packet_ms = 20;  // that the far end takes to fill one
+
 }  // namespace
 
 Leg::Leg(uint32_t id, const Identity& identity, int64_t media_timeout_us)
@@ -25,7 +26,22 @@ Leg::Leg(uint32_t id, const Identity& identity, int64_t media_timeout_us)
       timestamp_(identity.timestamp),
       rtcp_(identity.name, identity.seed) {}
 
-void Leg::negotiate(const Negotiated& parameters, const Now& now) {
+/** Encrypts the stream with these keys from now on; nullptr: it is in clear. */
+void Leg::encrypt(const SrtpKeys* keys) {
+  if (keys != nullptr) {
+    if (!cipher_) cipher_ = std::make_unique<LegCipher>();
+    cipher_->agree(*keys);
+  } else if (cipher_) {
+    take_back();
+    given_ = {};
+    forged_before_ += cipher_->forged();
+    replayed_before_ += cipher_->replayed();
+    cipher_.reset();
+  }
+}
+
+void Leg::negotiate(const Negotiated& parameters, const Now& now, const SrtpKeys* keys) {
+  encrypt(keys);
   const bool codec_changed = !negotiated_ || parameters.codec != agreed_.codec;
   const bool resumed = parameters.send && (!negotiated_ || !agreed_.send);
   const bool expects = parameters.receive && (!negotiated_ || !agreed_.receive);
@@ -85,6 +101,19 @@ void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices
     receive_rtcp(datagram, now);
     return;
   }
+  if (!cipher_) {
+    hear(datagram, now, notices);
+    return;
+  }
+  if (!latch_.may_come_from(datagram.source)) return;
+  alignas(8) uint8_t clear[Datagram::bytes_max];
+  Datagram opened = datagram;
+  opened.bytes = clear;
+  if (cipher_->open(datagram, clear, opened.count, now.us)) hear(opened, now, notices);
+}
+
+/** Takes an RTP packet in clear. */
+void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
   RtpPacket packet;
   if (!rtp_parse(datagram.bytes, datagram.count, packet)) return;
   const bool event = packet.payload_type == agreed_.event_payload_type;
@@ -152,22 +181,42 @@ void Leg::pass_on(const RtpPacket& packet, Codec codec, const Now& now) {
 
 /** Makes the packet buffer usable again: what was handed to the sender is sent now. */
 void Leg::take_back() {
-  if (sender_ != nullptr && given_ > 0 && given_at_ == sender_->flushes()) sender_->flush();
+  if (sender_ != nullptr && given_.count > 0 && given_at_ == sender_->flushes()) sender_->flush();
 }
 
 /** Sends the first `count` bytes of the packet, which stays as it is until the sender has flushed. */
 bool Leg::hand_over(size_t count) {
-  given_ = sender_ != nullptr ? count : 0;
-  if (sender_ == nullptr) return send_datagram(ports_.rtp(), latch_.remote(), packet_, count);
-  sender_->add(*this, ports_.rtp(), latch_.remote(), packet_, count);
+  given_ = {};
+  const LegCipher::Sealed packet = cipher_ ? cipher_->seal(packet_, count) : LegCipher::Sealed{packet_, count};
+  if (packet.bytes == nullptr) return false;
+  if (sender_ == nullptr) return send_datagram(ports_.rtp(), latch_.remote(), packet.bytes, packet.count);
+  given_ = packet;
+  given_octets_ = count - rtp_header_bytes;
+  sender_->add(*this, ports_.rtp(), latch_.remote(), packet.bytes, packet.count);
   given_at_ = sender_->flushes();
   return true;
+}
+
+/** Sends a packet at once, from anywhere in memory. */
+bool Leg::send_now(const uint8_t* bytes, size_t count) {
+  if (!cipher_) return send_datagram(ports_.rtp(), latch_.remote(), bytes, count);
+  alignas(8) uint8_t sealed[LegCipher::packet_max_bytes + srtp_overhead_bytes];
+  if (count > LegCipher::packet_max_bytes) return false;
+  std::memcpy(sealed, bytes, count);
+  const size_t length = cipher_->seal_in_place(sealed, count);
+  return length > 0 && send_datagram(ports_.rtp(), latch_.remote(), sealed, length);
 }
 
 void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
   if (!negotiated_) return;
   const int64_t wall_us = datagram.arrival_us != 0 ? datagram.arrival_us : now.wall_us;
-  (void)rtcp_.take(datagram.bytes, datagram.count, ssrc_, source_, wall_us, now);
+  if (!cipher_) {
+    (void)rtcp_.take(datagram.bytes, datagram.count, ssrc_, source_, wall_us, now);
+    return;
+  }
+  alignas(8) uint8_t clear[Datagram::bytes_max];
+  size_t count = 0;
+  if (cipher_->open_rtcp(datagram, clear, count, now.us)) (void)rtcp_.take(clear, count, ssrc_, source_, wall_us, now);
 }
 
 void Leg::take(const Now& now, Notices& notices) {
@@ -260,7 +309,7 @@ void Leg::send_event(const KeySender::Step& step) {
     out[rtp_header_bytes + 1] = static_cast<uint8_t>((step.last ? end_bit : 0) | volume);
     out[rtp_header_bytes + 2] = static_cast<uint8_t>(units >> 8);
     out[rtp_header_bytes + 3] = static_cast<uint8_t>(units);
-    if (!latch_.remote().unspecified() && send_datagram(ports_.rtp(), latch_.remote(), out, sizeof out)) {
+    if (!latch_.remote().unspecified() && send_now(out, sizeof out)) {
       sent_++;
       sent_octets_ += 4;
     }
@@ -274,7 +323,7 @@ void Leg::send_packet(size_t units) {
   if (!latch_.remote().unspecified()) {
     const size_t count = rtp_header_bytes + units;
     const bool stays = pending_ == units;  // else the next packet is built in the same place
-    if (stays ? hand_over(count) : send_datagram(ports_.rtp(), latch_.remote(), packet_, count)) {
+    if (stays ? hand_over(count) : send_now(packet_, count)) {
       sent_++;
       sent_octets_ += static_cast<uint32_t>(units);
     }
@@ -293,9 +342,9 @@ bool Leg::recordable(const Now& now, bool hears_something) const {
 
 void Leg::refused(int error) {
   // The refusal concerns an earlier packet, as in `send_datagram`. The system has told it now, so this packet may go.
-  if (error == ECONNREFUSED && send_datagram(ports_.rtp(), latch_.remote(), packet_, given_)) return;
+  if (error == ECONNREFUSED && send_datagram(ports_.rtp(), latch_.remote(), given_.bytes, given_.count)) return;
   sent_--;
-  sent_octets_ -= static_cast<uint32_t>(given_ - rtp_header_bytes);
+  sent_octets_ -= static_cast<uint32_t>(given_octets_);
 }
 
 void Leg::skip(uint32_t frames) {
@@ -311,8 +360,10 @@ void Leg::send_report(const Now& now, bool bye) {
   sent.timestamp = timestamp_ + static_cast<uint32_t>(pending_);
   sent.packets = sent_;
   sent.octets = sent_octets_;
-  uint8_t out[rtcp_max_bytes];
-  const size_t count = rtcp_.write(out, ssrc_, sent, source_, now, bye);
+  alignas(8) uint8_t out[rtcp_max_bytes + srtp_overhead_bytes];
+  size_t count = rtcp_.write(out, ssrc_, sent, source_, now, bye);
+  if (cipher_) count = cipher_->seal_rtcp(out, count);
+  if (count == 0) return;
   const bool shared = agreed_.rtcp == agreed_.rtp;  // rtcp-mux (RFC 5761)
   (void)send_datagram(shared ? ports_.rtp() : ports_.rtcp(), shared ? latch_.remote() : agreed_.rtcp, out, count);
 }
@@ -328,6 +379,8 @@ Counters Leg::counters() const {
   counters.lost = source_.lost();
   counters.jitter_us = source_.now().jitter_units() * static_cast<uint32_t>(JitterBuffer::unit_us);
   counters.round_trip_us = rtcp_.round_trip_us();
+  counters.srtp_forged = forged_before_ + (cipher_ ? cipher_->forged() : 0);
+  counters.srtp_replayed = replayed_before_ + (cipher_ ? cipher_->replayed() : 0);
   if (counters.received == 0) return counters;
   if (playout_ && playout_->heard()) {
     counters.late = playout_->late();

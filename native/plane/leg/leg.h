@@ -24,6 +24,7 @@
 #include "plane/rtp/rtp.h"
 #include "plane/rtp/rtp_source.h"
 #include "plane/rtp/telephone_event.h"
+#include "plane/srtp/leg_cipher.h"
 
 namespace sidetone {
 
@@ -51,6 +52,8 @@ struct Counters {
   uint32_t delay_us = 0;       // that the jitter buffer added to the last frame; 0: nobody listens
   uint32_t round_trip_us = 0;  // by the far end's last report; 0: it has not said
   uint32_t mos_milli = 0;      // a thousandth of the MOS; 0: nothing was heard of the far end
+  uint32_t srtp_forged = 0;    // dropped: authentication failed
+  uint32_t srtp_replayed = 0;  // dropped: came before, or behind the replay window
 };
 
 class Leg final : public Participant, public RtpEndpoint {
@@ -71,8 +74,8 @@ class Leg final : public Participant, public RtpEndpoint {
   int rtp_fd() const override { return ports_.rtp(); }
   uint32_t ssrc() const { return ssrc_; }
 
-  /** Applies an offer or answer. */
-  void negotiate(const Negotiated& parameters, const Now& now);
+  /** Applies an offer or answer. Without `keys` the stream is in clear. */
+  void negotiate(const Negotiated& parameters, const Now& now, const SrtpKeys* keys = nullptr);
   uint32_t rate_hz() const override { return codec_rate_hz(agreed_.codec); }
   Leg* rtp() override { return this; }
 
@@ -110,10 +113,13 @@ class Leg final : public Participant, public RtpEndpoint {
   Counters counters() const;
 
  private:
+  void hear(const Datagram& datagram, const Now& now, Notices& notices);
+  void encrypt(const SrtpKeys* keys);
   bool belongs(const RtpPacket& packet);
   int64_t arrival_us(const Datagram& datagram, const Now& now) const;
   void pass_on(const RtpPacket& packet, Codec codec, const Now& now);
   bool hand_over(size_t count);
+  bool send_now(const uint8_t* bytes, size_t count);
   void take_back();
   void attention(bool wanted) override;
   void tone(const ToneDetector::Key& key, const Now& now, Notices& notices) override;
@@ -131,8 +137,13 @@ class Leg final : public Participant, public RtpEndpoint {
 
   PortPair ports_;
   Sender* sender_ = nullptr;
-  size_t given_ = 0;       // bytes of the packet that was handed to the sender
-  uint64_t given_at_ = 0;  // the sender's count of flushes at that time
+  LegCipher::Sealed given_;  // the packet that was handed to the sender
+  size_t given_octets_ = 0;  // of its payload, in clear
+  uint64_t given_at_ = 0;    // the sender's count of flushes at that time
+
+  std::unique_ptr<LegCipher> cipher_;  // none while the stream is in clear
+  uint32_t forged_before_ = 0;         // by ciphers that the stream no longer has
+  uint32_t replayed_before_ = 0;
 
   bool negotiated_ = false;
   Negotiated agreed_;

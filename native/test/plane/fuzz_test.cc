@@ -16,6 +16,7 @@ int relay_fuzz(const uint8_t*, size_t);
 int room_fuzz(const uint8_t*, size_t);
 int rtcp_fuzz(const uint8_t*, size_t);
 int rtp_fuzz(const uint8_t*, size_t);
+int srtp_fuzz(const uint8_t*, size_t);
 int stream_fuzz(const uint8_t*, size_t);
 int telephone_event_fuzz(const uint8_t*, size_t);
 int wav_fuzz(const uint8_t*, size_t);
@@ -45,6 +46,7 @@ TEST("parsers withstand bytes by chance") {
 TEST("jitter buffers and legs withstand packets by chance") {
   withstand(jitter_buffer_fuzz, 500, 1000);
   withstand(leg_fuzz, 100, 1000);
+  withstand(srtp_fuzz, 200, 1000);
 }
 
 TEST("a relayed stream never goes back, whatever packets come by chance") { withstand(relay_fuzz, 500, 1000); }

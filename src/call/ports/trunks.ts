@@ -38,6 +38,8 @@ export interface TrunkStatus {
 }
 
 export interface CarrierReadings {
+  /** Whether this build can encrypt audio (SRTP). */
+  readonly hasSrtp: boolean;
   trunkStatus(name: string): TrunkStatus;
   /** The latest first, SIP_REFUSAL_ROWS_MAX at most. */
   refusals(): readonly Refusal[];

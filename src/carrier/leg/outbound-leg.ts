@@ -15,10 +15,11 @@ import type { InviteOptions } from '../../sip/user-agent.ts';
 import { systemEntropy } from '../entropy.ts';
 import { routeOf, type Trunk, type TrunkAddress, trunkCredentials, trunkDomain } from '../trunk/trunk.ts';
 import { assertedIdentity, dialledUsers, displayForm } from './identity.ts';
-import { PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
+import { canDescribe, PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
 
 const UNREACHABLE: LegEnd = { cause: 'carrier_unreachable', by: 'network', description: 'The carrier could not be reached' };
 const SILENT: LegEnd = { cause: 'timeout', by: 'system', description: 'The carrier did not respond' };
+const NO_SRTP: LegEnd = { cause: 'failed', by: 'system', description: 'Encrypted audio is required and not possible' };
 const NO_PORTS: LegEnd = { cause: 'carrier_congested', by: 'system', description: 'No media ports are free' };
 const UNUSABLE: LegEnd = { cause: 'failed', by: 'system', description: 'The far end answered with audio that cannot be used' };
 const CANCELLED: LegEnd = { cause: 'cancelled', by: 'caller', description: 'The call was cancelled before it was answered' };
@@ -118,8 +119,8 @@ export class OutboundLeg extends PhoneLeg {
     if (this.#peer === undefined) [this.#peer, ...this.#targets] = await attempt.targets();
     if (this.over || attempt !== this.#attempt) return;
     const peer = this.#peer;
-    if (peer === undefined) {
-      this.#fail(UNREACHABLE);
+    if (peer === undefined || !canDescribe(attempt.options)) {
+      this.#fail(peer === undefined ? UNREACHABLE : NO_SRTP);
       return;
     }
     attempt.towards(peer);
@@ -214,7 +215,7 @@ export class OutboundLeg extends PhoneLeg {
   }
 
   #onEnded(end: CallEnd): void {
-    if (end.why === 'refused' && this.#redirect(end)) return;
+    if (end.why === 'refused' && (this.#redirect(end) || this.#placeInClear(end))) return;
     if (!this.#progressed && isTrunkFailure(end)) this.#fail(this.endOf(end));
     else this.end(this.endOf(end));
   }
@@ -225,6 +226,15 @@ export class OutboundLeg extends PhoneLeg {
     const user = contact === undefined ? '' : (parseUri(contact)?.user ?? '');
     if (status !== 302 || user === '' || trunk.settings.follow_redirects !== true || this.#redirected !== undefined) return false;
     this.#redirected = user;
+    this.#described = undefined;
+    this.call = undefined;
+    void this.#place();
+    return true;
+  }
+
+  /** Places the call once more without encryption, where the far end cannot do it and the trunk permits both. */
+  #placeInClear({ status }: Extract<CallEnd, { readonly why: 'refused' }>): boolean {
+    if ((status !== 488 && status !== 415) || !this.goClear()) return false;
     this.#described = undefined;
     this.call = undefined;
     void this.#place();

@@ -11,6 +11,7 @@ import type { TransferTarget } from '../../machine/session/input.ts';
 import type { LegAudio, LegCounters, MediaEngine, RtpLeg } from '../../media/engine.ts';
 import type { Addresses } from '../../sdp/description.ts';
 import { type AudioAgreement, type AudioCodec, Negotiation, type Refused } from '../../sdp/negotiation.ts';
+import type { SrtpTerms } from '../../sdp/sdes.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
 import type { Headers } from '../../sip/message/message.ts';
@@ -33,6 +34,8 @@ export interface PhoneLegOptions {
     referTo(target: TransferTarget): string;
   };
   readonly codecs: readonly AudioCodec[];
+  /** How the audio is encrypted. Undefined: it is in clear. */
+  readonly srtp: SrtpTerms | undefined;
   /** The address to write into SDP. `bound` is the one that the media plane bound. */
   sdpHost(bound: string): string;
   /** The IP version of our RTP ports. */
@@ -58,6 +61,8 @@ export abstract class PhoneLeg implements Leg {
   #rtp: RtpLeg | undefined;
   #opening: Promise<RtpLeg | undefined> | undefined;
   #negotiation: Negotiation | undefined;
+  /** Whether the far end has refused to encrypt the audio. */
+  #isClear = false;
   /** Whether the far end holds us, and whether that was signalled. */
   #held = false;
   #toldHeld = false;
@@ -141,11 +146,15 @@ export abstract class PhoneLeg implements Leg {
     const rtp = await this.#opening;
     if (rtp === undefined || this.over) return undefined;
     this.#rtp = rtp;
+    const { srtp } = this.options;
+    // An offer of ours in the 200 to an INVITE without one cannot be made again in clear.
+    const isOpportunistic = this.#direction === 'inbound' && srtp?.mode === 'optional';
     this.#negotiation ??= new Negotiation({
       host: this.options.sdpHost(rtp.host),
       port: rtp.port,
       codecs: this.options.codecs,
       sessionId: this.options.sessionId,
+      ...(srtp === undefined || this.#isClear ? {} : { srtp, isOpportunistic }),
     });
     return this.#negotiation;
   }
@@ -208,6 +217,15 @@ export abstract class PhoneLeg implements Leg {
     this.options.onEnded();
     this.options = options;
     this.#negotiation = undefined;
+    this.#isClear = false;
+  }
+
+  /** Describes our audio anew, in clear. False when it was, or when the trunk does not permit it. */
+  protected goClear(): boolean {
+    if (this.#isClear || this.options.srtp?.mode !== 'optional') return false;
+    this.#isClear = true;
+    this.#negotiation = undefined;
+    return true;
   }
 
   /** Tells the hold of the far end, from the answer on. */
@@ -409,5 +427,8 @@ function qualityOf(counters: LegCounters, codec: string): CallQuality {
     codec,
   };
 }
+
+/** Whether we have anything to offer: not where encryption is required and impossible. */
+export const canDescribe = ({ srtp }: PhoneLegOptions): boolean => srtp === undefined || srtp.suites.length > 0;
 
 export const isRefused = (value: object): value is Refused => 'refused' in value;

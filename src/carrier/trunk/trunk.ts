@@ -4,6 +4,7 @@ import ipaddr from 'ipaddr.js';
 import type { TrunkRow } from '../../database/trunk/trunks.ts';
 import { SIP_TRUNK_CHANNELS_DEFAULT } from '../../limits.ts';
 import type { AudioCodec } from '../../sdp/negotiation.ts';
+import type { SrtpSuite, SrtpTerms } from '../../sdp/sdes.ts';
 import { defaultPort, type PeerProfile } from '../../sip/flow.ts';
 import type { Credentials } from '../../sip/message/digest.ts';
 import { formatHostPort, parseUri } from '../../sip/message/uri.ts';
@@ -73,6 +74,21 @@ export function trunkProfile({ name, settings, tlsKey }: Trunk): PeerProfile {
     ...(settings.session_timer === 'off' ? { sessionTimer: false } : {}),
     ...(tls === undefined && tlsKey === undefined ? {} : { tls: name }),
   };
+}
+
+/**
+ * How the audio of a call is encrypted, or undefined when it is in clear. `transport` carries the keys: without TLS none
+ * are given away, unless the trunk permits it.
+ */
+export function srtpOf(
+  { settings }: Trunk,
+  transport: TransportName | undefined,
+  able: readonly SrtpSuite[],
+  random: SrtpTerms['random'],
+): SrtpTerms | undefined {
+  const { srtp: mode = 'off' } = settings;
+  const suites = transport === 'tls' || settings.srtp_without_tls === true ? able : [];
+  return mode === 'off' || (mode === 'optional' && suites.length === 0) ? undefined : { mode, suites, random };
 }
 
 interface Range {

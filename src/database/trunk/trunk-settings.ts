@@ -17,6 +17,10 @@ export interface TrunkSettings {
   readonly contact_user?: string;
   readonly identity?: 'none' | 'pai' | 'rpid';
   readonly trust_identity?: boolean;
+  /** Whether audio is encrypted with keys in SDP (SDES). Absent means off. */
+  readonly srtp?: 'off' | 'optional' | 'required';
+  /** Whether the keys may go over UDP and TCP too. */
+  readonly srtp_without_tls?: boolean;
   readonly session_timer?: 'on' | 'off';
   /** INVITEs a second. */
   readonly max_cps?: number;
@@ -28,6 +32,8 @@ export interface TrunkSettings {
   /** The hosts that a transfer by `sip:` URI may name. Absent means any. */
   readonly transfer_hosts?: readonly string[];
   readonly advertise?: string;
+  /** The labels of the nodes that may use it. Absent means all. */
+  readonly nodes?: readonly string[];
   /** PEM text: the authorities that may have signed the carrier's certificate, and our own certificate. */
   readonly tls?: { readonly ca?: string; readonly cert?: string };
 }

@@ -12,6 +12,7 @@ import {
   TRUNK_CIDRS_MAX,
   TRUNK_CPS_MAX,
   TRUNK_HOSTS_MAX,
+  TRUNK_NODES_MAX,
   TRUNK_PEM_MAX_CHARS,
   TRUNKS_MAX,
 } from '../../limits.ts';
@@ -59,7 +60,8 @@ const trunk = shape(
     'contact_user?': user,
     'identity?': "'none' | 'pai' | 'rpid'",
     'trust_identity?': 'boolean',
-    'srtp?': type("'off'").describe("'off': this build has no SRTP"),
+    'srtp?': "'off' | 'optional' | 'required'",
+    'srtp_without_tls?': 'boolean',
     'tls?': { '+': 'reject', 'ca?': pem, 'cert?': pem, 'key?': pem },
     'session_timer?': "'on' | 'off'",
     'max_cps?': `1 <= number.integer <= ${TRUNK_CPS_MAX}`,
@@ -73,6 +75,10 @@ const trunk = shape(
     'follow_redirects?': 'boolean',
     'transfer_hosts?': host.array().atMostLength(TRUNK_HOSTS_MAX),
     'advertise?': host,
+    'nodes?': type(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/)
+      .describe('the label of a node')
+      .array()
+      .atMostLength(TRUNK_NODES_MAX),
   }),
 );
 type TrunkBody = Extract<ReturnType<typeof trunk.check>, { value: unknown }>['value'];
@@ -102,7 +108,7 @@ export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[
   ),
   bodyRoute({ ...facts, method: 'PUT', summary: 'Set a trunk up, whole', success: [204, 'In use.'] }, trunk, (context, body) => {
     const name = context.params.name ?? '';
-    const refused = refusal(name, body);
+    const refused = refusal(name, body) ?? srtpRefusal(body, hooks.carrier.hasSrtp);
     if (refused !== undefined) return refused;
     return async () => {
       const isMissing = body.register === true && body.password === undefined && !(await hasPassword(store, name));
@@ -134,11 +140,23 @@ function refusal(name: string, body: TrunkBody): Problem | undefined {
   return undefined;
 }
 
+/** Why encrypted audio cannot be had as it is asked for. */
+function srtpRefusal(
+  { srtp = 'off', srtp_without_tls: bare = false, ...body }: TrunkBody,
+  hasSrtp: boolean,
+): Problem | undefined {
+  if (srtp === 'off') return undefined;
+  if (!hasSrtp) return problems.invalid('srtp: this build has none: install libsrtp2-dev and pkg-config, and start again');
+  const isTls = /;transport=tls$/.test(body.outbound_proxy ?? body.uri);
+  if (isTls || bare) return undefined;
+  return problems.invalid('srtp: must come with transport=tls, because SIP carries the keys, or with srtp_without_tls: true');
+}
+
 const hasPassword = async (store: Store, name: string): Promise<boolean> =>
   (await store.trunks.list()).some((row) => row.name === name && row.password !== undefined);
 
 function rowOf(name: string, body: TrunkBody): TrunkRow {
-  const { uri: address, username, password, register, inbound_cidrs, max_channels, codecs, srtp: _srtp, tls, ...settings } = body;
+  const { uri: address, username, password, register, inbound_cidrs, max_channels, codecs, tls, ...settings } = body;
   const { key, ...certificates } = tls ?? {};
   return {
     name,

@@ -10,6 +10,7 @@ import {
   type PlaybackCommand,
   type RecordingCommand,
   type RoomCommand,
+  SRTP_SUITE_NUMBER,
   type WorkerReply,
 } from './worker-command.ts';
 
@@ -24,10 +25,12 @@ export interface CommandContext {
 const EEXIST = 17;
 /** The terms of voice activity when none is asked for. It is not told then. */
 const NO_VOICES = { sensitivityPercent: 50, onsetMs: 100, releaseMs: 500 };
-const counterWords = new Uint32Array(8);
+const NO_KEY = new Uint8Array();
+const counterWords = new Uint32Array(10);
 
 function countersNow(): LegCounters {
-  const [received = 0, sent = 0, lost = 0, late = 0, jitterUs = 0, delayUs = 0, roundTripUs = 0, mosMilli = 0] = counterWords;
+  const [received = 0, sent = 0, lost = 0, late = 0, jitterUs = 0] = counterWords;
+  const [delayUs = 0, roundTripUs = 0, mosMilli = 0, forged = 0, replayed = 0] = counterWords.subarray(5);
   return {
     packetsReceived: received,
     packetsSent: sent,
@@ -37,6 +40,8 @@ function countersNow(): LegCounters {
     delayMs: delayUs / 1000,
     roundTripMs: roundTripUs / 1000,
     mos: mosMilli / 1000,
+    srtpForged: forged,
+    srtpReplayed: replayed,
   };
 }
 
@@ -102,6 +107,9 @@ function negotiate(plane: PlaneHandle, command: Extract<LegCommand, { readonly t
     agreed.receive,
     agreed.held,
     agreed.learnFrom.join(','),
+    agreed.srtp === undefined ? 0 : SRTP_SUITE_NUMBER[agreed.srtp.suite],
+    agreed.srtp?.sendKey ?? NO_KEY,
+    agreed.srtp?.receiveKey ?? NO_KEY,
   );
 }
 

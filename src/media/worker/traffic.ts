@@ -10,6 +10,8 @@ export class Traffic {
   packetsSent = 0;
   packetsLost = 0;
   packetsLate = 0;
+  srtpForged = 0;
+  srtpReplayed = 0;
   /** Legs that heard something of their far ends. */
   legsHeard = 0;
   /** The legs among them with an estimate under `POOR_MOS`. */
@@ -21,6 +23,8 @@ export class Traffic {
     this.packetsSent += leg.packetsSent;
     this.packetsLost += Math.max(0, leg.packetsLost);
     this.packetsLate += leg.packetsLate;
+    this.srtpForged += leg.srtpForged;
+    this.srtpReplayed += leg.srtpReplayed;
     if (leg.mos > 0) this.legsHeard++;
     if (leg.mos > 0 && leg.mos < POOR_MOS) this.legsPoor++;
   }
@@ -37,6 +41,16 @@ export function trafficReadings(traffic: Traffic): readonly Reading[] {
       () => traffic.packetsLost,
     ),
     counter('rtp_packets_late_total', 'RTP packets of calls that have ended: too late to be heard', () => traffic.packetsLate),
+    counter(
+      'srtp_packets_forged_total',
+      'SRTP and SRTCP packets of calls that have ended: dropped, as their authentication failed',
+      () => traffic.srtpForged,
+    ),
+    counter(
+      'srtp_packets_replayed_total',
+      'SRTP and SRTCP packets of calls that have ended: dropped, as they had come before',
+      () => traffic.srtpReplayed,
+    ),
     counter('calls_heard_total', 'Calls that have ended of whose far end anything was heard', () => traffic.legsHeard),
     counter('calls_poor_total', `Of these, calls with an estimated MOS under ${POOR_MOS}`, () => traffic.legsPoor),
   ];

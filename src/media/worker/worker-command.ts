@@ -2,6 +2,7 @@
  * The messages between the main thread and a media worker. Commands arrive in batches and are carried out in order,
  * between two ticks.
  */
+import type { SrtpSuite } from '../../sdp/sdes.ts';
 import type { CodecName, LegCounters, RtpParameters } from '../audio.ts';
 import type { StreamFormat } from '../leg/stream.ts';
 import type { PlanePriority } from '../native.ts';
@@ -115,6 +116,14 @@ export type WorkerReply =
 
 /** The numbers of `Codec` in native/plane/audio/codec.h. */
 export const CODEC_NUMBER: Readonly<Record<CodecName, number>> = { PCMU: 0, PCMA: 1, G722: 2 };
+
+/** The numbers of `SrtpSuite` in native/plane/srtp/srtp_session.h. */
+export const SRTP_SUITE_NUMBER: Readonly<Record<SrtpSuite, number>> = {
+  AES_CM_128_HMAC_SHA1_80: 1,
+  AES_CM_128_HMAC_SHA1_32: 2,
+  AEAD_AES_128_GCM: 3,
+  AEAD_AES_256_GCM: 4,
+};
 
 /** Rate of the PCM a codec is made from. */
 export const codecRateHz = (codec: CodecName): number => (codec === 'G722' ? 16_000 : 8_000);
