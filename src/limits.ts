@@ -43,6 +43,20 @@ export const CALL_LIST_MAX_ITEMS = 1_000;
 /** Bytes of a webhook's answer that are kept with the attempt. */
 export const WEBHOOK_ANSWER_KEPT_BYTES = 2_048;
 
+/**
+ * The end of the event log: the pause between two looks at it, the shortest one, the age of a gap that is taken for a
+ * transaction that was rolled back, and the events of one look.
+ */
+export const EVENT_TAIL_LOOK_MS = 1_000;
+export const EVENT_TAIL_SPACING_MS = 50;
+export const EVENT_TAIL_GAP_MS = 2_000;
+export const EVENT_TAIL_BATCH_MAX_EVENTS = 1_000;
+/** Streams of events: how many, the events of one page, the silence after which a comment is sent, and how far behind. */
+export const EVENT_STREAMS_MAX = 32;
+export const EVENT_STREAM_PAGE_EVENTS = 100;
+export const EVENT_STREAM_COMMENT_MS = 5_000;
+export const EVENT_STREAM_BEHIND_MAX_BYTES = 1024 * 1024;
+
 /** Pauses between tries to store what is a fact, doubling from the first to the second. */
 export const STORE_RETRY_FIRST_MS = 100;
 export const STORE_RETRY_LONGEST_MS = 2_000;

@@ -9,6 +9,7 @@ import { type CallStore, callStore } from './calls.ts';
 import { type CredentialStore, credentialStore } from './credentials.ts';
 import type { Database } from './driver/database.ts';
 import { openDatabase } from './driver/open.ts';
+import { type EventTail, eventTail } from './event-tail.ts';
 import { type EventLog, eventLog } from './events.ts';
 import { type IdempotencyStore, idempotencyStore } from './idempotency.ts';
 import { groupCommit, type JournalLoad } from './journal/group-commit.ts';
@@ -36,6 +37,7 @@ export interface Store {
   readonly terminals: Permitted;
   readonly trunks: TrunkStore;
   readonly events: EventLog;
+  readonly tail: EventTail;
   readonly messages: MessageStore;
   readonly payments: PaymentStore;
   readonly recordings: RecordingStore;
@@ -67,13 +69,19 @@ export async function openStore(settings: StoreSettings, log: Log, clock: Clock,
   // A database of our own: whoever held the relay's lease was this platform before a kill -9, and is gone.
   if (!database.shared) await outbox.vacate();
   const notify = database.shared ? notifier(database) : () => {};
+  const tail = eventTail(database, clock);
   const onEvents = () => {
     outbox.wake();
+    tail.wake();
     notify();
+  };
+  const heard = () => {
+    outbox.wake();
+    tail.wake();
   };
   // A lost LISTEN costs promptness between nodes only: the relay reads on its own every second as well.
   if (database.shared)
-    await database.listen(CHANNEL, outbox.wake).catch((error: unknown) => log.warn({ error: String(error) }, 'LISTEN failed'));
+    await database.listen(CHANNEL, heard).catch((error: unknown) => log.warn({ error: String(error) }, 'LISTEN failed'));
 
   const journal = groupCommit({ database, log, onEvents });
   const apps = appStore(database, seal, now);
@@ -99,6 +107,7 @@ export async function openStore(settings: StoreSettings, log: Log, clock: Clock,
     terminals: terminalStore(database, apps.changed),
     trunks: trunkStore(database, seal),
     events: eventLog(database, onEvents),
+    tail,
     messages: messageStore(database, onEvents),
     payments: paymentStore(database, settings.masterKey, onEvents),
     recordings: recordingStore(database),

@@ -40,6 +40,19 @@ export function platformEvent(event: Event, about: Circumstances): PlatformEvent
   };
 }
 
+/** A sample that was asked for, as an event of its own lane. Its body says `test: true`. */
+export function testEvent(event: Event, about: Circumstances): PlatformEvent {
+  const made = platformEvent(event, about);
+  const body: Record<string, unknown> = JSON.parse(made.body);
+  if ('app_uuid' in body) body.app_uuid = about.appUuid;
+  return {
+    ...made,
+    sessionUuid: undefined,
+    lanes: [`test:${about.webhookId}`],
+    body: JSON.stringify({ ...body, test: true }),
+  };
+}
+
 /**
  * Interface, Recording events: both URLs as it becomes available, a fresh one to the whole at its end; one expiry for
  * both.

@@ -90,7 +90,7 @@ const routesOf = (deps: HttpDeps): readonly Route[] => [
   ...roomRoutes(deps.rooms, deps.sessions),
   ...recordingRoutes(deps.sessions, deps.rooms, deps.recordings),
   ...applicationRoutes(deps.store.apps),
-  ...operatorRoutes(deps.store, deps),
+  ...operatorRoutes(deps.store, deps.clock, deps),
 ];
 
 export function createHttpApp(deps: HttpDeps): HttpApp {
@@ -184,6 +184,7 @@ function contextOf(request: Request, route: Route, params: Record<string, string
     raw: undefined,
     body: undefined,
     appUuid: '',
+    mayOnlyRead: false,
     operationUuid: '',
     keyed: undefined,
     find: () => undefined,

@@ -67,6 +67,8 @@ export interface RequestContext {
   body: unknown;
   /** The application that asks, after `authentication`; `""` for the operator. */
   appUuid: string;
+  /** The operator's token may only read; after `authentication`. */
+  mayOnlyRead: boolean;
   /** The request's, or made here; after `operationId`. */
   operationUuid: string;
   /** The mark of its Idempotency-Key, while it is ours to answer. */

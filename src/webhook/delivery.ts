@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto';
 import type { OutboxEvent } from '../database/outbox.ts';
 import { WEBHOOK_ANSWER_KEPT_BYTES, WEBHOOK_ANSWER_MAX_BYTES } from '../limits.ts';
 import { type Outbound, OutboundError } from '../outbound/outbound.ts';
+import { signatureHeaders } from '../outbound/webhook-signature.ts';
 import type { Endpoint } from './endpoint.ts';
 import { retryAfterMs } from './retry.ts';
-import { signatureHeaders } from './signature.ts';
 
 export interface AttemptOutcome {
   /** The receiver's status; null when none came. */

@@ -6,7 +6,7 @@
 import type { AppStore } from '../database/apps.ts';
 import type { CredentialStore } from '../database/credentials.ts';
 import { ENDPOINT_CACHE_MAX_APPS, ENDPOINT_CACHE_MS } from '../limits.ts';
-import { signingKey } from './signature.ts';
+import { signingKey } from '../outbound/webhook-signature.ts';
 
 export interface Endpoint {
   /** `""`: the application has none. */

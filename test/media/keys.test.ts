@@ -20,6 +20,12 @@ function randoms(seed: number): () => number {
   };
 }
 
+/** A condition that holds once the peer has heard another packet: a tick of the leg. */
+function nextPacket(peer: Call['peer']): () => boolean {
+  const heard = peer.heard.length;
+  return () => peer.heard.length > heard;
+}
+
 /**
  * Dials keys of 40 ms with 40 ms between them as a phone does: the event every 20 ms and its end three times, with
  * audio between (RFC 4733 §2.5).
@@ -28,16 +34,19 @@ async function dial(call: Call, digits: string, lossy: () => boolean): Promise<v
   const { peer, leg } = call;
   const silence = new Uint8Array(160).fill(0xff);
   let timestamp = 40_000;
+  // One packet was sent before the first key.
+  let sent = 1;
   const send = (payloadType: number, at: number, payload: Uint8Array, marker = false) => {
     const sequence = peer.sequence++;
-    if (!lossy()) peer.send(leg, payloadType, at, payload, { sequence, marker });
+    if (lossy()) return;
+    sent += 1;
+    peer.send(leg, payloadType, at, payload, { sequence, marker });
   };
   for (const [dialled, digit] of [...digits].entries()) {
     if (dialled % 8 === 0) {
-      // Faster than real time, but the kernel's buffer is not part of the bad network: the leg is let through its next
-      // tick.
-      const ticks = peer.heard.length;
-      await peer.until(() => peer.heard.length > ticks + 1);
+      // Faster than real time, but the kernel's buffer is not part of the bad network: the leg takes everything that
+      // was sent before more is sent.
+      while ((await leg.counters()).packetsReceived < sent) await peer.until(nextPacket(peer));
     }
     const event = (units: number, end: boolean) =>
       Uint8Array.of(KEYS.indexOf(digit), (end ? 0x80 : 0) | 10, units >> 8, units & 0xff);

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -49,13 +50,33 @@ function lossOf(percent: number | undefined): Record<string, string> {
   return { LD_PRELOAD: library, LOSS_PERCENT: String(percent) };
 }
 
-/** A UDP port that is free at the moment. */
+const FIRST_PORT = 10_000;
+const PORTS = 10_000;
+let tried = process.pid * 101;
+
+/**
+ * A port that is free at the moment, over UDP and TCP. It lies below the ports that the system hands out, where a
+ * connection of somebody else would take it before SIPp does, and begins at another place in each process.
+ */
 export async function freePort(): Promise<number> {
-  const socket = createSocket('udp4');
-  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
-  const { port } = socket.address();
-  await new Promise<void>((resolve) => socket.close(() => resolve()));
-  return port;
+  for (;;) {
+    const port = FIRST_PORT + (tried++ % PORTS);
+    if ((await isFree(port, 'udp')) && (await isFree(port, 'tcp'))) return port;
+  }
+}
+
+function isFree(port: number, transport: 'udp' | 'tcp'): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (transport === 'udp') {
+      const socket = createSocket('udp4');
+      socket.once('error', () => resolve(false));
+      socket.bind(port, '127.0.0.1', () => socket.close(() => resolve(true)));
+      return;
+    }
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
 }
 
 export async function sipp(options: SippOptions): Promise<Sipp> {

@@ -29,14 +29,15 @@ export function authentication(
   const operatorHash = sha256(options.operatorToken);
   const readHash = options.operatorReadToken === undefined ? undefined : sha256(options.operatorReadToken);
   const wrongTokens = new WrongTokens();
-  const operator = (credential: string | undefined, { request, route }: RequestContext): Problem | undefined => {
+  const operator = (credential: string | undefined, context: RequestContext): Problem | undefined => {
     if (credential === undefined)
       return { ...problems.malformedAuthorization(), message: 'Authorization must be: Bearer <operator_token>' };
     const hash = sha256(credential);
     if (timingSafeEqual(hash, operatorHash)) return undefined;
-    if (readHash !== undefined && timingSafeEqual(hash, readHash))
-      return route.method === 'GET' ? undefined : problems.forbidden('This operator token may only read');
-    const address = options.peer?.(request)?.address;
+    context.mayOnlyRead = readHash !== undefined && timingSafeEqual(hash, readHash);
+    if (context.mayOnlyRead)
+      return context.route.method === 'GET' ? undefined : problems.forbidden('This operator token may only read');
+    const address = options.peer?.(context.request)?.address;
     const waitSec = address === undefined ? undefined : wrongTokens.count(address, options.now());
     return waitSec === undefined ? problems.invalidOperatorToken() : problems.rateLimited(waitSec);
   };

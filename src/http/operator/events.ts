@@ -1,18 +1,25 @@
 /** The event log, and the replay of what was set aside. */
-import { timestamp } from '../../clock.ts';
+import { type } from 'arktype';
+import { type Clock, timestamp } from '../../clock.ts';
 import { EVENT_STATUSES, type EventQuery, type LoggedEvent } from '../../database/events.ts';
 import type { Store } from '../../database/store.ts';
-import { isAppUuid, isUuid } from '../../id.ts';
+import { testEvent } from '../../event/platform-event.ts';
+import { sampleOf } from '../../event/samples.ts';
+import { isAppUuid, isUuid, newUuid, newWebhookId } from '../../id.ts';
 import { EVENT_LIST_MAX_ITEMS } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
-import type { Route } from '../request-context.ts';
+import type { RequestContext, Route } from '../request-context.ts';
 import { ok } from '../request-context.ts';
-import { bareRoute, route } from '../route.ts';
+import { bareRoute, bodyRoute, route } from '../route.ts';
+import { shape } from '../shape.ts';
+import { pathApp } from './apps.ts';
+import type { EventStreams, StreamRequest } from './event-stream.ts';
 
 const facts = { auth: 'operator', tag: 'Operator: events' } as const;
+const sample = shape(type({ '+': 'reject', event: '1 <= string <= 100' }));
 const PARAMETERS = ['app_uuid', 'after', 'session_uuid', 'status', 'limit'] as const;
 
-export const eventRoutes = (store: Store): readonly Route[] => [
+export const eventRoutes = (store: Store, clock: Clock, streams: EventStreams): readonly Route[] => [
   route(
     {
       ...facts,
@@ -34,6 +41,57 @@ export const eventRoutes = (store: Store): readonly Route[] => [
       return async () => ok({ events: (await store.events.list(query)).map(eventBody) });
     },
   ),
+  route(
+    {
+      ...facts,
+      method: 'GET',
+      path: '/operator/v1/events/stream',
+      summary: 'Follow the event log as server-sent events',
+      success: [200, '`text/event-stream`: `id` is the position, `event` the name, `data` the body with its `webhook_id`'],
+      query: [
+        { name: 'app_uuid', description: 'Of one application.', schema: { type: 'string' } },
+        {
+          name: 'signed',
+          description: 'With the header fields of a delivery. Not for the reading token.',
+          schema: { enum: ['true'] },
+        },
+      ],
+    },
+    (context) => {
+      const request = streamRequest(context);
+      if ('problem' in request) return request;
+      return async () => {
+        const body = await streams.open(request);
+        if (body === undefined) return problems.unavailable('Too many event streams. See Retry-After header.', 5);
+        return new Response(body, {
+          headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
+        });
+      };
+    },
+  ),
+  bodyRoute(
+    {
+      ...facts,
+      resource: 'Application',
+      method: 'POST',
+      path: '/operator/v1/apps/:app_uuid/events',
+      summary: "Send a sample of an event to the application's webhook, marked `test`",
+      success: [202, 'Queued.'],
+    },
+    sample,
+    async (context, { event }) => {
+      const appUuid = pathApp(context);
+      if (appUuid === undefined || (await store.apps.get(appUuid)) === undefined) return undefined;
+      return async () => {
+        const webhookId = newWebhookId();
+        const made = sampleOf(event, newUuid);
+        if (made === undefined) return problems.invalid('event: must be the name of an event');
+        const about = { appUuid, clientState: '', traceparent: context.traceparent, webhookId, now: clock.now() };
+        await store.journal.commit({ events: [testEvent(made, about)] });
+        return { status: 202, body: { webhook_id: webhookId, event, status: 'pending' } };
+      };
+    },
+  ),
   bareRoute(
     {
       ...facts,
@@ -53,6 +111,21 @@ export const eventRoutes = (store: Store): readonly Route[] => [
     },
   ),
 ];
+
+function streamRequest(context: RequestContext): StreamRequest | Problem {
+  const { query, request } = context;
+  for (const name of query.keys())
+    if (name !== 'app_uuid' && name !== 'signed')
+      return problems.invalid('query: has a parameter that is not app_uuid or signed');
+  const appUuid = query.get('app_uuid') ?? undefined;
+  const signed = query.get('signed');
+  const after = request.headers.get('last-event-id') ?? undefined;
+  if (appUuid !== undefined && !isAppUuid(appUuid)) return problems.invalid('app_uuid: must be app_<uuid-v4>');
+  if (signed !== null && signed !== 'true') return problems.invalid('signed: must be true');
+  if (signed !== null && context.mayOnlyRead) return problems.forbidden('This operator token may only read');
+  if (after !== undefined && !/^[0-9]{1,15}$/.test(after)) return problems.invalid('Last-Event-ID: must be a position');
+  return { appUuid, after: after === undefined ? undefined : Number(after), signed: signed !== null };
+}
 
 function eventQuery(query: URLSearchParams): EventQuery | Problem {
   for (const name of query.keys())

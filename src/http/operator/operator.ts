@@ -1,19 +1,33 @@
 /** The operator API (contract §1): who may use the platform, and through which trunks. */
+import type { Clock } from '../../clock.ts';
 import type { Store } from '../../database/store.ts';
+import { signatureHeaders, signingKey } from '../../outbound/webhook-signature.ts';
 import type { Route } from '../request-context.ts';
 import { appRoutes } from './apps.ts';
 import { assignmentRoutes } from './assignments.ts';
 import { callRoutes } from './calls.ts';
+import { EventStreams, type SignEvent } from './event-stream.ts';
 import { eventRoutes } from './events.ts';
 import type { OperatorHooks } from './hooks.ts';
 import { refusalRoutes } from './refusals.ts';
 import { trunkRoutes } from './trunks.ts';
 
-export const operatorRoutes = (store: Store, hooks: OperatorHooks): readonly Route[] => [
+/** Signs an event with its application's own secrets, as its delivery would be signed now. */
+const signer =
+  ({ credentials }: Store, clock: Clock): SignEvent =>
+  async (appUuid, webhookId, body) =>
+    signatureHeaders(
+      (await credentials.signingSecrets(appUuid)).map(signingKey),
+      webhookId,
+      Math.floor(clock.now() / 1000),
+      body,
+    );
+
+export const operatorRoutes = (store: Store, clock: Clock, hooks: OperatorHooks): readonly Route[] => [
   ...appRoutes(store),
   ...assignmentRoutes(store),
   ...trunkRoutes(store, hooks),
   ...refusalRoutes(hooks.carrier),
-  ...eventRoutes(store),
+  ...eventRoutes(store, clock, new EventStreams({ events: store.events, tail: store.tail, clock, sign: signer(store, clock) })),
   ...callRoutes({ calls: store.calls, events: store.events, unsaved: (uuid) => hooks.history?.unsaved(uuid) ?? [] }),
 ];

@@ -1,0 +1,2 @@
+/** What stops a command, in one line. */
+export class Stop extends Error {}

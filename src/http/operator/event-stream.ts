@@ -1,0 +1,189 @@
+/**
+ * The event log as server-sent events (WHATWG HTML §9.2): what is in it after `Last-Event-ID`, then what is added. A
+ * stream reads the log only as fast as its reader takes it, so it holds one page of events at most.
+ */
+import type { Clock } from '../../clock.ts';
+import type { EventTail } from '../../database/event-tail.ts';
+import type { EventLog, LoggedEvent } from '../../database/events.ts';
+import {
+  EVENT_STREAM_BEHIND_MAX_BYTES,
+  EVENT_STREAM_COMMENT_MS,
+  EVENT_STREAM_PAGE_EVENTS,
+  EVENT_STREAMS_MAX,
+} from '../../limits.ts';
+
+/** The header fields that a delivery of an event would have now. */
+export type SignEvent = (appUuid: string, webhookId: string, body: string) => Promise<Readonly<Record<string, string>>>;
+
+export interface EventStreamsOptions {
+  readonly events: Pick<EventLog, 'list'>;
+  readonly tail: EventTail;
+  readonly clock: Clock;
+  readonly sign: SignEvent;
+}
+
+export interface StreamRequest {
+  readonly appUuid: string | undefined;
+  /** The position that the reader has already. Undefined: it wants what is new from now on. */
+  readonly after: number | undefined;
+  /** Whether each event comes with the header fields of its delivery. */
+  readonly signed: boolean;
+}
+
+const ENCODER = new TextEncoder();
+
+export class EventStreams {
+  readonly #options: EventStreamsOptions;
+  #open = 0;
+
+  constructor(options: EventStreamsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#open;
+  }
+
+  /** The body of a new stream, or undefined when there are EVENT_STREAMS_MAX. Rejects when the log cannot be read. */
+  async open(request: StreamRequest): Promise<ReadableStream<Uint8Array> | undefined> {
+    if (this.#open >= EVENT_STREAMS_MAX) return undefined;
+    this.#open += 1;
+    try {
+      const { tail } = this.#options;
+      const end = await tail.position();
+      const first = await tail.first();
+      const isLost = request.after !== undefined && first !== undefined && request.after + 1 < first;
+      const stream = new EventStream(this.#options, request, end, () => {
+        this.#open -= 1;
+      });
+      return stream.body(isLost ? (first ?? 1) - 1 : undefined);
+    } catch (error) {
+      this.#open -= 1;
+      throw error;
+    }
+  }
+}
+
+class EventStream {
+  readonly #options: EventStreamsOptions;
+  readonly #request: StreamRequest;
+  readonly #closed: () => void;
+  readonly #unfollow: () => void;
+  /** The last position that was given, and the one up to which the log is complete. */
+  #position: number;
+  #end: number;
+  /** Bytes that were added to the log while the reader has not taken what it was given. */
+  #behind = 0;
+  #wanted = false;
+  #over = false;
+  #wake: () => void = () => {};
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+
+  constructor(options: EventStreamsOptions, request: StreamRequest, end: number, closed: () => void) {
+    this.#options = options;
+    this.#request = request;
+    this.#closed = closed;
+    this.#end = end;
+    this.#position = request.after ?? end;
+    this.#unfollow = options.tail.follow((position, bytes) => {
+      this.#end = position;
+      if (!this.#wanted) this.#behind += bytes;
+      if (this.#behind > EVENT_STREAM_BEHIND_MAX_BYTES) this.#abort();
+      this.#wake();
+    });
+  }
+
+  /** `lostBefore`: events up to that position are gone from the log, and the reader is told so. */
+  body(lostBefore: number | undefined): ReadableStream<Uint8Array> {
+    let first = ': events\n\n';
+    if (lostBefore !== undefined) {
+      this.#position = lostBefore;
+      first += `id: ${lostBefore}\nevent: gap\ndata: {}\n\n`;
+    }
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          this.#controller = controller;
+          this.#wanted = true;
+          this.#behind = 0;
+          const text = first === '' ? await this.#next() : first;
+          first = '';
+          this.#wanted = false;
+          if (!this.#over) controller.enqueue(ENCODER.encode(text));
+        },
+        cancel: () => this.#close(),
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  /** The next page of events, or a comment when there is none for EVENT_STREAM_COMMENT_MS. */
+  async #next(): Promise<string> {
+    const { clock, events } = this.#options;
+    const until = clock.now() + EVENT_STREAM_COMMENT_MS;
+    while (!this.#over) {
+      const end = this.#end;
+      if (this.#position < end) {
+        const page = await this.#read(events, end);
+        if (page !== '') return page;
+        continue;
+      }
+      if (clock.now() >= until) return ': nothing new\n\n';
+      await this.#news(until);
+    }
+    return '';
+  }
+
+  async #read(events: Pick<EventLog, 'list'>, end: number): Promise<string> {
+    const { appUuid } = this.#request;
+    let page: readonly LoggedEvent[];
+    try {
+      page = await events.list({
+        appUuid,
+        sessionUuid: undefined,
+        status: undefined,
+        after: this.#position,
+        limit: EVENT_STREAM_PAGE_EVENTS,
+      });
+    } catch {
+      // The database is away: the reader comes back with its last id.
+      this.#abort();
+      return '';
+    }
+    const ready = page.filter(({ eventId }) => eventId <= end);
+    this.#position = ready.length < EVENT_STREAM_PAGE_EVENTS ? end : (ready.at(-1)?.eventId ?? end);
+    return (await Promise.all(ready.map((event) => this.#text(event)))).join('');
+  }
+
+  async #text({ eventId, name, appUuid, webhookId, body }: LoggedEvent): Promise<string> {
+    const data = this.#request.signed
+      ? JSON.stringify({ webhook_id: webhookId, headers: await this.#options.sign(appUuid, webhookId, body), body })
+      : `{"webhook_id":${JSON.stringify(webhookId)},${body.slice(1)}`;
+    return `id: ${eventId}\nevent: ${name}\ndata: ${data}\n\n`;
+  }
+
+  #news(until: number): Promise<void> {
+    return new Promise((resolve) => {
+      const disarm = this.#options.clock.at(until, resolve);
+      this.#wake = () => {
+        disarm();
+        resolve();
+      };
+    });
+  }
+
+  #close(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#unfollow();
+    this.#closed();
+    this.#wake();
+  }
+
+  /** The reader is too far behind, or the log cannot be read: the connection breaks off. */
+  #abort(): void {
+    if (this.#over) return;
+    this.#close();
+    this.#controller?.error(undefined);
+  }
+}

@@ -1,0 +1,64 @@
+/** The end of the event log does not pass by an event whose transaction commits late. */
+import { expect, test } from 'bun:test';
+import type { Database } from '../../src/database/driver/database.ts';
+import { eventTail } from '../../src/database/event-tail.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+function world() {
+  const clock = new VirtualClock();
+  const committed: number[] = [1, 2];
+  let queries = 0;
+  const database: Pick<Database, 'query'> = {
+    async query<R>(text: string, parameters: readonly unknown[] = []): Promise<readonly R[]> {
+      queries++;
+      const after = Number(parameters[0]);
+      const rows: unknown[] = text.includes('max(')
+        ? [{ last: Math.max(...committed) }]
+        : committed
+            .filter((id) => id > after)
+            .sort((a, b) => a - b)
+            .map((id) => ({ event_id: id, bytes: 10 }));
+      return rows as R[];
+    },
+  };
+  const tail = eventTail(database as Database, clock);
+  const told: number[] = [];
+  return { clock, committed, tail, told, queries: () => queries };
+}
+
+test('an event that is committed below a later one is told in its place', async () => {
+  const { clock, committed, tail, told } = world();
+  expect(await tail.position()).toBe(2);
+  const stop = tail.follow((position) => told.push(position));
+  committed.push(4);
+  tail.wake();
+  await clock.advance(500);
+  expect(told).toEqual([]);
+  committed.push(3);
+  await clock.advance(500);
+  expect(told).toEqual([4]);
+  stop();
+});
+
+test('a number that never comes holds the log up for two seconds only', async () => {
+  const { clock, committed, tail, told } = world();
+  await tail.position();
+  tail.follow((position) => told.push(position));
+  committed.push(5, 6);
+  await clock.advance(1_500);
+  expect(told).toEqual([]);
+  await clock.advance(2_000);
+  expect(told).toEqual([6]);
+});
+
+test('nobody who follows costs nothing', async () => {
+  const { clock, tail, queries } = world();
+  await tail.position();
+  const stop = tail.follow(() => {});
+  await clock.advance(3_000);
+  stop();
+  const before = queries();
+  tail.wake();
+  await clock.advance(10_000);
+  expect([queries(), clock.armed]).toEqual([before, 0]);
+});
