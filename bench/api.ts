@@ -53,6 +53,7 @@ const row = (appUuid: string): SessionRow => ({
   sessionUuid: newUuid(),
   appUuid,
   nodeId: 'bench',
+  epoch: 0,
   type: 'phone_out',
   state: 'new',
   callerId: '+15550100',

@@ -10,14 +10,19 @@ import { RecordingRegistry } from './call/recording/recording-registry.ts';
 import { RoomRegistry } from './call/room/room-registry.ts';
 import { SessionRegistry } from './call/session/session-registry.ts';
 import { type Carrier, createCarrier } from './carrier/carrier.ts';
-import { type Clock, systemClock } from './clock.ts';
+import { type Clock, sleep, systemClock } from './clock.ts';
+import { Cluster } from './cluster/cluster.ts';
+import { clusterName, joinAlone, joinCluster, PROTOCOL } from './cluster/join.ts';
 import type { Config } from './config.ts';
+import type { NodeAbout } from './database/nodes.ts';
 import { openStore, type Store } from './database/store.ts';
 import { CallHistory } from './history/call-history.ts';
 import { SipTrace } from './history/sip-trace.ts';
 import { createHttpApp, type HttpApp } from './http/app.ts';
 import { createHttpMetrics } from './http/metrics.ts';
 import { sentMediaPath } from './http/route/recording-media.ts';
+import { newUuid } from './id.ts';
+import { NODE_DEAD_GRACE_MS } from './limits.ts';
 import type { HttpListener } from './listen.ts';
 import type { Log } from './log.ts';
 import { createMediaEngine, type NativeMediaEngine } from './media/media-engine.ts';
@@ -33,7 +38,8 @@ import { createSmsGateway } from './provider/sms.ts';
 import { createStorage } from './recording-storage/create.ts';
 import { createRecordingUrls } from './recording-storage/signed-url.ts';
 import type { RecordingStorage } from './recording-storage/storage.ts';
-import { takeNodeId } from './settings/node-id.ts';
+import { leaveNodeId, nodeBefore, volumeIdOf } from './settings/node-id.ts';
+import { VERSION } from './version.ts';
 import { createRelay, type Relay } from './webhook/relay.ts';
 import { WebSocketLeg } from './websocket/websocket-leg.ts';
 
@@ -43,11 +49,15 @@ export interface Platform extends Engines, Heart, Doors {
 }
 
 interface Base {
+  /** The part of a cluster that this process is, or undefined where it owns its database alone. */
+  readonly cluster: Cluster | undefined;
   readonly settings: Config;
   readonly clock: Clock;
   readonly log: Log;
   readonly publicUrl: string;
   readonly nodeId: string;
+  /** The DATA_DIR, which outlives the process. */
+  readonly volumeId: string;
   readonly outbound: ScreenedOutbound;
 }
 
@@ -76,8 +86,10 @@ interface Heart {
 interface Doors {
   readonly carrier: Carrier;
   readonly relay: Relay;
-  /** Reads the trunks again, and tells the carrier. */
+  /** Reads the trunks again, and tells the carrier and the other nodes. */
   trunksChanged(): Promise<void>;
+  /** The same without telling other nodes. */
+  reloadTrunks(): Promise<void>;
 }
 
 /**
@@ -85,10 +97,11 @@ interface Doors {
  * one line when a part cannot start.
  */
 export async function compose(settings: Config, log: Log, listener: HttpListener, draining: () => boolean): Promise<Platform> {
-  const engines = await openEngines(settings, log, listener.publicUrl);
+  const engines = await openEngines(settings, log, listener);
   const heart = makeHeart(engines);
   await recover(engines, heart);
   const doors = await openDoors(engines, heart);
+  await connectCluster(engines, heart, doors);
   await heart.messages.start();
   let app: HttpApp | undefined;
   const readings = readingsOf({ ...engines, ...heart, ...doors }, () => app?.listeners() ?? 0);
@@ -96,13 +109,14 @@ export async function compose(settings: Config, log: Log, listener: HttpListener
   return { ...engines, ...heart, ...doors, app };
 }
 
-async function openEngines(settings: Config, log: Log, publicUrl: string): Promise<Engines> {
+async function openEngines(settings: Config, log: Log, { publicUrl, port }: HttpListener): Promise<Engines> {
   const clock = systemClock();
   const outbound = createOutbound(settings.outboundAllow);
-  const { nodeId, before } = takeNodeId(settings.dataDir);
-  const store = await openStore(settings, log, clock, nodeId);
-  const freed = before === undefined ? 0 : await store.idempotency.releaseLeft(before);
-  if (freed > 0) log.warn({ keys: freed }, 'freed the idempotency keys that an earlier process left in flight');
+  const nodeId = newUuid();
+  const isNode = settings.natsUrl !== undefined;
+  const store = await openStore(settings, log, clock, nodeId, isNode ? 'node' : 'one');
+  const volumeId = volumeIdOf(settings.dataDir);
+  const cluster = await enter({ settings, log, clock, store, volumeId, httpPort: port });
   const { rtp, mediaWorkers: workers, mediaTimeoutSec } = settings;
   const media = await createMediaEngine({ rtp, workers, mediaTimeoutSec, outbound, log });
   const storage = await createStorage(settings.recordings, { dataDir: settings.dataDir, clock, log });
@@ -113,6 +127,8 @@ async function openEngines(settings: Config, log: Log, publicUrl: string): Promi
     log,
     publicUrl,
     nodeId,
+    volumeId,
+    cluster,
     outbound,
     store,
     media,
@@ -134,6 +150,40 @@ function makeHistory(settings: Config, store: Store, clock: Clock, log: Log): Pi
   return { history, sipTrace };
 }
 
+interface Entry {
+  readonly settings: Config;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly volumeId: string;
+  readonly httpPort: number;
+}
+
+/** Enters this process into the database, alone or as a node, and frees what its predecessor held. */
+async function enter({ settings, log, clock, store, volumeId, httpPort }: Entry): Promise<Cluster | undefined> {
+  const { nodes, idempotency } = store;
+  const { dataDir, natsUrl, node, rtp, masterKey } = settings;
+  const about: NodeAbout = {
+    volumeId,
+    host: node.host,
+    httpPort,
+    rtpHost: rtp.host,
+    sipContact: '',
+    labels: node.labels,
+    version: VERSION,
+    protocol: PROTOCOL,
+  };
+  const before = nodeBefore(dataDir);
+  const name = natsUrl === undefined ? '' : await clusterName(nodes, masterKey);
+  if (natsUrl === undefined) await joinAlone(nodes, about);
+  else await joinCluster({ nodes, about, before, clock, log });
+  leaveNodeId(dataDir, nodes.nodeId);
+  const freed = before === undefined ? 0 : await idempotency.releaseLeft(before);
+  if (freed > 0) log.warn({ keys: freed }, 'freed the idempotency keys that an earlier process left in flight');
+  if (natsUrl === undefined) return undefined;
+  return new Cluster({ settings: { ...settings, natsUrl }, name, nodes, clock, log });
+}
+
 function makeHeart(engines: Engines): Heart {
   const { settings, store, clock, log, publicUrl, outbound } = engines;
   const urls = createRecordingUrls({ masterKey: settings.masterKey, publicUrl, ttlSec: settings.recordingUrlTtlSec });
@@ -141,6 +191,7 @@ function makeHeart(engines: Engines): Heart {
     storage: engines.storage,
     rings: engines.rings,
     rows: store.recordings,
+    volumeId: engines.volumeId,
     sign: urls.sign,
     journal: store.journal,
     clock,
@@ -184,7 +235,7 @@ function makeSessions(
   const { settings, store, clock, log, nodeId, media, publicUrl } = engines;
   return new SessionRegistry({
     journal: store.journal,
-    records: { find: store.sessions.get, list: store.sessions.list, unfinished: () => store.sessions.unfinished() },
+    records: { find: store.sessions.get, list: store.sessions.list, adopt: store.sessions.adopt },
     clock,
     log,
     nodeId,
@@ -197,6 +248,7 @@ function makeSessions(
     onSipCall: (callId, sessionUuid, side) => engines.sipTrace?.bind(callId, sessionUuid, side),
     payments: hasPayments
       ? {
+          nodeId,
           vault: store.payments.vault,
           referenceTtlMs: settings.paymentReferenceTtlSec * 1000,
           cardBrand: (appUuid, sessionUuid, reference) => store.payments.cardBrand(appUuid, sessionUuid, reference, clock.now()),
@@ -234,8 +286,43 @@ async function recover({ log }: Engines, { charges, recordings, rooms, sessions 
   if (left > 0) log.warn({ sessions: left }, 'took over Sessions that an earlier process left without an end');
 }
 
+/** Takes part in the cluster: from here on this node is placed on, watches the others and takes over what they leave. */
+async function connectCluster(engines: Engines, heart: Heart, doors: Doors): Promise<void> {
+  const { cluster, store, media, log } = engines;
+  const { sessions, rooms, recordings, charges } = heart;
+  store.nodes.onDead((by) => void die(engines, heart, by));
+  if (cluster === undefined) return;
+  const sip = doors.carrier.ports().find(({ transport }) => transport !== 'tls');
+  if (sip !== undefined) await store.nodes.announce(`${sip.host}:${sip.port}`);
+  cluster.shareCaches({
+    onChangeHere: (tell) => store.apps.onChangeHere(tell),
+    appChanged: store.appChanged,
+    trunksChanged: doors.reloadTrunks,
+  });
+  await cluster.start({
+    load: () => JSON.stringify({ sessions: sessions.size, rooms: rooms.size, ...media.load() }),
+    async takeOver(seenAt) {
+      // Recordings, Rooms, then Sessions, so that their ends come in order.
+      await charges.endCollections();
+      await recordings.endBuried();
+      await rooms.recover();
+      const left = await sessions.recover(seenAt);
+      if (left > 0) log.warn({ sessions: left }, 'took over Sessions of a node that is dead');
+    },
+    onOwn: () => {},
+  });
+}
+
+/** This node was declared dead: another has its calls. The far ends are hung up on, and the process ends. */
+async function die({ log, clock }: Engines, { sessions }: Heart, by: string): Promise<void> {
+  log.error({ by, sessions: sessions.size }, 'this node was declared dead: it hangs up its calls and ends');
+  sessions.abandon();
+  await sleep(clock, NODE_DEAD_GRACE_MS);
+  process.exit(1);
+}
+
 async function openDoors(
-  { settings, store, media, clock, log, outbound, sipTrace }: Engines,
+  { settings, store, media, clock, log, outbound, sipTrace, cluster }: Engines,
   { sessions }: Heart,
 ): Promise<Doors> {
   let trunks = await store.trunks.list();
@@ -266,11 +353,16 @@ async function openDoors(
     retryScale: settings.webhookRetryScale,
   });
   relay.start();
-  const trunksChanged = async () => {
+  const reloadTrunks = async () => {
+    const known = JSON.stringify(trunks);
     trunks = await store.trunks.list();
-    carrier.trunksChanged();
+    if (JSON.stringify(trunks) !== known) carrier.trunksChanged();
   };
-  return { carrier, relay, trunksChanged };
+  const trunksChanged = async () => {
+    await reloadTrunks();
+    cluster?.tellTrunks();
+  };
+  return { carrier, relay, trunksChanged, reloadTrunks };
 }
 
 function openHttp(

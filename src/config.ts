@@ -74,7 +74,16 @@ export interface Config {
   readonly sipTraceHide: readonly string[];
   /** A second operator token that may only read. Undefined when there is none. */
   readonly operatorReadToken: string | undefined;
+  /** The messages between the nodes of a cluster; undefined: this process owns its database alone. */
   readonly natsUrl: string | undefined;
+  readonly node: {
+    /** The address at which other nodes reach this one. */
+    readonly host: string;
+    /** What trunks may ask for (`nodes` of a trunk). */
+    readonly labels: readonly string[];
+    /** Seconds without a beat after which a node is declared dead. */
+    readonly burialSec: number;
+  };
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
   readonly orphanTimeoutSec: number;
   readonly recordingLivenessSec: number;

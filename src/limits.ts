@@ -110,6 +110,9 @@ export const DATABASE_CONNECTIONS_MAX = 10;
 export const QUERY_MAX_MS = 5_000;
 export const STATEMENT_MAX_MS = 4_500;
 export const CONNECT_MAX_SEC = 3;
+/** A start waits so long for the lock of a process that was killed, and looks so often. */
+export const LOCK_WAIT_MS = 2_000;
+export const LOCK_LOOK_MS = 50;
 /** Changes waiting for the next flush; past this a commit is refused as `StoreUnavailable`. */
 export const JOURNAL_WAITING_MAX_CHANGES = 20_000;
 /** Changes written by one statement. */
@@ -125,6 +128,31 @@ export const EVENT_LIST_MAX_ITEMS = 1_000;
 export const OPERATOR_LIST_MAX_ITEMS = 10_000;
 /** A NOTIFY to the other nodes at most this often. */
 export const NOTIFY_SPACING_MS = 1;
+
+// Cluster.
+/** Each node raises its beat and reads all others this often. */
+export const NODE_BEAT_MS = 1_000;
+/** A node without a beat for this long is a suspect: nothing is placed there. */
+export const NODE_SUSPECT_MS = 3_000;
+/** A node whose own readings were further apart than this buries nobody for a while. */
+export const NODE_POLL_GAP_MAX_MS = 2_500;
+/** What a buried node still had under way in the database is over by then: what it left is looked for again, twice. */
+export const NODE_LEFT_LOOK_MS = 5_000;
+/** A node that was declared dead hangs up its calls, and ends after this. */
+export const NODE_DEAD_GRACE_MS = 1_500;
+/** Leftovers of dead nodes are looked for this often, in case who buried them died too. */
+export const NODE_SWEEP_MS = 60_000;
+export const NODE_LABELS_MAX = 32;
+
+export const NODE_PING_TIMEOUT_MS = 500;
+/** The other node's clock, as a ping told it, is good for so long. */
+export const NODE_OFFSET_KEPT_MS = 30_000;
+/** Numbers of messages and operations that were seen, so that none is taken twice. */
+export const NODE_NONCES_MAX = 50_000;
+/** A message older than this is dropped, whatever it asks for. */
+export const NODE_MESSAGE_AGE_MAX_MS = 30_000;
+/** Applications, keys and trunks that were changed on another node are read again at least this often. */
+export const NODE_CACHE_MS = 5_000;
 
 // Contract §10: idempotency.
 export const IDEMPOTENCY_LEASE_SEC = 60;

@@ -70,9 +70,7 @@ function tellReady({ carrier, publicUrl }: Platform, { port }: HttpListener): vo
 
 function settingsOrExit(): Config {
   try {
-    const settings = loadConfig(process.env);
-    if (settings.natsUrl !== undefined) throw new Error('NATS_URL is set, but this release runs as one node: unset it');
-    return settings;
+    return loadConfig(process.env);
   } catch (error) {
     return exit(error instanceof Error ? error.message : String(error));
   }

@@ -33,6 +33,7 @@ const FLOOR: Readonly<Record<string, number>> = {
   media: 6,
   call: 7,
   carrier: 8,
+  cluster: 8,
   http: 8,
   provider: 8,
   webhook: 8,

@@ -63,8 +63,17 @@ export interface AppStore {
    * makes it.
    */
   ensureDefault(): Promise<AppSecrets | undefined>;
-  /** Calls back with the application's uuid after each change made on this node. */
+  /** Calls back with the application's uuid after each change that this node made or was told of. */
   onChange(changed: (appUuid: string) => void): void;
+  /** Calls back with the application's uuid after each change that was made on this node, to tell the others. */
+  onChangeHere(tell: (appUuid: string) => void): void;
+}
+
+interface AppChanges {
+  /** The application was changed here. */
+  changed(appUuid: string): void;
+  /** Another node told that it changed the application. */
+  changedElsewhere(appUuid: string): void;
 }
 
 type Transaction = Pick<Database['drizzle'], 'execute' | '$count'>;
@@ -100,11 +109,16 @@ async function createApp(
   return made ? { appUuid, apiKey: key.apiKey, webhookSecret: secret } : undefined;
 }
 
-export function appStore(database: Database, seal: Seal, now: () => number): AppStore & { changed(appUuid: string): void } {
+export function appStore(database: Database, seal: Seal, now: () => number): AppStore & AppChanges {
   const { drizzle } = database;
   const listeners: ((appUuid: string) => void)[] = [];
-  const changed = (appUuid: string): void => {
+  const tellers: ((appUuid: string) => void)[] = [];
+  const changedElsewhere = (appUuid: string): void => {
     for (const listener of listeners) listener(appUuid);
+  };
+  const changed = (appUuid: string): void => {
+    changedElsewhere(appUuid);
+    for (const tell of tellers) tell(appUuid);
   };
 
   return {
@@ -115,6 +129,7 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
       return made;
     },
     changed,
+    changedElsewhere,
     list: async () =>
       (await database.run(() => drizzle.select().from(apps).orderBy(asc(apps.createdAt)).limit(OPERATOR_LIST_MAX_ITEMS))).map(
         appOf,
@@ -164,6 +179,7 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
     },
 
     onChange: (listener) => void listeners.push(listener),
+    onChangeHere: (tell) => void tellers.push(tell),
   };
 }
 

@@ -30,8 +30,11 @@ export interface IdempotencyStore {
    * JSON text, or `""`.
    */
   finish(request: KeyedRequest, status: number, body: string): Promise<void>;
-  /** Gives the key back: the request may be tried again under it. No effect once an answer is stored. */
-  release(request: KeyedRequest): Promise<void>;
+  /**
+   * Gives the key back: the request may be tried again under it. No effect once an answer is stored, or where another
+   * node marked it. `marker` is the node that did, this one unless told.
+   */
+  release(request: KeyedRequest, marker?: string): Promise<void>;
   /**
    * Gives back the keys that a process which is gone left in flight: neither a state nor an answer was committed under
    * them. Returns how many.
@@ -55,9 +58,10 @@ FROM ${ASKED}
 LEFT JOIN idempotency AS i ON i.app_uuid = asked.app_uuid AND i.key = asked.key`;
 
 const FINISH = `UPDATE idempotency SET status = $4::smallint, body = $5
-  WHERE app_uuid = $1 AND key = $2 AND fingerprint = $3 AND status IS NULL`;
+  WHERE app_uuid = $1 AND key = $2 AND fingerprint = $3 AND status IS NULL AND node_id = $6`;
 const RELEASE_LEFT = 'DELETE FROM idempotency WHERE node_id = $1 AND status IS NULL RETURNING 1 AS released';
-const RELEASE = 'DELETE FROM idempotency WHERE app_uuid = $1 AND key = $2 AND fingerprint = $3 AND status IS NULL';
+const RELEASE =
+  'DELETE FROM idempotency WHERE app_uuid = $1 AND key = $2 AND fingerprint = $3 AND status IS NULL AND node_id = $4';
 
 /** `nodeId` names this process. */
 export function idempotencyStore(database: Database, nodeId: string, now: () => number): IdempotencyStore {
@@ -83,10 +87,10 @@ export function idempotencyStore(database: Database, nodeId: string, now: () => 
   return {
     begin,
     async finish({ appUuid, key, fingerprint }, status, body) {
-      await database.query(FINISH, [appUuid, key, fingerprint, status, body]);
+      await database.query(FINISH, [appUuid, key, fingerprint, status, body, nodeId]);
     },
-    async release({ appUuid, key, fingerprint }) {
-      await database.query(RELEASE, [appUuid, key, fingerprint]);
+    async release({ appUuid, key, fingerprint }, marker = nodeId) {
+      await database.query(RELEASE, [appUuid, key, fingerprint, marker]);
     },
     async releaseLeft(of) {
       const rows = await database.query(RELEASE_LEFT, [of]);

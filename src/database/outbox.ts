@@ -60,7 +60,8 @@ export interface OutboxStore {
 const LEASE = 'webhook-relay';
 const CLOCK = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`;
 const TAKE = `INSERT INTO leases AS l (name, holder, expires_at) VALUES ('${LEASE}', $1, ${CLOCK} + $2::bigint)
-  ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
+  ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at,
+    fence = CASE WHEN l.holder = excluded.holder THEN l.fence ELSE l.fence + 1 END
   WHERE l.holder = excluded.holder OR l.expires_at < ${CLOCK} RETURNING 1 AS held`;
 const GIVE = `DELETE FROM leases WHERE name = '${LEASE}' AND holder = $1`;
 const VACATE = `DELETE FROM leases WHERE name = '${LEASE}'`;

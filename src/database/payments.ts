@@ -51,7 +51,7 @@ export interface PaymentStore {
   complete(chargeUuid: string, status: string, event: PlatformEvent, now: number): Promise<boolean>;
   /** Charges begun before `until` without an outcome. */
   attempting(until: number): Promise<readonly ChargeRow[]>;
-  /** Collections that a process left without an end. */
+  /** Collections that processes which are dead or unknown left without an end. */
   unfinished(): Promise<readonly CollectionRow[]>;
   /** Ends one of those. False: it has ended before. */
   endUnfinished(collection: CollectionRow, event: PlatformEvent): Promise<boolean>;
@@ -69,7 +69,8 @@ const BEGIN = `INSERT INTO charges (charge_uuid, operation_uuid, app_uuid, sessi
 const COMPLETE = `UPDATE charges SET status = $2, completed_at = $3::bigint WHERE charge_uuid = $1::uuid AND status = 'attempting' RETURNING 1`;
 const ATTEMPTING = `SELECT charge_uuid::text AS charge_uuid, operation_uuid, app_uuid, session_uuid::text AS session_uuid, amount, currency, provider,
   terminal_number, client_state, traceparent, created_at FROM charges WHERE status = 'attempting' AND created_at <= $1::bigint ORDER BY created_at LIMIT 10000`;
-const UNFINISHED = `SELECT operation_uuid, session_uuid::text AS session_uuid, app_uuid, kind, client_state, traceparent FROM payment_collections LIMIT 100000`;
+const UNFINISHED = `SELECT operation_uuid, session_uuid::text AS session_uuid, app_uuid, kind, client_state, traceparent, node_id FROM payment_collections AS c
+  WHERE NOT EXISTS (SELECT FROM nodes AS n WHERE n.node_id = c.node_id AND n.dead_at IS NULL) LIMIT 100000`;
 const END_UNFINISHED = `DELETE FROM payment_collections WHERE session_uuid = $1::uuid AND operation_uuid = $2 RETURNING 1`;
 const EXPIRE = 'UPDATE payment_references SET sealed = NULL WHERE expires_at <= $1::bigint AND sealed IS NOT NULL';
 const NEXT_EXPIRY = 'SELECT min(expires_at) AS expires_at FROM payment_references WHERE sealed IS NOT NULL';
@@ -147,6 +148,7 @@ export function paymentStore(database: Database, masterKey: Uint8Array, onEvents
         kind: row.kind === 'cvv' ? 'cvv' : 'card',
         clientState: String(row.client_state),
         traceparent: String(row.traceparent),
+        nodeId: String(row.node_id),
       })),
 
     async endUnfinished({ sessionUuid, operationUuid }, event) {

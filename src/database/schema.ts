@@ -122,6 +122,8 @@ export const sessions = pgTable(
     sessionUuid: uuid('session_uuid').primaryKey(),
     appUuid: text('app_uuid').notNull(),
     nodeId: text('node_id').notNull(),
+    /** Rises each time another node takes the Session over; a write of an earlier owner is refused. */
+    epoch: integer('epoch').notNull().default(0),
     type: text('type').notNull(),
     state: text('state').notNull(),
     callerId: text('caller_id').notNull(),
@@ -169,7 +171,9 @@ export const rooms = pgTable(
   {
     roomId: uuid('room_id').primaryKey(),
     appUuid: text('app_uuid').notNull(),
-    nodeId: text('node_id').notNull(),
+    /** The node that mixes it; NULL: it has no home yet. */
+    nodeId: text('node_id'),
+    epoch: integer('epoch').notNull().default(0),
     voiceActivityEvents: boolean('voice_activity_events').notNull(),
     /** What a member that is alone hears; empty: nothing. */
     holdMusicUrl: text('hold_music_url').notNull().default(''),
@@ -198,6 +202,8 @@ export const recordings = pgTable(
     appUuid: text('app_uuid').notNull(),
     sessionUuid: uuid('session_uuid'),
     roomId: uuid('room_id'),
+    /** The DATA_DIR on whose disk its file is written; empty in rows of a release without nodes. */
+    volumeId: text('volume_id').notNull().default(''),
     operationUuid: text('operation_uuid').notNull(),
     clientState: text('client_state').notNull(),
     traceparent: text('traceparent').notNull(),
@@ -263,8 +269,51 @@ export const outbox = pgTable(
 export const leases = pgTable('leases', {
   name: text('name').primaryKey(),
   holder: text('holder').notNull(),
+  /** Rises with each new holder. */
+  fence: bigint('fence', { mode: 'number' }).notNull().default(0),
   /** The end of the lease, by the database's clock. */
   expiresAt: ms('expires_at').notNull(),
+});
+
+/**
+ * The processes of the platform. An id is new at each start and never used again; death is permanent. Every flush is
+ * fenced by the row of its node (`journal/flush.ts`).
+ */
+export const nodes = pgTable('nodes', {
+  nodeId: text('node_id').primaryKey(),
+  /** The DATA_DIR, which outlives the process (`volume.id`). */
+  volumeId: text('volume_id').notNull(),
+  /** The address and port at which other nodes reach its HTTP server. */
+  host: text('host').notNull(),
+  httpPort: integer('http_port').notNull(),
+  rtpHost: text('rtp_host').notNull(),
+  /** `host:port` of its SIP over UDP, or over TCP. */
+  sipContact: text('sip_contact').notNull(),
+  labels: text('labels').array().notNull(),
+  version: text('version').notNull(),
+  /** The version of the messages between nodes, and of what it writes. */
+  protocol: integer('protocol').notNull(),
+  startedAt: ms('started_at').notNull(),
+  drainingAt: ms('draining_at'),
+  /** The seconds from when the node hears of the drain until what is left is ended; NULL: never. */
+  drainSec: ms('drain_sec'),
+  drainMode: text('drain_mode').notNull().default('wait'),
+  deadAt: ms('dead_at'),
+  deadBy: text('dead_by'),
+});
+
+/** The signs of life of nodes, one a second. `at` is for people: no two clocks are ever compared. */
+export const nodeBeats = pgTable('node_beats', {
+  nodeId: text('node_id').primaryKey(),
+  beat: bigint('beat', { mode: 'number' }).notNull(),
+  at: ms('at').notNull(),
+  load: text('load').notNull(),
+});
+
+/** Facts that every node of a database shares: the name of the cluster, and a check of its MASTER_KEY. */
+export const clusterMeta = pgTable('cluster_meta', {
+  name: text('name').primaryKey(),
+  value: text('value').notNull(),
 });
 
 export const idempotency = pgTable(
@@ -339,6 +388,8 @@ export const paymentCollections = pgTable(
     kind: text('kind').notNull(),
     clientState: text('client_state').notNull(),
     traceparent: text('traceparent').notNull(),
+    /** The process that collects; empty in rows of a release without nodes. */
+    nodeId: text('node_id').notNull().default(''),
   },
   (table) => [primaryKey({ columns: [table.sessionUuid, table.operationUuid] })],
 );

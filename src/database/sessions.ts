@@ -19,12 +19,14 @@ export interface SessionStore {
   get(sessionUuid: string): Promise<SessionRow | undefined>;
   /** Live Sessions, newest first; `'too_many'` when more than 50,000 match, whatever the limit. */
   list(appUuid: string, query: SessionQuery): Promise<readonly SessionRow[] | 'too_many'>;
-  /** Live Sessions of one node, or of all: what a crash left behind. */
-  unfinished(nodeId?: string): Promise<readonly SessionRow[]>;
+  /** The node that runs a live Session of the application. Undefined: there is none, or it has ended. */
+  owner(appUuid: string, sessionUuid: string): Promise<string | undefined>;
+  /** Takes over the live Sessions of nodes that are dead or unknown, each with its epoch raised. */
+  adopt(): Promise<readonly SessionRow[]>;
 }
 
 const COLUMNS =
-  'session_uuid::text AS session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, room_id, running, trunk, created_at, answered_at, ended_at, summary';
+  'session_uuid::text AS session_uuid, app_uuid, node_id, epoch, type, state, caller_id, did, answered, client_state, room_id, running, trunk, created_at, answered_at, ended_at, summary';
 const GET = `SELECT ${COLUMNS} FROM sessions WHERE session_uuid IN (SELECT value::uuid FROM json_array_elements_text($1::text::json))`;
 
 const MATCHED = `app_uuid = $1 AND ended_at IS NULL
@@ -33,9 +35,14 @@ const MATCHED = `app_uuid = $1 AND ended_at IS NULL
 const LIST = `SELECT ${COLUMNS},
   (SELECT count(*)::int FROM (SELECT 1 FROM sessions WHERE ${MATCHED} LIMIT ${LIST_MATCHED_MAX_ITEMS + 1}) AS m) AS matched
   FROM sessions WHERE ${MATCHED} ORDER BY created_at DESC, session_uuid DESC LIMIT $5::int`;
-const UNFINISHED = `SELECT ${COLUMNS} FROM sessions WHERE ended_at IS NULL AND ($1::text IS NULL OR node_id = $1::text) ORDER BY created_at`;
+/** Whoever takes over is alive itself. What a dead node had under way is refused by the epoch. */
+const ADOPT = `UPDATE sessions AS s SET node_id = $1, epoch = epoch + 1
+  WHERE ended_at IS NULL AND node_id <> $1 AND EXISTS (SELECT FROM nodes WHERE node_id = $1 AND dead_at IS NULL)
+    AND NOT EXISTS (SELECT FROM nodes AS n WHERE n.node_id = s.node_id AND n.dead_at IS NULL)
+  RETURNING ${COLUMNS}`;
 
-export function sessionStore(database: Database, now: () => number): SessionStore {
+/** `nodeId` names this process. */
+export function sessionStore(database: Database, nodeId: string, now: () => number): SessionStore {
   const load = coalesce<string, SessionRow | undefined>({
     load: async (uuids) => {
       const rows = await database.query(GET, [JSON.stringify(uuids)]);
@@ -60,7 +67,11 @@ export function sessionStore(database: Database, now: () => number): SessionStor
       ]);
       return Number(rows[0]?.matched ?? 0) > LIST_MATCHED_MAX_ITEMS ? 'too_many' : rows.map(sessionRow);
     },
-    unfinished: async (nodeId) => (await database.query(UNFINISHED, [nodeId ?? null])).map(sessionRow),
+    async owner(appUuid, sessionUuid) {
+      const row = await load(sessionUuid);
+      return row?.appUuid === appUuid && row.endedAt === undefined ? row.nodeId : undefined;
+    },
+    adopt: async () => (await database.query(ADOPT, [nodeId])).map(sessionRow).sort((a, b) => a.createdAt - b.createdAt),
   };
 }
 
@@ -75,6 +86,7 @@ function sessionRow(row: Row): SessionRow {
     sessionUuid: String(row.session_uuid),
     appUuid: String(row.app_uuid),
     nodeId: String(row.node_id),
+    epoch: Number(row.epoch),
     type,
     state,
     callerId: String(row.caller_id),

@@ -8,13 +8,15 @@ import { type AppStore, appStore } from './apps.ts';
 import { type CallStore, callStore } from './calls.ts';
 import { type CredentialStore, credentialStore } from './credentials.ts';
 import type { Database } from './driver/database.ts';
-import { openDatabase } from './driver/open.ts';
+import { type DatabaseLock, openDatabase } from './driver/open.ts';
 import { type EventTail, eventTail } from './event-tail.ts';
 import { type EventLog, eventLog } from './events.ts';
 import { type IdempotencyStore, idempotencyStore } from './idempotency.ts';
 import { groupCommit, type JournalLoad } from './journal/group-commit.ts';
 import type { Journal } from './journal/journal.ts';
+import { type LeaseStore, leaseStore } from './leases.ts';
 import { type MessageStore, messageStore } from './messages.ts';
+import { type NodeAbout, type NodeStore, nodeStore } from './nodes.ts';
 import { callerIdStore, type NumberStore, numberStore, type Permitted, terminalStore } from './numbers.ts';
 import { type OutboxStore, outboxStore } from './outbox.ts';
 import { type PaymentStore, paymentStore } from './payments.ts';
@@ -43,6 +45,10 @@ export interface Store {
   readonly recordings: RecordingStore;
   readonly outbox: OutboxStore;
   readonly idempotency: IdempotencyStore;
+  readonly nodes: NodeStore;
+  readonly leases: LeaseStore;
+  /** The application was changed on another node: what is kept of it is forgotten. */
+  appChanged(appUuid: string): void;
   /** Tells whether the database answers. Never rejects. */
   ready(): Promise<boolean>;
   load(): JournalLoad;
@@ -57,18 +63,40 @@ export type StoreSettings = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDr
 
 const CHANNEL = 'sidetone_events';
 
+/** What a process is entered as that nobody else needs to find: in a test or a bench. */
+const NOBODY: NodeAbout = {
+  volumeId: '',
+  host: '',
+  httpPort: 0,
+  rtpHost: '',
+  sipContact: '',
+  labels: [],
+  version: '',
+  protocol: 0,
+};
+
 /**
  * Opens the database, starting the embedded one where none is configured, and migrates it. `nodeId` names this process
- * in what it writes. Throws with one line when it cannot.
+ * in what it writes; with a `lock` the caller enters it into `nodes` before the first flush. Throws with one line when
+ * it cannot.
  */
-export async function openStore(settings: StoreSettings, log: Log, clock: Clock, nodeId = newUuid()): Promise<Store> {
-  const database = await openDatabase(settings, log);
+export async function openStore(
+  settings: StoreSettings,
+  log: Log,
+  clock: Clock,
+  nodeId = newUuid(),
+  lock?: DatabaseLock,
+): Promise<Store> {
+  const database = await openDatabase(settings, log, lock);
+  const nodes = nodeStore(database, nodeId);
+  if (lock === undefined) await nodes.join(NOBODY);
   const seal = createSeal(settings.masterKey);
   const now = () => clock.now();
   const outbox = outboxStore(database);
   // A database of our own: whoever held the relay's lease was this platform before a kill -9, and is gone.
-  if (!database.shared) await outbox.vacate();
-  const notify = database.shared ? notifier(database) : () => {};
+  if (!database.shared || lock === 'one') await outbox.vacate();
+  const isShared = database.shared && lock !== 'one';
+  const notify = isShared ? notifier(database) : () => {};
   const tail = eventTail(database, clock);
   const onEvents = () => {
     outbox.wake();
@@ -80,26 +108,31 @@ export async function openStore(settings: StoreSettings, log: Log, clock: Clock,
     tail.wake();
   };
   // A lost LISTEN costs promptness between nodes only: the relay reads on its own every second as well.
-  if (database.shared)
+  if (isShared)
     await database.listen(CHANNEL, heard).catch((error: unknown) => log.warn({ error: String(error) }, 'LISTEN failed'));
 
-  const journal = groupCommit({ database, log, onEvents });
+  const journal = groupCommit({ database, log, nodeId, onEvents, onDead: () => nodes.tell('') });
+  const leases = leaseStore(database, nodeId);
   const apps = appStore(database, seal, now);
   const sweep = () => forget(database, now(), settings.callHistoryDays ?? 0);
+  // One node of a cluster sweeps.
+  const sweepInTurn = async () => {
+    if ((await leases.take('retention', RETENTION_EVERY_SEC * 1000)) !== undefined) await sweep();
+  };
   let cancelSweep = () => {};
   const scheduleSweep = (): void => {
     cancelSweep = clock.at(now() + RETENTION_EVERY_SEC * 1000, () => {
       scheduleSweep();
-      sweep().catch((error: unknown) => log.warn({ error: String(error) }, 'retention was put off'));
+      sweepInTurn().catch((error: unknown) => log.warn({ error: String(error) }, 'retention was put off'));
     });
   };
   scheduleSweep();
 
   return {
     journal,
-    sessions: sessionStore(database, now),
+    sessions: sessionStore(database, nodeId, now),
     calls: callStore(database),
-    rooms: roomStore(database),
+    rooms: roomStore(database, nodeId),
     apps,
     credentials: credentialStore(database, seal, now, apps.changed),
     numbers: numberStore(database, apps.changed),
@@ -110,9 +143,12 @@ export async function openStore(settings: StoreSettings, log: Log, clock: Clock,
     tail,
     messages: messageStore(database, onEvents),
     payments: paymentStore(database, settings.masterKey, onEvents),
-    recordings: recordingStore(database),
+    recordings: recordingStore(database, nodeId),
     outbox,
     idempotency: idempotencyStore(database, nodeId, now),
+    nodes,
+    leases,
+    appChanged: apps.changedElsewhere,
     ready: () =>
       database.query('SELECT 1').then(
         () => true,

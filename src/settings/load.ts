@@ -1,8 +1,9 @@
 /** Contract §1's table of environment variables, each checked once, at start. */
-import { availableParallelism } from 'node:os';
+import { availableParallelism, networkInterfaces } from 'node:os';
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import type { Config } from '../config.ts';
+import { NODE_LABELS_MAX } from '../limits.ts';
 import { paymentProvider, smsProvider } from './provider.ts';
 import { keptSecret } from './secret-file.ts';
 import { cidrs, decimal, type Environment, host, portRange, SettingError, sipListen, text, url, whole, word } from './value.ts';
@@ -50,7 +51,12 @@ export function loadConfig(env: Environment): Config {
     sipTrace: word(env, 'SIP_TRACE', 'headers', ['headers', 'full', 'off']),
     sipTraceHide: hiddenHeaders(env),
     operatorReadToken: operatorReadToken(env),
-    natsUrl: url(env, 'NATS_URL', ['nats:', 'tls:', 'ws:', 'wss:']),
+    natsUrl: natsUrl(env),
+    node: {
+      host: host(env, 'NODE_HOST', reachable(httpHost)),
+      labels: labels(env),
+      burialSec: whole(env, 'NODE_BURIAL_SEC', 15, 2, 3600),
+    },
     logLevel: word(env, 'LOG_LEVEL', 'info', LOG_LEVELS),
     orphanTimeoutSec: whole(env, 'ORPHAN_TIMEOUT_SEC', 120, 1, DAY_SEC),
     recordingLivenessSec: whole(env, 'RECORDING_LIVENESS_SEC', 10, 1, 3600),
@@ -70,6 +76,33 @@ export function loadConfig(env: Environment): Config {
 export function originAt(httpHost: string, port: number): string {
   const host = httpHost === '0.0.0.0' ? '127.0.0.1' : httpHost === '::' ? '::1' : httpHost;
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** A cluster has one database, and one MASTER_KEY, which cannot be made by each node for itself. */
+function natsUrl(env: Environment): string | undefined {
+  const given = url(env, 'NATS_URL', ['nats:', 'tls:']);
+  if (given === undefined) return undefined;
+  if (text(env, 'DATABASE_URL') === undefined)
+    throw new SettingError('DATABASE_URL', 'the database of the cluster, because NATS_URL is set');
+  return given;
+}
+
+/** The address of this machine that others can reach, where HTTP listens on every address. */
+function reachable(httpHost: string): string {
+  if (httpHost !== '0.0.0.0' && httpHost !== '::') return httpHost;
+  const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  return own.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1';
+}
+
+function labels(env: Environment): readonly string[] {
+  const given = (text(env, 'NODE_LABELS') ?? '').split(',').map((each) => each.trim());
+  const named = given.filter((each) => each !== '');
+  if (named.length > NODE_LABELS_MAX || !named.every((each) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(each)))
+    throw new SettingError(
+      'NODE_LABELS',
+      `at most ${NODE_LABELS_MAX} words of letters, digits, dots and dashes, separated by commas`,
+    );
+  return named;
 }
 
 function publicUrl(env: Environment): string | undefined {

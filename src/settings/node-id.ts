@@ -1,26 +1,31 @@
-/** The name of this process, new at each start, and the name of the process that used the same DATA_DIR before. */
+/**
+ * The names that a DATA_DIR carries: `volume.id`, its own, which outlives every process, and `node.id`, the process that
+ * used it last.
+ */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isUuid, newUuid } from '../id.ts';
 
-export interface NodeIds {
-  readonly nodeId: string;
-  /** Undefined at the first start on this DATA_DIR. */
-  readonly before: string | undefined;
+/** The name of the DATA_DIR, made at its first use. Throws when the directory cannot be written. */
+export function volumeIdOf(dataDir: string): string {
+  const path = join(dataDir, 'volume.id');
+  const known = readIfThere(path);
+  if (known !== undefined) return known;
+  const made = newUuid();
+  write(dataDir, path, made);
+  return made;
 }
 
-/**
- * Names this process and leaves the name in `DATA_DIR/node.id` for the next one. Throws when the directory cannot be
- * written.
- */
-export function takeNodeId(dataDir: string): NodeIds {
-  const path = join(dataDir, 'node.id');
-  const nodeId = newUuid();
+/** The process that used the DATA_DIR last; undefined at the first start. */
+export const nodeBefore = (dataDir: string): string | undefined => readIfThere(join(dataDir, 'node.id'));
+
+/** Leaves the name of this process for the next one. Throws when the directory cannot be written. */
+export const leaveNodeId = (dataDir: string, nodeId: string): void => write(dataDir, join(dataDir, 'node.id'), nodeId);
+
+function write(dataDir: string, path: string, text: string): void {
   mkdirSync(dataDir, { recursive: true });
-  const before = readIfThere(path);
-  writeFileSync(`${path}.new`, nodeId);
+  writeFileSync(`${path}.new`, text);
   renameSync(`${path}.new`, path);
-  return { nodeId, before };
 }
 
 function readIfThere(path: string): string | undefined {

@@ -51,6 +51,7 @@ describe('the desk of recordings', () => {
       appUuid: 'app_1',
       sessionUuid: 's1',
       roomId: undefined,
+      volumeId: 'volume',
       operationUuid: `op of ${recordingUuid}`,
       clientState: 'mine',
       traceparent: '',
@@ -71,9 +72,12 @@ describe('the desk of recordings', () => {
     storage = made;
     desk = new RecordingRegistry({
       storage,
+      volumeId: 'volume',
       rows: {
         get: async (recordingUuid) => rows.get(recordingUuid),
         unfinished: async () => [...rows.values()].filter(({ endedAt }) => endedAt === undefined),
+        unmended: async () => [],
+        mended: async () => {},
         expired: async (before) =>
           [...rows.values()]
             .filter(({ endedAt, removedAt }) => removedAt === undefined && endedAt !== undefined && endedAt < before)

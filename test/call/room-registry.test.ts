@@ -24,11 +24,12 @@ function world(rows: number) {
       },
     },
     records: {
-      live: async () =>
+      adopt: async () =>
         Array.from({ length: rows }, (_, n) => ({
           roomId: newUuid(),
           appUuid: 'app_1',
           nodeId: 'before',
+          epoch: 1,
           voiceActivityEvents: false,
           holdMusicUrl: '',
           volume: undefined,

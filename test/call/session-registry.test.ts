@@ -82,7 +82,7 @@ function world() {
     records: {
       find: async (sessionUuid) => journal.rows.get(sessionUuid),
       list: async () => [...journal.rows.values()],
-      unfinished: async () => [...journal.rows.values()].filter((row) => row.endedAt === undefined),
+      adopt: async () => [...journal.rows.values()].filter((row) => row.endedAt === undefined),
     },
     media: {
       openPlaylist: async (urls) =>
@@ -320,6 +320,7 @@ test('what a process left behind is ended once after the orphan timeout, and can
       sessionUuid,
       appUuid: 'app_1',
       nodeId: 'before',
+      epoch: 1,
       type: 'phone_in',
       state: 'answered',
       callerId: '',

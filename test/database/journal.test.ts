@@ -110,7 +110,7 @@ describe('a commit', () => {
 
   test('is refused at once when too many wait', async () => {
     const stuck: Queryable = { query: () => new Promise(() => {}) };
-    const journal = groupCommit({ database: stuck, log: silentLog, onEvents: () => {} });
+    const journal = groupCommit({ database: stuck, log: silentLog, nodeId: 'node', onEvents: () => {}, onDead: () => {} });
     const waiting = Array.from({ length: 20_600 }, () => journal.commit({ events: [] }).catch((error: unknown) => error));
     expect(await waiting.at(-1)).toBeInstanceOf(StoreUnavailable);
     expect(journal.load().waiting).toBeLessThanOrEqual(20_000);
@@ -153,15 +153,70 @@ describe('reading Sessions', () => {
     const fewer = await first.store.sessions.list(appUuid, { ...query, createdAfter: 1 });
     expect(fewer === 'too_many' ? fewer : fewer.length).toBe(1);
   });
+});
 
-  test('finds what a node left unfinished', async () => {
+describe('a node that was declared dead', () => {
+  test('leaves its Sessions to another, and stores nothing of them any more', async () => {
     const nodeId = newUuid();
+    const second = await openSecondStore(first, undefined, nodeId);
     const rows = [sessionRow({ nodeId }), sessionRow({ nodeId })];
-    for (const row of rows) await first.store.journal.commit({ session: row, events: [] });
-    await first.store.journal.commit({ session: ended(sessionRow({ nodeId })), events: [] });
-    expect((await first.store.sessions.unfinished(nodeId)).map((row) => row.sessionUuid).sort()).toEqual(
-      rows.map((row) => row.sessionUuid).sort(),
+    for (const row of rows) await second.journal.commit({ session: row, events: [] });
+    await second.journal.commit({ session: ended(sessionRow({ nodeId })), events: [] });
+    await first.store.sessions.adopt();
+    expect((await first.store.sessions.get(rows[0]?.sessionUuid ?? ''))?.nodeId).toBe(nodeId);
+    const told = Promise.withResolvers<string>();
+    second.nodes.onDead(told.resolve);
+
+    expect(await first.store.nodes.bury(nodeId, 7)).toBe(false);
+    expect(await first.store.nodes.bury(nodeId, 0)).toBe(true);
+    expect(await first.store.nodes.bury(nodeId, 0)).toBe(false);
+    const adopted = await first.store.sessions.adopt();
+    expect(adopted.map(({ sessionUuid }) => sessionUuid).sort()).toEqual(rows.map(({ sessionUuid }) => sessionUuid).sort());
+    expect(adopted.map(({ nodeId: owner, epoch }) => [owner, epoch])).toEqual([
+      [first.store.nodes.nodeId, 1],
+      [first.store.nodes.nodeId, 1],
+    ]);
+    expect(await first.store.sessions.adopt()).toEqual([]);
+    for (const row of rows) {
+      const late = { session: ended(row), events: [eventOf(row.appUuid, row.sessionUuid, 1, 'session.ended')] };
+      await expect(second.journal.commit(late)).rejects.toBeInstanceOf(StoreUnavailable);
+    }
+    await told.promise;
+    const late = { events: [eventOf('app', rows[0]?.sessionUuid ?? '', 2, 'session.held')] };
+    await expect(second.journal.commit(late)).rejects.toBeInstanceOf(StoreUnavailable);
+    for (const { sessionUuid } of rows) expect(await eventsOf(sessionUuid)).toEqual([]);
+    await second.close();
+  });
+
+  test('loses every race of an end against a takeover, or wins it, and never both', async () => {
+    for (let round = 0; round < 30; round++) {
+      const nodeId = newUuid();
+      const second = await openSecondStore(first, undefined, nodeId);
+      const row = sessionRow({ nodeId });
+      await second.journal.commit({ session: row, events: [] });
+      const end = (at: number) => ({ events: [eventOf(row.appUuid, row.sessionUuid, at, 'session.ended')] });
+      const [won, adopted] = await Promise.all([
+        second.journal.commit({ session: ended(row), ...end(1) }).catch(() => false),
+        first.store.nodes.bury(nodeId, undefined).then(() => first.store.sessions.adopt()),
+      ]);
+      const taken = adopted.find(({ sessionUuid }) => sessionUuid === row.sessionUuid);
+      if (taken !== undefined) expect(await first.store.journal.commit({ session: ended(taken), ...end(2) })).toBe(true);
+      expect(taken === undefined).toBe(won);
+      expect(await eventsOf(row.sessionUuid)).toEqual(['session.ended']);
+      await second.close();
+    }
+  });
+
+  test('writes to a Session of an earlier epoch store nothing, although the node lives', async () => {
+    const { nodes, sessions, journal } = first.store;
+    const row = sessionRow({ nodeId: 'unknown' });
+    await journal.commit({ session: row, events: [] });
+    const taken = (await sessions.adopt()).find(({ sessionUuid }) => sessionUuid === row.sessionUuid);
+    expect(taken).toMatchObject({ nodeId: nodes.nodeId, epoch: 1 });
+    expect(await journal.commit({ session: { ...row, state: 'answered' }, events: [] })).toBe(false);
+    expect(await journal.commit({ session: { ...row, nodeId: nodes.nodeId, state: 'answered' }, events: [] })).toBe(false);
+    expect(await journal.commit({ session: { ...row, nodeId: nodes.nodeId, epoch: 1, state: 'answered' }, events: [] })).toBe(
+      true,
     );
-    expect((await first.store.sessions.unfinished()).length).toBeGreaterThan(2);
   });
 });

@@ -7,6 +7,7 @@ export const sessionRow = (more: Partial<SessionRow> = {}): SessionRow => ({
   sessionUuid: newUuid(),
   appUuid: newAppUuid(),
   nodeId: 'node-a',
+  epoch: 0,
   type: 'phone_in',
   state: 'new',
   callerId: '+15550001',

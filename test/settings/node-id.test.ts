@@ -2,16 +2,20 @@ import { expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { takeNodeId } from '../../src/settings/node-id.ts';
+import { newUuid } from '../../src/id.ts';
+import { leaveNodeId, nodeBefore, volumeIdOf } from '../../src/settings/node-id.ts';
 
-test('each start on a DATA_DIR is a node of its own, and knows the one before it', () => {
+test('a DATA_DIR keeps its own name and that of the process that used it last', () => {
   const dataDir = join(mkdtempSync(join(tmpdir(), 'sidetone-node-')), 'data');
-  const first = takeNodeId(dataDir);
-  const second = takeNodeId(dataDir);
-  expect(first.before).toBeUndefined();
-  expect(second.before).toBe(first.nodeId);
-  expect(second.nodeId).not.toBe(first.nodeId);
+  expect(nodeBefore(dataDir)).toBeUndefined();
+  const volume = volumeIdOf(dataDir);
+  const first = newUuid();
+  leaveNodeId(dataDir, first);
+  expect(nodeBefore(dataDir)).toBe(first);
+  leaveNodeId(dataDir, newUuid());
+  expect(nodeBefore(dataDir)).not.toBe(first);
+  expect(volumeIdOf(dataDir)).toBe(volume);
   writeFileSync(join(dataDir, 'node.id'), 'no uuid');
-  expect(takeNodeId(dataDir).before).toBeUndefined();
+  expect(nodeBefore(dataDir)).toBeUndefined();
   rmSync(dataDir, { recursive: true });
 });

@@ -8,6 +8,8 @@ export const noRecordings = new RecordingRegistry({
   rows: {
     get: async () => undefined,
     unfinished: async () => [],
+    unmended: async () => [],
+    mended: async () => {},
     expired: async () => [],
     removed: async () => {},
   },
@@ -15,6 +17,7 @@ export const noRecordings = new RecordingRegistry({
   journal: { commit: async () => true },
   clock: systemClock(),
   log: silentLog,
+  volumeId: '',
   livenessMs: 10_000,
   retentionMs: 1,
   session: () => undefined,

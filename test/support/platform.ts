@@ -106,6 +106,18 @@ export class Platform {
     return `/dev/shm/sidetone-${process.getuid?.()}-${dev.toString(16)}-${ino.toString(16)}`;
   }
 
+  /** Any signal. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  /** Resolves with the exit code when the process ends by itself. */
+  async ended(): Promise<number | null> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null) return child?.exitCode ?? null;
+    return await new Promise((resolve) => child.once('exit', (code) => resolve(code)));
+  }
+
   /** SIGKILL, as a crash would; the database server is left to itself. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');
@@ -137,7 +149,7 @@ export class Platform {
 
   /** The operator API. */
   operator(method: string, path: string, body?: unknown): Promise<Answered> {
-    const token = readFileSync(join(this.dataDir, 'operator.token'), 'utf8').trim();
+    const token = this.#environment.OPERATOR_TOKEN ?? readFileSync(join(this.dataDir, 'operator.token'), 'utf8').trim();
     return this.#call(method, `/operator/v1${path}`, token, body, {});
   }
 

@@ -50,14 +50,20 @@ export class ChargeDispatcher implements Charges {
    */
   async start(): Promise<void> {
     const { store, clock } = this.#options;
+    await this.endCollections();
+    await this.#endLeft(store.shared ? clock.now() - CHARGE_LEFT_AFTER_MS : Number.MAX_SAFE_INTEGER);
+    await this.#sweep();
+  }
+
+  /** Ends the collections that processes which are gone left, as failed: before their Sessions are taken over. */
+  async endCollections(): Promise<void> {
+    const { store, clock } = this.#options;
     for (const collection of await store.unfinished()) {
       const { appUuid, sessionUuid, operationUuid, kind, clientState, traceparent } = collection;
       const about = { appUuid, clientState, traceparent, webhookId: newWebhookId(), now: clock.now() };
       const event = collectionFailed(sessionUuid, operationUuid, kind, 'internal_error');
       await store.endUnfinished(collection, platformEvent(event, about));
     }
-    await this.#endLeft(store.shared ? clock.now() - CHARGE_LEFT_AFTER_MS : Number.MAX_SAFE_INTEGER);
-    await this.#sweep();
   }
 
   /** Charges with the provider, for `/metrics`. */

@@ -39,12 +39,16 @@ export interface RecordingRegistryOptions {
   readonly rings?: RecordingRings | undefined;
   readonly rows: {
     get(recordingUuid: string): Promise<RecordingRow | undefined>;
-    unfinished(): Promise<readonly RecordingRow[]>;
+    unfinished(own: boolean): Promise<readonly RecordingRow[]>;
+    unmended(volumeId: string): Promise<readonly RecordingRow[]>;
+    mended(recordingUuid: string, durationMs: number): Promise<void>;
     expired(before: number): Promise<readonly string[]>;
     removed(recordingUuids: readonly string[], at: number): Promise<void>;
   };
   readonly sign: (recordingUuid: string, now: number) => RecordingLinks;
   readonly journal: Journal;
+  /** The DATA_DIR of this process. */
+  readonly volumeId: string;
   readonly clock: Clock;
   readonly log: Log;
   readonly livenessMs: number;
@@ -123,6 +127,7 @@ export class RecordingRegistry implements Recordings {
           appUuid,
           sessionUuid: 'session_uuid' in owner ? owner.session_uuid : undefined,
           roomId: 'room_id' in owner ? owner.room_id : undefined,
+          volumeId: this.#options.volumeId,
           operationUuid,
           clientState,
           traceparent,
@@ -196,19 +201,21 @@ export class RecordingRegistry implements Recordings {
     if (row !== undefined && row.endedAt === undefined) await this.#end(row, durationMs);
   }
 
-  async #end(row: RecordingRow, durationMs: number): Promise<void> {
+  /** Tells of the end, unless somebody has. `durationMs` undefined: its file is on a volume that is away. */
+  async #end(row: RecordingRow, durationMs: number | undefined): Promise<void> {
     const { recordingUuid, appUuid, clientState, traceparent, operationUuid } = row;
     const { clock, journal } = this.#options;
     const now = clock.now();
     const owner: RecordingOwner =
       row.sessionUuid === undefined ? { room_id: row.roomId ?? '' } : { session_uuid: row.sessionUuid };
-    const event = recordingEnded(owner, recordingUuid, operationUuid, durationMs);
+    const event = recordingEnded(owner, recordingUuid, operationUuid, durationMs ?? 0);
     const change = {
       events: [platformEvent(event, { appUuid, clientState, traceparent, now, webhookId: newWebhookId(), links: this.links })],
       recordings: [{ ended: { recordingUuid, endedAt: now, durationMs } }],
+      onlyIfEnded: recordingUuid,
     };
     await untilStored(clock, () => journal.commit(change));
-    this.#finished(recordingUuid);
+    if (durationMs !== undefined) this.#finished(recordingUuid);
   }
 
   /**
@@ -216,25 +223,40 @@ export class RecordingRegistry implements Recordings {
    * the Sessions are taken over, so that their ends follow. Returns how many there were.
    */
   async recover(): Promise<number> {
-    const { rows, storage, rings, log } = this.#options;
-    const left = await rows.unfinished();
-    for (let at = 0; at < left.length; at += RECORDING_MENDS_MAX) {
-      await Promise.all(
-        left.slice(at, at + RECORDING_MENDS_MAX).map(async (row) => {
-          const path = storage?.path(row.recordingUuid);
-          const mended =
-            path === undefined
-              ? undefined
-              : await mendWav(path, rings?.path(path)).catch((error: unknown) => unmended(log, error));
-          if (mended?.ringRefused !== undefined)
-            log.warn({ recording_uuid: row.recordingUuid, reason: mended.ringRefused }, 'the last second of a recording is lost');
-          await this.#end(row, mended?.durationMs ?? 0);
-        }),
-      );
-    }
+    const { rows, rings, volumeId } = this.#options;
+    const left = await rows.unfinished(true);
+    await this.#each(left, async (row) => this.#end(row, await this.#mend(row)));
+    await this.#each(await rows.unmended(volumeId), async (row) => {
+      await rows.mended(row.recordingUuid, await this.#mend(row));
+      this.#finished(row.recordingUuid);
+    });
     // Rings of recordings that nobody knows any more are removed.
     await rings?.sweep();
     return left.length;
+  }
+
+  /**
+   * After the burial of a node: tells of its recordings as ended. Their files are on its disk, and are mended when its
+   * DATA_DIR is back.
+   */
+  async endBuried(): Promise<void> {
+    await this.#each(await this.#options.rows.unfinished(false), (row) => this.#end(row, undefined));
+  }
+
+  async #each(rows: readonly RecordingRow[], work: (row: RecordingRow) => Promise<void>): Promise<void> {
+    for (let at = 0; at < rows.length; at += RECORDING_MENDS_MAX)
+      await Promise.all(rows.slice(at, at + RECORDING_MENDS_MAX).map(work));
+  }
+
+  /** Mends a file that was left growing. Returns its length in milliseconds, 0 where there is none. */
+  async #mend({ recordingUuid }: RecordingRow): Promise<number> {
+    const { storage, rings, log } = this.#options;
+    const path = storage?.path(recordingUuid);
+    if (path === undefined) return 0;
+    const mended = await mendWav(path, rings?.path(path)).catch((error: unknown) => unmended(log, error));
+    if (mended?.ringRefused !== undefined)
+      log.warn({ recording_uuid: recordingUuid, reason: mended.ringRefused }, 'the last second of a recording is lost');
+    return mended?.durationMs ?? 0;
   }
 
   list(appUuid: string, sessionUuid: string): Promise<readonly RecordingView[]> | undefined {

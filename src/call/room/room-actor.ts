@@ -19,7 +19,7 @@ import {
   stepRoom,
 } from '../../machine/room/room.ts';
 import type { MediaRoom, Playlist, RoomNotice } from '../../media/engine.ts';
-import type { Problem } from '../../problem.ts';
+import { type Problem, problems } from '../../problem.ts';
 import { type Envelope, Mailbox } from '../mailbox.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
@@ -37,6 +37,7 @@ export class RoomActor {
   #state: RoomState;
   #row: RoomRow | undefined;
   readonly media: MediaRoom;
+  readonly epoch: number;
   readonly #environment: RoomEnvironment;
   readonly #members = new Map<string, 'reserved' | 'joining' | 'joined'>();
   /** The bots that have joined. */
@@ -46,7 +47,9 @@ export class RoomActor {
   readonly #mailbox: Mailbox<RoomInput>;
   #traceparent = '';
 
-  constructor(state: RoomState, media: MediaRoom, environment: RoomEnvironment) {
+  /** `epoch` is that of the row: how often the Room was taken over. */
+  constructor(state: RoomState, media: MediaRoom, environment: RoomEnvironment, epoch = 0) {
+    this.epoch = epoch;
     this.#state = state;
     this.media = media;
     this.#environment = environment;
@@ -173,7 +176,9 @@ export class RoomActor {
     }
     if (context !== undefined) this.#traceparent = context.traceparent;
     const change = this.#changeOf(next, context, answer, now);
-    if (change !== undefined && (await this.#mailbox.commit(change, envelope)) !== 'stored') return;
+    const outcome = change === undefined ? 'stored' : await this.#mailbox.commit(change, envelope);
+    if (outcome === 'elsewhere') this.#takenOver(envelope);
+    if (outcome !== 'stored') return;
     this.#state = next.state;
     if (change?.room !== undefined) this.#row = change.room;
     recordings.committed(next.recordings ?? []);
@@ -183,6 +188,19 @@ export class RoomActor {
     // The deletion of a Room that nobody is in, or no longer.
     if (next.state.phase === 'deleting' && this.#members.size === 0 && input.type !== 'empty') this.signal({ type: 'empty' });
     if (next.state.phase === 'deleted') this.#mailbox.close();
+  }
+
+  /** Another node has the Room by now: nothing of this one is told any more. */
+  #takenOver({ reply }: Envelope<RoomInput>): void {
+    reply?.(problems.notFound('Room'));
+    this.abandon();
+  }
+
+  /** The Room is not this node's any more: its mix is closed, and nothing is written or told. */
+  abandon(): void {
+    this.#mailbox.close();
+    void this.media.close();
+    this.#environment.onDeleted(this.#state.roomId);
   }
 
   /** The Room is gone: the end of its recording is told of without it. */
@@ -196,6 +214,7 @@ export class RoomActor {
       roomId: state.roomId,
       appUuid: state.appUuid,
       nodeId: this.#environment.nodeId,
+      epoch: this.epoch,
       voiceActivityEvents: state.voiceActivityEvents,
       holdMusicUrl: state.holdMusicUrl,
       volume: state.volume,

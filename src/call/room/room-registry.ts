@@ -1,6 +1,6 @@
 /** The live Rooms of this node, and the way in for every command about them. */
 import { timestamp } from '../../clock.ts';
-import type { RoomRow } from '../../database/journal/journal.ts';
+import type { RoomStore } from '../../database/rooms.ts';
 import { newUuid } from '../../id.ts';
 import { DRAINING_RETRY_SEC, LIST_MATCHED_MAX_ITEMS } from '../../limits.ts';
 import type { Membership, Seat } from '../../machine/room/membership.ts';
@@ -22,7 +22,7 @@ interface RoomLimits {
 
 export interface RoomRegistryOptions extends Omit<RoomEnvironment, 'dismiss' | 'onDeleted'> {
   readonly media: Pick<MediaEngine, 'openRoom' | 'openPlaylist'>;
-  readonly records: { live(): Promise<readonly RoomRow[]> };
+  readonly records: Pick<RoomStore, 'adopt'>;
   limits(appUuid: string): Promise<RoomLimits | undefined>;
   /** A live Session of this node. */
   session(sessionUuid: string): SessionActor | undefined;
@@ -81,11 +81,11 @@ export class RoomRegistry implements Rooms {
     return result;
   }
 
-  async #open(state: ReturnType<typeof newRoom>): Promise<RoomActor | undefined> {
+  async #open(state: ReturnType<typeof newRoom>, epoch = 0): Promise<RoomActor | undefined> {
     let hear: (notice: RoomNotice) => void = () => {};
     const media = await this.#options.media.openRoom((notice) => hear(notice));
     if (media === undefined) return undefined;
-    const room = new RoomActor(state, media, this.#environment);
+    const room = new RoomActor(state, media, this.#environment, epoch);
     hear = (notice) => room.hear(notice);
     this.#rooms.set(state.roomId, room);
     return room;
@@ -224,15 +224,14 @@ export class RoomRegistry implements Rooms {
   }
 
   /**
-   * Takes over the Rooms that a process before this one left: they are empty now. Those that were being deleted are
-   * deleted.
+   * Takes over the Rooms of processes that are gone: they are empty now. Those that were being deleted are deleted.
    */
   async recover(): Promise<number> {
-    const rows = await this.#options.records.live();
+    const rows = await this.#options.records.adopt();
     for (const row of rows) {
       const { roomId, appUuid, voiceActivityEvents, holdMusicUrl, createdAt, volume, deleting } = row;
       const about = { roomId, appUuid, voiceActivityEvents, holdMusicUrl };
-      const room = await this.#open({ ...newRoom(about, createdAt), volume });
+      const room = await this.#open({ ...newRoom(about, createdAt), volume }, row.epoch);
       if (room === undefined) continue;
       this.#count(appUuid, 1);
       const playback: StoredPlayback | undefined = row.playback === '' ? undefined : JSON.parse(row.playback);

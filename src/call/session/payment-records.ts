@@ -6,6 +6,8 @@ import type { PaymentRecord } from '../../machine/payment/collection.ts';
 import type { SessionState } from '../../machine/session/session.ts';
 
 export interface PaymentRecords {
+  /** This process, which collects. */
+  readonly nodeId: string;
   readonly vault: Vault;
   readonly referenceTtlMs: number;
   /** The brand of a card reference of the Session that can still be used. */
@@ -25,7 +27,7 @@ export function paymentChanges(
     if (each.record === 'forgotten') return [{ forgotten: sessionUuid }];
     const { operationUuid } = each;
     if (each.record === 'begun')
-      return [{ begun: { operationUuid, sessionUuid, appUuid, kind: each.kind, clientState, traceparent } }];
+      return [{ begun: { operationUuid, sessionUuid, appUuid, kind: each.kind, clientState, traceparent, nodeId: desk.nodeId } }];
     const ended: PaymentChange = { ended: { sessionUuid, operationUuid } };
     if (each.staged === undefined) return [ended];
     const { reference, digits, brand, last4 } = each.staged;

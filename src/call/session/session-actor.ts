@@ -57,13 +57,16 @@ export class SessionActor {
   #state: SessionState;
   #row: SessionRow | undefined;
   #leg: Leg | undefined;
+  readonly #epoch: number;
   readonly #environment: ActorEnvironment;
   readonly #recordings: LiveRecordings;
   readonly #mailbox: Mailbox<SessionInput>;
   /** The trace of the command that last changed the Session: events it causes later continue it. */
   #traceparent = '';
 
-  constructor(state: SessionState, leg: Leg | undefined, environment: ActorEnvironment) {
+  /** `epoch` is that of the row: how often the Session was taken over. */
+  constructor(state: SessionState, leg: Leg | undefined, environment: ActorEnvironment, epoch = 0) {
+    this.#epoch = epoch;
     this.#state = state;
     this.seated = state.seat;
     this.#leg = leg;
@@ -101,6 +104,12 @@ export class SessionActor {
     if (input.type === 'leg.media' && input.notice.type === 'recording.failed')
       this.#environment.recordings.complain(input.notice);
     this.#mailbox.signal(input);
+  }
+
+  /** This node was declared dead: the far end is hung up on, and nothing more is written or told. */
+  abandon(): void {
+    this.#leg?.hangup();
+    this.#close();
   }
 
   /** The Session could not be begun: it never was, and what its leg says of its end is told to nobody. */
@@ -210,6 +219,7 @@ export class SessionActor {
       sessionUuid: state.sessionUuid,
       appUuid: state.appUuid,
       nodeId: this.#environment.nodeId,
+      epoch: this.#epoch,
       type: state.type,
       state: state.phase,
       callerId: state.callerId,

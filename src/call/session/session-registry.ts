@@ -45,8 +45,8 @@ import { type ActorEnvironment, SessionActor } from './session-actor.ts';
 interface SessionRecords {
   find(sessionUuid: string): Promise<SessionRow | undefined>;
   list(appUuid: string, filter: SessionFilter): Promise<readonly SessionRow[] | 'too_many'>;
-  /** Sessions that a process left behind without an end. */
-  unfinished(): Promise<readonly SessionRow[]>;
+  /** Takes over the Sessions that processes which are gone left without an end. */
+  adopt(): Promise<readonly SessionRow[]>;
 }
 
 export interface RegistryOptions {
@@ -377,15 +377,16 @@ export class SessionRegistry implements Sessions {
   }
 
   /**
-   * Takes over what a process before this one left without an end; call before any door opens. Returns how many there
-   * were.
+   * Takes over what processes that are gone left without an end: at the start, before any door opens, and after the
+   * burial of a node. `seenAt` is the last sign of life of that node, in milliseconds. Returns how many there were.
    */
-  async recover(): Promise<number> {
+  async recover(seenAt = this.#options.clock.now()): Promise<number> {
     const { clock, orphanTimeoutMs, records } = this.#options;
-    const rows = await records.unfinished();
+    const rows = await records.adopt();
     for (const row of rows) {
-      const state = recovered({ ...row, phase: row.state, running: runningOf(row.running), orphanTimeoutMs }, clock.now());
-      const actor = new SessionActor(state, undefined, this.#environment);
+      const remains = { ...row, phase: row.state, running: runningOf(row.running), orphanTimeoutMs };
+      const state = { ...recovered(remains, clock.now()), deadlines: { orphan: seenAt + orphanTimeoutMs } };
+      const actor = new SessionActor(state, undefined, this.#environment, row.epoch);
       this.#actors.set(row.sessionUuid, actor);
       actor.signal({ type: 'begin' });
     }
@@ -401,6 +402,12 @@ export class SessionRegistry implements Sessions {
     if (await this.#emptyWithin(graceMs)) return;
     for (const actor of this.#actors.values()) actor.signal({ type: 'shutdown' });
     await this.#emptyWithin(teardownMs);
+  }
+
+  /** This node was declared dead: its far ends are hung up on, and nothing more is written or told. */
+  abandon(): void {
+    this.#draining = true;
+    for (const actor of [...this.#actors.values()]) actor.abandon();
   }
 
   #live(): number {

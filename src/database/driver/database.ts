@@ -19,6 +19,11 @@ export interface Connection extends Queryable {
    * missed).
    */
   listen(channel: string, notified: () => void): Promise<void>;
+  /**
+   * Takes an advisory lock for as long as this process lives, on a connection of its own. False: another process holds
+   * it. A connection that is lost is made again, and the lock taken again as soon as it is free.
+   */
+  lock(key: number, shared: boolean): Promise<boolean>;
   close(): Promise<void>;
 }
 

@@ -15,6 +15,7 @@ export function openNeon(url: string): Connection {
   });
   // A connection lost while idle is replaced at its next use; unheard, the error would end the process.
   pool.on('error', () => {});
+  const locks: Client[] = [];
   let closed = false;
   let listener: Client | undefined;
 
@@ -61,9 +62,21 @@ export function openNeon(url: string): Connection {
       }
     },
     listen,
+    async lock(key, shared) {
+      const client = new Client(url);
+      // Behind a pooler the lock goes with the connection. What fences writes is the row of the node, not this lock.
+      client.on('error', () => {});
+      await client.connect();
+      const statement = `SELECT pg_try_advisory_lock${shared ? '_shared' : ''}(${key}) AS held`;
+      const held = (await client.query<{ held: boolean }>(statement)).rows[0]?.held === true;
+      if (held) locks.push(client);
+      else await client.end();
+      return held;
+    },
     async close() {
       closed = true;
       await listener?.end().catch(() => {});
+      await Promise.all(locks.map((each) => each.end().catch(() => {})));
       await pool.end();
     },
   };

@@ -3,7 +3,7 @@
  * queries are built with Drizzle; those of every call are prepared statements in the file that owns them.
  */
 import type { Config } from '../../config.ts';
-import { QUERY_MAX_MS } from '../../limits.ts';
+import { LOCK_LOOK_MS, LOCK_WAIT_MS, QUERY_MAX_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { withTimeLimit } from '../../time-limit.ts';
 import { type EmbeddedServer, startEmbedded } from '../embedded/embedded.ts';
@@ -20,7 +20,7 @@ export type DatabaseSettings = Pick<Config, 'dataDir' | 'databaseUrl' | 'databas
  * Opens the configured database, starting the embedded one, and applies the migrations. Throws with one line when it
  * cannot.
  */
-export async function openDatabase(settings: DatabaseSettings, log: Log): Promise<Database> {
+export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: DatabaseLock): Promise<Database> {
   let embedded: EmbeddedServer | undefined;
   let connection: Connection;
   if (settings.databaseUrl === undefined) {
@@ -36,9 +36,12 @@ export async function openDatabase(settings: DatabaseSettings, log: Log): Promis
     await embedded?.stop();
   };
   try {
+    if (lock !== undefined) await lockDatabase(connection, lock);
     await migrate(connection);
   } catch (error) {
-    await close();
+    // The server that was already running is another process's.
+    if (error instanceof DatabaseInUse) await connection.close();
+    else await close();
     const away = asUnavailable(error) instanceof StoreUnavailable;
     throw away ? new Error(`DATABASE_URL: the database cannot be reached (${reason(error)})`, { cause: error }) : error;
   }
@@ -49,8 +52,33 @@ export async function openDatabase(settings: DatabaseSettings, log: Log): Promis
     query: (text, parameters) => inTime(connection.query(text, parameters)),
     transaction: (work) => inTime(connection.transaction(work)),
     listen: connection.listen,
+    lock: connection.lock,
     close,
   };
+}
+
+/** The key of the advisory lock on the whole database: any number, the same on every node. */
+const LOCK = 7_414_093_303;
+
+/**
+ * How a process takes the database: `one`, alone, until it ends; `node`, beside others of a cluster. After a `kill -9`
+ * the server may need a moment to notice that the process is gone.
+ */
+export type DatabaseLock = 'one' | 'node';
+
+class DatabaseInUse extends Error {}
+
+async function lockDatabase(connection: Connection, lock: DatabaseLock): Promise<void> {
+  for (let waited = 0; ; waited += LOCK_LOOK_MS) {
+    if (await connection.lock(LOCK, lock === 'node')) return;
+    if (waited >= LOCK_WAIT_MS) break;
+    await new Promise((resolve) => setTimeout(resolve, LOCK_LOOK_MS));
+  }
+  throw new DatabaseInUse(
+    lock === 'one'
+      ? 'another process works on this database: give each its own, or set NATS_URL on all to make them one cluster'
+      : 'a process without NATS_URL works on this database: stop it, or set NATS_URL there too',
+  );
 }
 
 /**

@@ -4,32 +4,15 @@ import postgres from 'postgres';
 import { CONNECT_MAX_SEC, DATABASE_CONNECTIONS_MAX, QUERY_MAX_MS, STATEMENT_MAX_MS } from '../../limits.ts';
 import type { Connection, Parameter, Queryable, Row } from './database.ts';
 
+/** A lock whose connection was lost is taken again after this. */
+const RELOCK_MS = 1_000;
+
 export type PostgresTarget = { readonly url: string } | { readonly socketDir: string; readonly port: number };
 
 /** Connects lazily, and again by itself whenever a connection is lost. */
 export function openPostgres(target: PostgresTarget): Connection {
-  const options = {
-    max: DATABASE_CONNECTIONS_MAX,
-    connect_timeout: CONNECT_MAX_SEC,
-    // An outage ends when it ends: try again at once for a caller that waits, never back off for minutes.
-    backoff: () => 0.1,
-    onnotice: () => {},
-    fetch_types: false,
-    connection: {
-      application_name: 'sidetone',
-      statement_timeout: STATEMENT_MAX_MS,
-      idle_in_transaction_session_timeout: STATEMENT_MAX_MS,
-      // Every statement finds its rows by an index. A plan made while a table was empty would read all of it, and be
-      // kept while it grows.
-      enable_seqscan: 'off',
-      enable_hashjoin: 'off',
-      enable_mergejoin: 'off',
-    },
-  };
-  const client =
-    'url' in target
-      ? postgres(...address(target.url, options))
-      : postgres({ ...options, path: socketPath(target.socketDir, target.port), user: 'sidetone', database: 'postgres' });
+  const client = connect(target, DATABASE_CONNECTIONS_MAX);
+  let held: ReturnType<typeof lockConnection> | undefined;
   return {
     // Drizzle sets the client's parsers: from here on JSON parameters are text, as `query` documents.
     drizzle: drizzle(client),
@@ -45,8 +28,67 @@ export function openPostgres(target: PostgresTarget): Connection {
     async listen(channel, notified) {
       await client.listen(channel, notified, notified);
     },
-    close: () => client.end({ timeout: 2 }),
+    async lock(key, shared) {
+      held ??= lockConnection(target, key, shared);
+      return await held.take();
+    },
+    async close() {
+      await held?.end();
+      await client.end({ timeout: 2 });
+    },
   };
+}
+
+/** `more`: options of postgres.js beside ours. */
+function connect(target: PostgresTarget, max: number, more: object = {}): postgres.Sql {
+  const options = {
+    max,
+    connect_timeout: CONNECT_MAX_SEC,
+    // An outage ends when it ends: try again at once for a caller that waits, never back off for minutes.
+    backoff: () => 0.1,
+    onnotice: () => {},
+    fetch_types: false,
+    connection: {
+      application_name: 'sidetone',
+      statement_timeout: STATEMENT_MAX_MS,
+      idle_in_transaction_session_timeout: STATEMENT_MAX_MS,
+      // Every statement finds its rows by an index. A plan made while a table was empty would read all of it, and be
+      // kept while it grows.
+      enable_seqscan: 'off',
+      enable_hashjoin: 'off',
+      enable_mergejoin: 'off',
+    },
+    ...more,
+  };
+  return 'url' in target
+    ? postgres(...address(target.url, options))
+    : postgres({ ...options, path: socketPath(target.socketDir, target.port), user: 'sidetone', database: 'postgres' });
+}
+
+/** A connection that lives as long as the process and holds one advisory lock. */
+function lockConnection(target: PostgresTarget, key: number, shared: boolean) {
+  const statement = `SELECT pg_try_advisory_lock${shared ? '_shared' : ''}(${key}) AS held`;
+  let held = false;
+  let ended = false;
+  const again = () => {
+    if (!ended) setTimeout(() => void take().then((taken) => taken || again(), again), RELOCK_MS).unref();
+  };
+  const onclose = () => {
+    if (held) again();
+    held = false;
+  };
+  const sql = connect(target, 1, { max_lifetime: null, onclose });
+  const take = async (): Promise<boolean> => {
+    if (ended) return true;
+    const [row] = await sql.unsafe<{ held: boolean }[]>(statement);
+    held = row?.held === true;
+    return held;
+  };
+  const end = async (): Promise<void> => {
+    ended = true;
+    await sql.end({ timeout: 2 });
+  };
+  return { take, end };
 }
 
 function queryable(client: Pick<postgres.Sql, 'unsafe'>): Queryable {

@@ -13,6 +13,8 @@ export interface SessionRow {
   readonly appUuid: string;
   /** The process that runs its actor. */
   readonly nodeId: string;
+  /** The number of times that another process took it over. */
+  readonly epoch: number;
   readonly type: 'phone_in' | 'phone_out' | 'websocket';
   readonly state: 'new' | 'connecting' | 'ringing' | 'early_media' | 'answered' | 'ended';
   readonly callerId: string;
@@ -39,6 +41,8 @@ export interface RoomRow {
   readonly appUuid: string;
   /** The process that mixes it. */
   readonly nodeId: string;
+  /** The number of times that another process took it over. */
+  readonly epoch: number;
   readonly voiceActivityEvents: boolean;
   /** `""`: none. */
   readonly holdMusicUrl: string;
@@ -67,13 +71,15 @@ export interface Change {
   /** The records of a secure collection. */
   readonly payments?: readonly PaymentChange[];
   readonly recordings?: readonly RecordingChange[];
+  /** The events are stored only if this change ends that recording, which others may end too. */
+  readonly onlyIfEnded?: string;
 }
 
 export interface Journal {
   /**
    * Resolves when the change is durable. Rejects when the database could not take it (`StoreUnavailable`): then nothing
    * of it is stored, and the caller may try again. Ending a Session that is already ended stores nothing and resolves
-   * to `false` (the unique end).
+   * to `false` (the unique end), and so does a change of a Session or Room that another node has taken over.
    */
   commit(change: Change): Promise<boolean>;
 }

@@ -19,6 +19,8 @@ export interface CollectionRow {
   readonly kind: 'card' | 'cvv';
   readonly clientState: string;
   readonly traceparent: string;
+  /** The process that collects. */
+  readonly nodeId: string;
 }
 
 export type PaymentChange =
@@ -33,21 +35,23 @@ export type PaymentChange =
  */
 export const paymentExpressions = (first: number): string => `
 pay_begun AS (
-  INSERT INTO payment_collections (operation_uuid, session_uuid, app_uuid, kind, client_state, traceparent)
-  SELECT operation_uuid, session_uuid, app_uuid, kind, client_state, traceparent FROM json_to_recordset($${first}::text::json)
-    AS b (operation_uuid text, session_uuid uuid, app_uuid text, kind text, client_state text, traceparent text)
+  INSERT INTO payment_collections (operation_uuid, session_uuid, app_uuid, kind, client_state, traceparent, node_id)
+  SELECT operation_uuid, session_uuid, app_uuid, kind, client_state, traceparent, node_id FROM json_to_recordset($${first}::text::json)
+    AS b (operation_uuid text, session_uuid uuid, app_uuid text, kind text, client_state text, traceparent text, node_id text)
+  WHERE EXISTS (SELECT FROM mine)
   ON CONFLICT DO NOTHING
 ), pay_ended AS (
   DELETE FROM payment_collections AS c USING json_to_recordset($${first + 1}::text::json) AS e (session_uuid uuid, operation_uuid text)
-  WHERE c.session_uuid = e.session_uuid AND c.operation_uuid = e.operation_uuid
+  WHERE c.session_uuid = e.session_uuid AND c.operation_uuid = e.operation_uuid AND EXISTS (SELECT FROM mine)
 ), pay_staged AS (
   INSERT INTO payment_references (reference, app_uuid, session_uuid, sealed, brand, last4, expires_at)
   SELECT reference, app_uuid, session_uuid, decode(sealed, 'base64'), brand, last4, expires_at FROM json_to_recordset($${first + 2}::text::json)
     AS r (reference text, app_uuid text, session_uuid uuid, sealed text, brand text, last4 text, expires_at bigint)
+  WHERE EXISTS (SELECT FROM mine)
   ON CONFLICT DO NOTHING
 ), pay_forgotten AS (
   DELETE FROM payment_references AS f USING json_to_recordset($${first + 3}::text::json) AS s (session_uuid uuid)
-  WHERE f.session_uuid = s.session_uuid
+  WHERE f.session_uuid = s.session_uuid AND EXISTS (SELECT FROM mine)
 )`;
 
 export function paymentParameters(changes: readonly PaymentChange[]): string[] {
@@ -60,6 +64,7 @@ export function paymentParameters(changes: readonly PaymentChange[]): string[] {
           kind: each.begun.kind,
           client_state: each.begun.clientState,
           traceparent: each.begun.traceparent,
+          node_id: each.begun.nodeId,
         }
       : [],
   );

@@ -10,6 +10,8 @@ export interface RecordingRow {
   /** The owner is one of the two. */
   readonly sessionUuid: string | undefined;
   readonly roomId: string | undefined;
+  /** The DATA_DIR on whose disk the file is written. */
+  readonly volumeId: string;
   readonly operationUuid: string;
   readonly clientState: string;
   readonly traceparent: string;
@@ -23,22 +25,24 @@ export interface RecordingRow {
 
 export type RecordingChange =
   | { readonly begun: RecordingRow }
-  | { readonly ended: { readonly recordingUuid: string; readonly endedAt: number; readonly durationMs: number } };
+  | { readonly ended: { readonly recordingUuid: string; readonly endedAt: number; readonly durationMs: number | undefined } };
 
 /**
  * Expressions for the flush's WITH; its parameters begin at `$first`. A recording does not begin and end in one flush.
  */
 export const recordingExpressions = (first: number): string => `
 rec_begun AS (
-  INSERT INTO recordings (recording_uuid, app_uuid, session_uuid, room_id, operation_uuid, client_state, traceparent, created_at)
-  SELECT recording_uuid, app_uuid, session_uuid, room_id, operation_uuid, client_state, traceparent, created_at
+  INSERT INTO recordings (recording_uuid, app_uuid, session_uuid, room_id, volume_id, operation_uuid, client_state, traceparent, created_at)
+  SELECT recording_uuid, app_uuid, session_uuid, room_id, volume_id, operation_uuid, client_state, traceparent, created_at
   FROM json_to_recordset($${first}::text::json) AS b (recording_uuid text, app_uuid text, session_uuid uuid, room_id uuid,
-    operation_uuid text, client_state text, traceparent text, created_at bigint)
+    volume_id text, operation_uuid text, client_state text, traceparent text, created_at bigint)
+  WHERE EXISTS (SELECT FROM mine)
   ON CONFLICT DO NOTHING
 ), rec_ended AS (
   UPDATE recordings AS c SET ended_at = e.ended_at, duration_ms = e.duration_ms
   FROM json_to_recordset($${first + 1}::text::json) AS e (recording_uuid text, ended_at bigint, duration_ms bigint)
-  WHERE c.recording_uuid = e.recording_uuid AND c.ended_at IS NULL
+  WHERE c.recording_uuid = e.recording_uuid AND c.ended_at IS NULL AND EXISTS (SELECT FROM mine)
+  RETURNING c.recording_uuid
 )`;
 
 export function recordingParameters(changes: readonly RecordingChange[]): string[] {
@@ -49,6 +53,7 @@ export function recordingParameters(changes: readonly RecordingChange[]): string
           app_uuid: each.begun.appUuid,
           session_uuid: each.begun.sessionUuid ?? null,
           room_id: each.begun.roomId ?? null,
+          volume_id: each.begun.volumeId,
           operation_uuid: each.begun.operationUuid,
           client_state: each.begun.clientState,
           traceparent: each.begun.traceparent,
@@ -61,7 +66,7 @@ export function recordingParameters(changes: readonly RecordingChange[]): string
       ? {
           recording_uuid: each.ended.recordingUuid,
           ended_at: Math.floor(each.ended.endedAt),
-          duration_ms: Math.floor(each.ended.durationMs),
+          duration_ms: each.ended.durationMs === undefined ? null : Math.floor(each.ended.durationMs),
         }
       : [],
   );

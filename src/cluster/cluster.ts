@@ -1,0 +1,110 @@
+/**
+ * This process as a node of a cluster: its signs of life, the other nodes, and the messages between them. Only what this
+ * file exports is used outside this folder, beside the start (`join.ts`).
+ */
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import type { NodeRow, NodeStore } from '../database/nodes.ts';
+import { NODE_CACHE_MS } from '../limits.ts';
+import type { Log } from '../log.ts';
+import { Bus } from './bus.ts';
+import { Members } from './members.ts';
+
+export interface ClusterOptions {
+  readonly settings: Pick<Config, 'node' | 'orphanTimeoutSec' | 'masterKey'> & { readonly natsUrl: string };
+  readonly name: string;
+  readonly nodes: NodeStore;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface ClusterWork {
+  /** The load of this node as JSON. */
+  load(): string;
+  /** Takes over what dead nodes left. `seenAt`: their last sign of life. */
+  takeOver(seenAt: number): Promise<void>;
+  /** My own row, each second. */
+  onOwn(row: NodeRow): void;
+}
+
+/** What each node keeps of the database for a few seconds, and forgets when another changes it. */
+export interface SharedCaches {
+  /** Calls back when this node changes an application. */
+  onChangeHere(tell: (appUuid: string) => void): void;
+  appChanged(appUuid: string): void;
+  trunksChanged(): Promise<void>;
+}
+
+export class Cluster {
+  readonly #options: ClusterOptions;
+  readonly #bus: Bus;
+  #members: Members | undefined;
+  #cancelReload = () => {};
+  #stopped = false;
+
+  constructor(options: ClusterOptions) {
+    const { settings, name, nodes, clock, log } = options;
+    this.#options = options;
+    this.#bus = new Bus({
+      url: settings.natsUrl,
+      masterKey: settings.masterKey,
+      nodeId: nodes.nodeId,
+      cluster: name,
+      clock,
+      log,
+    });
+  }
+
+  /** Connects to NATS in the background, and begins to watch the others. Rejects when the database is away. */
+  async start({ load, takeOver, onOwn }: ClusterWork): Promise<void> {
+    const { settings, nodes, clock, log } = this.#options;
+    this.#bus.start().catch((error: unknown) => log.error({ error: String(error) }, 'NATS cannot be used'));
+    this.#members = new Members({
+      nodes,
+      clock,
+      log,
+      burialMs: settings.node.burialSec * 1000,
+      orphanMs: settings.orphanTimeoutSec * 1000,
+      load,
+      ping: (nodeId) => this.#bus.ping(nodeId),
+      takeOver,
+      onOwn,
+    });
+    await this.#members.start();
+  }
+
+  /** Keeps what this node remembers of the database in step with the others. Without NATS it is read anew every 5 s. */
+  shareCaches(caches: SharedCaches): void {
+    const { log } = this.#options;
+    caches.onChangeHere((appUuid) => this.#bus.tell('app', appUuid));
+    this.#bus.hear('app', (appUuid) => {
+      if (typeof appUuid === 'string') caches.appChanged(appUuid);
+    });
+    const reload = () =>
+      caches.trunksChanged().catch((error: unknown) => log.warn({ error: String(error) }, 'the trunks were not read anew'));
+    this.#bus.hear('trunks', () => void reload());
+    const again = () => {
+      const { clock } = this.#options;
+      this.#cancelReload = clock.at(clock.now() + NODE_CACHE_MS, () => {
+        if (!this.#stopped) void reload().finally(again);
+      });
+    };
+    again();
+  }
+
+  /** This node changed a trunk. */
+  tellTrunks(): void {
+    this.#bus.tell('trunks', {});
+  }
+
+  /** Stops the beats: from here on this node is on its way out. */
+  stop(): void {
+    this.#stopped = true;
+    this.#cancelReload();
+    this.#members?.stop();
+  }
+
+  async close(): Promise<void> {
+    await this.#bus.close();
+  }
+}

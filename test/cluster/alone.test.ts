@@ -1,0 +1,69 @@
+/** The start of a process: one owns its database, or a cluster does. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { Platform } from '../support/platform.ts';
+import { natsInstalled, TestCluster } from './harness.ts';
+
+const refusal = async (environment: Record<string, string>): Promise<string> => {
+  const error: unknown = await Platform.start(environment).then(
+    () => new Error('it started'),
+    (reason: unknown) => reason,
+  );
+  return (error instanceof Error ? error.message : String(error))
+    .split('\n')
+    .filter((line) => line.startsWith('sidetone: '))
+    .join('\n');
+};
+
+describe('a process without NATS_URL', () => {
+  let first: Platform;
+  beforeAll(async () => {
+    first = await Platform.start();
+  }, 60_000);
+  afterAll(() => first?.stop());
+
+  test('is refused in one line where another works on the same DATA_DIR, which goes on', async () => {
+    expect(await refusal({ DATA_DIR: first.dataDir })).toBe(
+      'sidetone: another process works on this database: give each its own, or set NATS_URL on all to make them one cluster',
+    );
+    expect((await first.operator('GET', '/apps')).status).toBe(200);
+  }, 30_000);
+
+  test('starts at once after a kill -9, and is the only node then', async () => {
+    await first.kill();
+    await first.start();
+    expect((await first.operator('GET', '/apps')).status).toBe(200);
+  }, 30_000);
+
+  test('is refused with NATS_URL and without DATABASE_URL', async () => {
+    expect(await refusal({ NATS_URL: 'nats://127.0.0.1:4222' })).toBe(
+      'sidetone: DATABASE_URL: expected the database of the cluster, because NATS_URL is set',
+    );
+  });
+});
+
+describe.skipIf(!natsInstalled)('a node', () => {
+  let cluster: TestCluster;
+  beforeAll(async () => {
+    cluster = await TestCluster.start(1);
+  }, 60_000);
+  afterAll(() => cluster?.stop());
+
+  test('is refused in one line with another MASTER_KEY than the cluster', async () => {
+    const key = Buffer.alloc(32, 9).toString('base64');
+    expect(await refusal({ ...cluster.environment(), MASTER_KEY: key })).toBe(
+      'sidetone: MASTER_KEY: another than that of the cluster, give every node the same',
+    );
+  }, 30_000);
+
+  test('keeps a process without NATS_URL off its database', async () => {
+    const { NATS_URL: _, ...alone } = cluster.environment();
+    expect(await refusal(alone)).toStartWith('sidetone: another process works on this database');
+  }, 30_000);
+
+  test('is refused on the DATA_DIR of a living one', async () => {
+    const { dataDir } = cluster.nodes[0]?.platform ?? {};
+    expect(await refusal({ ...cluster.environment(), DATA_DIR: dataDir ?? '' })).toBe(
+      'sidetone: DATA_DIR: is in use by another node, give each its own',
+    );
+  }, 30_000);
+});

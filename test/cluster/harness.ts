@@ -1,0 +1,117 @@
+/** Three nodes on loopback, with one PostgreSQL, one nats-server, and a proxy of its own before each for every node. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type EmbeddedServer, startEmbedded } from '../../src/database/embedded/embedded.ts';
+import { silentLog } from '../../src/log.ts';
+import { Platform } from '../support/platform.ts';
+import { FaultProxy } from './proxy.ts';
+
+export const natsInstalled = spawnSync('nats-server', ['-v'], { stdio: 'ignore' }).error === undefined;
+
+const MASTER_KEY = Buffer.alloc(32, 7).toString('base64');
+const OPERATOR_TOKEN = 'operator-token-of-the-cluster';
+
+export interface TestNode {
+  readonly platform: Platform;
+  readonly nats: FaultProxy;
+  readonly postgres: FaultProxy;
+}
+
+/** A nats-server on a free port. */
+async function startNats(): Promise<{ readonly child: ChildProcess; readonly port: number }> {
+  const child = spawn('nats-server', ['-a', '127.0.0.1', '-p', '-1'], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  let said = '';
+  child.stderr?.on('data', (chunk) => {
+    said += chunk;
+    const [, port] = /Listening for client connections on 127\.0\.0\.1:(\d+)/.exec(said) ?? [];
+    if (port !== undefined && said.includes('Server is ready')) resolve(Number(port));
+  });
+  child.once('exit', () => reject(new Error(`nats-server ended: ${said}`)));
+  return { child, port: await promise };
+}
+
+export class TestCluster {
+  readonly nodes: TestNode[] = [];
+  readonly #environment: Readonly<Record<string, string>>;
+  readonly #dataDir: string;
+  readonly #database: EmbeddedServer;
+  readonly #nats: ChildProcess;
+  readonly natsPort: number;
+
+  private constructor(
+    environment: Readonly<Record<string, string>>,
+    dataDir: string,
+    database: EmbeddedServer,
+    nats: { readonly child: ChildProcess; readonly port: number },
+  ) {
+    this.#environment = environment;
+    this.#dataDir = dataDir;
+    this.#database = database;
+    this.#nats = nats.child;
+    this.natsPort = nats.port;
+  }
+
+  static async start(count: number, environment: Readonly<Record<string, string>> = {}): Promise<TestCluster> {
+    const dataDir = mkdtempSync(join(tmpdir(), 'sidetone-cluster-'));
+    const [database, nats] = await Promise.all([startEmbedded(dataDir, silentLog), startNats()]);
+    const cluster = new TestCluster(environment, dataDir, database, nats);
+    // The first one migrates; the others find nothing to do.
+    for (let n = 0; n < count; n++) await cluster.add();
+    return cluster;
+  }
+
+  /** The environment of a further process on the same cluster, through its own proxies or directly. */
+  environment(natsPort = this.natsPort, postgresPort?: number): Record<string, string> {
+    const { socketDir } = this.#database;
+    const database =
+      postgresPort === undefined
+        ? `postgres://sidetone@localhost/postgres?host=${socketDir}`
+        : `postgres://sidetone@127.0.0.1:${postgresPort}/postgres`;
+    return {
+      DATABASE_URL: database,
+      NATS_URL: `nats://127.0.0.1:${natsPort}`,
+      MASTER_KEY,
+      OPERATOR_TOKEN,
+      ...this.#environment,
+    };
+  }
+
+  /** Starts a further node. */
+  async add(more: Readonly<Record<string, string>> = {}): Promise<TestNode> {
+    const { socketDir, port } = this.#database;
+    const postgres = await FaultProxy.start({ path: `${socketDir}/.s.PGSQL.${port}` });
+    const nats = await FaultProxy.start({ host: '127.0.0.1', port: this.natsPort });
+    const platform = await Platform.start({ ...this.environment(nats.port, postgres.port), ...more });
+    const node = { platform, nats, postgres };
+    this.nodes.push(node);
+    return node;
+  }
+
+  async stop(): Promise<void> {
+    for (const { platform, nats, postgres } of this.nodes) {
+      nats.set('pass');
+      postgres.set('pass');
+      platform.signal('SIGCONT');
+    }
+    await Promise.all(this.nodes.map(({ platform }) => platform.stop()));
+    for (const { nats, postgres } of this.nodes) {
+      nats.stop();
+      postgres.stop();
+    }
+    this.#nats.kill('SIGKILL');
+    await this.#database.stop();
+    rmSync(this.#dataDir, { recursive: true, force: true });
+  }
+}
+
+/** Waits until `holds` is true, looking often. Rejects after `timeoutMs`. */
+export async function eventually(holds: () => boolean | Promise<boolean>, what: string, timeoutMs = 15_000): Promise<void> {
+  const until = performance.now() + timeoutMs;
+  while (!(await holds())) {
+    if (performance.now() > until) throw new Error(`waited for ${what}`);
+    await Bun.sleep(20);
+  }
+}
