@@ -18,10 +18,10 @@ const prepared = spawnSync(process.execPath, [join(root, 'bin/prepare.mjs')], { 
 if (prepared.status !== 0) process.exit(1);
 
 if (args.length === 0) {
-  for (const peer of ['sipp', 'baresip', 'icecast2', 'ffmpeg', 'nats-server']) {
+  for (const peer of ['sipp', 'baresip', 'kamailio', 'icecast2', 'ffmpeg', 'nats-server']) {
     if (spawnSync(peer, ['-v'], { stdio: 'ignore' }).error !== undefined) {
       console.log(
-        `sidetone: ${peer} is not installed; the tests against it are skipped (Debian: apt-get install sip-tester baresip-core icecast2 ffmpeg nats-server)`,
+        `sidetone: ${peer} is not installed; the tests against it are skipped (Debian: apt-get install sip-tester baresip-core kamailio kamailio-tls-modules icecast2 ffmpeg nats-server)`,
       );
     }
   }
