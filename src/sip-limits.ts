@@ -124,6 +124,15 @@ export const DTMF_SEND_MAX_MS = 1_000;
 export const DTMF_SEND_DEFAULT_MS = 100;
 export const DTMF_SENDS_WAITING_MAX = 8;
 
+/** How long answering machine detection listens for a verdict. */
+export const MACHINE_DETECTION_MIN_MS = 1_000;
+export const MACHINE_DETECTION_MAX_MS = 30_000;
+export const MACHINE_DETECTION_DEFAULT_MS = 5_000;
+/** The longest greeting whose end is waited for, as in native/kernel/answer/answer_detector.cc. */
+export const MACHINE_GREETING_MAX_MS = 120_000;
+/** A media plane that has said nothing so long after its time says nothing any more. */
+export const MACHINE_DETECTION_GRACE_MS = 2_000;
+
 /** The files of the SIP certificate are looked at so often. */
 export const SIP_TLS_WATCH_MS = 5_000;
 

@@ -198,11 +198,22 @@ Napi::Value leg_keys(const Napi::CallbackInfo& info) {
   return arguments.give(plane->send_keys(id, number, keys, duration_ms, gap_ms));
 }
 
+// legAnswerer(plane, leg, timeoutMs) -> found
+Napi::Value leg_answerer(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const uint32_t timeout_ms = arguments.number();
+  if (!arguments.ok() || timeout_ms > 60'000) return arguments.refuse();
+  return arguments.give(plane->detect_answerer(id, timeout_ms));
+}
+
 constexpr Export exported[] = {
     {"legOpen", leg_open},           {"legClose", leg_close}, {"legCounters", leg_counters},
     {"legNegotiate", leg_negotiate}, {"legPlay", leg_play},   {"legFeed", leg_feed},
     {"legFinish", leg_finish},       {"legStop", leg_stop},   {"legPause", leg_pause},
     {"legSeek", leg_seek},           {"legKeys", leg_keys},   {"srtpSupports", srtp_supports_suite},
+    {"legAnswerer", leg_answerer},
 };
 
 }  // namespace

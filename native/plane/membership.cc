@@ -101,6 +101,12 @@ bool Plane::detect_tones(uint32_t id, bool on) {
   return party != nullptr;
 }
 
+bool Plane::detect_answerer(uint32_t id, uint32_t timeout_ms) {
+  Participant* party = participant(id);
+  if (party != nullptr) party->detect_answerer(timeout_ms);
+  return party != nullptr;
+}
+
 bool Plane::send_keys(uint32_t id, uint32_t number, const std::string& keys, uint32_t duration_ms, uint32_t gap_ms) {
   Participant* party = participant(id);
   Leg* leg = party == nullptr ? nullptr : party->rtp();

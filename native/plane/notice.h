@@ -29,6 +29,8 @@ enum class NoticeKind : uint32_t {
   stream_played = 18,   // a: milliseconds of the audio that has been played out
   keys_sent = 19,       // a: the number of the keys that have been sent
   playback_moved = 16,  // a: playback, b: samples heard of it before a seek
+  answerer = 20,        // a: Answerer, b: milliseconds since the detection began
+  greeting_ended = 21,  // a: whether with a beep
 };
 
 struct Notice {

@@ -25,8 +25,20 @@ void Participant::detect_tones(bool on) {
   look();
 }
 
+void Participant::detect_answerer(uint32_t timeout_ms) {
+  answerer_ = std::make_unique<AnswerDetector>(timeout_ms);
+  look();
+}
+
+void Participant::judge(size_t count, bool heard, Notices& notices) {
+  const AnswerDetector::Step step = answerer_->frame(said_.get(), count, heard);
+  if (step.decided)
+    notices.push_back({NoticeKind::answerer, id_, static_cast<uint32_t>(step.answerer), answerer_->clock_ms()});
+  if (step.greeting_ended) notices.push_back({NoticeKind::greeting_ended, id_, step.beep ? 1u : 0u});
+}
+
 void Participant::look() {
-  const bool now = seat_ != nullptr || listener_ != nullptr || tones_ || !recorders_.empty();
+  const bool now = seat_ != nullptr || listener_ != nullptr || tones_ || answerer_ || !recorders_.empty();
   if (now == wanted_) return;
   wanted_ = now;
   if (!now) said_.reset();
@@ -79,6 +91,7 @@ void Participant::heard(size_t count, bool heard, const Now& now, Notices& notic
     ToneDetector::Key key;
     if (detector_ && count * 50 == hz && detector_->process(said_.get(), count, key)) tone(key, now, notices);
   }
+  if (answerer_) judge(count, heard, notices);
   if (!recorders_.empty()) {
     said_something_ = heard;
     std::memcpy(taped_.get(), said_.get(), count * sizeof(int16_t));
@@ -122,6 +135,10 @@ void Participant::settle(Notices& notices) {
       continue;
     }
     recorders_.erase(recorders_.begin() + static_cast<std::ptrdiff_t>(i));
+    look();
+  }
+  if (answerer_ && answerer_->over()) {
+    answerer_.reset();
     look();
   }
   if (seat_ != nullptr) seat_->room->settle(*seat_, notices);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernel/answer/answer_detector.h"
 #include "kernel/tone/tone.h"
 #include "plane/audio/player.h"
 #include "plane/audio/rate.h"
@@ -45,6 +46,8 @@ class Participant {
   void listen(Listener* listener);
   /** Turns the detection of keys (DTMF) in what the far end says on or off. */
   void detect_tones(bool on);
+  /** Detects who has answered, from now on (kernel/answer/answer_detector.h). */
+  void detect_answerer(uint32_t timeout_ms);
 
   /** Begins a recording of both directions, mixed. */
   void record(std::unique_ptr<Recorder> recorder);
@@ -98,6 +101,7 @@ class Participant {
 
  private:
   void look();
+  void judge(size_t count, bool heard, Notices& notices);
   bool over(Player& player, int16_t* out, size_t count, bool voiced) const;
   void tape(const int16_t* heard, size_t count, const Now& now, Notices& notices);
 
@@ -109,6 +113,7 @@ class Participant {
   bool tones_ = false;
   std::unique_ptr<ToneDetector> detector_;
   uint32_t detector_hz_ = 0;
+  std::unique_ptr<AnswerDetector> answerer_;
   std::unique_ptr<int16_t[]> said_;
   std::vector<std::unique_ptr<Recorder>> recorders_;
   std::unique_ptr<int16_t[]> taped_;  // what was said in this tick, before a room's gain

@@ -71,6 +71,8 @@ class Plane {
 
   /** Turns the detection of keys in the audio of a leg on or off. False when there is no such leg. */
   bool detect_tones(uint32_t id, bool on);
+  /** Detects who has answered on a leg, from now on; notices tell. False when there is no such leg. */
+  bool detect_answerer(uint32_t id, uint32_t timeout_ms);
   /** Sends keys to the far end of a leg (key_sender.h). False when there is no such leg, or too many wait. */
   bool send_keys(uint32_t id, uint32_t number, const std::string& keys, uint32_t duration_ms, uint32_t gap_ms);
 

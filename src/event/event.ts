@@ -29,6 +29,8 @@ export type Event =
       reason: 'refused' | 'failed' | 'timeout' | 'session_ended';
     }
   | { event: 'session.transfer.requested'; session_uuid: string; target: string }
+  | { event: 'session.machine_detection.completed'; session_uuid: string; result: Answerer; after_ms: number }
+  | { event: 'session.machine_greeting.ended'; session_uuid: string; beep: boolean }
   | {
       event: 'session.ended';
       session_uuid: string;
@@ -137,6 +139,9 @@ export type CollectionFailure =
   | 'session_ended'
   | 'playback_source_error'
   | 'internal_error';
+
+/** Who answered a call, as far as it is known. */
+export type Answerer = 'human' | 'machine' | 'unknown';
 
 /** Contract §3. */
 export type PlaybackFailure =

@@ -12,6 +12,8 @@ const NAMES: Readonly<Record<Event['event'], true>> = {
   'session.transfer.completed': true,
   'session.transfer.failed': true,
   'session.transfer.requested': true,
+  'session.machine_detection.completed': true,
+  'session.machine_greeting.ended': true,
   'session.ended': true,
   'websocket.connected': true,
   'websocket.disconnected': true,

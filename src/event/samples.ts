@@ -24,6 +24,13 @@ const SAMPLES: { readonly [Name in Event['event']]: Event & { readonly event: Na
   'session.transfer.completed': { event: 'session.transfer.completed', ...operation },
   'session.transfer.failed': { event: 'session.transfer.failed', ...operation, sip_status: 486, reason: 'refused' },
   'session.transfer.requested': { event: 'session.transfer.requested', ...ofSession, target: 'sip:+15550102@example.com' },
+  'session.machine_detection.completed': {
+    event: 'session.machine_detection.completed',
+    ...ofSession,
+    result: 'machine',
+    after_ms: 2980,
+  },
+  'session.machine_greeting.ended': { event: 'session.machine_greeting.ended', ...ofSession, beep: true },
   'session.ended': {
     event: 'session.ended',
     ...ofSession,

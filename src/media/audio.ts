@@ -220,6 +220,11 @@ export interface RtpLeg extends LegAudio {
    * they were agreed, else as tones. `keys.sent` follows the last one.
    */
   sendKeys(operationUuid: string, keys: string, durationMs: number, gapMs: number): void;
+  /**
+   * Listens, from now on and beside everything else, whether a person or a machine speaks (docs/api.md). One
+   * `machine.detected` follows within about `timeoutMs`, and after a machine one `machine.greeting_ended`.
+   */
+  detectMachine(timeoutMs: number): void;
   counters(): Promise<LegCounters>;
   /**
    * Gives the ports back (they rest 60 s). A playback in progress ends as `playback.stopped` first. Resolves when the

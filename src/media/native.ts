@@ -62,6 +62,8 @@ interface Native {
   srtpSupports(suite: number): boolean;
   /** Sends keys (native/plane/leg/key_sender.h). False when there is no such leg, or too many wait. */
   legKeys(plane: PlaneHandle, leg: number, number: number, keys: string, durationMs: number, gapMs: number): boolean;
+  /** Detects whether a machine has answered (native/kernel/answer/answer_detector.h). */
+  legAnswerer(plane: PlaneHandle, leg: number, timeoutMs: number): boolean;
   legPlay(plane: PlaneHandle, leg: number, playback: number, rateHz: number, volumePercent: number): boolean;
   /** Hands PCM to the player. False when the playback is over or its queue full. */
   legFeed(plane: PlaneHandle, leg: number, playback: number, pcm: Int16Array): boolean;

@@ -3,7 +3,7 @@
  * media engine, which stand above the machines, import them from here.
  */
 import type { CallQuality, SipEnd, SipFacts } from '../event/call-report.ts';
-import type { PlaybackFailure } from '../event/event.ts';
+import type { Answerer, PlaybackFailure } from '../event/event.ts';
 import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import type { WebSocketClosed, WebSocketError, WebSocketFailure } from '../event/websocket-event.ts';
 import type { RecordingNotice } from './recording.ts';
@@ -18,6 +18,10 @@ export type MediaNotice =
   /** The last key of that operation has been sent. */
   | { readonly type: 'keys.sent'; readonly keysOf: string }
   | { readonly type: 'digit'; readonly digit: string; readonly durationMs: number; readonly method: 'rfc4733' | 'inband' }
+  /** Answering machine detection knows who answered, so many milliseconds after it began; once. */
+  | { readonly type: 'machine.detected'; readonly result: Answerer; readonly afterMs: number }
+  /** The greeting of the machine is over; once. */
+  | { readonly type: 'machine.greeting_ended'; readonly beep: boolean }
   /** The first frame of the room's mix has been handed to the network; `room` is its number. */
   | { readonly type: 'room.joined'; readonly room: number }
   | { readonly type: 'room.left'; readonly room: number }

@@ -48,6 +48,7 @@ class TestMedia {
       setVolume: () => true,
       detectTones: (on) => void this.tones.push(on),
       sendKeys() {},
+      detectMachine() {},
       record: () => ({ mask() {}, unmask() {}, stop() {} }),
       counters: async () => NO_COUNTERS,
       close: async () => {

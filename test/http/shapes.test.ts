@@ -28,7 +28,15 @@ const BODIES: readonly (readonly [method: string, path: string, body: Record<str
   [
     'POST',
     '/v1/sessions:dial',
-    { from: '+15550100', to: '+15550199', ring_timeout_sec: 30, sip_headers: { 'X-A': 'b' }, client_state: 's', trunk: 't' },
+    {
+      from: '+15550100',
+      to: '+15550199',
+      ring_timeout_sec: 30,
+      sip_headers: { 'X-A': 'b' },
+      client_state: 's',
+      trunk: 't',
+      machine_detection: { timeout_ms: 5000 },
+    },
   ],
   [
     'POST',
@@ -77,6 +85,7 @@ const BODIES: readonly (readonly [method: string, path: string, body: Record<str
   ['PATCH', '/api/v1/app', { webhook_url: 'http://example.com/', blocked_webhook_events: ['session.held'] }],
   ['POST', '/operator/v1/apps', { name: 'a', room_limits: { max_rooms: 1, max_members_per_room: 2 } }],
   ['PATCH', operatorApp, { name: 'a', blocked_webhook_events: ['room.*'], room_limits: { max_rooms: 1 } }],
+  ['POST', `${operatorApp}/events`, { event: 'session.created' }],
 ];
 
 type Path = readonly (string | number)[];

@@ -3,9 +3,11 @@ import fc from 'fast-check';
 import { newUuid } from '../../src/id.ts';
 import { cutOff, runningOf, runningText } from '../../src/machine/session/running.ts';
 
+const phases = fc.constantFrom(undefined, 'asked', 'listening', 'greeting');
+
 test('Whatever ran when a process died has exactly one end of its own, from what was stored.', () => {
   fc.assert(
-    fc.property(fc.boolean(), fc.boolean(), fc.nat(9), fc.boolean(), (plays, collects, strings, transfers) => {
+    fc.property(fc.boolean(), fc.boolean(), fc.nat(9), fc.boolean(), phases, (plays, collects, strings, transfers, phase) => {
       const operation = () => ({ operationUuid: newUuid() });
       const playback = { ...operation(), kind: 'files', urls: ['http://a/'], phase: 'playing' } as const;
       const collect = operation();
@@ -16,6 +18,7 @@ test('Whatever ran when a process died has exactly one end of its own, from what
         collect: collects ? collect : undefined,
         sending,
         transfer: transfers ? transfer : undefined,
+        detection: phase === undefined ? undefined : { phase },
       });
       const ends = cutOff('session', runningOf(stored)).map((event) => [
         event.event,
@@ -26,6 +29,8 @@ test('Whatever ran when a process died has exactly one end of its own, from what
         ...(plays ? [['playback.failed', playback.operationUuid]] : []),
         ...sending.map(({ operationUuid }) => ['dtmf.sent', operationUuid]),
         ...(transfers ? [['session.transfer.failed', transfer.operationUuid]] : []),
+        ...(phase === 'listening' ? [['session.machine_detection.completed', undefined]] : []),
+        ...(phase === 'greeting' ? [['session.machine_greeting.ended', undefined]] : []),
       ]);
       expect(stored === '').toBe(ends.length === 0);
     }),

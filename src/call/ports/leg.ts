@@ -38,6 +38,10 @@ export interface Leg {
    * press keys for.
    */
   sendDigits?(operationUuid: string, digits: string, durationMs: number, gapMs: number): void;
+  /**
+   * Listens whether a machine has answered, for at most so long; `machine.detected` follows. Absent where nobody answers.
+   */
+  detectMachine?(timeoutMs: number): void;
   /** Holds the far end, or no longer; `leg.own_hold` tells when it knows. Absent where there is nothing to hold. */
   hold?(on: boolean): void;
   /** What a phone leg can do for a transfer. Absent where nothing can be transferred. */

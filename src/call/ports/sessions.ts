@@ -42,6 +42,7 @@ export interface DialRequest {
   /** The Room that the Session joins at the answer. */
   readonly room_id?: string;
   readonly room_muted?: boolean;
+  readonly machine_detection?: { readonly timeout_ms?: number };
 }
 
 export type SessionCommand = Command;

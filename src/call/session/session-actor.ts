@@ -296,6 +296,7 @@ export class SessionActor {
           break;
         case 'hold':
         case 'send_digits':
+        case 'detect_machine':
         case 'transfer':
           performOptional(leg, effect);
           break;
@@ -386,13 +387,19 @@ function play(leg: Leg, options: PlayOptions): void {
 }
 
 /** What only a leg over SIP can do; another leg never gets these, since its machine refuses the command. */
-function performOptional(leg: Leg, effect: Extract<Effect, { readonly do: 'hold' | 'send_digits' | 'transfer' }>): void {
+function performOptional(
+  leg: Leg,
+  effect: Extract<Effect, { readonly do: 'hold' | 'send_digits' | 'detect_machine' | 'transfer' }>,
+): void {
   switch (effect.do) {
     case 'hold':
       leg.hold?.(effect.on);
       break;
     case 'send_digits':
       leg.sendDigits?.(effect.operationUuid, effect.digits, effect.durationMs, effect.gapMs);
+      break;
+    case 'detect_machine':
+      leg.detectMachine?.(effect.timeoutMs);
       break;
     case 'transfer':
       leg.transfers?.transfer(effect.target);

@@ -9,6 +9,7 @@ import {
   CALL_DURATION_DEFAULT_SEC,
   ENDED_SESSION_KEPT_SEC,
   LIVE_SESSIONS_MAX,
+  MACHINE_DETECTION_DEFAULT_MS,
   WEBSOCKET_CONNECT_DEFAULT_SEC,
 } from '../../limits.ts';
 import type { Log } from '../../log.ts';
@@ -276,6 +277,7 @@ export class SessionRegistry implements Sessions {
         did: request.to,
         clientState: request.client_state ?? '',
         sendDigits: request.send_digits,
+        detectMachineMs: detectionMs(request),
         ringTimeoutMs: request.ring_timeout_sec * 1000,
         maxDurationMs: (request.max_duration_sec ?? CALL_DURATION_DEFAULT_SEC) * 1000,
         orphanTimeoutMs: this.#options.orphanTimeoutMs,
@@ -459,3 +461,7 @@ function view(of: {
     did: of.did,
   };
 }
+
+/** The longest that answering machine detection takes, where a dial asks for it. */
+const detectionMs = ({ machine_detection: asked }: DialRequest): number | undefined =>
+  asked === undefined ? undefined : (asked.timeout_ms ?? MACHINE_DETECTION_DEFAULT_MS);

@@ -246,6 +246,10 @@ export abstract class PhoneLeg implements Leg {
     this.#rtp?.sendKeys(operationUuid, digits, durationMs, gapMs);
   }
 
+  detectMachine(timeoutMs: number): void {
+    this.#rtp?.detectMachine(timeoutMs);
+  }
+
   /**
    * Holds the far end, or no longer: our side at once, and the far end by a re-INVITE. `leg.own_hold` follows in any
    * case.

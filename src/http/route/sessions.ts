@@ -12,6 +12,8 @@ import {
   DTMF_SEND_MAX_DIGITS,
   LIST_DEFAULT_ITEMS,
   LIST_MATCHED_MAX_ITEMS,
+  MACHINE_DETECTION_MAX_MS,
+  MACHINE_DETECTION_MIN_MS,
   RING_TIMEOUT_MAX_SEC,
   SIP_HEADER_MAX_CHARS,
   SIP_HEADERS_MAX,
@@ -54,6 +56,10 @@ const dial = shape<DialRequest>(
     'client_state?': `string <= ${CLIENT_STATE_MAX_CHARS}`,
     'room_id?': 'string <= 64',
     'room_muted?': 'boolean',
+    'machine_detection?': {
+      '+': 'reject',
+      'timeout_ms?': `${MACHINE_DETECTION_MIN_MS} <= number.integer <= ${MACHINE_DETECTION_MAX_MS}`,
+    },
   }),
 );
 

@@ -6,6 +6,7 @@ import { RECORDING_LAST_MS } from '../../limits.ts';
 import { type CollectResult, digitsCollected } from '../dtmf/collect.ts';
 import { playbackEnded } from '../playback/playback.ts';
 import { leave } from '../room/membership.ts';
+import { endDetection } from './in-detection.ts';
 import { endPayments } from './in-payment.ts';
 import { hearRecordingNotice, stopAll } from './in-recording.ts';
 import { digitsStopped } from './in-sent-digits.ts';
@@ -70,6 +71,7 @@ export function end(state: SessionState, why: Ending, now: number, effects: read
     membership: undefined,
     collection: undefined,
     transfer: undefined,
+    detection: undefined,
     sending: [],
     deadlines: { recordings: now + RECORDING_LAST_MS },
   });
@@ -83,6 +85,7 @@ export function end(state: SessionState, why: Ending, now: number, effects: read
       ...leave(sessionUuid, membership, 'hangup').events,
       ...digitsStopped(state),
       ...endTransfer(state, state.ending === undefined && why.by !== 'system' && why.by !== 'network'),
+      ...endDetection(state, now),
       ...stopped.events,
       ...last.events,
     ],

@@ -88,6 +88,8 @@ export type Effect =
       readonly gapMs: number;
     }
   | { readonly do: 'transfer'; readonly target: TransferTarget }
+  /** Listens whether a machine has answered. */
+  | { readonly do: 'detect_machine'; readonly timeoutMs: number }
   /** Looks for a sign of life of a far end that is silent. */
   | { readonly do: 'probe' }
   | { readonly do: 'play'; readonly operationUuid: string; readonly loop: number; readonly volume: number }

@@ -1,5 +1,5 @@
-/** The events that end an operation of a call: digits that were sent, and a transfer. */
-import type { Event } from '../../event/event.ts';
+/** The events that end an operation of a call: digits that were sent, a transfer, and the detection of a machine. */
+import type { Answerer, Event } from '../../event/event.ts';
 
 export type TransferFailure = 'refused' | 'failed' | 'timeout' | 'session_ended';
 
@@ -23,4 +23,18 @@ export const transferFailed = (sessionUuid: string, operationUuid: string, reaso
   operation_uuid: operationUuid,
   ...(status === 0 ? {} : { sip_status: status }),
   reason,
+});
+
+/** `afterMs`: from the answer to the verdict. */
+export const detectionCompleted = (sessionUuid: string, result: Answerer, afterMs: number): Event => ({
+  event: 'session.machine_detection.completed',
+  session_uuid: sessionUuid,
+  result,
+  after_ms: Math.max(0, Math.round(afterMs)),
+});
+
+export const greetingEnded = (sessionUuid: string, beep: boolean): Event => ({
+  event: 'session.machine_greeting.ended',
+  session_uuid: sessionUuid,
+  beep,
 });

@@ -1,13 +1,13 @@
 /**
- * What runs in a Session and ends with an event of its own: a playback, a collection of digits, digits that are sent
- * and a transfer. It is stored with the command that began it, as JSON in the Session's row, so that the process after
+ * What runs in a Session and ends with an event of its own: a playback, a collection of digits, digits that are sent,
+ * a transfer and the detection of an answering machine. It is stored with the command that began it, as JSON in the Session's row, so that the process after
  * a crash can tell its end, exactly once (contract §2, Order at the end).
  */
 import type { Event } from '../../event/event.ts';
 import type { Collect } from '../dtmf/collect.ts';
 import { digitsCollected } from '../dtmf/collect.ts';
 import { type Playback, playbackFailed } from '../playback/playback.ts';
-import { dtmfSent, transferFailed } from './operation-end.ts';
+import { detectionCompleted, dtmfSent, greetingEnded, transferFailed } from './operation-end.ts';
 
 interface Operation {
   readonly operationUuid: string;
@@ -25,6 +25,8 @@ export interface Running {
   readonly sending?: readonly Digits[];
   /** The operation that transfers. */
   readonly transfer?: string;
+  /** What is listened for: who answered, or the end of a machine's greeting. */
+  readonly detection?: 'listening' | 'greeting';
 }
 
 /** The parts of a Session's state that are stored. */
@@ -33,11 +35,11 @@ interface RunningState {
   readonly collect: Pick<Collect, 'operationUuid'> | undefined;
   readonly sending: readonly Digits[];
   readonly transfer: Operation | undefined;
+  readonly detection: { readonly phase: 'asked' | 'listening' | 'greeting' } | undefined;
 }
 
 /** The column's text. `""`: nothing runs. */
-export function runningText({ playback, collect, sending, transfer }: RunningState): string {
-  if (playback === undefined && collect === undefined && sending.length === 0 && transfer === undefined) return '';
+export function runningText({ playback, collect, sending, transfer, detection }: RunningState): string {
   const running: Running = {
     ...(playback === undefined
       ? {}
@@ -45,20 +47,25 @@ export function runningText({ playback, collect, sending, transfer }: RunningSta
     ...(collect === undefined ? {} : { collect: collect.operationUuid }),
     ...(sending.length === 0 ? {} : { sending }),
     ...(transfer === undefined ? {} : { transfer: transfer.operationUuid }),
+    // Of a call that was not answered nothing is told.
+    ...(detection === undefined || detection.phase === 'asked' ? {} : { detection: detection.phase }),
   };
-  return JSON.stringify(running);
+  return Object.keys(running).length === 0 ? '' : JSON.stringify(running);
 }
 
 /** Reads the column's text, which this platform wrote. */
 export const runningOf = (text: string): Running => (text === '' ? {} : JSON.parse(text));
 
 /** The ends of what a crash cut off, in the order of an ordinary end. */
-export function cutOff(sessionUuid: string, { playback, collect, sending = [], transfer }: Running): Event[] {
+export function cutOff(sessionUuid: string, { playback, collect, sending = [], transfer, detection }: Running): Event[] {
   const failure = { status: 'failure', digits: '', terminator: '', reason: 'internal_error' } as const;
   return [
     ...(collect === undefined ? [] : [digitsCollected(sessionUuid, { operationUuid: collect }, failure)]),
     ...(playback === undefined ? [] : [playbackFailed(sessionUuid, playback, 'media_unavailable')]),
     ...sending.map((each) => dtmfSent(sessionUuid, each, 'stopped')),
     ...(transfer === undefined ? [] : [transferFailed(sessionUuid, transfer, 'session_ended')]),
+    // As with the length of the call, the time of the crash is not known.
+    ...(detection === 'listening' ? [detectionCompleted(sessionUuid, 'unknown', 0)] : []),
+    ...(detection === 'greeting' ? [greetingEnded(sessionUuid, false)] : []),
   ];
 }

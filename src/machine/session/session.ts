@@ -52,6 +52,8 @@ export interface Deadlines {
   /** The outcome of a transfer; and, after a completed one, the far end's BYE. */
   readonly transfer?: number;
   readonly transferred?: number;
+  /** What answering machine detection has to say. */
+  readonly detection?: number;
   /** `max_duration_sec` from the answer. */
   readonly duration?: number;
   /** The wait of `session.answered` for the seat in a Room; past it the event comes without. */
@@ -81,6 +83,12 @@ export interface Transfer {
   readonly accepted: boolean;
 }
 
+/** Answering machine detection (in-detection.ts). */
+interface Detection {
+  readonly phase: 'asked' | 'listening' | 'greeting';
+  readonly timeoutMs: number;
+}
+
 export interface SessionState {
   readonly sessionUuid: string;
   readonly appUuid: string;
@@ -102,6 +110,8 @@ export interface SessionState {
   readonly sending: readonly SentDigits[];
   /** The digits that a dial sends after the answer. `""` for none. */
   readonly sendAtAnswer: string;
+  /** The detection that a dial asked for, until it is over. */
+  readonly detection: Detection | undefined;
   /** The transfer that is under way. */
   readonly transfer: Transfer | undefined;
   /** The far end holds us. */
@@ -165,6 +175,7 @@ const begin = (from: Begin, type: SessionState['type'], now: number): SessionSta
   endedAt: undefined,
   sending: [],
   sendAtAnswer: '',
+  detection: undefined,
   transfer: undefined,
   held: false,
   holding: false,
@@ -196,6 +207,8 @@ export const inbound = (from: Begin, now: number): SessionState => ({
 export interface BeginOutbound extends Begin {
   readonly operationUuid: string;
   readonly sendDigits?: string | undefined;
+  /** The longest that answering machine detection takes. Undefined: nobody asked for it. */
+  readonly detectMachineMs?: number | undefined;
   readonly ringTimeoutMs: number;
   readonly maxDurationMs: number;
   readonly clientState: string;
@@ -207,6 +220,7 @@ export const outbound = (from: BeginOutbound, now: number): SessionState => ({
   ...begin(from, 'phone_out', now),
   clientState: from.clientState,
   sendAtAnswer: from.sendDigits ?? '',
+  detection: from.detectMachineMs === undefined ? undefined : { phase: 'asked', timeoutMs: from.detectMachineMs },
   answering: from.operationUuid,
   seat: from.seat,
   deadlines: { ring: now + from.ringTimeoutMs },

@@ -10,6 +10,7 @@ import { hearPlayback } from '../playback/playback.ts';
 import { leave, memberJoined, memberLost, memberTalking, volumeSet } from '../room/membership.ts';
 import { command } from './command.ts';
 import { applicationSide, closing, end, ending, orderEnd } from './end.ts';
+import { beginDetection, detectionTimeout, hearDetection } from './in-detection.ts';
 import { collecting as collectingSecurely, hearPaymentPrompt, securedKey } from './in-payment.ts';
 import { hearRecordingNotice, recordingsDue } from './in-recording.ts';
 import { member } from './in-room.ts';
@@ -177,23 +178,20 @@ function answered(state: SessionState, facts: SipFacts | undefined, now: number)
   // The 200 crossed our order to end: the leg is told again, and the call was never answered for the application.
   if (state.ending !== undefined) return { state, events: [], effects: [{ do: 'hangup' }] };
   const operation = state.answering === undefined ? {} : { operation_uuid: state.answering };
-  const up: SessionState = {
-    ...state,
-    phase: 'answered',
-    answeredAt: now,
-    answering: undefined,
-    deadlines: { duration: now + state.terms.maxDurationMs },
-  };
+  const deadlines = { duration: now + state.terms.maxDurationMs };
+  const live: SessionState = { ...state, phase: 'answered', answeredAt: now, answering: undefined, deadlines };
+  const { state: up, effects: listens } = beginDetection(live, now);
   const events = [{ event: 'session.answered', session_uuid: state.sessionUuid, ...operation, ...sip(facts) } as const];
   const { sendAtAnswer: digits, answering = '' } = state;
   const keys = { type: 'send_digits', digits, durationMs: DTMF_SEND_DEFAULT_MS, gapMs: DTMF_SEND_DEFAULT_MS } as const;
   const sent = digits === '' ? stay(up) : sendDigits(up, keys, answering);
   const seated = state.seat === undefined ? { ...stay(sent.state), events } : takeSeat(sent.state, state.seat, events, now);
-  return { ...seated, effects: [...seated.effects, ...sent.effects] };
+  return { ...seated, effects: [...listens, ...seated.effects, ...sent.effects] };
 }
 
 function hearMedia(state: SessionState, notice: MediaNotice, now: number): Step {
   const { membership, sessionUuid } = state;
+  if (notice.type === 'machine.detected' || notice.type === 'machine.greeting_ended') return hearDetection(state, notice, now);
   if (notice.type === 'room.joined') return member(state, memberJoined(sessionUuid, membership, notice.room));
   if (notice.type === 'room.left') return member(state, memberLost(sessionUuid, membership, notice.room));
   if (notice.type === 'voice') return member(state, memberTalking(sessionUuid, membership, notice.talking));
@@ -262,7 +260,7 @@ function collecting(state: SessionState, before: Collect, next: CollectStep): St
 }
 
 function deadline(state: SessionState, now: number): Step {
-  const { ring, orphan, duration, teardown, probe: probeAt, transfer, transferred } = state.deadlines;
+  const { ring, orphan, duration, teardown, probe: probeAt, transfer, transferred, detection } = state.deadlines;
   const due = (at: number | undefined) => at !== undefined && at <= now;
   if (due(teardown)) return end(state, ending('failed', 'system'), now);
   if (due(ring)) return orderEnd(state, ending('timeout', 'system'), { do: 'cancel' }, now);
@@ -273,6 +271,7 @@ function deadline(state: SessionState, now: number): Step {
   if (due(orphan)) return isWatched(state) ? silenced(state, now) : orphaned(state, now);
   if (due(probeAt)) return probe(state, now);
   if (due(transfer)) return transferTimeout(state);
+  if (due(detection)) return detectionTimeout(state, now);
   if (due(transferred)) {
     const why = ending('completed', 'system', undefined, 'The call was transferred');
     return orderEnd(state, why, { do: 'hangup' }, now);

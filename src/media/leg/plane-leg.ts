@@ -24,6 +24,9 @@ import { NOTICE, type NoticeRecord } from '../worker/notice.ts';
 import { Placement } from '../worker/placement.ts';
 import { PlaneRoom, wholePercent } from './plane-room.ts';
 
+/** By the numbers of `Answerer` in native/kernel/answer/answer_detector.h. */
+const ANSWERERS = ['unknown', 'human', 'machine'] as const;
+
 export interface PlaneLegOptions {
   readonly id: number;
   readonly worker: MediaWorker;
@@ -104,6 +107,10 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
     const number = ++this.#lastKeys;
     this.#keys.set(number, operationUuid);
     this.placement.command({ type: 'keys', leg: this.id, number, keys, durationMs, gapMs });
+  }
+
+  detectMachine(timeoutMs: number): void {
+    if (!this.over) this.placement.command({ type: 'answerer', leg: this.id, timeoutMs });
   }
 
   detectTones(on: boolean): void {
@@ -204,6 +211,12 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
         break;
       case NOTICE.voice:
         this.notify({ type: 'voice', talking: record.a === 1 });
+        break;
+      case NOTICE.answerer:
+        this.notify({ type: 'machine.detected', result: ANSWERERS[record.a] ?? 'unknown', afterMs: record.b });
+        break;
+      case NOTICE.greetingEnded:
+        this.notify({ type: 'machine.greeting_ended', beep: record.a === 1 });
         break;
       case NOTICE.moved:
         this.placement.settled(true);

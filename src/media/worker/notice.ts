@@ -21,6 +21,8 @@ export const NOTICE = {
   speechEnded: 17,
   streamPlayed: 18,
   keysSent: 19,
+  answerer: 20,
+  greetingEnded: 21,
 } as const;
 
 export const NOTICE_WORDS = 8;
@@ -30,11 +32,14 @@ export const REPORT_WORDS = 8;
 export interface NoticeRecord {
   readonly kind: number;
   readonly leg: number;
-  /** The playback or the room; for a digit its character code, for a voice 1 while it talks. */
+  /**
+   * The playback or the room; for a digit its character code, for a voice 1 while it talks, for an answerer its number,
+   * for a greeting 1 where it ended with a beep.
+   */
   readonly a: number;
   /**
-   * The duration of a digit, or what a hungry playback has queued, in milliseconds. For a moved playback, the samples
-   * heard before.
+   * The duration of a digit, what a hungry playback has queued, or when the answerer was known, in milliseconds. For a
+   * moved playback, the samples heard before.
    */
   readonly b: number;
   /** The samples that were fed so far to a hungry playback. */

@@ -74,6 +74,9 @@ export function obeyLeg({ plane, reply, flushNotices }: CommandContext, command:
     case 'keys':
       native.legKeys(plane, leg, command.number, command.keys, command.durationMs, command.gapMs);
       break;
+    case 'answerer':
+      native.legAnswerer(plane, leg, command.timeoutMs);
+      break;
     case 'counters':
       native.legCounters(plane, leg, counterWords);
       reply({ type: 'counters', request: command.request, counters: countersNow() });

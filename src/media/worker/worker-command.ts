@@ -27,6 +27,7 @@ export type LegCommand =
       readonly durationMs: number;
       readonly gapMs: number;
     }
+  | { readonly type: 'answerer'; readonly leg: number; readonly timeoutMs: number }
   | { readonly type: 'counters'; readonly leg: number; readonly request: number }
   /** Moves the leg to the worker whose plane has that number. */
   | { readonly type: 'move'; readonly leg: number; readonly plane: number }

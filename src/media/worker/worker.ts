@@ -65,6 +65,7 @@ function obey(command: WorkerCommand): void {
     case 'negotiate':
     case 'tones':
     case 'keys':
+    case 'answerer':
     case 'counters':
     case 'move':
     case 'close':
