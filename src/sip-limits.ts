@@ -9,6 +9,8 @@ export const SIP_T4_MS = 5_000;
  * ends it long before.
  */
 export const SIP_PROCEEDING_MAX_MS = 700_000;
+/** A longer request goes over TCP where the trunk has it (RFC 3261 §18.1.1: the path's MTU is not known). */
+export const SIP_UDP_REQUEST_MAX_BYTES = 1_300;
 /** Start line and header fields of one message; past it a datagram is dropped and a stream closed. */
 export const SIP_HEAD_MAX_BYTES = 32 * 1024;
 export const SIP_BODY_MAX_BYTES = 64 * 1024;

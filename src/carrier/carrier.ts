@@ -232,7 +232,7 @@ class SipCarrier implements Carrier {
   /** The source of a message, with the profile of its trunk if it has one. */
   #profiled(source: Peer): Peer {
     const trunk = this.#trunkOf(source.host);
-    const profile = trunk === undefined ? {} : trunkProfile(trunk);
+    const profile = trunk === undefined ? {} : trunkProfile(trunk, this.#hasTcp);
     return Object.keys(profile).length === 0 ? source : { ...source, profile };
   }
 
@@ -287,8 +287,13 @@ class SipCarrier implements Carrier {
     const { host, port, transport } = address;
     const found = (await this.#sockets?.resolver.targets(host, port, transport)) ?? [];
     this.#resolved.set(host, new Set(found.map((each) => each.host)));
-    const more = { ...(isIP(host) === 0 ? { name: host } : {}), profile: trunkProfile(trunk) };
+    const more = { ...(isIP(host) === 0 ? { name: host } : {}), profile: trunkProfile(trunk, this.#hasTcp) };
     return found.map((each) => ({ transport, host: each.host, port: each.port, flow: 0, ...more }));
+  }
+
+  /** Whether we listen on TCP. */
+  get #hasTcp(): boolean {
+    return this.ports().some(({ transport }) => transport === 'tcp');
   }
 
   /** Our own port, over UDP where there is one, as a process of this machine reaches it. */

@@ -9,6 +9,8 @@ export interface PeerProfile {
   readonly contactUser?: string;
   /** False: we take no part in session timers (RFC 4028). */
   readonly sessionTimer?: boolean;
+  /** Requests that are too long for UDP go over TCP (RFC 3261 §18.1.1). */
+  readonly tcp?: boolean;
   /** Names the TLS certificate and authorities for connections to them. */
   readonly tls?: string;
 }

@@ -2,11 +2,12 @@
  * A request of ours until its outcome. It carries our Via, and is sent again with credentials when it is challenged
  * (RFC 3261 §22).
  */
-import { SIP_CHALLENGES_MAX } from '../limits.ts';
+import { SIP_CHALLENGES_MAX, SIP_UDP_REQUEST_MAX_BYTES } from '../limits.ts';
 import type { AgentContext, Authentication, RequestOwner } from './agent-context.ts';
 import type { Peer } from './flow.ts';
 import { authorization, challengesOf } from './message/digest.ts';
 import { Headers, type SipRequest, type SipResponse } from './message/message.ts';
+import { serialize } from './message/serializer.ts';
 import { formatVia } from './message/via.ts';
 import type { ClientOwner, ClientTransaction } from './transaction/client.ts';
 
@@ -15,6 +16,10 @@ export class OutgoingRequest implements ClientOwner {
   /** The request as it was last sent, credentials included. */
   request: SipRequest;
   transaction: ClientTransaction | undefined;
+  /** The peer as it was last sent to: over TCP when the request was too long for UDP. */
+  sentTo: Peer;
+  /** Whether the peer has taken no connection, so that UDP it is, however long the request. */
+  #isTcpRefused = false;
   readonly #context: AgentContext;
   readonly #owner: RequestOwner;
   readonly #authentication: Authentication;
@@ -26,14 +31,29 @@ export class OutgoingRequest implements ClientOwner {
     this.#context = context;
     this.request = request;
     this.peer = peer;
+    this.sentTo = peer;
     this.#owner = owner;
     this.#authentication = authentication;
   }
 
   send(): this {
     const branch = this.#context.layer.newBranch();
-    const { host, port } = this.#context.local(this.peer);
-    const headers = new Headers().add('via', formatVia(this.peer.transport, host, port, branch));
+    this.#address(this.peer, branch);
+    const { transport, profile } = this.peer;
+    if (transport === 'udp' && profile?.tcp === true && !this.#isTcpRefused) {
+      const { fallback: _, ...peer } = this.peer;
+      if (serialize(this.request).length > SIP_UDP_REQUEST_MAX_BYTES)
+        this.#address({ ...peer, transport: 'tcp', flow: 0 }, branch);
+    }
+    this.transaction = this.#context.layer.request(this.request, branch, this.sentTo, this);
+    if (this.transaction === undefined) this.#owner.onFailure('unreachable');
+    return this;
+  }
+
+  /** Gives the request a Via for that peer. */
+  #address(peer: Peer, branch: string): void {
+    const { host, port } = this.#context.local(peer);
+    const headers = new Headers().add('via', formatVia(peer.transport, host, port, branch));
     const from = this.request.headers;
     for (let i = 0; i < from.names.length; i++) {
       const name = from.names[i];
@@ -41,9 +61,7 @@ export class OutgoingRequest implements ClientOwner {
       if (name !== undefined && value !== undefined && name !== 'via') headers.add(name, value);
     }
     this.request = { ...this.request, headers };
-    this.transaction = this.#context.layer.request(this.request, branch, this.peer, this);
-    if (this.transaction === undefined) this.#owner.onFailure('unreachable');
-    return this;
+    this.sentTo = peer;
   }
 
   /** Sends the request again with changed header fields, which a 422 or 423 asks for. */
@@ -69,7 +87,13 @@ export class OutgoingRequest implements ClientOwner {
   }
 
   onUnreachable(transaction: ClientTransaction): void {
-    if (transaction === this.transaction) this.#owner.onFailure('unreachable');
+    if (transaction !== this.transaction) return;
+    if (this.sentTo.transport === this.peer.transport) {
+      this.#owner.onFailure('unreachable');
+      return;
+    }
+    this.#isTcpRefused = true;
+    this.send();
   }
 
   #answerChallenge(response: SipResponse): boolean {

@@ -65,12 +65,16 @@ export function trunkCredentials({ username, password, settings }: Trunk): Crede
   return name === undefined || password === undefined ? undefined : { username: name, password };
 }
 
-/** What the user agent does differently with the peers of a trunk. */
-export function trunkProfile({ name, settings, tlsKey }: Trunk): PeerProfile {
+/** Whether a URI leaves the transport to us: UDP, and TCP for what is too long for it. */
+const namesNoTransport = (uri: string): boolean => uri.startsWith('sip:') && !/;transport=/i.test(uri);
+
+/** What the user agent does differently with the peers of a trunk. `hasTcp` tells whether we listen on TCP. */
+export function trunkProfile({ name, uri, settings, tlsKey }: Trunk, hasTcp: boolean): PeerProfile {
   const { advertise, contact_user: contactUser, tls } = settings;
   return {
     ...(advertise === undefined ? {} : { advertise }),
     ...(contactUser === undefined ? {} : { contactUser }),
+    ...(hasTcp && namesNoTransport(settings.outbound_proxy ?? uri) ? { tcp: true } : {}),
     ...(settings.session_timer === 'off' ? { sessionTimer: false } : {}),
     ...(tls === undefined && tlsKey === undefined ? {} : { tls: name }),
   };

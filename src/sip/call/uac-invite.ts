@@ -245,7 +245,7 @@ export class UacInvite implements RequestOwner, Timed {
   #sendCancel(): void {
     if (this.#cancelSent) return;
     this.#cancelSent = true;
-    const { request, peer } = this.#outgoing;
+    const { request, sentTo } = this.#outgoing;
     const branch = this.#outgoing.transaction?.key.split(' ', 1)[0] ?? '';
     const headers = new Headers().add('via', request.headers.get('via') ?? '');
     for (const route of request.headers.fields('route')) headers.add('route', route);
@@ -255,7 +255,7 @@ export class UacInvite implements RequestOwner, Timed {
       .add('to', request.headers.get('to') ?? '');
     headers.add('call-id', request.headers.get('call-id') ?? '').add('cseq', `${this.#number} CANCEL`);
     const cancel: SipRequest = { kind: 'request', method: 'CANCEL', uri: request.uri, headers, body: NO_BODY };
-    this.#context.layer.request(cancel, branch, peer, { onResponse() {}, onTimeout() {}, onUnreachable() {} });
+    this.#context.layer.request(cancel, branch, sentTo, { onResponse() {}, onTimeout() {}, onUnreachable() {} });
     this.#context.layer.deadlines.set(this, this.#context.layer.now + 64 * SIP_T1_MS);
   }
 
