@@ -130,6 +130,9 @@ const SAMPLES: { readonly [Name in Event['event']]: Event & { readonly event: Na
   },
 };
 
+/** A sample of every event. */
+export const samples = (): readonly Event[] => Object.values(SAMPLES);
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /**
@@ -137,7 +140,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
  * same. Undefined when there is no event of that name.
  */
 export function sampleOf(name: string, uuid: () => string): Event | undefined {
-  const sample = Object.values(SAMPLES).find((each) => each.event === name);
+  const sample = samples().find((each) => each.event === name);
   if (sample === undefined) return undefined;
   const made = new Map<string, string>();
   const fresh = (value: string): string => {

@@ -1,12 +1,13 @@
 /** OpenAPI 3.1, from the same routes and shapes that are served. */
 import { Hono } from 'hono';
 import { type DescribeRouteOptions, describeRoute, generateSpecs } from 'hono-openapi';
+import { webhooks } from './openapi-webhooks.ts';
 import type { Route } from './request-context.ts';
 
 const PROBLEM = { $ref: '#/components/schemas/Problem' };
 const problem = (description: string) => ({ description, content: { 'application/json': { schema: PROBLEM } } });
 
-/** The document of all routes. `media`: and of recordings under their signed URLs. */
+/** The document of all routes and events. `media`: and of recordings under their signed URLs. */
 export async function openapiDocument(routes: readonly Route[], publicUrl: string, media = false): Promise<object> {
   const described = new Hono();
   for (const each of routes)
@@ -15,7 +16,7 @@ export async function openapiDocument(routes: readonly Route[], publicUrl: strin
     for (const kind of ['pull', 'live'] as const)
       described.get(`/v1/media/:recording_uuid/${kind}`, describeRoute(mediaOperation(kind)), (context) => context.body(null));
   }
-  return await generateSpecs(described, {
+  const specs = await generateSpecs(described, {
     documentation: {
       openapi: '3.1.0',
       info: {
@@ -45,6 +46,7 @@ export async function openapiDocument(routes: readonly Route[], publicUrl: strin
       },
     },
   });
+  return { ...specs, webhooks: webhooks() };
 }
 
 function operation(each: Route): DescribeRouteOptions {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
 import type { AppSecrets } from '../../src/database/apps.ts';
 import { isUuid } from '../../src/id.ts';
 import { problems } from '../../src/problem.ts';
@@ -203,7 +204,22 @@ describe('outside authentication', () => {
     const dial = body.paths['/v1/sessions:dial'].post.requestBody.content['application/json'].schema;
     expect(dial.required.sort()).toEqual(['from', 'ring_timeout_sec', 'to']);
     expect(dial.additionalProperties).toBe(false);
-    expect(JSON.stringify(body)).not.toContain('"success"');
+    expect(JSON.stringify(body.paths)).not.toContain('"success"');
+  });
+  test('the OpenAPI document has every event that docs/webhooks.md has, with its fields and an example', async () => {
+    const { body } = await platform.raw('/openapi.json');
+    const page = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8');
+    const rows = page.split('\n').filter((line) => /^\| `[a-z]+\.[a-z_.]+`/.test(line));
+    const documented = rows.flatMap((line) => (line.split('|')[1] ?? '').match(/[a-z]+\.[a-z_.]+/g) ?? []);
+    expect(documented.length).toBeGreaterThan(35);
+    expect(Object.keys(body.webhooks).sort()).toEqual([...new Set(documented)].sort());
+    const { schema, example } = body.webhooks['session.machine_detection.completed'].post.requestBody.content['application/json'];
+    expect(schema.properties).toMatchObject({
+      event: { const: example.event },
+      result: { type: 'string' },
+      after_ms: { type: 'integer' },
+    });
+    expect(example).toMatchObject({ event: 'session.machine_detection.completed', result: 'machine' });
   });
   test('the reference page loads nothing from elsewhere', async () => {
     const page = await platform.raw('/docs');

@@ -1,0 +1,34 @@
+/** The webhooks of the OpenAPI document: every event with the body that is posted, from its sample. */
+import { platformEvent } from '../event/platform-event.ts';
+import { samples } from '../event/samples.ts';
+
+const AT = Date.UTC(2026, 0, 31, 12);
+const LINKS = { mediaUrl: 'https://…/pull?…', liveUrl: 'https://…/live?…', expiresAt: AT + 3_600_000 };
+const ABOUT = { appUuid: 'app_…', clientState: '', traceparent: '', webhookId: '', now: AT, links: () => LINKS };
+
+/** The events by name, as OpenAPI 3.1 has webhooks: a request that the platform sends. */
+export function webhooks(): Readonly<Record<string, object>> {
+  return Object.fromEntries(
+    samples().map((sample) => {
+      const example: Record<string, unknown> = JSON.parse(platformEvent(sample, ABOUT).body);
+      const fields = Object.entries(example).map(([name, value]) => [name, { type: typeOf(value) }] as const);
+      const schema = {
+        type: 'object',
+        required: ['aud', 'event', 'timestamp'],
+        properties: { ...Object.fromEntries(fields), event: { const: sample.event } },
+      };
+      const post = {
+        summary: sample.event,
+        tags: ['Webhooks'],
+        requestBody: { required: true, content: { 'application/json': { schema, example } } },
+        responses: { '2XX': { description: 'Taken. Anything else is sent again (docs/webhooks.md).' } },
+      };
+      return [sample.event, { post }];
+    }),
+  );
+}
+
+function typeOf(value: unknown): string {
+  if (Array.isArray(value)) return 'array';
+  return typeof value === 'number' && Number.isInteger(value) ? 'integer' : typeof value;
+}
