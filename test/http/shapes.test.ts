@@ -84,6 +84,7 @@ const BODIES: readonly (readonly [method: string, path: string, body: Record<str
   ['POST', `${room}/playback/record`, { include_gaps: true }],
   ['PATCH', '/api/v1/app', { webhook_url: 'http://example.com/', blocked_webhook_events: ['session.held'] }],
   ['POST', '/operator/v1/apps', { name: 'a', room_limits: { max_rooms: 1, max_members_per_room: 2 } }],
+  ['POST', `${operatorApp}/events`, { event: 'session.created' }],
   ['PATCH', operatorApp, { name: 'a', blocked_webhook_events: ['room.*'], room_limits: { max_rooms: 1 } }],
   ['POST', `${operatorApp}/events`, { event: 'session.created' }],
 ];
