@@ -34,6 +34,7 @@ const FLOOR: Readonly<Record<string, number>> = {
   call: 7,
   carrier: 8,
   cluster: 8,
+  doctor: 8,
   http: 8,
   provider: 8,
   webhook: 8,

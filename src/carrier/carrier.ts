@@ -229,6 +229,10 @@ class SipCarrier implements Carrier {
     return { ...this.#monitor.status(name), ...this.#channels.counts(name) };
   }
 
+  probeTrunk(name: string): void {
+    this.#monitor.probeNow(name);
+  }
+
   /** The source of a message, with the profile of its trunk if it has one. */
   #profiled(source: Peer): Peer {
     const trunk = this.#trunkOf(source.host);

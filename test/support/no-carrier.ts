@@ -4,6 +4,7 @@ import type { CarrierReadings } from '../../src/call/ports/trunks.ts';
 export const noCarrier: CarrierReadings = {
   hasSrtp: true,
   refusals: () => [],
+  probeTrunk: () => {},
   trunkStatus: () => ({
     registered: false,
     registeredUntil: undefined,

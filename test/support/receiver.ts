@@ -33,6 +33,7 @@ export class Receiver {
   }
 
   async #receive(request: Request): Promise<Response> {
+    if (request.method !== 'POST') return new Response(null, { status: 405 });
     this.attempts++;
     const text = await request.text();
     const webhookId = request.headers.get('webhook-id') ?? '';

@@ -41,6 +41,8 @@ export interface CarrierReadings {
   /** Whether this build can encrypt audio (SRTP). */
   readonly hasSrtp: boolean;
   trunkStatus(name: string): TrunkStatus;
+  /** Asks the trunk at once whether it is there; its status tells the outcome. No effect on a loopback trunk. */
+  probeTrunk(name: string): void;
   /** The latest first, SIP_REFUSAL_ROWS_MAX at most. */
   refusals(): readonly Refusal[];
 }

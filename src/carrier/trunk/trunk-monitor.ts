@@ -88,6 +88,12 @@ export class TrunkMonitor {
     return { registered: registration?.state === 'registered', registeredUntil: registration?.until, lastProbe };
   }
 
+  /** Asks the trunk at once, also one that carries calls. */
+  probeNow(name: string): void {
+    const monitored = this.#trunks.get(name);
+    if (monitored !== undefined) void this.#ask(monitored);
+  }
+
   /** The outcome of a probe. Status 0 means that no answer came. */
   onProbed(name: string, status: number, tookMs: number): void {
     const monitored = this.#trunks.get(name);
@@ -141,19 +147,24 @@ export class TrunkMonitor {
 
   /** Probes the trunk when it has been idle. A trunk that carries calls shows that it is there. */
   async #probe(monitored: Monitored): Promise<void> {
-    const { name } = monitored.trunk;
     if (this.#clock.now() - this.#lastUsed(monitored.trunk) < SIP_PROBE_INTERVAL_SEC * 1000) {
       monitored.answers = undefined;
       this.#probeLater(monitored);
       return;
     }
+    await this.#ask(monitored);
+    if (!monitored.stopped) this.#probeLater(monitored);
+  }
+
+  /** Sends an OPTIONS. */
+  async #ask(monitored: Monitored): Promise<void> {
+    const { name } = monitored.trunk;
     const peer = await this.#resolve(monitored.trunk);
     if (monitored.stopped) return;
     const uri = `sip:${trunkDomain(monitored.address)}`;
     const { route } = routeOf(monitored.trunk);
     if (peer === undefined) this.onProbed(name, 0, 0);
     else this.#driver.run((now) => this.#driver.agent.probe(name, uri, peer, now, route));
-    this.#probeLater(monitored);
   }
 
   #probeLater(monitored: Monitored): void {

@@ -18,7 +18,7 @@ import {
 } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
 import { noContent, ok, type Route } from '../request-context.ts';
-import { bodyRoute, route } from '../route.ts';
+import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
 import type { OperatorHooks } from './hooks.ts';
 
@@ -118,6 +118,23 @@ export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[
       return noContent;
     };
   }),
+  bareRoute(
+    {
+      ...facts,
+      method: 'POST',
+      path: '/operator/v1/trunks/:name/probe',
+      summary: 'Ask a trunk at once whether it is there',
+      success: [202, 'Asked; `status.last_probe` of the trunk tells the outcome.'],
+    },
+    async (context) => {
+      const { name = '' } = context.params;
+      if (!(await store.trunks.list()).some((row) => row.name === name)) return undefined;
+      return () => {
+        hooks.carrier.probeTrunk(name);
+        return { status: 202, body: { name, status: 'probing' } };
+      };
+    },
+  ),
   route({ ...facts, method: 'DELETE', summary: 'Take a trunk down', success: [204, 'Gone.'] }, async (context) => {
     if (!(await store.trunks.remove(context.params.name ?? ''))) return undefined;
     await hooks.onTrunksChanged();

@@ -1,0 +1,53 @@
+/**
+ * `sidetone doctor`: looks at the machine, the settings and the running platform, says what is wrong and what to do.
+ * Exits with 0, with 1 when there are warnings, with 2 when there are faults. `--json` prints `{checks: […]}`.
+ */
+
+import type { Config } from '../config.ts';
+import { createOutbound } from '../outbound/safe-fetch.ts';
+import { loadConfig, originAt } from '../settings/load.ts';
+import { SettingError } from '../settings/value.ts';
+import { type Check, exitCode, fault } from './check.ts';
+import { machineChecks } from './machine.ts';
+import { advertisedCheck, certificateCheck, portChecks } from './network.ts';
+import { OperatorApi, platformChecks } from './platform.ts';
+
+const MARKS = { ok: 'ok     ', warning: 'warning', fault: 'FAULT  ' } as const;
+
+const checks = await examine();
+if (process.argv.includes('--json')) process.stdout.write(`${JSON.stringify({ checks }, null, 2)}\n`);
+else for (const check of checks) process.stdout.write(`${lineOf(check)}\n`);
+process.exit(exitCode(checks));
+
+async function examine(): Promise<readonly Check[]> {
+  const settings = settingsOr();
+  if ('found' in settings) return [settings];
+  const now = Date.now();
+  const origin = process.env.SIDETONE_URL ?? originAt(settings.http.host, settings.http.port);
+  const running = await platformChecks(
+    new OperatorApi(origin, settings.operatorToken),
+    createOutbound(settings.outboundAllow),
+    now,
+  );
+  const certificate = certificateCheck(settings, now);
+  return [
+    ...(running?.checks ?? [fault('platform', `does not run at ${origin}, or has another operator token`, 'npm start')]),
+    ...(await portChecks(settings, running !== undefined)),
+    advertisedCheck(settings, running?.farEnds ?? []),
+    ...(certificate === undefined ? [] : [certificate]),
+    ...machineChecks(settings.dataDir),
+  ];
+}
+
+function settingsOr(): Config | Check {
+  try {
+    return loadConfig(process.env);
+  } catch (error) {
+    if (!(error instanceof SettingError)) throw error;
+    return fault('settings', error.message, 'Set the variable as it is said, or unset it');
+  }
+}
+
+function lineOf({ name, status, found, remedy }: Check): string {
+  return `${MARKS[status]}  ${name.padEnd(24)}  ${found}${remedy === '' ? '' : `\n${' '.repeat(35)}→ ${remedy}`}`;
+}

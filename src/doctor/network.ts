@@ -1,0 +1,173 @@
+/** Checks of addresses and ports, and of the TLS certificate. Ports are tried only while the platform does not hold them. */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createSocket } from 'node:dgram';
+import { readFileSync } from 'node:fs';
+import { createServer, isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import ipaddr from 'ipaddr.js';
+import type { Config, SipListen } from '../config.ts';
+import { type Check, fault, ok, warning } from './check.ts';
+import { codeOf } from './machine.ts';
+
+const RTP_PORTS_MIN = 200;
+const RTP_PORTS_TRIED = 20;
+const CERTIFICATE_WARNING_MS = 14 * 24 * 3600 * 1000;
+
+/** Tries to bind a port. Resolves with the code of the error, or undefined when it was free. */
+const tryBind = (transport: 'udp' | 'tcp', host: string, port: number): Promise<string | undefined> =>
+  new Promise((resolve) => {
+    const failed = (error: Error): void => resolve(codeOf(error));
+    if (transport === 'udp') {
+      const socket = createSocket(isIP(host) === 6 ? 'udp6' : 'udp4');
+      socket.once('error', failed);
+      socket.bind(port, host, () => socket.close(() => resolve(undefined)));
+      return;
+    }
+    const server = createServer();
+    server.once('error', failed);
+    server.listen(port, host, () => server.close(() => resolve(undefined)));
+  });
+
+/** The ports of HTTP and SIP, and a few of RTP. `isRunning`: the platform answers, so what it listens on is its own. */
+export async function portChecks(settings: Config, isRunning: boolean): Promise<readonly Check[]> {
+  const { http, sip, rtp } = settings;
+  const sipChecks = sip.listen.map(({ transport, host, port }) => sipPort({ transport, host, port }, isRunning));
+  return [await httpPort(http, isRunning), ...(await Promise.all(sipChecks)), await rtpPorts(rtp, isRunning)];
+}
+
+async function httpPort({ host, port }: Config['http'], isRunning: boolean): Promise<Check> {
+  const name = 'http_port';
+  if (isRunning) return ok(name, `the platform listens on ${host}:${port}`);
+  const failed = await tryBind('tcp', host, port);
+  if (failed === undefined) return ok(name, `${host}:${port} is free (the platform does not run)`);
+  return fault(
+    name,
+    `${host}:${port} cannot be bound (${failed})`,
+    `Set HTTP_PORT to a free port, or stop what holds it: ss -ltnp 'sport = :${port}'`,
+  );
+}
+
+async function sipPort({ transport, host, port }: SipListen, isRunning: boolean): Promise<Check> {
+  const name = `sip_port:${transport}`;
+  if (isRunning) return ok(name, `the platform listens on ${host}:${port}`);
+  const failed = await tryBind(transport === 'udp' ? 'udp' : 'tcp', host, port);
+  if (failed === undefined) return ok(name, `${host}:${port} is free (the platform does not run)`);
+  const ss = transport === 'udp' ? 'ss -lunp' : 'ss -ltnp';
+  return fault(
+    name,
+    `${host}:${port} cannot be bound (${failed})`,
+    `Set SIP_LISTEN to a free port, or stop what holds it: ${ss} 'sport = :${port}'`,
+  );
+}
+
+async function rtpPorts({ host, firstPort, lastPort }: Config['rtp'], isRunning: boolean): Promise<Check> {
+  const name = 'rtp_ports';
+  const count = lastPort - firstPort + 1;
+  const range = `${firstPort}-${lastPort} on ${host}`;
+  if (count < RTP_PORTS_MIN)
+    return warning(
+      name,
+      `${range} has room for ${Math.floor(count / 2)} calls`,
+      'Set RTP_PORTS to a larger range, as 20000-29999',
+    );
+  if (isRunning) return ok(name, `${range}, ${Math.floor(count / 2)} calls at once`);
+  let taken = 0;
+  let reason = '';
+  for (let n = 0; n < RTP_PORTS_TRIED; n++) {
+    const failed = await tryBind('udp', host, firstPort + Math.floor((n * count) / RTP_PORTS_TRIED));
+    if (failed === undefined) continue;
+    taken += 1;
+    reason = failed;
+  }
+  if (taken === RTP_PORTS_TRIED)
+    return fault(
+      name,
+      `no port of ${range} can be bound (${reason})`,
+      'Set RTP_HOST to an address of this machine, and RTP_PORTS to a free range',
+    );
+  if (taken > 0)
+    return warning(
+      name,
+      `${taken} of ${RTP_PORTS_TRIED} ports tried in ${range} are taken`,
+      'Set RTP_PORTS to a range that nothing else uses',
+    );
+  return ok(name, `${range}, ${Math.floor(count / 2)} calls at once`);
+}
+
+const rangeOf = (address: string): string => (ipaddr.isValid(address) ? ipaddr.process(address).range() : 'name');
+
+/** The address that far ends are told. `farEnds` are the addresses of the trunks. */
+export function advertisedCheck(settings: Config, farEnds: readonly string[]): Check {
+  const name = 'advertised_address';
+  const { advertise, listen } = settings.sip;
+  const hosts = advertise === undefined ? listen.map(({ host }) => host) : [advertise];
+  const isAny = (host: string): boolean => host === '0.0.0.0' || host === '::';
+  const own = Object.values(networkInterfaces()).flatMap((each) => each?.map(({ address }) => address) ?? []);
+  const outside = farEnds.filter((address) => rangeOf(address) !== 'loopback');
+  const told = hosts.join(', ');
+  const remedy = 'Set SIP_ADVERTISE to the address at which your carriers reach this machine';
+  if (hosts.every((host) => rangeOf(host) === 'loopback' || host === 'localhost'))
+    return outside.length === 0
+      ? ok(name, `${told}, and no trunk lies beyond this machine`)
+      : fault(
+          name,
+          `${told}: carriers cannot reach it (${outside[0]} is one)`,
+          `Set SIP_LISTEN and RTP_HOST to an address of the network. ${remedy}`,
+        );
+  const isPublicTrunk = outside.some((address) => rangeOf(address) === 'unicast');
+  const reachable = hosts.flatMap((host) => (isAny(host) ? own.filter((address) => rangeOf(address) !== 'loopback') : [host]));
+  if (isPublicTrunk && reachable.every((host) => rangeOf(host) !== 'unicast' && rangeOf(host) !== 'name'))
+    return warning(name, `${reachable.join(', ')} is private, and a trunk is on the Internet`, remedy);
+  if (advertise !== undefined && rangeOf(advertise) === 'private' && !own.includes(advertise))
+    return warning(name, `${advertise} is no address of this machine`, remedy);
+  return ok(name, told);
+}
+
+/** The certificate of `SIP_TLS_CERT`, and its key. */
+export function certificateCheck(settings: Config, now: number): Check | undefined {
+  const name = 'sip_tls';
+  const { tls } = settings.sip;
+  if (tls === undefined) return undefined;
+  let pem: string;
+  let key: string;
+  try {
+    pem = readFileSync(tls.certFile, 'utf8');
+    key = readFileSync(tls.keyFile, 'utf8');
+  } catch (error) {
+    return fault(
+      name,
+      `a file of the certificate cannot be read (${codeOf(error)})`,
+      'Set SIP_TLS_CERT and SIP_TLS_KEY to files that this user may read',
+    );
+  }
+  try {
+    const chain = (pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? []).map(
+      (each) => new X509Certificate(each),
+    );
+    const [leaf, issuer] = chain;
+    if (leaf === undefined) return fault(name, `${tls.certFile} has no certificate`, 'Set SIP_TLS_CERT to a PEM file');
+    if (!leaf.checkPrivateKey(createPrivateKey(key)))
+      return fault(name, 'the key does not belong to the certificate', 'Set SIP_TLS_KEY to the key of SIP_TLS_CERT');
+    const until = Date.parse(leaf.validTo);
+    const renew = 'Renew it; the new files are taken by themselves, or at SIGHUP';
+    if (until <= now) return fault(name, `the certificate expired on ${leaf.validTo}`, renew);
+    if (Date.parse(leaf.validFrom) > now)
+      return fault(name, `the certificate is not valid before ${leaf.validFrom}`, 'Set the clock, or wait');
+    if (until - now < CERTIFICATE_WARNING_MS) return warning(name, `the certificate expires on ${leaf.validTo}`, renew);
+    if (issuer === undefined && leaf.issuer !== leaf.subject)
+      return warning(
+        name,
+        'the certificate comes without the one of its issuer',
+        'Append the intermediate certificates to SIP_TLS_CERT: carriers refuse a chain with a hole',
+      );
+    if (issuer !== undefined && !leaf.checkIssued(issuer))
+      return warning(
+        name,
+        'the second certificate of the file did not issue the first one',
+        'Put the certificates of SIP_TLS_CERT in order, the own one first',
+      );
+    return ok(name, `valid until ${leaf.validTo}`);
+  } catch (error) {
+    return fault(name, `the certificate cannot be used (${codeOf(error)})`, 'Set SIP_TLS_CERT and SIP_TLS_KEY to PEM files');
+  }
+}

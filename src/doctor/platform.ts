@@ -1,0 +1,238 @@
+/** Checks that need the running platform: its parts, its trunks, its webhooks, what it refused lately. */
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import { type Outbound, OutboundError } from '../outbound/outbound.ts';
+import { type Check, fault, ok, warning } from './check.ts';
+import { codeOf } from './machine.ts';
+
+const TIMEOUT_MS = 5_000;
+/** The wait for the answers of trunks, and the pause between two looks. */
+const PROBE_MS = 4_000;
+const PROBE_LOOK_MS = 100;
+const REFUSALS_MS = 3_600_000;
+const CLOCK_APART_MAX_SEC = 5;
+/** Applications whose webhooks are tried. */
+const WEBHOOKS_MAX = 100;
+
+/** A trunk as the operator API tells it, as far as it is read here. */
+interface ToldTrunk {
+  readonly name: string;
+  readonly uri: string;
+  readonly register: boolean;
+  readonly status: {
+    readonly registered: boolean;
+    readonly last_probe?: { readonly at: string; readonly ok: boolean; readonly sip_status: number; readonly rtt_ms: number };
+  };
+}
+
+interface ToldApp {
+  readonly app_uuid: string;
+  readonly name: string;
+  readonly webhook_url: string;
+}
+
+interface ToldRefusal {
+  readonly at: string;
+  readonly source: string;
+  readonly count: number;
+  readonly reason: string;
+  readonly remedy: string;
+}
+
+/** The operator API of the platform that runs with these settings. */
+export class OperatorApi {
+  readonly #origin: string;
+  readonly #token: string;
+
+  constructor(origin: string, token: string) {
+    this.#origin = origin;
+    this.#token = token;
+  }
+
+  /** What the platform tells under that path. Rejects when it does not answer, or does not know us. */
+  async get(path: string): Promise<Readonly<Record<string, unknown>>> {
+    const response = await fetch(`${this.#origin}${path}`, {
+      headers: { authorization: `Bearer ${this.#token}` },
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const body: unknown = await response.json();
+    if (typeof body !== 'object' || body === null) throw new Error(`${path} has no object`);
+    if (!response.ok && path.startsWith('/operator')) throw new Error(`${path} was answered with ${response.status}`);
+    return { ...body };
+  }
+
+  /** Asks the platform to do something without a body. Rejects when it does not answer. */
+  async post(path: string): Promise<void> {
+    const response = await fetch(`${this.#origin}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${this.#token}` },
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    await response.arrayBuffer();
+  }
+
+  /** A list that the platform tells under that path. Its own shapes are trusted. */
+  async list<T>(path: string, field: string): Promise<readonly T[]> {
+    const body = await this.get(path);
+    const items = body[field];
+    return Array.isArray(items) ? items : [];
+  }
+}
+
+const UNANSWERED = { at: '', ok: false, sip_status: 0, rtt_ms: 0 };
+
+/** What the platform tells of itself, and the addresses of its trunks. Undefined when it does not run. */
+export async function platformChecks(
+  api: OperatorApi,
+  outbound: Outbound,
+  now: number,
+): Promise<{ readonly checks: readonly Check[]; readonly farEnds: readonly string[] } | undefined> {
+  let trunks: readonly ToldTrunk[];
+  try {
+    trunks = await api.list<ToldTrunk>('/operator/v1/trunks', 'trunks');
+  } catch {
+    return undefined;
+  }
+  const resolved = await Promise.all(trunks.map(resolve));
+  const probed = await probeAll(api, trunks);
+  const farEnds = resolved.flatMap(({ addresses }) => addresses);
+  const receivers = await webhooks(api, outbound);
+  const checks = [
+    await readiness(api),
+    clock(receivers.apart),
+    ...(trunks.length === 0
+      ? [warning('trunks', 'there is no trunk', 'bin/sidetone trunks set NAME --uri sip:HOST --cidr CIDR')]
+      : []),
+    ...resolved.map((each) => trunkCheck({ ...each, trunk: probed.get(each.trunk.name) ?? each.trunk })),
+    ...receivers.checks,
+    refusals(await api.list<ToldRefusal>('/operator/v1/refusals', 'refusals'), now),
+  ];
+  return { checks, farEnds };
+}
+
+async function readiness(api: OperatorApi): Promise<Check> {
+  const name = 'platform';
+  const { status: _status, ...parts } = await api.get('/readyz');
+  const down = Object.entries(parts)
+    .filter(([, isUp]) => isUp === false)
+    .map(([part]) => part);
+  if (down.length === 0) return ok(name, 'runs, with database, media and SIP');
+  return fault(name, `runs without ${down.join(', ')}`, 'Look into its log; a database that is away comes back by itself');
+}
+
+/** Compares the clock with those of the receivers: a webhook whose time is minutes off is refused. */
+function clock(apart: readonly number[]): Check {
+  const name = 'clock';
+  const farthest = apart.reduce((most, each) => Math.max(most, Math.abs(each)), 0) / 1000;
+  if (apart.length === 0) return ok(name, 'no receiver tells the time');
+  const found = `${farthest.toFixed(1)} s apart from the receivers of webhooks`;
+  return farthest > CLOCK_APART_MAX_SEC
+    ? warning(name, found, 'Run an NTP client on this machine: receivers refuse webhooks that are minutes off')
+    : ok(name, found);
+}
+
+/** Asks every trunk whether it is there, and waits a few seconds for the answers. Returns the trunks as they are then. */
+async function probeAll(api: OperatorApi, trunks: readonly ToldTrunk[]): Promise<ReadonlyMap<string, ToldTrunk>> {
+  const asked = Date.now();
+  await Promise.all(trunks.map(({ name }) => api.post(`/operator/v1/trunks/${encodeURIComponent(name)}/probe`)));
+  const isAnswered = ({ uri, status }: ToldTrunk): boolean =>
+    uri === 'loopback:' || Date.parse(status.last_probe?.at ?? '') >= asked;
+  for (;;) {
+    const now = await api.list<ToldTrunk>('/operator/v1/trunks', 'trunks');
+    if (now.every(isAnswered) || Date.now() - asked > PROBE_MS)
+      return new Map(
+        now.map((trunk) => [
+          trunk.name,
+          isAnswered(trunk) ? trunk : { ...trunk, status: { ...trunk.status, last_probe: UNANSWERED } },
+        ]),
+      );
+    await new Promise((resolve) => setTimeout(resolve, PROBE_LOOK_MS));
+  }
+}
+
+interface Resolved {
+  readonly trunk: ToldTrunk;
+  readonly host: string;
+  readonly addresses: readonly string[];
+  readonly error: string;
+}
+
+async function resolve(trunk: ToldTrunk): Promise<Resolved> {
+  const host = /^sips?:(?:[^@]*@)?(\[[^\]]+\]|[^:;?]+)/.exec(trunk.uri)?.[1]?.replace(/[[\]]/g, '') ?? '';
+  if (host === '' || isIP(host) !== 0) return { trunk, host, addresses: host === '' ? [] : [host], error: '' };
+  try {
+    const found = await lookup(host, { all: true });
+    return { trunk, host, addresses: found.map(({ address }) => address), error: '' };
+  } catch (error) {
+    return { trunk, host, addresses: [], error: codeOf(error) };
+  }
+}
+
+function trunkCheck({ trunk, host, addresses, error }: Resolved): Check {
+  const name = `trunk:${trunk.name}`;
+  if (trunk.uri === 'loopback:') return ok(name, 'calls this platform itself');
+  if (addresses.length === 0)
+    return fault(
+      name,
+      `${host} has no address (${error})`,
+      `bin/sidetone trunks set ${trunk.name} --uri with a host that resolves, or mend the DNS of this machine`,
+    );
+  const { registered, last_probe: probe } = trunk.status;
+  if (trunk.register && !registered)
+    return fault(
+      name,
+      `is not registered at ${host}`,
+      `Check username and password: bin/sidetone trunks set ${trunk.name} --username … --password-file …`,
+    );
+  if (probe === undefined) return ok(name, registered ? `registered at ${host}` : `${host}, not asked yet`);
+  if (!probe.ok)
+    return fault(
+      name,
+      probe.sip_status === 0 ? `${host} does not answer OPTIONS` : `${host} answers OPTIONS with ${probe.sip_status}`,
+      'Check the port and transport of its URI, the firewall between, and whether the carrier knows this address',
+    );
+  return ok(name, `${host} answers in ${Math.round(probe.rtt_ms)} ms${registered ? ', registered' : ''}`);
+}
+
+/** Asks each application's receiver for nothing, through the platform's own screen. `apart`: how far its clock is off, in ms. */
+async function webhooks(
+  api: OperatorApi,
+  outbound: Outbound,
+): Promise<{ readonly checks: readonly Check[]; readonly apart: readonly number[] }> {
+  const apps = await api.list<ToldApp>('/operator/v1/apps', 'apps');
+  const apart: number[] = [];
+  const check = async ({ app_uuid: appUuid, name: appName, webhook_url: url }: ToldApp): Promise<Check> => {
+    const name = `webhook:${appName}`;
+    const set = `bin/sidetone apps update ${appUuid} --webhook-url URL`;
+    if (url === '') return warning(name, 'no webhook is set: nobody answers its calls', set);
+    const { host } = new URL(url);
+    try {
+      // Whatever the answer is, somebody listens there. HEAD changes nothing at the receiver.
+      const { status, headers, body } = await outbound.fetch({ url, method: 'HEAD', headers: {}, responseTimeoutMs: TIMEOUT_MS });
+      await body?.cancel();
+      const date = Date.parse(headers.get('date') ?? '');
+      if (!Number.isNaN(date)) apart.push(date - Date.now());
+      return ok(name, `${host} is reached (${status} to HEAD)`);
+    } catch (error) {
+      const failure = error instanceof OutboundError ? error.failure : codeOf(error);
+      const remedy =
+        failure === 'rejected'
+          ? `Add the private range of ${host} to OUTBOUND_ALLOW, or ${set}`
+          : `Start the receiver, or ${set}`;
+      return fault(name, `${host} is not reached (${failure})`, remedy);
+    }
+  };
+  const checks = await Promise.all(apps.slice(0, WEBHOOKS_MAX).map(check));
+  return { checks, apart };
+}
+
+function refusals(all: readonly ToldRefusal[], now: number): Check {
+  const name = 'refusals';
+  const [last, ...others] = all.filter(({ at }) => now - Date.parse(at) < REFUSALS_MS);
+  if (last === undefined) return ok(name, 'no request was refused in the last hour');
+  return warning(
+    name,
+    `${last.source}: ${last.reason} (${last.count} times${others.length > 0 ? `, and ${others.length} others` : ''} in the last hour)`,
+    last.remedy,
+  );
+}

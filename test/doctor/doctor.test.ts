@@ -1,0 +1,266 @@
+/** The doctor finds what was broken on purpose, and says what mends it. */
+import { afterAll, describe, expect, test } from 'bun:test';
+import { execFileSync, spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Check, exitCode } from '../../src/doctor/check.ts';
+import { machineChecks } from '../../src/doctor/machine.ts';
+import { advertisedCheck, certificateCheck, portChecks } from '../../src/doctor/network.ts';
+import { loadConfig } from '../../src/settings/load.ts';
+import { Platform } from '../support/platform.ts';
+import { Receiver } from '../support/receiver.ts';
+import { freePort } from '../support/sipp.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'sidetone-doctor-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const settings = (env: Record<string, string>) => loadConfig({ DATA_DIR: directory, ...env });
+const named = (checks: readonly Check[], name: string) => checks.find((check) => check.name === name);
+
+/** A `/proc` that says what a test wants. */
+function kernel(files: Readonly<Record<string, string>>) {
+  const proc = mkdtempSync(join(directory, 'proc-'));
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(proc, path, '..'), { recursive: true });
+    writeFileSync(join(proc, path), text);
+  }
+  return { proc, shm: directory };
+}
+
+describe('the machine', () => {
+  test('without real-time priorities, io_uring or descriptors is a warning each, with the line that mends it', () => {
+    const checks = machineChecks(
+      directory,
+      kernel({
+        'self/limits':
+          'Limit  Soft  Hard  Units\nMax open files            1024   4096   files\nMax realtime priority     0      0\n',
+        'self/status': 'CapEff:\t0000000000000000\nSeccomp:\t0\n',
+        'sys/kernel/io_uring_disabled': '2\n',
+      }),
+    );
+    expect(named(checks, 'realtime_priority')).toMatchObject({
+      status: 'warning',
+      remedy: expect.stringContaining('LimitRTPRIO'),
+    });
+    expect(named(checks, 'io_uring')).toMatchObject({
+      status: 'warning',
+      remedy: expect.stringContaining('io_uring_disabled=0'),
+    });
+    expect(named(checks, 'descriptors')).toMatchObject({ status: 'warning', found: expect.stringContaining('1024') });
+    expect(exitCode(checks)).toBe(1);
+  });
+
+  test('with all of them is in order', () => {
+    const checks = machineChecks(
+      directory,
+      kernel({
+        'self/limits': 'Max open files            65536   65536   files\nMax realtime priority     20      20\n',
+        'self/status': 'CapEff:\t0000000000000000\nSeccomp:\t0\n',
+        'sys/kernel/io_uring_disabled': '0\n',
+      }),
+    );
+    expect(checks.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok']);
+    expect(exitCode(checks)).toBe(0);
+  });
+
+  test('in a container with a seccomp filter may lack io_uring', () => {
+    const checks = machineChecks(directory, kernel({ 'self/limits': '', 'self/status': 'CapEff:\t0\nSeccomp:\t2\n' }));
+    expect(named(checks, 'io_uring')).toMatchObject({ status: 'warning', found: expect.stringContaining('seccomp') });
+  });
+
+  test('without a place to write, or shared memory, is a fault', () => {
+    const checks = machineChecks('/proc/nowhere/data', { proc: directory, shm: join(directory, 'none') });
+    expect(named(checks, 'disk')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('DATA_DIR') });
+    expect(named(checks, 'dev_shm')).toMatchObject({ status: 'fault' });
+    expect(exitCode(checks)).toBe(2);
+  });
+});
+
+describe('ports', () => {
+  test('that are taken are faults, and the command that tells by whom is named', async () => {
+    const udp = createSocket('udp4');
+    await new Promise<void>((resolve) => udp.bind(0, '127.0.0.1', resolve));
+    const tcp = createServer();
+    await new Promise<void>((resolve) => tcp.listen(0, '127.0.0.1', resolve));
+    const address = tcp.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    try {
+      const checks = await portChecks(
+        settings({ HTTP_PORT: String(port), SIP_LISTEN: `udp:127.0.0.1:${udp.address().port},tcp:127.0.0.1:${port}` }),
+        false,
+      );
+      for (const name of ['http_port', 'sip_port:udp', 'sip_port:tcp'])
+        expect(named(checks, name)).toMatchObject({
+          status: 'fault',
+          found: expect.stringContaining('EADDRINUSE'),
+          remedy: expect.stringContaining('ss -l'),
+        });
+    } finally {
+      udp.close();
+      tcp.close();
+    }
+  });
+
+  test('of RTP on an address that is not ours are a fault, and too few of them a warning', async () => {
+    const of = async (env: Record<string, string>) =>
+      named(await portChecks(settings({ HTTP_PORT: '0', SIP_LISTEN: 'udp:127.0.0.1:0', ...env }), false), 'rtp_ports');
+    expect(await of({ RTP_HOST: '192.0.2.1' })).toMatchObject({
+      status: 'fault',
+      found: expect.stringContaining('EADDRNOTAVAIL'),
+    });
+    expect(await of({ RTP_PORTS: '24000-24009' })).toMatchObject({
+      status: 'warning',
+      found: expect.stringContaining('5 calls'),
+    });
+  });
+});
+
+describe('the advertised address', () => {
+  const check = (env: Record<string, string>, farEnds: readonly string[]) => advertisedCheck(settings(env), farEnds);
+
+  test('that is loopback while a trunk is elsewhere is a fault', () => {
+    expect(check({}, ['198.51.100.7'])).toMatchObject({ status: 'fault', remedy: expect.stringContaining('SIP_ADVERTISE') });
+    expect(check({}, ['127.0.0.1'])).toMatchObject({ status: 'ok' });
+  });
+
+  test('that is private while a trunk is on the Internet is a warning', () => {
+    expect(check({ SIP_LISTEN: 'udp:10.0.0.5:5060' }, ['8.8.8.8'])).toMatchObject({ status: 'warning' });
+    expect(check({ SIP_LISTEN: 'udp:10.0.0.5:5060', SIP_ADVERTISE: '8.8.4.4' }, ['8.8.8.8'])).toMatchObject({ status: 'ok' });
+    expect(check({ SIP_LISTEN: 'udp:10.0.0.5:5060', SIP_ADVERTISE: '10.9.9.9' }, ['10.0.0.9'])).toMatchObject({
+      status: 'warning',
+    });
+  });
+});
+
+describe('the certificate', () => {
+  const certFile = join(directory, 'cert.pem');
+  const keyFile = join(directory, 'key.pem');
+  execFileSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-keyout',
+      keyFile,
+      '-out',
+      certFile,
+      '-days',
+      '30',
+      '-subj',
+      '/CN=voice.example.com',
+    ],
+    { stdio: 'ignore' },
+  );
+  const tls = (more: Record<string, string> = {}) =>
+    settings({ SIP_LISTEN: 'tls:127.0.0.1:5061', SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile, ...more });
+  const day = 24 * 3600 * 1000;
+
+  test('is told with its last day, as a warning two weeks before, as a fault after it', () => {
+    expect(certificateCheck(tls(), Date.now())).toMatchObject({ status: 'ok' });
+    expect(certificateCheck(tls(), Date.now() + 20 * day)).toMatchObject({ status: 'warning' });
+    expect(certificateCheck(tls(), Date.now() + 31 * day)).toMatchObject({
+      status: 'fault',
+      found: expect.stringContaining('expired'),
+    });
+    expect(certificateCheck(settings({}), Date.now())).toBeUndefined();
+  });
+
+  test('with the key of another one, or no file at all, is a fault', () => {
+    const other = join(directory, 'other.pem');
+    execFileSync('openssl', ['genpkey', '-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256', '-out', other], {
+      stdio: 'ignore',
+    });
+    expect(certificateCheck(tls({ SIP_TLS_KEY: other }), Date.now())).toMatchObject({
+      status: 'fault',
+      found: expect.stringContaining('key'),
+    });
+    expect(certificateCheck(tls({ SIP_TLS_CERT: join(directory, 'none.pem') }), Date.now())).toMatchObject({ status: 'fault' });
+  });
+});
+
+interface Told {
+  readonly code: number | null;
+  readonly checks: readonly Check[];
+}
+
+/** Runs the command beside a platform. */
+async function doctor(platform: Platform, env: Record<string, string> = {}): Promise<Told> {
+  const child = spawn(
+    'node',
+    [join(import.meta.dir, '../../bin/sidetone'), 'doctor', '--json', '--url', platform.url, '--data-dir', platform.dataDir],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, HTTP_PORT: new URL(platform.url).port, SIP_LISTEN: `udp:${platform.sipUdp}`, ...env },
+    },
+  );
+  let text = '';
+  child.stdout.on('data', (chunk) => {
+    text += chunk;
+  });
+  const code = await new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const { checks }: { readonly checks: readonly Check[] } = JSON.parse(text);
+  return { code, checks };
+}
+
+describe('beside the running platform', () => {
+  test('each broken trunk, webhook and refusal is told by its name, and the exit code says how bad it is', async () => {
+    const receiver = new Receiver();
+    const platform = await Platform.start();
+    try {
+      const healthy = await platform.application(receiver.url, '+15550071');
+      await platform.operator('PATCH', `/apps/${healthy.appUuid}`, { name: 'healthy' });
+      const silent = await platform.application(`http://127.0.0.1:${await freePort()}/`, '+15550072');
+      await platform.operator('PATCH', `/apps/${silent.appUuid}`, { name: 'silent' });
+      await platform.operator('PUT', '/trunks/refusing', {
+        uri: `sip:127.0.0.1:${await freePort()};transport=tcp`,
+        inbound_cidrs: [],
+      });
+      await platform.operator('PUT', '/trunks/nowhere', { uri: 'sip:no-such-host.invalid', inbound_cidrs: [] });
+      await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
+      const stranger = createSocket('udp4');
+      const [host = '', port = '0'] = platform.sipUdp.split(':');
+      const invite = `INVITE sip:1@x SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:1;rport;branch=z9hG4bK1\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:1@x>\r\nCall-ID: doctor\r\nCSeq: 1 INVITE\r\nMax-Forwards: 70\r\nContent-Length: 0\r\n\r\n`;
+      await new Promise<void>((resolve) => {
+        stranger.once('message', () => resolve());
+        stranger.send(invite, Number(port), host);
+      });
+      stranger.close();
+      const told = await doctor(platform);
+      expect(told.code).toBe(2);
+      expect(named(told.checks, 'platform')).toMatchObject({ status: 'ok' });
+      expect(named(told.checks, 'http_port')).toMatchObject({ status: 'ok' });
+      expect(named(told.checks, 'trunk:refusing')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('port') });
+      expect(named(told.checks, 'trunk:nowhere')).toMatchObject({
+        status: 'fault',
+        found: expect.stringContaining('no-such-host.invalid has no address'),
+      });
+      expect(named(told.checks, 'trunk:loop')).toMatchObject({ status: 'ok' });
+      expect(named(told.checks, 'webhook:healthy')).toMatchObject({ status: 'ok' });
+      expect(named(told.checks, 'webhook:silent')).toMatchObject({
+        status: 'fault',
+        remedy: expect.stringContaining('--webhook-url'),
+      });
+      expect(named(told.checks, 'webhook:default')).toMatchObject({ status: 'warning' });
+      expect(named(told.checks, 'refusals')).toMatchObject({
+        status: 'warning',
+        remedy: expect.stringContaining('inbound_cidrs'),
+      });
+      expect(await doctor(platform, { RTP_PORTS: 'many' })).toMatchObject({
+        code: 2,
+        checks: [{ name: 'settings', status: 'fault' }],
+      });
+      await platform.terminate();
+      expect(named((await doctor(platform)).checks, 'platform')).toMatchObject({ status: 'fault', remedy: 'npm start' });
+    } finally {
+      await platform.stop();
+      await receiver.stop();
+    }
+  }, 60_000);
+});
