@@ -93,6 +93,7 @@ const sessions: Sessions = {
   connectWebsocket: async () => problems.notConfigured('WebSocket'),
   owns: async () => false,
   command: async () => problems.notFound('Session'),
+  isHere: () => false,
   ingest: () => undefined,
   async get(appUuid, uuid) {
     const found = await store.sessions.get(uuid);

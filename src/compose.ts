@@ -5,24 +5,24 @@
  */
 import { ChargeDispatcher } from './call/charge/charge-dispatcher.ts';
 import { MessageDispatcher } from './call/message/message-dispatcher.ts';
+import type { Peers } from './call/ports/peers.ts';
 import { TokenBuckets } from './call/rate/token-buckets.ts';
 import { RecordingRegistry } from './call/recording/recording-registry.ts';
 import { RoomRegistry } from './call/room/room-registry.ts';
 import { SessionRegistry } from './call/session/session-registry.ts';
 import { type Carrier, createCarrier } from './carrier/carrier.ts';
-import { type Clock, sleep, systemClock } from './clock.ts';
-import { Cluster } from './cluster/cluster.ts';
-import { clusterName, joinAlone, joinCluster, PROTOCOL } from './cluster/join.ts';
+import { type Clock, systemClock } from './clock.ts';
+import type { Cluster } from './cluster/cluster.ts';
+import { connectCluster, enter } from './compose-cluster.ts';
 import type { Config } from './config.ts';
-import type { NodeAbout } from './database/nodes.ts';
 import { openStore, type Store } from './database/store.ts';
+import type { TrunkRow } from './database/trunk/trunks.ts';
 import { CallHistory } from './history/call-history.ts';
 import { SipTrace } from './history/sip-trace.ts';
 import { createHttpApp, type HttpApp } from './http/app.ts';
 import { createHttpMetrics } from './http/metrics.ts';
 import { sentMediaPath } from './http/route/recording-media.ts';
 import { newUuid } from './id.ts';
-import { NODE_DEAD_GRACE_MS } from './limits.ts';
 import type { HttpListener } from './listen.ts';
 import type { Log } from './log.ts';
 import { createMediaEngine, type NativeMediaEngine } from './media/media-engine.ts';
@@ -38,8 +38,7 @@ import { createSmsGateway } from './provider/sms.ts';
 import { createStorage } from './recording-storage/create.ts';
 import { createRecordingUrls } from './recording-storage/signed-url.ts';
 import type { RecordingStorage } from './recording-storage/storage.ts';
-import { leaveNodeId, nodeBefore, volumeIdOf } from './settings/node-id.ts';
-import { VERSION } from './version.ts';
+import { volumeIdOf } from './settings/node-id.ts';
 import { createRelay, type Relay } from './webhook/relay.ts';
 import { WebSocketLeg } from './websocket/websocket-leg.ts';
 
@@ -86,6 +85,7 @@ interface Heart {
 interface Doors {
   readonly carrier: Carrier;
   readonly relay: Relay;
+  trunks(): readonly TrunkRow[];
   /** Reads the trunks again, and tells the carrier and the other nodes. */
   trunksChanged(): Promise<void>;
   /** The same without telling other nodes. */
@@ -101,11 +101,14 @@ export async function compose(settings: Config, log: Log, listener: HttpListener
   const heart = makeHeart(engines);
   await recover(engines, heart);
   const doors = await openDoors(engines, heart);
-  await connectCluster(engines, heart, doors);
   await heart.messages.start();
   let app: HttpApp | undefined;
+  const peers = await connectCluster(
+    { ...engines, ...heart, ...doors },
+    async (operation, until) => (await app?.perform(operation, until)) ?? 'moved',
+  );
   const readings = readingsOf({ ...engines, ...heart, ...doors }, () => app?.listeners() ?? 0);
-  app = openHttp(engines, heart, doors, listener, readings, draining);
+  app = openHttp({ ...engines, peers }, heart, doors, listener, readings, draining);
   return { ...engines, ...heart, ...doors, app };
 }
 
@@ -148,40 +151,6 @@ function makeHistory(settings: Config, store: Store, clock: Clock, log: Log): Pi
   });
   const sipTrace = new SipTrace({ history, clock, level: settings.sipTrace, hidden: settings.sipTraceHide });
   return { history, sipTrace };
-}
-
-interface Entry {
-  readonly settings: Config;
-  readonly log: Log;
-  readonly clock: Clock;
-  readonly store: Store;
-  readonly volumeId: string;
-  readonly httpPort: number;
-}
-
-/** Enters this process into the database, alone or as a node, and frees what its predecessor held. */
-async function enter({ settings, log, clock, store, volumeId, httpPort }: Entry): Promise<Cluster | undefined> {
-  const { nodes, idempotency } = store;
-  const { dataDir, natsUrl, node, rtp, masterKey } = settings;
-  const about: NodeAbout = {
-    volumeId,
-    host: node.host,
-    httpPort,
-    rtpHost: rtp.host,
-    sipContact: '',
-    labels: node.labels,
-    version: VERSION,
-    protocol: PROTOCOL,
-  };
-  const before = nodeBefore(dataDir);
-  const name = natsUrl === undefined ? '' : await clusterName(nodes, masterKey);
-  if (natsUrl === undefined) await joinAlone(nodes, about);
-  else await joinCluster({ nodes, about, before, clock, log });
-  leaveNodeId(dataDir, nodes.nodeId);
-  const freed = before === undefined ? 0 : await idempotency.releaseLeft(before);
-  if (freed > 0) log.warn({ keys: freed }, 'freed the idempotency keys that an earlier process left in flight');
-  if (natsUrl === undefined) return undefined;
-  return new Cluster({ settings: { ...settings, natsUrl }, name, nodes, clock, log });
 }
 
 function makeHeart(engines: Engines): Heart {
@@ -259,7 +228,7 @@ function makeSessions(
 }
 
 function makeRooms(engines: Engines, recordings: RecordingRegistry, sessions: SessionRegistry): RoomRegistry {
-  const { store, clock, log, nodeId, media } = engines;
+  const { store, clock, log, nodeId, media, cluster } = engines;
   return new RoomRegistry({
     journal: store.journal,
     records: store.rooms,
@@ -268,6 +237,8 @@ function makeRooms(engines: Engines, recordings: RecordingRegistry, sessions: Se
     nodeId,
     media,
     recordings,
+    homes:
+      cluster === undefined ? undefined : { ...store.rooms, askRelease: (homeId, roomId) => cluster.askRelease(homeId, roomId) },
     limits: async (appUuid) => (await store.apps.get(appUuid))?.roomLimits,
     session: (sessionUuid) => sessions.find(sessionUuid),
   });
@@ -286,41 +257,6 @@ async function recover({ log }: Engines, { charges, recordings, rooms, sessions 
   if (left > 0) log.warn({ sessions: left }, 'took over Sessions that an earlier process left without an end');
 }
 
-/** Takes part in the cluster: from here on this node is placed on, watches the others and takes over what they leave. */
-async function connectCluster(engines: Engines, heart: Heart, doors: Doors): Promise<void> {
-  const { cluster, store, media, log } = engines;
-  const { sessions, rooms, recordings, charges } = heart;
-  store.nodes.onDead((by) => void die(engines, heart, by));
-  if (cluster === undefined) return;
-  const sip = doors.carrier.ports().find(({ transport }) => transport !== 'tls');
-  if (sip !== undefined) await store.nodes.announce(`${sip.host}:${sip.port}`);
-  cluster.shareCaches({
-    onChangeHere: (tell) => store.apps.onChangeHere(tell),
-    appChanged: store.appChanged,
-    trunksChanged: doors.reloadTrunks,
-  });
-  await cluster.start({
-    load: () => JSON.stringify({ sessions: sessions.size, rooms: rooms.size, ...media.load() }),
-    async takeOver(seenAt) {
-      // Recordings, Rooms, then Sessions, so that their ends come in order.
-      await charges.endCollections();
-      await recordings.endBuried();
-      await rooms.recover();
-      const left = await sessions.recover(seenAt);
-      if (left > 0) log.warn({ sessions: left }, 'took over Sessions of a node that is dead');
-    },
-    onOwn: () => {},
-  });
-}
-
-/** This node was declared dead: another has its calls. The far ends are hung up on, and the process ends. */
-async function die({ log, clock }: Engines, { sessions }: Heart, by: string): Promise<void> {
-  log.error({ by, sessions: sessions.size }, 'this node was declared dead: it hangs up its calls and ends');
-  sessions.abandon();
-  await sleep(clock, NODE_DEAD_GRACE_MS);
-  process.exit(1);
-}
-
 async function openDoors(
   { settings, store, media, clock, log, outbound, sipTrace, cluster }: Engines,
   { sessions }: Heart,
@@ -329,6 +265,7 @@ async function openDoors(
   const carrier = await createCarrier({
     listen: settings.sip.listen,
     rtpHost: settings.rtp.host,
+    labels: settings.node.labels,
     ...(settings.sip.tls === undefined ? {} : { tls: settings.sip.tls }),
     ...(settings.sip.advertise === undefined ? {} : { advertise: settings.sip.advertise }),
     media,
@@ -362,11 +299,11 @@ async function openDoors(
     await reloadTrunks();
     cluster?.tellTrunks();
   };
-  return { carrier, relay, trunksChanged, reloadTrunks };
+  return { carrier, relay, trunks: () => trunks, trunksChanged, reloadTrunks };
 }
 
 function openHttp(
-  { settings, store, clock, log, media, publicUrl, history }: Engines,
+  { settings, store, clock, log, media, publicUrl, history, peers }: Engines & { readonly peers: Peers | undefined },
   { tokens, sessions, rooms, messages, charges, recordings, urls }: Heart,
   { carrier, trunksChanged }: Doors,
   listener: HttpListener,
@@ -375,6 +312,7 @@ function openHttp(
 ): HttpApp {
   return createHttpApp({
     tokens,
+    peers,
     sessions,
     rooms,
     messages,

@@ -143,6 +143,16 @@ export const NODE_DEAD_GRACE_MS = 1_500;
 /** Leftovers of dead nodes are looked for this often, in case who buried them died too. */
 export const NODE_SWEEP_MS = 60_000;
 export const NODE_LABELS_MAX = 32;
+/** A node counts as full with so many legs (bench/media-legs), or with an event loop that is so late. */
+export const NODE_LEGS_FULL = 2_000;
+export const NODE_LOOP_LAG_FULL_MS = 200;
+export const NODE_LOOP_LOOK_MS = 500;
+/** A command that is not answered by then has an unknown outcome; the owner refuses it from a little earlier on. */
+export const NODE_COMMAND_TIMEOUT_MS = 2_000;
+export const NODE_COMMAND_MARGIN_MS = 250;
+/** The same for commands that open audio sources before they are admitted (`SOURCE_ADMISSION_MS`). */
+export const NODE_SLOW_COMMAND_TIMEOUT_MS = 22_000;
+export const NODE_RETRY_AFTER_SEC = 2;
 
 export const NODE_PING_TIMEOUT_MS = 500;
 /** The other node's clock, as a ping told it, is good for so long. */

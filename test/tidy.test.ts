@@ -42,7 +42,7 @@ const FLOOR: Readonly<Record<string, number>> = {
   main: 9,
 };
 /** The composition root: the only files above the doors. */
-const ROOT_FILES = new Set(['src/main.ts', 'src/compose.ts', 'src/listen.ts', 'src/shutdown.ts']);
+const ROOT_FILES = new Set(['src/main.ts', 'src/compose.ts', 'src/compose-cluster.ts', 'src/listen.ts', 'src/shutdown.ts']);
 const PURE = ['sip', 'sdp', 'event', 'notice', 'machine'];
 
 /**

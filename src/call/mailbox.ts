@@ -153,6 +153,11 @@ export class Mailbox<Input extends { readonly type: string }> {
     this.#busy = true;
     this.#cancelTimer();
     for (let next = this.#waiting.shift(); next !== undefined && !this.#closed; next = this.#waiting.shift()) {
+      if ((next.context?.until ?? Infinity) <= this.#options.clock.now()) {
+        next.reply?.(this.#unable());
+        this.#options.dropped(next.input);
+        continue;
+      }
       try {
         await this.#options.take(next);
       } catch (error) {

@@ -40,6 +40,8 @@ export interface CarrierOptions {
    */
   readonly tls?: { readonly certFile?: string; readonly keyFile?: string; readonly caFile?: string };
   readonly advertise?: string;
+  /** The labels of this node, of which a trunk may ask for one. */
+  readonly labels?: readonly string[];
   /** The address that RTP ports are bound to. It tells their IP version; without it they are IPv4. */
   readonly rtpHost?: string;
   readonly media: Pick<MediaEngine, 'openRtpLeg' | 'load' | 'ready' | 'srtpSuites'>;
@@ -138,6 +140,7 @@ class SipCarrier implements Carrier {
     );
     const entropy = systemEntropy();
     this.#outbound = {
+      labels: options.labels ?? [],
       channels: this.#channels,
       pace: this.#pace,
       failed: this.#failed,

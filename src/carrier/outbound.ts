@@ -6,10 +6,12 @@ import type { PhoneLegOptions } from './leg/phone-leg.ts';
 import type { Channels } from './trunk/channels.ts';
 import type { Pace } from './trunk/pace.ts';
 import { type FailedTrunks, inOrder } from './trunk/route.ts';
-import { isLoopback, type Trunk, trunkAddress } from './trunk/trunk.ts';
+import { isLoopback, isPinnedTo, type Trunk, trunkAddress } from './trunk/trunk.ts';
 import type { TrunkMonitor } from './trunk/trunk-monitor.ts';
 
 export interface OutboundOptions {
+  /** The labels of this node, of which a trunk may ask for one. */
+  readonly labels: readonly string[];
   readonly channels: Channels;
   readonly pace: Pace;
   readonly failed: FailedTrunks;
@@ -34,7 +36,7 @@ export function dial(
 ): { readonly leg: Leg } | { readonly unavailable: DialRefused } {
   const { failed, monitor } = options;
   const isNamed = order.trunk !== undefined;
-  const permitted = options.trunks().filter((trunk) => isPermitted(trunk, order));
+  const permitted = options.trunks().filter((trunk) => isPermitted(trunk, order, options.labels));
   const usable = isNamed ? permitted.filter(({ name }) => name === order.trunk) : chosen(permitted);
   if (usable.length === 0) return { unavailable: isNamed ? 'unknown_trunk' : 'no_trunk' };
   const isDoubtful = ({ name }: Trunk) =>
@@ -58,8 +60,10 @@ function chosen(trunks: readonly Trunk[]): readonly Trunk[] {
   return carriers.length > 0 ? carriers : trunks.slice(0, 1);
 }
 
-const isPermitted = ({ uri, settings }: Trunk, { appUuid }: DialOptions): boolean =>
-  trunkAddress(uri) !== undefined && (settings.apps === undefined || settings.apps.includes(appUuid));
+const isPermitted = ({ uri, settings }: Trunk, { appUuid }: DialOptions, labels: readonly string[]): boolean =>
+  trunkAddress(uri) !== undefined &&
+  (settings.apps === undefined || settings.apps.includes(appUuid)) &&
+  isPinnedTo(settings, labels);
 
 /** The first of the trunks left that has a channel and a turn. It and those before it are left no more. */
 function nextAttempt(options: OutboundOptions, left: Trunk[]): Attempt | undefined {

@@ -2,12 +2,14 @@
  * This process as a node of a cluster: its signs of life, the other nodes, and the messages between them. Only what this
  * file exports is used outside this folder, beside the start (`join.ts`).
  */
+import type { Peers } from '../call/ports/peers.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { NodeRow, NodeStore } from '../database/nodes.ts';
 import { NODE_CACHE_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { Bus } from './bus.ts';
+import { type LocalWork, PeerCommands } from './commands.ts';
 import { Members } from './members.ts';
 
 export interface ClusterOptions {
@@ -39,6 +41,7 @@ export class Cluster {
   readonly #options: ClusterOptions;
   readonly #bus: Bus;
   #members: Members | undefined;
+  #commands: PeerCommands | undefined;
   #cancelReload = () => {};
   #stopped = false;
 
@@ -71,6 +74,19 @@ export class Cluster {
       onOwn,
     });
     await this.#members.start();
+  }
+
+  /** Begins to serve what other nodes forward, and to forward. */
+  serve(work: LocalWork): Peers {
+    const { nodes, clock } = this.#options;
+    if (this.#members === undefined) throw new Error('the cluster is not started');
+    this.#commands = new PeerCommands({ ...work, bus: this.#bus, members: this.#members, nodeId: nodes.nodeId, clock });
+    return this.#commands;
+  }
+
+  /** Asks the home of a Room that nobody is in to give it up. */
+  async askRelease(nodeId: string, roomId: string): Promise<boolean> {
+    return (await this.#commands?.askRelease(nodeId, roomId)) ?? false;
   }
 
   /** Keeps what this node remembers of the database in step with the others. Without NATS it is read anew every 5 s. */

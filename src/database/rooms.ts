@@ -7,7 +7,7 @@ import type { Database, Row } from './driver/database.ts';
 import type { RoomRow } from './journal/journal.ts';
 
 /** A Room with those who are in it, for a list. */
-interface ListedRoom extends Omit<RoomRow, 'nodeId'> {
+export interface ListedRoom extends Omit<RoomRow, 'nodeId'> {
   readonly members: number;
 }
 
@@ -24,7 +24,10 @@ export interface RoomStore {
    * Makes a Room of this node, unless the application has `cap` of them: exact over all nodes. It counts as being
    * deleted until its first commit, so that a node that dies in between leaves no Room that nobody knows.
    */
-  make(row: RoomRow, cap: number): Promise<boolean>;
+  make(
+    row: Pick<RoomRow, 'roomId' | 'appUuid' | 'voiceActivityEvents' | 'holdMusicUrl' | 'createdAt'>,
+    cap: number,
+  ): Promise<boolean>;
   unmake(roomId: string): Promise<void>;
   /** The Rooms of an application, newest first; `'too_many'` when more than LIST_MATCHED_MAX_ITEMS match. */
   list(appUuid: string): Promise<readonly ListedRoom[] | 'too_many'>;

@@ -3,24 +3,28 @@
 import { Hono } from 'hono';
 import type { Charges } from '../call/ports/charges.ts';
 import type { Messages } from '../call/ports/messages.ts';
+import type { Operation, Peers } from '../call/ports/peers.ts';
 import type { Recordings } from '../call/ports/recordings.ts';
 import type { Rooms } from '../call/ports/rooms.ts';
-import type { Sessions } from '../call/ports/sessions.ts';
+import type { Answer, Sessions } from '../call/ports/sessions.ts';
 import { TokenBuckets } from '../call/rate/token-buckets.ts';
 import type { Clock } from '../clock.ts';
+import { StoreUnavailable } from '../database/journal/journal.ts';
 import type { Store } from '../database/store.ts';
 import type { HistorySink } from '../history/call-history.ts';
+import { NODE_RETRY_AFTER_SEC, UNAVAILABLE_RETRY_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
-import { problems } from '../problem.ts';
+import { type Problem, problems } from '../problem.ts';
 import type { RecordingUrls } from '../recording-storage/signed-url.ts';
-import { admission } from './admission/admission.ts';
+import { admission, performing } from './admission/admission.ts';
+import { whoseOf } from './admission/elsewhere.ts';
 import { linkTrace, newTraceparent } from './admission/trace.ts';
 import type { HttpMetrics } from './metrics.ts';
 import { openapiDocument } from './openapi.ts';
 import type { OperatorHooks } from './operator/hooks.ts';
 import { operatorRoutes } from './operator/operator.ts';
 import { type HttpPeer, PipelineLimit } from './pipelining.ts';
-import type { RequestContext, Route } from './request-context.ts';
+import type { Outcome, RequestContext, Route } from './request-context.ts';
 import { problemResponse } from './response.ts';
 import { applicationRoutes } from './route/application.ts';
 import { dtmfRoutes } from './route/dtmf.ts';
@@ -65,6 +69,8 @@ export interface HttpDeps extends OperatorHooks {
   readonly sentPath?: (request: Request) => string | undefined;
   /** Tells what is up, by name: `{database, media, sip}`. */
   readonly ready: () => Promise<Readonly<Record<string, boolean>>>;
+  /** The other nodes of a cluster; undefined where there are none. */
+  readonly peers?: Peers | undefined;
   /** The levels of the rate limits, where bots share them. */
   readonly tokens?: TokenBuckets;
   /** SIGTERM was heard. */
@@ -74,6 +80,11 @@ export interface HttpDeps extends OperatorHooks {
 export interface HttpApp {
   /** Web standards in, web standards out. Never rejects. */
   fetch(request: Request): Promise<Response>;
+  /**
+   * Serves what another node admitted and forwarded here. `until` is when it gives the operation up. Never rejects.
+   * `'moved'`: its Session or Room is not here.
+   */
+  perform(operation: Operation, until: number): Promise<Answer | Problem | 'moved'>;
   /** Responses with a recording that are fed by this process. */
   listeners(): number;
 }
@@ -98,7 +109,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   const routes = routesOf(deps);
   const app = new Hono();
 
-  const admit = admission({
+  const options = {
     clock,
     log: deps.log,
     apps: store.apps,
@@ -109,8 +120,10 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     tokens: deps.tokens ?? new TokenBuckets(),
     draining: deps.draining,
     peer: deps.peer,
+    peers: deps.peers,
     now: () => clock.now(),
-  });
+  };
+  const admit = admission(options);
   for (const route of routes)
     app.on(route.method, route.path, async (context) => {
       const started = clock.now();
@@ -118,7 +131,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       const response = await admit(asked);
       const tookMs = clock.now() - started;
       metrics.request(route.method, route.path, response.status, tookMs / 1000);
-      if (route.method !== 'GET') tell(deps.history, asked, response.status, tookMs);
+      if (route.method !== 'GET' && asked.isForwarded !== true) tell(deps.history, asked, response.status, tookMs);
       return response;
     });
 
@@ -154,7 +167,56 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     if (pipeline.isSpent(() => deps.peer?.(request))) response.headers.set('connection', 'close');
     return response;
   };
-  return { fetch, listeners: () => media.listeners };
+  const perform = performer(deps, routes, performing(options));
+  return { fetch, perform, listeners: () => media.listeners };
+}
+
+/** Serves what other nodes forward. A request that is about a Session or Room that is not here is not looked into. */
+function performer(
+  deps: HttpDeps,
+  routes: readonly Route[],
+  serve: (context: RequestContext) => Promise<Outcome>,
+): HttpApp['perform'] {
+  const known = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]));
+  const { clock, sessions, rooms, log, history } = deps;
+  return async (operation, until) => {
+    const { method, params, body, appUuid, key } = operation;
+    const route = known.get(`${method} ${operation.route}`);
+    if (route === undefined) return problems.unavailable('The nodes are of different releases.', NODE_RETRY_AFTER_SEC);
+    const whose = whoseOf(route, params, body);
+    const apart = whose?.kind === 'join' ? await rooms.bring(appUuid, whose.roomId) : undefined;
+    if (apart !== undefined) return apart;
+    const isHere =
+      whose?.kind === 'room' || whose?.kind === 'join'
+        ? rooms.isHere(whose.roomId)
+        : whose?.kind !== 'session' || sessions.isHere(whose.sessionUuid);
+    if (!isHere) return 'moved';
+    const request = new Request(`http://node.invalid${operation.path}${operation.query}`, { method });
+    const context: RequestContext = {
+      ...contextOf(request, route, { ...params }),
+      traceparent: operation.traceparent,
+      body,
+      appUuid,
+      operationUuid: operation.operationUuid,
+      keyed: key === undefined ? undefined : { appUuid, ...key },
+      until,
+    };
+    const started = clock.now();
+    let outcome: Outcome;
+    try {
+      outcome = await serve(context);
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable))
+        log.error(
+          { route: route.path, error: error instanceof Error ? (error.stack ?? '') : String(error) },
+          'an operation of another node ended in a bug',
+        );
+      outcome = problems.unavailable('Service temporarily unavailable. See Retry-After header.', UNAVAILABLE_RETRY_SEC);
+    }
+    if (outcome instanceof Response) return problems.unavailable('The operation cannot be forwarded.', UNAVAILABLE_RETRY_SEC);
+    if (method !== 'GET') tell(history, context, outcome.status, clock.now() - started);
+    return outcome;
+  };
 }
 
 /** Puts an application's command into the timeline of the Session that it named or made. */

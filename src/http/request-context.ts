@@ -28,6 +28,8 @@ export interface RouteFacts {
   readonly command?: boolean;
   /** The commit that carries the command's effect stores its answer too; else admission does. */
   readonly answerStoredBy?: 'journal';
+  /** Opens audio sources before it is admitted, which takes as long as their servers do. */
+  readonly waits?: boolean;
   /** Starts something new: refused while the platform drains. */
   readonly starts?: boolean;
   /** The name of a missing resource in the 404: `Session`, `Room`… */
@@ -79,6 +81,10 @@ export interface RequestContext {
   work: Work | undefined;
   /** The Session that the answer names: the one that a dial made. */
   sessionUuid: string | undefined;
+  /** Another node served it, or was asked to. */
+  isForwarded?: boolean;
+  /** The time after which the node that forwarded it counts it as failed, so that nothing may be committed. */
+  until?: number;
   /** Gives rate tokens back; run when the answer is a problem. */
   refund: (() => void) | undefined;
 }
@@ -101,4 +107,5 @@ export const commandContext = (context: RequestContext): CommandContext => ({
   operationUuid: context.operationUuid,
   idempotencyKey: context.keyed?.key,
   traceparent: context.traceparent,
+  ...(context.until === undefined ? {} : { until: context.until }),
 });

@@ -168,6 +168,7 @@ function fakeSessions(testStore: TestStore): FakeSessions {
       fake.commands.push({ uuid, command, context });
       return await admit(context, accepted(context.operationUuid));
     },
+    isHere: (uuid) => fake.live.has(uuid),
     ingest: () => undefined,
     async get(appUuid, uuid) {
       const found = fake.live.get(uuid);

@@ -181,6 +181,7 @@ function admitting(): Partial<HttpDeps> {
       connectWebsocket: answer,
       command: answer,
       owns: async () => true,
+      isHere: () => false,
       ingest: () => undefined,
       get: async (_app, uuid) => ({
         session_uuid: uuid,
@@ -194,6 +195,8 @@ function admitting(): Partial<HttpDeps> {
     },
     rooms: {
       create: answer,
+      isHere: () => false,
+      bring: async () => undefined,
       list: () => [],
       get: (_app, uuid) => view(uuid),
       order: answer,

@@ -5,6 +5,8 @@ import { problems } from '../../src/problem.ts';
 export const noRooms: Rooms = {
   create: async () => problems.notConfigured('Rooms'),
   list: () => [],
+  isHere: () => false,
+  bring: async () => undefined,
   get: () => undefined,
   order: async () => problems.notFound('Room'),
   join: async () => problems.notFound('Room'),

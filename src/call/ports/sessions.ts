@@ -15,6 +15,8 @@ export interface CommandContext {
   /** The Idempotency-Key to store the answer under, in the same commit as the effect. */
   readonly idempotencyKey: string | undefined;
   readonly traceparent: string;
+  /** When its sender gives it up, in ms since the epoch: from then on nothing of it is committed. Absent: never. */
+  readonly until?: number;
 }
 
 /** An admitted command: the status and body to send, already stored under the Idempotency-Key. */
@@ -97,6 +99,8 @@ export interface Sessions {
   owns(appUuid: string, sessionUuid: string, command: SessionCommand['type']): Promise<boolean>;
   /** Admission from the state on: 409 is decided by the Session's machine, then the work, then one commit. */
   command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem>;
+  /** Tells whether this node runs the Session, whatever its application. */
+  isHere(sessionUuid: string): boolean;
   /** Finds the push of the application that takes a body under that name, or undefined. */
   ingest(appUuid: string, ingestUuid: string): OpenIngest | undefined;
   get(appUuid: string, sessionUuid: string): Promise<SessionView | undefined>;

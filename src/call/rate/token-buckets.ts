@@ -37,6 +37,14 @@ export class TokenBuckets {
     };
   }
 
+  /** Gives tokens back that another node took for a command which was not admitted. */
+  give(taken: readonly { readonly name: string; readonly bucket: Bucket }[]): void {
+    for (const { name, bucket } of taken) {
+      const level = this.#levels.get(name);
+      if (level !== undefined) level.tokens = Math.min(bucket.capacity, level.tokens + 1);
+    }
+  }
+
   #level(name: string, bucket: Bucket, now: number): Level {
     const known = this.#levels.get(name);
     const level = known ?? { tokens: bucket.capacity, at: now };

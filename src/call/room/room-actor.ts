@@ -38,6 +38,8 @@ export class RoomActor {
   #row: RoomRow | undefined;
   readonly media: MediaRoom;
   readonly epoch: number;
+  /** It is being given up to another node: nobody may join it any more. */
+  isLeaving = false;
   readonly #environment: RoomEnvironment;
   readonly #members = new Map<string, 'reserved' | 'joining' | 'joined'>();
   /** The bots that have joined. */
@@ -285,9 +287,16 @@ export class RoomActor {
 }
 
 /** The part of a playback that is stored, so that a restart can tell its end. */
-export type StoredPlayback = Pick<RoomPlayback, 'operationUuid' | 'urls'>;
+export interface StoredPlayback extends Pick<RoomPlayback, 'operationUuid' | 'urls'> {
+  /** The status that a list tells on another node. */
+  readonly status?: 'stopped' | 'playing' | 'paused';
+}
 const playbackText = (playback: RoomPlayback | undefined): string => {
   if (playback === undefined) return '';
-  const stored: StoredPlayback = { operationUuid: playback.operationUuid, urls: playback.urls };
+  const stored: StoredPlayback = {
+    operationUuid: playback.operationUuid,
+    urls: playback.urls,
+    status: playback.phase === 'starting' ? 'stopped' : playback.phase === 'paused' ? 'paused' : 'playing',
+  };
   return JSON.stringify(stored);
 };

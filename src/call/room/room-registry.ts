@@ -1,6 +1,7 @@
 /** The live Rooms of this node, and the way in for every command about them. */
 import { timestamp } from '../../clock.ts';
-import type { RoomStore } from '../../database/rooms.ts';
+import type { RoomRow } from '../../database/journal/journal.ts';
+import type { ListedRoom, RoomStore } from '../../database/rooms.ts';
 import { newUuid } from '../../id.ts';
 import { DRAINING_RETRY_SEC, LIST_MATCHED_MAX_ITEMS } from '../../limits.ts';
 import type { Membership, Seat } from '../../machine/room/membership.ts';
@@ -13,6 +14,8 @@ import type { SessionActor } from '../session/session-actor.ts';
 import { RoomActor, type RoomEnvironment, type StoredPlayback } from './room-actor.ts';
 
 const MEDIA_RETRY_SEC = 5;
+const MOVING_RETRY_SEC = 1;
+const APART = 'The Room is mixed by another node than the one that has the Session; connect or dial it `near` the Room';
 const STOPPED_LOOK_MS = 20;
 
 interface RoomLimits {
@@ -20,9 +23,17 @@ interface RoomLimits {
   readonly maxMembersPerRoom: number;
 }
 
+/** The homes of the Rooms of a cluster. */
+interface RoomHomes extends Pick<RoomStore, 'home' | 'settle' | 'release' | 'make' | 'unmake' | 'list'> {
+  /** Asks the home of a Room to give it up. */
+  askRelease(nodeId: string, roomId: string): Promise<boolean>;
+}
+
 export interface RoomRegistryOptions extends Omit<RoomEnvironment, 'dismiss' | 'onDeleted'> {
   readonly media: Pick<MediaEngine, 'openRoom' | 'openPlaylist'>;
   readonly records: Pick<RoomStore, 'adopt'>;
+  /** How the Rooms of a cluster get their homes; undefined where this process has them all. */
+  readonly homes?: RoomHomes | undefined;
   limits(appUuid: string): Promise<RoomLimits | undefined>;
   /** A live Session of this node. */
   session(sessionUuid: string): SessionActor | undefined;
@@ -34,6 +45,7 @@ export class RoomRegistry implements Rooms {
   readonly #counts = new Map<string, number>();
   readonly #options: RoomRegistryOptions;
   readonly #environment: RoomEnvironment;
+  readonly #settling = new Map<string, Promise<boolean>>();
   #stopping = false;
 
   constructor(options: RoomRegistryOptions) {
@@ -60,23 +72,30 @@ export class RoomRegistry implements Rooms {
 
   async create(request: CreateRequest, context: CommandContext): Promise<Answer | Problem> {
     const { appUuid } = context;
+    const { homes, clock } = this.#options;
     const limits = await this.#options.limits(appUuid);
+    const cap = limits?.maxRooms ?? 0;
     // No await between the question and the place: the cap holds however many are asked for at once.
-    if ((this.#counts.get(appUuid) ?? 0) >= (limits?.maxRooms ?? 0)) {
-      return problems.forbidden('Maximum number of rooms reached for this application');
-    }
+    if (homes === undefined && (this.#counts.get(appUuid) ?? 0) >= cap) return tooMany();
     this.#count(appUuid, 1);
     const { voice_activity_events: voiceActivityEvents, hold_music_url: holdMusicUrl = '' } = request;
     const about = { roomId: newUuid(), appUuid, voiceActivityEvents, holdMusicUrl };
-    const room = await this.#open(newRoom(about, this.#options.clock.now()));
+    const state = newRoom(about, clock.now());
+    if ((await homes?.make(state, cap)) === false) {
+      this.#count(appUuid, -1);
+      return tooMany();
+    }
+    const room = await this.#open(state);
     if (room === undefined) {
       this.#count(appUuid, -1);
+      await homes?.unmake(about.roomId);
       return problems.unavailable('No media worker is available.', MEDIA_RETRY_SEC);
     }
     const result = await room.begin(context, { status: 201, body: { ...view(room) } });
     if (isProblem(result)) {
       void room.media.close();
       this.#forget(about.roomId);
+      await homes?.unmake(about.roomId).catch(() => {});
     }
     return result;
   }
@@ -104,15 +123,69 @@ export class RoomRegistry implements Rooms {
     this.#count(room.state.appUuid, -1);
   }
 
-  list(appUuid: string): readonly RoomView[] | Problem {
+  list(appUuid: string): readonly RoomView[] | Problem | Promise<readonly RoomView[] | Problem> {
+    const { homes } = this.#options;
+    if (homes !== undefined) return this.#listAll(homes, appUuid);
     const own = [...this.#rooms.values()].filter((room) => room.state.appUuid === appUuid);
     if (own.length > LIST_MATCHED_MAX_ITEMS) return problems.tooManyResults();
     return own.sort((a, b) => b.state.createdAt - a.state.createdAt).map(view);
   }
 
+  /** The Rooms of all nodes. Those of this one are told as they are now. */
+  async #listAll(homes: RoomHomes, appUuid: string): Promise<readonly RoomView[] | Problem> {
+    const rows = await homes.list(appUuid);
+    if (rows === 'too_many') return problems.tooManyResults();
+    return rows.map((row) => {
+      const here = this.#rooms.get(row.roomId);
+      return here === undefined ? rowView(row) : view(here);
+    });
+  }
+
   get(appUuid: string, roomId: string): RoomView | undefined {
     const room = this.#rooms.get(roomId);
     return room?.state.appUuid === appUuid ? view(room) : undefined;
+  }
+
+  isHere(roomId: string): boolean {
+    return this.#rooms.has(roomId);
+  }
+
+  async bring(appUuid: string, roomId: string): Promise<Problem | undefined> {
+    const { homes } = this.#options;
+    if (homes === undefined || this.#rooms.has(roomId)) return undefined;
+    const home = await homes.home(appUuid, roomId);
+    // The route tells that there is no such Room.
+    if (home === undefined) return undefined;
+    if (home !== null && !(await homes.askRelease(home, roomId))) return problems.conflict(APART);
+    return (await this.#settle(roomId)) ? undefined : problems.conflict(APART);
+  }
+
+  /** Takes a Room that has no home. Two that ask at once get the same one. */
+  async #settle(roomId: string): Promise<boolean> {
+    const under = this.#settling.get(roomId) ?? this.#takeHome(roomId).finally(() => this.#settling.delete(roomId));
+    this.#settling.set(roomId, under);
+    return await under;
+  }
+
+  async #takeHome(roomId: string): Promise<boolean> {
+    const row = await this.#options.homes?.settle(roomId);
+    if (row === undefined) return this.#rooms.has(roomId);
+    return (await this.#openRow(row)) !== undefined;
+  }
+
+  /** Gives a Room up to the node of its first member. False: somebody is in it, or something goes on in it. */
+  async giveUp(roomId: string): Promise<boolean> {
+    const { homes } = this.#options;
+    const room = this.#rooms.get(roomId);
+    if (homes === undefined || room === undefined) return false;
+    const { phase, playback, recording } = room.state;
+    if (room.places.length > 0 || phase !== 'open' || playback !== undefined || recording !== undefined || room.isLeaving)
+      return false;
+    room.isLeaving = true;
+    const released = await homes.release(roomId, room.epoch).catch(() => false);
+    if (released) room.abandon();
+    else room.isLeaving = false;
+    return released;
   }
 
   async order(roomId: string, order: RoomCommand, context: CommandContext): Promise<Answer | Problem> {
@@ -143,6 +216,7 @@ export class RoomRegistry implements Rooms {
     if (room === undefined) return problems.notFound('Room');
     if (session === undefined || session.state.appUuid !== context.appUuid) return problems.notFound('Session');
     if (room.state.phase !== 'open') return problems.conflict('Room is being deleted');
+    if (room.isLeaving) return problems.unavailable('The Room is moving to another node.', MOVING_RETRY_SEC);
     const isNew = !room.has(sessionUuid);
     if (coach !== undefined && (coach === sessionUuid || !room.joined.includes(coach)))
       return problems.conflict('The Session to coach is not a member of the room');
@@ -164,6 +238,7 @@ export class RoomRegistry implements Rooms {
     const room = this.#rooms.get(roomId);
     if (room === undefined || room.state.appUuid !== appUuid) return problems.notFound('Room');
     if (room.state.phase !== 'open') return problems.conflict('Room is being deleted');
+    if (room.isLeaving) return problems.unavailable('The Room is moving to another node.', MOVING_RETRY_SEC);
     if (room.places.length >= (limits?.maxMembersPerRoom ?? 0)) return problems.roomFull();
     room.reserve(sessionUuid);
     return { roomId, room: room.media.number, muted, voiceActivityEvents: room.state.voiceActivityEvents };
@@ -229,13 +304,10 @@ export class RoomRegistry implements Rooms {
   async recover(): Promise<number> {
     const rows = await this.#options.records.adopt();
     for (const row of rows) {
-      const { roomId, appUuid, voiceActivityEvents, holdMusicUrl, createdAt, volume, deleting } = row;
-      const about = { roomId, appUuid, voiceActivityEvents, holdMusicUrl };
-      const room = await this.#open({ ...newRoom(about, createdAt), volume }, row.epoch);
+      const { roomId, appUuid, deleting } = row;
+      const room = await this.#openRow(row);
       if (room === undefined) continue;
-      this.#count(appUuid, 1);
-      const playback: StoredPlayback | undefined = row.playback === '' ? undefined : JSON.parse(row.playback);
-      room.signal({ type: 'recovered', playback });
+      room.signal({ type: 'recovered', playback: storedPlayback(row) });
       if (deleting)
         void this.order(
           roomId,
@@ -245,6 +317,35 @@ export class RoomRegistry implements Rooms {
     }
     return rows.length;
   }
+
+  /** Opens a Room that another process had. */
+  async #openRow(row: RoomRow): Promise<RoomActor | undefined> {
+    const { roomId, appUuid, voiceActivityEvents, holdMusicUrl, createdAt, volume } = row;
+    const about = { roomId, appUuid, voiceActivityEvents, holdMusicUrl };
+    const room = await this.#open({ ...newRoom(about, createdAt), volume }, row.epoch);
+    if (room !== undefined) this.#count(appUuid, 1);
+    return room;
+  }
+}
+
+const tooMany = () => problems.forbidden('Maximum number of rooms reached for this application');
+
+const storedPlayback = ({ playback }: Pick<RoomRow, 'playback'>): StoredPlayback | undefined =>
+  playback === '' ? undefined : JSON.parse(playback);
+
+/** A Room of another node, as its row tells it. */
+function rowView(row: ListedRoom): RoomView {
+  const heard = storedPlayback(row);
+  return {
+    room_id: row.roomId,
+    created_at: timestamp(row.createdAt),
+    member_count: row.members,
+    playback_status: heard?.status ?? 'stopped',
+    playback_operation_uuid: heard?.operationUuid ?? '',
+    playback_urls: heard?.urls ?? [],
+    playback_volume: row.volume ?? 0,
+    voice_activity_events: row.voiceActivityEvents,
+  };
 }
 
 const view = (room: RoomActor): RoomView => {

@@ -331,6 +331,10 @@ export class SessionRegistry implements Sessions {
     return actor.command({ ...command, target: { referTo } }, context);
   }
 
+  isHere(sessionUuid: string): boolean {
+    return this.#actors.has(sessionUuid);
+  }
+
   ingest(appUuid: string, ingestUuid: string): OpenIngest | undefined {
     return this.#audio.ingest(appUuid, ingestUuid);
   }

@@ -25,6 +25,10 @@ const LOOPBACK_URI = 'loopback:';
 /** The domain of such a trunk in SIP messages. It is resolved to our own port. */
 const LOOPBACK_ADDRESS: TrunkAddress = { host: 'loopback.invalid', port: undefined, transport: 'udp' };
 
+/** Whether a node with these labels may use the trunk. */
+export const isPinnedTo = ({ nodes }: Trunk['settings'], labels: readonly string[]): boolean =>
+  nodes === undefined || nodes.some((label) => labels.includes(label));
+
 export const isLoopback = ({ uri }: Trunk): boolean => uri === LOOPBACK_URI;
 
 /** The address that a trunk's URI names. Undefined when it is no SIP URI of the form above. */

@@ -4,6 +4,7 @@
  * kept.
  */
 
+import type { Peers } from '../../call/ports/peers.ts';
 import type { TokenBuckets } from '../../call/rate/token-buckets.ts';
 import type { Clock } from '../../clock.ts';
 import type { IdempotencyStore } from '../../database/idempotency.ts';
@@ -15,6 +16,7 @@ import { isProblem, problems } from '../../problem.ts';
 import type { Outcome, RequestContext } from '../request-context.ts';
 import { answerResponse, problemResponse, unexpectedResponse } from '../response.ts';
 import { type AuthenticationOptions, authentication } from './authentication.ts';
+import { elsewhere } from './elsewhere.ts';
 import { idempotencyKey, keep, mark } from './idempotency.ts';
 import { json } from './json.ts';
 import { mediaType } from './media-type.ts';
@@ -27,6 +29,8 @@ export interface AdmissionOptions extends AuthenticationOptions {
   readonly log: Log;
   readonly idempotency: IdempotencyStore;
   readonly tokens: TokenBuckets;
+  /** The other nodes of a cluster; undefined where there are none. */
+  readonly peers?: Peers | undefined;
   /** SIGTERM was heard: nothing new is started. */
   readonly draining: () => boolean;
 }
@@ -46,25 +50,17 @@ export function admission(options: AdmissionOptions): (context: RequestContext) 
     idempotencyKey, // 400: what could never be a key
     shape(idempotency), // 400, 422
     (context) => mark(idempotency, context), // replay, 409, 422
+    ...(options.peers === undefined ? [] : [elsewhere(options.peers)]), // served by the node that has it
     ownership, // 404
-    rateLimit(options.tokens, () => options.clock.now()), // 429
+    rateLimit(options.tokens, () => options.clock.now(), options.peers), // 429
     draining(options.draining), // 503
     connected, // nothing where nobody can be answered
     state, // 409, then the work
   ];
 
-  const decide = async (context: RequestContext): Promise<Outcome> => {
-    for (const step of order) {
-      const verdict = step(context);
-      const outcome = verdict instanceof Promise ? await verdict : verdict;
-      if (outcome !== undefined) return outcome;
-    }
-    throw new Error('a route without work');
-  };
-
   return async (context) => {
     try {
-      const outcome = await decide(context);
+      const outcome = await inOrder(order, context);
       if (isProblem(outcome)) context.refund?.();
       else if (!(outcome instanceof Response)) context.sessionUuid = sessionOf(outcome.body);
       await keep(idempotency, context, outcome);
@@ -83,6 +79,40 @@ export function admission(options: AdmissionOptions): (context: RequestContext) 
       return unexpectedResponse(supportId, context.traceparent);
     }
   };
+}
+
+/**
+ * Serves an operation that another node admitted, from its shape on. Rejects where the store is away or a bug came up.
+ */
+export function performing(
+  options: Omit<AdmissionOptions, 'operatorToken' | 'apps' | 'credentials'>,
+): (context: RequestContext) => Promise<Outcome> {
+  const order: readonly Step[] = [
+    shape(options.idempotency),
+    ownership,
+    rateLimit(options.tokens, () => options.clock.now(), options.peers),
+    draining(options.draining),
+    state,
+  ];
+  return async (context) => {
+    try {
+      const outcome = await inOrder(order, context);
+      if (isProblem(outcome)) context.refund?.();
+      return outcome;
+    } catch (error) {
+      context.refund?.();
+      throw error;
+    }
+  };
+}
+
+async function inOrder(order: readonly Step[], context: RequestContext): Promise<Outcome> {
+  for (const step of order) {
+    const verdict = step(context);
+    const outcome = verdict instanceof Promise ? await verdict : verdict;
+    if (outcome !== undefined) return outcome;
+  }
+  throw new Error('a route without work');
 }
 
 /**

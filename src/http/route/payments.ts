@@ -89,7 +89,14 @@ const cvv = { ...facts, path: '/v1/sessions/:uuid/payment/cvv/collect' } as cons
 
 export const paymentRoutes = (sessions: Sessions, charges: Charges): readonly Route[] => [
   bodyRoute(
-    { ...card, method: 'POST', summary: 'Collect a card number by keypad', optional: true, buckets: ['card_collect'] },
+    {
+      ...card,
+      method: 'POST',
+      summary: 'Collect a card number by keypad',
+      waits: true,
+      optional: true,
+      buckets: ['card_collect'],
+    },
     collectCard,
     (context, body) =>
       collect(sessions, context, 'card', body, { acceptedBrands: body.accepted_brands ?? CARD_BRANDS, cardUuid: undefined }),
@@ -98,7 +105,7 @@ export const paymentRoutes = (sessions: Sessions, charges: Charges): readonly Ro
     onSession(sessions, context, { type: 'cancel_payment', kind: 'card' }),
   ),
   bodyRoute(
-    { ...cvv, method: 'POST', summary: 'Collect a CVV by keypad', optional: true, buckets: ['cvv_collect'] },
+    { ...cvv, method: 'POST', summary: 'Collect a CVV by keypad', waits: true, optional: true, buckets: ['cvv_collect'] },
     collectCvv,
     (context, body) => collect(sessions, context, 'cvv', body, { acceptedBrands: CARD_BRANDS, cardUuid: body.card_uuid }),
   ),

@@ -86,8 +86,8 @@ const collectionRoutes = (rooms: Rooms): readonly Route[] => [
       success: [200, '`{"rooms": […]}`'],
       buckets: ['room_list'],
     },
-    (context) => () => {
-      const found = rooms.list(context.appUuid);
+    (context) => async () => {
+      const found = await rooms.list(context.appUuid);
       if (isProblem(found)) return found;
       return ok({
         rooms: found.map(({ room_id, created_at, member_count, playback_status, voice_activity_events }) => ({
@@ -157,7 +157,14 @@ const memberRoutes = (rooms: Rooms): readonly Route[] => [
 
 const playbackRoutes = (rooms: Rooms): readonly Route[] => [
   bodyRoute(
-    { ...command, method: 'POST', path: `${ROOM}/playback/play`, summary: 'Play to every member', buckets: ['room_play'] },
+    {
+      ...command,
+      method: 'POST',
+      path: `${ROOM}/playback/play`,
+      summary: 'Play to every member',
+      waits: true,
+      buckets: ['room_play'],
+    },
     play,
     (context, request) => {
       if (request.type === 'stream') return onRoom(rooms, context, streamUnsupported);

@@ -1,0 +1,181 @@
+/**
+ * Requests between nodes: each goes to the node that has the Session or Room, with a deadline in that node's clock. What
+ * was answered 503 here never acts there later: the owner refuses what came after its deadline, and what would be
+ * committed after it.
+ */
+import type { Forwarded, Operation, Peers, Whose } from '../call/ports/peers.ts';
+import type { Answer } from '../call/ports/sessions.ts';
+import type { BucketName } from '../call/rate/buckets.ts';
+import { bucketOf, type TokenBuckets } from '../call/rate/token-buckets.ts';
+import type { Clock } from '../clock.ts';
+import type { KeyedRequest } from '../database/idempotency.ts';
+import type { NodeRow } from '../database/nodes.ts';
+import {
+  NODE_COMMAND_MARGIN_MS,
+  NODE_COMMAND_TIMEOUT_MS,
+  NODE_PING_TIMEOUT_MS,
+  NODE_RETRY_AFTER_SEC,
+  NODE_SLOW_COMMAND_TIMEOUT_MS,
+} from '../limits.ts';
+import { isProblem, type Problem, problems } from '../problem.ts';
+import type { Bus } from './bus.ts';
+import type { Members } from './members.ts';
+import { choose, mayPlace, type PlacedTrunk } from './placement.ts';
+import { homeOf } from './rendezvous.ts';
+
+/** What this node has and does, for requests of others and its own. */
+export interface LocalWork {
+  readonly sessions: {
+    isHere(sessionUuid: string): boolean;
+    /** The node of a live Session of the application. */
+    owner(appUuid: string, sessionUuid: string): Promise<string | undefined>;
+  };
+  readonly rooms: {
+    isHere(roomId: string): boolean;
+    /** The home of a Room of the application, `null` while it has none. */
+    home(appUuid: string, roomId: string): Promise<string | null | undefined>;
+    bring(appUuid: string, roomId: string): Promise<Problem | undefined>;
+    giveUp(roomId: string): Promise<boolean>;
+  };
+  readonly tokens: TokenBuckets;
+  trunks(): readonly PlacedTrunk[];
+  /** Gives a key back that another node marked. */
+  release(request: KeyedRequest, marker: string): Promise<void>;
+  perform(operation: Operation, until: number): Promise<Answer | Problem | 'moved'>;
+}
+
+export interface PeerCommandsOptions extends LocalWork {
+  readonly bus: Bus;
+  readonly members: Members;
+  readonly nodeId: string;
+  readonly clock: Clock;
+}
+
+export class PeerCommands implements Peers {
+  readonly #options: PeerCommandsOptions;
+
+  constructor(options: PeerCommandsOptions) {
+    this.#options = options;
+    const { bus, rooms, tokens, clock } = options;
+    bus.answer('cmd', (body, from) => this.#perform(body, from));
+    bus.answer('room.release', async (body) => ({ released: isRoom(body) && (await rooms.giveUp(body.roomId)) }));
+    bus.answer('bucket', (body) => {
+      if (!isTake(body)) return {};
+      const taken = tokens.take(bucketsOf(body.appUuid, body.names), clock.now());
+      return typeof taken === 'number' ? { waitSec: taken } : { taken: true };
+    });
+    bus.answer('refund', (body) => {
+      if (isTake(body)) tokens.give(bucketsOf(body.appUuid, body.names));
+      return {};
+    });
+  }
+
+  async nodeOf(whose: Whose, appUuid: string): Promise<string | Problem | undefined> {
+    const { rooms } = this.#options;
+    if (whose.kind === 'session') return this.#elsewhere(await this.#nodeOfSession(appUuid, whose.sessionUuid));
+    if (whose.kind === 'new') return this.#elsewhere(await this.#place(whose, appUuid));
+    if (whose.kind === 'join') {
+      const node = await this.#nodeOfSession(appUuid, whose.sessionUuid);
+      if (node === this.#options.nodeId) return await rooms.bring(appUuid, whose.roomId);
+      if (node !== undefined) return node;
+    }
+    const home = await this.#home(appUuid, whose.roomId);
+    return home === null ? await rooms.bring(appUuid, whose.roomId) : this.#elsewhere(home);
+  }
+
+  async forward(nodeId: string, operation: Operation, isSlow: boolean): Promise<Forwarded> {
+    const { bus, members } = this.#options;
+    if (members.isSuspect(nodeId)) return { outcome: 'not_delivered' };
+    const timeoutMs = isSlow ? NODE_SLOW_COMMAND_TIMEOUT_MS : NODE_COMMAND_TIMEOUT_MS;
+    const result = await bus.ask(nodeId, 'cmd', { operation }, timeoutMs, timeoutMs - NODE_COMMAND_MARGIN_MS);
+    if (result.outcome === 'not_delivered') members.isAway(nodeId);
+    if (result.outcome !== 'answered') return result;
+    return isReply(result.body) ? result.body : { outcome: 'unknown' };
+  }
+
+  async take(appUuid: string, names: readonly BucketName[]): Promise<(() => void) | number> {
+    const { bus, tokens, clock, nodeId } = this.#options;
+    const here = () => tokens.take(bucketsOf(appUuid, names), clock.now());
+    const home = homeOf(appUuid, this.#homes());
+    if (home === undefined || home === nodeId) return here();
+    const { outcome, body } = { body: undefined, ...(await this.#ask(home, 'bucket', { appUuid, names })) };
+    // Out of reach: a limit of this node's own is better than none.
+    if (outcome !== 'answered' || typeof body !== 'object' || body === null) return here();
+    if ('waitSec' in body && typeof body.waitSec === 'number') return body.waitSec;
+    return () => void bus.ask(home, 'refund', { appUuid, names }, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
+  }
+
+  /** Asks the home of a Room that nobody is in to give it up. */
+  async askRelease(nodeId: string, roomId: string): Promise<boolean> {
+    const { outcome, body } = { body: undefined, ...(await this.#ask(nodeId, 'room.release', { roomId })) };
+    return outcome === 'answered' && typeof body === 'object' && body !== null && 'released' in body && body.released === true;
+  }
+
+  #ask(nodeId: string, kind: string, body: object) {
+    return this.#options.bus.ask(nodeId, kind, body, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
+  }
+
+  /** Nodes that keep what has no row: all that are up, in every node's eyes about the same. */
+  #homes(): readonly string[] {
+    const { members } = this.#options;
+    return members.rows.filter(({ nodeId }) => !members.isSuspect(nodeId)).map(({ nodeId }) => nodeId);
+  }
+
+  #elsewhere(nodeId: string | undefined): string | undefined {
+    return nodeId === this.#options.nodeId ? undefined : nodeId;
+  }
+
+  async #nodeOfSession(appUuid: string, sessionUuid: string): Promise<string | undefined> {
+    const { sessions, nodeId } = this.#options;
+    return sessions.isHere(sessionUuid) ? nodeId : await sessions.owner(appUuid, sessionUuid);
+  }
+
+  async #home(appUuid: string, roomId: string): Promise<string | null | undefined> {
+    const { rooms, nodeId } = this.#options;
+    return rooms.isHere(roomId) ? nodeId : await rooms.home(appUuid, roomId);
+  }
+
+  async #place({ near, trunk, isPhone }: Extract<Whose, { kind: 'new' }>, appUuid: string): Promise<string | undefined> {
+    const { members, nodeId, trunks } = this.#options;
+    for (const id of near) {
+      const node = (await this.#nodeOfSession(appUuid, id)) ?? (await this.#home(appUuid, id));
+      if (typeof node === 'string') return node;
+    }
+    const question = { appUuid, trunk, isPhone };
+    const known = trunks();
+    const candidates = members.rows.filter(
+      (row: NodeRow) => row.drainingAt === undefined && !members.isSuspect(row.nodeId) && mayPlace(row.labels, question, known),
+    );
+    // Where none may take it, this node says why.
+    return choose(nodeId, candidates, Math.random) ?? nodeId;
+  }
+
+  async #perform(body: unknown, from: string): Promise<Forwarded> {
+    const { clock, perform, release } = this.#options;
+    if (!isCommand(body)) return late();
+    const { operation, until } = body;
+    const result = clock.now() >= until ? late().problem : await perform(operation, until);
+    if (result === 'moved') return { outcome: 'moved' };
+    if (!isProblem(result)) return { outcome: 'answered', answer: result };
+    const { key, appUuid } = operation;
+    // Whoever asked has given it up with an unknown outcome and keeps the mark: nothing of it will be stored.
+    if (key !== undefined && clock.now() >= until) await release({ appUuid, ...key }, from).catch(() => {});
+    return { outcome: 'refused', problem: result };
+  }
+}
+
+const late = () => ({
+  outcome: 'refused' as const,
+  problem: problems.unavailable('The command came too late. See Retry-After header.', NODE_RETRY_AFTER_SEC),
+});
+
+const bucketsOf = (appUuid: string, names: readonly BucketName[]) => names.map((name) => bucketOf(name, appUuid));
+
+// What comes here is under the cluster's own key; these say what another release may have changed.
+const isCommand = (body: unknown): body is { readonly operation: Operation; readonly until: number } =>
+  typeof body === 'object' && body !== null && 'operation' in body && 'until' in body && typeof body.until === 'number';
+const isReply = (body: unknown): body is Forwarded => typeof body === 'object' && body !== null && 'outcome' in body;
+const isRoom = (body: unknown): body is { readonly roomId: string } =>
+  typeof body === 'object' && body !== null && 'roomId' in body && typeof body.roomId === 'string';
+const isTake = (body: unknown): body is { readonly appUuid: string; readonly names: readonly BucketName[] } =>
+  typeof body === 'object' && body !== null && 'appUuid' in body && 'names' in body && Array.isArray(body.names);

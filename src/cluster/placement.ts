@@ -1,0 +1,53 @@
+/**
+ * Where a new Session is made: near the Session or Room that it names, else on the better of two nodes drawn at random,
+ * and here where this node is within 10 % of that one. A node that drains, is a suspect, or lacks the label that the
+ * trunk asks for takes none.
+ */
+import type { NodeRow } from '../database/nodes.ts';
+
+const LOCAL_PREFERENCE = 0.1;
+
+/** The part of a trunk that decides where it may be used. */
+export interface PlacedTrunk {
+  readonly name: string;
+  /** Labels, of which a node needs one. Undefined: any node will do. */
+  readonly nodes: readonly string[] | undefined;
+  readonly apps: readonly string[] | undefined;
+}
+
+export interface PlacementQuestion {
+  readonly appUuid: string;
+  /** The trunk that a dial names. */
+  readonly trunk: string | undefined;
+  readonly isPhone: boolean;
+}
+
+/** Whether a node with these labels may dial what is asked for. An unknown trunk is for any node to refuse. */
+export function mayPlace(
+  labels: readonly string[],
+  { appUuid, trunk, isPhone }: PlacementQuestion,
+  trunks: readonly PlacedTrunk[],
+): boolean {
+  if (!isPhone) return true;
+  const permitted = trunks.filter(({ apps }) => apps?.includes(appUuid) !== false);
+  const usable = trunk === undefined ? permitted : permitted.filter(({ name }) => name === trunk);
+  return usable.length === 0 || usable.some(({ nodes }) => nodes === undefined || nodes.some((label) => labels.includes(label)));
+}
+
+/** The load of a node, 0 to 1, from its last beat. */
+function loadOf({ load }: Pick<NodeRow, 'load'>): number {
+  const told: unknown = JSON.parse(load);
+  return typeof told === 'object' && told !== null && 'load' in told && typeof told.load === 'number' ? told.load : 0;
+}
+
+/** The node for a new Session among those that may take it. Undefined: none may. `random` gives numbers in [0, 1). */
+export function choose(own: string, candidates: readonly NodeRow[], random: () => number): string | undefined {
+  if (candidates.length === 0) return undefined;
+  const first = Math.floor(random() * candidates.length);
+  const second = (first + 1 + Math.floor(random() * Math.max(0, candidates.length - 1))) % candidates.length;
+  const drawn = [candidates[first], candidates[second]].flatMap((each) => (each === undefined ? [] : [each]));
+  const [best] = drawn.sort((a, b) => loadOf(a) - loadOf(b));
+  const here = candidates.find(({ nodeId }) => nodeId === own);
+  if (best === undefined) return undefined;
+  return here !== undefined && loadOf(here) <= loadOf(best) + LOCAL_PREFERENCE ? own : best.nodeId;
+}

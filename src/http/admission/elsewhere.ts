@@ -1,0 +1,81 @@
+/**
+ * A request whose Session or Room is on another node goes there: admission up to here ran where the request came in;
+ * buckets, machine and commit run at the owner, which stores the answer under the key.
+ *
+ *   answered → its status and body · moved, not delivered → looked up once more, then 503 · unknown → 503, and the key stays marked
+ */
+import type { Operation, Peers, Whose } from '../../call/ports/peers.ts';
+import { isUuid } from '../../id.ts';
+import { NODE_RETRY_AFTER_SEC } from '../../limits.ts';
+import { isProblem, problems } from '../../problem.ts';
+import type { Outcome, RequestContext, Route } from '../request-context.ts';
+
+const TRIES = 2;
+
+/** What a request is about. Undefined: it can be served by any node. */
+export function whoseOf(route: Route, params: Readonly<Record<string, string>>, body: unknown): Whose | undefined {
+  const { path } = route;
+  const text = (name: string): string | undefined => {
+    const value = typeof body === 'object' && body !== null ? Object.entries(body).find(([key]) => key === name)?.[1] : undefined;
+    return typeof value === 'string' ? value : undefined;
+  };
+  if (path === '/v1/sessions:dial' || path === '/v1/sessions:connectWebsocket') {
+    const near = [text('near'), text('room_id'), text('phone_session_uuid')].flatMap((id) =>
+      id !== undefined && isUuid(id) ? [id] : [],
+    );
+    return { kind: 'new', near, trunk: text('trunk'), isPhone: path.endsWith('dial') };
+  }
+  // A Session is inspected by its row, wherever it is.
+  if (path === '/v1/sessions/:uuid' && route.method === 'GET') return undefined;
+  const { room_id: roomId = '', uuid: sessionUuid = '' } = params;
+  if (path.includes('/:room_id')) {
+    if (!isUuid(roomId)) return undefined;
+    const joining = path.endsWith('/members') && route.method === 'POST' ? text('session_uuid') : undefined;
+    return joining !== undefined && isUuid(joining) ? { kind: 'join', sessionUuid: joining, roomId } : { kind: 'room', roomId };
+  }
+  return path.startsWith('/v1/sessions/:uuid') && isUuid(sessionUuid) ? { kind: 'session', sessionUuid } : undefined;
+}
+
+const away = () => problems.unavailable('The node of this call cannot be reached. See Retry-After header.', NODE_RETRY_AFTER_SEC);
+
+/** The step of admission. */
+export function elsewhere(peers: Peers): (context: RequestContext) => Promise<Outcome | undefined> | undefined {
+  return (context) => {
+    const whose = whoseOf(context.route, context.params, context.body);
+    return whose === undefined ? undefined : served(peers, context, whose);
+  };
+}
+
+async function served(peers: Peers, context: RequestContext, whose: Whose): Promise<Outcome | undefined> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const nodeId = await peers.nodeOf(whose, context.appUuid);
+    if (nodeId === undefined) return undefined;
+    if (isProblem(nodeId)) return nodeId;
+    const result = await peers.forward(nodeId, operationOf(context), context.route.waits === true);
+    context.isForwarded = true;
+    switch (result.outcome) {
+      case 'answered':
+        return result.answer;
+      case 'refused':
+        return result.problem;
+      case 'unknown':
+        // The mark stays: a retry is told that the request is in progress until its outcome is known.
+        context.keyed = undefined;
+        return away();
+    }
+  }
+  return away();
+}
+
+const operationOf = (context: RequestContext): Operation => ({
+  method: context.route.method,
+  route: context.route.path,
+  params: context.params,
+  path: context.path,
+  query: context.query.size === 0 ? '' : `?${context.query}`,
+  body: context.body,
+  appUuid: context.appUuid,
+  operationUuid: context.operationUuid,
+  traceparent: context.traceparent,
+  ...(context.keyed === undefined ? {} : { key: { key: context.keyed.key, fingerprint: context.keyed.fingerprint } }),
+});

@@ -1,0 +1,199 @@
+/** Commands through the wrong node: the same answers as through the right one, each effect once. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Answered, Credentials } from '../support/platform.ts';
+import { Receiver } from '../support/receiver.ts';
+import { toneWav } from '../support/rtp-peer.ts';
+import { sippInstalled } from '../support/sipp.ts';
+import { callsTo, type LiveCalls } from './calls.ts';
+import { eventually, natsInstalled, TestCluster, type TestNode } from './harness.ts';
+
+describe.skipIf(!natsInstalled || !sippInstalled)('a command through another node', () => {
+  let cluster: TestCluster;
+  let app: Credentials;
+  const receiver = new Receiver();
+  const audio = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response(toneWav(440, 2)) });
+  const running: LiveCalls[] = [];
+
+  const node = (at: number): TestNode => {
+    const found = cluster.nodes[at];
+    if (found === undefined) throw new Error('no such node');
+    return found;
+  };
+  const api = (
+    at: number,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answered> => node(at).platform.api(app, method, path, body, headers);
+  const call = async (at: number, count = 1, through = at): Promise<readonly string[]> => {
+    const calls = await callsTo(node(at).platform, app, receiver, count, node(through).platform);
+    running.push(calls);
+    return calls.sessions;
+  };
+
+  beforeAll(async () => {
+    cluster = await TestCluster.start(3, { WEBHOOK_RETRY_SCALE: '0.1' });
+    app = await node(0).platform.application(receiver.url, '+15550002');
+    receiver.secrets.set(app.appUuid, app.webhookSecret);
+    await node(0).platform.trunk('127.0.0.1:9');
+    for (const at of [1, 2])
+      await eventually(
+        async () => JSON.stringify((await node(at).platform.operator('GET', '/trunks')).body).includes('carrier'),
+        'the trunk',
+      );
+  }, 60_000);
+
+  afterAll(async () => {
+    for (const { sipp } of running) sipp.stop();
+    await cluster?.stop();
+    await receiver.stop();
+    await audio.stop(true);
+  });
+
+  test('answers, plays, collects, records, inspects and hangs up as through its own node', async () => {
+    const [here = ''] = await call(0);
+    const [there = ''] = await call(0, 1, 1);
+    const of = async (sessionUuid: string, at: number) => {
+      const path = `/v1/sessions/${sessionUuid}`;
+      const url = `http://127.0.0.1:${audio.port}/a.wav`;
+      // The event to wait for stands behind a command whose outcome others depend on.
+      const steps: [string, string, unknown?, string?][] = [
+        ['GET', path],
+        ['POST', `${path}/answer`, {}],
+        ['POST', `${path}/playback/play`, { type: 'files', urls: [url] }, 'playback.started'],
+        ['POST', `${path}/playback/play`, { type: 'files', urls: ['http://127.0.0.1:1/none.wav'] }],
+        ['POST', `${path}/playback/pause`, {}],
+        ['POST', `${path}/playback/stop`, {}],
+        ['POST', `${path}/dtmf/collect`, { max_digits: 0 }],
+        ['POST', `${path}/recordings`, { direction: 'both', channels: 'mono' }, 'recording.became_available'],
+        ['GET', `${path}/recordings`],
+        ['POST', `${path}/room/mute`, {}],
+        ['POST', `${path}/transfer`, { to: 'nobody' }],
+        ['DELETE', path],
+      ];
+      const answers: unknown[] = [];
+      for (const [method, route, body, event] of steps) {
+        const { status, body: said } = await api(at, method, route, body);
+        if (event !== undefined) await receiver.event(event, sessionUuid);
+        answers.push([method, route.slice(path.length), status, shapeOf(said)]);
+      }
+      await receiver.event('session.ended', sessionUuid);
+      // An end is told for a day; nothing else is.
+      const after = [await api(at, 'DELETE', path), await api(at, 'POST', `${path}/playback/stop`, {})];
+      return {
+        answers: [...answers, ...after.map(({ status, body }) => [status, shapeOf(body)])],
+        names: receiver.names(sessionUuid),
+      };
+    };
+    const direct = await of(here, 0);
+    expect(await of(there, 2)).toEqual(direct);
+    expect(direct.answers.map((each) => (Array.isArray(each) ? each[2] : 0)).slice(0, 4)).toEqual([200, 409, 202, 502]);
+    expect(receiver.badSignatures).toBe(0);
+  }, 60_000);
+
+  test('replays its answer under an Idempotency-Key at any node', async () => {
+    const [sessionUuid = ''] = await call(0);
+    const path = `/v1/sessions/${sessionUuid}`;
+    const key = { 'idempotency-key': 'once' };
+    const first = await api(1, 'DELETE', path, undefined, key);
+    expect(first.status).toBe(202);
+    for (const at of [0, 1, 2]) {
+      const again = await api(at, 'DELETE', path, undefined, key);
+      expect([again.status, again.headers.get('idempotent-replayed'), again.body]).toEqual([202, 'true', first.body]);
+    }
+    await receiver.event('session.ended', sessionUuid);
+    expect(receiver.names(sessionUuid).filter((name) => name === 'session.ended')).toHaveLength(1);
+  }, 30_000);
+
+  test('is 404 for a Session of another application, and for none', async () => {
+    const [sessionUuid = ''] = await call(0);
+    const other = await node(1).platform.application(receiver.url, '+15550077');
+    receiver.secrets.set(other.appUuid, other.webhookSecret);
+    expect((await node(1).platform.api(other, 'DELETE', `/v1/sessions/${sessionUuid}`)).status).toBe(404);
+    expect((await api(1, 'DELETE', `/v1/sessions/${crypto.randomUUID()}`)).status).toBe(404);
+    expect((await api(1, 'DELETE', `/v1/sessions/${sessionUuid}`)).status).toBe(202);
+  }, 30_000);
+
+  test('is 503 while NATS is away, does nothing later, and works when NATS is back', async () => {
+    const sessions = await call(0, 5);
+    node(0).nats.set('blackhole');
+    const answers = await Promise.all(sessions.map((sessionUuid) => api(1, 'DELETE', `/v1/sessions/${sessionUuid}`)));
+    for (const { status, headers } of answers) expect([status, headers.get('retry-after')]).toEqual([503, '2']);
+    // The owner's own commands work.
+    expect((await api(0, 'DELETE', `/v1/sessions/${sessions[0]}`)).status).toBe(202);
+    await receiver.event('session.ended', sessions[0]);
+    node(0).nats.set('pass');
+    const again = () => api(1, 'POST', `/v1/sessions/${sessions[1]}/playback/stop`, {});
+    await eventually(async () => (await again()).status !== 503, 'NATS to come back');
+    await Bun.sleep(1_000);
+    for (const sessionUuid of sessions.slice(1)) expect(receiver.names(sessionUuid)).not.toContain('session.ended');
+    for (const sessionUuid of sessions.slice(1)) expect((await api(2, 'DELETE', `/v1/sessions/${sessionUuid}`)).status).toBe(202);
+  }, 60_000);
+
+  test('with a key whose owner is stopped is 503, then 409, and acts once when it is tried again', async () => {
+    const [sessionUuid = ''] = await call(0);
+    const path = `/v1/sessions/${sessionUuid}/recordings`;
+    const body = { direction: 'both', channels: 'mono' };
+    const key = { 'idempotency-key': 'stopped' };
+    node(0).platform.signal('SIGSTOP');
+    expect((await api(1, 'POST', path, body, key)).status).toBe(503);
+    expect((await api(2, 'POST', path, body, key)).status).toBe(409);
+    node(0).platform.signal('SIGCONT');
+    let last: Answered | undefined;
+    await eventually(async () => {
+      last = await api(2, 'POST', path, body, key);
+      return last.status === 202;
+    }, 'the retry');
+    const replay = await api(1, 'POST', path, body, key);
+    expect([replay.status, replay.headers.get('idempotent-replayed')]).toEqual([202, 'true']);
+    expect(replay.body).toEqual(last?.body ?? {});
+    const list = await api(1, 'GET', path);
+    expect(list.body.recordings).toHaveLength(1);
+    expect((await api(1, 'DELETE', `/v1/sessions/${sessionUuid}`)).status).toBe(202);
+  }, 60_000);
+
+  test('shares the buckets of an application over all nodes', async () => {
+    const asked = await Promise.all(Array.from({ length: 60 }, (_, n) => api(n % 3, 'GET', '/v1/sessions')));
+    const admitted = asked.filter(({ status }) => status === 200).length;
+    // 40 at once and 20 a second.
+    expect(admitted).toBeGreaterThanOrEqual(40);
+    expect(admitted).toBeLessThanOrEqual(50);
+    expect(asked.filter(({ status }) => status === 429).length).toBe(60 - admitted);
+  });
+
+  test('makes as many Rooms as the application may have, wherever they are asked for', async () => {
+    const limited = await node(0).platform.operator('PATCH', `/apps/${app.appUuid}`, { room_limits: { max_rooms: 7 } });
+    expect(limited.status).toBeLessThan(300);
+    const made = await Promise.all(Array.from({ length: 9 }, (_, n) => api(n % 3, 'POST', '/api/v1/rooms', {})));
+    expect(made.map(({ status }) => status).sort()).toEqual([201, 201, 201, 201, 201, 201, 201, 403, 403]);
+    const rooms = made.filter(({ status }) => status === 201).map(({ body }) => String(body.room_id));
+    const { body: listed } = await api(1, 'GET', '/api/v1/rooms');
+    expect(listed.rooms).toHaveLength(7);
+    for (const [n, room] of rooms.entries()) {
+      expect((await api((n + 1) % 3, 'GET', `/api/v1/rooms/${room}`)).body).toMatchObject({ room_id: room, member_count: 0 });
+    }
+    // An empty Room follows its first member.
+    const [sessionUuid = ''] = await call(2);
+    for (const room of rooms.slice(0, 1)) {
+      expect((await api(1, 'POST', `/api/v1/rooms/${room}/members`, { session_uuid: sessionUuid })).status).toBe(202);
+      await receiver.event('room.member.joined', sessionUuid);
+      for (const at of [0, 1, 2])
+        expect((await api(at, 'GET', `/api/v1/rooms/${room}/members`)).body).toEqual({
+          members: [{ uuid: sessionUuid, muted: false }],
+        });
+    }
+    for (const [n, room] of rooms.entries()) expect((await api(n % 3, 'DELETE', `/api/v1/rooms/${room}`)).status).toBe(202);
+    await receiver.until(() => receiver.count('room.deleted') === 7, 'the deletions');
+    expect((await api(0, 'GET', '/api/v1/rooms')).body.rooms).toEqual([]);
+    expect(receiver.names(sessionUuid)).toContain('room.member.left');
+  }, 60_000);
+});
+
+/** The names and kinds of a body's fields: identifiers and times differ from call to call. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(shapeOf);
+  if (typeof value !== 'object' || value === null)
+    return typeof value === 'string' && /[0-9a-f]{8}-|\d{4}-\d\d/.test(value) ? 'id' : value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, shapeOf(each)]));
+}
