@@ -35,6 +35,7 @@ int LegSockets::watch(Leg& leg) {
 void LegSockets::unwatch(Leg& leg, const Now& now, Notices& notices) {
   unwatch_rtp(leg, now, notices);
   (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtcp(), nullptr);
+  (void)receive(leg, false, now, notices);
 }
 
 int LegSockets::watch_rtp(Leg& leg, bool hasten) {

@@ -105,12 +105,12 @@ bool Plane::close(uint32_t id, Counters& counters, const Now& now) {
   Participant* party = participant(id);
   if (party == nullptr) return false;
   if (party->player().active()) stop(id, party->player().playback());
-  if (party->rtp() != nullptr) {
-    party->rtp()->bye(now);
-    counters = party->rtp()->counters();
-  }
   retire(party->take_recorders());
-  (void)remove(id, now);
+  const std::unique_ptr<Participant> gone = remove(id, now);  // which takes what still lies in its sockets
+  if (gone->rtp() != nullptr) {
+    gone->rtp()->bye(now);
+    counters = gone->rtp()->counters();
+  }
   return true;
 }
 

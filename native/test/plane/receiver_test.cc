@@ -3,6 +3,7 @@
 
 #include "plane/plane.h"
 #include "test/check.h"
+#include "test/plane/bench.h"
 #include "test/plane/loopback.h"
 
 using namespace sidetone;
@@ -167,5 +168,19 @@ TEST("legs that come and go among others leave those to hear everything") {
     }
     far.tick();
     CHECK(far.heard(stays) == 100);
+  }
+}
+
+TEST("a leg that is closed has counted all that came before, also what no tick has fetched yet") {
+  for (const bool rings : {true, false}) {
+    test::Bench bench(rings);
+    test::FarEnd* far = bench.open();
+    CHECK(far != nullptr);
+    far->say(std::vector<uint8_t>(frame_units, 0x55));
+    bench.tick();
+    for (int i = 0; i < 3; i++) far->say(std::vector<uint8_t>(frame_units, 0x55));
+    Counters counters;
+    CHECK(bench.plane->close(1, counters, bench.now));
+    CHECK(counters.received == 4);
   }
 }
