@@ -107,7 +107,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         break;
       }
       case 2:
-      case 3: (void)plane.open_room(id); break;
+      case 3:
+        (void)plane.open_room(id);
+        if (how % 3 == 0) (void)plane.open_music(id, 500 + id);
+        break;
       case 4:
       case 5:
       case 6:
@@ -126,11 +129,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         (void)world.inboxes[id]->write(bytes.data(), bytes.size(), 100'000);
         break;
       }
-      case 13: (void)plane.play(id, ++playback, rate_table_hz[how & 3], how % 201); break;
+      case 13: (void)plane.play(how < 64 ? 500 + id : id, ++playback, rate_table_hz[how & 3], how % 201); break;
       case 14: {
         world.sound = true;
         const std::vector<int16_t> pcm(static_cast<size_t>(how) * 8, static_cast<int16_t>(how * 250 - 32'000));
-        (void)plane.feed(id, playback, pcm.data(), pcm.size());
+        (void)plane.feed(how < 64 ? 500 + id : id, playback, pcm.data(), pcm.size());
         break;
       }
       case 15: (void)(on ? plane.finish(id, playback) : plane.stop(id, playback)); break;
@@ -153,7 +156,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         (void)(how < 64 ? plane.close(id, counters, world.now) : how < 128 && plane.close_room(id));
         break;
       }
-      case 21: (void)(on ? plane.detect_voices(id, how > 128) : plane.detect_tones(id, how > 128)); break;
+      case 21:
+        (void)(on ? plane.detect_voices(id, how > 128) : plane.detect_tones(id, how > 128));
+        if (how > 240) (void)plane.detect_answerer(id, 1000 + how);
+        break;
       default:
         for (int i = 0; i <= how % 8; i++, ticks++) world.tick(how < 250);
     }
