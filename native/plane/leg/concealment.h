@@ -22,7 +22,8 @@ class Concealment {
   void make(int16_t* out, size_t count);
   /**
    * Leads the invented frame `pcm` over to the `count` real samples that follow it in `after`. These are continued
-   * backwards, and cross-faded in over the whole frame at constant power. `count` is at most 20 ms.
+   * backwards, and cross-faded in over the whole frame at constant power, whether
+   * the two are alike or not. `count` is at most 20 ms.
    */
   static void meet(int16_t* pcm, const int16_t* after, size_t count, uint32_t rate_hz);
   /** Whether all that follows is silence. */
@@ -34,28 +35,29 @@ class Concealment {
   static constexpr uint32_t fade_ms = 80;
   /** How long the invented and the real sound are mixed when packets come again. */
   static constexpr uint32_t lead_back_ms = 3;
+  /** How much sound the filter is taken from, and the most samples that it looks back at. */
+  static constexpr uint32_t window_ms = 22;
+  static constexpr size_t window_max = window_ms * 16;
+  static constexpr size_t order = 32;
 
  private:
-  static constexpr size_t order_max = 32;
-  static constexpr uint32_t window_ms = 22;
   static constexpr size_t frame_max = 320;
-  static constexpr size_t window_max = window_ms * 16;
+  static constexpr size_t history_max = history_ms * 16;
 
   size_t fade_samples() const { return fade_ms * rate_hz_ / 1000; }
-  void find_period(const int16_t* end);
-  void predict(const int16_t* end);
-  void excite(const int16_t* end);
+  void find_period(const float* end);
+  void predict(const float* end);
+  void excite(const float* end);
 
   uint32_t rate_hz_ = 8000;
-  size_t order_ = 0;
-  size_t window_ = 0;              // samples of `window_ms`
-  size_t period_ = 1;              // samples
-  float falling_ = 1;              // what the level was multiplied with from one sample to the next
-  float level_ = 1;                // what is left of it
-  size_t made_ = 0;                // samples
-  size_t at_ = 0;                  // place in the period
-  float weights_[order_max] = {};  // of the samples before, the newest first
-  float memory_[order_max] = {};   // these samples
+  size_t window_ = 0;             // samples of `window_ms`
+  size_t period_ = 1;             // samples
+  float falling_ = 1;             // what the level was multiplied with from one sample to the next
+  float level_ = 1;               // what is left of it
+  size_t made_ = 0;               // samples
+  size_t at_ = 0;                 // place in the period
+  float weights_[order] = {};     // of the samples before, the newest first
+  float memory_[order + 1] = {};  // what the sound so far adds to the next samples; the last is always 0
   float excitation_[window_max] = {};
 };
 
