@@ -1,20 +1,23 @@
 /** The part of the composition root that makes this process the owner of its database, or a node of a cluster. */
 import type { ChargeDispatcher } from './call/charge/charge-dispatcher.ts';
+import type { MessageDispatcher } from './call/message/message-dispatcher.ts';
 import type { Peers } from './call/ports/peers.ts';
 import type { TokenBuckets } from './call/rate/token-buckets.ts';
 import type { RecordingRegistry } from './call/recording/recording-registry.ts';
 import type { RoomRegistry } from './call/room/room-registry.ts';
 import type { SessionRegistry } from './call/session/session-registry.ts';
 import type { Carrier } from './carrier/carrier.ts';
+import { isPinnedTo } from './carrier/trunk/trunk.ts';
 import { type Clock, sleep } from './clock.ts';
 import { Cluster } from './cluster/cluster.ts';
 import type { LocalWork } from './cluster/commands.ts';
 import { clusterName, joinAlone, joinCluster, PROTOCOL } from './cluster/join.ts';
 import { NodeLoad } from './cluster/load.ts';
 import type { Config } from './config.ts';
-import type { NodeAbout } from './database/nodes.ts';
+import type { NodeAbout, NodeRow } from './database/nodes.ts';
 import type { Store } from './database/store.ts';
 import type { TrunkRow } from './database/trunk/trunks.ts';
+import type { OperatorNodes } from './http/operator/hooks.ts';
 import { NODE_DEAD_GRACE_MS } from './limits.ts';
 import type { Log } from './log.ts';
 import type { NativeMediaEngine } from './media/media-engine.ts';
@@ -69,6 +72,8 @@ interface ClusterParts {
   readonly recordings: RecordingRegistry;
   readonly charges: ChargeDispatcher;
   readonly carrier: Carrier;
+  readonly messages: MessageDispatcher;
+  readonly drain: Drain;
   trunks(): readonly TrunkRow[];
   reloadTrunks(): Promise<void>;
 }
@@ -78,9 +83,12 @@ interface ClusterParts {
  * `perform` serves what they forward. Returns the others, or undefined where this process is alone.
  */
 export async function connectCluster(parts: ClusterParts, perform: LocalWork['perform']): Promise<Peers | undefined> {
-  const { cluster, store, media, log, tokens, sessions, rooms, recordings, charges, carrier } = parts;
+  const { cluster, store, media, log, tokens, sessions, rooms, recordings, charges, carrier, messages, drain } = parts;
   store.nodes.onDead((by) => void die(parts, by));
-  if (cluster === undefined) return undefined;
+  if (cluster === undefined) {
+    await messages.start();
+    return undefined;
+  }
   const sip = carrier.ports().find(({ transport }) => transport !== 'tls');
   if (sip !== undefined) await store.nodes.announce(`${sip.host}:${sip.port}`);
   cluster.shareCaches({
@@ -114,8 +122,23 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
       const left = await sessions.recover(seenAt);
       if (left > 0) log.warn({ sessions: left }, 'took over Sessions of a node that is dead');
     },
-    onOwn: () => {},
+    onOwn: (row) => drain.ordered(row),
   });
+  const wanted = () => {
+    if (drain.isOn) return [];
+    const registered = parts
+      .trunks()
+      .filter(({ register, settings }) => register && isPinnedTo(settings, parts.settings.node.labels));
+    return [MESSAGES_LEASE, ...registered.map(({ name }) => registerLease(name))];
+  };
+  let submits = false;
+  cluster.keepLeases(store.leases, wanted, () => {
+    carrier.registrationsChanged();
+    if (submits || !cluster.holds(MESSAGES_LEASE)) return;
+    submits = true;
+    messages.start().catch((error: unknown) => log.error({ error: String(error) }, 'messages are not submitted'));
+  });
+  cluster.onMessages(() => messages.look());
   return cluster.serve({
     sessions: { isHere: (sessionUuid) => sessions.isHere(sessionUuid), owner: store.sessions.owner },
     rooms: {
@@ -129,6 +152,75 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
     release: store.idempotency.release,
     perform,
   });
+}
+
+/** The lease of the node that submits short messages: an SMSC may permit one bind. */
+const MESSAGES_LEASE = 'messages';
+/** The lease of the node that registers a trunk. */
+export const registerLease = (trunk: string): string => `register:${trunk}`;
+
+/** The drain of this node, as its row orders it: no new calls, and the end of those that are left at its deadline. */
+export class Drain {
+  readonly #carrier: Pick<Carrier, 'drain'>;
+  readonly #sessions: Pick<SessionRegistry, 'refuseNew' | 'endAll' | 'size'>;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #since: number | undefined;
+  #cancel = () => {};
+  #isLast = false;
+
+  constructor(carrier: Carrier, sessions: SessionRegistry, { clock, log }: { readonly clock: Clock; readonly log: Log }) {
+    this.#carrier = carrier;
+    this.#sessions = sessions;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  get isOn(): boolean {
+    return this.#since !== undefined || this.#isLast;
+  }
+
+  /** The process ends: what its row says does not matter any more. */
+  last(): void {
+    this.#isLast = true;
+    this.#cancel();
+  }
+
+  ordered({ drainingAt, drainSec }: Pick<NodeRow, 'drainingAt' | 'drainSec'>): void {
+    if (this.#isLast || drainingAt === this.#since) return;
+    this.#since = drainingAt;
+    this.#cancel();
+    this.#carrier.drain(drainingAt !== undefined);
+    this.#sessions.refuseNew(drainingAt !== undefined);
+    this.#log.info({ sessions: this.#sessions.size }, drainingAt === undefined ? 'in use again' : 'draining by order');
+    if (drainingAt !== undefined && drainSec !== undefined)
+      this.#cancel = this.#clock.at(this.#clock.now() + drainSec * 1000, () => this.#sessions.endAll());
+  }
+}
+
+/** The nodes as the operator API lists and drains them. */
+export function operatorNodes({
+  store: { nodes },
+  cluster,
+  drain,
+}: Pick<ClusterParts, 'store' | 'cluster' | 'drain'>): OperatorNodes {
+  const look = async (nodeId: string): Promise<void> => {
+    const row = nodeId === nodes.nodeId ? await nodes.get(nodeId) : undefined;
+    if (row !== undefined) drain.ordered(row);
+  };
+  return {
+    list: async () => (await nodes.list()).map((row) => ({ ...row, suspect: cluster?.isSuspect(row.nodeId) ?? false })),
+    async drain(nodeId, deadlineSec) {
+      const done = await nodes.drain(nodeId, deadlineSec, 'wait');
+      await look(nodeId);
+      return done;
+    },
+    async undrain(nodeId) {
+      const done = await nodes.undrain(nodeId);
+      await look(nodeId);
+      return done;
+    },
+  };
 }
 
 /** This node was declared dead: another has its calls. The far ends are hung up on, and the process ends. */

@@ -13,7 +13,7 @@ import { SessionRegistry } from './call/session/session-registry.ts';
 import { type Carrier, createCarrier } from './carrier/carrier.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Cluster } from './cluster/cluster.ts';
-import { connectCluster, enter } from './compose-cluster.ts';
+import { connectCluster, Drain, enter, operatorNodes, registerLease } from './compose-cluster.ts';
 import type { Config } from './config.ts';
 import { openStore, type Store } from './database/store.ts';
 import type { TrunkRow } from './database/trunk/trunks.ts';
@@ -21,6 +21,7 @@ import { CallHistory } from './history/call-history.ts';
 import { SipTrace } from './history/sip-trace.ts';
 import { createHttpApp, type HttpApp } from './http/app.ts';
 import { createHttpMetrics } from './http/metrics.ts';
+import type { OperatorNodes } from './http/operator/hooks.ts';
 import { sentMediaPath } from './http/route/recording-media.ts';
 import { newUuid } from './id.ts';
 import type { HttpListener } from './listen.ts';
@@ -44,6 +45,7 @@ import { WebSocketLeg } from './websocket/websocket-leg.ts';
 
 /** Everything that was made, for `shutdown.ts` to stop. */
 export interface Platform extends Engines, Heart, Doors {
+  readonly drain: Drain;
   readonly app: HttpApp;
 }
 
@@ -82,6 +84,12 @@ interface Heart {
   readonly urls: ReturnType<typeof createRecordingUrls>;
 }
 
+/** What the HTTP door needs of the cluster. */
+interface ClusterDoors {
+  readonly peers: Peers | undefined;
+  readonly nodes: OperatorNodes;
+}
+
 interface Doors {
   readonly carrier: Carrier;
   readonly relay: Relay;
@@ -101,15 +109,12 @@ export async function compose(settings: Config, log: Log, listener: HttpListener
   const heart = makeHeart(engines);
   await recover(engines, heart);
   const doors = await openDoors(engines, heart);
-  await heart.messages.start();
   let app: HttpApp | undefined;
-  const peers = await connectCluster(
-    { ...engines, ...heart, ...doors },
-    async (operation, until) => (await app?.perform(operation, until)) ?? 'moved',
-  );
+  const parts = { ...engines, ...heart, ...doors, drain: new Drain(doors.carrier, heart.sessions, engines) };
+  const peers = await connectCluster(parts, async (operation, until) => (await app?.perform(operation, until)) ?? 'moved');
   const readings = readingsOf({ ...engines, ...heart, ...doors }, () => app?.listeners() ?? 0);
-  app = openHttp({ ...engines, peers }, heart, doors, listener, readings, draining);
-  return { ...engines, ...heart, ...doors, app };
+  app = openHttp({ ...engines, peers, nodes: operatorNodes(parts) }, heart, doors, listener, readings, draining);
+  return { ...parts, app };
 }
 
 async function openEngines(settings: Config, log: Log, { publicUrl, port }: HttpListener): Promise<Engines> {
@@ -191,6 +196,7 @@ function makeHeart(engines: Engines): Heart {
     clock,
     log,
     mayCallFrom: store.callerIds.allowed,
+    onWaiting: () => engines.cluster?.tellMessages(),
   });
   return { tokens, sessions, rooms, recordings, charges, messages, urls };
 }
@@ -266,6 +272,7 @@ async function openDoors(
     listen: settings.sip.listen,
     rtpHost: settings.rtp.host,
     labels: settings.node.labels,
+    registers: (trunk) => cluster === undefined || cluster.holds(registerLease(trunk)),
     ...(settings.sip.tls === undefined ? {} : { tls: settings.sip.tls }),
     ...(settings.sip.advertise === undefined ? {} : { advertise: settings.sip.advertise }),
     media,
@@ -303,7 +310,7 @@ async function openDoors(
 }
 
 function openHttp(
-  { settings, store, clock, log, media, publicUrl, history, peers }: Engines & { readonly peers: Peers | undefined },
+  { settings, store, clock, log, media, publicUrl, history, peers, nodes }: Engines & ClusterDoors,
   { tokens, sessions, rooms, messages, charges, recordings, urls }: Heart,
   { carrier, trunksChanged }: Doors,
   listener: HttpListener,
@@ -336,6 +343,7 @@ function openHttp(
     ready: async () => ({ database: await store.ready(), media: media.ready(), sip: carrier.ready() }),
     carrier,
     onTrunksChanged: trunksChanged,
+    nodes,
     history,
   });
 }

@@ -143,6 +143,10 @@ export const NODE_DEAD_GRACE_MS = 1_500;
 /** Leftovers of dead nodes are looked for this often, in case who buried them died too. */
 export const NODE_SWEEP_MS = 60_000;
 export const NODE_LABELS_MAX = 32;
+/** A lease on work that one node does: how long it lasts without renewal, and how often it is renewed. */
+export const NODE_LEASE_MS = 4_000;
+export const NODE_LEASE_RENEW_MS = 1_000;
+export const NODE_DRAIN_MAX_SEC = 86_400;
 /** A node counts as full with so many legs (bench/media-legs), or with an event loop that is so late. */
 export const NODE_LEGS_FULL = 2_000;
 export const NODE_LOOP_LAG_FULL_MS = 200;

@@ -10,7 +10,10 @@ import type { HttpListener } from './listen.ts';
 export async function shutDown(platform: Platform, listener: HttpListener): Promise<void> {
   const { settings, sessions, rooms, relay, carrier, media, messages, charges, recordings, rings, storage, store, history } =
     platform;
+  platform.drain.last();
   carrier.drain();
+  // Other nodes of a cluster place nothing here any more. A database that is away hinders no stop.
+  store.nodes.drain(store.nodes.nodeId, settings.shutdownGraceSec, 'wait').catch(() => {});
   await sessions.drain(settings.shutdownGraceSec * 1000, SESSION_TEARDOWN_MS);
   await rooms.stopRecordings(RECORDING_LAST_MS);
   await relay.deliverLast(RELAY_LAST_MS);

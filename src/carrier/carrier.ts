@@ -42,6 +42,8 @@ export interface CarrierOptions {
   readonly advertise?: string;
   /** The labels of this node, of which a trunk may ask for one. */
   readonly labels?: readonly string[];
+  /** Whether this node is the one that registers the trunk of that name. Absent: it registers all. */
+  readonly registers?: (trunk: string) => boolean;
   /** The address that RTP ports are bound to. It tells their IP version; without it they are IPv4. */
   readonly rtpHost?: string;
   readonly media: Pick<MediaEngine, 'openRtpLeg' | 'load' | 'ready' | 'srtpSuites'>;
@@ -67,8 +69,10 @@ export interface Carrier extends Dialer, CarrierReadings {
   ready(): boolean;
   load(): { readonly dialogs: number; readonly transactions: number };
   trunksChanged(): void;
-  /** Refuses new calls with 503 from now on. Calls that are up go on. */
-  drain(): void;
+  /** Refuses new calls with 503 from now on, or no longer. Calls that are up go on. */
+  drain(on?: boolean): void;
+  /** The trunks that this node may register have changed. */
+  registrationsChanged(): void;
   /** Reads the TLS certificate anew, for connections from now on. */
   reloadCertificate(): void;
   /** Closes the sockets. It does not hang up calls that are still up: the Sessions do that before. */
@@ -137,6 +141,7 @@ class SipCarrier implements Carrier {
       log,
       async (trunk) => (await this.#targets(trunk))[0],
       (trunk) => this.#channels.lastUsed(trunk),
+      options.registers ?? (() => true),
     );
     const entropy = systemEntropy();
     this.#outbound = {
@@ -199,9 +204,13 @@ class SipCarrier implements Carrier {
     this.#monitor.update(trunks);
   }
 
-  drain(): void {
-    this.#draining = true;
-    this.#agent.drain();
+  drain(on = true): void {
+    this.#draining = on;
+    this.#agent.drain(on);
+  }
+
+  registrationsChanged(): void {
+    this.#monitor.registrationsChanged();
   }
 
   reloadCertificate(): void {

@@ -5,11 +5,13 @@
 import type { Peers } from '../call/ports/peers.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
+import type { LeaseStore } from '../database/leases.ts';
 import type { NodeRow, NodeStore } from '../database/nodes.ts';
 import { NODE_CACHE_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { Bus } from './bus.ts';
 import { type LocalWork, PeerCommands } from './commands.ts';
+import { LeaseKeeper } from './lease-keeper.ts';
 import { Members } from './members.ts';
 
 export interface ClusterOptions {
@@ -42,6 +44,7 @@ export class Cluster {
   readonly #bus: Bus;
   #members: Members | undefined;
   #commands: PeerCommands | undefined;
+  #leases: LeaseKeeper | undefined;
   #cancelReload = () => {};
   #stopped = false;
 
@@ -89,6 +92,31 @@ export class Cluster {
     return (await this.#commands?.askRelease(nodeId, roomId)) ?? false;
   }
 
+  /** Tells whether this node holds a lease now. */
+  holds(lease: string): boolean {
+    return this.#leases?.holds(lease) ?? false;
+  }
+
+  /** Asks for leases each second. `onChange` is called when those that this node holds have changed. */
+  keepLeases(leases: LeaseStore, wanted: () => readonly string[], onChange: () => void): void {
+    const { clock, log } = this.#options;
+    this.#leases = new LeaseKeeper({ leases, clock, log, wanted, onChange });
+    this.#leases.start();
+  }
+
+  isSuspect(nodeId: string): boolean {
+    return this.#members?.isSuspect(nodeId) ?? false;
+  }
+
+  /** Short messages wait for the node that submits them. */
+  tellMessages(): void {
+    this.#bus.tell('messages', {});
+  }
+
+  onMessages(heard: () => void): void {
+    this.#bus.hear('messages', heard);
+  }
+
   /** Keeps what this node remembers of the database in step with the others. Without NATS it is read anew every 5 s. */
   shareCaches(caches: SharedCaches): void {
     const { log } = this.#options;
@@ -121,6 +149,7 @@ export class Cluster {
   }
 
   async close(): Promise<void> {
+    await this.#leases?.stop();
     await this.#bus.close();
   }
 }

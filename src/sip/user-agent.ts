@@ -204,9 +204,9 @@ export class UserAgent {
     new OutgoingRequest(this.#context, request, peer, owner, { credentials: () => undefined, nextNumber: () => ++number }).send();
   }
 
-  /** Answers INVITE and OPTIONS outside a dialog with 503 from now on. */
-  drain(): void {
-    this.#draining = true;
+  /** Answers INVITE and OPTIONS outside a dialog with 503 from now on, or no longer. */
+  drain(on = true): void {
+    this.#draining = on;
   }
 
   load(): { readonly dialogs: number; readonly transactions: number } {

@@ -33,6 +33,8 @@ export interface DispatcherOptions {
   readonly clock: Clock;
   readonly log: Log;
   mayCallFrom(appUuid: string, from: string): Promise<boolean>;
+  /** A message waits for the node of the cluster that submits. */
+  onWaiting?(): void;
 }
 
 export class MessageDispatcher implements Messages {
@@ -58,6 +60,11 @@ export class MessageDispatcher implements Messages {
     gateway?.start({ onReceipt: (receipt) => this.#onReceipt(receipt), onReady: () => this.#wake() });
     const own = gateway?.ownReceipts;
     if (own !== undefined) own.resume(await this.#options.store.openParts(own.idPrefix));
+    this.#wake();
+  }
+
+  /** Another node took a message: it is looked for. */
+  look(): void {
     this.#wake();
   }
 
@@ -98,6 +105,7 @@ export class MessageDispatcher implements Messages {
     const body = { message_uuid: message.messageUuid, operation_uuid: context.operationUuid, status: 'queued' };
     const { appUuid, idempotencyKey: key } = context;
     const stored = await store.insert(message, key === undefined ? undefined : { appUuid, key, status: 202, body });
+    if (!this.#started) this.#options.onWaiting?.();
     if (!stored) return problems.unavailable('Too many messages are waiting. See Retry-After header.', QUEUE_RETRY_SEC);
     this.#wake();
     return { status: 202, body };

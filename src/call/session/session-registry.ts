@@ -406,8 +406,18 @@ export class SessionRegistry implements Sessions {
   async drain(graceMs: number, teardownMs: number): Promise<void> {
     this.#draining = true;
     if (await this.#emptyWithin(graceMs)) return;
-    for (const actor of this.#actors.values()) actor.signal({ type: 'shutdown' });
+    this.endAll();
     await this.#emptyWithin(teardownMs);
+  }
+
+  /** Takes no new Sessions from now on, or takes them again. Those that are up go on. */
+  refuseNew(on: boolean): void {
+    this.#draining = on;
+  }
+
+  /** Ends every Session by the system. */
+  endAll(): void {
+    for (const actor of this.#actors.values()) actor.signal({ type: 'shutdown' });
   }
 
   /** This node was declared dead: its far ends are hung up on, and nothing more is written or told. */

@@ -30,6 +30,8 @@ export class TrunkMonitor {
   readonly #trunks = new Map<string, Monitored>();
 
   readonly #lastUsed: (trunk: Trunk) => number;
+  /** Whether this node is the one that registers the trunk. */
+  readonly #registers: (trunk: string) => boolean;
 
   /** `lastUsed` tells when the trunk last began or ended a call, in milliseconds. */
   constructor(
@@ -38,7 +40,9 @@ export class TrunkMonitor {
     log: Log,
     resolve: (trunk: Trunk) => Promise<Peer | undefined>,
     lastUsed: (trunk: Trunk) => number,
+    registers: (trunk: string) => boolean,
   ) {
+    this.#registers = registers;
     this.#lastUsed = lastUsed;
     this.#driver = driver;
     this.#clock = clock;
@@ -79,7 +83,7 @@ export class TrunkMonitor {
   /** Whether the trunk should be registered and is not. */
   isUnregistered(name: string): boolean {
     const { trunk, registration } = this.#trunks.get(name) ?? {};
-    return trunk?.register === true && registration?.state !== 'registered';
+    return trunk?.register === true && this.#registers(name) && registration?.state !== 'registered';
   }
 
   /** The registration and the last probe of a trunk. */
@@ -104,6 +108,20 @@ export class TrunkMonitor {
     monitored.lastProbe = { at: this.#clock.now(), ok: answers, rttMs: answers ? tookMs : 0, sipStatus: status };
   }
 
+  /** Registers the trunks that this node may register by now, and no longer those that another one does. */
+  registrationsChanged(): void {
+    for (const monitored of this.#trunks.values()) {
+      const { registration } = monitored;
+      if (this.#registers(monitored.trunk.name)) {
+        if (registration === undefined) void this.#register(monitored);
+      } else {
+        monitored.cancelRegister();
+        monitored.registration = undefined;
+        if (registration !== undefined) this.#driver.run((now) => registration.stop(now));
+      }
+    }
+  }
+
   stop(): void {
     for (const monitored of [...this.#trunks.values()]) this.#stop(monitored);
   }
@@ -121,9 +139,9 @@ export class TrunkMonitor {
     const { trunk, address } = monitored;
     const { username } = trunk;
     const credentials = trunkCredentials(trunk);
-    if (!trunk.register || username === undefined || credentials === undefined) return;
+    if (!trunk.register || username === undefined || credentials === undefined || !this.#registers(trunk.name)) return;
     const peer = await this.#resolve(trunk);
-    if (monitored.stopped) return;
+    if (monitored.stopped || monitored.registration !== undefined || !this.#registers(trunk.name)) return;
     if (peer === undefined) {
       this.#log.warn({ trunk: trunk.name }, 'the registrar has no address');
       monitored.cancelRegister = this.#clock.at(

@@ -25,6 +25,7 @@ export function whoseOf(route: Route, params: Readonly<Record<string, string>>, 
     );
     return { kind: 'new', near, trunk: text('trunk'), isPhone: path.endsWith('dial') };
   }
+  if (path === '/api/v1/rooms' && route.method === 'POST') return { kind: 'new', near: [], trunk: undefined, isPhone: false };
   // A Session is inspected by its row, wherever it is.
   if (path === '/v1/sessions/:uuid' && route.method === 'GET') return undefined;
   const { room_id: roomId = '', uuid: sessionUuid = '' } = params;

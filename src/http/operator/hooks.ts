@@ -1,11 +1,22 @@
 /** The hooks by which the operator API tells the rest of the platform, and reads it. */
 import type { CarrierReadings } from '../../call/ports/trunks.ts';
+import type { NodeRow } from '../../database/nodes.ts';
 import type { CallHistory } from '../../history/call-history.ts';
+
+/** The nodes of the platform, one where there is no cluster. */
+export interface OperatorNodes {
+  list(): Promise<readonly (NodeRow & { readonly suspect: boolean })[]>;
+  /** False: no such live node. `deadlineSec` undefined: it waits for its calls. */
+  drain(nodeId: string, deadlineSec: number | undefined): Promise<boolean>;
+  undrain(nodeId: string): Promise<boolean>;
+}
 
 /** Called after a change is durable, and awaited before it is answered. */
 export interface OperatorHooks {
   readonly onTrunksChanged: () => void | Promise<void>;
   readonly carrier: CarrierReadings;
+  /** Undefined where the routes of nodes are not served. */
+  readonly nodes?: OperatorNodes | undefined;
   /** The timelines of calls. Undefined when none are kept. */
   readonly history?: CallHistory | undefined;
 }

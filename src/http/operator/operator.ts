@@ -9,6 +9,7 @@ import { callRoutes } from './calls.ts';
 import { EventStreams, type SignEvent } from './event-stream.ts';
 import { eventRoutes } from './events.ts';
 import type { OperatorHooks } from './hooks.ts';
+import { nodeRoutes } from './nodes.ts';
 import { refusalRoutes } from './refusals.ts';
 import { trunkRoutes } from './trunks.ts';
 
@@ -28,6 +29,7 @@ export const operatorRoutes = (store: Store, clock: Clock, hooks: OperatorHooks)
   ...assignmentRoutes(store),
   ...trunkRoutes(store, hooks),
   ...refusalRoutes(hooks.carrier),
+  ...(hooks.nodes === undefined ? [] : nodeRoutes(hooks.nodes)),
   ...eventRoutes(store, clock, new EventStreams({ events: store.events, tail: store.tail, clock, sign: signer(store, clock) })),
   ...callRoutes({ calls: store.calls, events: store.events, unsaved: (uuid) => hooks.history?.unsaved(uuid) ?? [] }),
 ];

@@ -1,0 +1,79 @@
+/** The nodes of the platform: listed, drained and taken into use again. */
+import { type } from 'arktype';
+import { timestamp } from '../../clock.ts';
+import type { NodeRow } from '../../database/nodes.ts';
+import { isUuid } from '../../id.ts';
+import { NODE_DRAIN_MAX_SEC } from '../../limits.ts';
+import { ok, type Route } from '../request-context.ts';
+import { bodyRoute, route } from '../route.ts';
+import { noBody, shape } from '../shape.ts';
+import type { OperatorNodes } from './hooks.ts';
+
+const drain = shape(
+  type({
+    '+': 'reject',
+    'deadline_sec?': `0 <= number.integer <= ${NODE_DRAIN_MAX_SEC}`,
+    'mode?': type("'wait'").describe("'wait': this release does not move calls"),
+  }),
+);
+
+const facts = { auth: 'operator', tag: 'Operator: nodes', resource: 'Node' } as const;
+const accepted = (nodeId: string, status: string) => ({ status: 202, body: { node_id: nodeId, status } });
+
+export const nodeRoutes = (nodes: OperatorNodes): readonly Route[] => [
+  route(
+    {
+      ...facts,
+      method: 'GET',
+      path: '/operator/v1/nodes',
+      summary: 'List the nodes, and those that died within a day',
+      success: [200, '`{"nodes": […]}`, by their start'],
+    },
+    () => async () => ok({ nodes: (await nodes.list()).map(nodeBody) }),
+  ),
+  bodyRoute(
+    {
+      ...facts,
+      method: 'POST',
+      path: '/operator/v1/nodes/:id/drain',
+      summary: 'Give a node no new calls; past the deadline its calls are ended',
+      optional: true,
+      success: [202, 'It drains within a second. Without a deadline it waits for its calls.'],
+    },
+    drain,
+    async (context, { deadline_sec: deadlineSec }) => {
+      const { id = '' } = context.params;
+      if (!isUuid(id) || !(await nodes.drain(id, deadlineSec))) return undefined;
+      return () => accepted(id, 'draining');
+    },
+  ),
+  bodyRoute(
+    {
+      ...facts,
+      method: 'POST',
+      path: '/operator/v1/nodes/:id/undrain',
+      summary: 'Give a node new calls again',
+      optional: true,
+      success: [202, 'It is in use again within a second.'],
+    },
+    noBody,
+    async (context) => {
+      const { id = '' } = context.params;
+      return isUuid(id) && (await nodes.undrain(id)) ? () => accepted(id, 'in_use') : undefined;
+    },
+  ),
+];
+
+const nodeBody = (row: NodeRow & { readonly suspect: boolean }): Readonly<Record<string, unknown>> => ({
+  node_id: row.nodeId,
+  http_host: row.host,
+  http_port: row.httpPort,
+  sip: row.sipContact,
+  labels: row.labels,
+  version: row.version,
+  started_at: timestamp(row.startedAt),
+  draining_at: row.drainingAt === undefined ? null : timestamp(row.drainingAt),
+  dead_at: row.deadAt === undefined ? null : timestamp(row.deadAt),
+  suspect: row.suspect,
+  load: JSON.parse(row.load),
+});

@@ -1,0 +1,144 @@
+/** Nodes that are drained, taken into use again and restarted; work that one node of all does. */
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createSocket } from 'node:dgram';
+import type { Credentials } from '../support/platform.ts';
+import { Receiver } from '../support/receiver.ts';
+import { sipp, sippInstalled } from '../support/sipp.ts';
+import { callsTo, type LiveCalls } from './calls.ts';
+import { eventually, natsInstalled, TestCluster, type TestNode } from './harness.ts';
+
+/** A registrar that accepts every REGISTER, and tells the Contact of each. */
+async function registrar() {
+  const socket = createSocket('udp4');
+  const contacts: { readonly contact: string; readonly expires: string; readonly at: number }[] = [];
+  socket.on('message', (bytes, from) => {
+    const text = bytes.toString();
+    const field = (name: string) => new RegExp(`^${name}:\\s*(.*)\\r$`, 'im').exec(text)?.[1] ?? '';
+    if (text.startsWith('REGISTER'))
+      contacts.push({ contact: field('contact'), expires: field('expires'), at: performance.now() });
+    const lines = ['via', 'from', 'call-id', 'cseq'].map((name) => `${name}: ${field(name)}\r\n`);
+    const answer = `SIP/2.0 200 OK\r\n${lines.join('')}to: ${field('to')};tag=r\r\ncontact: ${field('contact')};expires=300\r\ncontent-length: 0\r\n\r\n`;
+    socket.send(answer, from.port, from.address);
+  });
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+  return { contacts, port: socket.address().port, close: () => socket.close() };
+}
+
+describe.skipIf(!natsInstalled || !sippInstalled)('a node', () => {
+  let cluster: TestCluster;
+  let app: Credentials;
+  const receiver = new Receiver();
+  const running: LiveCalls[] = [];
+
+  const node = (at: number): TestNode => {
+    const found = cluster.nodes[at];
+    if (found === undefined) throw new Error('no such node');
+    return found;
+  };
+  type Listed = { node_id: string; http_port: number; draining_at: string | null; dead_at: string | null; suspect: boolean };
+  const nodes = async (at: number): Promise<Listed[]> =>
+    JSON.parse(JSON.stringify((await node(at).platform.operator('GET', '/nodes')).body.nodes));
+  const idOf = async (at: number): Promise<string> => {
+    const { port } = new URL(node(at).platform.url);
+    return (await nodes(at)).find(({ http_port, dead_at }) => http_port === Number(port) && dead_at === null)?.node_id ?? '';
+  };
+  const ended = (sessions: readonly string[]) => sessions.filter((each) => receiver.names(each).includes('session.ended'));
+
+  beforeAll(async () => {
+    cluster = await TestCluster.start(2, { WEBHOOK_RETRY_SCALE: '0.1', SHUTDOWN_GRACE_SEC: '20', NODE_BURIAL_SEC: '3' });
+    app = await node(0).platform.application(receiver.url, '+15550002');
+    receiver.secrets.set(app.appUuid, app.webhookSecret);
+    await node(0).platform.trunk('127.0.0.1:9');
+    await eventually(
+      async () => JSON.stringify((await node(1).platform.operator('GET', '/trunks')).body).includes('carrier'),
+      'the trunk',
+    );
+  }, 60_000);
+
+  afterAll(async () => {
+    for (const each of running) each.sipp.stop();
+    await cluster?.stop();
+    await receiver.stop();
+  });
+
+  test('is listed with its address, its load and its state', async () => {
+    const listed = await nodes(1);
+    expect(listed).toHaveLength(2);
+    expect(listed[0]).toMatchObject({ http_host: '127.0.0.1', labels: [], draining_at: null, dead_at: null, suspect: false });
+    expect((await node(0).platform.operator('POST', `/nodes/${crypto.randomUUID()}/drain`, {})).status).toBe(404);
+  });
+
+  test('that drains takes no new call, serves those that it has, and is in use again when it is told so', async () => {
+    const calls = await callsTo(node(0).platform, app, receiver, 3);
+    running.push(calls);
+    // Ordered at the other node.
+    const order = await node(1).platform.operator('POST', `/nodes/${await idOf(0)}/drain`, {});
+    expect([order.status, order.body.status]).toEqual([202, 'draining']);
+    await eventually(async () => (await nodes(0)).some(({ draining_at }) => draining_at !== null), 'the drain');
+    await eventually(async () => {
+      const refused = await sipp({ scenario: 'caller-is-refused', to: node(0).platform.sipUdp, status: '503', timeoutSec: 5 });
+      return await refused.done;
+    }, 'the refusal of a call');
+    const [first = '', ...rest] = calls.sessions;
+    expect((await node(1).platform.api(app, 'DELETE', `/v1/sessions/${first}`)).status).toBe(202);
+    await receiver.event('session.ended', first);
+    expect(ended(rest)).toEqual([]);
+    // What would be made on it is made on the other one.
+    const made = await node(0).platform.api(app, 'POST', '/api/v1/rooms', {});
+    expect(made.status).toBe(201);
+    expect((await node(1).platform.api(app, 'DELETE', `/api/v1/rooms/${made.body.room_id}`)).status).toBe(202);
+
+    expect((await node(1).platform.operator('POST', `/nodes/${await idOf(0)}/undrain`, {})).status).toBe(202);
+    await eventually(async () => (await nodes(0)).every(({ draining_at }) => draining_at === null), 'the end of the drain');
+    await Bun.sleep(1_100);
+    running.push(await callsTo(node(0).platform, app, receiver, 1));
+    expect(ended(rest)).toEqual([]);
+  }, 60_000);
+
+  test('that drains with a deadline ends what is left by then', async () => {
+    const sessions = running.flatMap((each) => each.sessions).filter((each) => ended([each]).length === 0);
+    expect(sessions).toHaveLength(3);
+    await node(0).platform.operator('POST', `/nodes/${await idOf(0)}/drain`, { deadline_sec: 1 });
+    await receiver.until(() => ended(sessions).length === 3, 'the ends');
+    for (const each of sessions) expect(receiver.of(each).at(-1)?.body).toMatchObject({ hangup_by: 'system' });
+    await node(0).platform.operator('POST', `/nodes/${await idOf(0)}/undrain`, {});
+  }, 30_000);
+
+  test('is restarted without an end by the system: it waits for its calls, and exits 0', async () => {
+    const calls = await callsTo(node(0).platform, app, receiver, 2);
+    running.push(calls);
+    const before = await idOf(0);
+    node(0).platform.signal('SIGTERM');
+    const exit = node(0).platform.ended();
+    await eventually(async () => (await nodes(1)).find(({ node_id }) => node_id === before)?.draining_at !== null, 'the drain');
+    expect(ended(calls.sessions)).toEqual([]);
+    for (const each of calls.sessions)
+      expect((await node(1).platform.api(app, 'DELETE', `/v1/sessions/${each}`)).status).toBe(202);
+    expect(await exit).toBe(0);
+    for (const each of calls.sessions) {
+      expect(receiver.of(each).at(-1)?.body).toMatchObject({ event: 'session.ended', answered: true });
+      expect(receiver.of(each).at(-1)?.body.hangup_by).not.toBe('system');
+    }
+    expect((await nodes(1)).find(({ node_id }) => node_id === before)?.dead_at).not.toBeNull();
+    await node(0).platform.start();
+    expect((await nodes(1)).filter(({ dead_at }) => dead_at === null)).toHaveLength(2);
+  }, 60_000);
+
+  test('registers a trunk alone, and another one takes over within six seconds when it is killed', async () => {
+    const { contacts, port, close } = await registrar();
+    const trunk = { uri: `sip:127.0.0.1:${port}`, inbound_cidrs: [], username: 'u', password: 'p', register: true };
+    expect((await node(0).platform.operator('PUT', '/trunks/registered', trunk)).status).toBe(204);
+    await eventually(() => contacts.length > 0, 'a REGISTER');
+    await Bun.sleep(2_500);
+    const first = contacts[0]?.contact;
+    expect(new Set(contacts.map(({ contact }) => contact))).toEqual(new Set([first ?? '']));
+    const holder = [0, 1].find((at) => first?.includes(node(at).platform.sipUdp.split(':')[1] ?? 'none')) ?? 0;
+    await node(holder).platform.kill();
+    const killedAt = performance.now();
+    await eventually(() => contacts.some(({ contact }) => contact !== first), 'another REGISTER');
+    expect((contacts.find(({ contact }) => contact !== first)?.at ?? 0) - killedAt).toBeLessThan(6_000);
+    expect((await node(1 - holder).platform.operator('DELETE', '/trunks/registered')).status).toBe(204);
+    close();
+  }, 60_000);
+});
