@@ -41,9 +41,8 @@ async function post(target, { headers, body }) {
 }
 
 function urlOf(text) {
-  const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol)) throw new Stop(`--forward needs an http or https URL, not ${text}`);
-  return url;
+  if (!URL.canParse(text) || !/^https?:/i.test(text)) throw new Stop(`--forward needs an http or https URL, not ${text}`);
+  return new URL(text);
 }
 
 /** `12:00:01.234  session.answered  3f2b…  duration_seconds=4` */

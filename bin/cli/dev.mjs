@@ -1,0 +1,132 @@
+/**
+ * `sidetone dev`: the platform on this machine with a loopback trunk, a number, and the demo application that answers
+ * it. It takes the variables of `npm start`.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Stop } from './stop.mjs';
+
+const ROOT = join(import.meta.dirname, '../..');
+const NUMBER = '+15550001';
+const TRUNK = 'loopback';
+const LOOPBACK = /^(localhost|127(\.[0-9]{1,3}){3}|::1|\[::1\])$/;
+const START_MAX_MS = 120_000;
+
+/** Runs until it is interrupted. */
+export async function dev(signal, env = process.env) {
+  const { HTTP_HOST = '127.0.0.1', DATA_DIR = './data', HTTP_PORT = '8080' } = env;
+  if (!LOOPBACK.test(HTTP_HOST))
+    throw new Stop(`HTTP_HOST is ${HTTP_HOST}, and dev runs on loopback only: its demo lets everybody call`);
+  // It installs packages and builds the media plane where they are missing, and says so.
+  if (spawnSync(process.execPath, [join(ROOT, 'bin/prepare.mjs')], { stdio: 'inherit' }).status !== 0)
+    throw new Stop('the platform could not be built');
+  const platform = await startPlatform(env);
+  let demo;
+  try {
+    const token = env.OPERATOR_TOKEN ?? readFileSync(join(DATA_DIR, 'operator.token'), 'utf8').trim();
+    const operator = operatorApi(platform.url, token);
+    const credentials = await demoCredentials(operator, platform.url, DATA_DIR);
+    // Its dependencies are there only now, on a fresh clone.
+    const { startDemo } = await import('../dev/demo.mjs');
+    demo = await startDemo({
+      platform: platform.url,
+      credentials,
+      number: NUMBER,
+      port: HTTP_PORT === '0' ? 0 : Number(HTTP_PORT) + 1,
+    });
+    await operator('PUT', `/trunks/${TRUNK}`, { uri: 'loopback:' });
+    await operator('PUT', `/numbers/${encodeURIComponent(NUMBER)}`, { app_uuid: credentials.appUuid });
+    await operator('PUT', `/apps/${credentials.appUuid}/caller-ids/${encodeURIComponent(NUMBER)}`, {});
+    await operator('PATCH', `/apps/${credentials.appUuid}`, { webhook_url: demo.hook });
+    welcome(platform.url, demo.url, credentials);
+    await Promise.race([platform.ended, new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))]);
+  } finally {
+    await demo?.close();
+    await platform.stop();
+  }
+  if (!signal.aborted) throw new Stop('the platform has ended; its log above says why');
+}
+
+function welcome(url, page, { appUuid, apiKey }) {
+  console.log(`
+Sidetone is running. Open the page and press Call:
+
+  Your first call   ${page}
+  API reference     ${url}/docs/reference
+  Credentials       ${appUuid}:${apiKey}   (application "demo", number ${NUMBER})
+  Events            bin/sidetone listen --app ${appUuid}
+
+Ctrl-C stops it.`);
+}
+
+/** Starts the platform and resolves when it takes calls. Warnings and errors of its log are shown. */
+async function startPlatform(env) {
+  const child = spawn(join(ROOT, 'node_modules/.bin/bun'), [join(ROOT, 'src/main.ts')], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  let resolve;
+  let reject;
+  const promise = new Promise((...both) => {
+    [resolve, reject] = both;
+  });
+  child.once('exit', (code) => reject(new Stop(`the platform ended with ${code} before it was ready`)));
+  const timer = setTimeout(() => reject(new Stop('the platform was not ready in two minutes')), START_MAX_MS);
+  let rest = '';
+  child.stdout.on('data', (chunk) => {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop();
+    for (const line of lines) {
+      const entry = line.startsWith('{') ? JSON.parse(line) : {};
+      if (entry.http_port !== undefined) resolve(entry.url);
+      if (entry.level === undefined ? false : isTrouble(entry.level)) console.error(line);
+    }
+  });
+  child.stderr.on('data', (chunk) => process.stderr.write(chunk));
+  const stop = async () => {
+    child.kill('SIGTERM');
+    await ended;
+  };
+  try {
+    return { url: await promise, ended, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** pino's levels are numbers: 40 is a warning. */
+const isTrouble = (level) => (typeof level === 'number' ? level >= 40 : /^(warn|error|fatal)$/.test(level));
+
+const operatorApi = (url, token) => async (method, path, body) => {
+  const response = await fetch(`${url}/operator/v1${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    body: body === undefined ? undefined : JSON.stringify(body),
+    signal: AbortSignal.timeout(15_000),
+  });
+  const answer = response.status === 204 ? {} : await response.json();
+  if (!response.ok) throw new Stop(`${method} ${path}: ${response.status} ${answer.message}`);
+  return answer;
+};
+
+/** The demo's application, made once; its secrets are kept beside the platform's own. */
+async function demoCredentials(operator, url, dataDir) {
+  const file = join(dataDir, 'demo.json');
+  try {
+    const kept = JSON.parse(readFileSync(file, 'utf8'));
+    const known = await fetch(`${url}/api/v1/app`, { headers: { authorization: `Bearer ${kept.appUuid}:${kept.apiKey}` } });
+    if (known.ok) return kept;
+  } catch {
+    // It is made below.
+  }
+  const made = await operator('POST', '/apps', { name: 'demo' });
+  const credentials = { appUuid: made.app_uuid, apiKey: made.api_key, webhookSecret: made.webhook_secret };
+  mkdirSync(dataDir, { recursive: true });
+  writeFileSync(file, JSON.stringify(credentials), { mode: 0o600 });
+  return credentials;
+}

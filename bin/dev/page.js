@@ -1,0 +1,118 @@
+// The page of the demo: a button that calls, keys, and the events of the call as they come.
+const EVENTS_MAX = 200;
+const element = (id) => document.getElementById(id);
+const [button, state, list, recording] = ['call', 'state', 'events', 'recording'].map(element);
+const socket = new WebSocket(`${location.origin.replace('http', 'ws')}/page`);
+socket.binaryType = 'arraybuffer';
+let phone;
+
+const send = (message) => socket.send(JSON.stringify(message));
+const say = (text) => {
+  state.textContent = text;
+};
+
+function setCalling(isCalling) {
+  button.setAttribute('aria-pressed', String(isCalling));
+  button.textContent = isCalling ? 'Hang up' : 'Call';
+}
+
+const level = (samples) => Math.min(1, Math.sqrt(samples.reduce((sum, each) => sum + each * each, 0) / samples.length) / 8000);
+
+/** Opens the audio of the page. A page that may not hear you can still play what comes. */
+async function openAudio() {
+  const context = new AudioContext();
+  await context.audioWorklet.addModule('/audio.js');
+  const node = new AudioWorkletNode(context, 'phone');
+  node.connect(context.destination);
+  node.port.onmessage = ({ data }) => {
+    element('said').value = level(new Int16Array(data));
+    if (socket.readyState === WebSocket.OPEN && socket.bufferedAmount < 65536) socket.send(data);
+  };
+  let stream;
+  try {
+    stream = await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: true, noiseSuppression: true } });
+    context.createMediaStreamSource(stream).connect(node);
+  } catch (error) {
+    say(`Calling without a microphone (${error.name}) …`);
+  }
+  return {
+    context,
+    node,
+    close: () => {
+      for (const track of stream?.getTracks() ?? []) track.stop();
+      return context.close();
+    },
+  };
+}
+
+button.addEventListener('click', async () => {
+  if (button.getAttribute('aria-pressed') === 'true') {
+    send({ type: 'hangup' });
+    return;
+  }
+  setCalling(true);
+  say('Calling …');
+  recording.hidden = true;
+  phone ??= await openAudio();
+  await phone.context.resume();
+  send({ type: 'call' });
+});
+
+for (const key of '123456789*0#') {
+  const each = document.createElement('button');
+  each.type = 'button';
+  each.textContent = key;
+  each.addEventListener('click', () => send({ type: 'key', key }));
+  document.querySelector('.keys').append(each);
+}
+
+function show(event) {
+  const { aud: _aud, event: name, timestamp, session_uuid: uuid = '', ...fields } = event;
+  const line = document.createElement('li');
+  const more = Object.entries(fields).map(
+    ([field, value]) => `${field}=${typeof value === 'object' ? JSON.stringify(value) : value}`,
+  );
+  line.textContent = `${timestamp.slice(11, 23)}  ${name}  ${uuid.slice(0, 8)}  ${more.join(' ')}`;
+  list.prepend(line);
+  while (list.children.length > EVENTS_MAX) list.lastChild.remove();
+}
+
+const TELLS = {
+  ready: ({ number }) => {
+    element('number').textContent = number;
+    button.disabled = false;
+    say('Ready');
+  },
+  calling: () => say('Ringing …'),
+  over: async () => {
+    setCalling(false);
+    say('The call is over');
+    element('heard').value = 0;
+    element('said').value = 0;
+    await phone?.close();
+    phone = undefined;
+  },
+  error: ({ message }) => say(message),
+  event: ({ event }) => {
+    show(event);
+    if (event.event === 'session.answered') say('Connected');
+    if (event.event === 'recording.ended') {
+      recording.href = event.pull_url;
+      recording.hidden = false;
+    }
+  },
+};
+
+socket.addEventListener('message', ({ data }) => {
+  if (typeof data === 'string') {
+    const message = JSON.parse(data);
+    TELLS[message.type]?.(message);
+    return;
+  }
+  element('heard').value = level(new Int16Array(data));
+  phone?.node.port.postMessage(data, [data]);
+});
+socket.addEventListener('close', () => {
+  button.disabled = true;
+  say('The demo has stopped: start it again and reload this page');
+});
