@@ -10,6 +10,7 @@ import { VirtualClock } from '../support/virtual-clock.ts';
 /** Rooms whose journal takes everything, or throws as a bug would. */
 function world(rows: number) {
   const events: string[] = [];
+  const opened: string[] = [];
   const bug = { next: false };
   const clock = new VirtualClock();
   const registry = new RoomRegistry({
@@ -31,7 +32,7 @@ function world(rows: number) {
           nodeId: 'before',
           epoch: 1,
           voiceActivityEvents: false,
-          holdMusicUrl: '',
+          holdMusicUrl: 'https://music.example/a.mp3',
           volume: undefined,
           deleting: false,
           playback: '',
@@ -55,13 +56,16 @@ function world(rows: number) {
         record: () => ({ mask() {}, unmask() {}, stop() {} }),
         close: async () => {},
       }),
-      openPlaylist: async (urls) => ({ urls, release() {} }),
+      openPlaylist: async (urls) => {
+        opened.push(...urls);
+        return { urls, release() {} };
+      },
     },
     recordings: noRecordings,
     limits: async () => ({ maxRooms: 100, maxMembersPerRoom: 250 }),
     session: () => undefined,
   });
-  return { registry, events, bug, clock };
+  return { registry, events, opened, bug, clock };
 }
 
 test('More than 50,000 Rooms are not listed: 413, without filters that could narrow them.', async () => {
@@ -85,4 +89,16 @@ test('A bug in a Room ends that Room, and no other.', async () => {
   for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
   expect(events).toEqual(['room.created', 'room.created', 'room.deleted']);
   expect([registry.get('app_1', first), registry.get('app_1', second)?.room_id]).toEqual([undefined, second]);
+});
+
+test('A Room that outlived its process plays its hold music to a member that is alone.', async () => {
+  const { registry, opened } = world(1);
+  await registry.recover();
+  const rooms = await registry.list('app_1');
+  const roomId = isProblem(rooms) ? '' : String(rooms[0]?.room_id);
+  const joining = { roomId, room: 1, phase: 'joining', muted: false, voiceActivityEvents: false, talking: false } as const;
+  registry.onMembership('s', undefined, joining);
+  expect(opened).toEqual([]);
+  registry.onMembership('s', joining, { ...joining, phase: 'joined' });
+  expect(opened).toEqual(['https://music.example/a.mp3']);
 });

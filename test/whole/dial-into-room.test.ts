@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { newUuid } from '../../src/id.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
+import { toneWav } from '../support/rtp-peer.ts';
 
 let platform: Platform;
 let app: Credentials;
@@ -79,4 +80,31 @@ test('A WebSocket Session with room_id joins when it is connected.', async () =>
   await platform.api(app, 'DELETE', `/v1/sessions/${session}`);
   await receiver.event('session.ended', session);
   expect(receiver.names(session).slice(-3)).toContain('room.member.left');
+}, 30_000);
+
+test('Hold music is opened when a member is alone, also in a Room that outlived a crash.', async () => {
+  let asked = 0;
+  const first = Promise.withResolvers<void>();
+  using music = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: () => {
+      asked += 1;
+      first.resolve();
+      return new Response(toneWav(500, 1));
+    },
+  });
+  const { body: room } = await platform.api(app, 'POST', '/api/v1/rooms', {
+    hold_music_url: `http://127.0.0.1:${music.port}/music.wav`,
+  });
+  expect(asked).toBe(0);
+  await platform.kill();
+  await platform.start();
+  const made = await dial({ room_id: room.room_id });
+  const session = String(made.body.session_uuid);
+  await receiver.event('session.answered', session);
+  await first.promise;
+  await platform.api(app, 'DELETE', `/v1/sessions/${session}`);
+  await receiver.event('session.ended', session);
+  await platform.api(app, 'DELETE', `/api/v1/rooms/${room.room_id}`);
 }, 30_000);
