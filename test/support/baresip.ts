@@ -106,12 +106,16 @@ export class Baresip {
     await promise.finally(() => clearTimeout(timer));
   }
 
-  /** The samples that it heard, once its call is over (module sndfile). */
+  /** The samples that it heard since this was asked last, once its call is over (module sndfile). */
   heard(): number[] {
-    const dump = readdirSync(this.#folder).find((name) => /^dump-.*dec\.wav$/.test(name));
-    if (dump === undefined) throw new Error(`baresip heard nothing: ${readdirSync(this.#folder).join(', ')}`);
-    const pcm = readFileSync(join(this.#folder, dump)).subarray(44);
-    return Array.from({ length: Math.floor(pcm.length / 2) }, (_, i) => pcm.readInt16LE(2 * i));
+    const samples: number[] = [];
+    for (const name of readdirSync(this.#folder).filter((each) => /^dump-.*dec\.wav$/.test(each))) {
+      const path = join(this.#folder, name);
+      const pcm = readFileSync(path).subarray(44);
+      for (let at = 0; at + 1 < pcm.length; at += 2) samples.push(pcm.readInt16LE(at));
+      rmSync(path);
+    }
+    return samples;
   }
 
   async stop(): Promise<void> {

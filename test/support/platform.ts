@@ -16,6 +16,7 @@ interface Ready {
   readonly http_port: number;
   readonly sip_udp_port: number;
   readonly sip_tcp_port: number;
+  readonly sip_tls_port?: number;
 }
 
 export interface Answered {
@@ -98,6 +99,11 @@ export class Platform {
 
   get sipTcp(): string {
     return `127.0.0.1:${this.#ready?.sip_tcp_port}`;
+  }
+
+  /** The address of its TLS listener, where SIP_LISTEN has one. */
+  get sipTls(): string {
+    return `127.0.0.1:${this.#ready?.sip_tls_port}`;
   }
 
   /** The folder of the rings of its recordings. */
