@@ -86,7 +86,6 @@ const BODIES: readonly (readonly [method: string, path: string, body: Record<str
   ['POST', '/operator/v1/apps', { name: 'a', room_limits: { max_rooms: 1, max_members_per_room: 2 } }],
   ['POST', `${operatorApp}/events`, { event: 'session.created' }],
   ['PATCH', operatorApp, { name: 'a', blocked_webhook_events: ['room.*'], room_limits: { max_rooms: 1 } }],
-  ['POST', `${operatorApp}/events`, { event: 'session.created' }],
 ];
 
 type Path = readonly (string | number)[];
