@@ -57,6 +57,13 @@ export const EVENT_STREAM_PAGE_EVENTS = 100;
 export const EVENT_STREAM_COMMENT_MS = 5_000;
 export const EVENT_STREAM_BEHIND_MAX_BYTES = 1024 * 1024;
 
+/** The console: a session, a one-time login, how many of them wait, sessions closed early, and the body of a login. */
+export const CONSOLE_SESSION_MS = 12 * 3600 * 1000;
+export const CONSOLE_LOGIN_MS = 5 * 60 * 1000;
+export const CONSOLE_LOGINS_MAX = 100;
+export const CONSOLE_SESSIONS_CLOSED_MAX = 1_000;
+export const CONSOLE_LOGIN_BODY_MAX_BYTES = 4_096;
+
 /** Pauses between tries to store what is a fact, doubling from the first to the second. */
 export const STORE_RETRY_FIRST_MS = 100;
 export const STORE_RETRY_LONGEST_MS = 2_000;

@@ -39,7 +39,8 @@ export async function dev(signal, env = process.env) {
     await operator('PUT', `/numbers/${encodeURIComponent(NUMBER)}`, { app_uuid: credentials.appUuid });
     await operator('PUT', `/apps/${credentials.appUuid}/caller-ids/${encodeURIComponent(NUMBER)}`, {});
     await operator('PATCH', `/apps/${credentials.appUuid}`, { webhook_url: demo.hook });
-    welcome(platform.url, demo.url, credentials);
+    const { url: console } = await operator('POST', '/console-logins', {});
+    welcome(platform.url, demo.url, console, credentials);
     await Promise.race([platform.ended, new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))]);
   } finally {
     await demo?.close();
@@ -48,11 +49,12 @@ export async function dev(signal, env = process.env) {
   if (!signal.aborted) throw new Stop('the platform has ended; its log above says why');
 }
 
-function welcome(url, page, { appUuid, apiKey }) {
+function welcome(url, page, login, { appUuid, apiKey }) {
   console.log(`
 Sidetone is running. Open the page and press Call:
 
   Your first call   ${page}
+  Console           ${login}   (works once, for five minutes)
   API reference     ${url}/docs/reference
   Credentials       ${appUuid}:${apiKey}   (application "demo", number ${NUMBER})
   Events            bin/sidetone listen --app ${appUuid}

@@ -19,6 +19,9 @@ import type { RecordingUrls } from '../recording-storage/signed-url.ts';
 import { admission, performing } from './admission/admission.ts';
 import { whoseOf } from './admission/elsewhere.ts';
 import { linkTrace, newTraceparent } from './admission/trace.ts';
+import { CONSOLE_PATHS, ConsoleDoor } from './console/console-door.ts';
+import { ConsoleSessions } from './console/console-sessions.ts';
+import { loginRoutes } from './console/logins.ts';
 import type { HttpMetrics } from './metrics.ts';
 import { openapiDocument } from './openapi.ts';
 import type { OperatorHooks } from './operator/hooks.ts';
@@ -90,7 +93,7 @@ export interface HttpApp {
 }
 
 /** Every route of the platform. */
-const routesOf = (deps: HttpDeps): readonly Route[] => [
+const routesOf = (deps: HttpDeps, consoleSessions: ConsoleSessions): readonly Route[] => [
   ...sessionRoutes(deps.sessions),
   ...webSocketRoutes(deps.sessions),
   ...playbackRoutes(deps.sessions),
@@ -102,11 +105,13 @@ const routesOf = (deps: HttpDeps): readonly Route[] => [
   ...recordingRoutes(deps.sessions, deps.rooms, deps.recordings),
   ...applicationRoutes(deps.store.apps),
   ...operatorRoutes(deps.store, deps.clock, deps),
+  ...loginRoutes(consoleSessions, deps.publicUrl),
 ];
 
 export function createHttpApp(deps: HttpDeps): HttpApp {
-  const { store, clock, metrics } = deps;
-  const routes = routesOf(deps);
+  const { store, clock, metrics, operatorToken, operatorReadToken } = deps;
+  const consoleSessions = new ConsoleSessions({ operatorToken, operatorReadToken, now: () => clock.now() });
+  const routes = routesOf(deps, consoleSessions);
   const app = new Hono();
 
   const options = {
@@ -117,6 +122,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     idempotency: store.idempotency,
     operatorToken: deps.operatorToken,
     operatorReadToken: deps.operatorReadToken,
+    console: consoleSessions,
     tokens: deps.tokens ?? new TokenBuckets(),
     draining: deps.draining,
     peer: deps.peer,
@@ -138,6 +144,13 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   const openapi = () => openapiDocument(routes, deps.publicUrl, deps.recordingUrls !== undefined);
   const open = publicRoutes({ metrics, ready: deps.ready, openapi });
   for (const [path, handler] of open) app.get(path, handler);
+  const console = new ConsoleDoor({
+    sessions: consoleSessions,
+    isSecure: deps.publicUrl.startsWith('https:'),
+    peer: deps.peer,
+    now: () => clock.now(),
+  });
+  for (const path of CONSOLE_PATHS) app.all(path, (context) => console.answer(context.req.raw));
   const media = new RecordingMediaDoor(deps);
   app.all(MEDIA_PATH, (context) => media.answer(context.req.raw));
 

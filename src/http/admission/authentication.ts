@@ -5,6 +5,7 @@ import { type CredentialStore, keyHash } from '../../database/credentials.ts';
 import { isAppUuid } from '../../id.ts';
 import { AUTH_CACHE_MAX_APPS, AUTH_CACHE_MS, AUTHORIZATION_MAX_CHARS } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
+import type { ConsoleSession, ConsoleSessions } from '../console/console-sessions.ts';
 import type { HttpPeer } from '../pipelining.ts';
 import type { RequestContext } from '../request-context.ts';
 import { WrongTokens } from '../wrong-tokens.ts';
@@ -15,6 +16,8 @@ export interface AuthenticationOptions {
   readonly operatorToken: string;
   /** A second token of the operator, for reading only. */
   readonly operatorReadToken?: string | undefined;
+  /** The console's sessions, whose cookie stands for the token that opened them. */
+  readonly console: ConsoleSessions;
   readonly now: () => number;
   /** The far end of a request's connection, where the server knows it. */
   readonly peer?: ((request: Request) => HttpPeer | undefined) | undefined;
@@ -30,6 +33,10 @@ export function authentication(
   const readHash = options.operatorReadToken === undefined ? undefined : sha256(options.operatorReadToken);
   const wrongTokens = new WrongTokens();
   const operator = (credential: string | undefined, context: RequestContext): Problem | undefined => {
+    const session = context.request.headers.has('authorization')
+      ? undefined
+      : options.console.find(context.request.headers.get('cookie'));
+    if (session !== undefined) return inSession(session, context);
     if (credential === undefined)
       return { ...problems.malformedAuthorization(), message: 'Authorization must be: Bearer <operator_token>' };
     const hash = sha256(credential);
@@ -61,6 +68,17 @@ export function authentication(
     const hashes = hashesOf(appUuid);
     return hashes instanceof Promise ? hashes.then(judge) : judge(hashes);
   };
+}
+
+/** A browser sends its cookie by itself, so what changes something has to prove that a page of ours asked. */
+function inSession({ role, csrf }: ConsoleSession, context: RequestContext): Problem | undefined {
+  context.mayOnlyRead = role === 'reader';
+  if (context.route.method === 'GET') return undefined;
+  if (context.mayOnlyRead) return problems.forbidden('This operator token may only read');
+  const given = context.request.headers.get('x-csrf-token') ?? '';
+  return timingSafeEqual(sha256(given), sha256(csrf))
+    ? undefined
+    : problems.forbidden('X-CSRF-Token: must be the one of the session');
 }
 
 const sha256 = (text: string): Uint8Array => new Uint8Array(createHash('sha256').update(text, 'utf8').digest());

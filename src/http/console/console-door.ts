@@ -1,0 +1,160 @@
+/**
+ * The console under `/console`: its files, which `bin/prepare.mjs` bundles into `build/console`, and its sessions. The
+ * page itself has no data; all of it comes from the operator API, which takes the session's cookie.
+ *
+ *   POST /console/session {token} or {login} → 200 {role, csrf, expires_at} · GET the same · DELETE → 204
+ */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { type } from 'arktype';
+import { timestamp } from '../../clock.ts';
+import { CONSOLE_LOGIN_BODY_MAX_BYTES } from '../../limits.ts';
+import { type Problem, problems } from '../../problem.ts';
+import { newTraceparent } from '../admission/trace.ts';
+import type { HttpPeer } from '../pipelining.ts';
+import { JSON_HEADERS, problemResponse } from '../response.ts';
+import { inBody, shape } from '../shape.ts';
+import { WrongTokens } from '../wrong-tokens.ts';
+import { type ConsoleSession, type ConsoleSessions, setCookie } from './console-sessions.ts';
+
+/** Everything below this is the console's. */
+export const CONSOLE_PATHS = ['/console', '/console/*'] as const;
+
+const FILES = join(dirname(fileURLToPath(import.meta.url)), '../../../build/console');
+const TYPES: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+// The page loads nothing from elsewhere, and no script that is not a file of ours.
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const PAGE_HEADERS = {
+  'content-security-policy': POLICY,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  vary: 'accept-encoding',
+};
+
+export interface ConsoleDoorOptions {
+  readonly sessions: ConsoleSessions;
+  /** Whether the platform is reached by https, so that the cookie is never sent without. */
+  readonly isSecure: boolean;
+  readonly peer: ((request: Request) => HttpPeer | undefined) | undefined;
+  now(): number;
+}
+
+const credentials = shape(
+  type({ '+': 'reject', token: '1 <= string <= 512' }).or({ '+': 'reject', login: '1 <= string <= 512' }),
+);
+
+export class ConsoleDoor {
+  readonly #options: ConsoleDoorOptions;
+  readonly #wrong = new WrongTokens();
+  readonly #files = new Map<
+    string,
+    { readonly plain: Buffer<ArrayBuffer>; readonly gzip: Buffer<ArrayBuffer>; readonly type: string }
+  >();
+
+  constructor(options: ConsoleDoorOptions) {
+    this.#options = options;
+  }
+
+  async answer(request: Request): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    if (pathname === '/console/session') return await this.#session(request);
+    if (request.method !== 'GET' && request.method !== 'HEAD') return refused(problems.methodNotAllowed('GET, HEAD'));
+    return this.#file(pathname, request.headers.get('accept-encoding')?.includes('gzip') === true);
+  }
+
+  async #session(request: Request): Promise<Response> {
+    const { sessions, isSecure } = this.#options;
+    const known = sessions.find(request.headers.get('cookie'));
+    switch (request.method) {
+      case 'GET':
+        return known === undefined ? refused(problems.invalidOperatorToken()) : told(known);
+      case 'POST':
+        return await this.#logIn(request);
+      case 'DELETE': {
+        if (known !== undefined && request.headers.get('x-csrf-token') !== known.csrf)
+          return refused(problems.forbidden('X-CSRF-Token: must be the one of the session'));
+        if (known !== undefined) sessions.close(known);
+        return new Response(null, {
+          status: 204,
+          headers: { 'set-cookie': setCookie(undefined, isSecure), traceparent: newTraceparent() },
+        });
+      }
+      default:
+        return refused(problems.methodNotAllowed('DELETE, GET, POST'));
+    }
+  }
+
+  async #logIn(request: Request): Promise<Response> {
+    const { sessions, isSecure, peer, now } = this.#options;
+    const length = Number(request.headers.get('content-length') ?? Number.NaN);
+    if (!(length <= CONSOLE_LOGIN_BODY_MAX_BYTES)) return refused(problems.tooLarge(CONSOLE_LOGIN_BODY_MAX_BYTES));
+    // A form of another site can send no JSON, and SameSite keeps its cookies away.
+    if (request.headers.get('content-type')?.startsWith('application/json') !== true)
+      return refused(problems.unsupportedMediaType());
+    const body: unknown = await request.json().catch(() => undefined);
+    const checked = inBody(credentials, body, 400);
+    if ('problem' in checked) return refused(checked.problem);
+    const opened = 'token' in checked.value ? sessions.open(checked.value.token) : sessions.openByLogin(checked.value.login);
+    if (opened === undefined) {
+      const address = peer?.(request)?.address;
+      const waitSec = address === undefined ? undefined : this.#wrong.count(address, now());
+      return refused(waitSec === undefined ? problems.invalidOperatorToken() : problems.rateLimited(waitSec));
+    }
+    return told(opened, { 'set-cookie': setCookie(opened, isSecure) });
+  }
+
+  /** A bundled file, or the page itself for every path of its own routing. */
+  #file(pathname: string, zipped: boolean): Response {
+    const asked = pathname.replace(/^\/console\/?/, '');
+    const isAsset = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.(js|css|svg)$/.test(asked);
+    const name = isAsset ? asked : 'index.html';
+    const file = this.#read(name);
+    if (file === undefined) return isAsset ? refused(problems.noRoute()) : notBuilt();
+    const caching = isAsset ? 'public, max-age=31536000, immutable' : 'no-cache';
+    return new Response(zipped ? file.gzip : file.plain, {
+      headers: {
+        ...PAGE_HEADERS,
+        'content-type': file.type,
+        'cache-control': caching,
+        ...(zipped ? { 'content-encoding': 'gzip' } : {}),
+      },
+    });
+  }
+
+  /** Files are read and compressed once: there are a few, and a new build is a new start. */
+  #read(name: string) {
+    const known = this.#files.get(name);
+    if (known !== undefined) return known;
+    const path = join(FILES, name);
+    if (!existsSync(path) || !statSync(path).isFile()) return undefined;
+    const plain = Buffer.from(readFileSync(path));
+    const file = {
+      plain,
+      gzip: Buffer.from(gzipSync(plain)),
+      type: TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
+    };
+    this.#files.set(name, file);
+    return file;
+  }
+}
+
+const refused = (problem: Problem): Response => problemResponse(problem, newTraceparent());
+
+function notBuilt(): Response {
+  const headers = { ...PAGE_HEADERS, 'content-type': 'text/plain; charset=utf-8' };
+  return new Response('The console is not built: run npm run build, then start again.\n', { status: 503, headers });
+}
+
+const told = ({ role, csrf, expiresAt }: ConsoleSession, more: Readonly<Record<string, string>> = {}): Response =>
+  new Response(JSON.stringify({ role, csrf, expires_at: timestamp(expiresAt) }), {
+    headers: { ...JSON_HEADERS, traceparent: newTraceparent(), ...more },
+  });

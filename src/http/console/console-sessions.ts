@@ -1,0 +1,120 @@
+/**
+ * The sessions of the operator's console: a token, given once, becomes a cookie that is good for 12 hours. A cookie is
+ * signed under the token that opened it, so a session needs no row, survives a restart, and ends when the token changes.
+ */
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { CONSOLE_LOGIN_MS, CONSOLE_LOGINS_MAX, CONSOLE_SESSION_MS, CONSOLE_SESSIONS_CLOSED_MAX } from '../../limits.ts';
+
+/** `operator` may do everything, `reader` may only read. */
+type Role = 'operator' | 'reader';
+
+export interface ConsoleSession {
+  readonly role: Role;
+  /** What a request that changes something has to carry in `X-CSRF-Token`. */
+  readonly csrf: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+  /** The value of the cookie. */
+  readonly cookie: string;
+}
+
+export interface ConsoleSessionsOptions {
+  readonly operatorToken: string;
+  readonly operatorReadToken: string | undefined;
+  now(): number;
+}
+
+const ROLES: Readonly<Record<Role, string>> = { operator: 'o', reader: 'r' };
+const COOKIE = /^([or])\.([0-9a-z]{1,12})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})$/;
+
+export class ConsoleSessions {
+  readonly #keys: ReadonlyMap<Role, Uint8Array>;
+  readonly #now: () => number;
+  /** Digests of one-time logins, with the time at which each ends. */
+  readonly #logins = new Map<string, number>();
+  /** Cookies that were closed before their time. */
+  readonly #closed = new Map<string, number>();
+
+  constructor({ operatorToken, operatorReadToken, now }: ConsoleSessionsOptions) {
+    this.#keys = new Map<Role, Uint8Array>([
+      ['operator', digest(operatorToken)],
+      ...(operatorReadToken === undefined ? [] : ([['reader', digest(operatorReadToken)]] as const)),
+    ]);
+    this.#now = now;
+  }
+
+  /** Opens a session for whoever has one of the two tokens. Undefined for any other token. */
+  open(token: string): ConsoleSession | undefined {
+    const given = digest(token);
+    for (const [role, key] of this.#keys) if (timingSafeEqual(given, key)) return this.#made(role);
+    return undefined;
+  }
+
+  /** Opens the operator's session for a one-time login, once. */
+  openByLogin(login: string): ConsoleSession | undefined {
+    const name = digest(login).toString('base64url');
+    const until = this.#logins.get(name);
+    this.#logins.delete(name);
+    return until !== undefined && until > this.#now() ? this.#made('operator') : undefined;
+  }
+
+  /** A login that opens one session within five minutes. Of more than CONSOLE_LOGINS_MAX the oldest is forgotten. */
+  newLogin(): { readonly login: string; readonly expiresAt: number } {
+    const login = randomBytes(32).toString('base64url');
+    const expiresAt = this.#now() + CONSOLE_LOGIN_MS;
+    keep(this.#logins, digest(login).toString('base64url'), expiresAt, CONSOLE_LOGINS_MAX);
+    return { login, expiresAt };
+  }
+
+  /** The session that a `Cookie` field names, or undefined when there is none that is valid now. */
+  find(header: string | null): ConsoleSession | undefined {
+    const cookie = header
+      ?.split(';')
+      .map((each) => each.trim())
+      .find((each) => each.startsWith(`${COOKIE_NAME}=`))
+      ?.slice(COOKIE_NAME.length + 1);
+    const [, mark, expires = '', nonce = '', mac = ''] = COOKIE.exec(cookie ?? '') ?? [];
+    const role: Role = mark === ROLES.operator ? 'operator' : 'reader';
+    const key = this.#keys.get(role);
+    if (cookie === undefined || mark === undefined || key === undefined || this.#closed.has(cookie)) return undefined;
+    const expiresAt = Number.parseInt(expires, 36) * 1000;
+    if (!timingSafeEqual(Buffer.from(mac, 'base64url'), signature(key, 'session', `${mark}.${expires}.${nonce}`)))
+      return undefined;
+    return expiresAt > this.#now() ? { role, csrf: csrfOf(key, nonce), expiresAt, cookie } : undefined;
+  }
+
+  /** Ends a session before its time, in this process. */
+  close({ cookie, expiresAt }: ConsoleSession): void {
+    keep(this.#closed, cookie, expiresAt, CONSOLE_SESSIONS_CLOSED_MAX);
+  }
+
+  #made(role: Role): ConsoleSession | undefined {
+    const key = this.#keys.get(role);
+    if (key === undefined) return undefined;
+    const seconds = Math.floor((this.#now() + CONSOLE_SESSION_MS) / 1000);
+    const nonce = randomBytes(16).toString('base64url');
+    const prefix = `${ROLES[role]}.${seconds.toString(36)}.${nonce}`;
+    const cookie = `${prefix}.${signature(key, 'session', prefix).toString('base64url')}`;
+    return { role, csrf: csrfOf(key, nonce), expiresAt: seconds * 1000, cookie };
+  }
+}
+
+const COOKIE_NAME = 'sidetone_console';
+
+/** The `Set-Cookie` of a session, or of its end. Pages of other sites never send it, and no script reads it. */
+export function setCookie(session: ConsoleSession | undefined, isSecure: boolean): string {
+  const age = session === undefined ? 0 : Math.floor(CONSOLE_SESSION_MS / 1000);
+  return `${COOKIE_NAME}=${session?.cookie ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest();
+const signature = (key: Uint8Array, purpose: string, text: string): Buffer =>
+  createHmac('sha256', key).update(`console ${purpose} ${text}`, 'utf8').digest();
+const csrfOf = (key: Uint8Array, nonce: string): string => signature(key, 'csrf', nonce).toString('base64url');
+
+/** Puts an entry into a map of at most `max`, in place of the oldest. */
+function keep(map: Map<string, number>, name: string, value: number, max: number): void {
+  const oldest = map.keys().next();
+  if (map.size >= max && oldest.done !== true) map.delete(oldest.value);
+  map.set(name, value);
+}

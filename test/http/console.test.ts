@@ -1,0 +1,137 @@
+/** The console's sessions: a token becomes a cookie, which stands for it at the operator API. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { ConsoleSessions } from '../../src/http/console/console-sessions.ts';
+import { OPERATOR_TOKEN, openPlatform, type Platform } from './platform.ts';
+
+const READ_TOKEN = 'reading-token-of-the-tests';
+let platform: Platform;
+beforeAll(async () => {
+  platform = await openPlatform({
+    operatorReadToken: READ_TOKEN,
+    publicUrl: 'https://voice.example.com',
+    peer: () => ({ address: '192.0.2.9', port: 1 }),
+  });
+});
+afterAll(() => platform.close());
+
+const logIn = (body: unknown, headers: Record<string, string> = {}) => {
+  const text = JSON.stringify(body);
+  return platform.raw('/console/session', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'content-length': String(text.length), ...headers },
+    body: text,
+  });
+};
+const cookieOf = ({ headers }: { readonly headers: Headers }): string => headers.get('set-cookie')?.split(';')[0] ?? '';
+
+describe('a session of the console', () => {
+  test('is opened by the operator token, with a cookie that no script and no other site gets', async () => {
+    const opened = await logIn({ token: OPERATOR_TOKEN });
+    expect(opened).toMatchObject({ status: 200, body: { role: 'operator' } });
+    const cookie = opened.headers.get('set-cookie') ?? '';
+    for (const part of ['HttpOnly', 'SameSite=Strict', 'Secure', 'Path=/', 'Max-Age=43200']) expect(cookie).toContain(part);
+    expect(cookie).not.toContain(OPERATOR_TOKEN);
+    expect(await platform.raw('/console/session', { headers: { cookie: cookieOf(opened) } })).toMatchObject({
+      status: 200,
+      body: { role: 'operator', csrf: opened.body.csrf },
+    });
+  });
+
+  test('stands for the token at the operator API; what changes something needs its CSRF token', async () => {
+    const opened = await logIn({ token: OPERATOR_TOKEN });
+    const cookie = cookieOf(opened);
+    expect((await platform.raw('/operator/v1/apps', { headers: { cookie } })).status).toBe(200);
+    const create = (headers: Record<string, string>) =>
+      platform.raw('/operator/v1/apps', {
+        method: 'POST',
+        headers: { cookie, 'content-type': 'application/json', ...headers },
+        body: '{"name":"by the console"}',
+      });
+    expect((await create({})).status).toBe(403);
+    expect((await create({ 'x-csrf-token': 'wrong' })).status).toBe(403);
+    expect((await create({ 'x-csrf-token': opened.body.csrf })).status).toBe(201);
+  });
+
+  test('of the reading token changes nothing, with the CSRF token either', async () => {
+    const opened = await logIn({ token: READ_TOKEN });
+    expect(opened.body.role).toBe('reader');
+    const headers = { cookie: cookieOf(opened), 'x-csrf-token': opened.body.csrf, 'content-type': 'application/json' };
+    expect((await platform.raw('/operator/v1/apps', { headers })).status).toBe(200);
+    expect((await platform.raw('/operator/v1/apps', { method: 'POST', headers, body: '{"name":"no"}' })).status).toBe(403);
+    expect((await platform.raw('/operator/v1/console-logins', { method: 'POST', headers })).status).toBe(403);
+  });
+
+  test('is none of an application: its API takes no cookie', async () => {
+    const cookie = cookieOf(await logIn({ token: OPERATOR_TOKEN }));
+    expect((await platform.raw('/api/v1/app', { headers: { cookie } })).status).toBe(400);
+  });
+
+  test('ends when it is closed, and a cookie that was altered is none', async () => {
+    const opened = await logIn({ token: OPERATOR_TOKEN });
+    const cookie = cookieOf(opened);
+    const altered = cookie.replace(/\.(.)/, (_, first) => `.${first === 'a' ? 'b' : 'a'}`);
+    expect((await platform.raw('/operator/v1/apps', { headers: { cookie: altered } })).status).not.toBe(200);
+    expect((await platform.raw('/console/session', { method: 'DELETE', headers: { cookie } })).status).toBe(403);
+    const closed = await platform.raw('/console/session', {
+      method: 'DELETE',
+      headers: { cookie, 'x-csrf-token': opened.body.csrf },
+    });
+    expect([closed.status, closed.headers.get('set-cookie')]).toEqual([204, expect.stringContaining('Max-Age=0')]);
+    expect((await platform.raw('/console/session', { headers: { cookie } })).status).toBe(401);
+  });
+
+  test('is not opened by a form, by a wrong body, or by guessing: ten wrong tokens, then 429, and the right one passes', async () => {
+    expect((await logIn({ token: OPERATOR_TOKEN }, { 'content-type': 'text/plain' })).status).toBe(415);
+    expect((await logIn({ token: OPERATOR_TOKEN, more: 1 })).status).toBe(400);
+    expect((await logIn({})).status).toBe(400);
+    expect((await logIn({ token: 'x'.repeat(5_000) })).status).toBe(413);
+    const guesses = [];
+    for (let n = 0; n < 12; n++) guesses.push((await logIn({ token: `guess ${n}` })).status);
+    expect(guesses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429]);
+    expect((await logIn({ token: OPERATOR_TOKEN })).status).toBe(200);
+  });
+
+  test('is opened once by a login that the operator made', async () => {
+    const made = await platform.operator('POST', '/operator/v1/console-logins');
+    expect(made).toMatchObject({ status: 201, body: { url: `https://voice.example.com/console#login=${made.body.login}` } });
+    expect(await logIn({ login: made.body.login })).toMatchObject({ status: 200, body: { role: 'operator' } });
+    expect((await logIn({ login: made.body.login })).status).not.toBe(200);
+  });
+});
+
+test('a page of the console may load and be framed by nothing foreign', async () => {
+  const page = await platform.raw('/console');
+  const policy = page.headers.get('content-security-policy') ?? '';
+  for (const rule of ["default-src 'none'", "script-src 'self'", "connect-src 'self'", "frame-ancestors 'none'"])
+    expect(policy).toContain(rule);
+  expect(policy).not.toMatch(/script-src[^;]*unsafe/);
+  expect((await platform.raw('/console/no-such-file.js')).status).toBe(404);
+  expect((await platform.raw('/console', { method: 'POST' })).status).toBe(405);
+});
+
+describe('console sessions', () => {
+  const at = (now: { value: number }, operatorToken = 'one-operator-token') =>
+    new ConsoleSessions({ operatorToken, operatorReadToken: undefined, now: () => now.value });
+  const header = (session: { readonly cookie: string } | undefined) => `a=b; sidetone_console=${session?.cookie}`;
+
+  test('last twelve hours, also over a restart, and end with their token', () => {
+    const now = { value: 1_800_000_000_000 };
+    const session = at(now).open('one-operator-token');
+    expect(at(now).find(header(session))).toMatchObject({ role: 'operator' });
+    expect(at(now, 'another-operator-token').find(header(session))).toBeUndefined();
+    now.value += 12 * 3600 * 1000 + 1;
+    expect(at(now).find(header(session))).toBeUndefined();
+  });
+
+  test('are opened by a login within five minutes, and of many logins the oldest is forgotten', () => {
+    const now = { value: 1_800_000_000_000 };
+    const sessions = at(now);
+    const { login } = sessions.newLogin();
+    now.value += 5 * 60 * 1000;
+    expect(sessions.openByLogin(login)).toBeUndefined();
+    const first = sessions.newLogin().login;
+    for (let n = 0; n < 100; n++) sessions.newLogin();
+    expect(sessions.openByLogin(first)).toBeUndefined();
+    expect(sessions.openByLogin(sessions.newLogin().login)).toBeDefined();
+  });
+});
