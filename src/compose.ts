@@ -5,6 +5,7 @@
  */
 import { ChargeDispatcher } from './call/charge/charge-dispatcher.ts';
 import { MessageDispatcher } from './call/message/message-dispatcher.ts';
+import type { PeerStreams } from './call/ports/peer-streams.ts';
 import type { Peers } from './call/ports/peers.ts';
 import { TokenBuckets } from './call/rate/token-buckets.ts';
 import { RecordingRegistry } from './call/recording/recording-registry.ts';
@@ -87,6 +88,7 @@ interface Heart {
 /** What the HTTP door needs of the cluster. */
 interface ClusterDoors {
   readonly peers: Peers | undefined;
+  readonly streams: PeerStreams | undefined;
   readonly nodes: OperatorNodes;
 }
 
@@ -113,7 +115,14 @@ export async function compose(settings: Config, log: Log, listener: HttpListener
   const parts = { ...engines, ...heart, ...doors, drain: new Drain(doors.carrier, heart.sessions, engines) };
   const peers = await connectCluster(parts, async (operation, until) => (await app?.perform(operation, until)) ?? 'moved');
   const readings = readingsOf({ ...engines, ...heart, ...doors }, () => app?.listeners() ?? 0);
-  app = openHttp({ ...engines, peers, nodes: operatorNodes(parts) }, heart, doors, listener, readings, draining);
+  app = openHttp(
+    { ...engines, peers, streams: engines.cluster?.streams(), nodes: operatorNodes(parts) },
+    heart,
+    doors,
+    listener,
+    readings,
+    draining,
+  );
   return { ...parts, app };
 }
 
@@ -310,7 +319,7 @@ async function openDoors(
 }
 
 function openHttp(
-  { settings, store, clock, log, media, publicUrl, history, peers, nodes }: Engines & ClusterDoors,
+  { settings, store, clock, log, media, publicUrl, history, peers, streams, nodes }: Engines & ClusterDoors,
   { tokens, sessions, rooms, messages, charges, recordings, urls }: Heart,
   { carrier, trunksChanged }: Doors,
   listener: HttpListener,
@@ -320,6 +329,7 @@ function openHttp(
   return createHttpApp({
     tokens,
     peers,
+    streams,
     sessions,
     rooms,
     messages,

@@ -150,6 +150,11 @@ export const NODE_DEAD_GRACE_MS = 1_500;
 /** Leftovers of dead nodes are looked for this often, in case who buried them died too. */
 export const NODE_SWEEP_MS = 60_000;
 export const NODE_LABELS_MAX = 32;
+/** A token for a streaming body between nodes, and how many may be out. */
+export const NODE_TOKEN_MS = 30_000;
+export const NODE_TOKENS_MAX = 10_000;
+/** The answer of another node to a body that was handed on. */
+export const NODE_ANSWER_MAX_BYTES = 64 * 1024;
 /** A lease on work that one node does: how long it lasts without renewal, and how often it is renewed. */
 export const NODE_LEASE_MS = 4_000;
 export const NODE_LEASE_RENEW_MS = 1_000;

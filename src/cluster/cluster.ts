@@ -2,6 +2,7 @@
  * This process as a node of a cluster: its signs of life, the other nodes, and the messages between them. Only what this
  * file exports is used outside this folder, beside the start (`join.ts`).
  */
+import type { PeerStreams } from '../call/ports/peer-streams.ts';
 import type { Peers } from '../call/ports/peers.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
@@ -13,6 +14,7 @@ import { Bus } from './bus.ts';
 import { type LocalWork, PeerCommands } from './commands.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { Members } from './members.ts';
+import { Streams } from './streams.ts';
 
 export interface ClusterOptions {
   readonly settings: Pick<Config, 'node' | 'orphanTimeoutSec' | 'masterKey'> & { readonly natsUrl: string };
@@ -85,6 +87,13 @@ export class Cluster {
     if (this.#members === undefined) throw new Error('the cluster is not started');
     this.#commands = new PeerCommands({ ...work, bus: this.#bus, members: this.#members, nodeId: nodes.nodeId, clock });
     return this.#commands;
+  }
+
+  /** Streaming bodies to and from other nodes. */
+  streams(): PeerStreams {
+    const { nodes, clock } = this.#options;
+    if (this.#members === undefined) throw new Error('the cluster is not started');
+    return new Streams({ bus: this.#bus, members: this.#members, nodeId: nodes.nodeId, clock });
   }
 
   /** Asks the home of a Room that nobody is in to give it up. */

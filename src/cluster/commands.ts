@@ -107,7 +107,12 @@ export class PeerCommands implements Peers {
 
   /** Asks the home of a Room that nobody is in to give it up. */
   async askRelease(nodeId: string, roomId: string): Promise<boolean> {
-    const { outcome, body } = { body: undefined, ...(await this.#ask(nodeId, 'room.release', { roomId })) };
+    const { bus } = this.#options;
+    const timeLeft = NODE_COMMAND_TIMEOUT_MS - NODE_COMMAND_MARGIN_MS;
+    const { outcome, body } = {
+      body: undefined,
+      ...(await bus.ask(nodeId, 'room.release', { roomId }, NODE_COMMAND_TIMEOUT_MS, timeLeft)),
+    };
     return outcome === 'answered' && typeof body === 'object' && body !== null && 'released' in body && body.released === true;
   }
 

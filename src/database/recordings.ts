@@ -70,11 +70,14 @@ export function recordingStore(database: Database, nodeId: string): RecordingSto
       );
     },
     expired: async (before) => {
+      // What lies on the disk of a live node is that node's to remove.
+      const notOthers = sql`NOT EXISTS (SELECT FROM nodes AS n WHERE n.volume_id = ${recordings.volumeId} AND n.dead_at IS NULL
+        AND n.node_id <> ${nodeId} AND ${recordings.volumeId} <> '')`;
       const rows = await database.run((on) =>
         on
           .select({ recordingUuid: recordings.recordingUuid })
           .from(recordings)
-          .where(and(isNull(recordings.removedAt), lt(recordings.endedAt, Math.floor(before))))
+          .where(and(isNull(recordings.removedAt), lt(recordings.endedAt, Math.floor(before)), notOthers))
           .orderBy(asc(recordings.endedAt))
           .limit(RETENTION_BATCH_MAX_ROWS),
       );

@@ -3,6 +3,7 @@
 import { Hono } from 'hono';
 import type { Charges } from '../call/ports/charges.ts';
 import type { Messages } from '../call/ports/messages.ts';
+import { PEER_STREAM_PATH, type PeerStreams } from '../call/ports/peer-streams.ts';
 import type { Operation, Peers } from '../call/ports/peers.ts';
 import type { Recordings } from '../call/ports/recordings.ts';
 import type { Rooms } from '../call/ports/rooms.ts';
@@ -14,7 +15,7 @@ import type { Store } from '../database/store.ts';
 import type { HistorySink } from '../history/call-history.ts';
 import { NODE_RETRY_AFTER_SEC, UNAVAILABLE_RETRY_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
-import { type Problem, problems } from '../problem.ts';
+import { isProblem, type Problem, problems } from '../problem.ts';
 import type { RecordingUrls } from '../recording-storage/signed-url.ts';
 import { admission, performing } from './admission/admission.ts';
 import { whoseOf } from './admission/elsewhere.ts';
@@ -28,10 +29,10 @@ import type { OperatorHooks } from './operator/hooks.ts';
 import { operatorRoutes } from './operator/operator.ts';
 import { type HttpPeer, PipelineLimit } from './pipelining.ts';
 import type { Outcome, RequestContext, Route } from './request-context.ts';
-import { problemResponse } from './response.ts';
+import { answerResponse, problemResponse } from './response.ts';
 import { applicationRoutes } from './route/application.ts';
 import { dtmfRoutes } from './route/dtmf.ts';
-import { ingestRoutes } from './route/ingest.ts';
+import { ingestRoutes, ingestWork } from './route/ingest.ts';
 import { messageRoutes } from './route/messages.ts';
 import { paymentRoutes } from './route/payments.ts';
 import { playbackRoutes } from './route/playback.ts';
@@ -74,6 +75,8 @@ export interface HttpDeps extends OperatorHooks {
   readonly ready: () => Promise<Readonly<Record<string, boolean>>>;
   /** The other nodes of a cluster; undefined where there are none. */
   readonly peers?: Peers | undefined;
+  /** Bodies that go on to and come from other nodes; undefined where there are none. */
+  readonly streams?: PeerStreams | undefined;
   /** The levels of the rate limits, where bots share them. */
   readonly tokens?: TokenBuckets;
   /** SIGTERM was heard. */
@@ -97,7 +100,7 @@ const routesOf = (deps: HttpDeps, consoleSessions: ConsoleSessions): readonly Ro
   ...sessionRoutes(deps.sessions),
   ...webSocketRoutes(deps.sessions),
   ...playbackRoutes(deps.sessions),
-  ...ingestRoutes(deps.sessions, deps.clock, deps),
+  ...ingestRoutes(deps.sessions, deps.clock, deps, deps.streams),
   ...dtmfRoutes(deps.sessions),
   ...paymentRoutes(deps.sessions, deps.charges),
   ...messageRoutes(deps.messages),
@@ -154,6 +157,8 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   const media = new RecordingMediaDoor(deps);
   app.all(MEDIA_PATH, (context) => media.answer(context.req.raw));
 
+  if (deps.streams !== undefined) app.all(PEER_STREAM_PATH, peerStreams(deps, deps.streams, media));
+
   // A known path with another method: 405, and what it does take.
   const methods = new Map<string, Set<string>>([...open.keys()].map((path) => [path, new Set(['GET', 'HEAD'])]));
   for (const { method, path } of routes) {
@@ -183,6 +188,20 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   const perform = performer(deps, routes, performing(options));
   return { fetch, perform, listeners: () => media.listeners };
 }
+
+/** The door to streaming bodies for other nodes: a token of ours opens one object, once. */
+const peerStreams =
+  (deps: HttpDeps, streams: PeerStreams, media: RecordingMediaDoor) =>
+  async ({ req: { raw: request } }: { readonly req: { readonly raw: Request } }): Promise<Response> => {
+    const object = streams.redeem(request);
+    const traceparent = newTraceparent();
+    if (object === undefined) return problemResponse(problems.noRoute(), traceparent);
+    if (object.kind === 'media') return await media.answerPeer(request, object.recordingUuid, object.as);
+    const { appUuid, ingestUuid: name } = object;
+    const work = ingestWork(deps.sessions, deps.clock, deps, { appUuid, name, request }) ?? problems.notFound('Ingest');
+    const outcome = isProblem(work) ? work : await work();
+    return isProblem(outcome) ? problemResponse(outcome, traceparent) : answerResponse(outcome, traceparent);
+  };
 
 /** Serves what other nodes forward. A request that is about a Session or Room that is not here is not looked into. */
 function performer(

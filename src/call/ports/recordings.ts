@@ -30,6 +30,8 @@ export type RecordingMedia =
    */
   | { readonly state: 'growing'; readonly path: string; over(): boolean }
   | { readonly state: 'finished'; readonly file: StoredFile }
+  /** Its file is on the disk of another node. */
+  | { readonly state: 'elsewhere'; readonly volumeId: string }
   /** Past its retention. */
   | { readonly state: 'removed' };
 

@@ -306,8 +306,11 @@ export class RecordingRegistry implements Recordings {
     const row = await rows.get(recordingUuid);
     if (row === undefined) return undefined;
     if (row.removedAt !== undefined) return { state: 'removed' };
-    const file = await storage.open(recordingUuid);
-    return file === undefined ? undefined : { state: 'finished', file };
+    const { volumeId } = row;
+    const isOthers = volumeId !== '' && volumeId !== this.#options.volumeId;
+    const file = isOthers && row.endedAt === undefined ? undefined : await storage.open(recordingUuid);
+    if (file !== undefined) return { state: 'finished', file };
+    return isOthers ? { state: 'elsewhere', volumeId } : undefined;
   }
 
   /** Removes what is past its retention, now and every hour. */

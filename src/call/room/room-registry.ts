@@ -156,7 +156,8 @@ export class RoomRegistry implements Rooms {
     const home = await homes.home(appUuid, roomId);
     // The route tells that there is no such Room.
     if (home === undefined) return undefined;
-    if (home !== null && !(await homes.askRelease(home, roomId))) return problems.conflict(APART);
+    // Whatever it answers: a Room that was given up has no home.
+    if (home !== null) await homes.askRelease(home, roomId);
     return (await this.#settle(roomId)) ? undefined : problems.conflict(APART);
   }
 

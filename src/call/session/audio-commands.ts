@@ -16,6 +16,7 @@ import type { PaymentRecords } from './payment-records.ts';
 import type { SessionActor } from './session-actor.ts';
 
 export interface AudioCommandOptions {
+  readonly nodeId: string;
   readonly clock: Clock;
   readonly media: Pick<MediaEngine, 'openPlaylist' | 'openStream' | 'openPush'>;
   /** The origin of the URLs that are handed out. */
@@ -128,7 +129,7 @@ export class AudioCommands {
     const { appUuid, operationUuid } = context;
     const expiresAt = clock.now() + INGEST_START_MS;
     const { playlist, ingest } = media.openPush(command.format);
-    const name = this.#ingests.add({ appUuid, operationUuid, ingest, expiresAt });
+    const name = this.#ingests.add({ appUuid, operationUuid, ingest, expiresAt }, this.#options.nodeId);
     const answer = accepted(operationUuid, {
       ingest: {
         url: `${publicUrl}/v1/ingest/${name}`,

@@ -3,7 +3,8 @@
  * socket is held back. Outside the body limit and the media-type rule, inside everything else.
  */
 
-import type { Sessions } from '../../call/ports/sessions.ts';
+import type { PeerStreams } from '../../call/ports/peer-streams.ts';
+import type { Answer, Sessions } from '../../call/ports/sessions.ts';
 import type { OpenIngest } from '../../call/session/ingests.ts';
 import type { Clock } from '../../clock.ts';
 import { isUuid } from '../../id.ts';
@@ -22,7 +23,12 @@ export interface IdleTimeout {
   readonly setIdleTimeout?: (request: Request, seconds: number) => void;
 }
 
-export const ingestRoutes = (sessions: Pick<Sessions, 'ingest'>, clock: Clock, idle: IdleTimeout): readonly Route[] => [
+export const ingestRoutes = (
+  sessions: Pick<Sessions, 'ingest'>,
+  clock: Clock,
+  idle: IdleTimeout,
+  streams?: PeerStreams,
+): readonly Route[] => [
   route(
     {
       method: 'POST',
@@ -34,25 +40,44 @@ export const ingestRoutes = (sessions: Pick<Sessions, 'ingest'>, clock: Clock, i
       success: [200, '`{operation_uuid, bytes_received}`: the body was taken; its last two seconds are still to be heard.'],
       maxBytes: Number.POSITIVE_INFINITY,
     },
-    (context) => {
-      const name = context.params.ingest_uuid ?? '';
-      const found = isUuid(name) ? sessions.ingest(context.appUuid, name) : undefined;
-      if (found === undefined) return undefined;
-      if (!found.used && clock.now() >= found.expiresAt) return problems.forbidden('The ingest URL has expired');
+    ({ params, appUuid, request }) => {
+      const name = params.ingest_uuid ?? '';
+      const here = ingestWork(sessions, clock, idle, { appUuid, name, request });
+      const nodeId = here === undefined && isUuid(name) ? streams?.nodeOfIngest(name) : undefined;
+      if (streams === undefined || nodeId === undefined) return here;
+      // A sender that is held back is silent for longer than the server waits.
+      idle.disableIdleTimeout?.(request);
       return async () => {
-        if (!found.ingest.accept()) {
-          return problems.conflict(found.used ? 'The ingest URL was already used' : 'The playback is over');
-        }
-        found.used = true;
-        idle.disableIdleTimeout?.(context.request);
-        const bytes = await receive(context.request.body, found);
-        // Without this the connection would be kept for ever if nothing more came on it.
-        idle.setIdleTimeout?.(context.request, HTTP_IDLE_TIMEOUT_SEC);
-        return typeof bytes === 'number' ? ok({ operation_uuid: found.operationUuid, bytes_received: bytes }) : bytes;
+        const answer = await streams.send(nodeId, { kind: 'ingest', appUuid, ingestUuid: name }, request);
+        idle.setIdleTimeout?.(request, HTTP_IDLE_TIMEOUT_SEC);
+        return answer;
       };
     },
   ),
 ];
+
+/** The work of taking a body for a push of this node. Undefined: it has no such push. */
+export function ingestWork(
+  sessions: Pick<Sessions, 'ingest'>,
+  clock: Clock,
+  idle: IdleTimeout,
+  { appUuid, name, request }: { readonly appUuid: string; readonly name: string; readonly request: Request },
+): (() => Promise<Answer | Problem> | Problem) | Problem | undefined {
+  const found = isUuid(name) ? sessions.ingest(appUuid, name) : undefined;
+  if (found === undefined) return undefined;
+  if (!found.used && clock.now() >= found.expiresAt) return problems.forbidden('The ingest URL has expired');
+  return async () => {
+    if (!found.ingest.accept()) {
+      return problems.conflict(found.used ? 'The ingest URL was already used' : 'The playback is over');
+    }
+    found.used = true;
+    idle.disableIdleTimeout?.(request);
+    const bytes = await receive(request.body, found);
+    // Without this the connection would be kept for ever if nothing more came on it.
+    idle.setIdleTimeout?.(request, HTTP_IDLE_TIMEOUT_SEC);
+    return typeof bytes === 'number' ? ok({ operation_uuid: found.operationUuid, bytes_received: bytes }) : bytes;
+  };
+}
 
 async function receive(body: ReadableStream<Uint8Array> | null, { ingest }: OpenIngest): Promise<number | Problem> {
   const over = problems.conflict('The playback takes no more audio');

@@ -4,6 +4,7 @@
  *
  *   signature (403) → recording (404) → retention (410) → place (503) → growing: as it is written · finished: with length and ranges
  */
+import type { PeerStreams } from '../../call/ports/peer-streams.ts';
 import type { RecordingMedia, Recordings } from '../../call/ports/recordings.ts';
 import type { Clock } from '../../clock.ts';
 import { newUuid } from '../../id.ts';
@@ -32,6 +33,8 @@ export interface RecordingMediaDeps {
   readonly setIdleTimeout?: (request: Request, seconds: number) => void;
   /** A growing file has a first reader, or none any more. */
   readonly followed?: (path: string, followed: boolean) => void;
+  /** The other nodes of a cluster, for recordings that are on their disks. */
+  readonly streams?: PeerStreams | undefined;
   /** Requests the server is busy with. */
   readonly inFlight?: () => number;
   /**
@@ -58,6 +61,8 @@ const OPEN = {
   'cross-origin-resource-policy': 'cross-origin',
   'x-content-type-options': 'nosniff',
 };
+/** The fields of another node's response that are its own to say. */
+const FROM_PEER = ['content-type', 'content-length', 'content-range', 'accept-ranges', 'etag', 'cache-control', 'retry-after'];
 const SIGNATURE_LAST = /[?&]signature=[0-9a-f]{64}$/;
 
 /**
@@ -104,11 +109,22 @@ export class RecordingMediaDoor {
   }
 
   async #decide(request: Request): Promise<Response | Problem> {
-    const { recordings, inFlight } = this.#deps;
     if (request.method !== 'GET' && request.method !== 'HEAD') return problems.methodNotAllowed('GET, HEAD');
     const signed = this.#verified(request);
     if (signed === undefined) return problems.forbidden('Forbidden');
-    const { recordingUuid, kind } = signed;
+    return await this.#sent(request, signed.recordingUuid, signed.kind);
+  }
+
+  /** Sends a recording of this node to another one, which has verified the URL. Never rejects. */
+  async answerPeer(request: Request, recordingUuid: string, kind: RecordingUrlKind): Promise<Response> {
+    const outcome = await this.#sent(request, recordingUuid, kind).catch((error: unknown) =>
+      this.#unreachable(recordingUuid, error),
+    );
+    return outcome instanceof Response ? outcome : problemResponse(outcome, newTraceparent());
+  }
+
+  async #sent(request: Request, recordingUuid: string, kind: RecordingUrlKind): Promise<Response | Problem> {
+    const { recordings, inFlight } = this.#deps;
     let media: RecordingMedia | undefined;
     try {
       media = await recordings.media(recordingUuid);
@@ -118,8 +134,35 @@ export class RecordingMediaDoor {
     if (media === undefined) return problems.notFound('Recording');
     if (media.state === 'removed') return problems.removed('Recording');
     if ((inFlight?.() ?? 0) > MEDIA_REQUESTS_IN_FLIGHT_MAX) return busy();
+    if (media.state === 'elsewhere') return await this.#fromPeer(request, media.volumeId, recordingUuid, kind);
     if (media.state === 'growing') return await this.#whileWritten(request, media, recordingUuid, kind);
     return kind === 'live' ? problems.notLive() : await this.#finished(request, media.file, recordingUuid);
+  }
+
+  /** Passes on what the node with the file sends, as it comes. */
+  async #fromPeer(
+    request: Request,
+    volumeId: string,
+    recordingUuid: string,
+    kind: RecordingUrlKind,
+  ): Promise<Response | Problem> {
+    const { streams } = this.#deps;
+    if (streams === undefined) return problems.notFound('Recording');
+    const nodeId = streams.nodeOfVolume(volumeId);
+    const object = { kind: 'media', recordingUuid, as: kind } as const;
+    const response = nodeId === undefined ? undefined : await streams.get(nodeId, object, request.headers);
+    if (response === undefined) return this.#unreachable(recordingUuid, 'its node is away');
+    const headers = new Headers(headersOf(recordingUuid));
+    for (const name of FROM_PEER) {
+      const value = response.headers.get(name);
+      if (value !== null) headers.set(name, value);
+    }
+    const init = { status: response.status, headers };
+    const isEmpty = request.method === 'HEAD' || response.status === 304;
+    const listener = isEmpty ? undefined : this.#listeners.admit(recordingUuid, this.#connectionOf(request));
+    if (listener !== undefined) return new Response(listener.listen(response), init);
+    response.close();
+    return isEmpty ? new Response(null, init) : busy();
   }
 
   #verified(request: Request): ReturnType<RecordingUrls['verify']> {
