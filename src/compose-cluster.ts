@@ -124,6 +124,7 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
     },
     onOwn: (row) => drain.ordered(row),
   });
+  cluster.shareChannels((trunk) => carrier.channelsHeld(trunk));
   const wanted = () => {
     if (drain.isOn) return [];
     const registered = parts

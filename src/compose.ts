@@ -281,6 +281,7 @@ async function openDoors(
     listen: settings.sip.listen,
     rtpHost: settings.rtp.host,
     labels: settings.node.labels,
+    sharedChannels: cluster,
     registers: (trunk) => cluster === undefined || cluster.holds(registerLease(trunk)),
     ...(settings.sip.tls === undefined ? {} : { tls: settings.sip.tls }),
     ...(settings.sip.advertise === undefined ? {} : { advertise: settings.sip.advertise }),

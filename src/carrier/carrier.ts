@@ -19,10 +19,10 @@ import { AgentDriver } from './agent-driver.ts';
 import { systemEntropy, systemHash, systemRandom } from './entropy.ts';
 import { admitInvite, type InboundOptions, type Invite } from './inbound.ts';
 import type { PhoneLegOptions } from './leg/phone-leg.ts';
-import { dial, type OutboundOptions } from './outbound.ts';
+import { dial, expectChannels, type OutboundOptions } from './outbound.ts';
 import { MALFORMED, Refusals, refusedBy, unknownSource } from './refusals.ts';
 import { type BoundPort, interfaceTowards, type Listener, openListener } from './socket/listener.ts';
-import { Channels } from './trunk/channels.ts';
+import { Channels, type SharedChannels } from './trunk/channels.ts';
 import { Loopback } from './trunk/loopback.ts';
 import { Pace } from './trunk/pace.ts';
 import { FailedTrunks } from './trunk/route.ts';
@@ -42,6 +42,8 @@ export interface CarrierOptions {
   readonly advertise?: string;
   /** The labels of this node, of which a trunk may ask for one. */
   readonly labels?: readonly string[];
+  /** The channels that the nodes of a cluster share; absent where this process has them all. */
+  readonly sharedChannels?: SharedChannels | undefined;
   /** Whether this node is the one that registers the trunk of that name. Absent: it registers all. */
   readonly registers?: (trunk: string) => boolean;
   /** The address that RTP ports are bound to. It tells their IP version; without it they are IPv4. */
@@ -65,6 +67,8 @@ export interface CarrierOptions {
 export interface Carrier extends Dialer, CarrierReadings {
   /** Reserves a channel and makes the leg. Nothing is sent before its `start`. */
   dial(options: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused };
+  /** The channels of a trunk that this node holds, where it shares them with others. */
+  channelsHeld(trunk: string): number;
   /** Whether the sockets are up and the carrier is not closed. */
   ready(): boolean;
   load(): { readonly dialogs: number; readonly transactions: number };
@@ -119,7 +123,7 @@ class SipCarrier implements Carrier {
     const { clock, log } = options;
     this.#options = options;
     this.#ranges = new TrunkRanges(options.trunks());
-    this.#channels = new Channels(() => clock.now());
+    this.#channels = new Channels(() => clock.now(), options.sharedChannels);
     this.#lastSession = Math.floor(clock.now() / 1000) + NTP_EPOCH_SEC;
     this.#agent = new UserAgent({
       entropy: systemEntropy(),
@@ -163,6 +167,7 @@ class SipCarrier implements Carrier {
       numberOwner: (e164) => inTime(clock, SIP_LOOKUP_TIMEOUT_MS, options.numberOwner(e164)),
       onInvite: (call) => options.onInvite(call),
       trunkOf: (request, address) => this.#named(this.#loopback.trunkOf(request.headers)) ?? this.#trunkOf(address),
+      expect: (trunk) => this.#channels.expect(trunk),
       reserve: (trunk, source) => this.#reserve(trunk, source),
     };
   }
@@ -184,6 +189,14 @@ class SipCarrier implements Carrier {
     if (this.#draining) return { unavailable: 'draining' };
     if (this.#options.media.load().portsFree === 0) return { unavailable: 'no_ports' };
     return dial(this.#outbound, order);
+  }
+
+  expect(order: DialOptions): Promise<() => void> {
+    return expectChannels(this.#outbound, order);
+  }
+
+  channelsHeld(trunk: string): number {
+    return this.#channels.held(trunk);
   }
 
   ready(): boolean {

@@ -37,6 +37,8 @@ export interface InboundOptions {
   numberOwner(e164: string): Promise<string | undefined>;
   /** The trunk that an INVITE came over. Undefined when it came over none. */
   trunkOf(request: SipRequest, address: string): Trunk | undefined;
+  /** Asks other nodes for a channel, where they share those of the trunk. Its result is called when it was taken. */
+  expect(trunk: Trunk): Promise<() => void>;
   /** Takes a channel of the trunk. Undefined when all are in use. */
   reserve(trunk: Trunk, source: Peer): PhoneLegOptions | undefined;
   onInvite(call: IncomingCall & { readonly trunk: string }): void | Promise<void>;
@@ -77,7 +79,10 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
     refuse(404, numbers[0] === undefined ? NO_NUMBER : notAssigned(numbers[0]));
     return;
   }
-  const leg = options.reserve(trunk, source);
+  const taken = await options.expect(trunk);
+  const leg = gone ? undefined : options.reserve(trunk, source);
+  taken();
+  if (gone) return;
   if (leg === undefined) {
     refuse(503, NO_CHANNEL, RETRY);
     return;

@@ -54,6 +54,16 @@ export function dial(
   return { leg: new OutboundLeg(first, { order, next: isNamed ? () => undefined : next, onFailed, localHost }) };
 }
 
+/** Asks other nodes for a channel of each trunk that the dial may use and they share. Its result ends the asking. */
+export async function expectChannels(options: OutboundOptions, order: DialOptions): Promise<() => void> {
+  const permitted = options.trunks().filter((trunk) => isPermitted(trunk, order, options.labels));
+  const usable = order.trunk === undefined ? chosen(permitted) : permitted.filter(({ name }) => name === order.trunk);
+  const asked = await Promise.all(usable.map((trunk) => options.channels.expect(trunk)));
+  return () => {
+    for (const done of asked) done();
+  };
+}
+
 /** A loopback trunk is taken without being named only when there is no other. */
 function chosen(trunks: readonly Trunk[]): readonly Trunk[] {
   const carriers = trunks.filter((trunk) => !isLoopback(trunk));

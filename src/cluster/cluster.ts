@@ -11,6 +11,7 @@ import type { NodeRow, NodeStore } from '../database/nodes.ts';
 import { NODE_CACHE_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { Bus } from './bus.ts';
+import { ChannelQuota } from './channel-quota.ts';
 import { type LocalWork, PeerCommands } from './commands.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { Members } from './members.ts';
@@ -47,6 +48,7 @@ export class Cluster {
   #members: Members | undefined;
   #commands: PeerCommands | undefined;
   #leases: LeaseKeeper | undefined;
+  #quota: ChannelQuota | undefined;
   #cancelReload = () => {};
   #stopped = false;
 
@@ -87,6 +89,18 @@ export class Cluster {
     if (this.#members === undefined) throw new Error('the cluster is not started');
     this.#commands = new PeerCommands({ ...work, bus: this.#bus, members: this.#members, nodeId: nodes.nodeId, clock });
     return this.#commands;
+  }
+
+  /** The channels of trunks that all nodes share. `held` tells what this node holds. */
+  shareChannels(held: (trunk: string) => number): void {
+    const { nodes } = this.#options;
+    if (this.#members === undefined) throw new Error('the cluster is not started');
+    this.#quota = new ChannelQuota({ bus: this.#bus, members: this.#members, nodeId: nodes.nodeId, held });
+  }
+
+  /** Asks to hold channels of a trunk. Before the cluster is started there are none. */
+  async hold(trunk: string, max: number, channels: number, current: number): Promise<number> {
+    return (await this.#quota?.hold(trunk, max, channels, current)) ?? 0;
   }
 
   /** Streaming bodies to and from other nodes. */

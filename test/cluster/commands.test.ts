@@ -162,6 +162,42 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a command through another nod
     expect(asked.filter(({ status }) => status === 429).length).toBe(60 - admitted);
   });
 
+  test('dials as often as the application may, and with as many channels as the trunk has, over all nodes', async () => {
+    const number = '+15550002';
+    const trunk = { uri: 'sip:127.0.0.1:9', inbound_cidrs: [], max_channels: 5 };
+    expect((await node(0).platform.operator('PUT', '/trunks/narrow', trunk)).status).toBe(204);
+    for (const at of [1, 2])
+      await eventually(
+        async () => JSON.stringify((await node(at).platform.operator('GET', '/trunks')).body).includes('narrow'),
+        'the trunk',
+      );
+    const dial = (at: number, name: string) =>
+      api(at, 'POST', '/v1/sessions:dial', { from: number, to: '+15550199', ring_timeout_sec: 60, trunk: name });
+    const narrow = await Promise.all(Array.from({ length: 12 }, (_, n) => dial(n % 3, 'narrow')));
+    const admitted = narrow.filter(({ status }) => status === 202);
+    expect(narrow.map(({ status }) => status).sort()).toEqual([...Array(5).fill(202), ...Array(7).fill(529)]);
+    // A channel that is given back at one node is another's.
+    const [first] = admitted;
+    expect((await api(1, 'DELETE', `/v1/sessions/${first?.body.session_uuid}`)).status).toBe(202);
+    await receiver.event('session.ended', String(first?.body.session_uuid));
+    await eventually(async () => (await dial(2, 'narrow')).status === 202, 'a free channel', 5_000);
+    expect((await dial(0, 'narrow')).status).toBe(529);
+
+    // The 529 gave their tokens back, and a second gives ten: 20 at once and 10 a second.
+    await Bun.sleep(2_500);
+    const started = performance.now();
+    const many = await Promise.all(Array.from({ length: 60 }, (_, n) => dial(n % 3, 'carrier')));
+    const dialled = many.filter(({ status }) => status === 202).length;
+    expect(dialled).toBeGreaterThanOrEqual(20);
+    expect(dialled).toBeLessThanOrEqual(21 + ((performance.now() - started) / 1000) * 10);
+    expect(many.filter(({ status }) => status === 429).length).toBe(60 - dialled);
+    const left = JSON.parse(JSON.stringify((await api(1, 'GET', '/v1/sessions')).body.sessions));
+    const ends = await Promise.all(
+      left.map((each: { session_uuid: string }, n: number) => api(n % 3, 'DELETE', `/v1/sessions/${each.session_uuid}`)),
+    );
+    expect(ends.filter(({ status }) => status !== 202)).toEqual([]);
+  }, 90_000);
+
   test('makes as many Rooms as the application may have, wherever they are asked for', async () => {
     const limited = await node(0).platform.operator('PATCH', `/apps/${app.appUuid}`, { room_limits: { max_rooms: 7 } });
     expect(limited.status).toBeLessThan(300);

@@ -112,6 +112,8 @@ export type DialRefused = 'no_trunk' | 'unknown_trunk' | 'no_capacity' | 'no_por
 
 /** The carrier as the heart sees it. */
 export interface Dialer {
+  /** Asks other nodes for what the dial needs and they share. Its result is called after the dial. */
+  expect?(options: DialOptions): Promise<() => void>;
   dial(options: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused };
 }
 

@@ -19,7 +19,7 @@ import { runningOf } from '../../machine/session/running.ts';
 import { connecting, inbound, outbound, recovered } from '../../machine/session/session.ts';
 import type { MediaEngine } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import type { Dialer, IncomingCall, LegListener, WebSocketDialer } from '../ports/leg.ts';
+import type { Dialer, DialOptions, IncomingCall, LegListener, WebSocketDialer } from '../ports/leg.ts';
 import {
   type Answer,
   accepted,
@@ -178,7 +178,7 @@ export class SessionRegistry implements Sessions {
     if (isProblem(seat)) return seat;
     // The leg may speak before its actor is there, never before it is started.
     let listener: LegListener = () => {};
-    const reserved = this.#dialer.dial({
+    const order: DialOptions = {
       appUuid: context.appUuid,
       to: request.to,
       from: request.from,
@@ -187,7 +187,10 @@ export class SessionRegistry implements Sessions {
       ...(request.sip_headers === undefined ? {} : { sipHeaders: request.sip_headers }),
       listener: (signal) => listener(signal),
       onPlaced: (callId) => this.#options.onSipCall?.(callId, sessionUuid, 'caller'),
-    });
+    };
+    const taken = await this.#dialer.expect?.(order);
+    const reserved = this.#dialer.dial(order);
+    taken?.();
     if ('unavailable' in reserved) {
       this.#unseat(seat, sessionUuid);
       return dialRefused(reserved.unavailable);

@@ -11,14 +11,26 @@ interface Hour {
   failures: number;
 }
 
+/** The channels of a trunk that the nodes of a cluster share. */
+export interface SharedChannels {
+  /** Asks to hold so many of `max`. Returns how many this node may hold; at least `current` or `channels`, whichever is less. */
+  hold(trunk: string, max: number, channels: number, current: number): Promise<number>;
+}
+
 export class Channels {
+  /** What this node may use of a trunk with `max_channels` that other nodes use too. */
+  readonly #granted = new Map<string, number>();
+  /** Calls that have asked for a channel and not taken it yet. */
+  readonly #expected = new Map<string, number>();
+  readonly #shared: SharedChannels | undefined;
   readonly #used = new Map<string, number>();
   readonly #lastUsed = new Map<string, number>();
   /** The last 24 hours with calls, by trunk, the latest last. */
   readonly #hours = new Map<string, Hour[]>();
   readonly #now: () => number;
 
-  constructor(now: () => number) {
+  constructor(now: () => number, shared?: SharedChannels) {
+    this.#shared = shared;
     this.#now = now;
   }
 
@@ -51,11 +63,54 @@ export class Channels {
     for (const each of [this.#lastUsed, this.#hours]) for (const name of each.keys()) if (!names.has(name)) each.delete(name);
   }
 
+  /** What this node holds of a trunk, for the node that keeps the count. */
+  held(name: string): number {
+    return this.#granted.get(name) ?? 0;
+  }
+
+  /**
+   * Asks the other nodes for a channel where they share the trunk's, before it is taken. Call what it returns when it
+   * was taken or is not wanted any more.
+   */
+  async expect(trunk: Trunk): Promise<() => void> {
+    const { name, maxChannels } = trunk;
+    if (this.#shared === undefined || maxChannels === undefined) return () => {};
+    this.#expected.set(name, (this.#expected.get(name) ?? 0) + 1);
+    const needed = this.#needed(name);
+    if (needed > this.held(name)) {
+      const granted = await this.#shared.hold(name, maxChannels, needed, this.held(name));
+      this.#granted.set(name, Math.max(this.held(name), granted));
+    }
+    return () => {
+      this.#expected.set(name, Math.max(0, (this.#expected.get(name) ?? 1) - 1));
+      this.#giveBack(name, maxChannels);
+    };
+  }
+
+  #needed(name: string): number {
+    return (this.#used.get(name) ?? 0) + (this.#expected.get(name) ?? 0);
+  }
+
+  /** Gives back what is held and not used: another node may need it. */
+  #giveBack(name: string, max: number): void {
+    const needed = this.#needed(name);
+    if (this.#shared === undefined || needed >= this.held(name)) return;
+    this.#granted.set(name, needed);
+    void this.#shared.hold(name, max, needed, needed);
+  }
+
+  #limit(trunk: Trunk): number {
+    const { name, maxChannels } = trunk;
+    return this.#shared === undefined || maxChannels === undefined
+      ? trunkChannels(trunk)
+      : Math.min(maxChannels, this.held(name));
+  }
+
   /** Takes a channel. The result gives it back, once. Undefined when the trunk has no free one. */
   take(trunk: Trunk): (() => void) | undefined {
     const { name } = trunk;
     const used = this.#used.get(name) ?? 0;
-    if (used >= trunkChannels(trunk)) return undefined;
+    if (used >= this.#limit(trunk)) return undefined;
     this.#used.set(name, used + 1);
     this.#lastUsed.set(name, this.#now());
     this.#hour(name).calls++;
@@ -67,6 +122,7 @@ export class Channels {
       const left = (this.#used.get(name) ?? 1) - 1;
       if (left > 0) this.#used.set(name, left);
       else this.#used.delete(name);
+      if (trunk.maxChannels !== undefined) this.#giveBack(name, trunk.maxChannels);
     };
   }
 

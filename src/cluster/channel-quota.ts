@@ -1,0 +1,107 @@
+/**
+ * `max_channels` of a trunk over all nodes. One node, found by rendezvous hashing, knows how many channels each node
+ * holds, and grants no more than there are. A node that becomes the home of a trunk asks all others first.
+ */
+import { NODE_PING_TIMEOUT_MS } from '../limits.ts';
+import type { Bus } from './bus.ts';
+import type { Members } from './members.ts';
+import { homeOf } from './rendezvous.ts';
+
+/** What a node holds, and the number of the message that said so: messages may overtake each other. */
+interface Holding {
+  readonly channels: number;
+  readonly turn: number;
+}
+
+interface Ledger {
+  /** The nodes that were up when it was opened; with other nodes it is opened anew. */
+  readonly nodes: string;
+  /** What each node holds, once all have told it. */
+  readonly holdings: Promise<Map<string, Holding>>;
+}
+
+export interface ChannelQuotaOptions {
+  readonly bus: Bus;
+  readonly members: Members;
+  readonly nodeId: string;
+  /** The channels of a trunk that this node holds. */
+  held(trunk: string): number;
+}
+
+export class ChannelQuota {
+  readonly #options: ChannelQuotaOptions;
+  readonly #ledgers = new Map<string, Ledger>();
+  #turn = 0;
+
+  constructor(options: ChannelQuotaOptions) {
+    this.#options = options;
+    options.bus.answer('channels', (body, from) =>
+      isWish(body) ? this.#grant(from, body).then((granted) => ({ granted })) : {},
+    );
+    options.bus.answer('channels.held', (body) => (isNamed(body) ? { channels: options.held(body.trunk) } : {}));
+  }
+
+  /** Asks to hold so many channels of a trunk with `max`. Returns how many this node may hold; `current` where nobody answers. */
+  async hold(trunk: string, max: number, channels: number, current: number): Promise<number> {
+    const { nodeId, bus } = this.#options;
+    const wish = { trunk, max, channels, turn: ++this.#turn };
+    const home = homeOf(trunk, this.#up());
+    if (home === undefined || home === nodeId) return await this.#grant(nodeId, wish);
+    const result = await bus.ask(home, 'channels', wish, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
+    return result.outcome === 'answered' && isGrant(result.body) ? result.body.granted : Math.min(current, channels);
+  }
+
+  #up(): readonly string[] {
+    const { members } = this.#options;
+    return members.rows.map(({ nodeId }) => nodeId).filter((nodeId) => !members.isSuspect(nodeId));
+  }
+
+  async #grant(from: string, { trunk, max, channels, turn }: Wish): Promise<number> {
+    const holdings = await this.#holdings(trunk);
+    const known = holdings.get(from);
+    if (known !== undefined && known.turn > turn) return known.channels;
+    const others = [...holdings].reduce((sum, [nodeId, each]) => (nodeId === from ? sum : sum + each.channels), 0);
+    const granted = Math.max(0, Math.min(channels, max - others));
+    holdings.set(from, { channels: granted, turn });
+    return granted;
+  }
+
+  #holdings(trunk: string): Promise<Map<string, Holding>> {
+    const nodes = [...this.#up()].sort().join(' ');
+    const known = this.#ledgers.get(trunk);
+    if (known?.nodes === nodes) return known.holdings;
+    const opened = { nodes, holdings: this.#open(trunk, nodes) };
+    this.#ledgers.set(trunk, opened);
+    return opened.holdings;
+  }
+
+  async #open(trunk: string, nodes: string): Promise<Map<string, Holding>> {
+    const { bus, nodeId, held } = this.#options;
+    const holdings = new Map<string, Holding>();
+    await Promise.all(
+      nodes.split(' ').map(async (each) => {
+        if (each === nodeId) return;
+        const result = await bus.ask(each, 'channels.held', { trunk }, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
+        if (result.outcome === 'answered' && isHolding(result.body))
+          holdings.set(each, { channels: result.body.channels, turn: 0 });
+      }),
+    );
+    holdings.set(nodeId, { channels: held(trunk), turn: 0 });
+    return holdings;
+  }
+}
+
+interface Wish {
+  readonly trunk: string;
+  readonly max: number;
+  readonly channels: number;
+  readonly turn: number;
+}
+
+const isNamed = (body: unknown): body is { readonly trunk: string } =>
+  typeof body === 'object' && body !== null && 'trunk' in body && typeof body.trunk === 'string';
+const isWish = (body: unknown): body is Wish => isNamed(body) && 'max' in body && 'channels' in body && 'turn' in body;
+const isGrant = (body: unknown): body is { readonly granted: number } =>
+  typeof body === 'object' && body !== null && 'granted' in body && typeof body.granted === 'number';
+const isHolding = (body: unknown): body is { readonly channels: number } =>
+  typeof body === 'object' && body !== null && 'channels' in body && typeof body.channels === 'number';
