@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { AppSecrets } from '../../src/database/apps.ts';
 import { newUuid } from '../../src/id.ts';
 import { OPERATOR_TOKEN, openPlatform, type Platform } from '../http/platform.ts';
+import { noCarrier } from '../support/no-carrier.ts';
 import { eventOf } from '../webhook/emit.ts';
 
 let platform: Platform;
@@ -257,6 +258,17 @@ describe('the operator API', () => {
     expect((await operator('DELETE', '/operator/v1/trunks/main')).status).toBe(204);
     expect((await operator('DELETE', '/operator/v1/trunks/main')).status).toBe(404);
     expect(platform.hooks.filter((each) => each === 'trunks').length).toBe(before + 2);
+  });
+
+  test('refuses encrypted audio with what to do about it where the build has no SRTP', async () => {
+    const without = await openPlatform({ carrier: { ...noCarrier, hasSrtp: false } });
+    const trunk = { uri: 'sip:carrier.example;transport=tls', inbound_cidrs: [] };
+    for (const srtp of ['optional', 'required']) {
+      const refused = await without.operator('PUT', '/operator/v1/trunks/main', { ...trunk, srtp });
+      expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining('install libsrtp2-dev')]);
+    }
+    expect((await without.operator('PUT', '/operator/v1/trunks/main', { ...trunk, srtp: 'off' })).status).toBe(204);
+    await without.close();
   });
 
   test('reads the event log by pages and filters, and replays what was set aside only', async () => {
