@@ -21,6 +21,7 @@ import type { OperatorNodes } from './http/operator/hooks.ts';
 import { NODE_DEAD_GRACE_MS } from './limits.ts';
 import type { Log } from './log.ts';
 import type { NativeMediaEngine } from './media/media-engine.ts';
+import type { Reading } from './metrics.ts';
 import { leaveNodeId, nodeBefore } from './settings/node-id.ts';
 import { VERSION } from './version.ts';
 
@@ -107,13 +108,10 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
     parts.clock,
   );
   await cluster.start({
-    load: () =>
-      JSON.stringify({
-        load: Number(load.value.toFixed(3)),
-        sessions: sessions.size,
-        rooms: rooms.size,
-        legs: media.load().legs,
-      }),
+    load() {
+      cluster.load = Number(load.value.toFixed(3));
+      return JSON.stringify({ load: cluster.load, sessions: sessions.size, rooms: rooms.size, legs: media.load().legs });
+    },
     async takeOver(seenAt) {
       // Recordings, Rooms, then Sessions, so that their ends come in order.
       await charges.endCollections();
@@ -141,7 +139,11 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
   });
   cluster.onMessages(() => messages.look());
   return cluster.serve({
-    sessions: { isHere: (sessionUuid) => sessions.isHere(sessionUuid), owner: store.sessions.owner },
+    sessions: {
+      isHere: (sessionUuid) => sessions.isHere(sessionUuid),
+      owner: store.sessions.owner,
+      replacement: (appUuid, sessionUuid) => sessions.replacement(appUuid, sessionUuid),
+    },
     rooms: {
       isHere: (roomId) => rooms.isHere(roomId),
       home: store.rooms.home,
@@ -153,6 +155,24 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
     release: store.idempotency.release,
     perform,
   });
+}
+
+/** The readings of `/metrics` that a node has beside those of a process alone. */
+export function clusterReadings(cluster: Cluster | undefined): readonly Reading[] {
+  if (cluster === undefined) return [];
+  const gauge = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'gauge', read });
+  const counter = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'counter', read });
+  const now = () => cluster.readings();
+  return [
+    gauge('node_load', 'How full this node is, 0 to 1: the worst of legs, ports, ticks and event loop', () => cluster.load),
+    gauge('nodes_others', 'Other nodes that were not declared dead', () => now().others),
+    gauge('nodes_suspect', 'Other nodes without a sign of life for 3 s', () => now().suspects),
+    gauge('nats_connected', 'Whether NATS is reached', () => (now().connected ? 1 : 0)),
+    counter('node_requests_total', 'Requests to other nodes', () => now().sent),
+    counter('node_messages_total', 'Messages of other nodes', () => now().received),
+    counter('node_messages_dropped_total', 'Messages that were not of this cluster, or came twice or late', () => now().dropped),
+    counter('node_requests_unknown_total', 'Requests to other nodes whose outcome is not known', () => now().unknown),
+  ];
 }
 
 /** The lease of the node that submits short messages: an SMSC may permit one bind. */

@@ -14,7 +14,7 @@ import { SessionRegistry } from './call/session/session-registry.ts';
 import { type Carrier, createCarrier } from './carrier/carrier.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Cluster } from './cluster/cluster.ts';
-import { connectCluster, Drain, enter, operatorNodes, registerLease } from './compose-cluster.ts';
+import { clusterReadings, connectCluster, Drain, enter, operatorNodes, registerLease } from './compose-cluster.ts';
 import type { Config } from './config.ts';
 import { openStore, type Store } from './database/store.ts';
 import type { TrunkRow } from './database/trunk/trunks.ts';
@@ -225,6 +225,7 @@ function makeSessions(
     nodeId,
     media,
     publicUrl,
+    elsewhere: engines.cluster,
     orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
     tokens,
     recordings,
@@ -361,7 +362,7 @@ function openHttp(
 
 /** The readings of `/metrics` that no part makes itself. */
 function readingsOf(parts: Engines & Heart & Doors, listeners: () => number): readonly Reading[] {
-  const { sessions, rooms, recordings, charges, messages, media, carrier, store, storage } = parts;
+  const { sessions, rooms, recordings, charges, messages, media, carrier, store, storage, cluster } = parts;
   const gauge = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'gauge', read });
   const counter = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'counter', read });
   return [
@@ -376,6 +377,7 @@ function readingsOf(parts: Engines & Heart & Doors, listeners: () => number): re
     ),
     gauge('media_legs', 'Open RTP legs', () => media.load().legs),
     gauge('rtp_port_pairs_free', 'RTP port pairs that could be opened', () => media.load().portsFree),
+    ...clusterReadings(cluster),
     ...mediaReadings(media),
     ...trafficReadings(media.traffic),
     gauge('sip_dialogs', 'SIP dialogs', () => carrier.load().dialogs),

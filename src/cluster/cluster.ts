@@ -43,6 +43,8 @@ export interface SharedCaches {
 }
 
 export class Cluster {
+  /** The load of this node as it was told last. */
+  load = 0;
   readonly #options: ClusterOptions;
   readonly #bus: Bus;
   #members: Members | undefined;
@@ -108,6 +110,23 @@ export class Cluster {
     const { nodes, clock } = this.#options;
     if (this.#members === undefined) throw new Error('the cluster is not started');
     return new Streams({ bus: this.#bus, members: this.#members, nodeId: nodes.nodeId, clock });
+  }
+
+  /** What a transfer to a call of another node needs to know of it. */
+  async replacement(appUuid: string, sessionUuid: string) {
+    return await this.#commands?.replacement(appUuid, sessionUuid);
+  }
+
+  /** Readings for `/metrics`. */
+  readings() {
+    const members = this.#members;
+    const others = members?.rows.filter(({ nodeId }) => nodeId !== this.#options.nodes.nodeId) ?? [];
+    return {
+      connected: this.#bus.connected,
+      others: others.length,
+      suspects: others.filter(({ nodeId }) => members?.isSuspect(nodeId) === true).length,
+      ...this.#bus.load(),
+    };
   }
 
   /** Asks the home of a Room that nobody is in to give it up. */

@@ -23,12 +23,20 @@ import type { Members } from './members.ts';
 import { choose, mayPlace, type PlacedTrunk } from './placement.ts';
 import { homeOf } from './rendezvous.ts';
 
+/** The Refer-To that replaces a call, and the trunk that it is on. */
+interface Replacement {
+  readonly referTo: string | undefined;
+  readonly trunk: string | undefined;
+}
+
 /** What this node has and does, for requests of others and its own. */
 export interface LocalWork {
   readonly sessions: {
     isHere(sessionUuid: string): boolean;
     /** The node of a live Session of the application. */
     owner(appUuid: string, sessionUuid: string): Promise<string | undefined>;
+    /** What a transfer to one of this node's calls needs to know. */
+    replacement(appUuid: string, sessionUuid: string): Replacement | undefined;
   };
   readonly rooms: {
     isHere(roomId: string): boolean;
@@ -56,9 +64,10 @@ export class PeerCommands implements Peers {
 
   constructor(options: PeerCommandsOptions) {
     this.#options = options;
-    const { bus, rooms, tokens, clock } = options;
+    const { bus, rooms, sessions, tokens, clock } = options;
     bus.answer('cmd', (body, from) => this.#perform(body, from));
     bus.answer('room.release', async (body) => ({ released: isRoom(body) && (await rooms.giveUp(body.roomId)) }));
+    bus.answer('replacement', (body) => (isCall(body) ? { call: sessions.replacement(body.appUuid, body.sessionUuid) } : {}));
     bus.answer('bucket', (body) => {
       if (!isTake(body)) return {};
       const taken = tokens.take(bucketsOf(body.appUuid, body.names), clock.now());
@@ -114,6 +123,14 @@ export class PeerCommands implements Peers {
       ...(await bus.ask(nodeId, 'room.release', { roomId }, NODE_COMMAND_TIMEOUT_MS, timeLeft)),
     };
     return outcome === 'answered' && typeof body === 'object' && body !== null && 'released' in body && body.released === true;
+  }
+
+  /** Asks the node of a call for what a transfer to it needs to know. */
+  async replacement(appUuid: string, sessionUuid: string): Promise<Replacement | undefined> {
+    const nodeId = await this.#options.sessions.owner(appUuid, sessionUuid);
+    if (nodeId === undefined || nodeId === this.#options.nodeId) return undefined;
+    const { body } = { body: undefined, ...(await this.#ask(nodeId, 'replacement', { appUuid, sessionUuid })) };
+    return isReplacement(body) ? body.call : undefined;
   }
 
   #ask(nodeId: string, kind: string, body: object) {
@@ -180,6 +197,10 @@ const bucketsOf = (appUuid: string, names: readonly BucketName[]) => names.map((
 const isCommand = (body: unknown): body is { readonly operation: Operation; readonly until: number } =>
   typeof body === 'object' && body !== null && 'operation' in body && 'until' in body && typeof body.until === 'number';
 const isReply = (body: unknown): body is Forwarded => typeof body === 'object' && body !== null && 'outcome' in body;
+const isCall = (body: unknown): body is { readonly appUuid: string; readonly sessionUuid: string } =>
+  typeof body === 'object' && body !== null && 'appUuid' in body && 'sessionUuid' in body;
+const isReplacement = (body: unknown): body is { readonly call: Replacement } =>
+  typeof body === 'object' && body !== null && 'call' in body && typeof body.call === 'object';
 const isRoom = (body: unknown): body is { readonly roomId: string } =>
   typeof body === 'object' && body !== null && 'roomId' in body && typeof body.roomId === 'string';
 const isTake = (body: unknown): body is { readonly appUuid: string; readonly names: readonly BucketName[] } =>

@@ -43,6 +43,8 @@ export interface DialRequest {
   readonly client_state?: string;
   /** The Room that the Session joins at the answer. */
   readonly room_id?: string;
+  /** A Session or Room; in a cluster the new Session is made on its node. */
+  readonly near?: string;
   readonly room_muted?: boolean;
   readonly machine_detection?: { readonly timeout_ms?: number };
 }
@@ -61,6 +63,8 @@ export interface ConnectWebsocketRequest {
   readonly client_state?: string;
   /** The Room that the Session joins when it is connected. */
   readonly room_id?: string;
+  /** A Session or Room; in a cluster the new Session is made on its node. */
+  readonly near?: string;
   readonly parameters?: Readonly<Record<string, string>>;
   readonly phone_session_uuid?: string;
 }

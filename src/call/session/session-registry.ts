@@ -41,6 +41,7 @@ import type { OpenIngest } from './ingests.ts';
 import type { PaymentRecords } from './payment-records.ts';
 import { sampleQuality } from './quality-sampler.ts';
 import { type ActorEnvironment, SessionActor } from './session-actor.ts';
+import { type CallsElsewhere, type Replacement, Transfers } from './transfers.ts';
 
 /** The rows of Sessions, as the heart reads them. */
 interface SessionRecords {
@@ -51,6 +52,8 @@ interface SessionRecords {
 }
 
 export interface RegistryOptions {
+  /** The calls of other nodes; undefined where there are none. */
+  readonly elsewhere?: CallsElsewhere | undefined;
   readonly journal: Journal;
   readonly records: SessionRecords;
   readonly clock: Clock;
@@ -78,6 +81,7 @@ export class SessionRegistry implements Sessions {
   readonly #options: RegistryOptions;
   readonly #audio: AudioCommands;
   readonly #bots: Bots;
+  readonly #transfers: Transfers;
   readonly #environment: ActorEnvironment;
   #dialer: Dialer | undefined;
   #rooms: RoomRegistry | undefined;
@@ -88,6 +92,7 @@ export class SessionRegistry implements Sessions {
   constructor(options: RegistryOptions) {
     this.#options = options;
     this.#audio = new AudioCommands(options);
+    this.#transfers = new Transfers((sessionUuid) => this.find(sessionUuid), options.elsewhere);
     this.#bots = new Bots({
       clock: options.clock,
       tokens: options.tokens,
@@ -303,7 +308,7 @@ export class SessionRegistry implements Sessions {
   async command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
     const actor = this.#actors.get(sessionUuid);
     if (actor === undefined) return this.#afterEnd(sessionUuid, command, context);
-    if (command.type === 'transfer') return this.#transfer(actor, command, context);
+    if (command.type === 'transfer') return this.#transfers.transfer(actor, command, context);
     const result = await this.#audio.command(actor, command, context);
     // The call ended while the command waited its turn. Any other 404 names what is missing of a live Session.
     if (isProblem(result) && result.status === 404 && this.#actors.get(sessionUuid) !== actor)
@@ -311,27 +316,8 @@ export class SessionRegistry implements Sessions {
     return result;
   }
 
-  /** Resolves the target of a transfer: a host that the trunk permits, or a call on the same trunk (RFC 3891). */
-  #transfer(
-    actor: SessionActor,
-    command: Extract<SessionCommand, { type: 'transfer' }>,
-    context: CommandContext,
-  ): Promise<Answer | Problem> | Problem {
-    const refused = actor.refusal(command.type);
-    if (refused !== undefined) return refused;
-    const { target } = command;
-    const { transfers } = actor;
-    if ('uri' in target && transfers?.permits(target.uri) !== true)
-      return problems.forbidden('Transfers to that host are not permitted');
-    if (!('sessionUuid' in target)) return actor.command(command, context);
-    const other = this.#actors.get(target.sessionUuid);
-    const { appUuid, type, phase } = other?.state ?? {};
-    if (other === actor) return problems.conflict('A Session cannot be transferred to itself');
-    if (appUuid !== context.appUuid || type === 'websocket' || phase !== 'answered') return problems.notFound('Session');
-    const referTo = other?.transfers?.replacement();
-    if (referTo === undefined || other?.transfers?.trunk !== transfers?.trunk)
-      return problems.conflict('The two Sessions are not on the same trunk');
-    return actor.command({ ...command, target: { referTo } }, context);
+  replacement(appUuid: string, sessionUuid: string): Replacement | undefined {
+    return this.#transfers.replacement(appUuid, sessionUuid);
   }
 
   isHere(sessionUuid: string): boolean {

@@ -55,6 +55,7 @@ const dial = shape<DialRequest>(
     'sip_headers?': sipHeaders,
     'client_state?': `string <= ${CLIENT_STATE_MAX_CHARS}`,
     'room_id?': 'string <= 64',
+    'near?': 'string <= 64',
     'room_muted?': 'boolean',
     'machine_detection?': {
       '+': 'reject',

@@ -69,6 +69,7 @@ const connect = shape<ConnectWebsocketRequest>(
     media_format: { '+': 'reject', from_session: format, to_session: format },
     'client_state?': `string <= ${CLIENT_STATE_MAX_CHARS}`,
     'room_id?': 'string <= 64',
+    'near?': 'string <= 64',
     'parameters?': parameters,
     'phone_session_uuid?': 'string <= 64',
   }).narrow(

@@ -1,0 +1,129 @@
+/**
+ * `npm run cluster`: three nodes on loopback, to try a cluster on one machine. They share an embedded PostgreSQL (or
+ * DATABASE_URL) and a nats-server, and each has its own ports and DATA_DIR below ./data/cluster.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { startEmbedded } from '../../src/database/embedded/embedded.ts';
+import { createLog } from '../../src/log.ts';
+import { keptSecret } from '../../src/settings/secret-file.ts';
+
+const ROOT = join(import.meta.dir, '../..');
+const NODES = 3;
+const HTTP_PORT = 8081;
+const SIP_PORT = 5061;
+const RTP_PORT = 21_000;
+const RTP_PORTS = 2_000;
+
+if (spawnSync('nats-server', ['-v'], { stdio: 'ignore' }).error !== undefined) {
+  process.stderr.write('sidetone: nats-server is not installed (Debian: apt-get install nats-server)\n');
+  process.exit(1);
+}
+const folder = join(ROOT, 'data/cluster');
+mkdirSync(folder, { recursive: true });
+const log = createLog('warn');
+const operatorToken = process.env.OPERATOR_TOKEN ?? keptSecret(folder, 'operator.token', 32, 'base64url');
+const masterKey = process.env.MASTER_KEY ?? keptSecret(folder, 'master.key', 32, 'base64');
+const embedded = process.env.DATABASE_URL === undefined ? await startEmbedded(folder, log) : undefined;
+const databaseUrl = process.env.DATABASE_URL ?? `postgres://sidetone@localhost/postgres?host=${embedded?.socketDir}`;
+const nats = await startNats();
+const nodes: ChildProcess[] = [];
+for (let n = 0; n < NODES; n++) nodes.push(await startNode(n));
+
+process.stdout.write(`
+${NODES} nodes are up. A request about any call may go to any of them.
+
+${nodes.map((_, n) => `  node ${n + 1}   http://127.0.0.1:${HTTP_PORT + n}   sip:127.0.0.1:${SIP_PORT + n} (UDP, TCP)   log ${nodeFolder(n)}/node.log`).join('\n')}
+
+  export OPERATOR_TOKEN=${operatorToken}
+  bin/sidetone --url http://127.0.0.1:${HTTP_PORT} nodes list
+  bin/sidetone --url http://127.0.0.1:${HTTP_PORT} nodes drain NODE
+  kill -9 ${nodes[0]?.pid}        # node 1: its calls are another node's within 15 s
+
+Ctrl-C stops all.
+`);
+let stopping = false;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop());
+
+/** A nats-server of our own, on a free port. */
+async function startNats(): Promise<{ readonly child: ChildProcess; readonly port: number }> {
+  const child = spawn('nats-server', ['-a', '127.0.0.1', '-p', '-1'], { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  let said = '';
+  child.stderr?.on('data', (chunk) => {
+    said = (said + chunk).slice(-10_000);
+    const [, port] = /Listening for client connections on 127\.0\.0\.1:(\d+)/.exec(said) ?? [];
+    if (port !== undefined && said.includes('Server is ready')) resolve(Number(port));
+  });
+  child.once('exit', () => reject(new Error(`nats-server ended: ${said}`)));
+  return { child, port: await promise };
+}
+
+function nodeFolder(n: number): string {
+  return `data/cluster/node-${n + 1}`;
+}
+
+/** Resolves when the node takes calls. */
+async function startNode(n: number): Promise<ChildProcess> {
+  const dataDir = join(ROOT, nodeFolder(n));
+  mkdirSync(dataDir, { recursive: true });
+  const first = RTP_PORT + n * RTP_PORTS;
+  const child = spawn(join(ROOT, 'node_modules/.bin/bun'), ['src/main.ts'], {
+    cwd: ROOT,
+    detached: true,
+    env: {
+      ...process.env,
+      DATABASE_URL: databaseUrl,
+      NATS_URL: `nats://127.0.0.1:${nats.port}`,
+      OPERATOR_TOKEN: operatorToken,
+      MASTER_KEY: masterKey,
+      DATA_DIR: dataDir,
+      HTTP_PORT: String(HTTP_PORT + n),
+      SIP_LISTEN: `udp:127.0.0.1:${SIP_PORT + n},tcp:127.0.0.1:${SIP_PORT + n}`,
+      RTP_PORTS: `${first}-${first + RTP_PORTS - 1}`,
+      MEDIA_WORKERS: process.env.MEDIA_WORKERS ?? '1',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const file = Bun.file(join(dataDir, 'node.log')).writer();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let said = '';
+  let isUp = false;
+  const read = (chunk: Buffer) => {
+    if (isUp) {
+      file.write(chunk);
+      void file.flush();
+      return;
+    }
+    said = (said + chunk.toString()).slice(-20_000);
+    if (!said.includes('"http_port"')) return;
+    isUp = true;
+    // The secrets of the first application are shown once, and go into no file.
+    const [secrets] = /A first application[\s\S]*?\/app\n/.exec(said) ?? [];
+    if (secrets !== undefined) process.stdout.write(`\n${secrets}`);
+    resolve();
+  };
+  child.stdout?.on('data', read);
+  child.stderr?.on('data', read);
+  child.once('exit', (code) => {
+    reject(new Error(`node ${n + 1} ended with ${code}: ${said.split('\n').slice(-5).join(' ')}`));
+    if (!stopping) process.stdout.write(`node ${n + 1} has ended (${code ?? 'killed'})\n`);
+  });
+  await promise;
+  return child;
+}
+
+async function stop(): Promise<void> {
+  if (stopping) return;
+  stopping = true;
+  const ends = nodes.map(
+    (child) =>
+      new Promise((resolve) => (child.exitCode === null && child.signalCode === null ? child.once('exit', resolve) : resolve(0))),
+  );
+  for (const child of nodes) child.kill('SIGTERM');
+  await Promise.all(ends);
+  nats.child.kill('SIGTERM');
+  await embedded?.stop();
+  process.exit(0);
+}

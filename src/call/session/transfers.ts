@@ -1,0 +1,73 @@
+/** Transfers of calls: to a host that the trunk permits, or to another call, of this node or another. */
+import { type Problem, problems } from '../../problem.ts';
+import type { Answer, CommandContext, SessionCommand } from '../ports/sessions.ts';
+import type { SessionActor } from './session-actor.ts';
+
+/** What a transfer to a call needs to know of it. */
+export interface Replacement {
+  readonly referTo: string | undefined;
+  readonly trunk: string | undefined;
+}
+
+/** The calls of other nodes. */
+export interface CallsElsewhere {
+  replacement(appUuid: string, sessionUuid: string): Promise<Replacement | undefined>;
+}
+
+export class Transfers {
+  readonly #find: (sessionUuid: string) => SessionActor | undefined;
+  readonly #elsewhere: CallsElsewhere | undefined;
+
+  /** `elsewhere` is undefined where all calls are here. */
+  constructor(find: (sessionUuid: string) => SessionActor | undefined, elsewhere: CallsElsewhere | undefined) {
+    this.#find = find;
+    this.#elsewhere = elsewhere;
+  }
+
+  /** Resolves the target of a transfer: a host that the trunk permits, or a call on the same trunk (RFC 3891). */
+  transfer(
+    actor: SessionActor,
+    command: Extract<SessionCommand, { type: 'transfer' }>,
+    context: CommandContext,
+  ): Promise<Answer | Problem> | Problem {
+    const refused = actor.refusal(command.type);
+    if (refused !== undefined) return refused;
+    const { target } = command;
+    const { transfers } = actor;
+    if ('uri' in target && transfers?.permits(target.uri) !== true)
+      return problems.forbidden('Transfers to that host are not permitted');
+    if (!('sessionUuid' in target)) return actor.command(command, context);
+    if (this.#find(target.sessionUuid) === undefined && this.#elsewhere !== undefined)
+      return this.#transferElsewhere(actor, command, target.sessionUuid, context);
+    const other = this.#find(target.sessionUuid);
+    const { appUuid, type, phase } = other?.state ?? {};
+    if (other === actor) return problems.conflict('A Session cannot be transferred to itself');
+    if (appUuid !== context.appUuid || type === 'websocket' || phase !== 'answered') return problems.notFound('Session');
+    const referTo = other?.transfers?.replacement();
+    if (referTo === undefined || other?.transfers?.trunk !== transfers?.trunk)
+      return problems.conflict('The two Sessions are not on the same trunk');
+    return actor.command({ ...command, target: { referTo } }, context);
+  }
+
+  /** The other call is on another node, which tells the Refer-To that replaces it. */
+  async #transferElsewhere(
+    actor: SessionActor,
+    command: Extract<SessionCommand, { type: 'transfer' }>,
+    sessionUuid: string,
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const other = await this.#elsewhere?.replacement(context.appUuid, sessionUuid);
+    if (other === undefined) return problems.notFound('Session');
+    if (other.referTo === undefined || other.trunk !== actor.transfers?.trunk)
+      return problems.conflict('The two Sessions are not on the same trunk');
+    return actor.command({ ...command, target: { referTo: other.referTo } }, context);
+  }
+
+  /** What another node needs to transfer a call to one of this node. Undefined: it is no answered phone call of the application. */
+  replacement(appUuid: string, sessionUuid: string): Replacement | undefined {
+    const actor = this.#find(sessionUuid);
+    if (actor === undefined || actor.state.appUuid !== appUuid) return undefined;
+    if (actor.state.type === 'websocket' || actor.state.phase !== 'answered') return undefined;
+    return { referTo: actor.transfers?.replacement(), trunk: actor.transfers?.trunk };
+  }
+}
