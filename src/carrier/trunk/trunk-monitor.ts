@@ -104,6 +104,9 @@ export class TrunkMonitor {
     if (monitored === undefined) return;
     const answers = status !== 0;
     if (monitored.answers !== answers) this.#log.info({ trunk: name, answers, status }, 'trunk probe');
+    const { registration } = monitored;
+    // A registrar that is back may have forgotten who was registered.
+    if (answers && monitored.answers === false && registration !== undefined) this.#driver.run((now) => registration.start(now));
     monitored.answers = answers;
     monitored.lastProbe = { at: this.#clock.now(), ok: answers, rttMs: answers ? tookMs : 0, sipStatus: status };
   }
