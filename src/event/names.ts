@@ -47,7 +47,7 @@ const NAMES: Readonly<Record<Event['event'], true>> = {
   'payment.charge.completed': true,
 };
 
-const EVENT_NAMES: readonly string[] = Object.keys(NAMES);
+export const EVENT_NAMES: readonly string[] = Object.keys(NAMES);
 
 /** Tells whether `pattern` is the name of an event, or a prefix of one with a trailing `.*`. */
 export const isEventPattern = (pattern: string): boolean =>

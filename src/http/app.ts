@@ -24,7 +24,7 @@ import { CONSOLE_PATHS, ConsoleDoor } from './console/console-door.ts';
 import { ConsoleSessions } from './console/console-sessions.ts';
 import { loginRoutes } from './console/logins.ts';
 import type { HttpMetrics } from './metrics.ts';
-import { openapiDocument } from './openapi.ts';
+import { openapiDocument } from './openapi/document.ts';
 import type { OperatorHooks } from './operator/hooks.ts';
 import { operatorRoutes } from './operator/operator.ts';
 import { type HttpPeer, PipelineLimit } from './pipelining.ts';

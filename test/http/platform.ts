@@ -23,6 +23,7 @@ import { openTestStore, type TestStore } from '../database/open.ts';
 import { noCarrier } from '../support/no-carrier.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { noRooms } from '../support/no-rooms.ts';
+import { OpenApiCheck } from '../support/openapi-check.ts';
 import { sandboxProviders } from '../support/providers.ts';
 
 export const OPERATOR_TOKEN = 'operator-token-of-the-tests';
@@ -51,6 +52,8 @@ interface FakeSessions extends Sessions {
 
 export interface Platform {
   readonly app: HttpApp;
+  /** Every answer is held against the OpenAPI document. */
+  readonly check: OpenApiCheck;
   readonly testStore: TestStore;
   readonly sessions: FakeSessions;
   readonly hooks: string[];
@@ -80,6 +83,9 @@ export async function openPlatform(
   const hooks: string[] = [];
   const time = { skew: 0 };
   const wall = systemClock();
+  const given = typeof more === 'function' ? more(testStore.store, wall) : more;
+  // A test that plays a part itself answers with what it needs, not with a whole body.
+  const isPlayed = ['sessions', 'rooms', 'recordings', 'messages', 'charges'].some((part) => part in given);
   const app = createHttpApp({
     sessions,
     rooms: noRooms,
@@ -95,11 +101,15 @@ export async function openPlatform(
     draining: () => false,
     onTrunksChanged: () => void hooks.push('trunks'),
     carrier: { ...noCarrier, refusals: () => [REFUSAL] },
-    ...(typeof more === 'function' ? more(testStore.store, wall) : more),
+    ...given,
   });
+  const document = await app.fetch(new Request('http://127.0.0.1/openapi.json'));
+  const check = new OpenApiCheck(await document.json());
   const raw: Platform['raw'] = async (path, init) => {
     const response = await app.fetch(new Request(`http://127.0.0.1${path}`, init));
     const text = await response.text();
+    const wrong = check.fault(init?.method ?? 'GET', path, response.status, response.headers.get('content-type'), text);
+    if (wrong !== undefined && !(isPlayed && response.ok)) throw new Error(wrong);
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
     return {
       status: response.status,
@@ -116,6 +126,7 @@ export async function openPlatform(
     });
   const platform: Platform = {
     app,
+    check,
     testStore,
     sessions,
     hooks,

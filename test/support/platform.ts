@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { OpenApiCheck } from './openapi-check.ts';
 
 const ROOT = join(import.meta.dir, '../..');
 
@@ -38,6 +39,7 @@ export class Platform {
   #child: ChildProcess | undefined;
   #ready: Ready | undefined;
   #output = '';
+  #check: Promise<OpenApiCheck> | undefined;
 
   private constructor(environment: Readonly<Record<string, string>>) {
     this.dataDir = mkdtempSync(join(tmpdir(), 'sidetone-'));
@@ -175,7 +177,18 @@ export class Platform {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
+    const type = response.headers.get('content-type');
+    const wrong = (await this.#openapi()).fault(method, path, response.status, type, text);
+    if (wrong !== undefined) throw new Error(`not as the OpenAPI document says: ${wrong}`);
     return { status: response.status, headers: response.headers, body: text === '' ? {} : JSON.parse(text) };
+  }
+
+  /** Every answer is held against the platform's own document. */
+  #openapi(): Promise<OpenApiCheck> {
+    this.#check ??= fetch(`${this.url}/openapi.json`)
+      .then((response) => response.json())
+      .then((document) => new OpenApiCheck(document));
+    return this.#check;
   }
 
   /**

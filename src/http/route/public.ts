@@ -8,7 +8,7 @@ export interface PublicOptions {
   readonly metrics: Pick<HttpMetrics, 'exposition'>;
   /** Tells what is up, by name; the platform is ready when all of it is. Never rejects. */
   readonly ready: () => Promise<Readonly<Record<string, boolean>>>;
-  readonly openapi: () => Promise<object>;
+  readonly openapi: () => object;
 }
 
 /** The page's own files, from the npm package: nothing is loaded from anywhere else. */
@@ -47,7 +47,7 @@ export function publicRoutes(options: PublicOptions): ReadonlyMap<string, Public
     read.set(name, text);
     return answer(await text, type, 200, { 'cache-control': 'public, max-age=86400' });
   };
-  let document: Promise<string> | undefined;
+  let document: string | undefined;
   return new Map<string, PublicHandler>([
     ['/healthz', async () => json(200, { status: 'ok' })],
     [
@@ -68,8 +68,8 @@ export function publicRoutes(options: PublicOptions): ReadonlyMap<string, Public
     [
       '/openapi.json',
       async () => {
-        document ??= options.openapi().then((each) => JSON.stringify(each));
-        return answer(await document, 'application/json');
+        document ??= JSON.stringify(options.openapi());
+        return answer(document, 'application/json');
       },
     ],
     ['/docs', async () => answer(PAGE, 'text/html; charset=utf-8', 200, { 'content-security-policy': POLICY })],

@@ -1,10 +1,13 @@
 /** The webhooks of the OpenAPI document: every event with the body that is posted, from its sample. */
-import { platformEvent } from '../event/platform-event.ts';
-import { samples } from '../event/samples.ts';
+import { platformEvent } from '../../event/platform-event.ts';
+import { samples } from '../../event/samples.ts';
 
 const AT = Date.UTC(2026, 0, 31, 12);
 const LINKS = { mediaUrl: 'https://…/pull?…', liveUrl: 'https://…/live?…', expiresAt: AT + 3_600_000 };
 const ABOUT = { appUuid: 'app_…', clientState: '', traceparent: '', webhookId: '', now: AT, links: () => LINKS };
+
+/** What an event is about; the fields that name it are always there. */
+const OWNERS = ['session_uuid', 'room_id', 'message_uuid', 'recording_uuid', 'operation_uuid'];
 
 /** The events by name, as OpenAPI 3.1 has webhooks: a request that the platform sends. */
 export function webhooks(): Readonly<Record<string, object>> {
@@ -14,10 +17,16 @@ export function webhooks(): Readonly<Record<string, object>> {
       const fields = Object.entries(example).map(([name, value]) => [name, { type: typeOf(value) }] as const);
       const schema = {
         type: 'object',
-        required: ['aud', 'event', 'timestamp'],
+        required: ['aud', 'event', 'timestamp', ...OWNERS.filter((name) => name in example)],
         properties: { ...Object.fromEntries(fields), event: { const: sample.event } },
       };
       const post = {
+        operationId: `on${sample.event
+          .split(/[._]/)
+          .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+          .join('')}`,
+        // Each request is signed (Standard Webhooks); that is no security scheme of OpenAPI.
+        security: [],
         summary: sample.event,
         tags: ['Webhooks'],
         requestBody: { required: true, content: { 'application/json': { schema, example } } },

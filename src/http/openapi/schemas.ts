@@ -1,0 +1,298 @@
+/** The bodies that the API answers with, as JSON Schema 2020-12. Tests hold every answer of the platform against them. */
+import { EVENT_STATUSES } from '../../database/events.ts';
+import { MESSAGE_STATUSES } from '../../machine/message/message.ts';
+
+/** A JSON Schema, as far as this document writes it. */
+export type Schema = Readonly<Record<string, unknown>>;
+
+const text = { type: 'string' } as const;
+const uuid = { type: 'string', format: 'uuid' } as const;
+const time = { type: 'string', format: 'date-time' } as const;
+/** A required string that has no value yet is empty, never null. */
+const timeOrNone = { type: 'string', description: 'RFC 3339; empty while there is none.' } as const;
+const whole = { type: 'integer' } as const;
+const flag = { type: 'boolean' } as const;
+const appUuid = { type: 'string', pattern: '^app_[0-9a-f-]{36}$' } as const;
+const webhookId = { type: 'string', pattern: '^evt_[0-9a-f-]{36}$' } as const;
+const texts = { type: 'array', items: text } as const;
+const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
+const listOf = (field: string, name: string): Schema => object({ [field]: { type: 'array', items: ref(name) } });
+
+/** An object with these fields, all required but the optional ones. */
+function object(fields: Schema, optional: Schema = {}): Schema {
+  return { type: 'object', required: Object.keys(fields), properties: { ...fields, ...optional }, additionalProperties: false };
+}
+
+const SESSION = {
+  session_uuid: uuid,
+  type: { enum: ['phone_in', 'phone_out', 'websocket'] },
+  created_at: time,
+  caller_id: text,
+  did: text,
+};
+const STATE = { enum: ['new', 'connecting', 'ringing', 'early_media', 'answered', 'ended'] };
+const ROOM = {
+  room_id: uuid,
+  created_at: time,
+  member_count: whole,
+  playback_status: { enum: ['stopped', 'playing', 'paused'] },
+  voice_activity_events: flag,
+};
+const LIMITS = object({ max_rooms: whole, max_members_per_room: whole });
+const OPERATION = { operation_uuid: text, status: { enum: ['in_progress', 'completed', 'queued'] } };
+const APP_OWN = {
+  app_uuid: appUuid,
+  inbound_phone_numbers: texts,
+  outbound_caller_ids: texts,
+  webhook_url: text,
+  webhook_status: object({ state: { enum: ['enabled', 'disabled', 'unset'] }, since: time, last_error: text }),
+  blocked_webhook_events: texts,
+  room_limits: LIMITS,
+};
+const APP_SUMMARY = {
+  app_uuid: appUuid,
+  name: text,
+  webhook_url: text,
+  webhook_disabled: flag,
+  blocked_webhook_events: texts,
+  room_limits: LIMITS,
+  created_at: time,
+};
+const QUALITY = object({
+  packets_in: whole,
+  packets_out: whole,
+  packets_lost: whole,
+  packets_late: whole,
+  jitter_ms: { type: 'number' },
+  round_trip_ms: { type: 'number' },
+  buffer_ms: { type: 'number' },
+  mos: { type: 'number', description: 'ITU-T G.107, 1 to 4.5; 0 when nothing was heard.' },
+  codec: text,
+});
+
+/** Every schema that an answer refers to, by its name. */
+export const SCHEMAS: Readonly<Record<string, Schema>> = {
+  Problem: object(
+    {
+      code: {
+        enum: [
+          'invalid_request',
+          'invalid_authorization_header',
+          'payload_too_large',
+          'result_set_too_large',
+          'unauthorized',
+          'forbidden',
+          'not_found',
+          'conflict',
+          'recording_not_active',
+          'room_full',
+          'rate_limited',
+          'playback_source_error',
+          'unavailable',
+          'internal_error',
+        ],
+        description: 'Stable: branch on it.',
+      },
+      message: { type: 'string', description: 'English; may change.' },
+    },
+    {
+      detail: { ...ref('SourceDetail'), description: 'Of a 502 only.' },
+      support_id: { ...uuid, description: 'Of a 500 only: it is in the log.' },
+    },
+  ),
+  SourceDetail: object(
+    {
+      reason: {
+        enum: [
+          'unsupported',
+          'not_found',
+          'access_denied',
+          'timeout',
+          'unreachable',
+          'rejected',
+          'invalid_response',
+          'preparation_failed',
+        ],
+      },
+      retryable: flag,
+    },
+    { source_index: whole, upstream_status: whole },
+  ),
+  Operation: object(OPERATION, { already_ended: { const: true, description: 'The Session had ended before.' } }),
+  SessionOperation: object({ session_uuid: uuid, ...OPERATION }),
+  PlaybackOperation: object(OPERATION, {
+    ingest: object({
+      url: text,
+      method: { const: 'POST' },
+      headers: { type: 'object', additionalProperties: text },
+      expires_at: time,
+    }),
+  }),
+  RecordingOperation: object({ recording_uuid: text, ...OPERATION }, { room_id: uuid }),
+  RoomOperation: object({ room_id: uuid, ...OPERATION }),
+  RoomDeletion: object({ room_id: uuid, status: { const: 'deleting' } }),
+  RoomMembership: object({ room_id: uuid, session_uuid: text, status: { enum: ['joining', 'leaving'] } }),
+  MessageOperation: object({ message_uuid: uuid, ...OPERATION }),
+  IngestReceipt: object({ operation_uuid: text, bytes_received: whole }),
+  Session: object({ ...SESSION, status: STATE }),
+  SessionSummary: object({ ...SESSION, state: STATE }),
+  SessionList: listOf('sessions', 'SessionSummary'),
+  Room: object({ ...ROOM, playback_operation_uuid: text, playback_urls: texts, playback_volume: whole }),
+  RoomSummary: object(ROOM),
+  RoomList: listOf('rooms', 'RoomSummary'),
+  Member: object({ uuid, muted: flag }),
+  MemberList: listOf('members', 'Member'),
+  Recording: object({
+    recording_uuid: text,
+    session_uuid: uuid,
+    state: { enum: ['active', 'stopping'] },
+    masked: flag,
+    direction: { const: 'both' },
+    channels: { const: 'mono' },
+    include_gaps: flag,
+    enable_voice_activity_events: flag,
+    available: flag,
+    created_at: time,
+    duration: { type: 'integer', description: 'Seconds so far, rounded down.' },
+    media_url: text,
+    live_url: text,
+    expires_at: timeOrNone,
+  }),
+  RecordingList: listOf('recordings', 'Recording'),
+  Message: object({
+    message_uuid: uuid,
+    direction: { const: 'outbound' },
+    from: text,
+    to: text,
+    text,
+    status: { enum: MESSAGE_STATUSES },
+    segments: whole,
+    encoding: { enum: ['gsm7', 'ucs2'] },
+    error_code: text,
+    error_message: text,
+    created_at: time,
+    updated_at: time,
+    sent_at: timeOrNone,
+    delivered_at: timeOrNone,
+  }),
+  MessageList: listOf('messages', 'Message'),
+  ApplicationSettings: object(APP_OWN),
+  NewApplication: object({ app_uuid: appUuid, api_key: text, webhook_secret: text }),
+  ApplicationSummary: object(APP_SUMMARY),
+  ApplicationList: listOf('apps', 'ApplicationSummary'),
+  Application: object({
+    ...APP_SUMMARY,
+    ...APP_OWN,
+    payment_terminals: texts,
+    api_keys: { type: 'array', items: object({ key_id: uuid, created_at: time }) },
+  }),
+  NewApiKey: object({ key_id: uuid, api_key: text }),
+  NewWebhookSecret: object({ webhook_secret: text }),
+  Trunk: {
+    type: 'object',
+    required: ['name', 'uri', 'has_password', 'register', 'inbound_cidrs', 'has_tls_key', 'status'],
+    properties: {
+      name: text,
+      uri: text,
+      username: text,
+      has_password: flag,
+      register: flag,
+      inbound_cidrs: texts,
+      max_channels: whole,
+      codecs: texts,
+      has_tls_key: flag,
+      status: object(
+        { registered: flag, registered_until: timeOrNone, channels_in_use: whole, calls_24h: whole, failures_24h: whole },
+        { last_probe: object({ at: time, ok: flag, rtt_ms: whole, sip_status: whole }) },
+      ),
+    },
+    description: 'With the settings of its PUT, secrets apart.',
+  },
+  TrunkList: listOf('trunks', 'Trunk'),
+  TrunkProbe: object({ name: text, status: { const: 'probing' } }),
+  RefusalList: object({
+    refusals: {
+      type: 'array',
+      items: object({
+        at: time,
+        first_at: time,
+        count: whole,
+        source: text,
+        transport: text,
+        method: text,
+        from: text,
+        to: text,
+        status: whole,
+        reason: text,
+        remedy: text,
+      }),
+    },
+  }),
+  LoggedEvent: object({
+    position: whole,
+    webhook_id: webhookId,
+    app_uuid: appUuid,
+    event: text,
+    session_uuid: text,
+    status: { enum: EVENT_STATUSES },
+    created_at: time,
+    payload: { type: 'object', description: 'The body as it is sent.' },
+    attempts: {
+      type: 'array',
+      items: object({ at: time, status: whole, error: text, duration_ms: whole, next_attempt_at: timeOrNone }),
+    },
+  }),
+  LoggedEventList: listOf('events', 'LoggedEvent'),
+  EventReplay: object({ webhook_id: webhookId, status: { const: 'pending' } }),
+  EventSample: object({ webhook_id: webhookId, event: text, status: { const: 'pending' } }),
+  Call: object(
+    {
+      session_uuid: uuid,
+      app_uuid: appUuid,
+      type: text,
+      state: STATE,
+      caller_id: text,
+      did: text,
+      trunk: text,
+      created_at: time,
+      answered_at: timeOrNone,
+      ended_at: timeOrNone,
+      duration_seconds: whole,
+      hangup_cause: text,
+      hangup_by: text,
+    },
+    { quality: QUALITY },
+  ),
+  CallList: object({
+    sessions: { type: 'array', items: ref('Call') },
+    after: { type: 'string', description: 'Asks for the next page; empty on the last one.' },
+  }),
+  Timeline: object({
+    session: ref('Call'),
+    entries: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['at', 'kind'],
+        properties: { at: time, kind: { enum: ['command', 'sip', 'media', 'event', 'webhook', 'quality'] } },
+        description: 'With the fields of its kind (docs/operations.md).',
+      },
+    },
+  }),
+  ConsoleLogin: object({ login: text, url: text, expires_at: time }),
+  Node: object({
+    node_id: text,
+    http_host: text,
+    http_port: whole,
+    sip: text,
+    labels: texts,
+    version: text,
+    started_at: time,
+    draining_at: { type: ['string', 'null'] },
+    dead_at: { type: ['string', 'null'] },
+    suspect: flag,
+    load: { type: 'object' },
+  }),
+  NodeList: listOf('nodes', 'Node'),
+  NodeCommand: object({ node_id: text, status: { enum: ['draining', 'in_use'] } }),
+};
