@@ -110,7 +110,8 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
   await cluster.start({
     load() {
       cluster.load = Number(load.value.toFixed(3));
-      return JSON.stringify({ load: cluster.load, sessions: sessions.size, rooms: rooms.size, legs: media.load().legs });
+      const counts = { sessions: sessions.size, rooms: rooms.size, legs: media.load().legs };
+      return JSON.stringify({ load: cluster.load, ...counts, channels: carrier.channelsHeld() });
     },
     async takeOver(seenAt) {
       // Recordings, Rooms, then Sessions, so that their ends come in order.
@@ -122,7 +123,7 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
     },
     onOwn: (row) => drain.ordered(row),
   });
-  cluster.shareChannels((trunk) => carrier.channelsHeld(trunk));
+  cluster.shareChannels((trunk) => carrier.channelsHeld()[trunk] ?? 0);
   const wanted = () => {
     if (drain.isOn) return [];
     const registered = parts

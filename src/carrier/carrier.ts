@@ -67,8 +67,8 @@ export interface CarrierOptions {
 export interface Carrier extends Dialer, CarrierReadings {
   /** Reserves a channel and makes the leg. Nothing is sent before its `start`. */
   dial(options: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused };
-  /** The channels of a trunk that this node holds, where it shares them with others. */
-  channelsHeld(trunk: string): number;
+  /** The channels that this node holds of trunks whose channels it shares with others, by trunk. */
+  channelsHeld(): Readonly<Record<string, number>>;
   /** Whether the sockets are up and the carrier is not closed. */
   ready(): boolean;
   load(): { readonly dialogs: number; readonly transactions: number };
@@ -195,8 +195,8 @@ class SipCarrier implements Carrier {
     return expectChannels(this.#outbound, order);
   }
 
-  channelsHeld(trunk: string): number {
-    return this.#channels.held(trunk);
+  channelsHeld(): Readonly<Record<string, number>> {
+    return this.#channels.allHeld();
   }
 
   ready(): boolean {

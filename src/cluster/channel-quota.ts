@@ -1,8 +1,12 @@
 /**
  * `max_channels` of a trunk over all nodes. One node, found by rendezvous hashing, knows how many channels each node
- * holds, and grants no more than there are. A node that becomes the home of a trunk asks all others first.
+ * holds, and grants no more than there are. When a node comes or goes the home may be another one: it grants nothing
+ * until all nodes have seen the change, and asks them all what they hold. A home that does not answer grants nothing
+ * either, until it is back or buried: a carrier's limit is not to be passed.
  */
-import { NODE_PING_TIMEOUT_MS } from '../limits.ts';
+import { type Clock, sleep } from '../clock.ts';
+import type { NodeRow } from '../database/nodes.ts';
+import { NODE_BEAT_MS, NODE_PING_TIMEOUT_MS } from '../limits.ts';
 import type { Bus } from './bus.ts';
 import type { Members } from './members.ts';
 import { homeOf } from './rendezvous.ts';
@@ -24,6 +28,7 @@ export interface ChannelQuotaOptions {
   readonly bus: Bus;
   readonly members: Members;
   readonly nodeId: string;
+  readonly clock: Clock;
   /** The channels of a trunk that this node holds. */
   held(trunk: string): number;
 }
@@ -51,9 +56,9 @@ export class ChannelQuota {
     return result.outcome === 'answered' && isGrant(result.body) ? result.body.granted : Math.min(current, channels);
   }
 
+  /** All nodes that were not declared dead: the same in every node's eyes, suspects included. */
   #up(): readonly string[] {
-    const { members } = this.#options;
-    return members.rows.map(({ nodeId }) => nodeId).filter((nodeId) => !members.isSuspect(nodeId));
+    return this.#options.members.rows.map(({ nodeId }) => nodeId);
   }
 
   async #grant(from: string, { trunk, max, channels, turn }: Wish): Promise<number> {
@@ -76,19 +81,30 @@ export class ChannelQuota {
   }
 
   async #open(trunk: string, nodes: string): Promise<Map<string, Holding>> {
-    const { bus, nodeId, held } = this.#options;
+    const { bus, nodeId, held, members, clock } = this.#options;
+    const settledMs = members.changedAt + 2 * NODE_BEAT_MS - clock.now();
+    if (settledMs > 0) await sleep(clock, settledMs);
     const holdings = new Map<string, Holding>();
     await Promise.all(
       nodes.split(' ').map(async (each) => {
         if (each === nodeId) return;
         const result = await bus.ask(each, 'channels.held', { trunk }, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
-        if (result.outcome === 'answered' && isHolding(result.body))
-          holdings.set(each, { channels: result.body.channels, turn: 0 });
+        const told = result.outcome === 'answered' && isHolding(result.body) ? result.body.channels : undefined;
+        holdings.set(each, { channels: told ?? heldBy(members.get(each), trunk), turn: 0 });
       }),
     );
     holdings.set(nodeId, { channels: held(trunk), turn: 0 });
     return holdings;
   }
+}
+
+/** What a node that does not answer held at its last beat. */
+function heldBy(row: NodeRow | undefined, trunk: string): number {
+  const load: unknown = JSON.parse(row?.load ?? '{}');
+  if (typeof load !== 'object' || load === null || !('channels' in load)) return 0;
+  const { channels } = load;
+  if (typeof channels !== 'object' || channels === null) return 0;
+  return Number(Object.entries(channels).find(([name]) => name === trunk)?.[1] ?? 0);
 }
 
 interface Wish {

@@ -95,9 +95,9 @@ export class Cluster {
 
   /** The channels of trunks that all nodes share. `held` tells what this node holds. */
   shareChannels(held: (trunk: string) => number): void {
-    const { nodes } = this.#options;
+    const { nodes, clock } = this.#options;
     if (this.#members === undefined) throw new Error('the cluster is not started');
-    this.#quota = new ChannelQuota({ bus: this.#bus, members: this.#members, nodeId: nodes.nodeId, held });
+    this.#quota = new ChannelQuota({ bus: this.#bus, members: this.#members, nodeId: nodes.nodeId, clock, held });
   }
 
   /** Asks to hold channels of a trunk. Before the cluster is started there are none. */

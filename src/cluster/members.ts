@@ -33,6 +33,8 @@ export class Members {
   #stopped = false;
   #cancel = () => {};
   #sweepAt: number;
+  /** When a node last came or went, by my clock. */
+  #changedAt: number;
   #burying = false;
 
   constructor(options: MembersOptions) {
@@ -40,6 +42,7 @@ export class Members {
     const now = options.clock.now();
     this.#watch = newWatch(now);
     this.#sweepAt = now + NODE_SWEEP_MS;
+    this.#changedAt = now;
   }
 
   /** Reads the others once, and goes on each second. Rejects when the database is away. */
@@ -56,6 +59,11 @@ export class Members {
   /** All nodes that were not declared dead, this one included. */
   get rows(): readonly NodeRow[] {
     return [...this.#rows.values()];
+  }
+
+  /** When a node last came or went. Two beats later all nodes know the same ones. */
+  get changedAt(): number {
+    return this.#changedAt;
   }
 
   get(nodeId: string): NodeRow | undefined {
@@ -89,7 +97,9 @@ export class Members {
     const { nodes, clock, load, onOwn } = this.#options;
     const rows = await nodes.beat(load());
     if (this.#stopped) return;
+    const before = [...this.#rows.keys()].sort().join(' ');
     this.#rows = new Map(rows.filter(({ deadAt }) => deadAt === undefined).map((row) => [row.nodeId, row]));
+    if ([...this.#rows.keys()].sort().join(' ') !== before) this.#changedAt = clock.now();
     const peers = rows.filter(({ nodeId }) => nodeId !== nodes.nodeId);
     this.#watch = read(this.#watch, new Map(peers.map(({ nodeId, beat }) => [nodeId, beat])), clock.now());
     for (const [nodeId, beat] of this.#gone) if (this.#rows.get(nodeId)?.beat !== beat) this.#gone.delete(nodeId);

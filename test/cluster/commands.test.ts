@@ -165,14 +165,24 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a command through another nod
   test('dials as often as the application may, and with as many channels as the trunk has, over all nodes', async () => {
     const number = '+15550002';
     const trunk = { uri: 'sip:127.0.0.1:9', inbound_cidrs: [], max_channels: 5 };
-    expect((await node(0).platform.operator('PUT', '/trunks/narrow', trunk)).status).toBe(204);
-    for (const at of [1, 2])
-      await eventually(
-        async () => JSON.stringify((await node(at).platform.operator('GET', '/trunks')).body).includes('narrow'),
-        'the trunk',
-      );
     const dial = (at: number, name: string) =>
       api(at, 'POST', '/v1/sessions:dial', { from: number, to: '+15550199', ring_timeout_sec: 60, trunk: name });
+    expect((await node(0).platform.operator('PUT', '/trunks/narrow', trunk)).status).toBe(204);
+    // What is set up at one node is in use at the others within a second.
+    for (const at of [1, 2]) {
+      let first: Answered | undefined;
+      await eventually(
+        async () => {
+          first = await dial(at, 'narrow');
+          return first.status === 202;
+        },
+        'the trunk',
+        1_000,
+      );
+      const sessionUuid = String(first?.body.session_uuid);
+      expect((await api(at, 'DELETE', `/v1/sessions/${sessionUuid}`)).status).toBe(202);
+      await receiver.event('session.ended', sessionUuid);
+    }
     const narrow = await Promise.all(Array.from({ length: 12 }, (_, n) => dial(n % 3, 'narrow')));
     const admitted = narrow.filter(({ status }) => status === 202);
     expect(narrow.map(({ status }) => status).sort()).toEqual([...Array(5).fill(202), ...Array(7).fill(529)]);

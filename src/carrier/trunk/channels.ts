@@ -68,6 +68,11 @@ export class Channels {
     return this.#granted.get(name) ?? 0;
   }
 
+  /** The same of every trunk that is shared, by name. */
+  allHeld(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#granted);
+  }
+
   /**
    * Asks the other nodes for a channel where they share the trunk's, before it is taken. Call what it returns when it
    * was taken or is not wanted any more.
