@@ -1,0 +1,268 @@
+/**
+ * Writes what the SDKs have of each operation and event, from an OpenAPI document of the platform: types and methods of
+ * TypeScript, and the methods of Python. `bun sdk/generate.ts URL` writes the files; a test holds them against the
+ * document that is served.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+type Json = Readonly<Record<string, unknown>>;
+
+interface Described {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly tags: readonly [string, ...string[]];
+  readonly security: readonly Json[];
+  readonly parameters: readonly { readonly name?: string; readonly in?: string; readonly schema?: Json }[];
+  readonly requestBody?: { readonly required: boolean; readonly content: Readonly<Record<string, { readonly schema: Json }>> };
+  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, { readonly schema: Json }>> }>>;
+}
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+  readonly webhooks: Readonly<
+    Record<
+      string,
+      { readonly post: { readonly requestBody: { readonly content: Readonly<Record<string, { readonly schema: Json }>> } } }
+    >
+  >;
+  readonly components: { readonly schemas: Readonly<Record<string, Json>> };
+}
+
+interface Method {
+  readonly resource: string;
+  readonly name: string;
+  readonly described: Described;
+  readonly verb: string;
+  readonly path: string;
+  readonly parameters: readonly string[];
+  readonly query: readonly { readonly name: string; readonly schema: Json }[];
+  /** The schema of the body, when it takes one. */
+  readonly body: Json | undefined;
+  readonly isBodyRequired: boolean;
+  /** The schema of the answer, or undefined for none. */
+  readonly answer: Json | undefined;
+}
+
+/** The resource of each part of the reference, and the words that its methods need not repeat. */
+const RESOURCES: Readonly<Record<string, readonly [resource: string, noun: RegExp]>> = {
+  Sessions: ['sessions', /Sessions?$/],
+  Playback: ['sessions', /Session$/],
+  DTMF: ['sessions', /Session$/],
+  Payments: ['sessions', /Session$/],
+  Messages: ['messages', /Messages?$/],
+  Rooms: ['rooms', /(ToRoom|Rooms?)(?=$|Playback)/],
+  Recordings: ['recordings', /Recordings?$/],
+  Application: ['app', /ApplicationSettings$/],
+};
+
+function methodsOf(document: Document): readonly Method[] {
+  const methods: Method[] = [];
+  for (const [path, operations] of Object.entries(document.paths))
+    for (const [verb, described] of Object.entries(operations)) {
+      const [resource, noun] = RESOURCES[described.tags[0]] ?? [];
+      if (resource === undefined || noun === undefined || described.security.length === 0 || path.startsWith('/v1/ingest'))
+        continue;
+      const success = Object.entries(described.responses).find(([status]) => status.startsWith('2'))?.[1];
+      methods.push({
+        resource,
+        name: described.operationId.replace(noun, ''),
+        described,
+        verb: verb.toUpperCase(),
+        path,
+        parameters: described.parameters.flatMap((each) => (each.in === 'path' && each.name !== undefined ? [each.name] : [])),
+        query: described.parameters.flatMap(({ name, in: where, schema = {} }) =>
+          where === 'query' && name !== undefined ? [{ name, schema }] : [],
+        ),
+        body: described.requestBody?.content['application/json']?.schema,
+        isBodyRequired: described.requestBody?.required === true,
+        answer: success?.content?.['application/json']?.schema,
+      });
+    }
+  return methods;
+}
+
+/** A JSON Schema as a type of TypeScript. */
+function typeOf(schema: Json, indent = ''): string {
+  if (typeof schema.$ref === 'string') return schema.$ref.split('/').at(-1) ?? 'unknown';
+  if ('const' in schema) return JSON.stringify(schema.const);
+  if (Array.isArray(schema.enum)) return schema.enum.map((each) => JSON.stringify(each)).join(' | ');
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (Array.isArray(choices)) return choices.map((each) => typeOf(each, indent)).join(' | ');
+  if (Array.isArray(schema.type)) return schema.type.map((type) => typeOf({ type })).join(' | ');
+  switch (schema.type) {
+    case 'string':
+      return 'string';
+    case 'integer':
+    case 'number':
+      return 'number';
+    case 'boolean':
+      return 'boolean';
+    case 'null':
+      return 'null';
+    case 'array':
+      return `readonly (${typeOf(asJson(schema.items), indent)})[]`;
+    case 'object':
+      return objectOf(schema, indent);
+    default:
+      return 'unknown';
+  }
+}
+
+const asJson = (value: unknown): Json => (typeof value === 'object' && value !== null ? { ...value } : {});
+
+function objectOf(schema: Json, indent: string): string {
+  const properties = Object.entries(asJson(schema.properties));
+  if (properties.length === 0) return 'Readonly<Record<string, unknown>>';
+  const required = new Set(Array.isArray(schema.required) ? schema.required : []);
+  const inner = `${indent}  `;
+  const lines = properties.map(
+    ([name, each]) => `${inner}readonly ${name}${required.has(name) ? '' : '?'}: ${typeOf(asJson(each), inner)};`,
+  );
+  return `{\n${lines.join('\n')}\n${indent}}`;
+}
+
+const eventName = (name: string): string =>
+  name
+    .split(/[._]/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('');
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+const camel = (name: string): string => name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+const snake = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+const HEAD = 'Written by sdk/generate.ts from the OpenAPI document. Do not edit.';
+
+/** `sdk/typescript/src/api.ts`. */
+export function typescriptApi(document: Document): string {
+  const methods = methodsOf(document);
+  const used = new Set<string>();
+  const mention = (schema: Json): void => {
+    for (const [, name = ''] of JSON.stringify(schema).matchAll(/#\/components\/schemas\/(\w+)/g))
+      if (!used.has(name)) {
+        used.add(name);
+        mention(document.components.schemas[name] ?? {});
+      }
+  };
+  for (const { answer } of methods) mention(answer ?? {});
+  const schemas = [...used].sort().map((name) => `export type ${name} = ${typeOf(document.components.schemas[name] ?? {})};`);
+  const bodies = methods.flatMap((each) =>
+    each.body === undefined ? [] : [`export type ${capital(each.described.operationId)}Request = ${typeOf(each.body)};`],
+  );
+  const events = Object.entries(document.webhooks).map(([name, { post }]) => {
+    const schema = post.requestBody.content['application/json']?.schema ?? {};
+    return `export interface ${eventName(name)}Event ${typeOf(schema)}`;
+  });
+  const union = `export type WebhookEvent =\n${Object.keys(document.webhooks)
+    .map((name) => `  | ${eventName(name)}Event`)
+    .join('\n')};`;
+  const resources = [...new Set(methods.map(({ resource }) => resource))].map((resource) => {
+    const own = methods.filter((each) => each.resource === resource).map(typescriptMethod);
+    return `export class ${capital(resource)} {\n  readonly #transport: Transport;\n\n  constructor(transport: Transport) {\n    this.#transport = transport;\n  }\n\n${own.join('\n\n')}\n}`;
+  });
+  return `// ${HEAD}\nimport { Listing, type RequestOptions, type Transport } from './transport.ts';\n\n${[...schemas, ...bodies, ...events, union, ...resources].join('\n\n')}\n`;
+}
+
+function typescriptMethod({ name, described, verb, path, parameters, query, body, isBodyRequired, answer }: Method): string {
+  const list = listField(answer);
+  const args = [
+    ...parameters.map((each) => `${camel(each)}: string`),
+    ...(body === undefined ? [] : [`body: ${capital(described.operationId)}Request${isBodyRequired ? '' : ' = {}'}`]),
+    ...(query.length === 0
+      ? []
+      : [`query: { ${query.map((each) => `readonly ${each.name}?: ${typeOf(each.schema)}`).join('; ')} } = {}`]),
+    'options: RequestOptions = {}',
+  ];
+  const url = `\`${path.replaceAll(/\{(\w+)\}/g, (_, each: string) => `\${encodeURIComponent(${camel(each)})}`)}\``;
+  const sent = [
+    `'${verb}'`,
+    url,
+    `{ ${[body === undefined ? '' : 'body', query.length === 0 ? '' : 'query', '...options'].filter((each) => each !== '').join(', ')} }`,
+  ].join(', ');
+  const doc = `  /** ${described.summary}. */`;
+  if (list !== undefined) {
+    const item = `${typeOf(answer ?? {})}['${list}'][number]`;
+    return `${doc}\n  ${name}(${args.join(', ')}): Listing<${item}> {\n    return new Listing(() => this.#transport.request<${typeOf(answer ?? {})}>(${sent}).then((answer) => answer.${list}));\n  }`;
+  }
+  const result = answer === undefined ? 'void' : typeOf(answer);
+  return `${doc}\n  ${name}(${args.join(', ')}): Promise<${result}> {\n    return this.#transport.request(${sent});\n  }`;
+}
+
+/** The field of the items, where the answer is a list. */
+const listField = (answer: Json | undefined): string | undefined => {
+  const name = typeof answer?.$ref === 'string' ? answer.$ref.split('/').at(-1) : undefined;
+  return name?.endsWith('List') === true
+    ? `${name
+        .slice(0, -4)
+        .replace(/Summary$/, '')
+        .toLowerCase()}s`
+    : undefined;
+};
+
+/** `sdk/python/sidetone/_api.py`. */
+export function pythonApi(document: Document): string {
+  const methods = methodsOf(document);
+  const resources = [...new Set(methods.map(({ resource }) => resource))].map((resource) => {
+    const own = methods.filter((each) => each.resource === resource).map(pythonMethod);
+    return `class ${capital(resource)}:\n    def __init__(self, transport: Transport) -> None:\n        self._transport = transport\n\n${own.join('\n\n')}`;
+  });
+  const events = Object.keys(document.webhooks).map((name) => `    "${name}",`);
+  return `# ${HEAD}\nfrom __future__ import annotations\n\nfrom typing import Any, Dict, List, Optional\nfrom urllib.parse import quote\n\nfrom ._transport import Transport\n\nEVENTS = (\n${events.join('\n')}\n)\n\n\n${resources.join('\n\n\n')}\n`;
+}
+
+const KEYWORDS = new Set(['from', 'type', 'to']);
+
+function pythonMethod({ name, described, verb, path, parameters, query, body, answer }: Method): string {
+  const fields = bodyFields(body);
+  const args = [
+    'self',
+    ...parameters.map((each) => `${each}: str`),
+    '*',
+    ...fields.map((each) => `${pythonName(each.name)}: ${each.isRequired ? 'Any' : 'Optional[Any] = None'}`),
+    ...query.map((each) => `${pythonName(each.name)}: Optional[Any] = None`),
+    'idempotency_key: Optional[str] = None',
+    'operation_id: Optional[str] = None',
+    'timeout: Optional[float] = None',
+  ];
+  const url =
+    parameters.length === 0
+      ? `"${path}"`
+      : `f"${path.replaceAll(/\{(\w+)\}/g, (_, each: string) => `{quote(${each}, safe='')}`)}"`;
+  const dict = (names: readonly { readonly name: string }[]) =>
+    `{${names.map((each) => `"${each.name}": ${pythonName(each.name)}`).join(', ')}}`;
+  const list = listField(answer);
+  const sent = [
+    `"${verb}"`,
+    url,
+    ...(body === undefined ? [] : [`body=${dict(fields)}`]),
+    ...(query.length === 0 ? [] : [`query=${dict(query)}`]),
+    'idempotency_key=idempotency_key',
+    'operation_id=operation_id',
+    'timeout=timeout',
+  ].join(', ');
+  const result = answer === undefined ? 'None' : list === undefined ? 'Dict[str, Any]' : 'List[Dict[str, Any]]';
+  const asked = `self._transport.request(${sent})`;
+  const returned =
+    answer === undefined ? `        ${asked}` : `        return ${asked}${list === undefined ? '' : `["${list}"]`}`;
+  return `    def ${snake(name)}(${args.join(', ')}) -> ${result}:\n        """${described.summary}."""\n${returned}`;
+}
+
+/** A word of the language gets an underscore, as PEP 8 has it. */
+const pythonName = (name: string): string => (KEYWORDS.has(name) && name === 'from' ? 'from_' : name);
+
+/** The fields of a body: of one with several shapes, all of them, and required is what each shape requires. */
+function bodyFields(body: Json | undefined): readonly { readonly name: string; readonly isRequired: boolean }[] {
+  if (body === undefined) return [];
+  const shapes = Array.isArray(body.anyOf) ? body.anyOf.map(asJson) : [body];
+  const names = [...new Set(shapes.flatMap((shape) => Object.keys(asJson(shape.properties))))];
+  const isRequired = (name: string) => shapes.every(({ required }) => Array.isArray(required) && required.includes(name));
+  return names
+    .map((name) => ({ name, isRequired: isRequired(name) }))
+    .sort((a, b) => Number(b.isRequired) - Number(a.isRequired));
+}
+
+if (import.meta.main) {
+  const document: Document = await (await fetch(process.argv[2] ?? 'http://127.0.0.1:8080/openapi.json')).json();
+  writeFileSync(join(import.meta.dir, 'typescript/src/api.ts'), typescriptApi(document));
+  writeFileSync(join(import.meta.dir, 'python/sidetone/_api.py'), pythonApi(document));
+}

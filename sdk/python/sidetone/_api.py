@@ -1,0 +1,297 @@
+# Written by sdk/generate.ts from the OpenAPI document. Do not edit.
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+from urllib.parse import quote
+
+from ._transport import Transport
+
+EVENTS = (
+    "session.created",
+    "session.ringing_started",
+    "session.early_media_started",
+    "session.answered",
+    "session.held",
+    "session.resumed",
+    "session.transfer.completed",
+    "session.transfer.failed",
+    "session.transfer.requested",
+    "session.machine_detection.completed",
+    "session.machine_greeting.ended",
+    "session.ended",
+    "websocket.connected",
+    "websocket.disconnected",
+    "websocket.failed",
+    "websocket.audio_playback_completed",
+    "room.created",
+    "room.deleted",
+    "room.member.joined",
+    "room.member.left",
+    "room.member.muted",
+    "room.member.unmuted",
+    "room.member.voice_activity_changed",
+    "room.member.volume_changed",
+    "room.member.volume_change_failed",
+    "room.playback.ended",
+    "room.playback.failed",
+    "recording.speech.started",
+    "recording.speech.ended",
+    "recording.became_available",
+    "recording.failed",
+    "recording.ended",
+    "playback.started",
+    "playback.ended",
+    "playback.failed",
+    "dtmf.received",
+    "dtmf.sent",
+    "digits.collected",
+    "message.status_changed",
+    "payment.card.collected",
+    "payment.cvv.collected",
+    "payment.charge.completed",
+)
+
+
+class Sessions:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def dial(self, *, from_: Any, ring_timeout_sec: Any, to: Any, client_state: Optional[Any] = None, display_name: Optional[Any] = None, machine_detection: Optional[Any] = None, max_duration_sec: Optional[Any] = None, near: Optional[Any] = None, room_id: Optional[Any] = None, room_muted: Optional[Any] = None, send_digits: Optional[Any] = None, sip_headers: Optional[Any] = None, trunk: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Place an outbound call."""
+        return self._transport.request("POST", "/v1/sessions:dial", body={"from": from_, "ring_timeout_sec": ring_timeout_sec, "to": to, "client_state": client_state, "display_name": display_name, "machine_detection": machine_detection, "max_duration_sec": max_duration_sec, "near": near, "room_id": room_id, "room_muted": room_muted, "send_digits": send_digits, "sip_headers": sip_headers, "trunk": trunk}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def list(self, *, state: Optional[Any] = None, created_after: Optional[Any] = None, created_before: Optional[Any] = None, limit: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
+        """List live Sessions, newest first."""
+        return self._transport.request("GET", "/v1/sessions", query={"state": state, "created_after": created_after, "created_before": created_before, "limit": limit}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)["sessions"]
+
+    def get(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Inspect one live Session."""
+        return self._transport.request("GET", f"/v1/sessions/{quote(uuid, safe='')}", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def disconnect(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Disconnect, answered or not."""
+        return self._transport.request("DELETE", f"/v1/sessions/{quote(uuid, safe='')}", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def answer(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Answer an incoming call."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/answer", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def reject(self, uuid: str, *, reason: Any, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Refuse an unanswered incoming call."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/reject", body={"reason": reason}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def cancel(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Cancel an unanswered outbound call."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/cancel", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def hold(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Hold the far end of a call."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/hold", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def unhold(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Go on with a call on hold."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/unhold", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def transfer(self, uuid: str, *, timeout_sec: Optional[Any] = None, to: Optional[Any] = None, to_session_uuid: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Transfer a call."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/transfer", body={"timeout_sec": timeout_sec, "to": to, "to_session_uuid": to_session_uuid}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def connect_websocket(self, *, media_format: Any, websocket: Any, client_state: Optional[Any] = None, near: Optional[Any] = None, parameters: Optional[Any] = None, phone_session_uuid: Optional[Any] = None, room_id: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Connect a Session to a WebSocket server."""
+        return self._transport.request("POST", "/v1/sessions:connectWebsocket", body={"media_format": media_format, "websocket": websocket, "client_state": client_state, "near": near, "parameters": parameters, "phone_session_uuid": phone_session_uuid, "room_id": room_id}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def play(self, uuid: str, *, type: Any, media_format: Optional[Any] = None, volume: Optional[Any] = None, urls: Optional[Any] = None, loop: Optional[Any] = None, url: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Play audio to the Session."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/playback/play", body={"type": type, "media_format": media_format, "volume": volume, "urls": urls, "loop": loop, "url": url}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def stop_playback(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Stop what plays."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/playback/stop", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def pause_playback(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Hold what plays where it is."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/playback/pause", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def resume_playback(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Go on with what is held."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/playback/resume", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def restart_playback(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Play from the beginning again."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/playback/restart", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def seek_playback(self, uuid: str, *, offset_ms: Optional[Any] = None, position_ms: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Move within what plays."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/playback/seek", body={"offset_ms": offset_ms, "position_ms": position_ms}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def send_digits(self, uuid: str, *, digits: Any, duration_ms: Optional[Any] = None, gap_ms: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Send digits to the far end."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/dtmf/send", body={"digits": digits, "duration_ms": duration_ms, "gap_ms": gap_ms}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def collect_digits(self, uuid: str, *, barge_in: Optional[Any] = None, first_digit_timeout_ms: Optional[Any] = None, inter_digit_timeout_ms: Optional[Any] = None, max_digits: Optional[Any] = None, min_digits: Optional[Any] = None, prompt_files: Optional[Any] = None, terminators: Optional[Any] = None, total_timeout_ms: Optional[Any] = None, valid_digits: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Prompt and collect digits."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/dtmf/collect", body={"barge_in": barge_in, "first_digit_timeout_ms": first_digit_timeout_ms, "inter_digit_timeout_ms": inter_digit_timeout_ms, "max_digits": max_digits, "min_digits": min_digits, "prompt_files": prompt_files, "terminators": terminators, "total_timeout_ms": total_timeout_ms, "valid_digits": valid_digits}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def cancel_digit_collection(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Cancel the collection."""
+        return self._transport.request("DELETE", f"/v1/sessions/{quote(uuid, safe='')}/dtmf/collect", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def collect_card(self, uuid: str, *, accepted_brands: Optional[Any] = None, first_digit_timeout_ms: Optional[Any] = None, inter_digit_timeout_ms: Optional[Any] = None, max_attempts: Optional[Any] = None, prompt_files: Optional[Any] = None, retry_prompt_files: Optional[Any] = None, terminators: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Collect a card number by keypad."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/payment/card/collect", body={"accepted_brands": accepted_brands, "first_digit_timeout_ms": first_digit_timeout_ms, "inter_digit_timeout_ms": inter_digit_timeout_ms, "max_attempts": max_attempts, "prompt_files": prompt_files, "retry_prompt_files": retry_prompt_files, "terminators": terminators}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def cancel_card_collection(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Cancel the collection of a card."""
+        return self._transport.request("DELETE", f"/v1/sessions/{quote(uuid, safe='')}/payment/card/collect", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def collect_cvv(self, uuid: str, *, card_uuid: Optional[Any] = None, first_digit_timeout_ms: Optional[Any] = None, inter_digit_timeout_ms: Optional[Any] = None, max_attempts: Optional[Any] = None, prompt_files: Optional[Any] = None, retry_prompt_files: Optional[Any] = None, terminators: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Collect a CVV by keypad."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/payment/cvv/collect", body={"card_uuid": card_uuid, "first_digit_timeout_ms": first_digit_timeout_ms, "inter_digit_timeout_ms": inter_digit_timeout_ms, "max_attempts": max_attempts, "prompt_files": prompt_files, "retry_prompt_files": retry_prompt_files, "terminators": terminators}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def cancel_cvv_collection(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Cancel the collection of a CVV."""
+        return self._transport.request("DELETE", f"/v1/sessions/{quote(uuid, safe='')}/payment/cvv/collect", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def charge(self, uuid: str, *, amount: Any, card_uuid: Any, currency: Any, cvv_uuid: Any, exp_month: Any, exp_year: Any, provider: Any, terminal_number: Any, installments: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Charge a collected card; Idempotency-Key is required."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/payment/charges", body={"amount": amount, "card_uuid": card_uuid, "currency": currency, "cvv_uuid": cvv_uuid, "exp_month": exp_month, "exp_year": exp_year, "provider": provider, "terminal_number": terminal_number, "installments": installments}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+
+class Messages:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def send(self, *, from_: Any, text: Any, to: Any, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Send a short message."""
+        return self._transport.request("POST", "/v1/messages", body={"from": from_, "text": text, "to": to}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def list(self, *, status: Optional[Any] = None, to: Optional[Any] = None, from_: Optional[Any] = None, created_after: Optional[Any] = None, created_before: Optional[Any] = None, limit: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
+        """List messages, newest first."""
+        return self._transport.request("GET", "/v1/messages", query={"status": status, "to": to, "from": from_, "created_after": created_after, "created_before": created_before, "limit": limit}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)["messages"]
+
+    def get(self, message_uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Read one message and its latest status."""
+        return self._transport.request("GET", f"/v1/messages/{quote(message_uuid, safe='')}", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+
+class Rooms:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(self, *, hold_music_url: Optional[Any] = None, voice_activity_events: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Create a Room."""
+        return self._transport.request("POST", "/api/v1/rooms", body={"hold_music_url": hold_music_url, "voice_activity_events": voice_activity_events}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def list(self, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
+        """List Rooms."""
+        return self._transport.request("GET", "/api/v1/rooms", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)["rooms"]
+
+    def get(self, room_id: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Inspect a Room."""
+        return self._transport.request("GET", f"/api/v1/rooms/{quote(room_id, safe='')}", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def delete(self, room_id: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Delete a Room."""
+        return self._transport.request("DELETE", f"/api/v1/rooms/{quote(room_id, safe='')}", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def add_member(self, room_id: str, *, session_uuid: Any, coach: Optional[Any] = None, muted: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Add a Session."""
+        return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/members", body={"session_uuid": session_uuid, "coach": coach, "muted": muted}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def list_members(self, room_id: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
+        """List members."""
+        return self._transport.request("GET", f"/api/v1/rooms/{quote(room_id, safe='')}/members", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)["members"]
+
+    def get_member(self, room_id: str, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Inspect a member."""
+        return self._transport.request("GET", f"/api/v1/rooms/{quote(room_id, safe='')}/members/{quote(uuid, safe='')}", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def remove_member(self, room_id: str, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Remove a member."""
+        return self._transport.request("DELETE", f"/api/v1/rooms/{quote(room_id, safe='')}/members/{quote(uuid, safe='')}", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def play(self, room_id: str, *, type: Any, urls: Optional[Any] = None, loop: Optional[Any] = None, volume: Optional[Any] = None, url: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Play to every member."""
+        return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/playback/play", body={"type": type, "urls": urls, "loop": loop, "volume": volume, "url": url}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def pause_playback(self, room_id: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Pause the playback."""
+        return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/playback/pause", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def resume_playback(self, room_id: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Resume the playback."""
+        return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/playback/resume", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def stop_playback(self, room_id: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Stop the playback."""
+        return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/playback/stop", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def seek_playback(self, room_id: str, *, offset_ms: Optional[Any] = None, position_ms: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Move within the playback."""
+        return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/playback/seek", body={"offset_ms": offset_ms, "position_ms": position_ms}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def set_playback_volume(self, room_id: str, *, volume: Any, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Set the volume of this playback and the next."""
+        return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/playback/volume", body={"volume": volume}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def mute_member(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Mute a member."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/room/mute", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def unmute_member(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Unmute a member."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/room/unmute", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def set_member_volume(self, uuid: str, *, direction: Any, volume: Any, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Set what others hear of a member, what it hears of them, or both."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/room/volume", body={"direction": direction, "volume": volume}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+
+class Recordings:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(self, uuid: str, *, channels: Any, direction: Any, enable_voice_activity_events: Optional[Any] = None, include_gaps: Optional[Any] = None, voice_activity_config: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Record a Session."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/recordings", body={"channels": channels, "direction": direction, "enable_voice_activity_events": enable_voice_activity_events, "include_gaps": include_gaps, "voice_activity_config": voice_activity_config}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def list(self, uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
+        """List the live recordings of a Session."""
+        return self._transport.request("GET", f"/v1/sessions/{quote(uuid, safe='')}/recordings", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)["recordings"]
+
+    def get(self, uuid: str, recording_uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Inspect a live recording."""
+        return self._transport.request("GET", f"/v1/sessions/{quote(uuid, safe='')}/recordings/{quote(recording_uuid, safe='')}", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def stop(self, uuid: str, recording_uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Stop a recording."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/recordings/{quote(recording_uuid, safe='')}/stop", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def mask(self, uuid: str, recording_uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Keep what follows out of a recording."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/recordings/{quote(recording_uuid, safe='')}/mask", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def unmask(self, uuid: str, recording_uuid: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Let what follows into a recording."""
+        return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/recordings/{quote(recording_uuid, safe='')}/unmask", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def record_room(self, room_id: str, *, include_gaps: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Record a Room."""
+        return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/playback/record", body={"include_gaps": include_gaps}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def stop_room(self, room_id: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Stop the recording of a Room."""
+        return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/playback/record/stop", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+
+class App:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Read the application’s settings."""
+        return self._transport.request("GET", "/api/v1/app", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def update(self, *, blocked_webhook_events: Optional[Any] = None, webhook_url: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> None:
+        """Change the webhook settings."""
+        self._transport.request("PATCH", "/api/v1/app", body={"blocked_webhook_events": blocked_webhook_events, "webhook_url": webhook_url}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)

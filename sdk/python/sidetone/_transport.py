@@ -1,0 +1,102 @@
+"""Requests to the platform: credentials, idempotency keys, time limits, retries, and problems as errors."""
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+_RETRY_STATUS = (429, 503, 529)
+_RETRY_LONGEST_SEC = 60.0
+
+
+class SidetoneError(Exception):
+    """A problem that the platform answered with. Branch on ``code``; the message is for people and may change."""
+
+    def __init__(self, status: int, body: Mapping[str, Any], retry_after: Optional[float]) -> None:
+        super().__init__(body.get("message") or f"the platform answered with {status}")
+        self.status = status
+        self.code: str = body.get("code") or "unknown"
+        #: Why an audio source could not be opened (502).
+        self.detail: Optional[Dict[str, Any]] = body.get("detail")
+        #: Names a bug of the platform in its log (500).
+        self.support_id: Optional[str] = body.get("support_id")
+        #: Seconds after which it may be tried again.
+        self.retry_after = retry_after
+
+
+class Transport:
+    """Sends requests. One may be used by several threads."""
+
+    def __init__(self, base_url: str, app_uuid: str, api_key: str, timeout: float, max_retries: int) -> None:
+        self._base_url = base_url.rstrip("/")
+        self._authorization = f"Bearer {app_uuid}:{api_key}"
+        self._timeout = timeout
+        self._max_retries = max_retries
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Optional[Mapping[str, Any]] = None,
+        query: Optional[Mapping[str, Any]] = None,
+        idempotency_key: Optional[str] = None,
+        operation_id: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> Any:
+        """Sends a request and returns the body of its answer. Raises SidetoneError for a problem.
+
+        A command without a key of its own gets a new one, so that a retry is never carried out twice.
+        """
+        url = self._base_url + path
+        pairs = _pairs(query or {})
+        if pairs:
+            url += "?" + urlencode(pairs)
+        headers = {"Authorization": self._authorization, "User-Agent": "sidetone-python/0.1"}
+        data: Optional[bytes] = None
+        if body is not None:
+            data = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
+            headers["Content-Type"] = "application/json"
+        if method != "GET":
+            headers["Idempotency-Key"] = idempotency_key or str(uuid.uuid4())
+        if operation_id is not None:
+            headers["Operation-Id"] = operation_id
+        attempt = 0
+        while True:
+            try:
+                with urlopen(Request(url, data=data, headers=headers, method=method), timeout=timeout or self._timeout) as response:
+                    text = response.read()
+                    return json.loads(text) if text else None
+            except HTTPError as error:
+                problem = _problem(error)
+                if problem.status not in _RETRY_STATUS or problem.retry_after is None or attempt >= self._max_retries:
+                    raise problem from None
+                wait = problem.retry_after
+            except (URLError, OSError):
+                if attempt >= self._max_retries:
+                    raise
+                wait = 0.2 * 2**attempt
+            attempt += 1
+            time.sleep(min(wait, _RETRY_LONGEST_SEC))
+
+
+def _pairs(query: Mapping[str, Any]) -> List[Tuple[str, str]]:
+    pairs: List[Tuple[str, str]] = []
+    for name, value in query.items():
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            if each is not None:
+                pairs.append((name, str(each)))
+    return pairs
+
+
+def _problem(error: HTTPError) -> SidetoneError:
+    try:
+        body = json.loads(error.read() or b"{}")
+    except ValueError:
+        body = {}
+    after = error.headers.get("Retry-After")
+    return SidetoneError(error.code, body if isinstance(body, dict) else {}, float(after) if after and after.isdigit() else None)

@@ -1,0 +1,25 @@
+/** The client of a Sidetone platform, for Node, Bun, Deno and workers at the edge. */
+import { App, Messages, Recordings, Rooms, Sessions } from './api.ts';
+import { type SidetoneOptions, Transport } from './transport.ts';
+
+export type * from './api.ts';
+export { Listing, type RequestOptions, SidetoneError, type SidetoneOptions } from './transport.ts';
+export { expressWebhook, honoWebhook, verifyWebhook, WebhookVerificationError, webhookHandler } from './webhook.ts';
+
+/** `new Sidetone({ baseUrl, appUuid, apiKey }).sessions.dial({ from, to, ring_timeout_sec: 30 })` */
+export class Sidetone {
+  readonly sessions: Sessions;
+  readonly rooms: Rooms;
+  readonly recordings: Recordings;
+  readonly messages: Messages;
+  readonly app: App;
+
+  constructor(options: SidetoneOptions) {
+    const transport = new Transport(options);
+    this.sessions = new Sessions(transport);
+    this.rooms = new Rooms(transport);
+    this.recordings = new Recordings(transport);
+    this.messages = new Messages(transport);
+    this.app = new App(transport);
+  }
+}

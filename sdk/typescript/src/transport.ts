@@ -1,0 +1,149 @@
+/** Requests to the platform: credentials, idempotency keys, time limits, retries, and problems as errors. */
+
+export interface SidetoneOptions {
+  /** The origin of the platform: `https://voice.example.com`. */
+  readonly baseUrl: string;
+  readonly appUuid: string;
+  readonly apiKey: string;
+  /** Milliseconds that one attempt may take. 30,000 unless told. */
+  readonly timeoutMs?: number;
+  /** Attempts after the first one. 3 unless told. */
+  readonly maxRetries?: number;
+  /** The `fetch` to use; the runtime's own unless told. */
+  readonly fetch?: typeof fetch;
+}
+
+export interface RequestOptions {
+  /** A key of your own. Without one each command gets a new one, so that a retry is never carried out twice. */
+  readonly idempotencyKey?: string;
+  /** The `operation_uuid` that the answer and the events will name. */
+  readonly operationId?: string;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+interface Sent extends RequestOptions {
+  readonly body?: unknown;
+  readonly query?: Readonly<Record<string, unknown>>;
+}
+
+const RETRY_STATUS = new Set([429, 503, 529]);
+const RETRY_LONGEST_MS = 60_000;
+
+/** A problem that the platform answered with. Branch on `code`; `message` is for people and may change. */
+export class SidetoneError extends Error {
+  override readonly name = 'SidetoneError';
+  readonly status: number;
+  readonly code: string;
+  /** Why an audio source could not be opened (502). */
+  readonly detail: Readonly<Record<string, unknown>> | undefined;
+  /** Names a bug of the platform in its log (500). */
+  readonly supportId: string | undefined;
+  /** Seconds after which it may be tried again. */
+  readonly retryAfter: number | undefined;
+
+  constructor(status: number, body: Readonly<Record<string, unknown>>, retryAfter: number | undefined) {
+    super(typeof body.message === 'string' ? body.message : `the platform answered with ${status}`);
+    this.status = status;
+    this.code = typeof body.code === 'string' ? body.code : 'unknown';
+    this.detail = typeof body.detail === 'object' && body.detail !== null ? { ...body.detail } : undefined;
+    this.supportId = typeof body.support_id === 'string' ? body.support_id : undefined;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** A list that can be awaited as a whole or gone through one by one. It is asked for when it is first needed. */
+export class Listing<T> implements AsyncIterable<T>, PromiseLike<readonly T[]> {
+  readonly #load: () => Promise<readonly T[]>;
+  #loaded: Promise<readonly T[]> | undefined;
+
+  constructor(load: () => Promise<readonly T[]>) {
+    this.#load = load;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: a listing is awaited like a promise.
+  then<A = readonly T[], B = never>(
+    fulfilled?: ((items: readonly T[]) => A | PromiseLike<A>) | null,
+    rejected?: ((error: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    this.#loaded ??= this.#load();
+    return this.#loaded.then(fulfilled, rejected);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<T> {
+    yield* await this;
+  }
+}
+
+export class Transport {
+  readonly #options: SidetoneOptions;
+
+  constructor(options: SidetoneOptions) {
+    this.#options = options;
+  }
+
+  /** Sends a request and resolves with the body of its answer. Rejects with a SidetoneError for a problem. */
+  async request<T>(method: string, path: string, { body, query, ...options }: Sent = {}): Promise<T> {
+    const url = new URL(path, this.#options.baseUrl);
+    for (const [name, value] of Object.entries(query ?? {}))
+      for (const each of Array.isArray(value) ? value : [value])
+        if (each !== undefined) url.searchParams.append(name, String(each));
+    const isCommand = method !== 'GET';
+    const headers: Record<string, string> = {
+      authorization: `Bearer ${this.#options.appUuid}:${this.#options.apiKey}`,
+      'user-agent': 'sidetone-typescript/0.1',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(isCommand ? { 'idempotency-key': options.idempotencyKey ?? crypto.randomUUID() } : {}),
+      ...(options.operationId === undefined ? {} : { 'operation-id': options.operationId }),
+    };
+    const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    const { maxRetries = 3 } = this.#options;
+    for (let attempt = 0; ; attempt++) {
+      const outcome = await this.#attempt<T>(url, init, options);
+      if ('value' in outcome) return outcome.value;
+      const { error } = outcome;
+      // Each command carries a key, so that what may have been carried out is not carried out again.
+      const isTransient =
+        error instanceof SidetoneError
+          ? RETRY_STATUS.has(error.status) && error.retryAfter !== undefined
+          : options.signal?.aborted !== true;
+      if (!isTransient || attempt >= maxRetries) throw error;
+      const wait = error instanceof SidetoneError ? (error.retryAfter ?? 1) * 1000 : 200 * 2 ** attempt;
+      await pause(Math.min(wait, RETRY_LONGEST_MS), options.signal);
+    }
+  }
+
+  async #attempt<T>(
+    url: URL,
+    init: RequestInit,
+    options: RequestOptions,
+  ): Promise<{ readonly value: T } | { readonly error: unknown }> {
+    const limit = AbortSignal.timeout(options.timeoutMs ?? this.#options.timeoutMs ?? 30_000);
+    const signal = options.signal === undefined ? limit : AbortSignal.any([limit, options.signal]);
+    try {
+      const response = await (this.#options.fetch ?? fetch)(url, { ...init, signal });
+      const text = await response.text();
+      const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+      const answer = isJson && text !== '' ? JSON.parse(text) : undefined;
+      if (response.ok) return { value: answer };
+      const after = Number(response.headers.get('retry-after') ?? Number.NaN);
+      return { error: new SidetoneError(response.status, answer ?? {}, Number.isNaN(after) ? undefined : after) };
+    } catch (error) {
+      return { error };
+    }
+  }
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      },
+      { once: true },
+    );
+  });
+}

@@ -1,0 +1,109 @@
+/** Webhooks as your application receives them: verified, and typed by their name (Standard Webhooks 1.0). */
+import type { WebhookEvent } from './api.ts';
+
+/** The request is not one of the platform's, or it is too old. */
+export class WebhookVerificationError extends Error {
+  override readonly name = 'WebhookVerificationError';
+}
+
+type HeaderSource = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+const TOLERANCE_SEC = 5 * 60;
+
+/**
+ * Verifies a webhook and returns its event. `raw` is the body exactly as it came, `secrets` is the secret of the
+ * application (`whsec_…`), or several while one is rotated. Rejects with WebhookVerificationError.
+ */
+export async function verifyWebhook(
+  raw: string | Uint8Array,
+  headers: HeaderSource,
+  secrets: string | readonly string[],
+  now: () => number = Date.now,
+): Promise<WebhookEvent> {
+  const id = read(headers, 'webhook-id');
+  const timestamp = read(headers, 'webhook-timestamp');
+  const signatures = read(headers, 'webhook-signature');
+  if (!/^[0-9]{1,12}$/.test(timestamp)) throw new WebhookVerificationError('webhook-timestamp: is not a number of seconds');
+  if (Math.abs(now() / 1000 - Number(timestamp)) > TOLERANCE_SEC)
+    throw new WebhookVerificationError('webhook-timestamp: is too far from the time of now');
+  const body = typeof raw === 'string' ? raw : new TextDecoder().decode(raw);
+  const given = signatures.split(' ').flatMap((each) => (each.startsWith('v1,') ? [each.slice(3)] : []));
+  for (const secret of typeof secrets === 'string' ? [secrets] : secrets) {
+    const expected = await signature(secret, `${id}.${timestamp}.${body}`);
+    if (given.some((each) => isEqual(each, expected))) return JSON.parse(body);
+  }
+  throw new WebhookVerificationError('webhook-signature: is not one of this application');
+}
+
+async function signature(secret: string, text: string): Promise<string> {
+  const bytes = Uint8Array.from(atob(secret.replace(/^whsec_/, '')), (character) => character.charCodeAt(0));
+  const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
+  const signed = new Uint8Array(await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(text)));
+  return btoa(String.fromCharCode(...signed));
+}
+
+/** Compares in a time that does not depend on where two texts differ. */
+function isEqual(a: string, b: string): boolean {
+  let difference = a.length ^ b.length;
+  for (let at = 0; at < b.length; at++) difference |= (a.charCodeAt(at) || 0) ^ b.charCodeAt(at);
+  return difference === 0;
+}
+
+function read(headers: HeaderSource, name: string): string {
+  const value = headers instanceof Headers ? headers.get(name) : headers[name];
+  const text = Array.isArray(value) ? value[0] : value;
+  if (typeof text !== 'string' || text === '') throw new WebhookVerificationError(`${name}: is missing`);
+  return text;
+}
+
+type OnEvent = (event: WebhookEvent) => void | Promise<void>;
+
+/**
+ * A receiver for everything that speaks `Request` and `Response`: Bun, Deno, workers at the edge, Next.js. 204 is sent
+ * when `onEvent` is through; when it throws, 500 is sent and the platform tries again.
+ */
+export function webhookHandler(secrets: string | readonly string[], onEvent: OnEvent): (request: Request) => Promise<Response> {
+  return async (request) => {
+    if (request.method !== 'POST') return new Response(null, { status: 405, headers: { allow: 'POST' } });
+    let event: WebhookEvent;
+    try {
+      event = await verifyWebhook(await request.text(), request.headers, secrets);
+    } catch (error) {
+      if (error instanceof WebhookVerificationError) return new Response(error.message, { status: 401 });
+      throw error;
+    }
+    await onEvent(event);
+    return new Response(null, { status: 204 });
+  };
+}
+
+/** A handler of Hono: `app.post('/hook', honoWebhook(secret, onEvent))`. */
+export const honoWebhook = (secrets: string | readonly string[], onEvent: OnEvent) => {
+  const handle = webhookHandler(secrets, onEvent);
+  return (context: { readonly req: { readonly raw: Request } }): Promise<Response> => handle(context.req.raw);
+};
+
+interface ExpressRequest {
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly body?: unknown;
+}
+interface ExpressResponse {
+  status(code: number): ExpressResponse;
+  send(body: string): unknown;
+  end(): unknown;
+}
+
+/** A handler of Express, after `express.raw({ type: 'application/json' })`: the signature covers the bytes that came. */
+export const expressWebhook =
+  (secrets: string | readonly string[], onEvent: OnEvent) =>
+  async (request: ExpressRequest, response: ExpressResponse, next: (error: unknown) => void): Promise<void> => {
+    try {
+      if (!(request.body instanceof Uint8Array))
+        throw new Error("use express.raw({ type: 'application/json' }) before this handler");
+      await onEvent(await verifyWebhook(request.body, request.headers, secrets));
+      response.status(204).end();
+    } catch (error) {
+      if (error instanceof WebhookVerificationError) response.status(401).send(error.message);
+      else next(error);
+    }
+  };

@@ -1,0 +1,249 @@
+/** The SDKs against the running platform: TypeScript on Bun and on Node, Python as it is installed. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pythonApi, typescriptApi } from '../../sdk/generate.ts';
+import {
+  Sidetone,
+  SidetoneError,
+  verifyWebhook,
+  type WebhookEvent,
+  WebhookVerificationError,
+  webhookHandler,
+} from '../../sdk/typescript/src/index.ts';
+import { type Credentials, Platform } from '../support/platform.ts';
+
+const ROOT = join(import.meta.dir, '../..');
+const NUMBER = '+15550081';
+
+let platform: Platform;
+let app: Credentials;
+const events: WebhookEvent[] = [];
+const waiting: (() => void)[] = [];
+let receive: (request: Request) => Promise<Response> = async () => new Response(null, { status: 503 });
+const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: (request) => receive(request) });
+
+async function event(name: WebhookEvent['event'], sessionUuid: string): Promise<WebhookEvent> {
+  for (;;) {
+    const found = events.find((each) => each.event === name && 'session_uuid' in each && each.session_uuid === sessionUuid);
+    if (found !== undefined) return found;
+    await new Promise<void>((resolve) => waiting.push(resolve));
+  }
+}
+
+beforeAll(async () => {
+  platform = await Platform.start();
+  app = await platform.application(`http://127.0.0.1:${server.port}/`, NUMBER);
+  await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
+  receive = webhookHandler(app.webhookSecret, (each) => {
+    events.push(each);
+    for (const wake of waiting.splice(0)) wake();
+  });
+}, 60_000);
+afterAll(async () => {
+  await platform?.stop();
+  await server.stop(true);
+});
+
+test('the SDKs are those of the document that is served', async () => {
+  const document = await (await fetch(`${platform.url}/openapi.json`)).json();
+  const kept = (path: string) => readFileSync(join(ROOT, 'sdk', path), 'utf8');
+  expect(kept('typescript/src/api.ts')).toBe(typescriptApi(document));
+  expect(kept('python/sidetone/_api.py')).toBe(pythonApi(document));
+});
+
+describe('the SDK of TypeScript', () => {
+  const client = (more: object = {}) =>
+    new Sidetone({ baseUrl: platform.url, appUuid: app.appUuid, apiKey: app.apiKey, ...more });
+
+  test('places a call, answers it, lists it and hangs up, and its webhooks are verified and typed', async () => {
+    const sidetone = client();
+    const call = await sidetone.sessions.dial({ from: NUMBER, to: NUMBER, ring_timeout_sec: 30 });
+    await event('session.ringing_started', call.session_uuid);
+    const created = events.find((each) => each.event === 'session.created');
+    if (created?.event !== 'session.created') throw new Error('no call came in');
+    await sidetone.sessions.answer(created.session_uuid);
+    await event('session.answered', call.session_uuid);
+    const live: string[] = [];
+    for await (const session of sidetone.sessions.list({ state: ['answered'] })) live.push(session.session_uuid);
+    expect(live.sort()).toEqual([call.session_uuid, created.session_uuid].sort());
+    expect((await sidetone.sessions.list()).length).toBe(2);
+    await sidetone.sessions.disconnect(call.session_uuid);
+    const ended = await event('session.ended', call.session_uuid);
+    expect(ended).toMatchObject({ event: 'session.ended', hangup_cause: 'completed' });
+  });
+
+  test('gives a problem as an error with its code', async () => {
+    const missing = client().sessions.answer('6a1f6f4e-58a5-4d0e-9a3c-2f9c8f6e0000');
+    expect(await missing.catch((error: unknown) => error)).toMatchObject({
+      name: 'SidetoneError',
+      status: 404,
+      code: 'not_found',
+      message: 'Session not found',
+    });
+    expect(
+      await client({ apiKey: 'wrong' })
+        .app.get()
+        .catch((error: unknown) => error instanceof SidetoneError && error.status),
+    ).toBe(401);
+  });
+
+  test('tries again what is to be tried again, with the same key, and gives up in the end', async () => {
+    const keys: (string | null)[] = [];
+    let refusals = 2;
+    const flaky = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch(request) {
+        keys.push(request.headers.get('idempotency-key'));
+        if (refusals-- > 0)
+          return Response.json({ code: 'unavailable', message: 'later' }, { status: 503, headers: { 'retry-after': '0' } });
+        return Response.json({ operation_uuid: 'o', status: 'in_progress' }, { status: 202 });
+      },
+    });
+    const baseUrl = `http://127.0.0.1:${flaky.port}`;
+    expect(await client({ baseUrl }).sessions.hold('x')).toMatchObject({ status: 'in_progress' });
+    expect(new Set(keys).size).toBe(1);
+    expect(keys).toHaveLength(3);
+    refusals = 100;
+    expect(
+      await client({ baseUrl, maxRetries: 1 })
+        .sessions.hold('x')
+        .catch((error: unknown) => error),
+    ).toMatchObject({ status: 503, retryAfter: 0 });
+    await flaky.stop(true);
+    expect(
+      await client({ baseUrl, maxRetries: 0, timeoutMs: 500 })
+        .sessions.hold('x')
+        .catch(() => 'failed'),
+    ).toBe('failed');
+  });
+
+  test('refuses a webhook that is altered, too old or of another secret, and takes one of a rotated secret', async () => {
+    const body = '{"event":"session.created"}';
+    const now = Date.UTC(2026, 0, 1);
+    const key = Buffer.from(app.webhookSecret.slice(6), 'base64');
+    const seconds = String(now / 1000);
+    const signature = new Bun.CryptoHasher('sha256', key).update(`evt_1.${seconds}.${body}`).digest('base64');
+    const headers = { 'webhook-id': 'evt_1', 'webhook-timestamp': seconds, 'webhook-signature': `v1,AAAA v1,${signature}` };
+    const verify = (raw: string, secrets: string | readonly string[], at = now) => verifyWebhook(raw, headers, secrets, () => at);
+    const other = `whsec_${Buffer.alloc(32).toString('base64')}`;
+    expect(await verify(body, [other, app.webhookSecret])).toMatchObject({ event: 'session.created' });
+    const attempts = [
+      () => verify(`${body} `, app.webhookSecret),
+      () => verify(body, other),
+      () => verify(body, app.webhookSecret, now + 600_000),
+      () => verifyWebhook(body, {}, app.webhookSecret),
+    ];
+    for (const attempt of attempts)
+      expect(await attempt().catch((error: unknown) => error instanceof WebhookVerificationError)).toBe(true);
+  });
+
+  test('is built for Node and places a call there', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'sidetone-sdk-'));
+    try {
+      execFileSync(join(ROOT, 'node_modules/.bin/tsc'), [
+        '-p',
+        join(ROOT, 'sdk/typescript/tsconfig.json'),
+        '--outDir',
+        directory,
+      ]);
+      const program = `import { Sidetone } from ${JSON.stringify(join(directory, 'index.js'))};
+const { session_uuid } = await new Sidetone(JSON.parse(process.argv[1])).sessions.dial({ from: '${NUMBER}', to: '${NUMBER}', ring_timeout_sec: 30 });
+console.log(session_uuid);`;
+      const options = JSON.stringify({ baseUrl: platform.url, appUuid: app.appUuid, apiKey: app.apiKey });
+      const { stdout, stderr } = spawnSync('node', ['--input-type=module', '-e', program, options], { encoding: 'utf8' });
+      expect([stdout.trim(), stderr]).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), '']);
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
+  }, 30_000);
+});
+
+const PYTHON = `
+import asyncio, json, os, sys
+from sidetone import Sidetone, SidetoneError, WebhookVerificationError, asgi_webhook, verify_webhook
+
+client = Sidetone(base_url=os.environ["URL"], app_uuid=os.environ["APP"], api_key=os.environ["KEY"])
+call = client.sessions.dial(from_=os.environ["NUMBER"], to=os.environ["NUMBER"], ring_timeout_sec=30)
+again = client.sessions.dial(from_=os.environ["NUMBER"], to=os.environ["NUMBER"], ring_timeout_sec=30, idempotency_key="python-key")
+replayed = client.sessions.dial(from_=os.environ["NUMBER"], to=os.environ["NUMBER"], ring_timeout_sec=30, idempotency_key="python-key")
+assert again == replayed, (again, replayed)
+live = [session["session_uuid"] for session in client.sessions.list()]
+assert call["session_uuid"] in live and again["session_uuid"] in live
+client.sessions.disconnect(call["session_uuid"])
+client.sessions.disconnect(again["session_uuid"])
+room = client.rooms.create(voice_activity_events=True)
+assert client.rooms.get(room["room_id"])["voice_activity_events"] is True
+client.rooms.delete(room["room_id"])
+try:
+    client.sessions.answer("6a1f6f4e-58a5-4d0e-9a3c-2f9c8f6e0000")
+except SidetoneError as error:
+    assert (error.status, error.code) == (404, "not_found")
+else:
+    raise AssertionError("no error")
+
+hook = json.loads(sys.stdin.read())
+assert verify_webhook(hook["body"], hook["headers"], ["whsec_AAAA", os.environ["SECRET"]])["event"] == "session.created"
+try:
+    verify_webhook(hook["body"] + " ", hook["headers"], os.environ["SECRET"])
+except WebhookVerificationError:
+    pass
+else:
+    raise AssertionError("an altered body was taken")
+
+seen, sent = [], []
+async def on_event(event): seen.append(event["event"])
+async def receive(): return {"type": "http.request", "body": hook["body"].encode(), "more_body": False}
+async def send(message): sent.append(message)
+scope = {"type": "http", "method": "POST", "headers": [(name.encode(), value.encode()) for name, value in hook["headers"].items()]}
+asyncio.run(asgi_webhook(os.environ["SECRET"], on_event)(scope, receive, send))
+assert seen == ["session.created"] and sent[0]["status"] == 204
+print("all is well")
+`;
+
+const hasPython = spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 9))']).status === 0;
+
+test.skipIf(!hasPython)(
+  'the SDK of Python places calls, replays by key, makes Rooms, and verifies what the platform signs',
+  async () => {
+    const abort = new AbortController();
+    const token = readFileSync(join(platform.dataDir, 'operator.token'), 'utf8').trim();
+    const stream = await fetch(`${platform.url}/operator/v1/events/stream?signed=true`, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: abort.signal,
+    });
+    await platform.operator('POST', `/apps/${app.appUuid}/events`, { event: 'session.created' });
+    let text = '';
+    for await (const chunk of stream.body ?? []) {
+      text += new TextDecoder().decode(chunk);
+      if (/^data: .*\n/m.test(text)) break;
+    }
+    abort.abort();
+    const hook = /^data: (.*)$/m.exec(text)?.[1] ?? '';
+    const child = spawn('python3', ['-W', 'error', '-c', PYTHON], {
+      env: {
+        PATH: process.env.PATH ?? '',
+        PYTHONPATH: join(ROOT, 'sdk/python'),
+        PYTHONDONTWRITEBYTECODE: '1',
+        URL: platform.url,
+        APP: app.appUuid,
+        KEY: app.apiKey,
+        SECRET: app.webhookSecret,
+        NUMBER,
+      },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    let output = '';
+    for (const source of [child.stdout, child.stderr])
+      source.on('data', (chunk) => {
+        output += chunk;
+      });
+    child.stdin.end(hook);
+    await new Promise((resolve) => child.once('exit', resolve));
+    expect(output.trim()).toBe('all is well');
+  },
+  30_000,
+);
