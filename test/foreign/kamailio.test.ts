@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { type Baresip, baresipInstalled } from '../support/baresip.ts';
 import { certificate, Kamailio, kamailioInstalled } from '../support/kamailio.ts';
-import { freePort, sipp, sippInstalled } from '../support/sipp.ts';
+import { sipp, sippInstalled } from '../support/sipp.ts';
 import { PhoneCalls } from './phone-calls.ts';
 
 describe.skipIf(!kamailioInstalled || !baresipInstalled)('behind Kamailio', () => {
@@ -18,7 +18,6 @@ describe.skipIf(!kamailioInstalled || !baresipInstalled)('behind Kamailio', () =
   let calls: PhoneCalls;
   let kamailio: Kamailio;
   let phone: Baresip;
-  let port = 0;
   let settings: Record<string, unknown> = {};
 
   beforeAll(async () => {
@@ -31,10 +30,7 @@ describe.skipIf(!kamailioInstalled || !baresipInstalled)('behind Kamailio', () =
       MEDIA_TIMEOUT_SEC: '120',
     });
     phone = await calls.phone({ account: ';mediaenc=srtp-mand;answermode=auto' });
-    port = await freePort();
-    const tlsPort = await freePort();
-    kamailio = new Kamailio({ folder, port, tlsPort, phonePort: phone.port, expires: 20 });
-    await kamailio.start();
+    kamailio = await Kamailio.open({ folder, phonePort: phone.port, expires: 20 });
     settings = {
       username: 'platform',
       password: 'secret',
@@ -42,7 +38,7 @@ describe.skipIf(!kamailioInstalled || !baresipInstalled)('behind Kamailio', () =
       srtp: 'required',
       tls: { ca: readFileSync(file('ca.crt'), 'utf8') },
     };
-    await calls.trunk(`sip:localhost:${tlsPort};transport=tls`, settings);
+    await calls.trunk(`sip:localhost:${kamailio.tlsPort};transport=tls`, settings);
     await registered();
   }, 60_000);
   afterAll(async () => {
@@ -70,7 +66,7 @@ describe.skipIf(!kamailioInstalled || !baresipInstalled)('behind Kamailio', () =
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
-  const fromPhone = () => calls.callIn(phone, `127.0.0.1:${port}`);
+  const fromPhone = () => calls.callIn(phone, `127.0.0.1:${kamailio.port}`);
 
   test('A call from a telephone is held and resumed from either side, and goes on encrypted', async () => {
     const uuid = await fromPhone();
@@ -127,7 +123,7 @@ describe.skipIf(!kamailioInstalled || !baresipInstalled)('behind Kamailio', () =
   // RFC 4028 knows no session shorter than 90 s: it is refreshed after 45. `npm run test:foreign` takes that time.
   if (process.env.LONG_TESTS === '1' && sippInstalled)
     test('A session is refreshed through the proxy before its timer runs out', async () => {
-      const caller = await sipp({ scenario: 'caller-is-refreshed', to: `127.0.0.1:${port}`, timeoutSec: 80 });
+      const caller = await sipp({ scenario: 'caller-is-refreshed', to: `127.0.0.1:${kamailio.port}`, timeoutSec: 80 });
       const before = calls.receiver.count('session.created');
       await calls.receiver.until(() => calls.receiver.count('session.created') > before, 'session.created');
       const uuid = String(calls.receiver.events.findLast(({ event }) => event === 'session.created')?.body.session_uuid);

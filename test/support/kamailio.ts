@@ -3,6 +3,7 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_pr
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from './sipp.ts';
 
 export const kamailioInstalled =
   spawnSync('kamailio', ['-v'], { stdio: 'ignore' }).error === undefined &&
@@ -28,21 +29,40 @@ export function certificate(folder: string, name: string, authority = 'ca'): voi
 export interface KamailioOptions {
   /** A folder for its files, with `kamailio.crt` and `kamailio.key`. */
   readonly folder: string;
-  readonly port: number;
-  readonly tlsPort: number;
   /** The telephone that it passes calls to. */
   readonly phonePort: number;
   /** Seconds that a registration lasts at most. */
   readonly expires: number;
 }
 
+const STARTS_MAX = 5;
+
 export class Kamailio {
+  /** Its port of UDP and TCP. */
+  readonly port: number;
+  readonly tlsPort: number;
   readonly #options: KamailioOptions;
   #child: ChildProcess | undefined;
   #said = '';
 
-  constructor(options: KamailioOptions) {
+  private constructor(options: KamailioOptions, port: number, tlsPort: number) {
     this.#options = options;
+    this.port = port;
+    this.tlsPort = tlsPort;
+  }
+
+  /** Starts one on free ports, and again where another program was quicker to take one of them. */
+  static async open(options: KamailioOptions): Promise<Kamailio> {
+    for (let tries = 1; ; tries++) {
+      const kamailio = new Kamailio(options, await freePort(), await freePort());
+      try {
+        await kamailio.start();
+        return kamailio;
+      } catch (error) {
+        await kamailio.stop();
+        if (tries === STARTS_MAX) throw error;
+      }
+    }
   }
 
   get log(): string {
@@ -51,7 +71,8 @@ export class Kamailio {
 
   /** Starts it, with nobody registered. Resolves when it takes connections. */
   async start(): Promise<void> {
-    const { folder, tlsPort, port, phonePort, expires } = this.#options;
+    const { folder, phonePort, expires } = this.#options;
+    const { port, tlsPort } = this;
     const values: Record<string, string> = {
       folder,
       port: String(port),

@@ -141,11 +141,8 @@ class Leg final : public Participant, public RtpEndpoint {
   size_t given_octets_ = 0;  // of its payload, in clear
   uint64_t given_at_ = 0;    // the sender's count of flushes at that time
 
-  std::unique_ptr<LegCipher> cipher_;  // none while the stream is in clear
-  uint32_t forged_before_ = 0;         // by ciphers that the stream no longer has
-  uint32_t replayed_before_ = 0;
-
   bool negotiated_ = false;
+  std::unique_ptr<LegCipher> cipher_;  // none while the stream is in clear
   Negotiated agreed_;
   Latch latch_;
 
@@ -172,6 +169,8 @@ class Leg final : public Participant, public RtpEndpoint {
   size_t pending_ = 0;
   uint32_t sent_ = 0;
   uint32_t sent_octets_ = 0;
+  uint32_t forged_before_ = 0;  // dropped by ciphers that the stream no longer has
+  uint32_t replayed_before_ = 0;
 
   RtcpSession rtcp_;
 
