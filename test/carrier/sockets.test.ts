@@ -91,6 +91,41 @@ describe('calls between two carriers', () => {
     }
   }, 20_000);
 
+  test('go over TLS while a stranger holds all the handshakes that one address may begin', async () => {
+    const [certFile, keyFile] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
+    const bob = await carrierWith([trunkTo('sip:127.0.0.1:9', { inboundCidrs: ['127.0.0.1/32'] })], {
+      listen: listenTls,
+      tls: { certFile, keyFile, caFile: certFile },
+    });
+    bob.numberOwner = numberOwner;
+    // Connected, and silent: the handshake never begins.
+    const silent = Array.from({ length: 40 }, () => {
+      const socket = createConnection({ port: bob.port('tls'), host: '127.0.0.1', localAddress: '127.0.0.66' });
+      socket.on('error', () => {});
+      sockets.push(socket);
+      return { socket, closed: new Promise<void>((resolve) => socket.once('close', () => resolve())) };
+    });
+    await Promise.all(silent.slice(16).map(({ closed }) => closed));
+    expect(silent.filter(({ socket }) => !socket.destroyed)).toHaveLength(16);
+    const alice = await carrierWith([trunkTo(`sip:localhost:${bob.port('tls')};transport=tls`)], {
+      listen: listenTls,
+      tls: { certFile, keyFile, caFile: certFile },
+    });
+    await call(alice, bob);
+    // A place is free again once its handshake is given up.
+    silent[0]?.socket.destroy();
+    let isTaken = false;
+    for (let tries = 0; tries < 100 && !isTaken; tries++) {
+      const another = createConnection({ port: bob.port('tls'), host: '127.0.0.1', localAddress: '127.0.0.66' });
+      sockets.push(another);
+      another.on('error', () => {});
+      // One that is refused is closed at once.
+      const closed = new Promise<boolean>((resolve) => another.once('close', () => resolve(false)));
+      isTaken = await Promise.race([closed, new Promise<boolean>((resolve) => setTimeout(resolve, 100, true))]);
+    }
+    expect(isTaken).toBe(true);
+  }, 20_000);
+
   test('go over TLS with a certificate that is checked by name', async () => {
     const tls = {
       certFile: join(directory, 'cert.pem'),

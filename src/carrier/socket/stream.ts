@@ -247,6 +247,8 @@ export class Streams {
   readonly #servers: Server[] = [];
   readonly #inbound = new InboundConnections();
   readonly #firstFlow: number;
+  /** Releases the place of a connection whose TLS handshake is under way, by its far end. */
+  readonly #handshakes = new Map<string, () => void>();
   /** Connections whose messages wait for a turn of the event loop, in order. */
   readonly #backlog = new Set<Connection>();
   #tls: StreamOptions['tls'];
@@ -277,8 +279,9 @@ export class Streams {
       transport === 'tls'
         ? createTlsServer({ ...this.#tls, handshakeTimeout: SIP_CONNECT_TIMEOUT_MS }, accept)
         : createServer(accept);
-    // A handshake that fails closes its connection. There is nothing else to do.
-    server.on('tlsClientError', () => {});
+    if (transport === 'tls') server.on('connection', (socket: Socket) => this.#shakeHands(socket));
+    // The runtime tells of a handshake that fails or takes too long, and leaves its connection open.
+    server.on('tlsClientError', (_: Error, socket: Socket) => socket.destroy());
     server.maxConnections = SIP_INBOUND_CONNECTIONS_MAX;
     this.#servers.push(server);
     return new Promise((resolve, reject) => {
@@ -293,14 +296,34 @@ export class Streams {
   }
 
   #accept(transport: StreamTransport, socket: Socket): void {
-    const { remoteAddress, remotePort } = socket;
-    const address = remoteAddress?.startsWith('::ffff:') === true ? remoteAddress.slice(7) : remoteAddress;
-    const isTrunk = address !== undefined && this.#options.isTrunk(address);
-    if (address === undefined || remotePort === undefined || !this.#inbound.admits(address, isTrunk)) {
+    const remote = remoteOf(socket);
+    // The place that the handshake had is the connection's now.
+    if (remote !== undefined) this.#handshakes.get(`${remote.host} ${remote.port}`)?.();
+    const isTrunk = remote !== undefined && this.#options.isTrunk(remote.host);
+    if (remote === undefined || !this.#inbound.admits(remote.host, isTrunk)) {
       socket.destroy();
       return;
     }
-    this.#add(transport, socket, { host: address, port: remotePort }, isTrunk ? 'trunk' : 'stranger');
+    this.#add(transport, socket, remote, isTrunk ? 'trunk' : 'stranger');
+  }
+
+  /** A TLS handshake begins: it takes a place of its address, as a connection does, until it is over. */
+  #shakeHands(socket: Socket): void {
+    const remote = remoteOf(socket);
+    const isTrunk = remote !== undefined && this.#options.isTrunk(remote.host);
+    if (remote === undefined || !this.#inbound.admits(remote.host, isTrunk)) {
+      socket.destroy();
+      return;
+    }
+    const key = `${remote.host} ${remote.port}`;
+    this.#inbound.opened(remote.host, isTrunk);
+    const release = () => {
+      if (this.#handshakes.get(key) !== release) return;
+      this.#handshakes.delete(key);
+      this.#inbound.closed(remote.host, isTrunk);
+    };
+    this.#handshakes.set(key, release);
+    socket.once('close', release);
   }
 
   /** Sends over the connection of that flow, else over one to that address, else over a new one. */
@@ -393,6 +416,12 @@ export class Streams {
     }
     if (this.#backlog.size > 0) setImmediate(() => this.#turn());
   }
+}
+
+/** The far end of an accepted socket. Undefined when it is gone already. */
+function remoteOf({ remoteAddress, remotePort }: Socket): { readonly host: string; readonly port: number } | undefined {
+  if (remoteAddress === undefined || remotePort === undefined) return undefined;
+  return { host: remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress, port: remotePort };
 }
 
 /** What makes two connections the same for a message. */
