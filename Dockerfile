@@ -8,6 +8,10 @@ COPY package.json package-lock.json ./
 RUN npm install --no-save --no-audit --no-fund
 COPY native native
 RUN make -C native addon
+COPY bin bin
+COPY console console
+COPY src/event src/event
+RUN node bin/bundle-console.mjs
 RUN npm prune --omit=dev --no-audit --no-fund
 
 # Run: the runtime, the addon and the sources; no compiler, no dev dependency, no root. Debian's libsrtp2 is built on NSS.
@@ -20,6 +24,7 @@ RUN apt-get update \
 WORKDIR /app
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/build/sidetone_media.node build/sidetone_media.node
+COPY --from=build /app/build/console build/console
 COPY package.json LICENSE ./
 COPY bin bin
 COPY drizzle drizzle

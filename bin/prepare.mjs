@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Installs the npm packages and builds the native media plane where they are missing or out of date, and does nothing
- * otherwise. It is plain Node without dependencies, because it runs before there are any.
+ * Installs the npm packages, builds the native media plane and bundles the console where they are missing or out of
+ * date, and does nothing otherwise. It is plain Node without dependencies, because it runs before there are any.
  *
  * The addon is built by node-gyp from native/binding.gyp, with the headers that lie beside the running Node. Where
  * there are none, or no Python 3, which node-gyp needs, make builds the same sources with the headers of the npm
@@ -22,6 +22,9 @@ const jobs = availableParallelism();
 if (Number(process.versions.node.split('.')[0]) < 20) stop(`Node 20 or newer is needed, this is ${process.versions.node}.`);
 installPackages();
 buildAddon();
+// It is loaded only now, like all that needs packages.
+const { bundleConsole } = await import('./bundle-console.mjs');
+if (!bundleConsole(say)) stop('the console could not be bundled; the output is above.');
 
 /** Runs npm (or bun) where package-lock.json is another than at the last install. */
 function installPackages() {

@@ -1,5 +1,5 @@
 /** The event log as the operator reads it, and the replay of what was set aside (contract §1, §9). */
-import { and, asc, eq, gt } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, lt } from 'drizzle-orm';
 import type { Attempt } from './attempt.ts';
 import type { Database } from './driver/database.ts';
 import { events } from './schema.ts';
@@ -27,10 +27,14 @@ export interface EventQuery {
   /** Only events after this position. */
   readonly after: number;
   readonly limit: number;
+  /** The latest events before this position, newest first. */
+  readonly before?: number | undefined;
+  /** Only events of this name. */
+  readonly name?: string | undefined;
 }
 
 export interface EventLog {
-  /** Lists events in the order of their emission. */
+  /** Lists events in the order of their emission; newest first where `before` is given. */
   list(query: EventQuery): Promise<readonly LoggedEvent[]>;
   /** Puts a settled event at the tail of its lanes again. `'pending'`: it is under way already. */
   replay(webhookId: string): Promise<'queued' | 'pending' | 'unknown'>;
@@ -52,12 +56,14 @@ export function eventLog(database: Database, onEvents: () => void): EventLog {
           .where(
             and(
               gt(events.eventId, query.after),
+              query.before === undefined ? undefined : lt(events.eventId, query.before),
+              query.name === undefined ? undefined : eq(events.name, query.name),
               query.appUuid === undefined ? undefined : eq(events.appUuid, query.appUuid),
               query.sessionUuid === undefined ? undefined : eq(events.sessionUuid, query.sessionUuid),
               query.status === undefined ? undefined : eq(events.status, query.status),
             ),
           )
-          .orderBy(asc(events.eventId))
+          .orderBy(query.before === undefined ? asc(events.eventId) : desc(events.eventId))
           .limit(query.limit),
       );
       return rows.map(loggedEvent);

@@ -38,6 +38,8 @@ export interface MessageStore {
   insert(message: MessageState, answer: StoredAnswer | undefined): Promise<boolean>;
   get(appUuid: string, messageUuid: string): Promise<MessageState | undefined>;
   list(appUuid: string, query: MessageQuery): Promise<readonly MessageState[] | 'too_many'>;
+  /** The latest messages, newest first, of one application or of all. */
+  latest(appUuid: string | undefined, limit: number): Promise<readonly MessageState[]>;
   /** Takes messages that are due, oldest first, through `step`; returns what became of them. */
   claim(now: number, limit: number, step: (state: MessageState) => MessageStep): Promise<readonly MessageState[]>;
   /** Takes one message through `step`. Undefined: no such message. */
@@ -84,6 +86,7 @@ const MATCHED = `app_uuid = $1 AND ($2::text IS NULL OR status = $2::text) AND (
 const LIST = `SELECT ${COLUMNS},
   (SELECT count(*)::int FROM (SELECT 1 FROM messages WHERE ${MATCHED} LIMIT ${LIST_MATCHED_MAX_ITEMS + 1}) AS m) AS matched
   FROM messages WHERE ${MATCHED} ORDER BY created_at DESC, message_uuid DESC LIMIT $7::int`;
+const latest = (of: string) => `SELECT ${COLUMNS} FROM messages ${of} ORDER BY created_at DESC, message_uuid DESC LIMIT $1::int`;
 
 /** Writes a step of a message and emits its events, within a transaction. */
 async function write(within: Queryable, before: MessageState, after: MessageStep, now: number): Promise<void> {
@@ -157,6 +160,14 @@ export function messageStore(database: Database, onEvents: () => void): MessageS
         limit,
       ]);
       return Number(rows[0]?.matched ?? 0) > LIST_MATCHED_MAX_ITEMS ? 'too_many' : rows.map(messageOf);
+    },
+
+    async latest(appUuid, limit) {
+      const found =
+        appUuid === undefined
+          ? database.query(latest(''), [limit])
+          : database.query(latest('WHERE app_uuid = $2'), [limit, appUuid]);
+      return (await found).map(messageOf);
     },
 
     async claim(now, limit, step) {

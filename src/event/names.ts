@@ -47,7 +47,11 @@ const NAMES: Readonly<Record<Event['event'], true>> = {
   'payment.charge.completed': true,
 };
 
+/** The names of all events. */
 export const EVENT_NAMES: readonly string[] = Object.keys(NAMES);
+
+/** Tells whether there is an event of that name. */
+export const isEventName = (name: string): boolean => EVENT_NAMES.includes(name);
 
 /** Tells whether `pattern` is the name of an event, or a prefix of one with a trailing `.*`. */
 export const isEventPattern = (pattern: string): boolean =>

@@ -202,6 +202,7 @@ function admitting(): Partial<HttpDeps> {
       order: answer,
       join: answer,
       leave: answer,
+      live: () => [],
       members: () =>
         [...ROWS].flatMap(([, , , ...requests]) => requests.map(([, path]) => member(path(NOWHERE).split('/').at(-1) ?? ''))),
     },

@@ -85,6 +85,8 @@ const BODIES: readonly (readonly [method: string, path: string, body: Record<str
   ['PATCH', '/api/v1/app', { webhook_url: 'http://example.com/', blocked_webhook_events: ['session.held'] }],
   ['POST', '/operator/v1/apps', { name: 'a', room_limits: { max_rooms: 1, max_members_per_room: 2 } }],
   ['POST', `${operatorApp}/events`, { event: 'session.created' }],
+  ['POST', `${operatorApp}/dial`, { from: '+15550001', to: '+15550100', trunk: 'carrier' }],
+  ['POST', `${operatorApp}${session.slice(3)}/play`, { url: 'https://media.example.com/welcome.wav' }],
   ['PATCH', operatorApp, { name: 'a', blocked_webhook_events: ['room.*'], room_limits: { max_rooms: 1 } }],
 ];
 

@@ -72,7 +72,18 @@ let document: OpenApiDocument;
 beforeAll(async () => {
   let address = 0;
   platform = await openPlatform((store) => {
-    const parts = ['apps', 'credentials', 'numbers', 'callerIds', 'terminals', 'trunks', 'events', 'tail', 'calls'] as const;
+    const parts = [
+      'apps',
+      'credentials',
+      'numbers',
+      'callerIds',
+      'terminals',
+      'trunks',
+      'events',
+      'tail',
+      'calls',
+      'messages',
+    ] as const;
     const wrappedStore = { ...store };
     for (const part of parts) Object.assign(wrappedStore, { [part]: wrapped(store[part]) });
     const answering = (methods: Readonly<Record<string, () => unknown>>) => wrapped(methods);
@@ -91,6 +102,7 @@ beforeAll(async () => {
         get: () => ({}),
         list: () => [],
         members: () => [{ uuid: UUID, muted: false }],
+        live: () => [],
         create: async () => OK,
         order: async () => OK,
         join: async () => OK,
@@ -165,6 +177,7 @@ const DECIDED: Readonly<Record<string, unknown>> = {
   'setTrunk 409': false,
   'replayEvent 409': 'pending',
   'eraseCall 409': 'live',
+  'playForApplication 409': problems.conflict('Not now'),
   'eraseCall 404': 'unknown',
   'sendIngest 409': { used: true, expiresAt: Number.POSITIVE_INFINITY, ingest: { accept: () => false } },
   'sendIngest 403': { used: false, expiresAt: 0 },

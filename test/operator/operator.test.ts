@@ -290,7 +290,22 @@ describe('the operator API', () => {
     expect((await list(`session_uuid=${one}`)).length).toBe(2);
     expect((await list(`after=${all[0].position}&limit=1`))[0].payload.step).toBe(2);
     expect(await list('status=dead')).toEqual([]);
-    for (const query of ['status=lost', 'after=-1', 'limit=0', 'limit=1001', 'colour=red', 'session_uuid=x'])
+    const latest = await list('before=999999999999999&limit=2');
+    expect(latest.map((each: { payload: { step: number } }) => each.payload.step)).toEqual([3, 2]);
+    expect(await list(`before=${latest[1].position}`)).toEqual([all[0]]);
+    expect((await list('event=session.held')).length).toBe(3);
+    expect(await list('event=session.ended')).toEqual([]);
+    for (const query of [
+      'before=0',
+      'before=x',
+      'event=no.such',
+      'status=lost',
+      'after=-1',
+      'limit=0',
+      'limit=1001',
+      'colour=red',
+      'session_uuid=x',
+    ])
       expect((await operator('GET', `/operator/v1/events?${query}`)).status).toBe(400);
     const { outbox } = platform.testStore.store;
     await outbox.lease('a test', 60_000);

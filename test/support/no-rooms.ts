@@ -12,4 +12,5 @@ export const noRooms: Rooms = {
   join: async () => problems.notFound('Room'),
   leave: async () => problems.notFound('Room'),
   members: () => [],
+  live: () => [],
 };

@@ -21,6 +21,15 @@ export interface MemberView {
   readonly muted: boolean;
 }
 
+/** A Room of this node with those who are in it, for the operator. */
+export interface LiveRoom {
+  readonly roomId: string;
+  readonly appUuid: string;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  readonly members: readonly { readonly sessionUuid: string; readonly muted: boolean; readonly talking: boolean }[];
+}
+
 export interface CreateRequest {
   readonly voice_activity_events: boolean;
   /** What a member that is alone hears while nothing is played. */
@@ -47,4 +56,6 @@ export interface Rooms {
   join(roomId: string, request: JoinRequest, context: CommandContext): Promise<Answer | Problem>;
   leave(roomId: string, sessionUuid: string, context: CommandContext): Promise<Answer | Problem>;
   members(roomId: string): readonly MemberView[];
+  /** The Rooms that this node mixes, of all applications, newest first. */
+  live(): readonly LiveRoom[];
 }

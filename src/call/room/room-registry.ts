@@ -8,7 +8,7 @@ import type { Membership, Seat } from '../../machine/room/membership.ts';
 import { newRoom, playbackStatus, type RoomCommand } from '../../machine/room/room.ts';
 import type { MediaEngine, RoomNotice } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import type { CreateRequest, JoinRequest, MemberView, Rooms, RoomView } from '../ports/rooms.ts';
+import type { CreateRequest, JoinRequest, LiveRoom, MemberView, Rooms, RoomView } from '../ports/rooms.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import type { SessionActor } from '../session/session-actor.ts';
 import { RoomActor, type RoomEnvironment, type StoredPlayback } from './room-actor.ts';
@@ -262,6 +262,19 @@ export class RoomRegistry implements Rooms {
   members(roomId: string): readonly MemberView[] {
     const joined = this.#rooms.get(roomId)?.joined ?? [];
     return joined.map((uuid) => ({ uuid, muted: this.#options.session(uuid)?.state.membership?.muted ?? false }));
+  }
+
+  live(): readonly LiveRoom[] {
+    const memberOf = (sessionUuid: string) => {
+      const membership = this.#options.session(sessionUuid)?.state.membership;
+      return { sessionUuid, muted: membership?.muted ?? false, talking: membership?.talking ?? false };
+    };
+    return [...this.#rooms.values()]
+      .map((room) => {
+        const { roomId, appUuid, createdAt } = room.state;
+        return { roomId, appUuid, createdAt, members: room.joined.map(memberOf) };
+      })
+      .sort((a, b) => b.createdAt - a.createdAt);
   }
 
   /** A Session's membership has changed, durably. */

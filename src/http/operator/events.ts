@@ -3,6 +3,7 @@ import { type } from 'arktype';
 import { type Clock, timestamp } from '../../clock.ts';
 import { EVENT_STATUSES, type EventQuery, type LoggedEvent } from '../../database/events.ts';
 import type { Store } from '../../database/store.ts';
+import { isEventName } from '../../event/names.ts';
 import { testEvent } from '../../event/platform-event.ts';
 import { sampleOf } from '../../event/samples.ts';
 import { isAppUuid, isUuid, newUuid, newWebhookId } from '../../id.ts';
@@ -17,7 +18,7 @@ import type { EventStreams, StreamRequest } from './event-stream.ts';
 
 const facts = { auth: 'operator', tag: 'Operator: events' } as const;
 const sample = shape(type({ '+': 'reject', event: '1 <= string <= 100' }));
-const PARAMETERS = ['app_uuid', 'after', 'session_uuid', 'status', 'limit'] as const;
+const PARAMETERS = ['app_uuid', 'after', 'before', 'event', 'session_uuid', 'status', 'limit'] as const;
 
 export const eventRoutes = (store: Store, clock: Clock, streams: EventStreams): readonly Route[] => [
   route(
@@ -32,6 +33,12 @@ export const eventRoutes = (store: Store, clock: Clock, streams: EventStreams): 
         { name: 'session_uuid', description: 'Of one Session.', schema: { type: 'string' } },
         { name: 'status', description: 'With one status.', schema: { enum: EVENT_STATUSES } },
         { name: 'after', description: 'After this `position`.', schema: { type: 'integer', minimum: 0 } },
+        {
+          name: 'before',
+          description: 'Before this `position`, newest first. A position beyond the end asks for the latest.',
+          schema: { type: 'integer', minimum: 1 },
+        },
+        { name: 'event', description: 'Of one name.', schema: { type: 'string' } },
         { name: 'limit', description: 'Default 100.', schema: { type: 'integer', minimum: 1, maximum: EVENT_LIST_MAX_ITEMS } },
       ],
     },
@@ -136,14 +143,19 @@ function eventQuery(query: URLSearchParams): EventQuery | Problem {
   const status = query.get('status') ?? undefined;
   const known = EVENT_STATUSES.find((each) => each === status);
   const after = query.get('after') ?? '0';
+  const before = query.get('before') ?? undefined;
+  const name = query.get('event') ?? undefined;
   const limit = query.get('limit') ?? '100';
   if (appUuid !== undefined && !isAppUuid(appUuid)) return problems.invalid('app_uuid: must be app_<uuid-v4>');
   if (sessionUuid !== undefined && !isUuid(sessionUuid)) return problems.invalid('session_uuid: must be a lowercase UUID v4');
   if (status !== undefined && known === undefined) return problems.invalid(`status: must be one of ${EVENT_STATUSES.join(', ')}`);
   if (!/^[0-9]{1,15}$/.test(after)) return problems.invalid('after: must be a position');
+  if (before !== undefined && !/^[1-9][0-9]{0,14}$/.test(before)) return problems.invalid('before: must be a position');
+  if (name !== undefined && !isEventName(name)) return problems.invalid('event: must be the name of an event');
   if (!/^[0-9]{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > EVENT_LIST_MAX_ITEMS)
     return problems.invalid(`limit: must be a whole number from 1 to ${EVENT_LIST_MAX_ITEMS}`);
-  return { appUuid, sessionUuid, status: known, after: Number(after), limit: Number(limit) };
+  const place = { after: Number(after), before: before === undefined ? undefined : Number(before) };
+  return { appUuid, sessionUuid, status: known, ...place, name, limit: Number(limit) };
 }
 
 const eventBody = (event: LoggedEvent): Readonly<Record<string, unknown>> => ({

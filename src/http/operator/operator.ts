@@ -1,4 +1,6 @@
 /** The operator API (contract §1): who may use the platform, and through which trunks. */
+import type { Rooms } from '../../call/ports/rooms.ts';
+import type { Sessions } from '../../call/ports/sessions.ts';
 import type { Clock } from '../../clock.ts';
 import type { Store } from '../../database/store.ts';
 import { signatureHeaders, signingKey } from '../../outbound/webhook-signature.ts';
@@ -9,8 +11,11 @@ import { callRoutes } from './calls.ts';
 import { EventStreams, type SignEvent } from './event-stream.ts';
 import { eventRoutes } from './events.ts';
 import type { OperatorHooks } from './hooks.ts';
+import { liveRoomRoutes } from './live-rooms.ts';
+import { messageLogRoutes } from './message-log.ts';
 import { nodeRoutes } from './nodes.ts';
 import { refusalRoutes } from './refusals.ts';
+import { trialRoutes } from './trials.ts';
 import { trunkRoutes } from './trunks.ts';
 
 /** Signs an event with its application's own secrets, as its delivery would be signed now. */
@@ -24,12 +29,21 @@ const signer =
       body,
     );
 
-export const operatorRoutes = (store: Store, clock: Clock, hooks: OperatorHooks): readonly Route[] => [
+/** What the operator's routes see of the calls that are up. */
+interface LiveCalls {
+  readonly sessions: Sessions;
+  readonly rooms: Pick<Rooms, 'live'>;
+}
+
+export const operatorRoutes = (store: Store, clock: Clock, hooks: OperatorHooks & LiveCalls): readonly Route[] => [
   ...appRoutes(store),
   ...assignmentRoutes(store),
   ...trunkRoutes(store, hooks),
   ...refusalRoutes(hooks.carrier),
   ...(hooks.nodes === undefined ? [] : nodeRoutes(hooks.nodes)),
   ...eventRoutes(store, clock, new EventStreams({ events: store.events, tail: store.tail, clock, sign: signer(store, clock) })),
+  ...liveRoomRoutes(hooks.rooms),
+  ...messageLogRoutes(store.messages),
+  ...trialRoutes(hooks.sessions),
   ...callRoutes({ calls: store.calls, events: store.events, unsaved: (uuid) => hooks.history?.unsaved(uuid) ?? [] }),
 ];

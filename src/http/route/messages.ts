@@ -82,7 +82,8 @@ export const messageRoutes = (messages: Messages): readonly Route[] => [
 
 const time = (at: number | undefined): string => (at === undefined ? '' : timestamp(at));
 
-const messageBody = (message: MessageState): Readonly<Record<string, unknown>> => ({
+/** A message as the API shows it. */
+export const messageBody = (message: MessageState): Readonly<Record<string, unknown>> => ({
   message_uuid: message.messageUuid,
   direction: 'outbound',
   from: message.from,

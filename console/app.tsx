@@ -1,0 +1,152 @@
+/** The frame of every page: who is logged in, where one is, and the page itself. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { CallPage } from './call/call-page.tsx';
+import { AppsPage } from './page/apps.tsx';
+import { CallsPage } from './page/calls.tsx';
+import { EventsPage } from './page/events.tsx';
+import { LoginPage } from './page/login.tsx';
+import { MessagesPage } from './page/messages.tsx';
+import { RoomsPage } from './page/rooms.tsx';
+import { TrunksPage } from './page/trunks.tsx';
+import { TryPage } from './page/try.tsx';
+import { Brand } from './part/brand.tsx';
+import { RoleContext } from './part/role.ts';
+import { currentSession, logIn, logOut, watchSession } from './platform/api.ts';
+import { startLive, stopLive, useIsLive, wordsOf } from './platform/live.ts';
+import { followLink, go, usePlace } from './platform/router.ts';
+import { storedZone, storeZone, type Zone, ZoneContext } from './platform/time.ts';
+import type { Session } from './platform/types.ts';
+
+const PAGES = [
+  { path: '/console/calls', name: 'Calls', page: CallsPage, writes: false },
+  { path: '/console/rooms', name: 'Rooms', page: RoomsPage, writes: false },
+  { path: '/console/messages', name: 'Messages', page: MessagesPage, writes: false },
+  { path: '/console/applications', name: 'Applications', page: AppsPage, writes: false },
+  { path: '/console/trunks', name: 'Trunks', page: TrunksPage, writes: false },
+  { path: '/console/events', name: 'Events', page: EventsPage, writes: false },
+  { path: '/console/try', name: 'Try it', page: TryPage, writes: true },
+] as const;
+const ONE_CALL = /^\/console\/calls\/([0-9a-f-]{36})$/;
+
+/** The session, or why there is none. */
+type Login = { readonly session: Session } | { readonly reason: string } | 'unknown';
+
+export function App() {
+  const [login, setLogin] = useState<Login>('unknown');
+  useEffect(() => {
+    watchSession(() => setLogin({ reason: 'The session is over. Please log in again.' }));
+    void opening().then(setLogin);
+  }, []);
+  const isIn = login !== 'unknown' && 'session' in login;
+  useEffect(() => {
+    if (isIn) startLive();
+    return stopLive;
+  }, [isIn]);
+  if (login === 'unknown') return <p class="empty">Loading …</p>;
+  if ('reason' in login) return <LoginPage reason={login.reason} onSession={(session) => setLogin({ session })} />;
+  return <Frame session={login.session} onLogOut={() => setLogin({ reason: '' })} />;
+}
+
+/** Exchanges the one-time login of the address bar, if there is one, and removes it from there at once. */
+async function opening(): Promise<Login> {
+  const given = /^#login=([A-Za-z0-9_-]+)$/.exec(location.hash)?.[1];
+  if (given !== undefined) history.replaceState(null, '', location.pathname + location.search);
+  try {
+    if (given !== undefined) return { session: await logIn({ login: given }) };
+    const session = await currentSession();
+    return session === undefined ? { reason: '' } : { session };
+  } catch (error) {
+    const session = given === undefined ? undefined : await currentSession().catch(() => undefined);
+    if (session !== undefined) return { session };
+    return { reason: given === undefined ? wordsOf(error) : 'This login was used already or is older than five minutes.' };
+  }
+}
+
+function Frame({ session, onLogOut }: { readonly session: Session; onLogOut(): void }) {
+  const { path } = usePlace();
+  const [zone, setZone] = useState<Zone>(storedZone);
+  const main = useRef<HTMLElement>(null);
+  const pages = PAGES.filter(({ writes }) => !writes || session.role === 'operator');
+  const callUuid = ONE_CALL.exec(path)?.[1];
+  const here = callUuid === undefined ? pages.find((each) => each.path === path) : pages[0];
+  useEffect(() => {
+    if (path === '/console' || path === '/console/') go('/console/calls', { replace: true });
+  }, [path]);
+  useEffect(() => {
+    document.title = `${callUuid === undefined ? (here?.name ?? 'Console') : 'Call'} · Sidetone`;
+    // A reader of the screen begins with the new page, not with the link that led to it.
+    main.current?.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }, [path]);
+  const leave = async () => {
+    await logOut().catch(() => {});
+    onLogOut();
+  };
+  const change = (next: Zone) => {
+    storeZone(next);
+    setZone(next);
+  };
+  return (
+    <RoleContext.Provider value={session.role}>
+      <ZoneContext.Provider value={zone}>
+        <Following>
+          <a class="skip" href="#main">
+            Skip to the page
+          </a>
+          <header class="top">
+            <Brand />
+            <nav aria-label="Pages">
+              {pages.map(({ path: to, name }) => (
+                <a key={to} href={to} aria-current={here?.path === to ? 'page' : undefined}>
+                  {name}
+                </a>
+              ))}
+            </nav>
+            <div class="aside">
+              <LiveBadge />
+              <label>
+                <span class="hidden-text">Times in</span>
+                <select value={zone} onChange={({ currentTarget }) => change(currentTarget.value === 'utc' ? 'utc' : 'local')}>
+                  <option value="local">Local time</option>
+                  <option value="utc">UTC</option>
+                </select>
+              </label>
+              {session.role === 'reader' && <span class="badge">read only</span>}
+              <button type="button" onClick={leave}>
+                Log out
+              </button>
+            </div>
+          </header>
+          <main id="main" tabIndex={-1} ref={main}>
+            {callUuid !== undefined ? <CallPage key={callUuid} uuid={callUuid} /> : here ? <here.page /> : <Nowhere />}
+          </main>
+        </Following>
+      </ZoneContext.Provider>
+    </RoleContext.Provider>
+  );
+}
+
+function Following({ children }: { readonly children: preact.ComponentChildren }) {
+  useEffect(() => {
+    document.addEventListener('click', followLink);
+    return () => document.removeEventListener('click', followLink);
+  }, []);
+  return <>{children}</>;
+}
+
+function LiveBadge() {
+  const isLive = useIsLive();
+  return (
+    <span class={isLive ? 'badge good live' : 'badge warn'} role="status">
+      <span class="dot" aria-hidden="true" />
+      {isLive ? 'live' : 'not live'}
+    </span>
+  );
+}
+
+const Nowhere = () => (
+  <p class="empty">
+    <strong>There is no such page</strong>
+    <a href="/console/calls">Go to the calls</a>
+  </p>
+);

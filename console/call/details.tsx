@@ -1,0 +1,128 @@
+/** All of one entry: its fields, the request and answer of a webhook with its replay, the text of a SIP message. */
+
+import { Replay } from '../page/events.tsx';
+import { Facts, Time } from '../part/parts.tsx';
+import { useLoaded } from '../platform/live.ts';
+import type { Call, Entry, EventEntry, SipEntry, WebhookEntry } from '../platform/types.ts';
+import { detailOf, isBad, KIND_NAMES, titleOf } from './words.ts';
+
+export function Details(props: {
+  readonly entry: Entry;
+  readonly entries: readonly Entry[];
+  readonly session: Call;
+  onReplayed(): void;
+}) {
+  const { entry } = props;
+  return (
+    <>
+      <h3 class={isBad(entry) ? 'error' : entry.kind}>{titleOf(entry)}</h3>
+      <p class="quiet small">
+        {KIND_NAMES[entry.kind]}, <Time at={entry.at} short />
+      </p>
+      <Body {...props} />
+    </>
+  );
+}
+
+function Body({ entry, entries, session, onReplayed }: Parameters<typeof Details>[0]) {
+  switch (entry.kind) {
+    case 'command':
+      return (
+        <Facts
+          of={[
+            ['Request', <code key="path">{`${entry.method} ${entry.path}`}</code>],
+            ['Answer', entry.status],
+            ['Took', `${entry.took_ms} ms`],
+            ['Operation', <code key="operation">{entry.operation_uuid}</code>],
+          ]}
+        />
+      );
+    case 'sip':
+      return <Sip entry={entry} session={session} />;
+    case 'event':
+    case 'webhook':
+      return <Delivery entry={entry} entries={entries} onReplayed={onReplayed} />;
+    case 'media': {
+      const { at: _at, kind: _kind, what: _what, ...more } = entry;
+      return <Facts of={Object.entries(more).map(([name, value]) => [name.replaceAll('_', ' '), String(value)])} />;
+    }
+    case 'quality':
+      return <p>{detailOf(entry)}</p>;
+  }
+}
+
+/** An event, its attempts, and its replay; of an attempt also what the receiver answered. */
+function Delivery(props: { readonly entry: EventEntry | WebhookEntry; readonly entries: readonly Entry[]; onReplayed(): void }) {
+  const { entry, entries } = props;
+  const id = entry.webhook_id;
+  const event = entries.find((each) => each.kind === 'event' && each.webhook_id === id);
+  const attempts = entries.filter((each) => each.kind === 'webhook' && each.webhook_id === id);
+  const last = attempts.at(-1);
+  return (
+    <>
+      {entry.kind === 'webhook' && (
+        <>
+          <Facts
+            of={[
+              ['Attempt', entry.attempt],
+              ['Answer', entry.status > 0 ? `HTTP ${entry.status}` : ''],
+              ['Error', entry.error],
+              ['Took', `${entry.took_ms} ms`],
+              ['Next attempt', entry.next_at === '' ? '' : <Time key="next" at={entry.next_at} short />],
+            ]}
+          />
+          <h3>Answer</h3>
+          <pre>{entry.response === '' ? '(no body)' : entry.response}</pre>
+        </>
+      )}
+      <p class="row">
+        <Replay webhookId={id} isPending={last?.kind === 'webhook' && last.next_at !== ''} onReplayed={props.onReplayed} />
+      </p>
+      {entry.kind === 'event' && <Attempts of={attempts} />}
+      <h3>{entry.kind === 'webhook' ? 'Request' : 'Body'}</h3>
+      <pre>{event?.kind === 'event' ? JSON.stringify(event.body, null, 2) : id}</pre>
+      <p class="quiet small mono">{id}</p>
+    </>
+  );
+}
+
+const Attempts = ({ of }: { readonly of: readonly Entry[] }) => (
+  <>
+    <h3>Deliveries</h3>
+    {of.length === 0 && <p class="quiet small">It was not sent, or not yet.</p>}
+    <ol>
+      {of.map((each) => (
+        <li key={each.at} class={isBad(each) ? 'error small' : 'small'}>
+          <Time at={each.at} short /> {titleOf(each)}, {detailOf(each)}
+        </li>
+      ))}
+    </ol>
+  </>
+);
+
+function Sip({ entry, session }: { readonly entry: SipEntry; readonly session: Call }) {
+  const { data, error } = useLoaded(session.session_uuid, (signal) => sipTexts(session.session_uuid, signal));
+  const arrow = entry.direction === 'in' ? '<-' : '->';
+  const text = data?.find((each) => each.startsWith(`${entry.at} ${arrow}`) && each.includes(entry.first_line));
+  return (
+    <>
+      <Facts
+        of={[
+          ['Direction', entry.direction === 'in' ? 'from the far end' : 'to the far end'],
+          ['Far end', `${entry.peer} over ${entry.transport}`],
+          ['CSeq', entry.cseq],
+          ['Call-ID', <code key="id">{entry.call_id}</code>],
+        ]}
+      />
+      <h3>Message</h3>
+      <pre>{text === undefined ? error || entry.first_line : text.slice(text.indexOf('\n') + 1).trimEnd()}</pre>
+    </>
+  );
+}
+
+/** The messages of a call as text, each with the line before it that tells its time, direction and far end. */
+async function sipTexts(uuid: string, signal: AbortSignal): Promise<readonly string[]> {
+  const response = await fetch(`/operator/v1/sessions/${uuid}/sip.txt`, { signal });
+  if (!response.ok) throw new Error(`The platform answered ${response.status}.`);
+  return (await response.text()).split(/^(?=\d{4}-\d\d-\d\dT[\d:.]+Z (?:<-|->) )/m);
+}

@@ -1,0 +1,96 @@
+/** The words for an entry of a timeline. */
+import type { Entry, MediaEntry } from '../platform/types.ts';
+
+export const KINDS = ['command', 'sip', 'media', 'event', 'webhook', 'quality'] as const;
+export type Kind = (typeof KINDS)[number];
+
+export const KIND_NAMES: Readonly<Record<Kind, string>> = {
+  command: 'HTTP',
+  sip: 'SIP',
+  media: 'Media',
+  event: 'Events',
+  webhook: 'Webhooks',
+  quality: 'Quality',
+};
+
+/** Names an entry in a list, without its time. Entries have no identifier, and one may come twice in a millisecond. */
+export const keyOf = (entry: Entry): string => `${entry.at} ${entry.kind} ${titleOf(entry)} ${idOf(entry)}`;
+
+const idOf = (entry: Entry): string =>
+  entry.kind === 'event' || entry.kind === 'webhook' ? entry.webhook_id : entry.kind === 'sip' ? entry.direction : '';
+
+/** What happened, in a few words. */
+export function titleOf(entry: Entry): string {
+  switch (entry.kind) {
+    case 'command':
+      return `${entry.method} ${shortPath(entry.path)}`;
+    case 'sip':
+      return shortLine(entry.first_line);
+    case 'media':
+      return MEDIA_WORDS[entry.what] ?? entry.what.replaceAll('_', ' ');
+    case 'event':
+      return entry.name;
+    case 'webhook':
+      return entry.status > 0 ? `HTTP ${entry.status}` : entry.error.replaceAll('_', ' ') || 'no answer';
+    case 'quality':
+      return `MOS ${entry.mos.toFixed(1)}`;
+  }
+}
+
+const MEDIA_WORDS: Readonly<Record<string, string>> = {
+  connected: 'media connected',
+  started: 'first audio heard',
+  timeout: 'no audio for too long',
+  lost: 'media lost',
+  held: 'put on hold',
+  resumed: 'taken off hold',
+};
+
+/** What else is worth a line. */
+export function detailOf(entry: Entry): string {
+  switch (entry.kind) {
+    case 'command':
+      return `${entry.status} in ${entry.took_ms} ms`;
+    case 'sip':
+      return `${entry.cseq}, ${entry.transport} ${entry.peer}`;
+    case 'media':
+      return mediaDetail(entry);
+    case 'event':
+      return '';
+    case 'webhook':
+      return `attempt ${entry.attempt}, ${entry.took_ms} ms${entry.next_at === '' ? '' : ', to be tried again'}`;
+    case 'quality':
+      return `${entry.packets_lost} of ${entry.packets_in + entry.packets_lost} packets lost, jitter ${entry.jitter_ms} ms, round trip ${entry.round_trip_ms} ms`;
+  }
+}
+
+function mediaDetail({ at: _at, kind: _kind, what: _what, ...more }: MediaEntry): string {
+  return Object.entries(more)
+    .filter(([name]) => !name.endsWith('_uuid'))
+    .map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`)
+    .join(', ');
+}
+
+/** Whether something went wrong here. */
+export function isBad(entry: Entry): boolean {
+  switch (entry.kind) {
+    case 'command':
+      return entry.status >= 400;
+    case 'sip':
+      return /^SIP\/2\.0 [4-6]/.test(entry.first_line);
+    case 'media':
+      return /failed|timeout|lost/.test(entry.what);
+    case 'event':
+      return /\.failed$/.test(entry.name);
+    case 'webhook':
+      return entry.status < 200 || entry.status >= 300;
+    case 'quality':
+      return entry.mos < 3.6;
+  }
+}
+
+/** A path without the identifiers that the page is about anyway. */
+const shortPath = (path: string): string => path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '…').replace(/^\/(v1|api\/v1)/, '');
+
+/** `INVITE`, or `200 OK`. */
+const shortLine = (line: string): string => (line.startsWith('SIP/2.0 ') ? line.slice(8) : line.split(' ', 1)[0]) ?? line;

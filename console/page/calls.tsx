@@ -1,0 +1,174 @@
+/** The list of calls, live and ended, newest first. It is filtered by the platform and filled page by page. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { AppSelect, nameOf, useApps } from '../part/apps.tsx';
+import { type Column, Empty, FilterField, Problem, State, Table, Time } from '../part/parts.tsx';
+import { useMayWrite } from '../part/role.ts';
+import { queryOf } from '../platform/api.ts';
+import { go, usePlace } from '../platform/router.ts';
+import { span } from '../platform/time.ts';
+import type { App, Call } from '../platform/types.ts';
+import { useCallList } from './call-list.ts';
+
+const STATES = ['live', 'new', 'connecting', 'ringing', 'early_media', 'answered', 'ended'];
+const NAMES = ['app_uuid', 'state', 'number', 'from', 'until'] as const;
+type Filters = Readonly<Record<(typeof NAMES)[number], string>>;
+
+export function CallsPage() {
+  const { query } = usePlace();
+  const filters: Filters = {
+    app_uuid: query.get('app_uuid') ?? '',
+    state: query.get('state') ?? '',
+    number: query.get('number') ?? '',
+    from: query.get('from') ?? '',
+    until: query.get('until') ?? '',
+  };
+  const apps = useApps();
+  const list = useCallList(
+    queryOf({
+      app_uuid: filters.app_uuid,
+      state: filters.state,
+      number: filters.number,
+      created_after: instant(filters.from),
+      created_before: instant(filters.until),
+    }),
+  );
+  const isFiltered = NAMES.some((name) => filters[name] !== '');
+  return (
+    <>
+      <div class="head">
+        <h1>Calls</h1>
+        <p class="quiet small" role="status" aria-live="polite">
+          {list.isLoaded ? told(list.calls, list.hasMore) : 'Loading …'}
+        </p>
+      </div>
+      <FilterForm filters={filters} apps={apps} />
+      <Problem words={list.error} />
+      {list.calls.length > 0 && (
+        <div class="card">
+          <Table label="Calls" columns={columnsOf(apps)} rows={list.calls} keyOf={(call) => call.session_uuid} />
+          {list.hasMore && <More onMore={list.more} />}
+        </div>
+      )}
+      {list.isLoaded && list.calls.length === 0 && (isFiltered ? <NoMatch /> : <NoCalls />)}
+    </>
+  );
+}
+
+function told(calls: readonly Call[], hasMore: boolean): string {
+  const live = calls.filter(({ state }) => state !== 'ended').length;
+  return `${calls.length}${hasMore ? ' and more' : ''} shown, ${live} live`;
+}
+
+const instant = (local: string): string => (local === '' ? '' : new Date(local).toISOString());
+
+function FilterForm({ filters, apps }: { readonly filters: Filters; readonly apps: readonly App[] }) {
+  const set = (name: keyof Filters, value: string) =>
+    go(`/console/calls${queryOf({ ...filters, [name]: value })}`, { replace: true });
+  const field = (name: keyof Filters) => ({ value: filters[name], onFinish: (value: string) => set(name, value) });
+  return (
+    <search aria-label="Filter the calls">
+      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+        <AppSelect apps={apps} value={filters.app_uuid} all onChange={(value) => set('app_uuid', value)} />
+        <label>
+          State
+          <select value={filters.state} onChange={({ currentTarget }) => set('state', currentTarget.value)}>
+            <option value="">All</option>
+            {STATES.map((state) => (
+              <option key={state} value={state}>
+                {state.replaceAll('_', ' ')}
+              </option>
+            ))}
+          </select>
+        </label>
+        <FilterField label="Number" type="search" hint="+15550001" {...field('number')} />
+        <FilterField label="From" type="datetime-local" {...field('from')} />
+        <FilterField label="Until" type="datetime-local" {...field('until')} />
+        <button type="button" onClick={() => go('/console/calls', { replace: true })}>
+          Clear
+        </button>
+      </form>
+    </search>
+  );
+}
+
+const DIRECTIONS: Readonly<Record<string, string>> = { phone_in: 'in', phone_out: 'out', websocket: 'websocket' };
+
+const columnsOf = (apps: readonly App[]): readonly Column<Call>[] => [
+  {
+    name: 'Began',
+    cell: (call) => (
+      <a href={`/console/calls/${call.session_uuid}`}>
+        <Time at={call.created_at} />
+      </a>
+    ),
+  },
+  { name: 'State', cell: (call) => <State state={call.state} /> },
+  { name: 'Direction', cell: (call) => DIRECTIONS[call.type] ?? call.type },
+  { name: 'From', cell: (call) => call.caller_id || <span class="quiet">–</span> },
+  { name: 'To', cell: (call) => call.did || <span class="quiet">–</span> },
+  { name: 'Application', cell: (call) => nameOf(apps, call.app_uuid) },
+  { name: 'Trunk', cell: (call) => call.trunk || <span class="quiet">–</span> },
+  { name: 'Length', number: true, cell: (call) => lengthOf(call) },
+  { name: 'End', cell: (call) => call.hangup_cause.replaceAll('_', ' ') || <span class="quiet">–</span> },
+  { name: 'MOS', number: true, cell: (call) => call.quality?.mos?.toFixed(1) ?? <span class="quiet">–</span> },
+];
+
+const lengthOf = (call: Call) => (call.ended_at === '' ? <Running since={call.answered_at} /> : span(call.duration_seconds));
+
+/** The length of a call that is up, counted on. */
+function Running({ since }: { readonly since: string }) {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return since === '' ? <span class="quiet">–</span> : <span>{span((now - Date.parse(since)) / 1000)}</span>;
+}
+
+/** The end of the list: the next page is loaded when it comes into view, or by the button. */
+function More({ onMore }: { onMore(): void }) {
+  const end = useRef<HTMLButtonElement>(null);
+  const latest = useRef(onMore);
+  latest.current = onMore;
+  useEffect(() => {
+    const { current } = end;
+    if (current === null) return;
+    const watcher = new IntersectionObserver((seen) => {
+      if (seen.some(({ isIntersecting }) => isIntersecting)) latest.current();
+    });
+    watcher.observe(current);
+    return () => watcher.disconnect();
+  }, []);
+  return (
+    <p class="row">
+      <button ref={end} type="button" onClick={onMore}>
+        Older calls
+      </button>
+    </p>
+  );
+}
+
+const NoMatch = () => (
+  <Empty title="No call matches these filters">
+    <button type="button" onClick={() => go('/console/calls', { replace: true })}>
+      Show all calls
+    </button>
+  </Empty>
+);
+
+function NoCalls() {
+  const mayWrite = useMayWrite();
+  return (
+    <Empty title="No calls yet">
+      <p>
+        Calls appear here as they come. {mayWrite && <a href="/console/try">Try one</a>}
+        {mayWrite && ', or run'}
+        {!mayWrite && 'Run'} <code>bin/sidetone dev</code> for a page with a button that calls.
+      </p>
+      <p>
+        To connect a carrier, <a href="/console/trunks">set up a trunk</a> and assign a number with{' '}
+        <code>bin/sidetone numbers assign</code>.
+      </p>
+    </Empty>
+  );
+}

@@ -1,0 +1,56 @@
+/** The latest short messages. */
+import { useState } from 'preact/hooks';
+import { AppSelect, nameOf, useApps } from '../part/apps.tsx';
+import { type Column, Empty, Problem, State, Table, Time } from '../part/parts.tsx';
+import { ask, queryOf } from '../platform/api.ts';
+import { useLoaded } from '../platform/live.ts';
+import type { App, Message } from '../platform/types.ts';
+
+export function MessagesPage() {
+  const apps = useApps();
+  const [appUuid, setAppUuid] = useState('');
+  const { data, error } = useLoaded(
+    appUuid,
+    (signal) =>
+      ask<{ messages: readonly Message[] }>('GET', `/messages${queryOf({ app_uuid: appUuid, limit: 200 })}`, undefined, signal),
+    { on: ({ name }) => name === 'message.status_changed', everyMs: 10_000 },
+  );
+  return (
+    <>
+      <div class="head">
+        <h1>Messages</h1>
+        <p class="quiet small" role="status">
+          {data === undefined ? 'Loading …' : `the latest ${data.messages.length}`}
+        </p>
+      </div>
+      <div class="filters">
+        <AppSelect apps={apps} value={appUuid} all onChange={setAppUuid} />
+      </div>
+      <Problem words={error} />
+      {data !== undefined && data.messages.length > 0 && (
+        <div class="card">
+          <Table label="Messages" columns={columnsOf(apps)} rows={data.messages} keyOf={(each) => each.message_uuid} />
+        </div>
+      )}
+      {data?.messages.length === 0 && (
+        <Empty title="No messages">
+          <p>
+            An application sends one with <code>POST /v1/messages</code>. <code>SMS_PROVIDER</code> says where they go; the
+            sandbox delivers within a second.
+          </p>
+        </Empty>
+      )}
+    </>
+  );
+}
+
+const columnsOf = (apps: readonly App[]): readonly Column<Message>[] => [
+  { name: 'Sent', cell: (each) => <Time at={each.created_at} /> },
+  { name: 'Status', cell: (each) => <State state={each.status} /> },
+  { name: 'From', cell: (each) => each.from },
+  { name: 'To', cell: (each) => each.to },
+  { name: 'Application', cell: (each) => nameOf(apps, each.app_uuid) },
+  { name: 'Text', cell: (each) => each.text },
+  { name: 'Parts', number: true, cell: (each) => each.segments },
+  { name: 'Error', cell: (each) => each.error_message || each.error_code || <span class="quiet">–</span> },
+];

@@ -1,0 +1,235 @@
+/** Trying it: a call from one of an application's numbers, a file played to it, and a sample of an event. */
+import { useEffect, useState } from 'preact/hooks';
+import { EVENT_NAMES } from '../../src/event/names.ts';
+import { AppSelect, useApps } from '../part/apps.tsx';
+import { CallLink, Empty, Problem, State } from '../part/parts.tsx';
+import { ask } from '../platform/api.ts';
+import { useLoaded, wordsOf } from '../platform/live.ts';
+import type { AppDetail, Call, Timeline, Trunk } from '../platform/types.ts';
+
+export function TryPage() {
+  const apps = useApps();
+  const [chosen, setChosen] = useState('');
+  const appUuid = chosen === '' ? (apps.at(-1)?.app_uuid ?? '') : chosen;
+  const { data: app } = useLoaded(appUuid, (signal) =>
+    appUuid === '' ? Promise.resolve(undefined) : ask<AppDetail>('GET', `/apps/${appUuid}`, undefined, signal),
+  );
+  return (
+    <>
+      <div class="head">
+        <h1>Try it</h1>
+      </div>
+      <div class="filters">
+        <AppSelect apps={apps} value={appUuid} onChange={setChosen} />
+      </div>
+      {app === undefined ? (
+        <Empty title="No application">
+          <p>
+            Make one: <code>bin/sidetone apps create NAME</code>
+          </p>
+        </Empty>
+      ) : (
+        <div class="grid">
+          <Dial key={app.app_uuid} app={app} />
+          <Sample key={`${app.app_uuid} sample`} app={app} />
+          <FromTheBrowser app={app} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function Dial({ app }: { readonly app: AppDetail }) {
+  const { data } = useLoaded('trunks', (signal) => ask<{ trunks: readonly Trunk[] }>('GET', '/trunks', undefined, signal));
+  const [call, setCall] = useState('');
+  const [error, setError] = useState('');
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const form = new FormData(event.currentTarget);
+    const trunk = String(form.get('trunk') ?? '');
+    const body = { from: String(form.get('from')), to: String(form.get('to')), ...(trunk === '' ? {} : { trunk }) };
+    try {
+      const { session_uuid: uuid } = await ask<{ session_uuid: string }>('POST', `/apps/${app.app_uuid}/dial`, body);
+      setCall(uuid);
+      setError('');
+    } catch (problem) {
+      setError(wordsOf(problem));
+    }
+  };
+  return (
+    <section class="card" aria-labelledby="dial">
+      <h2 id="dial">Call a number</h2>
+      <form class="form" onSubmit={submit}>
+        <label>
+          From (a caller ID of the application)
+          <input name="from" required list="caller-ids" defaultValue={app.outbound_caller_ids[0] ?? ''} />
+        </label>
+        <datalist id="caller-ids">
+          {app.outbound_caller_ids.map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
+        <label>
+          To
+          <input
+            name="to"
+            required
+            pattern="\+[1-9][0-9]{1,14}"
+            placeholder="+15550001"
+            defaultValue={app.inbound_phone_numbers[0] ?? ''}
+          />
+        </label>
+        <label>
+          Trunk
+          <select name="trunk">
+            <option value="">by priority</option>
+            {data?.trunks.map(({ name }) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </label>
+        <p class="row">
+          <button class="primary" type="submit">
+            Call
+          </button>
+        </p>
+      </form>
+      {app.outbound_caller_ids.length === 0 && (
+        <p class="quiet small">
+          The application has no caller ID yet: <code>bin/sidetone caller-ids add {app.app_uuid} +15550001</code>
+        </p>
+      )}
+      <Problem words={error} />
+      {call !== '' && <Placed key={call} app={app} uuid={call} />}
+    </section>
+  );
+}
+
+/** The call that was placed: its state, a file to play, and its end. */
+function Placed({ app, uuid }: { readonly app: AppDetail; readonly uuid: string }) {
+  const { data } = useLoaded(uuid, (signal) => ask<Timeline>('GET', `/sessions/${uuid}/timeline`, undefined, signal), {
+    on: ({ sessionUuid }) => sessionUuid === uuid,
+  });
+  const [url, setUrl] = useState('');
+  const [told, setTold] = useState('');
+  const order = async (what: string, body: object) => {
+    try {
+      await ask('POST', `/apps/${app.app_uuid}/sessions/${uuid}/${what}`, body);
+      setTold(what === 'play' ? 'It is being played.' : 'It is being hung up.');
+    } catch (problem) {
+      setTold(wordsOf(problem));
+    }
+  };
+  const call: Call | undefined = data?.session;
+  const isUp = call !== undefined && call.ended_at === '';
+  return (
+    <div class="notice">
+      <p>
+        Call <CallLink uuid={uuid} /> {call !== undefined && <State state={call.state} />}{' '}
+        {call?.hangup_cause.replaceAll('_', ' ')}
+      </p>
+      {isUp && (
+        <form
+          class="form"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void order('play', { url });
+          }}
+        >
+          <label>
+            A file to play (http or https)
+            <input type="url" required value={url} onInput={({ currentTarget }) => setUrl(currentTarget.value)} />
+          </label>
+          <p class="row">
+            <button type="submit" disabled={call.state !== 'answered'}>
+              Play
+            </button>
+            <button type="button" class="danger" onClick={() => void order('hangup', {})}>
+              Hang up
+            </button>
+          </p>
+        </form>
+      )}
+      <p class="small" role="status">
+        {told}
+      </p>
+    </div>
+  );
+}
+
+function Sample({ app }: { readonly app: AppDetail }) {
+  const [event, setEvent] = useState(EVENT_NAMES[0] ?? '');
+  const [sent, setSent] = useState('');
+  const [error, setError] = useState('');
+  const send = async () => {
+    try {
+      const { webhook_id: id } = await ask<{ webhook_id: string }>('POST', `/apps/${app.app_uuid}/events`, { event });
+      setSent(id);
+      setError('');
+    } catch (problem) {
+      setError(wordsOf(problem));
+    }
+  };
+  return (
+    <section class="card" aria-labelledby="sample">
+      <h2 id="sample">Send a sample event</h2>
+      <p class="quiet small">
+        It goes to {app.webhook_url === '' ? 'nobody, because the application has no webhook' : app.webhook_url}, marked{' '}
+        <code>"test": true</code>.
+      </p>
+      <div class="form">
+        <label>
+          Event
+          <select value={event} onChange={({ currentTarget }) => setEvent(currentTarget.value)}>
+            {EVENT_NAMES.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </label>
+        <p class="row">
+          <button type="button" onClick={send}>
+            Send
+          </button>
+        </p>
+      </div>
+      <Problem words={error} />
+      <p class="small" role="status">
+        {sent !== '' && (
+          <>
+            Queued as <code>{sent}</code>. <a href={`/console/events?app_uuid=${app.app_uuid}`}>See its delivery</a>
+          </>
+        )}
+      </p>
+    </section>
+  );
+}
+
+/** The demo application of `sidetone dev` serves its page where its webhook is. */
+function FromTheBrowser({ app }: { readonly app: AppDetail }) {
+  const [origin, setOrigin] = useState('');
+  useEffect(() => {
+    const isDemo = app.name === 'demo' && /^http:\/\/(127\.0\.0\.1|localhost)(:|\/)/.test(app.webhook_url);
+    setOrigin(isDemo ? new URL(app.webhook_url).origin : '');
+  }, [app]);
+  return (
+    <section class="card" aria-labelledby="browser">
+      <h2 id="browser">Call from the browser</h2>
+      {origin === '' ? (
+        <p class="quiet">
+          <code>bin/sidetone dev</code> runs a demo application with a page that calls with your microphone.
+        </p>
+      ) : (
+        <p>
+          <a href={`${origin}/`} target="_blank" rel="noreferrer">
+            Open the demo’s page
+          </a>{' '}
+          and press Call. The call appears under <a href="/console/calls">Calls</a>.
+        </p>
+      )}
+      {!isSecureContext && (
+        <p class="error small">A browser gives no microphone to a page that is neither https nor localhost.</p>
+      )}
+    </section>
+  );
+}

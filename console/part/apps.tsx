@@ -1,0 +1,34 @@
+/** The applications, by name, for filters and forms. */
+import { ask } from '../platform/api.ts';
+import { useLoaded } from '../platform/live.ts';
+import type { App } from '../platform/types.ts';
+
+/** The applications; none until they are loaded. */
+export function useApps(): readonly App[] {
+  const { data } = useLoaded('apps', (signal) => ask<{ apps: readonly App[] }>('GET', '/apps', undefined, signal));
+  return data?.apps ?? [];
+}
+
+export const nameOf = (apps: readonly App[], appUuid: string): string =>
+  apps.find((each) => each.app_uuid === appUuid)?.name ?? appUuid.slice(0, 12);
+
+export function AppSelect(props: {
+  readonly apps: readonly App[];
+  readonly value: string;
+  readonly all?: boolean;
+  onChange(appUuid: string): void;
+}) {
+  return (
+    <label>
+      Application
+      <select value={props.value} onChange={({ currentTarget }) => props.onChange(currentTarget.value)}>
+        {props.all === true && <option value="">All</option>}
+        {props.apps.map((app) => (
+          <option key={app.app_uuid} value={app.app_uuid}>
+            {app.name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

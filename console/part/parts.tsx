@@ -1,0 +1,147 @@
+/** Small parts that many pages have: times, states, errors, empty lists, columns. */
+import type { ComponentChildren } from 'preact';
+import { useContext, useEffect, useState } from 'preact/hooks';
+import { clockTime, dayAndTime, ZoneContext } from '../platform/time.ts';
+
+/** A time in the chosen zone; the other zone is told on pointing at it. */
+export function Time({ at, short = false }: { readonly at: string; readonly short?: boolean }) {
+  const zone = useContext(ZoneContext);
+  if (at === '') return <span class="quiet">–</span>;
+  const other = zone === 'utc' ? 'local' : 'utc';
+  const title = `${dayAndTime(at, other, true)} ${other === 'utc' ? 'UTC' : 'local time'}`;
+  return (
+    <time dateTime={at} title={title}>
+      {short ? clockTime(at, zone) : dayAndTime(at, zone)}
+    </time>
+  );
+}
+
+type Tone = 'good' | 'warn' | 'bad' | '';
+
+const TONES: Readonly<Record<string, Tone>> = {
+  answered: 'good',
+  early_media: 'warn',
+  ringing: 'warn',
+  connecting: 'warn',
+  new: 'warn',
+  delivered: 'good',
+  pending: 'warn',
+  dead: 'bad',
+  undeliverable: 'bad',
+  failed: 'bad',
+  disabled: 'bad',
+  enabled: 'good',
+  sent: 'good',
+};
+const LIVE = new Set(['new', 'connecting', 'ringing', 'early_media', 'answered']);
+
+/** The state of a call, a delivery or a message. */
+export const State = ({ state }: { readonly state: string }) => (
+  <span class={`badge ${TONES[state] ?? ''} ${LIVE.has(state) ? 'live' : ''}`}>
+    {LIVE.has(state) && <span class="dot" aria-hidden="true" />}
+    {state.replaceAll('_', ' ')}
+  </span>
+);
+
+export const Problem = ({ words }: { readonly words: string }) =>
+  words === '' ? null : (
+    <p class="notice bad" role="alert">
+      {words}
+    </p>
+  );
+
+export const Empty = ({ title, children }: { readonly title: string; readonly children: ComponentChildren }) => (
+  <div class="empty">
+    <strong>{title}</strong>
+    {children}
+  </div>
+);
+
+export interface Column<T> {
+  readonly name: string;
+  readonly number?: boolean;
+  cell(row: T): ComponentChildren;
+}
+
+/** A table that becomes a list of cards on a narrow screen. `label` names it for a reader of the screen. */
+export function Table<T>(props: {
+  readonly label: string;
+  readonly columns: readonly Column<T>[];
+  readonly rows: readonly T[];
+  keyOf(row: T): string;
+}) {
+  const { label, columns, rows, keyOf } = props;
+  return (
+    <div class="scroll">
+      <table class="stacks" aria-label={label}>
+        <thead>
+          <tr>
+            {columns.map(({ name, number }) => (
+              <th key={name} scope="col" class={number === true ? 'number' : ''}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map(({ name, number, cell }) => (
+                <td key={name} data-name={name} class={number === true ? 'number' : ''}>
+                  {cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** `label: value` lines. A value that is undefined or empty is left out. */
+export const Facts = ({ of }: { readonly of: readonly (readonly [string, ComponentChildren])[] }) => (
+  <dl class="facts">
+    {of
+      .filter(([, value]) => value !== undefined && value !== '')
+      .map(([name, value]) => [<dt key={`${name}:`}>{name}</dt>, <dd key={name}>{value}</dd>])}
+  </dl>
+);
+
+/** A field of a filter. What is typed stays while the page is drawn anew, and counts when it is finished. */
+export function FilterField(props: {
+  readonly label: string;
+  readonly type: 'search' | 'datetime-local';
+  readonly value: string;
+  readonly hint?: string;
+  readonly size?: number;
+  onFinish(value: string): void;
+}) {
+  const [draft, setDraft] = useState(props.value);
+  useEffect(() => setDraft(props.value), [props.value]);
+  const field = {
+    placeholder: props.hint,
+    size: props.size,
+    value: draft,
+    onInput: ({ currentTarget }: { currentTarget: HTMLInputElement }) => setDraft(currentTarget.value),
+    onChange: ({ currentTarget }: { currentTarget: HTMLInputElement }) => props.onFinish(currentTarget.value.trim()),
+  };
+  return props.type === 'search' ? (
+    <label>
+      {props.label}
+      <input type="search" {...field} />
+    </label>
+  ) : (
+    <label>
+      {props.label}
+      <input type="datetime-local" {...field} />
+    </label>
+  );
+}
+
+/** A link to a call's page. */
+export const CallLink = ({ uuid }: { readonly uuid: string }) => (
+  <a class="mono" href={`/console/calls/${uuid}`}>
+    {uuid.slice(0, 8)}
+  </a>
+);

@@ -1,0 +1,153 @@
+/**
+ * News of the platform as they come: one stream of server-sent events for the whole console. A page loads its data when
+ * it is opened and again when an event concerns it.
+ */
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { EVENT_NAMES } from '../../src/event/names.ts';
+import { Refused } from './api.ts';
+
+/** An event as the stream tells it. */
+export interface News {
+  readonly name: string;
+  /** The Session that it is about; empty where it is about none. */
+  readonly sessionUuid: string;
+}
+
+const RETRY_MS = 5000;
+const GATHER_MS = 250;
+
+const followers = new Set<(news: News) => void>();
+const watchers = new Set<(isLive: boolean) => void>();
+let source: EventSource | undefined;
+let retry: ReturnType<typeof setTimeout> | undefined;
+let live = false;
+
+/** Opens the stream, and keeps it open until `stopLive`. */
+export function startLive(): void {
+  stopLive();
+  const opened = new EventSource('/operator/v1/events/stream');
+  source = opened;
+  opened.addEventListener('open', () => tellLive(true));
+  opened.addEventListener('error', () => {
+    tellLive(false);
+    // It comes back by itself after a lost connection, but not after a refusal (too many streams).
+    if (opened.readyState === EventSource.CLOSED) retry = setTimeout(startLive, RETRY_MS);
+  });
+  for (const name of [...EVENT_NAMES, 'gap'])
+    opened.addEventListener(name, (event) => {
+      const news = { name, sessionUuid: sessionOf(event.data) };
+      for (const follower of followers) follower(news);
+    });
+}
+
+export function stopLive(): void {
+  clearTimeout(retry);
+  source?.close();
+  source = undefined;
+  tellLive(false);
+}
+
+function sessionOf(data: unknown): string {
+  const body: unknown = JSON.parse(String(data));
+  return typeof body === 'object' && body !== null && 'session_uuid' in body ? String(body.session_uuid) : '';
+}
+
+function tellLive(isLive: boolean): void {
+  live = isLive;
+  for (const watcher of watchers) watcher(isLive);
+}
+
+/** Whether the stream is up. */
+export function useIsLive(): boolean {
+  const [isLive, setLive] = useState(live);
+  useEffect(() => {
+    watchers.add(setLive);
+    return () => void watchers.delete(setLive);
+  }, []);
+  return isLive;
+}
+
+/**
+ * Hands news to `hear`, gathered for a quarter of a second so that a burst is one. The list is empty when the stream is
+ * up again after a break, in which anything may have happened.
+ */
+export function useNews(hear: (news: readonly News[]) => void): void {
+  const latest = useRef(hear);
+  latest.current = hear;
+  useEffect(() => {
+    let gathered: News[] = [];
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const wake = () => {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        const news = gathered;
+        gathered = [];
+        latest.current(news);
+      }, GATHER_MS);
+    };
+    const follow = (news: News) => {
+      gathered.push(news);
+      wake();
+    };
+    let wasLive = live;
+    const watch = (isLive: boolean) => {
+      if (isLive && !wasLive) wake();
+      wasLive = isLive;
+    };
+    followers.add(follow);
+    watchers.add(watch);
+    return () => {
+      followers.delete(follow);
+      watchers.delete(watch);
+      clearTimeout(timer);
+    };
+  }, []);
+}
+
+export interface Loaded<T> {
+  /** Undefined until the first answer. */
+  readonly data: T | undefined;
+  /** Why the last attempt failed; empty when it did not. */
+  readonly error: string;
+  reload(): void;
+}
+
+/** Loads data at once, when `key` changes, when news concern it, and every `everyMs` if given. */
+export function useLoaded<T>(
+  key: string,
+  load: (signal: AbortSignal) => Promise<T>,
+  options: { readonly on?: (news: News) => boolean; readonly everyMs?: number } = {},
+): Loaded<T> {
+  const [state, setState] = useState<{ key: string; data: T | undefined; error: string }>({ key, data: undefined, error: '' });
+  const loader = useRef(load);
+  loader.current = load;
+  const running = useRef<AbortController | undefined>(undefined);
+  const reload = useCallback(() => {
+    running.current?.abort();
+    const controller = new AbortController();
+    running.current = controller;
+    loader.current(controller.signal).then(
+      (data) => {
+        if (!controller.signal.aborted) setState({ key, data, error: '' });
+      },
+      (error: unknown) => {
+        if (!controller.signal.aborted) setState((before) => ({ ...before, key, error: wordsOf(error) }));
+      },
+    );
+  }, [key]);
+  useEffect(() => {
+    reload();
+    const timer = options.everyMs === undefined ? undefined : setInterval(reload, options.everyMs);
+    return () => {
+      clearInterval(timer);
+      running.current?.abort();
+    };
+  }, [reload, options.everyMs]);
+  useNews((news) => {
+    const { on } = options;
+    if (on !== undefined && (news.length === 0 || news.some((each) => each.name === 'gap' || on(each)))) reload();
+  });
+  return { data: state.key === key ? state.data : undefined, error: state.error, reload };
+}
+
+export const wordsOf = (error: unknown): string => (error instanceof Refused ? error.message : String(error));

@@ -1,0 +1,71 @@
+/** Calls that the operator tries for an application: dial, play a file, hang up. The application's own checks hold. */
+import { type } from 'arktype';
+import type { CommandContext, SessionCommand, Sessions } from '../../call/ports/sessions.ts';
+import { isUuid, newUuid } from '../../id.ts';
+import { COMMAND_BODY_MAX_BYTES } from '../../limits.ts';
+import type { RequestContext, Route, Work } from '../request-context.ts';
+import { sourceUrl } from '../route/playback.ts';
+import { e164 } from '../route/sessions.ts';
+import { bareRoute, bodyRoute } from '../route.ts';
+import { shape } from '../shape.ts';
+import { pathApp } from './apps.ts';
+
+const RING_TIMEOUT_SEC = 60;
+
+const dial = shape(
+  type({
+    '+': 'reject',
+    from: e164,
+    to: e164,
+    'trunk?': type(/^[^\x00-\x1f\x7f]{1,64}$/u).describe('1 to 64 printable characters'),
+  }),
+);
+const play = shape(type({ '+': 'reject', url: sourceUrl }));
+
+const facts = {
+  auth: 'operator',
+  tag: 'Operator: calls',
+  method: 'POST',
+  maxBytes: COMMAND_BODY_MAX_BYTES,
+  resource: 'Session',
+  success: [202, 'Admitted; the outcome is an event of the application.'],
+} as const;
+const CALL = '/operator/v1/apps/:app_uuid/sessions/:uuid';
+
+export const trialRoutes = (sessions: Sessions): readonly Route[] => [
+  bodyRoute(
+    {
+      ...facts,
+      path: '/operator/v1/apps/:app_uuid/dial',
+      summary: 'Place a call for an application, from one of its numbers',
+      starts: true,
+    },
+    dial,
+    (context, request) => {
+      const appUuid = pathApp(context);
+      if (appUuid === undefined) return undefined;
+      return () => sessions.dial({ ...request, ring_timeout_sec: RING_TIMEOUT_SEC }, onBehalf(appUuid, context));
+    },
+  ),
+  bodyRoute({ ...facts, path: `${CALL}/play`, summary: 'Play a file to a call of an application' }, play, (context, { url }) =>
+    ordered(sessions, context, { type: 'play', urls: [url], loop: 1, volume: 100 }),
+  ),
+  bareRoute({ ...facts, path: `${CALL}/hangup`, summary: 'Hang a call of an application up' }, (context) =>
+    ordered(sessions, context, { type: 'hangup' }),
+  ),
+];
+
+/** The work of a command, where the Session is that application's. */
+async function ordered(sessions: Sessions, context: RequestContext, command: SessionCommand): Promise<Work | undefined> {
+  const appUuid = pathApp(context);
+  const { uuid = '' } = context.params;
+  if (appUuid === undefined || !isUuid(uuid) || !(await sessions.owns(appUuid, uuid, command.type))) return undefined;
+  return () => sessions.command(uuid, command, onBehalf(appUuid, context));
+}
+
+const onBehalf = (appUuid: string, { traceparent }: RequestContext): CommandContext => ({
+  appUuid,
+  operationUuid: newUuid(),
+  idempotencyKey: undefined,
+  traceparent,
+});

@@ -1,0 +1,293 @@
+/** The operator's console in Chromium, against the real platform: a call from one number to another, and all its pages. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { type Credentials, Platform } from '../support/platform.ts';
+import { Receiver } from '../support/receiver.ts';
+import { toneWav } from '../support/rtp-peer.ts';
+import { chromiumInstalled, launchChromium, watch } from './chromium.ts';
+
+const BUILT = join(import.meta.dir, '../../build/console');
+const NUMBER = '+15550001';
+const READ_TOKEN = 'reading-token-of-the-console';
+/** A name that would run a script wherever it were taken for markup. */
+const NAME = '<img src=x onerror=alert(1)>';
+const PAGES = ['calls', 'rooms', 'messages', 'applications', 'trunks', 'events', 'try'];
+const KINDS = ['HTTP', 'SIP', 'Media', 'Events', 'Webhooks', 'Quality'];
+
+test('the console weighs less than 150 kB', () => {
+  const files = readdirSync(BUILT).filter((name) => /\.(html|js|css|svg)$/.test(name));
+  expect(files.length).toBeGreaterThanOrEqual(3);
+  const bytes = files.reduce((sum, name) => sum + gzipSync(readFileSync(join(BUILT, name))).length, 0);
+  expect(bytes).toBeLessThan(150_000);
+});
+
+describe.skipIf(!chromiumInstalled)('the console', () => {
+  const receiver = new Receiver();
+  const melody = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: () => new Response(toneWav(400, 2), { headers: { 'content-type': 'audio/wav' } }),
+  });
+  let platform: Platform;
+  let app: Credentials;
+  let browser: Browser;
+  let context: BrowserContext;
+  let page: Page;
+  let seen: ReturnType<typeof watch>;
+  let refusesRinging = true;
+
+  beforeAll(async () => {
+    platform = await Platform.start({ WEBHOOK_RETRY_SCALE: '0.00001', OPERATOR_READ_TOKEN: READ_TOKEN });
+    app = await platform.application(receiver.url, NUMBER);
+    await platform.operator('PATCH', `/apps/${app.appUuid}`, { name: NAME });
+    await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
+    receiver.misbehave = ({ event, type, session_uuid: uuid }) => {
+      if (event === 'session.created' && type === 'phone_in') void platform.api(app, 'POST', `/v1/sessions/${uuid}/answer`);
+      const isRefused = event === 'session.ringing_started' && refusesRinging;
+      return isRefused ? new Response('not now', { status: 503 }) : undefined;
+    };
+    browser = await launchChromium();
+    context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+    page = await context.newPage();
+    seen = watch(page, platform.url);
+  }, 60_000);
+  afterAll(async () => {
+    await browser?.close();
+    await platform?.stop();
+    await receiver.stop();
+    await melody.stop();
+  }, 30_000);
+
+  const logIn = async (tab: Page, token: string) => {
+    await tab.goto(`${platform.url}/console`);
+    await tab.getByLabel('Operator token').fill(token);
+    await tab.getByRole('button', { name: 'Log in' }).click();
+    await tab.getByRole('heading', { name: 'Calls', level: 1 }).waitFor();
+  };
+  const operatorToken = () => readFileSync(join(platform.dataDir, 'operator.token'), 'utf8').trim();
+  const happened = (tab: Page = page) => tab.getByRole('list', { name: 'What happened' }).getByRole('button');
+  const details = (tab: Page = page) => tab.getByRole('complementary');
+
+  test('refuses a wrong token in words, and opens with the right one; an empty list says what to do', async () => {
+    await page.goto(`${platform.url}/console`);
+    await page.getByLabel('Operator token').fill('wrong');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('alert').waitFor();
+    // The browser itself notes a refused request; everything else would be an error of ours.
+    expect(seen.errors.splice(0)).toEqual([expect.stringContaining('401')]);
+    await logIn(page, operatorToken());
+    await page.getByText('No calls yet').waitFor();
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^live$/ })
+      .waitFor();
+  }, 60_000);
+
+  test('places a call, which appears in the list as it comes', async () => {
+    const list = await context.newPage();
+    const seenThere = watch(list, platform.url);
+    await list.goto(`${platform.url}/console/calls`);
+    await list.getByText('No calls yet').waitFor();
+    await page.getByRole('link', { name: 'Try it', exact: true }).click();
+    await page.getByLabel('Application').selectOption({ label: NAME });
+    await page.getByLabel('Trunk').selectOption('loop');
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.locator('.notice').getByText('answered').waitFor();
+    await list.getByRole('row').filter({ hasText: 'answered' }).nth(1).waitFor();
+    expect(await list.getByRole('row').filter({ hasText: NAME }).count()).toBe(2);
+    expect(seenThere).toEqual({ errors: [], foreign: [] });
+    await list.close();
+    await page.getByLabel('A file to play').fill(`http://127.0.0.1:${melody.port}/tone.wav`);
+    await page.getByRole('button', { name: 'Play' }).click();
+    await page.getByText('It is being played').waitFor();
+  }, 60_000);
+
+  test('shows the Rooms with their members, the trunks, the messages and the applications', async () => {
+    const tab = await context.newPage();
+    const seenThere = watch(tab, platform.url);
+    const callee = String((await receiver.event('session.created')).body.session_uuid);
+    const { room_id: roomId } = (await platform.api(app, 'POST', '/api/v1/rooms', {})).body;
+    await tab.goto(`${platform.url}/console/rooms`);
+    await tab.getByText('Nobody is in it').waitFor();
+    await platform.api(app, 'POST', `/api/v1/rooms/${roomId}/members`, { session_uuid: callee, muted: true });
+    const room = tab.getByRole('region', { name: String(roomId) });
+    await room
+      .getByRole('listitem')
+      .filter({ hasText: callee.slice(0, 8) })
+      .filter({ hasText: 'muted' })
+      .waitFor();
+    await platform.api(app, 'DELETE', `/api/v1/rooms/${roomId}`);
+    await tab.getByText('No Rooms').waitFor();
+    await tab.getByRole('link', { name: 'Trunks' }).click();
+    await tab.getByRole('region', { name: 'loop' }).getByText('loopback:').waitFor();
+    await platform.api(app, 'POST', '/v1/messages', { from: NUMBER, to: '+15550100', text: '<b>hello</b>' });
+    await tab.getByRole('link', { name: 'Messages' }).click();
+    await tab.getByRole('row').filter({ hasText: '<b>hello</b>' }).filter({ hasText: 'delivered' }).waitFor();
+    await tab.getByRole('link', { name: 'Applications' }).click();
+    await tab.getByRole('region', { name: NAME }).getByText(app.appUuid).waitFor();
+    expect(await tab.getByText(app.apiKey).count()).toBe(0);
+    expect(seenThere).toEqual({ errors: [], foreign: [] });
+    await tab.close();
+  }, 60_000);
+
+  test('shows each kind of entry of a call while it lives, and the recording after it', async () => {
+    const { session_uuid: caller } = (await receiver.event('playback.started')).body;
+    await platform.api(app, 'POST', `/v1/sessions/${caller}/recordings`, { direction: 'both', channels: 'mono' });
+    await receiver.event('recording.became_available', String(caller));
+    await page.locator('.notice').getByRole('link').click();
+    await page.getByRole('heading', { name: 'What happened' }).waitFor();
+    await page.getByRole('checkbox', { name: 'Quality' }).check();
+    for (const title of ['INVITE', 'POST /sessions/…/recordings', 'session.answered', 'playback started', 'MOS'])
+      await happened().filter({ hasText: title }).first().waitFor();
+    await happened().filter({ hasText: 'HTTP 204' }).first().waitFor();
+    for (const kind of KINDS) {
+      await page.getByRole('checkbox', { name: kind, exact: true }).uncheck();
+    }
+    expect(await happened().count()).toBe(0);
+    for (const kind of KINDS) await page.getByRole('checkbox', { name: kind, exact: true }).check();
+    await happened().filter({ hasText: 'INVITE' }).first().click();
+    await details().getByText('Contact:').waitFor();
+    await page.keyboard.press('ArrowDown');
+    await details().getByText('SIP/2.0 100 Trying').first().waitFor();
+    await platform.api(app, 'DELETE', `/v1/sessions/${caller}`);
+    await page.getByRole('status').filter({ hasText: 'ended' }).waitFor();
+    await happened().filter({ hasText: 'recording.ended' }).first().waitFor();
+  }, 60_000);
+
+  test('plays the recording under its waveform', async () => {
+    const recording = page.locator('.recording');
+    await recording.getByRole('button', { name: 'Play' }).click();
+    const position = recording.locator('[data-position]');
+    while (Number(await position.getAttribute('data-position')) < 0.2);
+    await recording.getByRole('button', { name: 'Pause' }).click();
+    expect(await page.getByRole('img', { name: /Time axis/ }).count()).toBe(1);
+  }, 60_000);
+
+  test('sends a webhook again that failed, and shows that it is delivered', async () => {
+    const failed = happened().filter({ hasText: 'HTTP 503' });
+    await failed.last().click();
+    await details().getByText('not now').waitFor();
+    const before = await happened().filter({ hasText: 'session.ringing_started' }).count();
+    refusesRinging = false;
+    const replay = details().getByRole('button', { name: 'Replay' });
+    await replay.click();
+    await happened().filter({ hasText: 'session.ringing_started' }).filter({ hasText: 'HTTP 204' }).waitFor();
+    expect(await happened().filter({ hasText: 'session.ringing_started' }).count()).toBe(before + 1);
+    await receiver.event('session.ringing_started');
+  }, 60_000);
+
+  test('filters the calls by state, number and application, and keeps the filter in the address', async () => {
+    await page.getByRole('link', { name: 'Calls', exact: true }).click();
+    await page.getByRole('row').filter({ hasText: 'ended' }).nth(1).waitFor();
+    await page.getByLabel('State').selectOption('live');
+    await page.getByText('No call matches these filters').waitFor();
+    await page.getByRole('button', { name: 'Show all calls' }).click();
+    await page.getByRole('searchbox', { name: 'Number' }).fill('+15550999');
+    await page.keyboard.press('Enter');
+    await page.getByText('No call matches these filters').waitFor();
+    await page.getByRole('searchbox', { name: 'Number' }).fill(NUMBER);
+    await page.keyboard.press('Enter');
+    await page.getByRole('row').filter({ hasText: 'ended' }).nth(1).waitFor();
+    expect(page.url()).toContain('number=%2B15550001');
+    await page.reload();
+    await page.getByRole('row').filter({ hasText: 'ended' }).nth(1).waitFor();
+    expect(await page.getByRole('searchbox', { name: 'Number' }).inputValue()).toBe(NUMBER);
+  }, 60_000);
+
+  test('dials for an application only by its own caller IDs, and never for the reading token', async () => {
+    const dial = (body: object) => platform.operator('POST', `/apps/${app.appUuid}/dial`, body);
+    expect((await dial({ from: '+15550777', to: NUMBER, trunk: 'loop' })).status).toBe(403);
+    expect((await dial({ from: NUMBER, to: NUMBER, trunk: 'no-such' })).status).toBe(400);
+    const { session_uuid: ended } = (await receiver.event('session.ended')).body;
+    const { body: other } = await platform.operator('POST', '/apps', { name: 'other' });
+    const play = `/sessions/${ended}/play`;
+    const url = `http://127.0.0.1:${melody.port}/tone.wav`;
+    expect((await platform.operator('POST', `/apps/${other.app_uuid}${play}`, { url })).status).toBe(404);
+    const reading = await fetch(`${platform.url}/operator/v1/apps/${app.appUuid}/dial`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${READ_TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ from: NUMBER, to: NUMBER }),
+    });
+    expect(reading.status).toBe(403);
+  }, 60_000);
+
+  test('sends a sample event, and the log of events shows its delivery', async () => {
+    await page.getByRole('link', { name: 'Try it', exact: true }).click();
+    await page.getByLabel('Application').selectOption({ label: NAME });
+    await page.getByRole('combobox', { name: 'Event' }).selectOption('digits.collected');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.getByRole('link', { name: 'See its delivery' }).click();
+    const row = page.getByRole('row').filter({ hasText: 'digits.collected' }).filter({ hasText: 'delivered' });
+    await row.getByRole('button').click();
+    await page.getByText('"test": true').waitFor();
+    await page.getByRole('button', { name: 'Replay' }).waitFor();
+  }, 60_000);
+
+  test('shows nothing to change to the reading role', async () => {
+    const reading = await browser.newContext();
+    const tab = await reading.newPage();
+    const seenThere = watch(tab, platform.url);
+    await logIn(tab, READ_TOKEN);
+    await tab.getByText('read only').waitFor();
+    expect(await tab.getByRole('link', { name: 'Try it' }).count()).toBe(0);
+    await tab.getByRole('row').filter({ hasText: 'ended' }).getByRole('link').first().click();
+    await happened(tab).filter({ hasText: 'session.ended' }).first().click();
+    await details(tab).getByText('hangup_cause').waitFor();
+    for (const name of ['Replay', 'Erase']) expect(await tab.getByRole('button', { name }).count()).toBe(0);
+    await tab.goto(`${platform.url}/console/try`);
+    await tab.getByText('There is no such page').waitFor();
+    expect(seenThere).toEqual({ errors: [], foreign: [] });
+    await reading.close();
+  }, 60_000);
+
+  test('fits a narrow screen on each page, in both colour schemes', async () => {
+    await page.setViewportSize({ width: 400, height: 800 });
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      for (const name of PAGES) {
+        await page.goto(`${platform.url}/console/${name}`);
+        await page.getByRole('heading', { level: 1 }).waitFor();
+        const width = await page.evaluate(() => document.documentElement.scrollWidth);
+        expect([name, width]).toEqual([name, 400]);
+      }
+    }
+    await page.setViewportSize({ width: 1280, height: 900 });
+  }, 60_000);
+
+  test('erases a call', async () => {
+    await page.goto(`${platform.url}/console/calls`);
+    const rows = page.getByRole('row').filter({ hasText: 'ended' });
+    await rows.nth(1).waitFor();
+    await rows.getByRole('link').first().click();
+    page.once('dialog', (dialog) => void dialog.accept());
+    await page.getByRole('button', { name: 'Erase' }).click();
+    await page.getByRole('heading', { name: 'Calls', level: 1 }).waitFor();
+    await rows.first().waitFor();
+    expect(await rows.count()).toBe(1);
+  }, 60_000);
+
+  test('is left by logging out; no error was on its console, and nothing was asked of elsewhere', async () => {
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByLabel('Operator token').waitFor();
+    await page.reload();
+    await page.getByLabel('Operator token').waitFor();
+    expect(seen).toEqual({ errors: [], foreign: [] });
+  }, 60_000);
+
+  test('takes a one-time login from the address, once, and removes it from there', async () => {
+    const { body } = await platform.operator('POST', '/console-logins', {});
+    const other = await browser.newContext();
+    const tab = await other.newPage();
+    await tab.goto(String(body.url));
+    await tab.getByRole('heading', { name: 'Calls', level: 1 }).waitFor();
+    expect(tab.url()).toBe(`${platform.url}/console/calls`);
+    await other.clearCookies();
+    const again = await other.newPage();
+    await again.goto(String(body.url));
+    await again.getByRole('alert').filter({ hasText: 'used already' }).waitFor();
+    await other.close();
+  }, 60_000);
+});
