@@ -84,7 +84,8 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
   taken();
   if (gone) return;
   if (leg === undefined) {
-    refuse(503, NO_CHANNEL, RETRY);
+    // Without Retry-After: some carriers stay away for that long from a trunk that is only full.
+    refuse(503, NO_CHANNEL);
     return;
   }
   const answer = answerTo(request.body, leg);

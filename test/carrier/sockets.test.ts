@@ -297,7 +297,8 @@ describe('a TCP peer', () => {
       {},
       /SIP\/2.0 503[\s\S]*Retry-After/,
     ],
-    ['no free media ports is 503', (carrier) => (carrier.media.portsFree = 0), {}, /SIP\/2.0 503[\s\S]*Retry-After/],
+    // Some carriers stay away for as long as Retry-After says, from a trunk that is only full.
+    ['no free media ports is 503', (carrier) => (carrier.media.portsFree = 0), {}, /SIP\/2.0 503(?![\s\S]*Retry-After)/],
     ['a carrier that drains is 503', (carrier) => carrier.carrier.drain(), {}, /SIP\/2.0 503[\s\S]*Retry-After/],
   ];
   for (const [title, change, message, expected] of refusals) {

@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'bun:test';
+import { Envelopes } from '../../src/cluster/envelope.ts';
+import { Offsets } from '../../src/cluster/offset.ts';
+import { choose, mayPlace } from '../../src/cluster/placement.ts';
+import { homeOf } from '../../src/cluster/rendezvous.ts';
+import type { NodeRow } from '../../src/database/nodes.ts';
+
+describe('a message between nodes', () => {
+  const key = new Uint8Array(32).fill(1);
+  const sender = new Envelopes(key, 'a');
+  const receiver = new Envelopes(key, 'b');
+
+  test('is opened by who has the MASTER_KEY, and tells its sender, its time and its body', () => {
+    const { text, nonce } = sender.seal('s.cmd', { x: 1 }, 1000);
+    expect(receiver.open('s.cmd', text)).toEqual({ subject: 's.cmd', from: 'a', nonce, time: 1000, answers: '', body: { x: 1 } });
+  });
+
+  test('is dropped under another key, altered in any place, cut short, or on another subject', () => {
+    const { text } = sender.seal('s.cmd', { x: 1 }, 1000);
+    expect(new Envelopes(new Uint8Array(32).fill(2), 'b').open('s.cmd', text)).toBeUndefined();
+    expect(receiver.open('s.other', text)).toBeUndefined();
+    for (let at = 0; at < text.length; at++) {
+      const altered = text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1);
+      expect(receiver.open('s.cmd', altered)).toBeUndefined();
+      expect(receiver.open('s.cmd', text.slice(0, at))).toBeUndefined();
+    }
+  });
+
+  test('is taken once, and not long after it was sent', () => {
+    const first = receiver.open('s.cmd', sender.seal('s.cmd', {}, 1000).text);
+    const old = receiver.open('s.cmd', sender.seal('s.cmd', {}, 1000).text);
+    if (first === undefined || old === undefined) throw new Error('not opened');
+    expect([receiver.isFresh(first, 2000), receiver.isFresh(first, 2000)]).toEqual([true, false]);
+    expect(receiver.isFresh(old, 40_000)).toBe(false);
+  });
+});
+
+test('the clock of another node is known to half of the round trip of the fastest ping', () => {
+  const offsets = new Offsets();
+  expect(offsets.theirs('b', 0, 0)).toBeUndefined();
+  // Its clock is 5,000 ms ahead: the ping took 40 ms there and 60 ms back.
+  offsets.measured('b', 0, 5_040, 100);
+  expect(offsets.theirs('b', 1_000, 100)).toEqual({ earliest: 5_940, latest: 6_040 });
+  // A slower one tells nothing new, a faster one does.
+  offsets.measured('b', 200, 5_300, 600);
+  expect(offsets.theirs('b', 1_000, 600)).toEqual({ earliest: 5_940, latest: 6_040 });
+  offsets.measured('b', 700, 5_701, 702);
+  expect(offsets.theirs('b', 1_000, 702)).toEqual({ earliest: 5_999, latest: 6_001 });
+  expect(offsets.theirs('b', 1_000, 40_000)).toBeUndefined();
+});
+
+test('a home moves only with its node, and homes are spread over all nodes', () => {
+  const nodes = ['a', 'b', 'c', 'd'].map((name) => `node-${name}`);
+  const names = Array.from({ length: 4_000 }, (_, n) => `app_${n}`);
+  const before = names.map((name) => homeOf(name, nodes));
+  for (const node of nodes) {
+    const share = before.filter((home) => home === node).length / names.length;
+    expect(share).toBeGreaterThan(0.2);
+    expect(share).toBeLessThan(0.3);
+  }
+  const left = nodes.slice(1);
+  for (const [at, name] of names.entries()) if (before[at] !== nodes[0]) expect(homeOf(name, left)).toBe(before[at] ?? '');
+  expect(homeOf('app', [])).toBeUndefined();
+});
+
+describe('a new Session', () => {
+  const node = (nodeId: string, load: number, labels: readonly string[] = []): NodeRow => ({
+    nodeId,
+    labels,
+    load: JSON.stringify({ load }),
+    volumeId: '',
+    host: '',
+    httpPort: 0,
+    rtpHost: '',
+    sipContact: '',
+    version: '',
+    protocol: 1,
+    startedAt: 0,
+    drainingAt: undefined,
+    drainSec: undefined,
+    drainMode: 'wait',
+    deadAt: undefined,
+    deadBy: '',
+    beat: 0,
+  });
+
+  test('stays where it was asked for within 10 % of the better of two nodes, and goes there otherwise', () => {
+    const random = () => 0;
+    expect(choose('a', [node('a', 0.35), node('b', 0.3)], random)).toBe('a');
+    expect(choose('a', [node('a', 0.45), node('b', 0.3)], random)).toBe('b');
+    expect(choose('a', [node('b', 0.9), node('c', 0.3)], random)).toBe('c');
+    expect(choose('a', [node('b', 0.9)], random)).toBe('b');
+    expect(choose('a', [], random)).toBeUndefined();
+  });
+
+  test('goes only where its trunk may be used', () => {
+    const trunks = [
+      { name: 'east', nodes: ['east'], apps: undefined },
+      { name: 'any', nodes: undefined, apps: ['app_1'] },
+    ];
+    const dial = (appUuid: string, trunk?: string) => ({ appUuid, trunk, isPhone: true });
+    expect(mayPlace(['east'], dial('app_2', 'east'), trunks)).toBe(true);
+    expect(mayPlace(['west'], dial('app_2', 'east'), trunks)).toBe(false);
+    expect(mayPlace(['west'], dial('app_2'), trunks)).toBe(false);
+    expect(mayPlace(['west'], dial('app_1'), trunks)).toBe(true);
+    // Any node can say that there is no such trunk.
+    expect(mayPlace([], dial('app_1', 'none'), trunks)).toBe(true);
+    expect(mayPlace([], { appUuid: 'app_2', trunk: undefined, isPhone: false }, trunks)).toBe(true);
+  });
+});
