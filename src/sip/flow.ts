@@ -11,6 +11,8 @@ export interface PeerProfile {
   readonly sessionTimer?: boolean;
   /** Requests that are too long for UDP go over TCP (RFC 3261 §18.1.1). */
   readonly tcp?: boolean;
+  /** What is said over TLS stays there, also where a Contact or Record-Route names another transport. */
+  readonly staysOnTls?: boolean;
   /** Names the TLS certificate and authorities for connections to them. */
   readonly tls?: string;
 }

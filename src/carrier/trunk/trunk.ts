@@ -79,6 +79,7 @@ export function trunkProfile({ name, uri, settings, tlsKey }: Trunk, hasTcp: boo
     ...(advertise === undefined ? {} : { advertise }),
     ...(contactUser === undefined ? {} : { contactUser }),
     ...(hasTcp && namesNoTransport(settings.outbound_proxy ?? uri) ? { tcp: true } : {}),
+    ...((settings.srtp ?? 'off') !== 'off' && settings.srtp_without_tls !== true ? { staysOnTls: true } : {}),
     ...(settings.session_timer === 'off' ? { sessionTimer: false } : {}),
     ...(tls === undefined && tlsKey === undefined ? {} : { tls: name }),
   };

@@ -121,6 +121,8 @@ export function nextHop(dialog: Dialog): Peer {
   if (peer === undefined) return dialog.peer;
   // A far end behind NAT that writes its private address into Contact is where its packets come from, not there.
   if (routed === undefined && isUnreachableFrom(peer.host, dialog.peer.host)) return dialog.peer;
+  // Descriptions may hold keys of the audio.
+  if (dialog.peer.profile?.staysOnTls === true && dialog.peer.transport === 'tls' && peer.transport !== 'tls') return dialog.peer;
   const isSame = peer.host === dialog.peer.host && peer.port === dialog.peer.port;
   return isSame ? peer : { ...peer, fallback: dialog.peer };
 }

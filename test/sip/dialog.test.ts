@@ -1,0 +1,39 @@
+import { expect, test } from 'bun:test';
+import { type Dialog, nextHop } from '../../src/sip/call/dialog.ts';
+import type { Peer } from '../../src/sip/flow.ts';
+
+const dialog = (peer: Peer, target: string, routes: readonly string[] = []): Dialog => ({
+  callId: 'c',
+  localTag: 'l',
+  remoteTag: 'r',
+  local: '<sip:a@x>;tag=l',
+  remote: '<sip:b@x>;tag=r',
+  localNumber: 1,
+  remoteNumber: undefined,
+  routes,
+  target,
+  peer,
+});
+const tls = (staysOnTls: boolean): Peer => ({
+  transport: 'tls',
+  host: '203.0.113.1',
+  port: 5061,
+  flow: 7,
+  profile: staysOnTls ? { staysOnTls } : {},
+});
+
+test('A dialog whose descriptions may hold keys stays on TLS, whatever transport a Contact or a route names', () => {
+  const elsewhere: readonly (readonly [string, readonly string[]])[] = [
+    ['sip:b@203.0.113.2:5060;transport=udp', []],
+    ['sip:b@203.0.113.2', ['<sip:203.0.113.3;transport=udp;lr>']],
+  ];
+  for (const [target, routes] of elsewhere) {
+    expect(nextHop(dialog(tls(true), target, routes))).toEqual(tls(true));
+    expect(nextHop(dialog(tls(false), target, routes)).transport).toBe('udp');
+  }
+  expect(nextHop(dialog(tls(true), 'sip:b@203.0.113.2:5071;transport=tls'))).toMatchObject({
+    transport: 'tls',
+    host: '203.0.113.2',
+    port: 5071,
+  });
+});
