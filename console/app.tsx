@@ -77,6 +77,8 @@ function Frame({ session, onLogOut }: { readonly session: Session; onLogOut(): v
     // A reader of the screen begins with the new page, not with the link that led to it.
     main.current?.focus({ preventScroll: true });
     scrollTo(0, 0);
+    // On a narrow screen the pages are in a row that scrolls.
+    document.querySelector('.top [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }, [path]);
   const leave = async () => {
     await logOut().catch(() => {});

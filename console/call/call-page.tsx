@@ -197,7 +197,14 @@ function Opened({ timeline, onReplayed }: { readonly timeline: Timeline; onRepla
         </section>
       </div>
       <aside class="card" aria-labelledby="details" aria-live="polite">
-        <h2 id="details">Details</h2>
+        <div class="head">
+          <h2 id="details">Details</h2>
+          {chosen !== undefined && (
+            <button type="button" onClick={() => setSelected('')}>
+              Close
+            </button>
+          )}
+        </div>
         {chosen === undefined ? (
           <p class="quiet">Select an entry to see all of it. The arrow keys go through the list.</p>
         ) : (

@@ -82,6 +82,11 @@ function TrunkCard({ trunk, onProbe }: { readonly trunk: Trunk; onProbe(): void 
           ['SRTP', trunk.srtp],
         ]}
       />
+      {status.last_probe?.ok === false && (
+        <p class="small">
+          Check its address, port and transport, and the firewall between. <code>bin/sidetone doctor</code> says more.
+        </p>
+      )}
       {mayWrite && !isLoopback && (
         <p>
           <button type="button" onClick={onProbe}>

@@ -14,7 +14,8 @@ export interface News {
 }
 
 const RETRY_MS = 5000;
-const GATHER_MS = 250;
+const GATHER_MS = 30;
+const PAUSE_MS = 300;
 
 const followers = new Set<(news: News) => void>();
 const watchers = new Set<(isLive: boolean) => void>();
@@ -68,7 +69,7 @@ export function useIsLive(): boolean {
 }
 
 /**
- * Hands news to `hear`, gathered for a quarter of a second so that a burst is one. The list is empty when the stream is
+ * Hands news to `hear`, at most three times a second, so that a burst is one. The list is empty when the stream is
  * up again after a break, in which anything may have happened.
  */
 export function useNews(hear: (news: readonly News[]) => void): void {
@@ -77,13 +78,16 @@ export function useNews(hear: (news: readonly News[]) => void): void {
   useEffect(() => {
     let gathered: News[] = [];
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let last = 0;
     const wake = () => {
+      const waitMs = Math.max(GATHER_MS, last + PAUSE_MS - Date.now());
       timer ??= setTimeout(() => {
         timer = undefined;
+        last = Date.now();
         const news = gathered;
         gathered = [];
         latest.current(news);
-      }, GATHER_MS);
+      }, waitMs);
     };
     const follow = (news: News) => {
       gathered.push(news);

@@ -136,7 +136,9 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
   test('shows each kind of entry of a call while it lives, and the recording after it', async () => {
     const { session_uuid: caller } = (await receiver.event('playback.started')).body;
     await platform.api(app, 'POST', `/v1/sessions/${caller}/recordings`, { direction: 'both', channels: 'mono' });
-    await receiver.event('recording.became_available', String(caller));
+    const { recording_uuid: recordingUuid } = (await receiver.event('recording.became_available', String(caller))).body;
+    for (const order of ['mask', 'unmask'])
+      await platform.api(app, 'POST', `/v1/sessions/${caller}/recordings/${recordingUuid}/${order}`);
     await page.locator('.notice').getByRole('link').click();
     await page.getByRole('heading', { name: 'What happened' }).waitFor();
     await page.getByRole('checkbox', { name: 'Quality' }).check();
@@ -163,6 +165,8 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     const position = recording.locator('[data-position]');
     while (Number(await position.getAttribute('data-position')) < 0.2);
     await recording.getByRole('button', { name: 'Pause' }).click();
+    expect(await recording.locator('.shade.masked').count()).toBe(1);
+    await recording.getByText('masked').waitFor();
     expect(await page.getByRole('img', { name: /Time axis/ }).count()).toBe(1);
   }, 60_000);
 
