@@ -3,6 +3,7 @@
  * misbehave.
  */
 import { Webhook } from 'standardwebhooks';
+import { EmissionChecker } from '../../src/event/conformance/emission-checker.ts';
 
 export interface Received {
   readonly webhookId: string;
@@ -14,6 +15,8 @@ export interface Received {
 export class Receiver {
   readonly #server: ReturnType<typeof Bun.serve>;
   readonly #waiting: { ready: () => boolean; resolve: () => void }[] = [];
+  readonly #checker = new EmissionChecker();
+  readonly #breaches: string[] = [];
   /** First successful deliveries, in the order in which they came. */
   readonly events: Received[] = [];
   /** Every request, failed ones too. */
@@ -49,6 +52,7 @@ export class Receiver {
     const body: Record<string, unknown> = JSON.parse(text);
     const bad = await this.misbehave?.(body);
     if (bad !== undefined) return bad;
+    this.#breaches.push(...this.#checker.take(webhookId, text));
     if (!this.events.some((event) => event.webhookId === webhookId)) {
       this.events.push({ webhookId, event: String(body.event), body, headers: request.headers });
     }
@@ -102,7 +106,10 @@ export class Receiver {
     }
   }
 
+  /** Stops, and holds everything that came against the emission contract. Calls may still run. */
   async stop(): Promise<void> {
     await this.#server.stop(true);
+    if (this.#breaches.length > 0)
+      throw new Error(`the emission contract was broken:\n${this.#breaches.slice(0, 20).join('\n')}`);
   }
 }
