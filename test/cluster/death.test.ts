@@ -14,6 +14,7 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a cluster', () => {
   let app: Credentials;
   const receiver = new Receiver();
   const running: LiveCalls[] = [];
+  let collecting = '';
 
   const call = async (node: TestNode, count: number): Promise<LiveCalls> => {
     const calls = await callsTo(node.platform, app, receiver, count);
@@ -52,10 +53,31 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a cluster', () => {
 
   test('is not disturbed by a node that starts under live calls', async () => {
     const calls = await call(node(0), 20);
+    const api = (method: string, path: string, body?: unknown) => node(0).platform.api(app, method, path, body);
+    const [recorded = '', second = '', ...members] = calls.sessions.slice(0, 5);
+    collecting = second;
+    const { body: room } = await api('POST', '/api/v1/rooms', {});
+    for (const session_uuid of members)
+      expect((await api('POST', `/api/v1/rooms/${room.room_id}/members`, { session_uuid })).status).toBe(202);
+    await receiver.until(() => receiver.count('room.member.joined') === members.length, 'the joins');
+    const recording = await api('POST', `/v1/sessions/${recorded}/recordings`, {
+      direction: 'both',
+      channels: 'mono',
+      include_gaps: true,
+    });
+    expect(recording.status).toBe(202);
+    await receiver.event('recording.became_available', recorded);
+    const collect = await api('POST', `/v1/sessions/${collecting}/payment/card/collect`, { first_digit_timeout_ms: 30_000 });
+    expect(collect.status).toBe(202);
     const before = receiver.events.length;
     await cluster.add();
     await Bun.sleep(1500);
     expect(receiver.events.slice(before)).toEqual([]);
+    expect((await api('GET', `/api/v1/rooms/${room.room_id}/members`)).body.members).toHaveLength(members.length);
+    expect((await api('GET', `/v1/sessions/${recorded}/recordings`)).body.recordings).toHaveLength(1);
+    // It is still collecting.
+    const again = await api('POST', `/v1/sessions/${collecting}/payment/card/collect`, {});
+    expect(again.status).toBe(409);
     expect(ends(calls.sessions).every((count) => count === 0)).toBe(true);
   }, 60_000);
 
@@ -83,6 +105,20 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a cluster', () => {
     expect(endedMs).toBeLessThan((ORPHAN_SEC + 8) * 1000);
     await Bun.sleep(1000);
     expect(ends(doomed).every((count) => count === 1)).toBe(true);
+    // What ran in them was told of once, before their ends; the Room lives on, empty.
+    expect(receiver.count('recording.ended')).toBe(1);
+    expect(
+      receiver
+        .of(collecting)
+        .filter(({ event }) => event === 'payment.card.collected')
+        .map(({ body }) => body.status),
+    ).toEqual(['failed']);
+    const left = receiver.events.filter(({ event }) => event === 'room.member.left');
+    expect(left.map(({ body }) => body.reason)).toEqual(['orphan', 'orphan', 'orphan']);
+    for (const { body } of left)
+      expect(receiver.names(String(body.session_uuid)).slice(-2)).toEqual(['room.member.left', 'session.ended']);
+    const rooms = await node(2).platform.api(app, 'GET', '/api/v1/rooms');
+    expect(rooms.body.rooms).toMatchObject([{ member_count: 0 }]);
     for (const sessionUuid of rest)
       expect(receiver.of(sessionUuid).at(-1)?.body).toMatchObject({ answered: false, duration_seconds: 0, hangup_by: 'system' });
     expect(ends(others.sessions).every((count) => count === 0)).toBe(true);
