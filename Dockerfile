@@ -27,6 +27,7 @@ COPY --from=build /app/build/sidetone_media.node build/sidetone_media.node
 COPY --from=build /app/build/console build/console
 COPY package.json LICENSE ./
 COPY bin bin
+COPY docs docs
 COPY drizzle drizzle
 COPY src src
 USER sidetone

@@ -14,7 +14,11 @@ const rate = Number(process.argv[3] ?? 50);
 const NUMBER = '+15550002';
 
 const receiver = new Receiver();
-const platform = await Platform.start({ RTP_PORTS: '20000-39999', MEDIA_WORKERS: '1' });
+const platform = await Platform.start({
+  ...(process.env.CALL_HISTORY_DAYS === undefined ? {} : { CALL_HISTORY_DAYS: process.env.CALL_HISTORY_DAYS }),
+  RTP_PORTS: '20000-39999',
+  MEDIA_WORKERS: '1',
+});
 // An application may dial ten times a second: enough of them for the rate.
 const apps = await Promise.all(
   Array.from({ length: Math.ceil(rate / 10) }, (_, at) => platform.application(receiver.url, `${NUMBER}${at === 0 ? '' : at}`)),

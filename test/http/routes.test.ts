@@ -221,8 +221,28 @@ describe('outside authentication', () => {
     });
     expect(example).toMatchObject({ event: 'session.machine_detection.completed', result: 'machine' });
   });
+  test('the documentation is there for reading, as Markdown, and as a list for programs; its links lead to pages', async () => {
+    const index = await platform.raw('/docs');
+    expect([index.status, index.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(index.text).toContain('<a href="/docs/webhooks">Webhooks</a>');
+    const list = await platform.raw('/llms.txt');
+    const pages = [...list.text.matchAll(/\((\/docs\/[^)]+\.md)\)/g)].map(([, path = '']) => path);
+    expect(pages.length).toBeGreaterThan(15);
+    const wrong: string[] = [];
+    for (const path of pages) {
+      const markdown = await platform.raw(path);
+      expect([path, markdown.status, markdown.headers.get('content-type')]).toEqual([path, 200, 'text/markdown; charset=utf-8']);
+      const page = await platform.raw(path.slice(0, -3));
+      expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+      expect(page.text).not.toContain('<script');
+      for (const [, target = ''] of page.text.matchAll(/href="(\/docs[^"#]*)/g))
+        if ((await platform.raw(target)).status !== 200) wrong.push(`${path}: ${target}`);
+    }
+    expect(wrong).toEqual([]);
+  });
+
   test('the reference page loads nothing from elsewhere', async () => {
-    const page = await platform.raw('/docs');
+    const page = await platform.raw('/docs/reference');
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
     expect(page.text).not.toMatch(/https?:\/\//);
     const script = await platform.raw('/docs/swagger-ui-bundle.js');

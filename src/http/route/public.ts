@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { newTraceparent } from '../admission/trace.ts';
 import type { HttpMetrics } from '../metrics.ts';
+import { documentationHtml, documentationIndex, documentationPages, llmsText } from './documentation.ts';
 
 export interface PublicOptions {
   readonly metrics: Pick<HttpMetrics, 'exposition'>;
@@ -35,6 +36,9 @@ const PAGE = `<!doctype html>
 // The reference needs its own script and document, and nothing from anywhere else.
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const READING_POLICY =
+  "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 export type PublicHandler = () => Promise<Response>;
 
@@ -72,10 +76,26 @@ export function publicRoutes(options: PublicOptions): ReadonlyMap<string, Public
         return answer(document, 'application/json');
       },
     ],
-    ['/docs', async () => answer(PAGE, 'text/html; charset=utf-8', 200, { 'content-security-policy': POLICY })],
+    ['/docs/reference', async () => answer(PAGE, 'text/html; charset=utf-8', 200, { 'content-security-policy': POLICY })],
+    ...documentation(),
     ['/docs/start.js', async () => answer(START, 'text/javascript; charset=utf-8')],
     ...FILES.map(([name, type]): [string, PublicHandler] => [`/docs/${name}`, () => file(name, type)]),
   ]);
+}
+
+/** The pages of `docs/`, for reading and as they are. They have no script. */
+function documentation(): readonly (readonly [string, PublicHandler])[] {
+  const pages = documentationPages();
+  const html = (text: string) => answer(text, 'text/html; charset=utf-8', 200, { 'content-security-policy': READING_POLICY });
+  const markdown = 'text/markdown; charset=utf-8';
+  return [
+    ['/docs', async () => html(documentationIndex(pages))],
+    ['/llms.txt', async () => answer(llmsText(pages), 'text/plain; charset=utf-8')],
+    ...pages.flatMap((each): readonly (readonly [string, PublicHandler])[] => [
+      [`/docs/${each.name}`, async () => html(documentationHtml(each))],
+      [`/docs/${each.name}.md`, async () => answer(each.markdown, markdown)],
+    ]),
+  ];
 }
 
 function answer(body: string, contentType: string, status = 200, more: Readonly<Record<string, string>> = {}): Response {

@@ -1,0 +1,105 @@
+/**
+ * The documentation, as it stands in `docs/`: each page for reading at `/docs/NAME`, as Markdown at `/docs/NAME.md`, and
+ * the list of them for programs at `/llms.txt` (llmstxt.org).
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Marked } from 'marked';
+
+const FOLDER = join(dirname(fileURLToPath(import.meta.url)), '../../../docs');
+/** Folders whose pages are served too. */
+const PARTS = ['how-to', 'decisions'] as const;
+
+interface Page {
+  /** `api`, `how-to/add-a-route`. */
+  readonly name: string;
+  readonly title: string;
+  readonly markdown: string;
+}
+
+/** Every page, read once. None where the pages are not installed. */
+export function documentationPages(): readonly Page[] {
+  if (!existsSync(FOLDER)) return [];
+  const names = ['', ...PARTS].flatMap((part) =>
+    readdirSync(join(FOLDER, part), { withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name.endsWith('.md'))
+      .map((entry) => (part === '' ? entry.name.slice(0, -3) : `${part}/${entry.name.slice(0, -3)}`)),
+  );
+  return names.sort().map((name) => {
+    const markdown = readFileSync(join(FOLDER, `${name}.md`), 'utf8');
+    return { name, markdown, title: /^# (.+)$/m.exec(markdown)?.[1] ?? name };
+  });
+}
+
+/** The list of the pages, for programs that read documentation. */
+export const llmsText = (pages: readonly Page[]): string => `# Sidetone
+
+> A programmable voice platform that a team runs by itself: calls, rooms, recordings, bots and messages through an
+> HTTP/JSON API, and signed, ordered webhooks.
+
+## Documentation
+
+${pages.map(({ name, title }) => `- [${title}](/docs/${name}.md)`).join('\n')}
+
+## Reference
+
+- [OpenAPI 3.1](/openapi.json)
+`;
+
+const STYLE = `:root{color-scheme:light dark}body{font:16px/1.6 system-ui,sans-serif;margin:0 auto;max-width:60rem;padding:1rem 1.5rem 4rem}
+pre,code{font:14px/1.5 ui-monospace,monospace}pre{overflow:auto;padding:.8rem;border:1px solid color-mix(in srgb,currentColor 20%,transparent);border-radius:.4rem}
+table{border-collapse:collapse;display:block;overflow:auto}td,th{border:1px solid color-mix(in srgb,currentColor 20%,transparent);padding:.3rem .6rem;text-align:left;vertical-align:top}
+nav a{margin-right:1rem}`;
+
+/** The page for reading. Links to other pages lead to their pages for reading. */
+export function documentationHtml({ title, markdown, name }: Page): string {
+  const marked = new Marked({ gfm: true });
+  const folder = name.includes('/') ? `${name.split('/')[0]}/` : '';
+  const body = marked
+    .parse(markdown, { async: false })
+    .replaceAll(/href="((?:\.\.\/)*)([A-Za-z0-9/_-]+)\.md(#[^"]*)?"/g, (_, up: string, target: string, anchor = '') => {
+      const levels = up.length / 3;
+      // What lies outside the documentation is not served.
+      if (levels > (folder === '' ? 0 : 1)) return '';
+      if (target === 'README' || target.endsWith('/README')) return `href="/docs${anchor}"`;
+      return `href="/docs/${levels === 0 ? folder : ''}${target}${anchor}"`;
+    });
+  return page(title, body);
+}
+
+/** The list of the pages for reading. */
+export function documentationIndex(pages: readonly Page[]): string {
+  const listed = (part: string) =>
+    pages
+      .filter(({ name }) => (part === '' ? !name.includes('/') : name.startsWith(`${part}/`)))
+      .map(({ name, title }) => `<li><a href="/docs/${name}">${escaped(title)}</a></li>`)
+      .join('\n');
+  return page(
+    'Documentation',
+    `<h1>Documentation</h1>
+<ul><li><a href="/docs/reference">API reference</a>, from <a href="/openapi.json">OpenAPI 3.1</a></li>
+${listed('')}</ul>
+<h2>How to</h2><ul>${listed('how-to')}</ul>
+<h2>Decisions</h2><ul>${listed('decisions')}</ul>`,
+  );
+}
+
+const page = (title: string, body: string): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escaped(title)} · Sidetone</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<nav><a href="/docs">Documentation</a><a href="/docs/reference">API reference</a></nav>
+<main>
+${body}
+</main>
+</body>
+</html>
+`;
+
+const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
