@@ -41,6 +41,8 @@ import { createStorage } from './recording-storage/create.ts';
 import { createRecordingUrls } from './recording-storage/signed-url.ts';
 import type { RecordingStorage } from './recording-storage/storage.ts';
 import { volumeIdOf } from './settings/node-id.ts';
+import { commandSpan, deliverySpan, entrySpan } from './tracing/spans.ts';
+import type { Tracing } from './tracing/tracing.ts';
 import { createRelay, type Relay } from './webhook/relay.ts';
 import { WebSocketLeg } from './websocket/websocket-leg.ts';
 
@@ -63,12 +65,20 @@ interface Base {
   readonly outbound: ScreenedOutbound;
 }
 
+interface CallTraces {
+  of(sessionUuid: string): string;
+}
+
 interface Engines extends Base {
   readonly store: Store;
   readonly media: NativeMediaEngine;
   /** The place where recordings are kept, or undefined when nothing is recorded. */
   readonly storage: RecordingStorage | undefined;
   readonly rings: RecordingRings | undefined;
+  /** Undefined where nothing is traced. */
+  readonly tracing: Tracing | undefined;
+  /** Finds the trace of the command that last changed a Session, once the Sessions are there. */
+  readonly callTraces: CallTraces;
   /** The timelines of calls. Undefined when none are kept. */
   readonly history: CallHistory | undefined;
   readonly sipTrace: SipTrace | undefined;
@@ -109,6 +119,7 @@ interface Doors {
 export async function compose(settings: Config, log: Log, listener: HttpListener, draining: () => boolean): Promise<Platform> {
   const engines = await openEngines(settings, log, listener);
   const heart = makeHeart(engines);
+  engines.callTraces.of = (sessionUuid) => heart.sessions.find(sessionUuid)?.traceparent ?? '';
   await recover(engines, heart);
   const doors = await openDoors(engines, heart);
   let app: HttpApp | undefined;
@@ -137,6 +148,8 @@ async function openEngines(settings: Config, log: Log, { publicUrl, port }: Http
   const { rtp, mediaWorkers: workers, mediaTimeoutSec } = settings;
   const media = await createMediaEngine({ rtp, workers, mediaTimeoutSec, outbound, log });
   const storage = await createStorage(settings.recordings, { dataDir: settings.dataDir, clock, log });
+  const callTraces: CallTraces = { of: () => '' };
+  const tracing = await traces(settings, nodeId);
   const rings = storage && (await recordingRings(settings.dataDir, log));
   return {
     settings,
@@ -151,16 +164,38 @@ async function openEngines(settings: Config, log: Log, { publicUrl, port }: Http
     media,
     storage,
     rings,
-    ...makeHistory(settings, store, clock, log),
+    tracing,
+    callTraces,
+    ...makeHistory(settings, store, clock, log, tracing, callTraces),
   };
 }
 
-function makeHistory(settings: Config, store: Store, clock: Clock, log: Log): Pick<Engines, 'history' | 'sipTrace'> {
+/** The library is loaded only where the variable is set. */
+async function traces({ otlpEndpoint }: Config, nodeId: string): Promise<Tracing | undefined> {
+  if (otlpEndpoint === undefined) return undefined;
+  const { openTracing } = await import('./tracing/otlp.ts');
+  return openTracing(otlpEndpoint, nodeId);
+}
+
+function makeHistory(
+  settings: Config,
+  store: Store,
+  clock: Clock,
+  log: Log,
+  tracing: Tracing | undefined,
+  callTraces: CallTraces,
+): Pick<Engines, 'history' | 'sipTrace'> {
   if (settings.callHistoryDays === 0) return { history: undefined, sipTrace: undefined };
   const history = new CallHistory({
     clock,
     log,
     write: (parts) => store.calls.write(parts),
+    onEntry:
+      tracing &&
+      ((sessionUuid, entry) => {
+        const span = entrySpan(sessionUuid, entry, callTraces.of(sessionUuid));
+        if (span !== undefined) tracing.record(span);
+      }),
     onClosed: (sessionUuid) => sipTrace.forget(sessionUuid),
   });
   const sipTrace = new SipTrace({ history, clock, level: settings.sipTrace, hidden: settings.sipTraceHide });
@@ -274,7 +309,7 @@ async function recover({ log }: Engines, { charges, recordings, rooms, sessions 
 }
 
 async function openDoors(
-  { settings, store, media, clock, log, outbound, sipTrace, cluster }: Engines,
+  { settings, store, media, clock, log, outbound, sipTrace, cluster, tracing }: Engines,
   { sessions }: Heart,
 ): Promise<Doors> {
   let trunks = await store.trunks.list();
@@ -306,6 +341,7 @@ async function openDoors(
     log,
     timeoutSec: settings.webhookTimeoutSec,
     retryScale: settings.webhookRetryScale,
+    onAttempt: tracing && ((delivery) => tracing.record(deliverySpan(delivery))),
   });
   relay.start();
   const reloadTrunks = async () => {
@@ -321,7 +357,7 @@ async function openDoors(
 }
 
 function openHttp(
-  { settings, store, clock, log, media, publicUrl, history, peers, streams, nodes }: Engines & ClusterDoors,
+  { settings, store, clock, log, media, publicUrl, history, peers, streams, nodes, tracing }: Engines & ClusterDoors,
   { tokens, sessions, rooms, messages, charges, recordings, urls }: Heart,
   { carrier, trunksChanged }: Doors,
   listener: HttpListener,
@@ -357,6 +393,7 @@ function openHttp(
     onTrunksChanged: trunksChanged,
     nodes,
     history,
+    onCommand: tracing && ((command) => tracing.record(commandSpan(command))),
   });
 }
 

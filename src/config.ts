@@ -74,6 +74,8 @@ export interface Config {
   readonly sipTraceHide: readonly string[];
   /** A second operator token that may only read. Undefined when there is none. */
   readonly operatorReadToken: string | undefined;
+  /** The base URL of an OpenTelemetry collector; undefined: nothing is traced. */
+  readonly otlpEndpoint: string | undefined;
   /** The messages between the nodes of a cluster; undefined: this process owns its database alone. */
   readonly natsUrl: string | undefined;
   readonly node: {

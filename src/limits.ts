@@ -423,3 +423,8 @@ export const WEBSOCKET_CONNECT_MAX_SEC = 30;
 export const WEBSOCKET_HEADERS_MAX = 20;
 export const WEBSOCKET_HEADER_MAX_CHARS = 4_096;
 export const WEBSOCKET_URL_MAX_CHARS = 2_048;
+
+/** Spans that wait to be sent to the collector; more are lost. */
+export const TRACE_QUEUE_MAX_SPANS = 8_192;
+export const TRACE_BATCH_MS = 1_000;
+export const TRACE_SEND_TIMEOUT_MS = 3_000;

@@ -26,6 +26,7 @@ export async function shutDown(platform: Platform, listener: HttpListener): Prom
   await rings?.close();
   await storage?.close();
   await history?.close();
+  await platform.tracing?.close();
   platform.cluster?.stop();
   // Others take over what may be left at once, and need not wait for a beat.
   await store.nodes.leave().catch(() => {});

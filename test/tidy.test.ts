@@ -28,6 +28,7 @@ const FLOOR: Readonly<Record<string, number>> = {
   machine: 4,
   outbound: 5,
   history: 5,
+  tracing: 6,
   'recording-storage': 6,
   database: 6,
   media: 6,

@@ -40,6 +40,8 @@ export interface CallHistoryOptions {
   readonly log: Log;
   /** Stores parts. A rejection leaves them waiting. */
   write(parts: readonly TimelinePart[]): Promise<void>;
+  /** Told of each entry that is kept. */
+  readonly onEntry?: ((sessionUuid: string, entry: TimedEntry) => void) | undefined;
   /** Nothing more is added to the timeline of that Session. */
   onClosed(sessionUuid: string): void;
 }
@@ -74,8 +76,11 @@ export class CallHistory implements HistorySink {
     // One place beyond the limit is for the entry that says so.
     if (call === undefined || call.count > HISTORY_CALL_MAX_ENTRIES) return;
     if (call.entries.length === 0) call.since = at;
-    call.entries.push(call.count === HISTORY_CALL_MAX_ENTRIES ? { at, kind: 'media', what: 'timeline_full' } : { at, ...entry });
+    const timed: TimedEntry =
+      call.count === HISTORY_CALL_MAX_ENTRIES ? { at, kind: 'media', what: 'timeline_full' } : { at, ...entry };
+    call.entries.push(timed);
     call.count += 1;
+    this.#options.onEntry?.(sessionUuid, timed);
     this.#arm();
   }
 

@@ -17,6 +17,7 @@ import { NODE_RETRY_AFTER_SEC, UNAVAILABLE_RETRY_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { isProblem, type Problem, problems } from '../problem.ts';
 import type { RecordingUrls } from '../recording-storage/signed-url.ts';
+import type { AnsweredCommand } from '../tracing/spans.ts';
 import { admission, performing } from './admission/admission.ts';
 import { whoseOf } from './admission/elsewhere.ts';
 import { linkTrace, newTraceparent } from './admission/trace.ts';
@@ -73,6 +74,8 @@ export interface HttpDeps extends OperatorHooks {
   readonly sentPath?: (request: Request) => string | undefined;
   /** Tells what is up, by name: `{database, media, sip}`. */
   readonly ready: () => Promise<Readonly<Record<string, boolean>>>;
+  /** Told of each command when it is answered. Undefined where nothing is traced. */
+  readonly onCommand?: ((command: AnsweredCommand) => void) | undefined;
   /** The other nodes of a cluster; undefined where there are none. */
   readonly peers?: Peers | undefined;
   /** Bodies that go on to and come from other nodes; undefined where there are none. */
@@ -141,6 +144,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       const tookMs = clock.now() - started;
       metrics.request(route.method, route.path, response.status, tookMs / 1000);
       if (route.method !== 'GET' && asked.isForwarded !== true) tell(deps.history, asked, response.status, tookMs);
+      if (route.method !== 'GET') deps.onCommand?.(answered(asked, response.status, started, clock.now()));
       return response;
     });
 
@@ -250,6 +254,18 @@ function performer(
     return outcome;
   };
 }
+
+const answered = (context: RequestContext, status: number, startedAt: number, endedAt: number): AnsweredCommand => ({
+  method: context.route.method,
+  route: context.route.path,
+  traceparent: context.traceparent,
+  link: context.request.headers.get('traceparent') ?? '',
+  status,
+  startedAt,
+  endedAt,
+  operationUuid: context.operationUuid,
+  sessionUuid: context.sessionUuid ?? context.params.uuid ?? '',
+});
 
 /** Puts an application's command into the timeline of the Session that it named or made. */
 function tell(history: HistorySink | undefined, context: RequestContext, status: number, tookMs: number): void {

@@ -51,6 +51,7 @@ export function loadConfig(env: Environment): Config {
     sipTrace: word(env, 'SIP_TRACE', 'headers', ['headers', 'full', 'off']),
     sipTraceHide: hiddenHeaders(env),
     operatorReadToken: operatorReadToken(env),
+    otlpEndpoint: url(env, 'OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:']),
     natsUrl: natsUrl(env),
     node: {
       host: host(env, 'NODE_HOST', reachable(httpHost)),

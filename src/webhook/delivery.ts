@@ -1,9 +1,9 @@
 /** One attempt: sign, post, judge the answer (contract §9). */
-import { randomBytes } from 'node:crypto';
 import type { OutboxEvent } from '../database/outbox.ts';
 import { WEBHOOK_ANSWER_KEPT_BYTES, WEBHOOK_ANSWER_MAX_BYTES } from '../limits.ts';
 import { type Outbound, OutboundError } from '../outbound/outbound.ts';
 import { signatureHeaders } from '../outbound/webhook-signature.ts';
+import { childOf } from '../tracing/tracing.ts';
 import type { Endpoint } from './endpoint.ts';
 import { retryAfterMs } from './retry.ts';
 
@@ -27,6 +27,7 @@ export async function attemptDelivery(
   event: OutboxEvent,
   timeoutMs: number,
   now: () => number,
+  traceparent = childOf(event.traceparent),
 ): Promise<AttemptOutcome> {
   const abort = new AbortController();
   const timer = setTimeout(() => abort.abort(), timeoutMs);
@@ -38,7 +39,7 @@ export async function attemptDelivery(
         'content-type': 'application/json',
         'user-agent': 'Sidetone-Webhooks/1',
         ...signatureHeaders(endpoint.keys, event.webhookId, Math.floor(now() / 1000), event.body),
-        traceparent: continued(event.traceparent),
+        traceparent,
       },
       body: event.body,
       responseTimeoutMs: timeoutMs,
@@ -82,12 +83,4 @@ async function beginningOf(body: ReadableStream<Uint8Array> | undefined): Promis
     // The status line has come: what happens to the body changes nothing.
   }
   return text();
-}
-
-const TRACEPARENT = /^00-([0-9a-f]{32})-[0-9a-f]{16}-([0-9a-f]{2})$/;
-
-/** The same trace with a span of its own for this attempt (W3C Trace Context); a new trace where none is known. */
-function continued(traceparent: string): string {
-  const [, trace, flags] = TRACEPARENT.exec(traceparent) ?? [];
-  return `00-${trace ?? randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-${flags ?? '01'}`;
 }

@@ -20,6 +20,8 @@ import {
 } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Outbound } from '../outbound/outbound.ts';
+import type { AttemptedDelivery } from '../tracing/spans.ts';
+import { childOf } from '../tracing/tracing.ts';
 import { type AttemptOutcome, attemptDelivery } from './delivery.ts';
 import type { Endpoint, Endpoints } from './endpoint.ts';
 import { Intake } from './intake.ts';
@@ -36,6 +38,8 @@ export interface LeadershipOptions {
   readonly timeoutSec: number;
   readonly retryScale: number;
   readonly random: () => number;
+  /** Told of each attempt when it is over. */
+  readonly onAttempt?: ((delivery: AttemptedDelivery) => void) | undefined;
   readonly holder: string;
   readonly endpoints: Endpoints;
   /** Milliseconds since the epoch. */
@@ -206,7 +210,18 @@ export class RelayLeadership {
     else if (endpoint.url === '' || endpoint.keys.length === 0) this.#finish(job, 'undeliverable', undefined);
     else if (endpoint.disabled) this.#waitForPatch(job, clock.now());
     else {
-      const outcome = await attemptDelivery(outbound, endpoint, job, timeoutSec * 1000, () => clock.now());
+      const traceparent = childOf(job.traceparent);
+      const outcome = await attemptDelivery(outbound, endpoint, job, timeoutSec * 1000, () => clock.now(), traceparent);
+      this.#options.onAttempt?.({
+        traceparent,
+        parent: job.traceparent,
+        event: job.name,
+        webhookId: job.webhookId,
+        status: outcome.status,
+        error: outcome.error,
+        startedAt: started,
+        endedAt: clock.now(),
+      });
       this.#settle(job, outcome, started);
     }
   }

@@ -10,6 +10,7 @@ import { newUuid } from '../id.ts';
 import { RELAY_LAST_LOOK_MS, RELAY_LEASE_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Outbound } from '../outbound/outbound.ts';
+import type { AttemptedDelivery } from '../tracing/spans.ts';
 import { type Endpoints, endpoints } from './endpoint.ts';
 import { type LeadershipLoad, RelayLeadership } from './relay-leadership.ts';
 
@@ -23,6 +24,8 @@ export interface RelayOptions {
   /** `WEBHOOK_TIMEOUT_SEC`, `WEBHOOK_RETRY_SCALE`. */
   readonly timeoutSec: number;
   readonly retryScale: number;
+  /** Told of each attempt when it is over. */
+  readonly onAttempt?: ((delivery: AttemptedDelivery) => void) | undefined;
   /** A random number in [0, 1). */
   readonly random?: () => number;
   /** The time that the lease lasts without renewal, in milliseconds. */

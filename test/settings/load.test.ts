@@ -33,6 +33,7 @@ describe('settings', () => {
       callHistoryDays: 30,
       sipTrace: 'headers',
       sipTraceHide: [],
+      otlpEndpoint: undefined,
       operatorReadToken: undefined,
       natsUrl: undefined,
       logLevel: 'info',

@@ -92,6 +92,11 @@ export class SessionActor {
     });
   }
 
+  /** The trace of the command that last changed the Session; empty where none did. */
+  get traceparent(): string {
+    return this.#traceparent;
+  }
+
   get state(): SessionState {
     return this.#state;
   }
