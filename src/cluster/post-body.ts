@@ -14,13 +14,16 @@ export interface PostTo {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The other node's answer, or a problem. Never rejects; the socket is closed. */
+/**
+ * The other node's answer, or a problem. Never rejects; the socket is closed, by this side alone: one that answers
+ * before the body is whole and closes would reset the connection, and its answer could be lost (RFC 9112 §9.6).
+ */
 export async function postBody(socket: Socket, to: PostTo, body: ReadableStream<Uint8Array> | null): Promise<Answer | Problem> {
   const lines = Object.entries(to.headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.on('error', () => {});
   const answer = responseOf(socket);
   socket.write(
-    `POST ${to.path} HTTP/1.1\r\nhost: ${to.host}\r\ncontent-type: application/octet-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n${lines.join('')}\r\n`,
+    `POST ${to.path} HTTP/1.1\r\nhost: ${to.host}\r\ncontent-type: application/octet-stream\r\ntransfer-encoding: chunked\r\n${lines.join('')}\r\n`,
   );
   const reader = body?.getReader();
   let isAnswered = false;
