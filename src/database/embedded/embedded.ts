@@ -46,7 +46,10 @@ export interface EmbeddedServer {
   readonly adopted: boolean;
   /** Tells whether the server's process is there. */
   alive(): boolean;
-  /** Fast shutdown: transactions in progress are rolled back, all data is on disk. Safe to call twice. */
+  /**
+   * Fast shutdown: transactions in progress are rolled back, all data is on disk, and the process has ended. Safe to call
+   * twice.
+   */
   stop(): Promise<void>;
 }
 
@@ -95,6 +98,11 @@ function server(running: Postmaster, adopted: boolean, data: string, binaries: s
     const args = ['-D', data, '-w', '-t', String(EMBEDDED_SHUTDOWN_MAX_SEC), '-m'];
     const control = join(binaries, 'pg_ctl');
     await run(user, control, [...args, 'fast', 'stop'], '').catch(() => run(user, control, [...args, 'immediate', 'stop'], ''));
+    // pg_ctl is content once the lock file is gone; the process ends a moment after it.
+    const deadline = performance.now() + EMBEDDED_SHUTDOWN_MAX_SEC * 1000;
+    while (isPostmasterOf(running.pid, data) && performance.now() < deadline) {
+      await new Promise((wake) => setTimeout(wake, 5));
+    }
   };
   return {
     socketDir: running.socketDir,
