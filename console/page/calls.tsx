@@ -1,5 +1,5 @@
 /** The list of calls, live and ended, newest first. It is filtered by the platform and filled page by page. */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AppSelect, nameOf, useApps } from '../part/apps.tsx';
 import { type Column, Empty, FilterField, Problem, State, Table, Time } from '../part/parts.tsx';
 import { useMayWrite } from '../part/role.ts';
@@ -23,6 +23,7 @@ export function CallsPage() {
     until: query.get('until') ?? '',
   };
   const apps = useApps();
+  const columns = useMemo(() => columnsOf(apps), [apps]);
   const list = useCallList(
     queryOf({
       app_uuid: filters.app_uuid,
@@ -45,7 +46,7 @@ export function CallsPage() {
       <Problem words={list.error} />
       {list.calls.length > 0 && (
         <div class="card">
-          <Table label="Calls" columns={columnsOf(apps)} rows={list.calls} keyOf={(call) => call.session_uuid} />
+          <Table label="Calls" columns={columns} rows={list.calls} keyOf={(call) => call.session_uuid} />
           {list.hasMore && <More onMore={list.more} />}
         </div>
       )}

@@ -3,10 +3,12 @@ import { ask } from '../platform/api.ts';
 import { useLoaded } from '../platform/live.ts';
 import type { App } from '../platform/types.ts';
 
+const NONE: readonly App[] = [];
+
 /** The applications; none until they are loaded. */
 export function useApps(): readonly App[] {
   const { data } = useLoaded('apps', (signal) => ask<{ apps: readonly App[] }>('GET', '/apps', undefined, signal));
-  return data?.apps ?? [];
+  return data?.apps ?? NONE;
 }
 
 export const nameOf = (apps: readonly App[], appUuid: string): string =>

@@ -1,5 +1,5 @@
 /** Small parts that many pages have: times, states, errors, empty lists, columns. */
-import type { ComponentChildren } from 'preact';
+import { Component, type ComponentChildren } from 'preact';
 import { useContext, useEffect, useState } from 'preact/hooks';
 import { clockTime, dayAndTime, ZoneContext } from '../platform/time.ts';
 
@@ -63,6 +63,25 @@ export interface Column<T> {
   cell(row: T): ComponentChildren;
 }
 
+/** A row of a table. It is drawn anew only when it is another, so that a long list stays quick while it is live. */
+class Row<T> extends Component<{ readonly columns: readonly Column<T>[]; readonly row: T }> {
+  override shouldComponentUpdate(next: { readonly columns: readonly Column<T>[]; readonly row: T }): boolean {
+    return next.row !== this.props.row || next.columns !== this.props.columns;
+  }
+
+  override render({ columns, row }: { readonly columns: readonly Column<T>[]; readonly row: T }) {
+    return (
+      <tr>
+        {columns.map(({ name, number, cell }) => (
+          <td key={name} data-name={name} class={number === true ? 'number' : ''}>
+            {cell(row)}
+          </td>
+        ))}
+      </tr>
+    );
+  }
+}
+
 /** A table that becomes a list of cards on a narrow screen. `label` names it for a reader of the screen. */
 export function Table<T>(props: {
   readonly label: string;
@@ -85,13 +104,7 @@ export function Table<T>(props: {
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={keyOf(row)}>
-              {columns.map(({ name, number, cell }) => (
-                <td key={name} data-name={name} class={number === true ? 'number' : ''}>
-                  {cell(row)}
-                </td>
-              ))}
-            </tr>
+            <Row key={keyOf(row)} columns={columns} row={row} />
           ))}
         </tbody>
       </table>

@@ -212,6 +212,7 @@ export class RelayLeadership {
     else {
       const traceparent = childOf(job.traceparent);
       const outcome = await attemptDelivery(outbound, endpoint, job, timeoutSec * 1000, () => clock.now(), traceparent);
+      const ended = clock.now();
       this.#options.onAttempt?.({
         traceparent,
         parent: job.traceparent,
@@ -220,9 +221,11 @@ export class RelayLeadership {
         status: outcome.status,
         error: outcome.error,
         startedAt: started,
-        endedAt: clock.now(),
+        endedAt: ended,
       });
-      this.#settle(job, outcome, started);
+      // Its retry would be sent if it were due before the endpoint is known to be switched off.
+      if (outcome.error === 'gone') await this.#disable(job.appUuid);
+      this.#settle(job, outcome, started, ended);
     }
   }
 
@@ -242,14 +245,14 @@ export class RelayLeadership {
     }
   }
 
-  #settle(job: Job, outcome: AttemptOutcome, started: number): void {
+  #settle(job: Job, outcome: AttemptOutcome, started: number, ended: number): void {
     const { clock, random, retryScale } = this.#options;
     const now = clock.now();
     const attempt = (retryAt: number | null): Attempt => ({
       at: Math.floor(started),
       status: outcome.status,
       error: outcome.error,
-      duration_ms: Math.round(now - started),
+      duration_ms: Math.round(ended - started),
       ...(outcome.response === '' ? {} : { response: outcome.response }),
       retry_at: retryAt,
     });
@@ -260,7 +263,6 @@ export class RelayLeadership {
     }
     this.#failed += 1;
     job.parked = outcome.error === 'gone';
-    if (job.parked) void this.#disable(job.appUuid);
     job.failures += 1;
     const wait = retryDelayMs(job.failures, retryScale, random(), outcome.retryAfterMs);
     if (wait === undefined) this.#finish(job, 'dead', attempt(null));

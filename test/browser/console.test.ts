@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import postgres from 'postgres';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 import { toneWav } from '../support/rtp-peer.ts';
@@ -37,7 +38,7 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
   let context: BrowserContext;
   let page: Page;
   let seen: ReturnType<typeof watch>;
-  let refusesRinging = true;
+  let refusesEnd = true;
 
   beforeAll(async () => {
     platform = await Platform.start({ WEBHOOK_RETRY_SCALE: '0.00001', OPERATOR_READ_TOKEN: READ_TOKEN });
@@ -46,7 +47,7 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
     receiver.misbehave = ({ event, type, session_uuid: uuid }) => {
       if (event === 'session.created' && type === 'phone_in') void platform.api(app, 'POST', `/v1/sessions/${uuid}/answer`);
-      const isRefused = event === 'session.ringing_started' && refusesRinging;
+      const isRefused = event === 'session.ended' && refusesEnd;
       return isRefused ? new Response('not now', { status: 503 }) : undefined;
     };
     browser = await launchChromium();
@@ -174,13 +175,15 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     const failed = happened().filter({ hasText: 'HTTP 503' });
     await failed.last().click();
     await details().getByText('not now').waitFor();
-    const before = await happened().filter({ hasText: 'session.ringing_started' }).count();
-    refusesRinging = false;
     const replay = details().getByRole('button', { name: 'Replay' });
+    // It can be sent again once its last retry has failed.
+    await replay.click({ trial: true });
+    const before = await happened().filter({ hasText: 'session.ended' }).count();
+    refusesEnd = false;
     await replay.click();
-    await happened().filter({ hasText: 'session.ringing_started' }).filter({ hasText: 'HTTP 204' }).waitFor();
-    expect(await happened().filter({ hasText: 'session.ringing_started' }).count()).toBe(before + 1);
-    await receiver.event('session.ringing_started');
+    await happened().filter({ hasText: 'session.ended' }).filter({ hasText: 'HTTP 204' }).waitFor();
+    expect(await happened().filter({ hasText: 'session.ended' }).count()).toBe(before + 1);
+    await receiver.event('session.ended');
   }, 60_000);
 
   test('filters the calls by state, number and application, and keeps the filter in the address', async () => {
@@ -199,6 +202,29 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await page.reload();
     await page.getByRole('row').filter({ hasText: 'ended' }).nth(1).waitFor();
     expect(await page.getByRole('searchbox', { name: 'Number' }).inputValue()).toBe(NUMBER);
+  }, 60_000);
+
+  test('loads older calls as the list is scrolled, and goes on being live', async () => {
+    const sql = postgres({ host: join(platform.dataDir, 'postgres-socket'), username: 'sidetone', database: 'postgres' });
+    await sql`INSERT INTO sessions (session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, created_at, ended_at)
+      SELECT gen_random_uuid(), ${app.appUuid}, 'older', 'phone_in', 'ended', '+15550900', '+15550901', false, '', n, n + 1
+      FROM generate_series(1, 250) AS n`;
+    await page.goto(`${platform.url}/console/calls`);
+    await page.getByText('100 and more shown').waitFor();
+    const rows = page.getByRole('table', { name: 'Calls' }).locator('tbody tr');
+    for (const count of [200, 252]) {
+      await page.getByRole('button', { name: 'Older calls' }).scrollIntoViewIfNeeded();
+      await rows.nth(count - 1).waitFor({ state: 'attached' });
+    }
+    expect(await rows.count()).toBe(252);
+    expect(await page.getByRole('button', { name: 'Older calls' }).count()).toBe(0);
+    const { body } = await platform.operator('POST', `/apps/${app.appUuid}/dial`, { from: NUMBER, to: NUMBER, trunk: 'loop' });
+    await rows.locator(`a[href="/console/calls/${body.session_uuid}"]`).waitFor({ state: 'attached' });
+    expect(await rows.count()).toBeGreaterThan(252);
+    await platform.operator('POST', `/apps/${app.appUuid}/sessions/${body.session_uuid}/hangup`, {});
+    await rows.filter({ hasText: '+15550001' }).filter({ hasText: 'ended' }).nth(3).waitFor({ state: 'attached' });
+    await sql`DELETE FROM sessions WHERE node_id = 'older'`;
+    await sql.end();
   }, 60_000);
 
   test('dials for an application only by its own caller IDs, and never for the reading token', async () => {
@@ -270,7 +296,7 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await page.getByRole('button', { name: 'Erase' }).click();
     await page.getByRole('heading', { name: 'Calls', level: 1 }).waitFor();
     await rows.first().waitFor();
-    expect(await rows.count()).toBe(1);
+    expect(await rows.count()).toBe(3);
   }, 60_000);
 
   test('is left by logging out; no error was on its console, and nothing was asked of elsewhere', async () => {
