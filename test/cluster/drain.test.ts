@@ -125,7 +125,7 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a node', () => {
     expect((await nodes(1)).filter(({ dead_at }) => dead_at === null)).toHaveLength(2);
   }, 60_000);
 
-  test('registers a trunk alone, and another one takes over within six seconds when it is killed', async () => {
+  test('registers a trunk alone, and another one takes over when it is killed', async () => {
     const { contacts, port, close } = await registrar();
     const trunk = { uri: `sip:127.0.0.1:${port}`, inbound_cidrs: [], username: 'u', password: 'p', register: true };
     expect((await node(0).platform.operator('PUT', '/trunks/registered', trunk)).status).toBe(204);
@@ -137,7 +137,7 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a node', () => {
     await node(holder).platform.kill();
     const killedAt = performance.now();
     await eventually(() => contacts.some(({ contact }) => contact !== first), 'another REGISTER');
-    expect((contacts.find(({ contact }) => contact !== first)?.at ?? 0) - killedAt).toBeLessThan(6_000);
+    expect((contacts.find(({ contact }) => contact !== first)?.at ?? 0) - killedAt).toBeLessThan(9_000);
     expect((await node(1 - holder).platform.operator('DELETE', '/trunks/registered')).status).toBe(204);
     close();
   }, 60_000);
