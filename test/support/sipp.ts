@@ -1,7 +1,7 @@
 /** SIPp, a SIP peer that is not ours, run on scenario files. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,13 +50,16 @@ function lossOf(percent: number | undefined): Record<string, string> {
   return { LD_PRELOAD: library, LOSS_PERCENT: String(percent) };
 }
 
-const FIRST_PORT = 10_000;
-const PORTS = 10_000;
+const FIRST_PORT = 2_000;
+const PORTS = 4_000;
+/** How often a SIPp that could not bind is started again. */
+const STARTS_MAX = 100;
 let tried = process.pid * 101;
 
 /**
- * A port that is free at the moment, over UDP and TCP. It lies below the ports that the system hands out, where a
- * connection of somebody else would take it before SIPp does, and begins at another place in each process.
+ * A port that is free at the moment, over UDP and TCP. It lies below the ports that the system hands out and those that
+ * the tests give to media, where somebody else would take it before SIPp does, and begins at another place in each
+ * process.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -79,33 +82,20 @@ function isFree(port: number, transport: 'udp' | 'tcp'): Promise<boolean> {
   });
 }
 
+/**
+ * Resolves when SIPp has bound its port, and is started again when somebody had the port: another one, where the caller
+ * named none. A port may be somebody's for a moment, who only looks whether it is free.
+ */
 export async function sipp(options: SippOptions): Promise<Sipp> {
+  for (let starts = 1; ; starts++) {
+    const started = start(options, options.port ?? (await freePort()));
+    if ((await started.bound) || starts === STARTS_MAX) return started;
+  }
+}
+
+function start(options: SippOptions, port: number): Sipp & { readonly bound: Promise<boolean> } {
   const directory = mkdtempSync(join(tmpdir(), 'sipp-'));
-  const scenario = join(directory, 'scenario.xml');
-  const written = readFileSync(join(import.meta.dir, '../whole/sipp', `${options.scenario}.xml`), 'utf8');
-  writeFileSync(scenario, written.replaceAll('{{status}}', options.status ?? '486'));
-  const port = options.port ?? (await freePort());
-  const keys = Object.entries({ rtp_port: '6000', ...options.keys }).flatMap(([name, value]) => ['-key', name, value]);
-  const calls = options.calls ?? 1;
-  const args = [
-    ...(options.to === undefined ? [] : [options.to]),
-    ...['-sf', scenario],
-    ...['-i', '127.0.0.1', '-p', String(port), '-m', String(calls), '-r', String(options.rate ?? 1)],
-    ...['-t', options.transport === 'tcp' ? 't1' : 'u1'],
-    ...[
-      '-s',
-      options.number ?? '+15550002',
-      '-nostdin',
-      '-d',
-      String(options.pauseMs ?? 0),
-      '-trace_err',
-      '-timeout',
-      String(options.timeoutSec ?? 60),
-      '-timeout_error',
-    ],
-    ...['-l', String(Math.max(10, calls)), '-skip_rlimit', ...keys],
-  ];
-  const child: ChildProcess = spawn('sipp', args, {
+  const child: ChildProcess = spawn('sipp', argumentsOf(options, port, scenarioIn(directory, options)), {
     cwd: directory,
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, ...lossOf(options.lossPercent) },
@@ -126,5 +116,48 @@ export async function sipp(options: SippOptions): Promise<Sipp> {
       resolve(code === 0);
     });
   });
-  return { port, done, stop: () => child.kill('SIGKILL'), errors: () => failure ?? errors() };
+  const bound = async (): Promise<boolean> => {
+    while (failure === undefined && !isBoundBy(child.pid, port, options.transport ?? 'udp')) await Bun.sleep(5);
+    return !(failure ?? '').includes('Unable to bind');
+  };
+  return { port, done, stop: () => child.kill('SIGKILL'), errors: () => failure ?? errors(), bound: bound() };
+}
+
+/** Writes the scenario. Returns its path. */
+function scenarioIn(directory: string, { scenario, status }: SippOptions): string {
+  const path = join(directory, 'scenario.xml');
+  const written = readFileSync(join(import.meta.dir, '../whole/sipp', `${scenario}.xml`), 'utf8');
+  writeFileSync(path, written.replaceAll('{{status}}', status ?? '486'));
+  return path;
+}
+
+function argumentsOf(options: SippOptions, port: number, scenario: string): readonly string[] {
+  const keys = Object.entries({ rtp_port: '6000', ...options.keys }).flatMap(([name, value]) => ['-key', name, value]);
+  const calls = options.calls ?? 1;
+  return [
+    ...(options.to === undefined ? [] : [options.to]),
+    ...['-sf', scenario],
+    ...['-i', '127.0.0.1', '-p', String(port), '-m', String(calls), '-r', String(options.rate ?? 1)],
+    ...['-t', options.transport === 'tcp' ? 't1' : 'u1'],
+    ...['-s', options.number ?? '+15550002', '-nostdin', '-d', String(options.pauseMs ?? 0), '-trace_err'],
+    ...['-timeout', String(options.timeoutSec ?? 60), '-timeout_error'],
+    ...['-l', String(Math.max(10, calls)), '-skip_rlimit', ...keys],
+  ];
+}
+
+/** Whether one of the sockets of a process has the port (proc(5), `/proc/net/udp`). */
+function isBoundBy(pid: number | undefined, port: number, transport: 'udp' | 'tcp'): boolean {
+  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const rows = readFileSync(`/proc/net/${transport}`, 'utf8').split('\n').slice(1);
+  const inodes = rows
+    .map((row) => row.trim().split(/\s+/))
+    .flatMap(([, address, , , , , , , , inode]) =>
+      address?.endsWith(local) === true && inode !== undefined ? [`socket:[${inode}]`] : [],
+    );
+  if (inodes.length === 0 || pid === undefined) return false;
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some((fd) => inodes.includes(readlinkSync(`/proc/${pid}/fd/${fd}`)));
+  } catch {
+    return false; // It has ended, or closed one of them meanwhile.
+  }
 }
