@@ -41,6 +41,7 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
   let refusesEnd = true;
 
   beforeAll(async () => {
+    receiver.isJudged = false;
     platform = await Platform.start({ WEBHOOK_RETRY_SCALE: '0.00001', OPERATOR_READ_TOKEN: READ_TOKEN });
     app = await platform.application(receiver.url, NUMBER);
     await platform.operator('PATCH', `/apps/${app.appUuid}`, { name: NAME });

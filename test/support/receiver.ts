@@ -15,6 +15,11 @@ export interface Received {
 export class Receiver {
   readonly #server: ReturnType<typeof Bun.serve>;
   readonly #waiting: { ready: () => boolean; resolve: () => void }[] = [];
+  /**
+   * Whether what comes is held against the emission contract. Not where webhooks are given up within milliseconds, or
+   * replayed: an event that was set aside comes after later ones.
+   */
+  isJudged = true;
   readonly #checker = new EmissionChecker();
   readonly #breaches: string[] = [];
   /** First successful deliveries, in the order in which they came. */
