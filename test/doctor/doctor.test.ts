@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { execFileSync, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,6 +29,9 @@ function kernel(files: Readonly<Record<string, string>>) {
   }
   return { proc, shm: directory };
 }
+
+const portOf = (address: ReturnType<ReturnType<typeof createServer>['address']>): number =>
+  typeof address === 'object' && address !== null ? address.port : 0;
 
 describe('the machine', () => {
   test('without real-time priorities, io_uring or descriptors is a warning each, with the line that mends it', () => {
@@ -212,15 +216,30 @@ async function doctor(platform: Platform, env: Record<string, string> = {}): Pro
 describe('beside the running platform', () => {
   test('each broken trunk, webhook and refusal is told by its name, and the exit code says how bad it is', async () => {
     const receiver = new Receiver();
+    // Its clock is an hour behind.
+    const clock = createHttpServer((_, response) => {
+      response.sendDate = false;
+      response.writeHead(405, { date: new Date(Date.now() - 3_600_000).toUTCString() }).end();
+    });
+    await new Promise<void>((resolve) => clock.listen(0, '127.0.0.1', resolve));
     const platform = await Platform.start();
     try {
       const healthy = await platform.application(receiver.url, '+15550071');
       await platform.operator('PATCH', `/apps/${healthy.appUuid}`, { name: 'healthy' });
+      const late = await platform.application(`http://127.0.0.1:${portOf(clock.address())}/`, '+15550073');
+      await platform.operator('PATCH', `/apps/${late.appUuid}`, { name: 'late' });
       const silent = await platform.application(`http://127.0.0.1:${await freePort()}/`, '+15550072');
       await platform.operator('PATCH', `/apps/${silent.appUuid}`, { name: 'silent' });
       await platform.operator('PUT', '/trunks/refusing', {
         uri: `sip:127.0.0.1:${await freePort()};transport=tcp`,
         inbound_cidrs: [],
+      });
+      await platform.operator('PUT', '/trunks/stranger', {
+        uri: `sip:127.0.0.1:${await freePort()};transport=tcp`,
+        inbound_cidrs: [],
+        register: true,
+        username: 'u',
+        password: 'p',
       });
       await platform.operator('PUT', '/trunks/nowhere', { uri: 'sip:no-such-host.invalid', inbound_cidrs: [] });
       await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
@@ -237,6 +256,12 @@ describe('beside the running platform', () => {
       expect(named(told.checks, 'platform')).toMatchObject({ status: 'ok' });
       expect(named(told.checks, 'http_port')).toMatchObject({ status: 'ok' });
       expect(named(told.checks, 'trunk:refusing')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('port') });
+      expect(named(told.checks, 'trunk:stranger')).toMatchObject({
+        status: 'fault',
+        found: expect.stringContaining('not registered'),
+        remedy: expect.stringContaining('--password-file'),
+      });
+      expect(named(told.checks, 'clock')).toMatchObject({ status: 'warning', remedy: expect.stringContaining('NTP') });
       expect(named(told.checks, 'trunk:nowhere')).toMatchObject({
         status: 'fault',
         found: expect.stringContaining('no-such-host.invalid has no address'),
@@ -259,6 +284,7 @@ describe('beside the running platform', () => {
       await platform.terminate();
       expect(named((await doctor(platform)).checks, 'platform')).toMatchObject({ status: 'fault', remedy: 'npm start' });
     } finally {
+      clock.close();
       await platform.stop();
       await receiver.stop();
     }
