@@ -48,6 +48,11 @@ export class TalkingPeer {
     clearTimeout(silence);
   }
 
+  /** Packets said so far to each of the platform's ports: as many as it said to us. */
+  said(): ReadonlyMap<number, number> {
+    return new Map(this.#said);
+  }
+
   static async open(): Promise<TalkingPeer> {
     const socket = createSocket('udp4');
     await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
