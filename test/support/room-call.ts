@@ -1,7 +1,7 @@
 /** Answered SIPp calls with an ear and a voice of ours, and Rooms to put them in. */
 import type { Credentials, Platform } from './platform.ts';
 import type { Receiver } from './receiver.ts';
-import { RtpPeer } from './rtp-peer.ts';
+import { decodeMulaw, RtpPeer } from './rtp-peer.ts';
 import { type Sipp, sipp } from './sipp.ts';
 import { Speaker } from './speaker.ts';
 
@@ -59,6 +59,45 @@ export async function hangUp({ platform, app }: Stage, ...callers: Caller[]): Pr
     await peer.done;
     ear.close();
   }
+}
+
+/** Packets in which ramps and buffers settle, and those of the half second that is judged. */
+const SETTLING = 15;
+const JUDGED = 25;
+
+/**
+ * The first half second, from `since` on, that a caller hears and of which `holds` is true. What the callers say comes
+ * from this process, which is late with it on a busy machine: no one half second can be held against the platform.
+ */
+export async function hearUntil(
+  { ear }: Caller,
+  holds: (heard: Float32Array) => boolean,
+  what: string,
+  since = ear.packets.length + SETTLING,
+): Promise<Float32Array> {
+  let from = since;
+  let heard: Float32Array = new Float32Array();
+  const isHeard = (): boolean => {
+    for (; ear.packets.length >= from + JUDGED; from += 5) {
+      heard = decodeMulaw(ear.packets.slice(from, from + JUDGED));
+      if (holds(heard)) return true;
+    }
+    return false;
+  };
+  await ear.until(isHeard, what, 20_000);
+  return heard;
+}
+
+/** That part of a recording, of `length` samples, in which all of the tones are heard best, for the same reason. */
+export function bestPart(samples: Float32Array, tones: readonly number[], length: number): Float32Array {
+  let best: Float32Array = samples.subarray(0, length);
+  let bestDb = Number.NEGATIVE_INFINITY;
+  for (let at = 0; at + length <= samples.length; at += 800) {
+    const part = samples.subarray(at, at + length);
+    const db = Math.min(...tones.map((hz) => level(part, hz)));
+    if (db > bestDb) [best, bestDb] = [part, db];
+  }
+  return best;
 }
 
 /** Amplitude of a tone in samples at 8 kHz, in dB of full scale. */
