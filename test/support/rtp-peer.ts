@@ -70,6 +70,11 @@ export class RtpPeer {
     }
   }
 
+  /** Resolves when what has come to the socket by now is in `packets`. */
+  async drained(): Promise<void> {
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+  }
+
   send(port: number, packet: Uint8Array): void {
     this.#socket.send(packet, port, '127.0.0.1');
   }

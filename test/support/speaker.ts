@@ -9,14 +9,20 @@ export function encodeMulaw(sample: number): number {
   return ~(sign | (exponent << 4) | ((biased >> (exponent + 3)) & 0x0f)) & 0xff;
 }
 
+/** A packet that is sent so much later than it should be is late, in ms: more than a receiver bridges. */
+const LATE_MS = 40;
+
 /** Says a tone into a call, a packet each 20 ms, until it is stopped. */
 export class Speaker {
   readonly #timer: ReturnType<typeof setInterval>;
   /** Telephone-event payloads still to be said instead of the tone (RFC 4733 §2.3): four, then the end three times. */
   #event: Buffer[] = [];
   #lost = 0;
+  #onTime = 0;
   /** The amplitude, of 32,767. 0 is silence that is sent. */
   amplitude = 8000;
+  /** How often this process was too busy to speak in time. */
+  stalls = 0;
 
   constructor(peer: RtpPeer, hz: number) {
     let sequence = Math.floor(Math.random() * 65_536);
@@ -44,9 +50,14 @@ export class Speaker {
       sequence++;
       timestamp += 160;
       sent++;
+      this.#onTime++;
     };
     // Kept to the clock, not to the timer: what a late timer missed is sent at once.
     this.#timer = setInterval(() => {
+      if (performance.now() - started - sent * 20 > LATE_MS) {
+        this.#onTime = 0;
+        this.stalls++;
+      }
       while (sent * 20 <= performance.now() - started) send();
     }, 10);
   }
@@ -62,6 +73,12 @@ export class Speaker {
   /** The next `packets` are lost on their way. */
   lose(packets: number): void {
     this.#lost = packets;
+  }
+
+  /** Resolves when so many packets from now on have been sent in time, one after another. */
+  async steady(packets: number): Promise<void> {
+    this.#onTime = 0;
+    while (this.#onTime < packets) await Bun.sleep(10);
   }
 
   stop(): void {
