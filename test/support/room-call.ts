@@ -53,7 +53,10 @@ export async function join({ platform, receiver, app }: Stage, roomId: string, s
 export async function hangUp({ platform, app }: Stage, ...callers: Caller[]): Promise<void> {
   for (const { sessionUuid, speaker } of callers) {
     speaker.stop();
-    await platform.api(app, 'DELETE', `/v1/sessions/${sessionUuid}`);
+    // A platform that is busy refuses it for a moment, and the call would go on.
+    let status = 0;
+    do ({ status } = await platform.api(app, 'DELETE', `/v1/sessions/${sessionUuid}`));
+    while (status === 429 || status === 503);
   }
   for (const { sipp: peer, ear } of callers) {
     await peer.done;
