@@ -62,10 +62,12 @@ export function eventTail(database: Database, clock: Clock): EventTail {
       end = Number(row?.last ?? 0);
       return;
     }
-    for (;;) {
-      const rows = await database.query<{ event_id: unknown; bytes: unknown }>(AFTER, [end]);
+    for (let from: number = end; ; ) {
+      const rows = await database.query<{ event_id: unknown; bytes: unknown }>(AFTER, [from]);
+      // The last follower has left meanwhile.
+      if (end !== from) return;
       let bytes = 0;
-      let next: number = end;
+      let next: number = from;
       for (const row of rows) {
         const eventId = Number(row.event_id);
         if (eventId > next + 1 && !isOld(next)) break;
@@ -73,8 +75,9 @@ export function eventTail(database: Database, clock: Clock): EventTail {
         next = eventId;
         bytes += Number(row.bytes);
       }
-      if (next === end) return;
+      if (next === from) return;
       end = next;
+      from = next;
       for (const follower of followers) follower(end, bytes);
     }
   };
@@ -104,7 +107,8 @@ export function eventTail(database: Database, clock: Clock): EventTail {
       };
     },
     async position() {
-      if (end === undefined) await look();
+      // The first look may be the last one of a follower that has just left.
+      for (let looks = 0; end === undefined && looks < 2; looks++) await look();
       if (end === undefined) throw new Error('the event log could not be read');
       return end;
     },

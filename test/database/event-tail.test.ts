@@ -62,3 +62,16 @@ test('nobody who follows costs nothing', async () => {
   await clock.advance(10_000);
   expect([queries(), clock.armed]).toEqual([before, 0]);
 });
+
+test('who comes as the last follower leaves gets the end that the log has then', async () => {
+  const { clock, committed, tail, told } = world();
+  await tail.position();
+  const stop = tail.follow((position) => told.push(position));
+  committed.push(3);
+  tail.wake();
+  // The look begins, and its follower leaves before it is over.
+  const looking = clock.advance(50);
+  stop();
+  expect(await tail.position()).toBe(3);
+  await looking;
+});

@@ -13,7 +13,7 @@ afterAll(() => {
 function checkout(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sidetone-prepare-'));
   folders.push(folder);
-  for (const name of ['bin', 'package.json', 'package-lock.json'])
+  for (const name of ['bin', 'console', 'src/event', 'package.json', 'package-lock.json'])
     cpSync(join(root, name), join(folder, name), { recursive: true });
   cpSync(join(root, 'native'), join(folder, 'native'), {
     recursive: true,
