@@ -69,7 +69,7 @@ describe.skipIf(!sippInstalled)('a media worker that is lost', () => {
     // All calls of the lost worker end at the same time: those are left that are there when no end has come for a
     // while.
     for (let ended = -1; ended !== receiver.count('session.ended'); await peer.says(25)) ended = receiver.count('session.ended');
-    const [survivor = ''] = await list();
+    let [survivor = ''] = await list();
     expect(sessions).toContain(survivor);
     // The worker is replaced, and the node is ready by itself.
     for (let asked = 0; asked < 200 && (await fetch(`${platform.url}/readyz`)).status !== 200; asked++) await peer.says(1);
@@ -78,7 +78,14 @@ describe.skipIf(!sippInstalled)('a media worker that is lost', () => {
       const joined = () =>
         receiver.of(survivor).some(({ event, body }) => event === 'room.member.joined' && body.room_id === roomId);
       const ask = async () => (await api('POST', `/api/v1/rooms/${roomId}/members`, { session_uuid: survivor })).status;
-      expect(await ask()).toBe(202);
+      // On a busy machine the end of a call of the lost worker may still have been under way: another one survives then.
+      let status = await ask();
+      for (let tries = 0; status === 404 && tries < CALLS; tries++) {
+        await peer.says(25);
+        survivor = (await list())[0] ?? '';
+        status = await ask();
+      }
+      expect(status).toBe(202);
       // It joins, or it may ask again; it does not wait for a Room that nothing is heard of.
       let waits = true;
       for (let asked = 0; waits && asked < 100; asked++) {
