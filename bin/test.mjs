@@ -3,6 +3,10 @@
  * The whole suite: the native tests under the sanitizers (of addresses, undefined behaviour and threads), then every
  * test file on Bun, in parallel. Ends with one line that counts them all. Arguments are passed to `bun test` (a path,
  * `-t NAME`); with arguments the native tests are left out.
+ *
+ * With TEST_FAILED_AGAIN=1, as CI sets it, the files of up to five failures are run once more, one after the other and
+ * with nothing beside them. A test that passes only then is named: it depends on how busy the machine is, which is a bug
+ * of the test or of what it tests.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -32,14 +36,37 @@ if (args.length === 0) {
 }
 // Most of a test is waiting: for audio at its own pace, for a process to start.
 const workers = `--parallel=${Math.max(3, availableParallelism())}`;
-await watch(join(root, 'node_modules/.bin/bun'), ['test', workers, '--no-orphans', '--timeout=30000', ...args], (line) => {
+const bun = join(root, 'node_modules/.bin/bun');
+const failedFiles = new Set();
+let file;
+let isSummary = false;
+const nativeCode = process.exitCode;
+await watch(bun, ['test', workers, '--no-orphans', '--timeout=30000', ...args], (line) => {
+  file = /^(test\/\S+\.test\.ts):$/.exec(line)?.[1] ?? file;
+  isSummary ||= /^\d+ tests (failed|skipped):$/.test(line);
+  if (line.startsWith('(fail)') && !isSummary && file !== undefined) failedFiles.add(file);
   const counted = /^\s*(\d+) (pass|fail|skip)$/.exec(line);
   if (counted === null) return;
   const count = Number(counted[1]);
   add(counted[2] === 'pass' ? count : 0, counted[2] === 'fail' ? count : 0, counted[2] === 'skip' ? count : 0);
 });
+if (process.env.TEST_FAILED_AGAIN === '1' && failedFiles.size > 0 && total.failed <= 5) await again();
 const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : '';
 console.log(`${total.passed} passed, ${total.failed} failed${skipped}`);
+
+/** Runs the failed files once more, alone. */
+async function again() {
+  const files = [...failedFiles];
+  console.log(`sidetone: running again, alone: ${files.join(' ')}`);
+  const before = { ...total };
+  process.exitCode = nativeCode;
+  let failed = 0;
+  await watch(bun, ['test', '--no-orphans', '--timeout=30000', ...files], (line) => {
+    failed += Number(/^\s*(\d+) fail$/.exec(line)?.[1] ?? 0);
+  });
+  Object.assign(total, before, { passed: before.passed + before.failed - failed, failed });
+  if (failed === 0) console.log(`sidetone: failed beside other tests, and passed alone (to be mended): ${files.join(' ')}`);
+}
 
 function add(passed, failed, skippedCount) {
   total.passed += passed;
