@@ -184,7 +184,7 @@ class Demo {
   }
 
   #upgrade(request, socket, head) {
-    const { pathname } = new URL(request.url, this.url);
+    const { pathname } = URL.canParse(request.url, this.url) ? new URL(request.url, this.url) : { pathname: '' };
     const secret = /^\/session\/([0-9a-f-]{36})$/.exec(pathname)?.[1];
     const connected = this.#expected.get(secret);
     // A page of another origin must not call on somebody's behalf.
@@ -223,7 +223,7 @@ class Page {
     this.#socket = socket;
     socket.on('message', (data, isBinary) => {
       if (isBinary) pass(data, this.#session);
-      else void this.#take(JSON.parse(String(data))).catch((error) => this.tell({ type: 'error', message: error.message }));
+      else void this.#take(String(data)).catch((error) => this.tell({ type: 'error', message: error.message }));
     });
     this.tell({ type: 'ready', number: demo.number });
   }
@@ -240,7 +240,8 @@ class Page {
       this.#socket.send(JSON.stringify(message));
   }
 
-  async #take(message) {
+  async #take(text) {
+    const message = JSON.parse(text);
     if (message.type === 'call' && this.#call === undefined) await this.#place();
     if (message.type === 'hangup') await this.hangUp();
     if (message.type === 'key' && this.#call?.session !== undefined && /^[0-9*#]$/.test(message.key))

@@ -168,7 +168,7 @@ export class PeerCommands implements Peers {
     const candidates = members.rows.filter(
       (row: NodeRow) => row.drainingAt === undefined && !members.isSuspect(row.nodeId) && mayPlace(row.labels, question, known),
     );
-    // Where none may take it, this node says why.
+    // This node says why when no node may take it.
     return choose(nodeId, candidates, Math.random) ?? nodeId;
   }
 

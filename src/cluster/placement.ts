@@ -1,5 +1,5 @@
 /**
- * Where a new Session is made: near the Session or Room that it names, else on the better of two nodes drawn at random,
+ * Chooses the node of a new Session: near the Session or Room that it names, else on the better of two nodes drawn at random,
  * and here where this node is within 10 % of that one. A node that drains, is a suspect, or lacks the label that the
  * trunk asks for takes none.
  */

@@ -11,7 +11,7 @@ const SHM_WARNING_BYTES = 64 * MIB;
 /** Each leg has two sockets; a thousand calls need their descriptors, those of WebSockets and of files. */
 const DESCRIPTORS_MIN = 4_096;
 
-/** Where the kernel tells about itself; a test names another place. */
+/** The folders in which the kernel tells about itself. A test names others. */
 export interface Kernel {
   readonly proc: string;
   readonly shm: string;

@@ -140,7 +140,7 @@ export type CollectionFailure =
   | 'playback_source_error'
   | 'internal_error';
 
-/** Who answered a call, as far as it is known. */
+/** The one who answered a call, as far as it is known. */
 export type Answerer = 'human' | 'machine' | 'unknown';
 
 /** Contract §3. */

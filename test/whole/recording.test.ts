@@ -206,7 +206,7 @@ describe.skipIf(!sippInstalled)('a recording', () => {
       duration: Math.floor(all.length / 8000),
     });
     for (const samples of [all, withGap, without]) {
-      // Of what is before the mask and of what is behind it: the caller's tone and ours, mixed.
+      // Before the mask and behind it both tones are heard, the caller's and ours.
       const before = samples.subarray(0, (masking - recording) * 160);
       const behind = samples.subarray((unmasked - hungUp) * 160);
       for (const half of [before, behind]) {

@@ -11,7 +11,7 @@ export type StreamObject =
 export interface PeerResponse {
   readonly status: number;
   readonly headers: Headers;
-  /** Undefined: that was all. Rejects when the connection breaks. */
+  /** Resolves with undefined at the end of the body. Rejects when the connection breaks. */
   next(): Promise<Uint8Array | undefined>;
   close(): void;
 }
@@ -23,7 +23,7 @@ export interface PeerStreams {
   send(nodeId: string, object: StreamObject, request: Request): Promise<Answer | Problem>;
   /** The live node that has a volume; undefined: the volume is away. */
   nodeOfVolume(volumeId: string): string | undefined;
-  /** Undefined: the node cannot be reached. */
+  /** The result is undefined when the node cannot be reached. */
   get(nodeId: string, object: StreamObject, headers: Headers): Promise<PeerResponse | undefined>;
   /** The object that a request of another node may have, if its token is one of ours. The token is spent. */
   redeem(request: Request): StreamObject | undefined;

@@ -118,7 +118,7 @@ export class SessionRules {
       this.#rooms.add(room);
       return wrong;
     }
-    // Who goes before its first mixed audio was never told to have joined, and still has to be told to have left.
+    // A member that goes before its first mixed audio never joined by its events, and its leaving is told all the same.
     if (event === 'room.member.left') this.#rooms.delete(room);
     return [];
   }

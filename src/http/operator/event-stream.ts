@@ -136,23 +136,23 @@ class EventStream {
 
   async #read(events: Pick<EventLog, 'list'>, end: number): Promise<string> {
     const { appUuid } = this.#request;
-    let page: readonly LoggedEvent[];
     try {
-      page = await events.list({
+      const page: readonly LoggedEvent[] = await events.list({
         appUuid,
         sessionUuid: undefined,
         status: undefined,
         after: this.#position,
         limit: EVENT_STREAM_PAGE_EVENTS,
       });
+      const ready = page.filter(({ eventId }) => eventId <= end);
+      const text = (await Promise.all(ready.map((event) => this.#text(event)))).join('');
+      this.#position = ready.length < EVENT_STREAM_PAGE_EVENTS ? end : (ready.at(-1)?.eventId ?? end);
+      return text;
     } catch {
       // The database is away: the reader comes back with its last id.
       this.#abort();
       return '';
     }
-    const ready = page.filter(({ eventId }) => eventId <= end);
-    this.#position = ready.length < EVENT_STREAM_PAGE_EVENTS ? end : (ready.at(-1)?.eventId ?? end);
-    return (await Promise.all(ready.map((event) => this.#text(event)))).join('');
   }
 
   async #text({ eventId, name, appUuid, webhookId, body }: LoggedEvent): Promise<string> {

@@ -1,5 +1,5 @@
 /**
- * Who of a cluster is dead, as one node sees it. A peer is judged by this node's own monotonic clock: its beat has not
+ * Judges which nodes are dead, as one node sees it. A peer is judged by this node's own monotonic clock: its beat has not
  * moved. Times of two machines are never compared.
  *
  *   alive ─3 s without a beat→ suspect ─NODE_BURIAL_SEC, with an unbroken watch of my own→ may be buried

@@ -47,7 +47,7 @@ export function runningText({ playback, collect, sending, transfer, detection }:
     ...(collect === undefined ? {} : { collect: collect.operationUuid }),
     ...(sending.length === 0 ? {} : { sending }),
     ...(transfer === undefined ? {} : { transfer: transfer.operationUuid }),
-    // Of a call that was not answered nothing is told.
+    // Nothing is told of a call that was not answered.
     ...(detection === undefined || detection.phase === 'asked' ? {} : { detection: detection.phase }),
   };
   return Object.keys(running).length === 0 ? '' : JSON.stringify(running);
@@ -64,7 +64,7 @@ export function cutOff(sessionUuid: string, { playback, collect, sending = [], t
     ...(playback === undefined ? [] : [playbackFailed(sessionUuid, playback, 'media_unavailable')]),
     ...sending.map((each) => dtmfSent(sessionUuid, each, 'stopped')),
     ...(transfer === undefined ? [] : [transferFailed(sessionUuid, transfer, 'session_ended')]),
-    // As with the length of the call, the time of the crash is not known.
+    // The time of the crash is not known, and so neither is this length.
     ...(detection === 'listening' ? [detectionCompleted(sessionUuid, 'unknown', 0)] : []),
     ...(detection === 'greeting' ? [greetingEnded(sessionUuid, false)] : []),
   ];
