@@ -1,4 +1,5 @@
-// The audio codecs of a leg behind one interface. Each has 64 kbit/s: one octet for each unit of the 8 kHz RTP clock.
+// The audio codecs of a leg. G.711 and G.722 have 64 kbit/s, one octet for each unit of an RTP clock of 8 kHz, and are
+// behind one interface here. Opus has packets of any length on a clock of 48 kHz (plane/audio/opus.h).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,14 +11,23 @@
 namespace sidetone {
 
 /** The numbers are shared with src/media/worker/worker-command.ts. */
-enum class Codec : uint8_t { pcmu = 0, pcma = 1, g722 = 2 };
+enum class Codec : uint8_t { pcmu = 0, pcma = 1, g722 = 2, opus = 3 };
+
+constexpr uint8_t codec_max = 3;
 
 constexpr uint32_t rtp_clock_hz = 8000;
 constexpr size_t frame_units = 160;        // 20 ms
-constexpr size_t frame_samples_max = 320;  // 20 ms at 16 kHz
+constexpr size_t frame_samples_max = 320;  // 20 ms at 16 kHz, which all but Opus stay below
 
-constexpr uint32_t codec_rate_hz(Codec codec) { return codec == Codec::g722 ? 16000 : 8000; }
-constexpr size_t codec_samples(Codec codec, size_t units) { return codec == Codec::g722 ? units * 2 : units; }
+constexpr bool is_g711(Codec codec) { return codec == Codec::pcmu || codec == Codec::pcma; }
+
+constexpr uint32_t codec_rate_hz(Codec codec) {
+  return codec == Codec::opus ? 48000 : codec == Codec::g722 ? 16000 : 8000;
+}
+/** The samples of so many units of 125 us. */
+constexpr size_t codec_samples(Codec codec, size_t units) { return units * (codec_rate_hz(codec) / rtp_clock_hz); }
+/** How often the codec's RTP clock counts in a unit of 125 us (RFC 3551 §4.5.2, RFC 7587 §4.1). */
+constexpr uint32_t codec_clock_scale(Codec codec) { return codec == Codec::opus ? 6 : 1; }
 
 class Encoder {
  public:
@@ -37,6 +47,7 @@ class Encoder {
         g722_.encode(pcm == nullptr ? zeros : pcm, units * 2, out);
         break;
       }
+      case Codec::opus: break;  // has an encoder of its own
     }
   }
   void reset() { g722_ = G722Encoder(); }
@@ -53,6 +64,7 @@ class Decoder {
       case Codec::pcmu: mulaw_decode(in, pcm, units); break;
       case Codec::pcma: alaw_decode(in, pcm, units); break;
       case Codec::g722: g722_.decode(in, units, pcm); break;
+      case Codec::opus: break;  // OpusPackets decodes it
     }
   }
   void reset() { g722_ = G722Decoder(); }

@@ -1,0 +1,106 @@
+#include "plane/audio/opus.h"
+
+#include <cstring>
+#include <utility>
+
+#ifdef SIDETONE_OPUS
+#include <opus.h>
+#endif
+
+namespace sidetone {
+
+#ifdef SIDETONE_OPUS
+
+bool opus_supported() { return true; }
+
+size_t opus_samples(const uint8_t* packet, size_t count) {
+  if (count == 0 || count > 1500) return 0;
+  const int samples = ::opus_packet_get_nb_samples(packet, static_cast<opus_int32>(count), opus_rate_hz);
+  return samples < 120 || samples > static_cast<int>(opus_packet_samples_max) ? 0 : static_cast<size_t>(samples);
+}
+
+struct OpusVoiceEncoder::Library {
+  OpusEncoder* encoder = nullptr;
+  ~Library() {
+    if (encoder != nullptr) ::opus_encoder_destroy(encoder);
+  }
+};
+
+std::unique_ptr<OpusVoiceEncoder> OpusVoiceEncoder::create() {
+  auto library = std::make_unique<Library>();
+  int error = 0;
+  library->encoder = ::opus_encoder_create(opus_rate_hz, 1, OPUS_APPLICATION_VOIP, &error);
+  if (error != OPUS_OK) return nullptr;
+  OpusEncoder* encoder = library->encoder;
+  (void)::opus_encoder_ctl(encoder, OPUS_SET_BITRATE(bits_per_second));
+  (void)::opus_encoder_ctl(encoder, OPUS_SET_COMPLEXITY(complexity));
+  (void)::opus_encoder_ctl(encoder, OPUS_SET_INBAND_FEC(1));
+  (void)::opus_encoder_ctl(encoder, OPUS_SET_PACKET_LOSS_PERC(expected_loss_percent));
+  return std::unique_ptr<OpusVoiceEncoder>(new OpusVoiceEncoder(std::move(library)));
+}
+
+size_t OpusVoiceEncoder::encode(const int16_t* pcm, uint8_t* out, size_t room) {
+  static constexpr int16_t silence[opus_frame_samples] = {};
+  // The library takes a steady tone for noise, which it would not send: only true silence is left out.
+  (void)::opus_encoder_ctl(library_->encoder, OPUS_SET_DTX(pcm == nullptr ? 1 : 0));
+  const opus_int32 count = ::opus_encode(library_->encoder, pcm == nullptr ? silence : pcm, opus_frame_samples, out,
+                                         static_cast<opus_int32>(room));
+  return count <= 2 ? 0 : static_cast<size_t>(count);  // one or two bytes need not be sent
+}
+
+void OpusVoiceEncoder::reset() { (void)::opus_encoder_ctl(library_->encoder, OPUS_RESET_STATE); }
+
+struct OpusVoiceDecoder::Library {
+  OpusDecoder* decoder = nullptr;
+  ~Library() {
+    if (decoder != nullptr) ::opus_decoder_destroy(decoder);
+  }
+};
+
+std::unique_ptr<OpusVoiceDecoder> OpusVoiceDecoder::create() {
+  auto library = std::make_unique<Library>();
+  int error = 0;
+  library->decoder = ::opus_decoder_create(opus_rate_hz, 1, &error);
+  if (error != OPUS_OK) return nullptr;
+  return std::unique_ptr<OpusVoiceDecoder>(new OpusVoiceDecoder(std::move(library)));
+}
+
+size_t OpusVoiceDecoder::decode(const uint8_t* packet, size_t count, int16_t* pcm) {
+  const int samples = ::opus_decode(library_->decoder, packet, static_cast<opus_int32>(count), pcm,
+                                    static_cast<int>(opus_packet_samples_max), 0);
+  return samples < 0 ? 0 : static_cast<size_t>(samples);
+}
+
+void OpusVoiceDecoder::recover(const uint8_t* next, size_t count, int16_t* pcm) {
+  if (::opus_decode(library_->decoder, next, static_cast<opus_int32>(count), pcm, opus_frame_samples, 1) < 0)
+    std::memset(pcm, 0, opus_frame_samples * sizeof(int16_t));
+}
+
+void OpusVoiceDecoder::conceal(int16_t* pcm) {
+  if (::opus_decode(library_->decoder, nullptr, 0, pcm, opus_frame_samples, 0) < 0)
+    std::memset(pcm, 0, opus_frame_samples * sizeof(int16_t));
+}
+
+#else
+
+struct OpusVoiceEncoder::Library {};
+struct OpusVoiceDecoder::Library {};
+
+bool opus_supported() { return false; }
+size_t opus_samples(const uint8_t*, size_t) { return 0; }
+std::unique_ptr<OpusVoiceEncoder> OpusVoiceEncoder::create() { return nullptr; }
+size_t OpusVoiceEncoder::encode(const int16_t*, uint8_t*, size_t) { return 0; }
+void OpusVoiceEncoder::reset() {}
+std::unique_ptr<OpusVoiceDecoder> OpusVoiceDecoder::create() { return nullptr; }
+size_t OpusVoiceDecoder::decode(const uint8_t*, size_t, int16_t*) { return 0; }
+void OpusVoiceDecoder::recover(const uint8_t*, size_t, int16_t* pcm) { conceal(pcm); }
+void OpusVoiceDecoder::conceal(int16_t* pcm) { std::memset(pcm, 0, opus_frame_samples * sizeof(int16_t)); }
+
+#endif
+
+OpusVoiceEncoder::OpusVoiceEncoder(std::unique_ptr<Library> library) : library_(std::move(library)) {}
+OpusVoiceEncoder::~OpusVoiceEncoder() = default;
+OpusVoiceDecoder::OpusVoiceDecoder(std::unique_ptr<Library> library) : library_(std::move(library)) {}
+OpusVoiceDecoder::~OpusVoiceDecoder() = default;
+
+}  // namespace sidetone

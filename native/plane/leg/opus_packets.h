@@ -1,0 +1,125 @@
+// The packets of an Opus stream while they wait in the jitter buffer. The buffer keeps an octet for each unit of 125
+// us, so an Opus packet stands in it as the number of a slot, once for each unit that it lasts; its bytes lie here.
+// Slots and bytes are reused in turn: half a second of packets of 2.5 ms needs 205 slots.
+//
+//   jitter buffer   ... 7 7 7 7 7 7 7 7 | 8 8 8 8 8 8 8 8 | (lost) | 10 10 ...
+//   slots               7: first unit, units, bytes ──► decoded when its first unit is asked for
+//
+// The timestamps of Opus count 48 kHz (RFC 7587 §4.1), the buffer's 8 kHz.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+#include "plane/audio/codec.h"
+#include "plane/audio/opus.h"
+#include "plane/leg/jitter_buffer.h"
+
+namespace sidetone {
+
+class OpusPackets {
+ public:
+  OpusPackets() : decoder_(OpusVoiceDecoder::create()) {}
+
+  /** Stores a packet, and its slots in the jitter buffer. False where it is none, came too late, or is there already.
+   */
+  bool insert(JitterBuffer& jitter, uint32_t timestamp, const uint8_t* packet, size_t count, int64_t arrival_us) {
+    const size_t units = opus_samples(packet, count) / samples_per_unit;
+    if (units == 0 || count > packet_bytes_max) return false;
+    if (!started_) {
+      started_ = true;
+      last_ = timestamp;
+      clock_ = 0;
+    }
+    clock_ += static_cast<int32_t>(timestamp - last_);
+    last_ = timestamp;
+    const auto first = static_cast<uint32_t>(clock_ / static_cast<int64_t>(samples_per_unit));
+    Slot& slot = slots_[next_slot_];
+    slot.first = first;
+    slot.units = static_cast<uint32_t>(units);
+    slot.count = static_cast<uint32_t>(count);
+    slot.at = written_;
+    for (size_t i = 0; i < count; i++) bytes_[(written_ + i) % bytes_max] = packet[i];
+    written_ += count;
+    uint8_t numbers[units_max];
+    std::memset(numbers, next_slot_, units);
+    next_slot_ = static_cast<uint8_t>(next_slot_ + 1);
+    return jitter.insert(first, numbers, units, arrival_us);
+  }
+
+  /** Decodes the 20 ms that begin at unit `first` and stand in `numbers`. False when a packet of them is gone. */
+  bool decode(uint32_t first, const uint8_t* numbers, int16_t* out) {
+    for (size_t at = 0; at < frame_units;) {
+      const uint8_t number = numbers[at];
+      const Slot& slot = slots_[number];
+      const uint32_t offset = first + static_cast<uint32_t>(at) - slot.first;
+      if (offset >= slot.units || written_ - slot.at > bytes_max || !open(number, slot)) return false;
+      const size_t units = std::min<size_t>(slot.units - offset, frame_units - at);
+      std::memcpy(out + at * samples_per_unit, pcm_ + offset * samples_per_unit,
+                  units * samples_per_unit * sizeof(int16_t));
+      at += units;
+    }
+    return true;
+  }
+
+  /** Makes 20 ms up for what is lost; out of the packet that `next` is the number of, where it follows at once. */
+  void conceal(const uint8_t* next, int16_t* out) {
+    opened_ = no_slot;
+    if (!decoder_) {
+      std::memset(out, 0, opus_frame_samples * sizeof(int16_t));
+      return;
+    }
+    uint8_t packet[packet_bytes_max];
+    const size_t count = next == nullptr ? 0 : copy(slots_[*next], packet);
+    if (count > 0) decoder_->recover(packet, count, out);
+    else decoder_->conceal(out);
+  }
+
+  static constexpr size_t samples_per_unit = opus_rate_hz / rtp_clock_hz;
+  static constexpr size_t packet_bytes_max = 1275;  // of one frame (RFC 6716 §3.4)
+  static constexpr size_t bytes_max = 32 * 1024;
+
+ private:
+  struct Slot {
+    uint32_t first = 0;
+    uint32_t units = 0;
+    uint32_t count = 0;
+    uint64_t at = 0;
+  };
+  static constexpr size_t units_max = opus_packet_samples_max / samples_per_unit;
+  static constexpr int no_slot = -1;
+
+  /** The bytes of a slot's packet; 0 when they were written over. */
+  size_t copy(const Slot& slot, uint8_t* packet) const {
+    if (slot.count == 0 || written_ - slot.at > bytes_max) return 0;
+    for (size_t i = 0; i < slot.count; i++) packet[i] = bytes_[(slot.at + i) % bytes_max];
+    return slot.count;
+  }
+
+  /** Decodes the packet of a slot, unless it was the last one that was. */
+  bool open(uint8_t number, const Slot& slot) {
+    if (opened_ == number && opened_at_ == slot.at) return true;
+    uint8_t packet[packet_bytes_max];
+    const size_t count = copy(slot, packet);
+    if (!decoder_ || count == 0 || decoder_->decode(packet, count, pcm_) < slot.units * samples_per_unit) return false;
+    opened_ = number;
+    opened_at_ = slot.at;
+    return true;
+  }
+
+  std::unique_ptr<OpusVoiceDecoder> decoder_;
+  bool started_ = false;
+  uint32_t last_ = 0;  // the timestamp that came last
+  int64_t clock_ = 0;  // and what it is, counted from the first one
+  uint8_t next_slot_ = 0;
+  uint64_t written_ = 0;
+  int opened_ = no_slot;
+  uint64_t opened_at_ = 0;
+  Slot slots_[256];
+  int16_t pcm_[opus_packet_samples_max];
+  uint8_t bytes_[bytes_max];
+};
+
+}  // namespace sidetone
