@@ -1,0 +1,92 @@
+#include "plane/webrtc/webrtc_link.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sidetone {
+
+WebrtcLink::WebrtcLink(IceCredentials own, std::unique_ptr<DtlsEndpoint> dtls, int64_t now_us)
+    : dtls_(std::move(dtls)), heard_us_(now_us) {
+  own_.push_back(std::move(own));
+}
+
+Address WebrtcLink::remote(uint32_t& version) const {
+  const std::lock_guard<std::mutex> lock(remote_mutex_);
+  version = remote_version_.load(std::memory_order_relaxed);
+  return remote_;
+}
+
+void WebrtcLink::take(LinkPackets& packets) {
+  packets.clear();
+  const std::lock_guard<std::mutex> lock(packets_mutex_);
+  std::swap(packets, packets_);
+  waiting_.store(false, std::memory_order_release);
+}
+
+void WebrtcLink::give(const Datagram& datagram) {
+  const std::lock_guard<std::mutex> lock(packets_mutex_);
+  if (packets_.entries.size() >= packets_max || packets_.bytes.size() + datagram.count > packet_bytes_max) {
+    overflown_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  packets_.bytes.insert(packets_.bytes.end(), datagram.bytes, datagram.bytes + datagram.count);
+  packets_.entries.push_back({datagram.source, datagram.arrival_us, datagram.count});
+  waiting_.store(true, std::memory_order_release);
+}
+
+const IceCredentials* WebrtcLink::credentials(std::string_view ufrag) const {
+  for (const IceCredentials& own : own_) {
+    if (own.ufrag == ufrag) return &own;
+  }
+  return nullptr;
+}
+
+Address WebrtcLink::checked(const Address& from, bool nominated, std::string_view ufrag, int64_t now_us, bool& is_new) {
+  heard_us_ = now_us;
+  Address forgotten;
+  const auto known = std::find(addresses_.begin(), addresses_.end(), from);
+  is_new = known == addresses_.end();
+  if (!is_new) addresses_.erase(known);
+  else if (addresses_.size() >= addresses_max) {
+    forgotten = addresses_.front();
+    addresses_.erase(addresses_.begin());
+  }
+  addresses_.push_back(from);
+  // A check under the older credentials is of before the restart: it keeps the path alive and moves nothing.
+  const bool current = own_.back().ufrag == ufrag;
+  const std::lock_guard<std::mutex> lock(remote_mutex_);
+  if ((nominated && current && remote_ != from) || remote_.empty()) {
+    remote_ = from;
+    remote_version_.fetch_add(1, std::memory_order_release);
+  }
+  return forgotten;
+}
+
+bool WebrtcLink::may_come_from(const Address& from) const {
+  return std::find(addresses_.begin(), addresses_.end(), from) != addresses_.end();
+}
+
+bool WebrtcLink::tolerates_forgery(int64_t now_us) {
+  if (now_us - window_us_ >= 1'000'000) {
+    window_us_ = now_us;
+    forged_in_window_ = 0;
+  }
+  return forged_in_window_ < forged_a_second_max;
+}
+
+std::string WebrtcLink::restart(IceCredentials own) {
+  std::string forgotten;
+  if (own_.size() > 1) {
+    forgotten = own_.front().ufrag;
+    own_.erase(own_.begin());
+  }
+  own_.push_back(std::move(own));
+  return forgotten;
+}
+
+Address WebrtcLink::dtls_remote() const {
+  const std::lock_guard<std::mutex> lock(remote_mutex_);
+  return remote_;
+}
+
+}  // namespace sidetone

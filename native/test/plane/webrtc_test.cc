@@ -1,0 +1,239 @@
+#include <poll.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "plane/webrtc/dtls.h"
+#include "plane/webrtc/stun.h"
+#include "plane/webrtc/webrtc_port.h"
+#include "test/check.h"
+#include "test/plane/loopback.h"
+#include "test/plane/webrtc_client.h"
+
+using namespace sidetone;
+using test::Bytes;
+using test::check;
+
+namespace {
+
+/** The sample request of RFC 5769 §2.1: a check of a controlled agent under the password below. */
+const Bytes sample = {0x00, 0x01, 0x00, 0x58, 0x21, 0x12, 0xa4, 0x42, 0xb7, 0xe7, 0xa7, 0x01, 0xbc, 0x34, 0xd6, 0x86,
+                      0xfa, 0x87, 0xdf, 0xae, 0x80, 0x22, 0x00, 0x10, 0x53, 0x54, 0x55, 0x4e, 0x20, 0x74, 0x65, 0x73,
+                      0x74, 0x20, 0x63, 0x6c, 0x69, 0x65, 0x6e, 0x74, 0x00, 0x24, 0x00, 0x04, 0x6e, 0x00, 0x01, 0xff,
+                      0x80, 0x29, 0x00, 0x08, 0x93, 0x2f, 0xf9, 0xb1, 0x51, 0x26, 0x3b, 0x36, 0x00, 0x06, 0x00, 0x09,
+                      0x65, 0x76, 0x74, 0x6a, 0x3a, 0x68, 0x36, 0x76, 0x59, 0x20, 0x20, 0x20, 0x00, 0x08, 0x00, 0x14,
+                      0x9a, 0xea, 0xa7, 0x0c, 0xbf, 0xd8, 0xcb, 0x56, 0x78, 0x1e, 0xf2, 0xb5, 0xb2, 0xd3, 0xf2, 0x49,
+                      0xc1, 0xb5, 0x71, 0xa2, 0x80, 0x28, 0x00, 0x04, 0xe5, 0x7a, 0x3b, 0xcf};
+constexpr char sample_password[] = "VOkJxbRl1RmTxUk/WvJxBt";
+
+/** A port on this process's own address, and what it has counted. */
+struct Stage {
+  int error = 0;
+  std::shared_ptr<WebrtcPort> port;
+  Address at;
+
+  explicit Stage(int64_t consent_us = WebrtcLink::consent_us)
+      : port(WebrtcPort::open(test::own(0), error, consent_us)) {
+    if (port) at = test::own(port->bound_port());
+  }
+  ~Stage() {
+    if (port) port->retire();
+  }
+
+  /** Waits until it is so, for two seconds at most. */
+  template <typename So>
+  bool until(So so) const {
+    for (int i = 0; i < 400; i++) {
+      port->pump();
+      if (so()) return true;
+      ::poll(nullptr, 0, 5);
+    }
+    return false;
+  }
+};
+
+Fingerprint some_fingerprint() { return Fingerprint(); }
+
+}  // namespace
+
+TEST("the sample of RFC 5769 is read, is authentic under its password and no other, and not when a bit is turned") {
+  StunRequest request;
+  CHECK(stun_read_request(sample.data(), sample.size(), request));
+  CHECK(request.username == "evtj:h6vY");
+  CHECK(request.controlled && !request.use_candidate && !request.unknown);
+  if (!webrtc_supported()) return;
+  CHECK(stun_authentic(sample.data(), request, sample_password));
+  CHECK(!stun_authentic(sample.data(), request, "VOkJxbRl1RmTxUk/WvJxBu"));
+  for (size_t at = 0; at < sample.size() * 8; at++) {
+    Bytes turned = sample;
+    turned[at / 8] = static_cast<uint8_t>(turned[at / 8] ^ 1 << at % 8);
+    CHECK(!stun_read_request(turned.data(), turned.size(), request));
+  }
+}
+
+TEST("an answer tells where the request came from, for both families, and ends with a right fingerprint") {
+  for (const char* host : {"192.0.2.1", "2001:db8::17"}) {
+    Address from;
+    CHECK(from.parse(host, 32853));
+    uint8_t out[stun_answer_max_bytes];
+    const size_t count = stun_write_success(out, sample.data() + 8, from, sample_password);
+    CHECK(stun_shaped(out, count));
+    CHECK(out[20] == 0x00 && out[21] == 0x20);
+    const uint16_t port = static_cast<uint16_t>((out[26] << 8 | out[27]) ^ 0x2112);
+    CHECK(port == 32853);
+    const uint32_t sum = static_cast<uint32_t>(out[count - 4]) << 24 | static_cast<uint32_t>(out[count - 3]) << 16 |
+                         static_cast<uint32_t>(out[count - 2]) << 8 | out[count - 1];
+    CHECK(sum == (stun_crc32(out, count - 8) ^ 0x5354554e));
+  }
+}
+
+TEST("a port answers a check under the right password, and nothing else; media counts from where checks came") {
+  if (!webrtc_supported()) return;
+  Stage stage;
+  CHECK(stage.port != nullptr);
+  const auto link = stage.port->open_link({"abcdefgh", "a password of the leg"}, some_fingerprint());
+  test::UdpSocket browser;
+  test::UdpSocket stranger;
+  const Bytes media(172, 0x80);
+  browser.send(stage.at, media);
+  browser.send(stage.at, check("abcdefgh", "another password", true));
+  browser.send(stage.at, check("unknown", "a password of the leg", true));
+  CHECK(stage.until([&] {
+    const WebrtcCounters now = stage.port->counters();
+    return now.strange_packets == 1 && now.forged_checks == 1 && now.unknown_checks == 1;
+  }));
+  CHECK(browser.receive().empty());
+
+  browser.send(stage.at, check("abcdefgh", "a password of the leg", true));
+  std::vector<Bytes> answers;
+  CHECK(stage.until([&] { return (answers = browser.receive()).size() == 1; }));
+  CHECK(answers[0][0] == 0x01 && answers[0][1] == 0x01);
+  uint32_t version = 0;
+  CHECK(link->remote(version) == browser.here());
+
+  for (size_t i = 0; i < WebrtcLink::packets_max + 10; i++) {
+    browser.send(stage.at, media);
+    if (i % 32 == 0) stage.port->pump();
+  }
+  stranger.send(stage.at, media);
+  CHECK(stage.until([&] { return stage.port->counters().strange_packets == 2 && link->overflown() > 0; }));
+  LinkPackets packets;
+  link->take(packets);
+  CHECK(packets.entries.size() == WebrtcLink::packets_max);
+  CHECK(link->state() == LinkState::checking);
+  stage.port->close_link(link);
+}
+
+TEST("an ICE restart moves the far end by its new name; the name before goes on being answered and moves nothing") {
+  if (!webrtc_supported()) return;
+  Stage stage;
+  const auto link = stage.port->open_link({"oldname1", "the old password of it"}, some_fingerprint());
+  test::UdpSocket before;
+  test::UdpSocket after;
+  before.send(stage.at, check("oldname1", "the old password of it", true));
+  uint32_t version = 0;
+  CHECK(stage.until([&] { return link->remote(version) == before.here(); }));
+  stage.port->restart_link(link, {"newname1", "the new password of it"});
+  after.send(stage.at, check("newname1", "the new password of it", true));
+  CHECK(stage.until([&] { return link->remote(version) == after.here(); }));
+  before.send(stage.at, check("oldname1", "the old password of it", true));
+  CHECK(stage.until([&] { return before.receive().size() > 0; }));
+  CHECK(link->remote(version) == after.here());
+  stage.port->close_link(link);
+}
+
+TEST("a far end that is not heard for as long as consent lasts is lost, once") {
+  if (!webrtc_supported()) return;
+  Stage stage(150'000);
+  const auto link = stage.port->open_link({"abcdefgh", "a password of the leg"}, some_fingerprint());
+  CHECK(stage.until([&] { return link->state() == LinkState::lost; }));
+  CHECK(stage.port->counters().lost_links == 1);
+  stage.port->close_link(link);
+}
+
+TEST("a flood of checks with a known name and no password costs a few hashes a second, and the queue is bounded") {
+  if (!webrtc_supported()) return;
+  Stage stage;
+  const auto link = stage.port->open_link({"abcdefgh", "a password of the leg"}, some_fingerprint());
+  test::UdpSocket flooder;
+  const Bytes forged = check("abcdefgh", "another password", true);
+  for (int i = 0; i < 2000; i++) flooder.send(stage.at, forged);
+  CHECK(stage.until([&] { return stage.port->counters().forged_checks > WebrtcLink::forged_a_second_max; }));
+  CHECK(flooder.receive().empty());
+  test::UdpSocket browser;
+  CHECK(stage.until([&] {
+    browser.send(stage.at, check("abcdefgh", "a password of the leg", true));
+    uint32_t version = 0;
+    return link->remote(version) == browser.here();
+  }));
+  stage.port->close_link(link);
+}
+
+#ifdef SIDETONE_WEBRTC
+
+namespace {
+
+const DtlsEndpoint::Out nowhere = [](const uint8_t*, size_t) {};
+
+}  // namespace
+
+TEST("a handshake gives both sides the same keys, with a ClientHello in one datagram or in many") {
+  for (const long mtu : {1200L, 256L}) {
+    test::DtlsClient client(mtu);
+    const auto server = DtlsEndpoint::create(client.identity, client.fingerprint);
+    CHECK(server != nullptr);
+    CHECK(client.meet(*server) <= DtlsEndpoint::mtu);
+    CHECK(server->state() == DtlsEndpoint::State::connected);
+    CHECK(client.sent[0].size() < 300 || mtu > 256);
+    CHECK(server->keys().suite == SrtpSuite::aead_aes_128_gcm);
+    uint8_t material[56];
+    constexpr char label[] = "EXTRACTOR-dtls_srtp";
+    CHECK(::SSL_export_keying_material(client.ssl, material, sizeof material, label, sizeof label - 1, nullptr, 0, 0) ==
+          1);
+    CHECK(std::memcmp(server->keys().receive, material, 16) == 0);
+    CHECK(std::memcmp(server->keys().send, material + 16, 16) == 0);
+    CHECK(std::memcmp(server->keys().receive + 16, material + 32, 12) == 0);
+    CHECK(std::memcmp(server->keys().send + 16, material + 44, 12) == 0);
+  }
+}
+
+TEST("a certificate with another fingerprint fails the handshake, and so does a far end without SRTP") {
+  test::DtlsClient client;
+  Fingerprint other = client.fingerprint;
+  other.bytes[31] = static_cast<uint8_t>(other.bytes[31] ^ 1);
+  const auto server = DtlsEndpoint::create(client.identity, other);
+  (void)client.meet(*server);
+  CHECK(server->state() == DtlsEndpoint::State::failed);
+
+  test::DtlsClient plain(1200, "SRTP_AES128_CM_SHA1_32");
+  const auto picky = DtlsEndpoint::create(plain.identity, plain.fingerprint);
+  (void)plain.meet(*picky);
+  CHECK(picky->state() == DtlsEndpoint::State::failed);
+}
+
+TEST("datagrams that are replayed after the handshake, or are none, change nothing; a goodbye ends it") {
+  test::DtlsClient client;
+  const auto server = DtlsEndpoint::create(client.identity, client.fingerprint);
+  (void)client.meet(*server);
+  CHECK(server->state() == DtlsEndpoint::State::connected);
+  const SrtpKeys keys = server->keys();
+  for (const Bytes& datagram : client.sent) server->take(datagram.data(), datagram.size(), nowhere);
+  const Bytes junk(60, 22);
+  server->take(junk.data(), junk.size(), nowhere);
+  CHECK(server->state() == DtlsEndpoint::State::connected);
+  CHECK(std::memcmp(&keys, &server->keys(), sizeof keys) == 0);
+  (void)::SSL_shutdown(client.ssl);
+  for (const Bytes& datagram : client.step()) server->take(datagram.data(), datagram.size(), nowhere);
+  CHECK(server->state() == DtlsEndpoint::State::closed);
+}
+
+TEST("a handshake that never comes to an end is given up after so many datagrams") {
+  test::DtlsClient client;
+  const auto server = DtlsEndpoint::create(client.identity, client.fingerprint);
+  const std::vector<Bytes> hello = client.step();
+  for (uint32_t i = 0; i <= DtlsEndpoint::datagrams_max; i++) server->take(hello[0].data(), hello[0].size(), nowhere);
+  CHECK(server->state() == DtlsEndpoint::State::failed);
+}
+
+#endif
