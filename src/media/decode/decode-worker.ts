@@ -3,8 +3,10 @@
  * so what is in memory here is one step's input and output.
  */
 import { MPEGDecoder } from 'mpg123-decoder';
-import { DECODERS_MAX, WASM_DECODERS_MAX } from '../../limits.ts';
+import { DECODERS_MAX, LIBRARY_DECODERS_MAX } from '../../limits.ts';
+import { TransportDemux } from '../format/mpeg-ts.ts';
 import type { AudioKind } from '../format/sniff.ts';
+import { AacDecoder } from './aac-decoder.ts';
 import type { DecodeAnswer, DecodeRequest } from './decode-request.ts';
 import { FlacDecoder } from './flac-decoder.ts';
 import { muteConsole } from './library-errors.ts';
@@ -23,23 +25,21 @@ const MPG123_SPARE_MAX = 8;
 
 const decoders = new Map<number, SourceDecoder>();
 const spare: MPEGDecoder[] = [];
-let wasmOpen = 0;
+let libraryOpen = 0;
 
-/**
- * Takes one of the places for decoders in WebAssembly, whose memory is not ours to bound. Returns what gives it back.
- */
-function wasmPlace(): () => void {
-  if (wasmOpen >= WASM_DECODERS_MAX) throw new Error('too many decoders');
-  wasmOpen++;
+/** Takes one of the places for decoders of libraries, whose memory is not ours to bound. Returns what gives it back. */
+function libraryPlace(): () => void {
+  if (libraryOpen >= LIBRARY_DECODERS_MAX) throw new Error('too many decoders');
+  libraryOpen++;
   let given = false;
   return () => {
-    if (!given) wasmOpen--;
+    if (!given) libraryOpen--;
     given = true;
   };
 }
 
 async function openMpeg(rateHz: number, skip: number): Promise<MpegDecoder> {
-  const giveBack = wasmPlace();
+  const giveBack = libraryPlace();
   const again = spare.pop();
   const mpg123 = again ?? new MPEGDecoder();
   await (again === undefined ? mpg123.ready : mpg123.reset());
@@ -58,13 +58,17 @@ async function open(kind: AudioKind, rateHz: number, skip: number): Promise<Sour
     case 'mpeg':
       return await openMpeg(rateHz, skip);
     case 'mpegts':
-      return new MpegTsDecoder(await openMpeg(rateHz, skip));
+      return new MpegTsDecoder(new TransportDemux('mpeg'), await openMpeg(rateHz, skip));
+    case 'mpegts-aac':
+      return new MpegTsDecoder(new TransportDemux('aac'), new AacDecoder(rateHz, skip, libraryPlace()));
+    case 'aac':
+      return new AacDecoder(rateHz, skip, libraryPlace());
     case 'opus':
-      return new OpusDecoder(rateHz, skip, wasmPlace());
+      return new OpusDecoder(rateHz, skip, libraryPlace());
     case 'vorbis':
-      return new VorbisDecoder(rateHz, skip, wasmPlace());
+      return new VorbisDecoder(rateHz, skip, libraryPlace());
     case 'flac':
-      return new FlacDecoder(rateHz, skip, wasmPlace());
+      return new FlacDecoder(rateHz, skip, libraryPlace());
   }
 }
 

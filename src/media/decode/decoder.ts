@@ -1,4 +1,5 @@
 /** The decoding thread as the main thread sees it: streams that take bytes and give PCM, one step at a time. */
+import { threadScript } from '../../installation.ts';
 import { DECODE_STEP_MAX_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { AudioKind } from '../format/sniff.ts';
@@ -45,7 +46,7 @@ export class DecoderThread {
   /** The options are for tests. */
   constructor(log: Log, options: { readonly script?: URL; readonly stepMaxMs?: number } = {}) {
     this.#log = log;
-    this.#script = options.script ?? new URL('./decode-worker.ts', import.meta.url);
+    this.#script = options.script ?? threadScript('src/media/decode/decode-worker.ts');
     this.#stepMaxMs = options.stepMaxMs ?? DECODE_STEP_MAX_MS;
     this.#thread = this.#spawn();
   }

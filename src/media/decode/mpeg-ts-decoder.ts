@@ -1,36 +1,37 @@
-/** MPEG audio in an MPEG transport stream. */
-import { TransportDemux } from '../format/mpeg-ts.ts';
-import type { MpegDecoder } from './mpeg-decoder.ts';
+/** MPEG audio, or AAC, in an MPEG transport stream. */
+import type { TransportDemux } from '../format/mpeg-ts.ts';
 import type { Pcm } from './pcm-output.ts';
 import type { SourceDecoder } from './source-decoder.ts';
 
 export class MpegTsDecoder implements SourceDecoder {
-  readonly #demux = new TransportDemux();
-  readonly #mpeg: MpegDecoder;
+  readonly #demux: TransportDemux;
+  readonly #audio: SourceDecoder;
 
-  constructor(mpeg: MpegDecoder) {
-    this.#mpeg = mpeg;
+  /** `audio` decodes what the demultiplexer finds. */
+  constructor(demux: TransportDemux, audio: SourceDecoder) {
+    this.#demux = demux;
+    this.#audio = audio;
   }
 
   get samples(): number {
-    return this.#mpeg.samples;
+    return this.#audio.samples;
   }
 
   get heard(): boolean {
-    return this.#mpeg.heard;
+    return this.#audio.heard;
   }
 
   async push(bytes: Uint8Array): Promise<Pcm> {
     const audio = this.#demux.push(bytes);
-    if (this.#demux.unsupported) throw new Error('no MPEG audio in it');
-    return await this.#mpeg.push(audio);
+    if (this.#demux.unsupported) throw new Error('the audio in it is not of the kind that it began with');
+    return await this.#audio.push(audio);
   }
 
   async end(): Promise<Pcm> {
-    return await this.#mpeg.end();
+    return await this.#audio.end();
   }
 
   close(): void {
-    this.#mpeg.close();
+    this.#audio.close();
   }
 }

@@ -1,25 +1,45 @@
 /**
  * MPEG transport stream (ISO 13818-1), as far as the segments of HLS need it: packets of 188 bytes in, the bytes of its
- * first MPEG audio stream out.
+ * first stream of MPEG audio, or of AAC in ADTS, out.
  *
- *   PID 0: PAT → PID of the PMT → PID of the stream of type 3 or 4 → PES packets, whose heads are left out
+ *   PID 0: PAT → PID of the PMT → PID of the stream of type 3, 4 or 15 → PES packets, whose heads are left out
  *
- * AAC and other types are told apart, not decoded. Pure.
+ * Pure.
  */
 
 const PACKET_BYTES = 188;
 const SYNC = 0x47;
-const MPEG_AUDIO = new Set([0x03, 0x04]);
+
+export type TransportAudio = 'mpeg' | 'aac';
+
+/** The stream types that are read (§2.4.4.9, table 2-34). */
+const AUDIO_TYPES: ReadonlyMap<number, TransportAudio> = new Map([
+  [0x03, 'mpeg'],
+  [0x04, 'mpeg'],
+  [0x0f, 'aac'],
+]);
 
 export class TransportDemux {
+  readonly #wanted: TransportAudio | undefined;
   #rest: Uint8Array = new Uint8Array(0);
   #pmtPid: number | undefined;
   #audioPid: number | undefined;
+  #kind: TransportAudio | undefined;
   #unsupported = false;
   /** Whether a PES packet has begun; what comes before is a part without its head. */
   #begun = false;
 
-  /** The programme is known, and none of its streams is MPEG audio. */
+  /** With `wanted`, streams of that kind only are read. */
+  constructor(wanted?: TransportAudio) {
+    this.#wanted = wanted;
+  }
+
+  /** The kind of the audio; undefined until the programme is known. */
+  get kind(): TransportAudio | undefined {
+    return this.#kind;
+  }
+
+  /** The programme is known, and none of its streams is audio that is read. */
   get unsupported(): boolean {
     return this.#unsupported;
   }
@@ -56,7 +76,9 @@ export class TransportDemux {
 
   #streams(payload: Uint8Array): void {
     const types = streamTypes(payload);
-    const audio = types.find(([type]) => MPEG_AUDIO.has(type));
+    const isRead = (kind: TransportAudio | undefined) => kind !== undefined && (this.#wanted ?? kind) === kind;
+    const audio = types.find(([type]) => isRead(AUDIO_TYPES.get(type)));
+    this.#kind = audio === undefined ? undefined : AUDIO_TYPES.get(audio[0]);
     this.#audioPid = audio?.[1];
     this.#unsupported = types.length > 0 && audio === undefined;
   }

@@ -1,14 +1,15 @@
 /** Tells the format of a file by its first bytes, never by its name or media type. Pure. */
+import { firstAdtsFrame } from './adts.ts';
 import { afterTags } from './leading-tags.ts';
 import { nextFrame } from './mpeg-framer.ts';
 import { TransportDemux } from './mpeg-ts.ts';
 import { WavContainer } from './wav-container.ts';
 
 /**
- * The formats that the decoding thread reads. `mpegts` is MPEG audio in an MPEG transport stream, as in segments of
- * HLS.
+ * The formats that the decoding thread reads. `aac` is AAC in ADTS; `mpegts` and `mpegts-aac` are MPEG audio and AAC in
+ * an MPEG transport stream, as in segments of HLS. AAC is decoded only where its library is on the machine.
  */
-export type AudioKind = 'wav' | 'mpeg' | 'opus' | 'vorbis' | 'flac' | 'mpegts';
+export type AudioKind = 'wav' | 'mpeg' | 'opus' | 'vorbis' | 'flac' | 'aac' | 'mpegts' | 'mpegts-aac';
 /** A text that names sources: M3U (HLS included) or PLS. */
 export type SourceKind = AudioKind | 'playlist';
 
@@ -22,7 +23,7 @@ type Sniffed =
   | { readonly found: 'unsupported' };
 
 /**
- * Bytes in which two MPEG frame headers that agree are looked for: a live stream begins in the middle of a frame, a
+ * Bytes in which frame headers that agree, of MPEG audio or of AAC, are looked for: a live stream begins in the middle of a frame, a
  * file may begin with rubbish.
  */
 const MPEG_SEARCH_BYTES = 64 * 1024;
@@ -42,10 +43,15 @@ export function sniff(bytes: Uint8Array, whole: boolean): Sniffed {
   if (from === undefined) return undecided(0);
   const rest = bytes.subarray(from);
   if (rest.length < LEAST_BYTES) return undecided(from);
-  const found = byMagic(rest) ?? mpeg(rest, whole);
+  const found = byMagic(rest);
   if (found === 'more') return undecided(from);
   if (found === 'unsupported') return { found };
-  return typeof found === 'number' ? { found: 'mpeg', from: from + found } : { found, from };
+  if (found !== undefined) return { found, from };
+  const adts = firstAdtsFrame(rest.subarray(0, MPEG_SEARCH_BYTES), whole);
+  if (adts !== undefined) return { found: 'aac', from: from + adts };
+  const frame = mpeg(rest, whole);
+  if (frame === 'more') return undecided(from);
+  return frame === 'unsupported' ? { found: frame } : { found: 'mpeg', from: from + frame };
 }
 
 /** Recognises the formats that begin with a signature. Undefined when there is none. */
@@ -54,17 +60,18 @@ function byMagic(bytes: Uint8Array): SourceKind | 'more' | 'unsupported' | undef
   if (ascii(bytes, 0, 'fLaC')) return 'flac';
   if (ascii(bytes, 0, 'OggS')) return ogg(bytes);
   if (isPlaylist(bytes)) return 'playlist';
-  if (OTHERS.some(([at, id]) => ascii(bytes, at, id)) || isAdts(bytes)) return 'unsupported';
+  if (OTHERS.some(([at, id]) => ascii(bytes, at, id))) return 'unsupported';
   if (bytes[0] !== 0x47) return undefined;
   if (bytes.length <= 2 * TRANSPORT_PACKET_BYTES) return 'more';
   return bytes[TRANSPORT_PACKET_BYTES] === 0x47 && bytes[2 * TRANSPORT_PACKET_BYTES] === 0x47 ? transport(bytes) : undefined;
 }
 
-function transport(bytes: Uint8Array): 'mpegts' | 'more' | 'unsupported' {
+function transport(bytes: Uint8Array): 'mpegts' | 'mpegts-aac' | 'more' | 'unsupported' {
   const demux = new TransportDemux();
   const audio = demux.push(bytes);
   if (demux.unsupported || bytes.length > TRANSPORT_SEARCH_BYTES) return 'unsupported';
-  return audio.length > 0 ? 'mpegts' : 'more';
+  if (audio.length === 0) return 'more';
+  return demux.kind === 'aac' ? 'mpegts-aac' : 'mpegts';
 }
 
 /**
@@ -81,17 +88,6 @@ const OTHERS: readonly (readonly [number, string])[] = [
   [0, 'MThd'],
   [0, '\x30\x26\xb2\x75'],
 ];
-
-/**
- * AAC in ADTS (ISO 13818-7 §6.2): its header looks like that of MPEG audio but for the layer, and names the length of
- * its frame.
- */
-function isAdts(bytes: Uint8Array): boolean {
-  const begins = (at: number) => bytes[at] === 0xff && ((bytes[at + 1] ?? 0) & 0xf6) === 0xf0;
-  const [, , , fourth = 0, fifth = 0, sixth = 0] = bytes;
-  const next = ((fourth & 3) << 11) | (fifth << 3) | (sixth >> 5);
-  return begins(0) && (next + 2 > bytes.length || begins(next));
-}
 
 function wav(bytes: Uint8Array): 'wav' | 'more' | 'unsupported' {
   const container = new WavContainer();

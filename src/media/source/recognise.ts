@@ -1,5 +1,6 @@
 /** The first bytes of a source, up to the first audio: what it is, and where its sound begins. */
 import { SOURCE_HEAD_MAX_BYTES, SOURCE_TAGS_MAX_BYTES } from '../../limits.ts';
+import { decodesAac } from '../decode/aac-decoder.ts';
 import { type SourceKind, sniff } from '../format/sniff.ts';
 import { Refusal } from './opening.ts';
 
@@ -48,6 +49,9 @@ class Head {
   }
 }
 
+/** Whether the decoders of this build read it. */
+const isDecoded = (kind: SourceKind | 'more'): boolean => (kind !== 'aac' && kind !== 'mpegts-aac') || decodesAac();
+
 /** Reads until the content tells what it is. Rejects with `Refusal` where it is nothing we play. */
 export async function recognise(next: () => Promise<Uint8Array | undefined>): Promise<Recognised> {
   const head = new Head();
@@ -61,7 +65,7 @@ export async function recognise(next: () => Promise<Uint8Array | undefined>): Pr
       if (head.bytes.length < lookAt) continue;
     }
     const sniffed = sniff(head.bytes, chunk === undefined);
-    if (sniffed.found === 'unsupported') throw new Refusal('unsupported', false, 200);
+    if (sniffed.found === 'unsupported' || !isDecoded(sniffed.found)) throw new Refusal('unsupported', false, 200);
     head.drop(sniffed.from);
     if (sniffed.found !== 'more')
       return { kind: sniffed.found, lead: head.lead, head: head.bytes.slice(), ended: chunk === undefined };

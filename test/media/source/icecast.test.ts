@@ -1,5 +1,6 @@
 /** Streams of a real Icecast server, as stations run it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { decodesAac } from '../../../src/media/decode/aac-decoder.ts';
 import { type Call, Harness } from '../harness.ts';
 import { mulawSample, toneShare } from '../sound.ts';
 import { Icecast, icecastInstalled } from './icecast.ts';
@@ -44,6 +45,7 @@ describe.skipIf(!icecastInstalled)('an Icecast stream', () => {
     ['/opus.ogg', ['-c:a', 'libopus', '-b:a', '48k'], 'ogg'],
     ['/vorbis.ogg', ['-c:a', 'libvorbis', '-q:a', '2'], 'ogg'],
     ['/flac.ogg', ['-c:a', 'flac'], 'ogg'],
+    ...(decodesAac() ? [['/live.aac', ['-c:a', 'aac', '-b:a', '64k'], 'adts'] as const] : []),
   ];
   for (const [mount, codec, format] of mounts) {
     test(`is heard by whoever joins, whenever they do: ${mount}`, async () => {

@@ -113,7 +113,8 @@ export class Icecast implements AsyncDisposable {
   }
 }
 
-const contentType = (format: string): string => (format === 'mp3' ? 'audio/mpeg' : 'application/ogg');
+const CONTENT_TYPES: Readonly<Record<string, string>> = { mp3: 'audio/mpeg', adts: 'audio/aac', ogg: 'application/ogg' };
+const contentType = (format: string): string => CONTENT_TYPES[format] ?? 'application/octet-stream';
 
 function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();

@@ -5,6 +5,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import type { Log } from '../../../src/log.ts';
+import { decodesAac } from '../../../src/media/decode/aac-decoder.ts';
 import { DecodeError, DecoderThread } from '../../../src/media/decode/decoder.ts';
 import { sniff } from '../../../src/media/format/sniff.ts';
 import { tone } from '../sound.ts';
@@ -115,6 +116,12 @@ const seeds: readonly (readonly [string, number, number, () => Promise<Bytes>])[
   ['FLAC', 200, 200, () => fixture('tone.flac')],
   ['FLAC in Ogg', 150, 5_600, () => thrice('tone-flac.ogg')],
   ['MPEG in a transport stream', 150, 800, () => fixture('tone-mp3.mpegts')],
+  ...(decodesAac()
+    ? ([
+        ['AAC', 300, 700, () => fixture('tone-aac.aac')],
+        ['AAC in a transport stream', 150, 800, () => fixture('tone-aac.mpegts')],
+      ] as const)
+    : []),
 ];
 
 describe('mutants', () => {

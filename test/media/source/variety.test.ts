@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { silentLog } from '../../../src/log.ts';
+import { decodesAac } from '../../../src/media/decode/aac-decoder.ts';
 import { DecoderThread } from '../../../src/media/decode/decoder.ts';
 import { type AudioKind, sniff } from '../../../src/media/format/sniff.ts';
 import { tone, toneShare } from '../sound.ts';
@@ -177,6 +178,45 @@ describe('MPEG audio', () => {
   test('is heard inside a transport stream, as HLS has it', async () => {
     const [kind, isTone] = await verdict(await fixture('tone-mp3.mpegts'));
     expect([kind, isTone]).toEqual(['mpegts', true]);
+  });
+});
+
+describe.skipIf(!decodesAac())('AAC', () => {
+  for (const [name, kind, file] of [
+    ['in ADTS', 'aac', 'tone-aac.aac'],
+    ['in a transport stream', 'mpegts-aac', 'tone-aac.mpegts'],
+  ] as const) {
+    test(`is heard ${name}, in pieces of any size`, async () => {
+      const bytes = await fixture(file);
+      const [found, isTone, length] = await verdict(bytes);
+      expect([found, isTone, Math.abs(length - 105) <= 5]).toEqual([kind, true, true]);
+      const once = await heard(bytes);
+      for (const step of [1, 61, 4_096]) expect((await heard(bytes, step)).pcm).toEqual(once.pcm);
+    });
+  }
+
+  test('is heard from any byte of a mount on, and over a tag between two segments', async () => {
+    const whole = await fixture('tone-aac.aac');
+    const clean = (await heard(whole)).pcm.length;
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 2_000 }), async (from) => {
+        const { kind, pcm } = await heard(whole.subarray(from));
+        expect([kind, pcm.length > clean - 5_000]).toEqual(['aac', true]);
+      }),
+      { numRuns: 30 },
+    );
+    const tag = bytesOf(new TextEncoder().encode('ID3\x04\0\0\0\0\0\x3f'), new Uint8Array(63).fill(0x50));
+    const twice = await heard(bytesOf(tag, whole, tag, whole));
+    expect(Math.abs(twice.pcm.length - 2 * clean)).toBeLessThan(400);
+  });
+
+  test('is no AAC for bytes at random, and its frames are never taken for MPEG audio', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 4_000, maxLength: 8_000 }), (noise) => {
+        expect(['unsupported', 'playlist']).toContain(sniff(noise, true).found);
+      }),
+      { numRuns: 100 },
+    );
   });
 });
 
