@@ -20,11 +20,13 @@ struct Exports {
   size_t count;
 };
 
+Exports aac_exports();
 Exports plane_exports();
 Exports leg_exports();
 Exports recording_exports();
 Exports room_exports();
 Exports source_exports();
 Exports stream_exports();
+Exports webrtc_exports();
 
 }  // namespace sidetone

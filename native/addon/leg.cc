@@ -86,7 +86,8 @@ Napi::Value srtp_supports_suite(const Napi::CallbackInfo& info) {
   return arguments.give(srtp_supports(static_cast<SrtpSuite>(suite)));
 }
 
-// legNegotiate(plane, leg, remoteHost, rtpPort, rtcpPort, codec, payloadType, eventPayloadType | -1, ptimeMs, send,
+// legNegotiate(plane, leg, remoteHost, rtpPort, rtcpPort, codec, payloadType, eventPayloadType | -1, eventClockHz,
+// ptimeMs, send,
 // receive, held, learnFrom, srtpSuite | 0, Uint8Array sendKey, Uint8Array receiveKey) -> found
 Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
@@ -99,13 +100,15 @@ Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
   const uint32_t codec = arguments.number();
   const uint32_t payload_type = arguments.number();
   agreed.event_payload_type = arguments.integer();
+  agreed.event_clock_hz = arguments.number();
   agreed.ptime_ms = arguments.number();
   agreed.send = arguments.boolean();
   agreed.receive = arguments.boolean();
   agreed.held = arguments.boolean();
   agreed.learn_from = AddressRange::parse_list(arguments.text());
-  if (!arguments.ok() || codec > 2 || payload_type > 127 || agreed.event_payload_type < -1 ||
-      agreed.event_payload_type > 127 || agreed.ptime_ms < 10 || agreed.ptime_ms > 60) {
+  if (!arguments.ok() || codec > codec_max || payload_type > 127 || agreed.event_payload_type < -1 ||
+      agreed.event_payload_type > 127 || (agreed.event_clock_hz != 8000 && agreed.event_clock_hz != opus_rate_hz) ||
+      agreed.ptime_ms < 10 || agreed.ptime_ms > 60) {
     return arguments.refuse();
   }
   SrtpKeys keys;
@@ -116,6 +119,18 @@ Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
   const bool found = plane->negotiate(id, agreed, now_of_system(), suite == 0 ? nullptr : &keys);
   ::explicit_bzero(&keys, sizeof keys);
   return arguments.give(found);
+}
+
+// legPipe(plane, leg, ssrc, theirSsrc, atOnce) -> found
+Napi::Value leg_pipe(const Napi::CallbackInfo& info) {
+  Arguments arguments(info);
+  Plane* plane = arguments.plane();
+  const uint32_t id = arguments.number();
+  const uint32_t own = arguments.number();
+  const uint32_t theirs = arguments.number();
+  const bool at_once = arguments.boolean();
+  if (!arguments.ok()) return arguments.refuse();
+  return arguments.give(plane->pipe(id, own, theirs, at_once));
 }
 
 // legPlay(plane, leg, playback, rateHz, volumePercent) -> found
@@ -213,7 +228,7 @@ constexpr Export exported[] = {
     {"legNegotiate", leg_negotiate}, {"legPlay", leg_play},   {"legFeed", leg_feed},
     {"legFinish", leg_finish},       {"legStop", leg_stop},   {"legPause", leg_pause},
     {"legSeek", leg_seek},           {"legKeys", leg_keys},   {"srtpSupports", srtp_supports_suite},
-    {"legAnswerer", leg_answerer},
+    {"legAnswerer", leg_answerer},   {"legPipe", leg_pipe},
 };
 
 }  // namespace

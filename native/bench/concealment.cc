@@ -1,7 +1,7 @@
-// Sound through a lossy network: concealment SPEECH OUT PERCENT BURST SEED [JITTER_MS] reads 16-bit PCM of 8 kHz, loses
-// that part of its packets (20 ms of mu-law) in bursts of that length, and writes what a leg makes of the rest, sample
-// for sample. The others come up to JITTER_MS late, if that is given. Without arguments it prints the time that one
-// frame takes.
+// Sound through a lossy network: concealment SPEECH OUT PERCENT BURST SEED [JITTER_MS [LEAD_IN_MS]] reads 16-bit PCM of
+// 8 kHz, loses that part of its packets (20 ms of mu-law) in bursts of that length, and writes what a leg makes of the
+// rest, sample for sample. The others come up to JITTER_MS late, if that is given, and LEAD_IN_MS of the same speech go
+// before, without a loss and without being written. Without arguments it prints the time that one frame takes.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -97,31 +97,35 @@ int main(int argc, char** argv) {
     print_cost(16000);
     return 0;
   }
-  if (argc != 6 && argc != 7) {
-    std::fprintf(stderr, "concealment SPEECH OUT PERCENT BURST SEED [JITTER_MS]\n");
+  if (argc < 6 || argc > 8) {
+    std::fprintf(stderr, "concealment SPEECH OUT PERCENT BURST SEED [JITTER_MS [LEAD_IN_MS]]\n");
     return 2;
   }
   const std::vector<int16_t> speech = read(argv[1]);
   const size_t packets = speech.size() / frame_units;
-  const std::vector<bool> lost = losses(packets, std::atof(argv[3]) / 100, static_cast<size_t>(std::atoi(argv[4])),
-                                        static_cast<uint32_t>(std::atoi(argv[5])));
+  const size_t lead_in = argc > 7 ? static_cast<size_t>(std::atoi(argv[7])) / 20 : 0;
+  std::vector<bool> lost(lead_in);
+  const std::vector<bool> after = losses(packets, std::atof(argv[3]) / 100, static_cast<size_t>(std::atoi(argv[4])),
+                                         static_cast<uint32_t>(std::atoi(argv[5])));
+  lost.insert(lost.end(), after.begin(), after.end());
   FILE* out = std::fopen(argv[2], "wb");
   if (speech.empty() || out == nullptr) return 1;
   Playout playout(Codec::pcmu);
   const std::vector<int64_t> arrivals =
-      arrive(packets, argc > 6 ? std::atof(argv[6]) : 0, static_cast<uint32_t>(std::atoi(argv[5])));
-  for (size_t i = 0, next = 0; i < packets; i++) {
+      arrive(lost.size(), argc > 6 ? std::atof(argv[6]) : 0, static_cast<uint32_t>(std::atoi(argv[5])));
+  for (size_t i = 0, next = 0; i < lost.size(); i++) {
     const int64_t now_us = begin_us + static_cast<int64_t>(i) * frame_us;
-    for (; next < packets && arrivals[next] <= now_us; next++) {
+    for (; next < lost.size() && arrivals[next] <= now_us; next++) {
       if (lost[next]) continue;
       uint8_t octets[frame_units];
-      mulaw_encode(&speech[next * frame_units], octets, frame_units);
+      const size_t said = next < lead_in ? next % packets : next - lead_in;
+      mulaw_encode(&speech[said * frame_units], octets, frame_units);
       (void)playout.jitter().insert(static_cast<uint32_t>(next * frame_units), octets, frame_units, arrivals[next]);
     }
     int16_t pcm[frame_samples_max];
     bool heard;
     const size_t count = playout.frame(now_us + tick_phase_us, pcm, heard);
-    (void)std::fwrite(pcm, sizeof(int16_t), count, out);
+    if (i >= lead_in) (void)std::fwrite(pcm, sizeof(int16_t), count, out);
   }
   std::fclose(out);
   return 0;

@@ -4,6 +4,8 @@
 //                                                      every 20 ms epoll, recvmmsg, one send a leg
 //   reflector load LEGS FIRST_PORT PEER_PORT SECONDS   one packet a leg every 20 ms from PEER_PORT;
 //                                                      prints packets sent and received
+//   reflector talk PEER_PORT SECONDS PORT ...          the same to the ports that are given, once for each
+//                                                      octet of standard input
 #include <arpa/inet.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -109,43 +111,58 @@ int floor_main(int legs, int first, int peer_port) {
   }
 }
 
-int load_main(int legs, int first, int peer_port, int seconds) {
-  const int fd = bound(peer_port);
-  const int size = 64 << 20;
-  (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size);
-  std::vector<sockaddr_in> peers;
-  for (int i = 0; i < legs; i++) peers.push_back(loopback(first + 2 * i));
-  std::vector<uint8_t> packets(static_cast<size_t>(legs) * packet_bytes);
-  std::vector<iovec> vectors(legs);
-  std::vector<mmsghdr> messages(legs);
-  for (int i = 0; i < legs; i++) {
-    vectors[i] = {&packets[static_cast<size_t>(i) * packet_bytes], packet_bytes};
-    messages[i] = {};
-    messages[i].msg_hdr.msg_name = &peers[i];
-    messages[i].msg_hdr.msg_namelen = sizeof peers[i];
-    messages[i].msg_hdr.msg_iov = &vectors[i];
-    messages[i].msg_hdr.msg_iovlen = 1;
-  }
-  timespec deadline;
-  clock_gettime(CLOCK_MONOTONIC, &deadline);
-  long sent = 0;
-  long received = 0;
-  for (int tick = 0; tick < seconds * 50; tick++) {
-    sleep_until(deadline);
-    received += drain(fd);
-    for (int i = 0; i < legs; i++)
-      stamp(&packets[static_cast<size_t>(i) * packet_bytes], static_cast<uint32_t>(i), static_cast<uint32_t>(tick));
-    for (int at = 0; at < legs;) {
-      const int count = sendmmsg(fd, &messages[at], static_cast<unsigned>(legs - at > 256 ? 256 : legs - at), 0);
-      if (count <= 0) break;
-      sent += count;
-      at += count;
-      received += drain(fd);
+/** The far ends of legs, one packet each every 20 ms, all from and to one socket. */
+class Load {
+ public:
+  Load(const std::vector<int>& ports, int peer_port)
+      : fd_(bound(peer_port)), packets_(ports.size() * packet_bytes), vectors_(ports.size()), messages_(ports.size()) {
+    const int size = 64 << 20;
+    (void)setsockopt(fd_, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size);
+    for (const int port : ports) peers_.push_back(loopback(port));
+    for (size_t i = 0; i < ports.size(); i++) {
+      vectors_[i] = {&packets_[i * packet_bytes], packet_bytes};
+      messages_[i] = {};
+      messages_[i].msg_hdr.msg_name = &peers_[i];
+      messages_[i].msg_hdr.msg_namelen = sizeof peers_[i];
+      messages_[i].msg_hdr.msg_iov = &vectors_[i];
+      messages_[i].msg_hdr.msg_iovlen = 1;
     }
   }
-  printf("%ld %ld\n", sent, received);
-  return 0;
-}
+
+  /** Talks for so long, and prints the packets that were sent and received meanwhile. */
+  void talk(int seconds) {
+    while (drain(fd_) > 0) {}
+    timespec deadline;
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    // What is said later goes on as after a pause: a far end that sees old numbers again drops them.
+    const uint32_t first_tick = static_cast<uint32_t>(deadline.tv_sec * 50 + deadline.tv_nsec / 20'000'000);
+    long sent = 0;
+    long received = 0;
+    const size_t legs = messages_.size();
+    for (int tick = 0; tick < seconds * 50; tick++) {
+      sleep_until(deadline);
+      received += drain(fd_);
+      for (size_t i = 0; i < legs; i++)
+        stamp(&packets_[i * packet_bytes], static_cast<uint32_t>(i), first_tick + static_cast<uint32_t>(tick));
+      for (size_t at = 0; at < legs;) {
+        const int count = sendmmsg(fd_, &messages_[at], static_cast<unsigned>(legs - at > 256 ? 256 : legs - at), 0);
+        if (count <= 0) break;
+        sent += count;
+        at += static_cast<size_t>(count);
+        received += drain(fd_);
+      }
+    }
+    printf("%ld %ld\n", sent, received);
+    fflush(stdout);
+  }
+
+ private:
+  int fd_;
+  std::vector<uint8_t> packets_;
+  std::vector<iovec> vectors_;
+  std::vector<mmsghdr> messages_;
+  std::vector<sockaddr_in> peers_;
+};
 
 }  // namespace
 
@@ -155,8 +172,21 @@ int main(int argc, char** argv) {
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
   if (argc == 5 && strcmp(argv[1], "floor") == 0) return floor_main(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]));
-  if (argc == 6 && strcmp(argv[1], "load") == 0)
-    return load_main(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]), atoi(argv[5]));
-  fprintf(stderr, "reflector floor LEGS FIRST_PORT PEER_PORT | load LEGS FIRST_PORT PEER_PORT SECONDS\n");
+  std::vector<int> ports;
+  if (argc == 6 && strcmp(argv[1], "load") == 0) {
+    for (int i = 0; i < atoi(argv[2]); i++) ports.push_back(atoi(argv[3]) + 2 * i);
+    Load(ports, atoi(argv[4])).talk(atoi(argv[5]));
+    return 0;
+  }
+  if (argc > 4 && strcmp(argv[1], "talk") == 0) {
+    for (int i = 4; i < argc; i++) ports.push_back(atoi(argv[i]));
+    Load load(ports, atoi(argv[2]));
+    // The socket stays open in the pauses: to some far ends a closed one is a hang-up.
+    while (getchar() != EOF) load.talk(atoi(argv[3]));
+    return 0;
+  }
+  fprintf(stderr,
+          "reflector floor LEGS FIRST_PORT PEER_PORT | load LEGS FIRST_PORT PEER_PORT SECONDS | "
+          "talk PEER_PORT SECONDS PORT ...\n");
   return 2;
 }

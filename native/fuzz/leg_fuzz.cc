@@ -34,8 +34,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const uint8_t* bytes = data + at + 2;
     at += 2 + count;
     if ((what & 7) == 0) {
-      agreed.codec = static_cast<Codec>(count % 3);
-      agreed.payload_type = agreed.codec == Codec::pcmu ? 0 : agreed.codec == Codec::pcma ? 8 : 9;
+      agreed.codec = static_cast<Codec>(count % 4);
+      agreed.payload_type = agreed.codec == Codec::pcmu   ? 0
+                            : agreed.codec == Codec::pcma ? 8
+                            : agreed.codec == Codec::g722 ? 9
+                                                          : 111;
       agreed.ptime_ms = 10 + what % 51;
       agreed.send = (what & 64) != 0;
       agreed.receive = (what & 32) != 0;

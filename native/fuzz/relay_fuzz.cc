@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       case 1: relay.end(); break;
       case 2:  // a tick: a frame of its own, unless packets leave in place of it
         if (relay.on() && !relay.fades_out()) break;
-        if (relay.fades_out()) relay.fade_out(pcm);
+        if (relay.fades_out()) relay.fade_out(Codec::pcma, pcm);
         else if (relay.ending())
           timestamp += relay.resume(Codec::pcmu, pcm, now_us) * static_cast<uint32_t>(frame_units);
         sequence++;

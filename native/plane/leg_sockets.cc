@@ -4,6 +4,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace sidetone {
 
 LegSockets::~LegSockets() {
@@ -25,6 +27,10 @@ void LegSockets::close() {
 }
 
 int LegSockets::watch(Leg& leg) {
+  if (leg.port() != nullptr) {
+    linked_.push_back(&leg);
+    return 0;
+  }
   epoll_event event;
   event.events = EPOLLIN;
   event.data.u64 = reinterpret_cast<uintptr_t>(&leg) | 1;  // a Leg is aligned: its lowest bit tells RTCP
@@ -33,6 +39,10 @@ int LegSockets::watch(Leg& leg) {
 }
 
 void LegSockets::unwatch(Leg& leg, const Now& now, Notices& notices) {
+  if (leg.port() != nullptr) {
+    linked_.erase(std::find(linked_.begin(), linked_.end(), &leg));
+    return;
+  }
   unwatch_rtp(leg, now, notices);
   (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtcp(), nullptr);
   (void)receive(leg, false, now, notices);
@@ -94,8 +104,19 @@ void LegSockets::drain(size_t legs, const Now& now, Notices& notices) {
     receiver->renew();
     receiver->drain(now, notices);
   }
+  drain_links(now, notices);
   (void)drain_epoll(epoll_fd_, legs, now, notices);
   if (awake_epoll_fd_ >= 0) (void)drain_epoll(awake_epoll_fd_, legs, now, notices);
+}
+
+/** Empties the sockets of WebRTC ports, which sorts what has come to its links, and gives it to their legs. */
+void LegSockets::drain_links(const Now& now, Notices& notices) {
+  const WebrtcPort* pumped = nullptr;  // a process has one port, so one look is nearly always enough
+  for (Leg* leg : linked_) {
+    if (leg->port() != pumped) leg->port()->pump();
+    pumped = leg->port();
+  }
+  for (Leg* leg : linked_) leg->drain_link(packets_, now, notices);
 }
 
 /** Returns how many packets there were. */

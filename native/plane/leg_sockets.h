@@ -33,8 +33,11 @@ class LegSockets {
   /** Gives the leg what has come meanwhile, and lets go of its sockets. */
   void unwatch(Leg& leg, const Now& now, Notices& notices);
 
-  /** What comes for the leg wakes the plane from now on. Where the system refuses, it waits for the tick as before. */
-  void hasten(Leg& leg, const Now& now, Notices& notices) { turn(leg, true, now, notices); }
+  /** What comes for the leg wakes the plane from now on. Where the system refuses, and for a WebRTC leg, it waits for
+   * the tick as before. */
+  void hasten(Leg& leg, const Now& now, Notices& notices) {
+    if (leg.port() == nullptr) turn(leg, true, now, notices);
+  }
   /** Legs that no longer pass their packets on wait for the tick again. */
   void slow_down(const Now& now, Notices& notices);
   /** Whether any leg wakes the plane. */
@@ -57,11 +60,14 @@ class LegSockets {
   void unwatch_rtp(Leg& leg, const Now& now, Notices& notices);
   void turn(Leg& leg, bool hasten, const Now& now, Notices& notices);
   size_t drain_epoll(int fd, size_t legs, const Now& now, Notices& notices);
+  void drain_links(const Now& now, Notices& notices);
   size_t receive(Leg& leg, bool rtcp, const Now& now, Notices& notices);
 
   int epoll_fd_ = -1;
   std::unique_ptr<Receiver> receiver_;
   std::unordered_set<Leg*> hastened_;
+  std::vector<Leg*> linked_;  // WebRTC legs, whose sockets are those of their ports
+  LinkPackets packets_;
   std::unique_ptr<Receiver> awake_receiver_;
   int awake_epoll_fd_ = -1;
   Batch batch_;

@@ -31,6 +31,8 @@ enum class NoticeKind : uint32_t {
   playback_moved = 16,  // a: playback, b: samples heard of it before a seek
   answerer = 20,        // a: Answerer, b: milliseconds since the detection began
   greeting_ended = 21,  // a: whether with a beep
+  link = 22,            // a: LinkState of a WebRTC leg
+  pipe_silent = 40,     // nothing came from the other node for 300 ms
 };
 
 struct Notice {

@@ -77,6 +77,14 @@ void Participant::tape(const int16_t* heard, size_t count, const Now& now, Notic
   said_something_ = false;
 }
 
+void Participant::say_up_to(size_t samples) {
+  if (samples <= said_max_) return;
+  said_max_ = samples;
+  said_.reset();
+  if (taped_) taped_ = std::make_unique<int16_t[]>(said_max_);
+  said_something_ = false;
+}
+
 int16_t* Participant::said() {
   if (!said_) said_ = std::make_unique<int16_t[]>(said_max_);
   return said_.get();

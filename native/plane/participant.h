@@ -79,6 +79,8 @@ class Participant {
   /** Whether anyone needs what the far end says; `attention` is called when that changes. */
   bool wanted() const { return wanted_; }
   virtual void attention(bool wanted) = 0;
+  /** From now on its far end says longer frames than before. */
+  void say_up_to(size_t samples);
   /** The buffer for one frame of the far end's sound. */
   int16_t* said();
   /** Passes on what was written to `said()`: to detectors, recorders, the listener and the room. */
@@ -106,7 +108,7 @@ class Participant {
   void tape(const int16_t* heard, size_t count, const Now& now, Notices& notices);
 
   const uint32_t id_;
-  const size_t said_max_;
+  size_t said_max_;
   Seat* seat_ = nullptr;
   Listener* listener_ = nullptr;
   bool wanted_ = false;

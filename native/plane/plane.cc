@@ -74,16 +74,38 @@ std::unique_ptr<Participant> Plane::remove(uint32_t id, const Now& now) {
   return party;
 }
 
-int Plane::open(uint32_t id, const Address& rtp, const Address& rtcp) {
-  if (parties_.count(id) != 0 || rooms_.count(id) != 0) return EEXIST;
+/** A leg with random numbers of its own, its SSRC among them where that is 0. On failure the result is nullptr and
+ * `error` an errno. */
+std::unique_ptr<Leg> Plane::make_leg(uint32_t id, int& error, uint32_t ssrc) const {
   Leg::Identity identity;
-  if (::getrandom(&identity, sizeof identity, 0) != static_cast<ssize_t>(sizeof identity)) return EIO;
+  error = parties_.count(id) != 0 || rooms_.count(id) != 0 ? EEXIST : 0;
+  if (error == 0 && ::getrandom(&identity, sizeof identity, 0) != static_cast<ssize_t>(sizeof identity)) error = EIO;
+  if (error != 0) return nullptr;
+  if (ssrc != 0) identity.ssrc = ssrc;
   identity.sequence &= 0x7fff;  // so that the loss of the first packets hides no roll-over (RFC 3711 §3.3.1)
-  auto leg = std::make_unique<Leg>(id, identity, media_timeout_us_);
-  int error = leg->ports().open(rtp, rtcp);
+  return std::make_unique<Leg>(id, identity, media_timeout_us_);
+}
+
+int Plane::open(uint32_t id, const Address& rtp, const Address& rtcp) {
+  int error = 0;
+  auto leg = make_leg(id, error);
+  if (error == 0) error = leg->ports().open(rtp, rtcp);
   if (error == 0) error = sockets_.watch(*leg);
   if (error == 0) add(std::move(leg));
   return error;
+}
+
+int Plane::open_webrtc(uint32_t id, uint32_t ssrc, std::shared_ptr<WebrtcPort> port, IceCredentials own,
+                       const Fingerprint& expected) {
+  int error = 0;
+  auto leg = make_leg(id, error, ssrc);
+  if (error != 0) return error;
+  std::shared_ptr<WebrtcLink> link = port->open_link(std::move(own), expected);
+  if (!link) return EAGAIN;
+  leg->link(std::move(port), std::move(link));
+  (void)sockets_.watch(*leg);
+  add(std::move(leg));
+  return 0;
 }
 
 bool Plane::open_stream(uint32_t id, std::shared_ptr<StreamInbox> inbox, const StreamFormat& to,
@@ -117,6 +139,12 @@ bool Plane::close(uint32_t id, Counters& counters, const Now& now) {
 bool Plane::negotiate(uint32_t id, const Negotiated& parameters, const Now& now, const SrtpKeys* keys) {
   Leg* leg = this->leg(id);
   if (leg != nullptr) leg->negotiate(parameters, now, keys);
+  return leg != nullptr;
+}
+
+bool Plane::pipe(uint32_t id, uint32_t own, uint32_t theirs, bool at_once) {
+  Leg* leg = this->leg(id);
+  if (leg != nullptr) leg->pipe(own, theirs, at_once);
   return leg != nullptr;
 }
 
@@ -204,20 +232,42 @@ void Plane::pass_on() {
   prompt_due_us_ = flooded ? deadline_us_ : clock_us(CLOCK_MONOTONIC) + prompt_rest_us;
 }
 
-TickReport Plane::run() {
-  TickReport report;
+/** Sleeps until `due_us` or an order; returns the time then. */
+int64_t Plane::sleep_until(int64_t due_us) {
   int64_t time = clock_us(CLOCK_MONOTONIC);
-  if (time < deadline_us_) {
-    itimerspec alarm = {};
-    alarm.it_value.tv_sec = deadline_us_ / 1'000'000;
-    alarm.it_value.tv_nsec = deadline_us_ % 1'000'000 * 1000;
-    (void)::timerfd_settime(timer_fd_, TFD_TIMER_ABSTIME, &alarm, nullptr);
-    bool undisturbed = true;
-    while (time < deadline_us_ && undisturbed) {
-      undisturbed = wait(time);
-      time = clock_us(CLOCK_MONOTONIC);
-    }
+  if (time >= due_us) return time;
+  itimerspec alarm = {};
+  alarm.it_value.tv_sec = due_us / 1'000'000;
+  alarm.it_value.tv_nsec = due_us % 1'000'000 * 1000;
+  (void)::timerfd_settime(timer_fd_, TFD_TIMER_ABSTIME, &alarm, nullptr);
+  for (bool undisturbed = true; time < due_us && undisturbed;) {
+    undisturbed = wait(time);
+    time = clock_us(CLOCK_MONOTONIC);
   }
+  return time;
+}
+
+/**
+ * Rests until an order comes, at most `rest_us`: nobody is there to be ticked. Deadlines stay 20 ms apart, and those
+ * that passed meanwhile were nobody's.
+ */
+TickReport Plane::rest() {
+  TickReport report;
+  const int64_t due_us = deadline_us_ + rest_us;
+  const int64_t time = sleep_until(due_us);
+  take_handed();
+  if (time >= due_us) {
+    report.ticks = 1;
+    report.lateness_us = time - due_us;
+  }
+  if (time >= deadline_us_) deadline_us_ += ((time - deadline_us_) / tick_us + 1) * tick_us;
+  return report;
+}
+
+TickReport Plane::run() {
+  if (order_.empty() && rooms_.empty() && finishing_.empty() && notices_.empty()) return rest();
+  TickReport report;
+  const int64_t time = sleep_until(deadline_us_);
   take_handed();
   if (time < deadline_us_) return report;
   report.lateness_us = time - deadline_us_;

@@ -40,12 +40,20 @@ class Plane {
   /** Opens a leg: binds its RTP and RTCP port. Returns 0 or an errno (EADDRINUSE; EEXIST for a number in use). */
   int open(uint32_t id, const Address& rtp, const Address& rtcp);
   /**
+   * Opens a WebRTC leg on a port; `ssrc` is the source that SDP says it sends as. Returns 0 or an errno (EEXIST; EAGAIN
+   * when the port has all the links it can).
+   */
+  int open_webrtc(uint32_t id, uint32_t ssrc, std::shared_ptr<WebrtcPort> port, IceCredentials own,
+                  const Fingerprint& expected);
+  /**
    * Closes a leg: stops its playback (noticed), sends RTCP BYE and gives the ports back. `counters` becomes its last
    * ones. False when there is no such leg.
    */
   bool close(uint32_t id, Counters& counters, const Now& now);
   /** Applies an offer or answer to a leg, in clear when `keys` is nullptr. False when there is no such leg. */
   bool negotiate(uint32_t id, const Negotiated& parameters, const Now& now, const SrtpKeys* keys = nullptr);
+  /** Makes a leg one end of a pipe to another node (leg.h). False when there is no such leg. */
+  bool pipe(uint32_t id, uint32_t own, uint32_t theirs, bool at_once);
   // Playback on a leg or in a room. `id` is the number of either. Each is false when there is no such leg, room or
   // playback.
   /** Begins a playback at a rate in Hz and a volume in percent. The one before it ends as stopped (noticed). */
@@ -143,14 +151,19 @@ class Plane {
   /** Between two looks at what is to be passed on as it comes, so that a thousand legs wake it two thousand times a
    * second and no more. */
   static constexpr int64_t prompt_rest_us = 500;
+  /** How long a plane without legs and rooms sleeps: it wakes five times a second instead of fifty. */
+  static constexpr int64_t rest_us = 10 * tick_us;
 
  private:
   Plane() = default;
   void frame(const Now& now);
   void take_handed();
+  TickReport rest();
+  int64_t sleep_until(int64_t due_us);
   bool wait(int64_t now_us);
   void pass_on();
   void add(std::unique_ptr<Participant> party);
+  std::unique_ptr<Leg> make_leg(uint32_t id, int& error, uint32_t ssrc = 0) const;
   std::unique_ptr<Participant> remove(uint32_t id, const Now& now);
   Player* player(uint32_t id);
   Recorder* recorder(uint32_t of, uint32_t id);

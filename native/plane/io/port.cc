@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 namespace sidetone {
-namespace {
 
 int bind_udp(const Address& address, int& fd) {
   // The socket blocks: with O_NONBLOCK a standing request (Receiver) would end when nothing has come. Each call says
@@ -35,8 +34,6 @@ int bind_udp(const Address& address, int& fd) {
   }
   return 0;
 }
-
-}  // namespace
 
 int PortPair::open(const Address& rtp, const Address& rtcp) {
   close();

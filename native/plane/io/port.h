@@ -64,6 +64,9 @@ class PortPair {
   int rtcp_ = -1;
 };
 
+/** Opens a UDP socket on an address, for audio. Returns 0 or an errno. */
+int bind_udp(const Address& address, int& fd);
+
 /** Sends one datagram. False when it was not taken (full buffer, unreachable): it is lost, as datagrams are. */
 bool send_datagram(int fd, const Address& to, const uint8_t* bytes, size_t count);
 

@@ -106,6 +106,16 @@ void JitterBuffer::learn(uint32_t timestamp, int64_t ahead, int64_t arrival_us) 
     target_us_ = std::max(wanted, target_us_ - std::max((target_us_ - wanted) / fall_divisor, fall_least_us));
 }
 
+/** Counts a loss once sound goes on after frames that were missed: until then it may be a pause. */
+void JitterBuffer::count_loss(int64_t arrival_us) {
+  if (missed_ <= loss_most_frames) {
+    if (arrival_us - lost_us_ >= loss_memory_us) losses_ = 0;
+    if (losses_ < losses_least) losses_++;
+    lost_us_ = arrival_us;
+  }
+  missed_ = 0;
+}
+
 bool JitterBuffer::insert(uint32_t timestamp, const uint8_t* payload, size_t count, int64_t arrival_us) {
   if (count == 0 || count > ring_units / 2) return false;
   if (!started_) start(timestamp, arrival_us);
@@ -123,12 +133,15 @@ bool JitterBuffer::insert(uint32_t timestamp, const uint8_t* payload, size_t cou
   learn(timestamp, ahead, arrival_us);
   if (ahead + static_cast<int64_t>(count) <= 0) {
     late_++;
+    if (missed_ > 0) missed_--;  // it was late, not lost
+    else if (losses_ > 0) losses_--;
     if (late_in_row_++ == 0) late_since_us_ = arrival_us;
     // The sender's timeline paused, or the path grew longer for good; what only was held back comes at once.
     if (late_in_row_ >= late_resync && arrival_us - late_since_us_ >= late_resync_us) start(timestamp, arrival_us);
     else return false;
   }
   late_in_row_ = 0;
+  if (missed_ > 0) count_loss(arrival_us);
   bool fresh = false;
   const int32_t past = static_cast<int32_t>(next_ - timestamp);
   for (size_t i = past > 0 ? static_cast<size_t>(past) : 0; i < count;) {
@@ -152,7 +165,7 @@ bool JitterBuffer::insert(uint32_t timestamp, const uint8_t* payload, size_t cou
 }
 
 uint32_t JitterBuffer::spare_units(int64_t now_us) const {
-  const int64_t frames = (slack_us(now_us) - target_us_) / frame_us;
+  const int64_t frames = (slack_us(now_us) - kept_us(now_us)) / frame_us;
   return frames <= 0 ? 0 : static_cast<uint32_t>(frames < 50 ? frames : 50) * frame_units;
 }
 
@@ -164,8 +177,10 @@ JitterBuffer::Plan JitterBuffer::plan(int64_t now_us, bool growing) {
     playing_ = true;
     return Plan::normal;
   }
-  if (slack < target_us_ - (growing ? 0 : below_us(target_us_))) return empty() ? Plan::wait : Plan::expand;
-  if (slack >= target_us_ + frame_us + above_us(target_us_)) return empty() ? Plan::normal : Plan::accelerate;
+  const int64_t below = growing ? 0 : below_us(target_us_);
+  if (slack < target_us_ - below && empty()) return Plan::wait;
+  if (slack < kept_us(now_us) - below && !empty()) return Plan::expand;
+  if (slack >= kept_us(now_us) + frame_us + above_us(target_us_)) return empty() ? Plan::normal : Plan::accelerate;
   return Plan::normal;
 }
 
@@ -190,6 +205,7 @@ bool JitterBuffer::peek(uint8_t* out, size_t count) const {
 
 bool JitterBuffer::take(uint8_t* out, size_t count) {
   const bool whole = peek(out, count);
+  if (!whole && missed_ <= loss_most_frames) missed_++;
   for (size_t i = 0; i < count;) {
     const Bits bits(next_ + static_cast<uint32_t>(i), count - i);
     valid_[bits.word] &= ~bits.mask;

@@ -1,5 +1,5 @@
-// Adaptive jitter buffer for the codecs of one octet a timestamp unit (PCMU, PCMA, and G722 with its 8 kHz RTP clock,
-// RFC 3551 §4.5.2).
+// Adaptive jitter buffer for octets of 125 us each: those of PCMU, PCMA, and G722 with its 8 kHz RTP clock (RFC 3551
+// §4.5.2), and the numbers that stand for packets of Opus (opus_packets.h).
 //
 // Octets lie in a ring at their timestamp, so packets of any length, reordered or doubled, fall into place. Two figures
 // govern it: `base`, the fastest transit of the last seconds (which follows the drift of the two clocks), and `target`,
@@ -7,6 +7,10 @@
 // `slack` is what that is now; it moves in whole frames only, for ticks meet packets at a phase of their own, so it
 // stays between the target and a frame more. The caller stretches or compresses where it is not: a stall on either side
 // costs what came too late, never lasting delay. Time is an argument.
+//
+// While packets are lost (`losing`), the slack is one frame more: the packet after a loss is then at hand when the lost
+// one is due, so concealment knows both sides, and Opus its in-band copy. PESQ at 10 % of loss is 3.43 then and 3.09
+// otherwise (bench/media-concealment), for 20 ms, which cost 0.02 of a MOS (G.107).
 //
 //   tick                  |         slack         |                     packets come every 20 ms, the fastest at ^
 //   packets   ^    ~      ^    ~      ^    ~      ^    ~                and nearly all before ~ (target)
@@ -35,6 +39,8 @@ class JitterBuffer {
   bool peek(uint8_t* out, size_t count) const;
   /** Whether the next `count` units are all there. */
   bool has(size_t count) const;
+  /** The unit that is taken next. */
+  uint32_t next() const { return next_; }
   /** Whether anything lies at or after the next unit. */
   bool empty() const { return !started_ || static_cast<int32_t>(end_ - next_) <= 0; }
   void reset() { *this = JitterBuffer(); }
@@ -49,7 +55,10 @@ class JitterBuffer {
   /** How much later than the fastest the packet of the next unit might come, were that unit heard at `now_us`. Once a
    * packet has come. */
   int64_t slack_us(int64_t now_us) const { return now_us - base_us() - unwrapped(next_) * unit_us; }
-  /** Whole frames by which the slack is more than the target asks for, in units. */
+  /** Whether packets are being lost: `losses_least` losses, none of them longer than `loss_memory_us` after the last.
+   */
+  bool losing(int64_t now_us) const { return losses_ >= losses_least && now_us - lost_us_ < loss_memory_us; }
+  /** Whole frames by which the slack is more than is kept, in units. */
   uint32_t spare_units(int64_t now_us) const;
   uint32_t late() const { return late_; }
 
@@ -64,7 +73,14 @@ class JitterBuffer {
   static constexpr int64_t base_window_us = 4'000'000;
   static constexpr int late_resync = 6;
   static constexpr int64_t late_resync_us = 80'000;
+  static constexpr int64_t loss_memory_us = 10'000'000;
+  static constexpr uint8_t losses_least = 2;
+  /** More missing frames in a row are a pause of the far end (silence suppression), not a loss. */
+  static constexpr uint8_t loss_most_frames = 5;
 
+  void count_loss(int64_t arrival_us);
+  /** The slack that is asked for. */
+  int64_t kept_us(int64_t now_us) const { return losing(now_us) ? target_us_ + frame_us : target_us_; }
   void start(uint32_t timestamp, int64_t arrival_us);
   void learn(uint32_t timestamp, int64_t ahead, int64_t arrival_us);
   static int bin_of(int64_t late_us);
@@ -83,8 +99,11 @@ class JitterBuffer {
   int64_t target_us_ = 5'000;
   uint32_t last_ = 0;  // the timestamp that came last
   int64_t last_us_ = 0;
+  int64_t lost_us_ = 0;  // when the last loss was known
   int64_t late_since_us_ = 0;
   int late_in_row_ = 0;
+  uint8_t losses_ = 0;  // up to `losses_least`
+  uint8_t missed_ = 0;  // frames that were not there when they were due, since the last packet that was in time
   uint32_t late_ = 0;
   float weight_ = 1;  // of the newest packet
   float seen_ = 0;    // of all packets together

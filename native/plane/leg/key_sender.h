@@ -13,7 +13,6 @@ namespace sidetone {
 class KeySender {
  public:
   static constexpr uint32_t tick_ms = 20;
-  static constexpr uint32_t units_per_ms = 8;
   static constexpr size_t batches_max = 16;
   static constexpr size_t keys_max = 64;
 

@@ -26,8 +26,54 @@ Leg::Leg(uint32_t id, const Identity& identity, int64_t media_timeout_us)
       timestamp_(identity.timestamp),
       rtcp_(identity.name, identity.seed) {}
 
-/** Encrypts the stream with these keys from now on; nullptr: it is in clear. */
+Leg::~Leg() {
+  if (port_) port_->close_link(std::move(link_));
+}
+
+void Leg::link(std::shared_ptr<WebrtcPort> port, std::shared_ptr<WebrtcLink> link) {
+  port_ = std::move(port);
+  link_ = std::move(link);
+}
+
+void Leg::restart_ice(IceCredentials own) {
+  if (port_) port_->restart_link(link_, std::move(own));
+}
+
+/** Takes over what the link has come to: keys, an end, another address. */
+void Leg::follow_link(Notices& notices) {
+  if (link_version_ != link_->remote_version()) {
+    take_back();  // what was handed over goes where it was to go
+    link_remote_ = link_->remote(link_version_);
+  }
+  const LinkState state = link_->state();
+  if (state == link_state_) return;
+  link_state_ = state;
+  if (state == LinkState::connected) {
+    cipher_ = std::make_unique<LegCipher>();
+    cipher_->agree(link_->keys());
+  }
+  notices.push_back({NoticeKind::link, id(), static_cast<uint32_t>(state)});
+}
+
+void Leg::drain_link(LinkPackets& packets, const Now& now, Notices& notices) {
+  follow_link(notices);
+  if (!link_->waiting()) return;
+  link_->take(packets);
+  size_t at = 0;
+  for (const LinkPackets::Entry& entry : packets.entries) {
+    Datagram datagram;
+    datagram.source = entry.source;
+    datagram.arrival_us = entry.arrival_us;
+    datagram.count = entry.count;
+    datagram.bytes = packets.bytes.data() + at;
+    at += entry.count;
+    receive_rtp(datagram, now, notices);
+  }
+}
+
+/** Encrypts the stream with these keys from now on; nullptr: it is in clear. A WebRTC leg has those of its link. */
 void Leg::encrypt(const SrtpKeys* keys) {
+  if (link_) return;
   if (keys != nullptr) {
     if (!cipher_) cipher_ = std::make_unique<LegCipher>();
     cipher_->agree(*keys);
@@ -43,15 +89,19 @@ void Leg::encrypt(const SrtpKeys* keys) {
 void Leg::negotiate(const Negotiated& parameters, const Now& now, const SrtpKeys* keys) {
   encrypt(keys);
   const bool codec_changed = !negotiated_ || parameters.codec != agreed_.codec;
+  const uint32_t pending = clock(pending_);  // on the clock of the codec before
+  if (!negotiated_ || parameters.event_clock_hz != agreed_.event_clock_hz) event_.clock(parameters.event_clock_hz);
   const bool resumed = parameters.send && (!negotiated_ || !agreed_.send);
   const bool expects = parameters.receive && (!negotiated_ || !agreed_.receive);
   agreed_ = parameters;
   latch_.expect(parameters.rtp, std::exchange(agreed_.learn_from, {}), parameters.held || !parameters.receive);
   if (codec_changed || !parameters.send) relay_.reset();
   if (codec_changed) {
-    timestamp_ += static_cast<uint32_t>(pending_);
+    timestamp_ += pending;
     pending_ = 0;
     encoder_.reset();
+    opus_ = parameters.codec == Codec::opus ? OpusVoiceEncoder::create() : nullptr;
+    say_up_to(codec_samples(parameters.codec, frame_units));
     if (playout_) playout_->restart(parameters.codec);
   }
   if (resumed) marker_ = true;
@@ -61,6 +111,13 @@ void Leg::negotiate(const Negotiated& parameters, const Now& now, const SrtpKeys
   }
   if (!negotiated_) rtcp_.begin(now);
   negotiated_ = true;
+}
+
+void Leg::pipe(uint32_t own, uint32_t theirs, bool at_once) {
+  ssrc_ = own;
+  pipe_ = true;
+  pipe_source_ = theirs;
+  pipe_at_once_ = at_once;
 }
 
 void Leg::attention(bool wanted) {
@@ -96,7 +153,7 @@ int64_t Leg::arrival_us(const Datagram& datagram, const Now& now) const {
 }
 
 void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices) {
-  if (!negotiated_) return;
+  if (!negotiated_ || keyless()) return;
   if (rtp_is_rtcp(datagram.bytes, datagram.count)) {
     receive_rtcp(datagram, now);
     return;
@@ -105,7 +162,7 @@ void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices
     hear(datagram, now, notices);
     return;
   }
-  if (!latch_.may_come_from(datagram.source)) return;
+  if (!link_ && !latch_.may_come_from(datagram.source)) return;
   alignas(8) uint8_t clear[Datagram::bytes_max];
   Datagram opened = datagram;
   opened.bytes = clear;
@@ -120,7 +177,8 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
   const bool audio = packet.payload_type == agreed_.payload_type;
   const bool comfort_noise = packet.payload_type == 13;  // RFC 3389: a sign of life, played as silence
   if (!event && !audio && !comfort_noise) return;
-  if (!latch_.accept(datagram.source, packet.ssrc, packet.sequence, now.us)) return;
+  if (pipe_ && packet.ssrc != pipe_source_) return;
+  if (!link_ && !latch_.accept(datagram.source, packet.ssrc, packet.sequence, now.us)) return;
   if (!belongs(packet)) return;
 
   const Reception::Verdict verdict = source_.now().sequence(packet.sequence);
@@ -143,27 +201,25 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
   } else if (audio) {
     if (packet.payload_bytes == frame_units) audio_us_ = now.us;
     const int64_t arrival = arrival_us(datagram, now);
-    source_.now().arrival(packet.timestamp, arrival / JitterBuffer::unit_us);
+    source_.now().arrival(packet.timestamp, arrival * codec_clock_scale(agreed_.codec) / JitterBuffer::unit_us);
     if (relayed_to_ != nullptr) relayed_to_->pass_on(packet, agreed_.codec, now);
-    if (playout_) (void)playout_->jitter().insert(packet.timestamp, packet.payload, packet.payload_bytes, arrival);
+    if (playout_) playout_->insert(packet.timestamp, packet.payload, packet.payload_bytes, arrival);
   }
 }
 
 bool Leg::could_relay(const Leg& to, const Now& now) const {
   const auto plain = [](const Leg& leg) {
-    return leg.negotiated_ && leg.agreed_.codec != Codec::g722 && leg.agreed_.ptime_ms == 20;
+    return leg.negotiated_ && leg.agreed_.codec != Codec::opus && leg.agreed_.ptime_ms == 20;
   };
   // A leg that sends keys of its own must number its packets itself.
   return !to.keys_.busy() && plain(*this) && plain(to) && agreed_.codec == to.agreed_.codec && agreed_.receive &&
-         to.agreed_.send && audio_us_ != 0 && now.us - audio_us_ <= Relay::silent_us &&
-         !to.latch_.remote().unspecified();
+         to.agreed_.send && audio_us_ != 0 && now.us - audio_us_ <= patience_us(to) && !to.remote().unspecified();
 }
 
 /** Sends a packet of another leg as its own. */
 void Leg::pass_on(const RtpPacket& packet, Codec codec, const Now& now) {
   Relay::Numbers numbers;
-  if (!agreed_.send || codec != agreed_.codec || packet.payload_bytes != frame_units || latch_.remote().unspecified())
-    return;
+  if (!agreed_.send || codec != agreed_.codec || packet.payload_bytes != frame_units || remote().unspecified()) return;
   if (!relay_.number(packet, sequence_, timestamp_, now.us, numbers)) return;
   take_back();
   rtp_write_header(packet_, numbers.first || packet.marker, agreed_.payload_type, numbers.sequence, numbers.timestamp,
@@ -187,28 +243,30 @@ void Leg::take_back() {
 /** Sends the first `count` bytes of the packet, which stays as it is until the sender has flushed. */
 bool Leg::hand_over(size_t count) {
   given_ = {};
+  if (keyless()) return false;
   const LegCipher::Sealed packet = cipher_ ? cipher_->seal(packet_, count) : LegCipher::Sealed{packet_, count};
   if (packet.bytes == nullptr) return false;
-  if (sender_ == nullptr) return send_datagram(ports_.rtp(), latch_.remote(), packet.bytes, packet.count);
+  if (sender_ == nullptr) return send_datagram(rtp_fd(), remote(), packet.bytes, packet.count);
   given_ = packet;
   given_octets_ = count - rtp_header_bytes;
-  sender_->add(*this, ports_.rtp(), latch_.remote(), packet.bytes, packet.count);
+  sender_->add(*this, rtp_fd(), remote(), packet.bytes, packet.count);
   given_at_ = sender_->flushes();
   return true;
 }
 
 /** Sends a packet at once, from anywhere in memory. */
 bool Leg::send_now(const uint8_t* bytes, size_t count) {
-  if (!cipher_) return send_datagram(ports_.rtp(), latch_.remote(), bytes, count);
+  if (keyless()) return false;
+  if (!cipher_) return send_datagram(rtp_fd(), remote(), bytes, count);
   alignas(8) uint8_t sealed[LegCipher::packet_max_bytes + srtp_overhead_bytes];
   if (count > LegCipher::packet_max_bytes) return false;
   std::memcpy(sealed, bytes, count);
   const size_t length = cipher_->seal_in_place(sealed, count);
-  return length > 0 && send_datagram(ports_.rtp(), latch_.remote(), sealed, length);
+  return length > 0 && send_datagram(rtp_fd(), remote(), sealed, length);
 }
 
 void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
-  if (!negotiated_) return;
+  if (!negotiated_ || keyless()) return;
   const int64_t wall_us = datagram.arrival_us != 0 ? datagram.arrival_us : now.wall_us;
   if (!cipher_) {
     (void)rtcp_.take(datagram.bytes, datagram.count, ssrc_, source_, wall_us, now);
@@ -228,9 +286,11 @@ void Leg::take(const Now& now, Notices& notices) {
   if (inband_.due(now.us, agreed_.event_payload_type >= 0, event_.active(), digit)) {
     Participant::tone({digit.key, digit.duration_ms}, now, notices);
   }
-  if (agreed_.receive && !timed_out_ && now.us - heard_us_ >= media_timeout_us_) {
+  // A browser that is muted may send nothing for long; of a link it is the consent that tells.
+  const int64_t patience_us = pipe_ ? pipe_silent_us : media_timeout_us_;
+  if (!link_ && agreed_.receive && !timed_out_ && now.us - heard_us_ >= patience_us) {
     timed_out_ = true;
-    notices.push_back({NoticeKind::media_timeout, id()});
+    notices.push_back({pipe_ ? NoticeKind::pipe_silent : NoticeKind::media_timeout, id()});
   }
   if (!wanted()) return;
   bool voiced = false;
@@ -249,9 +309,9 @@ void Leg::give(const Now& now, Notices& notices) {
 }
 
 void Leg::send_frame(const Now& now, Notices& notices) {
-  int16_t pcm[frame_samples_max];
+  int16_t pcm[frame_max];
   if (relay_.on() && !relay_.fades_out()) {  // another leg's packets leave in place of its own
-    if (taped()) (void)hears(pcm, frame_units, now, notices);
+    if (taped()) (void)hears(pcm, codec_samples(agreed_.codec, frame_units), now, notices);
     speaking_ = true;
     return;
   }
@@ -267,7 +327,7 @@ void Leg::send_frame(const Now& now, Notices& notices) {
   }
   uint8_t* octets = packet_ + rtp_header_bytes + pending_;
   bool voiced = true;
-  if (agreed_.codec != Codec::g722 && hears_room_only() && !fades && keyed.key == 0) {
+  if (is_g711(agreed_.codec) && hears_room_only() && !fades && keyed.key == 0) {
     if (agreed_.send) seat()->room->encode(*seat(), agreed_.codec, octets);
   } else {
     voiced = hears(pcm, codec_samples(agreed_.codec, frame_units), now, notices);
@@ -275,31 +335,50 @@ void Leg::send_frame(const Now& now, Notices& notices) {
       KeySender::tones(keyed, pcm, codec_samples(agreed_.codec, frame_units));
       voiced = true;
     }
-    if (fades && !voiced) std::fill_n(pcm, frame_units, int16_t{0});
-    if (relay_.fades_out()) relay_.fade_out(pcm);
+    if (fades && !voiced) std::fill_n(pcm, codec_samples(agreed_.codec, frame_units), int16_t{0});
+    if (relay_.fades_out()) relay_.fade_out(agreed_.codec, pcm);
     else if (relay_.ending())
       timestamp_ += relay_.resume(agreed_.codec, pcm, now.us) * static_cast<uint32_t>(frame_units);
     voiced = voiced || fades;
-    if (agreed_.send) encoder_.encode(agreed_.codec, voiced ? pcm : nullptr, octets, frame_units);
+    if (agreed_.send && agreed_.codec != Codec::opus)
+      encoder_.encode(agreed_.codec, voiced ? pcm : nullptr, octets, frame_units);
   }
-  if (agreed_.send) {
+  if (agreed_.send && agreed_.codec == Codec::opus) {
+    send_opus(voiced ? pcm : nullptr);
+  } else if (agreed_.send) {
     if (voiced && !speaking_) marker_ = true;  // the first packet of a talkspurt (RFC 3551 §4.1)
     pending_ += frame_units;
     const size_t units = agreed_.ptime_ms * (rtp_clock_hz / 1000);
     while (pending_ >= units) send_packet(units);
   } else {
-    timestamp_ += static_cast<uint32_t>(pending_ + frame_units);
+    timestamp_ += clock(pending_ + frame_units);
     pending_ = 0;
   }
   speaking_ = voiced;
 }
 
+/** Sends one frame of 20 ms as a packet of Opus, or nothing where nothing need be sent (DTX). nullptr: silence. */
+void Leg::send_opus(const int16_t* pcm) {
+  take_back();
+  const size_t count = opus_ ? opus_->encode(pcm, packet_ + rtp_header_bytes, pending_max) : 0;
+  if (count > 0) {
+    rtp_write_header(packet_, marker_, agreed_.payload_type, sequence_, timestamp_, ssrc_);
+    if (!remote().unspecified() && hand_over(rtp_header_bytes + count)) {
+      sent_++;
+      sent_octets_ += static_cast<uint32_t>(count);
+    }
+    sequence_++;
+  }
+  marker_ = count == 0;  // the next one begins a talkspurt
+  timestamp_ += clock(frame_units);
+}
+
 /** Sends the packet of a tick in which a key is sounded (RFC 4733 §2.5.1); the last one of a key goes three times. */
 void Leg::send_event(const KeySender::Step& step) {
-  timestamp_ += static_cast<uint32_t>(pending_);
+  timestamp_ += clock(pending_);
   pending_ = 0;
   if (step.from_ms == 0) event_timestamp_ = timestamp_;
-  const uint32_t units = step.until_ms * KeySender::units_per_ms;
+  const uint32_t units = step.until_ms * (agreed_.event_clock_hz / 1000);
   constexpr uint8_t end_bit = 0x80, volume = 10;  // -10 dBm0
   for (int copy = 0; copy < (step.last ? 3 : 1); copy++) {
     uint8_t out[rtp_header_bytes + 4];
@@ -309,18 +388,18 @@ void Leg::send_event(const KeySender::Step& step) {
     out[rtp_header_bytes + 1] = static_cast<uint8_t>((step.last ? end_bit : 0) | volume);
     out[rtp_header_bytes + 2] = static_cast<uint8_t>(units >> 8);
     out[rtp_header_bytes + 3] = static_cast<uint8_t>(units);
-    if (!latch_.remote().unspecified() && send_now(out, sizeof out)) {
+    if (!remote().unspecified() && send_now(out, sizeof out)) {
       sent_++;
       sent_octets_ += 4;
     }
     sequence_++;
   }
-  timestamp_ += static_cast<uint32_t>(frame_units);
+  timestamp_ += clock(frame_units);
 }
 
 void Leg::send_packet(size_t units) {
   rtp_write_header(packet_, marker_, agreed_.payload_type, sequence_, timestamp_, ssrc_);
-  if (!latch_.remote().unspecified()) {
+  if (!remote().unspecified()) {
     const size_t count = rtp_header_bytes + units;
     const bool stays = pending_ == units;  // else the next packet is built in the same place
     if (stays ? hand_over(count) : send_now(packet_, count)) {
@@ -342,30 +421,30 @@ bool Leg::recordable(const Now& now, bool hears_something) const {
 
 void Leg::refused(int error) {
   // The refusal concerns an earlier packet, as in `send_datagram`. The system has told it now, so this packet may go.
-  if (error == ECONNREFUSED && send_datagram(ports_.rtp(), latch_.remote(), given_.bytes, given_.count)) return;
+  if (error == ECONNREFUSED && send_datagram(rtp_fd(), remote(), given_.bytes, given_.count)) return;
   sent_--;
   sent_octets_ -= static_cast<uint32_t>(given_octets_);
 }
 
 void Leg::skip(uint32_t frames) {
   pause(frames);
-  timestamp_ += static_cast<uint32_t>(pending_ + frames * frame_units);
+  timestamp_ += clock(pending_ + frames * frame_units);
   pending_ = 0;
   marker_ = true;
 }
 
 void Leg::send_report(const Now& now, bool bye) {
-  if (agreed_.rtcp.empty() || agreed_.rtcp.unspecified()) return;
+  if (keyless() || (link_ ? link_remote_.empty() : agreed_.rtcp.empty() || agreed_.rtcp.unspecified())) return;
   SenderInfo sent;
-  sent.timestamp = timestamp_ + static_cast<uint32_t>(pending_);
+  sent.timestamp = timestamp_ + clock(pending_);
   sent.packets = sent_;
   sent.octets = sent_octets_;
   alignas(8) uint8_t out[rtcp_max_bytes + srtp_overhead_bytes];
   size_t count = rtcp_.write(out, ssrc_, sent, source_, now, bye);
   if (cipher_) count = cipher_->seal_rtcp(out, count);
   if (count == 0) return;
-  const bool shared = agreed_.rtcp == agreed_.rtp;  // rtcp-mux (RFC 5761)
-  (void)send_datagram(shared ? ports_.rtp() : ports_.rtcp(), shared ? latch_.remote() : agreed_.rtcp, out, count);
+  const bool shared = link_ || agreed_.rtcp == agreed_.rtp;  // rtcp-mux (RFC 5761)
+  (void)send_datagram(shared ? rtp_fd() : ports_.rtcp(), shared ? remote() : agreed_.rtcp, out, count);
 }
 
 void Leg::bye(const Now& now) {
@@ -377,7 +456,8 @@ Counters Leg::counters() const {
   counters.received = source_.received();
   counters.sent = sent_;
   counters.lost = source_.lost();
-  counters.jitter_us = source_.now().jitter_units() * static_cast<uint32_t>(JitterBuffer::unit_us);
+  counters.jitter_us =
+      source_.now().jitter_units() * static_cast<uint32_t>(JitterBuffer::unit_us) / codec_clock_scale(agreed_.codec);
   counters.round_trip_us = rtcp_.round_trip_us();
   counters.srtp_forged = forged_before_ + (cipher_ ? cipher_->forged() : 0);
   counters.srtp_replayed = replayed_before_ + (cipher_ ? cipher_->replayed() : 0);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plane/audio/codec.h"
+#include "plane/audio/opus.h"
 #include "plane/cache.h"
 #include "plane/io/port.h"
 #include "plane/io/rtp_endpoint.h"
@@ -25,6 +26,7 @@
 #include "plane/rtp/rtp_source.h"
 #include "plane/rtp/telephone_event.h"
 #include "plane/srtp/leg_cipher.h"
+#include "plane/webrtc/webrtc_port.h"
 
 namespace sidetone {
 
@@ -37,6 +39,7 @@ struct Negotiated {
   Codec codec = Codec::pcmu;
   uint8_t payload_type = 0;
   int32_t event_payload_type = -1;
+  uint32_t event_clock_hz = 8000;  // of telephone-event; some have 8000 beside Opus
   uint32_t ptime_ms = 20;
   bool send = true;
   bool receive = true;
@@ -68,11 +71,25 @@ class Leg final : public Participant, public RtpEndpoint {
   };
 
   Leg(uint32_t id, const Identity& identity, int64_t media_timeout_us);
+  ~Leg() override;
 
-  /** The sockets of the leg. */
+  /** The sockets of the leg, which a linked one has not. */
   PortPair& ports() { return ports_; }
-  int rtp_fd() const override { return ports_.rtp(); }
+  int rtp_fd() const override { return port_ ? port_->fd() : ports_.rtp(); }
+  /** Makes it a WebRTC leg, which goes by the socket of `port` and says nothing in clear. Before all else. */
+  void link(std::shared_ptr<WebrtcPort> port, std::shared_ptr<WebrtcLink> link);
+  /** The port of a WebRTC leg, or nullptr. */
+  WebrtcPort* port() const { return port_.get(); }
+  /** Begins an ICE restart of a WebRTC leg: the far end may move by these credentials. */
+  void restart_ice(IceCredentials own);
+  /** Takes what has come by the link since the last tick. */
+  void drain_link(LinkPackets& packets, const Now& now, Notices& notices);
   uint32_t ssrc() const { return ssrc_; }
+  /** Makes the leg one end of a pipe between two nodes: it sends as `own`, hears nobody but `theirs`, and tells 300 ms
+   * without a packet instead of a media timeout. `at_once`: packets are passed on to it and from it without a wait. */
+  void pipe(uint32_t own, uint32_t theirs, bool at_once);
+  /** Whether packets of a bridge of two are passed on from the first tick that permits it. */
+  bool passes_at_once() const { return pipe_at_once_; }
 
   /** Applies an offer or answer. Without `keys` the stream is in clear. */
   void negotiate(const Negotiated& parameters, const Now& now, const SrtpKeys* keys = nullptr);
@@ -99,6 +116,10 @@ class Leg final : public Participant, public RtpEndpoint {
   void refused(int error) override;
   /** Whether the packets of this leg come, and could leave as those of `to` undecoded. */
   bool could_relay(const Leg& to, const Now& now) const;
+  /** How long packets may stay away from the bridge to that leg before it is given frames again. */
+  int64_t patience_us(const Leg& to) const {
+    return pipe_at_once_ || to.pipe_at_once_ ? Relay::pipe_patience_us : Relay::silent_us;
+  }
   /** Forwards every audio packet to this leg without decoding it. nullptr stops forwarding. */
   void relay_to(Leg* to) { relayed_to_ = to; }
   bool relays() const { return relayed_to_ != nullptr; }
@@ -114,6 +135,11 @@ class Leg final : public Participant, public RtpEndpoint {
 
  private:
   void hear(const Datagram& datagram, const Now& now, Notices& notices);
+  void follow_link(Notices& notices);
+  /** The address that audio goes to. */
+  const Address& remote() const { return link_ ? link_remote_ : latch_.remote(); }
+  /** Whether what leaves or comes now would be in clear although the leg never is. */
+  bool keyless() const { return link_ != nullptr && !cipher_; }
   void encrypt(const SrtpKeys* keys);
   bool belongs(const RtpPacket& packet);
   int64_t arrival_us(const Datagram& datagram, const Now& now) const;
@@ -127,15 +153,25 @@ class Leg final : public Participant, public RtpEndpoint {
   bool recordable(const Now& now, bool hears_something) const override;
   void send_frame(const Now& now, Notices& notices);
   void send_packet(size_t units);
+  void send_opus(const int16_t* pcm);
+  /** Units of 125 us on the RTP clock of the codec. */
+  uint32_t clock(size_t units) const { return static_cast<uint32_t>(units) * codec_clock_scale(agreed_.codec); }
   void send_event(const KeySender::Step& step);
   void send_report(const Now& now, bool bye);
 
   /** After so long without a packet there is nothing to record of the far end. A shorter pause is loss, heard as such.
    */
   static constexpr int64_t interrupted_us = 500'000;
+  /** The other end of a pipe sends every 20 ms, silence too, so that it is lost when nothing comes. */
+  static constexpr int64_t pipe_silent_us = 300'000;
   static constexpr size_t pending_max = 1024;
 
   PortPair ports_;
+  std::shared_ptr<WebrtcPort> port_;  // of a WebRTC leg, with its link
+  std::shared_ptr<WebrtcLink> link_;
+  Address link_remote_;
+  uint32_t link_version_ = 0;
+  LinkState link_state_ = LinkState::checking;
   Sender* sender_ = nullptr;
   LegCipher::Sealed given_;  // the packet that was handed to the sender
   size_t given_octets_ = 0;  // of its payload, in clear
@@ -158,10 +194,14 @@ class Leg final : public Participant, public RtpEndpoint {
   int64_t audio_us_ = 0;   // the last of 20 ms of audio
   Leg* relayed_to_ = nullptr;
   const int64_t media_timeout_us_;
+  bool pipe_ = false;
+  bool pipe_at_once_ = false;
+  uint32_t pipe_source_ = 0;  // the SSRC of the other end
 
   Relay relay_;
   Encoder encoder_;
-  const uint32_t ssrc_;
+  std::unique_ptr<OpusVoiceEncoder> opus_;  // while that is the codec
+  uint32_t ssrc_;
   uint16_t sequence_;
   uint32_t timestamp_;  // of the first unit in `pending_`
   bool marker_ = true;

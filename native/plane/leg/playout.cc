@@ -23,12 +23,12 @@ inline int16_t blend(int16_t from, int16_t to, size_t at, size_t length) {
 void Playout::restart(Codec codec) { *this = Playout(codec); }
 
 void Playout::remember(const int16_t* pcm, size_t count) {
-  if (history_end_ + count > history_room) {
+  if (history_end_ + count > store_room()) {
     const size_t kept = history_units * scale();
-    std::memmove(history_, history() - kept, kept * sizeof(int16_t));
+    std::memmove(store(), history() - kept, kept * sizeof(int16_t));
     history_end_ = kept;
   }
-  std::memcpy(history_ + history_end_, pcm, count * sizeof(int16_t));
+  std::memcpy(store() + history_end_, pcm, count * sizeof(int16_t));
   history_end_ += count;
 }
 
@@ -54,43 +54,64 @@ size_t Playout::pitch_lag(const int16_t* end) const {
   return best;
 }
 
-/** One frame of real sound. */
-void Playout::decode(const uint8_t* octets, int16_t* out) {
-  decoder_.decode(codec_, octets, out, frame_units);
+/** One frame of real sound, whose octets began at unit `first`. False when it cannot be decoded after all. */
+bool Playout::decode(uint32_t first, const uint8_t* octets, int16_t* out) {
+  if (!wide_) decoder_.decode(codec_, octets, out, frame_units);
+  else if (!wide_->packets.decode(first, octets, out)) return false;
   voiced_ = true;
   if (lost_frames_ > 0) {
-    if (!met_) lead_back(out);
+    if (!wide_ && !met_) lead_back(out);  // the decoder of Opus does that itself
     lost_frames_ = 0;
   }
   remember(out, samples());
+  return true;
 }
 
-void Playout::append_decoded(const uint8_t* octets) {
-  decode(octets, queue_ + queued_);
-  queued_ += samples();
+void Playout::append_decoded(uint32_t first, const uint8_t* octets) {
+  if (decode(first, octets, queue() + queued_)) queued_ += samples();
+  else append_lost();
 }
+
+/** Whether what is invented has become silence. */
+bool Playout::faded() const { return wide_ ? lost_frames_ > opus_faded_frames : concealment_->faded(); }
 
 void Playout::append_concealed() {
+  if (wide_) {
+    lost_frames_++;
+    concealed_++;
+    if (faded()) std::memset(queue() + queued_, 0, samples() * sizeof(int16_t));
+    else wide_->packets.conceal(nullptr, queue() + queued_);
+    queued_ += samples();
+    return;
+  }
   if (lost_frames_ == 0) {
     if (!concealment_) concealment_ = std::make_unique<Concealment>();
     concealment_->begin(history(), codec_rate_hz(codec_));
   }
   lost_frames_++;
   concealed_++;
-  concealment_->make(queue_ + queued_, samples());
+  concealment_->make(queue() + queued_, samples());
   queued_ += samples();
   met_ = false;
 }
 
 /** Invents sound for a frame that is lost, from both sides where what follows lies in the jitter buffer already. */
 void Playout::append_lost() {
-  append_concealed();
   uint8_t octets[frame_units];
+  if (wide_ && voiced_ && jitter_.peek(octets, frame_units)) {  // what follows has a copy of what is lost (in-band FEC)
+    lost_frames_++;
+    concealed_++;
+    wide_->packets.conceal(octets, queue() + queued_);
+    queued_ += samples();
+    return;
+  }
+  append_concealed();
+  if (wide_) return;
   if (concealment_->faded() || !jitter_.peek(octets, frame_units)) return;
   int16_t after[frame_samples_max];
   Decoder decoder = decoder_;  // a copy, for the packet is decoded again in its turn
   decoder.decode(codec_, octets, after, frame_units);
-  Concealment::meet(queue_ + queued_ - samples(), after, samples(), codec_rate_hz(codec_));
+  Concealment::meet(queue() + queued_ - samples(), after, samples(), codec_rate_hz(codec_));
   met_ = true;
 }
 
@@ -110,9 +131,9 @@ void Playout::shorten(size_t excess, bool search) {
   const size_t k = scale();
   const size_t fade = lag_min * k;
   if (excess == 0 || queued_ <= fade) return;
+  int16_t* at = queue();
   int16_t most = 0;
-  for (size_t i = 0; i < queued_; i++)
-    most = std::max(most, static_cast<int16_t>(queue_[i] < 0 ? -(queue_[i] + 1) : queue_[i]));
+  for (size_t i = 0; i < queued_; i++) most = std::max(most, static_cast<int16_t>(at[i] < 0 ? -(at[i] + 1) : at[i]));
   size_t lag;
   if (most <= quiet_most) {
     lag = std::min({excess, samples(), queued_ - fade});
@@ -123,8 +144,8 @@ void Playout::shorten(size_t excess, bool search) {
     if (excess >= much_frames * samples()) lag *= std::min(lag_max * k, queued_ - fade) / lag;
   }
   const size_t start = queued_ - lag - fade;
-  for (size_t i = 0; i < fade; i++) queue_[start + i] = blend(queue_[start + i], queue_[start + lag + i], i, fade);
-  std::memmove(queue_ + start + fade, queue_ + start + lag + fade, (queued_ - start - lag - fade) * sizeof(int16_t));
+  for (size_t i = 0; i < fade; i++) at[start + i] = blend(at[start + i], at[start + lag + i], i, fade);
+  std::memmove(at + start + fade, at + start + lag + fade, (queued_ - start - lag - fade) * sizeof(int16_t));
   queued_ -= lag;
 }
 
@@ -133,14 +154,14 @@ void Playout::stretch() {
   const size_t k = scale();
   const size_t lag = pitch_lag(history());
   const size_t fade = lag_min * k;
-  if (queued_ < lag || queued_ + lag > queue_max) return;
-  int16_t copy[lag_max * 2];
-  std::memcpy(copy, queue_ + queued_ - lag, lag * sizeof(int16_t));
+  if (queued_ < lag || queued_ + lag > queue_room()) return;
+  int16_t copy[lag_max * 6];
+  std::memcpy(copy, queue() + queued_ - lag, lag * sizeof(int16_t));
   // The copy follows the original; its first samples fade from the natural continuation, one period earlier in the
   // history.
   const int16_t* before = history() - lag;
   for (size_t i = 0; i < fade && i < lag; i++) copy[i] = blend(before[i], copy[i], i, fade);
-  std::memcpy(queue_ + queued_, copy, lag * sizeof(int16_t));
+  std::memcpy(queue() + queued_, copy, lag * sizeof(int16_t));
   queued_ += lag;
 }
 
@@ -152,8 +173,8 @@ size_t Playout::frame(int64_t now_us, int16_t* out, bool& heard) {
   const JitterBuffer::Plan plan = jitter_.plan(now_us, queued_ > 0);
   delay_us_ = jitter_.slack_us(now_us) + static_cast<int64_t>(queued_ / k) * JitterBuffer::unit_us;
   if (queued_ == 0 && plan == JitterBuffer::Plan::normal) {  // nearly always
-    if (jitter_.take(octets, frame_units)) {
-      decode(octets, out);
+    const uint32_t first = jitter_.next();
+    if (jitter_.take(octets, frame_units) && decode(first, octets, out)) {
       heard = true;
       return count;
     }
@@ -166,16 +187,18 @@ size_t Playout::frame(int64_t now_us, int16_t* out, bool& heard) {
     }
     append_concealed();
   } else if (plan == JitterBuffer::Plan::accelerate && jitter_.has(frame_units * (queued_ < count ? 2 : 1)) &&
-             queued_ + 2 * count <= queue_max) {
+             queued_ + 2 * count <= queue_room()) {
     const size_t spare = jitter_.spare_units(now_us) * k + queued_;
     while (queued_ < 2 * count) {
+      const uint32_t first = jitter_.next();
       (void)jitter_.take(octets, frame_units);
-      append_decoded(octets);
+      append_decoded(first, octets);
     }
     shorten(spare, true);
   } else if (queued_ < count) {
+    const uint32_t first = jitter_.next();
     if (jitter_.take(octets, frame_units)) {
-      append_decoded(octets);
+      append_decoded(first, octets);
       if (plan == JitterBuffer::Plan::expand) stretch();
       else
         shorten(queued_ - count,
@@ -184,10 +207,10 @@ size_t Playout::frame(int64_t now_us, int16_t* out, bool& heard) {
       append_lost();
     }
   }
-  heard = lost_frames_ == 0 || !concealment_->faded();
-  std::memcpy(out, queue_, count * sizeof(int16_t));
+  heard = lost_frames_ == 0 || !faded();
+  std::memcpy(out, queue(), count * sizeof(int16_t));
   queued_ -= count;
-  std::memmove(queue_, queue_ + count, queued_ * sizeof(int16_t));
+  std::memmove(queue(), queue() + count, queued_ * sizeof(int16_t));
   return count;
 }
 

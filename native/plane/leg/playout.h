@@ -10,12 +10,23 @@
 #include "plane/cache.h"
 #include "plane/leg/concealment.h"
 #include "plane/leg/jitter_buffer.h"
+#include "plane/leg/opus_packets.h"
 
 namespace sidetone {
 
 class Playout {
  public:
-  explicit Playout(Codec codec) : codec_(codec) {}
+  explicit Playout(Codec codec) : codec_(codec) {
+    if (codec != Codec::opus) return;
+    wide_ = std::make_unique<Wide>();
+    history_end_ = Wide::wider * history_max;
+  }
+
+  /** Takes the payload of one packet. */
+  void insert(uint32_t timestamp, const uint8_t* payload, size_t count, int64_t arrival_us) {
+    if (wide_) (void)wide_->packets.insert(jitter_, timestamp, payload, count, arrival_us);
+    else (void)jitter_.insert(timestamp, payload, count, arrival_us);
+  }
 
   JitterBuffer& jitter() { return jitter_; }
   /** Prefetches where the next audio comes to lie. */
@@ -46,14 +57,29 @@ class Playout {
   static constexpr size_t history_room = 2 * history_max;
   static constexpr size_t queue_max = 2 * frame_samples_max + 320;
 
-  void decode(const uint8_t* octets, int16_t* out);
-  void append_decoded(const uint8_t* octets);
+  /** What only a leg with Opus needs: its packets, and the queue and the history for three times the rate. */
+  struct Wide {
+    static constexpr size_t wider = 3;
+    OpusPackets packets;
+    int16_t queue[wider * queue_max] = {};
+    int16_t history[wider * history_room] = {};
+  };
+  static constexpr uint32_t opus_faded_frames = 10;
+
+  int16_t* queue() { return wide_ ? wide_->queue : queue_; }
+  int16_t* store() { return wide_ ? wide_->history : history_; }
+  const int16_t* store() const { return wide_ ? wide_->history : history_; }
+  size_t queue_room() const { return wide_ ? Wide::wider * queue_max : queue_max; }
+  size_t store_room() const { return wide_ ? Wide::wider * history_room : history_room; }
+  bool decode(uint32_t first, const uint8_t* octets, int16_t* out);
+  bool faded() const;
+  void append_decoded(uint32_t first, const uint8_t* octets);
   void append_concealed();
   void append_lost();
   void lead_back(int16_t* pcm);
   void remember(const int16_t* pcm, size_t count);
   /** One past the last real sound. */
-  const int16_t* history() const { return history_ + history_end_; }
+  const int16_t* history() const { return store() + history_end_; }
   size_t pitch_lag(const int16_t* end) const;
   void shorten(size_t excess, bool search);
   void stretch();
@@ -76,6 +102,7 @@ class Playout {
   int16_t history_[history_room] =
       {};  // the last `history_units` before `history_end_`, which moves on until there is no room
   Decoder decoder_;
+  std::unique_ptr<Wide> wide_;  // of Opus
 };
 
 }  // namespace sidetone

@@ -1,5 +1,7 @@
 #include "plane/leg/relay.h"
 
+#include <cstring>
+
 namespace sidetone {
 
 void Relay::arm(int64_t now_us) {
@@ -9,21 +11,25 @@ void Relay::arm(int64_t now_us) {
   last_us_ = now_us;
 }
 
-void Relay::fade_out(int16_t* pcm) {
+void Relay::fade_out(Codec codec, int16_t* pcm) {
   fades_out_ = false;
-  for (size_t i = 0; i < fade_samples; i++) {
-    int16_t& sample = pcm[frame_units - fade_samples + i];
-    sample =
-        static_cast<int16_t>(sample * static_cast<int32_t>(fade_samples - 1 - i) / static_cast<int32_t>(fade_samples));
-  }
+  const size_t count = fade_samples(codec);
+  int16_t* end = pcm + codec_samples(codec, frame_units) - count;
+  for (size_t i = 0; i < count; i++)
+    end[i] = static_cast<int16_t>(end[i] * static_cast<int32_t>(count - 1 - i) / static_cast<int32_t>(count));
 }
 
 void Relay::fade_in(Codec codec, const uint8_t* payload, uint8_t* out) {
+  if (codec == Codec::g722) {
+    std::memcpy(out, payload, frame_units);
+    return;
+  }
   int16_t pcm[frame_units];
   Decoder decoder;
   decoder.decode(codec, payload, pcm, frame_units);
-  for (size_t i = 0; i < fade_samples; i++)
-    pcm[i] = static_cast<int16_t>(pcm[i] * static_cast<int32_t>(i) / static_cast<int32_t>(fade_samples));
+  const size_t count = fade_samples(codec);
+  for (size_t i = 0; i < count; i++)
+    pcm[i] = static_cast<int16_t>(pcm[i] * static_cast<int32_t>(i) / static_cast<int32_t>(count));
   Encoder encoder;
   encoder.encode(codec, pcm, out, frame_units);
 }
@@ -71,12 +77,9 @@ bool Relay::number(const RtpPacket& packet, uint16_t sequence, uint32_t timestam
 uint32_t Relay::resume(Codec codec, int16_t* pcm, int64_t now_us) {
   int16_t last = 0;
   Decoder decoder;
-  if (spoken_) decoder.decode(codec, &last_octet_, &last, 1);
-  for (size_t i = 0; i < fade_samples; i++) {
-    const int32_t risen = static_cast<int32_t>(i);
-    constexpr int32_t whole = static_cast<int32_t>(fade_samples);
-    pcm[i] = static_cast<int16_t>((pcm[i] * risen + last * (whole - risen)) / whole);
-  }
+  if (spoken_ && codec != Codec::g722) decoder.decode(codec, &last_octet_, &last, 1);
+  const int32_t whole = static_cast<int32_t>(fade_samples(codec));
+  for (int32_t i = 0; i < whole; i++) pcm[i] = static_cast<int16_t>((pcm[i] * i + last * (whole - i)) / whole);
   const int64_t frames = spoken_ ? (now_us - last_us_) / 20'000 : 0;
   state_ = State::off;
   return frames > 0 ? static_cast<uint32_t>(frames) : 0;

@@ -162,7 +162,7 @@ bool Room::alone_with(const Seat& from, const Seat& to, const Now& now) const {
                      to.to_goal() == gain_unity;
   return plain && whispers_.none() && from.rtp != nullptr && to.rtp != nullptr && !player_.audible() &&
          !to.party->player().audible() && groups_[to.group]->tail == 0 && from.rtp->could_relay(*to.rtp, now) &&
-         !(to.rtp->relay().on() && to.rtp->relay().silent(now.us));
+         !(to.rtp->relay().on() && to.rtp->relay().silent(now.us, from.rtp->patience_us(*to.rtp)));
 }
 
 /** Two members who hear nothing but each other are not mixed: what one says goes to the other as it came. Their sound
@@ -178,14 +178,14 @@ void Room::bridge_two(const Now& now) {
       if (from.rtp != nullptr) from.rtp->relay_to(nullptr);
       continue;
     }
-    if (to.settled >= settle_ticks && !to.rtp->relay().on())
-      to.settled = 0;  // its source began anew, or it was negotiated
-    if (++to.settled == settle_ticks) {
+    const uint32_t settled = from.rtp->passes_at_once() || to.rtp->passes_at_once() ? 1 : settle_ticks;
+    if (to.settled >= settled && !to.rtp->relay().on()) to.settled = 0;  // its source began anew, or it was negotiated
+    if (++to.settled == settled) {
       to.rtp->relay().arm(now.us);
       from.rtp->relay_to(to.rtp);
       began_relay_ = true;
     }
-    bridged_ = bridged_ || to.settled >= settle_ticks;
+    bridged_ = bridged_ || to.settled >= settled;
   }
 }
 

@@ -6,9 +6,6 @@ namespace sidetone {
 namespace {
 
 constexpr char keys[] = "0123456789*#ABCD";
-// A segment that is marked as a new key, which it must not be, follows the one before it without a gap: 100 ms at most.
-constexpr uint32_t marked_gap_units = 800;
-
 }  // namespace
 
 bool TelephoneEvent::finished(uint32_t timestamp) const {
@@ -18,7 +15,7 @@ bool TelephoneEvent::finished(uint32_t timestamp) const {
   if (done_count_ == 0) return false;
   const uint32_t newest = done_[(done_next_ + remembered - 1) % remembered];
   const int32_t age = static_cast<int32_t>(newest - timestamp);
-  return age > 0 && age < timeline_units;  // a straggler; older than that is a sender that began a new timeline
+  return age > 0 && age < timeline_units();  // a straggler; older than that is a sender that began a new timeline
 }
 
 void TelephoneEvent::remember(uint32_t timestamp) {
@@ -29,7 +26,7 @@ void TelephoneEvent::remember(uint32_t timestamp) {
 
 void TelephoneEvent::finish(bool end, Digit& digit) {
   digit.key = keys[segment_.event];
-  digit.duration_ms = (base_units_ + segment_.units) / (clock_hz / 1000);
+  digit.duration_ms = (base_units_ + segment_.units) / (clock_hz_ / 1000);
   remember(segment_.timestamp);
   told_ = segment_;
   told_end_ = end;
@@ -37,10 +34,12 @@ void TelephoneEvent::finish(bool end, Digit& digit) {
 }
 
 /** Whether an event that begins at `timestamp` is the next segment of the same key. */
-bool TelephoneEvent::continues(const Segment& before, uint8_t event, uint32_t timestamp, bool marker) {
+bool TelephoneEvent::continues(const Segment& before, uint8_t event, uint32_t timestamp, bool marker) const {
   const uint32_t passed = timestamp - before.timestamp;
   if (event != before.event || passed < segment_least_units || passed > 0x10000) return false;
-  return !marker || passed - before.units <= marked_gap_units;
+  // A segment that is marked as a new key, which it must not be, follows the one before it without a gap: 100 ms at
+  // most.
+  return !marker || passed - before.units <= marked_gap_units();
 }
 
 /** Whether an event is only another segment of the key that was told last, which is then remembered as told. */
@@ -72,12 +71,12 @@ bool TelephoneEvent::receive(const uint8_t* payload, size_t count, uint32_t time
     return false;
   }
   if (active_ && static_cast<int32_t>(timestamp - segment_.timestamp) < 0 &&
-      static_cast<int32_t>(segment_.timestamp - timestamp) < timeline_units)
+      static_cast<int32_t>(segment_.timestamp - timestamp) < timeline_units())
     return false;
   bool complete = false;
   uint32_t base = 0;
   if (active_ && continues(segment_, event, timestamp, marker)) {
-    base = std::min(base_units_ + (timestamp - segment_.timestamp), base_most_units);
+    base = std::min(base_units_ + (timestamp - segment_.timestamp), base_most_units());
   } else if (active_) {
     finish(false, digit);
     complete = true;

@@ -27,18 +27,23 @@ class TelephoneEvent {
   /** True when the key in progress is complete because nothing more came of it for `end_lost_us`. */
   bool expire(int64_t now_us, Digit& digit);
   /** Forgets everything: a new source begins. */
-  void reset() { *this = TelephoneEvent(); }
+  void reset() { clock(clock_hz_); }
+  /** Begins anew on a clock of so many Hz, which is that of the audio (RFC 4733 §2.1). */
+  void clock(uint32_t hz) {
+    *this = TelephoneEvent();
+    clock_hz_ = hz;
+  }
   bool active() const { return active_; }
 
   static constexpr int64_t end_lost_us = 200'000;
-  static constexpr uint32_t clock_hz = 8000;
 
  private:
   static constexpr int remembered = 8;
   /** No segment but the last is shorter. */
   static constexpr uint32_t segment_least_units = 0xf000;
-  static constexpr uint32_t base_most_units = 3600 * clock_hz;
-  static constexpr int32_t timeline_units = 10 * static_cast<int32_t>(clock_hz);
+  uint32_t base_most_units() const { return 3600 * clock_hz_; }
+  int32_t timeline_units() const { return 10 * static_cast<int32_t>(clock_hz_); }
+  uint32_t marked_gap_units() const { return clock_hz_ / 10; }
 
   bool finished(uint32_t timestamp) const;
   struct Segment {
@@ -46,11 +51,12 @@ class TelephoneEvent {
     uint32_t timestamp = 0;
     uint32_t units = 0;
   };
-  static bool continues(const Segment& before, uint8_t event, uint32_t timestamp, bool marker);
+  bool continues(const Segment& before, uint8_t event, uint32_t timestamp, bool marker) const;
   bool continues_told(uint8_t event, uint32_t timestamp, bool marker, uint32_t units);
   void remember(uint32_t timestamp);
   void finish(bool end, Digit& digit);
 
+  uint32_t clock_hz_ = 8000;
   bool active_ = false;
   Segment segment_;
   uint32_t base_units_ = 0;  // the length of the earlier segments of this key

@@ -65,7 +65,7 @@ TEST(
     "codec does") {
   for (const double ppm : {200.0, -200.0}) {  // 120 ms in all
     const Heard heard = DriftingCall({ppm, 0.02, 40}).run(10);
-    for (const double delay : heard.delay_ms) CHECK(delay > 30 && delay <= 80);
+    for (const double delay : heard.delay_ms) CHECK(delay > 30 && delay <= 100);
     CHECK(heard.invented_part > 0.01 && heard.invented_part < 0.03);
     CHECK(heard.codec_snr_db > 33);
     CHECK(heard.snr_db > heard.codec_snr_db - 0.5);

@@ -68,8 +68,12 @@ class Bench {
       agreed.learn_from = AddressRange::parse_list(learn_from);
       agreed.rtcp = nowhere();
       agreed.codec = codec;
-      agreed.payload_type = far->payload_type = codec == Codec::pcmu ? 0 : codec == Codec::pcma ? 8 : 9;
+      agreed.payload_type = far->payload_type = codec == Codec::pcmu   ? 0
+                                                : codec == Codec::pcma ? 8
+                                                : codec == Codec::g722 ? 9
+                                                                       : 111;
       agreed.event_payload_type = events ? 101 : -1;
+      if (codec == Codec::opus) agreed.event_clock_hz = 48000;
       plane->negotiate(id, agreed, now);
       ends.push_back(std::move(far));
       return ends.back().get();

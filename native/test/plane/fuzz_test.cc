@@ -8,9 +8,12 @@
 using Target = int (*)(const uint8_t*, size_t);
 // The Makefile compiles each target under the name of its file.
 extern "C" {
+int aac_fuzz(const uint8_t*, size_t);
 int address_range_fuzz(const uint8_t*, size_t);
+int dtls_fuzz(const uint8_t*, size_t);
 int jitter_buffer_fuzz(const uint8_t*, size_t);
 int leg_fuzz(const uint8_t*, size_t);
+int opus_fuzz(const uint8_t*, size_t);
 int recording_fuzz(const uint8_t*, size_t);
 int relay_fuzz(const uint8_t*, size_t);
 int room_fuzz(const uint8_t*, size_t);
@@ -18,6 +21,7 @@ int rtcp_fuzz(const uint8_t*, size_t);
 int rtp_fuzz(const uint8_t*, size_t);
 int srtp_fuzz(const uint8_t*, size_t);
 int stream_fuzz(const uint8_t*, size_t);
+int stun_fuzz(const uint8_t*, size_t);
 int telephone_event_fuzz(const uint8_t*, size_t);
 int wav_fuzz(const uint8_t*, size_t);
 }
@@ -39,14 +43,18 @@ void withstand(Target target, int inputs, size_t most_bytes) {
 }  // namespace
 
 TEST("parsers withstand bytes by chance") {
-  for (const Target target : {address_range_fuzz, rtp_fuzz, rtcp_fuzz, telephone_event_fuzz, wav_fuzz})
+  for (const Target target : {address_range_fuzz, rtp_fuzz, rtcp_fuzz, stun_fuzz, telephone_event_fuzz, wav_fuzz})
     withstand(target, 2000, 300);
 }
 
+TEST("AAC of any bytes is sound within bounds, or none") { withstand(aac_fuzz, 200, 600); }
+
 TEST("jitter buffers and legs withstand packets by chance") {
   withstand(jitter_buffer_fuzz, 500, 1000);
+  withstand(opus_fuzz, 300, 1000);
   withstand(leg_fuzz, 100, 1000);
   withstand(srtp_fuzz, 200, 1000);
+  withstand(dtls_fuzz, 200, 1000);
 }
 
 TEST("a relayed stream never goes back, whatever packets come by chance") { withstand(relay_fuzz, 500, 1000); }

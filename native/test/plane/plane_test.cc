@@ -372,3 +372,22 @@ TEST("ports that are taken are told, and leave nothing open") {
   ::close(after);
   CHECK(after == before);
 }
+
+TEST("a plane without legs wakes five times a second, and one that gets a leg ticks on without a jump") {
+  Bench bench;
+  int error = 0;
+  bench.plane = Plane::create(1'000'000, error);
+  const int64_t began = now_of_system().us;
+  constexpr int64_t watched_us = 1'000'000;
+  int64_t woken = 0;
+  while (now_of_system().us < began + watched_us) {
+    CHECK(bench.plane->run().ticks <= 1);
+    woken++;
+  }
+  CHECK(woken <= (now_of_system().us - began) / Plane::rest_us + 1);
+  CHECK(bench.open());
+  TickReport report;
+  do report = bench.plane->run();
+  while (report.ticks == 0);
+  CHECK(report.skipped == 0);
+}
