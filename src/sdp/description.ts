@@ -110,7 +110,8 @@ function checkMedia(
   };
 }
 
-function formatOf(text: string, media: ParsedMedia): Format[] {
+/** One format of a section, or none when it is not a payload type. */
+export function formatOf(text: string, media: ParsedMedia): Format[] {
   if (!/^[0-9]{1,3}$/.test(text) || Number(text) > 127) return [];
   const payloadType = Number(text);
   const map = media.rtp.find((each) => each.payload === payloadType);
@@ -122,7 +123,8 @@ function formatOf(text: string, media: ParsedMedia): Format[] {
   return [{ payloadType, name: String(map.codec ?? '').toUpperCase(), clockRate: Number(map.rate ?? 0), channels }];
 }
 
-const directionOf = (text: unknown): Direction | undefined =>
+/** The direction that an attribute names. */
+export const directionOf = (text: unknown): Direction | undefined =>
   text === 'sendrecv' || text === 'sendonly' || text === 'recvonly' || text === 'inactive' ? text : undefined;
 
 const IPV4 = /^(?:(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])\.){3}(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])$/;

@@ -1,16 +1,23 @@
 /**
- * Offer and answer for one telephone call (RFC 3264): one audio stream, G.711 or G.722, with telephone-event. It keeps
+ * Offer and answer for one telephone call (RFC 3264): one audio stream, G.711, G.722 or Opus, with telephone-event. It keeps
  * our last description, so that the version of `o=` rises exactly when the description changes (RFC 3264 §8).
  */
 
-import { type Addresses, type Description, type Direction, type Format, type Media, parseDescription } from './description.ts';
+import {
+  type AudioCodec,
+  codecOf,
+  eventsOf,
+  formatLines,
+  type NumberedCodec,
+  type NumberedEvents,
+  offeredFormats,
+  payloadTypes,
+} from './codec.ts';
+import { type Addresses, type Description, type Direction, type Media, parseDescription } from './description.ts';
 import { KeyExchange, type SrtpKeys, type SrtpTerms } from './sdes.ts';
 
-export type AudioCodec = 'PCMU' | 'PCMA' | 'G722';
+export type { AudioCodec };
 
-const PAYLOAD_TYPES: Readonly<Record<AudioCodec, number>> = { PCMU: 0, PCMA: 8, G722: 9 };
-/** The payload type of telephone-event in our offers (contract §2). */
-const EVENT_PAYLOAD_TYPE = 101;
 const PTIME_MS = 20;
 /** The part of a refused stream's format list that we repeat. Any one format would do (RFC 3264 §6). */
 const REFUSED_FORMATS_MAX_CHARS = 64;
@@ -23,6 +30,7 @@ export interface AudioAgreement {
   readonly codec: AudioCodec;
   readonly payloadType: number;
   readonly telephoneEventPayloadType: number | undefined;
+  readonly telephoneEventClockHz?: number | undefined;
   readonly ptimeMs: number;
   readonly send: boolean;
   readonly receive: boolean;
@@ -46,6 +54,8 @@ interface NegotiationOptions {
   readonly codecs: readonly AudioCodec[];
   /** The session id of `o=`. It is unique among our sessions. */
   readonly sessionId: number;
+  /** The version of `o=` that was used last. 0 unless the session was described by another node before. */
+  readonly version?: number;
   /** Whether audio is encrypted. Undefined: never. */
   readonly srtp?: SrtpTerms;
   /**
@@ -64,13 +74,14 @@ interface Chosen {
   readonly direction: Direction;
   /** Our line that answers its keys. `""` when it is in clear. */
   readonly crypto: string;
+  readonly events: readonly NumberedEvents[];
 }
 
 const encoder = new TextEncoder();
 
 export class Negotiation {
   readonly #options: NegotiationOptions;
-  #version = 0;
+  #version: number;
   #described = '';
   /** Whether we hold the far end: we send to it and take nothing from it. */
   #holding = false;
@@ -84,9 +95,15 @@ export class Negotiation {
 
   constructor(options: NegotiationOptions) {
     this.#options = options;
+    this.#version = options.version ?? 0;
     const { srtp, isOpportunistic = false } = options;
     this.#keys = srtp === undefined ? undefined : new KeyExchange(srtp);
     this.#slots = [{ protocol: srtp === undefined || isOpportunistic ? 'RTP/AVP' : 'RTP/SAVP' }];
+  }
+
+  /** The session id and version of our last description. */
+  get origin(): { readonly sessionId: number; readonly version: number } {
+    return { sessionId: this.#options.sessionId, version: this.#version };
   }
 
   /** Holds the far end, or no longer, from our next description on (RFC 3264 §8.4). */
@@ -99,13 +116,12 @@ export class Negotiation {
    * places.
    */
   offer(): Uint8Array {
-    const { codecs } = this.#options;
-    const formats = codecs.map((codec) => [PAYLOAD_TYPES[codec], codec] as const);
+    const { formats, events } = offeredFormats(this.#options.codecs);
     const crypto = this.#isEncrypted === false ? '' : (this.#keys?.offer() ?? '');
     const lines = this.#slots.map((slot) =>
       'refused' in slot
         ? slot.refused
-        : this.#audio(slot.protocol, formats, EVENT_PAYLOAD_TYPE, this.#holding ? 'sendonly' : 'sendrecv') + crypto,
+        : this.#audio(slot.protocol, formats, events, this.#holding ? 'sendonly' : 'sendrecv') + crypto,
     );
     return this.#describe(lines);
   }
@@ -127,17 +143,15 @@ export class Negotiation {
     if (offer === undefined) return { refused: 400, why: 'not a session description' };
     const chosen = this.#choose(offer, 'offer');
     if (chosen === undefined) return { refused: 488, why: 'no audio stream and codec in common' };
-    const { media, agreement, direction, crypto } = chosen;
+    const { media, agreement, direction, crypto, events } = chosen;
     this.#slots = offer.media.map((each) =>
       each === media
         ? { protocol: each.protocol }
         : { refused: `m=${each.type} 0 ${each.protocol} ${each.formatText.slice(0, REFUSED_FORMATS_MAX_CHARS)}\r\n` },
     );
-    const formats = [[agreement.payloadType, agreement.codec]] as const;
+    const formats = [agreement];
     const lines = this.#slots.map((slot) =>
-      'refused' in slot
-        ? slot.refused
-        : this.#audio(slot.protocol, formats, agreement.telephoneEventPayloadType, answerTo(direction, this.#holding)) + crypto,
+      'refused' in slot ? slot.refused : this.#audio(slot.protocol, formats, events, answerTo(direction, this.#holding)) + crypto,
     );
     return { body: this.#describe(lines), agreement };
   }
@@ -145,8 +159,10 @@ export class Negotiation {
   #choose(description: Description, role: 'offer' | 'answer'): Chosen | undefined {
     for (const media of description.media) {
       if (media.type !== 'audio' || media.port === 0 || media.host === '') continue;
-      const format = media.formats.find((each) => this.#isOurs(each));
-      if (format === undefined) continue;
+      const { codecs } = this.#options;
+      const format = media.formats.find((each) => codecOf(each, codecs) !== undefined);
+      const codec = format && codecOf(format, codecs);
+      if (format === undefined || codec === undefined) continue;
       const nowhere = media.host === '0.0.0.0' || media.host === '::';
       // Our ports speak one IP version, and nothing we send reaches an address of the other.
       if (!nowhere && media.host.includes(':') !== this.#options.host.includes(':')) continue;
@@ -155,14 +171,15 @@ export class Negotiation {
       const silenced = nowhere || direction === 'sendonly' || direction === 'inactive';
       const encryption = this.#encryption(media, role);
       if (encryption === undefined) continue;
-      const events = media.formats.find((each) => each.name === 'TELEPHONE-EVENT' && each.clockRate === 8000);
+      const events = eventsOf(media.formats, codec);
       const agreement: AudioAgreement = {
         remoteHost: media.host,
         remotePort: media.port,
         remoteRtcpPort: media.rtcpPort ?? Math.min(media.port + 1, 65_535),
-        codec: codecOf(format.name) ?? 'PCMU',
+        codec,
         payloadType: format.payloadType,
         telephoneEventPayloadType: events?.payloadType,
+        ...(events === undefined || events.clockHz === 8000 ? {} : { telephoneEventClockHz: events.clockHz }),
         ptimeMs: ptime(media.ptimeMs),
         send: !silenced,
         receive: !silenced && direction !== 'recvonly' && !this.#holding,
@@ -171,7 +188,7 @@ export class Negotiation {
         srtp: encryption.keys,
       };
       this.#isEncrypted = encryption.keys !== undefined;
-      return { media, agreement, direction, crypto: encryption.line };
+      return { media, agreement, direction, crypto: encryption.line, events: events === undefined ? [] : [events] };
     }
     return undefined;
   }
@@ -197,23 +214,9 @@ export class Negotiation {
     return isPlain && this.#options.srtp?.mode !== 'required' ? { keys: undefined, line: '' } : undefined;
   }
 
-  #isOurs(format: Format): boolean {
-    const codec = codecOf(format.name);
-    return codec !== undefined && format.clockRate === 8000 && format.channels === 1 && this.#options.codecs.includes(codec);
-  }
-
-  #audio(
-    protocol: string,
-    formats: readonly (readonly [number, AudioCodec])[],
-    events: number | undefined,
-    direction: Direction,
-  ): string {
-    const types = formats.map(([payloadType]) => payloadType);
-    if (events !== undefined) types.push(events);
-    let text = `m=audio ${this.#options.port} ${protocol} ${types.join(' ')}\r\n`;
-    for (const [payloadType, codec] of formats) text += `a=rtpmap:${payloadType} ${codec}/8000\r\n`;
-    if (events !== undefined) text += `a=rtpmap:${events} telephone-event/8000\r\na=fmtp:${events} 0-15\r\n`;
-    return `${text}a=ptime:${PTIME_MS}\r\na=${direction}\r\n`;
+  #audio(protocol: string, formats: readonly NumberedCodec[], events: readonly NumberedEvents[], direction: Direction): string {
+    const line = `m=audio ${this.#options.port} ${protocol} ${payloadTypes(formats, events)}\r\n`;
+    return `${line}${formatLines(formats, events)}a=ptime:${PTIME_MS}\r\na=${direction}\r\n`;
   }
 
   #describe(lines: readonly string[]): Uint8Array {
@@ -227,9 +230,6 @@ export class Negotiation {
     return encoder.encode(`v=0\r\no=- ${sessionId} ${this.#version} IN ${family} ${host}\r\n${rest}`);
   }
 }
-
-const codecOf = (name: string): AudioCodec | undefined =>
-  name === 'PCMU' || name === 'PCMA' || name === 'G722' ? name : undefined;
 
 /** The direction that answers theirs (RFC 3264 §6.1). */
 function answerTo(direction: Direction, holding: boolean): Direction {

@@ -15,6 +15,12 @@ declare module 'sdp-transform' {
     readonly connection?: ParsedConnection;
     readonly direction?: number | string;
     readonly ptime?: number | string;
+    readonly mid?: number | string;
+    readonly rtcpMux?: string;
+    readonly iceUfrag?: number | string;
+    readonly icePwd?: number | string;
+    readonly setup?: string;
+    readonly fingerprint?: { readonly type?: number | string; readonly hash?: number | string };
     readonly rtcp?: { readonly port?: number | string };
     readonly rtp: readonly {
       readonly payload?: number | string;
@@ -28,6 +34,12 @@ declare module 'sdp-transform' {
     readonly origin?: unknown;
     readonly connection?: ParsedConnection;
     readonly direction?: number | string;
+    readonly icelite?: string;
+    readonly iceUfrag?: number | string;
+    readonly icePwd?: number | string;
+    readonly setup?: string;
+    readonly fingerprint?: { readonly type?: number | string; readonly hash?: number | string };
+    readonly groups?: readonly { readonly type?: number | string; readonly mids?: number | string }[];
     readonly media: readonly ParsedMedia[];
   }
   export function parse(sdp: string): ParsedDescription;

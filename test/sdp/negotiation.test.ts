@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { type AudioAgreement, Negotiation } from '../../src/sdp/negotiation.ts';
+import { type AudioAgreement, type AudioCodec, Negotiation } from '../../src/sdp/negotiation.ts';
 
-const ours = (codecs: readonly ('PCMU' | 'PCMA' | 'G722')[] = ['PCMU', 'PCMA']) =>
+const ours = (codecs: readonly AudioCodec[] = ['PCMU', 'PCMA']) =>
   new Negotiation({ host: '198.51.100.1', port: 20_000, codecs, sessionId: 7 });
 const bytes = (text: string) => new TextEncoder().encode(text);
 const text = (body: Uint8Array) => new TextDecoder().decode(body);
@@ -28,6 +28,26 @@ describe('our offer', () => {
       'v=0\r\no=- 7 1 IN IP4 198.51.100.1\r\ns=-\r\nc=IN IP4 198.51.100.1\r\nt=0 0\r\nm=audio 20000 RTP/AVP 0 8 101\r\n' +
         'a=rtpmap:0 PCMU/8000\r\na=rtpmap:8 PCMA/8000\r\na=rtpmap:101 telephone-event/8000\r\na=fmtp:101 0-15\r\na=ptime:20\r\na=sendrecv\r\n',
     );
+  });
+
+  test('names Opus where it is among the codecs, with a telephone-event of its clock, and stays small', () => {
+    const offer = text(ours(['opus', 'PCMU']).offer());
+    expect(offer).toContain('m=audio 20000 RTP/AVP 111 0 102 101\r\na=rtpmap:111 opus/48000/2\r\n');
+    expect(offer).toContain('a=rtpmap:102 telephone-event/48000\r\n');
+    expect(text(ours(['opus', 'G722', 'PCMU', 'PCMA']).offer()).length).toBeLessThan(600);
+  });
+
+  test('agrees on Opus by its clock and channels, and on the telephone-event beside it', () => {
+    const media = [
+      'm=audio 4000 RTP/AVP 96 0 97 98\r\na=rtpmap:96 opus/48000/2\r\na=rtpmap:97 telephone-event/48000\r\na=rtpmap:98 telephone-event/8000',
+    ];
+    expect(answer(media, undefined, ['opus', 'PCMU'])).toMatchObject({
+      codec: 'opus',
+      payloadType: 96,
+      telephoneEventPayloadType: 97,
+    });
+    expect(answer(media, undefined, ['PCMU'])).toMatchObject({ codec: 'PCMU', telephoneEventPayloadType: 98 });
+    expect(answer([media[0]?.replace('48000/2', '16000') ?? ''], undefined, ['opus'])).toEqual({ refused: 488 });
   });
 
   test('keeps its version while it says the same, and raises it when it does not', () => {

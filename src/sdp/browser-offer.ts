@@ -1,0 +1,225 @@
+/**
+ * The offer of a browser (JSEP, RFC 8829; WHIP, RFC 9725) and our answer: one audio stream over ICE and DTLS-SRTP, with
+ * RTCP on the same port. We are ICE-lite (RFC 8445 §2.5) and the server of the handshake. Whatever else is offered
+ * (video, a data channel, a second audio stream) is refused with port 0, and header extensions, REMB and transport-cc
+ * are passed over.
+ */
+import { type ParsedMedia, parse } from 'sdp-transform';
+import { SDP_MAX_BYTES, SDP_MEDIA_MAX, SDP_PAYLOADS_MAX } from '../limits.ts';
+import { type AudioCodec, codecOf, eventsOf, formatLines, type NumberedEvents, payloadTypes } from './codec.ts';
+import { type Direction, directionOf, type Format, formatOf } from './description.ts';
+import {
+  candidateLines,
+  type Fingerprint,
+  fingerprintOf,
+  type HostCandidate,
+  type IceCredentials,
+  iceCredentials,
+} from './ice.ts';
+import type { AudioAgreement, Refused } from './negotiation.ts';
+
+/** What an offer asks for, as far as we can do it. */
+export interface BrowserOffer {
+  /** The sections of the offer, in order; the answer has the same ones. */
+  readonly sections: readonly {
+    readonly type: string;
+    readonly protocol: string;
+    readonly formats: string;
+    readonly mid: string;
+  }[];
+  /** The place of the audio stream among them. */
+  readonly audio: number;
+  /** Whether the offer bundles the audio stream, alone or with others (RFC 9143). */
+  readonly isBundled: boolean;
+  readonly direction: Direction;
+  readonly codec: AudioCodec;
+  readonly payloadType: number;
+  readonly events: NumberedEvents | undefined;
+  readonly ptimeMs: number;
+  readonly ice: IceCredentials;
+  readonly fingerprint: Fingerprint;
+}
+
+/** Our side of the answer. */
+export interface BrowserAnswer {
+  readonly ice: IceCredentials;
+  /** The SHA-256 of our certificate as SDP writes it. */
+  readonly fingerprint: string;
+  readonly candidates: readonly HostCandidate[];
+  /** The source that we send as. */
+  readonly ssrc: number;
+  readonly sessionId: number;
+  readonly version: number;
+  /** Whether we hold the far end. */
+  readonly holding: boolean;
+}
+
+const PROTOCOL = /^(UDP|TCP)\/TLS\/RTP\/SAVPF?$/;
+const TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`{|}~-]{1,64}$/;
+const decoder = new TextDecoder();
+
+const refused = (status: Refused['refused'], why: string): Refused => ({ refused: status, why });
+
+/** Reads an offer. It never throws. `codecs` are those that we can do; the browser's order decides. */
+export function readBrowserOffer(body: Uint8Array, codecs: readonly AudioCodec[]): BrowserOffer | Refused {
+  if (body.length === 0 || body.length > SDP_MAX_BYTES) return refused(400, `an SDP offer of 1 to ${SDP_MAX_BYTES} bytes`);
+  const text = decoder.decode(body);
+  const parsed = text.startsWith('v=0') ? readParsed(text) : undefined;
+  if (parsed === undefined || parsed.media.length === 0) return refused(400, 'an SDP offer with a media section');
+  if (parsed.media.length > SDP_MEDIA_MAX) return refused(400, `an SDP offer of at most ${SDP_MEDIA_MAX} media sections`);
+  if (parsed.icelite !== undefined) return refused(488, 'an offer of a full ICE agent, because we are ICE-lite');
+  const bundled = (parsed.groups ?? []).flatMap(({ type, mids }) => (type === 'BUNDLE' ? String(mids).split(' ') : []));
+  const sections = parsed.media.map(({ type, protocol, payloads, mid }) => ({
+    type: String(type ?? ''),
+    protocol: String(protocol ?? ''),
+    formats: String(payloads ?? '').trim(),
+    mid: String(mid ?? ''),
+  }));
+  if (!sections.every(isWellFormed)) return refused(400, 'an SDP offer with well-formed media sections');
+  let why = 'an offer with an audio stream';
+  for (const [at, media] of parsed.media.entries()) {
+    if (media.type !== 'audio' || media.port === 0) continue;
+    const stream = readStream(media, parsed, codecs);
+    if (typeof stream !== 'string')
+      return { ...stream, sections, audio: at, isBundled: bundled.includes(String(media.mid ?? '')) };
+    why = stream;
+  }
+  return refused(488, why);
+}
+
+/** Formats of a section are repeated in our answer, so they are tokens and nothing else. */
+const isWellFormed = ({ type, protocol, formats, mid }: BrowserOffer['sections'][number]): boolean =>
+  /^[a-z]{1,32}$/.test(type) &&
+  protocol.split('/').every((part) => TOKEN.test(part)) &&
+  formats.split(' ').every((format) => TOKEN.test(format)) &&
+  (mid === '' || TOKEN.test(mid));
+
+function readParsed(text: string) {
+  try {
+    return parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The stream of an audio section, or what it lacks. */
+function readStream(
+  media: ParsedMedia,
+  session: ReturnType<typeof parse>,
+  codecs: readonly AudioCodec[],
+): Omit<BrowserOffer, 'sections' | 'audio' | 'isBundled'> | string {
+  if (!PROTOCOL.test(String(media.protocol))) return 'audio over UDP/TLS/RTP/SAVPF';
+  if (media.rtcpMux === undefined) return 'a=rtcp-mux, because there is one port';
+  const ice = iceCredentials(media.iceUfrag ?? session.iceUfrag, media.icePwd ?? session.icePwd);
+  if (ice === undefined) return 'a=ice-ufrag and a=ice-pwd';
+  const given = media.fingerprint ?? session.fingerprint;
+  const fingerprint = fingerprintOf(given?.type, given?.hash);
+  if (fingerprint === undefined) return 'a=fingerprint of SHA-256, SHA-384 or SHA-512';
+  if ((media.setup ?? session.setup ?? 'actpass') === 'passive') return 'a=setup:actpass or active, because we are passive';
+  const numbers = String(media.payloads ?? '').split(/\s+/, SDP_PAYLOADS_MAX);
+  const formats = numbers.flatMap((number) => formatOf(number, media));
+  const chosen = firstCodec(formats, codecs);
+  if (chosen === undefined) return `one of the codecs ${codecs.join(', ')}`;
+  const { codec, format } = chosen;
+  return {
+    direction: directionOf(media.direction) ?? directionOf(session.direction) ?? 'sendrecv',
+    codec,
+    payloadType: format.payloadType,
+    events: eventsOf(formats, codec),
+    ptimeMs: 20,
+    ice,
+    fingerprint,
+  };
+}
+
+/** The first format of the offer that we can do. */
+function firstCodec(
+  formats: readonly Format[],
+  codecs: readonly AudioCodec[],
+): { readonly format: Format; readonly codec: AudioCodec } | undefined {
+  for (const format of formats) {
+    const codec = codecOf(format, codecs);
+    if (codec !== undefined) return { format, codec };
+  }
+  return undefined;
+}
+
+/** The direction that answers theirs (RFC 3264 §6.1). */
+function answerTo(direction: Direction, holding: boolean): Direction {
+  const open: Direction = direction === 'sendonly' ? 'recvonly' : direction === 'recvonly' ? 'sendonly' : direction;
+  if (!holding) return open;
+  return open === 'sendrecv' ? 'sendonly' : open === 'recvonly' ? 'inactive' : open;
+}
+
+/** Our answer, in text. */
+export function browserAnswer(offer: BrowserOffer, own: BrowserAnswer): string {
+  const [first] = own.candidates;
+  const bundle = offer.isBundled ? `a=group:BUNDLE ${offer.sections[offer.audio]?.mid ?? ''}\r\n` : '';
+  const sections = offer.sections.map((section, at) =>
+    at === offer.audio
+      ? audioSection(offer, own)
+      : `m=${section.type} 0 ${section.protocol} ${section.formats}\r\n${mid(section.mid)}`,
+  );
+  return (
+    `v=0\r\no=- ${own.sessionId} ${own.version} IN ${family(first?.host ?? '')} ${first?.host ?? '127.0.0.1'}\r\ns=-\r\nt=0 0\r\n` +
+    `a=ice-lite\r\n${bundle}${sections.join('')}`
+  );
+}
+
+const family = (host: string): string => (host.includes(':') ? 'IP6' : 'IP4');
+const mid = (name: string): string => (name === '' ? '' : `a=mid:${name}\r\n`);
+
+function audioSection(offer: BrowserOffer, own: BrowserAnswer): string {
+  const formats = [offer];
+  const events = offer.events === undefined ? [] : [offer.events];
+  const section = offer.sections[offer.audio];
+  const [first] = own.candidates;
+  return (
+    `m=audio ${first?.port ?? 9} ${section?.protocol ?? 'UDP/TLS/RTP/SAVPF'} ${payloadTypes(formats, events)}\r\n` +
+    `c=IN ${family(first?.host ?? '')} ${first?.host ?? '0.0.0.0'}\r\n${mid(section?.mid ?? '')}` +
+    `a=ice-ufrag:${own.ice.ufrag}\r\na=ice-pwd:${own.ice.password}\r\na=fingerprint:sha-256 ${own.fingerprint}\r\n` +
+    `a=setup:passive\r\na=rtcp-mux\r\na=${answerTo(offer.direction, own.holding)}\r\na=msid:sidetone audio\r\n` +
+    `${formatLines(formats, events)}a=ptime:${offer.ptimeMs}\r\na=ssrc:${own.ssrc} cname:sidetone\r\n${candidateLines(own.candidates)}a=end-of-candidates\r\n`
+  );
+}
+
+/** What offer and answer agree on. Where media goes is ICE's affair, so the address is nobody's. */
+export function browserAgreement(offer: BrowserOffer): AudioAgreement {
+  const sends = offer.direction === 'sendrecv' || offer.direction === 'sendonly';
+  const receives = offer.direction === 'sendrecv' || offer.direction === 'recvonly';
+  return {
+    remoteHost: '0.0.0.0',
+    remotePort: 9,
+    remoteRtcpPort: 9,
+    codec: offer.codec,
+    payloadType: offer.payloadType,
+    telephoneEventPayloadType: offer.events?.payloadType,
+    telephoneEventClockHz: offer.events?.clockHz,
+    ptimeMs: offer.ptimeMs,
+    send: receives,
+    receive: sends,
+    held: false,
+    srtp: undefined,
+  };
+}
+
+/** The ICE part of a `trickle-ice-sdpfrag` (RFC 8840 §9). */
+export interface IceFragment {
+  readonly ice: IceCredentials | undefined;
+}
+
+/** Reads a fragment. Undefined when it is none. Candidates are not read: a lite agent sends no checks. */
+export function readIceFragment(body: Uint8Array): IceFragment | undefined {
+  if (body.length === 0 || body.length > SDP_MAX_BYTES) return undefined;
+  const lines = decoder.decode(body).split(/\r\n|\r|\n/);
+  if (!lines.every((line) => line === '' || /^[am]=[\x20-\x7e]{1,1024}$/.test(line))) return undefined;
+  const value = (name: string) => lines.find((line) => line.startsWith(`a=${name}:`))?.slice(name.length + 3);
+  const [ufrag, password] = [value('ice-ufrag'), value('ice-pwd')];
+  const ice = iceCredentials(ufrag, password);
+  return (ufrag !== undefined || password !== undefined) && ice === undefined ? undefined : { ice };
+}
+
+/** The fragment that answers an ICE restart (RFC 9725 §4.3.3). */
+export const iceFragment = (ice: IceCredentials, midName: string, candidates: readonly HostCandidate[]): string =>
+  `a=ice-lite\r\na=ice-ufrag:${ice.ufrag}\r\na=ice-pwd:${ice.password}\r\nm=audio 9 UDP/TLS/RTP/SAVPF 0\r\n${mid(midName)}` +
+  `${candidateLines(candidates)}a=end-of-candidates\r\n`;

@@ -1,0 +1,77 @@
+/** The audio codecs as SDP names them: RFC 3551 table 4, and Opus (RFC 7587). */
+import type { Format } from './description.ts';
+
+export type AudioCodec = 'PCMU' | 'PCMA' | 'G722' | 'opus';
+
+/** G722 says 8000 although it samples at 16 kHz (RFC 3551 §4.5.2). Opus always says two channels (RFC 7587 §7). */
+const FACTS: Readonly<Record<AudioCodec, { readonly payloadType: number; readonly clockHz: number; readonly channels: number }>> =
+  {
+    PCMU: { payloadType: 0, clockHz: 8000, channels: 1 },
+    PCMA: { payloadType: 8, clockHz: 8000, channels: 1 },
+    G722: { payloadType: 9, clockHz: 8000, channels: 1 },
+    opus: { payloadType: 111, clockHz: 48_000, channels: 2 },
+  };
+const OPUS_PARAMETERS = 'minptime=10;useinbandfec=1';
+/** The payload types of telephone-event in our offers, by its clock (contract §2). */
+const EVENT_PAYLOAD_TYPES: ReadonlyMap<number, number> = new Map([
+  [8000, 101],
+  [48_000, 102],
+]);
+
+/** A format that both sides name by its number. */
+export interface NumberedCodec {
+  readonly payloadType: number;
+  readonly codec: AudioCodec;
+}
+/** telephone-event on a clock, which is that of the audio beside it (RFC 4733 §2.1). */
+export interface NumberedEvents {
+  readonly payloadType: number;
+  readonly clockHz: number;
+}
+
+/** The codec of a format, if it is one of these. */
+export const codecOf = (format: Format, codecs: readonly AudioCodec[]): AudioCodec | undefined =>
+  codecs.find((codec) => {
+    const { clockHz, channels } = FACTS[codec];
+    return codec.toUpperCase() === format.name && clockHz === format.clockRate && channels === format.channels;
+  });
+
+/**
+ * The telephone-event of a description that goes with a codec: the one of its clock, else that of 8 kHz, which is all
+ * that Firefox offers beside Opus.
+ */
+export function eventsOf(formats: readonly Format[], codec: AudioCodec): NumberedEvents | undefined {
+  const events = formats.filter(({ name }) => name === 'TELEPHONE-EVENT');
+  const at = (clockHz: number) => events.find(({ clockRate }) => clockRate === clockHz);
+  const found = at(FACTS[codec].clockHz) ?? at(8000);
+  return found && { payloadType: found.payloadType, clockHz: found.clockRate };
+}
+
+/** The formats of our offer, and a telephone-event for each of their clocks. */
+export function offeredFormats(codecs: readonly AudioCodec[]): {
+  readonly formats: readonly NumberedCodec[];
+  readonly events: readonly NumberedEvents[];
+} {
+  const clocks = [...new Set(codecs.map((codec) => FACTS[codec].clockHz))];
+  return {
+    formats: codecs.map((codec) => ({ payloadType: FACTS[codec].payloadType, codec })),
+    events: clocks.map((clockHz) => ({ payloadType: EVENT_PAYLOAD_TYPES.get(clockHz) ?? 101, clockHz })),
+  };
+}
+
+/** The payload types of an m-line. */
+export const payloadTypes = (formats: readonly NumberedCodec[], events: readonly NumberedEvents[]): string =>
+  [...formats, ...events].map(({ payloadType }) => payloadType).join(' ');
+
+/** The lines that say what they are. */
+export function formatLines(formats: readonly NumberedCodec[], events: readonly NumberedEvents[]): string {
+  let text = '';
+  for (const { payloadType, codec } of formats) {
+    const { clockHz, channels } = FACTS[codec];
+    text += `a=rtpmap:${payloadType} ${codec}/${clockHz}${channels === 1 ? '' : `/${channels}`}\r\n`;
+    if (codec === 'opus') text += `a=fmtp:${payloadType} ${OPUS_PARAMETERS}\r\n`;
+  }
+  for (const { payloadType, clockHz } of events)
+    text += `a=rtpmap:${payloadType} telephone-event/${clockHz}\r\na=fmtp:${payloadType} 0-15\r\n`;
+  return text;
+}

@@ -1,0 +1,158 @@
+/** Offers of browsers: those of `offer/` were written by Chromium and Firefox, and after the manner of Safari. */
+import { describe, expect, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { parse } from 'sdp-transform';
+import {
+  type BrowserOffer,
+  browserAgreement,
+  browserAnswer,
+  iceFragment,
+  readBrowserOffer,
+  readIceFragment,
+} from '../../src/sdp/browser-offer.ts';
+import { fingerprintOf, iceCredentials, ownCredentials } from '../../src/sdp/ice.ts';
+
+const FOLDER = join(import.meta.dir, 'offer');
+const offers = readdirSync(FOLDER).map(
+  (name) => [name, readFileSync(join(FOLDER, name), 'utf8').replace(/\r?\n/g, '\r\n')] as const,
+);
+const CODECS = ['G722', 'PCMU', 'PCMA'] as const;
+const bytes = (text: string) => new TextEncoder().encode(text);
+const read = (text: string) => readBrowserOffer(bytes(text), CODECS);
+const own = {
+  ice: { ufrag: 'ourname1', password: 'ourpassword0123456789012' },
+  fingerprint: Array.from({ length: 32 }, () => 'AB').join(':'),
+  candidates: [
+    { host: '192.0.2.1', port: 3478 },
+    { host: '2001:db8::1', port: 3478 },
+  ],
+  ssrc: 99,
+  sessionId: 4711,
+  version: 1,
+  holding: false,
+};
+const good = (text: string): BrowserOffer => {
+  const offer = read(text);
+  if ('refused' in offer) throw new Error(offer.why);
+  return offer;
+};
+const plain = offers.find(([name]) => name === 'chromium-audio.sdp')?.[1] ?? '';
+
+describe('the offer of a browser', () => {
+  test.each(offers)('%s is answered: one audio stream, all else refused, in the same order', (_name, text) => {
+    const offer = good(text);
+    expect(offer.codec).toBe('G722');
+    const answer = parse(browserAnswer(offer, own));
+    expect(answer.icelite).toBe('ice-lite');
+    expect(answer.media.map(({ type }) => type)).toEqual(offer.sections.map(({ type }) => type));
+    expect(answer.media.map(({ mid }) => String(mid))).toEqual(offer.sections.map(({ mid }) => mid));
+    const taken = answer.media.filter(({ port }) => port !== 0);
+    expect(taken).toHaveLength(1);
+    expect(taken[0]).toMatchObject({ type: 'audio', setup: 'passive', rtcpMux: 'rtcp-mux', iceUfrag: 'ourname1' });
+    const [bundle] = answer.groups ?? [];
+    expect(String(bundle?.mids)).toBe(offer.sections[offer.audio]?.mid ?? '');
+  });
+
+  test('telephone-event is agreed on at the clock of the codec', () => {
+    const offer = good(plain);
+    expect([offer.payloadType, offer.events]).toEqual([9, { payloadType: 126, clockHz: 8000 }]);
+    const text = browserAnswer(offer, own);
+    expect(text).toContain('a=rtpmap:126 telephone-event/8000');
+    expect(text).toContain('a=candidate:1 1 udp 2130706431 192.0.2.1 3478 typ host\r\n');
+    expect(text).toContain('a=candidate:2 1 udp 2130706175 2001:db8::1 3478 typ host\r\n');
+  });
+
+  test('Opus is taken where it comes first, with the telephone-event of its clock', () => {
+    const offer = readBrowserOffer(bytes(plain), ['opus', ...CODECS]);
+    if ('refused' in offer) throw new Error(offer.why);
+    expect(offer).toMatchObject({ codec: 'opus', payloadType: 111, events: { payloadType: 110, clockHz: 48_000 } });
+    const text = browserAnswer(offer, own);
+    expect(text).toContain(' 111 110\r\n');
+    expect(text).toContain('a=rtpmap:111 opus/48000/2\r\na=fmtp:111 minptime=10;useinbandfec=1\r\n');
+    expect(text).toContain('a=rtpmap:110 telephone-event/48000\r\n');
+  });
+
+  test('Firefox offers the telephone-event of 8 kHz alone beside Opus, and it is taken', () => {
+    const text = offers.find(([name]) => name === 'firefox-audio.sdp')?.[1] ?? '';
+    expect(readBrowserOffer(bytes(text), ['opus', ...CODECS])).toMatchObject({
+      codec: 'opus',
+      payloadType: 109,
+      events: { payloadType: 101, clockHz: 8000 },
+    });
+  });
+
+  test('directions are answered by their counterparts; our hold closes what comes', () => {
+    const answered = (direction: string, holding = false) => {
+      const offer = good(plain.replace('a=sendrecv', `a=${direction}`));
+      const { send, receive } = browserAgreement(offer);
+      return [String(parse(browserAnswer(offer, { ...own, holding })).media[0]?.direction), send, receive];
+    };
+    expect(answered('sendrecv')).toEqual(['sendrecv', true, true]);
+    expect(answered('sendonly')).toEqual(['recvonly', false, true]);
+    expect(answered('recvonly')).toEqual(['sendonly', true, false]);
+    expect(answered('inactive')).toEqual(['inactive', false, false]);
+    expect(answered('sendrecv', true)).toEqual(['sendonly', true, true]);
+    expect(answered('sendonly', true)[0]).toBe('inactive');
+  });
+
+  test('what is missing is named, and nothing else of the offer', () => {
+    const why = (change: (text: string) => string) => {
+      const offer = read(change(plain));
+      return 'refused' in offer ? [offer.refused, offer.why] : [];
+    };
+    expect(why((text) => text.replace(/a=ice-pwd:.*\r\n/, ''))).toEqual([488, 'a=ice-ufrag and a=ice-pwd']);
+    expect(why((text) => text.replace(/a=ice-pwd:.*\r\n/, 'a=ice-pwd:short\r\n'))[0]).toBe(488);
+    expect(why((text) => text.replace('a=rtcp-mux\r\n', ''))[1]).toContain('rtcp-mux');
+    expect(why((text) => text.replace('sha-256', 'md5'))[1]).toContain('fingerprint');
+    expect(why((text) => text.replace('actpass', 'passive'))[1]).toContain('setup');
+    expect(why((text) => text.replace('UDP/TLS/RTP/SAVPF', 'RTP/AVP'))[1]).toContain('SAVPF');
+    expect(why((text) => text.replace('t=0 0', 't=0 0\r\na=ice-lite'))[1]).toContain('ICE-lite');
+    expect(why((text) => text.replace('m=audio', 'm=video'))).toEqual([488, 'an offer with an audio stream']);
+    expect(why(() => 'v=0')[0]).toBe(400);
+    expect(why(() => 'hello')[0]).toBe(400);
+  });
+
+  test('whatever is turned in a real offer, reading never throws, and an answer repeats nothing that breaks a line', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...offers.map(([, text]) => text)),
+        fc.array(fc.tuple(fc.nat(8000), fc.nat(60), fc.string({ unit: 'binary', maxLength: 40 })), { maxLength: 6 }),
+        (text, changes) => {
+          const changed = changes.reduce(
+            (now, [at, cut, put]) => now.slice(0, at % now.length) + put + now.slice((at % now.length) + cut),
+            text,
+          );
+          const offer = read(changed);
+          if ('refused' in offer) return;
+          const answer = browserAnswer(offer, own);
+          const broken = answer.split('\r\n').filter((line) => line !== '' && !/^[a-z]=[\x20-\x7e]*$/.test(line));
+          expect(broken).toEqual([]);
+          expect(parse(answer).media).toHaveLength(offer.sections.length);
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+});
+
+describe('a fragment of ICE', () => {
+  test('is read: candidates alone, or new names with them; and what we write is read again', () => {
+    expect(readIceFragment(bytes('a=candidate:1 1 udp 2 192.0.2.1 5 typ host\r\n'))).toEqual({ ice: undefined });
+    const ice = ownCredentials((count) => crypto.getRandomValues(new Uint8Array(count)));
+    expect(readIceFragment(bytes(iceFragment(ice, '0', own.candidates)))).toEqual({ ice });
+    expect(readIceFragment(bytes('a=ice-ufrag:abcd\r\n'))).toBeUndefined();
+    expect(readIceFragment(bytes('GET / HTTP/1.1'))).toBeUndefined();
+    expect(readIceFragment(new Uint8Array())).toBeUndefined();
+  });
+
+  test('names, passwords and fingerprints are what the RFCs permit', () => {
+    expect(iceCredentials('abc', 'abcdefghijklmnopqrstuv')).toBeUndefined();
+    expect(iceCredentials('abcd', 'abcdefghijklmnopqrstu')).toBeUndefined();
+    expect(iceCredentials('ab\r\n', 'abcdefghijklmnopqrstuv')).toBeUndefined();
+    expect(fingerprintOf('sha-1', Array(20).fill('00').join(':'))).toBeUndefined();
+    expect(fingerprintOf('SHA-256', Array(31).fill('00').join(':'))).toBeUndefined();
+    expect(fingerprintOf('SHA-512', Array(64).fill('fe').join(':'))?.bytes.length).toBe(64);
+  });
+});
