@@ -35,13 +35,14 @@ const sent = (parts = 1) =>
   submitted(
     claim(queued(parts), NOW).state,
     Array.from({ length: parts }, (_, at) => accepted(at)),
+    0,
     NOW,
   ).state;
 
 describe('a short message', () => {
   test('goes from queued over sending and sent to delivered, one event each', () => {
     const sending = claim(queued(), NOW);
-    const out = submitted(sending.state, [accepted(0)], NOW + 5);
+    const out = submitted(sending.state, [accepted(0)], 0, NOW + 5);
     const done = received(out.state, 0, receipt('delivered'), NOW + 9);
     expect([...names(sending), ...names(out), ...names(done)]).toEqual(['sending', 'sent', 'delivered']);
     expect(done.state).toMatchObject({ status: 'delivered', sentAt: NOW + 5, deliveredAt: NOW + 9, stage: 'settled' });
@@ -59,18 +60,20 @@ describe('a short message', () => {
 
   test('that was throttled waits, and then only the rest is sent', () => {
     const claimed = claim(queued(2), NOW).state;
-    const put = submitted(claimed, [accepted(0), { part: 1, outcome: { outcome: 'later' } }], NOW);
+    const put = submitted(claimed, [accepted(0), { part: 1, outcome: { outcome: 'later' } }], 0, NOW);
     expect(put.events).toEqual([]);
     expect(put.state).toMatchObject({ status: 'sending', stage: 'waiting', dueAt: NOW + 1000, attempts: 1 });
     expect(put.state.parts.map((part) => part.smscId)).toEqual(['id0', '']);
     const again = claim(put.state, NOW + 1000);
     expect(again.events).toEqual([]);
-    expect(submitted(again.state, [accepted(1)], NOW + 1001).state.status).toBe('sent');
+    // What was put off is told again, because the database's answer was lost: it is not put off a second time.
+    expect(submitted(again.state, [{ part: 1, outcome: { outcome: 'later' } }], 0, NOW + 1001).state).toBe(again.state);
+    expect(submitted(again.state, [accepted(1)], 1, NOW + 1001).state.status).toBe('sent');
   });
 
   test('whose response was lost is failed, not sent again', () => {
     const claimed = claim(queued(), NOW).state;
-    const lost = submitted(claimed, [{ part: 0, outcome: { outcome: 'unknown' } }], NOW);
+    const lost = submitted(claimed, [{ part: 0, outcome: { outcome: 'unknown' } }], 0, NOW);
     expect(lost.state).toMatchObject({ status: 'failed', errorCode: 'outcome_unknown', stage: 'settled' });
     expect(interrupted(claimed, NOW).state.status).toBe('failed');
     expect(interrupted(queued(), NOW).state.status).toBe('queued');
@@ -81,10 +84,10 @@ describe('a short message', () => {
   });
 
   test('remembers a receipt that overtook the last response', () => {
-    const put = submitted(claim(queued(2), NOW).state, [accepted(0), { part: 1, outcome: { outcome: 'later' } }], NOW).state;
+    const put = submitted(claim(queued(2), NOW).state, [accepted(0), { part: 1, outcome: { outcome: 'later' } }], 0, NOW).state;
     const early = received(put, 0, receipt('rejected'), NOW);
     expect(early.state.status).toBe('sending');
-    const out = submitted(claim(early.state, NOW + 1000).state, [accepted(1)], NOW + 1000);
+    const out = submitted(claim(early.state, NOW + 1000).state, [accepted(1)], 1, NOW + 1000);
     expect(names(out)).toEqual(['sent', 'undelivered']);
   });
 
@@ -114,7 +117,7 @@ describe('a short message', () => {
               : each[0] === 'interrupted'
                 ? interrupted(message, NOW)
                 : each[0] === 'submitted'
-                  ? submitted(message, each[1], NOW)
+                  ? submitted(message, each[1], message.attempts, NOW)
                   : received(message, each[1], receipt(each[2]), NOW);
           if (rank[step.state.status] < rank[message.status]) return false;
           for (const status of names(step)) if (['delivered', 'undelivered', 'failed'].includes(String(status))) ends++;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { SessionInput } from '../../src/machine/session/input.ts';
-import { outbound, type SessionState } from '../../src/machine/session/session.ts';
+import { runningOf, runningText } from '../../src/machine/session/running.ts';
+import { connecting, outbound, recovered, type SessionState } from '../../src/machine/session/session.ts';
 import { step } from '../../src/machine/session/step.ts';
 
 const seat = { roomId: 'room', room: 7, muted: true, voiceActivityEvents: false };
@@ -57,6 +58,20 @@ describe('A dial into a Room', () => {
     const late = run(begin, answered, [{ type: 'deadline' }, 2_000]);
     expect(late.names).toEqual(['session.answered']);
     expect(run(begin, answered, [{ type: 'deadline' }, 2_000], joined).names).toEqual(['session.answered', 'room.member.joined']);
+  });
+
+  test('is told as answered after a crash that came before it was heard in the Room.', () => {
+    const { state } = run(begin, answered);
+    const remains = { ...state, roomId: '', answered: true, running: runningOf(runningText(state)), orphanTimeoutMs: 120_000 };
+    const after = step(recovered(remains, 5_000), { type: 'begin' }, 5_000);
+    expect(after.events).toMatchObject([{ event: 'session.answered', session_uuid: 's', operation_uuid: 'op' }]);
+  });
+
+  test('by a bot waits for nothing, since there is nothing to tell: no deadline stays due for ever.', () => {
+    const about = { sessionUuid: 's', appUuid: 'a', orphanTimeoutMs: 120_000, operationUuid: 'op', clientState: '', seat };
+    const { state } = step(connecting(about, 0), { type: 'leg.connected' }, 1_000);
+    expect(state.membership).toMatchObject({ phase: 'joining' });
+    expect(state.deadlines.seat).toBeUndefined();
   });
 
   test('that is hung up at once was answered before it ended.', () => {

@@ -433,6 +433,12 @@ describe('a Session whose process is gone', () => {
     ).toEqual(['session.ended']);
   });
 
+  test('a member that talked in its Room when its process died is heard no more before it has left', () => {
+    const run = new Run(recovered({ ...remains, roomId: 'room', running: { talking: true } }, START));
+    expect(run.names).toEqual(['room.member.voice_activity_changed', 'room.member.left']);
+    expect(run.events[0]).toMatchObject({ talking: false });
+  });
+
   test('of type websocket tells that its connection is gone before it ends', () => {
     const run = new Run(recovered({ ...remains, type: 'websocket' }, START));
     expect(run.events).toMatchObject([{ event: 'websocket.disconnected', reason: 'network_error', close_code: 1006 }]);

@@ -85,9 +85,16 @@ export function claim(state: MessageState, now: number): MessageStep {
   return rise(state, 'sending', { stage: 'submitting', dueAt: now + SUBMISSION_MAX_MS }, now);
 }
 
-/** Takes the outcome of a submission. */
-export function submitted(state: MessageState, outcomes: readonly Submitted[], now: number): MessageStep {
-  if (state.stage !== 'submitting') return stay(state);
+/** The message was never handed to the gateway: whoever took it was not told that it had it. */
+export const unclaimed = (state: MessageState, now: number): MessageStep =>
+  stay(state.stage === 'submitting' ? { ...state, stage: 'waiting', dueAt: now } : state);
+
+/**
+ * Takes the outcome of the submission that was made after `attempts` others were put off. One that comes twice, because
+ * the database's answer was lost, says nothing of the submission after it.
+ */
+export function submitted(state: MessageState, outcomes: readonly Submitted[], attempts: number, now: number): MessageStep {
+  if (state.stage !== 'submitting' || state.attempts !== attempts) return stay(state);
   const parts = state.parts.map((part, at) => {
     const outcome = outcomes.find((each) => each.part === at)?.outcome;
     return outcome?.outcome === 'accepted' ? { ...part, smscId: outcome.smscId } : part;

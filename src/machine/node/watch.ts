@@ -42,6 +42,15 @@ export function suspects({ peers }: Watch, now: number): readonly string[] {
   return [...peers].filter(([, { movedAt }]) => now - movedAt >= NODE_SUSPECT_MS).map(([nodeId]) => nodeId);
 }
 
+/**
+ * Peers whose calls may be taken over: suspects, as a node sees them that has watched for twice as long without a gap of
+ * its own. After an outage of the database everyone's beats are old.
+ */
+export function forsaken(watch: Watch, now: number): readonly string[] {
+  const isBlind = watch.readAt === undefined || now - watch.readAt > NODE_POLL_GAP_MAX_MS;
+  return isBlind || now - watch.unbrokenSince < 2 * NODE_SUSPECT_MS ? [] : suspects(watch, now);
+}
+
 export interface Lost {
   readonly nodeId: string;
   /** The beat that was seen; only a node whose beat is still this one may be buried. */

@@ -19,6 +19,16 @@ export interface Membership {
   readonly voiceActivityEvents: boolean;
   /** The member talks. Bots in the Room hear of it; an event tells it only where `voiceActivityEvents` is set. */
   readonly talking: boolean;
+  /** The Session that alone hears it. */
+  readonly coach?: string;
+  /** The volumes that were set, so that a new mix has them. */
+  readonly volumes?: Volumes;
+}
+
+/** Percent; absent is 100. */
+export interface Volumes {
+  readonly from_member?: number;
+  readonly to_member?: number;
 }
 
 /** A place in a Room that is kept for a Session which has not been answered yet. */
@@ -46,7 +56,13 @@ export type MemberCommand =
   | { readonly type: 'member_volume'; readonly volume: number; readonly direction: VolumeDirection };
 
 export type MemberEffect =
-  | { readonly do: 'member_join'; readonly roomId: string; readonly muted: boolean; readonly coach?: string }
+  | {
+      readonly do: 'member_join';
+      readonly roomId: string;
+      readonly muted: boolean;
+      readonly coach?: string;
+      readonly volumes?: Volumes;
+    }
   | { readonly do: 'member_leave' }
   | { readonly do: 'member_set_muted'; readonly muted: boolean }
   | ({ readonly do: 'member_set_volume' } & VolumeOrder);
@@ -121,7 +137,12 @@ export function commandMember(
       if (membership === undefined) return stay(membership);
       const { volume, direction } = command;
       const { roomId } = membership;
-      return { membership, events: [], effects: [{ do: 'member_set_volume', roomId, operationUuid, volume, direction }] };
+      const set = Object.fromEntries(directionsOf(direction).map((each) => [each, volume]));
+      return {
+        membership: { ...membership, volumes: { ...membership.volumes, ...set } },
+        events: [],
+        effects: [{ do: 'member_set_volume', roomId, operationUuid, volume, direction }],
+      };
     }
   }
 }
@@ -133,10 +154,30 @@ function join(
 ): MembershipStep {
   if (before?.roomId === roomId) return stay(before);
   const left = leave(sessionUuid, before, 'moved');
+  const coaching = coach === undefined ? {} : { coach };
   return {
-    membership: { roomId, room, phase: 'joining', muted, voiceActivityEvents, talking: false },
+    membership: { roomId, room, phase: 'joining', muted, voiceActivityEvents, talking: false, ...coaching },
     events: left.events,
-    effects: [...left.effects, { do: 'member_join', roomId, muted, ...(coach === undefined ? {} : { coach }) }],
+    effects: [...left.effects, { do: 'member_join', roomId, muted, ...coaching }],
+  };
+}
+
+/** Another node mixes the Room from now on: the member joins that mix, and nothing but the end of its word is told. */
+export function roomMoved(sessionUuid: string, membership: Membership | undefined, roomId: string, room: number): MembershipStep {
+  if (membership?.roomId !== roomId) return stay(membership);
+  const { muted, coach, volumes } = membership;
+  return {
+    membership: { ...membership, room, talking: false },
+    events: silent(sessionUuid, membership),
+    effects: [
+      {
+        do: 'member_join',
+        roomId,
+        muted,
+        ...(coach === undefined ? {} : { coach }),
+        ...(volumes === undefined ? {} : { volumes }),
+      },
+    ],
   };
 }
 

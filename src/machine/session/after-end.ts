@@ -1,4 +1,5 @@
 import type { Command } from './input.ts';
+import { isInbound } from './session.ts';
 
 /**
  * The answer of a Session that has already ended to a terminal command (contract §2): `completed` with `already_ended`,
@@ -15,7 +16,7 @@ export function afterEnd(
     case 'cancel':
       return ended.answered || ended.type !== 'phone_out' ? 'conflict' : 'completed';
     case 'reject':
-      return ended.answered || ended.type !== 'phone_in' ? 'conflict' : 'completed';
+      return ended.answered || !isInbound(ended) ? 'conflict' : 'completed';
     default:
       return 'not_found';
   }

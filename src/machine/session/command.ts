@@ -11,7 +11,7 @@ import { sendDigits, sendRefusal } from './in-sent-digits.ts';
 import { watch } from './in-silence.ts';
 import { transfer, transferRefusal } from './in-transfer.ts';
 import type { CallCommand, Command, Step } from './input.ts';
-import type { SessionState } from './session.ts';
+import { isInbound, type SessionState } from './session.ts';
 
 const stay = (state: SessionState): Step => ({ state, events: [], effects: [] });
 
@@ -59,9 +59,9 @@ function permits(state: SessionState, type: CallCommand['type']): boolean {
   const unanswered = live && state.phase !== 'answered';
   switch (type) {
     case 'answer':
-      return unanswered && state.type === 'phone_in' && state.ending === undefined && state.answering === undefined;
+      return unanswered && isInbound(state) && state.ending === undefined && state.answering === undefined;
     case 'reject':
-      return unanswered && state.type === 'phone_in' && state.answering === undefined;
+      return unanswered && isInbound(state) && state.answering === undefined;
     case 'cancel':
       return unanswered && state.type === 'phone_out';
     case 'hold':
@@ -81,7 +81,7 @@ function permits(state: SessionState, type: CallCommand['type']): boolean {
     case 'cancel_collect':
     case 'collect_payment':
     case 'cancel_payment':
-      return live && state.ending === undefined && (state.phase === 'answered' || state.type === 'phone_in');
+      return live && state.ending === undefined && (state.phase === 'answered' || isInbound(state));
   }
 }
 

@@ -12,7 +12,8 @@ import { hearRecordingNotice, stopAll } from './in-recording.ts';
 import { digitsStopped } from './in-sent-digits.ts';
 import { endTransfer } from './in-transfer.ts';
 import type { Effect, SessionInput, Step } from './input.ts';
-import type { Ending, SessionState } from './session.ts';
+import { volumesFailed } from './running.ts';
+import { type Ending, isInbound, type SessionState } from './session.ts';
 
 /**
  * The time that the far end has to confirm an ordered end, in milliseconds. Timers F and H take 32 s, and nobody should
@@ -35,7 +36,7 @@ const DESCRIPTION: Readonly<Record<HangupCause, string>> = {
 };
 
 /** The party of an inbound call is its callee, of an outbound call its caller (interface, `hangup_by`). */
-export const applicationSide = (state: SessionState): HangupBy => (state.type === 'phone_in' ? 'callee' : 'caller');
+export const applicationSide = (state: SessionState): HangupBy => (isInbound(state) ? 'callee' : 'caller');
 
 export const ending = (cause: HangupCause, by: HangupBy, operationUuid?: string, description = DESCRIPTION[cause]): Ending => ({
   cause,
@@ -73,6 +74,7 @@ export function end(state: SessionState, why: Ending, now: number, effects: read
     transfer: undefined,
     detection: undefined,
     sending: [],
+    setting: [],
     deadlines: { recordings: now + RECORDING_LAST_MS },
   });
   const last = finish(stopped.state, now);
@@ -82,6 +84,7 @@ export function end(state: SessionState, why: Ending, now: number, effects: read
       ...paid.events,
       ...(collect === undefined ? [] : [digitsCollected(sessionUuid, collect, collectEnded(collect.digits))]),
       ...(playback === undefined ? [] : [playbackEnded(sessionUuid, playback, 'stopped')]),
+      ...volumesFailed(sessionUuid, state.setting),
       ...leave(sessionUuid, membership, 'hangup').events,
       ...digitsStopped(state),
       ...endTransfer(state, state.ending === undefined && why.by !== 'system' && why.by !== 'network'),

@@ -22,7 +22,10 @@ export function memberCommand(state: SessionState, order: MemberCommand, operati
     ? (paymentRefusal(state, order.type) ?? roomRefusal(state.membership, order))
     : problems.conflict('Session is not answered');
   if (refused !== undefined) return { state, events: [], effects: [], refused };
-  return member(state, commandMember(state.sessionUuid, state.membership, order, operationUuid));
+  const step = member(state, commandMember(state.sessionUuid, state.membership, order, operationUuid));
+  const orders = step.effects.flatMap((effect) => (effect.do === 'member_set_volume' ? [effect] : []));
+  const setting = orders.map(({ roomId, volume, direction }) => ({ roomId, operationUuid, volume, direction }));
+  return { ...step, state: { ...step.state, setting: [...state.setting, ...setting] } };
 }
 
 /** A step of the membership as one of the Session. */

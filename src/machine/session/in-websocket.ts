@@ -26,6 +26,8 @@ export function hearWebSocket(state: SessionState, signal: WebSocketSignal, now:
     }
     case 'leg.disconnected': {
       const { reason, closeCode: close_code } = signal;
+      // It was hung up on while its connection came up, so nobody was told of one.
+      if (state.phase === 'connecting') return over(state, signal, undefined, now);
       return over(state, signal, { event: 'websocket.disconnected', session_uuid, reason, close_code }, now);
     }
     case 'leg.played':
@@ -56,9 +58,9 @@ function connected(state: SessionState, now: number): Step {
 function over(
   state: SessionState,
   { end: why }: Extract<WebSocketSignal, { readonly end: unknown }>,
-  told: Event,
+  told: Event | undefined,
   now: number,
 ): Step {
   const ended = end({ ...state, hasLeg: false }, ending(why.cause, why.by, undefined, why.description), now);
-  return { ...ended, events: [told, ...ended.events] };
+  return { ...ended, events: told === undefined ? ended.events : [told, ...ended.events] };
 }

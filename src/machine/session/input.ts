@@ -64,6 +64,10 @@ export type SessionInput =
   | { readonly type: 'volume_set'; readonly order: VolumeOrder; readonly failed: readonly MemberDirection[] }
   /** The Room is being deleted. */
   | { readonly type: 'room_closed'; readonly roomId: string }
+  /** Another node mixes the Room from now on, under that number. */
+  | { readonly type: 'room_moved'; readonly roomId: string; readonly room: number }
+  /** The Session is to be given to another node, which its actor does. */
+  | { readonly type: 'hand_over' }
   /** A bug in this Session's own actor. */
   | { readonly type: 'broken' }
   | LegSignal;

@@ -1,12 +1,14 @@
 /**
  * What runs in a Session and ends with an event of its own: a playback, a collection of digits, digits that are sent,
- * a transfer and the detection of an answering machine. It is stored with the command that began it, as JSON in the Session's row, so that the process after
- * a crash can tell its end, exactly once (contract §2, Order at the end).
+ * a volume that is being set, a transfer, the detection of an answering machine and the talking of a member of a Room; and
+ * events that wait to be told. It is stored with the command that began it, as JSON in the Session's row, so that the
+ * process after a crash can tell its end, exactly once (contract §2, Order at the end).
  */
 import type { Event } from '../../event/event.ts';
 import type { Collect } from '../dtmf/collect.ts';
 import { digitsCollected } from '../dtmf/collect.ts';
 import { type Playback, playbackFailed } from '../playback/playback.ts';
+import { directionsOf, type VolumeOrder, volumeSet } from '../room/membership.ts';
 import { detectionCompleted, dtmfSent, greetingEnded, transferFailed } from './operation-end.ts';
 
 interface Operation {
@@ -23,10 +25,18 @@ export interface Running {
   readonly collect?: string;
   /** The digits that are sent, and those that wait, in order. */
   readonly sending?: readonly Digits[];
+  /** The volumes of a member that were admitted, and whose outcome is not told yet. */
+  readonly setting?: readonly VolumeOrder[];
+  /** The answer, which waits for the seat in a Room (seat.ts). */
+  readonly untold?: readonly Event[];
   /** The operation that transfers. */
   readonly transfer?: string;
+  /** The call itself, as another node needs it to go on (CALL_TAKEOVER). Its text is the carrier's. */
+  readonly call?: string;
   /** What is listened for: who answered, or the end of a machine's greeting. */
   readonly detection?: 'listening' | 'greeting';
+  /** An event has told that it talks in its Room. */
+  readonly talking?: true;
 }
 
 /** The parts of a Session's state that are stored. */
@@ -34,21 +44,29 @@ interface RunningState {
   readonly playback: Playback | undefined;
   readonly collect: Pick<Collect, 'operationUuid'> | undefined;
   readonly sending: readonly Digits[];
+  readonly setting: readonly VolumeOrder[];
+  readonly untold: readonly Event[];
   readonly transfer: Operation | undefined;
   readonly detection: { readonly phase: 'asked' | 'listening' | 'greeting' } | undefined;
+  readonly membership: { readonly talking: boolean; readonly voiceActivityEvents: boolean } | undefined;
 }
 
 /** The column's text. `""`: nothing runs. */
-export function runningText({ playback, collect, sending, transfer, detection }: RunningState): string {
+export function runningText(state: RunningState, call?: string): string {
+  const { playback, collect, sending, setting, untold, transfer, detection, membership } = state;
   const running: Running = {
     ...(playback === undefined
       ? {}
       : { playback: { operationUuid: playback.operationUuid, kind: playback.kind, urls: playback.urls } }),
+    ...(call === undefined ? {} : { call }),
     ...(collect === undefined ? {} : { collect: collect.operationUuid }),
     ...(sending.length === 0 ? {} : { sending }),
+    ...(setting.length === 0 ? {} : { setting }),
+    ...(untold.length === 0 ? {} : { untold }),
     ...(transfer === undefined ? {} : { transfer: transfer.operationUuid }),
     // Nothing is told of a call that was not answered.
     ...(detection === undefined || detection.phase === 'asked' ? {} : { detection: detection.phase }),
+    ...(membership?.talking === true && membership.voiceActivityEvents ? { talking: true } : {}),
   };
   return Object.keys(running).length === 0 ? '' : JSON.stringify(running);
 }
@@ -57,9 +75,12 @@ export function runningText({ playback, collect, sending, transfer, detection }:
 export const runningOf = (text: string): Running => (text === '' ? {} : JSON.parse(text));
 
 /** The ends of what a crash cut off, in the order of an ordinary end. */
-export function cutOff(sessionUuid: string, { playback, collect, sending = [], transfer, detection }: Running): Event[] {
+export function cutOff(sessionUuid: string, running: Running): Event[] {
+  const { playback, collect, sending = [], setting = [], untold = [], transfer, detection } = running;
   const failure = { status: 'failure', digits: '', terminator: '', reason: 'internal_error' } as const;
   return [
+    ...untold,
+    ...volumesFailed(sessionUuid, setting),
     ...(collect === undefined ? [] : [digitsCollected(sessionUuid, { operationUuid: collect }, failure)]),
     ...(playback === undefined ? [] : [playbackFailed(sessionUuid, playback, 'media_unavailable')]),
     ...sending.map((each) => dtmfSent(sessionUuid, each, 'stopped')),
@@ -69,3 +90,7 @@ export function cutOff(sessionUuid: string, { playback, collect, sending = [], t
     ...(detection === 'greeting' ? [greetingEnded(sessionUuid, false)] : []),
   ];
 }
+
+/** The outcomes of volumes that nobody is left to set. */
+export const volumesFailed = (sessionUuid: string, setting: readonly VolumeOrder[]): Event[] =>
+  setting.map((order) => volumeSet(sessionUuid, order, directionsOf(order.direction)));

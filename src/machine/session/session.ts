@@ -1,7 +1,8 @@
 /**
  * The state of one Session (interface, Sessions; contract §2), as plain data:
  *
- *   phone_in, phone_out   new ─ ringing ─ early_media ─ answered ─ ended        websocket   connecting ─ answered ─ ended
+ *   phone_in, phone_out, sip, webrtc   new ─ ringing ─ early_media ─ answered ─ ended
+ *   websocket                          connecting ─ answered ─ ended
  *
  * Ranks only rise. `ending` is set while an end was ordered and the far end has not confirmed it; whatever ends the
  * call first names the cause.
@@ -16,7 +17,7 @@ import { type Collect, collectDue } from '../dtmf/collect.ts';
 import { type Collection, collectionDue } from '../payment/collection.ts';
 import type { Playback } from '../playback/playback.ts';
 import type { Recording } from '../recording/recording.ts';
-import type { Membership, Seat } from '../room/membership.ts';
+import type { Membership, Seat, VolumeOrder } from '../room/membership.ts';
 import type { Running } from './running.ts';
 
 export type Phase = 'new' | 'connecting' | 'ringing' | 'early_media' | 'answered' | 'ended';
@@ -89,10 +90,18 @@ interface Detection {
   readonly timeoutMs: number;
 }
 
+type SessionType = 'phone_in' | 'phone_out' | 'sip' | 'webrtc' | 'websocket';
+
+/** The types of Sessions whose far end has called us. */
+const INBOUND: ReadonlySet<string> = new Set(['phone_in', 'sip', 'webrtc']);
+
+/** Tells whether the far end has called us. */
+export const isInbound = ({ type }: { readonly type: string }): boolean => INBOUND.has(type);
+
 export interface SessionState {
   readonly sessionUuid: string;
   readonly appUuid: string;
-  readonly type: 'phone_in' | 'phone_out' | 'websocket';
+  readonly type: SessionType;
   readonly phase: Phase;
   readonly callerId: string;
   readonly did: string;
@@ -136,6 +145,8 @@ export interface SessionState {
   readonly seat: Seat | undefined;
   /** Events that wait until the seat is taken. */
   readonly untold: readonly Event[];
+  /** The volumes in its Room that were admitted, and whose outcome is not told yet. */
+  readonly setting: readonly VolumeOrder[];
   /** A card or CVV is being keyed in. */
   readonly collection: Collection | undefined;
   /** Something was collected: there may be references of this Session in the vault. */
@@ -157,6 +168,9 @@ interface Begin {
   readonly did: string;
   readonly orphanTimeoutMs: number;
   readonly sip?: SipFacts | undefined;
+  /** An inbound call that came from a device or a browser. */
+  readonly inboundType?: 'sip' | 'webrtc' | undefined;
+  readonly clientState?: string;
 }
 
 const begin = (from: Begin, type: SessionState['type'], now: number): SessionState => ({
@@ -189,6 +203,7 @@ const begin = (from: Begin, type: SessionState['type'], now: number): SessionSta
   membership: undefined,
   seat: undefined,
   untold: [],
+  setting: [],
   collection: undefined,
   hasCollected: false,
   recordings: [],
@@ -200,7 +215,8 @@ const begin = (from: Begin, type: SessionState['type'], now: number): SessionSta
 
 /** A call that has just come in. */
 export const inbound = (from: Begin, now: number): SessionState => ({
-  ...begin(from, 'phone_in', now),
+  ...begin(from, from.inboundType ?? 'phone_in', now),
+  clientState: from.clientState ?? '',
   deadlines: { orphan: now + from.orphanTimeoutMs },
 });
 
@@ -255,23 +271,44 @@ export interface Remains extends Begin {
 }
 
 /** A Session that a lost process left in the database. It can only be ended, by `DELETE` or as an orphan. */
-export const recovered = (from: Remains, now: number): SessionState => ({
-  ...begin(from, from.type, from.createdAt),
-  phase: from.phase,
-  // The length of the call is not known: an end by `DELETE` says `answered` and 0 seconds.
-  answeredAt: from.answered ? now : undefined,
-  closedAt: undefined,
-  clientState: from.clientState,
-  hasLeg: false,
-  cutOff: from.running,
-  // Nobody knows: what there may be in the vault is destroyed with its end.
-  hasCollected: true,
-  membership:
-    from.roomId === ''
-      ? undefined
-      : { roomId: from.roomId, room: 0, phase: 'joined', muted: false, voiceActivityEvents: false, talking: false },
-  deadlines: { orphan: now + from.orphanTimeoutMs },
-});
+export function recovered(from: Remains, now: number): SessionState {
+  const talking = from.running.talking === true;
+  return {
+    ...begin(from, from.type, from.createdAt),
+    phase: from.phase,
+    // The length of the call is not known: an end by `DELETE` says `answered` and 0 seconds.
+    answeredAt: from.answered ? now : undefined,
+    closedAt: undefined,
+    clientState: from.clientState,
+    hasLeg: false,
+    cutOff: from.running,
+    // Nobody knows: what there may be in the vault is destroyed with its end.
+    hasCollected: true,
+    membership:
+      from.roomId === ''
+        ? undefined
+        : { roomId: from.roomId, room: 0, phase: 'joined', muted: false, voiceActivityEvents: talking, talking },
+    deadlines: { orphan: now + from.orphanTimeoutMs },
+  };
+}
+
+/**
+ * A call whose node is lost, and which goes on at this one: what ran in it has failed, its seat in a Room is kept.
+ * `answeredAt` is by that node's clock.
+ */
+export const takenOver = (
+  from: Remains & { readonly answeredAt: number | undefined; readonly maxDurationMs: number },
+  now: number,
+): SessionState => {
+  const answeredAt = Math.min(from.answeredAt ?? now, now);
+  return {
+    ...recovered(from, now),
+    hasLeg: true,
+    answeredAt,
+    deadlines: { duration: answeredAt + from.maxDurationMs },
+    terms: { orphanTimeoutMs: from.orphanTimeoutMs, maxDurationMs: from.maxDurationMs },
+  };
+};
 
 /**
  * Secure mode (interface, Secure collection): no Room, no new recording and no `unmask`, and nobody is told of keys.

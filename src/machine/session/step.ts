@@ -2,12 +2,13 @@
 
 import type { SipFacts } from '../../event/call-report.ts';
 import type { Event } from '../../event/event.ts';
+import type { MemberDirection } from '../../event/room-event.ts';
 import { DTMF_SEND_DEFAULT_MS } from '../../limits.ts';
 import type { LegEnd, LegSignal, MediaNotice } from '../../notice/signal.ts';
 import { type Collect, type CollectStep, digitsCollected, key, promptOver, timeout } from '../dtmf/collect.ts';
 import { collectionTimeout } from '../payment/collection.ts';
 import { hearPlayback } from '../playback/playback.ts';
-import { leave, memberJoined, memberLost, memberTalking, volumeSet } from '../room/membership.ts';
+import { leave, memberJoined, memberLost, memberTalking, roomMoved, type VolumeOrder, volumeSet } from '../room/membership.ts';
 import { command } from './command.ts';
 import { applicationSide, closing, end, ending, orderEnd } from './end.ts';
 import { beginDetection, detectionTimeout, hearDetection } from './in-detection.ts';
@@ -21,7 +22,7 @@ import { hearWebSocket } from './in-websocket.ts';
 import type { Effect, SessionInput, Step } from './input.ts';
 import { cutOff } from './running.ts';
 import { takeSeat, tellAnswer } from './seat.ts';
-import { type Phase, rises, type SessionState } from './session.ts';
+import { isInbound, type Phase, rises, type SessionState } from './session.ts';
 
 /** RFC 6455 §7.4.1: the connection was lost without a close frame. */
 const WEBSOCKET_ABNORMAL_CLOSURE = 1006;
@@ -48,16 +49,28 @@ function decide(before: SessionState, input: SessionInput, now: number): Step {
     case 'shutdown':
       return shutdown(state, now);
     case 'volume_set':
-      return { state, events: [volumeSet(state.sessionUuid, input.order, input.failed)], effects: [] };
+      return toldVolume(state, input.order, input.failed);
     case 'room_closed':
       if (state.seat?.roomId === input.roomId) return stay({ ...state, seat: undefined });
       if (state.membership?.roomId !== input.roomId) return stay(state);
       return member(state, leave(state.sessionUuid, state.membership, 'room_closed'));
+    case 'hand_over':
+      return stay(state);
+    case 'room_moved':
+      if (state.seat?.roomId === input.roomId) return stay({ ...state, seat: { ...state.seat, room: input.room } });
+      return member(state, roomMoved(state.sessionUuid, state.membership, input.roomId, input.room));
     case 'broken':
       return end(state, ending('failed', 'system'), now, state.hasLeg ? [{ do: 'hangup' }] : []);
     default:
       return hear(state, input, now);
   }
+}
+
+/** A volume was set, or could not be. One that was told as failed meanwhile is not told again. */
+function toldVolume(state: SessionState, order: VolumeOrder, failed: readonly MemberDirection[]): Step {
+  const setting = state.setting.filter(({ operationUuid }) => operationUuid !== order.operationUuid);
+  if (setting.length === state.setting.length) return stay(state);
+  return { state: { ...state, setting }, events: [volumeSet(state.sessionUuid, order, failed)], effects: [] };
 }
 
 /** Any command or signal is activity: it puts the orphan deadline of an unanswered call off. */
@@ -66,14 +79,19 @@ function touched(state: SessionState, input: SessionInput, now: number): Session
   return { ...state, deadlines: { ...state.deadlines, orphan: now + state.terms.orphanTimeoutMs } };
 }
 
+const createdType = ({ type }: SessionState): 'phone_in' | 'sip' | 'webrtc' =>
+  type === 'sip' || type === 'webrtc' ? type : 'phone_in';
+
 function start(state: SessionState): Step {
   const { sessionUuid: session_uuid, callerId: caller_id, did } = state;
   if (!state.hasLeg) return cutOffByCrash(state);
-  if (state.type !== 'phone_in') return { state, events: [], effects: [{ do: 'start' }] };
+  // It goes on from a node that is lost: only what ran there has failed.
+  if (state.cutOff !== undefined) return { ...stay({ ...state, cutOff: undefined }), events: cutOff(session_uuid, state.cutOff) };
+  if (!isInbound(state)) return { state, events: [], effects: [{ do: 'start' }] };
   return {
     // `ringing` at once: the 180 is the first thing that is done with the call.
     state: { ...state, phase: 'ringing' },
-    events: [{ event: 'session.created', session_uuid, caller_id, did, type: 'phone_in', ...sip(state.sip) }],
+    events: [{ event: 'session.created', session_uuid, caller_id, did, type: createdType(state), ...sip(state.sip) }],
     effects: [{ do: 'ring' }],
   };
 }
@@ -296,7 +314,7 @@ function orphaned(state: SessionState, now: number): Step {
 function mediaLost(state: SessionState, now: number): Step {
   if (state.ending !== undefined) return stay(state);
   const why = ending('timeout', 'system', undefined, 'The sound of the call was lost');
-  const isRinging = state.type === 'phone_in' && state.phase !== 'answered' && state.answering === undefined;
+  const isRinging = isInbound(state) && state.phase !== 'answered' && state.answering === undefined;
   if (isRinging) return orderEnd(state, why, { do: 'reject', reason: 'timeout' }, now);
   return orderEnd(state, why, { do: state.type === 'phone_out' && state.phase !== 'answered' ? 'cancel' : 'hangup' }, now);
 }
