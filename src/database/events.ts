@@ -38,6 +38,8 @@ export interface EventLog {
   list(query: EventQuery): Promise<readonly LoggedEvent[]>;
   /** Puts a settled event at the tail of its lanes again. `'pending'`: it is under way already. */
   replay(webhookId: string): Promise<'queued' | 'pending' | 'unknown'>;
+  /** The application of an event, or undefined when there is no such event. */
+  owner(webhookId: string): Promise<string | undefined>;
 }
 
 const REPLAY = `
@@ -74,6 +76,12 @@ export function eventLog(database: Database, onEvents: () => void): EventLog {
       if (row.queued === 0) return 'pending';
       onEvents();
       return 'queued';
+    },
+    async owner(webhookId) {
+      const [row] = await database.run((on) =>
+        on.select({ appUuid: events.appUuid }).from(events).where(eq(events.webhookId, webhookId)),
+      );
+      return row?.appUuid;
     },
   };
 }

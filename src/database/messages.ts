@@ -132,9 +132,9 @@ const insertParameters = (message: MessageState) => [
   message.traceparent,
 ];
 
-export function messageStore(database: Database, onEvents: () => void): MessageStore {
+export function messageStore(database: Database, shared: boolean, onEvents: () => void): MessageStore {
   return {
-    shared: database.shared,
+    shared,
 
     insert: (message, answer) =>
       database.transaction(async (within) => {

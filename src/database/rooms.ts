@@ -14,6 +14,8 @@ export interface ListedRoom extends Omit<RoomRow, 'nodeId'> {
 export interface RoomStore {
   /** Takes over the Rooms of nodes that are dead or unknown, each with its epoch raised. */
   adopt(): Promise<readonly RoomRow[]>;
+  /** The live Rooms that are this node's by their rows. */
+  mine(): Promise<readonly RoomRow[]>;
   /** The home of a Room of the application: a node, or `null` while it has none. Undefined: there is no such Room. */
   home(appUuid: string, roomId: string): Promise<string | null | undefined>;
   /** Gives up a Room of this node that nobody is in: the next member's node becomes its home. False: it is not ours. */
@@ -29,6 +31,12 @@ export interface RoomStore {
     cap: number,
   ): Promise<boolean>;
   unmake(roomId: string): Promise<void>;
+  /** Takes a Room from a home that is lost. Undefined: it is not that node's at that epoch any more. */
+  seize(roomId: string, from: string, epoch: number): Promise<RoomRow | undefined>;
+  /** The home of a live Room of any application. */
+  where(roomId: string): Promise<{ readonly nodeId: string | null; readonly epoch: number } | undefined>;
+  /** Returns those who have joined it, by their rows, with their nodes. */
+  members(roomId: string): Promise<readonly { readonly sessionUuid: string; readonly nodeId: string }[]>;
   /** The Rooms of an application, newest first; `'too_many'` when more than LIST_MATCHED_MAX_ITEMS match. */
   list(appUuid: string): Promise<readonly ListedRoom[] | 'too_many'>;
 }
@@ -39,9 +47,17 @@ const ADOPT = `UPDATE rooms AS r SET node_id = $1, epoch = epoch + 1
   WHERE deleted_at IS NULL AND node_id IS NOT NULL AND node_id <> $1 AND ${ALIVE}
     AND NOT EXISTS (SELECT FROM nodes AS n WHERE n.node_id = r.node_id AND n.dead_at IS NULL)
   RETURNING ${COLUMNS}`;
+const MINE = `SELECT ${COLUMNS} FROM rooms WHERE node_id = $1 AND deleted_at IS NULL`;
 const HOME = 'SELECT node_id FROM rooms WHERE room_id = $1::uuid AND app_uuid = $2 AND deleted_at IS NULL';
 const SETTLE = `UPDATE rooms SET node_id = $1, epoch = epoch + 1
   WHERE room_id = $2::uuid AND node_id IS NULL AND deleted_at IS NULL AND ${ALIVE} RETURNING ${COLUMNS}`;
+/** The row is returned again where it is taken already: the answer to the first statement may have been lost. */
+const SEIZE = `UPDATE rooms SET node_id = $1, epoch = $4::int + 1
+  WHERE room_id = $2::uuid AND ((node_id = $3 AND epoch = $4::int) OR (node_id = $1 AND epoch = $4::int + 1))
+    AND deleted_at IS NULL AND ${ALIVE} RETURNING ${COLUMNS}`;
+const WHERE = 'SELECT node_id, epoch FROM rooms WHERE room_id = $1::uuid AND deleted_at IS NULL';
+const MEMBERS = `SELECT s.session_uuid::text AS session_uuid, s.node_id FROM sessions AS s JOIN rooms AS r ON r.room_id = $1::uuid
+  WHERE s.app_uuid = r.app_uuid AND s.ended_at IS NULL AND s.room_id = r.room_id::text`;
 const MAKE = `INSERT INTO rooms (room_id, app_uuid, node_id, epoch, voice_activity_events, hold_music_url, deleting, created_at)
   SELECT $2::uuid, $3, $1, 0, $4::boolean, $7, true, $5::bigint
   WHERE ${ALIVE} AND (SELECT count(*) FROM rooms WHERE app_uuid = $3 AND deleted_at IS NULL) < $6::int RETURNING 1`;
@@ -56,6 +72,7 @@ const LIST = `SELECT ${COLUMNS},
 
 /** `nodeId` names this process. */
 export const roomStore = (database: Database, nodeId: string): RoomStore => ({
+  mine: async () => (await database.query(MINE, [nodeId])).map(roomRow),
   adopt: async () => (await database.query(ADOPT, [nodeId])).map(roomRow).sort((a, b) => a.createdAt - b.createdAt),
   async home(appUuid, roomId) {
     const [row] = await database.query<{ node_id: string | null }>(HOME, [roomId, appUuid]);
@@ -75,6 +92,19 @@ export const roomStore = (database: Database, nodeId: string): RoomStore => ({
       );
     }),
   unmake: async (roomId) => void (await database.query(UNMAKE, [roomId, nodeId])),
+  async seize(roomId, from, epoch) {
+    const [row] = await database.query(SEIZE, [nodeId, roomId, from, epoch]);
+    return row === undefined ? undefined : roomRow(row);
+  },
+  async where(roomId) {
+    const [row] = await database.query<{ node_id: string | null; epoch: number }>(WHERE, [roomId]);
+    return row === undefined ? undefined : { nodeId: row.node_id, epoch: Number(row.epoch) };
+  },
+  members: async (roomId) =>
+    (await database.query(MEMBERS, [roomId])).map((row) => ({
+      sessionUuid: String(row.session_uuid),
+      nodeId: String(row.node_id),
+    })),
   async list(appUuid) {
     const rows = await database.query(LIST, [appUuid]);
     return rows.length > LIST_MATCHED_MAX_ITEMS

@@ -68,6 +68,24 @@ export const webhookSecrets = pgTable(
   (table) => [index('webhook_secrets_app').on(table.appUuid)],
 );
 
+/** Tokens with which browsers call in. SHA-256 of the token: it has 256 random bits, so a slow hash would buy nothing. */
+export const webrtcTokens = pgTable(
+  'webrtc_tokens',
+  {
+    tokenId: uuid('token_id').primaryKey(),
+    appUuid: text('app_uuid')
+      .notNull()
+      .references(() => apps.appUuid, { onDelete: 'cascade' }),
+    hash: bytea('hash').notNull().unique(),
+    callerId: text('caller_id').notNull(),
+    did: text('did').notNull(),
+    clientState: text('client_state').notNull(),
+    createdAt: ms('created_at').notNull(),
+    expiresAt: ms('expires_at').notNull(),
+  },
+  (table) => [index('webrtc_tokens_app').on(table.appUuid), index('webrtc_tokens_expiry').on(table.expiresAt)],
+);
+
 export const numbers = pgTable(
   'numbers',
   {
@@ -115,6 +133,44 @@ export const trunks = pgTable('trunks', {
   /** The private key of the client certificate, sealed under MASTER_KEY. */
   tlsKey: bytea('tls_key'),
 });
+
+/** The users of SIP devices. */
+export const devices = pgTable(
+  'devices',
+  {
+    username: text('username').primaryKey(),
+    appUuid: text('app_uuid')
+      .notNull()
+      .references(() => apps.appUuid, { onDelete: 'cascade' }),
+    /** HA1 by MD5 and by SHA-256, sealed under MASTER_KEY. */
+    secrets: bytea('secrets').notNull(),
+    createdAt: ms('created_at').notNull(),
+    changedAt: ms('changed_at').notNull(),
+  },
+  (table) => [index('devices_app').on(table.appUuid)],
+);
+
+/** The contacts that devices have registered. */
+export const deviceContacts = pgTable(
+  'device_contacts',
+  {
+    username: text('username')
+      .notNull()
+      .references(() => devices.username, { onDelete: 'cascade' }),
+    uri: text('uri').notNull(),
+    callId: text('call_id').notNull(),
+    cseq: ms('cseq').notNull(),
+    expiresAt: ms('expires_at').notNull(),
+    transport: text('transport').notNull(),
+    /** The address that its REGISTER came from. */
+    host: text('host').notNull(),
+    port: integer('port').notNull(),
+    userAgent: text('user_agent').notNull(),
+    /** The node that has its connection, or the way through its NAT; "" where an earlier release wrote the row. */
+    nodeId: text('node_id').notNull().default(''),
+  },
+  (table) => [primaryKey({ columns: [table.username, table.uri] })],
+);
 
 export const sessions = pgTable(
   'sessions',

@@ -15,19 +15,29 @@ interface SessionQuery {
 }
 
 export interface SessionStore {
-  /** Also an ended one, for 24 h. */
-  get(sessionUuid: string): Promise<SessionRow | undefined>;
+  /**
+   * A Session of the application, also an ended one, for 24 h. Another application's is not read at all, so that it
+   * takes as long as one that is not there.
+   */
+  get(appUuid: string, sessionUuid: string): Promise<SessionRow | undefined>;
   /** Live Sessions, newest first; `'too_many'` when more than 50,000 match, whatever the limit. */
   list(appUuid: string, query: SessionQuery): Promise<readonly SessionRow[] | 'too_many'>;
   /** The node that runs a live Session of the application. Undefined: there is none, or it has ended. */
   owner(appUuid: string, sessionUuid: string): Promise<string | undefined>;
+  /** Makes a live Session of another node one of this. False: it is not that node's at that epoch any more. */
+  take(sessionUuid: string, from: string, epoch: number): Promise<boolean>;
+  /** Takes calls of a node that is lost, as many at most, which were stored so that another node can go on. */
+  takeCalls(from: string, most: number): Promise<readonly SessionRow[]>;
   /** Takes over the live Sessions of nodes that are dead or unknown, each with its epoch raised. */
   adopt(): Promise<readonly SessionRow[]>;
+  /** The live Sessions that are this node's by their rows. */
+  mine(): Promise<readonly SessionRow[]>;
 }
 
 const COLUMNS =
   'session_uuid::text AS session_uuid, app_uuid, node_id, epoch, type, state, caller_id, did, answered, client_state, room_id, running, trunk, created_at, answered_at, ended_at, summary';
-const GET = `SELECT ${COLUMNS} FROM sessions WHERE session_uuid IN (SELECT value::uuid FROM json_array_elements_text($1::text::json))`;
+const GET = `SELECT ${COLUMNS} FROM json_array_elements($1::text::json) AS wanted
+  JOIN sessions ON session_uuid = (wanted->>1)::uuid AND app_uuid = wanted->>0`;
 
 const MATCHED = `app_uuid = $1 AND ended_at IS NULL
   AND ($2::text IS NULL OR state IN (SELECT json_array_elements_text($2::text::json)))
@@ -41,18 +51,28 @@ const ADOPT = `UPDATE sessions AS s SET node_id = $1, epoch = epoch + 1
     AND NOT EXISTS (SELECT FROM nodes AS n WHERE n.node_id = s.node_id AND n.dead_at IS NULL)
   RETURNING ${COLUMNS}`;
 
+const MINE = `SELECT ${COLUMNS} FROM sessions WHERE node_id = $1 AND ended_at IS NULL`;
+const TAKE_CALLS = `UPDATE sessions SET node_id = $1, epoch = epoch + 1 WHERE session_uuid IN (
+    SELECT session_uuid FROM sessions WHERE node_id = $2 AND ended_at IS NULL AND state = 'answered' AND position('"call":' IN running) > 0
+    ORDER BY created_at LIMIT $3::int FOR UPDATE SKIP LOCKED)
+  AND EXISTS (SELECT FROM nodes WHERE node_id = $1 AND dead_at IS NULL) RETURNING ${COLUMNS}`;
+const TAKE = `UPDATE sessions SET node_id = $1, epoch = epoch + 1 WHERE session_uuid = $2::uuid AND node_id = $3 AND epoch = $4::int
+  AND ended_at IS NULL AND EXISTS (SELECT FROM nodes WHERE node_id = $1 AND dead_at IS NULL) RETURNING 1`;
+/** The application and the Session that is looked up for it. */
+type Wanted = readonly [appUuid: string, sessionUuid: string];
+
 /** `nodeId` names this process. */
 export function sessionStore(database: Database, nodeId: string, now: () => number): SessionStore {
-  const load = coalesce<string, SessionRow | undefined>({
-    load: async (uuids) => {
-      const rows = await database.query(GET, [JSON.stringify(uuids)]);
-      const found = new Map(rows.map((row) => [String(row.session_uuid), sessionRow(row)]));
-      return uuids.map((uuid) => found.get(uuid));
+  const load = coalesce<Wanted, SessionRow | undefined>({
+    load: async (wanted) => {
+      const rows = await database.query(GET, [JSON.stringify(wanted)]);
+      const found = new Map(rows.map((row) => [`${row.app_uuid} ${row.session_uuid}`, sessionRow(row)]));
+      return wanted.map((each) => found.get(each.join(' ')));
     },
   });
   return {
-    async get(sessionUuid) {
-      const row = await load(sessionUuid);
+    async get(appUuid, sessionUuid) {
+      const row = await load([appUuid, sessionUuid]);
       const forgotten = row?.endedAt !== undefined && row.endedAt < now() - ENDED_SESSION_KEPT_SEC * 1000;
       return forgotten ? undefined : row;
     },
@@ -68,14 +88,17 @@ export function sessionStore(database: Database, nodeId: string, now: () => numb
       return Number(rows[0]?.matched ?? 0) > LIST_MATCHED_MAX_ITEMS ? 'too_many' : rows.map(sessionRow);
     },
     async owner(appUuid, sessionUuid) {
-      const row = await load(sessionUuid);
-      return row?.appUuid === appUuid && row.endedAt === undefined ? row.nodeId : undefined;
+      const row = await load([appUuid, sessionUuid]);
+      return row === undefined || row.endedAt !== undefined ? undefined : row.nodeId;
     },
+    take: async (sessionUuid, from, epoch) => (await database.query(TAKE, [nodeId, sessionUuid, from, epoch])).length > 0,
+    takeCalls: async (from, most) => (await database.query(TAKE_CALLS, [nodeId, from, most])).map(sessionRow),
+    mine: async () => (await database.query(MINE, [nodeId])).map(sessionRow),
     adopt: async () => (await database.query(ADOPT, [nodeId])).map(sessionRow).sort((a, b) => a.createdAt - b.createdAt),
   };
 }
 
-const TYPES = ['phone_in', 'phone_out', 'websocket'] as const;
+const TYPES = ['phone_in', 'phone_out', 'sip', 'webrtc', 'websocket'] as const;
 const STATES = ['new', 'connecting', 'ringing', 'early_media', 'answered', 'ended'] as const;
 
 function sessionRow(row: Row): SessionRow {

@@ -7,6 +7,7 @@ import type { Log } from '../log.ts';
 import { type AppStore, appStore } from './apps.ts';
 import { type CallStore, callStore } from './calls.ts';
 import { type CredentialStore, credentialStore } from './credentials.ts';
+import { type DeviceStore, deviceStore } from './devices.ts';
 import type { Database } from './driver/database.ts';
 import { type DatabaseLock, openDatabase } from './driver/open.ts';
 import { type EventTail, eventTail } from './event-tail.ts';
@@ -26,6 +27,7 @@ import { type RoomStore, roomStore } from './rooms.ts';
 import { type SessionStore, sessionStore } from './sessions.ts';
 import { type TrunkStore, trunkStore } from './trunk/trunks.ts';
 import { createSeal } from './vault/seal.ts';
+import { type WebrtcTokenStore, webrtcTokenStore } from './webrtc-tokens.ts';
 
 export interface Store {
   readonly journal: Journal;
@@ -38,6 +40,7 @@ export interface Store {
   readonly callerIds: Permitted;
   readonly terminals: Permitted;
   readonly trunks: TrunkStore;
+  readonly devices: DeviceStore;
   readonly events: EventLog;
   readonly tail: EventTail;
   readonly messages: MessageStore;
@@ -45,6 +48,7 @@ export interface Store {
   readonly recordings: RecordingStore;
   readonly outbox: OutboxStore;
   readonly idempotency: IdempotencyStore;
+  readonly webrtcTokens: WebrtcTokenStore;
   readonly nodes: NodeStore;
   readonly leases: LeaseStore;
   /** The application was changed on another node: what is kept of it is forgotten. */
@@ -87,7 +91,23 @@ export async function openStore(
   nodeId = newUuid(),
   lock?: DatabaseLock,
 ): Promise<Store> {
-  const database = await openDatabase(settings, log, lock);
+  return await storeOn(await openDatabase(settings, log, lock), settings, { log, clock, nodeId, lock });
+}
+
+/** The process that uses a store. */
+export interface StoreUser {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly nodeId: string;
+  readonly lock: DatabaseLock | undefined;
+}
+
+/** Makes the store on a database that is open and migrated. */
+export async function storeOn(
+  database: Database,
+  settings: Pick<StoreSettings, 'masterKey' | 'callHistoryDays'>,
+  { log, clock, nodeId, lock }: StoreUser,
+): Promise<Store> {
   const nodes = nodeStore(database, nodeId);
   if (lock === undefined) await nodes.join(NOBODY);
   const seal = createSeal(settings.masterKey);
@@ -96,7 +116,7 @@ export async function openStore(
   // A database of our own: whoever held the relay's lease was this platform before a kill -9, and is gone.
   if (!database.shared || lock === 'one') await outbox.vacate();
   const isShared = database.shared && lock !== 'one';
-  const notify = isShared ? notifier(database) : () => {};
+  const notify = isShared ? notifier(database, clock) : () => {};
   const tail = eventTail(database, clock);
   const onEvents = () => {
     outbox.wake();
@@ -139,13 +159,15 @@ export async function openStore(
     callerIds: callerIdStore(database, apps.changed),
     terminals: terminalStore(database, apps.changed),
     trunks: trunkStore(database, seal),
+    devices: deviceStore(database, seal, nodeId, now),
     events: eventLog(database, onEvents),
     tail,
-    messages: messageStore(database, onEvents),
+    messages: messageStore(database, isShared, onEvents),
     payments: paymentStore(database, settings.masterKey, onEvents),
     recordings: recordingStore(database, nodeId),
     outbox,
     idempotency: idempotencyStore(database, nodeId, now),
+    webrtcTokens: webrtcTokenStore(database, now),
     nodes,
     leases,
     appChanged: apps.changedElsewhere,
@@ -165,14 +187,14 @@ export async function openStore(
 }
 
 /** Tells the relay of another node; a burst of commits is told once. */
-function notifier(database: Database): () => void {
+function notifier(database: Database, clock: Clock): () => void {
   let pending = false;
   return () => {
     if (pending) return;
     pending = true;
-    setTimeout(() => {
+    clock.at(clock.now() + NOTIFY_SPACING_MS, () => {
       pending = false;
       database.query(`NOTIFY ${CHANNEL}`).catch(() => {});
-    }, NOTIFY_SPACING_MS);
+    });
   };
 }

@@ -14,7 +14,7 @@ const store = await openStore(
   silentLog,
   systemClock(),
 );
-await store.journal.commit({ session: sessionRow({ sessionUuid }), events: [] });
+await store.journal.commit({ session: sessionRow({ sessionUuid, appUuid: `app_${sessionUuid}` }), events: [] });
 process.on('SIGTERM', () => void store.close().then(() => process.exit(0)));
 process.stdout.write(`stored as ${process.getuid?.()}\n`);
 setInterval(() => {}, 60_000);

@@ -1,7 +1,18 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import postgres from 'postgres';
 import { systemClock } from '../../src/clock.ts';
 import { type EmbeddedServer, startEmbedded } from '../../src/database/embedded/embedded.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
@@ -40,6 +51,19 @@ const alive = (pid: number): boolean => {
     return false;
   }
 };
+/** The number of a process's parent; 0 where there is no such process any more. */
+function parentOf(pid: string): number {
+  try {
+    return Number(/\) [A-Z] ([0-9]+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]);
+  } catch {
+    return 0;
+  }
+}
+/** Kills a process; it is gone a moment after the signal. */
+async function killed(pid: number): Promise<void> {
+  process.kill(pid, 'SIGKILL');
+  while (alive(pid)) await new Promise((wake) => setImmediate(wake));
+}
 const postmaster = (dataDir: string) => Number(readFileSync(join(dataDir, 'postgres/postmaster.pid'), 'utf8').split('\n')[0]);
 
 /** Runs the platform's store in a process of its own; resolves when it has stored the Session. */
@@ -67,7 +91,7 @@ describe('the embedded PostgreSQL', () => {
     const store = await open(dataDir, undefined, { ...silentLog, info: (_, message) => void said.push(message) });
     expect(said.join()).toContain('adopted');
     expect(postmaster(dataDir)).toBe(pid);
-    expect((await store.sessions.get(sessionUuid))?.sessionUuid).toBe(sessionUuid);
+    expect((await store.sessions.get(`app_${sessionUuid}`, sessionUuid))?.sessionUuid).toBe(sessionUuid);
     await store.close();
     expect(alive(pid)).toBe(false);
   });
@@ -82,6 +106,61 @@ describe('the embedded PostgreSQL', () => {
     const again = await start(dataDir);
     expect(again.adopted).toBe(false);
     expect(again.pid).not.toBe(process.pid);
+  });
+
+  test('that was killed is started again where the lock of its socket names a process that lives', async () => {
+    const dataDir = freshDir();
+    const first = await start(dataDir);
+    const lock = join(first.socketDir, `.s.PGSQL.${first.port}.lock`);
+    const text = readFileSync(lock, 'utf8');
+    await killed(first.pid);
+    // In a container numbers come again: the lock's number is that of a process which has nothing to do with it.
+    writeFileSync(lock, text.replace(/^[0-9]+/, String(process.pid)));
+    expect((await start(dataDir)).adopted).toBe(false);
+  });
+
+  test('that was killed is started again only when none of its processes is left to write', async () => {
+    const dataDir = freshDir();
+    const first = await start(dataDir);
+    const workers = readdirSync('/proc').filter((pid) => /^[0-9]+$/.test(pid) && parentOf(pid) === first.pid);
+    expect(workers.length).toBeGreaterThan(2);
+    // One that is stopped does not notice that its server is gone.
+    process.kill(Number(workers[0]), 'SIGSTOP');
+    await killed(first.pid);
+    expect((await start(dataDir)).adopted).toBe(false);
+    expect(workers.filter((pid) => alive(Number(pid)))).toEqual([]);
+  });
+
+  test('ends a statement that an earlier process left under way before anything is looked at, and nothing else', async () => {
+    const dataDir = freshDir();
+    const { socketDir, port } = await start(dataDir);
+    const connect = (application_name: string) =>
+      postgres({
+        path: `${socketDir}/.s.PGSQL.${port}`,
+        user: 'sidetone',
+        database: 'postgres',
+        max: 1,
+        connection: { application_name },
+      });
+    const [earlier, stranger, watch] = [connect('sidetone of before'), connect('psql'), connect('psql')];
+    cleanups.push(async () => void (await Promise.all([earlier, stranger, watch].map((sql) => sql.end({ timeout: 1 })))));
+    const [left, other] = [earlier, stranger].map((sql) =>
+      sql`SELECT pg_sleep(60)`.then(
+        () => 'done',
+        (error: Error) => error.message,
+      ),
+    );
+    const asleep = () => watch`SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'`;
+    while ((await asleep()).length < 2);
+    await openStore(
+      { dataDir, databaseUrl: undefined, databaseDriver: 'postgres', masterKey },
+      silentLog,
+      systemClock(),
+      newUuid(),
+      'one',
+    ).then((store) => cleanups.push(() => store.close()));
+    expect(await left).toMatch(/terminating connection|CONNECTION_CLOSED/);
+    expect(await Promise.race([other, Promise.resolve('under way')])).toBe('under way');
   });
 
   test('is whole after the first start was cut short', async () => {
@@ -142,7 +221,7 @@ describe('a database that goes away', () => {
     const started = performance.now();
     const outcomes = await Promise.allSettled([
       ...Array.from({ length: 20 }, () => store.journal.commit({ session: row, events: [] })),
-      ...Array.from({ length: 20 }, () => store.sessions.get(row.sessionUuid)),
+      ...Array.from({ length: 20 }, () => store.sessions.get(row.appUuid, row.sessionUuid)),
       store.apps.list(),
     ]);
     for (const each of outcomes) expect(each.status === 'rejected' && each.reason instanceof StoreUnavailable).toBe(true);
@@ -168,7 +247,7 @@ describe('a database that goes away', () => {
       back = !alive(pid) && (await store.ready());
     }
     expect(postmaster(dataDir)).not.toBe(pid);
-    expect((await store.sessions.get(row.sessionUuid))?.sessionUuid).toBe(row.sessionUuid);
+    expect((await store.sessions.get(row.appUuid, row.sessionUuid))?.sessionUuid).toBe(row.sessionUuid);
     expect(await store.journal.commit({ session: { ...row, state: 'ringing' }, events: [] })).toBe(true);
   }, 40_000);
 
@@ -185,6 +264,7 @@ describe('a database that goes away', () => {
     const stores = await Promise.all([1, 2, 3].map(() => open(freshDir(), url)));
     const row = sessionRow();
     await stores[0]?.journal.commit({ session: row, events: [] });
-    for (const store of stores) expect((await store.sessions.get(row.sessionUuid))?.sessionUuid).toBe(row.sessionUuid);
+    for (const store of stores)
+      expect((await store.sessions.get(row.appUuid, row.sessionUuid))?.sessionUuid).toBe(row.sessionUuid);
   });
 });

@@ -29,7 +29,7 @@ describe('a commit', () => {
     expect(
       await journal.commit({ session: row, events: [eventOf(row.appUuid, row.sessionUuid, 0, 'session.created')], answer }),
     ).toBe(true);
-    expect(await sessions.get(row.sessionUuid)).toEqual(row);
+    expect(await sessions.get(row.appUuid, row.sessionUuid)).toEqual(row);
     expect(await eventsOf(row.sessionUuid)).toEqual(['session.created']);
     expect(await idempotency.begin(keyed)).toEqual({ state: 'replay', status: 202, body: JSON.stringify(answer.body) });
   });
@@ -105,7 +105,7 @@ describe('a commit', () => {
     ]);
     const refusal = outcomes[3];
     expect(refusal?.status === 'rejected' && refusal.reason instanceof StoreUnavailable).toBe(true);
-    for (const row of good) expect(await first.store.sessions.get(row.sessionUuid)).toEqual(row);
+    for (const row of good) expect(await first.store.sessions.get(row.appUuid, row.sessionUuid)).toEqual(row);
   });
 
   test('is refused at once when too many wait', async () => {
@@ -163,7 +163,7 @@ describe('a node that was declared dead', () => {
     for (const row of rows) await second.journal.commit({ session: row, events: [] });
     await second.journal.commit({ session: ended(sessionRow({ nodeId })), events: [] });
     await first.store.sessions.adopt();
-    expect((await first.store.sessions.get(rows[0]?.sessionUuid ?? ''))?.nodeId).toBe(nodeId);
+    expect((await first.store.sessions.get(rows[0]?.appUuid ?? '', rows[0]?.sessionUuid ?? ''))?.nodeId).toBe(nodeId);
     const told = Promise.withResolvers<string>();
     second.nodes.onDead(told.resolve);
 

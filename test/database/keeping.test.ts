@@ -96,17 +96,17 @@ describe('retention', () => {
     await outbox.settle('test', [{ xid: one?.xid ?? '', eventId: one?.eventId ?? 0, status: 'delivered', attempt: undefined }]);
     await later(23 * HOUR_MS, async () => {
       expect((await first.store.forget()).sessions).toBe(0);
-      expect((await sessions.get(gone.sessionUuid))?.state).toBe('ended');
+      expect((await sessions.get(gone.appUuid, gone.sessionUuid))?.state).toBe('ended');
     });
     await later(25 * HOUR_MS, async () => {
-      expect(await sessions.get(gone.sessionUuid)).toBeUndefined();
+      expect(await sessions.get(gone.appUuid, gone.sessionUuid)).toBeUndefined();
       expect(await first.store.forget()).toMatchObject({ sessions: 1, events: 0 });
     });
     await later(31 * 24 * HOUR_MS, async () => {
       expect((await first.store.forget()).events).toBe(1);
       const left = await events.list({ appUuid: live.appUuid, sessionUuid: undefined, status: undefined, after: 0, limit: 10 });
       expect(left.map((each) => each.webhookId)).toEqual([unsent.webhookId]);
-      expect((await sessions.get(live.sessionUuid))?.state).toBe('new');
+      expect((await sessions.get(live.appUuid, live.sessionUuid))?.state).toBe('new');
     });
   });
 });

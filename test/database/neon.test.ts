@@ -9,13 +9,20 @@ import { eventOf } from '../webhook/emit.ts';
 import { masterKey, openTestStore, type TestStore } from './open.ts';
 import { ended, sessionRow } from './rows.ts';
 
-/** What Neon's proxy does: each WebSocket is a TCP connection to the server, here to its Unix socket. */
+const HOST = 'db.example.com';
+
+/**
+ * What Neon's wsproxy does: each WebSocket is a connection to the server that its query names, `/v1?address=HOST:PORT`,
+ * if that is one it may connect to; here to the Unix socket that stands for it.
+ */
 function tunnel(socketPath: string) {
   const sockets = new Map<unknown, Socket>();
   return Bun.serve<{ socket: Socket }>({
     hostname: '127.0.0.1',
     port: 0,
     fetch(request, server) {
+      const { pathname, searchParams } = new URL(request.url);
+      if (pathname !== '/v1' || searchParams.get('address') !== `${HOST}:5432`) return new Response(null, { status: 403 });
       const socket = createConnection(socketPath);
       return server.upgrade(request, { data: { socket } }) ? undefined : new Response(null, { status: 400 });
     },
@@ -46,12 +53,12 @@ const configured = { ...neonConfig };
 beforeAll(async () => {
   server = await openTestStore();
   proxy = tunnel(`${server.dataDir}/postgres-socket/.s.PGSQL.5432`);
-  neonConfig.wsProxy = () => `127.0.0.1:${proxy.port}/`;
+  neonConfig.wsProxy = (host, port) => `127.0.0.1:${proxy.port}/v1?address=${host}:${port}`;
   neonConfig.useSecureWebSocket = false;
   neonConfig.pipelineConnect = false;
   neonConfig.pipelineTLS = false;
   neonConfig.forceDisablePgSSL = true;
-  const settings = { dataDir: server.dataDir, databaseUrl: 'postgres://sidetone:none@db.example.com/postgres', masterKey };
+  const settings = { dataDir: server.dataDir, databaseUrl: `postgres://sidetone:none@${HOST}/postgres`, masterKey };
   neon = await openStore({ ...settings, databaseDriver: 'neon' }, silentLog, systemClock());
 });
 afterAll(async () => {
@@ -65,7 +72,7 @@ describe('the Neon driver, through a WebSocket tunnel to a real PostgreSQL', () 
   test('commits, reads and lists as the other driver does, and each sees what the other wrote', async () => {
     const row = sessionRow({ clientState: 'ü' });
     expect(await neon.journal.commit({ session: row, events: [eventOf(row.appUuid, row.sessionUuid, 1)] })).toBe(true);
-    expect(await server.store.sessions.get(row.sessionUuid)).toEqual(row);
+    expect(await server.store.sessions.get(row.appUuid, row.sessionUuid)).toEqual(row);
     expect(await server.store.journal.commit({ session: ended(row, 5), events: [] })).toBe(true);
     expect(await neon.journal.commit({ session: ended(row, 6), events: [eventOf(row.appUuid, row.sessionUuid, 2)] })).toBe(false);
     const page = await neon.outbox.read({ xid: '0', eventId: 0 }, 10);

@@ -1,9 +1,9 @@
 /** The migrations of `drizzle/`, applied at each start, in one transaction, by one node at a time. */
-import { fileURLToPath } from 'node:url';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
+import { installed } from '../../installation.ts';
 import type { Connection } from './database.ts';
 
-const FOLDER = fileURLToPath(new URL('../../../drizzle', import.meta.url));
+const FOLDER = installed('drizzle');
 /** The key of `pg_advisory_xact_lock`: any number, the same on every node. */
 const LOCK = 7_414_093_301;
 

@@ -37,6 +37,7 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
   };
   try {
     if (lock !== undefined) await lockDatabase(connection, lock);
+    if (lock === 'one') await endOthers(connection);
     await migrate(connection);
   } catch (error) {
     // The server that was already running is another process's.
@@ -80,6 +81,24 @@ async function lockDatabase(connection: Connection, lock: DatabaseLock): Promise
       : 'a process without NATS_URL works on this database: stop it, or set NATS_URL there too',
   );
 }
+
+/**
+ * Ends what an earlier process of ours left under way: the server goes on with a statement whose sender was killed, and
+ * would commit it after we have looked at what is there. One that cannot be ended in time is over by its statement_timeout.
+ */
+async function endOthers(connection: Connection): Promise<void> {
+  for (let waited = 0; waited < LOCK_WAIT_MS; waited += LOCK_LOOK_MS) {
+    const left = await connection.query(OTHERS);
+    if (left.length === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, LOCK_LOOK_MS));
+  }
+}
+
+/** Tells every other process's connections of this role to end, and names those that are still there. */
+const OTHERS = `
+SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND usename = current_user
+  AND application_name LIKE 'sidetone%' AND application_name <> current_setting('application_name')`;
 
 /**
  * A query that fails because the database is away, or does not answer in time, is `StoreUnavailable`; any other error

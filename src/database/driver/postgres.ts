@@ -1,6 +1,7 @@
 /** PostgreSQL over its own protocol, by postgres.js. */
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
+import { newUuid } from '../../id.ts';
 import { CONNECT_MAX_SEC, DATABASE_CONNECTIONS_MAX, QUERY_MAX_MS, STATEMENT_MAX_MS } from '../../limits.ts';
 import type { Connection, Parameter, Queryable, Row } from './database.ts';
 
@@ -39,6 +40,9 @@ export function openPostgres(target: PostgresTarget): Connection {
   };
 }
 
+/** The name of this process's connections at the server. Each process has its own. */
+const APPLICATION_NAME = `sidetone ${newUuid()}`;
+
 /** `more`: options of postgres.js beside ours. */
 function connect(target: PostgresTarget, max: number, more: object = {}): postgres.Sql {
   const options = {
@@ -49,7 +53,7 @@ function connect(target: PostgresTarget, max: number, more: object = {}): postgr
     onnotice: () => {},
     fetch_types: false,
     connection: {
-      application_name: 'sidetone',
+      application_name: APPLICATION_NAME,
       statement_timeout: STATEMENT_MAX_MS,
       idle_in_transaction_session_timeout: STATEMENT_MAX_MS,
       // Every statement finds its rows by an index. A plan made while a table was empty would read all of it, and be
@@ -95,8 +99,12 @@ function queryable(client: Pick<postgres.Sql, 'unsafe'>): Queryable {
   return {
     async query<R extends Row>(text: string, parameters: readonly Parameter[] = []): Promise<readonly R[]> {
       const pending = client.unsafe<R[]>(text, parameters.slice(), { prepare: true });
-      // Queued behind a reconnect, it would run long after its caller was told that it failed: taken back instead.
-      const timer = setTimeout(() => pending.cancel(), QUERY_MAX_MS);
+      // Queued behind a reconnect, it would run long after its caller was told that it failed: taken back instead. One
+      // that was sent is left to the server's own limit: the driver takes the rows of a sent query that was cancelled
+      // for those of the next.
+      const timer = setTimeout(() => {
+        if (Reflect.get(pending, 'state') === null) pending.cancel();
+      }, QUERY_MAX_MS);
       try {
         return await pending;
       } finally {

@@ -4,7 +4,7 @@
  *
  *   no data       → initdb beside it, then renamed into place: a half-made directory never counts
  *   server lives  → adopted (it outlived a `kill -9` of the platform)
- *   stale lock    → the process it names is gone or is something else: removed, then started
+ *   stale locks   → no process of that server is left, whatever their numbers say: removed, then started
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -31,6 +31,7 @@ import {
   EMBEDDED_START_MAX_SEC,
 } from '../../limits.ts';
 import type { Log } from '../../log.ts';
+import { clearLeftovers } from './leftovers.ts';
 import { giveTo, type RunAs, runAs } from './unprivileged.ts';
 
 export interface EmbeddedServer {
@@ -67,21 +68,35 @@ export async function startEmbedded(dataDir: string, log: Log): Promise<Embedded
   if (!existsSync(join(data, 'PG_VERSION'))) await initialise(data, binaries, user, log);
   giveTo(user, data);
 
-  const running = await settledPostmaster(data);
-  if (running !== undefined) {
-    log.info({ pid: running.pid }, 'adopted the embedded PostgreSQL that was still running');
-    return server(running, true, data, binaries, user);
-  }
-  rmSync(join(data, 'postmaster.pid'), { force: true });
+  const adopted = await adopt(data, binaries, user, log);
+  if (adopted !== undefined) return adopted;
   const socketDir = makeSocketDir(dataDir, user);
+  await clearLeftovers(data, socketDir, PORT, () => isPostmasterOf(readPostmaster(data)?.pid ?? -1, data));
+  const late = await adopt(data, binaries, user, log);
+  if (late !== undefined) return late;
   writeFileSync(join(data, 'postgresql.conf'), settings(socketDir));
   const logFile = join(data, 'server.log');
   trim(logFile);
   const start = ['-D', data, '-w', '-t', String(EMBEDDED_START_MAX_SEC), '-l', logFile, 'start'];
-  await run(user, join(binaries, 'pg_ctl'), start, `see ${logFile}`);
+  try {
+    await run(user, join(binaries, 'pg_ctl'), start, `see ${logFile}`);
+  } catch (error) {
+    // Refused because the start of a platform that was killed came to its end a moment before.
+    const other = await adopt(data, binaries, user, log);
+    if (other !== undefined) return other;
+    throw error;
+  }
   const started = await settledPostmaster(data);
   if (started === undefined) throw new Error(`the embedded PostgreSQL ended right after its start; see ${logFile}`);
   return server(started, false, data, binaries, user);
+}
+
+/** The server of `data` that is running already, if there is one. */
+async function adopt(data: string, binaries: string, user: RunAs, log: Log): Promise<EmbeddedServer | undefined> {
+  const running = await settledPostmaster(data);
+  if (running === undefined) return undefined;
+  log.info({ pid: running.pid }, 'adopted the embedded PostgreSQL that was still running');
+  return server(running, true, data, binaries, user);
 }
 
 interface Postmaster {
@@ -95,12 +110,18 @@ function server(running: Postmaster, adopted: boolean, data: string, binaries: s
   let stopping: Promise<void> | undefined;
   const stop = async () => {
     if (!isPostmasterOf(running.pid, data)) return;
+    const life = lifeOf(running.pid);
     const args = ['-D', data, '-w', '-t', String(EMBEDDED_SHUTDOWN_MAX_SEC), '-m'];
     const control = join(binaries, 'pg_ctl');
-    await run(user, control, [...args, 'fast', 'stop'], '').catch(() => run(user, control, [...args, 'immediate', 'stop'], ''));
+    await run(user, control, [...args, 'fast', 'stop'], '')
+      .catch(() => run(user, control, [...args, 'immediate', 'stop'], ''))
+      .catch((error: unknown) => {
+        // One that was killed in between is stopped as well.
+        if (isPostmasterOf(running.pid, data)) throw error;
+      });
     // pg_ctl is content once the lock file is gone; the process ends a moment after it.
     const deadline = performance.now() + EMBEDDED_SHUTDOWN_MAX_SEC * 1000;
-    while (isPostmasterOf(running.pid, data) && performance.now() < deadline) {
+    while (life !== undefined && lifeOf(running.pid) === life && performance.now() < deadline) {
       await new Promise((wake) => setTimeout(wake, 5));
     }
   };
@@ -191,6 +212,20 @@ function readPostmaster(data: string): Postmaster | undefined {
   const pid = Number(lines[0]);
   if (!Number.isSafeInteger(pid) || pid <= 0) return undefined;
   return { pid, port: Number(lines[3] ?? PORT), socketDir: lines[4] ?? '', status: lines[7]?.trim() ?? '' };
+}
+
+/**
+ * When the process `pid` was started, in ticks of the system since its boot, which tells it from a later process of the
+ * same number. Undefined once it has ended. A process that is ending has no command line any more and is still there
+ * (proc_pid_stat(5)).
+ */
+function lifeOf(pid: number): string | undefined {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
+  } catch {
+    return undefined;
+  }
 }
 
 /**

@@ -13,14 +13,13 @@ import { ALIVE, flushStatement, planFlush, roomColumns, sessionColumns } from '.
 import { type Change, type Journal, StoreUnavailable } from './journal.ts';
 import { paymentParameters } from './payment-rows.ts';
 import { recordingParameters } from './recording-rows.ts';
+import { isStored } from './stored.ts';
 
 interface Waiting {
   readonly change: Change;
   readonly resolve: (stored: boolean) => void;
   readonly reject: (error: unknown) => void;
 }
-
-const STORED = 'SELECT 1 FROM events WHERE webhook_id = $1';
 
 export interface GroupCommitOptions {
   readonly database: Queryable;
@@ -63,6 +62,10 @@ export class GroupCommit implements Journal {
       this.#waiting.push({ change, resolve, reject });
       this.#flushing ??= this.#run();
     });
+  }
+
+  wasStored(change: Change): Promise<boolean> {
+    return isStored(this.#options.database, change);
   }
 
   load(): JournalLoad {
@@ -126,15 +129,14 @@ export class GroupCommit implements Journal {
       const row = change.session?.sessionUuid ?? change.room?.roomId;
       if (row === undefined) outcome.push(true);
       else if (plan.late.has(at)) outcome.push(false);
-      else outcome.push(written.has(row) || (await this.#isStored(change)));
+      else outcome.push(written.has(row) || (await this.#cameBefore(change)));
     }
     return outcome;
   }
 
   /** Tells whether the same change came before, and its caller was told in error that it failed. */
-  async #isStored(change: Change): Promise<boolean> {
-    const first = change.events[0];
-    return first !== undefined && (await this.#options.database.query(STORED, [first.webhookId])).length > 0;
+  async #cameBefore({ events }: Change): Promise<boolean> {
+    return events.length > 0 && (await isStored(this.#options.database, { events }));
   }
 }
 

@@ -15,7 +15,7 @@ export interface SessionRow {
   readonly nodeId: string;
   /** The number of times that another process took it over. */
   readonly epoch: number;
-  readonly type: 'phone_in' | 'phone_out' | 'websocket';
+  readonly type: 'phone_in' | 'phone_out' | 'sip' | 'webrtc' | 'websocket';
   readonly state: 'new' | 'connecting' | 'ringing' | 'early_media' | 'answered' | 'ended';
   readonly callerId: string;
   readonly did: string;
@@ -77,11 +77,16 @@ export interface Change {
 
 export interface Journal {
   /**
-   * Resolves when the change is durable. Rejects when the database could not take it (`StoreUnavailable`): then nothing
-   * of it is stored, and the caller may try again. Ending a Session that is already ended stores nothing and resolves
+   * Resolves when the change is durable. Rejects when the database could not take it, or did not answer
+   * (`StoreUnavailable`): the caller may try again, or ask `wasStored`. Ending a Session that is already ended stores nothing and resolves
    * to `false` (the unique end), and so does a change of a Session or Room that another node has taken over.
    */
   commit(change: Change): Promise<boolean>;
+  /**
+   * Tells of a change whose commit was rejected whether it is stored after all: its answer may have been lost. Rejects
+   * while the database is away.
+   */
+  wasStored(change: Change): Promise<boolean>;
 }
 
 /** The database is away or refused the write; the work may be tried again. */

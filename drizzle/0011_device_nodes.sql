@@ -1,0 +1,1 @@
+ALTER TABLE "device_contacts" ADD COLUMN "node_id" text DEFAULT '' NOT NULL;

@@ -1,0 +1,94 @@
+/** Tokens with which browsers call in, kept as hashes. */
+import { createHash, randomBytes } from 'node:crypto';
+import { and, eq, gt, inArray, lte } from 'drizzle-orm';
+import { newUuid } from '../id.ts';
+import { WEBRTC_TOKENS_PER_APP_MAX } from '../limits.ts';
+import type { Database } from './driver/database.ts';
+import { apps, webrtcTokens } from './schema.ts';
+
+interface TokenTerms {
+  readonly ttlSec: number;
+  readonly callerId: string;
+  readonly did: string;
+  readonly clientState: string;
+}
+
+interface FoundToken {
+  readonly tokenId: string;
+  readonly appUuid: string;
+  readonly callerId: string;
+  readonly did: string;
+  readonly clientState: string;
+}
+
+export interface WebrtcTokenStore {
+  /** Makes a token; its secret is given here and never again. `'too_many'`: the application has as many as it may. */
+  create(
+    appUuid: string,
+    terms: TokenTerms,
+  ): Promise<{ readonly tokenId: string; readonly token: string; readonly expiresAt: number } | 'too_many'>;
+  /** False: the application has no such token that is still good. */
+  revoke(appUuid: string, tokenId: string): Promise<boolean>;
+  /** The token of a secret, while it is good. */
+  find(token: string): Promise<FoundToken | undefined>;
+}
+
+const EXPIRED_AT_ONCE = 100;
+const hashOf = (token: string): Uint8Array => new Uint8Array(createHash('sha256').update(token, 'utf8').digest());
+
+export function webrtcTokenStore(database: Database, now: () => number): WebrtcTokenStore {
+  const isGood = () => gt(webrtcTokens.expiresAt, Math.floor(now()));
+  return {
+    create: (appUuid, { ttlSec, callerId, did, clientState }) =>
+      database.run((on) =>
+        on.transaction(async (tx) => {
+          const at = Math.floor(now());
+          // The application's row is locked, so that the limit holds.
+          await tx.select({ appUuid: apps.appUuid }).from(apps).where(eq(apps.appUuid, appUuid)).for('update');
+          // What has expired is forgotten by those who make new ones, a few at a time.
+          const expired = await tx
+            .select({ tokenId: webrtcTokens.tokenId })
+            .from(webrtcTokens)
+            .where(and(eq(webrtcTokens.appUuid, appUuid), lte(webrtcTokens.expiresAt, at)))
+            .limit(EXPIRED_AT_ONCE);
+          if (expired.length > 0)
+            await tx.delete(webrtcTokens).where(
+              inArray(
+                webrtcTokens.tokenId,
+                expired.map(({ tokenId }) => tokenId),
+              ),
+            );
+          const held = await tx.$count(webrtcTokens, eq(webrtcTokens.appUuid, appUuid));
+          if (held >= WEBRTC_TOKENS_PER_APP_MAX) return 'too_many' as const;
+          const token = `wt_${randomBytes(32).toString('base64url')}`;
+          const expiresAt = at + ttlSec * 1000;
+          const tokenId = newUuid();
+          const row = { tokenId, appUuid, hash: hashOf(token), callerId, did, clientState, createdAt: at, expiresAt };
+          await tx.insert(webrtcTokens).values(row);
+          return { tokenId, token, expiresAt };
+        }),
+      ),
+
+    async revoke(appUuid, tokenId) {
+      const gone = await database.run((on) =>
+        on
+          .delete(webrtcTokens)
+          .where(and(eq(webrtcTokens.appUuid, appUuid), eq(webrtcTokens.tokenId, tokenId), isGood()))
+          .returning({ tokenId: webrtcTokens.tokenId }),
+      );
+      return gone.length > 0;
+    },
+
+    async find(token) {
+      const { tokenId, appUuid, callerId, did, clientState } = webrtcTokens;
+      const [row] = await database.run((on) =>
+        on
+          .select({ tokenId, appUuid, callerId, did, clientState })
+          .from(webrtcTokens)
+          .where(and(eq(webrtcTokens.hash, hashOf(token)), isGood()))
+          .limit(1),
+      );
+      return row;
+    },
+  };
+}
