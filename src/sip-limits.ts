@@ -158,3 +158,36 @@ export const DTMF_DURATION_DEFAULT_MS = 100;
 export const DTMF_DURATION_MAX_MS = 60_000;
 /** Keys sent as telephone-events (RFC 4733) after which a leg no longer listens for keys in its audio. */
 export const SIP_LEG_EVENT_KEYS = 3;
+
+/** How long a nonce for a device is good, in milliseconds. */
+export const SIP_NONCE_LIFE_MS = 300_000;
+/** Nonces whose use is remembered. Beyond it the one used longest ago is forgotten. */
+export const SIP_NONCES_MAX = 50_000;
+/** The shortest and the longest time that a contact of a device is bound for, in seconds. */
+export const SIP_REGISTER_MIN_SEC = 60;
+export const SIP_REGISTER_MAX_SEC = 3_600;
+/** Contacts of one device user. A further one is refused with 403. */
+export const DEVICE_CONTACTS_MAX = 10;
+/** Devices of the platform. */
+export const DEVICES_MAX = 100_000;
+/** Characters of a device's password. */
+export const DEVICE_PASSWORD_MAX_CHARS = 128;
+/** The longest URI of a contact. */
+export const DEVICE_URI_MAX_CHARS = 512;
+/** Addresses of devices that are known. Beyond it the one that registered longest ago counts as a stranger's. */
+export const DEVICE_ADDRESSES_MAX = 100_000;
+/** Registrations that are worked on at once. A further one is answered 503. */
+export const DEVICE_REGISTERS_MAX = 256;
+/** Challenges for devices: a second for each source, and in all. Beyond it a request is ignored. */
+export const DEVICE_CHALLENGES_PER_SOURCE = 20;
+export const DEVICE_CHALLENGES_MAX = 1_000;
+/** Wrong passwords from one source, a minute: requests of devices from it are ignored beyond it. */
+export const SIP_GUESSES_A_MINUTE = 10;
+/** Milliseconds between two packets that keep the way to a device behind NAT open. */
+export const DEVICE_KEEPALIVE_MS = 25_000;
+/** Packets of that kind that are sent in one turn of the event loop. */
+export const DEVICE_KEEPALIVES_A_TURN = 100;
+/** The longest ban of an address by its datagrams, in seconds: the address may be forged. */
+export const SIP_BAN_UDP_MAX_SEC = 60;
+/** Addresses that are banned at once. Beyond it the ban that began longest ago is over. */
+export const SIP_BANS_MAX = 10_000;

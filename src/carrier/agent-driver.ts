@@ -17,6 +17,8 @@ interface AgentListener {
   onProbed(output: Extract<UserAgentOutput, { type: 'probed' }>): void;
   /** A message came in, or is about to go out. */
   onMessage(direction: 'in' | 'out', bytes: Uint8Array, peer: Peer): void;
+  /** A message is to go out where another node received what it answers. */
+  onVia(nodeId: string, bytes: Uint8Array, peer: Peer): void;
 }
 
 export class AgentDriver {
@@ -43,10 +45,11 @@ export class AgentDriver {
     this.#sockets = sockets;
   }
 
-  receive(bytes: Uint8Array, source: Peer): void {
+  /** Takes a message. `isOurs`: what belongs to no dialog is no other node's. */
+  receive(bytes: Uint8Array, source: Peer, isOurs = false): void {
     try {
       this.#listener.onMessage('in', bytes, source);
-      this.run((now) => this.agent.receive(bytes, source, now));
+      this.run((now) => this.agent.receive(bytes, source, now, isOurs));
     } catch (error) {
       this.#bug(error, 'a SIP message could not be worked on');
     }
@@ -101,6 +104,10 @@ export class AgentDriver {
       case 'send': {
         const { ticket } = output;
         this.#listener.onMessage('out', output.bytes, output.peer);
+        if (output.peer.via !== undefined) {
+          this.#listener.onVia(output.peer.via, output.bytes, output.peer);
+          return;
+        }
         this.#sockets?.send(output.bytes, output.peer, () => {
           if (ticket !== '') this.run((now) => this.agent.sendFailed(ticket, now));
         });

@@ -3,86 +3,51 @@
  * here, and only what this file exports is used outside this folder.
  */
 import { isIP } from 'node:net';
-import type { Dialer, DialOptions, DialRefused, IncomingCall, Leg } from '../call/ports/leg.ts';
-import type { CarrierReadings, Refusal, TrunkStatus } from '../call/ports/trunks.ts';
+import { isDevice, NO_DEVICES } from '../call/ports/devices.ts';
+import type { DialOptions, DialRefused, Leg, LegSnapshot, ResumedLeg } from '../call/ports/leg.ts';
+import type { Refusal, TrunkStatus } from '../call/ports/trunks.ts';
 import type { Clock } from '../clock.ts';
-import type { SipListen } from '../config.ts';
+import { hexHash } from '../hash.ts';
 import { SIP_LOOKUP_TIMEOUT_MS, SIP_SESSION_EXPIRES_SEC } from '../limits.ts';
-import type { Log } from '../log.ts';
-import type { MediaEngine } from '../media/engine.ts';
 import type { Peer } from '../sip/flow.ts';
 import type { SipRequest } from '../sip/message/message.ts';
 import { RefusalLimit } from '../sip/refusal-limit.ts';
-import { UserAgent } from '../sip/user-agent.ts';
+import type { Binding } from '../sip/registrar.ts';
+import { type Screened, UserAgent } from '../sip/user-agent.ts';
 import type { UserAgentOutput } from '../sip/user-agent-output.ts';
 import { AgentDriver } from './agent-driver.ts';
-import { systemEntropy, systemHash, systemRandom } from './entropy.ts';
+import { BanList } from './ban-list.ts';
+import type { Carrier, CarrierOptions } from './carrier-options.ts';
+import { DeviceDial } from './device/device-dial.ts';
+import { DEVICE_TRUNK } from './device/device-trunk.ts';
+import { Devices } from './device/devices.ts';
+import { KeepAlive } from './device/keep-alive.ts';
+import { systemCode, systemEntropy, systemRandom } from './entropy.ts';
 import { admitInvite, type InboundOptions, type Invite } from './inbound.ts';
 import type { PhoneLegOptions } from './leg/phone-leg.ts';
+import { ResumedPhoneLeg } from './leg/resumed-leg.ts';
 import { dial, expectChannels, type OutboundOptions } from './outbound.ts';
 import { MALFORMED, Refusals, refusedBy, unknownSource } from './refusals.ts';
 import { type BoundPort, interfaceTowards, type Listener, openListener } from './socket/listener.ts';
-import { Channels, type SharedChannels } from './trunk/channels.ts';
+import { Strays } from './strays.ts';
+import { Channels } from './trunk/channels.ts';
 import { Loopback } from './trunk/loopback.ts';
 import { Pace } from './trunk/pace.ts';
 import { FailedTrunks } from './trunk/route.ts';
 import { transfersOf } from './trunk/transfer.ts';
-import { isLoopback, nextHopOf, srtpOf, type Trunk, TrunkRanges, trunkCodecs, trunkProfile } from './trunk/trunk.ts';
+import {
+  isLoopback,
+  nextHopOf,
+  srtpOf,
+  type Trunk,
+  TrunkRanges,
+  trunkCodecs,
+  trunkCredentials,
+  trunkProfile,
+} from './trunk/trunk.ts';
 import { TrunkMonitor } from './trunk/trunk-monitor.ts';
 
-export type { Trunk };
-
-export interface CarrierOptions {
-  readonly listen: readonly SipListen[];
-  /**
-   * The certificate of the `tls` listeners. `caFile` holds authorities that trunks may be signed by, beside the
-   * system's own.
-   */
-  readonly tls?: { readonly certFile?: string; readonly keyFile?: string; readonly caFile?: string };
-  readonly advertise?: string;
-  /** The labels of this node, of which a trunk may ask for one. */
-  readonly labels?: readonly string[];
-  /** The channels that the nodes of a cluster share; absent where this process has them all. */
-  readonly sharedChannels?: SharedChannels | undefined;
-  /** Whether this node is the one that registers the trunk of that name. Absent: it registers all. */
-  readonly registers?: (trunk: string) => boolean;
-  /** The address that RTP ports are bound to. It tells their IP version; without it they are IPv4. */
-  readonly rtpHost?: string;
-  readonly media: Pick<MediaEngine, 'openRtpLeg' | 'load' | 'ready' | 'srtpSuites'>;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** The trunks at this moment. After a change, call `trunksChanged`. */
-  trunks(): readonly Trunk[];
-  /**
-   * Takes a call for an application. 100 has been sent, and audio can be agreed on. It must end in an order to the
-   * call's leg.
-   */
-  onInvite(call: IncomingCall & { readonly trunk: string }): void | Promise<void>;
-  /** Is told each SIP message, for the timelines of calls. */
-  trace?(direction: 'in' | 'out', bytes: Uint8Array, peer: Peer): void;
-  /** The application that a number is assigned to. A rejection of the promise answers the call with 503. */
-  numberOwner(e164: string): Promise<string | undefined>;
-}
-
-export interface Carrier extends Dialer, CarrierReadings {
-  /** Reserves a channel and makes the leg. Nothing is sent before its `start`. */
-  dial(options: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused };
-  /** The channels that this node holds of trunks whose channels it shares with others, by trunk. */
-  channelsHeld(): Readonly<Record<string, number>>;
-  /** Whether the sockets are up and the carrier is not closed. */
-  ready(): boolean;
-  load(): { readonly dialogs: number; readonly transactions: number };
-  trunksChanged(): void;
-  /** Refuses new calls with 503 from now on, or no longer. Calls that are up go on. */
-  drain(on?: boolean): void;
-  /** The trunks that this node may register have changed. */
-  registrationsChanged(): void;
-  /** Reads the TLS certificate anew, for connections from now on. */
-  reloadCertificate(): void;
-  /** Closes the sockets. It does not hang up calls that are still up: the Sessions do that before. */
-  close(): Promise<void>;
-  ports(): readonly BoundPort[];
-}
+export type { Carrier, CarrierOptions, Trunk };
 
 const PRODUCT = 'Sidetone';
 /**
@@ -105,8 +70,12 @@ class SipCarrier implements Carrier {
   readonly #channels: Channels;
   readonly #monitor: TrunkMonitor;
   readonly #inbound: InboundOptions;
-  readonly #refusals = new Refusals();
+  readonly #bans: BanList;
+  readonly #refusals = new Refusals((request, source) => this.#onRefused(request, source));
   readonly #refusalLimit = new RefusalLimit();
+  readonly #devices: Devices;
+  readonly #deviceDial: DeviceDial;
+  readonly #keepAlive: KeepAlive;
   /** The addresses that each trunk's URI was resolved to. */
   readonly #resolved = new Map<string, ReadonlySet<string>>();
   readonly #loopback = new Loopback(systemEntropy().token());
@@ -123,21 +92,45 @@ class SipCarrier implements Carrier {
     const { clock, log } = options;
     this.#options = options;
     this.#ranges = new TrunkRanges(options.trunks());
+    this.#bans = new BanList(options.ban ?? { after: 0, sec: 0 });
     this.#channels = new Channels(() => clock.now(), options.sharedChannels);
     this.#lastSession = Math.floor(clock.now() / 1000) + NTP_EPOCH_SEC;
+    const strays =
+      options.otherDialogs && new Strays(options.otherDialogs, (bytes, source) => this.#driver.receive(bytes, source, true));
     this.#agent = new UserAgent({
       entropy: systemEntropy(),
-      hash: systemHash,
+      hash: hexHash,
       product: PRODUCT,
       sessionExpiresSec: SIP_SESSION_EXPIRES_SEC,
       screen: (request, source, status) => this.#screen(request, source, status),
+      registrar: (transaction) => this.#devices.register(transaction, (work) => this.#driver.run(work)),
+      ...(strays === undefined ? {} : { stray: (bytes, source) => strays.take(bytes, source) }),
       local: (peer) => this.#sockets?.local(peer) ?? { host: '127.0.0.1', port: 5060 },
     });
     this.#driver = new AgentDriver(this.#agent, clock, log, {
       onInvite: (output) => this.#onInvite(output),
       onRefused: ({ request, source, status }) => this.#refusals.record(request, source, status, refusedBy(status), clock.now()),
       onMessage: (direction, bytes, peer) => options.trace?.(direction, bytes, peer),
+      onVia: (nodeId, bytes, peer) => options.otherDialogs?.answer(nodeId, bytes, peer),
       onProbed: ({ name, status, tookMs }) => this.#monitor.onProbed(name, status, tookMs),
+    });
+    const directory = options.devices ?? NO_DEVICES;
+    this.#keepAlive = new KeepAlive(clock, (bytes, peer) => this.#sockets?.send(bytes, peer, () => {}));
+    this.#devices = new Devices({
+      directory,
+      refusals: this.#refusals,
+      code: systemCode(),
+      now: () => clock.now(),
+      onBound: (username, stored, removed) => {
+        for (const uri of removed) this.#keepAlive.forget(username, uri);
+        for (const binding of stored) this.#keepAlive.keep(username, binding);
+      },
+    });
+    this.#deviceDial = new DeviceDial({
+      directory,
+      now: () => clock.now(),
+      localHost: (peer) => this.#sockets?.local(peer).host ?? '127.0.0.1',
+      legOptions: (address, transport) => this.#legOptions(DEVICE_TRUNK, address, transport, () => {}),
     });
     this.#monitor = new TrunkMonitor(
       this.#driver,
@@ -169,30 +162,75 @@ class SipCarrier implements Carrier {
       trunkOf: (request, address) => this.#named(this.#loopback.trunkOf(request.headers)) ?? this.#trunkOf(address),
       expect: (trunk) => this.#channels.expect(trunk),
       reserve: (trunk, source) => this.#reserve(trunk, source),
+      deviceOf: (request) =>
+        this.#loopback.trunkOf(request.headers) === undefined ? this.#devices.callerOf(request) : undefined,
+      deviceLeg: (source) =>
+        options.media.load().portsFree === 0
+          ? undefined
+          : this.#legOptions(
+              DEVICE_TRUNK,
+              () => source.host,
+              source.transport,
+              () => {},
+            ),
     };
   }
 
   async open(): Promise<void> {
     const { listen, tls, advertise, clock, log } = this.#options;
+    const isBanned = (address: string) => this.#isBanned(address);
     const onMessage = (bytes: Uint8Array, source: Peer) => this.#driver.receive(bytes, this.#profiled(source));
-    const isTrunk = (address: string) => this.#isTrunk(address);
+    const isTrunk = (address: string) => this.#isKnown(address);
     const tlsOf = (name: string) => {
       const trunk = this.#options.trunks().find((each) => each.name === name);
       return trunk && { ca: trunk.settings.tls?.ca, cert: trunk.settings.tls?.cert, key: trunk.tlsKey };
     };
-    this.#sockets = await openListener({ listen, tls, advertise, clock, log, tlsOf, isTrunk, onMessage });
+    this.#sockets = await openListener({ listen, tls, advertise, clock, log, tlsOf, isTrunk, isBanned, onMessage });
     this.#driver.attach(this.#sockets);
     this.#monitor.update(this.#options.trunks());
+  }
+
+  /** The contacts that are bound as the carrier starts. */
+  devicesBound(bound: readonly { readonly username: string; readonly binding: Binding }[]): void {
+    for (const { username, binding } of bound) {
+      this.#devices.learn(binding);
+      this.#keepAlive.keep(username, binding);
+    }
   }
 
   dial(order: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused } {
     if (this.#draining) return { unavailable: 'draining' };
     if (this.#options.media.load().portsFree === 0) return { unavailable: 'no_ports' };
-    return dial(this.#outbound, order);
+    return isDevice(order.to) ? this.#deviceDial.dial(order) : dial(this.#outbound, order);
   }
 
-  expect(order: DialOptions): Promise<() => void> {
-    return expectChannels(this.#outbound, order);
+  async expect(order: DialOptions): Promise<() => void> {
+    if (isDevice(order.to)) return () => {};
+    return await expectChannels(this.#outbound, order);
+  }
+
+  async resume(
+    snapshot: LegSnapshot,
+    ahead: number,
+    timeoutMs: number,
+  ): Promise<ResumedLeg | { readonly failed: string; readonly asked: boolean }> {
+    const trunk = this.#named(snapshot.trunk);
+    const { host, transport } = snapshot.call.peer;
+    if (trunk === undefined || this.#draining) return { failed: 'the trunk is not here, or the node drains', asked: false };
+    const release = this.#channels.take(trunk);
+    if (release === undefined) return { failed: 'no channel of the trunk is free', asked: false };
+    const now = this.#options.clock.now();
+    const call = this.#agent.resume(snapshot.call, ahead, trunkCredentials(trunk), now);
+    if (call === undefined) {
+      release();
+      return { failed: 'too many calls', asked: false };
+    }
+    const leg = new ResumedPhoneLeg({ ...this.#legOptions(trunk, () => host, transport, release), ...snapshot.origin }, call);
+    this.#driver.listen(call, (event) => leg.take(event));
+    const failed = await leg.follow(timeoutMs);
+    if (failed === '') return { leg, listen: (listener) => leg.listen(listener) };
+    leg.handOver.release();
+    return { failed, asked: true };
   }
 
   channelsHeld(): Readonly<Record<string, number>> {
@@ -205,6 +243,10 @@ class SipCarrier implements Carrier {
 
   load(): { readonly dialogs: number; readonly transactions: number } {
     return this.#agent.load();
+  }
+
+  bans(): { readonly now: number; readonly total: number } {
+    return { now: this.#bans.count(this.#options.clock.now()), total: this.#bans.total };
   }
 
   trunksChanged(): void {
@@ -222,6 +264,16 @@ class SipCarrier implements Carrier {
     this.#agent.drain(on);
   }
 
+  takeStray(bytes: Uint8Array, source: Peer): boolean {
+    if (!this.#agent.has(bytes)) return false;
+    this.#driver.receive(bytes, { ...this.#profiled(source), via: source.via ?? '' });
+    return true;
+  }
+
+  sendFor(bytes: Uint8Array, { via: _, ...peer }: Peer): void {
+    this.#sockets?.send(bytes, peer, () => {});
+  }
+
   registrationsChanged(): void {
     this.#monitor.registrationsChanged();
   }
@@ -233,6 +285,7 @@ class SipCarrier implements Carrier {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#monitor.stop();
+    this.#keepAlive.close();
     this.#closed = true;
     this.#driver.close();
     await this.#sockets?.close();
@@ -240,6 +293,10 @@ class SipCarrier implements Carrier {
 
   ports(): readonly BoundPort[] {
     return this.#sockets?.ports ?? [];
+  }
+
+  get hasOpus(): boolean {
+    return this.#options.media.codecs.includes('opus');
   }
 
   get hasSrtp(): boolean {
@@ -265,10 +322,12 @@ class SipCarrier implements Carrier {
     return Object.keys(profile).length === 0 ? source : { ...source, profile };
   }
 
-  /** Requests of trunks are worked on. Others get a 403, a few a second, and are told to the operator. */
-  #screen(request: SipRequest, source: Peer, status: number | undefined): 'accept' | 'refuse' | 'ignore' {
+  /** Requests of trunks and devices are worked on. Others get a 403, a few a second, and are told to the operator. */
+  #screen(request: SipRequest, source: Peer, status: number | undefined): Screened {
     const now = this.#options.clock.now();
     if (this.#loopback.trunkOf(request.headers) !== undefined) return 'accept';
+    const ofDevice = status === undefined ? this.#devices.screen(request, source) : undefined;
+    if (ofDevice !== undefined) return ofDevice;
     if (this.#ranges.trunkOf(source.host) !== undefined) {
       if (status !== undefined) this.#refusals.record(request, source, status, MALFORMED, now);
       return 'accept';
@@ -277,6 +336,22 @@ class SipCarrier implements Carrier {
     if (status === undefined && request.method === 'OPTIONS' && this.#isTrunk(source.host)) return 'accept';
     this.#refusals.record(request, source, 403, unknownSource(source.host), now);
     return this.#refusalLimit.allow(source.host, now) ? 'refuse' : 'ignore';
+  }
+
+  /** Whether nothing is heard from an address: it was banned, and no trunk or device has come to be there since. */
+  #isBanned(address: string): boolean {
+    return this.#bans.isBanned(address, this.#options.clock.now()) && !this.#isKnown(address);
+  }
+
+  #isKnown(address: string): boolean {
+    return this.#isTrunk(address) || this.#devices.isAt(address);
+  }
+
+  #onRefused(request: SipRequest, source: Peer): void {
+    const now = this.#options.clock.now();
+    const mayBan = () => !this.#isKnown(source.host) && !this.#agent.hasCallWith(source.host);
+    const sec = this.#bans.refused(source.host, source.transport === 'udp', now, mayBan);
+    if (sec !== undefined) this.#refusals.banned(request, source, sec, now);
   }
 
   /** Whether an address is in the ranges of a trunk, or is the one that its URI names. */
@@ -357,7 +432,7 @@ class SipCarrier implements Carrier {
       media,
       trunk: trunk.name,
       transfers: transfersOf(trunk),
-      codecs: trunkCodecs(trunk),
+      codecs: trunkCodecs(trunk, media.codecs),
       srtp: srtpOf(trunk, transport, media.srtpSuites, systemRandom),
       sdpHost: (bound) => advertise ?? (bound === '0.0.0.0' || bound === '::' ? interfaceTowards(address()) : bound),
       sessionId: ++this.#lastSession,

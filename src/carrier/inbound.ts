@@ -2,6 +2,7 @@
  * Decides about a call from a carrier: whether its source is a trunk of ours, and which application its number belongs
  * to.
  */
+import type { Device } from '../call/ports/devices.ts';
 import type { IncomingCall } from '../call/ports/leg.ts';
 import { SIP_RETRY_AFTER_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
@@ -10,6 +11,8 @@ import type { Call } from '../sip/call/call.ts';
 import type { CallEvent } from '../sip/call/call-event.ts';
 import type { Peer } from '../sip/flow.ts';
 import type { SipRequest } from '../sip/message/message.ts';
+import { parseUri } from '../sip/message/uri.ts';
+import { DEVICE_TRUNK } from './device/device-trunk.ts';
 import { calledNumbers, callerId } from './leg/identity.ts';
 import { InboundLeg } from './leg/inbound-leg.ts';
 import { canDescribe, isRefused, type PhoneLegOptions } from './leg/phone-leg.ts';
@@ -41,7 +44,11 @@ export interface InboundOptions {
   expect(trunk: Trunk): Promise<() => void>;
   /** Takes a channel of the trunk. Undefined when all are in use. */
   reserve(trunk: Trunk, source: Peer): PhoneLegOptions | undefined;
-  onInvite(call: IncomingCall & { readonly trunk: string }): void | Promise<void>;
+  /** The device that an INVITE is from, if it is from one. It has proved that. */
+  deviceOf(request: SipRequest): Device | undefined;
+  /** The terms of a call from a device. Undefined when the RTP ports are used up. */
+  deviceLeg(source: Peer): PhoneLegOptions | undefined;
+  onInvite(call: IncomingCall & { readonly trunk: string }): unknown;
 }
 
 /** One INVITE, and how to act on its call. */
@@ -63,6 +70,11 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
   invite.listen((event) => {
     gone ||= event.type === 'ended';
   });
+  const device = options.deviceOf(request);
+  if (device !== undefined) {
+    await admitDevice(options, invite, device);
+    return;
+  }
   const trunk = options.trunkOf(request, source.host);
   if (trunk === undefined) {
     refuse(403, unknownSource(source.host));
@@ -88,19 +100,49 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
     refuse(503, NO_CHANNEL);
     return;
   }
+  await handOver(options, invite, leg, (codec) => ({
+    callerId: callerId(request, trunk),
+    ...owner,
+    trunk: trunk.name,
+    sip: sipFacts(request.headers, trunk.name, codec),
+  }));
+}
+
+/** Takes a call of a device for its application. What it has dialled is the application's business. */
+async function admitDevice(options: InboundOptions, invite: Invite, device: Device): Promise<void> {
+  const { request, source, refuse } = invite;
+  const leg = options.deviceLeg(source);
+  if (leg === undefined) {
+    refuse(503, NO_CHANNEL);
+    return;
+  }
+  await handOver(options, invite, leg, (codec) => ({
+    type: 'sip',
+    trunk: '',
+    appUuid: device.appUuid,
+    callerId: callerId(request, DEVICE_TRUNK),
+    did: calledNumbers(request, DEVICE_TRUNK)[0] ?? '',
+    sip: sipFacts(request.headers, '', codec, { device: device.username, dialled: parseUri(request.uri)?.user ?? '' }),
+  }));
+}
+
+/** Gives a call to its application, unless its offer has no audio that we can take. */
+async function handOver(
+  options: InboundOptions,
+  { call, request, refuse, listen }: Invite,
+  leg: PhoneLegOptions,
+  about: (codec: string | undefined) => Omit<IncomingCall, 'leg' | 'refuse' | 'listen'> & { readonly trunk: string },
+): Promise<void> {
   const answer = answerTo(request.body, leg);
   if (typeof answer === 'number') {
     leg.onEnded();
     refuse(answer, answer === 400 ? BROKEN_OFFER : noAudio(request.body, leg));
     return;
   }
-  const inbound = new InboundLeg(leg, invite.call, request);
-  invite.listen((event) => inbound.take(event));
+  const inbound = new InboundLeg(leg, call, request);
+  listen((event) => inbound.take(event));
   await options.onInvite({
-    callerId: callerId(request, trunk),
-    ...owner,
-    trunk: trunk.name,
-    sip: sipFacts(request.headers, trunk.name, answer),
+    ...about(answer),
     leg: inbound,
     refuse: () => refuse(503, NO_ROOM, RETRY),
     listen: (listener) => inbound.listen(listener),

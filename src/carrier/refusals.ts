@@ -13,8 +13,24 @@ export type Why = Pick<Refusal, 'reason' | 'remedy'>;
 export class Refusals {
   /** The rows by what makes them one, the one refused longest ago first. */
   readonly #rows = new Map<string, Refusal>();
+  readonly #onRefused: (request: SipRequest, source: Peer) => void;
+
+  /** `onRefused` is told each of them. */
+  constructor(onRefused: (request: SipRequest, source: Peer) => void = () => {}) {
+    this.#onRefused = onRefused;
+  }
 
   record(request: SipRequest, source: Peer, status: number, why: Why, now: number): void {
+    this.#note(request, source, status, why, now);
+    this.#onRefused(request, source);
+  }
+
+  /** Records that a source is banned, with the request that was one too many. */
+  banned(request: SipRequest, source: Peer, sec: number, now: number): void {
+    this.#note(request, source, 0, bannedFor(sec, source.host), now);
+  }
+
+  #note(request: SipRequest, source: Peer, status: number, why: Why, now: number): void {
     const { method } = request;
     const key = `${source.host} ${source.transport} ${method.slice(0, 32)} ${status} ${why.reason}`;
     const before = this.#rows.get(key);
@@ -46,6 +62,11 @@ function uriOf(request: SipRequest, name: 'from' | 'to'): string {
   const value = request.headers.get(name) ?? '';
   return (parseNameAddress(value)?.uri ?? value).replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, SIP_REFUSAL_URI_MAX_CHARS);
 }
+
+const bannedFor = (sec: number, host: string): Why => ({
+  reason: `Too many of its requests were refused: the source is not listened to for ${sec} s`,
+  remedy: `If it is your carrier's, add ${host}${host.includes(':') ? '/128' : '/32'} to inbound_cidrs of its trunk; SIP_BAN_AFTER=0 switches bans off`,
+});
 
 /** Why a request of an unknown source is refused. */
 export const unknownSource = (host: string): Why => ({
@@ -81,7 +102,7 @@ export const NO_ROOM: Why = {
 export const NO_COMMON_AUDIO: Why = {
   reason: 'The offer has no audio stream and codec in common with the trunk',
   remedy:
-    'Add a codec of the offer to codecs of the trunk (PCMU, PCMA, G722), and see that it offers RTP/AVP to an address of our IP version',
+    'Add a codec of the offer to codecs of the trunk (PCMU, PCMA, G722, opus), and see that it offers RTP/AVP to an address of our IP version',
 };
 
 export const ENCRYPTED: Why = {

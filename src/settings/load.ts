@@ -1,12 +1,25 @@
 /** Contract §1's table of environment variables, each checked once, at start. */
 import { availableParallelism, networkInterfaces } from 'node:os';
 import { resolve } from 'node:path';
-import ipaddr from 'ipaddr.js';
 import type { Config } from '../config.ts';
 import { NODE_LABELS_MAX } from '../limits.ts';
 import { paymentProvider, smsProvider } from './provider.ts';
 import { keptSecret } from './secret-file.ts';
-import { cidrs, decimal, type Environment, host, portRange, SettingError, sipListen, text, url, whole, word } from './value.ts';
+import {
+  cidrs,
+  decimal,
+  type Environment,
+  host,
+  isLoopback,
+  portRange,
+  SettingError,
+  sipListen,
+  text,
+  url,
+  whole,
+  word,
+} from './value.ts';
+import { webrtc } from './webrtc.ts';
 
 const DAY_SEC = 24 * 3600;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
@@ -38,6 +51,7 @@ export function loadConfig(env: Environment): Config {
       advertise: advertised(env),
     },
     rtp: { host: host(env, 'RTP_HOST', listen[0]?.host ?? '127.0.0.1'), firstPort, lastPort },
+    webrtc: webrtc(env, httpHost),
     mediaWorkers: whole(env, 'MEDIA_WORKERS', Math.max(1, availableParallelism() - 1), 1, 256),
     operatorToken: operatorToken(env, dataDir),
     masterKey: masterKey(env, dataDir),
@@ -50,13 +64,16 @@ export function loadConfig(env: Environment): Config {
     callHistoryDays: whole(env, 'CALL_HISTORY_DAYS', 30, 0, 3_650),
     sipTrace: word(env, 'SIP_TRACE', 'headers', ['headers', 'full', 'off']),
     sipTraceHide: hiddenHeaders(env),
+    sipBan: { after: whole(env, 'SIP_BAN_AFTER', 30, 0, 1_000_000), sec: whole(env, 'SIP_BAN_SEC', 600, 0, DAY_SEC) },
     operatorReadToken: operatorReadToken(env),
+    mcpWrite: word(env, 'MCP_WRITE', 'off', ['on', 'off']) === 'on',
     otlpEndpoint: url(env, 'OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:']),
     natsUrl: natsUrl(env),
     node: {
       host: host(env, 'NODE_HOST', reachable(httpHost)),
       labels: labels(env),
       burialSec: whole(env, 'NODE_BURIAL_SEC', 15, 2, 3600),
+      takesOver: word(env, 'CALL_TAKEOVER', 'off', ['off', 'on']) === 'on',
     },
     logLevel: word(env, 'LOG_LEVEL', 'info', LOG_LEVELS),
     orphanTimeoutSec: whole(env, 'ORPHAN_TIMEOUT_SEC', 120, 1, DAY_SEC),
@@ -172,11 +189,6 @@ function kept(dataDir: string, name: string, encoding: 'base64' | 'base64url'): 
     const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
     throw new SettingError('DATA_DIR', `a directory in which ${name} can be kept${code}`);
   }
-}
-
-function isLoopback(httpHost: string): boolean {
-  if (httpHost === 'localhost') return true;
-  return ipaddr.isValid(httpHost) && ipaddr.process(httpHost).range() === 'loopback';
 }
 
 function recordings(env: Environment): Config['recordings'] {

@@ -116,3 +116,9 @@ function normalCidr(given: string): string | undefined {
   if (length !== undefined && (!/^[0-9]{1,3}$/.test(length) || Number(length) > bits)) return undefined;
   return `${address}/${length ?? bits}`;
 }
+
+/** Tells whether a host is the machine itself. */
+export function isLoopback(httpHost: string): boolean {
+  if (httpHost === 'localhost') return true;
+  return ipaddr.isValid(httpHost) && ipaddr.process(httpHost).range() === 'loopback';
+}

@@ -25,6 +25,8 @@ export interface Peer {
   readonly port: number;
   /** The number of the socket or connection to use. 0 lets the transport pick one that fits, or open a new one. */
   readonly flow: number;
+  /** The node of the cluster that received the message, and sends what answers it. Absent: this one. */
+  readonly via?: string;
   /** The name that `host` was resolved from. A TLS certificate must be valid for it. */
   readonly name?: string;
   readonly profile?: PeerProfile;

@@ -1,7 +1,6 @@
 /**
- * Limits the answers to sources that we do not know, so that we are no amplifier and no address book:
- * SIP_REFUSALS_PER_SOURCE a second for each source and SIP_REFUSALS_MAX a second in all. Beyond that a request is
- * ignored. A source is an IPv4 address or an IPv6 /64.
+ * Limits the answers to sources that we do not know, so that we are no amplifier and no address book: so many a second
+ * for each source, and so many in all. Beyond that a request is ignored. A source is an IPv4 address or an IPv6 /64.
  */
 import { SIP_REFUSALS_MAX, SIP_REFUSALS_PER_SOURCE, SIP_REFUSED_SOURCES_MAX } from '../limits.ts';
 
@@ -14,20 +13,29 @@ interface Bucket {
 export class RefusalLimit {
   /** The buckets of the sources heard last, the one heard longest ago first. */
   readonly #sources = new Map<string, Bucket>();
-  readonly #all: Bucket = { tokens: SIP_REFUSALS_MAX, at: 0 };
+  readonly #perSource: number;
+  readonly #most: number;
+  readonly #all: Bucket;
+
+  /** Answers a second for each source, and in all. */
+  constructor(perSource = SIP_REFUSALS_PER_SOURCE, most = SIP_REFUSALS_MAX) {
+    this.#perSource = perSource;
+    this.#most = most;
+    this.#all = { tokens: most, at: 0 };
+  }
 
   /** Whether a refusal may be sent to `host` now, in milliseconds. A refusal that may be sent is counted. */
   allow(host: string, now: number): boolean {
     const key = sourceOf(host);
-    const bucket = this.#sources.get(key) ?? { tokens: SIP_REFUSALS_PER_SOURCE, at: now };
+    const bucket = this.#sources.get(key) ?? { tokens: this.#perSource, at: now };
     this.#sources.delete(key);
     this.#sources.set(key, bucket);
     if (this.#sources.size > SIP_REFUSED_SOURCES_MAX) {
       const [oldest] = this.#sources.keys();
       if (oldest !== undefined) this.#sources.delete(oldest);
     }
-    refill(bucket, SIP_REFUSALS_PER_SOURCE, now);
-    refill(this.#all, SIP_REFUSALS_MAX, now);
+    refill(bucket, this.#perSource, now);
+    refill(this.#all, this.#most, now);
     if (bucket.tokens < 1 || this.#all.tokens < 1) return false;
     bucket.tokens--;
     this.#all.tokens--;

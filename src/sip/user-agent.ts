@@ -4,9 +4,11 @@
  */
 import { SIP_CALLS_MAX, SIP_RETRY_AFTER_SEC, SIP_TRANSACTIONS_MAX } from '../limits.ts';
 import { contactFor } from './agent-context.ts';
-import { Call, type CallContext } from './call/call.ts';
+import { Call } from './call/call.ts';
+import type { CallContext } from './call/call-context.ts';
 import { dialogKey } from './call/dialog.ts';
 import { isTooSmall, refuseInterval } from './call/session-timer.ts';
+import type { CallSnapshot } from './call/snapshot.ts';
 import { UasInvite } from './call/uas-invite.ts';
 import type { Entropy, Peer } from './flow.ts';
 import { ALLOWED, contentType, methodRefusal, SUPPORTED, supportedBy, unsupportedTags } from './message/capability.ts';
@@ -21,6 +23,12 @@ import { TransactionLayer } from './transaction/layer.ts';
 import type { ServerTransaction } from './transaction/server.ts';
 import type { UserAgentOutput } from './user-agent-output.ts';
 
+/**
+ * The verdict about a request. `refuse` answers 403 and a challenge 401, both without keeping state; `ignore` answers
+ * nothing.
+ */
+export type Screened = 'accept' | 'refuse' | 'ignore' | { readonly challenge: readonly (readonly [string, string])[] };
+
 export interface UserAgentOptions {
   readonly entropy: Entropy;
   readonly hash: Hash;
@@ -29,11 +37,17 @@ export interface UserAgentOptions {
   /** The address to write into Via and Contact of what goes to that peer. */
   local(peer: Peer): { readonly host: string; readonly port: number };
   /**
-   * Decides about a request that belongs to no call with its source. `refuse` answers 403 without keeping state,
-   * `ignore` answers nothing.
-   * `status` is what the request would be refused with anyway, because it is malformed. Without this function every request is accepted.
+   * Decides about a request that belongs to no call with its source. `status` is what the request would be refused with anyway, because it
+   * is malformed. Without this function every request is accepted.
    */
-  screen?(request: SipRequest, source: Peer, status: number | undefined): 'accept' | 'refuse' | 'ignore';
+  screen?(request: SipRequest, source: Peer, status: number | undefined): Screened;
+  /** Takes a REGISTER that was accepted. False, or without this function, REGISTER is a method that is not for us. */
+  registrar?(transaction: ServerTransaction): boolean;
+  /**
+   * Takes a request within a dialog that is none of ours, because another node may have it. True: it is taken care of.
+   * Without this function it is answered by 481.
+   */
+  stray?(bytes: Uint8Array, source: Peer): boolean;
   readonly maxTransactions?: number;
   readonly maxCalls?: number;
   /** The session interval that we propose in an INVITE, in seconds (RFC 4028). */
@@ -57,7 +71,7 @@ export interface InviteOptions {
 export class UserAgent {
   readonly #options: UserAgentOptions;
   readonly #layer: TransactionLayer;
-  readonly #context: CallContext;
+  readonly #context: CallContext<Call>;
   readonly #dialogs = new Map<string, Call>();
   readonly #calls = new Set<Call>();
   #outputs: UserAgentOutput[] = [];
@@ -92,18 +106,37 @@ export class UserAgent {
     };
   }
 
-  /** Takes one whole message from the transport. It never throws on what the message contains. */
-  receive(bytes: Uint8Array, source: Peer, now: number): void {
+  /**
+   * Takes one whole message from the transport. It never throws on what the message contains. `isOurs`: a request that
+   * belongs to no dialog is no other node's.
+   */
+  receive(bytes: Uint8Array, source: Peer, now: number, isOurs = false): void {
     this.#layer.now = now;
     const parsed = parseMessage(bytes);
     if (parsed.ok && parsed.message.kind === 'response') this.#layer.receive(withSessionDescription(parsed.message), source);
     else if (parsed.ok && parsed.message.kind === 'request') {
-      if (this.#admits(parsed.message, source)) this.#layer.receive(withSessionDescription(parsed.message), source);
+      const { message } = parsed;
+      if (!this.#admits(message, source)) return;
+      if (!isOurs && this.#isStray(message, source) && this.#options.stray?.(bytes, source) === true) return;
+      this.#layer.receive(withSessionDescription(message), source);
     } else if (!parsed.ok && parsed.refuse !== undefined) {
       const { request, status } = parsed.refuse;
       const verdict = this.#options.screen?.(request, source, status) ?? 'accept';
       if (verdict !== 'ignore') this.#layer.refuse(request, verdict === 'accept' ? status : 403, source);
     }
+  }
+
+  /** Whether a request is within a dialog that this user agent does not have. */
+  #isStray(request: SipRequest, source: Peer): boolean {
+    const { stray } = this.#options;
+    if (stray === undefined || request.method === 'CANCEL' || tagOf(request.headers.get('to')) === undefined) return false;
+    return this.#callOf(request) === undefined && !this.#layer.knows(request, source);
+  }
+
+  /** Tells whether a message is a request within one of the dialogs of this user agent. */
+  has(bytes: Uint8Array): boolean {
+    const parsed = parseMessage(bytes);
+    return parsed.ok && parsed.message.kind === 'request' && this.#callOf(parsed.message) !== undefined;
   }
 
   /** Whether a request may be worked on: its source is known, or takes part in the call that the request is about. */
@@ -113,7 +146,10 @@ export class UserAgent {
     if (request.method === 'CANCEL' && this.#layer.inviteOf(request)?.source.host === source.host) return true;
     if (this.#callOf(request)?.hasPeer(source.host) === true) return true;
     const verdict = screen(request, source, undefined);
-    if (verdict === 'refuse' && request.method !== 'ACK') this.#layer.refuse(request, 403, source);
+    if (request.method !== 'ACK') {
+      if (verdict === 'refuse') this.#layer.refuse(request, 403, source);
+      else if (typeof verdict === 'object') this.#layer.refuse(request, 401, source, verdict.challenge);
+    }
     return verdict === 'accept';
   }
 
@@ -169,6 +205,15 @@ export class UserAgent {
     return call;
   }
 
+  /** Goes on with a call of another node. Undefined when the limit of calls is reached. */
+  resume(snapshot: CallSnapshot, ahead: number, credentials: Credentials | undefined, now: number): Call | undefined {
+    this.#layer.now = now;
+    if (this.#calls.size >= this.#maxCalls) return undefined;
+    const call = this.#newCall(snapshot.direction, credentials);
+    call.resume(snapshot, ahead);
+    return call;
+  }
+
   /** Makes a registration that keeps itself alive once started. `name` names it in `registration` outputs. */
   register(name: string, options: Omit<RegistrationOptions, 'onState'>): Registration {
     return new Registration(this.#context, {
@@ -209,6 +254,12 @@ export class UserAgent {
     this.#draining = on;
   }
 
+  /** Whether a call is up with that address. */
+  hasCallWith(host: string): boolean {
+    for (const call of this.#calls) if (call.hasPeer(host)) return true;
+    return false;
+  }
+
   load(): { readonly dialogs: number; readonly transactions: number } {
     return { dialogs: this.#calls.size, transactions: this.#layer.size };
   }
@@ -246,6 +297,7 @@ export class UserAgent {
       this.#onCancel(transaction);
       return;
     }
+    if (method === 'REGISTER' && this.#options.registrar?.(transaction) === true) return;
     const refusal = methodRefusal(method);
     if (refusal !== undefined) {
       this.#refuse(transaction, refusal, 'allow', ALLOWED);

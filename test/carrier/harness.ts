@@ -20,6 +20,7 @@ class TestMedia {
   notify: (notice: MediaNotice) => void = () => {};
   portsFree = 100;
   srtpSuites = SRTP_SUITES;
+  codecs = ['opus', 'G722', 'PCMU', 'PCMA'] as const;
 
   ready(): boolean {
     return true;
@@ -38,6 +39,7 @@ class TestMedia {
     const leg: RtpLeg = {
       host: '127.0.0.1',
       port: socket.address().port,
+      pipeCodec: 'PCMU',
       negotiate: (parameters) => void this.negotiated.push(parameters),
       play() {},
       stopPlayback() {},

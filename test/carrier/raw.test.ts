@@ -93,6 +93,33 @@ describe('a source that is in no trunk', () => {
     expect(await endOf(incoming)).toMatchObject({ cause: 'completed', by: 'caller' });
   });
 
+  test('cannot cancel a call of a trunk that rings, although it knows its branch', async () => {
+    const carrier = await elsewhere();
+    const ringing = new Promise<Incoming>((resolve) => {
+      carrier.onIncoming = (incoming) => {
+        incoming.call.leg.ring();
+        resolve(incoming);
+      };
+    });
+    const peer = await peerOf(carrier);
+    const invite = peer.request('INVITE', { id: 'rings', body: sdp() });
+    const cancel = invite
+      .slice(0, invite.indexOf('Content-Type'))
+      .replaceAll('INVITE', 'CANCEL')
+      .concat('Content-Length: 0\r\n\r\n');
+    peer.send(invite);
+    const { signals } = await ringing;
+    await peer.until(/^SIP\/2.0 180/);
+    const stranger = await peerOf(carrier, 'udp', '127.0.0.66');
+    stranger.send(cancel);
+    await stranger.until(/^SIP\/2.0 403/);
+    expect(signals.types()).not.toContain('leg.ended');
+    // The same from the caller itself cancels it.
+    peer.send(cancel);
+    await peer.until(/^SIP\/2.0 487/);
+    expect(await endOf({ signals })).toMatchObject({ by: 'caller' });
+  });
+
   test('holds sixteen TCP connections at most, and no further one keeps a trunk out', async () => {
     const carrier = await elsewhere();
     const all = await Promise.all(Array.from({ length: 40 }, () => peerOf(carrier, 'tcp', '127.0.0.66')));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { systemHash } from '../../src/carrier/entropy.ts';
+import { hexHash } from '../../src/hash.ts';
 import { authorization, type Challenge, challengesOf, digestResponse } from '../../src/sip/message/digest.ts';
 import { Headers, NO_BODY, type SipResponse } from '../../src/sip/message/message.ts';
 
@@ -23,7 +23,7 @@ describe('digest', () => {
       ),
     );
     const input = { method: 'GET', uri: '/dir/index.html', nonceCount: 1, cnonce: '0a4f113b' };
-    expect(digestResponse(systemHash, challenge, { username: 'Mufasa', password: 'Circle Of Life' }, input)).toBe(
+    expect(digestResponse(hexHash, challenge, { username: 'Mufasa', password: 'Circle Of Life' }, input)).toBe(
       '6629fae49393a05397450978507c4ef1',
     );
   });
@@ -47,15 +47,15 @@ describe('digest', () => {
           `Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=${algorithm}, nonce="${nonce}", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"`,
         ),
       );
-      expect(digestResponse(systemHash, challenge, who, input)).toBe(response);
+      expect(digestResponse(hexHash, challenge, who, input)).toBe(response);
     }
   });
 
   test('without qop gives the short form of RFC 2069', () => {
     const challenge = only(asked(407, 'Digest realm="r", nonce="n"'));
     const input = { method: 'INVITE', uri: 'sip:a', nonceCount: 1, cnonce: 'c' };
-    const expected = systemHash('MD5', `${systemHash('MD5', 'u:r:p')}:n:${systemHash('MD5', 'INVITE:sip:a')}`);
-    const value = authorization(systemHash, challenge, { username: 'u', password: 'p' }, input);
+    const expected = hexHash('MD5', `${hexHash('MD5', 'u:r:p')}:n:${hexHash('MD5', 'INVITE:sip:a')}`);
+    const value = authorization(hexHash, challenge, { username: 'u', password: 'p' }, input);
     expect(value).toContain(`response="${expected}"`);
     expect(value).not.toContain('qop');
   });

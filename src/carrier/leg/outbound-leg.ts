@@ -14,8 +14,9 @@ import { escapeUser, formatHostPort, parseUri } from '../../sip/message/uri.ts';
 import type { InviteOptions } from '../../sip/user-agent.ts';
 import { systemEntropy } from '../entropy.ts';
 import { routeOf, type Trunk, type TrunkAddress, trunkCredentials, trunkDomain } from '../trunk/trunk.ts';
+import { DialledLeg } from './dialled-leg.ts';
 import { assertedIdentity, dialledUsers, displayForm } from './identity.ts';
-import { canDescribe, PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
+import { canDescribe, type PhoneLegOptions } from './phone-leg.ts';
 
 const UNREACHABLE: LegEnd = { cause: 'carrier_unreachable', by: 'network', description: 'The carrier could not be reached' };
 const SILENT: LegEnd = { cause: 'timeout', by: 'system', description: 'The carrier did not respond' };
@@ -51,7 +52,7 @@ interface OutboundOptions {
 
 type Described<T extends CallEvent['type']> = Extract<CallEvent, { readonly type: T }>;
 
-export class OutboundLeg extends PhoneLeg {
+export class OutboundLeg extends DialledLeg {
   readonly #outbound: OutboundOptions;
   #attempt: Attempt;
   /** The trunk that is tried if this one fails: asked for once. */
@@ -78,17 +79,6 @@ export class OutboundLeg extends PhoneLeg {
     if (this.#started || this.over) return;
     this.#started = true;
     this.#begin();
-  }
-
-  ring(): void {}
-  startEarlyMedia(): void {}
-  answer(): void {}
-  reject(): void {
-    this.hangup();
-  }
-
-  cancel(): void {
-    this.hangup();
   }
 
   hangup(): void {

@@ -3,12 +3,14 @@
  * description is due.
  * `leg.ended` is signalled once, after the ports were given back.
  */
-import type { Leg, LegEnd, LegListener, LegSignal, LegTransfers } from '../../call/ports/leg.ts';
+import type { Leg, LegEnd, LegHandOver, LegListener, LegSignal, LegSnapshot, LegTransfers } from '../../call/ports/leg.ts';
 import type { CallQuality } from '../../event/call-report.ts';
 import type { RejectReason } from '../../event/hangup.ts';
 import { SIP_LEG_CLOSE_MS, SIP_LEG_EVENT_KEYS, SIP_LEG_SIGNALS_MAX } from '../../limits.ts';
 import type { TransferTarget } from '../../machine/session/input.ts';
+import { qualityOf } from '../../media/call-quality.ts';
 import type { LegAudio, LegCounters, MediaEngine, RtpLeg } from '../../media/engine.ts';
+import { EarlyAudio } from '../../media/leg/early-audio.ts';
 import type { Addresses } from '../../sdp/description.ts';
 import { type AudioAgreement, type AudioCodec, Negotiation, type Refused } from '../../sdp/negotiation.ts';
 import type { SrtpTerms } from '../../sdp/sdes.ts';
@@ -17,7 +19,6 @@ import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
 import type { Headers } from '../../sip/message/message.ts';
 import type { AgentDriver } from '../agent-driver.ts';
 import { legEnd } from './cause.ts';
-import { EarlyAudio } from './early-audio.ts';
 import { digitOfInfo } from './info-digit.ts';
 import { addressesOf, namesIn } from './sdp-names.ts';
 import { sipFacts } from './sip-facts.ts';
@@ -41,6 +42,8 @@ export interface PhoneLegOptions {
   /** The IP version of our RTP ports. */
   readonly family: 4 | 6;
   readonly sessionId: number;
+  /** The version of `o=` that another node used last. */
+  readonly version?: number;
   /** The signalling address of the far end and the ranges of its trunk, from which its RTP may come. */
   rtpSources(): readonly string[];
   /** Calls `then` after `ms`, unless the result is called before. */
@@ -48,6 +51,9 @@ export interface PhoneLegOptions {
   /** The leg is over: its channel is free. */
   onEnded(): void;
 }
+
+/** More than the other node can have used, in the thousands that are a hand-over's. */
+const RECLAIM_NUMBERS = 2_000;
 
 export abstract class PhoneLeg implements Leg {
   protected options: PhoneLegOptions;
@@ -146,17 +152,34 @@ export abstract class PhoneLeg implements Leg {
     const rtp = await this.#opening;
     if (rtp === undefined || this.over) return undefined;
     this.#rtp = rtp;
+    this.#negotiation ??= this.#newNegotiation(rtp, this.#isClear);
+    return this.#negotiation;
+  }
+
+  /** Another description of the same ports, in clear, for a far end to which no keys are sent. */
+  protected async describeInClear(): Promise<Negotiation | undefined> {
+    const described = await this.describe();
+    if (described === undefined || this.#rtp === undefined || this.options.srtp === undefined || this.#isClear) return described;
+    return this.#newNegotiation(this.#rtp, true);
+  }
+
+  /** The far end has answered this one of the descriptions. */
+  protected adopt(negotiation: Negotiation): void {
+    this.#negotiation = negotiation;
+  }
+
+  #newNegotiation(rtp: RtpLeg, isClear: boolean): Negotiation {
     const { srtp } = this.options;
     // An offer of ours in the 200 to an INVITE without one cannot be made again in clear.
     const isOpportunistic = this.#direction === 'inbound' && srtp?.mode === 'optional';
-    this.#negotiation ??= new Negotiation({
+    return new Negotiation({
       host: this.options.sdpHost(rtp.host),
       port: rtp.port,
       codecs: this.options.codecs,
       sessionId: this.options.sessionId,
-      ...(srtp === undefined || this.#isClear ? {} : { srtp, isOpportunistic }),
+      version: this.options.version ?? 0,
+      ...(srtp === undefined || isClear ? {} : { srtp, isOpportunistic }),
     });
-    return this.#negotiation;
   }
 
   /** Starts or changes the stream. */
@@ -235,6 +258,11 @@ export abstract class PhoneLeg implements Leg {
     this.signal({ type: this.#held ? 'leg.held' : 'leg.resumed' });
   }
 
+  /** The call was answered on another node. */
+  protected signalResumed(): void {
+    this.#connected = true;
+  }
+
   /** The call is answered on both sides. */
   protected signalAnswered(headers: Headers): void {
     this.#connected = true;
@@ -273,6 +301,41 @@ export abstract class PhoneLeg implements Leg {
     const agreement = this.#agreement;
     if (isRefused && agreement !== undefined && !this.#holding && agreement.send) this.apply({ ...agreement, receive: true });
     this.signal({ type: 'leg.own_hold', on: this.#holding });
+  }
+
+  get handOver(): LegHandOver {
+    const isHeld = () => this.#held || this.#holding || this.#reoffering;
+    const snapshot = () => (isHeld() ? undefined : this.#snapshot(true));
+    const kept = () => this.#snapshot(false);
+    return { snapshot, kept, release: () => this.#release(), reclaim: () => this.#reclaim() };
+  }
+
+  /** Encrypted audio and connections stay where they are. */
+  #snapshot(settled: boolean): LegSnapshot | undefined {
+    const call = this.call?.snapshot(settled);
+    const origin = this.#negotiation?.origin;
+    const isPlain = this.options.srtp === undefined && call?.peer.transport === 'udp';
+    if (call === undefined || origin === undefined || !isPlain) return undefined;
+    return { trunk: this.options.trunk, call, origin };
+  }
+
+  #release(): void {
+    if (this.over) return;
+    this.over = true;
+    const { call } = this;
+    if (call !== undefined) this.options.driver.run(() => call.abandon());
+    this.options.onEnded();
+    this.#early.release();
+    this.#listener = () => {};
+    void this.#opening?.then((rtp) => rtp?.close());
+  }
+
+  #reclaim(): void {
+    const { call } = this;
+    const negotiation = this.#negotiation;
+    if (this.over || call === undefined || negotiation === undefined) return;
+    call.skip(RECLAIM_NUMBERS);
+    this.options.driver.run((now) => call.offer(negotiation.offer(), now));
   }
 
   async quality(): Promise<CallQuality | undefined> {
@@ -414,22 +477,6 @@ export abstract class PhoneLeg implements Leg {
 
   /** An offer of the far end was answered. */
   protected onAgreed(_answer: { readonly body: Uint8Array; readonly agreement: AudioAgreement }): void {}
-}
-
-/** How the call sounded, for its last event. */
-function qualityOf(counters: LegCounters, codec: string): CallQuality {
-  const ms = (value: number) => Math.round(value * 10) / 10;
-  return {
-    packets_in: counters.packetsReceived,
-    packets_out: counters.packetsSent,
-    packets_lost: counters.packetsLost,
-    packets_late: counters.packetsLate,
-    jitter_ms: ms(counters.jitterMs),
-    round_trip_ms: ms(counters.roundTripMs),
-    buffer_ms: ms(counters.delayMs),
-    mos: ms(counters.mos),
-    codec,
-  };
 }
 
 /** Whether we have anything to offer: not where encryption is required and impossible. */

@@ -7,11 +7,22 @@ import { LOOPBACK_FIELD } from '../trunk/loopback.ts';
 /** Header fields of our own extensions, which are nobody's business. */
 const OURS: ReadonlySet<string> = new Set([LOOPBACK_FIELD]);
 
-/** The facts of a call from the far end's message. Values are cut to SIP_FACT_MAX_CHARS. */
-export function sipFacts(headers: Headers, trunk: string, codec: string | undefined): SipFacts {
+/**
+ * The facts of a call from the far end's message. Values are cut to SIP_FACT_MAX_CHARS. The name of the trunk is `""`
+ * in calls of devices.
+ */
+export function sipFacts(
+  headers: Headers,
+  trunk: string,
+  codec: string | undefined,
+  device?: { readonly device: string; readonly dialled: string },
+): SipFacts {
   const asserted = listed(headers, 'p-asserted-identity');
   const verstat = /;\s*verstat\s*=\s*"?([A-Za-z0-9-]{1,64})/i.exec(`${asserted ?? ''} ${headers.get('from') ?? ''}`)?.[1];
   const fields = {
+    trunk: trunk === '' ? undefined : trunk,
+    device: device?.device,
+    dialled: device && cut(device.dialled),
     codec,
     headers: extensions(headers),
     p_asserted_identity: asserted,
@@ -20,7 +31,7 @@ export function sipFacts(headers: Headers, trunk: string, codec: string | undefi
     verstat,
   };
   const given = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return { call_id: cut(headers.get('call-id') ?? ''), trunk, ...Object.fromEntries(given) };
+  return { call_id: cut(headers.get('call-id') ?? ''), ...Object.fromEntries(given) };
 }
 
 function listed(headers: Headers, name: string): string | undefined {

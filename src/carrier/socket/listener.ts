@@ -22,6 +22,8 @@ interface ListenerOptions {
   tlsOf(trunk: string): TlsIdentity | undefined;
   /** Whether an address belongs to a trunk. */
   isTrunk(address: string): boolean;
+  /** Whether nothing is heard from an address: its datagrams and connections are dropped. */
+  isBanned(address: string): boolean;
   onMessage(bytes: Uint8Array, source: Peer): void;
 }
 
@@ -58,8 +60,9 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     tls: readTls(tls ?? {}),
     tlsOf: (trunk) => options.tlsOf(trunk),
     isTrunk: (address) => options.isTrunk(address),
+    isBanned: (address) => options.isBanned(address),
     onMessage(bytes, { transport, remoteHost: host, remotePort: port, flow }) {
-      options.onMessage(bytes, { transport, host, port, flow });
+      if (!options.isBanned(host)) options.onMessage(bytes, { transport, host, port, flow });
     },
   });
   const certificate = watchTls(tls ?? {}, options.log, (material) => streams.useTls(material));
@@ -76,7 +79,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       if (transport === 'udp') {
         const flow = datagrams.length + 1;
         const socket = await openDatagramSocket(host, port, (bytes, from, fromPort) => {
-          if (strangers.admits(from)) options.onMessage(bytes, { transport: 'udp', host: from, port: fromPort, flow });
+          if (!options.isBanned(from) && strangers.admits(from))
+            options.onMessage(bytes, { transport: 'udp', host: from, port: fromPort, flow });
         });
         datagrams.push(socket);
         ports.push({ transport, host, port: socket.port });

@@ -63,6 +63,8 @@ interface StreamOptions {
   tlsOf(identity: string): TlsIdentity | undefined;
   /** Whether an address belongs to a trunk. It is asked when a connection comes in. */
   isTrunk(address: string): boolean;
+  /** Whether connections from an address are closed at once. */
+  isBanned(address: string): boolean;
   onMessage(bytes: Uint8Array, connection: Connection): void;
 }
 
@@ -300,7 +302,7 @@ export class Streams {
     // The place that the handshake had is the connection's now.
     if (remote !== undefined) this.#handshakes.get(`${remote.host} ${remote.port}`)?.();
     const isTrunk = remote !== undefined && this.#options.isTrunk(remote.host);
-    if (remote === undefined || !this.#inbound.admits(remote.host, isTrunk)) {
+    if (remote === undefined || this.#options.isBanned(remote.host) || !this.#inbound.admits(remote.host, isTrunk)) {
       socket.destroy();
       return;
     }
@@ -311,7 +313,7 @@ export class Streams {
   #shakeHands(socket: Socket): void {
     const remote = remoteOf(socket);
     const isTrunk = remote !== undefined && this.#options.isTrunk(remote.host);
-    if (remote === undefined || !this.#inbound.admits(remote.host, isTrunk)) {
+    if (remote === undefined || this.#options.isBanned(remote.host) || !this.#inbound.admits(remote.host, isTrunk)) {
       socket.destroy();
       return;
     }

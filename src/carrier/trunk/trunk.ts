@@ -45,11 +45,12 @@ export function trunkAddress(uri: string): TrunkAddress | undefined {
 export const trunkDomain = ({ host, port, transport }: TrunkAddress): string =>
   formatHostPort(host, port === defaultPort(transport) ? undefined : port);
 
-const CODECS: readonly AudioCodec[] = ['PCMU', 'PCMA', 'G722'];
+const CODECS: readonly AudioCodec[] = ['PCMU', 'PCMA', 'G722', 'opus'];
 
-/** The codecs of a trunk in order. Unknown names are left out. Without any it speaks G.711. */
-export function trunkCodecs(trunk: Trunk): readonly AudioCodec[] {
-  const chosen = (trunk.codecs ?? []).flatMap((name) => CODECS.filter((codec) => codec === name.toUpperCase()));
+/** The codecs of a trunk in order. Names that are unknown, or not among `able`, are left out. Without any it speaks G.711. */
+export function trunkCodecs(trunk: Trunk, able = CODECS): readonly AudioCodec[] {
+  const isNamed = (name: string) => (codec: AudioCodec) => codec.toUpperCase() === name.toUpperCase();
+  const chosen = (trunk.codecs ?? []).flatMap((name) => able.filter(isNamed(name)));
   return chosen.length > 0 ? [...new Set(chosen)] : ['PCMU', 'PCMA'];
 }
 

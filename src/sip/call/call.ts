@@ -2,36 +2,25 @@
  * A call: one INVITE, the dialog it makes, and the requests within it until its end. Orders are methods that take the
  * time. Events come out as `CallEvent`s; `ended` comes exactly once. A closed call is one that nothing may arrive for.
  */
-import { type AgentContext, contactFor } from '../agent-context.ts';
 import type { Timed } from '../deadlines.ts';
 import type { Peer } from '../flow.ts';
-import { ALLOWED, allows, causeOf, contentType, supportedBy } from '../message/capability.ts';
+import { ALLOWED, allows, causeOf, contentType } from '../message/capability.ts';
 import type { Credentials } from '../message/digest.ts';
-import { NO_BODY, parseCSeq, parseDeltaSeconds, type SipRequest, type SipResponse } from '../message/message.ts';
+import { NO_BODY, parseCSeq, parseDeltaSeconds, type SipRequest } from '../message/message.ts';
 import { tagOf } from '../message/uri.ts';
-import { OutgoingRequest } from '../outgoing-request.ts';
 import type { ServerTransaction } from '../transaction/server.ts';
+import type { CallContext } from './call-context.ts';
 import type { CallEnd, CallEvent } from './call-event.ts';
-import { contactOf, type Dialog, dialogKey, dialogOfRequest, dialogRequest, nextHop, replacing } from './dialog.ts';
-import { refuseForNow, refuseType } from './modification.ts';
-import { sendProbe } from './probe.ts';
+import { contactOf, type Dialog, dialogKey, dialogOfRequest, nextHop, replacing } from './dialog.ts';
+import { acceptance, refuseForNow, refuseType } from './modification.ts';
+import { sendBye, sendProbe } from './probe.ts';
 import { IncomingRefer, OutgoingRefer, type ReferOutcome, referTarget } from './refer.ts';
 import { SessionChanges } from './session-changes.ts';
-import { answerTimer, isTooSmall, refuseInterval } from './session-timer.ts';
+import { isTooSmall, refuseInterval } from './session-timer.ts';
+import { type CallSnapshot, dialogOfSnapshot, snapshotOf } from './snapshot.ts';
 import { SuccessRetransmission } from './success-retransmission.ts';
 import { UacInvite } from './uac-invite.ts';
 import { UasInvite } from './uas-invite.ts';
-
-/** What a call needs of its user agent besides the context: a place among the dialogs, and a way to tell its events. */
-export interface CallContext extends AgentContext {
-  /** Makes the call findable by the key of one of its dialogs. A call that has the key already loses it. */
-  enter(key: string, call: Call): void;
-  leave(key: string): void;
-  /** Tells an event of the call. */
-  tell(call: Call, event: CallEvent): void;
-  /** Called once, when nothing more may arrive for the call. */
-  closed(call: Call): void;
-}
 
 /** The longest time between our CANCEL and `ended`, in milliseconds. The far end's 487 ends the call sooner. */
 const CANCEL_PATIENCE_MS = 5_000;
@@ -41,7 +30,7 @@ export class Call implements Timed {
   at = 0;
   readonly id: number;
   readonly direction: 'inbound' | 'outbound';
-  readonly #context: CallContext;
+  readonly #context: CallContext<Call>;
   readonly #credentials: Credentials | undefined;
   readonly #changes: SessionChanges;
   readonly #keys = new Set<string>();
@@ -65,7 +54,7 @@ export class Call implements Timed {
   #refer: OutgoingRefer | undefined;
   #requested: IncomingRefer | undefined;
 
-  constructor(context: CallContext, id: number, direction: 'inbound' | 'outbound', credentials: Credentials | undefined) {
+  constructor(context: CallContext<Call>, id: number, direction: 'inbound' | 'outbound', credentials: Credentials | undefined) {
     this.#context = context;
     this.id = id;
     this.direction = direction;
@@ -266,6 +255,33 @@ export class Call implements Timed {
     this.#uac.start();
   }
 
+  /** What another node needs to go on. Undefined while the call is not up or, when `settled`, an exchange is under way. */
+  snapshot(settled: boolean): CallSnapshot | undefined {
+    const isBusy = this.#changes.pending || this.#offer || this.#unacknowledged || this.#uas?.state === 'accepted';
+    if (this.#dialog === undefined || !this.#established || this.#ended || (settled && isBusy)) return undefined;
+    return snapshotOf(this.#dialog, this.direction, this.#farAllowsUpdate);
+  }
+
+  /** Goes on with the call of another node. Nothing is sent; `offer` makes the far end follow. */
+  resume(snapshot: CallSnapshot, ahead: number): void {
+    this.#dialog = dialogOfSnapshot(snapshot, ahead);
+    this.#established = true;
+    this.#farAllowsUpdate = snapshot.farAllowsUpdate;
+    this.#enter(this.#dialog);
+  }
+
+  /** Our numbers go on so much higher: another node has used those between. */
+  skip(numbers: number): void {
+    if (this.#dialog !== undefined) this.#dialog.localNumber += numbers;
+  }
+
+  /** Forgets the call, with which another node goes on. The far end hears nothing of it. */
+  abandon(): void {
+    this.#ended = true;
+    this.#changes.stop();
+    this.#close();
+  }
+
   /** Whether requests of this call may come from that address: the far end's, or that of the next hop towards it. */
   hasPeer(host: string): boolean {
     if (this.#uac?.peer.host === host) return true;
@@ -290,15 +306,14 @@ export class Call implements Timed {
     if (waiting.offered && ack.body.length > 0) this.#emit({ type: 'answer', body: ack.body });
   }
 
-  /** Takes a request within one of this call's dialogs. */
+  /** Takes a request within one of its dialogs. */
   onRequest(transaction: ServerTransaction): void {
     const { request } = transaction;
     const dialog = this.#dialogOf(request) ?? this.#dialog;
     const number = parseCSeq(request.headers.get('cseq'))?.number ?? 0;
     if (dialog !== undefined) {
-      // §12.2.2: out of order.
       if (dialog.remoteNumber !== undefined && number <= dialog.remoteNumber) {
-        transaction.respond(500);
+        transaction.respond(500); // §12.2.2: out of order
         return;
       }
       dialog.remoteNumber = number;
@@ -358,8 +373,7 @@ export class Call implements Timed {
     transaction.respond(200);
     const end: CallEnd = { why: 'bye', ...causeOf(transaction.request.headers) };
     if (this.#uac !== undefined && !this.#established) {
-      // BYE of an early dialog (§15): that fork is gone; the INVITE still gets its final response.
-      return;
+      return; // the BYE of an early dialog (§15): the INVITE still gets its final response
     }
     if (this.#uas?.state === 'proceeding') this.#uas.refuse(487);
     this.#uas?.stop();
@@ -416,19 +430,9 @@ export class Call implements Timed {
   /** Sends 200 to a re-INVITE or UPDATE, and renews the session timer. */
   #acceptModification(transaction: ServerTransaction, body: Uint8Array): void {
     const { request } = transaction;
-    const response = transaction.make(200, body);
-    response.headers
-      .add('contact', contactFor(this.#context, transaction.source))
-      .add('allow', ALLOWED)
-      .add('supported', supportedBy(transaction.source));
-    const timer = answerTimer(request.headers, transaction.source);
-    if (timer !== undefined) {
-      response.headers.add('session-expires', timer.value);
-      if (timer.require) response.headers.add('require', 'timer');
-    }
-    if (body.length > 0) response.headers.add('content-type', 'application/sdp');
+    const { response, timer } = acceptance(this.#context, transaction, body);
     if (!transaction.send(response)) return;
-    if (this.#established) this.#changes.startTimer(timer?.timer);
+    if (this.#established) this.#changes.startTimer(timer);
     if (request.method !== 'INVITE') return;
     this.#unacknowledged = new SuccessRetransmission(this.#context, transaction, request.body.length === 0, () => {
       // §14.2: no ACK of a re-INVITE's 2xx ends the session.
@@ -442,11 +446,7 @@ export class Call implements Timed {
     const dialog = this.#dialog;
     if (dialog === undefined || this.#closed) return;
     this.#requested?.close(200);
-    const request = dialogRequest(dialog, 'BYE');
-    const finish = () => this.#close();
-    const owner = { onResponse: (response: SipResponse) => (response.status >= 200 ? finish() : undefined), onFailure: finish };
-    const authentication = { credentials: () => this.#credentials, nextNumber: () => ++dialog.localNumber };
-    new OutgoingRequest(this.#context, request, nextHop(dialog), owner, authentication).send();
+    sendBye(this.#context, dialog, this.#credentials, () => this.#close());
   }
 
   #end(end: CallEnd): void {

@@ -1,4 +1,4 @@
-/** Asks the far end of a call whether it still knows the dialog, by OPTIONS within it (RFC 3261 §11.2). */
+/** Requests within a dialog that need its answer only: the probe by OPTIONS (RFC 3261 §11.2) and BYE (§15). */
 import { type AgentContext, contactFor } from '../agent-context.ts';
 import type { Credentials } from '../message/digest.ts';
 import type { SipResponse } from '../message/message.ts';
@@ -27,4 +27,12 @@ export function sendProbe(
   const owner = { onResponse, onFailure: () => onOutcome('unresponsive') };
   const authentication = { credentials: () => credentials, nextNumber: () => ++dialog.localNumber };
   new OutgoingRequest(context, request, peer, owner, authentication).send();
+}
+
+/** Ends the dialog by BYE. `finish` is called at its final response, or when there is none. */
+export function sendBye(context: AgentContext, dialog: Dialog, credentials: Credentials | undefined, finish: () => void): void {
+  const request = dialogRequest(dialog, 'BYE');
+  const owner = { onResponse: ({ status }: SipResponse) => (status >= 200 ? finish() : undefined), onFailure: finish };
+  const authentication = { credentials: () => credentials, nextNumber: () => ++dialog.localNumber };
+  new OutgoingRequest(context, request, nextHop(dialog), owner, authentication).send();
 }

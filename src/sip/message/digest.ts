@@ -32,7 +32,7 @@ export interface Challenge {
 const STRENGTH: Readonly<Record<HashName, number>> = { MD5: 1, 'SHA-256': 2, 'SHA-512-256': 3 };
 
 /** `name=value` pairs of an auth header after its scheme; undefined when malformed. */
-function parseAuthParameters(text: string): ReadonlyMap<string, string> | undefined {
+export function parseAuthParameters(text: string): ReadonlyMap<string, string> | undefined {
   const found = new Map<string, string>();
   let at = 0;
   while (at < text.length) {

@@ -81,13 +81,14 @@ export class TransactionLayer {
     else this.#receiveRequest(message, source);
   }
 
-  /** Answers a request that could not be parsed, without state (RFC 4475). */
-  refuse(request: SipRequest, status: number, source: Peer): void {
+  /** Answers a request without keeping state: one that could not be parsed, or that is not from a known source. */
+  refuse(request: SipRequest, status: number, source: Peer, fields: readonly (readonly [string, string])[] = []): void {
     const value = request.headers.get('via');
     const via = value === undefined ? undefined : parseViaLeniently(value);
     if (value === undefined || via === undefined) return;
     request.headers.values[request.headers.names.indexOf('via')] = stampVia(value, via, source);
     const response = makeResponse(request, status, this.#entropy.token());
+    for (const [name, text] of fields) response.headers.add(name, text);
     this.transmit(serialize(response), responsePeer(via, source), '');
   }
 

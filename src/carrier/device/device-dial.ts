@@ -1,0 +1,46 @@
+/** Makes the legs of dials to devices. */
+import type { DeviceDirectory } from '../../call/ports/devices.ts';
+import type { DialOptions, DialRefused, Leg } from '../../call/ports/leg.ts';
+import type { Peer } from '../../sip/flow.ts';
+import type { PhoneLegOptions } from '../leg/phone-leg.ts';
+import { DeviceLeg } from './device-leg.ts';
+import { peerOf } from './device-trunk.ts';
+
+interface DeviceDialOptions {
+  readonly directory: DeviceDirectory;
+  now(): number;
+  localHost(peer: Peer): string;
+  /** The terms of a call with a device at that address. `transport` carries its signalling. */
+  legOptions(address: () => string, transport: Peer['transport'] | undefined): PhoneLegOptions;
+}
+
+export class DeviceDial {
+  readonly #options: DeviceDialOptions;
+
+  constructor(options: DeviceDialOptions) {
+    this.#options = options;
+  }
+
+  /** The leg of a dial to `sip:` and a user name. Nothing is sent before its `start`. */
+  dial(order: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused } {
+    const { directory, now, localHost, legOptions } = this.#options;
+    const username = order.to.slice('sip:'.length);
+    if (directory.find(username)?.appUuid !== order.appUuid) return { unavailable: 'unknown_device' };
+    const leg = new DeviceLeg(
+      legOptions(() => '127.0.0.1', undefined),
+      {
+        order,
+        contacts: async () => (await directory.bindings(username)).filter(({ expiresAt }) => expiresAt > now()),
+        options: (contacts) => {
+          const [first] = contacts;
+          // Keys are given away over TLS only; the other contacts are offered the same ports in clear.
+          const transport = contacts.some((each) => each.transport === 'tls') ? 'tls' : undefined;
+          const terms = legOptions(() => first?.host ?? '127.0.0.1', transport);
+          return { ...terms, rtpSources: () => contacts.map(({ host }) => host) };
+        },
+        localHost: (contact) => localHost(peerOf(contact)),
+      },
+    );
+    return { leg };
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * The leg of a call to a device user: an INVITE to each of its contacts at once (a fork, RFC 3261 §16.6 as a proxy does
+ * it). The first that answers has the call, and the others are cancelled. All of them are offered the same ports, so
+ * what is heard before the answer is nobody's: there is no early media. A contact over TLS is offered encrypted audio,
+ * and rung once more in clear where it refuses that; the others are offered clear audio at once.
+ */
+import type { DialOptions, LegEnd } from '../../call/ports/leg.ts';
+import type { Negotiation } from '../../sdp/negotiation.ts';
+import type { Call } from '../../sip/call/call.ts';
+import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
+import { escapeUser, formatHostPort } from '../../sip/message/uri.ts';
+import type { Binding } from '../../sip/registrar.ts';
+import { systemEntropy } from '../entropy.ts';
+import { DialledLeg } from '../leg/dialled-leg.ts';
+import { displayForm } from '../leg/identity.ts';
+import { extraFields } from '../leg/outbound-leg.ts';
+import type { PhoneLegOptions } from '../leg/phone-leg.ts';
+import { peerOf } from './device-trunk.ts';
+
+const UNREGISTERED: LegEnd = { cause: 'not_answered', by: 'callee', description: 'The device is not registered' };
+const NO_PORTS: LegEnd = { cause: 'carrier_congested', by: 'system', description: 'No media ports are free' };
+const AWAY: LegEnd = { cause: 'failed', by: 'system', description: 'The contacts of the device could not be read' };
+const UNUSABLE: LegEnd = { cause: 'failed', by: 'system', description: 'The device answered with audio that cannot be used' };
+const CANCELLED: LegEnd = { cause: 'cancelled', by: 'caller', description: 'The call was cancelled before it was answered' };
+
+/** How much an end tells of why nobody answered: a device where someone refused says more than one that is off. */
+const TELLING: readonly LegEnd['cause'][] = ['rejected', 'busy', 'timeout', 'not_answered'];
+
+interface DeviceDial {
+  readonly order: DialOptions;
+  /** The contacts that are bound now. */
+  contacts(): Promise<readonly Binding[]>;
+  /** The terms of the call, once its contacts are known. */
+  options(contacts: readonly Binding[]): PhoneLegOptions;
+  /** Our host in From. */
+  localHost(contact: Binding): string;
+}
+
+/** A contact that rings, and the description that it was offered. */
+interface Fork {
+  readonly contact: Binding;
+  readonly negotiation: Negotiation;
+}
+
+export class DeviceLeg extends DialledLeg {
+  readonly #dial: DeviceDial;
+  #started = false;
+  /** The contacts that still ring, by their calls. */
+  readonly #forks = new Map<Call, Fork>();
+  /** The description in clear. */
+  #clear: Negotiation | undefined;
+  /** The ends of the forks that are over. */
+  readonly #ends: LegEnd[] = [];
+
+  constructor(options: PhoneLegOptions, dial: DeviceDial) {
+    super(options, 'outbound', dial.order.listener);
+    this.#dial = dial;
+  }
+
+  start(): void {
+    if (this.#started || this.over) return;
+    this.#started = true;
+    void this.#begin();
+  }
+
+  hangup(): void {
+    if (this.over) return;
+    const { call } = this;
+    if (call !== undefined) {
+      this.options.driver.run((now) => call.hangUp(now));
+      return;
+    }
+    this.#cancelForks();
+    this.end(CANCELLED);
+  }
+
+  async #begin(): Promise<void> {
+    let contacts: readonly Binding[];
+    try {
+      contacts = await this.#dial.contacts();
+    } catch {
+      this.end(AWAY);
+      return;
+    }
+    if (this.over) return;
+    if (contacts.length === 0) {
+      this.end(UNREGISTERED);
+      return;
+    }
+    this.use(this.#dial.options(contacts));
+    await this.#ringAll(contacts);
+  }
+
+  /** Sends the INVITEs: one description for all contacts over TLS, another for the rest. */
+  async #ringAll(contacts: readonly Binding[]): Promise<void> {
+    const [encrypted, clear] = [await this.describe(), await this.describeInClear()];
+    if (this.over) return;
+    if (encrypted === undefined || clear === undefined) {
+      this.end(NO_PORTS);
+      return;
+    }
+    this.#clear = clear;
+    for (const contact of contacts) if (!this.over) this.#ring(contact, contact.transport === 'tls' ? encrypted : clear);
+    if (!this.over) this.#settle();
+  }
+
+  #ring(contact: Binding, negotiation: Negotiation): void {
+    const { order } = this.#dial;
+    const display = order.displayName === undefined ? '' : `${displayForm(order.displayName)} `;
+    const callId = systemEntropy().token();
+    order.onPlaced?.(callId);
+    this.options.driver.run((now) => {
+      const call = this.options.driver.agent.invite(
+        {
+          peer: peerOf(contact),
+          uri: contact.uri,
+          from: `${display}<sip:${escapeUser(order.from)}@${formatHostPort(this.#dial.localHost(contact), undefined)}>`,
+          to: `<${contact.uri}>`,
+          body: negotiation.offer(),
+          credentials: undefined,
+          callId,
+          fields: extraFields(order.sipHeaders ?? {}),
+        },
+        now,
+      );
+      if (call === undefined) {
+        this.#ends.push({ cause: 'carrier_congested', by: 'system', description: 'Too many calls' });
+        return;
+      }
+      this.#forks.set(call, { contact, negotiation });
+      this.options.driver.listen(call, (event) => this.#take(call, event));
+    });
+  }
+
+  #take(call: Call, event: CallEvent): void {
+    if (call === this.call) {
+      this.onCallEvent(event);
+      return;
+    }
+    const fork = this.#forks.get(call);
+    if (fork === undefined) return;
+    switch (event.type) {
+      case 'ringing':
+      case 'progress':
+        this.signalRinging();
+        return;
+      case 'answered':
+        this.#onAnswered(call, fork, event);
+        return;
+      case 'ended':
+        this.#onForkEnded(call, fork, event.end);
+        return;
+      default:
+        return;
+    }
+  }
+
+  /** The first device that answers has the call. */
+  #onAnswered(call: Call, { negotiation }: Fork, { body, headers }: Extract<CallEvent, { readonly type: 'answered' }>): void {
+    this.#forks.delete(call);
+    this.call = call;
+    this.adopt(negotiation);
+    this.#cancelForks();
+    this.withAddresses(body, (addresses) => {
+      if (!this.onAnswer(body, addresses)) {
+        this.giveUp(UNUSABLE);
+        return;
+      }
+      this.answered = true;
+      this.signalAnswered(headers);
+    });
+  }
+
+  #onForkEnded(call: Call, { contact, negotiation }: Fork, end: CallEnd): void {
+    this.#forks.delete(call);
+    const refusesAudio = end.why === 'refused' && (end.status === 488 || end.status === 415);
+    if (refusesAudio && negotiation !== this.#clear && this.#clear !== undefined) this.#ring(contact, this.#clear);
+    else this.#ends.push(this.endOf(end));
+    this.#settle();
+  }
+
+  /** Ends the call when no device rings any more. */
+  #settle(): void {
+    if (this.over || this.call !== undefined || this.#forks.size > 0) return;
+    const told = TELLING.map((cause) => this.#ends.find((end) => end.cause === cause)).find((end) => end !== undefined);
+    this.end(told ?? this.#ends[0] ?? UNREGISTERED);
+  }
+
+  #cancelForks(): void {
+    const forks = [...this.#forks.keys()];
+    this.#forks.clear();
+    for (const call of forks) this.options.driver.run((now) => call.hangUp(now));
+  }
+}

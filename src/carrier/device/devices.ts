@@ -1,0 +1,179 @@
+/**
+ * The devices as the carrier meets them: it asks them who they are (digest), takes their registrations, and knows where
+ * they are.
+ *
+ *   REGISTER, INVITE of a device user → challenge (stateless) → again with an answer → accepted
+ */
+import { DEVICE_REALM, type Device, type DeviceDirectory } from '../../call/ports/devices.ts';
+import { hexHash } from '../../hash.ts';
+import {
+  DEVICE_ADDRESSES_MAX,
+  DEVICE_CHALLENGES_MAX,
+  DEVICE_CHALLENGES_PER_SOURCE,
+  DEVICE_REGISTERS_MAX,
+  SIP_REGISTER_MIN_SEC,
+  SIP_RETRY_AFTER_SEC,
+} from '../../limits.ts';
+import type { Peer } from '../../sip/flow.ts';
+import { type DigestSecrets, DigestServer } from '../../sip/message/digest-server.ts';
+import type { SipRequest } from '../../sip/message/message.ts';
+import { parseNameAddress, parseUri, tagOf } from '../../sip/message/uri.ts';
+import { RefusalLimit } from '../../sip/refusal-limit.ts';
+import { type Binding, contactField, register } from '../../sip/registrar.ts';
+import type { ServerTransaction } from '../../sip/transaction/server.ts';
+import type { Screened } from '../../sip/user-agent.ts';
+import { systemEntropy } from '../entropy.ts';
+import type { Refusals, Why } from '../refusals.ts';
+import { GuessLimit } from './guess-limit.ts';
+
+/** What an answer of an unknown user is checked against, so that it takes as long as that of a known one. */
+const NOBODY: DigestSecrets = { md5: '', sha256: '' };
+
+const WRONG: Why = {
+  reason: 'The password of the device is wrong',
+  remedy: 'Set the same password at the device and with PUT /operator/v1/apps/{app_uuid}/devices/{username}',
+};
+const UNKNOWN: Why = {
+  reason: 'No device has that user name',
+  remedy: 'Set it up with PUT /operator/v1/apps/{app_uuid}/devices/{username}, or correct the user name at the device',
+};
+const GUESSING: Why = {
+  reason: 'Too many wrong passwords came from the source; it is not answered for up to a minute',
+  remedy: 'If it is a device of yours, correct its password',
+};
+
+interface DevicesOptions {
+  readonly directory: DeviceDirectory;
+  readonly refusals: Refusals;
+  /** A message authentication code of a text, under a key of this process. */
+  code(text: string): string;
+  now(): number;
+  /** The contacts of a user have changed. */
+  onBound(username: string, stored: readonly Binding[], removed: readonly string[]): void;
+}
+
+export class Devices {
+  readonly #options: DevicesOptions;
+  readonly #digest: DigestServer;
+  readonly #challenges = new RefusalLimit(DEVICE_CHALLENGES_PER_SOURCE, DEVICE_CHALLENGES_MAX);
+  readonly #guesses = new GuessLimit();
+  /** The addresses that registrations came from, and until when they count, in milliseconds. */
+  readonly #addresses = new Map<string, number>();
+  #registering = 0;
+
+  constructor(options: DevicesOptions) {
+    this.#options = options;
+    this.#digest = new DigestServer(DEVICE_REALM, hexHash, (text) => options.code(text), systemEntropy().token);
+  }
+
+  /** The device that an INVITE is from, which `screen` has let pass. */
+  callerOf(request: SipRequest): Device | undefined {
+    return this.#options.directory.find(userOf(request, 'from'));
+  }
+
+  /** Whether a device is registered from that address. */
+  isAt(address: string): boolean {
+    const until = this.#addresses.get(address);
+    if (until === undefined) return false;
+    if (until > this.#options.now()) return true;
+    this.#addresses.delete(address);
+    return false;
+  }
+
+  /** A contact is bound: its address counts as known meanwhile. */
+  learn({ host, expiresAt }: Binding): void {
+    const until = Math.max(expiresAt, this.#addresses.get(host) ?? 0);
+    this.#addresses.delete(host);
+    this.#addresses.set(host, until);
+    const [oldest] = this.#addresses.keys();
+    if (this.#addresses.size > DEVICE_ADDRESSES_MAX && oldest !== undefined) this.#addresses.delete(oldest);
+  }
+
+  /**
+   * Decides about a request from outside of all calls, or from an address that is not that of its call. Undefined when
+   * it is no device's.
+   */
+  screen(request: SipRequest, source: Peer): Screened | undefined {
+    const { directory } = this.#options;
+    const { method } = request;
+    if (directory.size === 0) return undefined;
+    if (method !== 'REGISTER' && method !== 'INVITE') return this.isAt(source.host) ? 'accept' : undefined;
+    const username = userOf(request, method === 'REGISTER' ? 'to' : 'from');
+    const device = directory.find(username);
+    // A far end within a call may be anyone, and the address of its number the name of a device by chance.
+    if (device === undefined && (method === 'INVITE' || tagOf(request.headers.get('to')) !== undefined)) return undefined;
+    return this.#authenticate(request, source, username, device);
+  }
+
+  /** Takes the REGISTER of a device that `screen` has let pass. False where it is no device's. */
+  register(transaction: ServerTransaction, respond: (work: (now: number) => void) => void): boolean {
+    if (this.#options.directory.find(userOf(transaction.request, 'to')) === undefined) return false;
+    if (this.#registering >= DEVICE_REGISTERS_MAX) {
+      respond(() => unavailable(transaction));
+      return true;
+    }
+    this.#registering++;
+    this.#bind(transaction, respond)
+      .catch(() => respond(() => unavailable(transaction)))
+      .finally(() => this.#registering--);
+    return true;
+  }
+
+  async #bind(transaction: ServerTransaction, respond: (work: (now: number) => void) => void): Promise<void> {
+    const { request, source } = transaction;
+    const { directory, onBound } = this.#options;
+    const username = userOf(request, 'to');
+    const outcome = register(request, await directory.bindings(username), source, this.#options.now());
+    if (outcome.status !== 200) {
+      const response = transaction.make(outcome.status);
+      if (outcome.status === 423) response.headers.add('min-expires', String(SIP_REGISTER_MIN_SEC));
+      respond(() => transaction.send(response));
+      return;
+    }
+    const { stored, removed, bound } = outcome;
+    if (stored.length + removed.length > 0) await directory.save(username, stored, removed);
+    for (const binding of stored) this.learn(binding);
+    onBound(username, stored, removed);
+    respond((now) => {
+      const response = transaction.make(200);
+      for (const binding of bound) response.headers.add(...contactField(binding, now));
+      transaction.send(response);
+    });
+  }
+
+  #authenticate(request: SipRequest, source: Peer, username: string, device: Device | undefined): Screened {
+    const { refusals } = this.#options;
+    const now = this.#options.now();
+    const isAnswer = request.headers.has('authorization');
+    if (isAnswer && this.#guesses.isOver(source.host, now) && !this.isAt(source.host)) {
+      refusals.record(request, source, 401, GUESSING, now);
+      return 'ignore';
+    }
+    const verdict = this.#digest.check(request, username, device?.secrets ?? NOBODY, source.host, now);
+    if (verdict === 'right' && device !== undefined) return 'accept';
+    if (verdict === 'wrong') {
+      this.#guesses.count(source.host, now);
+      refusals.record(request, source, 401, device === undefined ? UNKNOWN : WRONG, now);
+    }
+    if (!this.#challenges.allow(source.host, now)) return 'ignore';
+    const userAgent = request.headers.get('user-agent');
+    return { challenge: this.#digest.challenges(source.host, verdict === 'stale', now, userAgent) };
+  }
+}
+
+/** The user part of To or From, unescaped. */
+function userOf(request: SipRequest, name: 'from' | 'to'): string {
+  const address = parseNameAddress(request.headers.get(name) ?? '');
+  const user = address === undefined ? '' : (parseUri(address.uri)?.user ?? '');
+  try {
+    return decodeURIComponent(user);
+  } catch {
+    return user;
+  }
+}
+
+function unavailable(transaction: ServerTransaction): void {
+  const response = transaction.make(503);
+  response.headers.add('retry-after', String(SIP_RETRY_AFTER_SEC));
+  transaction.send(response);
+}

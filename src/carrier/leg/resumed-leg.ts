@@ -1,0 +1,59 @@
+/**
+ * The leg of a call that another node had: its dialog goes on here, and a re-INVITE makes the far end send its requests
+ * and its audio to this node.
+ *
+ *   resume ─re-INVITE, own Contact and description─► answered: the call goes on · refused or late: forgotten, without BYE
+ */
+import type { Call } from '../../sip/call/call.ts';
+import type { CallEvent } from '../../sip/call/call-event.ts';
+import { PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
+
+export class ResumedPhoneLeg extends PhoneLeg {
+  readonly #call: Call;
+  #followed: ((why: string) => void) | undefined;
+
+  constructor(options: PhoneLegOptions, call: Call) {
+    super(options, call.direction);
+    this.#call = call;
+    this.call = call;
+    this.answered = true;
+  }
+
+  /** Asks the far end to follow. Resolves with `""` once it has, or with why it did not. */
+  async follow(timeoutMs: number): Promise<string> {
+    const negotiation = await this.describe();
+    if (negotiation === undefined) return 'no media ports are free';
+    const { promise, resolve } = Promise.withResolvers<string>();
+    this.#followed = resolve;
+    const cancel = this.options.wait(timeoutMs, () => resolve('the far end did not answer in time'));
+    this.options.driver.run((now) => this.#call.offer(negotiation.offer(), now));
+    const why = await promise;
+    cancel();
+    this.#followed = undefined;
+    if (why === '') this.signalResumed();
+    return why;
+  }
+
+  /** Takes an event of the call. */
+  take(event: CallEvent): void {
+    this.onCallEvent(event);
+    if (event.type === 'answer') this.#followed?.('');
+    else if (event.type === 'offer_refused') this.#followed?.(`the far end refused with ${event.status}`);
+    else if (event.type === 'ended') this.#followed?.('the far end does not know the call');
+  }
+
+  hangup(): void {
+    if (!this.over) this.options.driver.run((now) => this.#call.hangUp(now));
+  }
+
+  cancel(): void {
+    this.hangup();
+  }
+
+  // It was answered long ago.
+  start(): void {}
+  ring(): void {}
+  startEarlyMedia(): void {}
+  answer(): void {}
+  reject(): void {}
+}

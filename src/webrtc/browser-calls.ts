@@ -1,0 +1,192 @@
+/**
+ * The door to browsers: takes their offers (WHIP, RFC 9725), answers them, and gives the call to its application, which
+ * answers it as it answers a call from a carrier.
+ */
+import { randomBytes, randomInt } from 'node:crypto';
+import type { IncomingCall } from '../call/ports/leg.ts';
+import type { BrowserCalls, WebrtcToken, WhipChange, WhipCreated, WhipPatched } from '../call/ports/webrtc.ts';
+import type { Clock } from '../clock.ts';
+import { DRAINING_RETRY_SEC, WEBRTC_NO_ROOM_RETRY_SEC, WEBRTC_SESSIONS_PER_TOKEN_MAX } from '../limits.ts';
+import type { MediaEngine } from '../media/engine.ts';
+import { type Problem, problems } from '../problem.ts';
+import {
+  type BrowserOffer,
+  browserAgreement,
+  browserAnswer,
+  iceFragment,
+  readBrowserOffer,
+  readIceFragment,
+} from '../sdp/browser-offer.ts';
+import { type HostCandidate, type IceCredentials, ownCredentials } from '../sdp/ice.ts';
+import type { AudioCodec, Refused } from '../sdp/negotiation.ts';
+import { BrowserLeg } from './browser-leg.ts';
+
+export interface BrowserCallsOptions {
+  readonly media: Pick<MediaEngine, 'webrtc' | 'openWebrtcLeg'>;
+  /** The addresses at which browsers reach our port, the first one preferred. */
+  readonly hosts: readonly string[];
+  readonly codecs: readonly AudioCodec[];
+  readonly clock: Clock;
+  /** Gives the call to its application. Undefined: it was refused. */
+  onCall(call: IncomingCall): Promise<string | undefined>;
+}
+
+/** A call that is live, by its Session. */
+interface Live {
+  readonly tokenId: string;
+  readonly leg: BrowserLeg;
+  readonly sessionId: number;
+  readonly ssrc: number;
+  /** The offer that began the call, and the last one. */
+  readonly first: BrowserOffer;
+  offer: BrowserOffer;
+  ice: IceCredentials;
+  /** The password of the browser's ICE session, which tells a restart from a repetition. */
+  theirs: IceCredentials;
+  version: number;
+}
+
+const random = (bytes: number): Uint8Array => new Uint8Array(randomBytes(bytes));
+
+export class WebrtcDoor implements BrowserCalls {
+  readonly #options: BrowserCallsOptions;
+  readonly #live = new Map<string, Live>();
+  /** Calls of each token, those that are being made among them. */
+  readonly #ofToken = new Map<string, number>();
+
+  constructor(options: BrowserCallsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#live.size;
+  }
+
+  async create(token: WebrtcToken, body: Uint8Array): Promise<WhipCreated | Problem> {
+    const { media, codecs } = this.#options;
+    if (media.webrtc === undefined) return problems.notConfigured('WebRTC');
+    const offer = readBrowserOffer(body, codecs);
+    if ('refused' in offer) return refusal(offer);
+    if ((this.#ofToken.get(token.tokenId) ?? 0) >= WEBRTC_SESSIONS_PER_TOKEN_MAX)
+      return problems.conflict(`The token has ${WEBRTC_SESSIONS_PER_TOKEN_MAX} live Sessions`);
+    this.#count(token.tokenId, 1);
+    const ice = ownCredentials(random);
+    const ssrc = randomInt(1, 2 ** 32);
+    let sessionUuid: string | undefined;
+    const leg = await BrowserLeg.open({
+      open: (notify) => media.openWebrtcLeg({ ssrc, ice, fingerprint: offer.fingerprint }, notify),
+      wait: (ms, then) => this.#options.clock.at(this.#options.clock.now() + ms, then),
+      onEnded: () => {
+        this.#count(token.tokenId, -1);
+        if (sessionUuid !== undefined) this.#live.delete(sessionUuid);
+        sessionUuid = '';
+      },
+    });
+    if (leg === undefined) {
+      this.#count(token.tokenId, -1);
+      return problems.unavailable('No media is free. See Retry-After header.', WEBRTC_NO_ROOM_RETRY_SEC);
+    }
+    leg.agree(browserAgreement(offer));
+    const begun = await this.#begin(token, leg);
+    if (begun === undefined) {
+      leg.hangup();
+      return problems.unavailable('The call cannot be taken now. See Retry-After header.', DRAINING_RETRY_SEC);
+    }
+    const live: Live = {
+      tokenId: token.tokenId,
+      leg,
+      first: offer,
+      offer,
+      ice,
+      theirs: offer.ice,
+      ssrc,
+      sessionId: randomInt(2 ** 47),
+      version: 1,
+    };
+    // The leg may be over already; then there is nothing to hang up on or to restart.
+    if (sessionUuid === undefined) this.#live.set(begun, live);
+    sessionUuid = begun;
+    return { sessionUuid: begun, etag: etagOf(ice), answer: this.#answer(live) };
+  }
+
+  async patch(token: WebrtcToken, sessionUuid: string, { kind, body, ifMatch }: WhipChange): Promise<WhipPatched | Problem> {
+    const live = this.#find(token, sessionUuid);
+    if (live === undefined) return problems.notFound('Session');
+    if (kind === 'offer') return this.#renegotiate(live, body);
+    if (ifMatch === undefined) return problems.preconditionRequired();
+    const fragment = readIceFragment(body);
+    if (fragment === undefined) return problems.invalid('body: must be an SDP fragment (RFC 8840)');
+    const isRestart = fragment.ice !== undefined && fragment.ice.ufrag !== live.theirs.ufrag;
+    const matches = ifMatch === '*' || ifMatch.split(',').some((each) => each.trim().replace(/^W\//, '') === etagOf(live.ice));
+    if (!matches) return problems.preconditionFailed('If-Match does not name the ICE session');
+    if (!isRestart || fragment.ice === undefined) return undefined;
+    live.theirs = fragment.ice;
+    live.ice = ownCredentials(random);
+    live.leg.media?.restartIce(live.ice);
+    const midName = live.offer.sections[live.offer.audio]?.mid ?? '';
+    return { etag: etagOf(live.ice), fragment: iceFragment(live.ice, midName, this.#candidates()) };
+  }
+
+  async hangUp(token: WebrtcToken, sessionUuid: string): Promise<boolean> {
+    const live = this.#find(token, sessionUuid);
+    live?.leg.hungUp();
+    return live !== undefined;
+  }
+
+  /** Another offer of the same stream: its direction may change, as for a hold. */
+  #renegotiate(live: Live, body: Uint8Array): WhipPatched | Problem {
+    const offer = readBrowserOffer(body, this.#options.codecs);
+    if ('refused' in offer) return refusal(offer);
+    const isSame = offer.ice.ufrag === live.theirs.ufrag && sameBytes(offer.fingerprint.bytes, live.offer.fingerprint.bytes);
+    if (!isSame) return problems.unprocessable('body: must be an offer of the same ICE session and certificate');
+    // A browser that only sends from the beginning is no hold: that is how WHIP is meant.
+    const { direction } = live.first;
+    const held = direction === 'sendrecv' && (offer.direction === 'sendonly' || offer.direction === 'inactive');
+    live.offer = offer;
+    live.version++;
+    live.leg.agree({ ...browserAgreement(offer), held });
+    return { answer: this.#answer(live) };
+  }
+
+  #find({ tokenId }: WebrtcToken, sessionUuid: string): Live | undefined {
+    const live = this.#live.get(sessionUuid);
+    return live?.tokenId === tokenId ? live : undefined;
+  }
+
+  #begin(token: WebrtcToken, leg: BrowserLeg): Promise<string | undefined> {
+    return this.#options.onCall({
+      type: 'webrtc',
+      appUuid: token.appUuid,
+      callerId: token.callerId,
+      did: token.did,
+      clientState: token.clientState,
+      leg,
+      refuse: () => {},
+      listen: (listener) => leg.listen(listener),
+    });
+  }
+
+  #answer({ offer, ice, ssrc, sessionId, version, leg }: Live): string {
+    const fingerprint = this.#options.media.webrtc?.fingerprint ?? '';
+    const candidates = this.#candidates();
+    return browserAnswer(offer, { ice, fingerprint, candidates, ssrc, sessionId, version, holding: leg.isHolding });
+  }
+
+  #candidates(): readonly HostCandidate[] {
+    const port = this.#options.media.webrtc?.port ?? 0;
+    return this.#options.hosts.map((host) => ({ host, port }));
+  }
+
+  #count(tokenId: string, by: number): void {
+    const now = (this.#ofToken.get(tokenId) ?? 0) + by;
+    if (now <= 0) this.#ofToken.delete(tokenId);
+    else this.#ofToken.set(tokenId, now);
+  }
+}
+
+const etagOf = ({ ufrag }: IceCredentials): string => `"${ufrag}"`;
+
+const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && a.every((byte, at) => byte === b[at]);
+
+const refusal = ({ refused, why }: Refused): Problem =>
+  refused === 400 ? problems.invalid(`body: must be ${why}`) : problems.unprocessable(`body: must have ${why}`);

@@ -1,0 +1,237 @@
+/** SIP devices over real sockets: who registers, who calls, who is called, and who is kept out. */
+import { afterEach, describe, expect, test } from 'bun:test';
+import type { Binding, DeviceDirectory } from '../../src/call/ports/devices.ts';
+import { hexHash } from '../../src/hash.ts';
+import { digestSecrets } from '../../src/sip/message/digest-server.ts';
+import { answerTo, asUser } from './device-peer.ts';
+import { Signals, TestCarrier, trunkTo } from './harness.ts';
+import { field, RawPeer, sdp } from './raw-peer.ts';
+
+const ELSEWHERE = trunkTo('sip:127.0.0.1:9', { inboundCidrs: ['127.0.0.200/32'] });
+const carriers: TestCarrier[] = [];
+const peers: RawPeer[] = [];
+afterEach(async () => {
+  for (const peer of peers.splice(0)) peer.close();
+  for (const carrier of carriers.splice(0)) await carrier.close();
+});
+
+/** A directory in memory with the users alice and bob of two applications. */
+class Directory implements DeviceDirectory {
+  readonly contacts = new Map<string, Binding[]>();
+  readonly size = 2;
+  away = false;
+  find(username: string) {
+    const appUuid = { alice: 'app', bob: 'other' }[username];
+    return appUuid === undefined
+      ? undefined
+      : { username, appUuid, secrets: digestSecrets(hexHash, username, 'sidetone', `${username}'s secret`) };
+  }
+  async bindings(username: string) {
+    if (this.away) throw new Error('away');
+    return this.contacts.get(username) ?? [];
+  }
+  async save(username: string, stored: readonly Binding[], removed: readonly string[]) {
+    const changed = new Set([...removed, ...stored.map(({ uri }) => uri)]);
+    this.contacts.set(username, [...(await this.bindings(username)).filter(({ uri }) => !changed.has(uri)), ...stored]);
+  }
+}
+
+async function open(directory = new Directory()) {
+  const carrier = await TestCarrier.open([ELSEWHERE], { devices: directory });
+  carriers.push(carrier);
+  return { carrier, directory };
+}
+
+async function peerOf(carrier: TestCarrier, host?: string, transport: 'udp' | 'tcp' = 'udp'): Promise<RawPeer> {
+  const peer = await RawPeer[transport](carrier.port(transport), host);
+  peers.push(peer);
+  return peer;
+}
+
+describe('a device', () => {
+  test('registers after a challenge, is told its contacts, and is found where its packets came from', async () => {
+    const { carrier, directory } = await open();
+    const alice = await peerOf(carrier, '127.0.0.7');
+    const { response } = await asUser(alice, 'REGISTER', 'alice', { contact: '<sip:alice@192.168.1.4:5060>;expires=300' });
+    expect(response).toMatch(/^SIP\/2.0 200/);
+    expect(field(response, 'Contact')).toBe('<sip:alice@192.168.1.4:5060>;expires=300');
+    const [bound] = directory.contacts.get('alice') ?? [];
+    expect(bound).toMatchObject({ host: '127.0.0.7', port: alice.port, transport: 'udp', uri: 'sip:alice@192.168.1.4:5060' });
+  });
+
+  test('with a wrong password is refused and told to the operator; nobody learns which names exist', async () => {
+    const { carrier, directory } = await open();
+    const guesser = await peerOf(carrier, '127.0.0.66');
+    for (const username of ['alice', 'nobody'])
+      expect((await asUser(guesser, 'REGISTER', username, { password: 'guess' })).response).toMatch(/^SIP\/2.0 401/);
+    expect(directory.contacts.size).toBe(0);
+    expect(carrier.carrier.refusals().map(({ source, status, reason }) => [source, status, reason])).toEqual([
+      ['127.0.0.66', 401, 'No device has that user name'],
+      ['127.0.0.66', 401, 'The password of the device is wrong'],
+    ]);
+  });
+
+  test('that guesses is not answered any more, and hurts no other', async () => {
+    const { carrier } = await open();
+    const guesser = await peerOf(carrier, '127.0.0.67');
+    guesser.send(guesser.request('REGISTER', { id: 'last', from: '<sip:alice@x>;tag=l', to: '<sip:alice@x>' }));
+    const challenge = await guesser.until(/^SIP\/2.0 401/);
+    for (let i = 0; i < 10; i++) {
+      const fields = answerTo(challenge, 'REGISTER', 'sip:+15550002@127.0.0.1', 'alice', `guess ${i}`);
+      guesser.send(guesser.request('REGISTER', { id: `guess${i}`, from: '<sip:alice@x>;tag=g', to: '<sip:alice@x>', fields }));
+      await guesser.until(/^SIP\/2.0 401/);
+    }
+    const fields = answerTo(challenge, 'REGISTER', 'sip:+15550002@127.0.0.1', 'alice');
+    guesser.send(guesser.request('REGISTER', { id: 'last', cseq: 2, from: '<sip:alice@x>;tag=l', to: '<sip:alice@x>', fields }));
+    const alice = await peerOf(carrier, '127.0.0.7');
+    expect((await asUser(alice, 'REGISTER', 'alice')).response).toMatch(/^SIP\/2.0 200/);
+    expect(guesser.heard).toEqual([]);
+    expect(carrier.carrier.refusals()[0]).toMatchObject({
+      source: '127.0.0.67',
+      reason: expect.stringContaining('Too many wrong'),
+    });
+  });
+
+  test('is told to try again later while the database is away', async () => {
+    const { carrier, directory } = await open();
+    directory.away = true;
+    const { response } = await asUser(await peerOf(carrier), 'REGISTER', 'alice');
+    expect(response).toMatch(/^SIP\/2.0 503/);
+    expect(field(response, 'Retry-After')).not.toBe('');
+  });
+
+  test('calls its application, which learns who calls and what was dialled', async () => {
+    const { carrier } = await open();
+    carrier.onIncoming = ({ call }) => call.leg.answer();
+    const alice = await peerOf(carrier, '127.0.0.7');
+    const { response } = await asUser(alice, 'INVITE', 'alice', { number: '100', body: sdp() });
+    expect(response).toMatch(/^SIP\/2.0 200/);
+    const [incoming] = carrier.incoming;
+    expect(incoming?.call).toMatchObject({
+      type: 'sip',
+      appUuid: 'app',
+      callerId: '',
+      did: '',
+      sip: { device: 'alice', dialled: '100', codec: 'PCMU' },
+    });
+    expect(incoming?.call.sip).not.toHaveProperty('trunk');
+  });
+
+  test('is challenged also from the address of a trunk, and a stranger without its name is refused', async () => {
+    const { carrier } = await open();
+    const known = await peerOf(carrier, '127.0.0.200');
+    known.send(known.request('INVITE', { id: 'spoof', from: '<sip:alice@x>;tag=s', body: sdp() }));
+    await known.until(/^SIP\/2.0 401/);
+    const stranger = await peerOf(carrier, '127.0.0.66');
+    stranger.send(stranger.request('INVITE', { id: 'strange', body: sdp() }));
+    await stranger.until(/^SIP\/2.0 403/);
+    expect(carrier.incoming).toEqual([]);
+  });
+});
+
+describe('a dial to a device', () => {
+  /** Registers a device from that address and gives its peer. */
+  async function registered(carrier: TestCarrier, host: string, username = 'alice', transport: 'udp' | 'tcp' = 'udp') {
+    const peer = await peerOf(carrier, host, transport);
+    const contact = `<sip:${username}@${host}:${peer.port}${transport === 'tcp' ? ';transport=tcp' : ''}>`;
+    expect((await asUser(peer, 'REGISTER', username, { contact })).response).toMatch(/^SIP\/2.0 200/);
+    return peer;
+  }
+
+  function dial(carrier: TestCarrier, to = 'sip:alice') {
+    const signals = new Signals();
+    const result = carrier.carrier.dial({ appUuid: 'app', to, from: '+15550002', listener: signals.listener });
+    if ('unavailable' in result) return result.unavailable;
+    result.leg.start();
+    return { leg: result.leg, signals };
+  }
+
+  async function endOf(signals: Signals) {
+    const signal = await signals.until('leg.ended');
+    return signal.type === 'leg.ended' ? signal.end : undefined;
+  }
+
+  test('rings all its contacts; the first that answers has the call, and the others are cancelled', async () => {
+    const { carrier } = await open();
+    const desk = await registered(carrier, '127.0.0.7');
+    const mobile = await registered(carrier, '127.0.0.8', 'alice', 'tcp');
+    const call = dial(carrier);
+    if (typeof call === 'string') throw new Error(call);
+    const [atDesk, atMobile] = await Promise.all([desk.until(/^INVITE/), mobile.until(/^INVITE/)]);
+    desk.respond(atDesk, '180 Ringing', { tag: 'desk' });
+    mobile.respond(atMobile, '180 Ringing', { tag: 'mobile' });
+    await call.signals.until('leg.ringing');
+    mobile.respond(atMobile, '200 OK', { tag: 'mobile', body: sdp() });
+    await mobile.until(/^ACK/);
+    const cancel = await desk.until(/^CANCEL/);
+    desk.respond(cancel, '200 OK', { tag: 'desk' });
+    desk.respond(atDesk, '487 Request Terminated', { tag: 'desk' });
+    await call.signals.until('leg.answered');
+    expect(call.signals.types().filter((type) => type === 'leg.ringing' || type === 'leg.answered')).toEqual([
+      'leg.ringing',
+      'leg.answered',
+    ]);
+    call.leg.hangup();
+    mobile.respond(await mobile.until(/^BYE/), '200 OK');
+    expect(await endOf(call.signals)).toMatchObject({ by: 'caller' });
+    await carrier.idle();
+  });
+
+  test('that two devices answer at once is one call: the second gets ACK and BYE', async () => {
+    const { carrier } = await open();
+    const one = await registered(carrier, '127.0.0.7');
+    const two = await registered(carrier, '127.0.0.8');
+    const call = dial(carrier);
+    if (typeof call === 'string') throw new Error(call);
+    const [first, second] = await Promise.all([one.until(/^INVITE/), two.until(/^INVITE/)]);
+    one.respond(first, '200 OK', { tag: 'one', body: sdp() });
+    two.respond(second, '200 OK', { tag: 'two', body: sdp() });
+    await call.signals.until('leg.answered');
+    const late = await Promise.race([
+      one.until(/^BYE/).then((bye) => [one, bye] as const),
+      two.until(/^BYE/).then((bye) => [two, bye] as const),
+    ]);
+    late[0].respond(late[1], '200 OK');
+    call.leg.hangup();
+    const other = late[0] === one ? two : one;
+    other.respond(await other.until(/^BYE/), '200 OK');
+    expect(call.signals.types().filter((type) => type === 'leg.answered')).toHaveLength(1);
+    await endOf(call.signals);
+    await carrier.idle();
+  });
+
+  test('ends as busy where one is busy and another does not answer, and as not answered where none is registered', async () => {
+    const { carrier } = await open();
+    const unheard = dial(carrier);
+    if (typeof unheard === 'string') throw new Error(unheard);
+    expect(await endOf(unheard.signals)).toMatchObject({ cause: 'not_answered' });
+    const one = await registered(carrier, '127.0.0.7');
+    const two = await registered(carrier, '127.0.0.8');
+    const call = dial(carrier);
+    if (typeof call === 'string') throw new Error(call);
+    one.respond(await one.until(/^INVITE/), '480 Temporarily Unavailable');
+    two.respond(await two.until(/^INVITE/), '486 Busy Here');
+    expect(await endOf(call.signals)).toMatchObject({ cause: 'busy' });
+    await carrier.idle();
+  });
+
+  test('of another application, or of nobody, is unknown', async () => {
+    const { carrier } = await open();
+    expect([dial(carrier, 'sip:bob'), dial(carrier, 'sip:nobody')]).toEqual(['unknown_device', 'unknown_device']);
+  });
+
+  test('is cancelled everywhere when the caller gives up', async () => {
+    const { carrier } = await open();
+    const one = await registered(carrier, '127.0.0.7');
+    const call = dial(carrier);
+    if (typeof call === 'string') throw new Error(call);
+    const invite = await one.until(/^INVITE/);
+    one.respond(invite, '180 Ringing');
+    await call.signals.until('leg.ringing');
+    call.leg.cancel();
+    one.respond(await one.until(/^CANCEL/), '200 OK');
+    one.respond(invite, '487 Request Terminated');
+    expect(await endOf(call.signals)).toMatchObject({ cause: 'cancelled' });
+    await carrier.idle();
+  });
+});

@@ -1,0 +1,93 @@
+/** Digest authentication as a server, against our own client and by hand (RFC 7616, RFC 8760). */
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { hexHash } from '../../src/hash.ts';
+import { SIP_NONCE_LIFE_MS } from '../../src/limits.ts';
+import { authorization, challengesOf } from '../../src/sip/message/digest.ts';
+import { DigestServer, digestSecrets } from '../../src/sip/message/digest-server.ts';
+import { Headers, NO_BODY, type SipRequest } from '../../src/sip/message/message.ts';
+
+let tokens = 0;
+const token = () => `token${++tokens}`;
+const server = () => new DigestServer('sidetone', hexHash, (text) => hexHash('SHA-256', `key ${text}`).slice(0, 16), token);
+const SECRETS = digestSecrets(hexHash, 'alice', 'sidetone', 'open sesame');
+const NOW = 1_700_000_000_000;
+const HOST = '203.0.113.5';
+
+/** A REGISTER with the answer to the server's challenge. */
+function answered(from: DigestServer, options: { password?: string; md5?: boolean; host?: string } = {}): SipRequest {
+  const headers = new Headers();
+  const challenges = from.challenges(options.host ?? HOST, false, NOW);
+  for (const [name, value] of options.md5 === true ? challenges.slice(1) : challenges) headers.add(name, value);
+  const [challenge] = challengesOf({ kind: 'response', status: 401, reason: '', headers, body: NO_BODY });
+  if (challenge === undefined) throw new Error('no challenge');
+  const credentials = { username: 'alice', password: options.password ?? 'open sesame' };
+  const input = { method: 'REGISTER', uri: 'sip:x', nonceCount: 1, cnonce: 'abc' };
+  return request(authorization(hexHash, challenge, credentials, input));
+}
+
+const request = (value?: string): SipRequest => {
+  const headers = new Headers();
+  if (value !== undefined) headers.add('authorization', value);
+  return { kind: 'request', method: 'REGISTER', uri: 'sip:x', headers, body: NO_BODY };
+};
+
+describe('a digest answer', () => {
+  test('is right by SHA-256, which is offered first, and by MD5', () => {
+    const [first, second] = server().challenges(HOST, false, NOW);
+    expect([first?.[1].includes('algorithm=SHA-256'), second?.[1].includes('algorithm=MD5')]).toEqual([true, true]);
+    for (const md5 of [false, true]) {
+      const at = server();
+      expect(at.check(answered(at, { md5 }), 'alice', SECRETS, HOST, NOW)).toBe('right');
+    }
+  });
+
+  test('is wrong with another password, user, method or target, and missing where there is none', () => {
+    const at = server();
+    expect(at.check(answered(at, { password: 'guess' }), 'alice', SECRETS, HOST, NOW)).toBe('wrong');
+    expect(at.check(answered(at), 'bob', SECRETS, HOST, NOW)).toBe('wrong');
+    expect(at.check({ ...answered(at), method: 'INVITE' }, 'alice', SECRETS, HOST, NOW)).toBe('wrong');
+    expect(at.check({ ...answered(at), uri: 'sip:+15550100@x' }, 'alice', SECRETS, HOST, NOW)).toBe('wrong');
+    expect(at.check(request(), 'alice', SECRETS, HOST, NOW)).toBe('missing');
+  });
+
+  test('is good once: a replay is asked anew, a higher count of the same nonce passes', () => {
+    const at = server();
+    const headers = new Headers();
+    for (const [name, value] of at.challenges(HOST, false, NOW)) headers.add(name, value);
+    const [challenge] = challengesOf({ kind: 'response', status: 401, reason: '', headers, body: NO_BODY });
+    const verdicts = [1, 1, 2, 1].map((nonceCount) => {
+      const input = { method: 'REGISTER', uri: 'sip:x', nonceCount, cnonce: 'abc' };
+      const credentials = { username: 'alice', password: 'open sesame' };
+      const answer = challenge === undefined ? '' : authorization(hexHash, challenge, credentials, input);
+      return at.check(request(answer), 'alice', SECRETS, HOST, NOW);
+    });
+    expect(verdicts).toEqual(['right', 'stale', 'right', 'stale']);
+    expect(
+      new Set(
+        at
+          .challenges(HOST, false, NOW)
+          .concat(at.challenges(HOST, false, NOW))
+          .map(([, value]) => value),
+      ).size,
+    ).toBe(4);
+  });
+
+  test('is stale after five minutes, from another address, and to the challenge of another process', () => {
+    const at = server();
+    expect(at.check(answered(at), 'alice', SECRETS, HOST, NOW + SIP_NONCE_LIFE_MS + 1_000)).toBe('stale');
+    expect(at.check(answered(at), 'alice', SECRETS, '203.0.113.6', NOW)).toBe('stale');
+    const other = new DigestServer('sidetone', hexHash, () => 'another key', token);
+    expect(at.check(answered(other), 'alice', SECRETS, HOST, NOW)).toBe('stale');
+  });
+
+  test('of any text is judged without an error, and never right', () => {
+    const at = server();
+    fc.assert(
+      fc.property(fc.string({ maxLength: 200 }), (text) => {
+        for (const value of [text, `Digest ${text}`, `Digest realm="sidetone", ${text}`])
+          expect(at.check(request(value), 'alice', SECRETS, HOST, NOW)).not.toBe('right');
+      }),
+    );
+  });
+});

@@ -1,0 +1,87 @@
+/** What a REGISTER does to the contacts of a user (RFC 3261 §10.3). */
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { DEVICE_CONTACTS_MAX } from '../../src/limits.ts';
+import type { Peer } from '../../src/sip/flow.ts';
+import { Headers, NO_BODY, type SipRequest } from '../../src/sip/message/message.ts';
+import { type Binding, contactField, register } from '../../src/sip/registrar.ts';
+
+const SOURCE: Peer = { transport: 'udp', host: '203.0.113.5', port: 40_000, flow: 1 };
+const NOW = 1_000_000;
+
+function request(contacts: readonly string[], more: { expires?: string; cseq?: number; callId?: string } = {}): SipRequest {
+  const headers = new Headers()
+    .add('to', '<sip:alice@x>')
+    .add('call-id', more.callId ?? 'one')
+    .add('cseq', `${more.cseq ?? 1} REGISTER`)
+    .add('user-agent', 'phone/1.0');
+  for (const contact of contacts) headers.add('contact', contact);
+  if (more.expires !== undefined) headers.add('expires', more.expires);
+  return { kind: 'request', method: 'REGISTER', uri: 'sip:x', headers, body: NO_BODY };
+}
+
+/** The bindings after a REGISTER that was answered 200. */
+function after(bindings: readonly Binding[], ...given: Parameters<typeof request>): readonly Binding[] {
+  const outcome = register(request(...given), bindings, SOURCE, NOW);
+  if (outcome.status !== 200) throw new Error(String(outcome.status));
+  return outcome.bound;
+}
+
+describe('a REGISTER', () => {
+  test('binds a contact to the address that it came from, for as long as was asked, an hour at most', () => {
+    const [bound] = after([], ['<sip:alice@10.0.0.5:5060>;expires=120']);
+    expect(bound).toEqual({
+      uri: 'sip:alice@10.0.0.5:5060',
+      callId: 'one',
+      cseq: 1,
+      expiresAt: NOW + 120_000,
+      transport: 'udp',
+      host: '203.0.113.5',
+      port: 40_000,
+      userAgent: 'phone/1.0',
+    });
+    expect(after([], ['<sip:a@h>'], { expires: '90' })[0]?.expiresAt).toBe(NOW + 90_000);
+    expect(after([], ['<sip:a@h>'])[0]?.expiresAt).toBe(NOW + 3_600_000);
+    expect(after([], ['<sip:a@h>'], { expires: '999999' })[0]?.expiresAt).toBe(NOW + 3_600_000);
+  });
+
+  test('of less than a minute is too brief, and one that is malformed is refused', () => {
+    expect(register(request(['<sip:a@h>;expires=59']), [], SOURCE, NOW).status).toBe(423);
+    expect(register(request(['nonsense']), [], SOURCE, NOW).status).toBe(400);
+    expect(register(request(['*'], { expires: '60' }), [], SOURCE, NOW).status).toBe(400);
+    expect(register(request(['*', '<sip:a@h>'], { expires: '0' }), [], SOURCE, NOW).status).toBe(400);
+  });
+
+  test('with expiry 0 removes its contact, with a star all of them, and without a contact tells what is bound', () => {
+    const two = after(after([], ['<sip:a@h>']), ['<sip:b@h>'], { cseq: 2 });
+    expect(two.map(({ uri }) => uri)).toEqual(['sip:a@h', 'sip:b@h']);
+    expect(after(two, ['<sip:a@h>;expires=0'], { cseq: 3 }).map(({ uri }) => uri)).toEqual(['sip:b@h']);
+    expect(after(two, ['*'], { cseq: 3, expires: '0' })).toEqual([]);
+    expect(after(two, [])).toEqual(two);
+    expect(contactField(two[0] as Binding, NOW + 600_000)).toEqual(['contact', '<sip:a@h>;expires=3000']);
+  });
+
+  test('that was overtaken by a later one of its Call-ID changes nothing; a phone that started anew may', () => {
+    const bound = after([], ['<sip:a@h>'], { cseq: 5 });
+    expect(register(request(['<sip:a@h>'], { cseq: 5 }), bound, SOURCE, NOW).status).toBe(500);
+    expect(register(request(['*'], { cseq: 4, expires: '0' }), bound, SOURCE, NOW).status).toBe(500);
+    expect(after(bound, ['<sip:a@h>'], { cseq: 1, callId: 'two' })[0]?.cseq).toBe(1);
+  });
+
+  test('never leaves more contacts than a user may have, nor one that has expired, whatever comes', () => {
+    const contact = fc.record({ user: fc.constantFrom(...'abcdefghijklmnop'), expires: fc.constantFrom(0, 60, 3_600) });
+    fc.assert(
+      fc.property(fc.array(fc.array(contact, { maxLength: 4 }), { maxLength: 30 }), (requests) => {
+        let bound: readonly Binding[] = [];
+        for (const [i, contacts] of requests.entries()) {
+          const now = NOW + i * 30_000;
+          const values = contacts.map(({ user, expires }) => `<sip:${user}@h>;expires=${expires}`);
+          const outcome = register(request(values, { cseq: i + 1 }), bound, SOURCE, now);
+          if (outcome.status === 200) bound = [...new Map(outcome.bound.map((each) => [each.uri, each])).values()];
+          expect(bound.length).toBeLessThanOrEqual(DEVICE_CONTACTS_MAX);
+          if (outcome.status === 200) expect(bound.every(({ expiresAt }) => expiresAt > now)).toBe(true);
+        }
+      }),
+    );
+  });
+});
