@@ -1,11 +1,16 @@
 /** The part of the composition root that makes this process the owner of its database, or a node of a cluster. */
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
 import type { ChargeDispatcher } from './call/charge/charge-dispatcher.ts';
 import type { MessageDispatcher } from './call/message/message-dispatcher.ts';
+import type { Dialer } from './call/ports/leg.ts';
 import type { Peers } from './call/ports/peers.ts';
 import type { TokenBuckets } from './call/rate/token-buckets.ts';
 import type { RecordingRegistry } from './call/recording/recording-registry.ts';
 import type { RoomRegistry } from './call/room/room-registry.ts';
+import { Mover } from './call/session/mover.ts';
 import type { SessionRegistry } from './call/session/session-registry.ts';
+import { Takeover } from './call/session/takeover.ts';
 import type { Carrier } from './carrier/carrier.ts';
 import { isPinnedTo } from './carrier/trunk/trunk.ts';
 import { type Clock, sleep } from './clock.ts';
@@ -13,6 +18,7 @@ import { Cluster } from './cluster/cluster.ts';
 import type { LocalWork } from './cluster/commands.ts';
 import { clusterName, joinAlone, joinCluster, PROTOCOL } from './cluster/join.ts';
 import { NodeLoad } from './cluster/load.ts';
+import { natsTransport } from './cluster/nats.ts';
 import type { Config } from './config.ts';
 import type { NodeAbout, NodeRow } from './database/nodes.ts';
 import type { Store } from './database/store.ts';
@@ -56,15 +62,31 @@ export async function enter({ settings, log, clock, store, volumeId, httpPort }:
   const freed = before === undefined ? 0 : await idempotency.releaseLeft(before);
   if (freed > 0) log.warn({ keys: freed }, 'freed the idempotency keys that an earlier process left in flight');
   if (natsUrl === undefined) return undefined;
-  return new Cluster({ settings: { ...settings, natsUrl }, name, nodes, clock, log });
+  const pipeHost = await addressOf(node.host);
+  return new Cluster({ settings, open: natsTransport(natsUrl), name, pipeHost, nodes, clock, log });
 }
+
+/** The address behind the name of this node, on which other nodes reach it. */
+async function addressOf(host: string): Promise<string> {
+  if (isIP(host) !== 0) return host;
+  try {
+    return (await lookup(host)).address;
+  } catch {
+    throw new Error(`NODE_HOST: there is no address for ${host}`);
+  }
+}
+
+/** The carrier as the cluster needs it. */
+type ClusterCarrier = Dialer &
+  Parameters<Cluster['dialogs']['serve']>[0] &
+  Pick<Carrier, 'ports' | 'channelsHeld' | 'registrationsChanged'>;
 
 /** What the cluster needs of the platform. */
 interface ClusterParts {
-  readonly settings: Config;
+  readonly settings: Pick<Config, 'node' | 'rtp' | 'orphanTimeoutSec'>;
   readonly cluster: Cluster | undefined;
   readonly store: Store;
-  readonly media: NativeMediaEngine;
+  readonly media: Pick<NativeMediaEngine, 'load' | 'ticks'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly tokens: TokenBuckets;
@@ -72,9 +94,11 @@ interface ClusterParts {
   readonly rooms: RoomRegistry;
   readonly recordings: RecordingRegistry;
   readonly charges: ChargeDispatcher;
-  readonly carrier: Carrier;
+  readonly carrier: ClusterCarrier;
   readonly messages: MessageDispatcher;
   readonly drain: Drain;
+  /** Ends the process, which was declared dead. */
+  exit(): void;
   trunks(): readonly TrunkRow[];
   reloadTrunks(): Promise<void>;
 }
@@ -98,6 +122,7 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
     trunksChanged: () => parts.reloadTrunks(),
   });
   const { rtp } = parts.settings;
+  const takeover = takeoverOf(parts, cluster);
   const load = new NodeLoad(
     {
       legs: () => media.load().legs,
@@ -117,11 +142,27 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
       // Recordings, Rooms, then Sessions, so that their ends come in order.
       await charges.endCollections();
       await recordings.endBuried();
-      await rooms.recover();
-      const left = await sessions.recover(seenAt);
+      const left = await rooms.recover(() => sessions.recover(seenAt));
       if (left > 0) log.warn({ sessions: left }, 'took over Sessions of a node that is dead');
     },
     onOwn: (row) => drain.ordered(row),
+    onForsaken(nodeId) {
+      if (parts.settings.node.takesOver && !drain.isOn) void takeover.take(nodeId);
+    },
+  });
+  cluster.dialogs.serve(carrier);
+  drain.mover = new Mover({
+    peers: cluster.moves,
+    dialer: carrier,
+    clock: parts.clock,
+    log,
+    nodeId: store.nodes.nodeId,
+    all: () => sessions.all(),
+    find: (sessionUuid) => sessions.find(sessionUuid),
+    row: store.sessions.get,
+    take: (...which) => sessions.adoption.one(store.sessions.take(...which)),
+    goOn: (state, leg, epoch, traceparent) => sessions.goOn(state, leg, epoch, traceparent),
+    handedOver: (state, nodeId) => rooms.span?.handedOver(state, nodeId),
   });
   cluster.shareChannels((trunk) => carrier.channelsHeld()[trunk] ?? 0);
   const wanted = () => {
@@ -143,18 +184,41 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
     sessions: {
       isHere: (sessionUuid) => sessions.isHere(sessionUuid),
       owner: store.sessions.owner,
+      obey: (appUuid, sessionUuid, order, traceparent) => sessions.obey(appUuid, sessionUuid, order, traceparent),
       replacement: (appUuid, sessionUuid) => sessions.replacement(appUuid, sessionUuid),
     },
     rooms: {
       isHere: (roomId) => rooms.isHere(roomId),
       home: store.rooms.home,
-      bring: (appUuid, roomId) => rooms.bring(appUuid, roomId),
-      giveUp: (roomId) => rooms.giveUp(roomId),
+      settle: (appUuid, roomId) => rooms.settle(appUuid, roomId),
     },
     tokens,
     trunks: () => parts.trunks().map(({ name, settings }) => ({ name, nodes: settings.nodes, apps: settings.apps })),
+    flows: store.devices.flows,
     release: store.idempotency.release,
     perform,
+  });
+}
+
+/** What goes on with the calls of lost nodes, and lets those go that others have taken from this one. */
+function takeoverOf({ settings, store, clock, log, sessions, rooms, carrier }: ClusterParts, cluster: Cluster): Takeover {
+  cluster.onTaken((nodeId, taken) => {
+    for (const sessionUuid of taken) {
+      const actor = sessions.find(sessionUuid);
+      if (actor === undefined) continue;
+      rooms.span?.handedOver(actor.state, nodeId);
+      actor.dropTaken();
+    }
+  });
+  return new Takeover({
+    dialer: carrier,
+    clock,
+    log,
+    orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
+    takeCalls: (...which) => sessions.adoption.one(store.sessions.takeCalls(...which)),
+    tell: (taken) => cluster.tellTaken(taken),
+    goOn: (state, leg, epoch) => sessions.goOn(state, leg, epoch, ''),
+    orphan: (row) => sessions.orphan(row),
   });
 }
 
@@ -187,11 +251,17 @@ export class Drain {
   readonly #sessions: Pick<SessionRegistry, 'refuseNew' | 'endAll' | 'size'>;
   readonly #clock: Clock;
   readonly #log: Log;
+  /** What hands calls to other nodes; undefined where there are none. */
+  mover: Pick<Mover, 'moveAll'> | undefined;
   #since: number | undefined;
   #cancel = () => {};
   #isLast = false;
 
-  constructor(carrier: Carrier, sessions: SessionRegistry, { clock, log }: { readonly clock: Clock; readonly log: Log }) {
+  constructor(
+    carrier: Pick<Carrier, 'drain'>,
+    sessions: SessionRegistry,
+    { clock, log }: { readonly clock: Clock; readonly log: Log },
+  ) {
     this.#carrier = carrier;
     this.#sessions = sessions;
     this.#clock = clock;
@@ -208,8 +278,10 @@ export class Drain {
     this.#cancel();
   }
 
-  ordered({ drainingAt, drainSec }: Pick<NodeRow, 'drainingAt' | 'drainSec'>): void {
-    if (this.#isLast || drainingAt === this.#since) return;
+  ordered({ drainingAt, drainSec, drainMode }: Pick<NodeRow, 'drainingAt' | 'drainSec' | 'drainMode'>): void {
+    if (this.#isLast) return;
+    this.mover?.moveAll(drainingAt !== undefined && drainMode === 'move');
+    if (drainingAt === this.#since) return;
     this.#since = drainingAt;
     this.#cancel();
     this.#carrier.drain(drainingAt !== undefined);
@@ -232,8 +304,8 @@ export function operatorNodes({
   };
   return {
     list: async () => (await nodes.list()).map((row) => ({ ...row, suspect: cluster?.isSuspect(row.nodeId) ?? false })),
-    async drain(nodeId, deadlineSec) {
-      const done = await nodes.drain(nodeId, deadlineSec, 'wait');
+    async drain(nodeId, deadlineSec, mode) {
+      const done = await nodes.drain(nodeId, deadlineSec, mode);
       await look(nodeId);
       return done;
     },
@@ -246,9 +318,9 @@ export function operatorNodes({
 }
 
 /** This node was declared dead: another has its calls. The far ends are hung up on, and the process ends. */
-async function die({ log, clock, sessions }: ClusterParts, by: string): Promise<void> {
+async function die({ log, clock, sessions, exit }: ClusterParts, by: string): Promise<void> {
   log.error({ by, sessions: sessions.size }, 'this node was declared dead: it hangs up its calls and ends');
   sessions.abandon();
   await sleep(clock, NODE_DEAD_GRACE_MS);
-  process.exit(1);
+  exit();
 }

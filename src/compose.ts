@@ -3,21 +3,18 @@
  *
  *   engines (database, media, recordings' storage) → heart (Sessions, Rooms, recordings, charges, messages) → doors (carrier, WebSockets, webhooks, HTTP)
  */
-import { ChargeDispatcher } from './call/charge/charge-dispatcher.ts';
-import { MessageDispatcher } from './call/message/message-dispatcher.ts';
 import type { PeerStreams } from './call/ports/peer-streams.ts';
 import type { Peers } from './call/ports/peers.ts';
-import { TokenBuckets } from './call/rate/token-buckets.ts';
-import { RecordingRegistry } from './call/recording/recording-registry.ts';
-import { RoomRegistry } from './call/room/room-registry.ts';
-import { SessionRegistry } from './call/session/session-registry.ts';
 import { type Carrier, createCarrier } from './carrier/carrier.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { clusterReadings, connectCluster, Drain, enter, operatorNodes, registerLease } from './compose-cluster.ts';
+import { DeviceUsers } from './compose-devices.ts';
+import { type Heart, type HeartEngines, makeHeart, recover } from './compose-heart.ts';
 import type { Config } from './config.ts';
 import { openStore, type Store } from './database/store.ts';
 import type { TrunkRow } from './database/trunk/trunks.ts';
+import { examining } from './doctor/examine.ts';
 import { CallHistory } from './history/call-history.ts';
 import { SipTrace } from './history/sip-trace.ts';
 import { createHttpApp, type HttpApp } from './http/app.ts';
@@ -30,7 +27,7 @@ import type { Log } from './log.ts';
 import { createMediaEngine, type NativeMediaEngine } from './media/media-engine.ts';
 import { type RecordingRings, recordingRings } from './media/recording/recording-rings.ts';
 import { followRecording } from './media/recording/recordings.ts';
-import { mediaReadings } from './media/worker/readings.ts';
+import { mediaReadings, webrtcReadings } from './media/worker/readings.ts';
 import { trafficReadings } from './media/worker/traffic.ts';
 import { createMetrics, type Reading } from './metrics.ts';
 import { connector } from './outbound/connect.ts';
@@ -38,12 +35,12 @@ import { createOutbound, type ScreenedOutbound } from './outbound/safe-fetch.ts'
 import { createChargeGateway } from './provider/charge.ts';
 import { createSmsGateway } from './provider/sms.ts';
 import { createStorage } from './recording-storage/create.ts';
-import { createRecordingUrls } from './recording-storage/signed-url.ts';
 import type { RecordingStorage } from './recording-storage/storage.ts';
 import { volumeIdOf } from './settings/node-id.ts';
 import { commandSpan, deliverySpan, entrySpan } from './tracing/spans.ts';
 import type { Tracing } from './tracing/tracing.ts';
 import { createRelay, type Relay } from './webhook/relay.ts';
+import { WebrtcDoor } from './webrtc/browser-calls.ts';
 import { WebSocketLeg } from './websocket/websocket-leg.ts';
 
 /** Everything that was made, for `shutdown.ts` to stop. */
@@ -69,7 +66,7 @@ interface CallTraces {
   of(sessionUuid: string): string;
 }
 
-interface Engines extends Base {
+interface Engines extends Base, Pick<HeartEngines, 'chargeGateway' | 'smsGateway'> {
   readonly store: Store;
   readonly media: NativeMediaEngine;
   /** The place where recordings are kept, or undefined when nothing is recorded. */
@@ -84,17 +81,6 @@ interface Engines extends Base {
   readonly sipTrace: SipTrace | undefined;
 }
 
-interface Heart {
-  /** The levels of the rate limits, of HTTP and of bots. */
-  readonly tokens: TokenBuckets;
-  readonly sessions: SessionRegistry;
-  readonly rooms: RoomRegistry;
-  readonly recordings: RecordingRegistry;
-  readonly charges: ChargeDispatcher;
-  readonly messages: MessageDispatcher;
-  readonly urls: ReturnType<typeof createRecordingUrls>;
-}
-
 /** What the HTTP door needs of the cluster. */
 interface ClusterDoors {
   readonly peers: Peers | undefined;
@@ -104,9 +90,10 @@ interface ClusterDoors {
 
 interface Doors {
   readonly carrier: Carrier;
+  readonly browsers: WebrtcDoor;
   readonly relay: Relay;
   trunks(): readonly TrunkRow[];
-  /** Reads the trunks again, and tells the carrier and the other nodes. */
+  /** Reads the trunks and the devices again, and tells the carrier and the other nodes. */
   trunksChanged(): Promise<void>;
   /** The same without telling other nodes. */
   reloadTrunks(): Promise<void>;
@@ -123,7 +110,8 @@ export async function compose(settings: Config, log: Log, listener: HttpListener
   await recover(engines, heart);
   const doors = await openDoors(engines, heart);
   let app: HttpApp | undefined;
-  const parts = { ...engines, ...heart, ...doors, drain: new Drain(doors.carrier, heart.sessions, engines) };
+  const drain = new Drain(doors.carrier, heart.sessions, engines);
+  const parts = { ...engines, ...heart, ...doors, drain, exit: () => process.exit(1) };
   const peers = await connectCluster(parts, async (operation, until) => (await app?.perform(operation, until)) ?? 'moved');
   const readings = readingsOf({ ...engines, ...heart, ...doors }, () => app?.listeners() ?? 0);
   app = openHttp(
@@ -145,8 +133,8 @@ async function openEngines(settings: Config, log: Log, { publicUrl, port }: Http
   const store = await openStore(settings, log, clock, nodeId, isNode ? 'node' : 'one');
   const volumeId = volumeIdOf(settings.dataDir);
   const cluster = await enter({ settings, log, clock, store, volumeId, httpPort: port });
-  const { rtp, mediaWorkers: workers, mediaTimeoutSec } = settings;
-  const media = await createMediaEngine({ rtp, workers, mediaTimeoutSec, outbound, log });
+  const { rtp, webrtc, mediaWorkers: workers, mediaTimeoutSec } = settings;
+  const media = await createMediaEngine({ rtp, webrtc, workers, mediaTimeoutSec, outbound, log });
   const storage = await createStorage(settings.recordings, { dataDir: settings.dataDir, clock, log });
   const callTraces: CallTraces = { of: () => '' };
   const tracing = await traces(settings, nodeId);
@@ -166,6 +154,8 @@ async function openEngines(settings: Config, log: Log, { publicUrl, port }: Http
     rings,
     tracing,
     callTraces,
+    chargeGateway: createChargeGateway(settings.paymentProvider, outbound, clock),
+    smsGateway: createSmsGateway(settings.smsProvider, clock, log),
     ...makeHistory(settings, store, clock, log, tracing, callTraces),
   };
 }
@@ -202,122 +192,19 @@ function makeHistory(
   return { history, sipTrace };
 }
 
-function makeHeart(engines: Engines): Heart {
-  const { settings, store, clock, log, publicUrl, outbound } = engines;
-  const urls = createRecordingUrls({ masterKey: settings.masterKey, publicUrl, ttlSec: settings.recordingUrlTtlSec });
-  const recordings: RecordingRegistry = new RecordingRegistry({
-    storage: engines.storage,
-    rings: engines.rings,
-    rows: store.recordings,
-    volumeId: engines.volumeId,
-    sign: urls.sign,
-    journal: store.journal,
-    clock,
-    log,
-    livenessMs: settings.recordingLivenessSec * 1000,
-    retentionMs: settings.recordingRetentionDays * 24 * 3600 * 1000,
-    session: (sessionUuid) => sessions.find(sessionUuid)?.state,
-  });
-  const chargeGateway = createChargeGateway(settings.paymentProvider, outbound, clock);
-  const tokens = new TokenBuckets();
-  const sessions = makeSessions(engines, recordings, tokens, chargeGateway !== undefined);
-  const rooms = makeRooms(engines, recordings, sessions);
-  sessions.connectRooms(rooms);
-  const charges = new ChargeDispatcher({
-    store: store.payments,
-    gateway: chargeGateway,
-    clock,
-    log,
-    connected(sessionUuid) {
-      const state = sessions.find(sessionUuid)?.state;
-      return state?.phase === 'answered' && state.hasLeg && state.ending === undefined ? state : undefined;
-    },
-    mayUseTerminal: store.terminals.allowed,
-  });
-  const messages = new MessageDispatcher({
-    store: store.messages,
-    gateway: createSmsGateway(settings.smsProvider, clock, log),
-    clock,
-    log,
-    mayCallFrom: store.callerIds.allowed,
-    onWaiting: () => engines.cluster?.tellMessages(),
-  });
-  return { tokens, sessions, rooms, recordings, charges, messages, urls };
-}
-
-function makeSessions(
-  engines: Engines,
-  recordings: RecordingRegistry,
-  tokens: TokenBuckets,
-  hasPayments: boolean,
-): SessionRegistry {
-  const { settings, store, clock, log, nodeId, media, publicUrl } = engines;
-  return new SessionRegistry({
-    journal: store.journal,
-    records: { find: store.sessions.get, list: store.sessions.list, adopt: store.sessions.adopt },
-    clock,
-    log,
-    nodeId,
-    media,
-    publicUrl,
-    elsewhere: engines.cluster,
-    orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
-    tokens,
-    recordings,
-    history: engines.history,
-    onSipCall: (callId, sessionUuid, side) => engines.sipTrace?.bind(callId, sessionUuid, side),
-    payments: hasPayments
-      ? {
-          nodeId,
-          vault: store.payments.vault,
-          referenceTtlMs: settings.paymentReferenceTtlSec * 1000,
-          cardBrand: (appUuid, sessionUuid, reference) => store.payments.cardBrand(appUuid, sessionUuid, reference, clock.now()),
-        }
-      : undefined,
-    mayCallFrom: store.callerIds.allowed,
-  });
-}
-
-function makeRooms(engines: Engines, recordings: RecordingRegistry, sessions: SessionRegistry): RoomRegistry {
-  const { store, clock, log, nodeId, media, cluster } = engines;
-  return new RoomRegistry({
-    journal: store.journal,
-    records: store.rooms,
-    clock,
-    log,
-    nodeId,
-    media,
-    recordings,
-    homes:
-      cluster === undefined ? undefined : { ...store.rooms, askRelease: (homeId, roomId) => cluster.askRelease(homeId, roomId) },
-    limits: async (appUuid) => (await store.apps.get(appUuid))?.roomLimits,
-    session: (sessionUuid) => sessions.find(sessionUuid),
-  });
-}
-
-/**
- * Takes up what an earlier process left: charges, recordings, Rooms, then Sessions, so that their ends come in order.
- */
-async function recover({ log }: Engines, { charges, recordings, rooms, sessions }: Heart): Promise<void> {
-  await charges.start();
-  const mended = await recordings.recover();
-  if (mended > 0) log.warn({ recordings: mended }, 'finished recordings that an earlier process left growing');
-  recordings.keepRetention();
-  await rooms.recover();
-  const left = await sessions.recover();
-  if (left > 0) log.warn({ sessions: left }, 'took over Sessions that an earlier process left without an end');
-}
-
 async function openDoors(
   { settings, store, media, clock, log, outbound, sipTrace, cluster, tracing }: Engines,
   { sessions }: Heart,
 ): Promise<Doors> {
   let trunks = await store.trunks.list();
+  const devices = new DeviceUsers(store.devices);
+  await devices.reload();
   const carrier = await createCarrier({
     listen: settings.sip.listen,
     rtpHost: settings.rtp.host,
     labels: settings.node.labels,
     sharedChannels: cluster,
+    otherDialogs: cluster?.dialogs,
     registers: (trunk) => cluster === undefined || cluster.holds(registerLease(trunk)),
     ...(settings.sip.tls === undefined ? {} : { tls: settings.sip.tls }),
     ...(settings.sip.advertise === undefined ? {} : { advertise: settings.sip.advertise }),
@@ -325,13 +212,23 @@ async function openDoors(
     clock,
     log,
     trunks: () => trunks,
+    devices,
+    ban: settings.sipBan,
     onInvite: (call) => sessions.incoming(call),
     numberOwner: store.numbers.owner,
     ...(sipTrace === undefined ? {} : { trace: (direction, bytes, peer) => sipTrace.message(direction, bytes, peer) }),
   });
   sessions.connect(carrier);
+  carrier.devicesBound(await store.devices.allBindings());
   const connect = connector(settings.outboundAllow);
   sessions.connectWebSockets((options) => new WebSocketLeg({ ...options, connect, clock, media }));
+  const browsers = new WebrtcDoor({
+    media,
+    hosts: settings.webrtc?.advertise ?? [],
+    codecs: media.codecs,
+    clock,
+    onCall: (call) => sessions.incoming(call),
+  });
   const relay = createRelay({
     outbox: store.outbox,
     apps: store.apps,
@@ -345,6 +242,7 @@ async function openDoors(
   });
   relay.start();
   const reloadTrunks = async () => {
+    await devices.reload();
     const known = JSON.stringify(trunks);
     trunks = await store.trunks.list();
     if (JSON.stringify(trunks) !== known) carrier.trunksChanged();
@@ -353,19 +251,21 @@ async function openDoors(
     await reloadTrunks();
     cluster?.tellTrunks();
   };
-  return { carrier, relay, trunks: () => trunks, trunksChanged, reloadTrunks };
+  return { carrier, browsers, relay, trunks: () => trunks, trunksChanged, reloadTrunks };
 }
 
 function openHttp(
-  { settings, store, clock, log, media, publicUrl, history, peers, streams, nodes, tracing }: Engines & ClusterDoors,
+  { settings, store, clock, log, media, publicUrl, history, peers, streams, nodes, tracing, cluster }: Engines & ClusterDoors,
   { tokens, sessions, rooms, messages, charges, recordings, urls }: Heart,
-  { carrier, trunksChanged }: Doors,
+  { carrier, browsers, trunksChanged }: Doors,
   listener: HttpListener,
   readings: readonly Reading[],
   draining: () => boolean,
 ): HttpApp {
-  return createHttpApp({
+  const app: HttpApp = createHttpApp({
     tokens,
+    mcpMayAct: settings.mcpWrite,
+    doctor: examining(settings, publicUrl, (request) => app.fetch(request)),
     peers,
     streams,
     sessions,
@@ -390,11 +290,14 @@ function openHttp(
     draining,
     ready: async () => ({ database: await store.ready(), media: media.ready(), sip: carrier.ready() }),
     carrier,
+    browserCalls: cluster?.browserCalls(browsers, store.sessions.owner) ?? browsers,
     onTrunksChanged: trunksChanged,
+    onDevicesChanged: trunksChanged,
     nodes,
     history,
     onCommand: tracing && ((command) => tracing.record(commandSpan(command))),
   });
+  return app;
 }
 
 /** The readings of `/metrics` that no part makes itself. */
@@ -417,8 +320,11 @@ function readingsOf(parts: Engines & Heart & Doors, listeners: () => number): re
     ...clusterReadings(cluster),
     ...mediaReadings(media),
     ...trafficReadings(media.traffic),
+    ...webrtcReadings(media),
     gauge('sip_dialogs', 'SIP dialogs', () => carrier.load().dialogs),
     gauge('sip_transactions', 'SIP transactions', () => carrier.load().transactions),
+    gauge('sip_banned', 'Addresses that are banned', () => carrier.bans().now),
+    counter('sip_bans_total', 'Bans of addresses', () => carrier.bans().total),
     gauge('charges_attempting', 'Charges with the provider', () => charges.attempting),
     gauge('messages_submitting', 'Short messages with the gateway', () => messages.submitting),
     gauge('journal_waiting', 'Changes waiting for the database', () => store.load().waiting),

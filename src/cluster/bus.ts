@@ -1,14 +1,16 @@
 /**
- * Messages between nodes over NATS core: requests with three outcomes, and news that nobody answers. Nothing is sent
+ * Messages between nodes, over NATS core (`nats.ts`): requests with three outcomes, and news that nobody answers. Nothing is sent
  * while the connection is down, because the client would keep it and deliver it after its caller was told that it
  * failed. PostgreSQL is the truth; what is lost here costs promptness, or is a command with an unknown outcome.
  */
-import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../clock.ts';
+import { StoreUnavailable } from '../database/journal/journal.ts';
 import { NODE_PING_TIMEOUT_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
+import type { Reach } from '../machine/room/home-watch.ts';
 import { type Envelope, Envelopes } from './envelope.ts';
 import { Offsets } from './offset.ts';
+import type { OpenTransport, Transport, TransportMessage } from './transport.ts';
 
 export type Outcome =
   | { readonly outcome: 'answered'; readonly body: unknown }
@@ -21,8 +23,7 @@ export type Outcome =
 type Answerer = (body: unknown, from: string) => Promise<unknown> | unknown;
 
 export interface BusOptions {
-  /** `nats://[user:password@]host:port`, or `tls://`. */
-  readonly url: string;
+  readonly open: OpenTransport;
   readonly masterKey: Uint8Array;
   readonly nodeId: string;
   /** The name of the cluster in subjects. */
@@ -47,10 +48,9 @@ export class Bus {
   readonly #offsets = new Offsets();
   readonly #answerers = new Map<string, Answerer>();
   readonly #hearers = new Map<string, (body: unknown) => void>();
-  #connection: NatsConnection | undefined;
+  #transport: Transport | undefined;
   #isUp = false;
   #closed = false;
-  #noResponders: (error: unknown) => boolean = () => false;
   readonly #load = { sent: 0, received: 0, dropped: 0, unknown: 0 };
 
   constructor(options: BusOptions) {
@@ -69,49 +69,20 @@ export class Bus {
 
   /** Connects, for as long as it takes: a node without NATS serves its own calls. Resolves at the first connection. */
   async start(): Promise<void> {
-    const { connect, errors } = await import('@nats-io/transport-node');
-    this.#noResponders = (error) =>
-      error instanceof errors.NoRespondersError || (error instanceof errors.RequestError && error.isNoResponders());
-    const { protocol, host, username, password } = new URL(this.#options.url);
-    const connection = await connect({
-      servers: host,
-      name: `sidetone ${this.#options.nodeId}`,
-      ...(username === ''
-        ? {}
-        : password === ''
-          ? { token: decodeURIComponent(username) }
-          : { user: decodeURIComponent(username), pass: decodeURIComponent(password) }),
-      ...(protocol === 'tls:' ? { tls: {} } : {}),
-      waitOnFirstConnect: true,
-      maxReconnectAttempts: -1,
-      reconnectTimeWait: 100,
-      reconnectJitter: 50,
-      pingInterval: 1_000,
-      maxPingOut: 2,
+    const { open, log, nodeId } = this.#options;
+    const transport = await open(`sidetone ${nodeId}`, (isUp) => {
+      if (isUp && !this.#isUp) log.info({}, 'NATS is back');
+      if (!isUp && this.#isUp) log.warn({}, 'NATS is away: commands for calls of other nodes are refused');
+      this.#isUp = isUp && !this.#closed;
     });
     if (this.#closed) {
-      await connection.close();
+      await transport.close();
       return;
     }
-    this.#connection = connection;
+    this.#transport = transport;
     this.#isUp = true;
-    connection.subscribe(this.#subjectOf(this.#options.nodeId, '>'), { callback: (_, message) => void this.#take(message) });
-    for (const [kind, heard] of this.#hearers) this.#subscribe(connection, kind, heard);
-    void this.#watch(connection);
-  }
-
-  async #watch(connection: NatsConnection): Promise<void> {
-    const { log } = this.#options;
-    for await (const { type } of connection.status()) {
-      if (type === 'disconnect' || type === 'staleConnection' || type === 'close') {
-        if (this.#isUp) log.warn({}, 'NATS is away: commands for calls of other nodes are refused');
-        this.#isUp = false;
-      } else if (type === 'reconnect') {
-        log.info({}, 'NATS is back');
-        this.#isUp = true;
-      }
-    }
-    this.#isUp = false;
+    transport.subscribe(this.#subjectOf(nodeId, '>'), (message) => void this.#take(message));
+    for (const [kind, heard] of this.#hearers) this.#subscribe(transport, kind, heard);
   }
 
   /** Answers requests of one kind to this node. */
@@ -122,16 +93,14 @@ export class Bus {
   /** Hears news of one kind, from all nodes but this one. */
   hear(kind: string, heard: (body: unknown) => void): void {
     this.#hearers.set(kind, heard);
-    if (this.#connection !== undefined) this.#subscribe(this.#connection, kind, heard);
+    if (this.#transport !== undefined) this.#subscribe(this.#transport, kind, heard);
   }
 
-  #subscribe(connection: NatsConnection, kind: string, heard: (body: unknown) => void): void {
+  #subscribe(transport: Transport, kind: string, heard: (body: unknown) => void): void {
     const subject = this.#newsOf(kind);
-    connection.subscribe(subject, {
-      callback: (_, message) => {
-        const envelope = this.#open(message, subject);
-        if (envelope !== undefined && envelope.from !== this.#options.nodeId) heard(envelope.body);
-      },
+    transport.subscribe(subject, (message) => {
+      const envelope = this.#open(message, subject);
+      if (envelope !== undefined && envelope.from !== this.#options.nodeId) heard(envelope.body);
     });
   }
 
@@ -139,15 +108,15 @@ export class Bus {
   tell(kind: string, body: unknown): void {
     if (!this.#isUp) return;
     const subject = this.#newsOf(kind);
-    this.#connection?.publish(subject, this.#envelopes.seal(subject, body).text);
+    this.#transport?.publish(subject, this.#envelopes.seal(subject, body).text);
   }
 
-  /** Tells whether a node answers. */
-  async ping(nodeId: string): Promise<'answers' | 'silent' | 'unknown'> {
+  /** Tells whether a node answers. `nobody`: NATS knows none of that name. `unknown`: NATS is not reached. */
+  async ping(nodeId: string): Promise<Reach> {
     const { clock } = this.#options;
     const asked = clock.now();
     const { outcome, body } = { body: undefined, ...(await this.#request(nodeId, PING, {}, NODE_PING_TIMEOUT_MS, undefined)) };
-    if (outcome !== 'answered') return this.#isUp ? 'silent' : 'unknown';
+    if (outcome !== 'answered') return !this.#isUp ? 'unknown' : outcome === 'not_delivered' ? 'nobody' : 'silent';
     if (hasClock(body)) this.#offsets.measured(nodeId, asked, body.clock, clock.now());
     return 'answers';
   }
@@ -180,25 +149,22 @@ export class Bus {
   }
 
   async #request(nodeId: string, kind: string, body: object, timeoutMs: number, time: number | undefined): Promise<Outcome> {
-    const connection = this.#connection;
-    if (connection === undefined || !this.#isUp) return { outcome: 'not_delivered' };
+    const transport = this.#transport;
+    if (transport === undefined || !this.#isUp) return { outcome: 'not_delivered' };
     const subject = this.#subjectOf(nodeId, kind);
     const { text, nonce } = this.#envelopes.seal(subject, body, time);
     this.#load.sent++;
-    try {
-      const reply = await connection.request(subject, text, { timeout: timeoutMs });
-      const envelope = this.#envelopes.open(subject, reply.string());
-      if (envelope?.answers !== nonce) {
-        this.#load.dropped++;
-        return { outcome: 'unknown' };
-      }
-      return { outcome: 'answered', body: envelope.body };
-    } catch (error) {
-      return { outcome: this.#noResponders(error) ? 'not_delivered' : 'unknown' };
+    const reply = await transport.request(subject, text, timeoutMs);
+    if (typeof reply === 'string') return { outcome: reply === 'nobody' ? 'not_delivered' : 'unknown' };
+    const envelope = this.#opened(subject, reply.text);
+    if (envelope?.answers !== nonce) {
+      this.#load.dropped++;
+      return { outcome: 'unknown' };
     }
+    return { outcome: 'answered', body: envelope.body };
   }
 
-  async #take(message: Msg): Promise<void> {
+  async #take(message: TransportMessage): Promise<void> {
     const { clock, log, nodeId } = this.#options;
     const { subject } = message;
     const kind = subject.slice(this.#subjectOf(nodeId, '').length);
@@ -213,29 +179,36 @@ export class Bus {
       const answer = await answerer(envelope.body, envelope.from);
       if (this.#isUp) message.respond(this.#envelopes.seal(subject, answer, undefined, envelope.nonce).text);
     } catch (error) {
-      log.error(
-        { kind, error: error instanceof Error ? (error.stack ?? error.message) : String(error) },
-        'a bug in an answer to another node',
-      );
+      // Whoever asked hears nothing, and asks again or gives up.
+      if (error instanceof StoreUnavailable) log.warn({ kind }, 'another node was not answered: the database is away');
+      else
+        log.error(
+          { kind, error: error instanceof Error ? (error.stack ?? error.message) : String(error) },
+          'a bug in an answer to another node',
+        );
     }
   }
 
-  #open(message: Msg, subject: string): Envelope | undefined {
+  #open(message: TransportMessage, subject: string): Envelope | undefined {
     this.#load.received++;
-    let envelope: Envelope | undefined;
-    try {
-      envelope = this.#envelopes.open(subject, message.string());
-    } catch {
-      envelope = undefined;
-    }
+    const envelope = this.#opened(subject, message.text);
     if (envelope === undefined) this.#load.dropped++;
     return envelope;
+  }
+
+  /** Opens a message. The result is undefined where it is not one of ours. */
+  #opened(subject: string, text: string): Envelope | undefined {
+    try {
+      return this.#envelopes.open(subject, text);
+    } catch {
+      return undefined;
+    }
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     this.#isUp = false;
-    await this.#connection?.close();
+    await this.#transport?.close();
   }
 
   #subjectOf(nodeId: string, kind: string): string {

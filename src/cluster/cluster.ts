@@ -2,24 +2,34 @@
  * This process as a node of a cluster: its signs of life, the other nodes, and the messages between them. Only what this
  * file exports is used outside this folder, beside the start (`join.ts`).
  */
+import type { BotOrder } from '../call/ports/leg.ts';
 import type { PeerStreams } from '../call/ports/peer-streams.ts';
 import type { Peers } from '../call/ports/peers.ts';
+import type { BrowserCalls } from '../call/ports/webrtc.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { LeaseStore } from '../database/leases.ts';
 import type { NodeRow, NodeStore } from '../database/nodes.ts';
 import { NODE_CACHE_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
+import { SharedBrowserCalls } from './browser-calls.ts';
 import { Bus } from './bus.ts';
 import { ChannelQuota } from './channel-quota.ts';
 import { type LocalWork, PeerCommands } from './commands.ts';
+import { Dialogs } from './dialogs.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { Members } from './members.ts';
+import { Moves } from './moves.ts';
+import { RoomMessages } from './room-messages.ts';
 import { Streams } from './streams.ts';
+import type { OpenTransport } from './transport.ts';
 
 export interface ClusterOptions {
-  readonly settings: Pick<Config, 'node' | 'orphanTimeoutSec' | 'masterKey'> & { readonly natsUrl: string };
+  readonly settings: Pick<Config, 'node' | 'orphanTimeoutSec' | 'masterKey'>;
+  readonly open: OpenTransport;
   readonly name: string;
+  /** The literal address on which pipes to other nodes are bound. */
+  readonly pipeHost: string;
   readonly nodes: NodeStore;
   readonly clock: Clock;
   readonly log: Log;
@@ -30,6 +40,8 @@ export interface ClusterWork {
   load(): string;
   /** Takes over what dead nodes left. `seenAt`: their last sign of life. */
   takeOver(seenAt: number): Promise<void>;
+  /** A node sends no beats and does not answer: its calls may be taken over. Called again each second. */
+  onForsaken(nodeId: string): void;
   /** My own row, each second. */
   onOwn(row: NodeRow): void;
 }
@@ -45,6 +57,12 @@ export interface SharedCaches {
 export class Cluster {
   /** The load of this node as it was told last. */
   load = 0;
+  /** The messages about Rooms that span nodes. */
+  readonly rooms: RoomMessages;
+  /** The hand-over of calls to other nodes. */
+  readonly moves: Moves;
+  /** The SIP dialogs of other nodes. */
+  readonly dialogs: Dialogs;
   readonly #options: ClusterOptions;
   readonly #bus: Bus;
   #members: Members | undefined;
@@ -55,20 +73,24 @@ export class Cluster {
   #stopped = false;
 
   constructor(options: ClusterOptions) {
-    const { settings, name, nodes, clock, log } = options;
+    const { settings, open, name, nodes, clock, log } = options;
     this.#options = options;
     this.#bus = new Bus({
-      url: settings.natsUrl,
+      open,
       masterKey: settings.masterKey,
       nodeId: nodes.nodeId,
       cluster: name,
       clock,
       log,
     });
+    const place: Moves['place'] = async (...call) => await this.#commands?.otherFor(...call);
+    this.moves = new Moves({ bus: this.#bus, place });
+    this.dialogs = new Dialogs({ bus: this.#bus, members: () => this.#members, nodeId: nodes.nodeId });
+    this.rooms = new RoomMessages({ bus: this.#bus, members: () => this.#members, pipeHost: options.pipeHost });
   }
 
   /** Connects to NATS in the background, and begins to watch the others. Rejects when the database is away. */
-  async start({ load, takeOver, onOwn }: ClusterWork): Promise<void> {
+  async start({ load, takeOver, onOwn, onForsaken }: ClusterWork): Promise<void> {
     const { settings, nodes, clock, log } = this.#options;
     this.#bus.start().catch((error: unknown) => log.error({ error: String(error) }, 'NATS cannot be used'));
     this.#members = new Members({
@@ -81,6 +103,7 @@ export class Cluster {
       ping: (nodeId) => this.#bus.ping(nodeId),
       takeOver,
       onOwn,
+      onForsaken,
     });
     await this.#members.start();
   }
@@ -105,11 +128,23 @@ export class Cluster {
     return (await this.#quota?.hold(trunk, max, channels, current)) ?? 0;
   }
 
+  /** The calls from browsers of all nodes. `here` has those of this one. */
+  browserCalls(here: BrowserCalls, owner: (appUuid: string, sessionUuid: string) => Promise<string | undefined>): BrowserCalls {
+    const { nodes, clock } = this.#options;
+    return new SharedBrowserCalls({ bus: this.#bus, nodeId: nodes.nodeId, clock, here, owner });
+  }
+
   /** Streaming bodies to and from other nodes. */
   streams(): PeerStreams {
     const { nodes, clock } = this.#options;
     if (this.#members === undefined) throw new Error('the cluster is not started');
     return new Streams({ bus: this.#bus, members: this.#members, nodeId: nodes.nodeId, clock });
+  }
+
+  /** Has the node of a Session obey a bot of this one. */
+  async order(appUuid: string, sessionUuid: string, order: BotOrder, traceparent: string): Promise<string | undefined> {
+    if (this.#commands === undefined) return 'the platform starts';
+    return await this.#commands.order(appUuid, sessionUuid, order, traceparent);
   }
 
   /** What a transfer to a call of another node needs to know of it. */
@@ -129,9 +164,18 @@ export class Cluster {
     };
   }
 
-  /** Asks the home of a Room that nobody is in to give it up. */
-  async askRelease(nodeId: string, roomId: string): Promise<boolean> {
-    return (await this.#commands?.askRelease(nodeId, roomId)) ?? false;
+  /** Tells that this node has taken over calls of another one. */
+  tellTaken(sessions: readonly string[]): void {
+    this.#bus.tell('taken', { nodeId: this.#options.nodes.nodeId, sessions });
+  }
+
+  /** Hears of calls that other nodes have taken over. */
+  onTaken(heard: (nodeId: string, sessions: readonly string[]) => void): void {
+    this.#bus.hear('taken', (body) => {
+      if (typeof body !== 'object' || body === null || !('nodeId' in body) || !('sessions' in body)) return;
+      const { nodeId, sessions } = body;
+      if (typeof nodeId === 'string' && Array.isArray(sessions)) heard(nodeId, sessions);
+    });
   }
 
   /** Tells whether this node holds a lease now. */

@@ -3,11 +3,13 @@
  * was answered 503 here never acts there later: the owner refuses what came after its deadline, and what would be
  * committed after it.
  */
+import type { BotOrder } from '../call/ports/leg.ts';
 import type { Forwarded, Operation, Peers, Whose } from '../call/ports/peers.ts';
 import type { Answer } from '../call/ports/sessions.ts';
 import type { BucketName } from '../call/rate/buckets.ts';
 import { bucketOf, type TokenBuckets } from '../call/rate/token-buckets.ts';
 import type { Clock } from '../clock.ts';
+import type { DeviceFlow } from '../database/devices.ts';
 import type { KeyedRequest } from '../database/idempotency.ts';
 import type { NodeRow } from '../database/nodes.ts';
 import {
@@ -20,7 +22,7 @@ import {
 import { isProblem, type Problem, problems } from '../problem.ts';
 import type { Bus } from './bus.ts';
 import type { Members } from './members.ts';
-import { choose, mayPlace, type PlacedTrunk } from './placement.ts';
+import { choose, mayPlace, nodeOfDevice, type PlacedTrunk } from './placement.ts';
 import { homeOf } from './rendezvous.ts';
 
 /** The Refer-To that replaces a call, and the trunk that it is on. */
@@ -35,6 +37,8 @@ export interface LocalWork {
     isHere(sessionUuid: string): boolean;
     /** The node of a live Session of the application. */
     owner(appUuid: string, sessionUuid: string): Promise<string | undefined>;
+    /** Obeys a bot of another node. Resolves with the reason where the order is refused. */
+    obey(appUuid: string, sessionUuid: string, order: BotOrder, traceparent: string): Promise<string | undefined>;
     /** What a transfer to one of this node's calls needs to know. */
     replacement(appUuid: string, sessionUuid: string): Replacement | undefined;
   };
@@ -42,11 +46,13 @@ export interface LocalWork {
     isHere(roomId: string): boolean;
     /** The home of a Room of the application, `null` while it has none. */
     home(appUuid: string, roomId: string): Promise<string | null | undefined>;
-    bring(appUuid: string, roomId: string): Promise<Problem | undefined>;
-    giveUp(roomId: string): Promise<boolean>;
+    /** Makes this node the home of a Room that has none. */
+    settle(appUuid: string, roomId: string): Promise<void>;
   };
   readonly tokens: TokenBuckets;
   trunks(): readonly PlacedTrunk[];
+  /** The contacts of a device user, with the nodes that they registered with. */
+  flows(username: string): Promise<readonly DeviceFlow[]>;
   /** Gives a key back that another node marked. */
   release(request: KeyedRequest, marker: string): Promise<void>;
   perform(operation: Operation, until: number): Promise<Answer | Problem | 'moved'>;
@@ -64,10 +70,13 @@ export class PeerCommands implements Peers {
 
   constructor(options: PeerCommandsOptions) {
     this.#options = options;
-    const { bus, rooms, sessions, tokens, clock } = options;
+    const { bus, sessions, tokens, clock } = options;
     bus.answer('cmd', (body, from) => this.#perform(body, from));
-    bus.answer('room.release', async (body) => ({ released: isRoom(body) && (await rooms.giveUp(body.roomId)) }));
     bus.answer('replacement', (body) => (isCall(body) ? { call: sessions.replacement(body.appUuid, body.sessionUuid) } : {}));
+    bus.answer('bot', async (body) => {
+      if (!isBotOrder(body) || clock.now() >= body.until) return { reason: TOO_LATE };
+      return { reason: await sessions.obey(body.appUuid, body.sessionUuid, body.order, body.traceparent) };
+    });
     bus.answer('bucket', (body) => {
       if (!isTake(body)) return {};
       const taken = tokens.take(bucketsOf(body.appUuid, body.names), clock.now());
@@ -79,17 +88,18 @@ export class PeerCommands implements Peers {
     });
   }
 
-  async nodeOf(whose: Whose, appUuid: string): Promise<string | Problem | undefined> {
+  async nodeOf(whose: Whose, appUuid: string): Promise<string | undefined> {
     const { rooms } = this.#options;
     if (whose.kind === 'session') return this.#elsewhere(await this.#nodeOfSession(appUuid, whose.sessionUuid));
     if (whose.kind === 'new') return this.#elsewhere(await this.#place(whose, appUuid));
-    if (whose.kind === 'join') {
+    if (whose.kind === 'member') {
       const node = await this.#nodeOfSession(appUuid, whose.sessionUuid);
-      if (node === this.#options.nodeId) return await rooms.bring(appUuid, whose.roomId);
-      if (node !== undefined) return node;
+      if (node !== undefined) return this.#elsewhere(node);
     }
     const home = await this.#home(appUuid, whose.roomId);
-    return home === null ? await rooms.bring(appUuid, whose.roomId) : this.#elsewhere(home);
+    if (home !== null) return this.#elsewhere(home);
+    await rooms.settle(appUuid, whose.roomId);
+    return undefined;
   }
 
   async forward(nodeId: string, operation: Operation, isSlow: boolean): Promise<Forwarded> {
@@ -114,15 +124,25 @@ export class PeerCommands implements Peers {
     return () => void bus.ask(home, 'refund', { appUuid, names }, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
   }
 
-  /** Asks the home of a Room that nobody is in to give it up. */
-  async askRelease(nodeId: string, roomId: string): Promise<boolean> {
-    const { bus } = this.#options;
+  /** Another node for a call of this one, near one of those objects if it may be there. */
+  async otherFor(appUuid: string, trunk: string, near: readonly string[]): Promise<string | undefined> {
+    const node = await this.#place({ kind: 'new', near, trunk, isPhone: true }, appUuid, this.#options.nodeId);
+    return node === this.#options.nodeId ? undefined : node;
+  }
+
+  /** Has the node of a Session obey a bot of this one. Resolves with the reason where the order is refused. */
+  async order(appUuid: string, sessionUuid: string, order: BotOrder, traceparent: string): Promise<string | undefined> {
+    const { bus, sessions, nodeId } = this.#options;
+    const owner = await sessions.owner(appUuid, sessionUuid);
+    if (owner === undefined || owner === nodeId) return 'the Session has ended';
     const timeLeft = NODE_COMMAND_TIMEOUT_MS - NODE_COMMAND_MARGIN_MS;
-    const { outcome, body } = {
-      body: undefined,
-      ...(await bus.ask(nodeId, 'room.release', { roomId }, NODE_COMMAND_TIMEOUT_MS, timeLeft)),
-    };
-    return outcome === 'answered' && typeof body === 'object' && body !== null && 'released' in body && body.released === true;
+    const body = { appUuid, sessionUuid, order, traceparent };
+    const result = await bus.ask(owner, 'bot', body, NODE_COMMAND_TIMEOUT_MS, timeLeft);
+    if (result.outcome !== 'answered') return 'the node of the Session cannot be reached';
+    const said = result.body;
+    return typeof said === 'object' && said !== null && 'reason' in said && typeof said.reason === 'string'
+      ? said.reason
+      : undefined;
   }
 
   /** Asks the node of a call for what a transfer to it needs to know. */
@@ -157,17 +177,28 @@ export class PeerCommands implements Peers {
     return rooms.isHere(roomId) ? nodeId : await rooms.home(appUuid, roomId);
   }
 
-  async #place({ near, trunk, isPhone }: Extract<Whose, { kind: 'new' }>, appUuid: string): Promise<string | undefined> {
+  async #place(
+    { near, trunk, isPhone, device }: Extract<Whose, { kind: 'new' }>,
+    appUuid: string,
+    but = '',
+  ): Promise<string | undefined> {
     const { members, nodeId, trunks } = this.#options;
-    for (const id of near) {
-      const node = (await this.#nodeOfSession(appUuid, id)) ?? (await this.#home(appUuid, id));
-      if (typeof node === 'string') return node;
-    }
     const question = { appUuid, trunk, isPhone };
     const known = trunks();
     const candidates = members.rows.filter(
-      (row: NodeRow) => row.drainingAt === undefined && !members.isSuspect(row.nodeId) && mayPlace(row.labels, question, known),
+      (row: NodeRow) =>
+        row.nodeId !== but &&
+        row.drainingAt === undefined &&
+        !members.isSuspect(row.nodeId) &&
+        mayPlace(row.labels, question, known),
     );
+    // What only one node reaches comes first: it would not ring elsewhere.
+    const holder = device === undefined ? undefined : nodeOfDevice(nodeId, await this.#options.flows(device));
+    if (candidates.some((row) => row.nodeId === holder)) return holder;
+    for (const id of near) {
+      const node = (await this.#nodeOfSession(appUuid, id)) ?? (await this.#home(appUuid, id));
+      if (candidates.some((row) => row.nodeId === node) && typeof node === 'string') return node;
+    }
     // This node says why when no node may take it.
     return choose(nodeId, candidates, Math.random) ?? nodeId;
   }
@@ -186,6 +217,8 @@ export class PeerCommands implements Peers {
   }
 }
 
+const TOO_LATE = 'the order came too late';
+
 const late = () => ({
   outcome: 'refused' as const,
   problem: problems.unavailable('The command came too late. See Retry-After header.', NODE_RETRY_AFTER_SEC),
@@ -197,11 +230,13 @@ const bucketsOf = (appUuid: string, names: readonly BucketName[]) => names.map((
 const isCommand = (body: unknown): body is { readonly operation: Operation; readonly until: number } =>
   typeof body === 'object' && body !== null && 'operation' in body && 'until' in body && typeof body.until === 'number';
 const isReply = (body: unknown): body is Forwarded => typeof body === 'object' && body !== null && 'outcome' in body;
+const isBotOrder = (
+  body: unknown,
+): body is { appUuid: string; sessionUuid: string; order: BotOrder; traceparent: string; until: number } =>
+  isCall(body) && 'order' in body && 'traceparent' in body && 'until' in body;
 const isCall = (body: unknown): body is { readonly appUuid: string; readonly sessionUuid: string } =>
   typeof body === 'object' && body !== null && 'appUuid' in body && 'sessionUuid' in body;
 const isReplacement = (body: unknown): body is { readonly call: Replacement } =>
   typeof body === 'object' && body !== null && 'call' in body && typeof body.call === 'object';
-const isRoom = (body: unknown): body is { readonly roomId: string } =>
-  typeof body === 'object' && body !== null && 'roomId' in body && typeof body.roomId === 'string';
 const isTake = (body: unknown): body is { readonly appUuid: string; readonly names: readonly BucketName[] } =>
   typeof body === 'object' && body !== null && 'appUuid' in body && 'names' in body && Array.isArray(body.names);

@@ -50,7 +50,7 @@ export class Envelopes {
     return { text: this.#mac(json) + json, nonce };
   }
 
-  /** Opens a message. Undefined: it is not one of ours, or not for this subject. */
+  /** Opens a message. The result is undefined where it is not one of ours, or not for this subject. */
   open(subject: string, text: string): Envelope | undefined {
     const json = text.slice(MAC_CHARS);
     const mac = Buffer.from(text.slice(0, MAC_CHARS));

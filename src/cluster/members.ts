@@ -6,7 +6,8 @@ import { type Clock, sleep } from '../clock.ts';
 import type { NodeRow, NodeStore } from '../database/nodes.ts';
 import { NODE_BEAT_MS, NODE_LEFT_LOOK_MS, NODE_SWEEP_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
-import { type Lost, lost, newWatch, read, suspects, type Watch } from '../machine/node/watch.ts';
+import { forsaken, type Lost, lost, newWatch, read, suspects, type Watch } from '../machine/node/watch.ts';
+import type { Reach } from '../machine/room/home-watch.ts';
 
 export interface MembersOptions {
   readonly nodes: NodeStore;
@@ -17,9 +18,11 @@ export interface MembersOptions {
   /** My load as JSON, told with each beat. */
   load(): string;
   /** Tells whether a node answers over NATS. */
-  ping(nodeId: string): Promise<'answers' | 'silent' | 'unknown'>;
+  ping(nodeId: string): Promise<Reach>;
   /** Takes over what dead nodes left. `seenAt`: their last sign of life, by this node's clock. */
   takeOver(seenAt: number): Promise<void>;
+  /** A node is a suspect, and does not answer over NATS either. Called again with each beat. */
+  onForsaken(nodeId: string): void;
   /** My own row as each beat reads it: a drain is ordered there. */
   onOwn(row: NodeRow): void;
 }
@@ -106,6 +109,12 @@ export class Members {
     const own = rows.find(({ nodeId }) => nodeId === nodes.nodeId);
     if (own !== undefined) onOwn(own);
     if (!this.#burying) void this.#buryLost();
+    for (const nodeId of forsaken(this.#watch, clock.now())) void this.#forsake(nodeId);
+  }
+
+  async #forsake(nodeId: string): Promise<void> {
+    const reach = await this.#options.ping(nodeId);
+    if ((reach === 'silent' || reach === 'nobody') && !this.#stopped) this.#options.onForsaken(nodeId);
   }
 
   async #buryLost(): Promise<void> {

@@ -1,9 +1,11 @@
 /**
- * Chooses the node of a new Session: near the Session or Room that it names, else on the better of two nodes drawn at random,
+ * Chooses the node of a new Session: the one that has the connection of the device that is dialled, near the Session or Room that it names, else on the better of two nodes drawn at random,
  * and here where this node is within 10 % of that one. A node that drains, is a suspect, or lacks the label that the
  * trunk asks for takes none.
  */
 import type { NodeRow } from '../database/nodes.ts';
+import { parseUri } from '../sip/message/uri.ts';
+import type { Binding } from '../sip/registrar.ts';
 
 const LOCAL_PREFERENCE = 0.1;
 
@@ -20,6 +22,27 @@ export interface PlacementQuestion {
   /** The trunk that a dial names. */
   readonly trunk: string | undefined;
   readonly isPhone: boolean;
+}
+
+/** A contact of a device user, and the node that it registered with. */
+interface Flow {
+  readonly nodeId: string;
+  readonly binding: Pick<Binding, 'transport' | 'host' | 'uri'>;
+}
+
+/** Whether only the node of its REGISTER reaches a contact: over its connection, or through its NAT. */
+const isBound = ({ transport, host, uri }: Flow['binding']): boolean => transport !== 'udp' || parseUri(uri)?.host !== host;
+
+/**
+ * The node that reaches most of those contacts of a device that one node alone reaches, this one where several do.
+ * The result is undefined where any node reaches all of them.
+ */
+export function nodeOfDevice(own: string, flows: readonly Flow[]): string | undefined {
+  const counts = new Map<string, number>();
+  for (const { nodeId, binding } of flows) if (isBound(binding)) counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1);
+  const most = Math.max(...counts.values());
+  const [first] = [...counts].filter(([, count]) => count === most);
+  return counts.get(own) === most ? own : first?.[0];
 }
 
 /** Whether a node with these labels may dial what is asked for. An unknown trunk is for any node to refuse. */

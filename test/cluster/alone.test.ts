@@ -48,19 +48,19 @@ describe.skipIf(!natsInstalled)('a node', () => {
   }, 60_000);
   afterAll(() => cluster?.stop());
 
-  test('is refused in one line with another MASTER_KEY than the cluster', async () => {
+  test.concurrent('is refused in one line with another MASTER_KEY than the cluster', async () => {
     const key = Buffer.alloc(32, 9).toString('base64');
     expect(await refusal({ ...cluster.environment(), MASTER_KEY: key })).toBe(
       'sidetone: MASTER_KEY: another than that of the cluster, give every node the same',
     );
   }, 30_000);
 
-  test('keeps a process without NATS_URL off its database', async () => {
+  test.concurrent('keeps a process without NATS_URL off its database', async () => {
     const { NATS_URL: _, ...alone } = cluster.environment();
     expect(await refusal(alone)).toStartWith('sidetone: another process works on this database');
   }, 30_000);
 
-  test('is refused on the DATA_DIR of a living one', async () => {
+  test.concurrent('is refused on the DATA_DIR of a living one', async () => {
     const { dataDir } = cluster.nodes[0]?.platform ?? {};
     expect(await refusal({ ...cluster.environment(), DATA_DIR: dataDir ?? '' })).toBe(
       'sidetone: DATA_DIR: is in use by another node, give each its own',

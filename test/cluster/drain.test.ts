@@ -31,11 +31,7 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a node', () => {
   const receiver = new Receiver();
   const running: LiveCalls[] = [];
 
-  const node = (at: number): TestNode => {
-    const found = cluster.nodes[at];
-    if (found === undefined) throw new Error('no such node');
-    return found;
-  };
+  const node = (at: number): TestNode => cluster.node(at);
   type Listed = { node_id: string; http_port: number; draining_at: string | null; dead_at: string | null; suspect: boolean };
   const nodes = async (at: number): Promise<Listed[]> =>
     JSON.parse(JSON.stringify((await node(at).platform.operator('GET', '/nodes')).body.nodes));
@@ -47,13 +43,7 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a node', () => {
 
   beforeAll(async () => {
     cluster = await TestCluster.start(2, { WEBHOOK_RETRY_SCALE: '0.1', SHUTDOWN_GRACE_SEC: '20', NODE_BURIAL_SEC: '3' });
-    app = await node(0).platform.application(receiver.url, '+15550002');
-    receiver.secrets.set(app.appUuid, app.webhookSecret);
-    await node(0).platform.trunk('127.0.0.1:9');
-    await eventually(
-      async () => JSON.stringify((await node(1).platform.operator('GET', '/trunks')).body).includes('carrier'),
-      'the trunk',
-    );
+    app = await cluster.application(receiver, '+15550002');
   }, 60_000);
 
   afterAll(async () => {

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type EmbeddedServer, startEmbedded } from '../../src/database/embedded/embedded.ts';
 import { silentLog } from '../../src/log.ts';
-import { Platform } from '../support/platform.ts';
+import { type Answered, type Credentials, Platform } from '../support/platform.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { FaultProxy } from './proxy.ts';
 
 export const natsInstalled = spawnSync('nats-server', ['-v'], { stdio: 'ignore' }).error === undefined;
@@ -58,8 +59,9 @@ export class TestCluster {
     const dataDir = mkdtempSync(join(tmpdir(), 'sidetone-cluster-'));
     const [database, nats] = await Promise.all([startEmbedded(dataDir, silentLog), startNats()]);
     const cluster = new TestCluster(environment, dataDir, database, nats);
-    // The first one migrates; the others find nothing to do.
-    for (let n = 0; n < count; n++) await cluster.add();
+    // The first one migrates; the others find nothing to do, and start side by side.
+    await cluster.add();
+    await Promise.all(Array.from({ length: count - 1 }, () => cluster.add()));
     return cluster;
   }
 
@@ -90,6 +92,27 @@ export class TestCluster {
     return node;
   }
 
+  node(at: number): TestNode {
+    const found = this.nodes[at];
+    if (found === undefined) throw new Error('no such node');
+    return found;
+  }
+
+  /** An application whose events come to `receiver`, with a number and a trunk that every node knows. */
+  async application(receiver: Receiver, number: string): Promise<Credentials> {
+    const [first, ...others] = this.nodes;
+    if (first === undefined) throw new Error('there are no nodes');
+    const app = await first.platform.application(receiver.url, number);
+    receiver.secrets.set(app.appUuid, app.webhookSecret);
+    await first.platform.trunk('127.0.0.1:9');
+    for (const { platform } of others)
+      await eventually(
+        async () => JSON.stringify((await platform.operator('GET', '/trunks')).body).includes('carrier'),
+        'the trunk',
+      );
+    return app;
+  }
+
   async stop(): Promise<void> {
     for (const { platform, nats, postgres } of this.nodes) {
       nats.set('pass');
@@ -104,6 +127,16 @@ export class TestCluster {
     this.#nats.kill('SIGKILL');
     await this.#database.stop();
     rmSync(this.#dataDir, { recursive: true, force: true });
+  }
+}
+
+/** Asks again while a node is too busy to be reached in time, as its 503 with Retry-After says. For 10 s at most. */
+export async function patiently(ask: () => Promise<Answered>): Promise<Answered> {
+  const until = performance.now() + 10_000;
+  for (;;) {
+    const answered = await ask();
+    if (answered.status !== 503 || !answered.headers.has('retry-after') || performance.now() > until) return answered;
+    await Bun.sleep(100);
   }
 }
 
