@@ -4,17 +4,18 @@
  *
  *   signal, ask → waiting → take (step → commit → perform) → next, or sleep
  *
- * When the database is away, a command is refused (503) and changes nothing. A signal is a fact: its step is kept and
- * tried again until it is stored, and commands are refused at once meanwhile. A bug in a turn is logged with a
+ * When the database is away, a command is refused (503). Whether it was stored all the same may not be known then, so
+ * the actor takes nothing more before the database has told: what is stored counts, and takes effect. A signal is a fact:
+ * its step is kept and tried again until it is stored. Commands are refused at once meanwhile. A bug in a turn is logged with a
  * `support_id` and makes the actor take the input `broken`; a bug in that closes the mailbox.
  */
-import type { Clock } from '../clock.ts';
+import { type Clock, sleep } from '../clock.ts';
 import type { Change, Journal } from '../database/journal/journal.ts';
 import { newUuid } from '../id.ts';
-import { MAILBOX_MAX_INPUTS } from '../limits.ts';
+import { MAILBOX_MAX_INPUTS, STATEMENT_MAX_MS } from '../limits.ts';
 import type { Log, LogFields } from '../log.ts';
 import type { Playlist } from '../media/engine.ts';
-import { isProblem, type Problem, problems } from '../problem.ts';
+import { type Problem, problems } from '../problem.ts';
 import type { Answer, CommandContext } from './ports/sessions.ts';
 import { untilStored } from './until-stored.ts';
 
@@ -29,6 +30,12 @@ export interface Envelope<Input> {
   /** Undefined for a signal: nobody waits for its answer. */
   readonly reply: ((answer: Answer | Problem) => void) | undefined;
 }
+
+/**
+ * What became of a change. `late`: it is stored, and its sender was told that it could not be. `refused`: nothing of it
+ * is stored. `elsewhere`: the object had been ended by another process, and nothing of it is stored.
+ */
+type Committed = 'stored' | 'late' | 'refused' | 'elsewhere';
 
 /** The context, answer and audio that a command brings beside itself. */
 export interface Enclosed {
@@ -48,8 +55,6 @@ export interface MailboxOptions<Input> {
   take(envelope: Envelope<Input>): Promise<void>;
   /** An input is not taken any more, because the mailbox is closed or was emptied. */
   dropped(input: Input): void;
-  /** A command was refused although its change may have been stored: the database did not answer. */
-  abandoned(change: Change): void;
   /** The time of the next deadline, in milliseconds since the epoch. */
   nextDeadline(): number | undefined;
   readonly deadline: Input;
@@ -96,13 +101,10 @@ export class Mailbox<Input extends { readonly type: string }> {
   /** Posts a command. Resolves with its answer, or why it was refused; then its playlist is released. */
   ask(input: Input, { context, answer, playlist }: Enclosed): Promise<Answer | Problem> {
     const { promise, resolve } = Promise.withResolvers<Answer | Problem>();
-    const reply = (result: Answer | Problem) => {
-      if (isProblem(result)) playlist?.release();
-      resolve(result);
-    };
-    if (this.#closed) reply(this.#gone());
-    else if (this.#stalled || this.#waiting.length >= MAILBOX_MAX_INPUTS) reply(this.#unable());
-    else this.#post({ input, context, answer, playlist, reply });
+    const envelope = { input, context, answer, playlist, reply: resolve };
+    if (this.#closed) refuse(envelope, this.#gone());
+    else if (this.#stalled || this.#waiting.length >= MAILBOX_MAX_INPUTS) refuse(envelope, this.#unable());
+    else this.#post(envelope);
     return promise;
   }
 
@@ -112,29 +114,48 @@ export class Mailbox<Input extends { readonly type: string }> {
     return new Promise((resolve) => this.#drained.push(resolve));
   }
 
-  /**
-   * Commits the change of an envelope. `refused`: it was a command, it has been answered by a 503, and nothing of it is
-   * stored. `elsewhere`: the object had been ended by another process, and nothing of it is stored.
-   */
-  async commit(change: Change, { reply }: Envelope<Input>): Promise<'stored' | 'refused' | 'elsewhere'> {
-    const { journal, clock, abandoned } = this.#options;
+  /** Commits the change of an envelope. A command whose change cannot be committed is answered by a 503. */
+  async commit(change: Change, envelope: Envelope<Input>): Promise<Committed> {
+    const { journal, clock } = this.#options;
+    const isCommand = envelope.reply !== undefined;
     const stored = await untilStored(
       clock,
       () => journal.commit(change),
       () => {
-        if (reply !== undefined) {
-          reply(this.#unable());
-          abandoned(change);
-          return false;
-        }
         this.#stalled = true;
         this.#refuseCommands();
-        return true;
+        return !isCommand;
       },
     );
-    if (stored === undefined) return 'refused';
+    const committed = stored === undefined ? await this.#settle(change, envelope) : stored ? 'stored' : 'elsewhere';
     this.#stalled = false;
-    return stored ? 'stored' : 'elsewhere';
+    return committed;
+  }
+
+  /** Finds out what became of a command whose commit failed. Its sender does not wait for a database that is away. */
+  async #settle(change: Change, envelope: Envelope<Input>): Promise<Committed> {
+    const { journal, clock } = this.#options;
+    const overAt = clock.now() + STATEMENT_MAX_MS;
+    // A statement that is still under way has locked the row, and the look has waited for it.
+    const hasRow = change.session !== undefined || change.room !== undefined;
+    const first = await untilStored<boolean>(
+      clock,
+      () => journal.wasStored(change),
+      () => false,
+    );
+    if (first === true) return 'stored';
+    if (first === false && hasRow) {
+      refuse(envelope, this.#unable());
+      return 'refused';
+    }
+    envelope.reply?.({ ...this.#unable(), isInDoubt: true });
+    const look = () => untilStored(clock, () => journal.wasStored(change));
+    if (first === undefined && (await look())) return 'late';
+    // Without a row a statement that was under way is over by then.
+    if (!hasRow && clock.now() < overAt) await sleep(clock, overAt - clock.now());
+    if (!hasRow && (await look())) return 'late';
+    envelope.playlist?.release();
+    return 'refused';
   }
 
   /** Takes nothing more. Commands that wait are answered as 404. */
@@ -154,7 +175,7 @@ export class Mailbox<Input extends { readonly type: string }> {
     this.#cancelTimer();
     for (let next = this.#waiting.shift(); next !== undefined && !this.#closed; next = this.#waiting.shift()) {
       if ((next.context?.until ?? Infinity) <= this.#options.clock.now()) {
-        next.reply?.(this.#unable());
+        refuse(next, this.#unable());
         this.#options.dropped(next.input);
         continue;
       }
@@ -170,11 +191,12 @@ export class Mailbox<Input extends { readonly type: string }> {
   }
 
   /** A bug in this actor ends this actor, and nothing else. */
-  #break({ input, reply }: Envelope<Input>, error: unknown): void {
+  #break(envelope: Envelope<Input>, error: unknown): void {
+    const { input } = envelope;
     const { log, logged, owner, broken, brokenAgain } = this.#options;
     const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
     log.error({ ...logged, support_id: newUuid(), reason }, `a bug ended a ${owner}`);
-    reply?.(this.#unable());
+    refuse(envelope, this.#unable());
     if (input.type === broken.type) {
       brokenAgain();
       this.close();
@@ -188,13 +210,13 @@ export class Mailbox<Input extends { readonly type: string }> {
   #refuseCommands(): void {
     const all = this.#waiting.splice(0);
     this.#waiting.push(...all.filter(({ reply }) => reply === undefined));
-    for (const { reply } of all) reply?.(this.#unable());
+    for (const each of all) if (each.reply !== undefined) refuse(each, this.#unable());
   }
 
   #empty(why: Problem): void {
-    for (const { input, reply } of this.#waiting.splice(0)) {
-      reply?.(why);
-      this.#options.dropped(input);
+    for (const each of this.#waiting.splice(0)) {
+      refuse(each, why);
+      this.#options.dropped(each.input);
     }
   }
 
@@ -211,6 +233,12 @@ export class Mailbox<Input extends { readonly type: string }> {
   #gone(): Problem {
     return problems.notFound(this.#options.owner);
   }
+}
+
+/** Answers a command that changes nothing, and gives its playlist back. */
+export function refuse<Input>({ reply, playlist }: Envelope<Input>, why: Problem): void {
+  reply?.(why);
+  playlist?.release();
 }
 
 const fact = <Input>(input: Input): Envelope<Input> => ({

@@ -3,7 +3,12 @@
 /** Carried by `session.created` and `session.answered`. */
 export interface SipFacts {
   readonly call_id: string;
-  readonly trunk: string;
+  /** The trunk of the call. Absent in calls of devices. */
+  readonly trunk?: string;
+  /** The device user who calls. */
+  readonly device?: string;
+  /** What the device has dialled, as it was sent. */
+  readonly dialled?: string;
   /** The codec as SDP names it. */
   readonly codec?: string;
   /** The `X-` header fields of the far end, names as they were sent. */

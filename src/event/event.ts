@@ -14,7 +14,14 @@ export type Event =
   | RecordingEvent
   | RoomEvent
   | WebSocketEvent
-  | { event: 'session.created'; session_uuid: string; caller_id: string; did: string; type: 'phone_in'; sip?: SipFacts }
+  | {
+      event: 'session.created';
+      session_uuid: string;
+      caller_id: string;
+      did: string;
+      type: 'phone_in' | 'sip' | 'webrtc';
+      sip?: SipFacts;
+    }
   | { event: 'session.ringing_started'; session_uuid: string }
   | { event: 'session.early_media_started'; session_uuid: string }
   | { event: 'session.answered'; session_uuid: string; operation_uuid?: string; sip?: SipFacts }

@@ -8,7 +8,15 @@ import type { HangupBy, HangupCause } from '../event/hangup.ts';
 import type { WebSocketClosed, WebSocketError, WebSocketFailure } from '../event/websocket-event.ts';
 import type { RecordingNotice } from './recording.ts';
 
+/**
+ * What has become of the way to a browser: it is `connected`, the handshake `failed` or showed another certificate, the
+ * far end has `closed` it, or it is `lost`: without a sign of consent for 30 s (RFC 7675).
+ */
+export type LinkState = 'connected' | 'failed' | 'closed' | 'lost';
+
 export type MediaNotice =
+  /** The way to a browser has come up or is over. */
+  | { readonly type: 'link'; readonly state: LinkState }
   /** The first valid RTP packet of the leg. */
   | { readonly type: 'media.started' }
   /** No RTP came for `MEDIA_TIMEOUT_SEC` while it was expected. Sent once for each such silence. */

@@ -1,4 +1,5 @@
 /** One attempt: sign, post, judge the answer (contract §9). */
+import type { Clock } from '../clock.ts';
 import type { OutboxEvent } from '../database/outbox.ts';
 import { WEBHOOK_ANSWER_KEPT_BYTES, WEBHOOK_ANSWER_MAX_BYTES } from '../limits.ts';
 import { type Outbound, OutboundError } from '../outbound/outbound.ts';
@@ -18,19 +19,18 @@ export interface AttemptOutcome {
 }
 
 /**
- * Posts the event once. Never rejects. Takes at most `timeoutMs`, the answer's body included. `now` is in ms since the
- * epoch.
+ * Posts the event once. Never rejects. Takes at most `timeoutMs`, the answer's body included.
  */
 export async function attemptDelivery(
   outbound: Outbound,
   endpoint: Endpoint,
   event: OutboxEvent,
   timeoutMs: number,
-  now: () => number,
+  clock: Clock,
   traceparent = childOf(event.traceparent),
 ): Promise<AttemptOutcome> {
   const abort = new AbortController();
-  const timer = setTimeout(() => abort.abort(), timeoutMs);
+  const cancelTimer = clock.at(clock.now() + timeoutMs, () => abort.abort());
   try {
     const response = await outbound.fetch({
       url: endpoint.url,
@@ -38,7 +38,7 @@ export async function attemptDelivery(
       headers: {
         'content-type': 'application/json',
         'user-agent': 'Sidetone-Webhooks/1',
-        ...signatureHeaders(endpoint.keys, event.webhookId, Math.floor(now() / 1000), event.body),
+        ...signatureHeaders(endpoint.keys, event.webhookId, Math.floor(clock.now() / 1000), event.body),
         traceparent,
       },
       body: event.body,
@@ -49,13 +49,13 @@ export async function attemptDelivery(
     const answer = await beginningOf(response.body);
     const { status } = response;
     if (status >= 200 && status < 300) return { status, error: '', retryAfterMs: 0, response: answer };
-    const wait = retryAfterMs(response.headers.get('retry-after'), now());
+    const wait = retryAfterMs(response.headers.get('retry-after'), clock.now());
     return { status, error: status === 410 ? 'gone' : 'http_status', retryAfterMs: wait, response: answer };
   } catch (error) {
     const failure = abort.signal.aborted ? 'timeout' : error instanceof OutboundError ? error.failure : 'unreachable';
     return { status: null, error: failure, retryAfterMs: 0, response: '' };
   } finally {
-    clearTimeout(timer);
+    cancelTimer();
   }
 }
 

@@ -25,7 +25,11 @@ export interface Endpoints {
   lookUp(appUuid: string): Promise<Endpoint>;
 }
 
-export function endpoints(apps: AppStore, credentials: CredentialStore, now: () => number): Endpoints {
+export function endpoints(
+  apps: Pick<AppStore, 'get' | 'onChange'>,
+  credentials: Pick<CredentialStore, 'signingSecrets'>,
+  now: () => number,
+): Endpoints {
   const cache = new Map<string, { readonly endpoint: Endpoint; readonly until: number }>();
   const looking = new Map<string, Promise<Endpoint>>();
   apps.onChange((appUuid) => {

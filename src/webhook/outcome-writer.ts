@@ -2,6 +2,7 @@
  * Writes outcomes back, many in one statement, one statement at a time. A crash before that means a second delivery,
  * never a lost one.
  */
+import { type Clock, sleep } from '../clock.ts';
 import type { OutboxStore, Settlement } from '../database/outbox.ts';
 import { SETTLE_BATCH_MAX_EVENTS, SETTLE_LAST_TRIES, SETTLE_RETRY_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
@@ -10,6 +11,7 @@ export interface OutcomeWriterOptions {
   readonly outbox: Pick<OutboxStore, 'settle'>;
   /** The name under which the lease is held. */
   readonly holder: string;
+  readonly clock: Clock;
   readonly log: Log;
   /** A batch has been written. */
   onWritten(): void;
@@ -49,7 +51,7 @@ export class OutcomeWriter {
   }
 
   async #write(): Promise<void> {
-    const { outbox, holder, log } = this.#options;
+    const { outbox, holder, clock, log } = this.#options;
     // Outcomes of the same turn go into one statement.
     await Promise.resolve();
     while (this.#waiting.length > 0 && !this.#over) {
@@ -69,7 +71,7 @@ export class OutcomeWriter {
           this.#over = true;
           break;
         }
-        await new Promise((wake) => setTimeout(wake, SETTLE_RETRY_MS));
+        await sleep(clock, SETTLE_RETRY_MS);
       }
     }
     this.#writing = undefined;

@@ -94,6 +94,7 @@ export class RelayLeadership {
     this.#outcomes = new OutcomeWriter({
       outbox,
       holder,
+      clock,
       log,
       onWritten: () => this.#dispatch(),
       onLeaseLost: () => this.abandon(),
@@ -171,17 +172,21 @@ export class RelayLeadership {
     if (this.#dispatching) return;
     this.#dispatching = true;
     const { clock } = this.#options;
+    let isDry = false;
     while (!this.#over && !this.#ending && clock.now() < this.#leasedUntil) {
       const isFull = this.#inFlight >= RELAY_IN_FLIGHT_MAX;
       if (this.#inFlight >= RELAY_IN_FLIGHT_MAX + RELAY_IN_FLIGHT_RESERVE_MAX) break;
       if (this.#outcomes.waiting >= RELAY_SETTLING_MAX_EVENTS) break;
       const job = this.#lanes.take(clock.now(), isFull ? 'reserve' : 'any');
+      isDry = job === undefined;
       if (job === undefined) break;
       this.#inFlight += 1;
       void this.#send(job);
     }
     this.#dispatching = false;
-    this.#setTimer();
+    // Whatever else holds jobs back, such as a lease that has run out, dispatches again when it is over. A timer for a job
+    // that is due and held back would fire at once, over and over.
+    if (isDry) this.#setTimer();
   }
 
   #setTimer(): void {
@@ -211,7 +216,7 @@ export class RelayLeadership {
     else if (endpoint.disabled) this.#waitForPatch(job, clock.now());
     else {
       const traceparent = childOf(job.traceparent);
-      const outcome = await attemptDelivery(outbound, endpoint, job, timeoutSec * 1000, () => clock.now(), traceparent);
+      const outcome = await attemptDelivery(outbound, endpoint, job, timeoutSec * 1000, clock, traceparent);
       const ended = clock.now();
       this.#options.onAttempt?.({
         traceparent,

@@ -16,8 +16,8 @@ import { type LeadershipLoad, RelayLeadership } from './relay-leadership.ts';
 
 export interface RelayOptions {
   readonly outbox: OutboxStore;
-  readonly apps: AppStore;
-  readonly credentials: CredentialStore;
+  readonly apps: Pick<AppStore, 'get' | 'onChange' | 'disableWebhook'>;
+  readonly credentials: Pick<CredentialStore, 'signingSecrets'>;
   readonly outbound: Outbound;
   readonly clock: Clock;
   readonly log: Log;

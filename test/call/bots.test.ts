@@ -22,6 +22,8 @@ function world(types: Readonly<Record<string, SessionState['type']>>, room: read
     clock,
     tokens,
     joined: (roomId) => (roomId === 'room' ? room : []),
+    members: async () => room.map((sessionUuid) => ({ sessionUuid, isBot: types[sessionUuid] === 'websocket' })),
+    elsewhere: undefined,
     find: (name) => {
       const type = types[name];
       const membership = {
@@ -34,7 +36,7 @@ function world(types: Readonly<Record<string, SessionState['type']>>, room: read
       } as const;
       if (type === undefined) return undefined;
       return {
-        state: { type, membership: room.includes(name) ? membership : undefined },
+        state: { appUuid: APP, membership: room.includes(name) ? membership : undefined },
         hear: (news) => heard.push([name, news]),
       };
     },

@@ -90,7 +90,7 @@ describe('the desk of recordings', () => {
         },
       },
       sign: (recordingUuid, now) => ({ mediaUrl: `pull ${recordingUuid}`, liveUrl: 'live', expiresAt: now + 1_000 }),
-      journal: { commit },
+      journal: { commit, wasStored: async () => false },
       clock,
       log: silentLog,
       livenessMs: 10_000,
@@ -151,31 +151,6 @@ describe('the desk of recordings', () => {
     desk.late({ type: 'speech.ended', recordingUuid: 'rec_late' });
     for (let turn = 0; turn < 50; turn++) await Promise.resolve();
     expect(events).toHaveLength(1);
-  });
-
-  test('tells of a recording that was refused, and that the database stored after all, as over, once; of one it did not, nothing', async () => {
-    for (const each of ['rec_stored', 'rec_slow', 'rec_not']) {
-      row(each);
-      const begun = rows.get(each);
-      if (begun === undefined) throw new Error('no row');
-      if (each !== 'rec_stored') rows.delete(each);
-      desk.abandoned([{ begun }]);
-    }
-    desk.abandoned([{ ended: { recordingUuid: 'rec_other', endedAt: 0, durationMs: 0 } }]);
-    away = 1;
-    const pass = async (ms: number) => {
-      for (let at = 0; at < ms; at += 1_000) await clock.advance(1_000);
-    };
-    await pass(8_000);
-    expect(events).toMatchObject([{ event: 'recording.ended', recording_uuid: 'rec_stored', duration: 0 }]);
-    // The statement was still under way at the first look.
-    row('rec_slow');
-    await pass(30_000);
-    expect(events.map((each) => each.recording_uuid)).toEqual(['rec_stored', 'rec_slow']);
-    row('rec_not');
-    desk.abandoned([]);
-    await pass(30_000);
-    expect(events).toHaveLength(2);
   });
 
   test('removes a recording past its retention, and says so from then on', async () => {

@@ -8,7 +8,7 @@ import { noRecordings } from '../support/no-recordings.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 /** Rooms whose journal takes everything, or throws as a bug would. */
-function world(rows: number) {
+function world(rows: number, deleting = false) {
   const events: string[] = [];
   const opened: string[] = [];
   const bug = { next: false };
@@ -23,8 +23,10 @@ function world(rows: number) {
         events.push(...change.events.map(({ name }) => name));
         return true;
       },
+      wasStored: async () => false,
     },
     records: {
+      mine: async () => [],
       adopt: async () =>
         Array.from({ length: rows }, (_, n) => ({
           roomId: newUuid(),
@@ -34,7 +36,7 @@ function world(rows: number) {
           voiceActivityEvents: false,
           holdMusicUrl: 'https://music.example/a.mp3',
           volume: undefined,
-          deleting: false,
+          deleting,
           playback: '',
           createdAt: n,
           deletedAt: undefined,
@@ -44,6 +46,7 @@ function world(rows: number) {
     log: silentLog,
     nodeId: 'node',
     media: {
+      openPipe: async () => undefined,
       openRoom: async () => ({
         number: 1,
         setVoiceActivity() {},
@@ -70,7 +73,7 @@ function world(rows: number) {
 
 test('More than 50,000 Rooms are not listed: 413, without filters that could narrow them.', async () => {
   const { registry } = world(LIST_MATCHED_MAX_ITEMS + 1);
-  await registry.recover();
+  await registry.recover(async () => 0);
   expect(registry.list('app_1')).toMatchObject({
     problem: 'result_set_too_large',
     status: 413,
@@ -91,9 +94,26 @@ test('A bug in a Room ends that Room, and no other.', async () => {
   expect([registry.get('app_1', first), registry.get('app_1', second)?.room_id]).toEqual([undefined, second]);
 });
 
+test('A Room that was being deleted when its process died is gone only when each of its members has left.', async () => {
+  const { registry, events } = world(1, true);
+  const joined = { room: 1, phase: 'joined', muted: false, voiceActivityEvents: false, talking: false } as const;
+  let roomId = '';
+  await registry.recover(async () => {
+    const rooms = await registry.list('app_1');
+    roomId = isProblem(rooms) ? '' : String(rooms[0]?.room_id);
+    registry.find(roomId)?.take('s');
+    return 1;
+  });
+  for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+  expect(events).toEqual([]);
+  registry.onMembership('s', { ...joined, roomId }, undefined);
+  for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+  expect(events).toEqual(['room.deleted']);
+});
+
 test('A Room that outlived its process plays its hold music to a member that is alone.', async () => {
   const { registry, opened } = world(1);
-  await registry.recover();
+  await registry.recover(async () => 0);
   const rooms = await registry.list('app_1');
   const roomId = isProblem(rooms) ? '' : String(rooms[0]?.room_id);
   const joining = { roomId, room: 1, phase: 'joining', muted: false, voiceActivityEvents: false, talking: false } as const;

@@ -17,6 +17,8 @@ class MemoryJournal implements Journal {
   changes: Change[] = [];
   rows = new Map<string, SessionRow>();
   away = false;
+  /** The answer to the next commit is lost, and not the commit; then the database may be away. */
+  losesAnswer: 'no' | 'once' | 'and goes away' = 'no';
 
   async commit(change: Change): Promise<boolean> {
     if (this.away) throw new StoreUnavailable('away');
@@ -26,7 +28,17 @@ class MemoryJournal implements Journal {
       this.rows.set(session.sessionUuid, session);
     }
     this.changes.push(change);
+    if (this.losesAnswer !== 'no') {
+      this.away = this.losesAnswer === 'and goes away';
+      this.losesAnswer = 'no';
+      throw new StoreUnavailable('no answer');
+    }
     return true;
+  }
+
+  async wasStored(change: Change): Promise<boolean> {
+    if (this.away) throw new StoreUnavailable('away');
+    return this.changes.includes(change);
   }
 
   get events(): { event: string; [field: string]: unknown }[] {
@@ -41,6 +53,7 @@ class MemoryJournal implements Journal {
 /** A leg that writes down its orders. */
 class PaperLeg implements Leg, LegAudio {
   readonly audio = this;
+  readonly pipeCodec = 'PCMU';
   orders: string[] = [];
   played: PlayOptions[] = [];
   listener: LegListener = () => {};
@@ -80,8 +93,12 @@ function world() {
     tokens: new TokenBuckets(),
     orphanTimeoutMs: 120_000,
     records: {
-      find: async (sessionUuid) => journal.rows.get(sessionUuid),
+      find: async (appUuid, sessionUuid) => {
+        const row = journal.rows.get(sessionUuid);
+        return row?.appUuid === appUuid ? row : undefined;
+      },
       list: async () => [...journal.rows.values()],
+      mine: async () => [],
       adopt: async () => [...journal.rows.values()].filter((row) => row.endedAt === undefined),
     },
     media: {
@@ -176,14 +193,15 @@ describe('dial', () => {
   });
 
   test('while the database is away is 503; the reserved leg is given back and nothing was sent', async () => {
-    const { registry, journal, leg, context } = world();
+    const { registry, journal, leg, context, clock } = world();
     journal.away = true;
     expect(await registry.dial(dialRequest, context())).toMatchObject({ status: 503 });
     expect(leg.orders).toEqual(['hangup']);
-    expect(registry.size).toBe(0);
-    journal.away = false;
     leg.listener(bye);
     await settle();
+    journal.away = false;
+    await clock.advance(2_000);
+    expect(registry.size).toBe(0);
     expect(journal.names).toEqual([]);
   });
 });
@@ -260,34 +278,58 @@ describe('a live Session', () => {
     }
   });
 
-  test('leaves a recording that was refused for want of the database to be looked for: it may have been stored', async () => {
-    const abandoned = spyOn(noRecordings, 'abandoned').mockImplementation(() => {});
-    const permitted = spyOn(noRecordings, 'refusal').mockImplementation(async () => undefined);
-    try {
-      const { registry, journal, leg, context, incoming } = world();
-      const sessionUuid = await incoming();
-      leg.listener({ type: 'leg.answered' });
-      await settle();
-      journal.away = true;
-      const terms = noRecordings.terms({ includeGaps: false, voiceActivity: undefined });
-      expect(await registry.command(sessionUuid, { type: 'record', terms }, context())).toMatchObject({ status: 503 });
-      expect(abandoned.mock.calls).toMatchObject([[[{ begun: { recordingUuid: terms.recordingUuid, sessionUuid } }]]]);
-    } finally {
-      abandoned.mockRestore();
-      permitted.mockRestore();
-    }
+  const play = { type: 'play', urls: ['http://good/'], loop: 1, volume: 100 } as const;
+
+  test('takes a command that was stored although the answer of the database was lost', async () => {
+    const { registry, journal, leg, context, incoming } = world();
+    const sessionUuid = await incoming();
+    leg.listener({ type: 'leg.answered' });
+    await settle();
+    journal.losesAnswer = 'once';
+    expect(await registry.command(sessionUuid, play, context({ idempotencyKey: 'key' }))).toMatchObject({ status: 202 });
+    expect(leg.played).toHaveLength(1);
+  });
+
+  test('refuses a command of which the database tells nothing, and obeys it once it tells that it was stored', async () => {
+    const { registry, journal, leg, context, incoming, clock, released } = world();
+    const sessionUuid = await incoming();
+    leg.listener({ type: 'leg.answered' });
+    await settle();
+    journal.losesAnswer = 'and goes away';
+    const answer = await registry.command(sessionUuid, play, context({ idempotencyKey: 'key' }));
+    // The key stays marked: a retry neither plays a second time nor hears that nothing was played.
+    expect(answer).toMatchObject({ status: 503, isInDoubt: true });
+    expect(await registry.command(sessionUuid, play, context())).toMatchObject({ status: 503 });
+    expect([leg.played.length, released.length]).toEqual([0, 1]);
+    journal.away = false;
+    await clock.advance(2_000);
+    expect([leg.played.length, released.length]).toEqual([1, 1]);
+  });
+
+  test('whose beginning was in doubt, and is stored, ends: the call is not placed', async () => {
+    const { registry, journal, leg, context, clock } = world();
+    journal.losesAnswer = 'and goes away';
+    const answer = await registry.dial(dialRequest, context({ idempotencyKey: 'key' }));
+    expect(answer).toMatchObject({ status: 503, isInDoubt: true });
+    await settle();
+    journal.away = false;
+    await clock.advance(500);
+    await clock.advance(6_000);
+    expect(leg.orders).not.toContain('start');
+    expect(journal.names).toEqual(['session.ended']);
+    expect(registry.size).toBe(0);
   });
 
   test('that cannot be stored at its beginning is refused to the carrier', async () => {
-    const { registry, journal, leg, incoming } = world();
+    const { registry, journal, leg, clock, incoming } = world();
     journal.away = true;
     await incoming();
     expect(leg.orders).toEqual(['hangup']);
-    expect(registry.size).toBe(0);
     // What was never announced does not end either.
-    journal.away = false;
     leg.listener(bye);
-    await settle();
+    journal.away = false;
+    await clock.advance(2_000);
+    expect(registry.size).toBe(0);
     expect(journal.names).toEqual([]);
   });
 

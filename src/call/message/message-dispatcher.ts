@@ -6,11 +6,17 @@ import { type Clock, sleep } from '../../clock.ts';
 import { StoreUnavailable } from '../../database/journal/journal.ts';
 import type { MessageQuery, MessageStore, PartFound } from '../../database/messages.ts';
 import { newUuid } from '../../id.ts';
-import { MESSAGE_POLL_MS, RECEIPT_LOOKUP_WAIT_MS, RECEIPT_LOOKUPS_MAX, RECEIPTS_PENDING_MAX } from '../../limits.ts';
+import {
+  MESSAGE_POLL_MS,
+  RECEIPT_LOOKUP_WAIT_MS,
+  RECEIPT_LOOKUPS_MAX,
+  RECEIPTS_PENDING_MAX,
+  STATEMENT_MAX_MS,
+} from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { SmsGateway, Submitted } from '../../machine/message/gateway.ts';
-import { claim, interrupted, type MessageState, received, submitted } from '../../machine/message/message.ts';
-import { idCandidates, type Receipt } from '../../machine/message/receipt.ts';
+import { claim, interrupted, type MessageState, received, submitted, unclaimed } from '../../machine/message/message.ts';
+import { idCandidates, normalId, type Receipt } from '../../machine/message/receipt.ts';
 import { segment } from '../../machine/message/segments.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { MessageRequest, Messages } from '../ports/messages.ts';
@@ -23,6 +29,8 @@ const QUEUE_RETRY_SEC = 30;
  * told.
  */
 const HELD_EVERY_MS = 30_000;
+/** After so long no claim that the database did not answer can still be stored, in milliseconds. */
+const CLAIM_DOUBT_MS = 3 * STATEMENT_MAX_MS;
 /** A fault that is no outage is looked at once more after this. */
 const FAULT_PAUSE_MS = 1_000;
 
@@ -40,6 +48,12 @@ export interface DispatcherOptions {
 export class MessageDispatcher implements Messages {
   readonly #options: DispatcherOptions;
   readonly #atGateway = new Set<Promise<void>>();
+  /** The messages that this process has with the gateway. */
+  readonly #held = new Set<string>();
+  /** Until then a claim that nobody answered may turn up, in ms since the epoch. */
+  #doubtUntil = 0;
+  /** The ids of parts that the gateway has taken, until the database has them, with the receipt that came too early. */
+  readonly #unstored = new Map<string, Receipt | undefined>();
   #pumping: Promise<void> | undefined;
   #again = false;
   #receipts = 0;
@@ -143,12 +157,13 @@ export class MessageDispatcher implements Messages {
     if (gateway === undefined) return;
     let sleepMs = MESSAGE_POLL_MS;
     try {
+      await this.#giveBack(clock.now());
       while (this.#again && !this.#closed) {
         this.#again = false;
         const free = gateway.window - this.#atGateway.size;
         if (free <= 0 || !gateway.ready()) break;
         const now = clock.now();
-        const claimed = await store.claim(now, free, (state) => claim(state, clock.now()));
+        const claimed = await this.#claim(now, free);
         for (const message of claimed) if (message.stage === 'submitting') this.#submit(gateway, message);
         if (claimed.length === free) this.#again = true;
       }
@@ -157,6 +172,7 @@ export class MessageDispatcher implements Messages {
         await this.#giveUpHeld(clock.now());
       }
       const due = await store.nextDue();
+      if (clock.now() <= this.#doubtUntil) sleepMs = Math.min(sleepMs, FAULT_PAUSE_MS);
       if (due !== undefined && due > clock.now()) sleepMs = Math.min(sleepMs, due - clock.now());
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) log.error({ reason: String(error) }, 'messages could not be claimed');
@@ -167,26 +183,63 @@ export class MessageDispatcher implements Messages {
     this.#cancelTimer = this.#closed ? undefined : clock.at(clock.now() + Math.max(1, sleepMs), () => this.#wake());
   }
 
+  async #claim(now: number, most: number): Promise<readonly MessageState[]> {
+    const { store, clock } = this.#options;
+    try {
+      return await store.claim(now, most, (state) => claim(state, clock.now()));
+    } catch (error) {
+      this.#doubtUntil = clock.now() + CLAIM_DOUBT_MS;
+      throw error;
+    }
+  }
+
+  /**
+   * Gives back what a claim took whose answer never came. Where others submit from the same database nobody can tell whose
+   * a message is: it is given up after its time.
+   */
+  async #giveBack(now: number): Promise<void> {
+    const { store } = this.#options;
+    if (store.shared || now > this.#doubtUntil) return;
+    const lost = (await store.held(Number.MAX_SAFE_INTEGER)).filter((messageUuid) => !this.#held.has(messageUuid));
+    for (const messageUuid of lost) await store.change(messageUuid, now, (state) => unclaimed(state, now));
+    if (lost.length > 0) this.#again = true;
+  }
+
   #submit(gateway: SmsGateway, message: MessageState): void {
     const parts = message.parts.flatMap(({ smscId }, part) => (smscId === '' ? [part] : []));
     const { messageUuid, from, to, text } = message;
+    this.#held.add(messageUuid);
     const work: Promise<void> = gateway
       .submit({ messageUuid, from, to, text, parts })
-      .then((outcomes) => this.#settle(messageUuid, outcomes))
+      .then((outcomes) => this.#taken(message, outcomes))
       .catch((error: unknown) =>
         this.#options.log.error({ message_uuid: messageUuid, reason: String(error) }, 'a message was left'),
       )
       .finally(() => {
         this.#atGateway.delete(work);
+        this.#held.delete(messageUuid);
         this.#wake();
       });
     this.#atGateway.add(work);
   }
 
-  #settle(messageUuid: string, outcomes: readonly Submitted[]): Promise<void> {
+  /** Stores what the gateway said. A receipt that is quicker than the database waits for that, or has to come again. */
+  async #taken(message: MessageState, outcomes: readonly Submitted[]): Promise<void> {
+    const ids = outcomes.flatMap(({ outcome }) => (outcome.outcome === 'accepted' ? [normalId(outcome.smscId)] : []));
+    for (const id of ids) this.#unstored.set(id, undefined);
+    await this.#settle(message, outcomes);
+    for (const id of ids) {
+      const early = this.#unstored.get(id);
+      this.#unstored.delete(id);
+      // Whoever was asked to bring it again may be gone; a receipt that comes twice changes nothing.
+      if (early !== undefined) this.#onReceipt(early).catch(() => {});
+    }
+  }
+
+  #settle({ messageUuid, attempts }: MessageState, outcomes: readonly Submitted[]): Promise<void> {
     return untilStored(this.#options.clock, async () => {
       const now = this.#options.clock.now();
-      await this.#options.store.change(messageUuid, now, (state) => submitted(state, outcomes, now));
+      await this.#options.store.change(messageUuid, now, (state) => submitted(state, outcomes, attempts, now));
     });
   }
 
@@ -201,15 +254,23 @@ export class MessageDispatcher implements Messages {
   async #onReceipt(receipt: Receipt): Promise<void> {
     if (this.#receipts >= RECEIPTS_PENDING_MAX) throw new Error('too many receipts are being looked up');
     this.#receipts++;
+    const candidates = idCandidates(receipt.smscId);
     try {
       for (let lookup = 0; lookup < RECEIPT_LOOKUPS_MAX; lookup++) {
         if (lookup > 0) await sleep(this.#options.clock, RECEIPT_LOOKUP_WAIT_MS);
-        const part = meant(await this.#options.store.findParts(idCandidates(receipt.smscId)), receipt);
+        // Its message is about to be stored; what is there under that id is an older one.
+        if (candidates.some((id) => this.#unstored.has(id))) continue;
+        const part = meant(await this.#options.store.findParts(candidates), receipt);
         if (part !== undefined) {
           const now = this.#options.clock.now();
           await this.#options.store.change(part.messageUuid, now, (state) => received(state, part.part, receipt, now));
           return;
         }
+      }
+      const awaited = candidates.find((id) => this.#unstored.has(id));
+      if (awaited !== undefined) {
+        this.#unstored.set(awaited, receipt);
+        throw new StoreUnavailable('the message of a receipt is not stored yet');
       }
       this.#options.log.warn({ state: receipt.state }, 'a receipt for no message of ours');
     } finally {

@@ -9,6 +9,7 @@ import type { TransferTarget } from '../../machine/session/input.ts';
 import type { LegAudio } from '../../media/engine.ts';
 import type { StreamFormat } from '../../media/leg/stream.ts';
 import type { LegEnd, LegSignal } from '../../notice/signal.ts';
+import type { CallSnapshot } from '../../sip/call/snapshot.ts';
 
 export type { LegEnd, LegSignal };
 
@@ -57,6 +58,8 @@ export interface Leg {
    * between. Absent where nothing taps the leg.
    */
   secure?(on: boolean): void;
+  /** How another node goes on with the call. Absent where none can. */
+  readonly handOver?: LegHandOver;
   /** How the call has sounded so far. Absent where there is no RTP, undefined before it flows. */
   quality?(): Promise<CallQuality | undefined>;
   /** Tells what happened in the Session's Room or to its phone Session. Absent where nobody would hear of it. */
@@ -76,6 +79,25 @@ export type BotOrder =
   | { readonly type: 'transfer'; readonly sessionUuid: string | undefined; readonly to: string }
   | { readonly type: 'send_dtmf'; readonly sessionUuid: string | undefined; readonly digits: string };
 
+export interface LegHandOver {
+  /** What another node needs to go on. Undefined: not now. */
+  snapshot(): LegSnapshot | undefined;
+  /** The same at any time while the call is up, so that another node can go on after a crash. */
+  kept(): LegSnapshot | undefined;
+  /** Another node goes on: gives back what the leg holds. The far end hears nothing of it, and no signal follows. */
+  release(): void;
+  /** The other node gave up, after it may have asked the far end to follow: has the far end come back. */
+  reclaim(): void;
+}
+
+/** A call as plain data. */
+export interface LegSnapshot {
+  readonly trunk: string;
+  readonly call: CallSnapshot;
+  /** The session id and version of our last description (`o=`). */
+  readonly origin: { readonly sessionId: number; readonly version: number };
+}
+
 export interface LegTransfers {
   /** The name of the leg's trunk. */
   readonly trunk: string;
@@ -87,12 +109,19 @@ export interface LegTransfers {
   transfer(target: TransferTarget): void;
 }
 
+/** A leg that goes on with the call of another node. Its signals wait until somebody listens. */
+export interface ResumedLeg {
+  readonly leg: Leg & { readonly handOver: LegHandOver };
+  listen(listener: LegListener): void;
+}
+
 /** A door calls this to hand its leg's signals to the Session's actor. Signals arrive in order. */
 export type LegListener = (signal: LegSignal) => void;
 
 /** The call that a Session wants placed. */
 export interface DialOptions {
   readonly appUuid: string;
+  /** An E.164 number, or `sip:` and the user name of a device. */
   readonly to: string;
   readonly from: string;
   readonly trunk?: string;
@@ -106,12 +135,22 @@ export interface DialOptions {
 /**
  * Why no leg was made. `no_trunk`: none is configured. `unknown_trunk`: none of that name. `no_capacity`: every channel
  * of the trunks that could carry the call is in use. `no_ports`: the RTP ports are used up. `draining`: the platform is
- * shutting down.
+ * shutting down. `unknown_device`: the application has no such device.
  */
-export type DialRefused = 'no_trunk' | 'unknown_trunk' | 'no_capacity' | 'no_ports' | 'draining';
+export type DialRefused = 'unknown_device' | 'no_trunk' | 'unknown_trunk' | 'no_capacity' | 'no_ports' | 'draining';
 
 /** The carrier as the heart sees it. */
 export interface Dialer {
+  /**
+   * Goes on with a call of another node: opens its audio here and asks the far end to follow, with a CSeq that is
+   * `ahead` higher. Resolves with the leg once the far end has, and with why where it does not; `asked` tells whether the
+   * far end may have been asked.
+   */
+  resume?(
+    snapshot: LegSnapshot,
+    ahead: number,
+    timeoutMs: number,
+  ): Promise<ResumedLeg | { readonly failed: string; readonly asked: boolean }>;
   /** Asks other nodes for what the dial needs and they share. Its result is called after the dial. */
   expect?(options: DialOptions): Promise<() => void>;
   dial(options: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused };
@@ -148,6 +187,9 @@ export interface IncomingCall {
   readonly appUuid: string;
   /** What SIP says of the call. */
   readonly sip?: SipFacts;
+  /** A device or a browser of the application calls. Absent: it came from a carrier. */
+  readonly type?: 'sip' | 'webrtc';
+  readonly clientState?: string;
   readonly leg: Leg;
   /** Refuses the call with 503, because there is no room for it: the carrier may try elsewhere. */
   refuse(): void;

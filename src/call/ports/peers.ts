@@ -7,10 +7,17 @@ import type { Answer } from './sessions.ts';
 export type Whose =
   | { readonly kind: 'session'; readonly sessionUuid: string }
   | { readonly kind: 'room'; readonly roomId: string }
-  /** A Session joins a Room: the Session's node serves it. */
-  | { readonly kind: 'join'; readonly sessionUuid: string; readonly roomId: string }
+  /** A Session joins or leaves a Room: the Session's node serves it, or the Room's where there is no such Session. */
+  | { readonly kind: 'member'; readonly sessionUuid: string; readonly roomId: string }
   /** A Session is made: near another Session or Room, or wherever there is room. */
-  | { readonly kind: 'new'; readonly near: readonly string[]; readonly trunk: string | undefined; readonly isPhone: boolean };
+  | {
+      readonly kind: 'new';
+      readonly near: readonly string[];
+      readonly trunk: string | undefined;
+      readonly isPhone: boolean;
+      /** The user name of the device that is dialled. */
+      readonly device?: string | undefined;
+    };
 
 /** An admitted request on its way to the node that serves it. Card digits are in none. */
 export interface Operation {
@@ -40,11 +47,8 @@ export type Forwarded =
   | { readonly outcome: 'unknown' };
 
 export interface Peers {
-  /**
-   * The other node that serves the request. Undefined: this one does, or nobody has such an object. A problem ends the
-   * request.
-   */
-  nodeOf(whose: Whose, appUuid: string): Promise<string | Problem | undefined>;
+  /** The other node that serves the request. Undefined: this one does, or nobody has such an object. */
+  nodeOf(whose: Whose, appUuid: string): Promise<string | undefined>;
   /** `isSlow`: the request opens audio sources before it is admitted. */
   forward(nodeId: string, operation: Operation, isSlow: boolean): Promise<Forwarded>;
   /**

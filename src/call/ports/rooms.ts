@@ -48,8 +48,8 @@ export interface Rooms {
   list(appUuid: string): readonly RoomView[] | Problem | Promise<readonly RoomView[] | Problem>;
   /** Tells whether this node mixes the Room, whatever its application. */
   isHere(roomId: string): boolean;
-  /** Makes this node the home of a Room of a cluster that nobody is in. A problem where another node mixes it. */
-  bring(appUuid: string, roomId: string): Promise<Problem | undefined>;
+  /** Tells whether the application has such a Room, on whatever node. */
+  knows(appUuid: string, roomId: string): Promise<boolean>;
   get(appUuid: string, roomId: string): RoomView | undefined;
   /** Delete, and the commands of its playback. The Room is the application's. */
   order(roomId: string, order: RoomCommand, context: CommandContext): Promise<Answer | Problem>;

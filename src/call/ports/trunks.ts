@@ -16,7 +16,10 @@ export interface Refusal {
   /** The URIs of From and To, cut to SIP_REFUSAL_URI_MAX_CHARS. */
   readonly from: string;
   readonly to: string;
-  /** The status of the response. When there were too many of them, the request was ignored in its place. */
+  /**
+   * The status of the response. When there were too many of them, the request was ignored in its place. 0 is the ban that
+   * they led to.
+   */
   readonly status: number;
   readonly reason: string;
   readonly remedy: string;
@@ -40,6 +43,8 @@ export interface TrunkStatus {
 export interface CarrierReadings {
   /** Whether this build can encrypt audio (SRTP). */
   readonly hasSrtp: boolean;
+  /** Whether this build can do Opus. */
+  readonly hasOpus: boolean;
   trunkStatus(name: string): TrunkStatus;
   /** Asks the trunk at once whether it is there; its status tells the outcome. No effect on a loopback trunk. */
   probeTrunk(name: string): void;

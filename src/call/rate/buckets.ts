@@ -70,6 +70,13 @@ export const buckets = {
   message_get: application(40, 20),
   app_get: application(40, 20),
   app_patch: application(5, 1),
+  /** Shared by all operators, too. */
+  mcp: application(40, 20),
+  /** Shared by making and revoking. */
+  webrtc_token: application(20, 10),
+  // Per token of a browser.
+  whip_offer: call(10, 1),
+  whip_patch: call(40, 10),
 } as const satisfies Record<string, Bucket>;
 
 export type BucketName = keyof typeof buckets;

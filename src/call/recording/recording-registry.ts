@@ -3,20 +3,13 @@
  * URLs, and those whose owner is gone, by its own end or by a crash, and which still have to be told of as ended, once.
  */
 import type { Clock } from '../../clock.ts';
-import { sleep, timestamp } from '../../clock.ts';
+import { timestamp } from '../../clock.ts';
 import type { Journal } from '../../database/journal/journal.ts';
 import type { RecordingChange, RecordingRow } from '../../database/journal/recording-rows.ts';
 import { platformEvent } from '../../event/platform-event.ts';
 import type { RecordingLinks, RecordingOwner } from '../../event/recording-event.ts';
 import { newUuid, newWebhookId } from '../../id.ts';
-import {
-  RECORDING_ABANDONED_LOOK_MS,
-  RECORDING_MENDS_MAX,
-  RECORDINGS_ABANDONED_MAX,
-  RETENTION_BATCH_MAX_ROWS,
-  RETENTION_EVERY_SEC,
-  RETENTION_MAX_BATCHES,
-} from '../../limits.ts';
+import { RECORDING_MENDS_MAX, RETENTION_BATCH_MAX_ROWS, RETENTION_EVERY_SEC, RETENTION_MAX_BATCHES } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { type Recording, type RecordingRecord, type RecordingTerms, recordingEnded } from '../../machine/recording/recording.ts';
 import type { SessionState } from '../../machine/session/session.ts';
@@ -30,11 +23,20 @@ import type { RecordingMedia, Recordings, RecordingView } from '../ports/recordi
 import { untilStored } from '../until-stored.ts';
 
 const STORE_FULL_RETRY_SEC = 30;
-const ABANDONED_LOOKS = 2;
+
+/** The files of recordings on this process's disk. */
+export interface RecordingFiles {
+  readonly mend: typeof mendWav;
+  readonly durationMs: typeof wavDurationMs;
+}
+
+const FILES: RecordingFiles = { mend: mendWav, durationMs: wavDurationMs };
 
 export interface RecordingRegistryOptions {
   /** Undefined: recording is off. */
   readonly storage: RecordingStorage | undefined;
+  /** The files of recordings; without it those of the file system. */
+  readonly files?: RecordingFiles | undefined;
   /** Undefined: what is not written yet is lost with the process. */
   readonly rings?: RecordingRings | undefined;
   readonly rows: {
@@ -70,9 +72,6 @@ export class RecordingRegistry implements Recordings {
   readonly #options: RecordingRegistryOptions;
   /** Recordings whose files may still be written to. */
   readonly #growing = new Map<string, { over: boolean }>();
-  /** Recordings that were refused while the database did not answer, and how often they are still looked for. */
-  readonly #abandoned = new Map<string, number>();
-  #looking: Promise<void> | undefined;
   #cancelSweep = () => {};
 
   constructor(options: RecordingRegistryOptions) {
@@ -168,33 +167,6 @@ export class RecordingRegistry implements Recordings {
     void this.#endLate(notice.recordingUuid, notice.durationMs);
   }
 
-  /**
-   * Remembers recordings that were refused because the database did not answer. One that was stored nevertheless is
-   * ended, and told of like every other.
-   */
-  abandoned(changes: readonly RecordingChange[] = []): void {
-    for (const each of changes)
-      if ('begun' in each && this.#abandoned.size < RECORDINGS_ABANDONED_MAX)
-        this.#abandoned.set(each.begun.recordingUuid, ABANDONED_LOOKS);
-    if (this.#abandoned.size > 0)
-      this.#looking ??= this.#endAbandoned().finally(() => {
-        this.#looking = undefined;
-      });
-  }
-
-  async #endAbandoned(): Promise<void> {
-    const { clock, rows } = this.#options;
-    while (this.#abandoned.size > 0) {
-      await sleep(clock, RECORDING_ABANDONED_LOOK_MS);
-      for (const [recordingUuid, looks] of [...this.#abandoned]) {
-        const row = await untilStored(clock, () => rows.get(recordingUuid));
-        if (row !== undefined && row.endedAt === undefined) await this.#end(row, 0);
-        if (row !== undefined || looks === 1) this.#abandoned.delete(recordingUuid);
-        else this.#abandoned.set(recordingUuid, looks - 1);
-      }
-    }
-  }
-
   async #endLate(recordingUuid: string, durationMs: number): Promise<void> {
     const { clock, rows } = this.#options;
     const row = await untilStored(clock, () => rows.get(recordingUuid));
@@ -250,10 +222,10 @@ export class RecordingRegistry implements Recordings {
 
   /** Mends a file that was left growing. Returns its length in milliseconds, 0 where there is none. */
   async #mend({ recordingUuid }: RecordingRow): Promise<number> {
-    const { storage, rings, log } = this.#options;
+    const { storage, rings, log, files = FILES } = this.#options;
     const path = storage?.path(recordingUuid);
     if (path === undefined) return 0;
-    const mended = await mendWav(path, rings?.path(path)).catch((error: unknown) => unmended(log, error));
+    const mended = await files.mend(path, rings?.path(path)).catch((error: unknown) => unmended(log, error));
     if (mended?.ringRefused !== undefined)
       log.warn({ recording_uuid: recordingUuid, reason: mended.ringRefused }, 'the last second of a recording is lost');
     return mended?.durationMs ?? 0;
@@ -274,11 +246,11 @@ export class RecordingRegistry implements Recordings {
   }
 
   async #view(sessionUuid: string, recording: Recording): Promise<RecordingView> {
-    const { storage, rings, clock } = this.#options;
+    const { storage, rings, clock, files = FILES } = this.#options;
     const { recordingUuid, cutOffMs } = recording;
     const available = recording.availability === 'available';
     const path = storage?.path(recordingUuid);
-    const durationMs = cutOffMs ?? (path === undefined ? 0 : await wavDurationMs(path, rings?.path(path)));
+    const durationMs = cutOffMs ?? (path === undefined ? 0 : await files.durationMs(path, rings?.path(path)));
     const links = available ? this.links(recordingUuid, clock.now()) : undefined;
     return {
       recording_uuid: recordingUuid,

@@ -20,17 +20,24 @@ import {
 } from '../../machine/room/room.ts';
 import type { MediaRoom, Playlist, RoomNotice } from '../../media/engine.ts';
 import { type Problem, problems } from '../../problem.ts';
-import { type Envelope, Mailbox } from '../mailbox.ts';
+import { type Envelope, Mailbox, refuse } from '../mailbox.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { ActorEnvironment } from '../session/session-actor.ts';
 import { HoldMusic } from './hold-music.ts';
 
 export interface RoomEnvironment
-  extends Omit<ActorEnvironment, 'onEnded' | 'mediaRoom' | 'audioOf' | 'onMembership' | 'onNews' | 'history' | 'payments'> {
+  extends Omit<
+    ActorEnvironment,
+    'onEnded' | 'mediaRoom' | 'audioOf' | 'away' | 'onMembership' | 'onNews' | 'history' | 'keepsCalls' | 'payments'
+  > {
   /** Tells every member to leave. */
   dismiss(room: RoomActor): void;
   onDeleted(roomId: string): void;
+  /** The Room could not be stored. */
+  onNeverBegan(roomId: string): void;
+  /** Another node has the Room by now. */
+  onTaken(room: RoomActor): void;
 }
 
 export class RoomActor {
@@ -64,7 +71,6 @@ export class RoomActor {
       logged: { room_id: state.roomId },
       take: (envelope) => this.#take(envelope),
       dropped: (input) => this.#dropped(input),
-      abandoned: ({ recordings }) => environment.recordings.abandoned(recordings),
       nextDeadline: () => roomDeadline(this.#state),
       deadline: { type: 'deadline' },
       broken: { type: 'broken' },
@@ -173,14 +179,15 @@ export class RoomActor {
     const now = clock.now();
     const next = stepRoom(this.#state, input, now);
     if (next.refused !== undefined) {
-      reply?.(next.refused);
+      refuse(envelope, next.refused);
       return;
     }
     if (context !== undefined) this.#traceparent = context.traceparent;
     const change = this.#changeOf(next, context, answer, now);
     const outcome = change === undefined ? 'stored' : await this.#mailbox.commit(change, envelope);
     if (outcome === 'elsewhere') this.#takenOver(envelope);
-    if (outcome !== 'stored') return;
+    if (outcome === 'refused' && input.type === 'begin') this.#neverBegan();
+    if (outcome === 'refused' || outcome === 'elsewhere') return;
     this.#state = next.state;
     if (change?.room !== undefined) this.#row = change.room;
     recordings.committed(next.recordings ?? []);
@@ -192,10 +199,16 @@ export class RoomActor {
     if (next.state.phase === 'deleted') this.#mailbox.close();
   }
 
+  #neverBegan(): void {
+    this.abandon();
+    this.#environment.onNeverBegan(this.#state.roomId);
+  }
+
   /** Another node has the Room by now: nothing of this one is told any more. */
   #takenOver({ reply }: Envelope<RoomInput>): void {
     reply?.(problems.notFound('Room'));
-    this.abandon();
+    this.#mailbox.close();
+    this.#environment.onTaken(this);
   }
 
   /** The Room is not this node's any more: its mix is closed, and nothing is written or told. */

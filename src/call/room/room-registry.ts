@@ -1,22 +1,27 @@
 /** The live Rooms of this node, and the way in for every command about them. */
-import { timestamp } from '../../clock.ts';
+import { sleep } from '../../clock.ts';
 import type { RoomRow } from '../../database/journal/journal.ts';
-import type { ListedRoom, RoomStore } from '../../database/rooms.ts';
+import type { RoomStore } from '../../database/rooms.ts';
 import { newUuid } from '../../id.ts';
-import { DRAINING_RETRY_SEC, LIST_MATCHED_MAX_ITEMS } from '../../limits.ts';
+import { DRAINING_RETRY_SEC, LIST_MATCHED_MAX_ITEMS, ROOM_MOVING_LOOK_MS, ROOM_MOVING_LOOKS } from '../../limits.ts';
 import type { Membership, Seat } from '../../machine/room/membership.ts';
-import { newRoom, playbackStatus, type RoomCommand } from '../../machine/room/room.ts';
-import type { MediaEngine, RoomNotice } from '../../media/engine.ts';
+import { newRoom, type RoomCommand } from '../../machine/room/room.ts';
+import type { MediaEngine, RoomMember, RoomNotice } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
+import { Adoption } from '../adoption.ts';
+import type { RoomNews } from '../ports/leg.ts';
+import type { RoomPeers, RoomMember as Who } from '../ports/room-peers.ts';
 import type { CreateRequest, JoinRequest, LiveRoom, MemberView, Rooms, RoomView } from '../ports/rooms.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import type { SessionActor } from '../session/session-actor.ts';
-import { RoomActor, type RoomEnvironment, type StoredPlayback } from './room-actor.ts';
+import { untilStored } from '../until-stored.ts';
+import { RoomActor, type RoomEnvironment } from './room-actor.ts';
+import { RoomSpan, roomIsMoving, type SeatWish } from './room-span.ts';
+import { rowView, storedPlayback, view } from './room-view.ts';
 
 const MEDIA_RETRY_SEC = 5;
-const MOVING_RETRY_SEC = 1;
-const APART = 'The Room is mixed by another node than the one that has the Session; connect or dial it `near` the Room';
 const STOPPED_LOOK_MS = 20;
+const BEQUEST_LOOK_MS = 50;
 
 interface RoomLimits {
   readonly maxRooms: number;
@@ -24,19 +29,20 @@ interface RoomLimits {
 }
 
 /** The homes of the Rooms of a cluster. */
-interface RoomHomes extends Pick<RoomStore, 'home' | 'settle' | 'release' | 'make' | 'unmake' | 'list'> {
-  /** Asks the home of a Room to give it up. */
-  askRelease(nodeId: string, roomId: string): Promise<boolean>;
-}
+type RoomHomes = Pick<RoomStore, 'home' | 'settle' | 'release' | 'make' | 'unmake' | 'list' | 'seize' | 'where' | 'members'>;
 
-export interface RoomRegistryOptions extends Omit<RoomEnvironment, 'dismiss' | 'onDeleted'> {
-  readonly media: Pick<MediaEngine, 'openRoom' | 'openPlaylist'>;
-  readonly records: Pick<RoomStore, 'adopt'>;
+export interface RoomRegistryOptions extends Omit<RoomEnvironment, 'dismiss' | 'onDeleted' | 'onNeverBegan' | 'onTaken'> {
+  readonly media: Pick<MediaEngine, 'openRoom' | 'openPlaylist' | 'openPipe'>;
+  readonly records: Pick<RoomStore, 'adopt' | 'mine'>;
   /** How the Rooms of a cluster get their homes; undefined where this process has them all. */
   readonly homes?: RoomHomes | undefined;
+  /** The other nodes of a cluster. */
+  readonly peers?: RoomPeers | undefined;
   limits(appUuid: string): Promise<RoomLimits | undefined>;
   /** A live Session of this node. */
   session(sessionUuid: string): SessionActor | undefined;
+  /** Tells the bots of this node that are in a Room. */
+  tellBots?(sessionUuid: string, roomId: string, news: RoomNews): void;
 }
 
 export class RoomRegistry implements Rooms {
@@ -45,21 +51,40 @@ export class RoomRegistry implements Rooms {
   readonly #counts = new Map<string, number>();
   readonly #options: RoomRegistryOptions;
   readonly #environment: RoomEnvironment;
+  readonly #adoption: Adoption<RoomRow>;
   readonly #settling = new Map<string, Promise<boolean>>();
+  /** The part of Rooms that is on other nodes. Undefined where there are none. */
+  readonly span: RoomSpan | undefined;
   #stopping = false;
 
   constructor(options: RoomRegistryOptions) {
     this.#options = options;
+    this.#adoption = new Adoption(options.records);
     this.#environment = {
       ...options,
       dismiss: (room) => {
         const input = { type: 'room_closed', roomId: room.state.roomId } as const;
         const { reserved } = room;
         for (const sessionUuid of room.places) options.session(sessionUuid)?.signal(input);
+        this.span?.guests.dismiss(room);
         for (const sessionUuid of reserved) room.giveBack(sessionUuid);
       },
       onDeleted: (roomId) => this.#forget(roomId),
+      onNeverBegan: (roomId) => this.#unmake(roomId),
+      onTaken: (room) => (this.span === undefined ? room.abandon() : void this.span.taken(room)),
     };
+    const { homes, peers } = options;
+    if (homes === undefined || peers === undefined) return;
+    this.span = new RoomSpan({
+      ...options,
+      homes: { ...homes, seize: (...which) => this.#adoption.one(homes.seize(...which)) },
+      peers,
+      mostMembers: async (appUuid) => (await options.limits(appUuid))?.maxMembersPerRoom ?? 0,
+      find: (roomId) => this.#rooms.get(roomId),
+      adopt: (row) => this.#takeUp(row),
+      giveUp: (roomId) => this.giveUp(roomId),
+      tellBots: (sessionUuid, roomId, news) => options.tellBots?.(sessionUuid, roomId, news),
+    });
   }
 
   get size(): number {
@@ -81,7 +106,13 @@ export class RoomRegistry implements Rooms {
     const { voice_activity_events: voiceActivityEvents, hold_music_url: holdMusicUrl = '' } = request;
     const about = { roomId: newUuid(), appUuid, voiceActivityEvents, holdMusicUrl };
     const state = newRoom(about, clock.now());
-    if ((await homes?.make(state, cap)) === false) {
+    const isMade = await homes?.make(state, cap).catch((error: unknown) => {
+      // It may be made all the same, and would be counted for ever.
+      this.#count(appUuid, -1);
+      this.#unmake(about.roomId);
+      throw error;
+    });
+    if (isMade === false) {
       this.#count(appUuid, -1);
       return tooMany();
     }
@@ -91,13 +122,13 @@ export class RoomRegistry implements Rooms {
       await homes?.unmake(about.roomId);
       return problems.unavailable('No media worker is available.', MEDIA_RETRY_SEC);
     }
-    const result = await room.begin(context, { status: 201, body: { ...view(room) } });
-    if (isProblem(result)) {
-      void room.media.close();
-      this.#forget(about.roomId);
-      await homes?.unmake(about.roomId).catch(() => {});
-    }
-    return result;
+    return await room.begin(context, { status: 201, body: { ...view(room) } });
+  }
+
+  /** Takes back that a Room of the cluster was made, for as long as the database is away. */
+  #unmake(roomId: string): void {
+    const { homes, clock } = this.#options;
+    if (homes !== undefined) void untilStored(clock, () => homes.unmake(roomId));
   }
 
   async #open(state: ReturnType<typeof newRoom>, epoch = 0): Promise<RoomActor | undefined> {
@@ -120,6 +151,7 @@ export class RoomRegistry implements Rooms {
     const room = this.#rooms.get(roomId);
     if (room === undefined) return;
     this.#rooms.delete(roomId);
+    this.span?.guests.forget(room);
     this.#count(room.state.appUuid, -1);
   }
 
@@ -150,15 +182,30 @@ export class RoomRegistry implements Rooms {
     return this.#rooms.has(roomId);
   }
 
-  async bring(appUuid: string, roomId: string): Promise<Problem | undefined> {
-    const { homes } = this.#options;
+  async knows(appUuid: string, roomId: string): Promise<boolean> {
+    const here = this.#rooms.get(roomId);
+    if (here !== undefined) return here.state.appUuid === appUuid;
+    return (await this.#options.homes?.home(appUuid, roomId)) !== undefined;
+  }
+
+  /** Makes this node the home of a Room that has none. */
+  async settle(appUuid: string, roomId: string): Promise<void> {
+    await this.#away(appUuid, roomId, false);
+  }
+
+  /**
+   * The other node that mixes a Room. Undefined: this one does, or there is no such Room. `bring`: an empty Room comes
+   * here.
+   */
+  async #away(appUuid: string, roomId: string, bring: boolean): Promise<string | undefined> {
+    const { homes, peers, nodeId } = this.#options;
     if (homes === undefined || this.#rooms.has(roomId)) return undefined;
     const home = await homes.home(appUuid, roomId);
-    // The route tells that there is no such Room.
-    if (home === undefined) return undefined;
-    // Whatever it answers: a Room that was given up has no home.
-    if (home !== null) await homes.askRelease(home, roomId);
-    return (await this.#settle(roomId)) ? undefined : problems.conflict(APART);
+    if (home === undefined || home === nodeId) return undefined;
+    if (home !== null && (!bring || (await peers?.askRelease(home, roomId)) !== true)) return home;
+    if (await this.#settle(roomId)) return undefined;
+    // Another was quicker.
+    return (await homes.home(appUuid, roomId)) ?? undefined;
   }
 
   /** Takes a Room that has no home. Two that ask at once get the same one. */
@@ -169,7 +216,8 @@ export class RoomRegistry implements Rooms {
   }
 
   async #takeHome(roomId: string): Promise<boolean> {
-    const row = await this.#options.homes?.settle(roomId);
+    const { homes } = this.#options;
+    const row = homes === undefined ? undefined : await this.#adoption.one(homes.settle(roomId));
     if (row === undefined) return this.#rooms.has(roomId);
     return (await this.#openRow(row)) !== undefined;
   }
@@ -209,15 +257,26 @@ export class RoomRegistry implements Rooms {
     return problems.source(playlist.refused, order.urls.length);
   }
 
+  /** Puts a Session of this node into a Room, wherever it is mixed. A Room that is just moving is waited for. */
   async join(roomId: string, request: JoinRequest, context: CommandContext): Promise<Answer | Problem> {
+    for (let looks = 1; ; looks++) {
+      const result = await this.#join(roomId, request, context);
+      if (result !== roomIsMoving || looks === ROOM_MOVING_LOOKS) return result;
+      await sleep(this.#options.clock, ROOM_MOVING_LOOK_MS);
+    }
+  }
+
+  async #join(roomId: string, request: JoinRequest, context: CommandContext): Promise<Answer | Problem> {
     const { session_uuid: sessionUuid, muted, coach } = request;
     const limits = await this.#options.limits(context.appUuid);
+    const away = await this.#away(context.appUuid, roomId, true);
     const session = this.#options.session(sessionUuid);
     const room = this.#rooms.get(roomId);
-    if (room === undefined) return problems.notFound('Room');
+    if (room === undefined && away === undefined) return problems.notFound('Room');
     if (session === undefined || session.state.appUuid !== context.appUuid) return problems.notFound('Session');
+    if (room === undefined) return await this.#joinAway(away ?? '', roomId, session, request, context);
     if (room.state.phase !== 'open') return problems.conflict('Room is being deleted');
-    if (room.isLeaving) return problems.unavailable('The Room is moving to another node.', MOVING_RETRY_SEC);
+    if (room.isLeaving) return roomIsMoving;
     const isNew = !room.has(sessionUuid);
     if (coach !== undefined && (coach === sessionUuid || !room.joined.includes(coach)))
       return problems.conflict('The Session to coach is not a member of the room');
@@ -233,13 +292,51 @@ export class RoomRegistry implements Rooms {
     return result;
   }
 
+  /** Joins a Room that another node mixes: the seat there first, then the Session's own step. */
+  async #joinAway(
+    home: string,
+    roomId: string,
+    session: SessionActor,
+    { muted, coach }: JoinRequest,
+    context: CommandContext,
+  ): Promise<Answer | Problem> {
+    const { sessionUuid, appUuid, type, membership } = session.state;
+    const answer = { status: 202, body: { room_id: roomId, session_uuid: sessionUuid, status: 'joining' } };
+    const coaching = coach === undefined ? {} : { coach };
+    const join = { type: 'member_join', roomId, muted, ...coaching } as const;
+    // Joining the Room it is in changes nothing.
+    if (membership?.roomId === roomId)
+      return session.command({ ...join, room: membership.room, voiceActivityEvents: false }, context, undefined, answer);
+    const wish = { roomId, appUuid, sessionUuid, isBot: type === 'websocket', reserved: false, coach };
+    const seat = await this.#seatAway(home, wish);
+    if (isProblem(seat)) return seat;
+    const result = await session.command({ ...join, ...seat }, context, undefined, answer);
+    if (session.state.membership?.roomId !== roomId) this.span?.left(sessionUuid, roomId);
+    return result;
+  }
+
+  /** A seat at a Room's home, which is looked up once more where it has just moved. */
+  async #seatAway(home: string, wish: SeatWish) {
+    if (this.span === undefined) return problems.notFound('Room');
+    const seat = await this.span.take(home, wish);
+    if (!isProblem(seat) || seat.status !== 503) return seat;
+    const next = await this.#options.homes?.home(wish.appUuid, wish.roomId);
+    return typeof next === 'string' && next !== home ? await this.span.take(next, wish) : seat;
+  }
+
   /** Keeps a place for a Session of the application that is being made. */
-  async reserve(roomId: string, sessionUuid: string, appUuid: string, muted: boolean): Promise<Seat | Problem> {
+  async reserve(wish: Omit<SeatWish, 'reserved' | 'coach'> & { readonly muted: boolean }): Promise<Seat | Problem> {
+    const { roomId, sessionUuid, appUuid, muted } = wish;
     const limits = await this.#options.limits(appUuid);
+    const away = await this.#away(appUuid, roomId, false);
     const room = this.#rooms.get(roomId);
+    if (room === undefined && away !== undefined) {
+      const seat = await this.#seatAway(away, { ...wish, reserved: true, coach: undefined });
+      return isProblem(seat) ? seat : { roomId, muted, ...seat };
+    }
     if (room === undefined || room.state.appUuid !== appUuid) return problems.notFound('Room');
     if (room.state.phase !== 'open') return problems.conflict('Room is being deleted');
-    if (room.isLeaving) return problems.unavailable('The Room is moving to another node.', MOVING_RETRY_SEC);
+    if (room.isLeaving) return roomIsMoving;
     if (room.places.length >= (limits?.maxMembersPerRoom ?? 0)) return problems.roomFull();
     room.reserve(sessionUuid);
     return { roomId, room: room.media.number, muted, voiceActivityEvents: room.state.voiceActivityEvents };
@@ -249,37 +346,55 @@ export class RoomRegistry implements Rooms {
   release(roomId: string, sessionUuid: string): void {
     const room = this.#rooms.get(roomId);
     if (room?.reserved.includes(sessionUuid) === true) room.giveBack(sessionUuid);
+    this.span?.left(sessionUuid, roomId);
   }
 
   async leave(roomId: string, sessionUuid: string, context: CommandContext): Promise<Answer | Problem> {
     const session = this.#options.session(sessionUuid);
-    if (session === undefined || !this.#rooms.get(roomId)?.has(sessionUuid)) return problems.notFound('Member');
+    const isIn = this.#rooms.get(roomId)?.has(sessionUuid) === true || this.span?.has(sessionUuid, roomId) === true;
+    if (session === undefined || !isIn) return problems.notFound('Member');
     const answer = { status: 202, body: { room_id: roomId, session_uuid: sessionUuid, status: 'leaving' } };
     const result = await session.command({ type: 'member_leave', roomId }, context, undefined, answer);
     return isProblem(result) && result.status === 404 ? problems.notFound('Member') : result;
   }
 
   members(roomId: string): readonly MemberView[] {
-    const joined = this.#rooms.get(roomId)?.joined ?? [];
-    return joined.map((uuid) => ({ uuid, muted: this.#options.session(uuid)?.state.membership?.muted ?? false }));
+    const room = this.#rooms.get(roomId);
+    return room === undefined ? [] : room.joined.map((uuid) => ({ uuid, muted: this.#member(room, uuid).muted }));
+  }
+
+  /** What is known of a member, whose Session may be on another node. */
+  #member(room: RoomActor, sessionUuid: string): { readonly muted: boolean; readonly talking: boolean } {
+    const known = this.#options.session(sessionUuid)?.state.membership ?? this.span?.guests.find(room, sessionUuid);
+    return { muted: known?.muted ?? false, talking: known?.talking ?? false };
+  }
+
+  /** The sound of a member of another node. */
+  guestAudio(roomId: string, sessionUuid: string): RoomMember | undefined {
+    const room = this.#rooms.get(roomId);
+    return room === undefined ? undefined : this.span?.guests.find(room, sessionUuid)?.media;
   }
 
   live(): readonly LiveRoom[] {
-    const memberOf = (sessionUuid: string) => {
-      const membership = this.#options.session(sessionUuid)?.state.membership;
-      return { sessionUuid, muted: membership?.muted ?? false, talking: membership?.talking ?? false };
-    };
     return [...this.#rooms.values()]
       .map((room) => {
         const { roomId, appUuid, createdAt } = room.state;
-        return { roomId, appUuid, createdAt, members: room.joined.map(memberOf) };
+        return {
+          roomId,
+          appUuid,
+          createdAt,
+          members: room.joined.map((sessionUuid) => ({ sessionUuid, ...this.#member(room, sessionUuid) })),
+        };
       })
       .sort((a, b) => b.createdAt - a.createdAt);
   }
 
   /** A Session's membership has changed, durably. */
   onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void {
-    if (before !== undefined && before.roomId !== after?.roomId) this.#rooms.get(before.roomId)?.giveBack(sessionUuid);
+    if (before !== undefined && before.roomId !== after?.roomId) {
+      this.#rooms.get(before.roomId)?.giveBack(sessionUuid);
+      this.span?.left(sessionUuid, before.roomId);
+    }
     if (after !== undefined && before === undefined) this.#rooms.get(after.roomId)?.take(sessionUuid);
     if (after?.phase === 'joined' && before?.phase !== 'joined') {
       const isBot = this.#options.session(sessionUuid)?.state.type === 'websocket';
@@ -287,9 +402,18 @@ export class RoomRegistry implements Rooms {
     }
     // It joined a Room that began to be deleted in between.
     const room = after === undefined ? undefined : this.#rooms.get(after.roomId);
-    if (after !== undefined && room?.state.phase !== 'open') {
+    if (after !== undefined && room?.state.phase !== 'open' && this.span?.has(sessionUuid, after.roomId) !== true) {
       this.#options.session(sessionUuid)?.signal({ type: 'room_closed', roomId: after.roomId });
     }
+  }
+
+  /** Returns the members of the Room that a Session of this node is in, wherever it is mixed. */
+  present(roomId: string, sessionUuid: string): Promise<readonly Who[]> | readonly Who[] {
+    if (this.span !== undefined) return this.span.members(roomId, sessionUuid);
+    return this.joined(roomId).map((uuid) => ({
+      sessionUuid: uuid,
+      isBot: this.#options.session(uuid)?.state.type === 'websocket',
+    }));
   }
 
   /** The Sessions that have joined a Room. */
@@ -309,27 +433,47 @@ export class RoomRegistry implements Rooms {
         untold -= 1;
       });
     const busy = () => untold > 0 || [...this.#rooms.values()].some(({ state }) => state.recording !== undefined);
-    while (busy() && clock.now() < until) await new Promise<void>((resolve) => clock.at(clock.now() + STOPPED_LOOK_MS, resolve));
+    while (busy() && clock.now() < until) await sleep(clock, STOPPED_LOOK_MS);
+  }
+
+  /** This node ends: Rooms with members on other nodes go there, within so many milliseconds. */
+  async bequeath(ms: number): Promise<void> {
+    const { clock } = this.#options;
+    const until = clock.now() + ms;
+    const left = () => [...this.#rooms.values()].filter((room) => this.span?.bequeath(room) === true);
+    while (left().length > 0 && clock.now() < until) await sleep(clock, BEQUEST_LOOK_MS);
+    for (const room of left()) this.span?.forsake(room);
   }
 
   /**
-   * Takes over the Rooms of processes that are gone: they are empty now. Those that were being deleted are deleted.
+   * Takes over the Rooms of processes that are gone, then their Sessions by `takeOver`, each of which keeps its place until
+   * its leave is told. Only then the Rooms that were being deleted are deleted. Members on other nodes go on in them.
+   * Returns what `takeOver` does.
    */
-  async recover(): Promise<number> {
-    const rows = await this.#options.records.adopt();
-    for (const row of rows) {
-      const { roomId, appUuid, deleting } = row;
-      const room = await this.#openRow(row);
-      if (room === undefined) continue;
-      room.signal({ type: 'recovered', playback: storedPlayback(row) });
-      if (deleting)
-        void this.order(
-          roomId,
-          { type: 'delete' },
-          { appUuid, operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' },
-        );
-    }
-    return rows.length;
+  async recover(takeOver: () => Promise<number>): Promise<number> {
+    let adopted: readonly RoomRow[] = [];
+    const opened = async (): Promise<readonly RoomRow[]> => {
+      adopted = (await this.#adoption.take()).filter(({ roomId }) => !this.#rooms.has(roomId));
+      return adopted.map((row) => ({ ...row, deleting: false }));
+    };
+    if (this.span !== undefined) await this.span.takeOver(opened);
+    else for (const row of await opened()) await this.#takeUp(row);
+    const left = await takeOver();
+    for (const row of adopted) this.#goOnDeleting(row);
+    return left;
+  }
+
+  /** Goes on with a Room of another process: its playback has failed, and its deletion is under way again. */
+  async #takeUp(row: RoomRow): Promise<RoomActor | undefined> {
+    const room = await this.#openRow(row);
+    room?.signal({ type: 'recovered', playback: storedPlayback(row) });
+    if (room !== undefined) this.#goOnDeleting(row);
+    return room;
+  }
+
+  #goOnDeleting({ roomId, appUuid, deleting }: RoomRow): void {
+    const context = { appUuid, operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
+    if (deleting) void this.order(roomId, { type: 'delete' }, context);
   }
 
   /** Opens a Room that another process had. */
@@ -343,37 +487,3 @@ export class RoomRegistry implements Rooms {
 }
 
 const tooMany = () => problems.forbidden('Maximum number of rooms reached for this application');
-
-const storedPlayback = ({ playback }: Pick<RoomRow, 'playback'>): StoredPlayback | undefined =>
-  playback === '' ? undefined : JSON.parse(playback);
-
-/** A Room of another node, as its row tells it. */
-function rowView(row: ListedRoom): RoomView {
-  const heard = storedPlayback(row);
-  return {
-    room_id: row.roomId,
-    created_at: timestamp(row.createdAt),
-    member_count: row.members,
-    playback_status: heard?.status ?? 'stopped',
-    playback_operation_uuid: heard?.operationUuid ?? '',
-    playback_urls: heard?.urls ?? [],
-    playback_volume: row.volume ?? 0,
-    voice_activity_events: row.voiceActivityEvents,
-  };
-}
-
-const view = (room: RoomActor): RoomView => {
-  const { state } = room;
-  // The operation and its sources are shown from the confirmation on (contract §4).
-  const heard = state.playback?.phase === 'starting' ? undefined : state.playback;
-  return {
-    room_id: state.roomId,
-    created_at: timestamp(state.createdAt),
-    member_count: room.joined.length,
-    playback_status: playbackStatus(state),
-    playback_operation_uuid: heard?.operationUuid ?? '',
-    playback_urls: heard?.urls ?? [],
-    playback_volume: state.volume ?? 0,
-    voice_activity_events: state.voiceActivityEvents,
-  };
-};

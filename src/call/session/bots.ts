@@ -9,14 +9,16 @@ import { DTMF_SEND_DEFAULT_MS, TRANSFER_TIMEOUT_DEFAULT_SEC } from '../../limits
 import type { SessionState } from '../../machine/session/session.ts';
 import { isProblem, type Problem } from '../../problem.ts';
 import type { BotOrder, RoomNews } from '../ports/leg.ts';
+import type { RoomMember } from '../ports/room-peers.ts';
 import type { Answer, CommandContext, SessionCommand } from '../ports/sessions.ts';
 import { SENT_DIGITS, targetOf } from '../ports/target.ts';
 import type { BucketName } from '../rate/buckets.ts';
 import { bucketOf, type TokenBuckets } from '../rate/token-buckets.ts';
+import type { CallsElsewhere } from './transfers.ts';
 
 /** A live Session as bots see it. */
 interface Reachable {
-  readonly state: Pick<SessionState, 'type' | 'membership'>;
+  readonly state: Pick<SessionState, 'appUuid' | 'membership'>;
   hear(news: RoomNews): void;
 }
 
@@ -26,7 +28,11 @@ interface BotsOptions {
   find(sessionUuid: string): Reachable | undefined;
   /** The Sessions that have joined a Room. */
   joined(roomId: string): readonly string[];
+  /** Returns the members of the Room that a bot is in, on whatever node. */
+  members(roomId: string, sessionUuid: string): Promise<readonly RoomMember[]>;
   command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem>;
+  /** Has the node of a Session obey. Undefined where all Sessions are here. */
+  readonly elsewhere: CallsElsewhere['order'] | undefined;
 }
 
 interface Bot {
@@ -81,13 +87,23 @@ export class Bots {
   async order(sessionUuid: string, order: BotOrder): Promise<string | undefined> {
     const bot = this.#bots.get(sessionUuid);
     if (bot === undefined) return 'the Session has ended';
-    const whom = this.#target(sessionUuid, bot, order.sessionUuid);
+    const whom = await this.#target(sessionUuid, bot, order.sessionUuid);
     if (whom === undefined) return 'no such Session in the Room, and no phone Session to mean';
+    const { appUuid, traceparent } = bot;
+    const { find, elsewhere } = this.#options;
+    return find(whom) === undefined && elsewhere !== undefined
+      ? await elsewhere(appUuid, whom, order, traceparent)
+      : await this.obey(appUuid, whom, order, traceparent);
+  }
+
+  /** Carries out an order about a Session of this node. Resolves with the reason where it is refused. */
+  async obey(appUuid: string, whom: string, order: BotOrder, traceparent: string): Promise<string | undefined> {
+    const target = this.#options.find(whom);
+    if (target !== undefined && target.state.appUuid !== appUuid) return 'the Session has ended';
     const command = commandOf(order);
     if (typeof command === 'string') return command;
     const taken = this.#options.tokens.take([bucketOf(BUCKET[order.type], whom)], this.#options.clock.now());
     if (typeof taken === 'number') return `too many of them, wait ${taken} s`;
-    const { appUuid, traceparent } = bot;
     const context = { appUuid, traceparent, operationUuid: newUuid(), idempotencyKey: undefined };
     const result = await this.#options.command(whom, command, context);
     if (!isProblem(result)) return undefined;
@@ -96,13 +112,13 @@ export class Bots {
   }
 
   /** The Session it names, which must be in its Room; else its phone Session; else the Room's only one. */
-  #target(sessionUuid: string, bot: Bot, named: string | undefined): string | undefined {
+  async #target(sessionUuid: string, bot: Bot, named: string | undefined): Promise<string | undefined> {
     const membership = this.#options.find(sessionUuid)?.state.membership;
-    const members = membership?.phase === 'joined' ? this.#options.joined(membership.roomId) : [];
-    if (named !== undefined) return members.includes(named) ? named : undefined;
-    if (bot.phoneSessionUuid !== undefined) return bot.phoneSessionUuid;
-    const phones = members.filter((member) => this.#options.find(member)?.state.type !== 'websocket');
-    return phones.length === 1 ? phones[0] : undefined;
+    if (named === undefined && bot.phoneSessionUuid !== undefined) return bot.phoneSessionUuid;
+    const members = membership?.phase === 'joined' ? await this.#options.members(membership.roomId, sessionUuid) : [];
+    if (named !== undefined) return members.some((member) => member.sessionUuid === named) ? named : undefined;
+    const phones = members.filter(({ isBot }) => !isBot);
+    return phones.length === 1 ? phones[0]?.sessionUuid : undefined;
   }
 }
 

@@ -8,6 +8,8 @@ export const DRAINING_RETRY_SEC = 30;
 /** The response to a dial that no trunk can carry now. */
 export function dialRefused(why: DialRefused): Problem {
   switch (why) {
+    case 'unknown_device':
+      return problems.notFound('Device');
     case 'no_trunk':
       return problems.notConfigured('A trunk');
     case 'unknown_trunk':

@@ -34,6 +34,8 @@ const isQuiet = (state: SessionState, now: number): boolean => state.collection 
 
 function ofNotice(notice: MediaNotice, isSecret: boolean): MediaEntry | undefined {
   switch (notice.type) {
+    case 'link':
+      return { kind: 'media', what: `link_${notice.state}` };
     case 'media.started':
     case 'media.timeout':
     case 'media.lost':

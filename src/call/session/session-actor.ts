@@ -16,13 +16,15 @@ import { promptName } from '../../machine/payment/collection.ts';
 import { directionsOf, type Membership, type Seat, type VolumeOrder } from '../../machine/room/membership.ts';
 import { refusal } from '../../machine/session/command.ts';
 import type { CallCommand, Command, Effect, SessionInput, Step } from '../../machine/session/input.ts';
+import { isMovable } from '../../machine/session/movable.ts';
 import { runningText } from '../../machine/session/running.ts';
 import { nextDeadline, type SessionState } from '../../machine/session/session.ts';
 import { step } from '../../machine/session/step.ts';
-import type { LegAudio, MediaEngine, MediaRoom, Playlist, PlayOptions } from '../../media/engine.ts';
+import type { LegAudio, MediaEngine, MediaRoom, Playlist, PlayOptions, RoomMember } from '../../media/engine.ts';
 import { type Problem, problems } from '../../problem.ts';
-import { type Envelope, Mailbox } from '../mailbox.ts';
-import type { Leg, RoomNews } from '../ports/leg.ts';
+import { type Envelope, Mailbox, refuse } from '../mailbox.ts';
+import type { Leg, LegSnapshot, RoomNews } from '../ports/leg.ts';
+import type { SeatsAway } from '../ports/room-peers.ts';
 import { type Answer, accepted, type CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
@@ -37,8 +39,10 @@ export interface ActorEnvironment {
   readonly nodeId: string;
   /** The mix of a live Room. */
   mediaRoom(roomId: string): MediaRoom | undefined;
-  /** The sound of a live Session. */
-  audioOf(sessionUuid: string): LegAudio | undefined;
+  /** The sound of a member of a Room that this node mixes. */
+  audioOf(sessionUuid: string, roomId: string): RoomMember | undefined;
+  /** The seats in Rooms that other nodes mix. Undefined where there are no other nodes. */
+  away(): SeatsAway | undefined;
   /** The Session's membership has changed, durably. */
   onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void;
   /** The records of secure collections. Undefined when payments are off and nothing is ever collected. */
@@ -49,24 +53,35 @@ export interface ActorEnvironment {
   onNews(sessionUuid: string, roomId: string | undefined, news: RoomNews): void;
   /** The timelines of calls. */
   readonly history: HistorySink;
+  /** Calls are stored so that another node can go on with them (CALL_TAKEOVER). */
+  readonly keepsCalls: boolean;
   /** The Session has ended and its end is durable; the actor takes no more inputs. */
   onEnded(sessionUuid: string): void;
 }
+
+/** Gives a Session to another node. Resolves with whether it has it. */
+type Give = (state: SessionState) => Promise<boolean>;
 
 export class SessionActor {
   #state: SessionState;
   #row: SessionRow | undefined;
   #leg: Leg | undefined;
-  readonly #epoch: number;
+  /** How often the Session was taken over. */
+  readonly epoch: number;
+  /** Another node goes on with the Session. */
+  isGiven = false;
+  #keptCall: string | undefined;
+  #giving: { readonly give: Give; readonly given: (given: boolean) => void } | undefined;
   readonly #environment: ActorEnvironment;
   readonly #recordings: LiveRecordings;
   readonly #mailbox: Mailbox<SessionInput>;
   /** The trace of the command that last changed the Session: events it causes later continue it. */
-  #traceparent = '';
+  #traceparent: string;
 
   /** `epoch` is that of the row: how often the Session was taken over. */
-  constructor(state: SessionState, leg: Leg | undefined, environment: ActorEnvironment, epoch = 0) {
-    this.#epoch = epoch;
+  constructor(state: SessionState, leg: Leg | undefined, environment: ActorEnvironment, epoch = 0, traceparent = '') {
+    this.epoch = epoch;
+    this.#traceparent = traceparent;
     this.#state = state;
     this.seated = state.seat;
     this.#leg = leg;
@@ -81,7 +96,6 @@ export class SessionActor {
       logged: { session_uuid: state.sessionUuid },
       take: (envelope) => this.#take(envelope),
       dropped: (input) => this.#dropped(input),
-      abandoned: ({ recordings }) => environment.recordings.abandoned(recordings),
       nextDeadline: () => nextDeadline(this.#state),
       deadline: { type: 'deadline' },
       broken: { type: 'broken' },
@@ -117,9 +131,34 @@ export class SessionActor {
     this.#close();
   }
 
-  /** The Session could not be begun: it never was, and what its leg says of its end is told to nobody. */
-  discard(): void {
-    this.#close();
+  /** What another node needs to go on with the call. Undefined: not now. */
+  snapshot(): LegSnapshot | undefined {
+    return this.#leg?.handOver?.snapshot();
+  }
+
+  /** Has the far end come back from a node that gave up. */
+  reclaim(): void {
+    this.#leg?.handOver?.reclaim();
+  }
+
+  /** Gives the Session away between two inputs, where it still can go. Resolves with whether `give` says it has gone. */
+  handOver(give: Give): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#giving?.given(false);
+    this.#giving = { give, given: resolve };
+    this.#mailbox.signal({ type: 'hand_over' });
+    return promise;
+  }
+
+  async #handOver(): Promise<void> {
+    const giving = this.#giving;
+    this.#giving = undefined;
+    this.isGiven = isMovable(this.#state) && (await giving?.give(this.#state)) === true;
+    if (this.isGiven) {
+      this.#leg?.handOver?.release();
+      this.#close();
+    }
+    giving?.given(this.isGiven);
   }
 
   /** Tells the leg what happened in the Room or to the phone Session. */
@@ -159,7 +198,7 @@ export class SessionActor {
 
   /**
    * Begins the Session. For a dial, `context` and `answer` are stored with it, and the promise tells the answer or why
-   * it could not be stored; then the leg was not started.
+   * it could not be stored; then the leg is not started, and its caller hangs it up.
    */
   begin(context: CommandContext | undefined, answer: Answer | undefined): Promise<Answer | Problem> {
     return this.#mailbox.ask({ type: 'begin' }, { context, answer });
@@ -177,17 +216,21 @@ export class SessionActor {
   }
 
   async #take(envelope: Envelope<SessionInput>): Promise<void> {
+    if (envelope.input.type === 'hand_over') return await this.#handOver();
     const now = this.#environment.clock.now();
     const next = step(this.#state, envelope.input, now);
     if (next.refused !== undefined) {
-      envelope.reply?.(next.refused);
+      refuse(envelope, next.refused);
       return;
     }
     if (envelope.context !== undefined) this.#traceparent = envelope.context.traceparent;
     const change = this.#changeOf(next, envelope, now);
     const outcome = change === undefined ? 'stored' : await this.#mailbox.commit(change, envelope);
     if (outcome === 'elsewhere') this.#endedElsewhere(envelope);
-    if (outcome !== 'stored') return;
+    // Its sender was told that it could not begin: where it was stored, it ends, and else it never was.
+    const isGivenUp = envelope.input.type === 'begin' && outcome === 'late';
+    if (envelope.input.type === 'begin' && outcome === 'refused') this.#close();
+    if (outcome === 'refused' || outcome === 'elsewhere') return;
     const before = this.#state.membership;
     const seen = mediaEntry(envelope.input, this.#state, now);
     if (seen !== undefined) this.#environment.history.add(this.#state.sessionUuid, seen);
@@ -195,7 +238,8 @@ export class SessionActor {
     if (change?.session !== undefined) this.#row = change.session;
     this.#environment.recordings.committed(next.recordings ?? []);
     this.#recordings.settle(next.recordings ?? []);
-    this.#perform(next.effects, envelope.playlist);
+    if (isGivenUp) this.#mailbox.signal({ type: 'shutdown' });
+    else this.#perform(next.effects, envelope.playlist);
     const { membership, sessionUuid } = next.state;
     if (membership !== before) this.#environment.onMembership(sessionUuid, before, membership);
     this.#tellBots(next, before);
@@ -224,7 +268,7 @@ export class SessionActor {
       sessionUuid: state.sessionUuid,
       appUuid: state.appUuid,
       nodeId: this.#environment.nodeId,
-      epoch: this.#epoch,
+      epoch: this.epoch,
       type: state.type,
       state: state.phase,
       callerId: state.callerId,
@@ -232,7 +276,7 @@ export class SessionActor {
       answered: state.answeredAt !== undefined,
       clientState: state.clientState,
       roomId: state.membership?.phase === 'joined' ? state.membership.roomId : '',
-      running: runningText(state),
+      running: runningText(state, this.#kept(state)),
       trunk: this.#leg?.transfers?.trunk ?? this.#row?.trunk ?? '',
       createdAt: state.createdAt,
       answeredAt: state.answeredAt,
@@ -270,10 +314,25 @@ export class SessionActor {
     };
   }
 
-  #endedElsewhere(envelope: Envelope<SessionInput>): void {
-    this.#leg?.hangup();
-    envelope.reply?.(problems.notFound('Session'));
+  /** What another node needs to go on with the call, as it was at the answer. */
+  #kept({ phase, terms }: SessionState): string | undefined {
+    if (!this.#environment.keepsCalls || phase !== 'answered') return undefined;
+    const leg = this.#keptCall === undefined ? this.#leg?.handOver?.kept() : undefined;
+    if (leg !== undefined) this.#keptCall = JSON.stringify({ leg, maxDurationMs: terms.maxDurationMs });
+    return this.#keptCall;
+  }
+
+  /** Another node has the call by now: the far end hears nothing of it from here. */
+  dropTaken(): void {
+    const { handOver } = this.#leg ?? {};
+    if (handOver === undefined || !this.#environment.keepsCalls) this.#leg?.hangup();
+    else handOver.release();
     this.#close();
+  }
+
+  #endedElsewhere(envelope: Envelope<SessionInput>): void {
+    envelope.reply?.(problems.notFound('Session'));
+    this.dropTaken();
   }
 
   #perform(effects: readonly Effect[], playlist: Playlist | undefined): void {
@@ -333,7 +392,7 @@ export class SessionActor {
           leg.audio?.leave();
           break;
         case 'member_set_muted':
-          leg.audio?.setMuted(effect.muted);
+          (this.#seatAway() ?? leg.audio)?.setMuted(effect.muted);
           break;
         case 'member_set_volume':
           this.#setVolume(leg, effect);
@@ -349,16 +408,38 @@ export class SessionActor {
 
   /** The outcome is told next, before anything else that waits, so that an end that waits does not hide it. */
   #setVolume(leg: Leg, order: VolumeOrder): void {
-    const failed = directionsOf(order.direction).filter((direction) => leg.audio?.setVolume(direction, order.volume) !== true);
-    this.#mailbox.signalNext({ type: 'volume_set', order, failed });
+    const directions = directionsOf(order.direction);
+    const away = this.#seatAway();
+    if (away === undefined) {
+      const failed = directions.filter((direction) => leg.audio?.setVolume(direction, order.volume) !== true);
+      this.#mailbox.signalNext({ type: 'volume_set', order, failed });
+      return;
+    }
+    void Promise.all(directions.map((direction) => away.setVolume(direction, order.volume))).then((set) =>
+      this.#mailbox.signal({ type: 'volume_set', order, failed: directions.filter((_, at) => set[at] !== true) }),
+    );
+  }
+
+  /** Its seat in a Room that another node mixes. */
+  #seatAway(): ReturnType<SeatsAway['seat']> {
+    const { membership, sessionUuid } = this.#state;
+    return membership === undefined ? undefined : this.#environment.away()?.seat(sessionUuid, membership.roomId);
   }
 
   /** A Room that is gone by now tells the Session so by itself. */
-  #join(leg: Leg, { roomId, muted, coach }: Extract<Effect, { readonly do: 'member_join' }>): void {
-    const room = this.#environment.mediaRoom(roomId);
-    const coaching = coach === undefined ? {} : { coach: { of: this.#environment.audioOf(coach) } };
-    if (room === undefined) this.signal({ type: 'room_closed', roomId });
-    else leg.audio?.join(room, { muted, fromVolumePercent: 100, toVolumePercent: 100, ...coaching });
+  #join(leg: Leg, { roomId, muted, coach, volumes = {} }: Extract<Effect, { readonly do: 'member_join' }>): void {
+    const { mediaRoom, audioOf, away } = this.#environment;
+    const room = mediaRoom(roomId);
+    const { audio } = leg;
+    if (room === undefined) {
+      const terms = { muted, volumes, coach };
+      if (audio === undefined || away()?.join(this.#state.sessionUuid, roomId, audio, terms) !== true)
+        this.signal({ type: 'room_closed', roomId });
+      return;
+    }
+    const coaching = coach === undefined ? {} : { coach: { of: audioOf(coach, roomId) } };
+    const { from_member: fromVolumePercent = 100, to_member: toVolumePercent = 100 } = volumes;
+    audio?.join(room, { muted, fromVolumePercent, toVolumePercent, ...coaching });
   }
 
   /** A further attempt's prompt; one that cannot be opened by now is told like every playback that fails. */
@@ -377,6 +458,7 @@ export class SessionActor {
   /** The end of a recording that the Session does not take any more is told of without it. */
   #dropped(input: SessionInput): void {
     if (input.type === 'leg.media' && 'recordingUuid' in input.notice) this.#environment.recordings.late(input.notice);
+    if (input.type === 'hand_over') this.#giving?.given(false);
   }
 
   #close(): void {

@@ -1,10 +1,8 @@
 /** The live Sessions of this node, and the way in for every command and call. */
 import type { Clock } from '../../clock.ts';
-import { timestampSeconds } from '../../clock.ts';
-import type { Journal, SessionRow } from '../../database/journal/journal.ts';
-import { StoreUnavailable } from '../../database/journal/journal.ts';
+import { type Journal, type SessionRow, StoreUnavailable } from '../../database/journal/journal.ts';
 import { type HistorySink, NO_HISTORY } from '../../history/call-history.ts';
-import { newUuid } from '../../id.ts';
+import { isUuid, newUuid } from '../../id.ts';
 import {
   CALL_DURATION_DEFAULT_SEC,
   ENDED_SESSION_KEPT_SEC,
@@ -16,10 +14,12 @@ import type { Log } from '../../log.ts';
 import type { Seat } from '../../machine/room/membership.ts';
 import { afterEnd } from '../../machine/session/after-end.ts';
 import { runningOf } from '../../machine/session/running.ts';
-import { connecting, inbound, outbound, recovered } from '../../machine/session/session.ts';
+import { connecting, inbound, outbound, recovered, type SessionState } from '../../machine/session/session.ts';
 import type { MediaEngine } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import type { Dialer, DialOptions, IncomingCall, LegListener, WebSocketDialer } from '../ports/leg.ts';
+import { Adoption } from '../adoption.ts';
+import { isDevice } from '../ports/devices.ts';
+import type { Dialer, DialOptions, IncomingCall, LegListener, ResumedLeg, RoomNews, WebSocketDialer } from '../ports/leg.ts';
 import {
   type Answer,
   accepted,
@@ -41,14 +41,17 @@ import type { OpenIngest } from './ingests.ts';
 import type { PaymentRecords } from './payment-records.ts';
 import { sampleQuality } from './quality-sampler.ts';
 import { type ActorEnvironment, SessionActor } from './session-actor.ts';
+import { view } from './session-view.ts';
 import { type CallsElsewhere, type Replacement, Transfers } from './transfers.ts';
 
 /** The rows of Sessions, as the heart reads them. */
 interface SessionRecords {
-  find(sessionUuid: string): Promise<SessionRow | undefined>;
+  find(appUuid: string, sessionUuid: string): Promise<SessionRow | undefined>;
   list(appUuid: string, filter: SessionFilter): Promise<readonly SessionRow[] | 'too_many'>;
   /** Takes over the Sessions that processes which are gone left without an end. */
   adopt(): Promise<readonly SessionRow[]>;
+  /** The live Sessions that are this node's by their rows. */
+  mine(): Promise<readonly SessionRow[]>;
 }
 
 export interface RegistryOptions {
@@ -62,6 +65,8 @@ export interface RegistryOptions {
   readonly media: Pick<MediaEngine, 'openPlaylist' | 'openStream' | 'openPush'>;
   /** The timelines of calls. */
   readonly history?: HistorySink | undefined;
+  /** Calls are stored so that another node can go on with them. */
+  readonly keepsCalls?: boolean;
   /** A Session has a SIP dialog with that Call-ID, as the one who called or the one who was called. */
   onSipCall?(callId: string, sessionUuid: string, side: 'caller' | 'callee'): void;
   /** Origin of the URLs that are handed out. */
@@ -83,6 +88,8 @@ export class SessionRegistry implements Sessions {
   readonly #bots: Bots;
   readonly #transfers: Transfers;
   readonly #environment: ActorEnvironment;
+  /** How Sessions of other nodes become this one's. */
+  readonly adoption: Adoption<SessionRow>;
   #dialer: Dialer | undefined;
   #rooms: RoomRegistry | undefined;
   #webSockets: WebSocketDialer | undefined;
@@ -91,6 +98,7 @@ export class SessionRegistry implements Sessions {
 
   constructor(options: RegistryOptions) {
     this.#options = options;
+    this.adoption = new Adoption(options.records);
     this.#audio = new AudioCommands(options);
     this.#transfers = new Transfers((sessionUuid) => this.find(sessionUuid), options.elsewhere);
     this.#bots = new Bots({
@@ -98,6 +106,8 @@ export class SessionRegistry implements Sessions {
       tokens: options.tokens,
       find: (sessionUuid) => this.find(sessionUuid),
       joined: (roomId) => this.#rooms?.joined(roomId) ?? [],
+      members: async (roomId, sessionUuid) => (await this.#rooms?.present(roomId, sessionUuid)) ?? [],
+      elsewhere: options.elsewhere && ((...order) => options.elsewhere?.order(...order) ?? Promise.resolve(undefined)),
       command: (sessionUuid, command, context) => this.command(sessionUuid, command, context),
     });
     this.#environment = {
@@ -109,10 +119,15 @@ export class SessionRegistry implements Sessions {
       payments: options.payments,
       recordings: options.recordings,
       history: options.history ?? NO_HISTORY,
+      keepsCalls: options.keepsCalls ?? false,
       mediaRoom: (roomId) => this.#rooms?.find(roomId)?.media,
-      audioOf: (sessionUuid) => this.find(sessionUuid)?.audio,
+      audioOf: (sessionUuid, roomId) => this.find(sessionUuid)?.audio ?? this.#rooms?.guestAudio(roomId, sessionUuid),
+      away: () => this.#rooms?.span,
       onMembership: (sessionUuid, before, after) => this.#rooms?.onMembership(sessionUuid, before, after),
-      onNews: (sessionUuid, roomId, news) => this.#bots.tell(sessionUuid, roomId, news),
+      onNews: (sessionUuid, roomId, news) => {
+        this.#bots.tell(sessionUuid, roomId, news);
+        if (roomId !== undefined) this.#rooms?.span?.tellBots(roomId, sessionUuid, news);
+      },
       onEnded: (sessionUuid) => this.#forget(sessionUuid),
     };
   }
@@ -137,6 +152,11 @@ export class SessionRegistry implements Sessions {
     this.#rooms = rooms;
   }
 
+  /** Tells the bots of this node that are in a Room what happened to a member on another node. */
+  tellBots(sessionUuid: string, roomId: string, news: RoomNews): void {
+    this.#bots.tell(sessionUuid, roomId, news);
+  }
+
   /** A live Session of this node. */
   find(sessionUuid: string): SessionActor | undefined {
     return this.#actors.get(sessionUuid);
@@ -146,29 +166,30 @@ export class SessionRegistry implements Sessions {
     return this.#actors.size;
   }
 
-  /** A call from a trunk for an application of ours. */
-  async incoming(call: IncomingCall): Promise<void> {
+  /** A call from a trunk, a device or a browser. Resolves with its Session, or undefined where it was refused. */
+  async incoming(call: IncomingCall): Promise<string | undefined> {
     if (this.#draining || this.#actors.size >= LIVE_SESSIONS_MAX) {
       call.listen(() => {});
       call.refuse();
-      return;
+      return undefined;
     }
     const sessionUuid = newUuid();
-    const { appUuid, callerId, did } = call;
+    const { appUuid, callerId, did, sip, type: inboundType, clientState = '' } = call;
     const { orphanTimeoutMs, clock } = this.#options;
-    const state = inbound({ sessionUuid, appUuid, callerId, did, orphanTimeoutMs, sip: call.sip }, clock.now());
+    const about = { sessionUuid, appUuid, callerId, did, orphanTimeoutMs, sip, inboundType, clientState };
+    const state = inbound(about, clock.now());
     const actor = new SessionActor(state, call.leg, this.#environment);
     this.#actors.set(sessionUuid, actor);
     if (call.sip !== undefined) this.#options.onSipCall?.(call.sip.call_id, sessionUuid, 'callee');
     const context = { appUuid, operationUuid: '', idempotencyKey: undefined, traceparent: '' };
-    // Asked, not signalled: a call that cannot be made durable is refused at once, so that the carrier can go
-    // elsewhere.
+    // Asked, not signalled: a call that cannot be made durable is refused at once, and the carrier can go elsewhere.
     const begun = actor.begin(context, undefined);
     call.listen((signal) => actor.signal(signal));
     if (isProblem(await begun)) {
-      actor.discard();
       call.refuse();
+      return undefined;
     }
+    return sessionUuid;
   }
 
   async dial(request: DialRequest, context: CommandContext): Promise<Answer | Problem> {
@@ -179,7 +200,7 @@ export class SessionRegistry implements Sessions {
     if (this.#dialer === undefined) return problems.notConfigured('A trunk');
     if (this.#actors.size >= LIVE_SESSIONS_MAX) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
     const sessionUuid = newUuid();
-    const seat = await this.#seat(request, sessionUuid, context.appUuid);
+    const seat = await this.#seat(request, sessionUuid, context.appUuid, false);
     if (isProblem(seat)) return seat;
     // The leg may speak before its actor is there, never before it is started.
     let listener: LegListener = () => {};
@@ -203,10 +224,7 @@ export class SessionRegistry implements Sessions {
     const actor = this.#dialled(request, { ...context, sessionUuid, seat }, reserved.leg);
     listener = (signal) => actor.signal(signal);
     const result = await actor.begin(context, accepted(context.operationUuid, { session_uuid: sessionUuid }));
-    if (isProblem(result)) {
-      actor.discard();
-      reserved.leg.hangup();
-    }
+    if (isProblem(result)) reserved.leg.hangup();
     return result;
   }
 
@@ -216,9 +234,10 @@ export class SessionRegistry implements Sessions {
     if (this.#actors.size >= LIVE_SESSIONS_MAX) return problems.noCapacity(NO_CAPACITY_RETRY_SEC);
     const { websocket, media_format: format, parameters = {}, phone_session_uuid: phoneSessionUuid } = request;
     const { appUuid, operationUuid, traceparent } = context;
-    if (phoneSessionUuid !== undefined && !this.#isPhoneOf(appUuid, phoneSessionUuid)) return problems.notFound('Session');
+    if (phoneSessionUuid !== undefined && !(await this.#isPhoneOf(appUuid, phoneSessionUuid)))
+      return problems.notFound('Session');
     const sessionUuid = newUuid();
-    const seat = await this.#seat(request, sessionUuid, appUuid);
+    const seat = await this.#seat(request, sessionUuid, appUuid, true);
     if (isProblem(seat)) return seat;
     let listener: LegListener = () => {};
     const leg = this.#webSockets({
@@ -243,17 +262,18 @@ export class SessionRegistry implements Sessions {
     this.#actors.set(sessionUuid, actor);
     listener = (signal) => actor.signal(signal);
     const result = await actor.begin(context, accepted(operationUuid, { session_uuid: sessionUuid }));
-    if (isProblem(result)) {
-      actor.discard();
-      leg.hangup();
-    }
+    if (isProblem(result)) leg.hangup();
     return result;
   }
 
   /** Tells whether that is a live phone Session of the application. */
-  #isPhoneOf(appUuid: string, sessionUuid: string): boolean {
-    const state = this.find(sessionUuid)?.state;
-    return state?.appUuid === appUuid && state.type !== 'websocket';
+  async #isPhoneOf(appUuid: string, sessionUuid: string): Promise<boolean> {
+    const here = this.find(sessionUuid)?.state;
+    const { elsewhere, records } = this.#options;
+    const row =
+      here === undefined && elsewhere !== undefined && isUuid(sessionUuid) ? await records.find(appUuid, sessionUuid) : undefined;
+    const found = here ?? (row?.endedAt === undefined ? row : undefined);
+    return found?.appUuid === appUuid && found.type !== 'websocket';
   }
 
   /** The seat in a Room that a request asks for. */
@@ -261,9 +281,10 @@ export class SessionRegistry implements Sessions {
     { room_id: roomId, room_muted: muted = false }: { readonly room_id?: string; readonly room_muted?: boolean },
     sessionUuid: string,
     appUuid: string,
+    isBot: boolean,
   ): Promise<Seat | Problem | undefined> {
     if (roomId === undefined) return undefined;
-    return (await this.#rooms?.reserve(roomId, sessionUuid, appUuid, muted)) ?? problems.notFound('Room');
+    return (await this.#rooms?.reserve({ roomId, sessionUuid, appUuid, muted, isBot })) ?? problems.notFound('Room');
   }
 
   #unseat(seat: Seat | undefined, sessionUuid: string): void {
@@ -282,7 +303,7 @@ export class SessionRegistry implements Sessions {
         appUuid: context.appUuid,
         operationUuid: context.operationUuid,
         callerId: request.from,
-        did: request.to,
+        did: isDevice(request.to) ? '' : request.to,
         clientState: request.client_state ?? '',
         sendDigits: request.send_digits,
         detectMachineMs: detectionMs(request),
@@ -300,9 +321,10 @@ export class SessionRegistry implements Sessions {
 
   async owns(appUuid: string, sessionUuid: string, command: SessionCommand['type']): Promise<boolean> {
     const actor = this.#actors.get(sessionUuid);
-    if (actor !== undefined) return actor.state.appUuid === appUuid;
-    const ended = await this.#ended(sessionUuid);
-    return ended !== undefined && ended.appUuid === appUuid && afterEnd(ended, command) !== 'not_found';
+    if (actor?.state.appUuid === appUuid) return true;
+    // Another application's call is looked up like one that is not there, so that the time tells nothing.
+    const ended = await this.#ended(appUuid, sessionUuid);
+    return ended !== undefined && afterEnd(ended, command) !== 'not_found';
   }
 
   async command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
@@ -310,15 +332,18 @@ export class SessionRegistry implements Sessions {
     if (actor === undefined) return this.#afterEnd(sessionUuid, command, context);
     if (command.type === 'transfer') return this.#transfers.transfer(actor, command, context);
     const result = await this.#audio.command(actor, command, context);
+    if (actor.isGiven) return problems.unavailable('The call has just moved to another node.', 1);
     // The call ended while the command waited its turn. Any other 404 names what is missing of a live Session.
     if (isProblem(result) && result.status === 404 && this.#actors.get(sessionUuid) !== actor)
       return this.#afterEnd(sessionUuid, command, context);
     return result;
   }
 
-  replacement(appUuid: string, sessionUuid: string): Replacement | undefined {
-    return this.#transfers.replacement(appUuid, sessionUuid);
-  }
+  /** Obeys a bot of another node. */
+  readonly obey = (...order: Parameters<Bots['obey']>): Promise<string | undefined> => this.#bots.obey(...order);
+
+  readonly replacement = (appUuid: string, sessionUuid: string): Replacement | undefined =>
+    this.#transfers.replacement(appUuid, sessionUuid);
 
   isHere(sessionUuid: string): boolean {
     return this.#actors.has(sessionUuid);
@@ -329,8 +354,8 @@ export class SessionRegistry implements Sessions {
   }
 
   async #afterEnd(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem> {
-    const ended = await this.#ended(sessionUuid);
-    if (ended === undefined || ended.appUuid !== context.appUuid) return problems.notFound('Session');
+    const ended = await this.#ended(context.appUuid, sessionUuid);
+    if (ended === undefined) return problems.notFound('Session');
     const outcome = afterEnd(ended, command.type);
     if (outcome === 'not_found') return problems.notFound('Session');
     if (outcome === 'conflict') return problems.conflict('Session has already ended');
@@ -350,20 +375,21 @@ export class SessionRegistry implements Sessions {
   }
 
   /** The row of a Session that ended less than 24 h ago. */
-  async #ended(sessionUuid: string): Promise<SessionRow | undefined> {
-    const row = await this.#options.records.find(sessionUuid);
+  async #ended(appUuid: string, sessionUuid: string): Promise<SessionRow | undefined> {
+    const row = await this.#options.records.find(appUuid, sessionUuid);
     if (row?.endedAt === undefined) return undefined;
     return row.endedAt + ENDED_SESSION_KEPT_SEC * 1000 > this.#options.clock.now() ? row : undefined;
   }
 
   async get(appUuid: string, sessionUuid: string): Promise<SessionView | undefined> {
     const actor = this.#actors.get(sessionUuid);
-    if (actor !== undefined) {
+    if (actor?.state.appUuid === appUuid) {
       const { state } = actor;
-      return state.appUuid === appUuid && state.phase !== 'ended' ? view({ ...state, state: state.phase }) : undefined;
+      return state.phase === 'ended' ? undefined : view({ ...state, state: state.phase });
     }
-    const row = await this.#options.records.find(sessionUuid);
-    return row !== undefined && row.appUuid === appUuid && row.state !== 'ended' ? view(row) : undefined;
+    // Another application's call is looked up like one that is not there, so that the time tells nothing.
+    const row = await this.#options.records.find(appUuid, sessionUuid);
+    return row !== undefined && row.state !== 'ended' ? view(row) : undefined;
   }
 
   async list(appUuid: string, filter: SessionFilter): Promise<readonly SessionView[] | Problem> {
@@ -371,27 +397,39 @@ export class SessionRegistry implements Sessions {
     return rows === 'too_many' ? problems.tooManySessions() : rows.map(view);
   }
 
-  /**
-   * Takes over what processes that are gone left without an end: at the start, before any door opens, and after the
-   * burial of a node. `seenAt` is the last sign of life of that node, in milliseconds. Returns how many there were.
-   */
-  async recover(seenAt = this.#options.clock.now()): Promise<number> {
-    const { clock, orphanTimeoutMs, records } = this.#options;
-    const rows = await records.adopt();
-    for (const row of rows) {
-      const remains = { ...row, phase: row.state, running: runningOf(row.running), orphanTimeoutMs };
-      const state = { ...recovered(remains, clock.now()), deadlines: { orphan: seenAt + orphanTimeoutMs } };
-      const actor = new SessionActor(state, undefined, this.#environment, row.epoch);
-      this.#actors.set(row.sessionUuid, actor);
-      actor.signal({ type: 'begin' });
-    }
+  /** Takes over what lost processes left without an end, and counts it. `seenAt` (ms): a buried node's last sign of life. */
+  async recover(seenAt?: number): Promise<number> {
+    const rows = (await this.adoption.take()).filter(({ sessionUuid }) => !this.#actors.has(sessionUuid));
+    for (const row of rows) this.orphan(row, seenAt);
     return rows.length;
   }
 
-  /**
-   * Takes nothing new. Resolves when the last live call has ended, or after `graceMs`, when those left are ended by the
-   * system.
-   */
+  /** A Session without its call, which can only be ended. */
+  orphan(row: SessionRow, seenAt = this.#options.clock.now()): void {
+    const { clock, orphanTimeoutMs } = this.#options;
+    const remains = { ...row, phase: row.state, running: runningOf(row.running), orphanTimeoutMs };
+    const state = { ...recovered(remains, clock.now()), deadlines: { orphan: seenAt + orphanTimeoutMs } };
+    const actor = new SessionActor(state, undefined, this.#environment, row.epoch);
+    this.#rooms?.find(row.roomId)?.take(row.sessionUuid);
+    this.#actors.set(row.sessionUuid, actor);
+    actor.signal({ type: 'begin' });
+  }
+
+  /** The live Sessions of this node. */
+  all(): Iterable<SessionActor> {
+    return this.#actors.values();
+  }
+
+  /** Goes on with a Session of another node. */
+  async goOn(state: SessionState, { leg, listen }: ResumedLeg, epoch: number, traceparent: string): Promise<void> {
+    const actor = new SessionActor(state, leg, this.#environment, epoch, traceparent);
+    this.#actors.set(state.sessionUuid, actor);
+    if (state.cutOff !== undefined) actor.signal({ type: 'begin' });
+    listen((signal) => actor.signal(signal));
+    await this.#rooms?.span?.follow(actor);
+  }
+
+  /** Takes nothing new. Resolves when the last call has ended, or after `graceMs`, when the system ends those left. */
   async drain(graceMs: number, teardownMs: number): Promise<void> {
     this.#draining = true;
     if (await this.#emptyWithin(graceMs)) return;
@@ -444,25 +482,6 @@ export class SessionRegistry implements Sessions {
     this.#environment.history.ended(sessionUuid);
     if (this.#whenEmpty !== undefined && this.#live() === 0) this.#whenEmpty();
   }
-}
-
-/** A Session as the interface shows it (interface, Session). */
-function view(of: {
-  readonly sessionUuid: string;
-  readonly type: string;
-  readonly state: string;
-  readonly createdAt: number;
-  readonly callerId: string;
-  readonly did: string;
-}): SessionView {
-  return {
-    session_uuid: of.sessionUuid,
-    type: of.type,
-    state: of.state,
-    created_at: timestampSeconds(of.createdAt),
-    caller_id: of.callerId,
-    did: of.did,
-  };
 }
 
 /** The longest that answering machine detection takes, where a dial asks for it. */

@@ -1,5 +1,7 @@
 /** Transfers of calls: to a host that the trunk permits, or to another call, of this node or another. */
+
 import { type Problem, problems } from '../../problem.ts';
+import type { BotOrder } from '../ports/leg.ts';
 import type { Answer, CommandContext, SessionCommand } from '../ports/sessions.ts';
 import type { SessionActor } from './session-actor.ts';
 
@@ -11,6 +13,8 @@ export interface Replacement {
 
 /** The calls of other nodes. */
 export interface CallsElsewhere {
+  /** Has the node of a Session obey a bot. Resolves with the reason where the order is refused. */
+  order(appUuid: string, sessionUuid: string, order: BotOrder, traceparent: string): Promise<string | undefined>;
   replacement(appUuid: string, sessionUuid: string): Promise<Replacement | undefined>;
 }
 

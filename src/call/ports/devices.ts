@@ -1,0 +1,37 @@
+/** SIP devices: the users that register with this platform, as the carrier sees them. */
+import type { DigestSecrets } from '../../sip/message/digest-server.ts';
+import type { Binding } from '../../sip/registrar.ts';
+
+export type { Binding };
+
+/** The realm of all devices: it is part of the hashes that are stored, so it never changes. */
+export const DEVICE_REALM = 'sidetone';
+
+/** Whether a dialled target is a device user, not a number. */
+export const isDevice = (to: string): boolean => to.startsWith('sip:');
+
+/** One device user. */
+export interface Device {
+  readonly username: string;
+  readonly appUuid: string;
+  readonly secrets: DigestSecrets;
+}
+
+/** The device users and their contacts. Contacts are read from the database, since any node may have stored them. */
+export interface DeviceDirectory {
+  /** The number of device users. */
+  readonly size: number;
+  find(username: string): Device | undefined;
+  /** The contacts of a user, those that have expired perhaps among them. Rejects where the database is away. */
+  bindings(username: string): Promise<readonly Binding[]>;
+  /** Stores contacts, and removes those with such a URI. Rejects where the database is away. */
+  save(username: string, stored: readonly Binding[], removed: readonly string[]): Promise<void>;
+}
+
+/** No devices, for a carrier that takes none. */
+export const NO_DEVICES: DeviceDirectory = {
+  size: 0,
+  find: () => undefined,
+  bindings: async () => [],
+  save: async () => {},
+};

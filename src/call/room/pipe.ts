@@ -1,0 +1,293 @@
+/**
+ * The seat of one Session of this node in a Room that another node mixes. The Session's leg and the pipe are alone in a
+ * local room, so that packets are passed on as they come; everything of the Room acts at the pipe's other end.
+ *
+ *   taken ─join→ opening ─the home has its end→ open ─heard there and here→ joined ─left→ closed
+ */
+import { type Clock, sleep } from '../../clock.ts';
+import { newUuid } from '../../id.ts';
+import { HOME_LOOK_MS, HOME_SEARCH_TRIES, SEAT_NOTE_RETRY_MS } from '../../limits.ts';
+import { judgeHome, newHomeWatch } from '../../machine/room/home-watch.ts';
+import type { LegAudio, MediaEngine, MediaNotice, MediaPipe, MediaRoom } from '../../media/engine.ts';
+import type { NewHome, RoomPeers, SeatName, SeatNote, SeatReply, SeatTerms } from '../ports/room-peers.ts';
+import { SeatLink } from './seat-link.ts';
+
+export type HomeLost = 'silent' | 'moved' | 'inherit';
+
+/** What a Session hears of its seat. */
+export interface PipeListener {
+  notice(notice: Extract<MediaNotice, { readonly type: 'room.joined' | 'room.left' | 'voice' }>): void;
+  /** The Room is being deleted. */
+  closed(): void;
+  news(news: Extract<SeatNote, { readonly note: 'news' }>['news']): void;
+  /** That home is lost, or is no home of the Room any more, or is about to end. */
+  homeLost(why: HomeLost, home: Pick<NewHome, 'nodeId' | 'epoch'>): void;
+}
+
+export interface PipeOptions {
+  readonly peers: RoomPeers;
+  readonly clock: Clock;
+  readonly media: Pick<MediaEngine, 'openPipe' | 'openRoom'>;
+  readonly roomId: string;
+  readonly sessionUuid: string;
+  readonly appUuid: string;
+  readonly isBot: boolean;
+  /** The number that the Room's notices have for the Session, which no room of the media plane has. */
+  readonly number: number;
+  readonly listener: PipeListener;
+}
+
+/** Requests for the home's end of a pipe that go without an answer, before the home is taken for lost. */
+const OPEN_TRIES = 4;
+
+export class Pipe {
+  readonly #options: PipeOptions;
+  #link: SeatLink;
+  /** The epoch of the Room at its home. */
+  epoch = 0;
+  #audio: LegAudio | undefined;
+  #media: MediaPipe | undefined;
+  #local: MediaRoom | undefined;
+  /** Counts what makes an opening that is under way void. */
+  #attempt = 0;
+  #isHeardThere = false;
+  #isHeardHere = false;
+  #isJoined = false;
+  /** The Room came from another home with this member. */
+  #isMove = false;
+  /** The attempt whose silence is being looked into. */
+  #watched: number | undefined;
+  #isClosed = false;
+
+  constructor(options: PipeOptions, home: string) {
+    this.#options = options;
+    this.#link = this.#linkTo(home);
+  }
+
+  get home(): string {
+    return this.#link.nodeId;
+  }
+
+  get name(): SeatName {
+    return this.#link.name;
+  }
+
+  get number(): number {
+    return this.#options.number;
+  }
+
+  get sessionUuid(): string {
+    return this.#options.sessionUuid;
+  }
+
+  #linkTo(nodeId: string): SeatLink {
+    const { peers, clock, roomId, sessionUuid } = this.#options;
+    const name = { roomId, sessionUuid, link: newUuid() };
+    return new SeatLink({ peers, clock, nodeId, name, onGone: () => this.#lost() });
+  }
+
+  /** Asks the home for the seat. */
+  async take(reserved: boolean, coach: string | undefined): Promise<SeatReply | undefined> {
+    const { peers, appUuid, isBot } = this.#options;
+    const coaching = coach === undefined ? {} : { coach };
+    const reply = await peers.ask(this.home, { type: 'take', ...this.name, appUuid, isBot, reserved, ...coaching });
+    if (reply?.type === 'taken') this.epoch = reply.epoch;
+    return reply;
+  }
+
+  /** Asks the next home for the seat of a Session that has not been answered yet, until there is an answer. */
+  async takeAgain(): Promise<void> {
+    const attempt = this.#attempt;
+    for (let tries = 0; tries < HOME_SEARCH_TRIES && !this.#isClosed && attempt === this.#attempt; tries++) {
+      const reply = await this.take(true, undefined);
+      if (reply !== undefined && reply.type !== 'opening') return;
+      await sleep(this.#options.clock, SEAT_NOTE_RETRY_MS);
+    }
+  }
+
+  /** The Room has another home: the next `join` goes there. `isMember`: the Session has been in the Room. */
+  retarget(nodeId: string, epoch: number, isMember: boolean): void {
+    this.#link.close();
+    this.#link = this.#linkTo(nodeId);
+    this.#attempt++;
+    this.epoch = epoch;
+    this.#isJoined = isMember;
+    this.#isMove = true;
+    this.#isHeardThere = false;
+  }
+
+  /** Puts the leg into the Room through the home's end of the pipe. */
+  join(audio: LegAudio, terms: SeatTerms): void {
+    this.#audio = audio;
+    void this.#open(audio, terms, ++this.#attempt);
+  }
+
+  async #open(audio: LegAudio, terms: SeatTerms, attempt: number): Promise<void> {
+    const { media: engine, peers } = this.#options;
+    const isVoid = () => this.#isClosed || attempt !== this.#attempt;
+    const local = await engine.openRoom(() => {});
+    const media: MediaPipe | undefined = await engine.openPipe({
+      host: peers.pipeHost,
+      atOnce: true,
+      notify: (notice) => {
+        if (notice.type === 'room.joined' && !isVoid()) this.#heard({ here: true });
+      },
+      onSilent: () => {
+        if (!isVoid()) void this.#watch(terms, attempt);
+      },
+    });
+    const giveUp = () => {
+      void media?.close();
+      void local?.close();
+    };
+    if (local === undefined || media === undefined) {
+      giveUp();
+      if (!isVoid()) this.#lost();
+      return;
+    }
+    const reply = isVoid() ? undefined : await this.#askEnd(media, audio, terms, isVoid);
+    if (isVoid() || reply?.type !== 'open') {
+      giveUp();
+      if (isVoid()) return;
+      if (reply === undefined) this.#homeLost('silent');
+      else if (reply.type === 'moved') this.#homeLost('moved');
+      else this.#lost();
+      return;
+    }
+    this.epoch = reply.epoch;
+    media.connect(reply.end, audio.pipeCodec);
+    const before = [this.#media, this.#local] as const;
+    this.#media = media;
+    this.#local = local;
+    const plain = { muted: false, fromVolumePercent: 100, toVolumePercent: 100 };
+    audio.join(local, plain);
+    media.join(local, plain);
+    release(...before);
+  }
+
+  /** Asks for the home's end of the pipe, again while the home is opening the Room. Undefined: there was no answer. */
+  async #askEnd(media: MediaPipe, audio: LegAudio, terms: SeatTerms, isVoid: () => boolean): Promise<SeatReply | undefined> {
+    const { peers, clock, appUuid, isBot } = this.#options;
+    const { muted, volumes, coach } = terms;
+    let unanswered = 0;
+    for (let tries = 0; tries < HOME_SEARCH_TRIES && unanswered < OPEN_TRIES && !isVoid(); tries++) {
+      const reply = await peers.ask(this.home, {
+        type: 'open',
+        ...this.name,
+        appUuid,
+        isBot,
+        muted,
+        volumes,
+        ...(coach === undefined ? {} : { coach }),
+        codec: audio.pipeCodec,
+        end: media.end,
+        isJoined: this.#isMove,
+      });
+      if (reply !== undefined && reply.type !== 'opening') return reply;
+      if (peers.isDead(this.home)) break;
+      unanswered = reply === undefined ? unanswered + 1 : 0;
+      await sleep(clock, SEAT_NOTE_RETRY_MS);
+    }
+    return undefined;
+  }
+
+  #heard({ here = false, there = false }: { readonly here?: boolean; readonly there?: boolean }): void {
+    this.#isHeardHere ||= here;
+    this.#isHeardThere ||= there;
+    if (!this.#isHeardHere || !this.#isHeardThere || this.#isJoined) return;
+    this.#isJoined = true;
+    this.#options.listener.notice({ type: 'room.joined', room: this.number });
+  }
+
+  /** Nothing comes from the home: looks whether it is lost, until something comes again. */
+  async #watch(terms: SeatTerms, attempt: number): Promise<void> {
+    if (this.#watched === attempt) return;
+    const { peers, clock } = this.#options;
+    const isVoid = () => this.#isClosed || attempt !== this.#attempt;
+    this.#watched = attempt;
+    let watch = newHomeWatch(clock.now());
+    let before = (await this.#media?.counters())?.packetsReceived;
+    while (!isVoid()) {
+      const reach = await peers.reach(this.home);
+      const heard = (await this.#media?.counters())?.packetsReceived;
+      if (isVoid() || (heard !== before && reach !== 'nobody')) break;
+      before = heard;
+      const judged = judgeHome(watch, reach, clock.now());
+      watch = judged.watch;
+      if (judged.verdict === 'replace_home') {
+        this.#homeLost('silent');
+        break;
+      }
+      if (judged.verdict === 'remake_pipe') {
+        if (this.#audio !== undefined) this.join(this.#audio, terms);
+        break;
+      }
+      await sleep(clock, HOME_LOOK_MS);
+    }
+    if (this.#watched === attempt) this.#watched = undefined;
+  }
+
+  setMuted(muted: boolean): void {
+    void this.#link.send({ note: 'muted', muted });
+  }
+
+  /** Resolves with whether the home has set it. */
+  setVolume(direction: 'from_member' | 'to_member', percent: number): Promise<boolean> {
+    return this.#link.send({ note: 'volume', [direction]: percent });
+  }
+
+  /** Tells the home what bots in the Room are to hear. */
+  tell(news: Extract<SeatNote, { readonly note: 'news' }>['news']): void {
+    void this.#link.send({ note: 'news', news });
+  }
+
+  /** Takes a note of the home. */
+  hear(number: number, note: SeatNote): SeatReply {
+    const verdict = this.#link.judge(number);
+    if (verdict === 'early') return { type: 'gone' };
+    if (verdict === 'known') return { type: 'ok' };
+    const { listener } = this.#options;
+    if (note.note === 'joined') this.#heard({ there: true });
+    else if (note.note === 'talking') listener.notice({ type: 'voice', talking: note.talking });
+    else if (note.note === 'closed') listener.closed();
+    else if (note.note === 'lost') this.#lost();
+    else if (note.note === 'news') listener.news(note.news);
+    else if (note.note === 'inherit') this.#homeLost('inherit');
+    return { type: 'ok' };
+  }
+
+  #homeLost(why: HomeLost): void {
+    this.#options.listener.homeLost(why, { nodeId: this.home, epoch: this.epoch });
+  }
+
+  /** The seat is lost: the Session is in no Room. */
+  #lost(): void {
+    if (!this.#isClosed) this.#options.listener.notice({ type: 'room.left', room: this.number });
+  }
+
+  /** The Session has left, which is committed, or never joined. */
+  async leave(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#release();
+    await this.#link.send({ note: 'left' });
+    this.#link.close();
+  }
+
+  /** The Room is mixed here from now on: the leg goes into its mix, and what led elsewhere is given back. */
+  drop(): void {
+    if (this.#isClosed) return;
+    this.#release();
+    this.#link.close();
+  }
+
+  #release(): void {
+    this.#isClosed = true;
+    this.#attempt++;
+    release(this.#media, this.#local);
+  }
+}
+
+/** Gives one end of a pipe back, after the fade of who was in its room. */
+function release(media: MediaPipe | undefined, local: MediaRoom | undefined): void {
+  void Promise.resolve(local?.close()).finally(() => media?.close());
+}

@@ -1,0 +1,392 @@
+/**
+ * Rooms over nodes: the seats of this node's Sessions in Rooms of other nodes (pipe.ts), the members of this node's
+ * Rooms whose Sessions are elsewhere (guests.ts), and a Room's way from one home to another.
+ *
+ *   home lost ─compare-and-set on the Room's row→ I am the home: members join my mix · another is: pipes go there
+ *   I was the home, and am no longer (I was stopped) ──────────────────────────────► my members get pipes
+ */
+import type { Clock } from '../../clock.ts';
+import type { RoomRow } from '../../database/journal/journal.ts';
+import type { RoomStore } from '../../database/rooms.ts';
+import { NODE_RETRY_AFTER_SEC } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import type { SessionState } from '../../machine/session/session.ts';
+import type { LegAudio, MediaEngine, RoomMember } from '../../media/engine.ts';
+import { type Problem, problems } from '../../problem.ts';
+import type { RoomNews } from '../ports/leg.ts';
+import type { NewHome, RoomPeers, SeatReply, SeatRequest, SeatsAway, SeatTerms, RoomMember as Who } from '../ports/room-peers.ts';
+import type { SessionActor } from '../session/session-actor.ts';
+import { Guests } from './guests.ts';
+import { HomeSearch } from './home-search.ts';
+import { Pipe, type PipeListener } from './pipe.ts';
+import type { RoomActor } from './room-actor.ts';
+
+/** The media plane numbers its rooms with 32 bits; pipes have numbers beyond. */
+const FIRST_PIPE = 0x1_0000_0000;
+const MOVING_RETRY_SEC = 1;
+
+/** The answer to whoever comes to a Room that is on its way to another node. */
+export const roomIsMoving = problems.unavailable('The Room is moving to another node.', MOVING_RETRY_SEC);
+
+export interface RoomSpanOptions {
+  readonly peers: RoomPeers;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly nodeId: string;
+  readonly media: Pick<MediaEngine, 'openPipe' | 'openRoom'>;
+  readonly homes: Pick<RoomStore, 'seize' | 'where' | 'members'>;
+  session(sessionUuid: string): SessionActor | undefined;
+  mostMembers(appUuid: string): Promise<number>;
+  /** A Room of this node. */
+  find(roomId: string): RoomActor | undefined;
+  /** Opens a Room that this node has become the home of, and takes up what was under way in it. */
+  adopt(row: RoomRow): Promise<RoomActor | undefined>;
+  /** Gives up a Room of this node that nobody is in. */
+  giveUp(roomId: string): Promise<boolean>;
+  /** Tells the bots of this node that are in the Room. */
+  tellBots(sessionUuid: string, roomId: string, news: RoomNews): void;
+}
+
+export interface SeatWish {
+  readonly roomId: string;
+  readonly appUuid: string;
+  readonly sessionUuid: string;
+  readonly isBot: boolean;
+  /** The Session has not been answered yet. */
+  readonly reserved: boolean;
+  readonly coach: string | undefined;
+}
+
+export class RoomSpan implements SeatsAway {
+  readonly #options: RoomSpanOptions;
+  readonly guests: Guests;
+  /** By Room and Session. */
+  readonly #pipes = new Map<string, Pipe>();
+  readonly #search: HomeSearch;
+  /** The Rooms that this node has by their rows and is about to open. */
+  readonly #opening = new Map<string, Promise<void>>();
+  /** How often Rooms of dead nodes are being taken over at the moment, whose names are not known yet. */
+  #takingOver = 0;
+  readonly #bequeathed = new WeakSet<RoomActor>();
+  #last = FIRST_PIPE;
+
+  constructor(options: RoomSpanOptions) {
+    this.#options = options;
+    const { peers, clock, media, homes } = options;
+    this.#search = new HomeSearch({
+      ...options,
+      leadsTo: ({ roomId, nodeId, epoch }) => this.#pipesOf(roomId).some((pipe) => pipe.home === nodeId && pipe.epoch <= epoch),
+      become: (row) => this.becomeHome(row),
+      follow: (home) => this.#retarget(home),
+      closed: (roomId) => {
+        for (const { sessionUuid } of this.#pipesOf(roomId)) this.#listener(roomId, sessionUuid).closed();
+      },
+      failed: (roomId) => {
+        for (const { sessionUuid, number } of this.#pipesOf(roomId))
+          this.#listener(roomId, sessionUuid).notice({ type: 'room.left', room: number });
+      },
+    });
+    this.guests = new Guests({
+      peers,
+      clock,
+      media,
+      membersByRow: (roomId) => homes.members(roomId),
+      audioOf: (sessionUuid): RoomMember | undefined => options.session(sessionUuid)?.audio,
+      onNews: (roomId, sessionUuid, news) => {
+        options.tellBots(sessionUuid, roomId, news);
+        this.tellBots(roomId, sessionUuid, news);
+      },
+    });
+    peers.serve({
+      answer: (request, from) => this.#answer(request, from),
+      homeChanged: (home) => this.#homeChanged(home),
+      giveUp: (roomId) => options.giveUp(roomId),
+    });
+  }
+
+  has(sessionUuid: string, roomId: string): boolean {
+    return this.#pipes.has(keyOf(roomId, sessionUuid));
+  }
+
+  /** Takes a seat at the home of a Room. The seat is the number under which its notices come, or why there is none. */
+  async take(
+    nodeId: string,
+    wish: SeatWish,
+  ): Promise<{ readonly room: number; readonly voiceActivityEvents: boolean } | Problem> {
+    const { roomId, sessionUuid, reserved, coach } = wish;
+    const pipe = this.#add(nodeId, wish);
+    const reply = await pipe.take(reserved, coach);
+    if (reply?.type === 'taken') return { room: pipe.number, voiceActivityEvents: reply.voiceActivityEvents };
+    if (reply === undefined) this.left(sessionUuid, roomId);
+    else this.#drop(pipe);
+    if (reply?.type === 'refused') return reply.problem;
+    if (reply?.type === 'moved' || reply?.type === 'opening') return roomIsMoving;
+    return problems.unavailable('The node of this Room cannot be reached. See Retry-After header.', NODE_RETRY_AFTER_SEC);
+  }
+
+  #add(nodeId: string, { roomId, sessionUuid, appUuid, isBot }: Omit<SeatWish, 'reserved' | 'coach'>): Pipe {
+    const { peers, clock, media } = this.#options;
+    const key = keyOf(roomId, sessionUuid);
+    const before = this.#pipes.get(key);
+    if (before !== undefined) void before.leave();
+    const listener = this.#listener(roomId, sessionUuid);
+    const pipe = new Pipe({ peers, clock, media, roomId, sessionUuid, appUuid, isBot, number: ++this.#last, listener }, nodeId);
+    this.#pipes.set(key, pipe);
+    return pipe;
+  }
+
+  #listener(roomId: string, sessionUuid: string): PipeListener {
+    const session = () => this.#options.session(sessionUuid);
+    return {
+      notice: (notice) => session()?.signal({ type: 'leg.media', notice }),
+      closed: () => {
+        const state = session()?.state;
+        session()?.signal({ type: 'room_closed', roomId });
+        // A seat that was only reserved has nothing to leave.
+        if (state?.seat?.roomId === roomId) this.left(sessionUuid, roomId);
+      },
+      news: (news) => session()?.hear(news),
+      homeLost: (why, home) => void this.#search.lost({ roomId, ...home }, why),
+    };
+  }
+
+  #drop(pipe: Pipe): void {
+    const key = keyOf(pipe.name.roomId, pipe.sessionUuid);
+    if (this.#pipes.get(key) === pipe) this.#pipes.delete(key);
+    pipe.drop();
+  }
+
+  /** Puts the leg of a Session into a Room of another node. False: it has no seat there. */
+  join(sessionUuid: string, roomId: string, audio: LegAudio, terms: SeatTerms): boolean {
+    const pipe = this.#pipes.get(keyOf(roomId, sessionUuid));
+    pipe?.join(audio, terms);
+    return pipe !== undefined;
+  }
+
+  /** The seat of a Session in a Room of another node. */
+  seat(sessionUuid: string, roomId: string): ReturnType<SeatsAway['seat']> {
+    return this.#pipes.get(keyOf(roomId, sessionUuid));
+  }
+
+  /** A Session has left a Room of another node, durably, or never joined it. */
+  left(sessionUuid: string, roomId: string): void {
+    const key = keyOf(roomId, sessionUuid);
+    const pipe = this.#pipes.get(key);
+    if (pipe === undefined) return;
+    // What the bots in the Room are to hear of it goes first.
+    queueMicrotask(() => {
+      if (this.#pipes.get(key) === pipe) this.#pipes.delete(key);
+      void pipe.leave();
+    });
+  }
+
+  /** Tells bots on other nodes what happened to a member of a Room. */
+  tellBots(roomId: string, sessionUuid: string, news: RoomNews): void {
+    const room = this.#options.find(roomId);
+    if (room !== undefined) this.guests.tellBots(room, sessionUuid, news);
+    else this.#pipes.get(keyOf(roomId, sessionUuid))?.tell(news);
+  }
+
+  /** Returns the members of the Room that a Session of this node is in, wherever it is mixed. */
+  async members(roomId: string, sessionUuid: string): Promise<readonly Who[]> {
+    const pipe = this.#pipes.get(keyOf(roomId, sessionUuid));
+    if (pipe === undefined) return this.#members(roomId);
+    const reply = await this.#options.peers.ask(pipe.home, { type: 'members', roomId });
+    return reply?.type === 'members' ? reply.members : [];
+  }
+
+  #members(roomId: string): readonly Who[] {
+    const room = this.#options.find(roomId);
+    if (room === undefined) return [];
+    return room.joined.map((sessionUuid) => {
+      const isBot = this.#options.session(sessionUuid)?.state.type === 'websocket';
+      return { sessionUuid, isBot: isBot || this.guests.find(room, sessionUuid)?.isBot === true };
+    });
+  }
+
+  async #answer(request: SeatRequest, from: string): Promise<SeatReply> {
+    if (request.type === 'check') {
+      const here = new Set([...this.#pipes.values()].map(({ name }) => name.link));
+      return { type: 'absent', links: request.seats.map(({ link }) => link).filter((link) => !here.has(link)) };
+    }
+    const { roomId } = request;
+    if (request.type === 'members') return { type: 'members', members: this.#members(roomId) };
+    if (request.type === 'note') {
+      const pipe = this.#pipes.get(keyOf(roomId, request.sessionUuid));
+      if (pipe?.name.link === request.link) return pipe.hear(request.number, request.note);
+      const room = this.#options.find(roomId);
+      return room === undefined ? { type: 'gone' } : this.guests.note(room, request, request.number, request.note);
+    }
+    const mostMembers = request.type === 'take' ? await this.#options.mostMembers(request.appUuid) : 0;
+    const room = this.#options.find(roomId);
+    if (room === undefined) return { type: this.#mayOpen(roomId) ? 'opening' : 'moved' };
+    if (room.isLeaving) return { type: 'moved' };
+    return request.type === 'take'
+      ? this.guests.take(room, request, from, mostMembers)
+      : await this.guests.open(room, request, from);
+  }
+
+  #pipesOf(roomId: string): readonly Pipe[] {
+    return [...this.#pipes.values()].filter(({ name }) => name.roomId === roomId);
+  }
+
+  /** Whether this node may be the home of a Room that it has not opened yet. */
+  #mayOpen(roomId: string): boolean {
+    return this.#takingOver > 0 || this.#opening.has(roomId) || this.#search.has(roomId);
+  }
+
+  /** Takes over Rooms of dead nodes. Whoever asks for one of them meanwhile is told to ask again. */
+  async takeOver(adopt: () => Promise<readonly RoomRow[]>): Promise<readonly RoomRow[]> {
+    this.#takingOver++;
+    try {
+      const rows = await adopt();
+      for (const row of rows) {
+        await this.becomeHome(row).catch((error: unknown) =>
+          this.#options.log.warn({ room_id: row.roomId, error: String(error) }, 'the members of a Room are late'),
+        );
+      }
+      return rows;
+    } finally {
+      this.#takingOver--;
+    }
+  }
+
+  /** This node has become the home of a Room by its row: it opens the Room, and the members join its mix. */
+  becomeHome(row: RoomRow): Promise<void> {
+    const { roomId } = row;
+    const opening = this.#opening.get(roomId) ?? this.#open(row).finally(() => this.#opening.delete(roomId));
+    this.#opening.set(roomId, opening);
+    return opening;
+  }
+
+  async #open(row: RoomRow): Promise<void> {
+    const { peers, nodeId, homes, find, adopt } = this.#options;
+    const { roomId, epoch } = row;
+    const room = find(roomId) ?? (await adopt(row));
+    if (room === undefined) return;
+    const [home, members] = [await homes.where(roomId), await homes.members(roomId)];
+    if (find(roomId) !== room) return;
+    // Another node took it while this one was opening it.
+    if (typeof home?.nodeId === 'string' && home.nodeId !== nodeId) {
+      this.#moveOut(room, { roomId, nodeId: home.nodeId, epoch: home.epoch });
+      this.#retarget({ roomId, nodeId: home.nodeId, epoch: home.epoch });
+      return;
+    }
+    for (const pipe of this.#pipesOf(roomId)) this.#moveIn(room, pipe);
+    for (const member of members)
+      if (member.nodeId !== nodeId && !room.has(member.sessionUuid)) this.guests.expect(room, member.sessionUuid, member.nodeId);
+    peers.tellHome({ roomId, nodeId, epoch });
+  }
+
+  /** A member of this node joins the mix of a Room that has come here. */
+  #moveIn(room: RoomActor, pipe: Pipe): void {
+    const { sessionUuid } = pipe;
+    const { roomId } = room.state;
+    const session = this.#options.session(sessionUuid);
+    if (session?.state.seat?.roomId === roomId) room.reserve(sessionUuid);
+    else room.take(sessionUuid);
+    if (session?.state.membership?.phase === 'joined') room.confirm(sessionUuid, session.state.type === 'websocket');
+    session?.signal({ type: 'room_moved', roomId, room: room.media.number });
+    this.#drop(pipe);
+  }
+
+  /** The pipes of a Room lead to another home from now on. */
+  #retarget({ roomId, nodeId, epoch }: NewHome): void {
+    for (const pipe of this.#pipesOf(roomId)) {
+      const session = this.#options.session(pipe.sessionUuid);
+      pipe.retarget(nodeId, epoch, session?.state.membership?.phase === 'joined');
+      if (session?.state.seat?.roomId === roomId) void pipe.takeAgain();
+      session?.signal({ type: 'room_moved', roomId, room: pipe.number });
+    }
+  }
+
+  /** Another node says that it is the home of a Room. */
+  #homeChanged(home: NewHome): void {
+    const { roomId, nodeId, epoch } = home;
+    if (nodeId === this.#options.nodeId) return;
+    const room = this.#options.find(roomId);
+    if (room !== undefined && room.epoch < epoch) this.#moveOut(room, home);
+    else if (this.#pipesOf(roomId).some((pipe) => pipe.epoch < epoch)) this.#retarget(home);
+  }
+
+  /** A Room of this node was taken by another, which took this one for dead. Its members here follow it. */
+  async taken(room: RoomActor): Promise<void> {
+    const { roomId } = room.state;
+    const home = await this.#options.homes.where(roomId).catch(() => undefined);
+    if (this.#options.find(roomId) !== room) return;
+    if (home === undefined || home.nodeId === null || home.nodeId === this.#options.nodeId) this.#close(room);
+    else this.#moveOut(room, { roomId, nodeId: home.nodeId, epoch: home.epoch });
+  }
+
+  #moveOut(room: RoomActor, { roomId, nodeId, epoch }: NewHome): void {
+    const { session, log } = this.#options;
+    log.warn({ room_id: roomId, to: nodeId }, 'another node is the home of a Room of this one');
+    const { places } = room;
+    // From here on the Room is not found here, so that its members look for it elsewhere.
+    this.#close(room);
+    for (const sessionUuid of places) {
+      const actor = session(sessionUuid);
+      if (actor === undefined) continue;
+      const { membership, type, appUuid, seat } = actor.state;
+      const pipe = this.#add(nodeId, { roomId, sessionUuid, appUuid, isBot: type === 'websocket' });
+      pipe.retarget(nodeId, epoch, membership?.phase === 'joined');
+      if (seat?.roomId === roomId) void pipe.takeAgain();
+      actor.signal({ type: 'room_moved', roomId, room: pipe.number });
+    }
+  }
+
+  /** A Session of this node goes on at another, which opens a pipe for it, or mixes its Room. */
+  handedOver({ sessionUuid, membership }: SessionState, nodeId: string): void {
+    if (membership === undefined) return;
+    const { roomId } = membership;
+    const pipe = this.#pipes.get(keyOf(roomId, sessionUuid));
+    if (pipe !== undefined) this.#drop(pipe);
+    const room = this.#options.find(roomId);
+    if (room?.has(sessionUuid) === true) this.guests.expect(room, sessionUuid, nodeId);
+  }
+
+  /** A Session of another node goes on at this one: so does its seat. */
+  async follow(actor: SessionActor): Promise<void> {
+    const { membership, sessionUuid, appUuid, type } = actor.state;
+    if (membership === undefined) return;
+    const { roomId } = membership;
+    const room = this.#options.find(roomId);
+    if (room !== undefined) {
+      this.guests.release(room, sessionUuid);
+      actor.signal({ type: 'room_moved', roomId, room: room.media.number });
+      return;
+    }
+    const home = await this.#options.homes.where(roomId).catch(() => undefined);
+    if (home === undefined || home.nodeId === null) {
+      actor.signal({ type: 'room_closed', roomId });
+      return;
+    }
+    const pipe = this.#add(home.nodeId, { roomId, sessionUuid, appUuid, isBot: type === 'websocket' });
+    pipe.retarget(home.nodeId, home.epoch, true);
+    actor.signal({ type: 'room_moved', roomId, room: pipe.number });
+  }
+
+  #close(room: RoomActor): void {
+    this.guests.forget(room);
+    room.abandon();
+  }
+
+  /** This node ends: a node that has a member of the Room is to take it. False: nobody has one. */
+  bequeath(room: RoomActor): boolean {
+    const { peers } = this.#options;
+    const heir = this.guests.of(room).find(({ link, media }) => media !== undefined && !peers.isDead(link.nodeId));
+    if (heir !== undefined && !this.#bequeathed.has(room)) void heir.link.send({ note: 'inherit' });
+    this.#bequeathed.add(room);
+    return heir !== undefined;
+  }
+
+  /**
+   * This node ends, and nobody has taken the Room yet. It is given up without a word, since its members would take the
+   * end of their pipes for the end of the Room; they find its next home by the silence.
+   */
+  forsake(room: RoomActor): void {
+    this.#close(room);
+  }
+}
+
+const keyOf = (roomId: string, sessionUuid: string): string => `${roomId} ${sessionUuid}`;

@@ -1,0 +1,85 @@
+/** Sends the notes of one seat to the node at its other end, one after the other, until each is acknowledged. */
+import { type Clock, sleep } from '../../clock.ts';
+import { SEAT_NOTE_RETRY_MS } from '../../limits.ts';
+import { acknowledged, addNote, judgeNote, type NotesOut, noNotes } from '../../machine/room/notes.ts';
+import type { RoomPeers, SeatName, SeatNote } from '../ports/room-peers.ts';
+
+interface SeatLinkOptions {
+  readonly peers: Pick<RoomPeers, 'ask' | 'isDead'>;
+  readonly clock: Clock;
+  readonly nodeId: string;
+  readonly name: SeatName;
+  /** The other end has no such seat any more, or too many notes wait for it. */
+  readonly onGone: () => void;
+}
+
+interface Sent {
+  readonly note: SeatNote;
+  readonly told: (taken: boolean) => void;
+}
+
+export class SeatLink {
+  readonly name: SeatName;
+  readonly nodeId: string;
+  readonly #options: SeatLinkOptions;
+  #notes: NotesOut<Sent> = noNotes();
+  #taken = 0;
+  #isSending = false;
+  #isClosed = false;
+
+  constructor(options: SeatLinkOptions) {
+    this.#options = options;
+    this.name = options.name;
+    this.nodeId = options.nodeId;
+  }
+
+  /** Resolves with true once the other end has taken the note, false where it never will. */
+  send(note: SeatNote): Promise<boolean> {
+    return new Promise((told) => {
+      const notes = this.#isClosed ? undefined : addNote(this.#notes, { note, told });
+      if (notes === undefined) {
+        told(false);
+        this.#gone();
+        return;
+      }
+      this.#notes = notes;
+      if (!this.#isSending) void this.#send();
+    });
+  }
+
+  /** Judges a note of the other end. */
+  judge(number: number): 'take' | 'known' | 'early' {
+    const verdict = judgeNote(this.#taken, number);
+    if (verdict === 'take') this.#taken = number;
+    return verdict;
+  }
+
+  /** Sends nothing any more. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { told } of this.#notes.waiting) told(false);
+    this.#notes = { next: this.#notes.next, waiting: [] };
+  }
+
+  async #send(): Promise<void> {
+    const { peers, clock, name, nodeId } = this.#options;
+    this.#isSending = true;
+    for (let [head] = this.#notes.waiting; head !== undefined && !this.#isClosed; [head] = this.#notes.waiting) {
+      const { next: number } = this.#notes;
+      const reply = await peers.ask(nodeId, { type: 'note', ...name, number, note: head.note });
+      if (this.#isClosed) break;
+      if (reply?.type === 'ok') {
+        this.#notes = acknowledged(this.#notes, number);
+        head.told(true);
+      } else if (reply?.type === 'gone' || peers.isDead(nodeId)) this.#gone();
+      else await sleep(clock, SEAT_NOTE_RETRY_MS);
+    }
+    this.#isSending = false;
+  }
+
+  #gone(): void {
+    if (this.#isClosed) return;
+    this.close();
+    this.#options.onGone();
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * Goes on with the calls of a node that is lost, where CALL_TAKEOVER is on: their dialogs were stored with the answer.
+ *
+ *   suspect, silent over NATS too ─rows taken by epoch→ re-INVITE ─answered→ the call goes on · else it is an orphan
+ */
+import type { Clock } from '../../clock.ts';
+import type { SessionRow } from '../../database/journal/journal.ts';
+import { MOVE_CSEQ_STEP, MOVE_PREPARED_MS, TAKEOVER_BATCH_MAX } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import { runningOf } from '../../machine/session/running.ts';
+import { type SessionState, takenOver } from '../../machine/session/session.ts';
+import type { Dialer, LegSnapshot, ResumedLeg } from '../ports/leg.ts';
+
+interface TakeoverOptions {
+  readonly dialer: Pick<Dialer, 'resume'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly orphanTimeoutMs: number;
+  takeCalls(from: string, most: number): Promise<readonly SessionRow[]>;
+  /** Tells all nodes which Sessions were taken, the one that they were taken from among them. */
+  tell(sessions: readonly string[]): void;
+  goOn(state: SessionState, leg: ResumedLeg, epoch: number): Promise<void>;
+  /** The far end did not follow: the Session can only be ended. */
+  orphan(row: SessionRow): void;
+}
+
+interface Kept {
+  readonly leg: LegSnapshot;
+  readonly maxDurationMs: number;
+}
+
+export class Takeover {
+  readonly #options: TakeoverOptions;
+  readonly #busy = new Set<string>();
+
+  constructor(options: TakeoverOptions) {
+    this.#options = options;
+  }
+
+  /** Takes over the calls of a node, batch by batch, until it has none left. */
+  async take(nodeId: string): Promise<void> {
+    if (this.#busy.has(nodeId)) return;
+    this.#busy.add(nodeId);
+    try {
+      while (await this.#takeSome(nodeId));
+    } catch (error) {
+      this.#options.log.warn({ node_id: nodeId, error: String(error) }, 'the calls of a lost node could not be taken over');
+    } finally {
+      this.#busy.delete(nodeId);
+    }
+  }
+
+  /** False: there are none left. */
+  async #takeSome(nodeId: string): Promise<boolean> {
+    const { takeCalls, tell, log } = this.#options;
+    const rows = await takeCalls(nodeId, TAKEOVER_BATCH_MAX);
+    if (rows.length === 0) return false;
+    log.warn({ node_id: nodeId, sessions: rows.length }, 'calls of a lost node go on at this one');
+    tell(rows.map(({ sessionUuid }) => sessionUuid));
+    await Promise.all(rows.map((row) => this.#goOn(row)));
+    return true;
+  }
+
+  async #goOn(row: SessionRow): Promise<void> {
+    const { dialer, clock, log, orphanTimeoutMs, goOn, orphan } = this.#options;
+    const running = runningOf(row.running);
+    const { leg: snapshot, maxDurationMs }: Kept = JSON.parse(running.call ?? '{}');
+    const leg = await dialer.resume?.(snapshot, MOVE_CSEQ_STEP * row.epoch, MOVE_PREPARED_MS).catch(() => undefined);
+    if (leg === undefined || 'failed' in leg) {
+      log.warn({ session_uuid: row.sessionUuid, why: leg?.failed ?? 'no carrier' }, 'a call could not be taken over');
+      orphan(row);
+      return;
+    }
+    const remains = { ...row, phase: row.state, running, orphanTimeoutMs, maxDurationMs };
+    await goOn(takenOver(remains, clock.now()), leg, row.epoch);
+  }
+}
