@@ -86,7 +86,12 @@ function Head({ timeline: { session } }: { readonly timeline: Timeline }) {
           of={[
             ['Session', <code key="uuid">{session.session_uuid}</code>],
             ['Application', nameOf(apps, session.app_uuid)],
-            ['Kind', { phone_in: 'inbound call', phone_out: 'outbound call', websocket: 'WebSocket' }[session.type]],
+            [
+              'Kind',
+              { phone_in: 'inbound call', phone_out: 'outbound call', webrtc: 'call from a browser', websocket: 'WebSocket' }[
+                session.type
+              ],
+            ],
             ['Trunk', session.trunk],
           ]}
         />

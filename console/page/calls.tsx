@@ -92,7 +92,12 @@ function FilterForm({ filters, apps }: { readonly filters: Filters; readonly app
   );
 }
 
-const DIRECTIONS: Readonly<Record<string, string>> = { phone_in: 'in', phone_out: 'out', websocket: 'websocket' };
+const DIRECTIONS: Readonly<Record<string, string>> = {
+  phone_in: 'in',
+  phone_out: 'out',
+  webrtc: 'browser',
+  websocket: 'websocket',
+};
 
 const columnsOf = (apps: readonly App[]): readonly Column<Call>[] => [
   {

@@ -6,6 +6,7 @@ import { CallLink, Empty, Problem, State } from '../part/parts.tsx';
 import { ask } from '../platform/api.ts';
 import { useLoaded, wordsOf } from '../platform/live.ts';
 import type { AppDetail, Call, Timeline, Trunk } from '../platform/types.ts';
+import { Softphone } from './softphone.tsx';
 
 export function TryPage() {
   const apps = useApps();
@@ -205,7 +206,7 @@ function Sample({ app }: { readonly app: AppDetail }) {
   );
 }
 
-/** The demo application of `sidetone dev` serves its page where its webhook is. */
+/** A call by WebRTC from this page. The demo application of `sidetone dev` has a page of its own too. */
 function FromTheBrowser({ app }: { readonly app: AppDetail }) {
   const [origin, setOrigin] = useState('');
   useEffect(() => {
@@ -215,20 +216,15 @@ function FromTheBrowser({ app }: { readonly app: AppDetail }) {
   return (
     <section class="card" aria-labelledby="browser">
       <h2 id="browser">Call from the browser</h2>
-      {origin === '' ? (
-        <p class="quiet">
-          <code>bin/sidetone dev</code> runs a demo application with a page that calls with your microphone.
-        </p>
-      ) : (
-        <p>
+      <Softphone key={app.app_uuid} app={app} />
+      {origin !== '' && (
+        <p class="small">
+          The demo also has{' '}
           <a href={`${origin}/`} target="_blank" rel="noreferrer">
-            Open the demo’s page
-          </a>{' '}
-          and press Call. The call appears under <a href="/console/calls">Calls</a>.
+            a page of its own
+          </a>
+          , whose calls come in over SIP.
         </p>
-      )}
-      {!isSecureContext && (
-        <p class="error small">A browser gives no microphone to a page that is neither https nor localhost.</p>
       )}
     </section>
   );

@@ -4,39 +4,22 @@
  */
 
 import type { Config } from '../config.ts';
-import { createOutbound } from '../outbound/safe-fetch.ts';
 import { loadConfig, originAt } from '../settings/load.ts';
 import { SettingError } from '../settings/value.ts';
 import { type Check, exitCode, fault } from './check.ts';
-import { machineChecks } from './machine.ts';
-import { advertisedCheck, certificateCheck, portChecks } from './network.ts';
-import { OperatorApi, platformChecks } from './platform.ts';
+import { examine } from './examine.ts';
 
 const MARKS = { ok: 'ok     ', warning: 'warning', fault: 'FAULT  ' } as const;
 
-const checks = await examine();
+const checks = await found();
 if (process.argv.includes('--json')) process.stdout.write(`${JSON.stringify({ checks }, null, 2)}\n`);
 else for (const check of checks) process.stdout.write(`${lineOf(check)}\n`);
 process.exit(exitCode(checks));
 
-async function examine(): Promise<readonly Check[]> {
+async function found(): Promise<readonly Check[]> {
   const settings = settingsOr();
   if ('found' in settings) return [settings];
-  const now = Date.now();
-  const origin = process.env.SIDETONE_URL ?? originAt(settings.http.host, settings.http.port);
-  const running = await platformChecks(
-    new OperatorApi(origin, settings.operatorToken),
-    createOutbound(settings.outboundAllow),
-    now,
-  );
-  const certificate = certificateCheck(settings, now);
-  return [
-    ...(running?.checks ?? [fault('platform', `does not run at ${origin}, or has another operator token`, 'npm start')]),
-    ...(await portChecks(settings, running !== undefined)),
-    advertisedCheck(settings, running?.farEnds ?? []),
-    ...(certificate === undefined ? [] : [certificate]),
-    ...machineChecks(settings.dataDir),
-  ];
+  return await examine(settings, process.env.SIDETONE_URL ?? originAt(settings.http.host, settings.http.port));
 }
 
 function settingsOr(): Config | Check {

@@ -39,22 +39,24 @@ interface ToldRefusal {
   readonly remedy: string;
 }
 
+/** Serves a request, over the network or within the process. */
+export type Ask = (request: Request) => Promise<Response>;
+
 /** The operator API of the platform that runs with these settings. */
 export class OperatorApi {
   readonly #origin: string;
   readonly #token: string;
+  readonly #ask: Ask;
 
-  constructor(origin: string, token: string) {
+  constructor(origin: string, token: string, ask: Ask = fetch) {
     this.#origin = origin;
     this.#token = token;
+    this.#ask = ask;
   }
 
   /** What the platform tells under that path. Rejects when it does not answer, or does not know us. */
   async get(path: string): Promise<Readonly<Record<string, unknown>>> {
-    const response = await fetch(`${this.#origin}${path}`, {
-      headers: { authorization: `Bearer ${this.#token}` },
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
+    const response = await this.#asked(path, 'GET');
     const body: unknown = await response.json();
     if (typeof body !== 'object' || body === null) throw new Error(`${path} has no object`);
     if (!response.ok && path.startsWith('/operator')) throw new Error(`${path} was answered with ${response.status}`);
@@ -63,12 +65,13 @@ export class OperatorApi {
 
   /** Asks the platform to do something without a body. Rejects when it does not answer. */
   async post(path: string): Promise<void> {
-    const response = await fetch(`${this.#origin}${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${this.#token}` },
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
+    const response = await this.#asked(path, 'POST');
     await response.arrayBuffer();
+  }
+
+  #asked(path: string, method: string): Promise<Response> {
+    const headers = { authorization: `Bearer ${this.#token}` };
+    return this.#ask(new Request(`${this.#origin}${path}`, { method, headers, signal: AbortSignal.timeout(TIMEOUT_MS) }));
   }
 
   /** A list that the platform tells under that path. Its own shapes are trusted. */

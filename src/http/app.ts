@@ -8,6 +8,7 @@ import type { Operation, Peers } from '../call/ports/peers.ts';
 import type { Recordings } from '../call/ports/recordings.ts';
 import type { Rooms } from '../call/ports/rooms.ts';
 import type { Answer, Sessions } from '../call/ports/sessions.ts';
+import type { BrowserCalls } from '../call/ports/webrtc.ts';
 import { TokenBuckets } from '../call/rate/token-buckets.ts';
 import type { Clock } from '../clock.ts';
 import { StoreUnavailable } from '../database/journal/journal.ts';
@@ -24,8 +25,11 @@ import { linkTrace, newTraceparent } from './admission/trace.ts';
 import { CONSOLE_PATHS, ConsoleDoor } from './console/console-door.ts';
 import { ConsoleSessions } from './console/console-sessions.ts';
 import { loginRoutes } from './console/logins.ts';
+import type { Finding } from './mcp/reading.ts';
+import { mcpRoute } from './mcp/route.ts';
 import type { HttpMetrics } from './metrics.ts';
 import { openapiDocument } from './openapi/document.ts';
+import { callRoutesOptions } from './operator/calls.ts';
 import type { OperatorHooks } from './operator/hooks.ts';
 import { operatorRoutes } from './operator/operator.ts';
 import { type HttpPeer, PipelineLimit } from './pipelining.ts';
@@ -42,7 +46,9 @@ import { MEDIA_PATH, RecordingMediaDoor, wasSigned } from './route/recording-med
 import { recordingRoutes } from './route/recordings.ts';
 import { roomRoutes } from './route/rooms.ts';
 import { sessionRoutes } from './route/sessions.ts';
+import { webrtcTokenRoutes } from './route/webrtc-tokens.ts';
 import { webSocketRoutes } from './route/websocket.ts';
+import { WHIP_PATH, WhipDoor } from './route/whip.ts';
 
 export interface HttpDeps extends OperatorHooks {
   readonly sessions: Sessions;
@@ -82,8 +88,16 @@ export interface HttpDeps extends OperatorHooks {
   readonly streams?: PeerStreams | undefined;
   /** The levels of the rate limits, where bots share them. */
   readonly tokens?: TokenBuckets;
+  /** Examines machine, settings and platform, for the operator's assistant. Undefined where nobody can. */
+  readonly doctor?: (() => Promise<readonly Finding[]>) | undefined;
+  /** `MCP_WRITE`: an assistant may dial, hang up, and replay events. */
+  readonly mcpMayAct?: boolean;
   /** SIGTERM was heard. */
   readonly draining: () => boolean;
+  /** Resolves one turn of the event loop later: by setImmediate, unless told. */
+  readonly turn?: () => Promise<void>;
+  /** Calls from browsers; undefined where none are taken. */
+  readonly browserCalls?: BrowserCalls | undefined;
 }
 
 export interface HttpApp {
@@ -98,8 +112,14 @@ export interface HttpApp {
   listeners(): number;
 }
 
-/** Every route of the platform. */
-const routesOf = (deps: HttpDeps, consoleSessions: ConsoleSessions): readonly Route[] => [
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** Every route of the platform. `serve` answers a request as if it had come over the network. */
+const routesOf = (
+  deps: HttpDeps,
+  consoleSessions: ConsoleSessions,
+  serve: (request: Request) => Promise<Response>,
+): readonly Route[] => [
   ...sessionRoutes(deps.sessions),
   ...webSocketRoutes(deps.sessions),
   ...playbackRoutes(deps.sessions),
@@ -110,15 +130,25 @@ const routesOf = (deps: HttpDeps, consoleSessions: ConsoleSessions): readonly Ro
   ...roomRoutes(deps.rooms, deps.sessions),
   ...recordingRoutes(deps.sessions, deps.rooms, deps.recordings),
   ...applicationRoutes(deps.store.apps),
+  ...webrtcTokenRoutes(deps.store, deps.publicUrl),
   ...operatorRoutes(deps.store, deps.clock, deps),
   ...loginRoutes(consoleSessions, deps.publicUrl),
+  mcpRoute({
+    store: deps.store,
+    calls: callRoutesOptions(deps.store, deps.history),
+    doctor: deps.doctor,
+    mayAct: deps.mcpMayAct === true,
+    publicUrl: deps.publicUrl,
+    log: deps.log,
+    serve,
+  }),
 ];
 
 export function createHttpApp(deps: HttpDeps): HttpApp {
-  const { store, clock, metrics, operatorToken, operatorReadToken } = deps;
+  const { store, clock, metrics, operatorToken, operatorReadToken, turn = nextTurn } = deps;
   const consoleSessions = new ConsoleSessions({ operatorToken, operatorReadToken, now: () => clock.now() });
-  const routes = routesOf(deps, consoleSessions);
   const app = new Hono();
+  const routes = routesOf(deps, consoleSessions, async (request) => app.fetch(request));
 
   const options = {
     clock,
@@ -131,6 +161,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     console: consoleSessions,
     tokens: deps.tokens ?? new TokenBuckets(),
     draining: deps.draining,
+    turn,
     peer: deps.peer,
     peers: deps.peers,
     now: () => clock.now(),
@@ -148,7 +179,12 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       return response;
     });
 
-  const openapi = () => openapiDocument(routes, deps.publicUrl, deps.recordingUrls !== undefined);
+  const openapi = () =>
+    openapiDocument(
+      routes.filter(({ isUndocumented }) => isUndocumented !== true),
+      deps.publicUrl,
+      deps.recordingUrls !== undefined,
+    );
   const open = publicRoutes({ metrics, ready: deps.ready, openapi });
   for (const [path, handler] of open) app.get(path, handler);
   const console = new ConsoleDoor({
@@ -158,6 +194,9 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     now: () => clock.now(),
   });
   for (const path of CONSOLE_PATHS) app.all(path, (context) => console.answer(context.req.raw));
+  const whip = new WhipDoor(deps, options.tokens);
+  app.all(WHIP_PATH, (context) => whip.answer(context.req.raw));
+  app.all(`${WHIP_PATH}/:session_uuid`, (context) => whip.answer(context.req.raw, context.req.param('session_uuid')));
   const media = new RecordingMediaDoor(deps);
   app.all(MEDIA_PATH, (context) => media.answer(context.req.raw));
 
@@ -178,7 +217,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     problemResponse(wasSigned(req.raw.url) ? problems.forbidden('Forbidden') : problems.noRoute(), newTraceparent()),
   );
 
-  const pipeline = new PipelineLimit((done) => setImmediate(done));
+  const pipeline = new PipelineLimit((done) => void turn().then(done));
   const fetch = async (request: Request): Promise<Response> => {
     // Two Host fields come as one (RFC 9112 §3.2 wants them refused).
     const response =
@@ -220,12 +259,11 @@ function performer(
     const route = known.get(`${method} ${operation.route}`);
     if (route === undefined) return problems.unavailable('The nodes are of different releases.', NODE_RETRY_AFTER_SEC);
     const whose = whoseOf(route, params, body);
-    const apart = whose?.kind === 'join' ? await rooms.bring(appUuid, whose.roomId) : undefined;
-    if (apart !== undefined) return apart;
     const isHere =
-      whose?.kind === 'room' || whose?.kind === 'join'
-        ? rooms.isHere(whose.roomId)
-        : whose?.kind !== 'session' || sessions.isHere(whose.sessionUuid);
+      whose === undefined ||
+      whose.kind === 'new' ||
+      (whose.kind !== 'room' && sessions.isHere(whose.sessionUuid)) ||
+      (whose.kind !== 'session' && rooms.isHere(whose.roomId));
     if (!isHere) return 'moved';
     const request = new Request(`http://node.invalid${operation.path}${operation.query}`, { method });
     const context: RequestContext = {

@@ -11,7 +11,10 @@ export interface RouteFacts {
   readonly method: Method;
   /** The path as Hono writes it: `/v1/sessions/:uuid`. */
   readonly path: string;
-  readonly auth: 'application' | 'operator';
+  /** `either`: an application or the operator, never by a cookie. */
+  readonly auth: 'application' | 'operator' | 'either';
+  /** Speaks a protocol of its own, which the OpenAPI document cannot describe. */
+  readonly isUndocumented?: boolean;
   /** One line of the API reference. */
   readonly summary: string;
   /** The part of the API reference that the route stands in. */

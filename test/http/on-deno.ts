@@ -37,8 +37,8 @@ const sessions: Sessions = {
   isHere: () => false,
   ingest: () => undefined,
   async get(appUuid, uuid) {
-    const row = await store.sessions.get(uuid);
-    if (row?.appUuid !== appUuid || row.state === 'ended') return undefined;
+    const row = await store.sessions.get(appUuid, uuid);
+    if (row === undefined || row.state === 'ended') return undefined;
     const { sessionUuid: session_uuid, callerId: caller_id, type, state, did, createdAt } = row;
     return { session_uuid, type, state, created_at: timestampSeconds(createdAt), caller_id, did };
   },
@@ -59,6 +59,7 @@ const app = createHttpApp({
   ready: async () => ({ database: await store.ready() }),
   draining: () => false,
   onTrunksChanged: () => {},
+  onDevicesChanged: () => {},
   carrier: noCarrier,
 });
 const server = Deno.serve({ hostname: '127.0.0.1', port: 0, onListen: ({ port }) => console.log(port) }, app.fetch);

@@ -77,8 +77,9 @@ export interface Reply {
 
 export async function openPlatform(
   more: Partial<HttpDeps> | ((store: Store, clock: Clock) => Partial<HttpDeps>) = {},
+  known?: TestStore,
 ): Promise<Platform> {
-  const testStore = await openTestStore();
+  const testStore = known ?? (await openTestStore());
   const sessions = fakeSessions(testStore);
   const hooks: string[] = [];
   const time = { skew: 0 };
@@ -100,6 +101,7 @@ export async function openPlatform(
     ready: async () => ({ database: await testStore.store.ready(), media: true, sip: true }),
     draining: () => false,
     onTrunksChanged: () => void hooks.push('trunks'),
+    onDevicesChanged: () => void hooks.push('devices'),
     carrier: { ...noCarrier, refusals: () => [REFUSAL] },
     ...given,
   });

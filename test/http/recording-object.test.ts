@@ -229,7 +229,7 @@ describe('a recording of an object store', () => {
   });
 
   test('that should be evicted between being found and being opened stays for that long', async () => {
-    const { folder, storage, stored } = await storageOf({ cacheMaxFiles: 1, cacheHoldMs: 300 });
+    const { folder, storage, stored } = await storageOf({ cacheMaxFiles: 1, cacheHoldMs: 2_000 });
     const { uuid, whole } = await stored(100_000);
     const file = await storage.open(uuid);
     if (file === undefined) throw new Error('there is no such recording');

@@ -205,6 +205,53 @@ describe('the operator API', () => {
     expect((await operator('GET', path)).status).toBe(404);
   });
 
+  test('sets SIP devices up and takes them down; a name belongs to one application, and no secret is shown', async () => {
+    const [app, other] = [await makeApp(), await makeApp()];
+    const path = `/operator/v1/apps/${app.appUuid}/devices`;
+    expect((await operator('PUT', `${path}/alice`, { password: 'open sesame' })).status).toBe(204);
+    expect(platform.hooks.at(-1)).toBe('devices');
+    expect((await operator('PUT', `${path}/alice`, { password: 'another' })).status).toBe(204);
+    expect((await operator('PUT', `/operator/v1/apps/${other.appUuid}/devices/alice`, { password: 'x' })).status).toBe(409);
+    expect((await operator('DELETE', `/operator/v1/apps/${other.appUuid}/devices/alice`)).status).toBe(404);
+    const { store } = platform.testStore;
+    const binding = {
+      uri: 'sip:alice@10.0.0.5',
+      callId: 'one',
+      cseq: 7,
+      transport: 'udp',
+      host: '203.0.113.5',
+      port: 5070,
+    } as const;
+    const expiresAt = Date.now() + 60_000;
+    await store.devices.save('alice', [{ ...binding, userAgent: 'phone/1', expiresAt }], []);
+    const { devices } = (await operator('GET', path)).body;
+    const until = new Date(expiresAt).toISOString();
+    const contact = { registered_until: until, address: '203.0.113.5:5070', user_agent: 'phone/1' };
+    expect(devices).toEqual([
+      {
+        username: 'alice',
+        created_at: expect.any(String),
+        ...contact,
+        contacts: [{ uri: binding.uri, transport: 'udp', ...contact }],
+      },
+    ]);
+    const [row] = await store.devices.all();
+    expect(row?.secrets.md5).toMatch(/^[0-9a-f]{32}$/);
+    expect((await operator('DELETE', `${path}/alice`)).status).toBe(204);
+    expect(await store.devices.bindings('alice')).toEqual([]);
+    expect((await operator('GET', path)).body).toEqual({ devices: [] });
+    for (const [name, body] of [
+      ['bad%20name', { password: 'x' }],
+      ['alice', {}],
+      ['alice', { password: '' }],
+      ['alice', { password: 'x', more: 1 }],
+    ] as const)
+      expect((await operator('PUT', `${path}/${name}`, body)).status).toBe(400);
+    const nobody = `/operator/v1/apps/app_${newUuid()}/devices`;
+    expect((await operator('GET', nobody)).status).toBe(404);
+    expect((await operator('PUT', `${nobody}/carol`, { password: 'x' })).status).toBe(404);
+  });
+
   test('sets trunks up and takes them down, and tells the carrier', async () => {
     const trunk = { uri: 'sip:carrier.example.com:5061;transport=tls', inbound_cidrs: ['192.0.2.0/24', '2001:db8::/32'] };
     const before = platform.hooks.filter((each) => each === 'trunks').length;
@@ -231,7 +278,7 @@ describe('the operator API', () => {
       [{ uri: trunk.uri }, /^inbound_cidrs: is required/],
       [{ ...trunk, inbound_cidrs: ['10.0.0.0/33'] }, /^inbound_cidrs\[0\]: /],
       [{ ...trunk, register: true }, /^register: /],
-      [{ ...trunk, codecs: ['opus'] }, /^codecs\[0\]: /],
+      [{ ...trunk, codecs: ['speex'] }, /^codecs\[0\]: /],
       [{ ...trunk, max_channels: 0 }, /^max_channels: /],
       [{ ...trunk, country_code: '+972' }, /^country_code: /],
       [{ ...trunk, inbound_format: 'national' }, /^inbound_format: must come with country_code/],

@@ -70,7 +70,7 @@ describe('bin/sidetone', () => {
       priority: 2,
     });
     expect((await sidetone(['refusals', 'list'])).out).toStartWith('AT');
-  });
+  }, 120_000);
 
   test('says in one line what is wrong', async () => {
     const wrong: [string[], Record<string, string>, RegExp][] = [
@@ -88,5 +88,5 @@ describe('bin/sidetone', () => {
       expect(err).toMatch(message);
       expect(err.trim().split('\n').length).toBe(1);
     }
-  });
+  }, 120_000);
 });

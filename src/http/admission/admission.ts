@@ -33,6 +33,8 @@ export interface AdmissionOptions extends AuthenticationOptions {
   readonly peers?: Peers | undefined;
   /** SIGTERM was heard: nothing new is started. */
   readonly draining: () => boolean;
+  /** Resolves one turn of the event loop later. */
+  readonly turn: () => Promise<void>;
 }
 
 /** A step lets the context pass (undefined) or ends it with an answer. */
@@ -54,7 +56,7 @@ export function admission(options: AdmissionOptions): (context: RequestContext) 
     ownership, // 404
     rateLimit(options.tokens, () => options.clock.now(), options.peers), // 429
     draining(options.draining), // 503
-    connected, // nothing where nobody can be answered
+    connected(options.turn), // nothing where nobody can be answered
     state, // 409, then the work
   ];
 
@@ -85,7 +87,7 @@ export function admission(options: AdmissionOptions): (context: RequestContext) 
  * Serves an operation that another node admitted, from its shape on. Rejects where the store is away or a bug came up.
  */
 export function performing(
-  options: Omit<AdmissionOptions, 'operatorToken' | 'apps' | 'credentials'>,
+  options: Omit<AdmissionOptions, 'operatorToken' | 'apps' | 'credentials' | 'turn'>,
 ): (context: RequestContext) => Promise<Outcome> {
   const order: readonly Step[] = [
     shape(options.idempotency),
@@ -152,12 +154,14 @@ const draining =
  * was pipelined behind a pending one, and tells so a turn of the event loop later; a command is not to take effect then
  * (RFC 9112 §9.3.2 leaves it to the client to try again).
  */
-const connected: Step = async ({ route, request, keyed }) => {
-  if (route.method === 'GET') return undefined;
-  // The mark of an Idempotency-Key has taken a turn already. Commands whose marks came together then commit together.
-  if (keyed === undefined) await new Promise<void>((resolve) => setImmediate(resolve));
-  return request.signal.aborted ? problems.invalid('connection: was closed before the command was admitted') : undefined;
-};
+const connected =
+  (turn: () => Promise<void>): Step =>
+  async ({ route, request, keyed }) => {
+    if (route.method === 'GET') return undefined;
+    // The mark of an Idempotency-Key has taken a turn already. Commands whose marks came together then commit together.
+    if (keyed === undefined) await turn();
+    return request.signal.aborted ? problems.invalid('connection: was closed before the command was admitted') : undefined;
+  };
 
 /** 409 is decided where the state is: by the Session's machine. */
 const state: Step = (context) => context.work?.();

@@ -33,17 +33,22 @@ export function authentication(
   const readHash = options.operatorReadToken === undefined ? undefined : sha256(options.operatorReadToken);
   const wrongTokens = new WrongTokens();
   const operator = (credential: string | undefined, context: RequestContext): Problem | undefined => {
-    const session = context.request.headers.has('authorization')
-      ? undefined
-      : options.console.find(context.request.headers.get('cookie'));
+    const isEither = context.route.auth === 'either';
+    const session =
+      isEither || context.request.headers.has('authorization')
+        ? undefined
+        : options.console.find(context.request.headers.get('cookie'));
     if (session !== undefined) return inSession(session, context);
     if (credential === undefined)
-      return { ...problems.malformedAuthorization(), message: 'Authorization must be: Bearer <operator_token>' };
+      return isEither
+        ? problems.missingCredentials()
+        : { ...problems.malformedAuthorization(), message: 'Authorization must be: Bearer <operator_token>' };
     const hash = sha256(credential);
     if (timingSafeEqual(hash, operatorHash)) return undefined;
     context.mayOnlyRead = readHash !== undefined && timingSafeEqual(hash, readHash);
+    // A route for either looks at `mayOnlyRead` itself.
     if (context.mayOnlyRead)
-      return context.route.method === 'GET' ? undefined : problems.forbidden('This operator token may only read');
+      return context.route.method === 'GET' || isEither ? undefined : problems.forbidden('This operator token may only read');
     const address = options.peer?.(context.request)?.address;
     const waitSec = address === undefined ? undefined : wrongTokens.count(address, options.now());
     return waitSec === undefined ? problems.invalidOperatorToken() : problems.rateLimited(waitSec);
@@ -51,7 +56,9 @@ export function authentication(
   return (context) => {
     const header = context.request.headers.get('authorization') ?? '';
     const credential = header.length <= AUTHORIZATION_MAX_CHARS ? BEARER.exec(header)?.[1]?.trimEnd() : undefined;
-    if (context.route.auth === 'operator') return operator(credential, context);
+    const { auth } = context.route;
+    if (auth === 'operator' || (auth === 'either' && credential?.startsWith('app_') !== true))
+      return operator(credential, context);
     const colon = credential?.indexOf(':') ?? -1;
     if (credential === undefined || colon < 0 || !isAppUuid(credential.slice(0, colon))) return problems.malformedAuthorization();
     const appUuid = credential.slice(0, colon);

@@ -7,7 +7,7 @@
 import type { Operation, Peers, Whose } from '../../call/ports/peers.ts';
 import { isUuid } from '../../id.ts';
 import { NODE_RETRY_AFTER_SEC } from '../../limits.ts';
-import { isProblem, problems } from '../../problem.ts';
+import { problems } from '../../problem.ts';
 import type { Outcome, RequestContext, Route } from '../request-context.ts';
 
 const TRIES = 2;
@@ -20,10 +20,13 @@ export function whoseOf(route: Route, params: Readonly<Record<string, string>>, 
     return typeof value === 'string' ? value : undefined;
   };
   if (path === '/v1/sessions:dial' || path === '/v1/sessions:connectWebsocket') {
-    const near = [text('near'), text('room_id'), text('phone_session_uuid')].flatMap((id) =>
+    // A bot is on the node of the phone Session that it works for; its Room may be on another.
+    const near = [text('phone_session_uuid'), text('near'), text('room_id')].flatMap((id) =>
       id !== undefined && isUuid(id) ? [id] : [],
     );
-    return { kind: 'new', near, trunk: text('trunk'), isPhone: path.endsWith('dial') };
+    const to = path.endsWith('dial') ? text('to') : undefined;
+    const device = to?.startsWith('sip:') === true ? to.slice('sip:'.length) : undefined;
+    return { kind: 'new', near, trunk: text('trunk'), isPhone: path.endsWith('dial'), device };
   }
   if (path === '/api/v1/rooms' && route.method === 'POST') return { kind: 'new', near: [], trunk: undefined, isPhone: false };
   // A Session is inspected by its row, wherever it is.
@@ -31,8 +34,10 @@ export function whoseOf(route: Route, params: Readonly<Record<string, string>>, 
   const { room_id: roomId = '', uuid: sessionUuid = '' } = params;
   if (path.includes('/:room_id')) {
     if (!isUuid(roomId)) return undefined;
-    const joining = path.endsWith('/members') && route.method === 'POST' ? text('session_uuid') : undefined;
-    return joining !== undefined && isUuid(joining) ? { kind: 'join', sessionUuid: joining, roomId } : { kind: 'room', roomId };
+    const joins = path.endsWith('/members') && route.method === 'POST';
+    const leaves = path.endsWith('/members/:uuid') && route.method === 'DELETE';
+    const member = joins ? text('session_uuid') : leaves ? sessionUuid : undefined;
+    return member !== undefined && isUuid(member) ? { kind: 'member', sessionUuid: member, roomId } : { kind: 'room', roomId };
   }
   return path.startsWith('/v1/sessions/:uuid') && isUuid(sessionUuid) ? { kind: 'session', sessionUuid } : undefined;
 }
@@ -51,7 +56,6 @@ async function served(peers: Peers, context: RequestContext, whose: Whose): Prom
   for (let tries = 0; tries < TRIES; tries++) {
     const nodeId = await peers.nodeOf(whose, context.appUuid);
     if (nodeId === undefined) return undefined;
-    if (isProblem(nodeId)) return nodeId;
     const result = await peers.forward(nodeId, operationOf(context), context.route.waits === true);
     context.isForwarded = true;
     switch (result.outcome) {

@@ -43,7 +43,7 @@ export async function keep(store: IdempotencyStore, context: RequestContext, out
     if (context.route.answerStoredBy !== 'journal') await store.finish(keyed, outcome.status, bodyText(outcome));
   } else if (outcome.status === 403 || outcome.status === 422)
     await store.finish(keyed, outcome.status, JSON.stringify({ code: outcome.problem, message: outcome.message }));
-  else await store.release(keyed);
+  else if (outcome.isInDoubt !== true) await store.release(keyed);
 }
 
 const bodyText = (answer: Answer): string => (answer.status === 204 ? '' : JSON.stringify(answer.body));

@@ -5,11 +5,11 @@
  *   POST /console/session {token} or {login} → 200 {role, csrf, expires_at} · GET the same · DELETE → 204
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { type } from 'arktype';
 import { timestamp } from '../../clock.ts';
+import { installed } from '../../installation.ts';
 import { CONSOLE_LOGIN_BODY_MAX_BYTES } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
 import { newTraceparent } from '../admission/trace.ts';
@@ -22,7 +22,7 @@ import { type ConsoleSession, type ConsoleSessions, setCookie } from './console-
 /** Everything below this is the console's. */
 export const CONSOLE_PATHS = ['/console', '/console/*'] as const;
 
-const FILES = join(dirname(fileURLToPath(import.meta.url)), '../../../build/console');
+const FILES = installed('build/console');
 const TYPES: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',

@@ -4,6 +4,7 @@ import type { Route } from '../request-context.ts';
 import { OPERATIONS, type Operation } from './operations.ts';
 import { SCHEMAS, type Schema } from './schemas.ts';
 import { webhooks } from './webhooks.ts';
+import { whipPaths } from './whip.ts';
 
 /** What each status says. */
 const PROBLEMS: Readonly<Record<number, string>> = {
@@ -32,6 +33,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Messages: 'Short messages (SMS).',
   Rooms: 'Sessions that hear each other.',
   Recordings: 'What was said, kept as WAV.',
+  Browsers: 'Calls from browsers by WebRTC.',
   Application: 'The settings of the application that asks.',
   Webhooks: 'What the platform posts to the application.',
   'Operator: applications': 'Applications, their keys and secrets.',
@@ -79,6 +81,7 @@ export function openapiDocument(routes: readonly Route[], publicUrl: string, med
     const path = route.path.replaceAll(/\/:([a-z0-9_]+)/g, '/{$1}');
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) };
   }
+  Object.assign(paths, whipPaths('/v1/whip'));
   if (media)
     for (const kind of ['pull', 'live'] as const) paths[`/v1/media/{recording_uuid}/${kind}`] = { get: mediaOperation(kind) };
   return {
@@ -97,6 +100,7 @@ export function openapiDocument(routes: readonly Route[], publicUrl: string, med
       securitySchemes: {
         application: { type: 'http', scheme: 'bearer', description: '`<app_uuid>:<api_key>`' },
         operator: { type: 'http', scheme: 'bearer', description: 'The operator token.' },
+        browser: { type: 'http', scheme: 'bearer', description: 'A token of `POST /v1/webrtc-tokens`.' },
       },
       parameters: PARAMETERS,
       headers: HEADERS,

@@ -122,6 +122,13 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   [`POST ${SESSION}/recordings/:recording_uuid/unmask`]: operation('unmaskRecording'),
   'GET /api/v1/app': { id: 'getApplicationSettings', answer: 'ApplicationSettings', more: [404] },
   'PATCH /api/v1/app': { id: 'updateApplicationSettings', example: { webhook_url: 'https://app.example.com/hook' } },
+  'POST /v1/webrtc-tokens': {
+    id: 'createWebrtcToken',
+    answer: 'WebrtcToken',
+    more: [403, 409],
+    example: { ttl_sec: 600, caller_id: '+15550100', to: '+15550001' },
+  },
+  'DELETE /v1/webrtc-tokens/:token_id': { id: 'revokeWebrtcToken' },
   'POST /operator/v1/apps': { id: 'createApplication', answer: 'NewApplication', example: { name: 'support line' } },
   'GET /operator/v1/apps': { id: 'listApplications', answer: 'ApplicationList' },
   'GET /operator/v1/apps/:app_uuid': { id: 'getApplication', answer: 'Application' },
@@ -140,6 +147,12 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     more: [529],
     example: { from: '+15550100', to: '+15550199' },
   },
+  'POST /operator/v1/apps/:app_uuid/webrtc-tokens': {
+    id: 'createWebrtcTokenForApplication',
+    answer: 'WebrtcToken',
+    more: [409],
+    example: { to: '+15550001' },
+  },
   'POST /operator/v1/apps/:app_uuid/sessions/:uuid/play': operation('playForApplication', {
     more: [409, 502],
     example: { url: PROMPT },
@@ -153,6 +166,13 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'DELETE /operator/v1/apps/:app_uuid/caller-ids/:e164': { id: 'withdrawCallerId' },
   'PUT /operator/v1/apps/:app_uuid/payment-terminals/:terminal_number': { id: 'permitPaymentTerminal' },
   'DELETE /operator/v1/apps/:app_uuid/payment-terminals/:terminal_number': { id: 'withdrawPaymentTerminal' },
+  'GET /operator/v1/apps/:app_uuid/devices': { id: 'listDevices', answer: 'DeviceList' },
+  'PUT /operator/v1/apps/:app_uuid/devices/:username': {
+    id: 'setDevice',
+    more: [409],
+    example: { password: 'correct horse battery staple' },
+  },
+  'DELETE /operator/v1/apps/:app_uuid/devices/:username': { id: 'removeDevice' },
   'GET /operator/v1/trunks': { id: 'listTrunks', answer: 'TrunkList' },
   'GET /operator/v1/trunks/:name': { id: 'getTrunk', answer: 'Trunk' },
   'PUT /operator/v1/trunks/:name': {

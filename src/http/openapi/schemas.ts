@@ -25,7 +25,7 @@ function object(fields: Schema, optional: Schema = {}): Schema {
 
 const SESSION = {
   session_uuid: uuid,
-  type: { enum: ['phone_in', 'phone_out', 'websocket'] },
+  type: { enum: ['phone_in', 'phone_out', 'sip', 'webrtc', 'websocket'] },
   created_at: time,
   caller_id: text,
   did: text,
@@ -186,6 +186,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     members: { type: 'array', items: object({ session_uuid: uuid, muted: flag, talking: flag }) },
   }),
   LiveRoomList: listOf('rooms', 'LiveRoom'),
+  WebrtcToken: object({ token_id: uuid, token: text, url: text, expires_at: time }),
   ApplicationSettings: object(APP_OWN),
   NewApplication: object({ app_uuid: appUuid, api_key: text, webhook_secret: text }),
   ApplicationSummary: object(APP_SUMMARY),
@@ -218,6 +219,24 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     },
     description: 'With the settings of its PUT, secrets apart.',
   },
+  Device: object({
+    username: text,
+    created_at: time,
+    registered_until: timeOrNone,
+    address: text,
+    user_agent: text,
+    contacts: {
+      type: 'array',
+      items: object({
+        uri: text,
+        transport: { enum: ['udp', 'tcp', 'tls'] },
+        registered_until: time,
+        address: text,
+        user_agent: text,
+      }),
+    },
+  }),
+  DeviceList: listOf('devices', 'Device'),
   TrunkList: listOf('trunks', 'Trunk'),
   TrunkProbe: object({ name: text, status: { const: 'probing' } }),
   RefusalList: object({

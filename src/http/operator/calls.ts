@@ -1,7 +1,9 @@
 /** Calls, live and ended, for the operator: the list, one call's timeline, its SIP, and its erasure. */
 import { timestamp } from '../../clock.ts';
-import type { CallQuery, CallStore } from '../../database/calls.ts';
-import type { EventLog } from '../../database/events.ts';
+import type { CallQuery, CallRow, CallStore } from '../../database/calls.ts';
+import type { EventLog, LoggedEvent } from '../../database/events.ts';
+import type { Store } from '../../database/store.ts';
+import type { CallHistory } from '../../history/call-history.ts';
 import type { TimedEntry } from '../../history/entry.ts';
 import { pcap, sipMessages } from '../../history/pcap.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
@@ -19,9 +21,15 @@ export interface CallRoutesOptions {
   unsaved(sessionUuid: string): readonly TimedEntry[];
 }
 
+export const callRoutesOptions = (
+  { calls, events }: Pick<Store, 'calls' | 'events'>,
+  history: Pick<CallHistory, 'unsaved'> | undefined,
+): CallRoutesOptions => ({ calls, events, unsaved: (uuid) => history?.unsaved(uuid) ?? [] });
+
 const facts = { auth: 'operator', tag: 'Operator: calls' } as const;
 const ofCall = { ...facts, method: 'GET', resource: 'Session' } as const;
-const PARAMETERS = ['app_uuid', 'state', 'number', 'created_after', 'created_before', 'after', 'limit'] as const;
+/** The parameters of the list. */
+export const CALL_PARAMETERS = ['app_uuid', 'state', 'number', 'created_after', 'created_before', 'after', 'limit'] as const;
 const STATES = ['new', 'connecting', 'ringing', 'early_media', 'answered', 'ended', 'live'] as const;
 const date = { type: 'string', format: 'date-time' } as const;
 
@@ -50,7 +58,7 @@ export const callRoutes = (options: CallRoutesOptions): readonly Route[] => [
         const calls = await options.calls.list({ ...query, limit: query.limit + 1 });
         const page = calls.slice(0, query.limit);
         const last = calls.length > query.limit ? page.at(-1) : undefined;
-        const after = last === undefined ? '' : Buffer.from(`${last.createdAt} ${last.sessionUuid}`).toString('base64url');
+        const after = last === undefined ? '' : cursorAfter(last);
         return ok({ sessions: page.map(callBody), after });
       };
     },
@@ -66,8 +74,7 @@ export const callRoutes = (options: CallRoutesOptions): readonly Route[] => [
       const call = await found(options, context.params.uuid);
       if (call === undefined) return undefined;
       return async () => {
-        const entries = await entriesOf(options, call.sessionUuid);
-        const events = await eventsOf(options, call.sessionUuid);
+        const { entries, events } = await recordOf(options, call.sessionUuid);
         return ok({ session: callBody(call), entries: timelineEntries(entries, events) });
       };
     },
@@ -143,6 +150,15 @@ async function entriesOf({ calls, unsaved }: CallRoutesOptions, sessionUuid: str
   return [...stored, ...left.filter((entry) => !seen.has(JSON.stringify(entry)))];
 }
 
+/** Everything that is kept of a call: the entries of its timeline, and its events with their attempts. */
+export async function recordOf(
+  options: CallRoutesOptions,
+  sessionUuid: string,
+): Promise<{ readonly entries: readonly TimedEntry[]; readonly events: readonly LoggedEvent[] }> {
+  const entries = await entriesOf(options, sessionUuid);
+  return { entries, events: await eventsOf(options, sessionUuid) };
+}
+
 const eventsOf = ({ events }: CallRoutesOptions, sessionUuid: string) =>
   events.list({ appUuid: undefined, sessionUuid, status: undefined, after: 0, limit: EVENT_LIST_MAX_ITEMS });
 
@@ -154,10 +170,11 @@ function file(body: string | Uint8Array<ArrayBuffer>, type: string, traceparent:
   return response;
 }
 
-function callQuery(query: URLSearchParams): CallQuery | Problem {
+/** The query of the list, from its parameters. */
+export function callQuery(query: URLSearchParams): CallQuery | Problem {
   for (const name of query.keys()) {
-    if (!PARAMETERS.some((each) => each === name))
-      return problems.invalid(`query: has a parameter that is not one of ${PARAMETERS.join(', ')}`);
+    if (!CALL_PARAMETERS.some((each) => each === name))
+      return problems.invalid(`query: has a parameter that is not one of ${CALL_PARAMETERS.join(', ')}`);
     if (query.getAll(name).length > 1) return problems.invalid(`${name}: must be given once`);
   }
   const appUuid = query.get('app_uuid') ?? undefined;
@@ -179,6 +196,10 @@ function callQuery(query: URLSearchParams): CallQuery | Problem {
   if (after === 'wrong') return problems.invalid('after: must be the `after` of an earlier page');
   return { appUuid, state, number, createdAfter, createdBefore, after, limit: Number(limit) };
 }
+
+/** The `after` of the page that begins behind this call. */
+export const cursorAfter = ({ createdAt, sessionUuid }: CallRow): string =>
+  Buffer.from(`${createdAt} ${sessionUuid}`).toString('base64url');
 
 function cursor(text: string | null): CallQuery['after'] | 'wrong' {
   if (text === null || text === '') return undefined;

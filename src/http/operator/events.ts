@@ -1,14 +1,15 @@
 /** The event log, and the replay of what was set aside. */
 import { type } from 'arktype';
+import type { Answer } from '../../call/ports/sessions.ts';
 import { type Clock, timestamp } from '../../clock.ts';
-import { EVENT_STATUSES, type EventQuery, type LoggedEvent } from '../../database/events.ts';
+import { EVENT_STATUSES, type EventLog, type EventQuery, type LoggedEvent } from '../../database/events.ts';
 import type { Store } from '../../database/store.ts';
 import { isEventName } from '../../event/names.ts';
 import { testEvent } from '../../event/platform-event.ts';
 import { sampleOf } from '../../event/samples.ts';
 import { isAppUuid, isUuid, newUuid, newWebhookId } from '../../id.ts';
 import { EVENT_LIST_MAX_ITEMS } from '../../limits.ts';
-import { type Problem, problems } from '../../problem.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { RequestContext, Route } from '../request-context.ts';
 import { ok } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
@@ -18,7 +19,8 @@ import type { EventStreams, StreamRequest } from './event-stream.ts';
 
 const facts = { auth: 'operator', tag: 'Operator: events' } as const;
 const sample = shape(type({ '+': 'reject', event: '1 <= string <= 100' }));
-const PARAMETERS = ['app_uuid', 'after', 'before', 'event', 'session_uuid', 'status', 'limit'] as const;
+/** The parameters of the list. */
+export const EVENT_PARAMETERS = ['app_uuid', 'after', 'before', 'event', 'session_uuid', 'status', 'limit'] as const;
 
 export const eventRoutes = (store: Store, clock: Clock, streams: EventStreams): readonly Route[] => [
   route(
@@ -109,15 +111,21 @@ export const eventRoutes = (store: Store, clock: Clock, streams: EventStreams): 
       success: [202, 'Queued.'],
     },
     async (context) => {
-      const webhookId = context.params.webhook_id ?? '';
-      if (!webhookId.startsWith('evt_') || !isUuid(webhookId.slice(4))) return undefined;
-      const outcome = await store.events.replay(webhookId);
-      if (outcome === 'unknown') return undefined;
-      if (outcome === 'pending') return problems.conflict('The event is still being delivered');
-      return () => ({ status: 202, body: { webhook_id: webhookId, status: 'pending' } });
+      const outcome = await replayed(store.events, context.params.webhook_id ?? '');
+      return outcome === undefined || isProblem(outcome) ? outcome : () => outcome;
     },
   ),
 ];
+
+/** Sends an event again. `appUuid`: only an event of that application. Undefined when there is no such event. */
+export async function replayed(events: EventLog, webhookId: string, appUuid?: string): Promise<Answer | Problem | undefined> {
+  if (!webhookId.startsWith('evt_') || !isUuid(webhookId.slice(4))) return undefined;
+  if (appUuid !== undefined && (await events.owner(webhookId)) !== appUuid) return undefined;
+  const outcome = await events.replay(webhookId);
+  if (outcome === 'unknown') return undefined;
+  if (outcome === 'pending') return problems.conflict('The event is still being delivered');
+  return { status: 202, body: { webhook_id: webhookId, status: 'pending' } };
+}
 
 function streamRequest(context: RequestContext): StreamRequest | Problem {
   const { query, request } = context;
@@ -134,10 +142,11 @@ function streamRequest(context: RequestContext): StreamRequest | Problem {
   return { appUuid, after: after === undefined ? undefined : Number(after), signed: signed !== null };
 }
 
-function eventQuery(query: URLSearchParams): EventQuery | Problem {
+/** The query of the list, from its parameters. */
+export function eventQuery(query: URLSearchParams): EventQuery | Problem {
   for (const name of query.keys())
-    if (!PARAMETERS.some((each) => each === name))
-      return problems.invalid(`query: has a parameter that is not one of ${PARAMETERS.join(', ')}`);
+    if (!EVENT_PARAMETERS.some((each) => each === name))
+      return problems.invalid(`query: has a parameter that is not one of ${EVENT_PARAMETERS.join(', ')}`);
   const appUuid = query.get('app_uuid') ?? undefined;
   const sessionUuid = query.get('session_uuid') ?? undefined;
   const status = query.get('status') ?? undefined;
@@ -158,7 +167,8 @@ function eventQuery(query: URLSearchParams): EventQuery | Problem {
   return { appUuid, sessionUuid, status: known, ...place, name, limit: Number(limit) };
 }
 
-const eventBody = (event: LoggedEvent): Readonly<Record<string, unknown>> => ({
+/** An event as the list shows it. */
+export const eventBody = (event: LoggedEvent): Readonly<Record<string, unknown>> => ({
   position: event.eventId,
   webhook_id: event.webhookId,
   app_uuid: event.appUuid,

@@ -6,14 +6,18 @@ import type { CallHistory } from '../../history/call-history.ts';
 /** The nodes of the platform, one where there is no cluster. */
 export interface OperatorNodes {
   list(): Promise<readonly (NodeRow & { readonly suspect: boolean })[]>;
-  /** False: no such live node. `deadlineSec` undefined: it waits for its calls. */
-  drain(nodeId: string, deadlineSec: number | undefined): Promise<boolean>;
+  /**
+   * False: no such live node. `deadlineSec` undefined: it waits for its calls. `move`: it hands them to other nodes
+   * meanwhile.
+   */
+  drain(nodeId: string, deadlineSec: number | undefined, mode: 'wait' | 'move'): Promise<boolean>;
   undrain(nodeId: string): Promise<boolean>;
 }
 
 /** Called after a change is durable, and awaited before it is answered. */
 export interface OperatorHooks {
   readonly onTrunksChanged: () => void | Promise<void>;
+  readonly onDevicesChanged: () => void | Promise<void>;
   readonly carrier: CarrierReadings;
   /** Undefined where the routes of nodes are not served. */
   readonly nodes?: OperatorNodes | undefined;

@@ -13,7 +13,7 @@ const drain = shape(
   type({
     '+': 'reject',
     'deadline_sec?': `0 <= number.integer <= ${NODE_DRAIN_MAX_SEC}`,
-    'mode?': type("'wait'").describe("'wait': this release does not move calls"),
+    'mode?': "'wait' | 'move'",
   }),
 );
 
@@ -36,14 +36,14 @@ export const nodeRoutes = (nodes: OperatorNodes): readonly Route[] => [
       ...facts,
       method: 'POST',
       path: '/operator/v1/nodes/:id/drain',
-      summary: 'Give a node no new calls; past the deadline its calls are ended',
+      summary: 'Give a node no new calls, and hand its calls to others or wait; past the deadline they are ended',
       optional: true,
       success: [202, 'It drains within a second. Without a deadline it waits for its calls.'],
     },
     drain,
-    async (context, { deadline_sec: deadlineSec }) => {
+    async (context, { deadline_sec: deadlineSec, mode = 'wait' }) => {
       const { id = '' } = context.params;
-      if (!isUuid(id) || !(await nodes.drain(id, deadlineSec))) return undefined;
+      if (!isUuid(id) || !(await nodes.drain(id, deadlineSec, mode))) return undefined;
       return () => accepted(id, 'draining');
     },
   ),

@@ -7,7 +7,8 @@ import { signatureHeaders, signingKey } from '../../outbound/webhook-signature.t
 import type { Route } from '../request-context.ts';
 import { appRoutes } from './apps.ts';
 import { assignmentRoutes } from './assignments.ts';
-import { callRoutes } from './calls.ts';
+import { callRoutes, callRoutesOptions } from './calls.ts';
+import { deviceRoutes } from './devices.ts';
 import { EventStreams, type SignEvent } from './event-stream.ts';
 import { eventRoutes } from './events.ts';
 import type { OperatorHooks } from './hooks.ts';
@@ -33,17 +34,19 @@ const signer =
 interface LiveCalls {
   readonly sessions: Sessions;
   readonly rooms: Pick<Rooms, 'live'>;
+  readonly publicUrl: string;
 }
 
 export const operatorRoutes = (store: Store, clock: Clock, hooks: OperatorHooks & LiveCalls): readonly Route[] => [
   ...appRoutes(store),
   ...assignmentRoutes(store),
   ...trunkRoutes(store, hooks),
+  ...deviceRoutes(store, hooks),
   ...refusalRoutes(hooks.carrier),
   ...(hooks.nodes === undefined ? [] : nodeRoutes(hooks.nodes)),
   ...eventRoutes(store, clock, new EventStreams({ events: store.events, tail: store.tail, clock, sign: signer(store, clock) })),
   ...liveRoomRoutes(hooks.rooms),
   ...messageLogRoutes(store.messages),
-  ...trialRoutes(hooks.sessions),
-  ...callRoutes({ calls: store.calls, events: store.events, unsaved: (uuid) => hooks.history?.unsaved(uuid) ?? [] }),
+  ...trialRoutes(hooks.sessions, store, hooks.publicUrl),
+  ...callRoutes(callRoutesOptions(store, hooks.history)),
 ];

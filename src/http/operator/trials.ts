@@ -1,11 +1,13 @@
 /** Calls that the operator tries for an application: dial, play a file, hang up. The application's own checks hold. */
 import { type } from 'arktype';
 import type { CommandContext, SessionCommand, Sessions } from '../../call/ports/sessions.ts';
+import type { Store } from '../../database/store.ts';
 import { isUuid, newUuid } from '../../id.ts';
 import { COMMAND_BODY_MAX_BYTES } from '../../limits.ts';
 import type { RequestContext, Route, Work } from '../request-context.ts';
 import { sourceUrl } from '../route/playback.ts';
 import { e164 } from '../route/sessions.ts';
+import { makeToken, tokenShape } from '../route/webrtc-tokens.ts';
 import { bareRoute, bodyRoute } from '../route.ts';
 import { shape } from '../shape.ts';
 import { pathApp } from './apps.ts';
@@ -32,7 +34,24 @@ const facts = {
 } as const;
 const CALL = '/operator/v1/apps/:app_uuid/sessions/:uuid';
 
-export const trialRoutes = (sessions: Sessions): readonly Route[] => [
+export const trialRoutes = (sessions: Sessions, store: Store, publicUrl: string): readonly Route[] => [
+  bodyRoute(
+    {
+      ...facts,
+      resource: 'Application',
+      path: '/operator/v1/apps/:app_uuid/webrtc-tokens',
+      summary: 'Make a token with which a browser calls an application',
+      success: [201, 'The token, shown once.'],
+      starts: true,
+      optional: true,
+    },
+    tokenShape,
+    async (context, terms) => {
+      const appUuid = pathApp(context);
+      if (appUuid === undefined || (await store.apps.get(appUuid)) === undefined) return undefined;
+      return () => makeToken(store, publicUrl, appUuid, terms);
+    },
+  ),
   bodyRoute(
     {
       ...facts,

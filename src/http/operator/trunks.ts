@@ -48,7 +48,11 @@ const trunk = shape(
       .array()
       .atMostLength(TRUNK_CIDRS_MAX),
     'max_channels?': `1 <= number.integer <= ${LIVE_SESSIONS_MAX}`,
-    'codecs?': type("'PCMU' | 'PCMA' | 'G722'").describe('PCMU, PCMA or G722').array().atLeastLength(1).atMostLength(3),
+    'codecs?': type("'PCMU' | 'PCMA' | 'G722' | 'opus'")
+      .describe('PCMU, PCMA, G722 or opus')
+      .array()
+      .atLeastLength(1)
+      .atMostLength(4),
     'country_code?': type(/^[1-9][0-9]{0,2}$/).describe('the calling code of a country, without +'),
     'inbound_format?': "'auto' | 'e164' | 'national'",
     'outbound_format?': "'plus_e164' | 'e164' | 'national' | 'international_00'",
@@ -108,7 +112,7 @@ export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[
   ),
   bodyRoute({ ...facts, method: 'PUT', summary: 'Set a trunk up, whole', success: [204, 'In use.'] }, trunk, (context, body) => {
     const name = context.params.name ?? '';
-    const refused = refusal(name, body) ?? srtpRefusal(body, hooks.carrier.hasSrtp);
+    const refused = refusal(name, body) ?? srtpRefusal(body, hooks.carrier.hasSrtp) ?? opusRefusal(body, hooks.carrier.hasOpus);
     if (refused !== undefined) return refused;
     return async () => {
       const isMissing = body.register === true && body.password === undefined && !(await hasPassword(store, name));
@@ -156,6 +160,12 @@ function refusal(name: string, body: TrunkBody): Problem | undefined {
   }
   return undefined;
 }
+
+/** Why a trunk cannot have Opus. */
+const opusRefusal = ({ codecs = [] }: TrunkBody, hasOpus: boolean): Problem | undefined =>
+  hasOpus || !codecs.includes('opus')
+    ? undefined
+    : problems.invalid('codecs: this build has no Opus: install libopus-dev and pkg-config, and start again');
 
 /** Why encrypted audio cannot be had as it is asked for. */
 function srtpRefusal(

@@ -3,11 +3,11 @@
  * the list of them for programs at `/llms.txt` (llmstxt.org).
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { Marked } from 'marked';
+import { installed } from '../../installation.ts';
 
-const FOLDER = join(dirname(fileURLToPath(import.meta.url)), '../../../docs');
+const FOLDER = installed('docs');
 /** Folders whose pages are served too. */
 const PARTS = ['how-to', 'decisions'] as const;
 
@@ -70,9 +70,9 @@ export function documentationHtml({ title, markdown, name }: Page): string {
 
 /** The list of the pages for reading. */
 export function documentationIndex(pages: readonly Page[]): string {
-  const listed = (part: string) =>
+  const listed = (part: string, isListed: (name: string) => boolean = () => true) =>
     pages
-      .filter(({ name }) => (part === '' ? !name.includes('/') : name.startsWith(`${part}/`)))
+      .filter(({ name }) => (part === '' ? !name.includes('/') : name.startsWith(part)) && isListed(name))
       .map(({ name, title }) => `<li><a href="/docs/${name}">${escaped(title)}</a></li>`)
       .join('\n');
   return page(
@@ -80,8 +80,9 @@ export function documentationIndex(pages: readonly Page[]): string {
     `<h1>Documentation</h1>
 <ul><li><a href="/docs/reference">API reference</a>, from <a href="/openapi.json">OpenAPI 3.1</a></li>
 ${listed('')}</ul>
-<h2>How to</h2><ul>${listed('how-to')}</ul>
-<h2>Decisions</h2><ul>${listed('decisions')}</ul>`,
+<h2>How to</h2><ul>${listed('how-to/', (name) => !name.startsWith('how-to/add-'))}</ul>
+<h2>How to change the platform</h2><ul>${listed('how-to/add-')}</ul>
+<h2>Decisions</h2><ul>${listed('decisions/')}</ul>`,
   );
 }
 

@@ -1,6 +1,6 @@
 /** The routes outside authentication: health, metrics, the API reference (contract §1). */
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
+import { ofPackage } from '../../installation.ts';
 import { newTraceparent } from '../admission/trace.ts';
 import type { HttpMetrics } from '../metrics.ts';
 import { documentationHtml, documentationIndex, documentationPages, llmsText } from './documentation.ts';
@@ -47,7 +47,7 @@ export function publicRoutes(options: PublicOptions): ReadonlyMap<string, Public
   const json = (status: number, body: object) => answer(JSON.stringify(body), 'application/json', status);
   const read = new Map<string, Promise<string>>();
   const file = async (name: string, type: string): Promise<Response> => {
-    const text = read.get(name) ?? readFile(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`), 'utf8');
+    const text = read.get(name) ?? readFile(ofPackage(`swagger-ui-dist/${name}`), 'utf8');
     read.set(name, text);
     return answer(await text, type, 200, { 'cache-control': 'public, max-age=86400' });
   };

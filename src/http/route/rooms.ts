@@ -56,6 +56,10 @@ export const roomRoutes = (rooms: Rooms, sessions: Sessions): readonly Route[] =
 const onRoom = (rooms: Rooms, context: RequestContext, work: Work): Work | undefined =>
   rooms.get(context.appUuid, roomOf(context)) === undefined ? undefined : work;
 
+/** The work of what a member's own node does, where the Room is the application's. */
+const onMember = async (rooms: Rooms, context: RequestContext, work: Work): Promise<Work | undefined> =>
+  (await rooms.knows(context.appUuid, roomOf(context))) ? work : undefined;
+
 /** The work of an order, where the Room is the application's. */
 export const orderedRoom = (rooms: Rooms, context: RequestContext, order: RoomCommand) =>
   onRoom(rooms, context, () => rooms.order(roomOf(context), order, commandContext(context)));
@@ -117,7 +121,7 @@ const memberRoutes = (rooms: Rooms): readonly Route[] => [
     { ...command, method: 'POST', path: `${ROOM}/members`, summary: 'Add a Session', buckets: ['member_add'] },
     join,
     (context, { session_uuid, muted = false, ...coaching }) =>
-      onRoom(rooms, context, () =>
+      onMember(rooms, context, () =>
         isUuid(session_uuid)
           ? rooms.join(roomOf(context), { session_uuid, muted, ...coaching }, commandContext(context))
           : problems.notFound('Session'),
@@ -151,7 +155,7 @@ const memberRoutes = (rooms: Rooms): readonly Route[] => [
   ),
   route(
     { ...command, method: 'DELETE', path: `${ROOM}/members/:uuid`, summary: 'Remove a member', buckets: ['member_delete'] },
-    (context) => onRoom(rooms, context, () => rooms.leave(roomOf(context), context.params.uuid ?? '', commandContext(context))),
+    (context) => onMember(rooms, context, () => rooms.leave(roomOf(context), context.params.uuid ?? '', commandContext(context))),
   ),
 ];
 

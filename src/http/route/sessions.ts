@@ -42,11 +42,16 @@ const sipHeaders = type({
 const printable = (most: number) =>
   type(new RegExp(`^[^\\x00-\\x1f\\x7f]{1,${most}}$`, 'u')).describe(`1 to ${most} printable characters`);
 
+/** What may be dialled: a number, or a device of the application by its user name (`PUT …/devices/{username}`). */
+const target = type(new RegExp(`${E164_PATTERN}|^sip:[A-Za-z0-9+][A-Za-z0-9._~*+-]{0,63}$`)).describe(
+  'an E.164 number with leading +, or sip: and the user name of a device',
+);
+
 const dial = shape<DialRequest>(
   type({
     '+': 'reject',
     from: e164,
-    to: e164,
+    to: target,
     ring_timeout_sec: `1 <= number.integer <= ${RING_TIMEOUT_MAX_SEC}`,
     'trunk?': printable(64),
     'send_digits?': type(SENT_DIGITS).describe(`1 to ${DTMF_SEND_MAX_DIGITS} of 0-9, A-D, *, #, w, W`),

@@ -1,0 +1,41 @@
+/** `drain`: gives the platform of this machine no new calls, and waits until those it has are over. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { Stop } from './stop.mjs';
+
+const LOOK_MS = 500;
+
+/**
+ * Finds the node of NODE_HOST and HTTP_PORT, or the only one, drains it, and resolves when it has no calls. Past
+ * `deadline` seconds its calls are ended.
+ */
+export async function drain(api, { deadline }, signal) {
+  const { node_id: node } = own(await live(api));
+  await api.json('POST', `/nodes/${node}/drain`, deadline === undefined ? {} : { deadline_sec: Number(deadline) });
+  let told;
+  while (!signal.aborted) {
+    const left = await sessions(api);
+    if (left !== told) console.log(left === 0 ? 'drained' : `${left} Sessions are left`);
+    // A command that was admitted before the order shows within a look.
+    if (left === 0 && told === 0) return;
+    told = left;
+    await pause(LOOK_MS, undefined, { signal }).catch(() => {});
+  }
+}
+
+/** The live Sessions of the process that answers. */
+async function sessions({ base }) {
+  const response = await fetch(`${base}/metrics`, { signal: AbortSignal.timeout(15_000) }).catch(() => undefined);
+  if (response === undefined) return 0; // It has ended.
+  return Number(/^sidetone_sessions (\d+)$/m.exec(await response.text())?.[1] ?? 0);
+}
+
+const live = async (api) => (await api.json('GET', '/nodes')).nodes.filter((node) => !node.dead_at);
+
+function own(nodes) {
+  const { NODE_HOST, HTTP_PORT = '8080' } = process.env;
+  const found = nodes.filter((node) => node.http_host === NODE_HOST && String(node.http_port) === HTTP_PORT);
+  const one = nodes.length === 1 ? nodes : found;
+  if (one.length !== 1)
+    throw new Stop('which of the nodes is it? Set NODE_HOST and HTTP_PORT as it has them (sidetone nodes list)');
+  return one[0];
+}

@@ -1,0 +1,33 @@
+/** The examination of the doctor: machine, settings and the running platform. */
+import type { Config } from '../config.ts';
+import { createOutbound } from '../outbound/safe-fetch.ts';
+import { type Check, fault } from './check.ts';
+import { machineChecks } from './machine.ts';
+import { advertisedCheck, certificateCheck, portChecks } from './network.ts';
+import { type Ask, OperatorApi, platformChecks } from './platform.ts';
+
+/** Examines everything. `ask` reaches the platform at `origin`, over the network unless told otherwise. */
+export async function examine(settings: Config, origin: string, ask: Ask = fetch): Promise<readonly Check[]> {
+  const now = Date.now();
+  const api = new OperatorApi(origin, settings.operatorToken, ask);
+  const running = await platformChecks(api, createOutbound(settings.outboundAllow), now);
+  const certificate = certificateCheck(settings, now);
+  return [
+    ...(running?.checks ?? [fault('platform', `does not run at ${origin}, or has another operator token`, 'npm start')]),
+    ...(await portChecks(settings, running !== undefined)),
+    advertisedCheck(settings, running?.farEnds ?? []),
+    ...(certificate === undefined ? [] : [certificate]),
+    ...machineChecks(settings.dataDir),
+  ];
+}
+
+/** Examines once for all who ask while it is done. */
+export function examining(settings: Config, origin: string, ask: Ask): () => Promise<readonly Check[]> {
+  let under: Promise<readonly Check[]> | undefined;
+  return () => {
+    under ??= examine(settings, origin, ask).finally(() => {
+      under = undefined;
+    });
+    return under;
+  };
+}

@@ -1,0 +1,109 @@
+/** SIP devices of an application: who may register, and who is registered. */
+import { type } from 'arktype';
+import { type Binding, DEVICE_REALM } from '../../call/ports/devices.ts';
+import { timestamp } from '../../clock.ts';
+import type { Store } from '../../database/store.ts';
+import { hexHash } from '../../hash.ts';
+import { DEVICE_PASSWORD_MAX_CHARS, DEVICES_MAX } from '../../limits.ts';
+import { problems } from '../../problem.ts';
+import { digestSecrets } from '../../sip/message/digest-server.ts';
+import { noContent, ok, type Route } from '../request-context.ts';
+import { bodyRoute, route } from '../route.ts';
+import { shape } from '../shape.ts';
+import { pathApp } from './apps.ts';
+import type { OperatorHooks } from './hooks.ts';
+
+/** What may stand in the user part of a SIP URI without an escape, so that a name has one spelling only. */
+const USERNAME = /^[A-Za-z0-9+][A-Za-z0-9._~*+-]{0,63}$/;
+
+const put = shape(
+  type({
+    '+': 'reject',
+    password: type(new RegExp(`^[\\x20-\\x7e]{1,${DEVICE_PASSWORD_MAX_CHARS}}$`)).describe(
+      `1 to ${DEVICE_PASSWORD_MAX_CHARS} printable ASCII characters`,
+    ),
+  }),
+);
+
+const facts = { auth: 'operator', tag: 'Operator: devices' } as const;
+const DEVICES = '/operator/v1/apps/:app_uuid/devices';
+const DEVICE = `${DEVICES}/:username`;
+
+export const deviceRoutes = (store: Store, hooks: Pick<OperatorHooks, 'onDevicesChanged'>): readonly Route[] => [
+  route(
+    {
+      ...facts,
+      resource: 'Application',
+      method: 'GET',
+      path: DEVICES,
+      summary: 'List the SIP devices of an application with their registrations',
+      success: [200, '`{"devices": […]}`, by user name, without secrets'],
+    },
+    async (context) => {
+      const appUuid = pathApp(context);
+      const found = appUuid === undefined ? undefined : await store.devices.list(appUuid);
+      return found === undefined
+        ? undefined
+        : () =>
+            ok({
+              devices: found.map(({ username, createdAt, contacts }) => ({
+                username,
+                created_at: timestamp(createdAt),
+                ...registrationOf(contacts[0]),
+                contacts: contacts.map((contact) => ({
+                  uri: contact.uri,
+                  transport: contact.transport,
+                  ...registrationOf(contact),
+                })),
+              })),
+            });
+    },
+  ),
+  bodyRoute(
+    {
+      ...facts,
+      resource: 'Application',
+      method: 'PUT',
+      path: DEVICE,
+      summary: 'Set a SIP device up, or give it another password',
+      success: [204, 'It may register.'],
+    },
+    put,
+    (context, { password }) => {
+      const { username = '' } = context.params;
+      const appUuid = pathApp(context);
+      if (!USERNAME.test(username))
+        return problems.invalid('username: must be 1 to 64 letters, digits, dots, dashes, underscores, ~, * or +');
+      if (appUuid === undefined) return undefined;
+      return async () => {
+        const secrets = digestSecrets(hexHash, username, DEVICE_REALM, password);
+        const outcome = await store.devices.put({ username, appUuid, secrets });
+        if (outcome === 'no_app') return problems.notFound('Application');
+        if (outcome === 'taken') return problems.conflict('The user name belongs to another application');
+        if (outcome === 'full') return problems.conflict(`There are at most ${DEVICES_MAX} devices`);
+        await hooks.onDevicesChanged();
+        return noContent;
+      };
+    },
+  ),
+  route(
+    { ...facts, resource: 'Device', method: 'DELETE', path: DEVICE, summary: 'Take a SIP device down', success: [204, 'Gone.'] },
+    async (context) => {
+      const appUuid = pathApp(context);
+      if (appUuid === undefined || !(await store.devices.remove(appUuid, context.params.username ?? ''))) return undefined;
+      await hooks.onDevicesChanged();
+      return () => noContent;
+    },
+  ),
+];
+
+const registrationOf = (contact: Binding | undefined): Readonly<Record<string, string>> => ({
+  registered_until: contact === undefined ? '' : timestamp(contact.expiresAt),
+  address:
+    contact === undefined
+      ? ''
+      : contact.host.includes(':')
+        ? `[${contact.host}]:${contact.port}`
+        : `${contact.host}:${contact.port}`,
+  user_agent: contact?.userAgent ?? '',
+});

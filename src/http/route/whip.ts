@@ -1,0 +1,185 @@
+/**
+ * Calls from browsers by WHIP (RFC 9725): `POST` of an SDP offer begins one, `PATCH` trickles or restarts ICE, `DELETE`
+ * hangs up. Outside admission: it takes the token of a browser in place of an application's key, and SDP in place of
+ * JSON. Any page may call it, since a token is what lets in and no cookie counts (CORS).
+ */
+import type { BrowserCalls, WebrtcToken, WhipChange } from '../../call/ports/webrtc.ts';
+import { bucketOf, type TokenBuckets } from '../../call/rate/token-buckets.ts';
+import type { Clock } from '../../clock.ts';
+import { StoreUnavailable } from '../../database/journal/journal.ts';
+import type { Store } from '../../database/store.ts';
+import { isUuid, newUuid } from '../../id.ts';
+import { AUTHORIZATION_MAX_CHARS, DRAINING_RETRY_SEC, SDP_MAX_BYTES, UNAVAILABLE_RETRY_SEC } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
+import { newTraceparent } from '../admission/trace.ts';
+import type { HttpMetrics } from '../metrics.ts';
+import type { HttpPeer } from '../pipelining.ts';
+import { problemResponse, unexpectedResponse } from '../response.ts';
+import { WrongTokens } from '../wrong-tokens.ts';
+
+/** The path that offers are sent to. The URL of a call is below it. */
+export const WHIP_PATH = '/v1/whip';
+const OFFER = 'application/sdp';
+const FRAGMENT = 'application/trickle-ice-sdpfrag';
+const METHODS = { endpoint: 'OPTIONS, POST', call: 'DELETE, OPTIONS, PATCH' } as const;
+
+export interface WhipDeps {
+  /** Undefined where no part of the platform takes calls from browsers. */
+  readonly browserCalls?: BrowserCalls | undefined;
+  readonly store: Pick<Store, 'webrtcTokens'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<HttpMetrics, 'request'>;
+  readonly publicUrl: string;
+  readonly peer?: (request: Request) => HttpPeer | undefined;
+  readonly draining: () => boolean;
+}
+
+const CORS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'Location, ETag, Retry-After',
+  'x-content-type-options': 'nosniff',
+} as const;
+
+export class WhipDoor {
+  readonly #deps: WhipDeps;
+  readonly #tokens: TokenBuckets;
+  readonly #guesses = new WrongTokens();
+
+  constructor(deps: WhipDeps, tokens: TokenBuckets) {
+    this.#deps = deps;
+    this.#tokens = tokens;
+  }
+
+  /** Answers a request for the endpoint, or for the call of that Session. Never rejects. */
+  async answer(request: Request, sessionUuid?: string): Promise<Response> {
+    const { clock, metrics, log } = this.#deps;
+    const started = clock.now();
+    const traceparent = newTraceparent();
+    const path = sessionUuid === undefined ? WHIP_PATH : `${WHIP_PATH}/:session_uuid`;
+    let response: Response;
+    try {
+      const outcome = await this.#serve(request, sessionUuid);
+      response = isProblem(outcome) ? problemResponse(outcome, traceparent) : outcome;
+    } catch (error) {
+      if (error instanceof StoreUnavailable) {
+        const away = problems.unavailable('Service temporarily unavailable. See Retry-After header.', UNAVAILABLE_RETRY_SEC);
+        response = problemResponse(away, traceparent);
+      } else {
+        const supportId = newUuid();
+        const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+        log.error({ support_id: supportId, route: path, error: stack }, 'a request ended in a bug');
+        response = unexpectedResponse(supportId, traceparent);
+      }
+    }
+    for (const [name, value] of Object.entries({ ...CORS, traceparent })) response.headers.set(name, value);
+    metrics.request(request.method, path, response.status, (clock.now() - started) / 1000);
+    return response;
+  }
+
+  async #serve(request: Request, sessionUuid: string | undefined): Promise<Response | Problem> {
+    const { method } = request;
+    const allowed = sessionUuid === undefined ? METHODS.endpoint : METHODS.call;
+    if (method === 'OPTIONS') return preflight(allowed);
+    if (!allowed.split(', ').includes(method)) return problems.methodNotAllowed(allowed);
+    const token = await this.#authenticate(request);
+    if (isProblem(token)) return token;
+    if (sessionUuid === undefined) return this.#begin(request, token);
+    if (!isUuid(sessionUuid)) return problems.notFound('Session');
+    if (method === 'PATCH') return this.#change(request, token, sessionUuid);
+    const wasThere = await this.#deps.browserCalls?.hangUp(token, sessionUuid);
+    if (isProblem(wasThere)) return wasThere;
+    return wasThere === true ? new Response('', { headers: { 'content-type': 'text/plain' } }) : problems.notFound('Session');
+  }
+
+  /** The token of the request. Who guesses is slowed down. */
+  async #authenticate(request: Request): Promise<WebrtcToken | Problem> {
+    const header = request.headers.get('authorization') ?? '';
+    const given = header.length <= AUTHORIZATION_MAX_CHARS ? /^Bearer +(\S+)$/i.exec(header)?.[1] : undefined;
+    if (given === undefined) return { ...problems.malformedAuthorization(), message: 'Authorization must be: Bearer <token>' };
+    const token = await this.#deps.store.webrtcTokens.find(given);
+    if (token !== undefined) return token;
+    const address = this.#deps.peer?.(request)?.address;
+    const waitSec = address === undefined ? undefined : this.#guesses.count(address, this.#deps.clock.now());
+    return waitSec === undefined ? problems.invalidWebrtcToken() : problems.rateLimited(waitSec);
+  }
+
+  async #begin(request: Request, token: WebrtcToken): Promise<Response | Problem> {
+    const { browserCalls, draining, publicUrl } = this.#deps;
+    if (browserCalls === undefined) return problems.notConfigured('WebRTC');
+    if (typeOf(request) !== OFFER) return problems.unsupportedMediaType(OFFER);
+    const offer = await bodyOf(request);
+    if (isProblem(offer)) return offer;
+    const taken = this.#tokens.take([bucketOf('whip_offer', token.tokenId)], this.#deps.clock.now());
+    if (typeof taken === 'number') return problems.rateLimited(taken);
+    if (draining()) return problems.unavailable('Service is shutting down. See Retry-After header.', DRAINING_RETRY_SEC);
+    const begun = await browserCalls.create(token, offer);
+    if (isProblem(begun)) {
+      taken();
+      return begun;
+    }
+    const location = `${publicUrl}${WHIP_PATH}/${begun.sessionUuid}`;
+    const headers = { 'content-type': OFFER, location, etag: begun.etag, 'cache-control': 'no-store' };
+    return new Response(begun.answer, { status: 201, headers });
+  }
+
+  async #change(request: Request, token: WebrtcToken, sessionUuid: string): Promise<Response | Problem> {
+    const type = typeOf(request);
+    if (type !== FRAGMENT && type !== OFFER) return problems.unsupportedMediaType(FRAGMENT);
+    const body = await bodyOf(request);
+    if (isProblem(body)) return body;
+    const taken = this.#tokens.take([bucketOf('whip_patch', token.tokenId)], this.#deps.clock.now());
+    if (typeof taken === 'number') return problems.rateLimited(taken);
+    const kind = type === OFFER ? 'offer' : 'fragment';
+    const change: WhipChange = { kind, body, ifMatch: request.headers.get('if-match') ?? undefined };
+    const { browserCalls } = this.#deps;
+    const done = browserCalls === undefined ? problems.notFound('Session') : await browserCalls.patch(token, sessionUuid, change);
+    if (done === undefined) return new Response(null, { status: 204 });
+    if (isProblem(done)) {
+      taken();
+      return done;
+    }
+    if ('answer' in done) return new Response(done.answer, { status: 200, headers: { 'content-type': OFFER } });
+    return new Response(done.fragment, { status: 200, headers: { 'content-type': FRAGMENT, etag: done.etag } });
+  }
+}
+
+const preflight = (allowed: string): Response =>
+  new Response(null, {
+    status: 204,
+    headers: {
+      allow: allowed,
+      'accept-post': OFFER,
+      'accept-patch': `${FRAGMENT}, ${OFFER}`,
+      'access-control-allow-methods': allowed,
+      'access-control-allow-headers': 'Authorization, Content-Type, If-Match',
+      'access-control-max-age': '86400',
+    },
+  });
+
+const typeOf = (request: Request): string =>
+  (request.headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+
+/** Reads the body, up to `SDP_MAX_BYTES`, whether its length was declared or not. */
+async function bodyOf(request: Request): Promise<Uint8Array | Problem> {
+  if (Number(request.headers.get('content-length') ?? 0) > SDP_MAX_BYTES) return problems.tooLarge(SDP_MAX_BYTES);
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  const reader = request.body?.getReader();
+  try {
+    for (;;) {
+      const next = await reader?.read();
+      if (next === undefined || next.done) break;
+      bytes += next.value.length;
+      if (bytes > SDP_MAX_BYTES) {
+        reader?.cancel().catch(() => {});
+        return problems.tooLarge(SDP_MAX_BYTES);
+      }
+      chunks.push(next.value);
+    }
+  } catch {
+    return problems.invalid('body: ended before it was complete');
+  }
+  return new Uint8Array(Buffer.concat(chunks, bytes));
+}

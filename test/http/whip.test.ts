@@ -1,0 +1,169 @@
+/** WHIP at its door, with the calls behind it wrapped: every status that the document names, and CORS on each. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { BrowserCalls } from '../../src/call/ports/webrtc.ts';
+import type { AppSecrets } from '../../src/database/apps.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { type Problem, problems } from '../../src/problem.ts';
+import type { OpenApiDocument } from '../support/openapi-check.ts';
+import { openPlatform, type Platform } from './platform.ts';
+
+const UUID = '3f2b8c1e-5a4d-4c6b-9e8f-1a2b3c4d5e6f';
+const ENDPOINT = '/v1/whip';
+const CALL = `${ENDPOINT}/${UUID}`;
+const FRAGMENT = 'application/trickle-ice-sdpfrag';
+const created = { sessionUuid: UUID, etag: '"name"', answer: 'v=0' };
+
+/** What the calls behind the door answer next. */
+let next: unknown;
+const behind = (): never => {
+  if (next instanceof Error) throw next;
+  return next as never;
+};
+const browserCalls: BrowserCalls = { create: async () => behind(), patch: async () => behind(), hangUp: async () => behind() };
+
+let platform: Platform;
+let app: AppSecrets;
+let token = '';
+let ahead = 0;
+let far = 0;
+beforeAll(async () => {
+  platform = await openPlatform({
+    browserCalls,
+    peer: (request: Request) => ({ address: request.headers.get('x-far-end') ?? `192.0.2.${far++}`, port: 1 }),
+  });
+  platform.now = () => Date.now() + ahead;
+  app = await platform.testStore.store.apps.create({ name: 'browsers' });
+});
+afterAll(() => platform.close());
+
+const newToken = async () => {
+  const made = await platform.call(app, 'POST', '/v1/webrtc-tokens', { ttl_sec: 86_400 });
+  token = String(made.body.token);
+};
+
+interface Asked {
+  readonly type?: string;
+  readonly body?: string;
+  readonly headers?: Record<string, string>;
+}
+async function ask(method: string, path: string, { type = 'application/sdp', body = 'v=0', headers = {} }: Asked = {}) {
+  const hasBody = method === 'POST' || method === 'PATCH';
+  const answer = await platform.raw(path, {
+    method,
+    headers: { authorization: `Bearer ${token}`, ...(hasBody ? { 'content-type': type } : {}), ...headers },
+    ...(hasBody ? { body } : {}),
+  });
+  expect([method, path, answer.headers.get('access-control-allow-origin')]).toEqual([method, path, '*']);
+  return answer;
+}
+
+async function until429(method: string, path: string): Promise<number> {
+  const headers = { authorization: 'Bearer wrong', 'x-far-end': `guesser ${method} ${path}` };
+  for (let n = 0; n < 50; n++) if ((await ask(method, path, { headers })).status === 429) return 429;
+  return 0;
+}
+
+/** Brings a method to a status. */
+async function drive(method: string, path: string, status: number): Promise<number> {
+  const decided: Readonly<Record<number, Problem>> = {
+    404: problems.notFound('Session'),
+    409: problems.conflict('The token has 10 live Sessions'),
+    412: problems.preconditionFailed('If-Match does not name the ICE session'),
+    422: problems.unprocessable('body: must have audio'),
+    428: problems.preconditionRequired(),
+    503: problems.notConfigured('WebRTC'),
+  };
+  next = method === 'DELETE' ? false : decided[status];
+  switch (status) {
+    case 400:
+      return (await ask(method, path, { headers: { authorization: 'Basic eDp5' } })).status;
+    case 401:
+      return (await ask(method, path, { headers: { authorization: 'Bearer wrong' } })).status;
+    case 405:
+      return (await ask('PUT', path)).status;
+    case 413:
+      return (await ask(method, path, { body: 'x'.repeat(17_000) })).status;
+    case 415:
+      return (await ask(method, path, { type: 'text/plain' })).status;
+    case 429:
+      return until429(method, path);
+    case 500:
+      next = new Error('a bug');
+      return (await ask(method, path)).status;
+    case 503:
+      if (method === 'DELETE') next = new StoreUnavailable('away');
+      return (await ask(method, path)).status;
+    default:
+      return (await ask(method, path)).status;
+  }
+}
+
+test('every operation of WHIP answers with every problem that it documents', async () => {
+  await newToken();
+  const document: OpenApiDocument = (await platform.raw('/openapi.json')).body;
+  const wrong: string[] = [];
+  let driven = 0;
+  for (const [template, operations] of Object.entries(document.paths)) {
+    if (!template.startsWith(ENDPOINT)) continue;
+    for (const [method, { responses }] of Object.entries(operations))
+      for (const status of Object.keys(responses).map(Number)) {
+        if (status < 400) continue;
+        driven += 1;
+        ahead += 60_000;
+        const came = await drive(method.toUpperCase(), template === ENDPOINT ? ENDPOINT : CALL, status);
+        if (came !== status) wrong.push(`${method} ${template} ${status}: ${came}`);
+      }
+  }
+  expect(wrong).toEqual([]);
+  expect(driven).toBeGreaterThan(25);
+});
+
+test('an offer is answered with its location and the name of its ICE session; a change with what it asks for', async () => {
+  await newToken();
+  next = created;
+  const begun = await ask('POST', ENDPOINT);
+  expect([begun.status, begun.text, begun.headers.get('etag'), begun.headers.get('content-type')]).toEqual([
+    201,
+    'v=0',
+    '"name"',
+    'application/sdp',
+  ]);
+  expect(begun.headers.get('location')).toEndWith(CALL);
+  expect(begun.headers.get('access-control-expose-headers')).toContain('Location, ETag');
+  next = undefined;
+  expect((await ask('PATCH', CALL, { type: FRAGMENT })).status).toBe(204);
+  next = { etag: '"other"', fragment: 'a=ice-ufrag:x' };
+  const restarted = await ask('PATCH', CALL, { type: FRAGMENT });
+  expect([restarted.status, restarted.headers.get('etag'), restarted.text]).toEqual([200, '"other"', 'a=ice-ufrag:x']);
+  next = { answer: 'v=0' };
+  expect((await ask('PATCH', CALL)).headers.get('content-type')).toBe('application/sdp');
+  next = true;
+  expect((await ask('DELETE', CALL)).status).toBe(200);
+});
+
+test('an application makes twenty tokens at once, and ten a second (contract §10)', async () => {
+  ahead += 60_000;
+  const frozen = Date.now() + ahead;
+  platform.now = () => frozen;
+  const make = async () => (await platform.call(app, 'POST', '/v1/webrtc-tokens', {})).status;
+  for (let n = 0; n < 20; n++) expect(await make()).toBe(201);
+  expect(await make()).toBe(429);
+  platform.now = () => frozen + 1000;
+  for (let n = 0; n < 10; n++) expect(await make()).toBe(201);
+  expect(await make()).toBe(429);
+  platform.now = () => Date.now() + ahead;
+});
+
+test('a token begins ten calls at once and one a second, and each token by itself', async () => {
+  ahead += 60_000;
+  await newToken();
+  const frozen = Date.now() + ahead;
+  platform.now = () => frozen;
+  next = created;
+  for (let n = 0; n < 10; n++) expect((await ask('POST', ENDPOINT)).status).toBe(201);
+  const eleventh = await ask('POST', ENDPOINT);
+  expect([eleventh.status, eleventh.headers.get('retry-after')]).toEqual([429, '1']);
+  await newToken();
+  expect((await ask('POST', ENDPOINT)).status).toBe(201);
+  platform.now = () => Date.now() + ahead;
+});
