@@ -61,8 +61,8 @@ export const LIVE_SILENT_MAX_BYTES = 16 * 1024 * 1024;
 export const ICY_INTERVAL_MAX_BYTES = 1024 * 1024;
 /** Decoders open at once; a playback past it fails as `internal_error`. */
 export const DECODERS_MAX = 4_000;
-/** Decoders in WebAssembly among them (all but WAV), whose memory is up to 17 MiB each. */
-export const WASM_DECODERS_MAX = 1_000;
+/** Decoders of libraries among them (all but WAV), whose memory is up to 17 MiB each. */
+export const LIBRARY_DECODERS_MAX = 1_000;
 /** Times one decoder is begun anew behind damage; then the rest of its source is given up. */
 export const DECODER_RESTARTS_MAX = 100;
 /**
@@ -165,3 +165,17 @@ export const OBJECT_CACHE_FETCH_MAX_MS = 120_000;
 export const OBJECT_CACHE_WAIT_MS = 10_000;
 /** The time from the finding of a file to its opening by the server. It is not evicted in between. */
 export const OBJECT_CACHE_HOLD_MS = 5_000;
+
+// WebRTC.
+/** Live Sessions of one token. */
+export const WEBRTC_SESSIONS_PER_TOKEN_MAX = 10;
+/** Tokens of an application that have not expired; one more is refused with 409. */
+export const WEBRTC_TOKENS_PER_APP_MAX = 10_000;
+export const WEBRTC_TOKEN_MIN_SEC = 60;
+export const WEBRTC_TOKEN_MAX_SEC = 86_400;
+export const WEBRTC_TOKEN_DEFAULT_SEC = 3_600;
+export const WEBRTC_NO_ROOM_RETRY_SEC = 5;
+/** The port of WebRTC where HTTP is not on loopback, which is that of STUN. */
+export const WEBRTC_DEFAULT_PORT = 3478;
+/** Addresses that browsers are offered. */
+export const WEBRTC_HOSTS_MAX = 8;

@@ -5,10 +5,12 @@
 import type { PlaybackControl } from '../machine/playback/playback.ts';
 import type { MediaNotice } from '../notice/signal.ts';
 import type { SourceDetail } from '../problem.ts';
+import type { AudioCodec } from '../sdp/codec.ts';
+import type { Fingerprint, IceCredentials } from '../sdp/ice.ts';
 import type { SrtpKeys } from '../sdp/sdes.ts';
 
-/** Static payload types of RFC 3551 table 4, and what a codec is called in SDP. */
-export type CodecName = 'PCMU' | 'PCMA' | 'G722';
+/** What a codec is called in SDP. */
+export type CodecName = AudioCodec;
 
 /** The terms of one audio stream, as an offer and its answer agreed on them (RFC 3264). */
 export interface RtpParameters {
@@ -26,6 +28,8 @@ export interface RtpParameters {
   readonly payloadType: number;
   /** Payload type of telephone-event (RFC 4733), or undefined when it was not agreed. */
   readonly telephoneEventPayloadType: number | undefined;
+  /** The clock of telephone-event: 8000 unless it says 48000, which it may beside Opus. */
+  readonly telephoneEventClockHz?: number | undefined;
   /** Milliseconds of audio in a packet we send, 10 to 60. */
   readonly ptimeMs: number;
   /** We send audio (the far end has not asked us to be silent). */
@@ -170,7 +174,40 @@ export interface Player {
 }
 
 /** The sound of one leg, whatever carries it: what is played to it, what is recorded of it, and the Room it is in. */
-export interface LegAudio extends Player, Recordable, RoomMember {}
+export interface LegAudio extends Player, Recordable, RoomMember {
+  /** The codec in which its sound goes to another node with the least loss and work. */
+  readonly pipeCodec: PipeCodec;
+}
+
+/** The codecs of pipes between nodes. */
+export const PIPE_CODECS = ['PCMU', 'PCMA', 'G722'] as const;
+export type PipeCodec = (typeof PIPE_CODECS)[number];
+
+/** The place to which the RTP of a pipe goes. `host` is a literal address. */
+export interface PipeEnd {
+  readonly host: string;
+  readonly port: number;
+  readonly ssrc: number;
+}
+
+/** One end of a pipe between two nodes, as a member of rooms. */
+export interface MediaPipe extends RoomMember {
+  readonly end: PipeEnd;
+  /** Begins to send, and to hear the other end and nobody else. */
+  connect(other: PipeEnd, codec: PipeCodec): void;
+  counters(): Promise<LegCounters>;
+  close(): Promise<LegCounters>;
+}
+
+export interface PipeOptions {
+  /** A literal address to bind, on the network between the nodes. */
+  readonly host: string;
+  /** It is alone with one leg in its room, whose packets it passes on from the first tick. */
+  readonly atOnce: boolean;
+  notify(notice: MediaNotice): void;
+  /** Nothing has come for 300 ms. Told once for each such silence. */
+  onSilent(): void;
+}
 
 /**
  * The notices of a room. Those of its playbacks and recordings are the same as a leg's; `room.lost` tells that its
@@ -231,6 +268,25 @@ export interface RtpLeg extends LegAudio {
    * last notice was given.
    */
   close(): Promise<LegCounters>;
+}
+
+/**
+ * A leg on the port that all WebRTC legs share. `link` notices tell of it; nothing is sent or heard before it is
+ * connected.
+ */
+export interface WebrtcLeg extends Omit<RtpLeg, 'host' | 'port'> {
+  /** From now on the far end may also move by these credentials (ICE restart). */
+  restartIce(own: IceCredentials): void;
+}
+
+/** What a WebRTC leg begins with. */
+export interface WebrtcLegOptions {
+  /** The source that it sends as, which SDP names. */
+  readonly ssrc: number;
+  /** Our side of ICE. */
+  readonly ice: IceCredentials;
+  /** The certificate that the far end must show. */
+  readonly fingerprint: Fingerprint;
 }
 
 /** The reason why a source was not admitted (interface, 502 detail object). */

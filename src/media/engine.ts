@@ -5,7 +5,18 @@
 import type { PlaybackControl, PushFormat } from '../machine/playback/playback.ts';
 import type { MediaNotice } from '../notice/signal.ts';
 import type { SrtpSuite } from '../sdp/sdes.ts';
-import type { MediaRoom, Playlist, RoomNotice, RtpLeg, SourceRefused } from './audio.ts';
+import type {
+  CodecName,
+  MediaPipe,
+  MediaRoom,
+  PipeOptions,
+  Playlist,
+  RoomNotice,
+  RtpLeg,
+  SourceRefused,
+  WebrtcLeg,
+  WebrtcLegOptions,
+} from './audio.ts';
 import type { StreamLeg, StreamLegOptions } from './leg/stream.ts';
 import type { Ingest } from './playback/push.ts';
 
@@ -27,6 +38,14 @@ export interface MediaEngine {
    * Undefined when all ports are in use or resting.
    */
   openRtpLeg(notify: (notice: MediaNotice) => void): Promise<RtpLeg | undefined>;
+  /** One end of a pipe to another node. Undefined when all ports are in use, or none can be bound on that address. */
+  openPipe(options: PipeOptions): Promise<MediaPipe | undefined>;
+  /** The codecs that RTP legs can have. Opus is not among them when this build has none. */
+  readonly codecs: readonly CodecName[];
+  /** The port of all WebRTC legs. Undefined when this build has no WebRTC, or it is switched off. */
+  readonly webrtc: { readonly port: number; readonly fingerprint: string } | undefined;
+  /** A leg on that port. Undefined when there is no port, no worker is alive, or the port has all the legs it can. */
+  openWebrtcLeg(options: WebrtcLegOptions, notify: (notice: MediaNotice) => void): Promise<WebrtcLeg | undefined>;
   /** A leg whose audio is bytes of this process. Undefined when no worker is alive. */
   openStreamLeg(options: StreamLegOptions, notify: (notice: MediaNotice) => void): Promise<StreamLeg | undefined>;
   /** A room on the worker with the fewest. Undefined when no worker is alive. */

@@ -6,22 +6,36 @@ import type { Log } from '../log.ts';
 import { SRTP_SUITES } from '../sdp/sdes.ts';
 import { DecoderThread } from './decode/decoder.ts';
 import type {
+  CodecName,
   MediaEngine,
   MediaNotice,
+  MediaPipe,
   MediaRoom,
+  PipeOptions,
   Playlist,
   Push,
   PushFormat,
   RoomNotice,
   RtpLeg,
   SourceRefused,
+  WebrtcLeg,
+  WebrtcLegOptions,
 } from './engine.ts';
 import { ByteLeg } from './leg/byte-leg.ts';
+import {
+  countersOf,
+  LinkedLeg,
+  openWebrtcPort,
+  type WebrtcCounters,
+  type WebrtcListen,
+  type WebrtcPort,
+} from './leg/linked-leg.ts';
+import { PipeLeg } from './leg/pipe-leg.ts';
 import type { PlaneLeg } from './leg/plane-leg.ts';
 import { PlaneRoom } from './leg/plane-room.ts';
 import { PortPool } from './leg/port-pool.ts';
 import type { StreamLeg, StreamLegOptions } from './leg/stream.ts';
-import { UdpLeg } from './leg/udp-leg.ts';
+import { UdpLeg, type UdpLegOptions } from './leg/udp-leg.ts';
 import { native } from './native.ts';
 import { OpenStream } from './playback/live-stream.ts';
 import { openPlaylist } from './playback/playlist.ts';
@@ -39,6 +53,8 @@ import { WorkerPool } from './worker/worker-pool.ts';
 interface MediaEngineOptions {
   /** The RTP ports. `host` is a literal address to bind; pairs lie within `firstPort` to `lastPort`. */
   readonly rtp: { readonly host: string; readonly firstPort: number; readonly lastPort: number };
+  /** The address of WebRTC legs, or undefined where there are none; a port of 0 is the system's choice. */
+  readonly webrtc?: WebrtcListen | undefined;
   readonly workers: number;
   readonly mediaTimeoutSec: number;
   readonly outbound: AudioOutbound;
@@ -54,6 +70,8 @@ const TAKEN = new Set([13, 98]);
 export interface NativeMediaEngine extends MediaEngine {
   ticks(): readonly TickLoad[];
   readonly traffic: Traffic;
+  /** What the WebRTC port has counted; undefined where there is none. */
+  webrtcCounters(): WebrtcCounters | undefined;
 }
 
 /** Starts the workers one after another and resolves when all of them tick. Rejects where one does not. */
@@ -63,7 +81,12 @@ export async function createMediaEngine(options: MediaEngineOptions): Promise<Na
   const recordings: RecordingListeners = new Map();
   const mediaTimeoutMs = options.mediaTimeoutSec * 1000;
   const pool = await WorkerPool.start({ workers, mediaTimeoutMs, log, recordings });
-  return new PooledMediaEngine(options, pool, recordings);
+  try {
+    return new PooledMediaEngine(options, pool, recordings);
+  } catch (error) {
+    await pool.close();
+    throw error;
+  }
 }
 
 /** Numbers of the plane are 32 bits and never 0; no leg or playback lives long enough to meet its successor. */
@@ -78,6 +101,9 @@ function counter(): () => number {
 class PooledMediaEngine implements NativeMediaEngine {
   readonly traffic = new Traffic();
   readonly srtpSuites = SRTP_SUITES.filter((suite) => native.srtpSupports(SRTP_SUITE_NUMBER[suite]));
+  readonly codecs: readonly CodecName[] = native.opusSupported() ? ['opus', 'G722', 'PCMU', 'PCMA'] : ['G722', 'PCMU', 'PCMA'];
+  readonly webrtc: { readonly port: number; readonly fingerprint: string } | undefined;
+  readonly #webrtc: WebrtcPort | undefined;
   readonly #host: string;
   readonly #log: Log;
   readonly #pool: WorkerPool;
@@ -92,7 +118,11 @@ class PooledMediaEngine implements NativeMediaEngine {
   readonly #nextNumber = counter();
   #closing: Promise<void> | undefined;
 
-  constructor({ rtp, log, outbound, portRestMs }: MediaEngineOptions, pool: WorkerPool, recordings: RecordingListeners) {
+  constructor(
+    { rtp, webrtc, mediaTimeoutSec, log, outbound, portRestMs }: MediaEngineOptions,
+    pool: WorkerPool,
+    recordings: RecordingListeners,
+  ) {
     const { host, firstPort, lastPort } = rtp;
     const restMs = portRestMs ?? RTP_PORT_REST_MS;
     const leastRestMs = Math.min(restMs, RTP_PORT_LEAST_REST_MS);
@@ -101,16 +131,31 @@ class PooledMediaEngine implements NativeMediaEngine {
     this.#pool = pool;
     this.#ports = new PortPool({ firstPort, lastPort, restMs, leastRestMs, random: randomInt });
     this.#decoders = new DecoderThread(log);
+    this.#webrtc = webrtc === undefined ? undefined : openWebrtcPort(webrtc, mediaTimeoutSec * 1000, log);
+    this.webrtc = this.#webrtc;
     this.#recordings = recordings;
     this.#sources = { outbound, held: new HeldBytes(), cache: new SourceCache() };
   }
 
-  async openRtpLeg(notify: (notice: MediaNotice) => void): Promise<RtpLeg | undefined> {
+  openRtpLeg(notify: (notice: MediaNotice) => void): Promise<RtpLeg | undefined> {
+    return this.#onPort(this.#host, notify, (options) => new UdpLeg(options));
+  }
+
+  openPipe({ host, atOnce, notify, onSilent }: PipeOptions): Promise<MediaPipe | undefined> {
+    return this.#onPort(host, notify, (options) => new PipeLeg({ ...options, atOnce, onSilent }));
+  }
+
+  /** Makes a leg on a free pair of ports. */
+  async #onPort<L extends UdpLeg>(
+    host: string,
+    notify: (notice: MediaNotice) => void,
+    make: (options: UdpLegOptions) => L,
+  ): Promise<L | undefined> {
     for (let attempt = 0; attempt < RTP_BIND_TRIES && this.#closing === undefined; attempt++) {
       const worker = this.#leastLoaded();
       const port = worker === undefined ? undefined : this.#ports.take(performance.now());
       if (worker === undefined || port === undefined) return undefined;
-      const leg = await this.#tryPort(worker, port, notify);
+      const leg = await this.#tryPort(worker, host, port, notify, make);
       if (typeof leg !== 'number') return leg;
       this.#ports.release(port, performance.now());
       if (!TAKEN.has(leg)) {
@@ -119,6 +164,32 @@ class PooledMediaEngine implements NativeMediaEngine {
       }
     }
     return undefined;
+  }
+
+  openWebrtcLeg(options: WebrtcLegOptions, notify: (notice: MediaNotice) => void): Promise<WebrtcLeg | undefined> {
+    const worker = this.#closing === undefined ? this.#leastLoaded() : undefined;
+    const port = this.#webrtc;
+    if (worker === undefined || port === undefined) return Promise.resolve(undefined);
+    return new Promise((resolve) => {
+      const leg: LinkedLeg = new LinkedLeg(
+        {
+          ...this.#shared(),
+          id: this.#nextNumber(),
+          worker,
+          notify,
+          opened: (errno) => {
+            if (errno === 0) this.#legs.add(leg);
+            else this.#log.error({ errno }, 'a WebRTC leg could not be opened');
+            resolve(errno === 0 ? leg : undefined);
+          },
+          freed: (counters) => {
+            if (this.#legs.delete(leg)) this.traffic.add(counters);
+          },
+        },
+        port.number,
+        options,
+      );
+    });
   }
 
   openStreamLeg(stream: StreamLegOptions, notify: (notice: MediaNotice) => void): Promise<StreamLeg | undefined> {
@@ -183,6 +254,10 @@ class PooledMediaEngine implements NativeMediaEngine {
     return this.#pool.ticks();
   }
 
+  webrtcCounters(): WebrtcCounters | undefined {
+    return this.#webrtc === undefined ? undefined : countersOf(this.#webrtc);
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#closeAll();
     return this.#closing;
@@ -190,6 +265,7 @@ class PooledMediaEngine implements NativeMediaEngine {
 
   async #closeAll(): Promise<void> {
     await Promise.all([...this.#legs, ...this.#rooms.keys()].map((each) => each.close()));
+    if (this.#webrtc !== undefined) native.webrtcClose(this.#webrtc.number);
     await this.#decoders.close();
     // The legs are gone; their files are finished within two rounds of the writing thread, unless the disk is stuck.
     const until = performance.now() + RECORDING_CLOSE_MS;
@@ -212,12 +288,18 @@ class PooledMediaEngine implements NativeMediaEngine {
   }
 
   /** Tries one pair of ports: the leg, or the errno of its bind. */
-  #tryPort(worker: MediaWorker, port: number, notify: (notice: MediaNotice) => void): Promise<UdpLeg | number> {
+  #tryPort<L extends UdpLeg>(
+    worker: MediaWorker,
+    host: string,
+    port: number,
+    notify: (notice: MediaNotice) => void,
+    make: (options: UdpLegOptions) => L,
+  ): Promise<L | number> {
     return new Promise((resolve) => {
-      const leg: UdpLeg = new UdpLeg({
+      const leg: L = make({
         ...this.#shared(),
         id: this.#nextNumber(),
-        host: this.#host,
+        host,
         port,
         worker,
         notify,

@@ -2,8 +2,6 @@
  * The one importer of the addon. Every thread that imports this gets an environment of its own; handles never leave the
  * thread that made them. Arguments are validated by the callers; the addon throws a TypeError for what still is wrong.
  */
-import { createRequire } from 'node:module';
-
 declare const handle: unique symbol;
 export interface PlaneHandle {
   readonly [handle]: 'plane';
@@ -13,6 +11,9 @@ export interface WavHandle {
 }
 export interface PcmHandle {
   readonly [handle]: 'pcm';
+}
+export interface AacHandle {
+  readonly [handle]: 'aac';
 }
 
 /** The priority of a thread: 0 is ordinary, 1 a better niceness, 2 real-time (native/plane/priority.h). */
@@ -49,6 +50,7 @@ interface Native {
     codec: number,
     payloadType: number,
     telephoneEventPayloadType: number,
+    telephoneEventClockHz: number,
     ptimeMs: number,
     send: boolean,
     receive: boolean,
@@ -58,6 +60,31 @@ interface Native {
     sendKey: Uint8Array,
     receiveKey: Uint8Array,
   ): boolean;
+  /** Makes a leg one end of a pipe to another node (native/plane/leg/leg.h). */
+  legPipe(plane: PlaneHandle, leg: number, ssrc: number, theirSsrc: number, atOnce: boolean): boolean;
+  /** Whether this build can do Opus (native/plane/audio/opus.h). */
+  opusSupported(): boolean;
+  /** Whether this build can do WebRTC (native/plane/webrtc/library.h). */
+  webrtcSupported(): boolean;
+  /** Opens the port of all WebRTC legs. A browser that is unheard for `consentMs` is lost. Returns 0 or an errno; `out` becomes its number and the UDP port. */
+  webrtcOpen(host: string, port: number, consentMs: number, out: Uint32Array): number;
+  webrtcClose(port: number): boolean;
+  /** The SHA-256 of its certificate as SDP writes it. */
+  webrtcFingerprint(port: number): string;
+  /** Eight counters, in the order of `WebrtcCounters` in native/plane/webrtc/webrtc_port.h. */
+  webrtcCounters(port: number, out: Uint32Array): boolean;
+  /** Returns 0 or an errno. The hash is 1 for SHA-256, 2 for SHA-384, 3 for SHA-512. */
+  legOpenWebrtc(
+    plane: PlaneHandle,
+    leg: number,
+    ssrc: number,
+    port: number,
+    ufrag: string,
+    password: string,
+    hash: number,
+    fingerprint: Uint8Array,
+  ): number;
+  legRestartIce(plane: PlaneHandle, leg: number, ufrag: string, password: string): boolean;
   /** Whether this build can do a suite (native/plane/srtp/srtp_session.h). */
   srtpSupports(suite: number): boolean;
   /** Sends keys (native/plane/leg/key_sender.h). False when there is no such leg, or too many wait. */
@@ -150,6 +177,16 @@ interface Native {
   pcmCreate(inHz: number, outHz: number): PcmHandle;
   pcmConvert(pcm: PcmHandle, left: Float32Array, right: Float32Array, out: Int16Array): number;
   pcmFlush(pcm: PcmHandle, out: Int16Array): number;
+  /** Whether AAC can be decoded; the first call looks for the library (native/decode/aac_decoder.h). */
+  aacAvailable(): boolean;
+  aacCreate(): AacHandle | undefined;
+  /**
+   * Decodes one ADTS frame to mono. `out` has room for 8,192 samples; `status` becomes the samples made and their rate.
+   * False where the frame is damaged.
+   */
+  aacDecode(aac: AacHandle, frame: Uint8Array, out: Float32Array, status: Uint32Array): boolean;
+  aacClose(aac: AacHandle): void;
 }
 
-export const native: Native = createRequire(import.meta.url)('../../build/sidetone_media.node');
+// A literal path, so that the one file of `npm run binary` carries the addon.
+export const native: Native = require('../../build/sidetone_media.node');

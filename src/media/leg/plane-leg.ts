@@ -11,6 +11,7 @@ import {
   type MediaRecording,
   type MediaRoom,
   NO_COUNTERS,
+  type PipeCodec,
   type PlayOptions,
   type Recordable,
   type RecordOptions,
@@ -81,6 +82,11 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
 
   /** Rate of the sound it plays. */
   protected abstract get rateHz(): number;
+
+  /** A stream of PCM goes as G.722 where it has more than 8 kHz. */
+  get pipeCodec(): PipeCodec {
+    return this.rateHz > 8_000 ? 'G722' : 'PCMU';
+  }
 
   protected get over(): boolean {
     return this.#closing !== undefined || this.#lost;

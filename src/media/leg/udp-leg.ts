@@ -1,6 +1,6 @@
 /** A leg on a pair of UDP ports: what was negotiated becomes commands of literal addresses and bounded numbers. */
 import { isIP } from 'node:net';
-import type { RtpLeg, RtpParameters } from '../audio.ts';
+import { PIPE_CODECS, type PipeCodec, type RtpLeg, type RtpParameters } from '../audio.ts';
 import { codecRateHz } from '../worker/worker-command.ts';
 import { PlaneLeg, type PlaneLegOptions } from './plane-leg.ts';
 
@@ -8,7 +8,7 @@ import { PlaneLeg, type PlaneLegOptions } from './plane-leg.ts';
  * Bounds the terms to what the plane takes: literal addresses, ports of 16 bits, packets of 10 to 60 ms. Nothing is
  * sent to a far end without an address until it is heard from.
  */
-function sane(agreed: RtpParameters): RtpParameters {
+export function sane(agreed: RtpParameters): RtpParameters {
   const port = (value: number) => (Number.isInteger(value) && value > 0 && value <= 65_535 ? value : 9); // discard (RFC 863)
   return {
     ...agreed,
@@ -19,12 +19,18 @@ function sane(agreed: RtpParameters): RtpParameters {
   };
 }
 
+export interface UdpLegOptions extends PlaneLegOptions {
+  readonly host: string;
+  readonly port: number;
+}
+
 export class UdpLeg extends PlaneLeg implements RtpLeg {
   readonly host: string;
   readonly port: number;
   #rateHz = 8_000;
+  #codec: string = 'PCMU';
 
-  constructor(options: PlaneLegOptions & { readonly host: string; readonly port: number }) {
+  constructor(options: UdpLegOptions) {
     super(options);
     this.host = options.host;
     this.port = options.port;
@@ -35,9 +41,15 @@ export class UdpLeg extends PlaneLeg implements RtpLeg {
     return this.#rateHz;
   }
 
+  /** Its own, so that packets are passed on undecoded, where a pipe has that one. */
+  override get pipeCodec(): PipeCodec {
+    return PIPE_CODECS.find((each) => each === this.#codec) ?? super.pipeCodec;
+  }
+
   negotiate(parameters: RtpParameters): void {
     if (this.over) return;
     this.#rateHz = codecRateHz(parameters.codec);
+    this.#codec = parameters.codec;
     this.placement.command({ type: 'negotiate', leg: this.id, parameters: sane(parameters) });
   }
 }

@@ -2,6 +2,7 @@
  * One media worker as the main thread sees it: commands go down in batches, replies and notices come up to whoever they
  * concern.
  */
+import { threadScript } from '../../installation.ts';
 import { MEDIA_WORKER_PULSE_MAX_MS, MEDIA_WORKER_START_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { type LegCounters, NO_COUNTERS } from '../audio.ts';
@@ -74,11 +75,14 @@ export class MediaWorker {
     this.#recordings = options.recordings;
     this.#gone = options.gone;
     this.#pulseMaxMs = options.pulseMaxMs ?? MEDIA_WORKER_PULSE_MAX_MS;
-    this.#thread = new Thread<readonly WorkerCommand[], WorkerReply>(options.script ?? new URL('./worker.ts', import.meta.url), {
-      message: (reply) => this.#hear(reply),
-      error: (error) => this.#log.error({ error }, 'media worker'),
-      gone: () => this.#die(),
-    });
+    this.#thread = new Thread<readonly WorkerCommand[], WorkerReply>(
+      options.script ?? threadScript('src/media/worker/worker.ts'),
+      {
+        message: (reply) => this.#hear(reply),
+        error: (error) => this.#log.error({ error }, 'media worker'),
+        gone: () => this.#die(),
+      },
+    );
     this.#watch = setInterval(() => this.#look(), this.#pulseMaxMs / 5);
   }
 

@@ -23,7 +23,12 @@ export const NOTICE = {
   keysSent: 19,
   answerer: 20,
   greetingEnded: 21,
+  link: 22,
+  pipeSilent: 40,
 } as const;
+
+/** By the numbers of `LinkState` in native/plane/webrtc/webrtc_link.h. */
+export const LINK_STATES = ['checking', 'connected', 'failed', 'closed', 'lost'] as const;
 
 export const NOTICE_WORDS = 8;
 /** Words before the first notice: the report of the tick. */

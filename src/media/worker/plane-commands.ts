@@ -6,6 +6,7 @@ import type { LegCounters } from '../audio.ts';
 import { native, type PlaneHandle } from '../native.ts';
 import {
   CODEC_NUMBER,
+  FINGERPRINT_HASH_NUMBER,
   type LegCommand,
   type PlaybackCommand,
   type RecordingCommand,
@@ -65,8 +66,24 @@ export function obeyLeg({ plane, reply, flushNotices }: CommandContext, command:
       reply({ type: 'opened', leg, errno: isOpen ? 0 : EEXIST });
       break;
     }
+    case 'open webrtc': {
+      const { port, ssrc, ice, fingerprint } = command;
+      const hash = FINGERPRINT_HASH_NUMBER[fingerprint.hash];
+      reply({
+        type: 'opened',
+        leg,
+        errno: native.legOpenWebrtc(plane, leg, ssrc, port, ice.ufrag, ice.password, hash, fingerprint.bytes),
+      });
+      break;
+    }
+    case 'restart ice':
+      native.legRestartIce(plane, leg, command.ice.ufrag, command.ice.password);
+      break;
     case 'negotiate':
       negotiate(plane, command);
+      break;
+    case 'pipe':
+      native.legPipe(plane, leg, command.ssrc, command.theirs, command.atOnce);
       break;
     case 'tones':
       native.legTones(plane, leg, command.on);
@@ -105,6 +122,7 @@ function negotiate(plane: PlaneHandle, command: Extract<LegCommand, { readonly t
     CODEC_NUMBER[agreed.codec],
     agreed.payloadType,
     agreed.telephoneEventPayloadType ?? -1,
+    agreed.telephoneEventClockHz ?? 8000,
     agreed.ptimeMs,
     agreed.send,
     agreed.receive,

@@ -1,5 +1,6 @@
 /** The readings of `/metrics` about all media workers together. */
 import type { Reading } from '../../metrics.ts';
+import type { WebrtcCounters } from '../leg/linked-leg.ts';
 import type { TickLoad } from './media-worker.ts';
 import { ticksOver } from './tick-lateness.ts';
 
@@ -31,5 +32,25 @@ export function mediaReadings(media: { ticks(): readonly TickLoad[] }): readonly
       kind: 'gauge',
       read: () => Math.max(0, ...media.ticks().map((load) => load.busyUs / 1e6)),
     },
+  ];
+}
+
+/** The readings about the port of all WebRTC legs; 0 where there is none. */
+export function webrtcReadings(media: { webrtcCounters(): WebrtcCounters | undefined }): readonly Reading[] {
+  const about = (name: string, help: string, of: keyof WebrtcCounters): Reading => ({
+    name: `webrtc_${name}_total`,
+    help,
+    kind: 'counter',
+    read: () => media.webrtcCounters()?.[of] ?? 0,
+  });
+  return [
+    about('checks', 'STUN requests of browsers: answered', 'checks'),
+    about('checks_unknown', 'STUN requests dropped: malformed, or for no call', 'unknownChecks'),
+    about('checks_forged', 'STUN requests dropped: not under the password of the call', 'forgedChecks'),
+    about('packets_strange', 'Packets to the WebRTC port dropped: nothing was expected from there', 'strangePackets'),
+    about('packets_overflown', 'STUN and DTLS packets dropped: too many waited', 'overflownPackets'),
+    about('handshakes', 'DTLS handshakes: complete', 'handshakes'),
+    about('handshakes_failed', 'DTLS handshakes: broken off, or with another certificate than in SDP', 'failedHandshakes'),
+    about('links_lost', 'Browsers that were not heard for 30 s', 'lostLinks'),
   ];
 }

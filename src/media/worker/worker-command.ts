@@ -2,6 +2,7 @@
  * The messages between the main thread and a media worker. Commands arrive in batches and are carried out in order,
  * between two ticks.
  */
+import type { Fingerprint, FingerprintHash, IceCredentials } from '../../sdp/ice.ts';
 import type { SrtpSuite } from '../../sdp/sdes.ts';
 import type { CodecName, LegCounters, RtpParameters } from '../audio.ts';
 import type { StreamFormat } from '../leg/stream.ts';
@@ -17,7 +18,19 @@ export type LegCommand =
       readonly toSession: StreamFormat;
       readonly fromSession: StreamFormat;
     }
+  /** Opens a leg on the WebRTC port of that number. */
+  | {
+      readonly type: 'open webrtc';
+      readonly leg: number;
+      readonly port: number;
+      readonly ssrc: number;
+      readonly ice: IceCredentials;
+      readonly fingerprint: Fingerprint;
+    }
+  | { readonly type: 'restart ice'; readonly leg: number; readonly ice: IceCredentials }
   | { readonly type: 'negotiate'; readonly leg: number; readonly parameters: RtpParameters }
+  /** Makes the leg one end of a pipe to another node. */
+  | { readonly type: 'pipe'; readonly leg: number; readonly ssrc: number; readonly theirs: number; readonly atOnce: boolean }
   | { readonly type: 'tones'; readonly leg: number; readonly on: boolean }
   | {
       readonly type: 'keys';
@@ -116,7 +129,10 @@ export type WorkerReply =
   | { readonly type: 'failed'; readonly message: string };
 
 /** The numbers of `Codec` in native/plane/audio/codec.h. */
-export const CODEC_NUMBER: Readonly<Record<CodecName, number>> = { PCMU: 0, PCMA: 1, G722: 2 };
+export const CODEC_NUMBER: Readonly<Record<CodecName, number>> = { PCMU: 0, PCMA: 1, G722: 2, opus: 3 };
+
+/** The numbers of `FingerprintHash` in native/plane/webrtc/library.h. */
+export const FINGERPRINT_HASH_NUMBER: Readonly<Record<FingerprintHash, number>> = { 'sha-256': 1, 'sha-384': 2, 'sha-512': 3 };
 
 /** The numbers of `SrtpSuite` in native/plane/srtp/srtp_session.h. */
 export const SRTP_SUITE_NUMBER: Readonly<Record<SrtpSuite, number>> = {
@@ -127,4 +143,4 @@ export const SRTP_SUITE_NUMBER: Readonly<Record<SrtpSuite, number>> = {
 };
 
 /** Rate of the PCM a codec is made from. */
-export const codecRateHz = (codec: CodecName): number => (codec === 'G722' ? 16_000 : 8_000);
+export const codecRateHz = (codec: CodecName): number => (codec === 'opus' ? 48_000 : codec === 'G722' ? 16_000 : 8_000);

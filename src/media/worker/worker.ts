@@ -62,7 +62,10 @@ function obey(command: WorkerCommand): void {
   switch (command.type) {
     case 'open':
     case 'open stream':
+    case 'open webrtc':
+    case 'restart ice':
     case 'negotiate':
+    case 'pipe':
     case 'tones':
     case 'keys':
     case 'answerer':
