@@ -1,0 +1,101 @@
+/**
+ * The statements that the product builds with Drizzle: applications, credentials, and the rows of recordings. Drizzle
+ * asks for rows as arrays, in the order of the columns that it names.
+ */
+import type { Execution, Statement } from './statement.ts';
+import { NONE, numberAt, read, textAt, write } from './statement.ts';
+import type { RecordingRecord } from './tables.ts';
+
+/** The rows with their columns in the order in which the statement names them. */
+function inOrder({ text }: Execution, rows: readonly RecordingRecord[]) {
+  const names = [...(/^select (.*?) from /.exec(text)?.[1] ?? '').matchAll(/"([a-z0-9_]+)"/g)].map(([, name = '']) => name);
+  return rows.map((row) => Object.fromEntries(names.map((name) => [name, row[name]])));
+}
+
+const recordings = ({ tables }: Execution): readonly RecordingRecord[] => [...tables.recordings.values()];
+
+const appOf = (execution: Execution) => execution.tables.apps.get(textAt(execution, 1));
+
+/** Tells whether a live node, but not `except`, has the volume. */
+const isOnLiveNode = ({ tables }: Execution, volumeId: string, except: string): boolean =>
+  [...tables.nodes.values()].some((row) => row.volume_id === volumeId && row.dead_at === null && row.node_id !== except);
+
+const recordingStatements: readonly Statement[] = [
+  read(/^select .* from "recordings" where "recordings"\."recording_uuid" in/, (execution) =>
+    inOrder(
+      execution,
+      recordings(execution).filter((row) => execution.parameters.includes(row.recording_uuid)),
+    ),
+  ),
+  read(/^select .* from "recordings" where \("recordings"\."ended_at" is null and NOT EXISTS/s, (execution) => {
+    const except = execution.parameters[1] === true ? textAt(execution, 1) : '';
+    return inOrder(
+      execution,
+      recordings(execution)
+        .filter((row) => row.ended_at === null && !isOnLiveNode(execution, row.volume_id, except))
+        .sort((a, b) => a.created_at - b.created_at),
+    );
+  }),
+  read(/^select .* from "recordings" where \(\("recordings"\."volume_id" = \$1/, (execution) =>
+    inOrder(
+      execution,
+      recordings(execution).filter(
+        (row) =>
+          row.volume_id === textAt(execution, 1) && row.ended_at !== null && row.duration_ms === null && row.removed_at === null,
+      ),
+    ),
+  ),
+  read(/^select .* from "recordings" where \("recordings"\."removed_at" is null/s, (execution) =>
+    inOrder(
+      execution,
+      recordings(execution).filter(
+        (row) => row.removed_at === null && row.ended_at !== null && row.ended_at < numberAt(execution, 1),
+      ),
+    ),
+  ),
+  write(/^update "recordings" set "duration_ms"/, (execution) => () => {
+    const row = execution.tables.recordings.get(textAt(execution, 2));
+    if (row !== undefined) execution.tables.recordings.set(row.recording_uuid, { ...row, duration_ms: numberAt(execution, 1) });
+    return NONE;
+  }),
+];
+
+export const builtStatements: readonly Statement[] = [
+  ...recordingStatements,
+  read(/^SELECT name, webhook_url, .* FROM apps AS a WHERE app_uuid = \$1$/s, (execution) => {
+    const app = appOf(execution);
+    if (app === undefined) return NONE;
+    const { webhook_url, max_rooms, max_members_per_room, caller_ids, terminals } = app;
+    return [
+      {
+        name: 'simulated',
+        webhook_url,
+        webhook_disabled: false,
+        webhook_since: '0',
+        blocked: '[]',
+        max_rooms,
+        max_members_per_room,
+        created_at: '0',
+        numbers: '[]',
+        caller_ids: JSON.stringify(caller_ids),
+        terminals: JSON.stringify(terminals),
+      },
+    ];
+  }),
+  read(/^select "hash" from "api_keys"/, (execution) => {
+    const app = appOf(execution);
+    return app === undefined ? NONE : [{ hash: app.key_hash }];
+  }),
+  read(/^select "sealed" from "webhook_secrets"/, (execution) => {
+    const app = appOf(execution);
+    return app === undefined ? NONE : [{ sealed: app.sealed_secret }];
+  }),
+  read(/^select 1 from "caller_ids"/, (execution) =>
+    appOf(execution)?.caller_ids.includes(textAt(execution, 2)) === true ? [{ one: 1 }] : NONE,
+  ),
+  read(/^select 1 from "payment_terminals"/, (execution) =>
+    appOf(execution)?.terminals.includes(textAt(execution, 2)) === true ? [{ one: 1 }] : NONE,
+  ),
+  read(/^SELECT 1$/, () => [{ one: 1 }]),
+  write(/^NOTIFY sidetone_events$/, () => () => NONE),
+];

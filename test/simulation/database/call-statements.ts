@@ -1,0 +1,347 @@
+/** Sessions, Rooms and Idempotency-Keys. */
+import type { Execution, Statement } from './statement.ts';
+import { listAt, NONE, numberAt, numberOrNullAt, ONE, read, step, textAt, textOrNullAt, write } from './statement.ts';
+import type { IdempotencyRecord, RoomRecord, SessionRecord, Tables } from './tables.ts';
+
+const byCreation = (a: { readonly created_at: number }, b: { readonly created_at: number }) => a.created_at - b.created_at;
+
+/** Changes the rows of Sessions that `isMeant`, and returns them as they are now. */
+function changeSessions(
+  { sessions }: Tables,
+  isMeant: (row: SessionRecord) => boolean,
+  change: (row: SessionRecord) => SessionRecord,
+): readonly SessionRecord[] {
+  const changed = [...sessions.values()].filter(isMeant).map(change);
+  for (const row of changed) sessions.set(row.session_uuid, row);
+  return changed;
+}
+
+function takeRoom(execution: Execution, isMeant: (row: RoomRecord) => boolean): readonly RoomRecord[] {
+  const { tables } = execution;
+  const nodeId = textAt(execution, 1);
+  if (!tables.isAlive(nodeId)) return [];
+  const taken = [...tables.rooms.values()]
+    .filter((row) => row.deleted_at === null && isMeant(row))
+    .map((row) => ({ ...row, node_id: nodeId, epoch: row.epoch + 1 }));
+  for (const row of taken) tables.rooms.set(row.room_id, row);
+  return taken;
+}
+
+const liveRoom = ({ tables }: Execution, roomId: string): RoomRecord | undefined => {
+  const row = tables.rooms.get(roomId);
+  return row?.deleted_at === null ? row : undefined;
+};
+
+const sessionLock = (execution: Execution) => [`session ${textAt(execution, 2)}`];
+const roomLock = (execution: Execution) => [`room ${textAt(execution, 2)}`];
+
+const sessionStatements: readonly Statement[] = [
+  read(/^SELECT session_uuid::text .* FROM sessions WHERE node_id = \$1 AND ended_at IS NULL$/s, (execution) =>
+    [...execution.tables.sessions.values()].filter((row) => row.node_id === textAt(execution, 1) && row.ended_at === null),
+  ),
+  read(/^SELECT session_uuid::text .* FROM json_array_elements/s, (execution) =>
+    listAt<readonly [string, string]>(execution, 1).flatMap(([appUuid, sessionUuid]) => {
+      const row = execution.tables.sessions.get(sessionUuid);
+      return row?.app_uuid === appUuid ? [row] : [];
+    }),
+  ),
+  write(
+    /^UPDATE sessions AS s SET node_id = \$1, epoch = epoch \+ 1\s+WHERE ended_at IS NULL AND node_id <> \$1/,
+    (execution) => {
+      const { tables } = execution;
+      const nodeId = textAt(execution, 1);
+      return () =>
+        tables.isAlive(nodeId)
+          ? changeSessions(
+              tables,
+              (row) => row.ended_at === null && row.node_id !== nodeId && !tables.isAlive(row.node_id),
+              (row) => ({ ...row, node_id: nodeId, epoch: row.epoch + 1 }),
+            )
+          : NONE;
+    },
+  ),
+  write(/^UPDATE sessions SET node_id = \$1, epoch = epoch \+ 1 WHERE session_uuid IN \(/, (execution) => {
+    const { tables } = execution;
+    const nodeId = textAt(execution, 1);
+    const from = textAt(execution, 2);
+    const isFree = (row: SessionRecord) => !execution.isLocked(`session ${row.session_uuid}`);
+    return () => {
+      const meant = [...tables.sessions.values()]
+        .filter(
+          (row) => row.node_id === from && row.ended_at === null && row.state === 'answered' && row.running.includes('"call":'),
+        )
+        .filter(isFree)
+        .sort(byCreation)
+        .slice(0, numberAt(execution, 3));
+      const isMeant = new Set(meant.map((row) => row.session_uuid));
+      return tables.isAlive(nodeId)
+        ? changeSessions(
+            tables,
+            (row) => isMeant.has(row.session_uuid),
+            (row) => ({ ...row, node_id: nodeId, epoch: row.epoch + 1 }),
+          )
+        : NONE;
+    };
+  }),
+  write(
+    /^UPDATE sessions SET node_id = \$1, epoch = epoch \+ 1 WHERE session_uuid = \$2/,
+    (execution) => {
+      const { tables } = execution;
+      const nodeId = textAt(execution, 1);
+      return () =>
+        changeSessions(
+          tables,
+          (row) =>
+            row.session_uuid === textAt(execution, 2) &&
+            row.node_id === textAt(execution, 3) &&
+            row.epoch === numberAt(execution, 4) &&
+            row.ended_at === null &&
+            tables.isAlive(nodeId),
+          (row) => ({ ...row, node_id: nodeId, epoch: row.epoch + 1 }),
+        );
+    },
+    sessionLock,
+  ),
+];
+
+const roomStatements: readonly Statement[] = [
+  read(/^SELECT room_id::text .* FROM rooms WHERE node_id = \$1 AND deleted_at IS NULL$/s, (execution) =>
+    [...execution.tables.rooms.values()].filter((row) => row.node_id === textAt(execution, 1) && row.deleted_at === null),
+  ),
+  write(/^UPDATE rooms AS r SET node_id = \$1/, (execution) => {
+    const { tables } = execution;
+    return () =>
+      takeRoom(execution, ({ node_id: owner }) => owner !== null && owner !== textAt(execution, 1) && !tables.isAlive(owner));
+  }),
+  read(/^SELECT node_id FROM rooms WHERE room_id = \$1::uuid AND app_uuid = \$2/, (execution) => {
+    const row = liveRoom(execution, textAt(execution, 1));
+    return row?.app_uuid === textAt(execution, 2) ? [{ node_id: row.node_id }] : NONE;
+  }),
+  write(
+    /^UPDATE rooms SET node_id = \$1, epoch = epoch \+ 1\s+WHERE room_id = \$2::uuid AND node_id IS NULL/,
+    (execution) => () => takeRoom(execution, (row) => row.room_id === textAt(execution, 2) && row.node_id === null),
+    roomLock,
+  ),
+  write(
+    /^UPDATE rooms SET node_id = \$1, epoch = \$4::int \+ 1\s+WHERE room_id = \$2::uuid AND \(\(node_id = \$3/,
+    (execution) => () => {
+      const row = liveRoom(execution, textAt(execution, 2));
+      const [taker, owner, epoch] = [textAt(execution, 1), textAt(execution, 3), numberAt(execution, 4)];
+      // It is this node's already where the answer to the first statement was lost.
+      if (row?.node_id === taker && row.epoch === epoch + 1 && execution.tables.isAlive(taker)) return [row];
+      return takeRoom(execution, (each) => each === row && each.node_id === owner && each.epoch === epoch);
+    },
+    roomLock,
+  ),
+  write(
+    /^UPDATE rooms SET node_id = NULL/,
+    (execution) => () => {
+      const { tables } = execution;
+      const row = liveRoom(execution, textAt(execution, 2));
+      const isMine = row?.node_id === textAt(execution, 1) && row.epoch === numberAt(execution, 3);
+      if (row === undefined || !isMine || !tables.isAlive(textAt(execution, 1))) return NONE;
+      tables.rooms.set(row.room_id, { ...row, node_id: null, epoch: row.epoch + 1 });
+      return ONE;
+    },
+    roomLock,
+  ),
+  read(/^SELECT node_id, epoch FROM rooms WHERE room_id = \$1/, (execution) => {
+    const row = liveRoom(execution, textAt(execution, 1));
+    return row === undefined ? NONE : [{ node_id: row.node_id, epoch: row.epoch }];
+  }),
+  read(/^SELECT s\.session_uuid::text .* FROM sessions AS s JOIN rooms/s, (execution) => {
+    const room = execution.tables.rooms.get(textAt(execution, 1));
+    return [...execution.tables.sessions.values()].filter(
+      (row) => row.app_uuid === room?.app_uuid && row.ended_at === null && row.room_id === room.room_id,
+    );
+  }),
+  step(
+    /^SELECT pg_advisory_xact_lock\(hashtextextended\('rooms '/,
+    () => ({ rows: ONE }),
+    (execution) => [`rooms of ${textAt(execution, 1)}`],
+  ),
+  step(/^INSERT INTO rooms/, (execution) => {
+    const { tables } = execution;
+    const appUuid = textAt(execution, 3);
+    const live = [...tables.rooms.values()].filter((row) => row.app_uuid === appUuid && row.deleted_at === null).length;
+    if (!tables.isAlive(textAt(execution, 1)) || live >= numberAt(execution, 6)) return { rows: NONE };
+    const row: RoomRecord = {
+      room_id: textAt(execution, 2),
+      app_uuid: appUuid,
+      node_id: textAt(execution, 1),
+      epoch: 0,
+      voice_activity_events: execution.parameters[3] === true,
+      hold_music_url: textAt(execution, 7),
+      volume: null,
+      deleting: true,
+      playback: '',
+      created_at: numberAt(execution, 5),
+      deleted_at: null,
+    };
+    return { rows: ONE, apply: () => void tables.rooms.set(row.room_id, row) };
+  }),
+  write(
+    /^DELETE FROM rooms WHERE room_id = \$1::uuid AND node_id = \$2/,
+    (execution) => () => {
+      const row = liveRoom(execution, textAt(execution, 1));
+      if (row?.node_id === textAt(execution, 2)) execution.tables.rooms.delete(row.room_id);
+      return NONE;
+    },
+    (execution) => [`room ${textAt(execution, 1)}`],
+  ),
+];
+
+const keyOf = ({ app_uuid, key }: { readonly app_uuid: string; readonly key: string }) => `${app_uuid} ${key}`;
+type Asked = Pick<IdempotencyRecord, 'app_uuid' | 'key' | 'fingerprint'>;
+
+/** The mark of the Idempotency-Key that the first two parameters name, while it has no answer and is `node`'s. */
+function markOf(execution: Execution, node: string): IdempotencyRecord | undefined {
+  const mark = execution.tables.idempotency.get(`${textAt(execution, 1)} ${textAt(execution, 2)}`);
+  return mark?.fingerprint === textAt(execution, 3) && mark.status === null && mark.node_id === node ? mark : undefined;
+}
+
+const keyStatements: readonly Statement[] = [
+  write(/^\s*WITH marked AS \(\s*INSERT INTO idempotency/, (execution) => {
+    const { tables } = execution;
+    const asked = listAt<Asked>(execution, 1);
+    // What is told of a key that was not marked is read in the statement's snapshot.
+    const seen = new Map(asked.map((each) => [keyOf(each), tables.idempotency.get(keyOf(each))]));
+    const now = numberAt(execution, 2);
+    return () =>
+      asked.map((each) => {
+        const known = tables.idempotency.get(keyOf(each));
+        const isOpen =
+          known === undefined ||
+          known.created_at < numberAt(execution, 4) ||
+          (known.status === null && known.lease_until < now && known.fingerprint === each.fingerprint);
+        if (isOpen)
+          tables.idempotency.set(keyOf(each), {
+            ...each,
+            status: null,
+            body: null,
+            lease_until: numberAt(execution, 3),
+            node_id: textAt(execution, 5),
+            created_at: now,
+          });
+        const before = seen.get(keyOf(each));
+        return {
+          ...each,
+          fresh: isOpen,
+          same: before === undefined ? null : before.fingerprint === each.fingerprint,
+          status: before?.status ?? null,
+          body: before?.body ?? null,
+        };
+      });
+  }),
+  write(/^UPDATE idempotency SET status = \$4/, (execution) => () => {
+    const mark = markOf(execution, textAt(execution, 6));
+    if (mark !== undefined)
+      execution.tables.idempotency.set(keyOf(mark), {
+        ...mark,
+        status: numberAt(execution, 4),
+        body: textOrNullAt(execution, 5),
+      });
+    return NONE;
+  }),
+  write(/^DELETE FROM idempotency WHERE app_uuid = \$1/, (execution) => () => {
+    const mark = markOf(execution, textAt(execution, 4));
+    if (mark !== undefined) execution.tables.idempotency.delete(keyOf(mark));
+    return NONE;
+  }),
+  write(/^DELETE FROM idempotency WHERE node_id = \$1/, (execution) => () => {
+    const { idempotency } = execution.tables;
+    const left = [...idempotency.values()].filter((each) => each.node_id === textAt(execution, 1) && each.status === null);
+    for (const each of left) idempotency.delete(keyOf(each));
+    return left.map(() => ({ released: 1 }));
+  }),
+];
+
+const nodeRow = (row: Tables['nodes'] extends ReadonlyMap<string, infer R> ? R : never) => row;
+
+const nodeStatements: readonly Statement[] = [
+  write(/^WITH beats AS \(INSERT INTO node_beats/, (execution) => () => {
+    execution.tables.nodes.set(textAt(execution, 1), {
+      node_id: textAt(execution, 1),
+      volume_id: textAt(execution, 2),
+      host: textAt(execution, 3),
+      http_port: numberAt(execution, 4),
+      rtp_host: textAt(execution, 5),
+      sip_contact: textAt(execution, 6),
+      labels: textAt(execution, 7),
+      version: textAt(execution, 8),
+      protocol: numberAt(execution, 9),
+      started_at: execution.now,
+      draining_at: null,
+      drain_sec: null,
+      drain_mode: 'wait',
+      dead_at: null,
+      dead_by: null,
+      beat: 0,
+      load: '{}',
+    });
+    return NONE;
+  }),
+  write(/^UPDATE nodes SET sip_contact/, (execution) => () => {
+    const row = execution.tables.nodes.get(textAt(execution, 1));
+    if (row !== undefined) execution.tables.nodes.set(row.node_id, { ...row, sip_contact: textAt(execution, 2) });
+    return NONE;
+  }),
+  write(/^WITH mine AS \(UPDATE node_beats/, (execution) => {
+    const { nodes } = execution.tables;
+    const nodeId = textAt(execution, 1);
+    const seen = [...nodes.values()].filter((row) => row.dead_at === null || row.node_id === nodeId).map(nodeRow);
+    return () => {
+      const row = nodes.get(nodeId);
+      if (row !== undefined) nodes.set(nodeId, { ...row, beat: row.beat + 1, load: textAt(execution, 2) });
+      return seen;
+    };
+  }),
+  read(/^SELECT n\.node_id.* WHERE n\.node_id = \$1$/s, (execution) => {
+    const row = execution.tables.nodes.get(textAt(execution, 1));
+    return row === undefined ? NONE : [row];
+  }),
+  write(/^UPDATE nodes AS n SET dead_at/, (execution) => () => {
+    const { nodes } = execution.tables;
+    const row = nodes.get(textAt(execution, 2));
+    const beat = numberOrNullAt(execution, 3);
+    if (row === undefined || row.dead_at !== null || (beat !== null && row.beat !== beat)) return NONE;
+    nodes.set(row.node_id, { ...row, dead_at: execution.now, dead_by: textAt(execution, 1) });
+    return ONE;
+  }),
+  write(/^UPDATE nodes SET dead_at/, (execution) => () => {
+    const { nodes } = execution.tables;
+    const nodeId = textAt(execution, 1);
+    for (const row of nodes.values())
+      if (row.node_id !== nodeId && row.dead_at === null)
+        nodes.set(row.node_id, { ...row, dead_at: execution.now, dead_by: nodeId });
+    return NONE;
+  }),
+  write(/^UPDATE nodes SET draining_at = coalesce/, (execution) => () => {
+    const { nodes } = execution.tables;
+    const row = nodes.get(textAt(execution, 1));
+    if (row?.dead_at !== null) return NONE;
+    const drain = { drain_sec: numberOrNullAt(execution, 2), drain_mode: textAt(execution, 3) };
+    nodes.set(row.node_id, { ...row, draining_at: row.draining_at ?? execution.now, ...drain });
+    return ONE;
+  }),
+  write(/^UPDATE nodes SET draining_at = NULL/, (execution) => () => {
+    const { nodes } = execution.tables;
+    const row = nodes.get(textAt(execution, 1));
+    if (row?.dead_at !== null) return NONE;
+    nodes.set(row.node_id, { ...row, draining_at: null, drain_sec: null });
+    return ONE;
+  }),
+  write(/^INSERT INTO cluster_meta/, (execution) => () => {
+    const { meta } = execution.tables;
+    if (!meta.has(textAt(execution, 1))) meta.set(textAt(execution, 1), textAt(execution, 2));
+    return NONE;
+  }),
+  read(/^SELECT value FROM cluster_meta/, (execution) => [{ value: execution.tables.meta.get(textAt(execution, 1)) }]),
+];
+
+export const callStatements: readonly Statement[] = [
+  ...sessionStatements,
+  ...roomStatements,
+  ...keyStatements,
+  ...nodeStatements,
+];

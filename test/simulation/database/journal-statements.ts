@@ -1,0 +1,229 @@
+/** The statement of a flush (`journal/flush.ts`), and what other transactions emit (`journal/emit.ts`). */
+import type { Row } from '../../../src/database/driver/database.ts';
+import type { Execution, Rows, Statement } from './statement.ts';
+import { listAt, NONE, numberAt, ONE, read, step, textAt, write } from './statement.ts';
+import type {
+  CollectionRecord,
+  EventRecord,
+  RecordingRecord,
+  ReferenceRecord,
+  RoomRecord,
+  SessionRecord,
+  Tables,
+} from './tables.ts';
+
+interface EmittedEvent extends Omit<EventRecord, 'event_id' | 'xid' | 'by' | 'status' | 'attempts'> {
+  readonly guard?: string | null;
+  readonly room_guard?: string | null;
+  readonly recording_guard?: string | null;
+}
+
+interface KeptAnswer {
+  readonly guard?: string | null;
+  readonly room_guard?: string | null;
+  readonly app_uuid: string;
+  readonly key: string;
+  readonly status: number;
+  readonly body: string;
+}
+
+function insertEvents(tables: Tables, xid: number, events: readonly EmittedEvent[], by: string | null): void {
+  for (const { webhook_id, app_uuid, name, session_uuid, lanes, body, traceparent, at } of events) {
+    if (tables.events.has(webhook_id)) continue;
+    const event_id = tables.nextEventId();
+    const about = { webhook_id, app_uuid, name, session_uuid, lanes, body, traceparent, at };
+    const event: EventRecord = { event_id, xid, ...about, by, status: 'pending', attempts: [] };
+    tables.events.set(webhook_id, event);
+    tables.eventsById.set(event_id, event);
+    tables.outbox.set(event_id, { xid, event_id, app_uuid });
+  }
+}
+
+function keepAnswers(tables: Tables, answers: readonly KeptAnswer[]): void {
+  for (const { app_uuid, key, status, body } of answers) {
+    const name = `${app_uuid} ${key}`;
+    const marked = tables.idempotency.get(name);
+    if (marked !== undefined && marked.status === null) tables.idempotency.set(name, { ...marked, status, body });
+  }
+}
+
+type Kept = Readonly<Record<string, unknown>>;
+
+/** Keeps the columns of the first row that the product's ON CONFLICT does not set. */
+function changeSessions(tables: Tables, rows: readonly SessionRecord[]): Set<string> {
+  const changed = new Set<string>();
+  for (const row of rows) {
+    const known = tables.sessions.get(row.session_uuid);
+    const isOwned = known !== undefined && known.ended_at === null && known.node_id === row.node_id && known.epoch === row.epoch;
+    if (known !== undefined && !isOwned) continue;
+    const { state, answered, room_id, running, trunk, answered_at, ended_at, summary } = row;
+    const set = { state, answered, room_id, running, trunk, answered_at, ended_at, summary };
+    tables.sessions.set(row.session_uuid, known === undefined ? row : { ...known, ...set });
+    changed.add(row.session_uuid);
+  }
+  return changed;
+}
+
+function changeRooms(tables: Tables, rows: readonly RoomRecord[]): Set<string> {
+  const changed = new Set<string>();
+  for (const row of rows) {
+    const known = tables.rooms.get(row.room_id);
+    const isOwned =
+      known !== undefined && known.deleted_at === null && known.node_id === row.node_id && known.epoch === row.epoch;
+    if (known !== undefined && !isOwned) continue;
+    const { volume, deleting, playback, deleted_at } = row;
+    tables.rooms.set(row.room_id, known === undefined ? row : { ...known, volume, deleting, playback, deleted_at });
+    changed.add(row.room_id);
+  }
+  return changed;
+}
+
+function changeRecordings(tables: Tables, begun: readonly RecordingRecord[], ended: readonly Kept[]): Set<string> {
+  const over = new Set<string>();
+  // One statement sees the rows of its start: a recording does not begin and end in it.
+  for (const { recording_uuid: uuid, ended_at, duration_ms } of ended) {
+    const known = tables.recordings.get(String(uuid));
+    if (known === undefined || known.ended_at !== null) continue;
+    const durationMs = duration_ms === null ? null : Number(duration_ms);
+    tables.recordings.set(known.recording_uuid, { ...known, ended_at: Number(ended_at), duration_ms: durationMs });
+    over.add(known.recording_uuid);
+  }
+  for (const row of begun)
+    if (!tables.recordings.has(row.recording_uuid))
+      tables.recordings.set(row.recording_uuid, { ...row, ended_at: null, duration_ms: null, removed_at: null });
+  return over;
+}
+
+interface PaymentLists {
+  readonly begun: readonly CollectionRecord[];
+  readonly ended: readonly { readonly session_uuid: string; readonly operation_uuid: string }[];
+  readonly staged: readonly (Omit<ReferenceRecord, 'sealed'> & { readonly sealed: string })[];
+  readonly forgotten: readonly { readonly session_uuid: string }[];
+}
+
+export const collectionKey = (each: { readonly session_uuid: string; readonly operation_uuid: string }): string =>
+  `${each.session_uuid} ${each.operation_uuid}`;
+
+function changePayments(tables: Tables, { begun, ended, staged, forgotten }: PaymentLists): void {
+  for (const each of ended) tables.collections.delete(collectionKey(each));
+  for (const each of begun) if (!tables.collections.has(collectionKey(each))) tables.collections.set(collectionKey(each), each);
+  const gone = new Set(forgotten.map(({ session_uuid }) => session_uuid));
+  for (const { reference, session_uuid } of tables.references.values())
+    if (gone.has(session_uuid)) tables.references.delete(reference);
+  for (const each of staged)
+    if (!tables.references.has(each.reference))
+      tables.references.set(each.reference, { ...each, sealed: new Uint8Array(Buffer.from(each.sealed, 'base64')) });
+}
+
+interface Flush {
+  readonly sessions: readonly SessionRecord[];
+  readonly rooms: readonly RoomRecord[];
+  readonly events: readonly EmittedEvent[];
+  readonly answers: readonly KeptAnswer[];
+  readonly payments: PaymentLists | undefined;
+  readonly recordings: { readonly begun: readonly RecordingRecord[]; readonly ended: readonly Kept[] } | undefined;
+}
+
+function flushOf(execution: Execution): Flush {
+  const hasPayments = execution.text.includes('pay_begun');
+  const first = hasPayments ? 10 : 6;
+  return {
+    sessions: listAt(execution, 1),
+    events: listAt(execution, 2),
+    answers: listAt(execution, 3),
+    rooms: listAt(execution, 4),
+    payments: hasPayments
+      ? {
+          begun: listAt(execution, 6),
+          ended: listAt(execution, 7),
+          staged: listAt(execution, 8),
+          forgotten: listAt(execution, 9),
+        }
+      : undefined,
+    recordings: execution.text.includes('rec_begun')
+      ? { begun: listAt(execution, first), ended: listAt(execution, first + 1) }
+      : undefined,
+  };
+}
+
+function flush(execution: Execution): (xid: number) => Rows {
+  const { tables } = execution;
+  // The fence is read in the statement's snapshot; the rows it guards are seen as they are when they are locked.
+  const isMine = tables.isAlive(textAt(execution, 5));
+  const { sessions, rooms, events, answers, payments, recordings } = flushOf(execution);
+  return (xid) => {
+    if (!isMine) return NONE;
+    const changed = changeSessions(tables, sessions);
+    const roomed = changeRooms(tables, rooms);
+    const over = changeRecordings(tables, recordings?.begun ?? [], recordings?.ended ?? []);
+    if (payments !== undefined) changePayments(tables, payments);
+    const isIn = (guard: string | null | undefined, set: ReadonlySet<string>) => guard == null || set.has(guard);
+    const guarded = (each: EmittedEvent | KeptAnswer) => isIn(each.guard, changed) && isIn(each.room_guard, roomed);
+    insertEvents(
+      tables,
+      xid,
+      events.filter((each) => guarded(each) && isIn(each.recording_guard, over)),
+      textAt(execution, 5),
+    );
+    keepAnswers(tables, answers.filter(guarded));
+    return [...changed, ...roomed, 'alive'].map((written) => ({ written }));
+  };
+}
+
+function flushLocks(execution: Execution): readonly string[] {
+  const { sessions, rooms, recordings, payments } = flushOf(execution);
+  return [
+    ...sessions.map(({ session_uuid }) => `session ${session_uuid}`),
+    ...rooms.map(({ room_id }) => `room ${room_id}`),
+    ...(recordings?.ended ?? []).map(({ recording_uuid }) => `recording ${String(recording_uuid)}`),
+    ...(payments?.ended ?? []).map((each) => `collection ${collectionKey(each)}`),
+  ];
+}
+
+const SESSION_COLUMNS = 'app_uuid node_id epoch state answered room_id running trunk ended_at'.split(' ');
+const ROOM_COLUMNS = 'app_uuid node_id epoch volume deleting playback deleted_at'.split(' ');
+
+const picked = (row: Row | undefined, columns: readonly string[]): Rows =>
+  row === undefined ? NONE : [Object.fromEntries(columns.map((name) => [name, row[name]]))];
+
+export const journalStatements: readonly Statement[] = [
+  write(/^\s*WITH mine AS MATERIALIZED/, flush, flushLocks),
+  read(/^SELECT 1 FROM events WHERE webhook_id = \$1$/, (execution) =>
+    execution.tables.events.has(textAt(execution, 1)) ? ONE : NONE,
+  ),
+  // The looks of `journal/stored.ts`: those at a row wait for a statement that has locked it.
+  write(
+    /^SELECT app_uuid, node_id, epoch, state.* FROM sessions/s,
+    (execution) => () => picked(execution.tables.sessions.get(textAt(execution, 1)), SESSION_COLUMNS),
+    (execution) => [`session ${textAt(execution, 1)}`],
+  ),
+  write(
+    /^SELECT app_uuid, node_id, epoch, volume.* FROM rooms/s,
+    (execution) => () => picked(execution.tables.rooms.get(textAt(execution, 1)), ROOM_COLUMNS),
+    (execution) => [`room ${textAt(execution, 1)}`],
+  ),
+  read(/^SELECT 1 FROM recordings WHERE recording_uuid = \$1$/, (execution) =>
+    execution.tables.recordings.has(textAt(execution, 1)) ? ONE : NONE,
+  ),
+  read(/^SELECT 1 FROM payment_collections/, (execution) =>
+    execution.tables.collections.has(collectionKey({ session_uuid: textAt(execution, 1), operation_uuid: textAt(execution, 2) }))
+      ? ONE
+      : NONE,
+  ),
+  read(/^SELECT 1 FROM idempotency/, (execution) => {
+    const kept = execution.tables.idempotency.get(`${textAt(execution, 1)} ${textAt(execution, 2)}`);
+    return kept?.status === numberAt(execution, 3) && kept.body === textAt(execution, 4) ? ONE : NONE;
+  }),
+  step(/^\s*WITH emitted AS \(/, (execution) => {
+    const events = listAt<EmittedEvent>(execution, 1);
+    const answers = listAt<KeptAnswer>(execution, 2);
+    const { tables } = execution;
+    return {
+      rows: NONE,
+      apply: (xid) => {
+        insertEvents(tables, xid, events, null);
+        keepAnswers(tables, answers);
+      },
+    };
+  }),
+];

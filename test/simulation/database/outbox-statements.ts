@@ -1,0 +1,138 @@
+/** The outbox and the leases. */
+import type { Attempt } from '../../../src/database/attempt.ts';
+import type { Execution, Rows, Statement } from './statement.ts';
+import { listAt, NONE, numberAt, ONE, read, textAt, write } from './statement.ts';
+import type { OutboxRecord, Tables } from './tables.ts';
+
+const RELAY = 'webhook-relay';
+
+/** Takes or renews a lease. Undefined: another holds it. */
+function take({ tables, now }: Execution, name: string, holder: string, ttlMs: number, isDead: boolean): number | undefined {
+  const held = tables.leases.get(name);
+  const isFree = held === undefined || held.holder === holder || held.expires_at < now || isDead;
+  if (!isFree) return undefined;
+  const fence = held === undefined ? 1 : held.holder === holder ? held.fence : held.fence + 1;
+  tables.leases.set(name, { holder, fence, expires_at: now + ttlMs });
+  return fence;
+}
+
+function takeAsNode(execution: Execution, name: string): number | undefined {
+  const { tables } = execution;
+  const holder = textAt(execution, 2);
+  const held = tables.leases.get(name);
+  if (!tables.isAlive(holder)) return undefined;
+  const isDead = held !== undefined && tables.nodes.get(held.holder)?.dead_at != null;
+  return take(execution, name, holder, numberAt(execution, 3), isDead);
+}
+
+const isAfter = (row: OutboxRecord, xid: number, eventId: number): boolean =>
+  row.xid > xid || (row.xid === xid && row.event_id > eventId);
+
+function rowsOf(tables: Tables, found: readonly OutboxRecord[], limit: number): Rows {
+  return [...found]
+    .sort((a, b) => a.xid - b.xid || a.event_id - b.event_id)
+    .slice(0, limit)
+    .flatMap(({ event_id }) => {
+      const event = tables.eventsById.get(event_id);
+      if (event === undefined) return [];
+      const { xid, lanes, attempts, ...rest } = event;
+      const told = { lanes: JSON.stringify(lanes), attempts: JSON.stringify(attempts), attempts_before: 0 };
+      return [{ ...rest, ...told, xid: String(xid) }];
+    });
+}
+
+interface Settled {
+  readonly xid: string;
+  readonly event_id: number;
+  readonly status: string;
+  readonly attempts: readonly Attempt[];
+}
+
+const leaseStatements: readonly Statement[] = [
+  write(
+    /^INSERT INTO leases AS l \(name, holder, expires_at\)/,
+    (execution) => () => (take(execution, RELAY, textAt(execution, 1), numberAt(execution, 2), false) === undefined ? NONE : ONE),
+  ),
+  write(/^DELETE FROM leases WHERE name = 'webhook-relay' AND holder = \$1$/, (execution) => () => {
+    const { leases } = execution.tables;
+    if (leases.get(RELAY)?.holder === textAt(execution, 1)) leases.delete(RELAY);
+    return NONE;
+  }),
+  write(/^DELETE FROM leases WHERE name = 'webhook-relay'$/, (execution) => () => {
+    execution.tables.leases.delete(RELAY);
+    return NONE;
+  }),
+  write(/^INSERT INTO leases AS l \(name, holder, fence, expires_at\)\s+SELECT \$1/, (execution) => () => {
+    const fence = takeAsNode(execution, textAt(execution, 1));
+    return fence === undefined ? NONE : [{ fence }];
+  }),
+  write(
+    /^INSERT INTO leases AS l \(name, holder, fence, expires_at\)\s+SELECT wanted/,
+    (execution) => () =>
+      [...new Set(listAt<string>(execution, 1))].flatMap((name) => (takeAsNode(execution, name) === undefined ? [] : [{ name }])),
+  ),
+  write(/^DELETE FROM leases WHERE name = \$1 AND holder = \$2/, (execution) => () => {
+    const { leases } = execution.tables;
+    if (leases.get(textAt(execution, 1))?.holder === textAt(execution, 2)) leases.delete(textAt(execution, 1));
+    return NONE;
+  }),
+];
+
+const relayStatements: readonly Statement[] = [
+  read(/^SELECT pg_snapshot_xmin/, ({ tables }) => [{ xid: String(tables.xmin) }]),
+  read(/^SELECT DISTINCT app_uuid FROM outbox/, (execution) => {
+    const before = [...execution.tables.outbox.values()].filter(
+      (row) => !isAfter(row, numberAt(execution, 1), numberAt(execution, 2)),
+    );
+    return [...new Set(before.map((row) => row.app_uuid))].map((app_uuid) => ({ app_uuid }));
+  }),
+  read(/^SELECT o\.xid.* AND o\.xid < pg_snapshot_xmin/s, (execution) => {
+    const { tables } = execution;
+    const { xmin } = tables;
+    const found = [...tables.outbox.values()].filter(
+      (row) => row.xid < xmin && isAfter(row, numberAt(execution, 1), numberAt(execution, 2)),
+    );
+    return rowsOf(tables, found, numberAt(execution, 3));
+  }),
+  read(/^SELECT EXISTS \(SELECT 1 FROM outbox WHERE/, (execution) => [
+    {
+      held: [...execution.tables.outbox.values()].some((row) => isAfter(row, numberAt(execution, 1), numberAt(execution, 2))),
+    },
+  ]),
+  read(/^SELECT EXISTS \(SELECT 1 FROM outbox AS o JOIN/, ({ tables }) => [
+    { waits: [...tables.outbox.values()].some(({ event_id }) => tables.eventsById.get(event_id)?.attempts.length === 0) },
+  ]),
+  read(/^SELECT o\.xid.* WHERE o\.app_uuid = \$1/s, (execution) => {
+    const { tables } = execution;
+    const found = [...tables.outbox.values()].filter(
+      (row) =>
+        row.app_uuid === textAt(execution, 1) &&
+        isAfter(row, numberAt(execution, 2), numberAt(execution, 3)) &&
+        !isAfter(row, numberAt(execution, 4), numberAt(execution, 5)),
+    );
+    return rowsOf(tables, found, numberAt(execution, 6));
+  }),
+  write(
+    /^\s*WITH settled AS MATERIALIZED/,
+    (execution) => {
+      const { tables } = execution;
+      const isHolder = tables.leases.get(RELAY)?.holder === textAt(execution, 2);
+      const settled = listAt<Settled>(execution, 1);
+      return () => {
+        if (!isHolder) return [{ settled: 0 }];
+        for (const { event_id, status, attempts } of settled) {
+          const event = tables.eventsById.get(event_id);
+          if (event !== undefined) {
+            event.status = status;
+            event.attempts = [...event.attempts, ...attempts];
+          }
+          if (status !== 'pending') tables.outbox.delete(event_id);
+        }
+        return [{ settled: settled.length }];
+      };
+    },
+    (execution) => listAt<Settled>(execution, 1).map(({ event_id }) => `event ${event_id}`),
+  ),
+];
+
+export const outboxStatements: readonly Statement[] = [...leaseStatements, ...relayStatements];

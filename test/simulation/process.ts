@@ -1,0 +1,316 @@
+/** One process of the platform: the product's own heart, relay and HTTP door on simulated edges. */
+import type { Dialer, DialOptions, IncomingCall, WebSocketDialer } from '../../src/call/ports/leg.ts';
+import type { Peers } from '../../src/call/ports/peers.ts';
+import type { Clock } from '../../src/clock.ts';
+import { Cluster } from '../../src/cluster/cluster.ts';
+import { clusterName, joinAlone, joinCluster, PROTOCOL } from '../../src/cluster/join.ts';
+import { connectCluster, Drain } from '../../src/compose-cluster.ts';
+import { type Heart, makeHeart, recover } from '../../src/compose-heart.ts';
+import type { NodeAbout } from '../../src/database/nodes.ts';
+import { type Store, storeOn } from '../../src/database/store.ts';
+import { createHttpApp, type HttpApp } from '../../src/http/app.ts';
+import { newUuid } from '../../src/id.ts';
+import type { Log } from '../../src/log.ts';
+import type { RecordingStorage } from '../../src/recording-storage/storage.ts';
+import { createRelay, type Relay } from '../../src/webhook/relay.ts';
+import { noCarrier } from '../support/no-carrier.ts';
+import type { DatabaseLink, SimulatedDatabase } from './database/simulated-database.ts';
+import { Bot, type BotWill, Phone, type PhoneWill } from './far-end.ts';
+import type { Faults } from './faults.ts';
+import { SimulatedMedia } from './media.ts';
+import type { Network } from './network.ts';
+import type { Pipes } from './pipe.ts';
+import type { Providers } from './providers.ts';
+import type { Random } from './random.ts';
+import type { Receiver } from './receiver.ts';
+import type { Scheduler } from './scheduler.ts';
+import { MASTER_KEY, SETTINGS } from './settings.ts';
+
+export interface ProcessWorld {
+  readonly scheduler: Scheduler;
+  readonly random: Random;
+  readonly faults: Faults;
+  readonly database: SimulatedDatabase;
+  readonly receiver: Receiver;
+  /** The bus between nodes, or undefined where there is one process. */
+  readonly network: Network | undefined;
+  readonly pipes: Pipes;
+  readonly providers: Providers;
+  /** The database is one that other processes could use. */
+  readonly isShared: boolean;
+  /** What the far end of the next outbound call will do. */
+  nextPhone(clientTo: string): PhoneWill;
+  nextBot(url: string): BotWill;
+  tell(line: string): void;
+  /** The process has ended by itself. */
+  onExit(process: Process): void;
+  /** The product logged an error: a bug, or something that nobody expected. */
+  onError(message: string): void;
+}
+
+interface Running extends Heart {
+  readonly store: Store;
+  readonly relay: Relay;
+  /** Made with the first request: most of a start's time goes there. */
+  readonly app: () => HttpApp;
+}
+
+/** What a process says when it was parted from the others for too long. */
+const EXPECTED_ERRORS = /^this node was declared dead/;
+const CHANNELS = 12;
+const CLOCK_APART_MS = 700;
+
+export class Process {
+  readonly place: number;
+  readonly nodeId = newUuid();
+  readonly media: SimulatedMedia;
+  readonly #world: ProcessWorld;
+  readonly #clock: Clock;
+  readonly #link: DatabaseLink;
+  readonly #log: Log;
+  /** The process that had this DATA_DIR before. */
+  readonly #before: string | undefined;
+  #isAlive = true;
+  #hasEntered = false;
+  #running: Running | undefined;
+  #channels = 0;
+
+  constructor(world: ProcessWorld, place: number, files: Map<string, number>, before: string | undefined) {
+    const { scheduler, random, faults } = world;
+    const isAlive = () => this.#isAlive;
+    this.#world = world;
+    this.place = place;
+    this.#before = before;
+    // Clocks of machines differ a little, and nothing may depend on it.
+    this.#clock = scheduler.clock(isAlive, world.network === undefined ? 0 : place * CLOCK_APART_MS);
+    this.#link = faults.databaseLink(place, isAlive);
+    this.media = new SimulatedMedia({ scheduler, random, isAlive, files }, world.pipes);
+    this.#log = logOf(world);
+    this.#files = files;
+  }
+
+  readonly #files: Map<string, number>;
+
+  /** What runs in it. Undefined while it starts, and after its end. */
+  get running(): Running | undefined {
+    return this.#isAlive ? this.#running : undefined;
+  }
+
+  /** The process that its successor finds in the DATA_DIR: this one, once it has entered. */
+  get lastEntered(): string | undefined {
+    return this.#hasEntered ? this.nodeId : this.#before;
+  }
+
+  get isAlive(): boolean {
+    return this.#isAlive;
+  }
+
+  /** Starts as `main.ts` does, for as long as it takes. Rejects where a process would end at its start. */
+  async start(): Promise<void> {
+    const { database, receiver, network, isShared } = this.#world;
+    const clock = this.#clock;
+    const log = this.#log;
+    const connection = database.connect(this.#link, isShared || network !== undefined);
+    const lock = network === undefined ? 'one' : 'node';
+    const store = await storeOn(connection, SETTINGS, { log, clock, nodeId: this.nodeId, lock });
+    const cluster = await this.#enter(store);
+    const heart = this.#heart(store, cluster);
+    await recover({ log }, heart);
+    const relay = createRelay({
+      ...{ outbox: store.outbox, apps: store.apps, credentials: store.credentials },
+      outbound: receiver.outbound(() => this.#isAlive),
+      clock,
+      log,
+      timeoutSec: SETTINGS.webhookTimeoutSec,
+      retryScale: SETTINGS.webhookRetryScale,
+      random: () => this.#world.random.fraction(),
+    });
+    relay.start();
+    let app: HttpApp | undefined;
+    const peers = await this.#connect(store, heart, cluster, () => open());
+    const open = () => {
+      app ??= this.#http(store, heart, peers);
+      return app;
+    };
+    this.#running = { ...heart, store, relay, app: open };
+  }
+
+  /** Enters the database, alone or as a node. */
+  async #enter(store: Store): Promise<Cluster | undefined> {
+    const { network } = this.#world;
+    const [clock, log, before] = [this.#clock, this.#log, this.#before];
+    const { nodes } = store;
+    const about: NodeAbout = {
+      volumeId: `volume-${this.place}`,
+      host: '127.0.0.1',
+      httpPort: 1,
+      rtpHost: '127.0.0.1',
+      sipContact: '',
+      labels: [],
+      version: '',
+      protocol: PROTOCOL,
+    };
+    const name = network === undefined ? '' : await clusterName(nodes, MASTER_KEY);
+    if (network === undefined) await joinAlone(nodes, about);
+    else await joinCluster({ nodes, about, before, clock, log });
+    this.#hasEntered = true;
+    if (before !== undefined) await store.idempotency.releaseLeft(before);
+    if (network === undefined) return undefined;
+    const open = network.opener(this.place, () => this.#isAlive);
+    return new Cluster({ settings: SETTINGS, name, pipeHost: '127.0.0.1', nodes, clock, log, open });
+  }
+
+  /** Takes part in the cluster, where there is one. */
+  async #connect(store: Store, heart: Heart, cluster: Cluster | undefined, app: () => HttpApp): Promise<Peers | undefined> {
+    const parts = {
+      ...heart,
+      settings: SETTINGS,
+      cluster,
+      store,
+      media: this.media,
+      clock: this.#clock,
+      log: this.#log,
+      carrier: this.#carrier(),
+      drain: new Drain({ drain: () => {} }, heart.sessions, { clock: this.#clock, log: this.#log }),
+      exit: () => {
+        this.kill();
+        this.#world.onExit(this);
+      },
+      trunks: () => [],
+      reloadTrunks: async () => {},
+    };
+    return await connectCluster(parts, (operation, until) => app().perform(operation, until));
+  }
+
+  #carrier() {
+    return {
+      dial: (options: DialOptions) => this.#dial(options),
+      ports: () => [],
+      channelsHeld: () => ({}),
+      registrationsChanged: () => {},
+      takeStray: () => false,
+      sendFor: () => {},
+    };
+  }
+
+  #dial(options: DialOptions): ReturnType<Dialer['dial']> {
+    if (this.#channels >= CHANNELS) return { unavailable: 'no_capacity' };
+    this.#channels += 1;
+    const phone = new Phone(this.#farEnds(), this.#world.nextPhone(options.to), () => {
+      this.#channels -= 1;
+    });
+    phone.listen(options.listener);
+    return { leg: phone };
+  }
+
+  #heart(store: Store, cluster: Cluster | undefined): Heart {
+    const { providers } = this.#world;
+    const clock = this.#clock;
+    const heart = makeHeart({
+      settings: SETTINGS,
+      clock,
+      log: this.#log,
+      publicUrl: 'http://simulated.invalid',
+      nodeId: this.nodeId,
+      volumeId: `volume-${this.place}`,
+      store,
+      media: this.media,
+      storage: this.#storage(),
+      rings: undefined,
+      recordingFiles: {
+        mend: async (path) => ({ mended: false, bytes: 0, durationMs: this.#files.get(path) ?? 0, ringRefused: undefined }),
+        durationMs: async (path) => this.#files.get(path) ?? 0,
+      },
+      chargeGateway: providers.charges(clock, () => this.#isAlive),
+      smsGateway: providers.messages(clock, () => this.#isAlive),
+      cluster,
+      history: undefined,
+      sipTrace: undefined,
+    });
+    heart.sessions.connect(this.#carrier());
+    const connect: WebSocketDialer = ({ url, listener }) => new Bot(this.#farEnds(), this.#world.nextBot(url), listener);
+    heart.sessions.connectWebSockets(connect);
+    return heart;
+  }
+
+  #farEnds() {
+    const { scheduler, random } = this.#world;
+    return { scheduler, random, isAlive: () => this.#isAlive, media: this.media };
+  }
+
+  #storage(): RecordingStorage {
+    return {
+      path: (recordingUuid) => `/${this.place}/${recordingUuid}.wav`,
+      admits: async () => !this.#world.faults.isStoreFull,
+      begun: () => {},
+      finished: () => {},
+      open: async () => undefined,
+      remove: async () => {},
+      load: () => ({ waitingBytes: 0, waiting: 0 }),
+      close: async () => {},
+    };
+  }
+
+  #http(store: Store, heart: Heart, peers: Peers | undefined): HttpApp {
+    const { scheduler } = this.#world;
+    return createHttpApp({
+      ...heart,
+      peers,
+      store,
+      clock: this.#clock,
+      log: this.#log,
+      metrics: { request: () => {}, exposition: async () => ({ text: '', contentType: '' }) },
+      operatorToken: Buffer.from(MASTER_KEY).toString('hex'),
+      publicUrl: 'http://simulated.invalid',
+      ready: async () => ({}),
+      draining: () => false,
+      carrier: noCarrier,
+      onTrunksChanged: () => {},
+      onDevicesChanged: () => {},
+      turn: () => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        scheduler.after(0, () => {
+          if (this.#isAlive) resolve();
+        });
+        return promise;
+      },
+    });
+  }
+
+  /** A call comes in. Resolves with its Session, or undefined where it was refused. */
+  incoming(appUuid: string, will: PhoneWill): Promise<string | undefined> {
+    const phone = new Phone(this.#farEnds(), will, () => {});
+    const call: IncomingCall = {
+      callerId: '+15550009',
+      did: '+15550002',
+      appUuid,
+      leg: phone,
+      refuse: () => phone.hangup(),
+      listen: (listener) => phone.listen(listener),
+    };
+    return this.#running?.sessions.incoming(call) ?? Promise.resolve(undefined);
+  }
+
+  /** kill -9. */
+  kill(): void {
+    if (!this.#isAlive) return;
+    this.#isAlive = false;
+    this.#world.database.disconnected(this.#link);
+  }
+}
+
+/** Errors of the product are findings; the rest of its log is kept for the story. */
+function logOf({ tell, onError }: ProcessWorld): Log {
+  const quiet = () => {};
+  const log = {
+    info: quiet,
+    debug: quiet,
+    warn: (fields: object, message: string) => tell(`warn: ${message} ${JSON.stringify(fields)}`),
+    error: (fields: object, message: string) => {
+      const text = `${message} ${JSON.stringify(fields)}`;
+      if (EXPECTED_ERRORS.test(message)) tell(`error: ${text}`);
+      else onError(text);
+    },
+  };
+  return log;
+}

@@ -1,0 +1,131 @@
+/**
+ * `npm run simulate`: simulations one seed after the other.
+ *
+ *   --seeds 10000     so many seeds (1,000 unless told), from --from (1) on, on --jobs processes
+ *   --seed 7          that one, with its story
+ *   --nodes 1|3       a process alone, or a cluster; by default every third seed is a cluster
+ *   --planted         plants bugs in copies of the tree, and tells in how many seeds each is found; --from is the first
+ */
+import { spawn } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { planOf } from './plan.ts';
+import { plantAll } from './planted.ts';
+import { shrink } from './shrink.ts';
+import { type Outcome, simulate } from './world.ts';
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '1000' },
+    from: { type: 'string', default: '1' },
+    seed: { type: 'string' },
+    nodes: { type: 'string', default: 'mix' },
+    jobs: { type: 'string', default: String(availableParallelism()) },
+    /** This process runs one seed in so many, and its outcome is one line of JSON. */
+    every: { type: 'string' },
+    planted: { type: 'boolean', default: false },
+    'until-found': { type: 'boolean', default: false },
+  },
+});
+
+interface Tally {
+  seeds: number;
+  simulatedMs: number;
+  events: number;
+  failed: number[];
+}
+
+/** The plan of a seed, with as many nodes as were asked for. */
+const planned = (seed: number) => planOf(seed, values.nodes === 'mix' ? undefined : Number(values.nodes));
+
+/** Runs one seed in `every` of the range. */
+function runSeeds(from: number, to: number, every: number): Tally {
+  const tally: Tally = { seeds: 0, simulatedMs: 0, events: 0, failed: [] };
+  for (let seed = from; seed < to; seed += every) {
+    const outcome = simulate(planned(seed));
+    tally.seeds += 1;
+    tally.simulatedMs += outcome.simulatedMs;
+    tally.events += outcome.events;
+    if (outcome.breaches.length === 0) continue;
+    tally.failed.push(seed);
+    process.stderr.write(`seed ${seed}: ${outcome.breaches[0]}\n`);
+    if (values['until-found']) break;
+  }
+  return tally;
+}
+
+/** The same on several processes. */
+async function runInParallel(from: number, to: number, jobs: number): Promise<Tally> {
+  const parts = Array.from({ length: jobs }, (_, part) => {
+    const args = [
+      '--from',
+      String(from + part),
+      '--seeds',
+      String(to - from - part),
+      '--every',
+      String(jobs),
+      '--nodes',
+      values.nodes,
+    ];
+    return new Promise<Tally>((resolve, reject) => {
+      const child = spawn(process.execPath, [import.meta.path, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+      let text = '';
+      child.stdout.on('data', (chunk) => {
+        text += String(chunk);
+      });
+      child.on('error', reject);
+      child.on('close', () =>
+        text === '' ? reject(new Error('a process of the simulation was lost')) : resolve(JSON.parse(text)),
+      );
+    });
+  });
+  const all = await Promise.all(parts);
+  return {
+    seeds: all.reduce((sum, { seeds }) => sum + seeds, 0),
+    simulatedMs: all.reduce((sum, { simulatedMs }) => sum + simulatedMs, 0),
+    events: all.reduce((sum, { events }) => sum + events, 0),
+    failed: all.flatMap(({ failed }) => failed).sort((a, b) => a - b),
+  };
+}
+
+function tellStory(seed: number): void {
+  const outcome = simulate(planned(seed), true);
+  console.log(outcome.story.join('\n'));
+  console.log(`seed ${seed}: ${outcome.steps} steps, ${outcome.events} events, story ${outcome.hash.slice(0, 16)}`);
+  tellBreaches(outcome);
+  if (outcome.breaches.length > 0) tellShortest(seed);
+}
+
+function tellBreaches({ breaches }: Outcome): void {
+  for (const breach of breaches) console.log(`  breach: ${breach}`);
+  process.exitCode = breaches.length === 0 ? 0 : 1;
+}
+
+/** Tells the shortest story that fails in the same way. */
+function tellShortest(seed: number): void {
+  const { plan, outcome } = shrink(planned(seed));
+  console.log(`\nseed ${seed}, shrunk to ${plan.actions.length} actions:\n`);
+  console.log(outcome.story.join('\n'));
+  tellBreaches(outcome);
+}
+
+const from = Number(values.from);
+const to = from + Number(values.seeds);
+if (values.seed !== undefined) tellStory(Number(values.seed));
+else if (values.planted) process.exitCode = plantAll(values.nodes, Number(values.from)) === 0 ? 0 : 1;
+else if (values.every !== undefined) console.log(JSON.stringify(runSeeds(from, to, Number(values.every))));
+else {
+  const started = performance.now();
+  const jobs = values['until-found'] ? 1 : Number(values.jobs);
+  const { seeds, simulatedMs, events, failed } =
+    jobs === 1 ? runSeeds(from, to, 1) : await runInParallel(from, to, Math.min(jobs, to - from));
+  const sec = (performance.now() - started) / 1000;
+  const hours = simulatedMs / 3_600_000;
+  console.log(
+    `${seeds} seeds, ${failed.length} failed; ${hours.toFixed(1)} simulated hours in ${sec.toFixed(1)} s (${(hours / sec).toFixed(2)} hours a second), ${events} events delivered and checked`,
+  );
+  if (failed[0] !== undefined) {
+    console.log(`failed: ${failed.slice(0, 50).join(' ')}`);
+    tellShortest(failed[0]);
+  }
+}
