@@ -15,6 +15,8 @@ export interface BaresipOptions {
   readonly transport?: 'udp' | 'tcp' | 'tls';
   /** Further lines of its configuration. */
   readonly config?: readonly string[];
+  /** The one codec that it has. */
+  readonly codec?: 'PCMU' | 'opus';
   /** The tone that it says, in Hz. */
   readonly hz?: number;
 }
@@ -153,7 +155,10 @@ async function tryStart(options: BaresipOptions): Promise<Started> {
   writeFileSync(join(folder, 'config'), configOf(options, folder, port, control));
   const { transport = 'udp', account = '' } = options;
   const address = options.address ?? `+15550100@127.0.0.1:${port}`;
-  writeFileSync(join(folder, 'accounts'), `<sip:${address};transport=${transport}>;audio_codecs=PCMU${account}\n`);
+  writeFileSync(
+    join(folder, 'accounts'),
+    `<sip:${address};transport=${transport}>;audio_codecs=${options.codec === 'opus' ? 'opus/48000/2' : 'PCMU'}${account}\n`,
+  );
   writeFileSync(join(folder, 'contacts'), '');
   const child = spawn('baresip', ['-f', folder, '-v'], { cwd: folder, stdio: ['pipe', 'pipe', 'pipe'] });
   let said = '';
@@ -180,7 +185,7 @@ async function tryStart(options: BaresipOptions): Promise<Started> {
 }
 
 function configOf(options: BaresipOptions, folder: string, port: number, control: number): string {
-  const modules = ['g711', 'ausine', 'aubridge', 'sndfile', 'srtp'];
+  const modules = [options.codec === 'opus' ? 'opus' : 'g711', 'ausine', 'aubridge', 'sndfile', 'srtp'];
   return [
     'poll_method epoll',
     `sip_listen 127.0.0.1:${port}`,
@@ -190,7 +195,7 @@ function configOf(options: BaresipOptions, folder: string, port: number, control
     'audio_player aubridge,ear',
     'ausrc_srate 48000', // its tone is made at this rate, in stereo
     'ausrc_channels 2',
-    'auplay_srate 8000',
+    ...(options.codec === 'opus' ? ['auplay_srate 48000', 'auplay_channels 2'] : ['auplay_srate 8000']),
     'jitter_buffer_delay 2-5',
     'module_path /usr/lib/baresip/modules',
     ...modules.map((name) => `module ${name}.so`),

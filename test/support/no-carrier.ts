@@ -3,6 +3,7 @@ import type { CarrierReadings } from '../../src/call/ports/trunks.ts';
 
 export const noCarrier: CarrierReadings = {
   hasSrtp: true,
+  hasOpus: true,
   refusals: () => [],
   probeTrunk: () => {},
   trunkStatus: () => ({

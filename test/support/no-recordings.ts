@@ -14,7 +14,7 @@ export const noRecordings = new RecordingRegistry({
     removed: async () => {},
   },
   sign: () => ({ mediaUrl: '', liveUrl: '', expiresAt: 0 }),
-  journal: { commit: async () => true },
+  journal: { commit: async () => true, wasStored: async () => false },
   clock: systemClock(),
   log: silentLog,
   volumeId: '',

@@ -27,40 +27,54 @@ export interface Answered {
   readonly body: Record<string, unknown>;
 }
 
-/** One RTP range a test file: files run at the same time, and a port that is taken is skipped by the platform. */
+let made = 0;
+
+/**
+ * An RTP range for each platform: two that shared one would give each other's ports to new calls, to which callers of
+ * ended ones may still talk. A port that is taken is skipped by the platform.
+ */
 const rtpRange = (): string => {
-  const first = 20_000 + 400 * (process.pid % 100);
+  const first = 20_000 + 400 * ((process.pid + 37 * made++) % 100);
   return `${first}-${first + 399}`;
 };
 
 export class Platform {
   readonly dataDir: string;
   readonly #environment: Readonly<Record<string, string>>;
+  readonly #rtpPorts = rtpRange();
   #child: ChildProcess | undefined;
   #ready: Ready | undefined;
   #output = '';
   #check: Promise<OpenApiCheck> | undefined;
 
-  private constructor(environment: Readonly<Record<string, string>>) {
+  /** The program of the platform, where it is another than the sources on Bun. It runs in its data directory. */
+  readonly #program: string | undefined;
+
+  private constructor(environment: Readonly<Record<string, string>>, program: string | undefined) {
     this.dataDir = mkdtempSync(join(tmpdir(), 'sidetone-'));
     this.#environment = environment;
+    this.#program = program;
   }
 
-  static async start(environment: Readonly<Record<string, string>> = {}): Promise<Platform> {
-    const platform = new Platform(environment);
+  static async start(environment: Readonly<Record<string, string>> = {}, program?: string): Promise<Platform> {
+    const platform = new Platform(environment, program);
     await platform.start();
     return platform;
   }
 
   /** Starts it (again, on the same data) and resolves when it takes calls. */
   async start(): Promise<void> {
-    const child = spawn(join(ROOT, 'node_modules/.bin/bun'), ['src/main.ts'], {
-      cwd: ROOT,
+    const [program, args, cwd] =
+      this.#program === undefined
+        ? [join(ROOT, 'node_modules/.bin/bun'), ['src/main.ts'], ROOT]
+        : [this.#program, [], this.dataDir];
+    const child = spawn(program, args, {
+      cwd,
       env: {
         PATH: process.env.PATH ?? '',
         HTTP_PORT: '0',
         SIP_LISTEN: 'udp:127.0.0.1:0,tcp:127.0.0.1:0',
-        RTP_PORTS: rtpRange(),
+        RTP_PORTS: this.#rtpPorts,
         MEDIA_WORKERS: '1',
         SHUTDOWN_GRACE_SEC: '0',
         DATA_DIR: this.dataDir,

@@ -18,14 +18,14 @@ export interface Stage {
   readonly app: Credentials;
 }
 
-/** An answered call that says a tone. */
+let numbered = 0;
+
+/** An answered call that says a tone. Several may be placed at a time: each has a number of its own. */
 export async function call({ platform, receiver, app }: Stage, hz: number): Promise<Caller> {
   const ear = await RtpPeer.open();
-  const known = new Set(
-    receiver.events.filter((event) => event.event === 'session.created').map((event) => event.body.session_uuid),
-  );
-  const peer = await sipp({ scenario: 'caller-waits', to: platform.sipUdp, keys: { rtp_port: String(ear.port) } });
-  const created = () => receiver.events.find((event) => event.event === 'session.created' && !known.has(event.body.session_uuid));
+  const caller = `+1555${String(1_000_000 + numbered++)}`;
+  const peer = await sipp({ scenario: 'caller-waits', to: platform.sipUdp, keys: { rtp_port: String(ear.port), caller } });
+  const created = () => receiver.events.find(({ event, body }) => event === 'session.created' && body.caller_id === caller);
   await receiver.until(() => created() !== undefined, 'a call');
   const sessionUuid = String(created()?.body.session_uuid);
   await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`);

@@ -132,7 +132,11 @@ function scenarioIn(directory: string, { scenario, status }: SippOptions): strin
 }
 
 function argumentsOf(options: SippOptions, port: number, scenario: string): readonly string[] {
-  const keys = Object.entries({ rtp_port: '6000', ...options.keys }).flatMap(([name, value]) => ['-key', name, value]);
+  const keys = Object.entries({ rtp_port: '6000', caller: '+15550009', ...options.keys }).flatMap(([name, value]) => [
+    '-key',
+    name,
+    value,
+  ]);
   const calls = options.calls ?? 1;
   return [
     ...(options.to === undefined ? [] : [options.to]),

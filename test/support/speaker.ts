@@ -24,7 +24,7 @@ export class Speaker {
   /** How often this process was too busy to speak in time. */
   stalls = 0;
 
-  constructor(peer: RtpPeer, hz: number) {
+  constructor(peer: Pick<RtpPeer, 'source' | 'send'>, hz: number) {
     let sequence = Math.floor(Math.random() * 65_536);
     let timestamp = 0;
     const started = performance.now();
