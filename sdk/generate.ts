@@ -53,6 +53,7 @@ const RESOURCES: Readonly<Record<string, readonly [resource: string, noun: RegEx
   Messages: ['messages', /Messages?$/],
   Rooms: ['rooms', /(ToRoom|Rooms?)(?=$|Playback)/],
   Recordings: ['recordings', /Recordings?$/],
+  Browsers: ['webrtcTokens', /WebrtcToken$/],
   Application: ['app', /ApplicationSettings$/],
 };
 
@@ -61,7 +62,12 @@ function methodsOf(document: Document): readonly Method[] {
   for (const [path, operations] of Object.entries(document.paths))
     for (const [verb, described] of Object.entries(operations)) {
       const [resource, noun] = RESOURCES[described.tags[0]] ?? [];
-      if (resource === undefined || noun === undefined || described.security.length === 0 || path.startsWith('/v1/ingest'))
+      if (
+        resource === undefined ||
+        noun === undefined ||
+        !described.security.some((each) => 'application' in each) ||
+        path.startsWith('/v1/ingest')
+      )
         continue;
       const success = Object.entries(described.responses).find(([status]) => status.startsWith('2'))?.[1];
       methods.push({

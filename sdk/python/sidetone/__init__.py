@@ -5,7 +5,7 @@
 """
 from __future__ import annotations
 
-from ._api import EVENTS, App, Messages, Recordings, Rooms, Sessions
+from ._api import EVENTS, App, Messages, Recordings, Rooms, Sessions, WebrtcTokens
 from ._transport import SidetoneError, Transport
 from .webhook import WebhookVerificationError, asgi_webhook, flask_webhook, verify_webhook
 
@@ -29,4 +29,5 @@ class Sidetone:
         self.rooms = Rooms(transport)
         self.recordings = Recordings(transport)
         self.messages = Messages(transport)
+        self.webrtc_tokens = WebrtcTokens(transport)
         self.app = App(transport)

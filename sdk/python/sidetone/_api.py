@@ -295,3 +295,16 @@ class App:
     def update(self, *, blocked_webhook_events: Optional[Any] = None, webhook_url: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> None:
         """Change the webhook settings."""
         self._transport.request("PATCH", "/api/v1/app", body={"blocked_webhook_events": blocked_webhook_events, "webhook_url": webhook_url}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+
+class WebrtcTokens:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(self, *, caller_id: Optional[Any] = None, client_state: Optional[Any] = None, to: Optional[Any] = None, ttl_sec: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """Make a token with which a browser calls in."""
+        return self._transport.request("POST", "/v1/webrtc-tokens", body={"caller_id": caller_id, "client_state": client_state, "to": to, "ttl_sec": ttl_sec}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
+
+    def revoke(self, token_id: str, *, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> None:
+        """Revoke a token, at once; calls that it began go on."""
+        self._transport.request("DELETE", f"/v1/webrtc-tokens/{quote(token_id, safe='')}", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)

@@ -141,7 +141,7 @@ export type RoomSummary = {
 
 export type Session = {
   readonly session_uuid: string;
-  readonly type: "phone_in" | "phone_out" | "websocket";
+  readonly type: "phone_in" | "phone_out" | "sip" | "webrtc" | "websocket";
   readonly created_at: string;
   readonly caller_id: string;
   readonly did: string;
@@ -160,11 +160,18 @@ export type SessionOperation = {
 
 export type SessionSummary = {
   readonly session_uuid: string;
-  readonly type: "phone_in" | "phone_out" | "websocket";
+  readonly type: "phone_in" | "phone_out" | "sip" | "webrtc" | "websocket";
   readonly created_at: string;
   readonly caller_id: string;
   readonly did: string;
   readonly state: "new" | "connecting" | "ringing" | "early_media" | "answered" | "ended";
+};
+
+export type WebrtcToken = {
+  readonly token_id: string;
+  readonly token: string;
+  readonly url: string;
+  readonly expires_at: string;
 };
 
 export type DialRequest = {
@@ -363,6 +370,13 @@ export type RecordRoomRequest = {
 export type UpdateApplicationSettingsRequest = {
   readonly blocked_webhook_events?: readonly (string)[];
   readonly webhook_url?: string;
+};
+
+export type CreateWebrtcTokenRequest = {
+  readonly caller_id?: string;
+  readonly client_state?: string;
+  readonly to?: string;
+  readonly ttl_sec?: number;
 };
 
 export interface SessionCreatedEvent {
@@ -1131,5 +1145,23 @@ export class App {
   /** Change the webhook settings. */
   update(body: UpdateApplicationSettingsRequest, options: RequestOptions = {}): Promise<void> {
     return this.#transport.request('PATCH', `/api/v1/app`, { body, ...options });
+  }
+}
+
+export class WebrtcTokens {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Make a token with which a browser calls in. */
+  create(body: CreateWebrtcTokenRequest = {}, options: RequestOptions = {}): Promise<WebrtcToken> {
+    return this.#transport.request('POST', `/v1/webrtc-tokens`, { body, ...options });
+  }
+
+  /** Revoke a token, at once; calls that it began go on. */
+  revoke(tokenId: string, options: RequestOptions = {}): Promise<void> {
+    return this.#transport.request('DELETE', `/v1/webrtc-tokens/${encodeURIComponent(tokenId)}`, { ...options });
   }
 }

@@ -1,8 +1,9 @@
 /** The client of a Sidetone platform, for Node, Bun, Deno and workers at the edge. */
-import { App, Messages, Recordings, Rooms, Sessions } from './api.ts';
+import { App, Messages, Recordings, Rooms, Sessions, WebrtcTokens } from './api.ts';
 import { type SidetoneOptions, Transport } from './transport.ts';
 
 export type * from './api.ts';
+export { type BrowserCall, type ConnectBrowserOptions, connectBrowser } from './browser.ts';
 export { Listing, type RequestOptions, SidetoneError, type SidetoneOptions } from './transport.ts';
 export { expressWebhook, honoWebhook, verifyWebhook, WebhookVerificationError, webhookHandler } from './webhook.ts';
 
@@ -12,6 +13,7 @@ export class Sidetone {
   readonly rooms: Rooms;
   readonly recordings: Recordings;
   readonly messages: Messages;
+  readonly webrtcTokens: WebrtcTokens;
   readonly app: App;
 
   constructor(options: SidetoneOptions) {
@@ -20,6 +22,7 @@ export class Sidetone {
     this.rooms = new Rooms(transport);
     this.recordings = new Recordings(transport);
     this.messages = new Messages(transport);
+    this.webrtcTokens = new WebrtcTokens(transport);
     this.app = new App(transport);
   }
 }

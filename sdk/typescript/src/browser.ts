@@ -1,0 +1,159 @@
+/**
+ * Calls from a browser by WebRTC. The application's server makes a token (`webrtcTokens.create`) and gives it to its
+ * page; the page calls with it. This file needs nothing but a browser.
+ */
+
+export interface ConnectBrowserOptions {
+  /** `url` and `token` of a token. */
+  readonly url: string;
+  readonly token: string;
+  /** What the caller says. By default the microphone is asked for. */
+  readonly audio?: MediaStream;
+}
+
+/** A call from this browser. */
+export interface BrowserCall {
+  /** The Session, as the application's webhooks name it. */
+  readonly sessionUuid: string;
+  readonly connection: RTCPeerConnection;
+  /** What the caller hears: `element.srcObject = call.audio`. */
+  readonly audio: MediaStream;
+  /** Resolves when the call is over, whoever ended it. */
+  readonly ended: Promise<void>;
+  /** Presses keys: 0 to 9, A to D, `*`, `#`, and `,` for a pause. */
+  sendDigits(digits: string): void;
+  mute(on: boolean): void;
+  /** Holds the call, or no longer: nothing is said or heard meanwhile, and `session.held` tells the application. */
+  hold(on: boolean): Promise<void>;
+  /** Finds a new way after the network changed. It is done by itself when the connection is lost. */
+  reconnect(): Promise<void>;
+  hangUp(): Promise<void>;
+}
+
+const HANG_UP_MS = 2_000;
+const FRAGMENT = 'application/trickle-ice-sdpfrag';
+
+/** Calls. It rings until the application answers, or ends. Rejects when the platform refuses the call. */
+export async function connectBrowser({ url, token, audio }: ConnectBrowserOptions): Promise<BrowserCall> {
+  const microphone = audio ?? (await navigator.mediaDevices.getUserMedia({ audio: true }));
+  const connection = new RTCPeerConnection();
+  const heard = new MediaStream();
+  connection.ontrack = ({ track }) => heard.addTrack(track);
+  for (const track of microphone.getAudioTracks()) connection.addTrack(track, microphone);
+  const request = (to: string, method: string, body?: string, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(to, { method, headers: { authorization: `Bearer ${token}`, ...headers }, ...(body === undefined ? {} : { body }) });
+  try {
+    await connection.setLocalDescription();
+    const sdp = { 'content-type': 'application/sdp' };
+    const response = await request(url, 'POST', connection.localDescription?.sdp ?? '', sdp);
+    if (response.status !== 201) throw new Error(`the call was refused: ${response.status} ${await response.text()}`);
+    const location = new URL(response.headers.get('location') ?? '', url).href;
+    await connection.setRemoteDescription({ type: 'answer', sdp: await response.text() });
+    return new Call({ connection, microphone, isOurs: audio === undefined, audio: heard, location, request });
+  } catch (error) {
+    connection.close();
+    if (audio === undefined) for (const track of microphone.getTracks()) track.stop();
+    throw error;
+  }
+}
+
+interface Parts {
+  readonly connection: RTCPeerConnection;
+  readonly microphone: MediaStream;
+  /** Whether the microphone was asked for here, and is given back at the end. */
+  readonly isOurs: boolean;
+  readonly audio: MediaStream;
+  readonly location: string;
+  readonly request: (to: string, method: string, body?: string, headers?: Record<string, string>) => Promise<Response>;
+}
+
+class Call implements BrowserCall {
+  readonly sessionUuid: string;
+  readonly connection: RTCPeerConnection;
+  readonly audio: MediaStream;
+  readonly ended: Promise<void>;
+  readonly #parts: Parts;
+  #end: () => void = () => {};
+  #over = false;
+  #isReconnecting = false;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.connection = parts.connection;
+    this.audio = parts.audio;
+    this.sessionUuid = parts.location.split('/').at(-1) ?? '';
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    this.connection.onconnectionstatechange = () => {
+      const { connectionState } = this.connection;
+      if (connectionState === 'closed') this.#close();
+      else if (connectionState === 'disconnected' || connectionState === 'failed') void this.reconnect().catch(() => {});
+    };
+    // The platform says goodbye with the handshake's connection.
+    for (const { transport } of this.connection.getSenders())
+      transport?.addEventListener('statechange', () => {
+        if (transport.state === 'closed' || transport.state === 'failed') this.#close();
+      });
+  }
+
+  sendDigits(digits: string): void {
+    this.connection.getSenders()[0]?.dtmf?.insertDTMF(digits);
+  }
+
+  mute(on: boolean): void {
+    for (const track of this.#parts.microphone.getAudioTracks()) track.enabled = !on;
+  }
+
+  async hold(on: boolean): Promise<void> {
+    for (const transceiver of this.connection.getTransceivers()) transceiver.direction = on ? 'inactive' : 'sendrecv';
+    await this.connection.setLocalDescription();
+    const { location, request } = this.#parts;
+    const offer = this.connection.localDescription?.sdp ?? '';
+    const response = await request(location, 'PATCH', offer, { 'content-type': 'application/sdp' });
+    if (response.status !== 200) throw new Error(`the hold was refused: ${response.status}`);
+    await this.connection.setRemoteDescription({ type: 'answer', sdp: await response.text() });
+  }
+
+  /** An ICE restart: both sides take new names, and the audio goes on under the same keys. */
+  async reconnect(): Promise<void> {
+    const before = this.connection.currentRemoteDescription?.sdp;
+    if (this.#over || this.#isReconnecting || before === undefined) return;
+    this.#isReconnecting = true;
+    try {
+      await this.connection.setLocalDescription(await this.connection.createOffer({ iceRestart: true }));
+      const offer = this.connection.localDescription?.sdp ?? '';
+      const line = (name: string, sdp: string) => new RegExp(`^a=${name}:.*$`, 'm').exec(sdp)?.[0]?.trim() ?? '';
+      const ours = `${line('ice-ufrag', offer)}\r\n${line('ice-pwd', offer)}\r\n`;
+      const fragment = `${ours}m=audio 9 UDP/TLS/RTP/SAVPF 0\r\n${line('mid', offer)}\r\n`;
+      const { location, request } = this.#parts;
+      const response = await request(location, 'PATCH', fragment, { 'content-type': FRAGMENT, 'if-match': '*' });
+      if (response.status === 404) this.#close();
+      if (response.status !== 200) throw new Error(`the restart was refused: ${response.status}`);
+      const theirs = await response.text();
+      const sdp = before
+        .replace(/^a=ice-ufrag:.*$/m, line('ice-ufrag', theirs))
+        .replace(/^a=ice-pwd:.*$/m, line('ice-pwd', theirs));
+      await this.connection.setRemoteDescription({ type: 'answer', sdp: sdp.replace(/\r?\n/g, '\r\n') });
+    } finally {
+      this.#isReconnecting = false;
+    }
+  }
+
+  async hangUp(): Promise<void> {
+    if (this.#over) return;
+    const { location, request } = this.#parts;
+    // The connection is closed last: its goodbye ends the call too. A network that is gone is not waited for.
+    const patience = new Promise<void>((resolve) => setTimeout(resolve, HANG_UP_MS));
+    await Promise.race([request(location, 'DELETE').catch(() => {}), patience]);
+    this.#close();
+  }
+
+  #close(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.connection.close();
+    if (this.#parts.isOurs) for (const track of this.#parts.microphone.getTracks()) track.stop();
+    this.#end();
+  }
+}
