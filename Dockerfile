@@ -1,7 +1,8 @@
 # Build: everything, dev dependencies included; native headers come from npm, so nothing is fetched but packages.
-FROM debian:bookworm-slim AS build
+# Debian's own Node is older than 20. The C library is the one of the image below.
+FROM node:22-bookworm-slim AS build
 RUN apt-get update \
- && apt-get install -y --no-install-recommends build-essential ca-certificates libsrtp2-dev nodejs npm pkg-config \
+ && apt-get install -y --no-install-recommends build-essential ca-certificates libavcodec-dev libopus-dev libsrtp2-dev libssl-dev pkg-config \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -11,13 +12,14 @@ RUN make -C native addon
 COPY bin bin
 COPY console console
 COPY src/event src/event
-RUN node bin/bundle-console.mjs
+COPY sdk/typescript/src sdk/typescript/src
+RUN node bin/bundle-console.mjs && node bin/mend-packages.mjs
 RUN npm prune --omit=dev --no-audit --no-fund
 
 # Run: the runtime, the addon and the sources; no compiler, no dev dependency, no root. Debian's libsrtp2 is built on NSS.
 FROM debian:bookworm-slim
 RUN apt-get update \
- && apt-get install -y --no-install-recommends ca-certificates libnss3 libsrtp2-1 libstdc++6 \
+ && apt-get install -y --no-install-recommends ca-certificates libnss3 libopus0 libsrtp2-1 libssl3 libstdc++6 \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --uid 10001 --create-home sidetone \
  && install -d -o sidetone -g sidetone /var/lib/sidetone
@@ -35,7 +37,7 @@ ENV HTTP_HOST=0.0.0.0 \
     SIP_LISTEN=udp:0.0.0.0:5060,tcp:0.0.0.0:5060 \
     DATA_DIR=/var/lib/sidetone
 VOLUME /var/lib/sidetone
-EXPOSE 8080/tcp 5060/udp 5060/tcp 20000-29999/udp
+EXPOSE 8080/tcp 5060/udp 5060/tcp 3478/udp 20000-29999/udp
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \
   CMD ["/app/node_modules/.bin/bun", "-e", "process.exit((await fetch(`http://127.0.0.1:${process.env.HTTP_PORT ?? 8080}/readyz`)).ok ? 0 : 1)"]

@@ -1,0 +1,196 @@
+/**
+ * What stands in deploy/ and compose.yaml: the Helm chart is rendered and read, the systemd unit is verified, every metric
+ * of the dashboard is one that a running platform has, and the drain that Kubernetes begins with waits for calls.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Credentials, Platform } from '../support/platform.ts';
+import { Receiver } from '../support/receiver.ts';
+import { type Context, render } from './template.ts';
+
+const ROOT = join(import.meta.dir, '../..');
+const CHART = join(ROOT, 'deploy/helm/sidetone');
+const NUMBER = '+15550066';
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+type Yaml = ReturnType<typeof JSON.parse>;
+
+/** Settings that a file of deployment names, against those that the platform reads. */
+const settings = new Set(
+  ['src/settings/load.ts', 'src/settings/provider.ts'].flatMap((path) =>
+    [...read(path).matchAll(/'([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|RECORDINGS)'/g)].map(([, name]) => name ?? ''),
+  ),
+);
+
+describe('the Helm chart', () => {
+  const values: Yaml = Bun.YAML.parse(readFileSync(join(CHART, 'values.yaml'), 'utf8'));
+  const chart: Yaml = Bun.YAML.parse(readFileSync(join(CHART, 'Chart.yaml'), 'utf8'));
+  /** Every template with these values, read as YAML, by its kind. */
+  const rendered = (more: object = {}): Record<string, Yaml> => {
+    const context: Context = {
+      Values: { ...values, ...more },
+      Release: { Name: 'voice' },
+      Chart: { AppVersion: chart.appVersion },
+    };
+    const made = readdirSync(join(CHART, 'templates')).map(
+      (name): Yaml => Bun.YAML.parse(render(readFileSync(join(CHART, 'templates', name), 'utf8'), context)),
+    );
+    return Object.fromEntries(made.map((each) => [each.kind, each]));
+  };
+
+  test('is of the release that it starts', () => {
+    const { version } = JSON.parse(read('package.json'));
+    expect([chart.version, chart.appVersion, values.image.tag]).toEqual([version, version, version]);
+  });
+
+  test('runs each node on the network of its own machine, and drains it before it ends', () => {
+    const { StatefulSet: set, Service: service } = rendered();
+    const pod = set.spec.template.spec;
+    expect([pod.hostNetwork, pod.dnsPolicy]).toEqual([true, 'ClusterFirstWithHostNet']);
+    expect(set.spec.selector.matchLabels).toEqual(set.spec.template.metadata.labels);
+    expect(service.spec.selector).toEqual(set.spec.selector.matchLabels);
+    const [rule] = pod.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution;
+    expect(rule.topologyKey).toBe('kubernetes.io/hostname');
+    const [container] = pod.containers;
+    expect(container.lifecycle.preStop.exec.command.slice(1)).toEqual(['bin/sidetone', 'drain', '--deadline', '3600']);
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(3600);
+    const environment = Object.fromEntries(container.env.map((each: Yaml) => [each.name, each.value ?? '']));
+    expect(Object.keys(environment).filter((name) => !settings.has(name))).toEqual([]);
+    expect(environment).toMatchObject({ SIP_LISTEN: 'udp:0.0.0.0:5060,tcp:0.0.0.0:5060', SIP_ADVERTISE: '$(NODE_HOST)' });
+    const volumes = [...pod.volumes, ...set.spec.volumeClaimTemplates.map((each: Yaml) => each.metadata)].map(({ name }) => name);
+    expect(container.volumeMounts.map((each: Yaml) => each.name).every((name: string) => volumes.includes(name))).toBe(true);
+    // The program and the folder are those of the image.
+    const image = read('Dockerfile');
+    expect(image).toContain(`CMD ["${container.lifecycle.preStop.exec.command[0]}", "src/main.ts"]`);
+    expect(image).toContain(`VOLUME ${container.volumeMounts[0].mountPath}`);
+    expect(image).toContain(`--uid ${pod.securityContext.runAsUser}`);
+  });
+
+  test('takes the values that are empty by default', () => {
+    const { StatefulSet: set } = rendered({
+      nodeSelector: { 'sidetone/voice': 'yes' },
+      tolerations: [{ key: 'voice', operator: 'Exists' }],
+      sip: { port: 5070, advertise: '203.0.113.5' },
+      storage: { size: '1Gi', className: 'fast' },
+      env: { NATS_URL: 'nats://nats:4222', NODE_LABELS: 'eu: "x"' },
+    });
+    const pod = set.spec.template.spec;
+    expect(pod.nodeSelector).toEqual({ 'sidetone/voice': 'yes' });
+    expect(pod.tolerations).toEqual([{ key: 'voice', operator: 'Exists' }]);
+    expect(set.spec.volumeClaimTemplates[0].spec.storageClassName).toBe('fast');
+    const environment = Object.fromEntries(pod.containers[0].env.map((each: Yaml) => [each.name, each.value]));
+    expect(environment).toMatchObject({ SIP_ADVERTISE: '203.0.113.5', NATS_URL: 'nats://nats:4222', NODE_LABELS: 'eu: "x"' });
+  });
+
+  const hasHelm = spawnSync('helm', ['version', '--short']).error === undefined;
+  test.skipIf(!hasHelm)('passes helm lint, and helm renders what we render', () => {
+    expect(spawnSync('helm', ['lint', '--strict', CHART], { encoding: 'utf8' }).status).toBe(0);
+    const { stdout } = spawnSync('helm', ['template', 'voice', CHART], { encoding: 'utf8' });
+    const theirs = stdout.split(/^---$/m).filter((text) => /^kind:/m.test(text));
+    const ours = rendered();
+    for (const text of theirs) {
+      const document: Yaml = Bun.YAML.parse(text);
+      expect(document).toEqual(ours[document.kind]);
+    }
+    expect(theirs).toHaveLength(Object.keys(ours).length);
+  });
+});
+
+describe('the systemd unit', () => {
+  const unit = read('deploy/systemd/sidetone.service');
+
+  test('starts a program of the repository with a real-time limit', () => {
+    expect(unit).toContain('LimitRTPRIO=1');
+    const [, program = '', script = ''] = /^ExecStart=\/opt\/sidetone\/(\S+) (\S+)$/m.exec(unit) ?? [];
+    expect([existsSync(join(ROOT, program)), existsSync(join(ROOT, script))]).toEqual([true, true]);
+    for (const [, name = ''] of unit.matchAll(/^Environment=([A-Z_]+)=/gm)) expect(settings.has(name)).toBe(true);
+  });
+
+  const hasSystemd = spawnSync('systemd-analyze', ['--version']).error === undefined;
+  test.skipIf(!hasSystemd)('is one that systemd understands', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sidetone-unit-'));
+    const file = join(folder, 'sidetone.service');
+    // On this machine the sources are here, and there is no user of that name.
+    writeFileSync(file, unit.replaceAll('/opt/sidetone', ROOT).replace(/^User=.*$/m, 'User=root'));
+    const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], { encoding: 'utf8' });
+    rmSync(folder, { recursive: true });
+    expect([status, stderr.split('\n').filter((line) => line.includes('sidetone.service'))]).toEqual([0, []]);
+  });
+});
+
+test('compose.yaml names settings that there are, and services, volumes and ports that fit', () => {
+  const compose: Yaml = Bun.YAML.parse(read('compose.yaml'));
+  const services = Object.entries<Yaml>(compose.services);
+  for (const [name, service] of services) {
+    const own = service.build === undefined ? [] : Object.keys(service.environment ?? {});
+    expect([name, own.filter((each) => !settings.has(each))]).toEqual([name, []]);
+    const needed = Array.isArray(service.depends_on) ? service.depends_on : Object.keys(service.depends_on ?? {});
+    expect(needed.filter((each: string) => !(each in compose.services))).toEqual([]);
+    const named = (service.volumes ?? []).map((each: string) => each.split(':')[0]);
+    expect(named.filter((each: string) => !(each in compose.volumes))).toEqual([]);
+  }
+  const ports = services.flatMap(([, { environment }]) => (environment?.HTTP_PORT === undefined ? [] : [environment.HTTP_PORT]));
+  expect(new Set(ports).size).toBe(ports.length);
+});
+
+describe('against a running platform', () => {
+  let platform: Platform;
+  let app: Credentials;
+  const receiver = new Receiver();
+  beforeAll(async () => {
+    platform = await Platform.start();
+    app = await platform.application(receiver.url, NUMBER);
+    await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
+    receiver.misbehave = (event) => {
+      if (event.event === 'session.created') void platform.api(app, 'POST', `/v1/sessions/${event.session_uuid}/answer`);
+      return undefined;
+    };
+  }, 60_000);
+  afterAll(async () => {
+    await platform?.stop();
+    await receiver.stop();
+  });
+
+  test('every metric of the dashboard is one that the platform has', async () => {
+    // A request is counted when it is answered.
+    await platform.operator('GET', '/apps');
+    const exposition = await (await fetch(`${platform.url}/metrics`)).text();
+    const known = new Set([...exposition.matchAll(/^(sidetone_[a-z0-9_]+)/gm)].map(([, name]) => name ?? ''));
+    const dashboard: Yaml = JSON.parse(read('deploy/grafana/sidetone.json'));
+    const expressions: string[] = dashboard.panels.flatMap((panel: Yaml) => panel.targets.map((each: Yaml) => each.expr));
+    const asked = expressions.flatMap((each) => each.match(/sidetone_[a-z0-9_]+/g) ?? []);
+    expect(asked.length).toBeGreaterThan(25);
+    expect(asked.filter((name) => !known.has(name))).toEqual([]);
+    // Every reading of the platform's own is on it, apart from those of a cluster.
+    const own = [...known].filter((name) => !/_(process|nodejs)_|_(bucket|sum|count)$/.test(name));
+    const shown = new Set(asked.map((name) => name.replace(/_bucket$/, '')));
+    expect(own.filter((name) => !shown.has(name))).toEqual([]);
+  });
+
+  test('drain takes no new call, waits for the one that is up, and returns', async () => {
+    const dial = { from: NUMBER, to: NUMBER, ring_timeout_sec: 10 };
+    const session = String((await platform.api(app, 'POST', '/v1/sessions:dial', dial)).body.session_uuid);
+    await receiver.event('session.answered', session);
+    const program = spawn(
+      process.execPath,
+      [join(ROOT, 'bin/sidetone'), 'drain', '--url', platform.url, '--data-dir', platform.dataDir],
+      {
+        env: { PATH: process.env.PATH },
+      },
+    );
+    let output = '';
+    const { promise: waits, resolve } = Promise.withResolvers<void>();
+    for (const stream of [program.stdout, program.stderr])
+      stream.on('data', (chunk) => {
+        output += chunk;
+        if (output.includes('2 Sessions are left')) resolve();
+      });
+    const ended = new Promise<number | null>((done) => program.once('exit', done));
+    await Promise.race([waits, ended]);
+    expect((await platform.api(app, 'POST', '/v1/sessions:dial', dial)).status).toBe(503);
+    await platform.api(app, 'DELETE', `/v1/sessions/${session}`);
+    expect([await ended, output]).toEqual([0, expect.stringMatching(/^2 Sessions are left\n(1 Sessions are left\n)?drained\n$/)]);
+  }, 30_000);
+});
