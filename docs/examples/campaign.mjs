@@ -1,0 +1,86 @@
+// Calls a list of numbers, some at once and not too fast, tells persons from machines, and prints what became of each.
+// Plain Node: APP=app_… KEY=… FROM=+15550001 NUMBERS=+15550100,+15550101 node campaign.mjs
+import { createServer } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+
+const { APP, KEY, SIDETONE = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
+const { FROM, NUMBERS = '', AT_ONCE = '10', PER_SECOND = '5', MESSAGE, CAMPAIGN = 'campaign-1' } = process.env;
+if (!APP || !KEY) throw new Error('set APP and KEY to the application identifier and API key that `npm start` printed');
+
+const send = async (method, path, body, headers = {}) => {
+  for (;;) {
+    const response = await fetch(SIDETONE + path, {
+      method,
+      headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json', ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const wait = Number(response.headers.get('retry-after') ?? 0);
+    const answer = await response.json().catch(() => ({}));
+    // 429: too fast. 529: every channel of the trunk is in use. Both say when to come back.
+    if (![429, 503, 529].includes(response.status) || wait === 0)
+      return { ok: response.ok, answer, isRepeated: response.headers.has('idempotent-replayed') };
+    await pause(wait * 1000);
+  }
+};
+
+/** Numbers that are being called, each with who answered. Events name the number in `client_state`. */
+const live = new Map();
+/** Wakes the list when a call is over. */
+let wake = () => {};
+
+function finished(number, result) {
+  live.delete(number);
+  console.log('result', number, result);
+  wake();
+}
+
+async function run(numbers) {
+  const untilLiveAre = async (most) => {
+    while (live.size > most) await new Promise((resolve) => (wake = resolve));
+  };
+  for (const number of numbers) {
+    await untilLiveAre(Number(AT_ONCE) - 1);
+    live.set(number, undefined);
+    const dial = { from: FROM, to: number, ring_timeout_sec: 30, machine_detection: {}, client_state: number };
+    // Started again after a crash, the list begins at its head: the key makes sure that nobody is called twice.
+    const { ok, answer, isRepeated } = await send('POST', '/v1/sessions:dial', dial, { 'idempotency-key': `${CAMPAIGN}-${number}` });
+    if (isRepeated) finished(number, 'was called before');
+    else if (!ok) finished(number, answer.message);
+    await pause(1000 / Number(PER_SECOND));
+  }
+  await untilLiveAre(0);
+  console.log('the list is done');
+}
+
+const play = (event) =>
+  MESSAGE === undefined
+    ? send('DELETE', `/v1/sessions/${event.session_uuid}`)
+    : send('POST', `/v1/sessions/${event.session_uuid}/playback/play`, { type: 'files', urls: [MESSAGE] });
+
+const steps = {
+  'session.machine_detection.completed': (event) => {
+    if (live.has(event.client_state)) live.set(event.client_state, event.result);
+    // A machine is spoken to after its beep.
+    if (event.result !== 'machine') return play(event);
+  },
+  'session.machine_greeting.ended': play,
+  'playback.ended': (event) => send('DELETE', `/v1/sessions/${event.session_uuid}`),
+  'session.ended': ({ client_state: number, answered, hangup_cause: cause }) => {
+    if (live.has(number)) finished(number, answered ? `answered by ${live.get(number) ?? 'somebody'}` : cause);
+  },
+};
+
+const server = createServer(async (request, response) => {
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
+  const event = JSON.parse(text);
+  await steps[event.event]?.(event);
+});
+server.listen(Number(PORT), '127.0.0.1', async () => {
+  const url = `http://127.0.0.1:${server.address().port}/`;
+  console.log(`waiting for events on ${url}`);
+  // The list begins when the platform knows where its events go.
+  await send('PATCH', '/api/v1/app', { webhook_url: url });
+  await run(NUMBERS.split(',').filter((number) => number !== ''));
+});

@@ -1,0 +1,64 @@
+// Takes a card by telephone: number, CVV, charge. The digits never reach this program: it gets references and the last four.
+// Plain Node: APP=app_… KEY=… node card-payment.mjs
+// The terminal is the operator's to give: bin/sidetone terminals add $APP 1234567
+import { createServer } from 'node:http';
+
+const { APP, KEY, SIDETONE = 'http://127.0.0.1:8080', PORT = '9000', TERMINAL = '1234567', PROVIDER = 'sandbox' } = process.env;
+if (!APP || !KEY) throw new Error('set APP and KEY to the application identifier and API key that `npm start` printed');
+
+const order = async (event, path, body = {}, headers = {}) => {
+  const response = await fetch(`${SIDETONE}/v1/sessions/${event.session_uuid}${path}`, {
+    method: body === null ? 'DELETE' : 'POST',
+    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json', ...headers },
+    body: body === null ? undefined : JSON.stringify(body),
+  });
+  if (!response.ok) console.log(path, response.status, await response.text());
+};
+const hangUp = (event) => order(event, '', null);
+
+/** The card of each call that is up, until it is charged. */
+const cards = new Map();
+
+// A real one asks by prompt_files: "please key in your card number, and then the hash key".
+const steps = {
+  'session.created': (event) => order(event, '/answer'),
+  'session.answered': (event) => order(event, '/payment/card/collect', { max_attempts: 2, accepted_brands: ['visa', 'mastercard'] }),
+  'payment.card.collected': (event) => {
+    if (event.status !== 'collected') return hangUp(event);
+    const { brand, last4 } = event.payment_method_details.card;
+    console.log(`card: ${brand} that ends in ${last4}`);
+    cards.set(event.session_uuid, event.card_uuid);
+    return order(event, '/payment/cvv/collect', { card_uuid: event.card_uuid });
+  },
+  'payment.cvv.collected': (event) => {
+    if (event.status !== 'collected') return hangUp(event);
+    const charge = {
+      card_uuid: cards.get(event.session_uuid),
+      cvv_uuid: event.cvv_uuid,
+      exp_month: 12,
+      exp_year: 2030, // A real one collects it too: dtmf/collect with four digits.
+      amount: 1000, // In agorot: ten shekels.
+      currency: 'ils',
+      provider: PROVIDER,
+      terminal_number: TERMINAL,
+    };
+    // The key makes sure that the card is charged once, however often this event is delivered.
+    return order(event, '/payment/charges', charge, { 'idempotency-key': `charge-${event.cvv_uuid}` });
+  },
+  'payment.charge.completed': (event) => {
+    // `indeterminate`: look into the provider's books before you charge again.
+    console.log(`charge: ${event.status}${event.failure_reason ? ` (${event.failure_reason})` : ''}`);
+    return hangUp(event);
+  },
+  'session.ended': (event) => cards.delete(event.session_uuid),
+};
+
+const server = createServer(async (request, response) => {
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
+  const event = JSON.parse(text);
+  console.log(event.event, event.session_uuid);
+  await steps[event.event]?.(event);
+});
+server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on http://127.0.0.1:${server.address().port}/`));

@@ -1,0 +1,57 @@
+// A conference: everybody who calls meets in one Room, and is told who comes, goes and talks. `*` mutes a caller, `#` unmutes.
+// Plain Node: APP=app_… KEY=… node conference.mjs
+import { createServer } from 'node:http';
+
+const { APP, KEY, SIDETONE = 'http://127.0.0.1:8080', PORT = '9000' } = process.env;
+if (!APP || !KEY) throw new Error('set APP and KEY to the application identifier and API key that `npm start` printed');
+
+const call = async (method, path, body) => {
+  const response = await fetch(SIDETONE + path, {
+    method,
+    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) console.log(path, response.status, answer.message);
+  return answer;
+};
+
+/** The Room, made for the first caller and closed behind the last one. */
+let room;
+/** The callers in it, by session_uuid, with the names that are shown. */
+const names = new Map();
+
+const steps = {
+  'session.created': (event) => {
+    names.set(event.session_uuid, event.caller_id || 'unknown');
+    return call('POST', `/v1/sessions/${event.session_uuid}/answer`, {});
+  },
+  'session.answered': async (event) => {
+    // Everybody waits for the same answer, so that two callers at once do not make two Rooms.
+    room ??= call('POST', '/api/v1/rooms', { voice_activity_events: true });
+    const { room_id } = await room;
+    await call('POST', `/api/v1/rooms/${room_id}/members`, { session_uuid: event.session_uuid });
+  },
+  'room.member.voice_activity_changed': (event) =>
+    console.log(names.get(event.session_uuid), event.talking ? 'talks' : 'is silent'),
+  'dtmf.received': (event) => {
+    const order = { '*': 'mute', '#': 'unmute' }[event.digit];
+    return order && call('POST', `/v1/sessions/${event.session_uuid}/room/${order}`);
+  },
+  'session.ended': async (event) => {
+    if (!names.delete(event.session_uuid) || names.size > 0 || room === undefined) return;
+    const { room_id } = await room;
+    room = undefined;
+    await call('DELETE', `/api/v1/rooms/${room_id}`);
+  },
+};
+
+const server = createServer(async (request, response) => {
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
+  const event = JSON.parse(text);
+  console.log(event.event, event.session_uuid ?? event.room_id);
+  await steps[event.event]?.(event);
+});
+server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on http://127.0.0.1:${server.address().port}/`));

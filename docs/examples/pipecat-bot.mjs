@@ -1,0 +1,66 @@
+// Connects calls to a Pipecat bot, which needs no change: the platform speaks what Pipecat's TwilioFrameSerializer speaks.
+// Start the bot as for Twilio (Pipecat's runner listens on port 7860 at /ws), then, with plain Node:
+//   APP=app_… KEY=… PIPECAT_URL=ws://127.0.0.1:7860/ws node pipecat-bot.mjs
+// In the bot, give the serializer TwilioFrameSerializer.InputParams(auto_hang_up=False): Twilio's REST API is not here. When the
+// bot closes its connection, this program hangs up.
+import { createServer } from 'node:http';
+
+const { APP, KEY, SIDETONE = 'http://127.0.0.1:8080', PORT = '9000', PIPECAT_URL = 'ws://127.0.0.1:7860/ws' } = process.env;
+if (!APP || !KEY) throw new Error('set APP and KEY to the application identifier and API key that `npm start` printed');
+
+/** Twilio's audio is mu-law at 8 kHz, both ways. */
+const FORMAT = { encoding: 'mulaw', sample_rate: 8000 };
+
+const call = async (method, path, body) => {
+  const response = await fetch(SIDETONE + path, {
+    method,
+    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) console.log(path, response.status, answer.message);
+  return answer;
+};
+
+/** The caller, the bot and the Room of each conversation, found by the session_uuid of either. */
+const conversations = new Map();
+/** The numbers of calls that are not answered yet, for the bot. */
+const numbers = new Map();
+
+const steps = {
+  'session.created': (event) => {
+    numbers.set(event.session_uuid, { from_number: event.caller_id, to_number: event.did });
+    return call('POST', `/v1/sessions/${event.session_uuid}/answer`, {});
+  },
+  'session.answered': async ({ session_uuid: caller }) => {
+    const { room_id } = await call('POST', '/api/v1/rooms', {});
+    await call('POST', `/api/v1/rooms/${room_id}/members`, { session_uuid: caller });
+    const { session_uuid: bot } = await call('POST', '/v1/sessions:connectWebsocket', {
+      websocket: { url: PIPECAT_URL, subprotocol: 'twilio' },
+      media_format: { from_session: FORMAT, to_session: FORMAT },
+      room_id,
+      phone_session_uuid: caller, // Pipecat's `call_id`.
+      parameters: numbers.get(caller), // Pipecat's `from` and `to`.
+    });
+    for (const session of [caller, bot]) conversations.set(session, { caller, bot, room_id });
+  },
+  'session.ended': async ({ session_uuid: session }) => {
+    numbers.delete(session);
+    const conversation = conversations.get(session);
+    conversations.delete(session);
+    if (conversation === undefined) return;
+    const other = session === conversation.caller ? conversation.bot : conversation.caller;
+    if (conversations.has(other)) return call('DELETE', `/v1/sessions/${other}`);
+    return call('DELETE', `/api/v1/rooms/${conversation.room_id}`);
+  },
+};
+
+const server = createServer(async (request, response) => {
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
+  const event = JSON.parse(text);
+  console.log(event.event, event.session_uuid ?? event.room_id, event.hangup_cause ?? '');
+  await steps[event.event]?.(event);
+});
+server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on http://127.0.0.1:${server.address().port}/`));

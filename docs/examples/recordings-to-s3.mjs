@@ -1,0 +1,54 @@
+// Records every call, and copies the recording into a bucket of the application when it is finished.
+// (The platform itself can keep all recordings in a bucket: RECORDINGS=s3://… of its operator.)
+// Node with the package aws4fetch (npm install aws4fetch):
+//   APP=app_… KEY=… BUCKET=https://s3.eu-central-1.amazonaws.com/my-calls AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… node recordings-to-s3.mjs
+import { createServer } from 'node:http';
+import { AwsClient } from 'aws4fetch';
+
+const { APP, KEY, SIDETONE = 'http://127.0.0.1:8080', PORT = '9000', BUCKET } = process.env;
+const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION = 'us-east-1' } = process.env;
+if (!APP || !KEY) throw new Error('set APP and KEY to the application identifier and API key that `npm start` printed');
+if (!BUCKET) throw new Error('set BUCKET to the URL of the bucket');
+
+const store = new AwsClient({ accessKeyId: AWS_ACCESS_KEY_ID, secretAccessKey: AWS_SECRET_ACCESS_KEY, service: 's3', region: AWS_REGION });
+
+const order = async (event, path, body) => {
+  const response = await fetch(`${SIDETONE}/v1/sessions/${event.session_uuid}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  if (!response.ok) console.log(path, response.status, await response.text());
+};
+
+const steps = {
+  'session.created': (event) => order(event, '/answer', {}),
+  'session.answered': (event) => order(event, '/recordings', { direction: 'both', channels: 'mono' }),
+  'recording.ended': async (event) => {
+    // The URL is signed: it takes no credentials. It stays valid until `expires_at`.
+    const recording = await fetch(event.pull_url);
+    if (!recording.ok) return console.log('recording', recording.status);
+    const name = `${event.recording_uuid}.wav`;
+    // A call of an hour at 8 kHz has 58 MB. For longer ones send the body in parts (a multipart upload).
+    const sent = await store.fetch(`${BUCKET}/${name}`, {
+      method: 'PUT',
+      headers: { 'content-type': 'audio/wav' },
+      body: await recording.arrayBuffer(),
+    });
+    console.log('stored', name, sent.status);
+  },
+};
+
+const server = createServer(async (request, response) => {
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  const event = JSON.parse(text);
+  // What must not be lost is done before the answer: without a 2xx the platform delivers the event again.
+  const done = await Promise.resolve(steps[event.event]?.(event)).then(
+    () => true,
+    (error) => console.log(event.event, String(error)),
+  );
+  response.writeHead(done ? 204 : 500).end();
+  console.log(event.event, event.session_uuid);
+});
+server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on http://127.0.0.1:${server.address().port}/`));

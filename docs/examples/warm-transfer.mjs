@@ -1,0 +1,102 @@
+// A warm transfer: the caller waits with music, a colleague is called and asked, and with the key 1 both meet. Any other key,
+// or no answer: the caller is told so and hung up on.
+// Plain Node: APP=app_… KEY=… FROM=+15550001 COLLEAGUE=+15550100 node warm-transfer.mjs
+import { createServer } from 'node:http';
+
+const { APP, KEY, SIDETONE = 'http://127.0.0.1:8080', PORT = '9000', FROM, COLLEAGUE } = process.env;
+if (!APP || !KEY) throw new Error('set APP and KEY to the application identifier and API key that `npm start` printed');
+
+const call = async (method, path, body) => {
+  const response = await fetch(SIDETONE + path, {
+    method,
+    headers: { authorization: `Bearer ${APP}:${KEY}`, 'content-type': 'application/json' },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) console.log(path, response.status, answer.message);
+  return answer;
+};
+const order = (session, what, body = {}) => call('POST', `/v1/sessions/${session}/${what}`, body);
+const hangUp = (session) => call('DELETE', `/v1/sessions/${session}`);
+
+/** The transfers under way: caller, colleague and Room, found by the session_uuid of either call. */
+const transfers = new Map();
+
+const steps = {
+  'session.created': (event) => order(event.session_uuid, 'answer'),
+  'session.answered': async ({ session_uuid: session }) => {
+    const known = transfers.get(session);
+    // The colleague is asked before anybody hears anybody: `dtmf/collect` ends in `digits.collected`.
+    if (known !== undefined) return order(session, 'dtmf/collect', { prompt_files: [file('question')], max_digits: 1, terminators: [] });
+    const { room_id } = await call('POST', '/api/v1/rooms', { hold_music_url: file('music') });
+    const transfer = { caller: session, colleague: undefined, room_id };
+    transfers.set(session, transfer);
+    await call('POST', `/api/v1/rooms/${room_id}/members`, { session_uuid: session });
+    const dialled = await call('POST', '/v1/sessions:dial', { from: FROM, to: COLLEAGUE, ring_timeout_sec: 20 });
+    if (dialled.session_uuid === undefined) return sorry(transfer);
+    transfer.colleague = dialled.session_uuid;
+    transfers.set(dialled.session_uuid, transfer);
+  },
+  'digits.collected': async (event) => {
+    const transfer = transfers.get(event.session_uuid);
+    if (transfer === undefined || event.session_uuid !== transfer.colleague) return;
+    if (event.digits !== '1') return hangUp(transfer.colleague);
+    await call('POST', `/api/v1/rooms/${transfer.room_id}/members`, { session_uuid: transfer.colleague });
+    transfer.isJoined = true;
+    console.log('both talk');
+  },
+  'playback.ended': ({ session_uuid: session }) => transfers.get(session)?.isRefused && hangUp(session),
+  'session.ended': async ({ session_uuid: session }) => {
+    const transfer = transfers.get(session);
+    transfers.delete(session);
+    if (transfer === undefined) return;
+    const { caller, colleague, room_id, isJoined } = transfer;
+    // The colleague did not want to, or nobody answered.
+    if (session === colleague && !isJoined && transfers.has(caller)) return sorry(transfer);
+    for (const other of [caller, colleague]) if (transfers.has(other)) await hangUp(other);
+    if (session === caller) await call('DELETE', `/api/v1/rooms/${room_id}`);
+  },
+};
+
+async function sorry(transfer) {
+  console.log('nobody is there');
+  transfer.isRefused = true;
+  await call('DELETE', `/api/v1/rooms/${transfer.room_id}/members/${transfer.caller}`);
+  await order(transfer.caller, 'playback/play', { type: 'files', urls: [file('sorry')] });
+}
+
+const server = createServer(async (request, response) => {
+  const tone = { '/question.wav': 660, '/music.wav': 440, '/sorry.wav': 220 }[request.url ?? ''];
+  if (tone !== undefined) return response.writeHead(200, { 'content-type': 'audio/wav' }).end(wav(tone));
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  response.writeHead(204).end(); // 2xx at once: the next event of this call is sent when this one is settled.
+  const event = JSON.parse(text);
+  console.log(event.event, event.session_uuid ?? event.room_id);
+  await steps[event.event]?.(event);
+});
+server.listen(Number(PORT), '127.0.0.1', () => console.log(`waiting for events on ${here()}/`));
+
+const here = () => `http://127.0.0.1:${server.address().port}`;
+const file = (name) => `${here()}/${name}.wav`;
+
+/** A tone of half a second, where a real application has a voice: 8 kHz, 16-bit, mono. */
+function wav(hz) {
+  const rate = 8000;
+  const samples = rate / 2;
+  const bytes = Buffer.alloc(44 + samples * 2);
+  bytes.write('RIFF', 0);
+  bytes.writeUInt32LE(bytes.length - 8, 4);
+  bytes.write('WAVEfmt ', 8);
+  bytes.writeUInt32LE(16, 16);
+  bytes.writeUInt16LE(1, 20);
+  bytes.writeUInt16LE(1, 22);
+  bytes.writeUInt32LE(rate, 24);
+  bytes.writeUInt32LE(rate * 2, 28);
+  bytes.writeUInt16LE(2, 32);
+  bytes.writeUInt16LE(16, 34);
+  bytes.write('data', 36);
+  bytes.writeUInt32LE(samples * 2, 40);
+  for (let at = 0; at < samples; at++) bytes.writeInt16LE(Math.round(6000 * Math.sin((2 * Math.PI * hz * at) / rate)), 44 + at * 2);
+  return bytes;
+}
