@@ -96,8 +96,8 @@ const sessions: Sessions = {
   isHere: () => false,
   ingest: () => undefined,
   async get(appUuid, uuid) {
-    const found = await store.sessions.get(uuid);
-    if (found?.appUuid !== appUuid) return undefined;
+    const found = await store.sessions.get(appUuid, uuid);
+    if (found === undefined) return undefined;
     const { sessionUuid: session_uuid, callerId: caller_id, type, state, did, createdAt } = found;
     return { session_uuid, type, state, created_at: timestampSeconds(createdAt), caller_id, did };
   },
@@ -117,6 +117,7 @@ const ours = createHttpApp({
   ready: async () => ({}),
   draining: () => false,
   onTrunksChanged: () => {},
+  onDevicesChanged: () => {},
   carrier: noCarrier,
 });
 

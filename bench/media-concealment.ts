@@ -42,7 +42,9 @@ const CONDITIONS = [
   { name: '6 % in bursts of three', percent: 6, burst: 3, jitter: 0 },
   { name: '10 %, jitter of 40 ms', percent: 10, burst: 1, jitter: 40 },
 ] as const;
-const VOICES = ['en-us+m3', 'en-us+f2', 'en-gb+m1', 'en-gb+f4', 'en-us+f5', 'en-us+m7'];
+/** What goes before, so that the delay of the jitter buffer has come down to what a good network needs. */
+const LEAD_IN_MS = 10_000;
+const VOICES = ['en-us+m3', 'en-us+f2', 'en-gb-scotland+m1', 'en-gb-x-rp+f4', 'en-us+f5', 'en-us+m7'];
 const TEXT =
   'The birch canoe slid on the smooth planks. Glue the sheet to the dark blue background. It is easy to tell the depth of a well. ' +
   'These days a chicken leg is a rare dish. Rice is often served in round bowls. The juice of lemons makes fine punch.';
@@ -79,7 +81,7 @@ for (const { name, percent, burst, jitter } of CONDITIONS) {
   for (const path of voices) {
     for (const seed of percent === 0 ? SEEDS.slice(0, 1) : SEEDS) {
       const heard = join(folder, 'heard.raw');
-      run(join(root, 'build/concealment'), [path, heard, `${percent}`, `${burst}`, `${seed}`, `${jitter}`]);
+      run(join(root, 'build/concealment'), [path, heard, `${percent}`, `${burst}`, `${seed}`, `${jitter}`, `${LEAD_IN_MS}`]);
       const said = run(pesq, ['+8000', path, heard], folder).toString();
       scores.push(Number(/(?:Prediction[^=]*|PESQ_MOS)\s*=\s*([0-9.]+)/.exec(said)?.[1]));
     }

@@ -14,7 +14,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { silentLog } from '../src/log.ts';
-import type { MediaRoom } from '../src/media/engine.ts';
+import type { MediaRoom, RtpLeg } from '../src/media/engine.ts';
 import { createMediaEngine } from '../src/media/media-engine.ts';
 import { createOutbound } from '../src/outbound/safe-fetch.ts';
 import { farEnd } from './far-end.ts';
@@ -47,12 +47,18 @@ async function serve(count: number, size: number): Promise<void> {
   process.on('SIGTERM', () => process.exit(0));
   console.log('idle');
   for await (const _ of console) break;
-  let room: MediaRoom | undefined;
+  const legs: RtpLeg[] = [];
   for (let i = 0; i < count; i++) {
     const leg = await engine.openRtpLeg(() => {});
     if (leg === undefined) throw new Error('a port is taken');
     leg.negotiate(farEnd(PEER_PORT));
-    if (i % size === 0) room = await engine.openRoom(() => {});
+    legs.push(leg);
+  }
+  // Ports are drawn at random, and the far ends take those that follow each other for members of one room.
+  legs.sort((a, b) => a.port - b.port);
+  let room: MediaRoom | undefined;
+  for (const [at, leg] of legs.entries()) {
+    if (at % size === 0) room = await engine.openRoom(() => {});
     if (room !== undefined) leg.join(room, { muted: false, fromVolumePercent: 100, toVolumePercent: 100 });
   }
   console.log('ready');

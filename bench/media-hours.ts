@@ -12,7 +12,7 @@
  * resident memory and CPU of the engine's process.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { silentLog } from '../src/log.ts';
@@ -21,6 +21,7 @@ import { createMediaEngine } from '../src/media/media-engine.ts';
 import { LATENESS_STEPS_US, ticksOver } from '../src/media/worker/tick-lateness.ts';
 import { createOutbound } from '../src/outbound/safe-fetch.ts';
 import { farEnd } from './far-end.ts';
+import { cpuNs, rssKb } from './support/usage.ts';
 
 const PEER_PORT = 11_990;
 const FIRST_PORT = 12_000;
@@ -95,18 +96,7 @@ interface Usage {
   readonly cpuNs: number;
 }
 
-function usage(pid: number): Usage {
-  const residentKb = Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? Number.NaN);
-  let cpuNs = 0;
-  for (const task of readdirSync(`/proc/${pid}/task`)) {
-    try {
-      cpuNs += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]);
-    } catch {
-      // a thread that has just ended
-    }
-  }
-  return { residentKb, cpuNs };
-}
+const usage = (pid: number): Usage => ({ residentKb: rssKb(pid), cpuNs: cpuNs(pid) });
 
 /** Time that the host took from a core, in ms, as the kernel was told. */
 function stolenMs(core: number): number {

@@ -8,7 +8,7 @@
  * `rooms`: in rooms of ten, all talking, each hearing the other nine. `room`: all in one room. `sizes`: one beside the other. `tones`: alone, with keys listened for. `recorded`: alone, each recorded.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { silentLog } from '../src/log.ts';
@@ -19,6 +19,7 @@ import type { TickLoad } from '../src/media/worker/media-worker.ts';
 import { type LATENESS_STEPS_US, ticksOver } from '../src/media/worker/tick-lateness.ts';
 import { createOutbound } from '../src/outbound/safe-fetch.ts';
 import { farEnd } from './far-end.ts';
+import { cpuNs, median } from './support/usage.ts';
 
 /** Below what the system gives away by itself; 1,300 legs fit. */
 const FIRST_PORT = 30_000;
@@ -78,19 +79,6 @@ async function serve(legs: number, what: string): Promise<void> {
   });
 }
 
-/** Nanoseconds on a CPU of all threads of a process (schedstat, not ticks). */
-function cpuNs(pid: number): number {
-  let total = 0;
-  for (const task of readdirSync(`/proc/${pid}/task`)) {
-    try {
-      total += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]);
-    } catch {
-      // a thread that has just ended
-    }
-  }
-  return total;
-}
-
 interface Round {
   readonly usALegSecond: number;
   readonly delivered: number;
@@ -113,10 +101,6 @@ async function round(command: string[], legs: number): Promise<Round> {
   await subject.exited;
   await Bun.sleep(1_000); // the system lets go of the sockets of an io_uring some time after its process
   return { usALegSecond: cpu / 1000 / legs / seconds, delivered: Math.min(sent, received) / (legs * 50 * SECONDS), note };
-}
-
-function median(values: number[]): number {
-  return values.sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
 
 async function measure(legs: number, rounds: number, what: string): Promise<void> {

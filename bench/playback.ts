@@ -6,7 +6,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLog } from '../src/log.ts';
@@ -14,6 +14,7 @@ import type { RtpLeg } from '../src/media/engine.ts';
 import { createMediaEngine } from '../src/media/media-engine.ts';
 import { createOutbound } from '../src/outbound/safe-fetch.ts';
 import { farEnd } from './far-end.ts';
+import { cpuNs, rssKb } from './support/usage.ts';
 
 const FIRST_PORT = 40_000;
 const PEER_PORT = 39_990;
@@ -63,18 +64,6 @@ async function serve([sessions, origin]: string[]): Promise<void> {
     console.error(`lateness_max_us=${latenessMaxUs} notices=${JSON.stringify(ended)}`);
     process.exit(0);
   });
-}
-
-/** Nanoseconds on a CPU of all threads of a process (schedstat, not ticks). */
-function cpuNs(pid: number): number {
-  let total = 0;
-  for (const task of readdirSync(`/proc/${pid}/task`))
-    total += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]);
-  return total;
-}
-
-function rssKb(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0);
 }
 
 /** Frequency of file `i`, Hz: apart enough to be told from its neighbours in a packet or two. */

@@ -5,11 +5,12 @@
  *   npm run bench -- recordings kills [ROUNDS]        50: kill -9 at a random moment of ten recordings; what is lost, and whether each is told of once
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Platform } from '../test/support/platform.ts';
 import { Receiver } from '../test/support/receiver.ts';
 import { sipp } from '../test/support/sipp.ts';
+import { cpuNs } from './support/usage.ts';
 
 const FIRST_PORT = 30_000;
 const PEER_PORT = 32_700;
@@ -103,10 +104,7 @@ async function crowd(calls: number, seconds: number): Promise<void> {
 async function cost(pid: number, seconds: number): Promise<{ cpu: number; written: number }> {
   const look = () => ({
     at: performance.now(),
-    ns: readdirSync(`/proc/${pid}/task`).reduce((sum, task) => {
-      const stat = readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8');
-      return sum + Number(stat.split(' ')[0]);
-    }, 0),
+    ns: cpuNs(pid),
     written: Number(/^wchar: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1]),
   });
   const before = look();

@@ -6,9 +6,10 @@
  *   bun bench/sip-call.ts [rounds] [calls]
  */
 import { AgentDriver } from '../src/carrier/agent-driver.ts';
-import { systemEntropy, systemHash } from '../src/carrier/entropy.ts';
+import { systemEntropy } from '../src/carrier/entropy.ts';
 import { openListener } from '../src/carrier/socket/listener.ts';
 import { systemClock } from '../src/clock.ts';
+import { hexHash } from '../src/hash.ts';
 import { silentLog } from '../src/log.ts';
 import { Negotiation } from '../src/sdp/negotiation.ts';
 import type { Call } from '../src/sip/call/call.ts';
@@ -22,7 +23,7 @@ const offer = new Negotiation({ host: '127.0.0.1', port: 20_000, codecs: ['PCMU'
 
 const options = (host: string, port: number): UserAgentOptions => ({
   entropy: systemEntropy(),
-  hash: systemHash,
+  hash: hexHash,
   product: 'Sidetone',
   sessionExpiresSec: 1800,
   local: () => ({ host, port }),
@@ -91,6 +92,7 @@ async function overUdp(calls: number): Promise<void> {
         onRefused() {},
         onProbed() {},
         onMessage() {},
+        onVia() {},
       },
     );
     const sockets = await openListener({
@@ -100,6 +102,7 @@ async function overUdp(calls: number): Promise<void> {
       clock,
       tlsOf: () => undefined,
       isTrunk: () => true,
+      isBanned: () => false,
       log: silentLog,
       onMessage: (bytes, source) => driver.receive(bytes, source),
     });

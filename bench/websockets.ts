@@ -5,11 +5,11 @@
  * their pace.
  */
 import { createSocket } from 'node:dgram';
-import { readdirSync, readFileSync } from 'node:fs';
 import { Platform } from '../test/support/platform.ts';
 import { Receiver } from '../test/support/receiver.ts';
 import { sipp } from '../test/support/sipp.ts';
 import { encodeMulaw } from '../test/support/speaker.ts';
+import { cpuNs } from './support/usage.ts';
 
 const peers: Awaited<ReturnType<typeof sipp>>[] = [];
 const pairs = Number(process.argv[2] ?? 100);
@@ -33,11 +33,7 @@ async function patient(as: (typeof apps)[number], method: string, path: string, 
 
 const percentile = (values: number[], share: number) =>
   values.sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN;
-const cpuMs = () =>
-  readdirSync(`/proc/${platform.pid}/task`).reduce(
-    (sum, task) => sum + Number(readFileSync(`/proc/${platform.pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]) / 1e6,
-    0,
-  );
+const cpuMs = () => cpuNs(platform.pid) / 1e6;
 const PCM16 = { encoding: 'pcm_s16le', sample_rate: 16_000 };
 const loud16 = new Uint8Array(Int16Array.from({ length: 320 }, (_, at) => 9000 * Math.sin(at / 3)).buffer);
 const isLoud16 = (bytes: Uint8Array) =>

@@ -1,0 +1,144 @@
+/** Sides of a comparison of legs: the whole product with real calls, and the bare reflector; and the load that all get. */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { Platform } from '../../test/support/platform.ts';
+import { Receiver } from '../../test/support/receiver.ts';
+import { sipp } from '../../test/support/sipp.ts';
+import { cpuNs, median, rssKb } from './usage.ts';
+
+const ROOM = 10;
+const root = join(import.meta.dir, '../..');
+const reflector = join(root, 'build/reflector');
+
+/** One side: a process whose legs are reached at `ports`, and send to `peerPort`. */
+export interface Side {
+  readonly name: string;
+  readonly pid: number;
+  readonly ports: readonly number[];
+  readonly peerPort: number;
+  stop(): Promise<void>;
+}
+
+/** Builds the reflector, and ends the process where that fails. */
+export function buildReflector(): void {
+  const done = spawnSync('make', ['-s', '-C', 'native', '../build/reflector'], { cwd: root, stdio: 'inherit' });
+  if (done.status !== 0) process.exit(1);
+}
+
+const evenPorts = (count: number, first: number): number[] => Array.from({ length: count }, (_, at) => first + 2 * at);
+
+/** The platform with so many answered calls, in Rooms of ten. `kbALeg` is what each of them keeps resident. */
+export async function product(legs: number, firstPort: number, peerPort: number): Promise<Side & { kbALeg(): number }> {
+  const receiver = new Receiver();
+  // There is a port for each call and none besides, so the load reaches all of them, whichever they draw.
+  const platform = await Platform.start({
+    RTP_PORTS: `${firstPort}-${firstPort + 2 * legs - 1}`,
+    MEDIA_TIMEOUT_SEC: '3600',
+    ORPHAN_TIMEOUT_SEC: '3600',
+  });
+  const app = await platform.application(receiver.url, '+15550002');
+  await platform.trunk('127.0.0.1:9');
+  const emptyKb = rssKb(platform.pid);
+  receiver.misbehave = (event) => {
+    if (event.event === 'session.created') void platform.api(app, 'POST', `/v1/sessions/${event.session_uuid}/answer`);
+    return undefined;
+  };
+  const caller = await sipp({
+    scenario: 'caller-waits',
+    to: platform.sipUdp,
+    calls: legs,
+    rate: 50,
+    timeoutSec: 900,
+    keys: { rtp_port: `${peerPort}` },
+  });
+  await receiver.until(() => receiver.count('session.answered') === legs, 'all calls', 120_000);
+  const sessions = receiver.events
+    .filter(({ event }) => event === 'session.answered')
+    .map(({ body }) => String(body.session_uuid));
+  /** Asks again while the rate limit says so. */
+  const patient = async (path: string, body: Record<string, unknown>): Promise<Record<string, unknown>> => {
+    for (;;) {
+      const answer = await platform.api(app, 'POST', path, body);
+      if (answer.status !== 429) return answer.body;
+      await Bun.sleep(Number(answer.headers.get('retry-after') ?? 1) * 1_000);
+    }
+  };
+  for (let at = 0; at < legs; at += ROOM) {
+    const room = await patient('/api/v1/rooms', {});
+    for (const session_uuid of sessions.slice(at, at + ROOM))
+      await patient(`/api/v1/rooms/${room.room_id}/members`, { session_uuid });
+  }
+  await receiver.until(() => receiver.count('room.member.joined') === legs, 'all members', 60_000);
+  return {
+    name: 'product',
+    pid: platform.pid,
+    ports: evenPorts(legs, firstPort),
+    peerPort,
+    kbALeg: () => (rssKb(platform.pid) - emptyKb) / legs,
+    async stop() {
+      caller.stop();
+      await platform.stop();
+      await receiver.stop();
+    },
+  };
+}
+
+/** A bare reflector with so many sockets. */
+export async function floor(legs: number, firstPort: number, peerPort: number): Promise<Side> {
+  const bare = Bun.spawn([reflector, 'floor', `${legs}`, `${firstPort}`, `${peerPort}`], { stdout: 'pipe' });
+  for await (const chunk of bare.stdout) if (new TextDecoder().decode(chunk).includes('ready')) break;
+  return {
+    name: 'floor',
+    pid: bare.pid,
+    ports: evenPorts(legs, firstPort),
+    peerPort,
+    async stop() {
+      bare.kill();
+      await bare.exited;
+    },
+  };
+}
+
+/**
+ * Loads each side in turn, `rounds` times, and returns the median of what a leg cost in each, in µs a second. A round with
+ * under 99 % of its packets is thrown away.
+ */
+export async function interleaved(sides: readonly Side[], rounds: number, seconds: number): Promise<Map<string, number>> {
+  const costs = new Map<string, number[]>(sides.map(({ name }) => [name, []]));
+  const loads = sides.map((side) => ({ side, talker: talkerOf(side, seconds) }));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const { side, talker } of loads) {
+      const { us, delivered } = await loaded(side, talker, seconds);
+      const counts = delivered >= 0.99;
+      if (counts) costs.get(side.name)?.push(us);
+      console.log(
+        `${side.name.padEnd(8)} ${us.toFixed(1)} us a leg and second, ${(delivered * 100).toFixed(1)} % delivered${counts ? '' : ' (thrown away)'}`,
+      );
+    }
+  }
+  for (const { talker } of loads) talker.kill();
+  return new Map([...costs].map(([name, values]) => [name, median(values)]));
+}
+
+/** The far ends of a side, which talk for so many seconds each time that they are told to. */
+const talkerOf = ({ ports, peerPort }: Side, seconds: number) =>
+  Bun.spawn([reflector, 'talk', `${peerPort}`, `${seconds}`, ...ports.map(String)], { stdin: 'pipe', stdout: 'pipe' });
+
+async function loaded(
+  { pid, ports }: Side,
+  talker: ReturnType<typeof talkerOf>,
+  seconds: number,
+): Promise<{ us: number; delivered: number }> {
+  talker.stdin.write('.');
+  talker.stdin.flush();
+  await Bun.sleep(500);
+  const before = cpuNs(pid);
+  const from = performance.now();
+  await Bun.sleep((seconds - 1) * 1_000);
+  const us = (cpuNs(pid) - before) / ports.length / (performance.now() - from);
+  const reader = talker.stdout.getReader();
+  const { value } = await reader.read();
+  reader.releaseLock();
+  const [sent = 0, received = 0] = new TextDecoder().decode(value).trim().split(' ').map(Number);
+  return { us, delivered: Math.min(sent, received) / (ports.length * 50 * seconds) };
+}

@@ -1,0 +1,56 @@
+/** What a process uses, from outside of it, and the figures that benches make of it. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * Nanoseconds that all threads of a process spent on a CPU, 0 where there is no such process. From schedstat, not from
+ * ticks, which charge a program that a timer wakes up to twice too much. What ended threads used is not in it.
+ */
+export function cpuNs(pid: number): number {
+  let total = 0;
+  for (const task of entries(`/proc/${pid}/task`)) total += Number(read(`/proc/${pid}/task/${task}/schedstat`).split(' ')[0]);
+  return total;
+}
+
+/** Nanoseconds on a CPU of a process and of all that it started, and these started. */
+function cpuNsOfTree(pid: number): number {
+  const children = new Map<number, number[]>();
+  for (const entry of entries('/proc')) {
+    const parent = Number(/^\d+$/.test(entry) ? read(`/proc/${entry}/stat`).split(') ').at(-1)?.split(' ')[1] : Number.NaN);
+    children.set(parent, [...(children.get(parent) ?? []), Number(entry)]);
+  }
+  const sum = (of: number): number => (children.get(of) ?? []).reduce((total, child) => total + sum(child), cpuNs(of));
+  return sum(pid);
+}
+
+/** Nanoseconds on a CPU of the embedded PostgreSQL of a platform, by its data directory. */
+export function databaseCpuNs(dataDir: string): number {
+  return cpuNsOfTree(Number(read(join(dataDir, 'postgres/postmaster.pid')).split('\n')[0]));
+}
+
+/** Resident memory of a process in kB, NaN where there is no such process. */
+export function rssKb(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1] ?? Number.NaN);
+}
+
+/** The middle one of the values, the upper one of two; NaN of none. */
+export function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+}
+
+/** The file's text, or `0` where the process has just ended. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '0';
+  }
+}
+
+function entries(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
