@@ -94,7 +94,7 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await list.goto(`${platform.url}/console/calls`);
     await list.getByText('No calls yet').waitFor();
     await page.getByRole('link', { name: 'Try it', exact: true }).click();
-    await page.getByLabel('Application').selectOption({ label: NAME });
+    await page.getByRole('combobox', { name: /^Application/ }).selectOption({ label: NAME });
     await page.getByLabel('Trunk').selectOption('loop');
     await page.getByRole('button', { name: 'Call', exact: true }).click();
     await page.locator('.notice').getByText('answered').waitFor();
@@ -247,7 +247,7 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
 
   test('sends a sample event, and the log of events shows its delivery', async () => {
     await page.getByRole('link', { name: 'Try it', exact: true }).click();
-    await page.getByLabel('Application').selectOption({ label: NAME });
+    await page.getByRole('combobox', { name: /^Application/ }).selectOption({ label: NAME });
     await page.getByRole('combobox', { name: 'Event' }).selectOption('digits.collected');
     await page.getByRole('button', { name: 'Send' }).click();
     await page.getByRole('link', { name: 'See its delivery' }).click();

@@ -1,0 +1,160 @@
+/** Chromium calls in by WebRTC with the SDK: its own ICE, DTLS, codecs and jitter buffer, compared by tones. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { type Credentials, Platform } from '../support/platform.ts';
+import { Receiver } from '../support/receiver.ts';
+import { purity, toneWav } from '../support/rtp-peer.ts';
+import { mulawTone, tokenOf, WebrtcPeer } from '../support/webrtc-peer.ts';
+import { callPage } from './call-page.ts';
+import { chromiumInstalled, launchChromium, watch } from './chromium.ts';
+
+const NUMBER = '+15550002';
+describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
+  let platform: Platform;
+  let app: Credentials;
+  let browser: Browser;
+  let page: Page;
+  let seen: ReturnType<typeof watch>;
+  let peer: WebrtcPeer | undefined;
+  const receiver = new Receiver();
+  const site = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      if (pathname === '/example') return new Response(Bun.file(join(import.meta.dir, '../../docs/examples/browser-call.html')));
+      return pathname === '/tone.wav' ? new Response(toneWav(1000, 3)) : await callPage(pathname);
+    },
+  });
+
+  beforeAll(async () => {
+    [platform, browser] = await Promise.all([Platform.start(), launchChromium()]);
+    app = await platform.application(receiver.url, NUMBER);
+    receiver.secrets.set(app.appUuid, app.webhookSecret);
+    page = await browser.newPage();
+    seen = watch(page, '');
+    await page.goto(`http://127.0.0.1:${site.port}/`);
+    await page.waitForFunction('window.ready === true');
+  }, 60_000);
+
+  afterAll(async () => {
+    peer?.close();
+    await browser?.close();
+    await platform?.stop();
+    await receiver.stop();
+    await site.stop(true);
+  }, 20_000);
+
+  const api = (method: string, path: string, body?: unknown) => platform.api(app, method, path, body);
+  const newToken = async () => tokenOf(await api('POST', '/v1/webrtc-tokens', { caller_id: NUMBER }));
+  const start = async (hz: number): Promise<string> => {
+    const { url, token } = await newToken();
+    return await page.evaluate(`start(${JSON.stringify(url)}, ${JSON.stringify(token)}, ${hz})`);
+  };
+  const answer = async (uuid: string) => {
+    await receiver.event('session.created', uuid);
+    await api('POST', `/v1/sessions/${uuid}/answer`, {});
+    await receiver.event('session.answered', uuid);
+  };
+  /** Waits until the loudest tone that the browser hears is that one. */
+  const hears = (hz: number) => page.waitForFunction(`Math.abs(loudest() - ${hz}) < 15`, undefined, { timeout: 10_000 });
+
+  test('it hears what is played, presses keys, holds and comes back, changes its way, and is told of the end', async () => {
+    const uuid = await start(700);
+    await answer(uuid);
+    const urls = [`http://127.0.0.1:${site.port}/tone.wav`];
+    await api('POST', `/v1/sessions/${uuid}/playback/play`, { type: 'files', urls, loop: 10 });
+    await hears(1000);
+
+    await page.evaluate(`call.sendDigits('5')`);
+    expect((await receiver.event('dtmf.received', uuid)).body).toMatchObject({ digit: '5', method: 'rfc4733' });
+
+    await page.evaluate('call.hold(true)');
+    expect((await receiver.event('session.held', uuid)).body).toMatchObject({ by: 'far_end' });
+    await page.evaluate('call.hold(false)');
+    expect((await receiver.event('session.resumed', uuid)).body).toMatchObject({ by: 'far_end' });
+    await hears(1000);
+
+    const name = '/^a=ice-ufrag:.*$/m.exec(call.connection.currentRemoteDescription.sdp)[0]';
+    const before = await page.evaluate(name);
+    await page.evaluate('call.reconnect()');
+    expect(await page.evaluate(name)).not.toBe(before);
+    await page.waitForFunction(
+      `call.connection.iceConnectionState === 'connected' || call.connection.iceConnectionState === 'completed'`,
+    );
+    await hears(1000);
+
+    await api('DELETE', `/v1/sessions/${uuid}`);
+    await page.waitForFunction('over');
+    const ended = await receiver.event('session.ended', uuid);
+    expect(ended.body).toMatchObject({ answered: true, hangup_by: 'callee' });
+  }, 30_000);
+
+  test('in a Room it hears the others and they hear it; it hangs up', async () => {
+    const uuid = await start(700);
+    await answer(uuid);
+    const called = await WebrtcPeer.call(await newToken());
+    ({ peer } = called);
+    const other = peer;
+    await answer(other.sessionUuid);
+    const room = String((await api('POST', '/api/v1/rooms', {})).body.room_id);
+    for (const each of [uuid, other.sessionUuid]) {
+      await api('POST', `/api/v1/rooms/${room}/members`, { session_uuid: each });
+      await receiver.event('room.member.joined', each);
+    }
+    other.say(mulawTone(1200));
+    await hears(1200);
+    await other.until(() => purity(other.heard().slice(-4000), 700) > 0.9, 'the tone of the browser');
+    await page.evaluate('call.hangUp()');
+    const ended = await receiver.event('session.ended', uuid);
+    expect(ended.body).toMatchObject({ answered: true, hangup_cause: 'completed', hangup_by: 'caller' });
+    const quality = ended.body.quality as Record<string, number>;
+    expect(quality.codec as unknown).toBe('opus');
+    expect(quality.mos).toBeGreaterThan(3.5);
+    expect(seen.errors).toEqual([]);
+  }, 30_000);
+
+  test('the console’s softphone calls an application, presses keys, and hangs up', async () => {
+    const tab = await browser.newPage();
+    const there = watch(tab, platform.url);
+    await tab.goto(`${platform.url}/console`);
+    await tab.getByLabel('Operator token').fill(readFileSync(join(platform.dataDir, 'operator.token'), 'utf8').trim());
+    await tab.getByRole('button', { name: 'Log in' }).click();
+    await tab.getByRole('heading', { name: 'Calls', level: 1 }).waitFor();
+    await tab.goto(`${platform.url}/console/try`);
+    await tab.getByRole('combobox', { name: /^Application/ }).selectOption(app.appUuid);
+    await tab.getByRole('button', { name: 'Call from here' }).click();
+    await tab.getByRole('status').filter({ hasText: 'Ringing' }).waitFor();
+    const link = tab
+      .locator('section', { has: tab.getByRole('heading', { name: 'Call from the browser' }) })
+      .getByRole('link')
+      .first();
+    const uuid = (await link.getAttribute('href'))?.split('/').at(-1) ?? '';
+    await answer(uuid);
+    await tab.getByRole('button', { name: '7', exact: true }).click();
+    expect((await receiver.event('dtmf.received', uuid)).body).toMatchObject({ digit: '7' });
+    await tab.getByRole('button', { name: 'Hang up' }).last().click();
+    expect((await receiver.event('session.ended', uuid)).body).toMatchObject({ answered: true, hangup_by: 'caller' });
+    await tab.getByRole('status').filter({ hasText: 'The call is over' }).waitFor();
+    expect(there).toEqual({ errors: [], foreign: [] });
+    await tab.close();
+  }, 30_000);
+
+  test('the page of the examples calls, presses a key and hangs up', async () => {
+    const tab = await browser.newPage();
+    const { url, token } = await newToken();
+    await tab.goto(`http://127.0.0.1:${site.port}/example#${new URLSearchParams({ URL: url, TOKEN: token })}`);
+    await tab.getByRole('button', { name: 'Call' }).click();
+    const created = await receiver.event('session.created');
+    await tab.getByRole('status').filter({ hasText: 'connected' }).waitFor();
+    const uuid = receiver.events.filter(({ event }) => event === created.event).at(-1)?.body.session_uuid;
+    await answer(String(uuid));
+    await tab.getByRole('button', { name: '5' }).click();
+    expect((await receiver.event('dtmf.received', String(uuid))).body).toMatchObject({ digit: '5' });
+    await tab.getByRole('button', { name: 'Hang up' }).click();
+    await receiver.event('session.ended', String(uuid));
+    await tab.close();
+  }, 30_000);
+});
