@@ -46,7 +46,7 @@ function hashOfSources() {
   for (const entry of readdirSync(join(root, 'console'), { recursive: true }).sort()) {
     if (/\.(ts|tsx|css|html|svg|json)$/.test(entry)) hash.update(entry).update(readFileSync(join(root, 'console', entry)));
   }
-  for (const file of ['package-lock.json', 'src/event/names.ts', 'bin/bundle-console.mjs'])
+  for (const file of ['package-lock.json', 'src/event/names.ts', 'sdk/typescript/src/browser.ts', 'bin/bundle-console.mjs'])
     hash.update(readFileSync(join(root, file)));
   return hash.digest('hex');
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Installs the npm packages, builds the native media plane and bundles the console where they are missing or out of
+ * Installs the npm packages and mends them, builds the native media plane and bundles the console where they are missing or out of
  * date, and does nothing otherwise. It is plain Node without dependencies, because it runs before there are any.
  *
  * The addon is built by node-gyp from native/binding.gyp, with the headers that lie beside the running Node. Where
@@ -13,6 +13,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameS
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { mendPackages } from './mend-packages.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const native = join(root, 'native');
@@ -21,6 +22,7 @@ const jobs = availableParallelism();
 
 if (Number(process.versions.node.split('.')[0]) < 20) stop(`Node 20 or newer is needed, this is ${process.versions.node}.`);
 installPackages();
+mendPackages(root, say);
 buildAddon();
 // It is loaded only now, like all that needs packages.
 const { bundleConsole } = await import('./bundle-console.mjs');
@@ -51,6 +53,7 @@ function buildAddon() {
   if (existsSync(addon) && existsSync(stamp) && readFileSync(stamp, 'utf8') === sources) return;
   if (!works('make', '--version') || !works('c++', '--version'))
     stop('make and a C++17 compiler are needed to build the media plane (Debian: apt-get install build-essential).');
+  sayWhatIsMissing();
   const missing = missingForNodeGyp();
   if (missing === undefined) {
     say('building the native media plane with node-gyp (once, under a minute) …');
@@ -64,9 +67,9 @@ function buildAddon() {
 
 /** A hash of all that the addon is built from. */
 function hashOfSources() {
-  const hash = createHash('sha256').update(process.arch).update(`libsrtp2 ${srtpVersion()}`);
+  const hash = createHash('sha256').update(process.arch).update(JSON.stringify(libraries()));
   for (const name of ['Makefile', 'binding.gyp', 'sources.txt']) hash.update(readFileSync(join(native, name)));
-  for (const folder of ['addon', 'kernel', 'plane']) {
+  for (const folder of ['addon', 'decode', 'kernel', 'plane']) {
     for (const entry of readdirSync(join(native, folder), { recursive: true }).sort()) {
       if (/\.(cc|h)$/.test(entry)) hash.update(entry).update(readFileSync(join(native, folder, entry)));
     }
@@ -74,10 +77,35 @@ function hashOfSources() {
   return hash.digest('hex');
 }
 
-/** The version of libsrtp2 that SRTP is built with, or `""` where there is none and the addon is built without. */
-function srtpVersion() {
-  const done = spawnSync('pkg-config', ['--modversion', 'libsrtp2'], { encoding: 'utf8' });
-  return done.status === 0 ? done.stdout.trim() : '';
+/**
+ * The libraries that the addon is built with where they are there (native/Makefile), by their Debian packages; the version
+ * is `""` where one is not.
+ */
+function libraries() {
+  const version = (name) => {
+    const done = spawnSync('pkg-config', ['--modversion', name], { encoding: 'utf8' });
+    return done.status === 0 ? done.stdout.trim() : '';
+  };
+  return {
+    'libsrtp2-dev': version('libsrtp2'),
+    'libssl-dev': version('openssl'),
+    'libopus-dev': version('opus'),
+    'libavcodec-dev': version('libavcodec'),
+  };
+}
+
+/** Says in one line what the addon is built without. */
+function sayWhatIsMissing() {
+  const missing = Object.entries(libraries()).flatMap(([name, version]) => (version === '' ? [name] : []));
+  if (missing.length === 0) return;
+  const needs = {
+    'libsrtp2-dev': ['SRTP', 'WebRTC'],
+    'libssl-dev': ['WebRTC'],
+    'libopus-dev': ['Opus'],
+    'libavcodec-dev': ['AAC'],
+  };
+  const without = [...new Set(missing.flatMap((name) => needs[name]))];
+  say(`building without ${without.join(', ')} (Debian: apt-get install pkg-config ${missing.join(' ')})`);
 }
 
 /** The folder whose `include/node` holds the headers of the running Node. */

@@ -20,6 +20,18 @@ export interface Config {
     readonly advertise: string | undefined;
   };
   readonly rtp: { readonly host: string; readonly firstPort: number; readonly lastPort: number };
+  /** The address at which browsers are reached, or undefined where they are not. */
+  readonly webrtc:
+    | {
+        readonly host: string;
+        /** 0: the system's choice. */
+        readonly port: number;
+        /** Nobody asked for it: the platform starts also where the port is taken. */
+        readonly isDefault: boolean;
+        /** The addresses in candidates. */
+        readonly advertise: readonly string[];
+      }
+    | undefined;
   readonly mediaWorkers: number;
   readonly operatorToken: string;
   /** 32 bytes. */
@@ -72,8 +84,12 @@ export interface Config {
   readonly sipTrace: 'headers' | 'full' | 'off';
   /** Names of `X-` header fields that are never kept, in lower case. */
   readonly sipTraceHide: readonly string[];
+  /** Refused requests a minute after which an address is banned (0: never), and for how many seconds. */
+  readonly sipBan: { readonly after: number; readonly sec: number };
   /** A second operator token that may only read. Undefined when there is none. */
   readonly operatorReadToken: string | undefined;
+  /** Assistants that speak MCP may dial, hang up and replay events. */
+  readonly mcpWrite: boolean;
   /** The base URL of an OpenTelemetry collector; undefined: nothing is traced. */
   readonly otlpEndpoint: string | undefined;
   /** The messages between the nodes of a cluster; undefined: this process owns its database alone. */
@@ -85,6 +101,8 @@ export interface Config {
     readonly labels: readonly string[];
     /** Seconds without a beat after which a node is declared dead. */
     readonly burialSec: number;
+    /** Whether calls of a node that is lost go on at another one. */
+    readonly takesOver: boolean;
   };
   readonly logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
   readonly orphanTimeoutSec: number;

@@ -64,6 +64,16 @@ export const CONSOLE_LOGINS_MAX = 100;
 export const CONSOLE_SESSIONS_CLOSED_MAX = 1_000;
 export const CONSOLE_LOGIN_BODY_MAX_BYTES = 4_096;
 
+/**
+ * MCP: the body of a message, the messages that are worked on at once, the characters of a result and of one text in it,
+ * and the calls or events of one result.
+ */
+export const MCP_BODY_MAX_BYTES = 64 * 1024;
+export const MCP_MESSAGES_MAX = 16;
+export const MCP_RESULT_MAX_CHARS = 60_000;
+export const MCP_TEXT_MAX_CHARS = 1_000;
+export const MCP_LIST_MAX_ITEMS = 50;
+
 /** Pauses between tries to store what is a fact, doubling from the first to the second. */
 export const STORE_RETRY_FIRST_MS = 100;
 export const STORE_RETRY_LONGEST_MS = 2_000;
@@ -110,6 +120,9 @@ export const EMBEDDED_SHUTDOWN_MAX_SEC = 20;
 /** Emptied at a start past this. */
 export const EMBEDDED_LOG_MAX_BYTES = 10 * 1024 * 1024;
 export const EMBEDDED_OUTPUT_MAX_CHARS = 600;
+/** The processes of a killed server end by themselves within this, or are killed. */
+export const EMBEDDED_LEFTOVER_GRACE_MS = 2_000;
+export const EMBEDDED_LEFTOVER_MAX_SEC = 20;
 
 // Store: connections and queries.
 export const DATABASE_CONNECTIONS_MAX = 10;
@@ -177,6 +190,41 @@ export const NODE_OFFSET_KEPT_MS = 30_000;
 export const NODE_NONCES_MAX = 50_000;
 /** A message older than this is dropped, whatever it asks for. */
 export const NODE_MESSAGE_AGE_MAX_MS = 30_000;
+/** Requests within dialogs of other nodes that are being asked about; past it they are 481. */
+export const SIP_STRAYS_MAX = 100;
+/** A hand-over of a call: the far end has so long to follow, and the Session's node to commit after it. */
+export const MOVE_PREPARED_MS = 4_000;
+/** The CSeq of the next node's requests is so much higher, times the epoch (RFC 3261 §12.2.2 allows gaps). */
+export const MOVE_CSEQ_STEP = 1_000;
+/** Calls that are handed over at a time, how often others are looked for, and when one that failed is tried again. */
+export const MOVES_MAX = 20;
+export const MOVE_LOOK_MS = 500;
+export const MOVE_RETRY_MS = 5_000;
+/** Calls of a lost node that one node takes over at a time. */
+export const TAKEOVER_BATCH_MAX = 50;
+/** A node that ends gives those with members in its Rooms so long to take them. */
+export const ROOM_BEQUEST_MS = 2_000;
+/** A message about a seat in a Room of another node has no answer after so long. */
+export const SEAT_ASK_TIMEOUT_MS = 800;
+/** Notes about one member between its node and the home of its Room; past it the seat is given up. */
+export const SEAT_NOTES_MAX = 256;
+/** A note without an answer is sent again after so long. */
+export const SEAT_NOTE_RETRY_MS = 250;
+/** The home of a Room asks so often whether its members on other nodes are still there. */
+export const SEAT_CHECK_MS = 2_000;
+/** A home that has sent nothing and answered nothing for so long is replaced. */
+export const HOME_SILENT_MS = 1_500;
+/** A pipe on which nothing has come for so long, although its home answers, is made anew. */
+export const HOME_PIPE_MS = 2_000;
+/** The time between two looks at a home that is silent. */
+export const HOME_LOOK_MS = 250;
+/** A command to join a Room that is moving to its first member's node looks so often, so far apart, whether it is there. */
+export const ROOM_MOVING_LOOKS = 10;
+export const ROOM_MOVING_LOOK_MS = 100;
+/** A home is looked for so often, SEAT_NOTE_RETRY_MS apart; then the members have left. */
+export const HOME_SEARCH_TRIES = 40;
+/** A node that does not know a Room, although its row names that node, may be opening it for so many tries. */
+export const HOME_TRUSTED_TRIES = 8;
 /** Applications, keys and trunks that were changed on another node are read again at least this often. */
 export const NODE_CACHE_MS = 5_000;
 
@@ -230,13 +278,6 @@ export const RECORDING_CLOSE_MS = 5_000;
 export const RECORDING_REMEMBERED_DAYS = 365;
 /** Recordings that a crash left behind and that are mended at once at the next start. */
 export const RECORDING_MENDS_MAX = 16;
-/**
- * Recordings that were refused because the database did not answer, and that it may have stored after all: looked for
- * twice, so far apart that a statement that was under way is over (`STATEMENT_MAX_MS`). More of them at once are left
- * to the next start.
- */
-export const RECORDINGS_ABANDONED_MAX = 1_000;
-export const RECORDING_ABANDONED_LOOK_MS = 5_000;
 /** Live recordings of one Session; a further one is 409. */
 export const RECORDINGS_PER_SESSION_MAX = 32;
 /**

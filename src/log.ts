@@ -1,4 +1,5 @@
 import pino from 'pino';
+import { isOneFile } from './installation.ts';
 
 /**
  * The log of a component. Fields are an allow-list by construction: identifiers, counts, states and durations. Never a
@@ -13,9 +14,9 @@ export interface Log {
 
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** JSON lines on stdout; human-readable when stdout is a terminal. */
+/** JSON lines on stdout; human-readable when stdout is a terminal and the platform runs from its sources. */
 export function createLog(level: string): Log {
-  const pretty = process.stdout.isTTY ? { transport: { target: 'pino-pretty' } } : {};
+  const pretty = process.stdout.isTTY && !isOneFile ? { transport: { target: 'pino-pretty' } } : {};
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, ...pretty });
 }
 

@@ -65,6 +65,7 @@ function tellReady({ carrier, publicUrl }: Platform, { port }: HttpListener): vo
     },
     'ready',
   );
+  if (!carrier.hasOpus) log.info({ opus: 'off' }, 'opus: off, because the media plane was built without libopus');
   if (!carrier.hasSrtp) log.info({ srtp: 'off' }, 'srtp: off, because the media plane was built without libsrtp2');
 }
 

@@ -44,6 +44,8 @@ export interface Problem {
   /** The `Allow` header of a 405. */
   readonly allow?: string;
   readonly detail?: SourceDetail;
+  /** The command may be stored all the same: its Idempotency-Key stays marked until that is known. */
+  readonly isInDoubt?: true;
 }
 
 const make = (problem: ProblemCode, status: number, message: string, more: Partial<Problem> = {}): Problem => ({
@@ -62,13 +64,17 @@ export const problems = {
   invalid: (message: string) => make('invalid_request', 400, message),
   unprocessable: (message: string) => make('invalid_request', 422, message),
   methodNotAllowed: (allow: string) => make('invalid_request', 405, 'Method not allowed on this path', { allow }),
-  preconditionFailed: () => make('invalid_request', 412, 'If-Match does not name the recording'),
+  preconditionFailed: (message = 'If-Match does not name the recording') => make('invalid_request', 412, message),
+  preconditionRequired: () => make('invalid_request', 428, 'If-Match: must name the ICE session, or be *'),
   unsatisfiable: () => make('invalid_request', 416, 'Range is beyond the end of the recording'),
-  unsupportedMediaType: () => make('invalid_request', 415, 'Content-Type must be application/json'),
+  unsupportedMediaType: (type = 'application/json') => make('invalid_request', 415, `Content-Type must be ${type}`),
   keyReused: () => make('invalid_request', 422, 'Idempotency-Key was already used with a different request'),
   malformedAuthorization: () => make('invalid_authorization_header', 400, 'Authorization must be: Bearer <app_uuid>:<api_key>'),
+  missingCredentials: () =>
+    make('unauthorized', 401, 'Authorization must be: Bearer <app_uuid>:<api_key>, or Bearer <operator_token>'),
   missingApiKey: () => make('unauthorized', 401, 'Missing API key'),
   invalidApiKey: () => make('unauthorized', 401, 'Invalid API key'),
+  invalidWebrtcToken: () => make('unauthorized', 401, 'Invalid, expired or revoked token'),
   invalidOperatorToken: () => make('unauthorized', 401, 'Invalid operator token'),
   /** `hint` says how to stay below the limit. */
   tooLarge: (limitBytes: number, hint = '') =>

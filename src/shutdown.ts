@@ -1,6 +1,6 @@
 /** Stops the platform in the reverse order in which it was composed: calls first, then what they stand on. */
 import type { Platform } from './compose.ts';
-import { RECORDING_LAST_MS, RELAY_LAST_MS, SESSION_TEARDOWN_MS } from './limits.ts';
+import { RECORDING_LAST_MS, RELAY_LAST_MS, ROOM_BEQUEST_MS, SESSION_TEARDOWN_MS } from './limits.ts';
 import type { HttpListener } from './listen.ts';
 
 /**
@@ -16,6 +16,7 @@ export async function shutDown(platform: Platform, listener: HttpListener): Prom
   store.nodes.drain(store.nodes.nodeId, settings.shutdownGraceSec, 'wait').catch(() => {});
   await sessions.drain(settings.shutdownGraceSec * 1000, SESSION_TEARDOWN_MS);
   await rooms.stopRecordings(RECORDING_LAST_MS);
+  await rooms.bequeath(ROOM_BEQUEST_MS);
   await relay.deliverLast(RELAY_LAST_MS);
   await listener.stop();
   await Promise.all([messages.close(), charges.close()]);

@@ -39,11 +39,20 @@ const FLOOR: Readonly<Record<string, number>> = {
   http: 8,
   provider: 8,
   webhook: 8,
+  webrtc: 8,
   websocket: 8,
   main: 9,
 };
 /** The composition root: the only files above the doors. */
-const ROOT_FILES = new Set(['src/main.ts', 'src/compose.ts', 'src/compose-cluster.ts', 'src/listen.ts', 'src/shutdown.ts']);
+const ROOT_FILES = new Set([
+  'src/main.ts',
+  'src/compose.ts',
+  'src/compose-cluster.ts',
+  'src/compose-devices.ts',
+  'src/compose-heart.ts',
+  'src/listen.ts',
+  'src/shutdown.ts',
+]);
 const PURE = ['sip', 'sdp', 'event', 'notice', 'machine'];
 
 /**

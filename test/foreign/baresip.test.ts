@@ -37,6 +37,15 @@ describe.skipIf(!baresipInstalled)('a call with baresip', () => {
     await calls.hearEachOther(await calls.callOut(callee), callee);
   }, 30_000);
 
+  test('A phone with Opus alone is heard and hears, over a trunk that names opus', async () => {
+    const caller = await calls.phone({ codec: 'opus' });
+    await calls.trunk(`sip:127.0.0.1:${caller.port}`, { codecs: ['opus', 'PCMU'] });
+    const uuid = await calls.callIn(caller);
+    expect(await calls.kept(uuid, 'sip.txt')).toContain('opus/48000/2');
+    const { quality } = await calls.hearEachOther(uuid, caller, 48_000);
+    expect(quality).toMatchObject({ codec: 'opus' });
+  }, 30_000);
+
   test('A phone without encryption is called once more in clear where encryption is optional', async () => {
     const callee = await phone(';answermode=auto', { ...SECRET, srtp: 'optional' });
     const uuid = await calls.callOut(callee);

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { MessageDispatcher } from '../../src/call/message/message-dispatcher.ts';
 import { systemClock } from '../../src/clock.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
+import type { MessageStore } from '../../src/database/messages.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import type { MessageState } from '../../src/machine/message/message.ts';
@@ -32,7 +34,9 @@ afterEach(async () => {
   await smsc.close();
 });
 
-async function connected(more: { window?: number; longMessages?: 'udh' | 'payload'; port?: number } = {}) {
+async function connected(
+  more: { window?: number; longMessages?: 'udh' | 'payload'; port?: number; messages?: MessageStore } = {},
+) {
   const clock = systemClock();
   const settings = {
     kind: 'smpp' as const,
@@ -45,7 +49,7 @@ async function connected(more: { window?: number; longMessages?: 'udh' | 'payloa
     longMessages: more.longMessages ?? ('udh' as const),
   };
   const gateway = new SmppGateway(settings, clock, silentLog);
-  const options = { store: store.store.messages, gateway, clock, log: silentLog, mayCallFrom: async () => true };
+  const options = { store: more.messages ?? store.store.messages, gateway, clock, log: silentLog, mayCallFrom: async () => true };
   const made = new MessageDispatcher(options);
   await made.start();
   return made;
@@ -208,6 +212,41 @@ describe('short messages over SMPP', () => {
       return String(number);
     };
     await until(await send('overtaken'), 'delivered');
+  });
+
+  test('a receipt is taken once the outcome of its submission is stored, however long the database is away in between', async () => {
+    await dispatcher.close();
+    const { messages } = store.store;
+    let away = true;
+    const change: MessageStore['change'] = (...order) =>
+      away ? Promise.reject(new StoreUnavailable('away')) : messages.change(...order);
+    smsc.idOf = () => 'stored-late';
+    dispatcher = await connected({ messages: { ...messages, change } });
+    const uuid = await send('stored late');
+    await until(uuid, 'sending');
+    while (smsc.submissions.length === 0) await Bun.sleep(5);
+    expect(await smsc.receipt('972500000001', 'stored-late')).not.toBe(0);
+    away = false;
+    await until(uuid, 'sent');
+    expect(await smsc.receipt('972500000001', 'stored-late')).toBe(0);
+    await until(uuid, 'delivered');
+  });
+
+  test('what a claim took whose answer was lost is given back, and goes out once', async () => {
+    await dispatcher.close();
+    const { messages } = store.store;
+    let isLost = true;
+    const claim: MessageStore['claim'] = async (...order) => {
+      const claimed = await messages.claim(...order);
+      if (!isLost || claimed.length === 0) return claimed;
+      isLost = false;
+      throw new StoreUnavailable('the database did not answer in time');
+    };
+    dispatcher = await connected({ messages: { ...messages, shared: false, claim } });
+    const uuid = await send('claimed by nobody');
+    await until(uuid, 'sent');
+    expect(await events(uuid)).toEqual(['sending', 'sent']);
+    expect(smsc.submissions).toHaveLength(1);
   });
 
   test('a window of 3 is never exceeded, and everything goes out', async () => {

@@ -2,13 +2,11 @@
  * The programs of docs/examples, as they are, on Node, each with a caller of another application over a loopback trunk.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
+import { Example } from '../support/example.ts';
 import { keysWav } from '../support/keypad.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 
-const ROOT = join(import.meta.dir, '../..');
 const CALLER = '+15550001';
 const CALLED = '+15550002';
 
@@ -37,50 +35,6 @@ afterAll(async () => {
   await files.stop(true);
 }, 20_000);
 
-/** A running example, which gets the events of the application `called`. */
-class Example {
-  readonly #child: ChildProcess;
-  #output = '';
-  #waiting: (() => void)[] = [];
-
-  constructor(name: string) {
-    this.#child = spawn('node', [join(ROOT, 'docs/examples', name)], {
-      env: { PATH: process.env.PATH, APP: called.appUuid, KEY: called.apiKey, SIDETONE: platform.url, PORT: '0' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      stream?.on('data', (chunk: Buffer) => {
-        this.#output += chunk.toString();
-        for (const again of this.#waiting) again();
-      });
-    }
-  }
-
-  /** Starts the example and makes it the webhook of `called`. */
-  static async start(name: string): Promise<Example> {
-    const example = new Example(name);
-    const [, url] = await example.prints(/waiting for events on (\S+)/);
-    await platform.api(called, 'PATCH', '/api/v1/app', { webhook_url: url });
-    return example;
-  }
-
-  async prints(pattern: RegExp): Promise<RegExpExecArray> {
-    const { promise, resolve, reject } = Promise.withResolvers<RegExpExecArray>();
-    const look = () => {
-      const found = pattern.exec(this.#output);
-      if (found !== null) resolve(found);
-    };
-    const timer = setTimeout(() => reject(new Error(`waited for ${pattern}; printed:\n${this.#output}`)), 20_000);
-    this.#waiting.push(look);
-    look();
-    return await promise.finally(() => clearTimeout(timer));
-  }
-
-  [Symbol.dispose](): void {
-    this.#child.kill();
-  }
-}
-
 async function dial(): Promise<string> {
   const made = await platform.api(caller, 'POST', '/v1/sessions:dial', { from: CALLER, to: CALLED, ring_timeout_sec: 10 });
   expect(made.status).toBe(202);
@@ -96,7 +50,7 @@ const press = (session: string, keys: string) =>
   });
 
 test('answer-and-play.mjs answers and plays its melody to the end.', async () => {
-  using example = await Example.start('answer-and-play.mjs');
+  using example = await Example.start('answer-and-play.mjs', platform, called);
   const session = await dial();
   await example.prints(/playback\.ended/);
   await platform.api(caller, 'DELETE', `/v1/sessions/${session}`);
@@ -104,7 +58,7 @@ test('answer-and-play.mjs answers and plays its melody to the end.', async () =>
 }, 40_000);
 
 test('ivr.mjs collects four keys, plays as many notes as the first says, and hangs up.', async () => {
-  using example = await Example.start('ivr.mjs');
+  using example = await Example.start('ivr.mjs', platform, called);
   const session = await dial();
   await example.prints(/session\.answered/);
   await press(session, '2468');
@@ -114,7 +68,7 @@ test('ivr.mjs collects four keys, plays as many notes as the first says, and han
 }, 40_000);
 
 test('echo-bot.mjs says back what it hears: the caller hears its own key.', async () => {
-  using example = await Example.start('echo-bot.mjs');
+  using example = await Example.start('echo-bot.mjs', platform, called);
   const session = await dial();
   await example.prints(/websocket\.connected/);
   await press(session, '5');

@@ -182,12 +182,16 @@ function sidetone(args: readonly string[], until?: string) {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
+  let isStopped = false;
   const done = new Promise<{ readonly code: number | null; readonly output: string }>((resolve) => {
     child.once('exit', (code) => resolve({ code, output }));
   });
   const take = (chunk: Buffer) => {
     output += chunk.toString();
-    if (until !== undefined && output.includes(until)) child.kill('SIGINT');
+    // Once: a second one would end it at once, as it should.
+    if (until === undefined || isStopped || !output.includes(until)) return;
+    isStopped = true;
+    child.kill('SIGINT');
   };
   child.stdout.on('data', take);
   child.stderr.on('data', take);
