@@ -6,13 +6,14 @@
 import type { PeerStreams } from './call/ports/peer-streams.ts';
 import type { Peers } from './call/ports/peers.ts';
 import { type Carrier, createCarrier } from './carrier/carrier.ts';
-import { type Clock, systemClock } from './clock.ts';
+import type { Clock } from './clock.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { clusterReadings, connectCluster, Drain, enter, operatorNodes, registerLease } from './compose-cluster.ts';
+import type { Opening } from './compose-database.ts';
 import { DeviceUsers } from './compose-devices.ts';
 import { type Heart, type HeartEngines, makeHeart, recover } from './compose-heart.ts';
 import type { Config } from './config.ts';
-import { openStore, type Store } from './database/store.ts';
+import type { Store } from './database/store.ts';
 import type { TrunkRow } from './database/trunk/trunks.ts';
 import { examining } from './doctor/examine.ts';
 import { CallHistory } from './history/call-history.ts';
@@ -21,7 +22,6 @@ import { createHttpApp, type HttpApp } from './http/app.ts';
 import { createHttpMetrics } from './http/metrics.ts';
 import type { OperatorNodes } from './http/operator/hooks.ts';
 import { sentMediaPath } from './http/route/recording-media.ts';
-import { newUuid } from './id.ts';
 import type { HttpListener } from './listen.ts';
 import type { Log } from './log.ts';
 import { createMediaEngine, type NativeMediaEngine } from './media/media-engine.ts';
@@ -100,11 +100,17 @@ interface Doors {
 }
 
 /**
- * Makes the platform and takes up what an earlier process left. `draining` tells whether SIGTERM was heard. Throws in
+ * Makes the platform on the database that is being opened, and takes up what an earlier process left. `draining` tells whether SIGTERM was heard. Throws in
  * one line when a part cannot start.
  */
-export async function compose(settings: Config, log: Log, listener: HttpListener, draining: () => boolean): Promise<Platform> {
-  const engines = await openEngines(settings, log, listener);
+export async function compose(
+  settings: Config,
+  log: Log,
+  listener: HttpListener,
+  opening: Opening,
+  draining: () => boolean,
+): Promise<Platform> {
+  const engines = await openEngines(settings, log, listener, opening);
   const heart = makeHeart(engines);
   engines.callTraces.of = (sessionUuid) => heart.sessions.find(sessionUuid)?.traceparent ?? '';
   await recover(engines, heart);
@@ -125,12 +131,10 @@ export async function compose(settings: Config, log: Log, listener: HttpListener
   return { ...parts, app };
 }
 
-async function openEngines(settings: Config, log: Log, { publicUrl, port }: HttpListener): Promise<Engines> {
-  const clock = systemClock();
+async function openEngines(settings: Config, log: Log, { publicUrl, port }: HttpListener, opening: Opening): Promise<Engines> {
+  const { clock, nodeId } = opening;
   const outbound = createOutbound(settings.outboundAllow);
-  const nodeId = newUuid();
-  const isNode = settings.natsUrl !== undefined;
-  const store = await openStore(settings, log, clock, nodeId, isNode ? 'node' : 'one');
+  const store = await opening.store;
   const volumeId = volumeIdOf(settings.dataDir);
   const cluster = await enter({ settings, log, clock, store, volumeId, httpPort: port });
   const { rtp, webrtc, mediaWorkers: workers, mediaTimeoutSec } = settings;
@@ -155,7 +159,7 @@ async function openEngines(settings: Config, log: Log, { publicUrl, port }: Http
     tracing,
     callTraces,
     chargeGateway: createChargeGateway(settings.paymentProvider, outbound, clock),
-    smsGateway: createSmsGateway(settings.smsProvider, clock, log),
+    smsGateway: await createSmsGateway(settings.smsProvider, clock, log),
     ...makeHistory(settings, store, clock, log, tracing, callTraces),
   };
 }

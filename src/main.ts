@@ -1,5 +1,6 @@
 /** The entry: reads the settings, starts the platform, says that it is ready, and stops it at SIGTERM or SIGINT. */
-import { compose, type Platform } from './compose.ts';
+import type { Platform } from './compose.ts';
+import { beginOpening } from './compose-database.ts';
 import type { Config } from './config.ts';
 import { type HttpListener, listen } from './listen.ts';
 import { createLog } from './log.ts';
@@ -14,11 +15,12 @@ await run(config).catch((error: unknown) => exit(error instanceof Error ? error.
 async function run(settings: Config): Promise<void> {
   let draining = false;
   const listener = listen(settings);
-  const platform = await compose(settings, log, listener, () => draining);
+  const opening = beginOpening(settings, log);
+  const { compose } = await import('./compose.ts');
+  const platform = await compose(settings, log, listener, opening, () => draining);
   listener.ready(platform.app);
   platform.sessions.sampleQuality();
   await welcome(platform);
-  tellReady(platform, listener);
   const stop = async (signal: string): Promise<void> => {
     if (draining) return;
     draining = true;
@@ -34,6 +36,7 @@ async function run(settings: Config): Promise<void> {
       if (draining && signal === 'SIGINT') process.exit(130);
       stop(signal).catch((error: unknown) => exit(String(error)));
     });
+  tellReady(platform, listener);
 }
 
 /** Makes the first application of an empty database, and prints its secrets once. */

@@ -48,6 +48,7 @@ const ROOT_FILES = new Set([
   'src/main.ts',
   'src/compose.ts',
   'src/compose-cluster.ts',
+  'src/compose-database.ts',
   'src/compose-devices.ts',
   'src/compose-heart.ts',
   'src/listen.ts',

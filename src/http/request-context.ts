@@ -52,7 +52,8 @@ interface QueryFact {
 export interface Route extends RouteFacts {
   readonly takesBody: boolean;
   readonly optionalBody: boolean;
-  readonly schema: object | undefined;
+  /** The shape of its body; undefined where it takes none. */
+  readonly shape: { readonly schema: object } | undefined;
   /** Validates the parsed body and binds it to the work. */
   prepare(context: RequestContext): Find | Problem;
 }

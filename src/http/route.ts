@@ -4,7 +4,7 @@ import { inBody, noBody, type Shape } from './shape.ts';
 
 /** A route without a body. */
 export function route(facts: RouteFacts, find: (context: RequestContext) => ReturnType<Find>): Route {
-  return { ...facts, takesBody: false, optionalBody: true, schema: undefined, prepare: (context) => () => find(context) };
+  return { ...facts, takesBody: false, optionalBody: true, shape: undefined, prepare: (context) => () => find(context) };
 }
 
 /** A route with a JSON object as its body. `optional`: no body at all counts as `{}`. */
@@ -18,7 +18,7 @@ export function bodyRoute<B>(
     ...rest,
     takesBody: true,
     optionalBody: optional,
-    schema: shape.schema,
+    shape,
     prepare(context) {
       const checked = inBody(shape, context.body, facts.shapeStatus ?? 400);
       return 'problem' in checked ? checked.problem : () => find(context, checked.value);

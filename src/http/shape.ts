@@ -2,8 +2,9 @@
  * Shapes of bodies: arktype validates, and the same shape becomes JSON Schema for the API reference. A message is made
  * of the failing path and what was expected, never of arktype's own text, which quotes what was submitted.
  */
-import { type ArkErrors, type } from 'arktype';
+
 import { type Problem, problems } from '../problem.ts';
+import { type ArkErrors, type } from './type.ts';
 
 export interface Shape<B> {
   readonly check: (value: unknown) => { readonly value: B } | { readonly issue: string };
@@ -14,15 +15,26 @@ export interface Shape<B> {
 /** An arktype type, as far as this file uses it. */
 interface Definition<B> {
   (value: unknown): B | ArkErrors;
-  toJsonSchema(options: { fallback: (context: { base: object }) => object }): object;
+  toJsonSchema(options: { fallback: (context: { base: object }) => object }): { readonly $schema?: unknown };
 }
 
-/** The shape of an arktype type. */
-export function shape<B>(definition: Definition<B>): Shape<B> {
-  const schema = definition.toJsonSchema({ fallback: (context) => context.base });
+/**
+ * The shape of an arktype type, which is made when it is first needed: all of them together are half of a start.
+ */
+export function shape<B>(define: () => Definition<B>): Shape<B> {
+  let made: { readonly definition: Definition<B>; readonly schema: object } | undefined;
+  const make = () => {
+    const definition = define();
+    const { $schema: _dialect, ...schema } = definition.toJsonSchema({ fallback: (context) => context.base });
+    made = { definition, schema };
+    return made;
+  };
   return {
-    schema: Object.fromEntries(Object.entries(schema).filter(([name]) => name !== '$schema')),
+    get schema() {
+      return (made ?? make()).schema;
+    },
     check(value) {
+      const { definition, schema } = made ?? make();
       const misplaced = notAnObject(schema, value, []);
       if (misplaced !== undefined) return { issue: `${pathText(misplaced)}: must be an object` };
       const out = definition(value);
@@ -88,7 +100,7 @@ function pathText(path: readonly PropertyKey[]): string {
 }
 
 /** `{}`, and nothing else. */
-export const noBody: Shape<object> = shape(type({ '+': 'reject' }));
+export const noBody: Shape<object> = shape(() => type({ '+': 'reject' }));
 
 /** Validates a parsed body: a JSON object, of the shape, of text that can be stored. */
 export function inBody<B>(expected: Shape<B>, value: unknown, status: 400 | 422): { value: B } | { problem: Problem } {

@@ -4,16 +4,17 @@ import type { Config } from '../config.ts';
 import type { Log } from '../log.ts';
 import type { SmsGateway } from '../machine/message/gateway.ts';
 import { sandboxSms } from './sandbox-sms.ts';
-import { SmppGateway } from './smpp-gateway.ts';
 
-/** Undefined where it is off. */
-export function createSmsGateway(settings: Config['smsProvider'], clock: Clock, log: Log): SmsGateway | undefined {
+/** Undefined where it is off. SMPP is loaded where it is used only. */
+export async function createSmsGateway(settings: Config['smsProvider'], clock: Clock, log: Log): Promise<SmsGateway | undefined> {
   switch (settings.kind) {
     case 'off':
       return undefined;
     case 'sandbox':
       return sandboxSms(clock);
-    case 'smpp':
+    case 'smpp': {
+      const { SmppGateway } = await import('./smpp-gateway.ts');
       return new SmppGateway(settings, clock, log);
+    }
   }
 }

@@ -11,7 +11,6 @@ import { supervised } from '../embedded/supervise.ts';
 import { StoreUnavailable } from '../journal/journal.ts';
 import { asUnavailable, type Connection, type Database } from './database.ts';
 import { migrate } from './migrate.ts';
-import { openNeon } from './neon.ts';
 import { openPostgres } from './postgres.ts';
 
 export type DatabaseSettings = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDriver'>;
@@ -28,8 +27,7 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
     const { socketDir, port } = embedded;
     connection = openPostgres({ socketDir, port });
   } else {
-    connection =
-      settings.databaseDriver === 'neon' ? openNeon(settings.databaseUrl) : openPostgres({ url: settings.databaseUrl });
+    connection = await openAt(settings.databaseUrl, settings.databaseDriver);
   }
   const close = async () => {
     await connection.close();
@@ -56,6 +54,13 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
     lock: connection.lock,
     close,
   };
+}
+
+/** A connection to the server at `url`. Neon's driver is loaded where it is used only. */
+async function openAt(url: string, driver: DatabaseSettings['databaseDriver']): Promise<Connection> {
+  if (driver === 'postgres') return openPostgres({ url });
+  const { openNeon } = await import('./neon.ts');
+  return openNeon(url);
 }
 
 /** The key of the advisory lock on the whole database: any number, the same on every node. */

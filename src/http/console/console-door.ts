@@ -7,7 +7,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { type } from 'arktype';
 import { timestamp } from '../../clock.ts';
 import { installed } from '../../installation.ts';
 import { CONSOLE_LOGIN_BODY_MAX_BYTES } from '../../limits.ts';
@@ -16,6 +15,7 @@ import { newTraceparent } from '../admission/trace.ts';
 import type { HttpPeer } from '../pipelining.ts';
 import { JSON_HEADERS, problemResponse } from '../response.ts';
 import { inBody, shape } from '../shape.ts';
+import { type } from '../type.ts';
 import { WrongTokens } from '../wrong-tokens.ts';
 import { type ConsoleSession, type ConsoleSessions, setCookie } from './console-sessions.ts';
 
@@ -48,7 +48,7 @@ export interface ConsoleDoorOptions {
   now(): number;
 }
 
-const credentials = shape(
+const credentials = shape(() =>
   type({ '+': 'reject', token: '1 <= string <= 512' }).or({ '+': 'reject', login: '1 <= string <= 512' }),
 );
 

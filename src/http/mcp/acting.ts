@@ -2,13 +2,14 @@
  * The tools that act. What they do is a request of the API, made with the credentials that came: so the rights, limits
  * and refusals of the API are theirs.
  */
-import { type } from 'arktype';
+
 import type { Store } from '../../database/store.ts';
 import { isUuid } from '../../id.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { replayed } from '../operator/events.ts';
 import { e164 } from '../route/sessions.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 import { type Told, type Tool, type ToolUser, tool } from './tool.ts';
 
 export interface ActingOptions {
@@ -20,13 +21,13 @@ export interface ActingOptions {
 const RING_TIMEOUT_SEC = 60;
 
 const text = (what: string) => type('0 < string <= 200').describe(what);
-const replay = shape(type({ '+': 'reject', webhook_id: text('the webhook_id of the event') }));
-const hangUp = shape(type({ '+': 'reject', session_uuid: text('the session_uuid of the call') }));
-const call = { from: e164, to: e164, 'trunk?': text('the name of a trunk') } as const;
-const dialOfApplication = shape(
-  type({ '+': 'reject', ...call, 'idempotency_key?': text('a name of the request: a second one with it dials nobody') }),
+const replay = shape(() => type({ '+': 'reject', webhook_id: text('the webhook_id of the event') }));
+const hangUp = shape(() => type({ '+': 'reject', session_uuid: text('the session_uuid of the call') }));
+const call = () => ({ from: e164(), to: e164(), 'trunk?': text('the name of a trunk') });
+const dialOfApplication = shape(() =>
+  type({ '+': 'reject', ...call(), 'idempotency_key?': text('a name of the request: a second one with it dials nobody') }),
 );
-const dialOfOperator = shape(type({ '+': 'reject', app_uuid: text('the application that calls'), ...call }));
+const dialOfOperator = shape(() => type({ '+': 'reject', app_uuid: text('the application that calls'), ...call() }));
 
 /** The tools that this user may act with. */
 export const actingTools = (options: ActingOptions, user: ToolUser): readonly Tool[] =>

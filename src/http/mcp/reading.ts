@@ -1,5 +1,5 @@
 /** The tools that read: calls, one call's course, the event log, and the state of the platform. */
-import { type } from 'arktype';
+
 import type { Store } from '../../database/store.ts';
 import { isUuid } from '../../id.ts';
 import { MCP_LIST_MAX_ITEMS } from '../../limits.ts';
@@ -8,6 +8,7 @@ import { CALL_PARAMETERS, type CallRoutesOptions, callQuery, cursorAfter, record
 import { EVENT_PARAMETERS, eventBody, eventQuery } from '../operator/events.ts';
 import { callBody, timelineEntries } from '../operator/timeline.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 import { explanation } from './explanation.ts';
 import { type Tool, type ToolUser, tool } from './tool.ts';
 import { fitting, fittingEnds } from './untrusted.ts';
@@ -32,41 +33,42 @@ const ATTEMPTS_SHOWN = 3;
 const BEYOND = '999999999999999';
 
 const text = (what: string) => type('string <= 200').describe(what);
-const limit = type.number
-  .atLeast(1)
-  .atMost(MCP_LIST_MAX_ITEMS)
-  .divisibleBy(1)
-  .describe(`a whole number from 1 to ${MCP_LIST_MAX_ITEMS}; 20 unless given`);
-const ofCalls = {
+const limit = () =>
+  type.number
+    .atLeast(1)
+    .atMost(MCP_LIST_MAX_ITEMS)
+    .divisibleBy(1)
+    .describe(`a whole number from 1 to ${MCP_LIST_MAX_ITEMS}; 20 unless given`);
+const ofCalls = () => ({
   'state?': text('one of new, connecting, ringing, early_media, answered, ended, or live for all but ended'),
   'number?': text('a phone number in E.164, of the caller or the called'),
   'created_after?': text('a time in RFC 3339, inclusive'),
   'created_before?': text('a time in RFC 3339, exclusive'),
   'after?': text('the `after` of an earlier answer, for the next page'),
-  'limit?': limit,
-} as const;
-const ofEvents = {
+  'limit?': limit(),
+});
+const ofEvents = () => ({
   'session_uuid?': text('the session_uuid of one call'),
   'status?': text('one of pending, delivered, dead, blocked, undeliverable'),
   'event?': text('the name of an event, as session.ended'),
   'after?': text('a position: only later events, oldest first'),
   'before?': text('a position: only earlier events, newest first'),
-  'limit?': limit,
-} as const;
-const ofApp = { 'app_uuid?': text('the app_uuid of one application; all unless given') } as const;
+  'limit?': limit(),
+});
+const ofApp = () => ({ 'app_uuid?': text('the app_uuid of one application; all unless given') });
 
 const SHAPES = {
   application: {
-    calls: shape(type({ '+': 'reject', ...ofCalls })),
-    events: shape(type({ '+': 'reject', ...ofEvents })),
+    calls: shape(() => type({ '+': 'reject', ...ofCalls() })),
+    events: shape(() => type({ '+': 'reject', ...ofEvents() })),
   },
   operator: {
-    calls: shape(type({ '+': 'reject', ...ofApp, ...ofCalls })),
-    events: shape(type({ '+': 'reject', ...ofApp, ...ofEvents })),
+    calls: shape(() => type({ '+': 'reject', ...ofApp(), ...ofCalls() })),
+    events: shape(() => type({ '+': 'reject', ...ofApp(), ...ofEvents() })),
   },
 } as const;
-const oneCall = shape(type({ '+': 'reject', session_uuid: text('the session_uuid of the call') }));
-const nothing = shape(type({ '+': 'reject' }));
+const oneCall = shape(() => type({ '+': 'reject', session_uuid: text('the session_uuid of the call') }));
+const nothing = shape(() => type({ '+': 'reject' }));
 
 /** The tools that this user may read with. */
 export const readingTools = (options: ReadingOptions, { appUuid }: ToolUser): readonly Tool[] => [

@@ -44,7 +44,7 @@ export function mcpRoute(options: McpOptions): Route {
     buckets: ['mcp'],
     takesBody: true,
     optionalBody: false,
-    schema: undefined,
+    shape: undefined,
     prepare(context) {
       const origin = context.request.headers.get('origin');
       // A page of another site, or one that was given our address as its name's.

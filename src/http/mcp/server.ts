@@ -41,11 +41,11 @@ export async function answerMessage(
   }
 }
 
-const listed = ({ name, title, description, schema, acts = false }: Tool) => ({
+const listed = ({ name, title, description, shape, acts = false }: Tool) => ({
   name,
   title,
   description,
-  inputSchema: { ...schema, type: 'object' as const },
+  inputSchema: { ...shape.schema, type: 'object' as const },
   annotations: { title, readOnlyHint: !acts, destructiveHint: acts, openWorldHint: acts },
 });
 

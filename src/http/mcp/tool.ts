@@ -27,8 +27,8 @@ interface ToolFacts {
 }
 
 export interface Tool extends ToolFacts {
-  /** JSON Schema of its arguments. */
-  readonly schema: object;
+  /** The shape of its arguments. */
+  readonly shape: { readonly schema: object };
   /** Validates the arguments and runs. */
   run(given: unknown, user: ToolUser): Promise<Told | Problem>;
 }
@@ -36,7 +36,7 @@ export interface Tool extends ToolFacts {
 /** A tool whose arguments have that shape. */
 export const tool = <B>(facts: ToolFacts, shape: Shape<B>, run: (given: B, user: ToolUser) => Promise<Told | Problem>): Tool => ({
   ...facts,
-  schema: shape.schema,
+  shape,
   async run(given, user) {
     const checked = inBody(shape, given, 400);
     return 'problem' in checked ? checked.problem : await run(checked.value, user);

@@ -188,8 +188,9 @@ function bodyOf(route: Route, example: Operation['example']): { readonly request
     return {
       requestBody: { required: true, content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } } },
     };
-  if (route.schema === undefined || isBare(route.schema)) return {};
-  const content = { schema: route.schema, ...(example === undefined ? {} : { example }) };
+  const schema = route.shape?.schema;
+  if (schema === undefined || isBare(schema)) return {};
+  const content = { schema, ...(example === undefined ? {} : { example }) };
   return { requestBody: { required: !route.optionalBody, content: { 'application/json': content } } };
 }
 

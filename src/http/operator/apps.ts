@@ -1,5 +1,5 @@
 /** Applications, their keys and their webhook secrets. A secret is shown once, by the call that made it. */
-import { type } from 'arktype';
+
 import { timestamp } from '../../clock.ts';
 import type { App, RoomLimits } from '../../database/apps.ts';
 import type { Store } from '../../database/store.ts';
@@ -11,20 +11,22 @@ import { created, noContent, ok, type RequestContext } from '../request-context.
 import { appBody, blockedEvents, webhookUrl } from '../route/application.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 
-const name = type(/^[^\x00-\x1f\x7f]{1,100}$/u).describe('1 to 100 printable characters');
-const roomLimits = type({
-  '+': 'reject',
-  'max_rooms?': '0 <= number.integer <= 100000',
-  'max_members_per_room?': '1 <= number.integer <= 100000',
+const name = () => type(/^[^\x00-\x1f\x7f]{1,100}$/u).describe('1 to 100 printable characters');
+const roomLimits = () =>
+  type({
+    '+': 'reject',
+    'max_rooms?': '0 <= number.integer <= 100000',
+    'max_members_per_room?': '1 <= number.integer <= 100000',
+  });
+const optional = () => ({
+  'webhook_url?': webhookUrl(),
+  'blocked_webhook_events?': blockedEvents(),
+  'room_limits?': roomLimits(),
 });
-const optional = {
-  'webhook_url?': webhookUrl,
-  'blocked_webhook_events?': blockedEvents,
-  'room_limits?': roomLimits,
-} as const;
-const create = shape(type({ '+': 'reject', name, ...optional }));
-const patch = shape(type({ '+': 'reject', 'name?': name, ...optional }));
+const create = shape(() => type({ '+': 'reject', name: name(), ...optional() }));
+const patch = shape(() => type({ '+': 'reject', 'name?': name(), ...optional() }));
 
 type Fields = Parameters<typeof change>[0];
 

@@ -1,5 +1,5 @@
 /** Numbers, caller IDs and payment terminals: what belongs to which application. */
-import { type } from 'arktype';
+
 import type { Permitted } from '../../database/numbers.ts';
 import type { Store } from '../../database/store.ts';
 import { isAppUuid } from '../../id.ts';
@@ -9,9 +9,10 @@ import type { Route } from '../request-context.ts';
 import { noContent, type RequestContext } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 import { pathApp } from './apps.ts';
 
-const owner = shape(
+const owner = shape(() =>
   type({
     '+': 'reject',
     app_uuid: type('string')

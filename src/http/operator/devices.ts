@@ -1,5 +1,5 @@
 /** SIP devices of an application: who may register, and who is registered. */
-import { type } from 'arktype';
+
 import { type Binding, DEVICE_REALM } from '../../call/ports/devices.ts';
 import { timestamp } from '../../clock.ts';
 import type { Store } from '../../database/store.ts';
@@ -10,13 +10,14 @@ import { digestSecrets } from '../../sip/message/digest-server.ts';
 import { noContent, ok, type Route } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 import { pathApp } from './apps.ts';
 import type { OperatorHooks } from './hooks.ts';
 
 /** What may stand in the user part of a SIP URI without an escape, so that a name has one spelling only. */
 const USERNAME = /^[A-Za-z0-9+][A-Za-z0-9._~*+-]{0,63}$/;
 
-const put = shape(
+const put = shape(() =>
   type({
     '+': 'reject',
     password: type(new RegExp(`^[\\x20-\\x7e]{1,${DEVICE_PASSWORD_MAX_CHARS}}$`)).describe(

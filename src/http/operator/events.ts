@@ -1,5 +1,5 @@
 /** The event log, and the replay of what was set aside. */
-import { type } from 'arktype';
+
 import type { Answer } from '../../call/ports/sessions.ts';
 import { type Clock, timestamp } from '../../clock.ts';
 import { EVENT_STATUSES, type EventLog, type EventQuery, type LoggedEvent } from '../../database/events.ts';
@@ -14,11 +14,12 @@ import type { RequestContext, Route } from '../request-context.ts';
 import { ok } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 import { pathApp } from './apps.ts';
 import type { EventStreams, StreamRequest } from './event-stream.ts';
 
 const facts = { auth: 'operator', tag: 'Operator: events' } as const;
-const sample = shape(type({ '+': 'reject', event: '1 <= string <= 100' }));
+const sample = shape(() => type({ '+': 'reject', event: '1 <= string <= 100' }));
 /** The parameters of the list. */
 export const EVENT_PARAMETERS = ['app_uuid', 'after', 'before', 'event', 'session_uuid', 'status', 'limit'] as const;
 

@@ -1,5 +1,5 @@
 /** The nodes of the platform: listed, drained and taken into use again. */
-import { type } from 'arktype';
+
 import { timestamp } from '../../clock.ts';
 import type { NodeRow } from '../../database/nodes.ts';
 import { isUuid } from '../../id.ts';
@@ -7,9 +7,10 @@ import { NODE_DRAIN_MAX_SEC } from '../../limits.ts';
 import { ok, type Route } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
 import { noBody, shape } from '../shape.ts';
+import { type } from '../type.ts';
 import type { OperatorNodes } from './hooks.ts';
 
-const drain = shape(
+const drain = shape(() =>
   type({
     '+': 'reject',
     'deadline_sec?': `0 <= number.integer <= ${NODE_DRAIN_MAX_SEC}`,

@@ -1,5 +1,5 @@
 /** Calls that the operator tries for an application: dial, play a file, hang up. The application's own checks hold. */
-import { type } from 'arktype';
+
 import type { CommandContext, SessionCommand, Sessions } from '../../call/ports/sessions.ts';
 import type { Store } from '../../database/store.ts';
 import { isUuid, newUuid } from '../../id.ts';
@@ -10,19 +10,20 @@ import { e164 } from '../route/sessions.ts';
 import { makeToken, tokenShape } from '../route/webrtc-tokens.ts';
 import { bareRoute, bodyRoute } from '../route.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 import { pathApp } from './apps.ts';
 
 const RING_TIMEOUT_SEC = 60;
 
-const dial = shape(
+const dial = shape(() =>
   type({
     '+': 'reject',
-    from: e164,
-    to: e164,
+    from: e164(),
+    to: e164(),
     'trunk?': type(/^[^\x00-\x1f\x7f]{1,64}$/u).describe('1 to 64 printable characters'),
   }),
 );
-const play = shape(type({ '+': 'reject', url: sourceUrl }));
+const play = shape(() => type({ '+': 'reject', url: sourceUrl() }));
 
 const facts = {
   auth: 'operator',

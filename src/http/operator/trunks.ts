@@ -1,5 +1,5 @@
 /** SIP trunks: set up, read with their state, taken down. */
-import { type } from 'arktype';
+
 import ipaddr from 'ipaddr.js';
 import type { CarrierReadings, TrunkStatus } from '../../call/ports/trunks.ts';
 import { timestamp } from '../../clock.ts';
@@ -20,26 +20,29 @@ import { type Problem, problems } from '../../problem.ts';
 import { noContent, ok, type Route } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 import type { OperatorHooks } from './hooks.ts';
 
 const HOST = '(\\[[0-9A-Fa-f:.]{2,45}\\]|[A-Za-z0-9]([A-Za-z0-9.-]{0,252}))';
 const URI = new RegExp(`^sip:${HOST}(:[0-9]{1,5})?(;transport=(udp|tcp|tls))?$`);
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-const printable = type(/^[\x21-\x7e]{1,128}$/).describe('1 to 128 printable ASCII characters without blanks');
-const user = type(/^[A-Za-z0-9\-_.!~*'()+&=$,;?/%]{1,128}$/).describe('the user part of a SIP URI');
-const host = type(new RegExp(`^${HOST}$`)).describe('a host name or an IP address');
-const pem = type(`string <= ${TRUNK_PEM_MAX_CHARS}`)
-  .narrow((text, context) => text === '' || text.includes('-----BEGIN ') || context.mustBe('PEM text'))
-  .describe('PEM text');
-const uri = type(URI)
-  .narrow((text, context) => Number(/:([0-9]{1,5})(;|$)/.exec(text)?.[1] ?? 5060) <= 65535 || context.mustBe('a trunk URI'))
-  .describe('sip:host[:port][;transport=udp|tcp|tls]');
+const printable = () => type(/^[\x21-\x7e]{1,128}$/).describe('1 to 128 printable ASCII characters without blanks');
+const user = () => type(/^[A-Za-z0-9\-_.!~*'()+&=$,;?/%]{1,128}$/).describe('the user part of a SIP URI');
+const host = () => type(new RegExp(`^${HOST}$`)).describe('a host name or an IP address');
+const pem = () =>
+  type(`string <= ${TRUNK_PEM_MAX_CHARS}`)
+    .narrow((text, context) => text === '' || text.includes('-----BEGIN ') || context.mustBe('PEM text'))
+    .describe('PEM text');
+const uri = () =>
+  type(URI)
+    .narrow((text, context) => Number(/:([0-9]{1,5})(;|$)/.exec(text)?.[1] ?? 5060) <= 65535 || context.mustBe('a trunk URI'))
+    .describe('sip:host[:port][;transport=udp|tcp|tls]');
 
-const trunk = shape(
+const trunk = shape(() =>
   type({
     '+': 'reject',
-    uri: type("'loopback:'").or(uri).describe('sip:host[:port][;transport=udp|tcp|tls] or loopback:'),
-    'username?': printable,
+    uri: type("'loopback:'").or(uri()).describe('sip:host[:port][;transport=udp|tcp|tls] or loopback:'),
+    'username?': printable(),
     'password?': type('string <= 256').describe('at most 256 characters'),
     'register?': 'boolean',
     'inbound_cidrs?': type('string')
@@ -57,16 +60,16 @@ const trunk = shape(
     'inbound_format?': "'auto' | 'e164' | 'national'",
     'outbound_format?': "'plus_e164' | 'e164' | 'national' | 'international_00'",
     'outbound_prefix?': type(/^[0-9*#+]{1,16}$/).describe('1 to 16 digits, *, # or +'),
-    'auth_username?': printable,
-    'from_user?': user,
-    'from_domain?': host,
-    'outbound_proxy?': uri,
-    'contact_user?': user,
+    'auth_username?': printable(),
+    'from_user?': user(),
+    'from_domain?': host(),
+    'outbound_proxy?': uri(),
+    'contact_user?': user(),
     'identity?': "'none' | 'pai' | 'rpid'",
     'trust_identity?': 'boolean',
     'srtp?': "'off' | 'optional' | 'required'",
     'srtp_without_tls?': 'boolean',
-    'tls?': { '+': 'reject', 'ca?': pem, 'cert?': pem, 'key?': pem },
+    'tls?': { '+': 'reject', 'ca?': pem(), 'cert?': pem(), 'key?': pem() },
     'session_timer?': "'on' | 'off'",
     'max_cps?': `1 <= number.integer <= ${TRUNK_CPS_MAX}`,
     'priority?': '0 <= number.integer <= 65535',
@@ -77,8 +80,8 @@ const trunk = shape(
       .array()
       .atMostLength(TRUNK_APPS_MAX),
     'follow_redirects?': 'boolean',
-    'transfer_hosts?': host.array().atMostLength(TRUNK_HOSTS_MAX),
-    'advertise?': host,
+    'transfer_hosts?': host().array().atMostLength(TRUNK_HOSTS_MAX),
+    'advertise?': host(),
     'nodes?': type(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/)
       .describe('the label of a node')
       .array()

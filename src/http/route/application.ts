@@ -1,5 +1,5 @@
 /** The application's own settings (contract §8). */
-import { type } from 'arktype';
+
 import { timestamp } from '../../clock.ts';
 import type { AppDetail, AppStore } from '../../database/apps.ts';
 import { isEventPattern } from '../../event/names.ts';
@@ -8,19 +8,22 @@ import type { Route } from '../request-context.ts';
 import { noContent, ok } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 
 /** http or https, no user and password; `""` for none. */
-export const webhookUrl = type(`string <= ${WEBHOOK_URL_MAX_CHARS}`)
-  .narrow((url, context) => url === '' || isWebhookUrl(url) || context.mustBe('a URL'))
-  .describe(`"" or an http or https URL of at most ${WEBHOOK_URL_MAX_CHARS} characters without user and password`);
+export const webhookUrl = () =>
+  type(`string <= ${WEBHOOK_URL_MAX_CHARS}`)
+    .narrow((url, context) => url === '' || isWebhookUrl(url) || context.mustBe('a URL'))
+    .describe(`"" or an http or https URL of at most ${WEBHOOK_URL_MAX_CHARS} characters without user and password`);
 
 /** `session.ended`, `playback.*`. */
-export const blockedEvents = type(/^[a-z_]+(\.[a-z_]+)*(\.\*)?$/)
-  .and('string <= 100')
-  .narrow((pattern, context) => isEventPattern(pattern) || context.mustBe('the name of an event'))
-  .describe('the name of an event, or a prefix of one with a trailing .*')
-  .array()
-  .atMostLength(BLOCKED_EVENTS_MAX);
+export const blockedEvents = () =>
+  type(/^[a-z_]+(\.[a-z_]+)*(\.\*)?$/)
+    .and('string <= 100')
+    .narrow((pattern, context) => isEventPattern(pattern) || context.mustBe('the name of an event'))
+    .describe('the name of an event, or a prefix of one with a trailing .*')
+    .array()
+    .atMostLength(BLOCKED_EVENTS_MAX);
 
 function isWebhookUrl(text: string): boolean {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return false;
@@ -28,7 +31,7 @@ function isWebhookUrl(text: string): boolean {
   return url.username === '' && url.password === '' && url.hostname !== '';
 }
 
-const patch = shape(type({ '+': 'reject', 'webhook_url?': webhookUrl, 'blocked_webhook_events?': blockedEvents }));
+const patch = shape(() => type({ '+': 'reject', 'webhook_url?': webhookUrl(), 'blocked_webhook_events?': blockedEvents() }));
 
 const facts = { auth: 'application', tag: 'Application', path: '/api/v1/app', resource: 'Application' } as const;
 

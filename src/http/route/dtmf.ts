@@ -1,6 +1,5 @@
 /** Digit collection on one Session (contract §3): prompt and collect, and its cancellation. */
 
-import { type } from 'arktype';
 import type { Sessions } from '../../call/ports/sessions.ts';
 import { SENT_DIGITS } from '../../call/ports/target.ts';
 import {
@@ -17,6 +16,7 @@ import { problems } from '../../problem.ts';
 import type { Route } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 import { sourceUrl } from './playback.ts';
 import { onSession } from './sessions.ts';
 
@@ -24,10 +24,10 @@ const ALL_DIGITS = '0123456789*#';
 const timeout = `1 <= number.integer <= ${COLLECT_TIMEOUT_MAX_MS}` as const;
 const digits = `1 <= number.integer <= ${COLLECT_DIGITS_MAX}` as const;
 
-const collect = shape(
+const collect = shape(() =>
   type({
     '+': 'reject',
-    'prompt_files?': sourceUrl.array().atMostLength(PLAYBACK_URLS_MAX),
+    'prompt_files?': sourceUrl().array().atMostLength(PLAYBACK_URLS_MAX),
     'min_digits?': digits,
     'max_digits?': digits,
     'valid_digits?': type(/^[0-9*#A-D]{1,16}$/).describe('1 to 16 of 0-9, *, #, A-D'),
@@ -42,9 +42,9 @@ const collect = shape(
   }),
 );
 
-const sentDigits = type(SENT_DIGITS).describe(`1 to ${DTMF_SEND_MAX_DIGITS} of 0-9, A-D, *, #, w, W`);
+const sentDigits = () => type(SENT_DIGITS).describe(`1 to ${DTMF_SEND_MAX_DIGITS} of 0-9, A-D, *, #, w, W`);
 const keyTime = `${DTMF_SEND_MIN_MS} <= number.integer <= ${DTMF_SEND_MAX_MS}` as const;
-const send = shape(type({ '+': 'reject', digits: sentDigits, 'duration_ms?': keyTime, 'gap_ms?': keyTime }));
+const send = shape(() => type({ '+': 'reject', digits: sentDigits(), 'duration_ms?': keyTime, 'gap_ms?': keyTime }));
 
 const facts = {
   auth: 'application',

@@ -1,5 +1,5 @@
 /** Short messages (contract §7): send, read, list. */
-import { type } from 'arktype';
+
 import type { MessageRequest, Messages } from '../../call/ports/messages.ts';
 import { timestamp } from '../../clock.ts';
 import type { MessageQuery } from '../../database/messages.ts';
@@ -12,10 +12,11 @@ import type { Route } from '../request-context.ts';
 import { commandContext, ok } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 import { e164, instant } from './sessions.ts';
 
-const send = shape<MessageRequest>(
-  type({ '+': 'reject', from: e164, to: e164, text: `1 <= string <= ${MESSAGE_TEXT_MAX_CHARS}` }),
+const send = shape<MessageRequest>(() =>
+  type({ '+': 'reject', from: e164(), to: e164(), text: `1 <= string <= ${MESSAGE_TEXT_MAX_CHARS}` }),
 );
 
 const facts = { auth: 'application', tag: 'Messages', resource: 'Message' } as const;

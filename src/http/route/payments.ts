@@ -1,5 +1,5 @@
 /** Secure collection of card and CVV, and the charge (interface, Payments; contract §6). */
-import { type } from 'arktype';
+
 import type { ChargeRequest, Charges } from '../../call/ports/charges.ts';
 import type { Sessions } from '../../call/ports/sessions.ts';
 import { isUuid, newUuid } from '../../id.ts';
@@ -18,30 +18,32 @@ import type { Route } from '../request-context.ts';
 import { commandContext, type RequestContext } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 import { sourceUrl } from './playback.ts';
 import { onSession } from './sessions.ts';
 
 const timeout = `1 <= number.integer <= ${COLLECT_TIMEOUT_MAX_MS}` as const;
-const prompts = sourceUrl.array().atMostLength(PAYMENT_PROMPTS_MAX);
+const prompts = () => sourceUrl().array().atMostLength(PAYMENT_PROMPTS_MAX);
 const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}';
-const cardUuid = type(new RegExp(`^card_${UUID}$`)).describe('card_ and a lowercase UUID v4');
-const cvvUuid = type(new RegExp(`^cvv_${UUID}$`)).describe('cvv_ and a lowercase UUID v4');
+const cardUuid = () => type(new RegExp(`^card_${UUID}$`)).describe('card_ and a lowercase UUID v4');
+const cvvUuid = () => type(new RegExp(`^cvv_${UUID}$`)).describe('cvv_ and a lowercase UUID v4');
 
-const collection = {
-  '+': 'reject',
-  'prompt_files?': prompts,
-  'retry_prompt_files?': prompts,
-  'max_attempts?': `1 <= number.integer <= ${PAYMENT_ATTEMPTS_MAX}`,
-  'first_digit_timeout_ms?': timeout,
-  'inter_digit_timeout_ms?': timeout,
-  'terminators?': type(/^[0-9#A-D]$/)
-    .describe('one of 0-9, #, A-D')
-    .array()
-    .atMostLength(15),
-} as const;
-const collectCard = shape(
+const collection = () =>
+  ({
+    '+': 'reject',
+    'prompt_files?': prompts(),
+    'retry_prompt_files?': prompts(),
+    'max_attempts?': `1 <= number.integer <= ${PAYMENT_ATTEMPTS_MAX}`,
+    'first_digit_timeout_ms?': timeout,
+    'inter_digit_timeout_ms?': timeout,
+    'terminators?': type(/^[0-9#A-D]$/)
+      .describe('one of 0-9, #, A-D')
+      .array()
+      .atMostLength(15),
+  }) as const;
+const collectCard = shape(() =>
   type({
-    ...collection,
+    ...collection(),
     'accepted_brands?': type
       .enumerated(...CARD_BRANDS)
       .array()
@@ -49,13 +51,13 @@ const collectCard = shape(
       .atMostLength(CARD_BRANDS.length),
   }),
 );
-const collectCvv = shape(type({ ...collection, 'card_uuid?': cardUuid }));
+const collectCvv = shape(() => type({ ...collection(), 'card_uuid?': cardUuid() }));
 
-const charge = shape(
+const charge = shape(() =>
   type({
     '+': 'reject',
-    card_uuid: cardUuid,
-    cvv_uuid: cvvUuid,
+    card_uuid: cardUuid(),
+    cvv_uuid: cvvUuid(),
     exp_month: '1 <= number.integer <= 12',
     exp_year: '2000 <= number.integer <= 2099',
     amount: `1 <= number.integer <= ${CHARGE_AMOUNT_MAX}`,

@@ -1,5 +1,5 @@
 /** Playback to one Session: play of every kind, stop, pause, resume, restart, seek. */
-import { type } from 'arktype';
+
 import type { SessionCommand, Sessions } from '../../call/ports/sessions.ts';
 import { COMMAND_BODY_MAX_BYTES, PLAYBACK_POSITION_MAX_MS, PLAYBACK_URL_MAX_CHARS, PLAYBACK_URLS_MAX } from '../../limits.ts';
 import type { Place } from '../../machine/playback/playback.ts';
@@ -7,23 +7,25 @@ import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Route } from '../request-context.ts';
 import { bareRoute, bodyRoute } from '../route.ts';
 import { type Shape, shape } from '../shape.ts';
+import { type } from '../type.ts';
 import { onSession } from './sessions.ts';
 
 /** A URL from which audio may be fetched. The address behind it is screened when it is fetched. */
-export const sourceUrl = type(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s/?#]/)
-  .and(`string <= ${PLAYBACK_URL_MAX_CHARS}`)
-  .narrow((url, context) => URL.canParse(url) || context.mustBe('a URL'))
-  .describe(`an http or https URL of at most ${PLAYBACK_URL_MAX_CHARS} characters`);
+export const sourceUrl = () =>
+  type(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s/?#]/)
+    .and(`string <= ${PLAYBACK_URL_MAX_CHARS}`)
+    .narrow((url, context) => URL.canParse(url) || context.mustBe('a URL'))
+    .describe(`an http or https URL of at most ${PLAYBACK_URL_MAX_CHARS} characters`);
 
-const play = shape(
+const play = shape(() =>
   type({
     '+': 'reject',
     type: "'files'",
-    urls: sourceUrl.array().atLeastLength(1).atMostLength(PLAYBACK_URLS_MAX),
+    urls: sourceUrl().array().atLeastLength(1).atMostLength(PLAYBACK_URLS_MAX),
     'loop?': '0 <= number.integer <= 1000000',
     'volume?': '0 <= number.integer <= 200',
   })
-    .or({ '+': 'reject', type: "'stream'", url: sourceUrl, 'volume?': '0 <= number.integer <= 200' })
+    .or({ '+': 'reject', type: "'stream'", url: sourceUrl(), 'volume?': '0 <= number.integer <= 200' })
     .or({ '+': 'reject', type: "'silence'" })
     .or({
       '+': 'reject',
@@ -40,7 +42,7 @@ const play = shape(
 type PlayRequest = typeof play extends Shape<infer Request> ? Request : never;
 
 /** A seek, of a Session's playback or a Room's. `placeOf` sees to it that exactly one of the two fields is given. */
-export const seek = shape(
+export const seek = shape(() =>
   type({
     '+': 'reject',
     'position_ms?': `0 <= number.integer <= ${Number.MAX_SAFE_INTEGER}`,

@@ -1,7 +1,7 @@
 /**
  * Recordings of a Session and of a Room (interface, Recordings; contract §5). Their audio is fetched by signed URLs.
  */
-import { type } from 'arktype';
+
 import type { Recordings } from '../../call/ports/recordings.ts';
 import type { Rooms } from '../../call/ports/rooms.ts';
 import type { SessionCommand, Sessions } from '../../call/ports/sessions.ts';
@@ -11,6 +11,7 @@ import type { Find, RequestContext, Route } from '../request-context.ts';
 import { ok } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 import { orderedRoom } from './rooms.ts';
 import { onSession } from './sessions.ts';
 
@@ -18,7 +19,7 @@ const SENSITIVITY = 0.5;
 const SPEECH_MS = 100;
 const SILENCE_MS = 500;
 
-const create = shape(
+const create = shape(() =>
   type({
     '+': 'reject',
     direction: "'both' | 'session_in' | 'session_out'",
@@ -37,7 +38,7 @@ const create = shape(
       (channels === 'mono' || context.reject({ path: ['channels'], expected: 'mono; stereo is unsupported' })),
   ),
 );
-const createInRoom = shape(type({ '+': 'reject', 'include_gaps?': 'boolean' }));
+const createInRoom = shape(() => type({ '+': 'reject', 'include_gaps?': 'boolean' }));
 
 const facts = { auth: 'application', tag: 'Recordings', resource: 'Session' } as const;
 const command = {

@@ -1,5 +1,5 @@
 /** Rooms, their members and their playback (interface, Rooms; contract §4). */
-import { type } from 'arktype';
+
 import type { Rooms } from '../../call/ports/rooms.ts';
 import type { Sessions } from '../../call/ports/sessions.ts';
 import { isUuid } from '../../id.ts';
@@ -10,22 +10,23 @@ import type { Route } from '../request-context.ts';
 import { commandContext, ok, type RequestContext, type Work } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 import { placeOf, seek, sourceUrl } from './playback.ts';
 import { onSession } from './sessions.ts';
 
 const percent = '0 <= number.integer <= 200';
-const create = shape(type({ '+': 'reject', 'voice_activity_events?': 'boolean', 'hold_music_url?': sourceUrl }));
-const join = shape(type({ '+': 'reject', session_uuid: 'string', 'muted?': 'boolean', 'coach?': 'string' }));
-const memberVolume = shape(type({ '+': 'reject', volume: percent, direction: "'from_member' | 'to_member' | 'both'" }));
-const volume = shape(type({ '+': 'reject', volume: percent }));
-const play = shape(
+const create = shape(() => type({ '+': 'reject', 'voice_activity_events?': 'boolean', 'hold_music_url?': sourceUrl() }));
+const join = shape(() => type({ '+': 'reject', session_uuid: 'string', 'muted?': 'boolean', 'coach?': 'string' }));
+const memberVolume = shape(() => type({ '+': 'reject', volume: percent, direction: "'from_member' | 'to_member' | 'both'" }));
+const volume = shape(() => type({ '+': 'reject', volume: percent }));
+const play = shape(() =>
   type({
     '+': 'reject',
     type: "'files'",
-    urls: sourceUrl.array().atLeastLength(1).atMostLength(PLAYBACK_URLS_MAX),
+    urls: sourceUrl().array().atLeastLength(1).atMostLength(PLAYBACK_URLS_MAX),
     'loop?': '0 <= number.integer <= 1000000',
     'volume?': percent,
-  }).or({ '+': 'reject', type: "'stream'", url: sourceUrl }),
+  }).or({ '+': 'reject', type: "'stream'", url: sourceUrl() }),
 );
 
 const facts = { auth: 'application', tag: 'Rooms', resource: 'Room' } as const;

@@ -1,5 +1,5 @@
 /** Sessions: dial, list, get, answer, reject, cancel, disconnect. */
-import { type } from 'arktype';
+
 import type { DialRequest, SessionCommand, Sessions, SessionView } from '../../call/ports/sessions.ts';
 import { SENT_DIGITS, targetOf } from '../../call/ports/target.ts';
 import { isUuid } from '../../id.ts';
@@ -28,36 +28,39 @@ import type { Route } from '../request-context.ts';
 import { commandContext, ok, type RequestContext, type Work } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 
-export const e164 = type(new RegExp(E164_PATTERN)).describe('an E.164 number with leading +');
+export const e164 = () => type(new RegExp(E164_PATTERN)).describe('an E.164 number with leading +');
 /** Header names of our own prefix; values without CR, LF or other controls, so that no header can be smuggled. */
-const sipHeaders = type({
-  '+': 'reject',
-  '[/^X-[A-Za-z0-9-]{1,62}$/]': type(new RegExp(`^[\\x20-\\x7e]{0,${SIP_HEADER_MAX_CHARS}}$`)).describe(
-    `at most ${SIP_HEADER_MAX_CHARS} printable ASCII characters`,
-  ),
-}).narrow(
-  (headers, context) => Object.keys(headers).length <= SIP_HEADERS_MAX || context.mustBe(`at most ${SIP_HEADERS_MAX} headers`),
-);
+const sipHeaders = () =>
+  type({
+    '+': 'reject',
+    '[/^X-[A-Za-z0-9-]{1,62}$/]': type(new RegExp(`^[\\x20-\\x7e]{0,${SIP_HEADER_MAX_CHARS}}$`)).describe(
+      `at most ${SIP_HEADER_MAX_CHARS} printable ASCII characters`,
+    ),
+  }).narrow(
+    (headers, context) => Object.keys(headers).length <= SIP_HEADERS_MAX || context.mustBe(`at most ${SIP_HEADERS_MAX} headers`),
+  );
 const printable = (most: number) =>
   type(new RegExp(`^[^\\x00-\\x1f\\x7f]{1,${most}}$`, 'u')).describe(`1 to ${most} printable characters`);
 
 /** What may be dialled: a number, or a device of the application by its user name (`PUT …/devices/{username}`). */
-const target = type(new RegExp(`${E164_PATTERN}|^sip:[A-Za-z0-9+][A-Za-z0-9._~*+-]{0,63}$`)).describe(
-  'an E.164 number with leading +, or sip: and the user name of a device',
-);
+const target = () =>
+  type(new RegExp(`${E164_PATTERN}|^sip:[A-Za-z0-9+][A-Za-z0-9._~*+-]{0,63}$`)).describe(
+    'an E.164 number with leading +, or sip: and the user name of a device',
+  );
 
-const dial = shape<DialRequest>(
+const dial = shape<DialRequest>(() =>
   type({
     '+': 'reject',
-    from: e164,
-    to: target,
+    from: e164(),
+    to: target(),
     ring_timeout_sec: `1 <= number.integer <= ${RING_TIMEOUT_MAX_SEC}`,
     'trunk?': printable(64),
     'send_digits?': type(SENT_DIGITS).describe(`1 to ${DTMF_SEND_MAX_DIGITS} of 0-9, A-D, *, #, w, W`),
     'display_name?': printable(DISPLAY_NAME_MAX_CHARS),
     'max_duration_sec?': `${CALL_DURATION_MIN_SEC} <= number.integer <= ${CALL_DURATION_MAX_SEC}`,
-    'sip_headers?': sipHeaders,
+    'sip_headers?': sipHeaders(),
     'client_state?': `string <= ${CLIENT_STATE_MAX_CHARS}`,
     'room_id?': 'string <= 64',
     'near?': 'string <= 64',
@@ -69,9 +72,11 @@ const dial = shape<DialRequest>(
   }),
 );
 
-const reject = shape(type({ '+': 'reject', reason: "'number_not_found' | 'invalid_number' | 'timeout' | 'busy' | 'rejected'" }));
+const reject = shape(() =>
+  type({ '+': 'reject', reason: "'number_not_found' | 'invalid_number' | 'timeout' | 'busy' | 'rejected'" }),
+);
 
-const transfer = shape(
+const transfer = shape(() =>
   type({
     '+': 'reject',
     'to?': type('string')

@@ -1,5 +1,5 @@
 /** Tokens with which browsers call in. The application's server makes them; its API key never reaches a browser. */
-import { type } from 'arktype';
+
 import { timestamp } from '../../clock.ts';
 import type { Store } from '../../database/store.ts';
 import { isUuid } from '../../id.ts';
@@ -14,9 +14,10 @@ import { problems } from '../../problem.ts';
 import { created, noContent, type Outcome, type Route } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 import { WHIP_PATH } from './whip.ts';
 
-const number = type(/^\+[1-9][0-9]{1,14}$/).describe('an E.164 number');
+const number = () => type(/^\+[1-9][0-9]{1,14}$/).describe('an E.164 number');
 
 interface TokenTerms {
   readonly ttl_sec?: number;
@@ -25,12 +26,12 @@ interface TokenTerms {
   readonly client_state?: string;
 }
 
-export const tokenShape = shape<TokenTerms>(
+export const tokenShape = shape<TokenTerms>(() =>
   type({
     '+': 'reject',
     'ttl_sec?': `${WEBRTC_TOKEN_MIN_SEC} <= number.integer <= ${WEBRTC_TOKEN_MAX_SEC}`,
-    'caller_id?': number,
-    'to?': number,
+    'caller_id?': number(),
+    'to?': number(),
     'client_state?': `string <= ${CLIENT_STATE_MAX_CHARS}`,
   }),
 );

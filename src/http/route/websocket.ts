@@ -1,5 +1,5 @@
 /** WebSocket Sessions: the platform connects out to the application's server (interface, Sessions; contract §2). */
-import { type } from 'arktype';
+
 import type { ConnectWebsocketRequest, Sessions } from '../../call/ports/sessions.ts';
 import {
   BOT_PARAMETER_MAX_CHARS,
@@ -15,11 +15,13 @@ import type { Route } from '../request-context.ts';
 import { commandContext } from '../request-context.ts';
 import { bodyRoute } from '../route.ts';
 import { shape } from '../shape.ts';
+import { type } from '../type.ts';
 
-const url = type(/^[Ww][Ss][Ss]?:\/\/[^\s/?#]/)
-  .and(`string <= ${WEBSOCKET_URL_MAX_CHARS}`)
-  .narrow((given, context) => isPlain(given) || context.mustBe('a URL without userinfo and fragment'))
-  .describe(`a ws or wss URL of at most ${WEBSOCKET_URL_MAX_CHARS} characters`);
+const url = () =>
+  type(/^[Ww][Ss][Ss]?:\/\/[^\s/?#]/)
+    .and(`string <= ${WEBSOCKET_URL_MAX_CHARS}`)
+    .narrow((given, context) => isPlain(given) || context.mustBe('a URL without userinfo and fragment'))
+    .describe(`a ws or wss URL of at most ${WEBSOCKET_URL_MAX_CHARS} characters`);
 
 function isPlain(given: string): boolean {
   const parsed = URL.parse(given);
@@ -29,48 +31,51 @@ function isPlain(given: string): boolean {
 /** Ours or the connection's own: hop-by-hop (RFC 9110 §7.6.1), the handshake's, Host, and what we add. */
 const RESERVED =
   /^(host|connection|upgrade|keep-alive|proxy-.*|te|trailer|transfer-encoding|content-length|sec-websocket-.*|traceparent|x-session-uuid)$/i;
-const headers = type({
-  "[/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/]": type(new RegExp(`^[\\x20-\\x7e]{0,${WEBSOCKET_HEADER_MAX_CHARS}}$`)).describe(
-    `at most ${WEBSOCKET_HEADER_MAX_CHARS} printable ASCII characters`,
-  ),
-  '+': 'reject',
-}).narrow((given, context) => {
-  const names = Object.keys(given);
-  if (names.length > WEBSOCKET_HEADERS_MAX) return context.mustBe(`at most ${WEBSOCKET_HEADERS_MAX} headers`);
-  return !names.some((name) => RESERVED.test(name)) || context.mustBe('without Host, hop-by-hop and WebSocket headers');
-});
+const headers = () =>
+  type({
+    "[/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/]": type(new RegExp(`^[\\x20-\\x7e]{0,${WEBSOCKET_HEADER_MAX_CHARS}}$`)).describe(
+      `at most ${WEBSOCKET_HEADER_MAX_CHARS} printable ASCII characters`,
+    ),
+    '+': 'reject',
+  }).narrow((given, context) => {
+    const names = Object.keys(given);
+    if (names.length > WEBSOCKET_HEADERS_MAX) return context.mustBe(`at most ${WEBSOCKET_HEADERS_MAX} headers`);
+    return !names.some((name) => RESERVED.test(name)) || context.mustBe('without Host, hop-by-hop and WebSocket headers');
+  });
 
 /** What the application tells its bot: the limits of Twilio's custom parameters, with a bound on their number. */
-const parameters = type({ '[string]': `string <= ${BOT_PARAMETER_MAX_CHARS}` }).narrow((given, context) => {
-  const names = Object.keys(given);
-  const fits = names.length <= BOT_PARAMETERS_MAX && names.every((name) => name.length <= BOT_PARAMETER_NAME_MAX_CHARS);
-  return (
-    fits ||
-    context.mustBe(`at most ${BOT_PARAMETERS_MAX} strings with names of at most ${BOT_PARAMETER_NAME_MAX_CHARS} characters`)
-  );
-});
+const parameters = () =>
+  type({ '[string]': `string <= ${BOT_PARAMETER_MAX_CHARS}` }).narrow((given, context) => {
+    const names = Object.keys(given);
+    const fits = names.length <= BOT_PARAMETERS_MAX && names.every((name) => name.length <= BOT_PARAMETER_NAME_MAX_CHARS);
+    return (
+      fits ||
+      context.mustBe(`at most ${BOT_PARAMETERS_MAX} strings with names of at most ${BOT_PARAMETER_NAME_MAX_CHARS} characters`)
+    );
+  });
 
-const format = type({ '+': 'reject', encoding: "'pcm_s16le'", sample_rate: '8000 | 16000 | 24000 | 48000' }).or({
-  '+': 'reject',
-  encoding: "'mulaw'",
-  sample_rate: '8000',
-});
+const format = () =>
+  type({ '+': 'reject', encoding: "'pcm_s16le'", sample_rate: '8000 | 16000 | 24000 | 48000' }).or({
+    '+': 'reject',
+    encoding: "'mulaw'",
+    sample_rate: '8000',
+  });
 
-const connect = shape<ConnectWebsocketRequest>(
+const connect = shape<ConnectWebsocketRequest>(() =>
   type({
     '+': 'reject',
     websocket: {
       '+': 'reject',
-      url,
-      'headers?': headers,
+      url: url(),
+      'headers?': headers(),
       'subprotocol?': type(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/).describe('a token of at most 64 characters'),
       'connect_timeout_sec?': `1 <= number.integer <= ${WEBSOCKET_CONNECT_MAX_SEC}`,
     },
-    media_format: { '+': 'reject', from_session: format, to_session: format },
+    media_format: { '+': 'reject', from_session: format(), to_session: format() },
     'client_state?': `string <= ${CLIENT_STATE_MAX_CHARS}`,
     'room_id?': 'string <= 64',
     'near?': 'string <= 64',
-    'parameters?': parameters,
+    'parameters?': parameters(),
     'phone_session_uuid?': 'string <= 64',
   }).narrow(
     ({ websocket, media_format: { from_session, to_session } }, context) =>
