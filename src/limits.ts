@@ -469,3 +469,6 @@ export const WEBSOCKET_URL_MAX_CHARS = 2_048;
 export const TRACE_QUEUE_MAX_SPANS = 8_192;
 export const TRACE_BATCH_MS = 1_000;
 export const TRACE_SEND_TIMEOUT_MS = 3_000;
+
+/** Addresses of which the verdict is remembered: whether a URL may lead there, which trunk calls from there. */
+export const ADDRESSES_REMEMBERED_MAX = 1_024;

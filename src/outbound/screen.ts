@@ -3,6 +3,8 @@
  * Pure.
  */
 import ipaddr from 'ipaddr.js';
+import { ADDRESSES_REMEMBERED_MAX } from '../limits.ts';
+import { remembered } from '../remembered.ts';
 
 export type Cidr = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
@@ -38,9 +40,19 @@ const NOT_PUBLIC: readonly Cidr[] = [ipaddr.parseCIDR('3fff::/20'), ipaddr.parse
  * host or a gateway may unpack them to a private address.
  */
 export function mayReach(address: string, allow: readonly Cidr[]): boolean {
-  if (!ipaddr.isValid(address)) return false;
-  return isPublic(address) || allow.some((cidr) => inCidr(address, cidr));
+  let judge = judges.get(allow);
+  if (judge === undefined) {
+    judge = remembered(
+      (each) => ipaddr.isValid(each) && (isPublic(each) || allow.some((cidr) => inCidr(each, cidr))),
+      ADDRESSES_REMEMBERED_MAX,
+    );
+    judges.set(allow, judge);
+  }
+  return judge(address);
 }
+
+/** What was found of addresses, by the list that allows more of them. Each webhook asks of its receiver's. */
+const judges = new WeakMap<readonly Cidr[], (address: string) => boolean>();
 
 function isPublic(address: string): boolean {
   // ipaddr.js takes `::a.b.c.d` for the mapped address, which it is not; a URL spells it in hexadecimal.

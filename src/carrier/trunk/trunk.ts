@@ -2,7 +2,8 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { TrunkRow } from '../../database/trunk/trunks.ts';
-import { SIP_TRUNK_CHANNELS_DEFAULT } from '../../limits.ts';
+import { ADDRESSES_REMEMBERED_MAX, SIP_TRUNK_CHANNELS_DEFAULT } from '../../limits.ts';
+import { remembered } from '../../remembered.ts';
 import type { AudioCodec } from '../../sdp/negotiation.ts';
 import type { SrtpSuite, SrtpTerms } from '../../sdp/sdes.ts';
 import { defaultPort, type PeerProfile } from '../../sip/flow.ts';
@@ -110,6 +111,8 @@ interface Range {
 /** Finds the trunk that an address belongs to. It is made anew when the trunks change. */
 export class TrunkRanges {
   readonly #ranges: readonly Range[];
+  /** The name of the trunk that calls from this address come from. */
+  readonly trunkOf = remembered((address) => this.#trunkOf(address), ADDRESSES_REMEMBERED_MAX);
 
   /** The narrowest range wins. Malformed CIDRs are skipped, although the API refuses them. */
   constructor(trunks: readonly Trunk[]) {
@@ -118,8 +121,7 @@ export class TrunkRanges {
       .sort((a, b) => b.bits - a.bits);
   }
 
-  /** The name of the trunk that calls from this address come from. */
-  trunkOf(address: string): string | undefined {
+  #trunkOf(address: string): string | undefined {
     if (isIP(address) === 0) return undefined;
     const parsed = ipaddr.process(address);
     return this.#ranges.find((range) => range.network.kind() === parsed.kind() && parsed.match(range.network, range.bits))?.name;

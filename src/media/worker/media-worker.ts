@@ -124,10 +124,13 @@ export class MediaWorker {
     this.#listeners.delete(leg);
   }
 
-  /** Queues an order; all of one turn go down together, in command. */
+  /**
+   * Queues a command. All of one turn of the event loop go down together, in order: each time the worker is woken
+   * costs it and us a change of threads.
+   */
   command(command: WorkerCommand): void {
     if (this.#dead) return;
-    if (this.#commands.length === 0) queueMicrotask(() => this.#send());
+    if (this.#commands.length === 0) setImmediate(() => this.#send());
     this.#commands.push(command);
   }
 

@@ -1,0 +1,16 @@
+/**
+ * A pure function of a text, with the answers it gave last. For what is asked again and again of a few texts, as of the
+ * addresses that a platform talks to. `most` answers are kept; the next one begins anew, so that a flood of texts costs
+ * what it would without.
+ */
+export function remembered<T>(of: (text: string) => T, most: number): (text: string) => T {
+  const answers = new Map<string, { readonly answer: T }>();
+  return (text) => {
+    const known = answers.get(text);
+    if (known !== undefined) return known.answer;
+    const answer = of(text);
+    if (answers.size >= most) answers.clear();
+    answers.set(text, { answer });
+    return answer;
+  };
+}

@@ -1,0 +1,24 @@
+import { expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { remembered } from '../../src/remembered.ts';
+
+test('what is remembered is what the function says, whatever was asked before, and no more than that is kept', () => {
+  const texts = fc.array(fc.constantFrom('', 'a', 'b', 'c', 'd', '__proto__', 'constructor'), { maxLength: 40 });
+  fc.assert(
+    fc.property(texts, fc.integer({ min: 1, max: 4 }), (asked, most) => {
+      const worked: string[] = [];
+      const of = remembered((text) => {
+        worked.push(text);
+        return text.length > 1 ? undefined : text.toUpperCase();
+      }, most);
+      for (const text of asked) expect(of(text)).toBe(text.length > 1 ? undefined : text.toUpperCase());
+      // The same text twice in a row is worked on once.
+      const before = worked.length;
+      const last = asked.at(-1);
+      if (last !== undefined) of(last);
+      expect(worked.length).toBe(before);
+      // Few texts are each worked on once, undefined among their answers.
+      if (new Set(asked).size <= most) expect(worked.length).toBe(new Set(asked).size);
+    }),
+  );
+});
