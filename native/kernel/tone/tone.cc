@@ -9,7 +9,9 @@ namespace {
 constexpr double pi = 3.14159265358979323846;
 constexpr char keys[4][5] = {"123A", "456B", "789C", "*0#D"};
 
-constexpr float share_least = 0.88f;          // of the two tones in all the sound
+constexpr float share_least = 0.88f;         // of the two tones in all the sound
+constexpr float nominal_share_least = 0.1f;  // of the nominal frequencies: tones that are 2 % off keep 0.2
+constexpr float whole_window = 80.0f * 80.0f;  // what a sine of amplitude 1 has in a window: half its samples, squared
 constexpr float power_least = 58.0f * 58.0f;  // amplitude of one tone: -52 dB of full scale, some -49 dBm0
 constexpr float twist_most = 8.0f;            // of one group over the other: 9 dB, where Q.24 asks for 4 and 8
 constexpr float harmonic_most = 0.05f;        // -13 dB
@@ -111,7 +113,9 @@ void ToneWindow::take(const float* pcm) {
   newest_ = (newest_ + 1) % steps;
   tone_bank().correlate(pcm, bins_[newest_]);
   float sums[4] = {};  // which do not wait for each other
-  for (size_t i = 0; i < tone_step; i++) sums[i % 4] += pcm[i] * pcm[i];
+  for (size_t i = 0; i < tone_step; i += 4) {
+    for (size_t c = 0; c < 4; c++) sums[c] += pcm[i + c] * pcm[i + c];
+  }
   energy_[newest_] = sums[0] + sums[1] + sums[2] + sums[3];
   std::copy_n(pcm, tone_step, pcm_ + newest_ * tone_step);
 }
@@ -199,6 +203,7 @@ char ToneWindow::judge() const {
     best[0] = power[k] > power[best[0]] ? k : best[0];
     best[1] = power[tones / 2 + k] > power[best[1]] ? tones / 2 + k : best[1];
   }
+  if ((power[best[0]] + power[best[1]]) * 0.5f < nominal_share_least * whole_window * mean) return 0;
   Bin early[2];
   Bin late[2];
   fit(best[0], best[1] - 4, 0, early[0], early[1]);
