@@ -29,19 +29,15 @@ if (args.length === 0) {
       );
     }
   }
-  await watch('make', ['-s', '-j2', '-C', 'native', 'test', 'tsan'], (line) => {
-    const counted = /^(\d+) passed, (\d+) failed$/.exec(line);
-    if (counted !== null) add(Number(counted[1]), Number(counted[2]), 0);
-  });
 }
-// Most of a test is waiting: for audio at its own pace, for a process to start.
-const workers = `--parallel=${Math.max(3, availableParallelism())}`;
+// Most of a test is waiting: for audio at its own pace, for a process to start. Compilers work in the pauses.
+const native = args.length === 0 ? nativeTests() : Promise.resolve(true);
+const workers = `--parallel=${Math.max(4, availableParallelism())}`;
 const bun = join(root, 'node_modules/.bin/bun');
 const failedFiles = new Set();
 let file;
 let isSummary = false;
-const nativeCode = process.exitCode;
-await watch(bun, ['test', workers, '--no-orphans', '--timeout=30000', ...args], (line) => {
+let passed = await watch(bun, ['test', workers, '--no-orphans', '--timeout=30000', ...args], print, (line) => {
   file = /^(test\/\S+\.test\.ts):$/.exec(line)?.[1] ?? file;
   isSummary ||= /^\d+ tests (failed|skipped):$/.test(line);
   if (line.startsWith('(fail)') && !isSummary && file !== undefined) failedFiles.add(file);
@@ -50,22 +46,41 @@ await watch(bun, ['test', workers, '--no-orphans', '--timeout=30000', ...args], 
   const count = Number(counted[1]);
   add(counted[2] === 'pass' ? count : 0, counted[2] === 'fail' ? count : 0, counted[2] === 'skip' ? count : 0);
 });
-if (process.env.TEST_FAILED_AGAIN === '1' && failedFiles.size > 0 && failedFiles.size <= 3) await again();
+const nativePassed = await native;
+if (process.env.TEST_FAILED_AGAIN === '1' && failedFiles.size > 0 && failedFiles.size <= 3) passed = await again();
 const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : '';
 console.log(`${total.passed} passed, ${total.failed} failed${skipped}`);
+if (!passed || !nativePassed) process.exitCode = 1;
 
-/** Runs the failed files once more, alone. */
+/** The tests in C++, of a lower priority than those beside them. What they say is printed at their end. */
+async function nativeTests() {
+  const said = [];
+  const args = ['-n', '10', 'make', '-s', '-j2', '-C', 'native', 'test', 'tsan'];
+  const passed = await watch(
+    'nice',
+    args,
+    (chunk) => said.push(chunk),
+    (line) => {
+      const counted = /^(\d+) passed, (\d+) failed$/.exec(line);
+      if (counted !== null) add(Number(counted[1]), Number(counted[2]), 0);
+    },
+  );
+  for (const chunk of said) process.stdout.write(chunk);
+  return passed;
+}
+
+/** Runs the failed files once more, alone. True when all passed. */
 async function again() {
   const files = [...failedFiles];
   console.log(`sidetone: running again, alone: ${files.join(' ')}`);
   const before = { ...total };
-  process.exitCode = nativeCode;
   let failed = 0;
-  await watch(bun, ['test', '--no-orphans', '--timeout=30000', ...files], (line) => {
+  const passed = await watch(bun, ['test', '--no-orphans', '--timeout=30000', ...files], print, (line) => {
     failed += Number(/^\s*(\d+) fail$/.exec(line)?.[1] ?? 0);
   });
   Object.assign(total, before, { passed: before.passed + before.failed - failed, failed });
-  if (failed === 0) console.log(`sidetone: failed beside other tests, and passed alone (to be mended): ${files.join(' ')}`);
+  if (passed) console.log(`sidetone: failed beside other tests, and passed alone (to be mended): ${files.join(' ')}`);
+  return passed;
 }
 
 function add(passed, failed, skippedCount) {
@@ -74,8 +89,12 @@ function add(passed, failed, skippedCount) {
   total.skipped += skippedCount;
 }
 
-/** Runs a command, shows its output, hands each line to `read`; a failing exit becomes ours. */
-function watch(command, commandArgs, read) {
+function print(chunk, sink) {
+  sink.write(chunk);
+}
+
+/** Runs a command, hands its output to `show` and each line of it to `read`. True when it ended well. */
+function watch(command, commandArgs, show, read) {
   return new Promise((resolve) => {
     const child = spawn(command, commandArgs, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const [source, sink] of [
@@ -84,7 +103,7 @@ function watch(command, commandArgs, read) {
     ]) {
       let rest = '';
       source.on('data', (chunk) => {
-        sink.write(chunk);
+        show(chunk, sink);
         const lines = (rest + chunk).split('\n');
         rest = (lines.pop() ?? '').slice(-10_000);
         for (const line of lines) read(line);
@@ -92,12 +111,8 @@ function watch(command, commandArgs, read) {
     }
     child.on('error', () => {
       console.error(`sidetone: ${command} could not be started`);
-      process.exitCode = 1;
-      resolve();
+      resolve(false);
     });
-    child.on('close', (code) => {
-      if (code !== 0) process.exitCode = 1;
-      resolve();
-    });
+    child.on('close', (code) => resolve(code === 0));
   });
 }
