@@ -3,51 +3,26 @@
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { Example } from '../support/example.ts';
-import { keysWav } from '../support/keypad.ts';
-import { type Credentials, Platform } from '../support/platform.ts';
-import { Receiver } from '../support/receiver.ts';
+import { LoopbackCalls } from '../support/loopback-calls.ts';
+import type { Credentials, Platform } from '../support/platform.ts';
+import type { Receiver } from '../support/receiver.ts';
 
-const CALLER = '+15550001';
-const CALLED = '+15550002';
-
+let calls: LoopbackCalls;
 let platform: Platform;
 let caller: Credentials;
 let called: Credentials;
-const receiver = new Receiver();
-const files = Bun.serve({
-  port: 0,
-  hostname: '127.0.0.1',
-  fetch: (request) => {
-    const keys = /keys-(\d+)\.wav$/.exec(request.url)?.[1] ?? '';
-    return new Response(keysWav(keys), { headers: { 'content-type': 'audio/wav' } });
-  },
-});
+let receiver: Receiver;
 
 beforeAll(async () => {
-  platform = await Platform.start();
-  caller = await platform.application(receiver.url, CALLER);
-  called = await platform.application(receiver.url, CALLED);
-  await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
+  calls = await LoopbackCalls.start();
+  ({ platform, caller, called, receiver } = calls);
 }, 60_000);
 afterAll(async () => {
-  await platform?.stop();
-  await receiver.stop();
-  await files.stop(true);
+  await calls?.stop();
 }, 20_000);
 
-async function dial(): Promise<string> {
-  const made = await platform.api(caller, 'POST', '/v1/sessions:dial', { from: CALLER, to: CALLED, ring_timeout_sec: 10 });
-  expect(made.status).toBe(202);
-  const session = String(made.body.session_uuid);
-  await receiver.event('session.answered', session);
-  return session;
-}
-
-const press = (session: string, keys: string) =>
-  platform.api(caller, 'POST', `/v1/sessions/${session}/playback/play`, {
-    type: 'files',
-    urls: [`http://127.0.0.1:${files.port}/keys-${keys}.wav`],
-  });
+const dial = () => calls.dial();
+const press = (session: string, keys: string) => calls.press(session, keys);
 
 test('answer-and-play.mjs answers and plays its melody to the end.', async () => {
   using example = await Example.start('answer-and-play.mjs', platform, called);

@@ -5,38 +5,27 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { Bucket } from '../recording-storage/bucket.ts';
 import { Example } from '../support/example.ts';
-import { keysWav } from '../support/keypad.ts';
-import { type Credentials, Platform } from '../support/platform.ts';
+import { CALLED, LoopbackCalls } from '../support/loopback-calls.ts';
+import type { Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 
-const CALLER = '+15550001';
-const CALLED = '+15550002';
 const COLLEAGUE = '+15550003';
 const NOBODY = '+15550009';
 const TERMINAL = '7654321';
 
+let calls: LoopbackCalls;
 let platform: Platform;
 let caller: Credentials;
 let called: Credentials;
 let colleague: Credentials;
 let bucket: Bucket;
-const receiver = new Receiver();
+let receiver: Receiver;
 const desk = new Receiver();
-const files = Bun.serve({
-  port: 0,
-  hostname: '127.0.0.1',
-  fetch: (request) => {
-    const keys = /keys-(\d+)\.wav$/.exec(request.url)?.[1] ?? '';
-    return new Response(keysWav(keys), { headers: { 'content-type': 'audio/wav' } });
-  },
-});
 
 beforeAll(async () => {
-  [platform, bucket] = await Promise.all([Platform.start(), Bucket.start()]);
-  caller = await platform.application(receiver.url, CALLER);
-  called = await platform.application(receiver.url, CALLED);
+  [calls, bucket] = await Promise.all([LoopbackCalls.start(), Bucket.start()]);
+  ({ platform, caller, called, receiver } = calls);
   colleague = await platform.application(desk.url, COLLEAGUE);
-  await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
   await platform.operator('PUT', `/apps/${called.appUuid}/payment-terminals/${TERMINAL}`, {});
   // The colleague's telephone answers.
   desk.misbehave = (event) => {
@@ -45,20 +34,12 @@ beforeAll(async () => {
   };
 }, 60_000);
 afterAll(async () => {
-  await platform?.stop();
+  await calls?.stop();
   await bucket?.stop();
-  await receiver.stop();
   await desk.stop();
-  await files.stop(true);
 }, 20_000);
 
-async function dial(): Promise<string> {
-  const made = await platform.api(caller, 'POST', '/v1/sessions:dial', { from: CALLER, to: CALLED, ring_timeout_sec: 10 });
-  expect(made.status).toBe(202);
-  const session = String(made.body.session_uuid);
-  await receiver.event('session.answered', session);
-  return session;
-}
+const dial = () => calls.dial();
 
 const send = (session: string, digits: string) => platform.api(caller, 'POST', `/v1/sessions/${session}/dtmf/send`, { digits });
 const hangUp = (session: string) => platform.api(caller, 'DELETE', `/v1/sessions/${session}`);
@@ -72,7 +53,7 @@ test('conference.mjs brings two callers together, tells who talks, and mutes by 
   await example.prints(/room\.member\.joined[\s\S]*room\.member\.joined/);
   await platform.api(caller, 'POST', `/v1/sessions/${first}/playback/play`, {
     type: 'files',
-    urls: [`http://127.0.0.1:${files.port}/keys-2.wav`],
+    urls: [calls.keys('2')],
   });
   // The other one hears the tone, through the Room.
   expect((await receiver.event('dtmf.received', second)).body.digit).toBe('2');
@@ -120,7 +101,7 @@ test('campaign.mjs calls a list of numbers once each, with what became of them.'
     // The one who answers says something short, and waits.
     await platform.api(colleague, 'POST', `/v1/sessions/${latestOfDesk()}/playback/play`, {
       type: 'files',
-      urls: [`http://127.0.0.1:${files.port}/keys-9.wav`],
+      urls: [calls.keys('9')],
     });
     await example.prints(/result \+15550003 answered by (human|machine|unknown)/);
     await example.prints(/result \+15550009 invalid_number/);
@@ -143,7 +124,7 @@ test('warm-transfer.mjs asks a colleague, and brings both together at the key 1.
   await example.prints(/both talk/);
   await platform.api(colleague, 'POST', `/v1/sessions/${other}/playback/play`, {
     type: 'files',
-    urls: [`http://127.0.0.1:${files.port}/keys-7.wav`],
+    urls: [calls.keys('7')],
   });
   await receiver.until(
     () => receiver.of(session).some(({ event, body }) => event === 'dtmf.received' && body.digit === '7'),
