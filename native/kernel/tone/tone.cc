@@ -9,12 +9,12 @@ namespace {
 constexpr double pi = 3.14159265358979323846;
 constexpr char keys[4][5] = {"123A", "456B", "789C", "*0#D"};
 
-constexpr float share_least = 0.88f;         // of the two tones in all the sound
-constexpr float nominal_share_least = 0.1f;  // of the nominal frequencies: tones that are 2 % off keep 0.2
+constexpr float share_least = 0.88f;           // of the two tones in all the sound
+constexpr float nominal_share_least = 0.1f;    // of the nominal frequencies: tones that are 2 % off keep 0.2
 constexpr float whole_window = 80.0f * 80.0f;  // what a sine of amplitude 1 has in a window: half its samples, squared
-constexpr float power_least = 58.0f * 58.0f;  // amplitude of one tone: -52 dB of full scale, some -49 dBm0
-constexpr float twist_most = 8.0f;            // of one group over the other: 9 dB, where Q.24 asks for 4 and 8
-constexpr float harmonic_most = 0.05f;        // -13 dB
+constexpr float power_least = 58.0f * 58.0f;   // amplitude of one tone: -52 dB of full scale, some -49 dBm0
+constexpr float twist_most = 8.0f;             // of one group over the other: 9 dB, where Q.24 asks for 4 and 8
+constexpr float harmonic_most = 0.05f;         // -13 dB
 constexpr float deviation_most = 0.02f;
 constexpr uint32_t hits_least = 4;
 constexpr uint32_t misses_most = 8;
