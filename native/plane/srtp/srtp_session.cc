@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "plane/srtp/openssl_primitives.h"
+
 #ifdef SIDETONE_SRTP
 #include <srtp2/srtp.h>
 
@@ -29,7 +31,11 @@ constexpr size_t rtp_least_bytes = 12, rtcp_least_bytes = 8;
 
 /** The library, set up once for the process. It is never shut down: a worker that ends leaves it to the others. */
 bool library_is_up() {
-  static const bool up = ::srtp_init() == srtp_err_status_ok;
+  static const bool up = [] {
+    const bool begun = ::srtp_init() == srtp_err_status_ok;
+    if (begun) (void)use_openssl_primitives();  // without them it is slower, and all the same
+    return begun;
+  }();
   return up;
 }
 
