@@ -1,9 +1,14 @@
-/** Janus AudioBridge (Debian's `janus`) with participants of plain RTP in rooms of ten, as a side of a comparison. */
+/**
+ * Janus AudioBridge (Debian's `janus`) with participants in rooms of ten, as a side of a comparison: of plain RTP, or peers
+ * of WebRTC.
+ */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { WebrtcPeer } from '../../test/support/webrtc-peer.ts';
 import type { Side } from './legs.ts';
+import type { WebrtcSide } from './webrtc-legs.ts';
 
 const ROOM = 10;
 const START_MS = 15_000;
@@ -17,8 +22,22 @@ function libraries(): string | undefined {
 
 export const janusInstalled = libraries() !== undefined;
 
-/** Starts Janus with so many talking participants, PCMU at 8 kHz, which send to `peerPort`. */
-export async function janus(legs: number, firstPort: number, httpPort: number, peerPort: number): Promise<Side> {
+interface Reply {
+  readonly data?: { readonly id: number };
+  readonly jsep?: { readonly sdp: string };
+  readonly plugindata?: {
+    readonly data: { readonly audiobridge?: string; readonly rtp?: { readonly port: number }; readonly error?: string };
+  };
+}
+
+interface Running {
+  readonly pid: number;
+  readonly session: Session;
+  stop(): Promise<void>;
+}
+
+/** Starts Janus with plain participants in `rtpPorts`, and opens a session. */
+async function start(httpPort: number, rtpPorts: string): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), 'janus-'));
   const lib = libraries();
   if (lib === undefined) throw new Error('janus is not installed (Debian: apt-get install janus)');
@@ -26,16 +45,13 @@ export async function janus(legs: number, firstPort: number, httpPort: number, p
   config(
     'janus',
     `general: { configs_folder = "${folder}" plugins_folder = "${lib}/plugins" transports_folder = "${lib}/transports" session_timeout = 0 debug_level = 2 }
-nat: { ice_lite = true ice_enforce_list = "lo" }
+nat: { ice_lite = true }
 plugins: { disable = "libjanus_duktape.so,libjanus_echotest.so,libjanus_lua.so,libjanus_nosip.so,libjanus_recordplay.so,libjanus_sip.so,libjanus_streaming.so,libjanus_textroom.so,libjanus_videocall.so,libjanus_videoroom.so,libjanus_voicemail.so" }
 transports: { disable = "libjanus_mqtt.so,libjanus_nanomsg.so,libjanus_pfunix.so,libjanus_rabbitmq.so,libjanus_websockets.so" }
 `,
   );
   config('janus.transport.http', `general: { http = true port = ${httpPort} ip = "127.0.0.1" https = false json = "compact" }\n`);
-  config(
-    'janus.plugin.audiobridge',
-    `general: { local_ip = "127.0.0.1" rtp_port_range = "${firstPort}-${firstPort + 8 * legs}" }\n`,
-  );
+  config('janus.plugin.audiobridge', `general: { local_ip = "127.0.0.1" rtp_port_range = "${rtpPorts}" }\n`);
   const child = Bun.spawn(['janus', '-F', folder], { stdout: 'ignore', stderr: 'ignore' });
   const stop = async () => {
     child.kill();
@@ -43,65 +59,108 @@ transports: { disable = "libjanus_mqtt.so,libjanus_nanomsg.so,libjanus_pfunix.so
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    return {
-      name: 'Janus',
-      pid: child.pid,
-      ports: await participants(`http://127.0.0.1:${httpPort}/janus`, legs, peerPort),
-      peerPort,
-      stop,
-    };
+    return { pid: child.pid, session: await Session.open(`http://127.0.0.1:${httpPort}/janus`), stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-interface Reply {
-  readonly data?: { readonly id: number };
-  readonly plugindata?: { readonly data: { readonly rtp?: { readonly port: number }; readonly error?: string } };
-}
+/** A session of Janus's HTTP API. */
+class Session {
+  readonly #url: string;
 
-async function participants(url: string, legs: number, peerPort: number): Promise<readonly number[]> {
-  const post = async (path: string, body: Record<string, unknown>): Promise<Reply> => {
-    const response = await fetch(url + path, {
-      method: 'POST',
-      body: JSON.stringify({ transaction: crypto.randomUUID(), ...body }),
-    });
-    return response.json() as Promise<Reply>;
-  };
-  const until = performance.now() + START_MS;
-  let session: Reply | undefined;
-  while (session === undefined) {
-    session = await post('', { janus: 'create' }).catch(() => undefined);
-    if (session === undefined && performance.now() > until) throw new Error('Janus did not start');
-    if (session === undefined) await Bun.sleep(100);
+  private constructor(url: string) {
+    this.#url = url;
   }
-  const path = `/${session.data?.id}`;
-  const ports: number[] = [];
-  for (let at = 0; at < legs; at += 1) {
-    const handle = await post(path, { janus: 'attach', plugin: 'janus.plugin.audiobridge' });
-    const say = (body: Record<string, unknown>) => post(`${path}/${handle.data?.id}`, { janus: 'message', body });
+
+  static async open(url: string): Promise<Session> {
+    const until = performance.now() + START_MS;
+    for (;;) {
+      const made = await post(url, { janus: 'create' }).catch(() => undefined);
+      if (made?.data !== undefined) return new Session(`${url}/${made.data.id}`);
+      if (performance.now() > until) throw new Error('Janus did not start');
+      await Bun.sleep(100);
+    }
+  }
+
+  /** A handle of the AudioBridge, as what is sent to it. Every tenth one makes the room that it is to join. */
+  async participant(at: number): Promise<{
+    readonly room: number;
+    say(body: Record<string, unknown>, more?: Record<string, unknown>): Promise<Reply>;
+  }> {
+    const handle = await post(this.#url, { janus: 'attach', plugin: 'janus.plugin.audiobridge' });
+    const say = (body: Record<string, unknown>, more: Record<string, unknown> = {}) =>
+      post(`${this.#url}/${handle.data?.id}`, { janus: 'message', body, ...more });
     const room = 1_000 + Math.floor(at / ROOM);
     if (at % ROOM === 0)
       await say({ request: 'create', room, sampling_rate: 8_000, allow_rtp_participants: true, audiolevel_event: false });
-    await say({ request: 'join', room, codec: 'pcmu', rtp: { ip: '127.0.0.1', port: peerPort, payload_type: 0 } });
-    // What came of it is an event of the session.
-    const joined: number | undefined = await event(`${url}${path}`);
-    if (joined === undefined) throw new Error('Janus lets no participant of plain RTP in');
-    ports.push(joined);
+    return { room, say };
   }
-  return ports;
+
+  /** What came of a request is an event of the session: the next one of which `read` makes something. */
+  async event<T>(read: (reply: Reply) => T | undefined): Promise<T> {
+    const until = performance.now() + START_MS;
+    while (performance.now() < until) {
+      const said = (await (await fetch(`${this.#url}?maxev=1`)).json()) as Reply | readonly Reply[];
+      const reply: Reply = Array.isArray(said) ? said[0] : said;
+      const found = read(reply);
+      if (found !== undefined) return found;
+      if (reply.plugindata?.data.error !== undefined) throw new Error(`Janus: ${reply.plugindata.data.error}`);
+    }
+    throw new Error('Janus tells nothing of what was asked for');
+  }
 }
 
-/** The RTP port that the next event about a participant names. */
-async function event(session: string): Promise<number | undefined> {
-  const until = performance.now() + START_MS;
-  while (performance.now() < until) {
-    const said = (await (await fetch(`${session}?maxev=1`)).json()) as Reply | readonly Reply[];
-    const reply = Array.isArray(said) ? said[0] : said;
-    const port = reply?.plugindata?.data.rtp?.port;
-    if (port !== undefined) return port;
-    if (reply?.plugindata?.data.error !== undefined) throw new Error(`Janus: ${reply.plugindata.data.error}`);
+async function post(url: string, body: Record<string, unknown>): Promise<Reply> {
+  const response = await fetch(url, {
+    method: 'POST',
+    body: JSON.stringify({ transaction: crypto.randomUUID(), ...body }),
+  });
+  return response.json() as Promise<Reply>;
+}
+
+/** Starts Janus with so many talking participants, PCMU at 8 kHz, which send to `peerPort`. */
+export async function janus(legs: number, firstPort: number, httpPort: number, peerPort: number): Promise<Side> {
+  const { pid, session, stop } = await start(httpPort, `${firstPort}-${firstPort + 8 * legs}`);
+  const ports: number[] = [];
+  try {
+    for (let at = 0; at < legs; at += 1) {
+      const { room, say } = await session.participant(at);
+      await say({ request: 'join', room, codec: 'pcmu', rtp: { ip: '127.0.0.1', port: peerPort, payload_type: 0 } });
+      ports.push(await session.event((reply) => reply.plugindata?.data.rtp?.port));
+    }
+    return { name: 'Janus', pid, ports, peerPort, stop };
+  } catch (error) {
+    await stop();
+    throw error;
   }
-  return undefined;
+}
+
+/** Starts Janus with so many WebRTC peers at an address of this machine, PCMU at 8 kHz. */
+export async function janusWebrtc(legs: number, httpPort: number, address: string): Promise<WebrtcSide> {
+  const { pid, session, stop: stopJanus } = await start(httpPort, '20000-20100');
+  const peers: WebrtcPeer[] = [];
+  const stop = async () => {
+    for (const peer of peers) peer.close();
+    await stopJanus();
+  };
+  try {
+    for (let at = 0; at < legs; at += 1) {
+      const { room, say } = await session.participant(at);
+      await say({ request: 'join', room, codec: 'pcmu' });
+      await session.event((reply) => (reply.plugindata?.data.audiobridge === 'joined' ? true : undefined));
+      const signal = async (sdp: string) => {
+        await say({ request: 'configure', muted: false }, { jsep: { type: 'offer', sdp } });
+        return await session.event((reply) => reply.jsep?.sdp);
+      };
+      const peer = await WebrtcPeer.meet(signal, { address });
+      peers.push(peer);
+      await peer.connected();
+    }
+    return { name: 'Janus', pid, peers, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
 }

@@ -86,7 +86,12 @@ export async function product(legs: number, firstPort: number, peerPort: number)
 /** A bare reflector with so many sockets. */
 export async function floor(legs: number, firstPort: number, peerPort: number): Promise<Side> {
   const bare = Bun.spawn([reflector, 'floor', `${legs}`, `${firstPort}`, `${peerPort}`], { stdout: 'pipe' });
-  for await (const chunk of bare.stdout) if (new TextDecoder().decode(chunk).includes('ready')) break;
+  let ready = false;
+  for await (const chunk of bare.stdout) {
+    ready = new TextDecoder().decode(chunk).includes('ready');
+    if (ready) break;
+  }
+  if (!ready) throw new Error(`the reflector did not start: a port from ${firstPort} on may be taken`);
   return {
     name: 'floor',
     pid: bare.pid,

@@ -265,6 +265,19 @@ export const ROWS: readonly Row[] = [
     },
   },
   {
+    id: 'webrtc-janus',
+    name: 'A WebRTC leg (G.711) of the whole product, 40 real calls, against Janus AudioBridge',
+    unit: 'times',
+    goal: 0.33,
+    better: 'less',
+    bench: ['peers', '0', '3', '4', '40'],
+    read: (output) => {
+      const cost = (name: string) => Number(new RegExp(`WebRTC legs, ${name}: ([\\d.]+) us`).exec(output)?.[1] ?? Number.NaN);
+      const [ours, theirs] = [cost('product'), cost('Janus')];
+      return Number.isNaN(ours / theirs) ? undefined : { value: ours / theirs, beside: `${ours} beside ${theirs} µs a second` };
+    },
+  },
+  {
     id: 'another-node',
     name: 'A command through another node of three, added at the median',
     unit: 'ms',

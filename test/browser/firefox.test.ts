@@ -1,12 +1,13 @@
 /** Firefox calls in by WebRTC with the SDK: an ICE, DTLS, SRTP and jitter buffer that are not Chromium's. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { hostAddress } from '../support/host-address.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 import { purity, toneWav } from '../support/rtp-peer.ts';
 import { freePort } from '../support/sipp.ts';
 import { tokenOf } from '../support/webrtc-peer.ts';
 import { callPage } from './call-page.ts';
-import { Firefox, firefoxUsable, hostAddress, MICROPHONE_HZ } from './firefox.ts';
+import { Firefox, firefoxUsable, MICROPHONE_HZ } from './firefox.ts';
 
 const NUMBER = '+15550002';
 const RATE = 8_000;

@@ -4,21 +4,15 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { networkInterfaces, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { hostAddress } from '../support/host-address.ts';
 
 const EXECUTABLE = '/usr/bin/firefox-esr';
 const START_MS = 60_000;
 const WAIT_MS = 10_000;
 
-/**
- * An address of this machine beyond loopback, or undefined. Firefox gathers no candidates on loopback, whatever
- * `media.peerconnection.ice.loopback` says.
- */
-export const hostAddress: string | undefined = Object.values(networkInterfaces())
-  .flat()
-  .find((each) => each?.family === 'IPv4' && !each.internal)?.address;
-
+/** Firefox gathers no candidates on loopback, whatever `media.peerconnection.ice.loopback` says. */
 export const firefoxUsable = existsSync(EXECUTABLE) && hostAddress !== undefined;
 if (!existsSync(EXECUTABLE)) console.log('skipped: firefox-esr (Debian package firefox-esr) is not installed');
 else if (hostAddress === undefined) console.log('skipped: Firefox needs an IPv4 address of the machine beside loopback');

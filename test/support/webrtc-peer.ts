@@ -32,6 +32,8 @@ export interface PeerOptions {
   readonly alter?: (offer: string) => string;
   /** The payload type and name of the codec that is offered. */
   readonly codec?: readonly [payloadType: number, name: string];
+  /** The address that it binds (127.0.0.1). */
+  readonly address?: string;
 }
 
 const EVENT_PAYLOAD_TYPE = 101;
@@ -40,9 +42,8 @@ export class WebrtcPeer {
   readonly packets: RtpPacket[] = [];
   readonly #connection: datachannel.PeerConnection;
   readonly #track: datachannel.Track;
-  readonly #token: Token;
   readonly #payloadType: number;
-  #location = '';
+  #location: Token = { url: '', token: '' };
   #speaking: ReturnType<typeof setInterval> | undefined;
   #sequence = 1000;
   #timestamp = 5000;
@@ -52,10 +53,9 @@ export class WebrtcPeer {
   /** The platform's port, as its answer has it. */
   port = 0;
 
-  private constructor(token: Token, [payloadType, name]: readonly [number, string]) {
-    this.#token = token;
+  private constructor({ codec: [payloadType, name] = [0, 'PCMU/8000'], address = '127.0.0.1' }: PeerOptions) {
     this.#payloadType = payloadType;
-    this.#connection = new datachannel.PeerConnection('peer', { iceServers: [], bindAddress: '127.0.0.1' });
+    this.#connection = new datachannel.PeerConnection('peer', { iceServers: [], bindAddress: address });
     const audio = new datachannel.Audio('0', 'SendRecv');
     audio.addAudioCodec(payloadType, name);
     audio.addAudioCodec(EVENT_PAYLOAD_TYPE, `telephone-event/${name.split('/')[1]}`);
@@ -73,24 +73,34 @@ export class WebrtcPeer {
     token: Token,
     options: PeerOptions = {},
   ): Promise<{ readonly peer: WebrtcPeer; readonly response: Response }> {
-    const peer = new WebrtcPeer(token, options.codec ?? [0, 'PCMU/8000']);
+    const peer = new WebrtcPeer(options);
     const offer = await peer.#offer();
     const response = await whip(token, 'POST', options.alter?.(offer) ?? offer);
     if (response.status === 201) {
-      peer.#location = response.headers.get('location') ?? '';
-      const answer = await response.text();
-      peer.port = Number(/^m=audio ([0-9]+)/m.exec(answer)?.[1]);
-      peer.#connection.setRemoteDescription(answer, 'answer');
+      peer.#location = { ...token, url: response.headers.get('location') ?? '' };
+      peer.#accept(await response.text());
     }
     return { peer, response };
   }
 
+  /** Makes the offer, and takes the answer to it from another server than ours. */
+  static async meet(signal: (offer: string) => Promise<string>, options: PeerOptions = {}): Promise<WebrtcPeer> {
+    const peer = new WebrtcPeer(options);
+    peer.#accept(await signal(await peer.#offer()));
+    return peer;
+  }
+
+  #accept(answer: string): void {
+    this.port = Number(/^m=audio ([0-9]+)/m.exec(answer)?.[1]);
+    this.#connection.setRemoteDescription(answer, 'answer');
+  }
+
   get sessionUuid(): string {
-    return this.#location.split('/').at(-1) ?? '';
+    return this.#location.url.split('/').at(-1) ?? '';
   }
 
   get location(): Token {
-    return { ...this.#token, url: this.#location };
+    return this.#location;
   }
 
   #offer(): Promise<string> {
