@@ -67,6 +67,9 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
     const urls = [`http://127.0.0.1:${site.port}/tone.wav`];
     await api('POST', `/v1/sessions/${uuid}/playback/play`, { type: 'files', urls, loop: 10 });
     await hears(1000);
+    // Of what Chromium offers, the suite that costs least.
+    const suite = `call.connection.getStats().then((all) => [...all.values()].find((each) => each.srtpCipher)?.srtpCipher)`;
+    expect(await page.evaluate(suite)).toBe('SRTP_AEAD_AES_128_GCM');
 
     await page.evaluate(`call.sendDigits('5')`);
     expect((await receiver.event('dtmf.received', uuid)).body).toMatchObject({ digit: '5', method: 'rfc4733' });
