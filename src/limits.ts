@@ -162,6 +162,8 @@ export const NODE_LEFT_LOOK_MS = 5_000;
 export const NODE_DEAD_GRACE_MS = 1_500;
 /** Leftovers of dead nodes are looked for this often, in case who buried them died too. */
 export const NODE_SWEEP_MS = 60_000;
+/** Rows that a statement may have taken, which the database did not answer, are looked for this often. */
+export const ADOPTION_LOOK_MS = 1_000;
 export const NODE_LABELS_MAX = 32;
 /** A token for a streaming body between nodes, and how many may be out. */
 export const NODE_TOKEN_MS = 30_000;

@@ -108,6 +108,11 @@ export class Mailbox<Input extends { readonly type: string }> {
     return promise;
   }
 
+  /** Tells whether nothing is being taken and nothing waits. */
+  get isIdle(): boolean {
+    return !this.#busy && this.#waiting.length === 0;
+  }
+
   /** Resolves when all that waits now has been taken. */
   drained(): Promise<void> {
     if (!this.#busy) return Promise.resolve();

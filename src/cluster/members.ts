@@ -139,8 +139,8 @@ export class Members {
     if (mayAnswer && (await ping(nodeId)) === 'answers') return;
     if (!(await nodes.bury(nodeId, beat))) return;
     log.warn({ node_id: nodeId, silent_ms: Math.round(clock.now() - seenAt) }, 'a node was declared dead');
-    await takeOver(seenAt);
     void this.#lookAgain(seenAt);
+    await takeOver(seenAt);
   }
 
   /** A flush of the dead node that was under way may have made a Session after all. */

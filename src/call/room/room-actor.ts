@@ -25,6 +25,7 @@ import type { Answer, CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { ActorEnvironment } from '../session/session-actor.ts';
 import { HoldMusic } from './hold-music.ts';
+import { roomIsMoving } from './room-moving.ts';
 
 export interface RoomEnvironment
   extends Omit<
@@ -45,7 +46,7 @@ export class RoomActor {
   #row: RoomRow | undefined;
   readonly media: MediaRoom;
   readonly epoch: number;
-  /** It is being given up to another node: nobody may join it any more. */
+  /** It is being given up to another node: nobody may join it any more, and it takes no orders. */
   isLeaving = false;
   readonly #environment: RoomEnvironment;
   readonly #members = new Map<string, 'reserved' | 'joining' | 'joined'>();
@@ -137,6 +138,13 @@ export class RoomActor {
     this.media.setVoiceActivity(this.#state.voiceActivityEvents || this.#bots.size > 0);
   }
 
+  /** Nobody is in it, nothing goes on in it, and nothing was asked of it that is still to be done. */
+  get isIdle(): boolean {
+    const { phase, playback, recording } = this.#state;
+    const isAtRest = phase === 'open' && playback === undefined && recording === undefined;
+    return isAtRest && this.#members.size === 0 && this.#mailbox.isIdle;
+  }
+
   refusal(type: RoomCommand['type']): Problem | undefined {
     return roomRefusal(this.#state, type);
   }
@@ -146,9 +154,13 @@ export class RoomActor {
   }
 
   /** Takes over `playlist`: it is played, or released when the order is refused. */
-  order(order: RoomCommand, context: CommandContext, answer: Answer, playlist?: Playlist): Promise<Answer | Problem> {
+  async order(order: RoomCommand, context: CommandContext, answer: Answer, playlist?: Playlist): Promise<Answer | Problem> {
     const { operationUuid } = context;
-    return this.#mailbox.ask({ type: 'command', command: order, operationUuid }, { context, answer, playlist });
+    if (this.isLeaving) {
+      playlist?.release();
+      return roomIsMoving;
+    }
+    return await this.#mailbox.ask({ type: 'command', command: order, operationUuid }, { context, answer, playlist });
   }
 
   /** Takes a notice of the Room's mix. */

@@ -5,7 +5,7 @@ import type { RoomStore } from '../../database/rooms.ts';
 import { newUuid } from '../../id.ts';
 import { DRAINING_RETRY_SEC, LIST_MATCHED_MAX_ITEMS, ROOM_MOVING_LOOK_MS, ROOM_MOVING_LOOKS } from '../../limits.ts';
 import type { Membership, Seat } from '../../machine/room/membership.ts';
-import { newRoom, type RoomCommand } from '../../machine/room/room.ts';
+import { newRoom, type RoomCommand, type RoomState } from '../../machine/room/room.ts';
 import type { MediaEngine, RoomMember, RoomNotice } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { Adoption } from '../adoption.ts';
@@ -15,8 +15,10 @@ import type { CreateRequest, JoinRequest, LiveRoom, MemberView, Rooms, RoomView 
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import type { SessionActor } from '../session/session-actor.ts';
 import { untilStored } from '../until-stored.ts';
+import { Homes } from './homes.ts';
 import { RoomActor, type RoomEnvironment } from './room-actor.ts';
-import { RoomSpan, roomIsMoving, type SeatWish } from './room-span.ts';
+import { roomIsMoving } from './room-moving.ts';
+import { RoomSpan, type SeatWish } from './room-span.ts';
 import { rowView, storedPlayback, view } from './room-view.ts';
 
 const MEDIA_RETRY_SEC = 5;
@@ -28,7 +30,7 @@ interface RoomLimits {
   readonly maxMembersPerRoom: number;
 }
 
-/** The homes of the Rooms of a cluster. */
+/** The rows of a cluster's Rooms. */
 type RoomHomes = Pick<RoomStore, 'home' | 'settle' | 'release' | 'make' | 'unmake' | 'list' | 'seize' | 'where' | 'members'>;
 
 export interface RoomRegistryOptions extends Omit<RoomEnvironment, 'dismiss' | 'onDeleted' | 'onNeverBegan' | 'onTaken'> {
@@ -52,14 +54,20 @@ export class RoomRegistry implements Rooms {
   readonly #options: RoomRegistryOptions;
   readonly #environment: RoomEnvironment;
   readonly #adoption: Adoption<RoomRow>;
-  readonly #settling = new Map<string, Promise<boolean>>();
+  /** Undefined where this process has all Rooms. */
+  readonly #homes: Homes | undefined;
   /** The part of Rooms that is on other nodes. Undefined where there are none. */
   readonly span: RoomSpan | undefined;
   #stopping = false;
 
   constructor(options: RoomRegistryOptions) {
     this.#options = options;
-    this.#adoption = new Adoption(options.records);
+    const { records, clock, log } = options;
+    this.#adoption = new Adoption({
+      ...{ records, clock, log },
+      idOf: ({ roomId }) => roomId,
+      takeUp: () => this.recover(async () => 0),
+    });
     this.#environment = {
       ...options,
       dismiss: (room) => {
@@ -73,8 +81,13 @@ export class RoomRegistry implements Rooms {
       onNeverBegan: (roomId) => this.#unmake(roomId),
       onTaken: (room) => (this.span === undefined ? room.abandon() : void this.span.taken(room)),
     };
-    const { homes, peers } = options;
+    const { homes, peers, nodeId } = options;
     if (homes === undefined || peers === undefined) return;
+    this.#homes = new Homes({
+      ...{ store: homes, clock, nodeId, peers, adoption: this.#adoption },
+      find: (roomId) => this.#rooms.get(roomId),
+      open: (row) => this.#openRow(row),
+    });
     this.span = new RoomSpan({
       ...options,
       homes: { ...homes, seize: (...which) => this.#adoption.one(homes.seize(...which)) },
@@ -106,32 +119,38 @@ export class RoomRegistry implements Rooms {
     const { voice_activity_events: voiceActivityEvents, hold_music_url: holdMusicUrl = '' } = request;
     const about = { roomId: newUuid(), appUuid, voiceActivityEvents, holdMusicUrl };
     const state = newRoom(about, clock.now());
-    const isMade = await homes?.make(state, cap).catch((error: unknown) => {
+    const made = this.#adoption.hold(about.roomId);
+    const room = await this.#make(state, cap).finally(made);
+    if (!isProblem(room)) return await room.begin(context, { status: 201, body: { ...view(room) } });
+    this.#count(appUuid, -1);
+    return room;
+  }
+
+  /** Makes a Room of this node, unless the application has `cap` of them. */
+  async #make(state: RoomState, cap: number): Promise<RoomActor | Problem> {
+    const { appUuid, roomId } = state;
+    const isMade = await this.#options.homes?.make(state, cap).catch((error: unknown) => {
       // It may be made all the same, and would be counted for ever.
       this.#count(appUuid, -1);
-      this.#unmake(about.roomId);
+      this.#unmake(roomId);
       throw error;
     });
-    if (isMade === false) {
-      this.#count(appUuid, -1);
-      return tooMany();
-    }
+    if (isMade === false) return tooMany();
     const room = await this.#open(state);
-    if (room === undefined) {
-      this.#count(appUuid, -1);
-      await homes?.unmake(about.roomId);
-      return problems.unavailable('No media worker is available.', MEDIA_RETRY_SEC);
-    }
-    return await room.begin(context, { status: 201, body: { ...view(room) } });
+    if (room !== undefined) return room;
+    this.#unmake(roomId);
+    return problems.unavailable('No media worker is available.', MEDIA_RETRY_SEC);
   }
 
   /** Takes back that a Room of the cluster was made, for as long as the database is away. */
   #unmake(roomId: string): void {
     const { homes, clock } = this.#options;
-    if (homes !== undefined) void untilStored(clock, () => homes.unmake(roomId));
+    if (homes === undefined) return;
+    const unmade = this.#adoption.hold(roomId);
+    void untilStored(clock, () => homes.unmake(roomId)).finally(unmade);
   }
 
-  async #open(state: ReturnType<typeof newRoom>, epoch = 0): Promise<RoomActor | undefined> {
+  async #open(state: RoomState, epoch = 0): Promise<RoomActor | undefined> {
     let hear: (notice: RoomNotice) => void = () => {};
     const media = await this.#options.media.openRoom((notice) => hear(notice));
     if (media === undefined) return undefined;
@@ -190,56 +209,18 @@ export class RoomRegistry implements Rooms {
 
   /** Makes this node the home of a Room that has none. */
   async settle(appUuid: string, roomId: string): Promise<void> {
-    await this.#away(appUuid, roomId, false);
+    await this.#homes?.away(appUuid, roomId, false);
   }
 
-  /**
-   * The other node that mixes a Room. Undefined: this one does, or there is no such Room. `bring`: an empty Room comes
-   * here.
-   */
-  async #away(appUuid: string, roomId: string, bring: boolean): Promise<string | undefined> {
-    const { homes, peers, nodeId } = this.#options;
-    if (homes === undefined || this.#rooms.has(roomId)) return undefined;
-    const home = await homes.home(appUuid, roomId);
-    if (home === undefined || home === nodeId) return undefined;
-    if (home !== null && (!bring || (await peers?.askRelease(home, roomId)) !== true)) return home;
-    if (await this.#settle(roomId)) return undefined;
-    // Another was quicker.
-    return (await homes.home(appUuid, roomId)) ?? undefined;
-  }
-
-  /** Takes a Room that has no home. Two that ask at once get the same one. */
-  async #settle(roomId: string): Promise<boolean> {
-    const under = this.#settling.get(roomId) ?? this.#takeHome(roomId).finally(() => this.#settling.delete(roomId));
-    this.#settling.set(roomId, under);
-    return await under;
-  }
-
-  async #takeHome(roomId: string): Promise<boolean> {
-    const { homes } = this.#options;
-    const row = homes === undefined ? undefined : await this.#adoption.one(homes.settle(roomId));
-    if (row === undefined) return this.#rooms.has(roomId);
-    return (await this.#openRow(row)) !== undefined;
-  }
-
-  /** Gives a Room up to the node of its first member. False: somebody is in it, or something goes on in it. */
+  /** Gives a Room of this node up to the node of its first member. False: it is in use. */
   async giveUp(roomId: string): Promise<boolean> {
-    const { homes } = this.#options;
     const room = this.#rooms.get(roomId);
-    if (homes === undefined || room === undefined) return false;
-    const { phase, playback, recording } = room.state;
-    if (room.places.length > 0 || phase !== 'open' || playback !== undefined || recording !== undefined || room.isLeaving)
-      return false;
-    room.isLeaving = true;
-    const released = await homes.release(roomId, room.epoch).catch(() => false);
-    if (released) room.abandon();
-    else room.isLeaving = false;
-    return released;
+    return room !== undefined && (await this.#homes?.giveUp(room)) === true;
   }
 
   async order(roomId: string, order: RoomCommand, context: CommandContext): Promise<Answer | Problem> {
     const room = this.#rooms.get(roomId);
-    if (room === undefined) return problems.notFound('Room');
+    if (room === undefined) return await this.#notHere(context.appUuid, roomId);
     const body =
       order.type === 'delete'
         ? { room_id: roomId, status: 'deleting' }
@@ -257,6 +238,11 @@ export class RoomRegistry implements Rooms {
     return problems.source(playlist.refused, order.urls.length);
   }
 
+  /** Says why there is no such Room here: this node may have it by its row, and be about to open it. */
+  async #notHere(appUuid: string, roomId: string): Promise<Problem> {
+    return (await this.#homes?.isHere(appUuid, roomId)) === true ? roomIsMoving : problems.notFound('Room');
+  }
+
   /** Puts a Session of this node into a Room, wherever it is mixed. A Room that is just moving is waited for. */
   async join(roomId: string, request: JoinRequest, context: CommandContext): Promise<Answer | Problem> {
     for (let looks = 1; ; looks++) {
@@ -269,10 +255,10 @@ export class RoomRegistry implements Rooms {
   async #join(roomId: string, request: JoinRequest, context: CommandContext): Promise<Answer | Problem> {
     const { session_uuid: sessionUuid, muted, coach } = request;
     const limits = await this.#options.limits(context.appUuid);
-    const away = await this.#away(context.appUuid, roomId, true);
+    const away = await this.#homes?.away(context.appUuid, roomId, true);
     const session = this.#options.session(sessionUuid);
     const room = this.#rooms.get(roomId);
-    if (room === undefined && away === undefined) return problems.notFound('Room');
+    if (room === undefined && away === undefined) return await this.#notHere(context.appUuid, roomId);
     if (session === undefined || session.state.appUuid !== context.appUuid) return problems.notFound('Session');
     if (room === undefined) return await this.#joinAway(away ?? '', roomId, session, request, context);
     if (room.state.phase !== 'open') return problems.conflict('Room is being deleted');
@@ -328,13 +314,14 @@ export class RoomRegistry implements Rooms {
   async reserve(wish: Omit<SeatWish, 'reserved' | 'coach'> & { readonly muted: boolean }): Promise<Seat | Problem> {
     const { roomId, sessionUuid, appUuid, muted } = wish;
     const limits = await this.#options.limits(appUuid);
-    const away = await this.#away(appUuid, roomId, false);
+    const away = await this.#homes?.away(appUuid, roomId, false);
     const room = this.#rooms.get(roomId);
     if (room === undefined && away !== undefined) {
       const seat = await this.#seatAway(away, { ...wish, reserved: true, coach: undefined });
       return isProblem(seat) ? seat : { roomId, muted, ...seat };
     }
-    if (room === undefined || room.state.appUuid !== appUuid) return problems.notFound('Room');
+    if (room === undefined) return await this.#notHere(appUuid, roomId);
+    if (room.state.appUuid !== appUuid) return problems.notFound('Room');
     if (room.state.phase !== 'open') return problems.conflict('Room is being deleted');
     if (room.isLeaving) return roomIsMoving;
     if (room.places.length >= (limits?.maxMembersPerRoom ?? 0)) return problems.roomFull();
@@ -482,6 +469,8 @@ export class RoomRegistry implements Rooms {
     const about = { roomId, appUuid, voiceActivityEvents, holdMusicUrl };
     const room = await this.#open({ ...newRoom(about, createdAt), volume }, row.epoch);
     if (room !== undefined) this.#count(appUuid, 1);
+    // It is this node's, and is opened when a media worker is back.
+    else this.#adoption.doubt();
     return room;
   }
 }

@@ -20,13 +20,10 @@ import { Guests } from './guests.ts';
 import { HomeSearch } from './home-search.ts';
 import { Pipe, type PipeListener } from './pipe.ts';
 import type { RoomActor } from './room-actor.ts';
+import { roomIsMoving } from './room-moving.ts';
 
 /** The media plane numbers its rooms with 32 bits; pipes have numbers beyond. */
 const FIRST_PIPE = 0x1_0000_0000;
-const MOVING_RETRY_SEC = 1;
-
-/** The answer to whoever comes to a Room that is on its way to another node. */
-export const roomIsMoving = problems.unavailable('The Room is moving to another node.', MOVING_RETRY_SEC);
 
 export interface RoomSpanOptions {
   readonly peers: RoomPeers;

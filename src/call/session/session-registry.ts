@@ -98,7 +98,12 @@ export class SessionRegistry implements Sessions {
 
   constructor(options: RegistryOptions) {
     this.#options = options;
-    this.adoption = new Adoption(options.records);
+    const { records, clock, log } = options;
+    this.adoption = new Adoption({
+      ...{ records, clock, log },
+      idOf: ({ sessionUuid }) => sessionUuid,
+      takeUp: () => this.recover(),
+    });
     this.#audio = new AudioCommands(options);
     this.#transfers = new Transfers((sessionUuid) => this.find(sessionUuid), options.elsewhere);
     this.#bots = new Bots({

@@ -1,0 +1,205 @@
+import { expect, test } from 'bun:test';
+import type { RoomPeers } from '../../src/call/ports/room-peers.ts';
+import { RoomRegistry, type RoomRegistryOptions } from '../../src/call/room/room-registry.ts';
+import { type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { newUuid } from '../../src/id.ts';
+import { STATEMENT_MAX_MS } from '../../src/limits.ts';
+import { silentLog } from '../../src/log.ts';
+import { isProblem } from '../../src/problem.ts';
+import { noRecordings } from '../support/no-recordings.ts';
+import { settle, VirtualClock } from '../support/virtual-clock.ts';
+
+/** What becomes of the next statement of a kind: it is carried out and not answered, or carried out so much later. */
+type Fate = 'unanswered' | { readonly lateMs: number };
+type Statement = 'settle' | 'release';
+
+/** Two nodes on the same rows of Rooms, with nothing but Rooms. */
+class Pair {
+  readonly clock = new VirtualClock();
+  readonly rows = new Map<string, RoomRow>();
+  readonly fates = new Map<Statement, Fate>();
+  /** Media workers that can open a Room. */
+  hasWorker = true;
+  readonly #nodes = new Map<string, Parameters<RoomPeers['serve']>[0]>();
+  readonly first = this.#node('first');
+  readonly second = this.#node('second');
+
+  async advance(ms: number): Promise<void> {
+    await settle();
+    await this.clock.advance(ms);
+  }
+
+  context(operationUuid = newUuid()) {
+    return { appUuid: 'app', operationUuid, idempotencyKey: undefined, traceparent: '' };
+  }
+
+  async made(): Promise<string> {
+    const made = await this.first.create({ voice_activity_events: false }, this.context());
+    return isProblem(made) ? '' : String(made.body.room_id);
+  }
+
+  /** A call of the second node asks for the Room, which nobody is in. */
+  async broughtToSecond(roomId: string): Promise<unknown> {
+    const join = this.second.join(roomId, { session_uuid: 'nobody', muted: false }, this.context());
+    const result = join.catch((error: unknown) => error);
+    await this.advance(1_000);
+    return result;
+  }
+
+  async #carriedOut<T>(kind: Statement, work: () => T): Promise<T> {
+    const fate = this.fates.get(kind);
+    this.fates.delete(kind);
+    if (fate === undefined) return work();
+    if (fate === 'unanswered') work();
+    else this.clock.at(this.clock.now() + fate.lateMs, () => void work());
+    throw new StoreUnavailable('no answer');
+  }
+
+  #change(roomId: string, from: string | undefined, to: string | undefined): RoomRow | undefined {
+    const row = this.rows.get(roomId);
+    if (row === undefined || row.nodeId !== (from ?? '')) return undefined;
+    const next = { ...row, nodeId: to ?? '', epoch: row.epoch + 1 };
+    this.rows.set(roomId, next);
+    return next;
+  }
+
+  #homes(nodeId: string): NonNullable<RoomRegistryOptions['homes']> {
+    const { rows } = this;
+    return {
+      home: async (_app, roomId) => {
+        const row = rows.get(roomId);
+        return row === undefined ? undefined : row.nodeId === '' ? null : row.nodeId;
+      },
+      settle: (roomId) => this.#carriedOut('settle', () => this.#change(roomId, undefined, nodeId)),
+      release: (roomId, epoch) =>
+        this.#carriedOut(
+          'release',
+          () => rows.get(roomId)?.epoch === epoch && this.#change(roomId, nodeId, undefined) !== undefined,
+        ),
+      make: async (row) => {
+        rows.set(row.roomId, { ...row, nodeId, epoch: 0, volume: undefined, deleting: true, playback: '', deletedAt: undefined });
+        return true;
+      },
+      unmake: async (roomId) => void rows.delete(roomId),
+      list: async () => [],
+      seize: async () => undefined,
+      where: async (roomId) => rows.get(roomId),
+      members: async () => [],
+    };
+  }
+
+  #node(nodeId: string): RoomRegistry {
+    const { clock, rows } = this;
+    return new RoomRegistry({
+      clock,
+      nodeId,
+      log: silentLog,
+      journal: {
+        commit: async ({ room }) => {
+          if (room !== undefined && rows.get(room.roomId)?.epoch !== room.epoch) return false;
+          if (room?.deletedAt !== undefined) rows.delete(room.roomId);
+          else if (room !== undefined) rows.set(room.roomId, room);
+          return true;
+        },
+        wasStored: async () => false,
+      },
+      records: { adopt: async () => [], mine: async () => [...rows.values()].filter((row) => row.nodeId === nodeId) },
+      homes: this.#homes(nodeId),
+      peers: {
+        pipeHost: '',
+        ask: async () => undefined,
+        reach: async () => 'answers',
+        isDead: () => false,
+        tellHome: () => {},
+        askRelease: async (home, roomId) => (await this.#nodes.get(home)?.giveUp(roomId)) === true,
+        serve: (work) => void this.#nodes.set(nodeId, work),
+      },
+      media: {
+        openPipe: async () => undefined,
+        openRoom: async () => (this.hasWorker ? { ...room } : undefined),
+        openPlaylist: async (urls) => ({ urls, release() {} }),
+      },
+      recordings: noRecordings,
+      limits: async () => ({ maxRooms: 100, maxMembersPerRoom: 250 }),
+      session: () => undefined,
+    });
+  }
+}
+
+const room = {
+  number: 1,
+  setVoiceActivity() {},
+  play() {},
+  stopPlayback() {},
+  controlPlayback() {},
+  setPlaybackVolume() {},
+  playMusic() {},
+  stopMusic() {},
+  record: () => ({ mask() {}, unmask() {}, stop() {} }),
+  close: async () => {},
+};
+
+test('A Room that was given up has left its node, also when the database did not answer.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.fates.set('release', 'unanswered');
+  const given = pair.first.giveUp(roomId);
+  await pair.advance(1_000);
+  expect(await given).toBe(false);
+  expect([pair.rows.get(roomId)?.nodeId, pair.first.size]).toEqual(['', 0]);
+});
+
+test('A Room whose release comes to the database late is given up once, and its next home keeps it.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.fates.set('release', { lateMs: STATEMENT_MAX_MS });
+  await pair.broughtToSecond(roomId);
+  expect([pair.rows.get(roomId)?.nodeId, pair.first.size, pair.second.size]).toEqual(['second', 0, 1]);
+  await pair.advance(2 * STATEMENT_MAX_MS);
+  expect([pair.rows.get(roomId)?.nodeId, pair.first.size, pair.second.size]).toEqual(['second', 0, 1]);
+});
+
+test('A Room that is being given up takes no orders: they would be lost with it.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.fates.set('release', { lateMs: 0 });
+  const given = pair.first.giveUp(roomId);
+  const order = await pair.first.order(roomId, { type: 'volume', volume: 50 }, pair.context());
+  expect(order).toMatchObject({ status: 503, message: 'The Room is moving to another node.' });
+  await pair.advance(1_000);
+  await given;
+});
+
+test('A Room of which something was asked that is not done yet is not given up.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const order = pair.first.order(roomId, { type: 'volume', volume: 50 }, pair.context());
+  expect(await pair.first.giveUp(roomId)).toBe(false);
+  expect(await order).toMatchObject({ status: 202 });
+});
+
+for (const fate of ['unanswered', { lateMs: STATEMENT_MAX_MS - 1 }] as const)
+  test(`A Room that this node took without an answer of the database (${JSON.stringify(fate)}) is opened by it.`, async () => {
+    const pair = new Pair();
+    const roomId = await pair.made();
+    pair.fates.set('settle', fate);
+    expect(await pair.broughtToSecond(roomId)).toBeInstanceOf(StoreUnavailable);
+    await pair.advance(2 * STATEMENT_MAX_MS);
+    expect([pair.rows.get(roomId)?.nodeId, pair.second.size]).toEqual(['second', 1]);
+    expect(await pair.second.order(roomId, { type: 'delete' }, pair.context())).toMatchObject({ status: 202 });
+    await pair.advance(10);
+    expect([pair.rows.size, pair.second.size, pair.clock.armed]).toEqual([0, 0, 0]);
+  });
+
+test('A Room that no media worker could open is opened when one is back.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  pair.hasWorker = false;
+  await pair.broughtToSecond(roomId);
+  expect(pair.second.size).toBe(0);
+  // It is not unknown meanwhile.
+  expect(await pair.second.order(roomId, { type: 'delete' }, pair.context())).toMatchObject({ status: 503 });
+  pair.hasWorker = true;
+  await pair.advance(2_000);
+  expect([pair.rows.get(roomId)?.nodeId, pair.second.size]).toEqual(['second', 1]);
+});
