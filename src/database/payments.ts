@@ -47,6 +47,8 @@ export interface PaymentStore {
     references: { readonly card: string; readonly cvv: string },
     answer: StoredAnswer | undefined,
   ): Promise<Consumed | 'unknown' | 'used'>;
+  /** Tells whether a charge is stored whose admission was not answered. Waits for one that is still under way. */
+  wasAdmitted(charge: ChargeRow, references: { readonly card: string; readonly cvv: string }): Promise<boolean>;
   /** Ends a charge, once: false where it has ended before. */
   complete(chargeUuid: string, status: string, event: PlatformEvent, now: number): Promise<boolean>;
   /** Charges begun before `until` without an outcome. */
@@ -66,6 +68,7 @@ const TAKE = `SELECT reference, sealed, brand, last4, expires_at FROM payment_re
 const DESTROY = `UPDATE payment_references SET sealed = NULL WHERE reference IN ($1, $2)`;
 const BEGIN = `INSERT INTO charges (charge_uuid, operation_uuid, app_uuid, session_uuid, status, amount, currency, provider, terminal_number,
   client_state, traceparent, created_at) VALUES ($1::uuid, $2, $3, $4::uuid, 'attempting', $5::int, $6, $7, $8, $9, $10, $11::bigint)`;
+const BEGUN = 'SELECT 1 FROM charges WHERE charge_uuid = $1::uuid';
 const COMPLETE = `UPDATE charges SET status = $2, completed_at = $3::bigint WHERE charge_uuid = $1::uuid AND status = 'attempting' RETURNING 1`;
 const ATTEMPTING = `SELECT charge_uuid::text AS charge_uuid, operation_uuid, app_uuid, session_uuid::text AS session_uuid, amount, currency, provider,
   terminal_number, client_state, traceparent, created_at FROM charges WHERE status = 'attempting' AND created_at <= $1::bigint ORDER BY created_at LIMIT 10000`;
@@ -127,6 +130,13 @@ export function paymentStore(database: Database, masterKey: Uint8Array, onEvents
 
     admit: (charge, { card, cvv }, answer) =>
       database.transaction((within) => consume(within, vault, charge, { card, cvv }, answer)),
+
+    wasAdmitted: ({ chargeUuid, appUuid, sessionUuid }, { card, cvv }) =>
+      database.transaction(async (within) => {
+        // An admission that is under way has locked the references.
+        await within.query(TAKE, [card, cvv, appUuid, sessionUuid]);
+        return (await within.query(BEGUN, [chargeUuid])).length > 0;
+      }),
 
     async complete(chargeUuid, status, event, now) {
       const done = await database.transaction(async (within) => {

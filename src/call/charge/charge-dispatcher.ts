@@ -1,9 +1,11 @@
 /**
  * Charges of this node: one attempt each. What is durable before anything leaves is the charge as `attempting`, with
  * its references destroyed; what comes back is kept until the database has it. A process that dies in between leaves a
- * charge that is ended as `indeterminate`, for nobody can know.
+ * charge that is ended as `indeterminate`, for nobody can know. One that was refused because the database did not answer,
+ * and is stored after all, is ended as `failed`: nothing has left.
  */
 import type { Clock } from '../../clock.ts';
+import { StoreUnavailable } from '../../database/journal/journal.ts';
 import type { ChargeRow, Consumed, PaymentStore } from '../../database/payments.ts';
 import { platformEvent } from '../../event/platform-event.ts';
 import { newUuid, newWebhookId } from '../../id.ts';
@@ -100,7 +102,11 @@ export class ChargeDispatcher implements Charges {
     const references = { card: request.cardUuid, cvv: request.cvvUuid };
     this.#admitting++;
     try {
-      const consumed = await store.admit(charge, references, key === undefined ? undefined : { appUuid, key, ...answer });
+      const kept = key === undefined ? undefined : { appUuid, key, ...answer };
+      const consumed = await store.admit(charge, references, kept).catch((error: unknown) => {
+        if (error instanceof StoreUnavailable) this.#endInDoubt(charge, references);
+        throw error;
+      });
       if (consumed === 'unknown') return problems.notFound('Payment reference');
       if (consumed === 'used') return problems.conflict('Payment reference has already been used');
       this.#attempt(gateway, charge, request, consumed);
@@ -134,6 +140,21 @@ export class ChargeDispatcher implements Charges {
         cvv.fill(0);
         return this.#complete(charge, outcome, { brand, last4 });
       })
+      .finally(() => this.#inFlight.delete(charge.chargeUuid));
+    this.#inFlight.set(charge.chargeUuid, work);
+  }
+
+  /** A charge that was refused because the database did not answer ends where it is stored after all: nothing has left. */
+  #endInDoubt(charge: ChargeRow, references: { readonly card: string; readonly cvv: string }): void {
+    const { store, clock, log } = this.#options;
+    const end = async () => {
+      if (await untilStored(clock, () => store.wasAdmitted(charge, references)))
+        await this.#complete(charge, { status: 'failed', reason: 'interrupted', retryable: true }, NOTHING_KNOWN);
+    };
+    const work = end()
+      .catch((error: unknown) =>
+        log.error({ operation_uuid: charge.operationUuid, reason: String(error) }, 'a charge is in doubt'),
+      )
       .finally(() => this.#inFlight.delete(charge.chargeUuid));
     this.#inFlight.set(charge.chargeUuid, work);
   }

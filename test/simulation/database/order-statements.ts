@@ -56,6 +56,9 @@ const paymentStatements: readonly Statement[] = [
     apply: () =>
       destroy(execution.tables, ({ reference }) => reference === textAt(execution, 1) || reference === textAt(execution, 2)),
   })),
+  step(/^SELECT 1 FROM charges WHERE/, (execution) => ({
+    rows: execution.tables.charges.has(textAt(execution, 1)) ? ONE : NONE,
+  })),
   step(/^INSERT INTO charges/, (execution) => {
     const charge = beginCharge(execution);
     return { rows: NONE, apply: () => void execution.tables.charges.set(charge.charge_uuid, charge) };

@@ -1,0 +1,80 @@
+import { expect, test } from 'bun:test';
+import { ChargeDispatcher } from '../../src/call/charge/charge-dispatcher.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
+import type { PaymentStore } from '../../src/database/payments.ts';
+import type { PlatformEvent } from '../../src/event/event.ts';
+import { silentLog } from '../../src/log.ts';
+import { settle, VirtualClock } from '../support/virtual-clock.ts';
+
+const REQUEST = {
+  ...{ cardUuid: 'card_1', cvvUuid: 'cvv_1', expMonth: 1, expYear: 2030, amount: 100, currency: 'ils' },
+  ...{ provider: 'fake', terminalNumber: '1', installments: 1 },
+};
+
+/** A desk whose database takes charges and does not answer. */
+function desk(isStored: boolean) {
+  const clock = new VirtualClock();
+  const told: Record<string, unknown>[] = [];
+  const attempts: string[] = [];
+  const database = { isAway: false };
+  const work = <T>(result: T) => {
+    if (database.isAway) throw new StoreUnavailable('away');
+    return result;
+  };
+  const store: PaymentStore = {
+    vault: { seal: () => new Uint8Array(0), open: () => new Uint8Array(0) },
+    shared: false,
+    cardBrand: async () => undefined,
+    admit: async () => {
+      database.isAway = true;
+      throw new StoreUnavailable('no answer');
+    },
+    wasAdmitted: async () => work(isStored),
+    complete: async (_charge, status, event: PlatformEvent) => {
+      told.push(work({ status, ...JSON.parse(event.body) }));
+      return true;
+    },
+    attempting: async () => [],
+    unfinished: async () => [],
+    endUnfinished: async () => true,
+    destroyExpired: async () => undefined,
+  };
+  const dispatcher = new ChargeDispatcher({
+    store,
+    clock,
+    log: silentLog,
+    gateway: {
+      identifier: 'fake',
+      serves: () => true,
+      charge: async ({ operationUuid }) => {
+        attempts.push(operationUuid);
+        return { status: 'declined', reason: 'card_declined' };
+      },
+    },
+    connected: () => ({ clientState: '' }),
+    mayUseTerminal: async () => true,
+  });
+  const context = { appUuid: 'app', operationUuid: 'operation', idempotencyKey: undefined, traceparent: '' };
+  return { clock, told, attempts, database, charge: () => dispatcher.charge('session', REQUEST, context), dispatcher };
+}
+
+test('A charge that was refused because the database did not answer, and is stored, is told as failed when it answers', async () => {
+  const { clock, told, attempts, database, charge, dispatcher } = desk(true);
+  await expect(charge()).rejects.toThrow(StoreUnavailable);
+  await settle();
+  await clock.advance(10_000);
+  expect(told).toEqual([]);
+  database.isAway = false;
+  await clock.advance(2_000);
+  expect(told).toMatchObject([{ status: 'failed', failure_reason: 'interrupted', retryable: true, operation_uuid: 'operation' }]);
+  expect([attempts, dispatcher.attempting]).toEqual([[], 0]);
+});
+
+test('A charge that was refused and is not stored is told nothing of, and not attempted', async () => {
+  const { clock, told, attempts, database, charge, dispatcher } = desk(false);
+  await expect(charge()).rejects.toThrow(StoreUnavailable);
+  database.isAway = false;
+  await settle();
+  await clock.advance(10_000);
+  expect([told, attempts, dispatcher.attempting]).toEqual([[], [], 0]);
+});
