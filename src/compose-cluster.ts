@@ -10,11 +10,13 @@ import type { RecordingRegistry } from './call/recording/recording-registry.ts';
 import type { RoomRegistry } from './call/room/room-registry.ts';
 import { Mover } from './call/session/mover.ts';
 import type { SessionRegistry } from './call/session/session-registry.ts';
+import { TakenCalls } from './call/session/taken-calls.ts';
 import { Takeover } from './call/session/takeover.ts';
+import { untilStored } from './call/until-stored.ts';
 import type { Carrier } from './carrier/carrier.ts';
 import { isPinnedTo } from './carrier/trunk/trunk.ts';
 import { type Clock, sleep } from './clock.ts';
-import { Cluster } from './cluster/cluster.ts';
+import { Cluster, MESSAGES_LEASE } from './cluster/cluster.ts';
 import type { LocalWork } from './cluster/commands.ts';
 import { clusterName, joinAlone, joinCluster, PROTOCOL } from './cluster/join.ts';
 import { NodeLoad } from './cluster/load.ts';
@@ -123,6 +125,7 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
   });
   const { rtp } = parts.settings;
   const takeover = takeoverOf(parts, cluster);
+  const takenCalls = takenCallsOf(parts, cluster);
   const load = new NodeLoad(
     {
       legs: () => media.load().legs,
@@ -143,9 +146,14 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
       await charges.endCollections();
       await recordings.endBuried();
       const left = await rooms.recover(() => sessions.recover(seenAt));
+      await rooms.letGoTaken();
       if (left > 0) log.warn({ sessions: left }, 'took over Sessions of a node that is dead');
     },
     onOwn: (row) => drain.ordered(row),
+    onBack() {
+      if (parts.settings.node.takesOver) void takenCalls.look();
+      void untilStored(parts.clock, () => rooms.letGoTaken());
+    },
     onForsaken(nodeId) {
       if (parts.settings.node.takesOver && !drain.isOn) void takeover.take(nodeId);
     },
@@ -159,8 +167,8 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
     nodeId: store.nodes.nodeId,
     all: () => sessions.all(),
     find: (sessionUuid) => sessions.find(sessionUuid),
-    row: store.sessions.get,
-    take: (...which) => sessions.adoption.one(store.sessions.take(...which)),
+    take: store.sessions.take,
+    hold: (sessionUuid) => sessions.adoption.hold(sessionUuid),
     goOn: (state, leg, epoch, traceparent) => sessions.goOn(state, leg, epoch, traceparent),
     handedOver: (state, nodeId) => rooms.span?.handedOver(state, nodeId),
   });
@@ -175,9 +183,13 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
   let submits = false;
   cluster.keepLeases(store.leases, wanted, () => {
     carrier.registrationsChanged();
-    if (submits || !cluster.holds(MESSAGES_LEASE)) return;
+    if (!cluster.submitsMessages) return;
+    if (submits) messages.look();
+    if (submits) return;
     submits = true;
-    messages.start().catch((error: unknown) => log.error({ error: String(error) }, 'messages are not submitted'));
+    untilStored(parts.clock, () => messages.start()).catch((error: unknown) =>
+      log.error({ error: String(error) }, 'messages are not submitted'),
+    );
   });
   cluster.onMessages(() => messages.look());
   return cluster.serve({
@@ -200,22 +212,31 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
   });
 }
 
-/** What goes on with the calls of lost nodes, and lets those go that others have taken from this one. */
-function takeoverOf({ settings, store, clock, log, sessions, rooms, carrier }: ClusterParts, cluster: Cluster): Takeover {
-  cluster.onTaken((nodeId, taken) => {
-    for (const sessionUuid of taken) {
-      const actor = sessions.find(sessionUuid);
-      if (actor === undefined) continue;
-      rooms.span?.handedOver(actor.state, nodeId);
-      actor.dropTaken();
-    }
+/** What lets the calls go that others have taken from this node. */
+function takenCallsOf({ store, clock, sessions, rooms }: ClusterParts, cluster: Cluster): TakenCalls {
+  const takenCalls = new TakenCalls({
+    clock,
+    all: () => sessions.all(),
+    find: (sessionUuid) => sessions.find(sessionUuid),
+    mine: store.sessions.mine,
+    owner: store.sessions.owner,
+    handedOver: (state, nodeId) => rooms.span?.handedOver(state, nodeId),
   });
+  cluster.onTaken((nodeId, taken) => {
+    for (const sessionUuid of taken) takenCalls.taken(nodeId, sessionUuid);
+  });
+  return takenCalls;
+}
+
+/** What goes on with the calls of lost nodes. */
+function takeoverOf({ settings, store, clock, log, sessions, carrier }: ClusterParts, cluster: Cluster): Takeover {
   return new Takeover({
     dialer: carrier,
     clock,
     log,
     orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
     takeCalls: (...which) => sessions.adoption.one(store.sessions.takeCalls(...which)),
+    hold: () => sessions.adoption.holdAll(),
     tell: (taken) => cluster.tellTaken(taken),
     goOn: (state, leg, epoch) => sessions.goOn(state, leg, epoch, ''),
     orphan: (row) => sessions.orphan(row),
@@ -240,8 +261,6 @@ export function clusterReadings(cluster: Cluster | undefined): readonly Reading[
   ];
 }
 
-/** The lease of the node that submits short messages: an SMSC may permit one bind. */
-const MESSAGES_LEASE = 'messages';
 /** The lease of the node that registers a trunk. */
 export const registerLease = (trunk: string): string => `register:${trunk}`;
 

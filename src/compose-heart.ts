@@ -50,7 +50,9 @@ export interface HeartEngines {
   /** The carrier of short messages, or undefined when there is none. */
   readonly smsGateway: SmsGateway | undefined;
   /** The other nodes of a cluster, or undefined where this process owns its database alone. */
-  readonly cluster: (CallsElsewhere & { readonly rooms: RoomPeers; tellMessages(): void }) | undefined;
+  readonly cluster:
+    | (CallsElsewhere & { readonly rooms: RoomPeers; tellMessages(): void; readonly submitsMessages: boolean })
+    | undefined;
   /** The timelines of calls. Undefined when none are kept. */
   readonly history: HistorySink | undefined;
   readonly sipTrace: Pick<SipTrace, 'bind'> | undefined;
@@ -108,6 +110,7 @@ export function makeHeart(engines: HeartEngines): Heart {
     log,
     mayCallFrom: store.callerIds.allowed,
     onWaiting: () => engines.cluster?.tellMessages(),
+    submits: () => engines.cluster?.submitsMessages ?? true,
   });
   return { tokens, sessions, rooms, recordings, charges, messages, urls };
 }

@@ -30,6 +30,8 @@ export interface BusOptions {
   readonly cluster: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** NATS is reached again, after news of the others may have been lost. */
+  onBack(): void;
 }
 
 export interface BusLoad {
@@ -69,11 +71,14 @@ export class Bus {
 
   /** Connects, for as long as it takes: a node without NATS serves its own calls. Resolves at the first connection. */
   async start(): Promise<void> {
-    const { open, log, nodeId } = this.#options;
+    const { open, log, nodeId, onBack } = this.#options;
     const transport = await open(`sidetone ${nodeId}`, (isUp) => {
-      if (isUp && !this.#isUp) log.info({}, 'NATS is back');
-      if (!isUp && this.#isUp) log.warn({}, 'NATS is away: commands for calls of other nodes are refused');
+      const wasUp = this.#isUp;
       this.#isUp = isUp && !this.#closed;
+      if (!isUp && wasUp) log.warn({}, 'NATS is away: commands for calls of other nodes are refused');
+      if (!isUp || wasUp) return;
+      log.info({}, 'NATS is back');
+      onBack();
     });
     if (this.#closed) {
       await transport.close();

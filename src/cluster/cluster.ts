@@ -24,6 +24,9 @@ import { RoomMessages } from './room-messages.ts';
 import { Streams } from './streams.ts';
 import type { OpenTransport } from './transport.ts';
 
+/** The lease of the node that submits short messages. */
+export const MESSAGES_LEASE = 'messages';
+
 export interface ClusterOptions {
   readonly settings: Pick<Config, 'node' | 'orphanTimeoutSec' | 'masterKey'>;
   readonly open: OpenTransport;
@@ -42,6 +45,8 @@ export interface ClusterWork {
   takeOver(seenAt: number): Promise<void>;
   /** A node sends no beats and does not answer: its calls may be taken over. Called again each second. */
   onForsaken(nodeId: string): void;
+  /** This node was cut off from the database or NATS, or stopped: others may have taken its calls and Rooms. */
+  onBack(): void;
   /** My own row, each second. */
   onOwn(row: NodeRow): void;
 }
@@ -70,6 +75,7 @@ export class Cluster {
   #leases: LeaseKeeper | undefined;
   #quota: ChannelQuota | undefined;
   #cancelReload = () => {};
+  #onBack = () => {};
   #stopped = false;
 
   constructor(options: ClusterOptions) {
@@ -82,6 +88,7 @@ export class Cluster {
       cluster: name,
       clock,
       log,
+      onBack: () => this.#onBack(),
     });
     const place: Moves['place'] = async (...call) => await this.#commands?.otherFor(...call);
     this.moves = new Moves({ bus: this.#bus, place });
@@ -90,8 +97,9 @@ export class Cluster {
   }
 
   /** Connects to NATS in the background, and begins to watch the others. Rejects when the database is away. */
-  async start({ load, takeOver, onOwn, onForsaken }: ClusterWork): Promise<void> {
+  async start({ load, takeOver, onOwn, onForsaken, onBack }: ClusterWork): Promise<void> {
     const { settings, nodes, clock, log } = this.#options;
+    this.#onBack = onBack;
     this.#bus.start().catch((error: unknown) => log.error({ error: String(error) }, 'NATS cannot be used'));
     this.#members = new Members({
       nodes,
@@ -104,6 +112,7 @@ export class Cluster {
       takeOver,
       onOwn,
       onForsaken,
+      onBack,
     });
     await this.#members.start();
   }
@@ -181,6 +190,11 @@ export class Cluster {
   /** Tells whether this node holds a lease now. */
   holds(lease: string): boolean {
     return this.#leases?.holds(lease) ?? false;
+  }
+
+  /** Tells whether this node submits short messages now: an SMSC may permit one bind. */
+  get submitsMessages(): boolean {
+    return this.holds(MESSAGES_LEASE);
   }
 
   /** Asks for leases each second. `onChange` is called when those that this node holds have changed. */

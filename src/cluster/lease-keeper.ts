@@ -22,6 +22,8 @@ export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions;
   /** The time until which each lease is surely ours. */
   readonly #until = new Map<string, number>();
+  /** The leases that were held when a change was told last. */
+  #told = '';
   #stopped = false;
   #cancel = () => {};
 
@@ -48,7 +50,6 @@ export class LeaseKeeper {
 
   async #turn(): Promise<void> {
     const { leases, clock, log, wanted, onChange } = this.#options;
-    const before = [...this.#until.keys()].sort().join(' ');
     const asked = clock.now();
     const names = wanted();
     try {
@@ -64,7 +65,11 @@ export class LeaseKeeper {
       for (const [name, until] of this.#until) if (until <= clock.now()) this.#until.delete(name);
     }
     if (this.#stopped) return;
-    if ([...this.#until.keys()].sort().join(' ') !== before) onChange();
+    // An answer that took too long is of a lease that is over: it counts with the next one.
+    const held = [...this.#until.keys()].filter((name) => this.holds(name));
+    const told = this.#told;
+    this.#told = held.sort().join(' ');
+    if (this.#told !== told) onChange();
     this.#cancel = clock.at(clock.now() + NODE_LEASE_RENEW_MS, () => void this.#turn());
   }
 }

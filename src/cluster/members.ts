@@ -4,7 +4,7 @@
  */
 import { type Clock, sleep } from '../clock.ts';
 import type { NodeRow, NodeStore } from '../database/nodes.ts';
-import { NODE_BEAT_MS, NODE_LEFT_LOOK_MS, NODE_SWEEP_MS } from '../limits.ts';
+import { NODE_BEAT_MS, NODE_LEFT_LOOK_MS, NODE_POLL_GAP_MAX_MS, NODE_SWEEP_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { forsaken, type Lost, lost, newWatch, read, suspects, type Watch } from '../machine/node/watch.ts';
 import type { Reach } from '../machine/room/home-watch.ts';
@@ -23,6 +23,8 @@ export interface MembersOptions {
   takeOver(seenAt: number): Promise<void>;
   /** A node is a suspect, and does not answer over NATS either. Called again with each beat. */
   onForsaken(nodeId: string): void;
+  /** The readings of this node had a gap, in which others may have taken it for lost. */
+  onBack(): void;
   /** My own row as each beat reads it: a drain is ordered there. */
   onOwn(row: NodeRow): void;
 }
@@ -97,13 +99,15 @@ export class Members {
   }
 
   async #beat(): Promise<void> {
-    const { nodes, clock, load, onOwn } = this.#options;
+    const { nodes, clock, load, onOwn, onBack } = this.#options;
     const rows = await nodes.beat(load());
     if (this.#stopped) return;
     const before = [...this.#rows.keys()].sort().join(' ');
     this.#rows = new Map(rows.filter(({ deadAt }) => deadAt === undefined).map((row) => [row.nodeId, row]));
     if ([...this.#rows.keys()].sort().join(' ') !== before) this.#changedAt = clock.now();
     const peers = rows.filter(({ nodeId }) => nodeId !== nodes.nodeId);
+    const { readAt = clock.now() } = this.#watch;
+    if (clock.now() - readAt > NODE_POLL_GAP_MAX_MS) onBack();
     this.#watch = read(this.#watch, new Map(peers.map(({ nodeId, beat }) => [nodeId, beat])), clock.now());
     for (const [nodeId, beat] of this.#gone) if (this.#rows.get(nodeId)?.beat !== beat) this.#gone.delete(nodeId);
     const own = rows.find(({ nodeId }) => nodeId === nodes.nodeId);

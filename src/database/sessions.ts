@@ -24,9 +24,15 @@ export interface SessionStore {
   list(appUuid: string, query: SessionQuery): Promise<readonly SessionRow[] | 'too_many'>;
   /** The node that runs a live Session of the application. Undefined: there is none, or it has ended. */
   owner(appUuid: string, sessionUuid: string): Promise<string | undefined>;
-  /** Makes a live Session of another node one of this. False: it is not that node's at that epoch any more. */
+  /**
+   * Makes a live Session of another node one of this, or of this one at the next epoch, so that nobody takes it at this one.
+   * False: it is not that node's at that epoch any more. It may be asked again where it was not answered.
+   */
   take(sessionUuid: string, from: string, epoch: number): Promise<boolean>;
-  /** Takes calls of a node that is lost, as many at most, which were stored so that another node can go on. */
+  /**
+   * Takes calls of a node that is lost, as many at most, which were stored so that another node can go on. A call in which
+   * a card is keyed in stays: its keys would be told.
+   */
   takeCalls(from: string, most: number): Promise<readonly SessionRow[]>;
   /** Takes over the live Sessions of nodes that are dead or unknown, each with its epoch raised. */
   adopt(): Promise<readonly SessionRow[]>;
@@ -54,9 +60,11 @@ const ADOPT = `UPDATE sessions AS s SET node_id = $1, epoch = epoch + 1
 const MINE = `SELECT ${COLUMNS} FROM sessions WHERE node_id = $1 AND ended_at IS NULL`;
 const TAKE_CALLS = `UPDATE sessions SET node_id = $1, epoch = epoch + 1 WHERE session_uuid IN (
     SELECT session_uuid FROM sessions WHERE node_id = $2 AND ended_at IS NULL AND state = 'answered' AND position('"call":' IN running) > 0
+      AND position('"secure":' IN running) = 0
     ORDER BY created_at LIMIT $3::int FOR UPDATE SKIP LOCKED)
   AND EXISTS (SELECT FROM nodes WHERE node_id = $1 AND dead_at IS NULL) RETURNING ${COLUMNS}`;
-const TAKE = `UPDATE sessions SET node_id = $1, epoch = epoch + 1 WHERE session_uuid = $2::uuid AND node_id = $3 AND epoch = $4::int
+const TAKE = `UPDATE sessions SET node_id = $1, epoch = $4::int + 1
+  WHERE session_uuid = $2::uuid AND ((node_id = $3 AND epoch = $4::int) OR (node_id = $1 AND epoch = $4::int + 1))
   AND ended_at IS NULL AND EXISTS (SELECT FROM nodes WHERE node_id = $1 AND dead_at IS NULL) RETURNING 1`;
 /** The application and the Session that is looked up for it. */
 type Wanted = readonly [appUuid: string, sessionUuid: string];

@@ -34,6 +34,9 @@ test('Whatever ran when a process died has exactly one end of its own, from what
           setting,
           untold: plays ? [answered] : [],
           transfer: transfers ? transfer : undefined,
+          held: plays,
+          toldHolding: plays,
+          collection: undefined,
           detection: phase === undefined ? undefined : { phase },
           membership: undefined,
         });

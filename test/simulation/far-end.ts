@@ -1,5 +1,5 @@
-/** The far ends of calls: phones behind a carrier, and an application's WebSocket servers, each with a will of its own. */
-import type { Leg, LegListener, LegSignal, LegTransfers } from '../../src/call/ports/leg.ts';
+/** What the far ends of calls have in common, and an application's WebSocket servers. Phones are in `phone.ts`. */
+import type { Leg, LegListener, LegSignal } from '../../src/call/ports/leg.ts';
 import type { LegEnd } from '../../src/notice/signal.ts';
 import type { SimulatedMedia } from './media.ts';
 import type { Random } from './random.ts';
@@ -13,10 +13,10 @@ export interface FarEndWorld {
   readonly media: SimulatedMedia;
 }
 
-const hungUp = (by: LegEnd['by']): LegEnd => ({ cause: 'completed', by, description: 'The call was hung up' });
+export const hungUp = (by: LegEnd['by']): LegEnd => ({ cause: 'completed', by, description: 'The call was hung up' });
 
 /** What far ends have in common: signals in order, sound, and one end. */
-abstract class FarEnd implements Leg {
+export abstract class FarEnd implements Leg {
   protected readonly world: FarEndWorld;
   protected isUp = false;
   protected isOver = false;
@@ -58,6 +58,18 @@ abstract class FarEnd implements Leg {
     });
   }
 
+  /** Gives back what it holds, without a word. */
+  protected letGo(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    const listener = this.#listener ?? (() => {});
+    this.#listener = (signal) => {
+      if (signal.type === 'leg.media' && 'recordingUuid' in signal.notice) listener(signal);
+    };
+    this.#onOver();
+    void this.#sound.close();
+  }
+
   /** The last signal, once; the sound is closed before it. */
   protected end(signal: Extract<LegSignal, { readonly end: LegEnd }>): void {
     if (this.isOver) return;
@@ -75,171 +87,6 @@ abstract class FarEnd implements Leg {
   answer(): void {}
   reject(): void {}
   cancel(): void {}
-}
-
-const TIMED_OUT_MS = 5_500;
-
-/** What a phone does of itself. Milliseconds. */
-export interface PhoneWill {
-  readonly direction: 'inbound' | 'outbound';
-  /** After so long it answers, is busy, or does nothing (an outbound call). */
-  readonly reaction: 'answers' | 'busy' | 'silent';
-  readonly reactsAfterMs: number;
-  readonly hasEarlyMedia: boolean;
-  /** It hangs up by itself so long after the call began. */
-  readonly hangsUpAfterMs: number;
-  /** Keys, pressed so long after the answer, one every 300 ms; `w` is a pause. */
-  readonly keys: string;
-  readonly keysAfterMs: number;
-  /** It confirms no order and never hangs up: the network is cut. */
-  readonly isDeaf: boolean;
-}
-
-export class Phone extends FarEnd {
-  readonly #will: PhoneWill;
-  #isHeld = false;
-
-  constructor(world: FarEndWorld, will: PhoneWill, onOver: () => void) {
-    super(world, onOver);
-    this.#will = will;
-    if (will.direction === 'inbound') this.later(will.hangsUpAfterMs, () => this.#hangUpItself());
-  }
-
-  get transfers(): LegTransfers {
-    return {
-      trunk: 'trunk',
-      permits: () => true,
-      replacement: () => (this.isUp && !this.isOver ? '<sip:far@end.invalid?Replaces=1>' : undefined),
-      transfer: () => this.#transfer(),
-    };
-  }
-
-  start(): void {
-    const { direction, reactsAfterMs, reaction, hasEarlyMedia, hangsUpAfterMs } = this.#will;
-    if (direction === 'inbound') return;
-    this.later(this.world.random.between(20, 300), () => this.#unlessOver({ type: 'leg.ringing' }));
-    if (hasEarlyMedia) this.later(reactsAfterMs / 2, () => this.#unlessOver({ type: 'leg.early_media' }));
-    this.later(reactsAfterMs, () => {
-      if (reaction === 'answers') this.#answered();
-      else if (reaction === 'busy') this.#over({ cause: 'busy', by: 'callee', description: 'Busy here' });
-    });
-    this.later(reactsAfterMs + hangsUpAfterMs, () => this.#hangUpItself());
-  }
-
-  #unlessOver(signal: LegSignal): void {
-    if (!this.isOver) this.signal(signal);
-  }
-
-  #answered(): void {
-    if (this.isOver || this.isUp) return;
-    this.isUp = true;
-    this.signal({ type: 'leg.answered' });
-    const { keys, keysAfterMs } = this.#will;
-    for (const [at, digit] of [...keys].entries())
-      this.later(keysAfterMs + at * 300, () => {
-        if (!this.isOver && digit !== 'w')
-          this.signal({ type: 'leg.media', notice: { type: 'digit', digit, durationMs: 100, method: 'rfc4733' } });
-      });
-    if (this.world.random.chance(0.15)) this.#holdsNowAndThen();
-  }
-
-  #holdsNowAndThen(): void {
-    this.later(this.world.random.between(200, 9_000), () => {
-      if (this.isOver) return;
-      this.#isHeld = !this.#isHeld;
-      this.signal({ type: this.#isHeld ? 'leg.held' : 'leg.resumed' });
-      this.#holdsNowAndThen();
-    });
-  }
-
-  #hangUpItself(): void {
-    if (this.#will.isDeaf) return;
-    this.#over(hungUp(this.#will.direction === 'inbound' ? 'caller' : 'callee'));
-  }
-
-  #over(end: LegEnd): void {
-    this.end({ type: 'leg.ended', end });
-  }
-
-  /** What was ordered takes effect a little later, where the far end still hears. */
-  #ordered(run: () => void): void {
-    if (!this.#will.isDeaf) this.later(this.world.random.between(5, 250), run);
-  }
-
-  /** The sound of a call whose end nobody confirms is given back when its transaction has timed out. */
-  #ending(run: () => void): void {
-    if (this.#will.isDeaf) this.later(TIMED_OUT_MS, () => void this.audio?.close());
-    this.#ordered(run);
-  }
-
-  override answer(): void {
-    this.#ordered(() => this.#answered());
-  }
-
-  override startEarlyMedia(): void {
-    this.#ordered(() => this.#unlessOver({ type: 'leg.early_media' }));
-  }
-
-  override reject(): void {
-    this.#ending(() => this.#over({ cause: 'rejected', by: 'callee', description: 'Declined' }));
-  }
-
-  override cancel(): void {
-    this.#ending(() => this.#over({ cause: 'cancelled', by: 'caller', description: 'Cancelled' }));
-  }
-
-  hangup(): void {
-    this.#ending(() => this.#over(hungUp(this.#will.direction === 'inbound' ? 'callee' : 'caller')));
-  }
-
-  hold(on: boolean): void {
-    this.#ordered(() => this.#unlessOver({ type: 'leg.own_hold', on }));
-  }
-
-  sendDigits(operationUuid: string, digits: string, durationMs: number, gapMs: number): void {
-    this.later(digits.length * (durationMs + gapMs), () => {
-      if (!this.isOver) this.signal({ type: 'leg.media', notice: { type: 'keys.sent', keysOf: operationUuid } });
-    });
-  }
-
-  detectMachine(timeoutMs: number): void {
-    const { random } = this.world;
-    const afterMs = random.between(500, timeoutMs);
-    const isMachine = random.chance(0.5);
-    this.later(afterMs, () => {
-      if (this.isOver) return;
-      const result = isMachine ? 'machine' : 'human';
-      this.signal({ type: 'leg.media', notice: { type: 'machine.detected', result, afterMs: Math.floor(afterMs) } });
-    });
-    if (isMachine)
-      this.later(afterMs + random.between(100, 4_000), () => {
-        if (!this.isOver) this.signal({ type: 'leg.media', notice: { type: 'machine.greeting_ended', beep: true } });
-      });
-  }
-
-  probe(): void {
-    this.#ordered(() => this.#unlessOver({ type: 'leg.alive' }));
-  }
-
-  secure(): void {}
-
-  #transfer(): void {
-    const { random } = this.world;
-    const outcome = random.int(0, 3);
-    const at = random.between(20, 2_000);
-    if (outcome === 0) return;
-    this.later(at / 2, () =>
-      this.#unlessOver(
-        outcome === 1 ? { type: 'leg.transfer', phase: 'refused', status: 603 } : { type: 'leg.transfer', phase: 'accepted' },
-      ),
-    );
-    if (outcome === 1) return;
-    this.later(at, () =>
-      this.#unlessOver(
-        outcome === 2 ? { type: 'leg.transfer', phase: 'completed' } : { type: 'leg.transfer', phase: 'failed', status: 486 },
-      ),
-    );
-  }
 }
 
 /** What a WebSocket server does of itself. */

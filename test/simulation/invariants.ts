@@ -92,11 +92,13 @@ export class Invariants {
     }
   }
 
-  /** Tells whether nothing lives and nothing waits in the database. */
-  get isQuiet(): boolean {
+  /** Tells whether nothing lives and nothing waits, in the database and in the processes. */
+  isQuiet(processes: readonly Process[]): boolean {
+    const lives = ({ running }: Process) => (running?.sessions.size ?? 0) + (running?.rooms.size ?? 0) > 0;
     const { sessions, rooms, outbox, recordings, collections, charges, messages } = this.#tables;
     const all = <T>(rows: Iterable<T>, isOver: (row: T) => boolean) => [...rows].every(isOver);
     return (
+      !processes.some(lives) &&
       outbox.size === 0 &&
       collections.size === 0 &&
       all(sessions.values(), (row) => row.ended_at !== null) &&

@@ -3,8 +3,9 @@
  * seed before anything runs, and each action carries all that it needs, so that a plan with actions left out is a plan
  * too: that is how a failing one is shrunk.
  */
-import type { BotWill, PhoneWill } from './far-end.ts';
+import type { BotWill } from './far-end.ts';
 import type { ReceiverMood } from './faults.ts';
+import type { PhoneWill } from './phone.ts';
 import { Random } from './random.ts';
 
 /** Commands of the application about one of the plan's calls, named as in `application.ts`. */
@@ -102,6 +103,13 @@ export type Action = { readonly at: number } & (
   | { readonly do: 'receiver'; readonly mood: ReceiverMood; readonly forMs: number }
   | { readonly do: 'lose_worker'; readonly place: number }
   | { readonly do: 'store_full'; readonly forMs: number }
+  | {
+      readonly do: 'drain';
+      readonly place: number;
+      readonly mode: 'wait' | 'move';
+      readonly deadlineSec: number | undefined;
+      readonly forMs: number;
+    }
   | { readonly do: 'part'; readonly place: number; readonly forMs: number; readonly withDatabase: boolean }
   | { readonly do: 'bus_flaky'; readonly drops: number; readonly doubles: number; readonly slow: number; readonly forMs: number }
 );
@@ -111,6 +119,8 @@ export interface Plan {
   readonly nodes: number;
   /** The database is one that other processes could use, so that what others left is told apart by time. */
   readonly isShared: boolean;
+  /** Answered calls of a node that is lost go on at another one (CALL_TAKEOVER). */
+  readonly takesOver: boolean;
   readonly actions: readonly Action[];
   /** The milliseconds in which something is begun. Then everything heals, and must end. */
   readonly activeMs: number;
@@ -217,6 +227,52 @@ function fault(random: Random, nodes: number, activeMs: number): Action {
   }
 }
 
+/** The operator drains a node: it hands its calls over, or waits for their ends. */
+function drain(random: Random, nodes: number, activeMs: number): Action {
+  return {
+    do: 'drain',
+    at: random.between(0, activeMs),
+    place: random.int(0, nodes - 1),
+    mode: random.chance(0.8) ? 'move' : 'wait',
+    deadlineSec: random.chance(0.2) ? random.int(1, 10) : undefined,
+    forMs: random.between(1_000, 20_000),
+  };
+}
+
+/** Plain calls on nodes that are drained, or lost, while the database and the bus are not well either. */
+function relocation(random: Random, number: number, nodes: number, activeMs: number): Action[] {
+  const at = random.between(0, activeMs / 4);
+  const isLost = random.chance(0.4);
+  const calls = Array.from({ length: random.int(1, 3) }, (_, each): Action[] => {
+    const will: PhoneWill = {
+      ...phone(random, 'outbound'),
+      ...{ reaction: 'answers', reactsAfterMs: 300, hangsUpAfterMs: random.between(4_000, 60_000), keys: '', isDeaf: false },
+    };
+    const call = number + each;
+    const sending = { isKeyed: true, isDoubled: false };
+    const join: Action = { do: 'call_command', at: at + random.between(1_000, 4_000), call, room: 0, command: 'join', sending };
+    return [{ do: 'dial', at, call, will, room: undefined, sending, detects: false }, ...(random.chance(0.5) ? [join] : [])];
+  });
+  const place = random.int(0, nodes - 1);
+  const leaves: Action[] = isLost
+    ? [{ do: 'part', at: at + 6_500, place, forMs: random.between(4_000, 15_000), withDatabase: true }]
+    : [drain(random, nodes, activeMs), { ...drain(random, nodes, activeMs), at: at + random.between(1_500, 5_000) }];
+  const left = leaves.at(-1)?.at ?? at;
+  const around = (ms: number) => Math.max(0, left + random.between(-ms, ms));
+  const [fails, loses] = [random.between(0, 0.3), random.between(0.1, 0.5)];
+  const all: Action[] = [
+    ...calls.flat(),
+    ...leaves,
+    ...(random.chance(0.5)
+      ? [{ do: 'database_flaky', at: around(500), fails, loses, forMs: random.between(500, 6_000) } as const]
+      : []),
+    ...(random.chance(0.3) ? [parting(random, nodes, around(500))] : []),
+    ...(random.chance(0.3) ? [{ do: 'crash', at: around(2_000), place, downMs: random.between(10, 9_000) } as const] : []),
+  ];
+  // Nothing goes wrong any more when everything has healed.
+  return all.filter((action) => action.at < activeMs);
+}
+
 /** A call in which a card and its CVV are keyed in and charged, and perhaps a crash while the provider works. */
 function payment(random: Random, number: number, nodes: number, activeMs: number): Action[] {
   const at = random.between(0, Math.max(1, activeMs - 16_000));
@@ -260,6 +316,11 @@ export function planOf(seed: number, nodes = nodesOf(seed)): Plan {
   const faults = Array.from({ length: random.int(0, 6) }, () => fault(random, nodes, activeMs));
   const isShared = random.chance(0.5);
   const paid = random.chance(0.12) ? payment(random, CALLS_MAX, nodes, activeMs) : [];
-  const actions = [...calls, ...ofRooms, ...messages, ...faults, ...paid].sort((a, b) => a.at - b.at);
-  return { seed, nodes, isShared, actions, activeMs };
+  const takesOver = nodes > 1 && random.chance(0.5);
+  const drains = Array.from({ length: nodes > 1 && random.chance(0.4) ? random.int(1, 3) : 0 }, () =>
+    drain(random, nodes, activeMs),
+  );
+  const moved = nodes > 1 && random.chance(0.35) ? relocation(random, CALLS_MAX + 1, nodes, activeMs) : [];
+  const actions = [...calls, ...ofRooms, ...messages, ...faults, ...paid, ...drains, ...moved].sort((a, b) => a.at - b.at);
+  return { seed, nodes, isShared, takesOver, actions, activeMs };
 }

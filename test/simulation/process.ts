@@ -15,10 +15,11 @@ import type { RecordingStorage } from '../../src/recording-storage/storage.ts';
 import { createRelay, type Relay } from '../../src/webhook/relay.ts';
 import { noCarrier } from '../support/no-carrier.ts';
 import type { DatabaseLink, SimulatedDatabase } from './database/simulated-database.ts';
-import { Bot, type BotWill, Phone, type PhoneWill } from './far-end.ts';
+import { Bot, type BotWill } from './far-end.ts';
 import type { Faults } from './faults.ts';
 import { SimulatedMedia } from './media.ts';
 import type { Network } from './network.ts';
+import { Line, type Lines, Phone, type PhoneWill } from './phone.ts';
 import type { Pipes } from './pipe.ts';
 import type { Providers } from './providers.ts';
 import type { Random } from './random.ts';
@@ -35,7 +36,10 @@ export interface ProcessWorld {
   /** The bus between nodes, or undefined where there is one process. */
   readonly network: Network | undefined;
   readonly pipes: Pipes;
+  readonly lines: Lines;
   readonly providers: Providers;
+  /** Answered calls of a node that is lost go on at another one. */
+  readonly takesOver: boolean;
   /** The database is one that other processes could use. */
   readonly isShared: boolean;
   /** What the far end of the next outbound call will do. */
@@ -105,6 +109,10 @@ export class Process {
     return this.#isAlive;
   }
 
+  get #settings() {
+    return { ...SETTINGS, node: { ...SETTINGS.node, takesOver: this.#world.takesOver } };
+  }
+
   /** Starts as `main.ts` does, for as long as it takes. Rejects where a process would end at its start. */
   async start(): Promise<void> {
     const { database, receiver, network, isShared } = this.#world;
@@ -164,7 +172,7 @@ export class Process {
   async #connect(store: Store, heart: Heart, cluster: Cluster | undefined, app: () => HttpApp): Promise<Peers | undefined> {
     const parts = {
       ...heart,
-      settings: SETTINGS,
+      settings: this.#settings,
       cluster,
       store,
       media: this.media,
@@ -185,6 +193,7 @@ export class Process {
   #carrier() {
     return {
       dial: (options: DialOptions) => this.#dial(options),
+      resume: (...which: Parameters<NonNullable<Dialer['resume']>>) => this.#resume(...which),
       ports: () => [],
       channelsHeld: () => ({}),
       registrationsChanged: () => {},
@@ -195,19 +204,36 @@ export class Process {
 
   #dial(options: DialOptions): ReturnType<Dialer['dial']> {
     if (this.#channels >= CHANNELS) return { unavailable: 'no_capacity' };
-    this.#channels += 1;
-    const phone = new Phone(this.#farEnds(), this.#world.nextPhone(options.to), () => {
-      this.#channels -= 1;
-    });
+    const phone = new Phone(this.#farEnds(), this.#line(this.#world.nextPhone(options.to)), this.#channel());
     phone.listen(options.listener);
     return { leg: phone };
+  }
+
+  #line(will: PhoneWill): Line {
+    return new Line(this.#world.lines, this.#world, will);
+  }
+
+  /** Holds a channel of the trunk. Returns what gives it back. */
+  #channel(): () => void {
+    this.#channels += 1;
+    return () => {
+      this.#channels -= 1;
+    };
+  }
+
+  /** Goes on with the call of another node. */
+  async #resume(...[snapshot, ahead, timeoutMs]: Parameters<NonNullable<Dialer['resume']>>) {
+    const { callId, localNumber } = snapshot.call.dialog;
+    const line = this.#world.lines.get(callId);
+    if (line === undefined || this.#channels >= CHANNELS) return { failed: 'no capacity', asked: false };
+    return await Phone.resume(this.#farEnds(), line, localNumber + ahead, timeoutMs, this.#channel());
   }
 
   #heart(store: Store, cluster: Cluster | undefined): Heart {
     const { providers } = this.#world;
     const clock = this.#clock;
     const heart = makeHeart({
-      settings: SETTINGS,
+      settings: this.#settings,
       clock,
       log: this.#log,
       publicUrl: 'http://simulated.invalid',
@@ -279,7 +305,7 @@ export class Process {
 
   /** A call comes in. Resolves with its Session, or undefined where it was refused. */
   incoming(appUuid: string, will: PhoneWill): Promise<string | undefined> {
-    const phone = new Phone(this.#farEnds(), will, () => {});
+    const phone = new Phone(this.#farEnds(), this.#line(will), () => {});
     const call: IncomingCall = {
       callerId: '+15550009',
       did: '+15550002',
@@ -289,6 +315,13 @@ export class Process {
       listen: (listener) => phone.listen(listener),
     };
     return this.#running?.sessions.incoming(call) ?? Promise.resolve(undefined);
+  }
+
+  /** The operator orders a drain of this node, or ends one. It is not repeated where the database is away. */
+  drain(mode: 'wait' | 'move' | 'off', deadlineSec?: number): void {
+    const { store } = this.running ?? {};
+    const ordered = mode === 'off' ? store?.nodes.undrain(this.nodeId) : store?.nodes.drain(this.nodeId, deadlineSec, mode);
+    ordered?.catch((error: unknown) => this.#world.tell(`the drain was not ordered: ${String(error)}`));
   }
 
   /** kill -9. */
@@ -303,7 +336,7 @@ export class Process {
 function logOf({ tell, onError }: ProcessWorld): Log {
   const quiet = () => {};
   const log = {
-    info: quiet,
+    info: (fields: object, message: string) => tell(`info: ${message} ${JSON.stringify(fields)}`),
     debug: quiet,
     warn: (fields: object, message: string) => tell(`warn: ${message} ${JSON.stringify(fields)}`),
     error: (fields: object, message: string) => {

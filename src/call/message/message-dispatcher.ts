@@ -43,6 +43,8 @@ export interface DispatcherOptions {
   mayCallFrom(appUuid: string, from: string): Promise<boolean>;
   /** A message waits for the node of the cluster that submits. */
   onWaiting?(): void;
+  /** Tells whether this is that node now. Absent where there is one process. */
+  submits?(): boolean;
 }
 
 export class MessageDispatcher implements Messages {
@@ -72,9 +74,14 @@ export class MessageDispatcher implements Messages {
     await this.#giveUpHeld(this.#options.store.shared ? this.#options.clock.now() : Number.MAX_SAFE_INTEGER);
     this.#started = true;
     gateway?.start({ onReceipt: (receipt) => this.#onReceipt(receipt), onReady: () => this.#wake() });
-    const own = gateway?.ownReceipts;
-    if (own !== undefined) own.resume(await this.#options.store.openParts(own.idPrefix));
+    await this.#resumeReceipts();
     this.#wake();
+  }
+
+  /** Makes the receipts that are owed. Another node may owe them that is gone; one that comes twice changes nothing. */
+  async #resumeReceipts(): Promise<void> {
+    const own = this.#options.gateway?.ownReceipts;
+    if (own !== undefined) own.resume(await this.#options.store.openParts(own.idPrefix));
   }
 
   /** Another node took a message: it is looked for. */
@@ -160,6 +167,7 @@ export class MessageDispatcher implements Messages {
       await this.#giveBack(clock.now());
       while (this.#again && !this.#closed) {
         this.#again = false;
+        if (this.#options.submits?.() === false) break;
         const free = gateway.window - this.#atGateway.size;
         if (free <= 0 || !gateway.ready()) break;
         const now = clock.now();
@@ -170,6 +178,7 @@ export class MessageDispatcher implements Messages {
       if (clock.now() >= this.#lookForHeldAt) {
         this.#lookForHeldAt = clock.now() + HELD_EVERY_MS;
         await this.#giveUpHeld(clock.now());
+        await this.#resumeReceipts();
       }
       const due = await store.nextDue();
       if (clock.now() <= this.#doubtUntil) sleepMs = Math.min(sleepMs, FAULT_PAUSE_MS);

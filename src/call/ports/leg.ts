@@ -84,7 +84,7 @@ export interface LegHandOver {
   snapshot(): LegSnapshot | undefined;
   /** The same at any time while the call is up, so that another node can go on after a crash. */
   kept(): LegSnapshot | undefined;
-  /** Another node goes on: gives back what the leg holds. The far end hears nothing of it, and no signal follows. */
+  /** Another node goes on: gives back what the leg holds. The far end hears nothing of it, and no signal follows but the ends of recordings. */
   release(): void;
   /** The other node gave up, after it may have asked the far end to follow: has the far end come back. */
   reclaim(): void;

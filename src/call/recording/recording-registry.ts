@@ -72,10 +72,13 @@ export class RecordingRegistry implements Recordings {
   readonly #options: RecordingRegistryOptions;
   /** Recordings whose files may still be written to. */
   readonly #growing = new Map<string, { over: boolean }>();
+  /** When this process began, in ms since the epoch: its own recordings are younger. */
+  readonly #madeAt: number;
   #cancelSweep = () => {};
 
   constructor(options: RecordingRegistryOptions) {
     this.#options = options;
+    this.#madeAt = options.clock.now();
   }
 
   /** Recordings that are being written. */
@@ -212,7 +215,12 @@ export class RecordingRegistry implements Recordings {
    * DATA_DIR is back.
    */
   async endBuried(): Promise<void> {
-    await this.#each(await this.#options.rows.unfinished(false), (row) => this.#end(row, undefined));
+    const { rows } = this.#options;
+    await this.#each(await rows.unfinished(false), (row) => this.#end(row, undefined));
+    // A process that had this DATA_DIR before may be known as dead only now.
+    const own = await rows.unfinished(true);
+    const before = own.filter((row) => row.createdAt < this.#madeAt && !this.#growing.has(row.recordingUuid));
+    await this.#each(before, async (row) => this.#end(row, await this.#mend(row)));
   }
 
   async #each(rows: readonly RecordingRow[], work: (row: RecordingRow) => Promise<void>): Promise<void> {

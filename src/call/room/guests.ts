@@ -93,6 +93,8 @@ export class Guests {
     if (room.state.appUuid !== request.appUuid) return { type: 'gone' };
     if (!isJoined && this.#guests.get(room)?.get(sessionUuid)?.link.name.link !== link) return { type: 'gone' };
     const guest = this.#add(room, request, from, isBot);
+    // It was expected, and not there when the others were told.
+    if (room.state.phase !== 'open') void guest.link.send({ note: 'closed' });
     if (guest.opened?.theirs !== end.ssrc) guest.opened = { theirs: end.ssrc, reply: this.#open(room, guest, request) };
     return await guest.opened.reply;
   }
@@ -166,8 +168,19 @@ export class Guests {
 
   #gone(room: RoomActor, link: SeatLink): void {
     const guest = this.#guests.get(room)?.get(link.name.sessionUuid);
-    // Whoever is on a dead node has left once its row says so.
-    if (guest?.link === link && !this.#options.peers.isDead(link.nodeId)) this.#remove(room, guest);
+    // Whoever is on a dead node, or is expected and has not come, has left once its row says so.
+    const isKnown = link.name.link !== '' && !this.#options.peers.isDead(link.nodeId);
+    if (guest?.link === link && isKnown) void this.#lost(room, guest);
+  }
+
+  /** A node does not know a seat of its own. The Session may be another's by now, which comes to the seat or tells its end. */
+  async #lost(room: RoomActor, guest: Guest): Promise<void> {
+    const { sessionUuid, link } = guest;
+    const rows = await this.#options.membersByRow(room.state.roomId).catch(() => []);
+    if (this.#guests.get(room)?.get(sessionUuid) !== guest) return;
+    const row = rows.find((each) => each.sessionUuid === sessionUuid);
+    if (row === undefined || row.nodeId === link.nodeId) this.#remove(room, guest);
+    else this.#await(room, sessionUuid, row.nodeId);
   }
 
   #remove(room: RoomActor, guest: Guest): void {
@@ -197,9 +210,13 @@ export class Guests {
   expect(room: RoomActor, sessionUuid: string, nodeId: string): void {
     // Its node was quicker, and its end of the pipe is being made.
     if (this.find(room, sessionUuid) !== undefined) return;
-    this.#add(room, { roomId: room.state.roomId, sessionUuid, link: '' }, nodeId, false);
+    this.#await(room, sessionUuid, nodeId);
     room.take(sessionUuid);
     room.confirm(sessionUuid, false);
+  }
+
+  #await(room: RoomActor, sessionUuid: string, nodeId: string): void {
+    this.#add(room, { roomId: room.state.roomId, sessionUuid, link: '' }, nodeId, false);
   }
 
   /** A guest's Session goes on at this node: its place stays, and what led elsewhere is given back. */
@@ -247,7 +264,7 @@ export class Guests {
       if (isDead || known.length === 0) continue;
       const reply = await peers.ask(nodeId, { type: 'check', seats: known.map(({ link }) => link.name) });
       if (reply?.type !== 'absent') continue;
-      for (const guest of known) if (reply.links.includes(guest.link.name.link)) this.#removeIfSame(room, guest);
+      for (const guest of known) if (reply.links.includes(guest.link.name.link)) await this.#lost(room, guest);
     }
   }
 

@@ -188,6 +188,8 @@ export class RoomActor {
   async #take(envelope: Envelope<RoomInput>): Promise<void> {
     const { input, context, answer, playlist, reply } = envelope;
     const { clock, recordings } = this.#environment;
+    // Somebody has come while it waited.
+    if (input.type === 'empty' && this.#members.size > 0) return;
     const now = clock.now();
     const next = stepRoom(this.#state, input, now);
     if (next.refused !== undefined) {
@@ -230,8 +232,9 @@ export class RoomActor {
     this.#environment.onDeleted(this.#state.roomId);
   }
 
-  /** The Room is gone: the end of its recording is told of without it. */
+  /** The Room is gone: the end of its recording is told of without it. Or its time was over before it could begin. */
   #dropped(input: RoomInput): void {
+    if (input.type === 'begin') this.#neverBegan();
     if (input.type === 'media' && 'recordingUuid' in input.notice) this.#environment.recordings.late(input.notice);
   }
 
@@ -266,7 +269,8 @@ export class RoomActor {
     const about = { appUuid: state.appUuid, clientState: '', traceparent: this.#traceparent, now };
     const { links } = this.#environment.recordings;
     return {
-      ...(rowChanged ? { room: row } : {}),
+      // Nothing is written without the row, whose epoch says whose the Room is.
+      room: row,
       events: next.events.map((event) => platformEvent(event, { ...about, links, webhookId: newWebhookId() })),
       ...(stored === undefined ? {} : { answer: stored }),
       ...(recordings.length === 0

@@ -273,8 +273,7 @@ export class RoomRegistry implements Rooms {
     const command = { type: 'member_join', roomId, room: room.media.number, muted, voiceActivityEvents, ...coaching } as const;
     const answer = { status: 202, body: { room_id: roomId, session_uuid: sessionUuid, status: 'joining' } };
     const result = await session.command(command, context, undefined, answer);
-    // Refused, or ended meanwhile: the place is nobody's.
-    if (isNew && session.state.membership?.roomId !== roomId) room.giveBack(sessionUuid);
+    if (isNew) onceKnown(session, roomId, result, () => room.giveBack(sessionUuid));
     return result;
   }
 
@@ -297,7 +296,7 @@ export class RoomRegistry implements Rooms {
     const seat = await this.#seatAway(home, wish);
     if (isProblem(seat)) return seat;
     const result = await session.command({ ...join, ...seat }, context, undefined, answer);
-    if (session.state.membership?.roomId !== roomId) this.span?.left(sessionUuid, roomId);
+    onceKnown(session, roomId, result, () => this.span?.left(sessionUuid, roomId));
     return result;
   }
 
@@ -450,6 +449,17 @@ export class RoomRegistry implements Rooms {
     return left;
   }
 
+  /** Lets the Rooms go that other nodes have by their rows: they told it, and were not heard. */
+  async letGoTaken(): Promise<void> {
+    const here = [...this.#rooms.values()];
+    if (here.length === 0) return;
+    const mine = new Set((await this.#options.records.mine()).map(({ roomId }) => roomId));
+    for (const room of here) {
+      const { roomId } = room.state;
+      if (!mine.has(roomId) && this.#rooms.get(roomId) === room) this.#environment.onTaken(room);
+    }
+  }
+
   /** Goes on with a Room of another process: its playback has failed, and its deletion is under way again. */
   async #takeUp(row: RoomRow): Promise<RoomActor | undefined> {
     const room = await this.#openRow(row);
@@ -473,6 +483,18 @@ export class RoomRegistry implements Rooms {
     else this.#adoption.doubt();
     return room;
   }
+}
+
+/**
+ * Calls `giveBack` where a join was refused, or its Session has ended: the place is nobody's. While the database does not
+ * tell whether the join is stored, the place is kept.
+ */
+function onceKnown(session: SessionActor, roomId: string, result: Answer | Problem, giveBack: () => void): void {
+  const settle = () => {
+    if (session.state.membership?.roomId !== roomId) giveBack();
+  };
+  if (isProblem(result) && result.isInDoubt === true) void session.settled().then(settle);
+  else settle();
 }
 
 const tooMany = () => problems.forbidden('Maximum number of rooms reached for this application');

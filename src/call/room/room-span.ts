@@ -349,8 +349,7 @@ export class RoomSpan implements SeatsAway {
     const { roomId } = membership;
     const room = this.#options.find(roomId);
     if (room !== undefined) {
-      this.guests.release(room, sessionUuid);
-      actor.signal({ type: 'room_moved', roomId, room: room.media.number });
+      await this.#seat(room, actor);
       return;
     }
     const home = await this.#options.homes.where(roomId).catch(() => undefined);
@@ -361,6 +360,23 @@ export class RoomSpan implements SeatsAway {
     const pipe = this.#add(home.nodeId, { roomId, sessionUuid, appUuid, isBot: type === 'websocket' });
     pipe.retarget(home.nodeId, home.epoch, true);
     actor.signal({ type: 'room_moved', roomId, room: pipe.number });
+  }
+
+  /** Seats a Session of this node that was a member before. Its node may have been lost, and its place with it. */
+  async #seat(room: RoomActor, actor: SessionActor): Promise<void> {
+    const { sessionUuid, appUuid, type } = actor.state;
+    const { roomId } = room.state;
+    const isOut = () => !room.has(sessionUuid);
+    this.guests.release(room, sessionUuid);
+    const isFull = isOut() && room.places.length >= (await this.#options.mostMembers(appUuid)) && isOut();
+    // A Room that is being deleted waits until it has left.
+    if (isOut() && !isFull) room.take(sessionUuid);
+    if (isFull || room.state.phase !== 'open' || this.#options.find(roomId) !== room) {
+      actor.signal({ type: 'room_closed', roomId });
+      return;
+    }
+    room.confirm(sessionUuid, type === 'websocket');
+    actor.signal({ type: 'room_moved', roomId, room: room.media.number });
   }
 
   #close(room: RoomActor): void {

@@ -1,19 +1,12 @@
 /** Hands the calls of a node that drains to others, one by one, and takes those of others (ports/session-moves.ts). */
 import { type Clock, sleep } from '../../clock.ts';
-import type { SessionRow } from '../../database/journal/journal.ts';
-import {
-  MOVE_CSEQ_STEP,
-  MOVE_LOOK_MS,
-  MOVE_PREPARED_MS,
-  MOVE_RETRY_MS,
-  MOVES_MAX,
-  NODE_COMMAND_TIMEOUT_MS,
-} from '../../limits.ts';
+import { MOVE_CSEQ_STEP, MOVE_LOOK_MS, MOVE_PREPARED_MS, MOVE_RETRY_MS, MOVES_MAX } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { carriedOver, isMovable } from '../../machine/session/movable.ts';
 import type { SessionState } from '../../machine/session/session.ts';
 import type { Dialer, ResumedLeg } from '../ports/leg.ts';
 import type { MovePeers, MoveReply, MoveRequest } from '../ports/session-moves.ts';
+import { untilStored } from '../until-stored.ts';
 import type { SessionActor } from './session-actor.ts';
 
 interface MoverOptions {
@@ -25,9 +18,13 @@ interface MoverOptions {
   /** The live Sessions of this node. */
   all(): Iterable<SessionActor>;
   find(sessionUuid: string): SessionActor | undefined;
-  row(appUuid: string, sessionUuid: string): Promise<SessionRow | undefined>;
-  /** Takes the row of a Session from a node, at its epoch. False: it is not that node's any more. */
+  /**
+   * Takes the row of a Session from a node, this one or another, at its epoch. False: it is not that node's at that epoch
+   * any more. It may be asked again where it was not answered.
+   */
   take(sessionUuid: string, from: string, epoch: number): Promise<boolean>;
+  /** The row of a Session is being taken by this node, until the returned function is called. */
+  hold(sessionUuid: string): () => void;
   /** Goes on with a Session here. */
   goOn(state: SessionState, leg: ResumedLeg, epoch: number, traceparent: string): Promise<void>;
   /** A Session of this node goes on at another: its seat in a Room is that one's. */
@@ -104,23 +101,19 @@ export class Mover {
     return false;
   }
 
-  /** Gives the Session away between two of its inputs. */
-  async #commit(nodeId: string, { epoch, traceparent }: SessionActor, state: SessionState): Promise<boolean> {
-    const { peers, clock, row, nodeId: own, handedOver } = this.#options;
+  /**
+   * Gives the Session away between two of its inputs. Where the other node does not answer, the row decides: this node
+   * raises its epoch, so that the other one cannot take it any more, or finds that it has.
+   */
+  async #commit(nodeId: string, { epoch, traceparent }: SessionActor, state: SessionState): Promise<'given' | number> {
+    const { peers, clock, take, nodeId: own, handedOver } = this.#options;
     const { sessionUuid } = state;
     const request = { type: 'commit', sessionUuid, epoch, state, now: clock.now(), traceparent } as const;
     const reply = await peers.ask(nodeId, request);
-    let given = reply?.type === 'committed';
-    if (reply === undefined) {
-      // From the timeout on it refuses the commit: what the row says then stays so.
-      await sleep(clock, NODE_COMMAND_TIMEOUT_MS);
-      given = await row(state.appUuid, sessionUuid).then(
-        (found) => found !== undefined && found.nodeId !== own,
-        () => false,
-      );
-    }
-    if (given) handedOver(state, nodeId);
-    return given;
+    if (reply === undefined && (await untilStored(clock, () => take(sessionUuid, own, epoch)))) return epoch + 1;
+    if (reply !== undefined && reply.type !== 'committed') return epoch;
+    handedOver(state, nodeId);
+    return 'given';
   }
 
   async #answer(request: MoveRequest, from: string, until: number): Promise<MoveReply> {
@@ -131,15 +124,27 @@ export class Mover {
     prepared?.cancel();
     if (prepared === undefined) return refused('it is not prepared');
     const { leg } = prepared;
-    const { clock, take, goOn } = this.#options;
-    const isTaken =
-      request.type === 'commit' && clock.now() < until && (await take(sessionUuid, from, request.epoch).catch(() => false));
-    if (request.type === 'abort' || !isTaken) {
-      leg.leg.handOver.release();
-      return refused('it was not taken', true);
+    if (request.type === 'commit' && this.#options.clock.now() < until && (await this.#takeUp(request, from, leg)))
+      return { type: 'committed' };
+    leg.leg.handOver.release();
+    return refused('it was not taken', true);
+  }
+
+  /** Goes on with a Session here, once its row is this node's. False: it is not. */
+  async #takeUp(
+    { sessionUuid, epoch, state, now, traceparent }: Extract<MoveRequest, { type: 'commit' }>,
+    from: string,
+    leg: ResumedLeg,
+  ): Promise<boolean> {
+    const { clock, take, hold, goOn } = this.#options;
+    const taken = hold(sessionUuid);
+    try {
+      if (!(await untilStored(clock, () => take(sessionUuid, from, epoch)))) return false;
+      await goOn(carriedOver(state, clock.now() - now), leg, epoch + 1, traceparent);
+      return true;
+    } finally {
+      taken();
     }
-    await goOn(carriedOver(request.state, clock.now() - request.now), leg, request.epoch + 1, request.traceparent);
-    return { type: 'committed' };
   }
 
   async #prepare({ sessionUuid, snapshot, ahead }: Extract<MoveRequest, { type: 'prepare' }>): Promise<MoveReply> {

@@ -20,7 +20,7 @@ import { isMovable } from '../../machine/session/movable.ts';
 import { runningText } from '../../machine/session/running.ts';
 import { nextDeadline, type SessionState } from '../../machine/session/session.ts';
 import { step } from '../../machine/session/step.ts';
-import type { LegAudio, MediaEngine, MediaRoom, Playlist, PlayOptions, RoomMember } from '../../media/engine.ts';
+import type { LegAudio, MediaEngine, MediaRoom, Playlist, RoomMember } from '../../media/engine.ts';
 import { type Problem, problems } from '../../problem.ts';
 import { type Envelope, Mailbox, refuse } from '../mailbox.ts';
 import type { Leg, LegSnapshot, RoomNews } from '../ports/leg.ts';
@@ -29,6 +29,7 @@ import { type Answer, accepted, type CommandContext } from '../ports/sessions.ts
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { RecordingRegistry } from '../recording/recording-registry.ts';
 import { mediaEntry, summaryOf } from './history-entries.ts';
+import { performOptional, play } from './leg-orders.ts';
 import { newsOf, speechNews } from './news.ts';
 import { type PaymentRecords, paymentChanges } from './payment-records.ts';
 
@@ -59,15 +60,14 @@ export interface ActorEnvironment {
   onEnded(sessionUuid: string): void;
 }
 
-/** Gives a Session to another node. Resolves with whether it has it. */
-type Give = (state: SessionState) => Promise<boolean>;
+/** Gives a Session to another node. Resolves with `given`, or with the epoch at which it stays here. */
+type Give = (state: SessionState) => Promise<'given' | number>;
 
 export class SessionActor {
   #state: SessionState;
   #row: SessionRow | undefined;
   #leg: Leg | undefined;
-  /** How often the Session was taken over. */
-  readonly epoch: number;
+  #epoch: number;
   /** Another node goes on with the Session. */
   isGiven = false;
   #keptCall: string | undefined;
@@ -80,7 +80,7 @@ export class SessionActor {
 
   /** `epoch` is that of the row: how often the Session was taken over. */
   constructor(state: SessionState, leg: Leg | undefined, environment: ActorEnvironment, epoch = 0, traceparent = '') {
-    this.epoch = epoch;
+    this.#epoch = epoch;
     this.#traceparent = traceparent;
     this.#state = state;
     this.seated = state.seat;
@@ -115,14 +115,24 @@ export class SessionActor {
     return this.#state;
   }
 
+  /** The number of times that the Session was taken over. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
   /** The seat in a Room that was reserved when the Session was made, taken or not. */
   readonly seated: Seat | undefined;
 
   /** A signal of the leg, a deadline, or the platform's own word. Never lost while the Session lives. */
   signal(input: SessionInput): void {
-    if (input.type === 'leg.media' && input.notice.type === 'recording.failed')
-      this.#environment.recordings.complain(input.notice);
+    const notice = input.type === 'leg.media' ? input.notice : undefined;
+    if (notice?.type === 'recording.failed') this.#environment.recordings.complain(notice);
     this.#mailbox.signal(input);
+  }
+
+  /** Resolves when what was asked of it up to now has been taken, or refused. */
+  settled(): Promise<void> {
+    return this.#mailbox.drained();
   }
 
   /** This node was declared dead: the far end is hung up on, and nothing more is written or told. */
@@ -153,7 +163,9 @@ export class SessionActor {
   async #handOver(): Promise<void> {
     const giving = this.#giving;
     this.#giving = undefined;
-    this.isGiven = isMovable(this.#state) && (await giving?.give(this.#state)) === true;
+    const outcome = isMovable(this.#state) ? await giving?.give(this.#state) : undefined;
+    this.isGiven = outcome === 'given';
+    if (typeof outcome === 'number') this.#epoch = outcome;
     if (this.isGiven) {
       this.#leg?.handOver?.release();
       this.#close();
@@ -268,7 +280,7 @@ export class SessionActor {
       sessionUuid: state.sessionUuid,
       appUuid: state.appUuid,
       nodeId: this.#environment.nodeId,
-      epoch: this.epoch,
+      epoch: this.#epoch,
       type: state.type,
       state: state.phase,
       callerId: state.callerId,
@@ -301,8 +313,10 @@ export class SessionActor {
     const { payments: desk, recordings: recorder } = this.#environment;
     const about = { appUuid: state.appUuid, clientState: state.clientState, traceparent: this.#traceparent, now };
     const { links } = recorder;
+    // Where others may take the call, nothing is written without the row, whose epoch says whose it is.
+    const isFenced = rowChanged || this.#environment.keepsCalls;
     return {
-      ...(rowChanged ? { session: row } : {}),
+      ...(isFenced ? { session: row } : {}),
       events: next.events.map((event) => platformEvent(event, { ...about, links, webhookId: newWebhookId() })),
       ...(stored === undefined ? {} : { answer: stored }),
       ...(desk === undefined || payments.length === 0
@@ -459,37 +473,12 @@ export class SessionActor {
   #dropped(input: SessionInput): void {
     if (input.type === 'leg.media' && 'recordingUuid' in input.notice) this.#environment.recordings.late(input.notice);
     if (input.type === 'hand_over') this.#giving?.given(false);
+    // Its time was over before it could begin.
+    if (input.type === 'begin') this.#close();
   }
 
   #close(): void {
     this.#mailbox.close();
     this.#environment.onEnded(this.#state.sessionUuid);
-  }
-}
-
-/** Plays on a leg; one without sound, now or any more, gives the playlist back. */
-function play(leg: Leg, options: PlayOptions): void {
-  if (leg.audio === undefined) options.playlist.release();
-  else leg.audio.play(options);
-}
-
-/** What only a leg over SIP can do; another leg never gets these, since its machine refuses the command. */
-function performOptional(
-  leg: Leg,
-  effect: Extract<Effect, { readonly do: 'hold' | 'send_digits' | 'detect_machine' | 'transfer' }>,
-): void {
-  switch (effect.do) {
-    case 'hold':
-      leg.hold?.(effect.on);
-      break;
-    case 'send_digits':
-      leg.sendDigits?.(effect.operationUuid, effect.digits, effect.durationMs, effect.gapMs);
-      break;
-    case 'detect_machine':
-      leg.detectMachine?.(effect.timeoutMs);
-      break;
-    case 'transfer':
-      leg.transfers?.transfer(effect.target);
-      break;
   }
 }

@@ -17,6 +17,8 @@ interface TakeoverOptions {
   readonly log: Log;
   readonly orphanTimeoutMs: number;
   takeCalls(from: string, most: number): Promise<readonly SessionRow[]>;
+  /** Calls are being taken, until the returned function is called. */
+  hold(): () => void;
   /** Tells all nodes which Sessions were taken, the one that they were taken from among them. */
   tell(sessions: readonly string[]): void;
   goOn(state: SessionState, leg: ResumedLeg, epoch: number): Promise<void>;
@@ -41,11 +43,13 @@ export class Takeover {
   async take(nodeId: string): Promise<void> {
     if (this.#busy.has(nodeId)) return;
     this.#busy.add(nodeId);
+    const taken = this.#options.hold();
     try {
       while (await this.#takeSome(nodeId));
     } catch (error) {
       this.#options.log.warn({ node_id: nodeId, error: String(error) }, 'the calls of a lost node could not be taken over');
     } finally {
+      taken();
       this.#busy.delete(nodeId);
     }
   }

@@ -258,9 +258,11 @@ export abstract class PhoneLeg implements Leg {
     this.signal({ type: this.#held ? 'leg.held' : 'leg.resumed' });
   }
 
-  /** The call was answered on another node. */
+  /** The call was answered on another node, which may have told otherwise whether the far end holds us. */
   protected signalResumed(): void {
     this.#connected = true;
+    this.#toldHeld = this.#held;
+    this.signal({ type: this.#held ? 'leg.held' : 'leg.resumed' });
   }
 
   /** The call is answered on both sides. */
@@ -326,7 +328,11 @@ export abstract class PhoneLeg implements Leg {
     if (call !== undefined) this.options.driver.run(() => call.abandon());
     this.options.onEnded();
     this.#early.release();
-    this.#listener = () => {};
+    // The end of a recording is told all the same: its file is here.
+    const listener = this.#listener;
+    this.#listener = (signal) => {
+      if (signal.type === 'leg.media' && 'recordingUuid' in signal.notice) listener?.(signal);
+    };
     void this.#opening?.then((rtp) => rtp?.close());
   }
 

@@ -1,6 +1,7 @@
 /**
  * Looks for a change in the database whose commit failed: the answer may have been lost, and not the change. A change
- * is known by its row, else by its first event, by what it begins, or by the answer that it keeps.
+ * is known by its row, which may have been the same before, and by its first event, by what it begins, or by the answer
+ * that it keeps.
  */
 import type { Parameter, Queryable, Row } from '../driver/database.ts';
 import { roomColumns, sessionColumns } from './flush.ts';
@@ -19,15 +20,20 @@ const ANSWER = 'SELECT 1 FROM idempotency WHERE app_uuid = $1 AND key = $2 AND s
 export async function isStored(database: Queryable, change: Change): Promise<boolean> {
   const { session, room, answer } = change;
   const has = async (text: string, parameters: readonly Parameter[]) => (await database.query(text, parameters)).length > 0;
-  if (session !== undefined) return isSame(await database.query(SESSION, [session.sessionUuid]), sessionColumns(session));
-  if (room !== undefined) return isSame(await database.query(ROOM, [room.roomId]), roomColumns(room));
+  const hasRow =
+    session !== undefined
+      ? isSame(await database.query(SESSION, [session.sessionUuid]), sessionColumns(session))
+      : room !== undefined
+        ? isSame(await database.query(ROOM, [room.roomId]), roomColumns(room))
+        : undefined;
+  if (hasRow === false) return false;
   const [event] = change.events;
   if (event !== undefined) return await has(EVENT, [event.webhookId]);
   const [recording] = (change.recordings ?? []).flatMap((each) => ('begun' in each ? [each.begun] : []));
   if (recording !== undefined) return await has(RECORDING, [recording.recordingUuid]);
   const [collection] = (change.payments ?? []).flatMap((each) => ('begun' in each ? [each.begun] : []));
   if (collection !== undefined) return await has(COLLECTION, [collection.sessionUuid, collection.operationUuid]);
-  if (answer === undefined) return false;
+  if (answer === undefined) return hasRow === true;
   const { appUuid, key, status, body } = answer;
   return await has(ANSWER, [appUuid, key, status, JSON.stringify(body)]);
 }

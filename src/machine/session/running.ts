@@ -33,6 +33,11 @@ export interface Running {
   readonly transfer?: string;
   /** The call itself, as another node needs it to go on (CALL_TAKEOVER). Its text is the carrier's. */
   readonly call?: string;
+  /** Who has the call on hold, where another node may go on with it. */
+  readonly held?: true;
+  readonly holding?: true;
+  /** A card or CVV is keyed in: no other node may go on with the call, since it would tell the keys. */
+  readonly secure?: true;
   /** What is listened for: who answered, or the end of a machine's greeting. */
   readonly detection?: 'listening' | 'greeting';
   /** An event has told that it talks in its Room. */
@@ -47,6 +52,9 @@ interface RunningState {
   readonly setting: readonly VolumeOrder[];
   readonly untold: readonly Event[];
   readonly transfer: Operation | undefined;
+  readonly held: boolean;
+  readonly toldHolding: boolean;
+  readonly collection: object | undefined;
   readonly detection: { readonly phase: 'asked' | 'listening' | 'greeting' } | undefined;
   readonly membership: { readonly talking: boolean; readonly voiceActivityEvents: boolean } | undefined;
 }
@@ -58,7 +66,7 @@ export function runningText(state: RunningState, call?: string): string {
     ...(playback === undefined
       ? {}
       : { playback: { operationUuid: playback.operationUuid, kind: playback.kind, urls: playback.urls } }),
-    ...(call === undefined ? {} : { call }),
+    ...(call === undefined ? {} : { call, ...onHold(state), ...(state.collection === undefined ? {} : { secure: true }) }),
     ...(collect === undefined ? {} : { collect: collect.operationUuid }),
     ...(sending.length === 0 ? {} : { sending }),
     ...(setting.length === 0 ? {} : { setting }),
@@ -70,6 +78,11 @@ export function runningText(state: RunningState, call?: string): string {
   };
   return Object.keys(running).length === 0 ? '' : JSON.stringify(running);
 }
+
+const onHold = ({ held, toldHolding }: RunningState): Pick<Running, 'held' | 'holding'> => ({
+  ...(held ? { held } : {}),
+  ...(toldHolding ? { holding: true } : {}),
+});
 
 /** Reads the column's text, which this platform wrote. */
 export const runningOf = (text: string): Running => (text === '' ? {} : JSON.parse(text));

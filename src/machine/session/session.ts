@@ -293,7 +293,8 @@ export function recovered(from: Remains, now: number): SessionState {
 }
 
 /**
- * A call whose node is lost, and which goes on at this one: what ran in it has failed, its seat in a Room is kept.
+ * A call whose node is lost, and which goes on at this one: what ran in it has failed, its seat in a Room is kept, and
+ * we hold the far end no longer.
  * `answeredAt` is by that node's clock.
  */
 export const takenOver = (
@@ -304,6 +305,8 @@ export const takenOver = (
   return {
     ...recovered(from, now),
     hasLeg: true,
+    held: from.running.held === true,
+    toldHolding: from.running.holding === true,
     answeredAt,
     deadlines: { duration: answeredAt + from.maxDurationMs },
     terms: { orphanTimeoutMs: from.orphanTimeoutMs, maxDurationMs: from.maxDurationMs },

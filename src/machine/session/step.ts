@@ -86,7 +86,10 @@ function start(state: SessionState): Step {
   const { sessionUuid: session_uuid, callerId: caller_id, did } = state;
   if (!state.hasLeg) return cutOffByCrash(state);
   // It goes on from a node that is lost: only what ran there has failed.
-  if (state.cutOff !== undefined) return { ...stay({ ...state, cutOff: undefined }), events: cutOff(session_uuid, state.cutOff) };
+  if (state.cutOff !== undefined) {
+    const next = heldByUs({ ...state, cutOff: undefined }, false);
+    return { ...next, events: [...cutOff(session_uuid, state.cutOff), ...next.events] };
+  }
   if (!isInbound(state)) return { state, events: [], effects: [{ do: 'start' }] };
   return {
     // `ringing` at once: the 180 is the first thing that is done with the call.

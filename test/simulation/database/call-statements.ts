@@ -32,6 +32,19 @@ const liveRoom = ({ tables }: Execution, roomId: string): RoomRecord | undefined
   return row?.deleted_at === null ? row : undefined;
 };
 
+/** The calls of a lost node that another may take, as many as are asked for, without those that are locked. */
+function keptCalls(execution: Execution): readonly SessionRecord[] {
+  const from = textAt(execution, 2);
+  return [...execution.tables.sessions.values()]
+    .filter(({ node_id, ended_at, state }) => node_id === from && ended_at === null && state === 'answered')
+    .filter(
+      ({ running, session_uuid }) =>
+        running.includes('"call":') && !running.includes('"secure":') && !execution.isLocked(`session ${session_uuid}`),
+    )
+    .sort(byCreation)
+    .slice(0, numberAt(execution, 3));
+}
+
 const sessionLock = (execution: Execution) => [`session ${textAt(execution, 2)}`];
 const roomLock = (execution: Execution) => [`room ${textAt(execution, 2)}`];
 
@@ -60,44 +73,37 @@ const sessionStatements: readonly Statement[] = [
           : NONE;
     },
   ),
-  write(/^UPDATE sessions SET node_id = \$1, epoch = epoch \+ 1 WHERE session_uuid IN \(/, (execution) => {
-    const { tables } = execution;
-    const nodeId = textAt(execution, 1);
-    const from = textAt(execution, 2);
-    const isFree = (row: SessionRecord) => !execution.isLocked(`session ${row.session_uuid}`);
-    return () => {
-      const meant = [...tables.sessions.values()]
-        .filter(
-          (row) => row.node_id === from && row.ended_at === null && row.state === 'answered' && row.running.includes('"call":'),
-        )
-        .filter(isFree)
-        .sort(byCreation)
-        .slice(0, numberAt(execution, 3));
-      const isMeant = new Set(meant.map((row) => row.session_uuid));
-      return tables.isAlive(nodeId)
-        ? changeSessions(
-            tables,
-            (row) => isMeant.has(row.session_uuid),
-            (row) => ({ ...row, node_id: nodeId, epoch: row.epoch + 1 }),
-          )
-        : NONE;
-    };
-  }),
   write(
-    /^UPDATE sessions SET node_id = \$1, epoch = epoch \+ 1 WHERE session_uuid = \$2/,
+    /^UPDATE sessions SET node_id = \$1, epoch = epoch \+ 1 WHERE session_uuid IN \(/,
     (execution) => {
       const { tables } = execution;
       const nodeId = textAt(execution, 1);
+      const isMeant = new Set(keptCalls(execution).map((row) => row.session_uuid));
+      return () =>
+        tables.isAlive(nodeId)
+          ? changeSessions(
+              tables,
+              (row) => isMeant.has(row.session_uuid),
+              (row) => ({ ...row, node_id: nodeId, epoch: row.epoch + 1 }),
+            )
+          : NONE;
+    },
+    // They are free, so that nothing is waited for (SKIP LOCKED).
+    (execution) => keptCalls(execution).map((row) => `session ${row.session_uuid}`),
+  ),
+  write(
+    /^UPDATE sessions SET node_id = \$1, epoch = \$4::int \+ 1\s+WHERE session_uuid = \$2/,
+    (execution) => {
+      const { tables } = execution;
+      const nodeId = textAt(execution, 1);
+      const epoch = numberAt(execution, 4);
+      const isMeant = ({ node_id, epoch: known }: SessionRecord) =>
+        (node_id === textAt(execution, 3) && known === epoch) || (node_id === nodeId && known === epoch + 1);
       return () =>
         changeSessions(
           tables,
-          (row) =>
-            row.session_uuid === textAt(execution, 2) &&
-            row.node_id === textAt(execution, 3) &&
-            row.epoch === numberAt(execution, 4) &&
-            row.ended_at === null &&
-            tables.isAlive(nodeId),
-          (row) => ({ ...row, node_id: nodeId, epoch: row.epoch + 1 }),
+          (row) => row.session_uuid === textAt(execution, 2) && row.ended_at === null && isMeant(row) && tables.isAlive(nodeId),
+          (row) => ({ ...row, node_id: nodeId, epoch: epoch + 1 }),
         );
     },
     sessionLock,

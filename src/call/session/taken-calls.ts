@@ -1,0 +1,64 @@
+/**
+ * Lets the calls go that other nodes have taken over from this one (takeover.ts). They tell it over the bus. A node that
+ * was cut off did not hear that, so it looks for itself when it is back: twice, since a statement may be under way.
+ */
+import { type Clock, sleep } from '../../clock.ts';
+import type { SessionRow } from '../../database/journal/journal.ts';
+import { NODE_LEFT_LOOK_MS } from '../../limits.ts';
+import type { SessionState } from '../../machine/session/session.ts';
+import { untilStored } from '../until-stored.ts';
+import type { SessionActor } from './session-actor.ts';
+
+interface TakenCallsOptions {
+  readonly clock: Clock;
+  /** The live Sessions of this node. */
+  all(): Iterable<SessionActor>;
+  find(sessionUuid: string): SessionActor | undefined;
+  /** The live Sessions that are this node's by their rows. */
+  mine(): Promise<readonly Pick<SessionRow, 'sessionUuid'>[]>;
+  /** The node of a live Session. Undefined: it has ended. */
+  owner(appUuid: string, sessionUuid: string): Promise<string | undefined>;
+  /** A Session of this node goes on at another: its seat in a Room is that one's. */
+  handedOver(state: SessionState, nodeId: string): void;
+}
+
+export class TakenCalls {
+  readonly #options: TakenCallsOptions;
+
+  constructor(options: TakenCallsOptions) {
+    this.#options = options;
+  }
+
+  /** Another node tells that it has taken a Session. */
+  taken(nodeId: string, sessionUuid: string): void {
+    const actor = this.#options.find(sessionUuid);
+    if (actor === undefined) return;
+    this.#options.handedOver(actor.state, nodeId);
+    actor.dropTaken();
+  }
+
+  /** This node was cut off for so long that others may have taken its calls. */
+  async look(): Promise<void> {
+    const { clock } = this.#options;
+    for (let look = 0; look < 2; look++) {
+      if (look > 0) await sleep(clock, NODE_LEFT_LOOK_MS);
+      await untilStored(clock, () => this.#look());
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { all, find, mine, owner } = this.#options;
+    // Others take answered calls only, whose rows were stored long ago.
+    const before = [...all()].filter(({ state }) => state.phase === 'answered' && state.hasLeg);
+    if (before.length === 0) return;
+    const kept = new Set((await mine()).map(({ sessionUuid }) => sessionUuid));
+    for (const actor of before) {
+      const { appUuid, sessionUuid } = actor.state;
+      if (kept.has(sessionUuid)) continue;
+      const nodeId = await owner(appUuid, sessionUuid);
+      if (find(sessionUuid) !== actor) continue;
+      if (nodeId === undefined) actor.abandon();
+      else this.taken(nodeId, sessionUuid);
+    }
+  }
+}
