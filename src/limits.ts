@@ -84,7 +84,7 @@ export const STORE_RETRY_LONGEST_MS = 2_000;
 export const MAILBOX_MAX_INPUTS = 1_000;
 /** What the server reads of a body at most; each route's own limit, answered in our format, is far below it. */
 export const HTTP_BODY_CEILING_BYTES = 1024 * 1024 * 1024;
-/** A connection without a byte for this long is closed. */
+/** A connection is closed after this without a request, in the middle of a head or of a body, and without an answer. */
 export const HTTP_IDLE_TIMEOUT_SEC = 60;
 /**
  * Requests of one connection that are answered in one turn of the event loop; after the last of them the connection is

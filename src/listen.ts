@@ -28,8 +28,11 @@ export interface HttpListener {
   stop(): Promise<void>;
 }
 
-/** Binds the port. Throws, in one line, when it is taken. */
-export function listen(settings: Pick<Config, 'http' | 'publicUrl'>): HttpListener {
+/**
+ * Binds the port. Throws, in one line, when it is taken. A head, and then a body, must be whole within `idleTimeoutSec`:
+ * the bytes that trickle in put nothing off.
+ */
+export function listen(settings: Pick<Config, 'http' | 'publicUrl'>, idleTimeoutSec = HTTP_IDLE_TIMEOUT_SEC): HttpListener {
   let app: HttpApp | undefined;
   const up = Promise.withResolvers<HttpApp>();
   const answer = (request: Request): Response | Promise<Response> => {
@@ -41,7 +44,7 @@ export function listen(settings: Pick<Config, 'http' | 'publicUrl'>): HttpListen
   const server = Bun.serve({
     hostname: settings.http.host,
     port: settings.http.port,
-    idleTimeout: HTTP_IDLE_TIMEOUT_SEC,
+    idleTimeout: idleTimeoutSec,
     maxRequestBodySize: HTTP_BODY_CEILING_BYTES,
     fetch: answer,
     routes: { [MEDIA_ROUTE]: answer },
