@@ -139,6 +139,27 @@ const room = {
   close: async () => {},
 };
 
+test('A Room that was asked for too late is not made: it would count, and nobody would know of it.', async () => {
+  const pair = new Pair();
+  const context = { ...pair.context(), until: pair.clock.now() };
+  expect(await pair.first.create({ voice_activity_events: false }, context)).toMatchObject({ status: 503 });
+  await pair.advance(10);
+  expect([pair.rows.size, pair.first.size]).toEqual([0, 0]);
+});
+
+test('A Room that another node has by its row is let go by the one that was not told.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const row = pair.rows.get(roomId);
+  if (row === undefined) throw new Error('not made');
+  await pair.first.letGoTaken();
+  expect(pair.first.size).toBe(1);
+  pair.rows.set(roomId, { ...row, nodeId: 'second', epoch: row.epoch + 1 });
+  await pair.first.letGoTaken();
+  await pair.advance(10);
+  expect(pair.first.size).toBe(0);
+});
+
 test('A Room that was given up has left its node, also when the database did not answer.', async () => {
   const pair = new Pair();
   const roomId = await pair.made();

@@ -186,6 +186,14 @@ describe('dial', () => {
     expect(journal.changes).toHaveLength(changes);
   });
 
+  test('whose time is over before it begins leaves nothing behind, and nobody is called', async () => {
+    const { registry, journal, clock, leg, context } = world();
+    expect(await registry.dial(dialRequest, context({ until: clock.now() }))).toMatchObject({ status: 503 });
+    leg.listener(bye);
+    await settle();
+    expect([registry.size, journal.names, leg.orders]).toEqual([0, [], ['hangup']]);
+  });
+
   test('from a number that is not permitted is 403 and reserves nothing', async () => {
     const { registry, leg, context } = world();
     expect(await registry.dial({ ...dialRequest, from: '+15550003' }, context())).toMatchObject({ status: 403 });

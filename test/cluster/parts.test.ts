@@ -1,9 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 import { Envelopes } from '../../src/cluster/envelope.ts';
+import { LeaseKeeper } from '../../src/cluster/lease-keeper.ts';
 import { Offsets } from '../../src/cluster/offset.ts';
 import { choose, mayPlace } from '../../src/cluster/placement.ts';
 import { homeOf } from '../../src/cluster/rendezvous.ts';
 import type { NodeRow } from '../../src/database/nodes.ts';
+import { NODE_LEASE_MS, NODE_LEASE_RENEW_MS } from '../../src/limits.ts';
+import { silentLog } from '../../src/log.ts';
+import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 describe('a message between nodes', () => {
   const key = new Uint8Array(32).fill(1);
@@ -61,6 +65,31 @@ test('a home moves only with its node, and homes are spread over all nodes', () 
   const left = nodes.slice(1);
   for (const [at, name] of names.entries()) if (before[at] !== nodes[0]) expect(homeOf(name, left)).toBe(before[at] ?? '');
   expect(homeOf('app', [])).toBeUndefined();
+});
+
+test('a lease whose answer took longer than the lease is told as held with the next answer', async () => {
+  const clock = new VirtualClock();
+  const answers: (() => void)[] = [];
+  const held: boolean[] = [];
+  const keeper: LeaseKeeper = new LeaseKeeper({
+    leases: {
+      takeAll: (names) => new Promise((resolve) => answers.push(() => resolve(names))),
+      give: async () => {},
+    },
+    clock,
+    log: silentLog,
+    wanted: () => ['messages'],
+    onChange: () => held.push(keeper.holds('messages')),
+  });
+  keeper.start();
+  await clock.advance(NODE_LEASE_MS + 1);
+  answers.shift()?.();
+  await settle();
+  expect([held, keeper.holds('messages')]).toEqual([[], false]);
+  await clock.advance(NODE_LEASE_RENEW_MS);
+  answers.shift()?.();
+  await settle();
+  expect(held).toEqual([true]);
 });
 
 describe('a new Session', () => {
