@@ -361,6 +361,17 @@ describe('a live Session', () => {
     expect(await playing).toMatchObject({ status: 404 });
     expect(released).toEqual(['http://a/']);
   });
+
+  test('releases the sources of a play that finds the Session at another node', async () => {
+    const { registry, journal, context, incoming, released } = world();
+    const sessionUuid = await incoming();
+    const row = journal.rows.get(sessionUuid);
+    if (row === undefined) throw new Error('not stored');
+    journal.rows.set(sessionUuid, { ...row, endedAt: 1 });
+    const playing = registry.command(sessionUuid, { type: 'play', urls: ['http://a/'], loop: 1, volume: 100 }, context());
+    expect(await playing).toMatchObject({ status: 404 });
+    expect([released, registry.size]).toEqual([['http://a/'], 0]);
+  });
 });
 
 test('what a process left behind is ended once after the orphan timeout, and can be ended before by DELETE', async () => {

@@ -219,8 +219,8 @@ export class RoomActor {
   }
 
   /** Another node has the Room by now: nothing of this one is told any more. */
-  #takenOver({ reply }: Envelope<RoomInput>): void {
-    reply?.(problems.notFound('Room'));
+  #takenOver(envelope: Envelope<RoomInput>): void {
+    refuse(envelope, problems.notFound('Room'));
     this.#mailbox.close();
     this.#environment.onTaken(this);
   }

@@ -345,7 +345,7 @@ export class SessionActor {
   }
 
   #endedElsewhere(envelope: Envelope<SessionInput>): void {
-    envelope.reply?.(problems.notFound('Session'));
+    refuse(envelope, problems.notFound('Session'));
     this.dropTaken();
   }
 
