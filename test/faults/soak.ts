@@ -27,6 +27,8 @@ const MEMORY_WARM_UP_MS = 5 * 60_000;
 /** What no run may use. In 33 minutes it was 317 MB. */
 const MEMORY_MAX_MB = 450;
 const DESCRIPTOR_GROWTH_MAX = 5;
+/** What is over goes away within this: a BYE that nobody answers is given up after 32 s (RFC 3261 Timer F). */
+const QUIET_MAX_MS = 40_000;
 /** Ports rest for 60 s after a call. */
 const REST_MAX_MS = 90_000;
 
@@ -51,6 +53,16 @@ const OPEN_ROWS = `SELECT (SELECT count(*) FROM sessions WHERE state <> 'ended')
 async function metrics({ url }: Platform): Promise<(name: string) => number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   return (name) => Number(new RegExp(`^sidetone_${name}(?:\\{[^}]*\\})? ([0-9.e+-]+)$`, 'm').exec(text)?.[1] ?? Number.NaN);
+}
+
+/** Waits until nothing is left of what ran, or for so long that it is left for good. */
+async function quiet(platform: Platform): Promise<void> {
+  const until = performance.now() + QUIET_MAX_MS;
+  while (performance.now() < until) {
+    const read = await metrics(platform);
+    if (IDLE_METRICS.every((name) => read(name) === 0)) return;
+    await Bun.sleep(500);
+  }
 }
 
 async function sampleOf(platform: Platform, atMs: number): Promise<Sample> {
@@ -137,6 +149,7 @@ async function soak(ms: number, atOnce: number): Promise<boolean> {
     const periodMs = Math.min(ms / PERIODS, PERIOD_MAX_MS);
     while (performance.now() - began < ms) {
       await period(platform, samples.length, periodMs, atOnce, totals);
+      await quiet(platform);
       const sample = await sampleOf(platform, performance.now() - began);
       samples.push(sample);
       console.log(
