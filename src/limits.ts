@@ -185,6 +185,8 @@ export const NODE_COMMAND_MARGIN_MS = 250;
 export const NODE_SLOW_COMMAND_TIMEOUT_MS = 22_000;
 export const NODE_RETRY_AFTER_SEC = 2;
 
+/** Sessions and Rooms whose node is remembered, so that a command for them needs no look into the database. */
+export const NODE_PLACES_MAX = 20_000;
 export const NODE_PING_TIMEOUT_MS = 500;
 /** The other node's clock, as a ping told it, is good for so long. */
 export const NODE_OFFSET_KEPT_MS = 30_000;

@@ -23,6 +23,7 @@ import { isProblem, type Problem, problems } from '../problem.ts';
 import type { Bus } from './bus.ts';
 import type { Members } from './members.ts';
 import { choose, mayPlace, nodeOfDevice, type PlacedTrunk } from './placement.ts';
+import { Places } from './places.ts';
 import { homeOf } from './rendezvous.ts';
 
 /** The Refer-To that replaces a call, and the trunk that it is on. */
@@ -67,9 +68,11 @@ export interface PeerCommandsOptions extends LocalWork {
 
 export class PeerCommands implements Peers {
   readonly #options: PeerCommandsOptions;
+  readonly #places: Places;
 
   constructor(options: PeerCommandsOptions) {
     this.#options = options;
+    this.#places = new Places(options.nodeId);
     const { bus, sessions, tokens, clock } = options;
     bus.answer('cmd', (body, from) => this.#perform(body, from));
     bus.answer('replacement', (body) => (isCall(body) ? { call: sessions.replacement(body.appUuid, body.sessionUuid) } : {}));
@@ -88,8 +91,10 @@ export class PeerCommands implements Peers {
     });
   }
 
-  async nodeOf(whose: Whose, appUuid: string): Promise<string | undefined> {
+  async nodeOf(whose: Whose, appUuid: string, isAgain: boolean): Promise<string | undefined> {
     const { rooms } = this.#options;
+    if (isAgain && 'sessionUuid' in whose) this.#places.forget(appUuid, whose.sessionUuid);
+    if (isAgain && 'roomId' in whose) this.#places.forget(appUuid, whose.roomId);
     if (whose.kind === 'session') return this.#elsewhere(await this.#nodeOfSession(appUuid, whose.sessionUuid));
     if (whose.kind === 'new') return this.#elsewhere(await this.#place(whose, appUuid));
     if (whose.kind === 'member') {
@@ -169,12 +174,13 @@ export class PeerCommands implements Peers {
 
   async #nodeOfSession(appUuid: string, sessionUuid: string): Promise<string | undefined> {
     const { sessions, nodeId } = this.#options;
-    return sessions.isHere(sessionUuid) ? nodeId : await sessions.owner(appUuid, sessionUuid);
+    if (sessions.isHere(sessionUuid)) return nodeId;
+    return await this.#places.of(appUuid, sessionUuid, () => sessions.owner(appUuid, sessionUuid));
   }
 
   async #home(appUuid: string, roomId: string): Promise<string | null | undefined> {
     const { rooms, nodeId } = this.#options;
-    return rooms.isHere(roomId) ? nodeId : await rooms.home(appUuid, roomId);
+    return rooms.isHere(roomId) ? nodeId : await this.#places.of(appUuid, roomId, () => rooms.home(appUuid, roomId));
   }
 
   async #place(

@@ -41,13 +41,17 @@ export class TestCluster {
   readonly #database: EmbeddedServer;
   readonly #nats: ChildProcess;
   readonly natsPort: number;
+  /** Nodes reach NATS and PostgreSQL without the proxies, which add this process to every way. */
+  readonly #isDirect: boolean;
 
   private constructor(
     environment: Readonly<Record<string, string>>,
     dataDir: string,
     database: EmbeddedServer,
     nats: { readonly child: ChildProcess; readonly port: number },
+    isDirect: boolean,
   ) {
+    this.#isDirect = isDirect;
     this.#environment = environment;
     this.#dataDir = dataDir;
     this.#database = database;
@@ -55,10 +59,10 @@ export class TestCluster {
     this.natsPort = nats.port;
   }
 
-  static async start(count: number, environment: Readonly<Record<string, string>> = {}): Promise<TestCluster> {
+  static async start(count: number, environment: Readonly<Record<string, string>> = {}, isDirect = false): Promise<TestCluster> {
     const dataDir = mkdtempSync(join(tmpdir(), 'sidetone-cluster-'));
     const [database, nats] = await Promise.all([startEmbedded(dataDir, silentLog), startNats()]);
-    const cluster = new TestCluster(environment, dataDir, database, nats);
+    const cluster = new TestCluster(environment, dataDir, database, nats, isDirect);
     // The first one migrates; the others find nothing to do, and start side by side.
     await cluster.add();
     await Promise.all(Array.from({ length: count - 1 }, () => cluster.add()));
@@ -86,7 +90,8 @@ export class TestCluster {
     const { socketDir, port } = this.#database;
     const postgres = await FaultProxy.start({ path: `${socketDir}/.s.PGSQL.${port}` });
     const nats = await FaultProxy.start({ host: '127.0.0.1', port: this.natsPort });
-    const platform = await Platform.start({ ...this.environment(nats.port, postgres.port), ...more });
+    const own = this.#isDirect ? this.environment() : this.environment(nats.port, postgres.port);
+    const platform = await Platform.start({ ...own, ...more });
     const node = { platform, nats, postgres };
     this.nodes.push(node);
     return node;

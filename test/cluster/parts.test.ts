@@ -3,9 +3,10 @@ import { Envelopes } from '../../src/cluster/envelope.ts';
 import { LeaseKeeper } from '../../src/cluster/lease-keeper.ts';
 import { Offsets } from '../../src/cluster/offset.ts';
 import { choose, mayPlace } from '../../src/cluster/placement.ts';
+import { Places } from '../../src/cluster/places.ts';
 import { homeOf } from '../../src/cluster/rendezvous.ts';
 import type { NodeRow } from '../../src/database/nodes.ts';
-import { NODE_LEASE_MS, NODE_LEASE_RENEW_MS } from '../../src/limits.ts';
+import { NODE_LEASE_MS, NODE_LEASE_RENEW_MS, NODE_PLACES_MAX } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
@@ -136,4 +137,35 @@ describe('a new Session', () => {
     expect(mayPlace([], dial('app_1', 'none'), trunks)).toBe(true);
     expect(mayPlace([], { appUuid: 'app_2', trunk: undefined, isPhone: false }, trunks)).toBe(true);
   });
+});
+
+test('the node of a call is read once, again when it is asked for again, and never from another application', async () => {
+  const places = new Places('own');
+  const looks: string[] = [];
+  const find = (appUuid: string, id: string, node: string | null | undefined) =>
+    places.of(appUuid, id, async () => {
+      looks.push(id);
+      return node;
+    });
+  expect([await find('app', 's1', 'b'), await find('app', 's1', 'c')]).toEqual(['b', 'b']);
+  expect(await find('other', 's1', undefined)).toBeUndefined();
+  places.forget('app', 's1');
+  expect(await find('app', 's1', 'c')).toBe('c');
+  expect(looks).toEqual(['s1', 's1', 's1']);
+  // Neither a Room without a home nor one of this node is remembered: what comes next may be elsewhere.
+  expect([await find('app', 'r1', null), await find('app', 'r1', 'own'), await find('app', 'r1', 'b')]).toEqual([
+    null,
+    'own',
+    'b',
+  ]);
+});
+
+test('as many places are remembered as there is room for, the ones that were used last', async () => {
+  const places = new Places('own');
+  for (let n = 0; n <= NODE_PLACES_MAX; n++) {
+    await places.of('app', String(n), async () => 'b');
+    await places.of('app', '0', async () => 'again');
+  }
+  expect(await places.of('app', '0', async () => 'again')).toBe('b');
+  expect(await places.of('app', '1', async () => 'again')).toBe('again');
 });

@@ -161,9 +161,12 @@ describe.skipIf(!natsInstalled || !sippInstalled)('through another node', () => 
     const contact = `<sip:${username}@${contactHost}:${peer.port};transport=${transport}>`;
     const registered = await asUser(peer, 'REGISTER', username, { contact, password: PASSWORD });
     expect([name, registered.response]).toEqual([name, expect.stringMatching(/^SIP\/2.0 200/)]);
-    for (const at of [1, 1, 0]) {
-      const order = { from: NUMBER, to: `sip:${username}`, ring_timeout_sec: 10 };
-      const dialled = await node(at).platform.api(app, 'POST', '/v1/sessions:dial', order);
+    const order = { from: NUMBER, to: `sip:${username}` };
+    const byApplication = (at: number) =>
+      node(at).platform.api(app, 'POST', '/v1/sessions:dial', { ...order, ring_timeout_sec: 10 });
+    const byOperator = (at: number) => node(at).platform.operator('POST', `/apps/${app.appUuid}/dial`, order);
+    for (const dial of [() => byApplication(1), () => byApplication(0), () => byOperator(1), () => byOperator(0)]) {
+      const dialled = await dial();
       expect(dialled.status).toBe(202);
       const uuid = String(dialled.body.session_uuid);
       const invite = await peer.until(/^INVITE/);
@@ -171,7 +174,7 @@ describe.skipIf(!natsInstalled || !sippInstalled)('through another node', () => 
       expect(field(invite, 'Contact')).toContain(`:${address.split(':')[1]}`);
       peer.respond(invite, '200 OK', { body: sdp() });
       await receiver.event('session.answered', uuid);
-      expect((await node(1).platform.api(app, 'DELETE', `/v1/sessions/${uuid}`)).status).toBe(202);
+      expect((await node(1).platform.operator('POST', `/apps/${app.appUuid}/sessions/${uuid}/hangup`)).status).toBe(202);
       peer.respond(await peer.until(/^BYE/), '200 OK');
       await receiver.event('session.ended', uuid);
     }

@@ -47,8 +47,11 @@ export type Forwarded =
   | { readonly outcome: 'unknown' };
 
 export interface Peers {
-  /** The other node that serves the request. Undefined: this one does, or nobody has such an object. */
-  nodeOf(whose: Whose, appUuid: string): Promise<string | undefined>;
+  /**
+   * The other node that serves the request. Undefined: this one does, or nobody has such an object. `isAgain`: the node
+   * that was told before has it no more, or cannot be reached.
+   */
+  nodeOf(whose: Whose, appUuid: string, isAgain: boolean): Promise<string | undefined>;
   /** `isSlow`: the request opens audio sources before it is admitted. */
   forward(nodeId: string, operation: Operation, isSlow: boolean): Promise<Forwarded>;
   /**

@@ -2,7 +2,7 @@
  * A request whose Session or Room is on another node goes there: admission up to here ran where the request came in;
  * buckets, machine and commit run at the owner, which stores the answer under the key.
  *
- *   answered → its status and body · moved, not delivered → looked up once more, then 503 · unknown → 503, and the key stays marked
+ *   answered → its status and body · moved, not delivered → looked up again, then 503 · unknown → 503, and the key stays marked
  */
 import type { Operation, Peers, Whose } from '../../call/ports/peers.ts';
 import { isUuid } from '../../id.ts';
@@ -10,7 +10,8 @@ import { NODE_RETRY_AFTER_SEC } from '../../limits.ts';
 import { problems } from '../../problem.ts';
 import type { Outcome, RequestContext, Route } from '../request-context.ts';
 
-const TRIES = 2;
+/** The node where it was last, the one that its row names, and the next one where it moves just then. */
+const TRIES = 3;
 
 /** What a request is about. Undefined: it can be served by any node. */
 export function whoseOf(route: Route, params: Readonly<Record<string, string>>, body: unknown): Whose | undefined {
@@ -19,14 +20,15 @@ export function whoseOf(route: Route, params: Readonly<Record<string, string>>, 
     const value = typeof body === 'object' && body !== null ? Object.entries(body).find(([key]) => key === name)?.[1] : undefined;
     return typeof value === 'string' ? value : undefined;
   };
-  if (path === '/v1/sessions:dial' || path === '/v1/sessions:connectWebsocket') {
+  const dials = path === '/v1/sessions:dial' || path === '/operator/v1/apps/:app_uuid/dial';
+  if (dials || path === '/v1/sessions:connectWebsocket') {
     // A bot is on the node of the phone Session that it works for; its Room may be on another.
     const near = [text('phone_session_uuid'), text('near'), text('room_id')].flatMap((id) =>
       id !== undefined && isUuid(id) ? [id] : [],
     );
-    const to = path.endsWith('dial') ? text('to') : undefined;
+    const to = dials ? text('to') : undefined;
     const device = to?.startsWith('sip:') === true ? to.slice('sip:'.length) : undefined;
-    return { kind: 'new', near, trunk: text('trunk'), isPhone: path.endsWith('dial'), device };
+    return { kind: 'new', near, trunk: text('trunk'), isPhone: dials, device };
   }
   if (path === '/api/v1/rooms' && route.method === 'POST') return { kind: 'new', near: [], trunk: undefined, isPhone: false };
   // A Session is inspected by its row, wherever it is.
@@ -39,8 +41,12 @@ export function whoseOf(route: Route, params: Readonly<Record<string, string>>, 
     const member = joins ? text('session_uuid') : leaves ? sessionUuid : undefined;
     return member !== undefined && isUuid(member) ? { kind: 'member', sessionUuid: member, roomId } : { kind: 'room', roomId };
   }
-  return path.startsWith('/v1/sessions/:uuid') && isUuid(sessionUuid) ? { kind: 'session', sessionUuid } : undefined;
+  const isOfSession = path.startsWith('/v1/sessions/:uuid') || path.startsWith('/operator/v1/apps/:app_uuid/sessions/:uuid');
+  return isOfSession && isUuid(sessionUuid) ? { kind: 'session', sessionUuid } : undefined;
 }
+
+/** The application that asks, or the one that the operator asks for. */
+const applicationOf = ({ appUuid, params }: RequestContext): string => (appUuid === '' ? (params.app_uuid ?? '') : appUuid);
 
 const away = () => problems.unavailable('The node of this call cannot be reached. See Retry-After header.', NODE_RETRY_AFTER_SEC);
 
@@ -54,7 +60,7 @@ export function elsewhere(peers: Peers): (context: RequestContext) => Promise<Ou
 
 async function served(peers: Peers, context: RequestContext, whose: Whose): Promise<Outcome | undefined> {
   for (let tries = 0; tries < TRIES; tries++) {
-    const nodeId = await peers.nodeOf(whose, context.appUuid);
+    const nodeId = await peers.nodeOf(whose, applicationOf(context), tries > 0);
     if (nodeId === undefined) return undefined;
     const result = await peers.forward(nodeId, operationOf(context), context.route.waits === true);
     context.isForwarded = true;

@@ -6,7 +6,7 @@ import { isUuid, newUuid } from '../../id.ts';
 import { COMMAND_BODY_MAX_BYTES } from '../../limits.ts';
 import type { RequestContext, Route, Work } from '../request-context.ts';
 import { sourceUrl } from '../route/playback.ts';
-import { e164 } from '../route/sessions.ts';
+import { e164, target } from '../route/sessions.ts';
 import { makeToken, tokenShape } from '../route/webrtc-tokens.ts';
 import { bareRoute, bodyRoute } from '../route.ts';
 import { shape } from '../shape.ts';
@@ -19,7 +19,7 @@ const dial = shape(() =>
   type({
     '+': 'reject',
     from: e164(),
-    to: e164(),
+    to: target(),
     'trunk?': type(/^[^\x00-\x1f\x7f]{1,64}$/u).describe('1 to 64 printable characters'),
   }),
 );
@@ -57,7 +57,7 @@ export const trialRoutes = (sessions: Sessions, store: Store, publicUrl: string)
     {
       ...facts,
       path: '/operator/v1/apps/:app_uuid/dial',
-      summary: 'Place a call for an application, from one of its numbers',
+      summary: 'Place a call for an application, from one of its numbers, to a number or a device',
       starts: true,
     },
     dial,

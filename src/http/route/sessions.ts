@@ -45,7 +45,7 @@ const printable = (most: number) =>
   type(new RegExp(`^[^\\x00-\\x1f\\x7f]{1,${most}}$`, 'u')).describe(`1 to ${most} printable characters`);
 
 /** What may be dialled: a number, or a device of the application by its user name (`PUT …/devices/{username}`). */
-const target = () =>
+export const target = () =>
   type(new RegExp(`${E164_PATTERN}|^sip:[A-Za-z0-9+][A-Za-z0-9._~*+-]{0,63}$`)).describe(
     'an E.164 number with leading +, or sip: and the user name of a device',
   );
