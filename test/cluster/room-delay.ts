@@ -10,15 +10,14 @@ const SILENCE = 0xff;
 
 /**
  * Has a caller say so many clicks, one each half second, and finds each in what the other hears: from when its packet was
- * sent until its first loud sample is due to be heard, by the packet it came in. Milliseconds.
+ * sent until its first loud sample is due to be heard, by the packet it came in. Milliseconds. `phaseMs`: 0 to 20, the
+ * place of its packets between the platform's ticks, which stand still: a mix makes 0 to 20 ms of it.
  */
-export async function roomDelays(from: Caller, to: Caller, clicks: number): Promise<readonly number[]> {
+export async function roomDelays(from: Caller, to: Caller, clicks: number, phaseMs: number): Promise<readonly number[]> {
   from.speaker.stop();
   const sentAt: number[] = [];
   const began = to.ear.packets.length;
-  // Each run has its own place between the platform's ticks.
-  await Bun.sleep(Math.random() * 20);
-  const started = performance.now();
+  const started = Math.ceil(performance.now() / 20) * 20 + phaseMs;
   const packet = Buffer.alloc(172);
   packet.writeUInt8(0x80, 0);
   packet.writeUInt32BE(Math.floor(Math.random() * 2 ** 32), 8);

@@ -44,6 +44,9 @@ class JitterBuffer {
   /** Whether anything lies at or after the next unit. */
   bool empty() const { return !started_ || static_cast<int32_t>(end_ - next_) <= 0; }
   void reset() { *this = JitterBuffer(); }
+  /** The next packet begins a stretch whose timestamps bear no relation to those before: what is known of transit times
+   * and what was not heard yet is given up. The target stays. */
+  void begin_anew() { started_ = false; }
 
   /** Prefetches where the next frame lies, and where the next packet comes to lie. */
   void fetch_audio() const {

@@ -203,6 +203,7 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
     const int64_t arrival = arrival_us(datagram, now);
     source_.now().arrival(packet.timestamp, arrival * codec_clock_scale(agreed_.codec) / JitterBuffer::unit_us);
     if (relayed_to_ != nullptr) relayed_to_->pass_on(packet, agreed_.codec, now);
+    if (playout_ && pipe_ && packet.marker) playout_->jitter().begin_anew();
     if (playout_) playout_->insert(packet.timestamp, packet.payload, packet.payload_bytes, arrival);
   }
 }
@@ -222,8 +223,9 @@ void Leg::pass_on(const RtpPacket& packet, Codec codec, const Now& now) {
   if (!agreed_.send || codec != agreed_.codec || packet.payload_bytes != frame_units || remote().unspecified()) return;
   if (!relay_.number(packet, sequence_, timestamp_, now.us, numbers)) return;
   take_back();
-  rtp_write_header(packet_, numbers.first || packet.marker, agreed_.payload_type, numbers.sequence, numbers.timestamp,
-                   ssrc_);
+  // The other end of a pipe begins anew with each marker, and there are callers who mark every packet.
+  const bool marker = numbers.first || (packet.marker && !pipe_);
+  rtp_write_header(packet_, marker, agreed_.payload_type, numbers.sequence, numbers.timestamp, ssrc_);
   if (numbers.first) Relay::fade_in(codec, packet.payload, packet_ + rtp_header_bytes);
   else std::memcpy(packet_ + rtp_header_bytes, packet.payload, frame_units);
   if (hand_over(rtp_header_bytes + frame_units)) {
@@ -232,7 +234,7 @@ void Leg::pass_on(const RtpPacket& packet, Codec codec, const Now& now) {
   }
   sequence_ = relay_.next_sequence();
   timestamp_ = relay_.next_timestamp();
-  marker_ = false;
+  marker_ = pipe_;  // of our own frame, if that is what follows
 }
 
 /** Makes the packet buffer usable again: what was handed to the sender is sent now. */
@@ -346,7 +348,7 @@ void Leg::send_frame(const Now& now, Notices& notices) {
   if (agreed_.send && agreed_.codec == Codec::opus) {
     send_opus(voiced ? pcm : nullptr);
   } else if (agreed_.send) {
-    if (voiced && !speaking_) marker_ = true;  // the first packet of a talkspurt (RFC 3551 §4.1)
+    if (voiced && !speaking_ && !pipe_) marker_ = true;  // the first packet of a talkspurt (RFC 3551 §4.1)
     pending_ += frame_units;
     const size_t units = agreed_.ptime_ms * (rtp_clock_hz / 1000);
     while (pending_ >= units) send_packet(units);

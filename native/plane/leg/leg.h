@@ -86,7 +86,11 @@ class Leg final : public Participant, public RtpEndpoint {
   void drain_link(LinkPackets& packets, const Now& now, Notices& notices);
   uint32_t ssrc() const { return ssrc_; }
   /** Makes the leg one end of a pipe between two nodes: it sends as `own`, hears nobody but `theirs`, and tells 300 ms
-   * without a packet instead of a media timeout. `at_once`: packets are passed on to it and from it without a wait. */
+   * without a packet instead of a media timeout. `at_once`: packets are passed on to it and from it without a wait.
+   *
+   * A marker in a pipe says that the timeline begins anew, where packets that are passed on and frames of our own take
+   * turns. Packets have a place of their own between the ticks, and each turn numbers them as if they had waited for
+   * the tick. The other end would keep what lies between, up to 20 ms at each turn, as delay for seconds. */
   void pipe(uint32_t own, uint32_t theirs, bool at_once);
   /** Whether packets of a bridge of two are passed on from the first tick that permits it. */
   bool passes_at_once() const { return pipe_at_once_; }

@@ -18,7 +18,7 @@ class FarEnd {
   /** Sends one frame of 160 octets. */
   void say(const std::vector<uint8_t>& payload) {
     std::vector<uint8_t> bytes(rtp_header_bytes + payload.size());
-    rtp_write_header(bytes.data(), false, payload_type, sequence++, timestamp, ssrc);
+    rtp_write_header(bytes.data(), marker, payload_type, sequence++, timestamp, ssrc);
     std::copy(payload.begin(), payload.end(), bytes.begin() + rtp_header_bytes);
     timestamp += 160;
     socket_.send(leg, bytes);
@@ -43,6 +43,7 @@ class FarEnd {
   uint8_t payload_type = 0;
   uint16_t sequence = 0;
   uint32_t timestamp = 0;
+  bool marker = false;
   uint32_t ssrc = 77;
 
  private:

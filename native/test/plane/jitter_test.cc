@@ -300,3 +300,38 @@ TEST("a burst loss fades to silence within 100 ms instead of buzzing on") {
   for (size_t i = 112 * 160; i < 148 * 160; i++) energy += static_cast<double>(run.heard[i]) * run.heard[i];
   CHECK(energy == 0);
 }
+
+namespace {
+
+/** The worst delay of a call in a pipe that pauses now and then. Its packets come at a place of their own between the
+ * ticks of the node that passes them on, and go on with the number of the next tick. Frames of that node come at the
+ * ticks, and go on a whole number of frames after the last packet (leg/relay.h). */
+int64_t worst_of_pauses(bool marked) {
+  Playout playout(Codec::pcmu);
+  uint32_t timestamp = 1000;
+  int64_t most = 0;
+  for (int turn = 0; turn < 40; turn++) {
+    const bool passed_on = turn % 2 == 0;
+    const int64_t early_us = passed_on ? (20 - (1 + turn * 7 % 19)) * ms : 0;
+    if (!passed_on) timestamp += 160;
+    for (int i = 0; i < 100; i++) {
+      const int64_t tick_us = (turn * 100 + i) * 20 * ms;
+      const std::vector<uint8_t> octets = frame(timestamp);
+      if (marked && i == 0) playout.jitter().begin_anew();
+      playout.insert(timestamp, octets.data(), octets.size(), tick_us - early_us);
+      timestamp += 160;
+      int16_t out[frame_samples_max];
+      bool heard = false;
+      (void)playout.frame(tick_us + 5 * ms, out, heard);
+      if (i >= 5) most = std::max(most, playout.delay_us());
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+TEST("a call in a pipe that pauses again and again is heard as soon as one that never pauses") {
+  CHECK(worst_of_pauses(true) <= 27 * ms);
+  CHECK(worst_of_pauses(false) > 35 * ms);
+}

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "test/check.h"
@@ -125,4 +126,28 @@ TEST("a call that stalls for 200 ms and makes up for it leaves through its pipe 
   size_t own = 0;
   for (int i = 0; i < 30; i++) own += tick();
   CHECK(own > 10);
+}
+
+TEST("a pipe marks the packets at which calls and own frames take turns, and no others, whatever the call marks") {
+  Piped piped;
+  std::vector<bool> marked;
+  const auto tick = [&](bool says) {
+    piped.call().marker = true;
+    if (says) piped.call().say(said(1));
+    piped.node().say(said(1));
+    piped.tick();
+    for (const auto& bytes : piped.node().packets()) {
+      RtpPacket packet;
+      if (rtp_parse(bytes.data(), bytes.size(), packet)) marked.push_back(packet.marker);
+    }
+  };
+  const auto turns = [&] { return std::count(marked.begin(), marked.end(), true); };
+  for (int i = 0; i < 20; i++) tick(true);
+  CHECK(marked.size() > 15);
+  const auto first = turns();
+  CHECK(first >= 1 && first <= 2);  // the first frame of all, and the first packet that is passed on
+  for (int i = 0; i < 40; i++) tick(false);
+  CHECK(turns() == first + 1);
+  for (int i = 0; i < 20; i++) tick(true);
+  CHECK(turns() == first + 2);
 }
