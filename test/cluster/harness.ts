@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { type EmbeddedServer, startEmbedded } from '../../src/database/embedded/embedded.ts';
 import { silentLog } from '../../src/log.ts';
 import { type Answered, type Credentials, Platform } from '../support/platform.ts';
+import { fillDataDir } from '../support/postgres-template.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { FaultProxy } from './proxy.ts';
 
@@ -32,6 +33,11 @@ async function startNats(): Promise<{ readonly child: ChildProcess; readonly por
   });
   child.once('exit', () => reject(new Error(`nats-server ended: ${said}`)));
   return { child, port: await promise };
+}
+
+async function startPostgres(dataDir: string): Promise<EmbeddedServer> {
+  await fillDataDir(dataDir);
+  return await startEmbedded(dataDir, silentLog);
 }
 
 export class TestCluster {
@@ -61,7 +67,7 @@ export class TestCluster {
 
   static async start(count: number, environment: Readonly<Record<string, string>> = {}, isDirect = false): Promise<TestCluster> {
     const dataDir = mkdtempSync(join(tmpdir(), 'sidetone-cluster-'));
-    const [database, nats] = await Promise.all([startEmbedded(dataDir, silentLog), startNats()]);
+    const [database, nats] = await Promise.all([startPostgres(dataDir), startNats()]);
     const cluster = new TestCluster(environment, dataDir, database, nats, isDirect);
     // The first one migrates; the others find nothing to do, and start side by side.
     await cluster.add();
@@ -130,7 +136,9 @@ export class TestCluster {
       postgres.stop();
     }
     this.#nats.kill('SIGKILL');
-    await this.#database.stop();
+    // Its data is thrown away, so it need not be written out first.
+    process.kill(this.#database.pid, 'SIGQUIT');
+    await eventually(() => !this.#database.alive(), 'PostgreSQL to end');
     rmSync(this.#dataDir, { recursive: true, force: true });
   }
 }

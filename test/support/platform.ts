@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OpenApiCheck } from './openapi-check.ts';
+import { fillDataDir } from './postgres-template.ts';
 
 const ROOT = join(import.meta.dir, '../..');
 
@@ -58,6 +59,9 @@ export class Platform {
 
   static async start(environment: Readonly<Record<string, string>> = {}, program?: string): Promise<Platform> {
     const platform = new Platform(environment, program);
+    // A program that is installed makes its database by itself, as for anybody.
+    const isEmbedded = environment.DATABASE_URL === undefined && environment.DATA_DIR === undefined;
+    if (program === undefined && isEmbedded) await fillDataDir(platform.dataDir);
     await platform.start();
     return platform;
   }
