@@ -215,10 +215,13 @@ export class RoomRegistry implements Rooms {
   /** Gives a Room of this node up to the node of its first member. False: it is in use. */
   async giveUp(roomId: string): Promise<boolean> {
     const room = this.#rooms.get(roomId);
-    return room !== undefined && (await this.#homes?.giveUp(room)) === true;
+    if (room === undefined || this.span?.opening(roomId) !== undefined) return false;
+    return (await this.#homes?.giveUp(room)) === true;
   }
 
   async order(roomId: string, order: RoomCommand, context: CommandContext): Promise<Answer | Problem> {
+    // A Room that came from another node would be deleted before its members have left.
+    await this.span?.opening(roomId);
     const room = this.#rooms.get(roomId);
     if (room === undefined) return await this.#notHere(context.appUuid, roomId);
     const body =

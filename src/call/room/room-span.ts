@@ -248,6 +248,11 @@ export class RoomSpan implements SeatsAway {
     }
   }
 
+  /** Resolves once the members of a Room that has just come here are known. Undefined: it has not. */
+  opening(roomId: string): Promise<void> | undefined {
+    return this.#opening.get(roomId)?.catch(() => {});
+  }
+
   /** This node has become the home of a Room by its row: it opens the Room, and the members join its mix. */
   becomeHome(row: RoomRow): Promise<void> {
     const { roomId } = row;
