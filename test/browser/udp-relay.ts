@@ -9,6 +9,9 @@ import type { AddressInfo } from 'node:net';
 
 const HOST = '127.0.0.1';
 
+/** A datagram to a port that has been closed is lost, as on any network; the system tells it of a socket here. */
+const lost = (): void => undefined;
+
 export class UdpRelay {
   readonly port: number;
   readonly #front: Socket;
@@ -21,6 +24,7 @@ export class UdpRelay {
   private constructor(front: Socket) {
     this.#front = front;
     this.port = (front.address() as AddressInfo).port;
+    front.on('error', lost);
     front.on('message', (bytes, source) => {
       if (!this.#isCut) this.#back(source).send(bytes, this.#platformPort, HOST);
     });
@@ -36,6 +40,7 @@ export class UdpRelay {
     const known = this.#backs.get(source.port);
     if (known !== undefined) return known;
     const back = createSocket('udp4');
+    back.on('error', lost);
     back.on('message', (bytes) => {
       if (this.#isCut) return;
       this.#front.send(bytes, source.port, source.address);

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import type { RoomPeers } from '../../src/call/ports/room-peers.ts';
-import { RoomRegistry, type RoomRegistryOptions } from '../../src/call/room/room-registry.ts';
+import { RoomRegistry } from '../../src/call/room/room-registry.ts';
+import type { RoomRegistryOptions } from '../../src/call/room/room-registry-options.ts';
 import { type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
 import { STATEMENT_MAX_MS } from '../../src/limits.ts';

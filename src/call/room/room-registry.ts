@@ -1,16 +1,14 @@
 /** The live Rooms of this node, and the way in for every command about them. */
 import { sleep } from '../../clock.ts';
 import type { RoomRow } from '../../database/journal/journal.ts';
-import type { RoomStore } from '../../database/rooms.ts';
 import { newUuid } from '../../id.ts';
 import { DRAINING_RETRY_SEC, LIST_MATCHED_MAX_ITEMS, ROOM_MOVING_LOOK_MS, ROOM_MOVING_LOOKS } from '../../limits.ts';
 import type { Membership, Seat } from '../../machine/room/membership.ts';
 import { newRoom, type RoomCommand, type RoomState } from '../../machine/room/room.ts';
-import type { MediaEngine, RoomMember, RoomNotice } from '../../media/engine.ts';
+import type { RoomMember, RoomNotice } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { Adoption } from '../adoption.ts';
-import type { RoomNews } from '../ports/leg.ts';
-import type { RoomPeers, RoomMember as Who } from '../ports/room-peers.ts';
+import type { RoomMember as Who } from '../ports/room-peers.ts';
 import type { CreateRequest, JoinRequest, LiveRoom, MemberView, Rooms, RoomView } from '../ports/rooms.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import type { SessionActor } from '../session/session-actor.ts';
@@ -18,34 +16,13 @@ import { untilStored } from '../until-stored.ts';
 import { Homes } from './homes.ts';
 import { RoomActor, type RoomEnvironment } from './room-actor.ts';
 import { roomIsMoving } from './room-moving.ts';
+import type { RoomHomes, RoomRegistryOptions } from './room-registry-options.ts';
 import { RoomSpan, type SeatWish } from './room-span.ts';
 import { rowView, storedPlayback, view } from './room-view.ts';
 
 const MEDIA_RETRY_SEC = 5;
 const STOPPED_LOOK_MS = 20;
 const BEQUEST_LOOK_MS = 50;
-
-interface RoomLimits {
-  readonly maxRooms: number;
-  readonly maxMembersPerRoom: number;
-}
-
-/** The rows of a cluster's Rooms. */
-type RoomHomes = Pick<RoomStore, 'home' | 'settle' | 'release' | 'make' | 'unmake' | 'list' | 'seize' | 'where' | 'members'>;
-
-export interface RoomRegistryOptions extends Omit<RoomEnvironment, 'dismiss' | 'onDeleted' | 'onNeverBegan' | 'onTaken'> {
-  readonly media: Pick<MediaEngine, 'openRoom' | 'openPlaylist' | 'openPipe'>;
-  readonly records: Pick<RoomStore, 'adopt' | 'mine'>;
-  /** How the Rooms of a cluster get their homes; undefined where this process has them all. */
-  readonly homes?: RoomHomes | undefined;
-  /** The other nodes of a cluster. */
-  readonly peers?: RoomPeers | undefined;
-  limits(appUuid: string): Promise<RoomLimits | undefined>;
-  /** A live Session of this node. */
-  session(sessionUuid: string): SessionActor | undefined;
-  /** Tells the bots of this node that are in a Room. */
-  tellBots?(sessionUuid: string, roomId: string, news: RoomNews): void;
-}
 
 export class RoomRegistry implements Rooms {
   readonly #rooms = new Map<string, RoomActor>();
