@@ -198,7 +198,8 @@ export class RoomRegistry implements Rooms {
 
   async order(roomId: string, order: RoomCommand, context: CommandContext): Promise<Answer | Problem> {
     // A Room that came from another node would be deleted before its members have left.
-    await this.span?.opening(roomId);
+    const opening = this.span?.opening(roomId);
+    if (opening !== undefined) await opening;
     const room = this.#rooms.get(roomId);
     if (room === undefined) return await this.#notHere(context.appUuid, roomId);
     const body =
