@@ -59,7 +59,7 @@ describe.skipIf(!sippInstalled)('an outbound call', () => {
   }, 30_000);
 
   test('that the callee hangs up is completed by the callee', async () => {
-    const callee = await sipp({ scenario: 'callee-hangs-up', port, pauseMs: 1100 });
+    const callee = await sipp({ scenario: 'callee-hangs-up', port, pauseMs: 1500 });
     const sessionUuid = await dial();
     const end = await receiver.event('session.ended', sessionUuid);
     expect(end.body).toMatchObject({ answered: true, hangup_cause: 'completed', hangup_by: 'callee', duration_seconds: 1 });
