@@ -32,7 +32,7 @@ if (args.length === 0) {
 }
 // Most of a test is waiting: for audio at its own pace, for a process to start. Compilers work in the pauses.
 const native = args.length === 0 ? nativeTests() : Promise.resolve(true);
-const workers = `--parallel=${Math.max(4, availableParallelism())}`;
+const workers = `--parallel=${Math.max(3, availableParallelism())}`;
 const bun = join(root, 'node_modules/.bin/bun');
 const failedFiles = new Set();
 let file;
