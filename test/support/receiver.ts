@@ -12,6 +12,9 @@ export interface Received {
   readonly headers: Headers;
 }
 
+/** So long an event is waited for: on a busy machine some come late, and a test that fails has the time. */
+const WAIT_MS = 25_000;
+
 export class Receiver {
   readonly #server: ReturnType<typeof Bun.serve>;
   readonly #waiting: { ready: () => boolean; resolve: () => void }[] = [];
@@ -81,7 +84,7 @@ export class Receiver {
   }
 
   /** Resolves with the first event of that name (and Session); rejects after `timeoutMs`. */
-  async event(name: string, sessionUuid?: string, timeoutMs = 15_000): Promise<Received> {
+  async event(name: string, sessionUuid?: string, timeoutMs = WAIT_MS): Promise<Received> {
     const find = () =>
       this.events.find((event) => event.event === name && (sessionUuid === undefined || event.body.session_uuid === sessionUuid));
     await this.until(() => find() !== undefined, `event ${name}`, timeoutMs);
@@ -91,7 +94,7 @@ export class Receiver {
   }
 
   /** Resolves when `ready` holds after some delivery. */
-  async until(ready: () => boolean, what: string, timeoutMs = 15_000): Promise<void> {
+  async until(ready: () => boolean, what: string, timeoutMs = WAIT_MS): Promise<void> {
     if (ready()) return;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const timer = setTimeout(
