@@ -76,7 +76,10 @@ export class Peer {
     };
   }
 
-  /** Sends one RTP packet to the leg; the sequence number counts on by itself. */
+  /**
+   * Sends one RTP packet to the leg; the sequence number counts on by itself. It leaves after the commands that the leg
+   * was given in the same turn, as an answer of a far end would.
+   */
   send(
     leg: RtpLeg,
     payloadType: number,
@@ -91,11 +94,11 @@ export class Peer {
     packet.writeUInt32BE(timestamp >>> 0, 4);
     packet.writeUInt32BE(this.ssrc, 8);
     packet.set(payload, 12);
-    this.#rtp.send(packet, leg.port, leg.host);
+    setImmediate(() => this.#rtp.send(packet, leg.port, leg.host));
   }
 
   sendRaw(leg: RtpLeg, bytes: Uint8Array, rtcp = false): void {
-    (rtcp ? this.#rtcp : this.#rtp).send(bytes, leg.port + (rtcp ? 1 : 0), leg.host);
+    setImmediate(() => (rtcp ? this.#rtcp : this.#rtp).send(bytes, leg.port + (rtcp ? 1 : 0), leg.host));
   }
 
   /** Resolves once `condition` holds; looked at with each datagram. */
@@ -104,6 +107,7 @@ export class Peer {
   }
 
   async close(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve)); // what is still to be sent
     await Promise.all([this.#rtp, this.#rtcp].map((socket) => new Promise<void>((resolve) => socket.close(() => resolve()))));
   }
 }
