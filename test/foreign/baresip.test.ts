@@ -27,8 +27,8 @@ describe.skipIf(!baresipInstalled)('a call with baresip', () => {
     expect(trace).toContain('a=crypto (not kept)');
     for (const text of [trace, await calls.kept(uuid, 'timeline'), calls.platform.output]) expect(text).not.toContain('inline:');
     const metrics = await (await fetch(`${calls.platform.url}/metrics`)).text();
-    // baresip sends its first RTCP packet before it has the keys, in clear.
-    expect(metrics).toMatch(/^sidetone_srtp_packets_forged_total [01]$/m);
+    // Until baresip has the keys it sends its RTCP packets in clear: the first one, on a busy machine a few.
+    expect(metrics).toMatch(/^sidetone_srtp_packets_forged_total [0-5]$/m);
     expect(metrics).toMatch(/^sidetone_srtp_packets_replayed_total 0$/m);
   }, 30_000);
 
