@@ -21,7 +21,7 @@ export function beginOpening(settings: Config, log: Log): Opening {
   const clock = systemClock();
   const nodeId = newUuid();
   const store = openStore(settings, log, clock, nodeId, settings.natsUrl === undefined ? 'one' : 'node');
-  // Who waits for it hears of a failure; until then nobody waits.
+  // `compose` awaits this promise and tells of a failure; one that comes earlier is no unhandled rejection.
   store.catch(() => undefined);
   return { clock, nodeId, store };
 }

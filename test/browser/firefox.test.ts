@@ -94,7 +94,7 @@ describe.skipIf(!firefoxUsable)('Firefox calls in', () => {
       for (const each of (await call.connection.getStats()).values()) if (each.type === 'outbound-rtp') sent = each.packetsSent;
     }, 50)`);
     await firefox.until('sent > 100');
-    // Of what Firefox offers, the suite that costs least.
+    // The platform chooses the suite that costs least among those that Firefox offers.
     const suite = `call.connection.getStats().then((all) => [...all.values()].find((each) => each.srtpCipher)?.srtpCipher)`;
     expect(await firefox.evaluate(suite)).toBe('SRTP_AEAD_AES_128_GCM');
     await api('POST', `/v1/sessions/${uuid}/recordings/${made.body.recording_uuid}/stop`, {});

@@ -1,6 +1,6 @@
 /**
  * Debian's Firefox, headless, driven by WebDriver BiDi over its own WebSocket (https://w3c.github.io/webdriver-bidi/).
- * Of that protocol only a page is opened and expressions are evaluated in it.
+ * This class opens a page and evaluates expressions in it; it uses nothing else of the protocol.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -82,7 +82,7 @@ function envelope(samples: Float32Array): Float64Array {
   return levels;
 }
 
-/** Where in `heard` the speech most likely begins, by its envelope. */
+/** Finds the sample of `heard` at which the speech most likely begins, by its envelope. */
 function find(said: Float64Array, heard: Float64Array): number {
   const mean = said.reduce((sum, level) => sum + level, 0) / said.length;
   let best = { score: Number.NEGATIVE_INFINITY, at: 0 };

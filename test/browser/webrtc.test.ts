@@ -67,7 +67,7 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
     const urls = [`http://127.0.0.1:${site.port}/tone.wav`];
     await api('POST', `/v1/sessions/${uuid}/playback/play`, { type: 'files', urls, loop: 10 });
     await hears(1000);
-    // Of what Chromium offers, the suite that costs least.
+    // The platform chooses the suite that costs least among those that Chromium offers.
     const suite = `call.connection.getStats().then((all) => [...all.values()].find((each) => each.srtpCipher)?.srtpCipher)`;
     expect(await page.evaluate(suite)).toBe('SRTP_AEAD_AES_128_GCM');
 

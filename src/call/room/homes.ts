@@ -78,7 +78,7 @@ export class Homes {
     if (room.isLeaving || !room.isIdle) return false;
     room.isLeaving = true;
     const isReleased = await untilStored(clock, () => store.release(roomId, room.epoch));
-    // Where this statement did not release it, one before it did, or another node has the Room.
+    // If this statement did not release the Room, an earlier one did, or another node has it.
     if (find(roomId) === room) room.abandon();
     return isReleased;
   }

@@ -313,7 +313,7 @@ export class SessionActor {
     const { payments: desk, recordings: recorder } = this.#environment;
     const about = { appUuid: state.appUuid, clientState: state.clientState, traceparent: this.#traceparent, now };
     const { links } = recorder;
-    // Where others may take the call, nothing is written without the row, whose epoch says whose it is.
+    // Other nodes may take the call over, so every write carries its row: the epoch tells whose the call is.
     const isFenced = rowChanged || this.#environment.keepsCalls;
     return {
       ...(isFenced ? { session: row } : {}),

@@ -33,7 +33,7 @@ export interface Running {
   readonly transfer?: string;
   /** The call itself, as another node needs it to go on (CALL_TAKEOVER). Its text is the carrier's. */
   readonly call?: string;
-  /** Who has the call on hold, where another node may go on with it. */
+  /** These two tell whether a side has the call on hold. They are kept where another node may go on with it. */
   readonly held?: true;
   readonly holding?: true;
   /** A card or CVV is keyed in: no other node may go on with the call, since it would tell the keys. */
