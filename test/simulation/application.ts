@@ -107,7 +107,7 @@ export class Application {
       if (session !== undefined) this.#send({ method: 'DELETE', path: `/v1/sessions/${session}` }, surely, () => {});
   }
 
-  /** Requests that may still be sent again. */
+  /** Requests that are not answered yet, or may still be sent again. */
   get open(): number {
     return this.#open;
   }
@@ -184,23 +184,32 @@ export class Application {
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
+      this.#open += 1;
+      let isUnderWay = true;
+      const end = () => {
+        if (isUnderWay) this.#open -= 1;
+        isUnderWay = false;
+      };
       void app
         .fetch(asked)
-        .then(async (response) => this.#answered(request, process, response.status, await response.text(), again));
-      this.#watch(request, process, again);
+        .then(async (response) => this.#answered(request, process, response.status, await response.text(), again, end));
+      this.#watch(request, process, again, end);
     });
   }
 
   /** A process that dies closes its connections: the request is sent again. */
-  #watch(request: Request, process: Process, again: () => void): void {
+  #watch(request: Request, process: Process, again: () => void, end: () => void): void {
     this.#options.scheduler.after(LOOK_MS, () => {
-      if (request.isDone) return;
-      if (process.isAlive) this.#watch(request, process, again);
-      else again();
+      if (process.isAlive && !request.isDone) {
+        this.#watch(request, process, again, end);
+        return;
+      }
+      end();
+      again();
     });
   }
 
-  #answered(request: Request, process: Process, status: number, text: string, again: () => void): void {
+  #answered(request: Request, process: Process, status: number, text: string, again: () => void, end: () => void): void {
     const { scheduler, random, tell, onBreach, books, onAdmitted } = this.#options;
     if (!process.isAlive) return;
     const { method, path, follows } = request.command;
@@ -210,6 +219,7 @@ export class Application {
     if (status < 300) onAdmitted(body);
     scheduler.after(random.between(0.2, 10), () => {
       if (!process.isAlive) return;
+      end();
       if (status === 503 || status === 429 || /in progress/.test(String(body.message))) {
         again();
         return;

@@ -95,11 +95,11 @@ export class Pipe {
     return reply;
   }
 
-  /** Asks the next home for the seat of a Session that has not been answered yet, until there is an answer. */
-  async takeAgain(): Promise<void> {
+  /** Asks the next home for the seat of a Session that is not in the Room yet, until there is an answer. */
+  async takeAgain(reserved: boolean): Promise<void> {
     const attempt = this.#attempt;
     for (let tries = 0; tries < HOME_SEARCH_TRIES && !this.#isClosed && attempt === this.#attempt; tries++) {
-      const reply = await this.take(true, undefined);
+      const reply = await this.take(reserved, undefined);
       if (reply !== undefined && reply.type !== 'opening') return;
       await sleep(this.#options.clock, SEAT_NOTE_RETRY_MS);
     }

@@ -275,8 +275,11 @@ export class RoomSpan implements SeatsAway {
       return;
     }
     for (const pipe of this.#pipesOf(roomId)) this.#moveIn(room, pipe);
-    for (const member of members)
-      if (member.nodeId !== nodeId && !room.has(member.sessionUuid)) this.guests.expect(room, member.sessionUuid, member.nodeId);
+    for (const member of members) {
+      // A Session of this node that is not here yet is being taken over: it comes to its place, or tells that it has left.
+      const isHere = member.nodeId === nodeId && this.#options.session(member.sessionUuid) !== undefined;
+      if (!isHere && !room.has(member.sessionUuid)) this.guests.expect(room, member.sessionUuid, member.nodeId);
+    }
     peers.tellHome({ roomId, nodeId, epoch });
   }
 
@@ -297,9 +300,19 @@ export class RoomSpan implements SeatsAway {
     for (const pipe of this.#pipesOf(roomId)) {
       const session = this.#options.session(pipe.sessionUuid);
       pipe.retarget(nodeId, epoch, session?.state.membership?.phase === 'joined');
-      if (session?.state.seat?.roomId === roomId) void pipe.takeAgain();
+      this.#claim(pipe, session);
       session?.signal({ type: 'room_moved', roomId, room: pipe.number });
     }
+  }
+
+  /**
+   * Asks the next home of a Room at once for a seat that it cannot know by the rows: of a Session that is not answered
+   * yet, or has not joined yet. A Room that is deleted meanwhile waits until such a Session has left.
+   */
+  #claim(pipe: Pipe, session: SessionActor | undefined): void {
+    const { seat, membership } = session?.state ?? {};
+    if (seat?.roomId === pipe.name.roomId) void pipe.takeAgain(true);
+    else if (membership?.phase === 'joining') void pipe.takeAgain(false);
   }
 
   /** Another node says that it is the home of a Room. */
@@ -329,10 +342,10 @@ export class RoomSpan implements SeatsAway {
     for (const sessionUuid of places) {
       const actor = session(sessionUuid);
       if (actor === undefined) continue;
-      const { membership, type, appUuid, seat } = actor.state;
+      const { membership, type, appUuid } = actor.state;
       const pipe = this.#add(nodeId, { roomId, sessionUuid, appUuid, isBot: type === 'websocket' });
       pipe.retarget(nodeId, epoch, membership?.phase === 'joined');
-      if (seat?.roomId === roomId) void pipe.takeAgain();
+      this.#claim(pipe, actor);
       actor.signal({ type: 'room_moved', roomId, room: pipe.number });
     }
   }
