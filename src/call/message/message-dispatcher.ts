@@ -50,8 +50,8 @@ export interface DispatcherOptions {
 export class MessageDispatcher implements Messages {
   readonly #options: DispatcherOptions;
   readonly #atGateway = new Set<Promise<void>>();
-  /** The messages that this process has with the gateway. */
-  readonly #held = new Set<string>();
+  /** The messages that this process has with the gateway, by their attempt: the outcome of the one before may be stored late. */
+  readonly #held = new Map<string, number>();
   /** Until then a claim that nobody answered may turn up, in ms since the epoch. */
   #doubtUntil = 0;
   /** The ids of parts that the gateway has taken, until the database has them, with the receipt that came too early. */
@@ -216,8 +216,8 @@ export class MessageDispatcher implements Messages {
 
   #submit(gateway: SmsGateway, message: MessageState): void {
     const parts = message.parts.flatMap(({ smscId }, part) => (smscId === '' ? [part] : []));
-    const { messageUuid, from, to, text } = message;
-    this.#held.add(messageUuid);
+    const { messageUuid, from, to, text, attempts } = message;
+    this.#held.set(messageUuid, attempts);
     const work: Promise<void> = gateway
       .submit({ messageUuid, from, to, text, parts })
       .then((outcomes) => this.#taken(message, outcomes))
@@ -226,7 +226,7 @@ export class MessageDispatcher implements Messages {
       )
       .finally(() => {
         this.#atGateway.delete(work);
-        this.#held.delete(messageUuid);
+        if (this.#held.get(messageUuid) === attempts) this.#held.delete(messageUuid);
         this.#wake();
       });
     this.#atGateway.add(work);
