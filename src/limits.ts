@@ -321,6 +321,8 @@ export const RELAY_LAST_LOOK_MS = 20;
 /** Outcomes not yet written; past it no delivery is started. */
 export const RELAY_SETTLING_MAX_EVENTS = 20_000;
 export const SETTLE_BATCH_MAX_EVENTS = 1_000;
+/** Outcomes of webhooks wait so long for others, and are written together. */
+export const SETTLE_GATHER_MS = 20;
 export const SETTLE_RETRY_MS = 250;
 /** Tries of a relay that is being stopped to write its last outcomes. */
 export const SETTLE_LAST_TRIES = 2;

@@ -113,6 +113,7 @@ describe.skipIf(!sippInstalled)('an inbound call', () => {
     const play = await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/playback/play`, { type: 'files', urls });
     expect(play.status).toBe(202);
     await ear.until(() => ear.packets.length > 20, 'early media');
+    await receiver.event('playback.started', sessionUuid);
     expect((await platform.api(app, 'GET', `/v1/sessions/${sessionUuid}`)).body.status).toBe('early_media');
     await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`);
     await receiver.event('session.answered', sessionUuid);

@@ -92,7 +92,8 @@ const relayStatements: readonly Statement[] = [
     const found = [...tables.outbox.values()].filter(
       (row) => row.xid < xmin && isAfter(row, numberAt(execution, 1), numberAt(execution, 2)),
     );
-    return rowsOf(tables, found, numberAt(execution, 3));
+    const held = [...tables.outbox.values()].some((row) => row.xid >= xmin);
+    return rowsOf(tables, found, numberAt(execution, 3)).map((row) => ({ ...row, held }));
   }),
   read(/^SELECT EXISTS \(SELECT 1 FROM outbox WHERE/, (execution) => [
     {
