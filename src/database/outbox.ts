@@ -51,8 +51,11 @@ export interface OutboxStore {
   readApp(appUuid: string, after: Cursor, until: Cursor, limit: number): Promise<readonly OutboxEvent[]>;
   /** Tells whether no event waits for its first attempt. */
   isEmpty(): Promise<boolean>;
-  /** False: the lease is lost, and nothing was settled. */
-  settle(holder: string, settlements: readonly Settlement[]): Promise<boolean>;
+  /**
+   * False: the lease is lost, and nothing was settled. `isAgain`: the database may have some of it, since its answer did
+   * not come.
+   */
+  settle(holder: string, settlements: readonly Settlement[], isAgain?: boolean): Promise<boolean>;
   /** Calls back when there may be something new to read. */
   onEvents(wake: () => void): void;
 }
@@ -82,16 +85,21 @@ const READ_APP = `SELECT ${COLUMNS} FROM outbox AS o JOIN events AS e ON e.event
   WHERE o.app_uuid = $1 AND (o.xid, o.event_id) > ($2::text::xid8, $3::bigint) AND (o.xid, o.event_id) <= ($4::text::xid8, $5::bigint)
   ORDER BY o.xid, o.event_id LIMIT $6::int`;
 
-const SETTLE = `
+const NEW_ATTEMPTS = `coalesce((SELECT jsonb_agg(made ORDER BY position) FROM jsonb_array_elements(s.attempts::jsonb) WITH ORDINALITY AS a (made, position)
+    WHERE NOT e.attempts @> jsonb_build_array(made)), '[]')`;
+/** Attempts that the event has already are left out where `isAgain`. */
+const settleStatement = (isAgain: boolean): string => `
 WITH settled AS MATERIALIZED (
   SELECT * FROM json_to_recordset($1::text::json) AS s (xid text, event_id bigint, status text, attempts json)
   WHERE EXISTS (SELECT 1 FROM leases WHERE name = '${LEASE}' AND holder = $2)
 ), gone AS (
   DELETE FROM outbox AS o USING settled AS s WHERE s.status <> 'pending' AND o.xid = s.xid::xid8 AND o.event_id = s.event_id
 ), logged AS (
-  UPDATE events AS e SET status = s.status, attempts = e.attempts || s.attempts::jsonb FROM settled AS s WHERE e.event_id = s.event_id
+  UPDATE events AS e SET status = s.status, attempts = e.attempts || ${isAgain ? NEW_ATTEMPTS : 's.attempts::jsonb'} FROM settled AS s WHERE e.event_id = s.event_id
 )
 SELECT count(*)::int AS settled FROM settled`;
+const SETTLE = settleStatement(false);
+const SETTLE_AGAIN = settleStatement(true);
 
 export function outboxStore(database: Database): OutboxStore & { wake(): void; vacate(): Promise<void> } {
   const listeners: (() => void)[] = [];
@@ -118,9 +126,12 @@ export function outboxStore(database: Database): OutboxStore & { wake(): void; v
       const [row] = await database.query<{ waits: boolean }>(WAITS);
       return row?.waits === false;
     },
-    async settle(holder, settlements) {
+    async settle(holder, settlements, isAgain = false) {
       if (settlements.length === 0) return true;
-      const [row] = await database.query<{ settled: number }>(SETTLE, [JSON.stringify(merge(settlements)), holder]);
+      const [row] = await database.query<{ settled: number }>(isAgain ? SETTLE_AGAIN : SETTLE, [
+        JSON.stringify(merge(settlements)),
+        holder,
+      ]);
       return (row?.settled ?? 0) > 0;
     },
     onEvents: (wake) => void listeners.push(wake),

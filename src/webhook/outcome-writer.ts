@@ -53,18 +53,21 @@ export class OutcomeWriter {
   async #write(): Promise<void> {
     const { outbox, holder, clock, log } = this.#options;
     await sleep(clock, SETTLE_GATHER_MS);
+    let isAgain = false;
     while (this.#waiting.length > 0 && !this.#over) {
       const batch = this.#waiting.slice(0, SETTLE_BATCH_MAX_EVENTS);
       try {
-        if (!(await outbox.settle(holder, batch))) {
+        if (!(await outbox.settle(holder, batch, isAgain))) {
           this.#over = true;
           this.#options.onLeaseLost();
           break;
         }
+        isAgain = false;
         this.#waiting = this.#waiting.slice(batch.length);
         this.#options.onWritten();
       } catch (error) {
         log.warn({ error: String(error), waiting: this.#waiting.length }, 'webhook outcomes wait for the database');
+        isAgain = true;
         this.#triesLeft -= 1;
         if (this.#triesLeft <= 0) {
           this.#over = true;

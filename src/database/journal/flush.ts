@@ -8,14 +8,16 @@ export const ALIVE = 'alive';
 
 /**
  * One flush. The fence is in the statement that writes: `mine` is empty once this node was declared dead, and then
- * nothing is written. A Session's row and a Room's are written only by the owner, which knows the epoch of the row.
+ * nothing is written. It locks its row, so that whoever declares the node dead comes before the flush or after all of it:
+ * what the node left can be counted then. A Session's row and a Room's are written only by the owner, which knows the
+ * epoch of the row.
  *
  * The mark of an Idempotency-Key is found by its primary key inside LATERAL, because a plan that was made while the
  * table was empty read all marks for each flush otherwise: 4,800 keyed writes a second instead of 9,800.
  */
 const MINE = `
 WITH mine AS MATERIALIZED (
-  SELECT 1 FROM nodes WHERE node_id = $5 AND dead_at IS NULL
+  SELECT 1 FROM nodes WHERE node_id = $5 AND dead_at IS NULL FOR SHARE
 )`;
 const FLUSH = `changed AS (
   INSERT INTO sessions AS s

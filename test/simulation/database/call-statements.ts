@@ -306,22 +306,30 @@ const nodeStatements: readonly Statement[] = [
     const row = execution.tables.nodes.get(textAt(execution, 1));
     return row === undefined ? NONE : [row];
   }),
-  write(/^UPDATE nodes AS n SET dead_at/, (execution) => () => {
-    const { nodes } = execution.tables;
-    const row = nodes.get(textAt(execution, 2));
-    const beat = numberOrNullAt(execution, 3);
-    if (row === undefined || row.dead_at !== null || (beat !== null && row.beat !== beat)) return NONE;
-    nodes.set(row.node_id, { ...row, dead_at: execution.now, dead_by: textAt(execution, 1) });
-    return ONE;
-  }),
-  write(/^UPDATE nodes SET dead_at/, (execution) => () => {
-    const { nodes } = execution.tables;
-    const nodeId = textAt(execution, 1);
-    for (const row of nodes.values())
-      if (row.node_id !== nodeId && row.dead_at === null)
-        nodes.set(row.node_id, { ...row, dead_at: execution.now, dead_by: nodeId });
-    return NONE;
-  }),
+  write(
+    /^UPDATE nodes AS n SET dead_at/,
+    (execution) => () => {
+      const { nodes } = execution.tables;
+      const row = nodes.get(textAt(execution, 2));
+      const beat = numberOrNullAt(execution, 3);
+      if (row === undefined || row.dead_at !== null || (beat !== null && row.beat !== beat)) return NONE;
+      nodes.set(row.node_id, { ...row, dead_at: execution.now, dead_by: textAt(execution, 1) });
+      return ONE;
+    },
+    (execution) => [`node ${textAt(execution, 2)}`],
+  ),
+  write(
+    /^UPDATE nodes SET dead_at/,
+    (execution) => () => {
+      const { nodes } = execution.tables;
+      const nodeId = textAt(execution, 1);
+      for (const row of nodes.values())
+        if (row.node_id !== nodeId && row.dead_at === null)
+          nodes.set(row.node_id, { ...row, dead_at: execution.now, dead_by: nodeId });
+      return NONE;
+    },
+    ({ tables }) => [...tables.nodes.values()].filter((row) => row.dead_at === null).map((row) => `node ${row.node_id}`),
+  ),
   write(/^UPDATE nodes SET draining_at = coalesce/, (execution) => () => {
     const { nodes } = execution.tables;
     const row = nodes.get(textAt(execution, 1));

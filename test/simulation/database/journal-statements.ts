@@ -148,7 +148,7 @@ function flushOf(execution: Execution): Flush {
 
 function flush(execution: Execution): (xid: number) => Rows {
   const { tables } = execution;
-  // The fence is read in the statement's snapshot; the rows it guards are seen as they are when they are locked.
+  // The fence's row is locked, as are the rows that it guards.
   const isMine = tables.isAlive(textAt(execution, 5));
   const { sessions, rooms, events, answers, payments, recordings } = flushOf(execution);
   return (xid) => {
@@ -173,6 +173,7 @@ function flush(execution: Execution): (xid: number) => Rows {
 function flushLocks(execution: Execution): readonly string[] {
   const { sessions, rooms, recordings, payments } = flushOf(execution);
   return [
+    `node ${textAt(execution, 5)}`,
     ...sessions.map(({ session_uuid }) => `session ${session_uuid}`),
     ...rooms.map(({ room_id }) => `room ${room_id}`),
     ...(recordings?.ended ?? []).map(({ recording_uuid }) => `recording ${String(recording_uuid)}`),

@@ -119,13 +119,15 @@ const relayStatements: readonly Statement[] = [
       const { tables } = execution;
       const isHolder = tables.leases.get(RELAY)?.holder === textAt(execution, 2);
       const settled = listAt<Settled>(execution, 1);
+      const isAgain = execution.text.includes('NOT e.attempts @>');
       return () => {
         if (!isHolder) return [{ settled: 0 }];
         for (const { event_id, status, attempts } of settled) {
           const event = tables.eventsById.get(event_id);
           if (event !== undefined) {
             event.status = status;
-            event.attempts = [...event.attempts, ...attempts];
+            const known = new Set(isAgain ? event.attempts.map((attempt) => JSON.stringify(attempt)) : []);
+            event.attempts = [...event.attempts, ...attempts.filter((attempt) => !known.has(JSON.stringify(attempt)))];
           }
           if (status !== 'pending') tables.outbox.delete(event_id);
         }
