@@ -53,7 +53,7 @@ const LIST = `SELECT ${COLUMNS},
   FROM sessions WHERE ${MATCHED} ORDER BY created_at DESC, session_uuid DESC LIMIT $5::int`;
 /** Whoever takes over is alive itself. What a dead node had under way is refused by the epoch. */
 const ADOPT = `UPDATE sessions AS s SET node_id = $1, epoch = epoch + 1
-  WHERE ended_at IS NULL AND node_id <> $1 AND EXISTS (SELECT FROM nodes WHERE node_id = $1 AND dead_at IS NULL)
+  WHERE ended_at IS NULL AND node_id <> $1 AND EXISTS (SELECT FROM nodes WHERE node_id = $1 AND dead_at IS NULL FOR SHARE)
     AND NOT EXISTS (SELECT FROM nodes AS n WHERE n.node_id = s.node_id AND n.dead_at IS NULL)
   RETURNING ${COLUMNS}`;
 
@@ -62,10 +62,10 @@ const TAKE_CALLS = `UPDATE sessions SET node_id = $1, epoch = epoch + 1 WHERE se
     SELECT session_uuid FROM sessions WHERE node_id = $2 AND ended_at IS NULL AND state = 'answered' AND position('"call":' IN running) > 0
       AND position('"secure":' IN running) = 0
     ORDER BY created_at LIMIT $3::int FOR UPDATE SKIP LOCKED)
-  AND EXISTS (SELECT FROM nodes WHERE node_id = $1 AND dead_at IS NULL) RETURNING ${COLUMNS}`;
+  AND EXISTS (SELECT FROM nodes WHERE node_id = $1 AND dead_at IS NULL FOR SHARE) RETURNING ${COLUMNS}`;
 const TAKE = `UPDATE sessions SET node_id = $1, epoch = $4::int + 1
   WHERE session_uuid = $2::uuid AND ((node_id = $3 AND epoch = $4::int) OR (node_id = $1 AND epoch = $4::int + 1))
-  AND ended_at IS NULL AND EXISTS (SELECT FROM nodes WHERE node_id = $1 AND dead_at IS NULL) RETURNING 1`;
+  AND ended_at IS NULL AND EXISTS (SELECT FROM nodes WHERE node_id = $1 AND dead_at IS NULL FOR SHARE) RETURNING 1`;
 /** The application and the Session that is looked up for it. */
 type Wanted = readonly [appUuid: string, sessionUuid: string];
 
