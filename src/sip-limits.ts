@@ -73,7 +73,7 @@ export const SIP_OUTBOUND_CONNECTIONS_MAX = 2_000;
  */
 export const SIP_FIRST_MESSAGE_MS = 10_000;
 /** Messages of one stream connection, and of all together, that are worked on in one turn of the event loop. */
-export const SIP_CONNECTION_TURN_MESSAGES = 16;
+export const SIP_CONNECTION_TURN_MESSAGES = 8;
 export const SIP_TURN_MESSAGES = 64;
 /** Bytes waiting to be written to one connection; past it the connection is closed. */
 export const SIP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
