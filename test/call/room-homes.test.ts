@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import type { RoomPeers } from '../../src/call/ports/room-peers.ts';
+import { L16_PROTOCOL, type RoomPeers } from '../../src/call/ports/room-peers.ts';
 import { RoomRegistry } from '../../src/call/room/room-registry.ts';
 import type { RoomRegistryOptions } from '../../src/call/room/room-registry-options.ts';
 import { type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
@@ -111,6 +111,7 @@ class Pair {
         ask: async () => undefined,
         reach: async () => 'answers',
         isDead: () => false,
+        protocol: () => L16_PROTOCOL,
         tellHome: () => {},
         askRelease: async (home, roomId) => (await this.#nodes.get(home)?.giveUp(roomId)) === true,
         serve: (work) => void this.#nodes.set(nodeId, work),
