@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const uint8_t* bytes = data + at + 2;
     at += 2 + count;
     if ((what & 7) == 0) {
-      agreed.codec = static_cast<Codec>(count % 4);
+      agreed.codec = static_cast<Codec>(count % (codec_max + 1));
       agreed.payload_type = agreed.codec == Codec::pcmu   ? 0
                             : agreed.codec == Codec::pcma ? 8
                             : agreed.codec == Codec::g722 ? 9

@@ -150,12 +150,13 @@ export class PeerCommands implements Peers {
       : undefined;
   }
 
-  /** Asks the node of a call for what a transfer to it needs to know. */
-  async replacement(appUuid: string, sessionUuid: string): Promise<Replacement | undefined> {
+  /** Asks the node of a call for what a transfer to it needs to know. Undefined: it is no answered phone call. */
+  async replacement(appUuid: string, sessionUuid: string): Promise<Replacement | 'unreachable' | undefined> {
     const nodeId = await this.#options.sessions.owner(appUuid, sessionUuid);
     if (nodeId === undefined || nodeId === this.#options.nodeId) return undefined;
-    const { body } = { body: undefined, ...(await this.#ask(nodeId, 'replacement', { appUuid, sessionUuid })) };
-    return isReplacement(body) ? body.call : undefined;
+    const result = await this.#ask(nodeId, 'replacement', { appUuid, sessionUuid });
+    if (result.outcome !== 'answered') return 'unreachable';
+    return isReplacement(result.body) ? result.body.call : undefined;
   }
 
   #ask(nodeId: string, kind: string, body: object) {

@@ -9,8 +9,11 @@ import { newUuid } from '../id.ts';
 import { NODE_BEAT_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 
-/** The version of the messages between nodes, and of what a node writes. A rolling upgrade goes by the lowest one. */
-export const PROTOCOL = 1;
+/**
+ * The version of the messages between nodes, and of what a node writes. A rolling upgrade goes by the lowest one.
+ * From 2 on a pipe may be L16 (`L16_PROTOCOL` in call/ports/room-peers.ts).
+ */
+export const PROTOCOL = 2;
 
 /** Enters the one process that owns its database: all others are dead. */
 export async function joinAlone(nodes: NodeStore, about: NodeAbout): Promise<void> {

@@ -41,6 +41,10 @@ export class RoomMessages implements RoomPeers {
     return members !== undefined && members.get(nodeId) === undefined;
   }
 
+  protocol(nodeId: string): number {
+    return this.#options.members()?.get(nodeId)?.protocol ?? 0;
+  }
+
   tellHome(home: NewHome): void {
     this.#options.bus.tell(HOME, home);
   }

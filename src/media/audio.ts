@@ -24,7 +24,7 @@ export interface RtpParameters {
   readonly learnFrom: readonly string[];
   /** The call is on hold: no other source is learnt meanwhile. */
   readonly held: boolean;
-  readonly codec: CodecName;
+  readonly codec: LegCodec;
   readonly payloadType: number;
   /** Payload type of telephone-event (RFC 4733), or undefined when it was not agreed. */
   readonly telephoneEventPayloadType: number | undefined;
@@ -179,9 +179,11 @@ export interface LegAudio extends Player, Recordable, RoomMember {
   readonly pipeCodec: PipeCodec;
 }
 
-/** The codecs of pipes between nodes. */
-export const PIPE_CODECS = ['PCMU', 'PCMA', 'G722'] as const;
-export type PipeCodec = (typeof PIPE_CODECS)[number];
+/** The codecs of pipes between nodes. L16 is samples of 16 bits at a rate in Hz (RFC 3551 §4.5.11), for pipes only. */
+export type PipeCodec = 'PCMU' | 'PCMA' | 'G722' | 'L16/8000' | 'L16/16000' | 'L16/24000';
+
+/** The codecs that a leg can speak. */
+export type LegCodec = CodecName | PipeCodec;
 
 /** The place to which the RTP of a pipe goes. `host` is a literal address. */
 export interface PipeEnd {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import type { RoomPeers } from '../../src/call/ports/room-peers.ts';
+import { L16_PROTOCOL, type RoomPeers } from '../../src/call/ports/room-peers.ts';
 import { RoomRegistry } from '../../src/call/room/room-registry.ts';
 import type { RoomRegistryOptions } from '../../src/call/room/room-registry-options.ts';
 import { type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
@@ -10,15 +10,24 @@ import { isProblem } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
-/** What becomes of the next statement of a kind: it is carried out and not answered, or carried out so much later. */
-type Fate = 'unanswered' | { readonly lateMs: number };
-type Statement = 'settle' | 'release';
+/**
+ * What becomes of the next statement of a kind: it is carried out and not answered, or carried out so much later. While
+ * the database is away, none is carried out.
+ */
+type Fate = 'unanswered' | 'away' | { readonly lateMs: number };
+type Statement = 'settle' | 'release' | 'members';
 
 /** Two nodes on the same rows of Rooms, with nothing but Rooms. */
 class Pair {
   readonly clock = new VirtualClock();
   readonly rows = new Map<string, RoomRow>();
   readonly fates = new Map<Statement, Fate>();
+  /** The Rooms of a dead node, for the next that asks for them. */
+  readonly left: RoomRow[] = [];
+  /** The members of every Room by their rows. */
+  readonly members: { readonly sessionUuid: string; readonly nodeId: string }[] = [];
+  /** The homes that were told to the other nodes. */
+  readonly told: string[] = [];
   /** Media workers that can open a Room. */
   hasWorker = true;
   readonly #nodes = new Map<string, Parameters<RoomPeers['serve']>[0]>();
@@ -49,10 +58,10 @@ class Pair {
 
   async #carriedOut<T>(kind: Statement, work: () => T): Promise<T> {
     const fate = this.fates.get(kind);
-    this.fates.delete(kind);
+    if (fate !== 'away') this.fates.delete(kind);
     if (fate === undefined) return work();
     if (fate === 'unanswered') work();
-    else this.clock.at(this.clock.now() + fate.lateMs, () => void work());
+    else if (fate !== 'away') this.clock.at(this.clock.now() + fate.lateMs, () => void work());
     throw new StoreUnavailable('no answer');
   }
 
@@ -85,7 +94,7 @@ class Pair {
       list: async () => [],
       seize: async () => undefined,
       where: async (roomId) => rows.get(roomId),
-      members: async () => [],
+      members: () => this.#carriedOut('members', () => this.members),
     };
   }
 
@@ -104,14 +113,18 @@ class Pair {
         },
         wasStored: async () => false,
       },
-      records: { adopt: async () => [], mine: async () => [...rows.values()].filter((row) => row.nodeId === nodeId) },
+      records: {
+        adopt: async () => this.left.splice(0),
+        mine: async () => [...rows.values()].filter((row) => row.nodeId === nodeId),
+      },
       homes: this.#homes(nodeId),
       peers: {
         pipeHost: '',
         ask: async () => undefined,
         reach: async () => 'answers',
         isDead: () => false,
-        tellHome: () => {},
+        protocol: () => L16_PROTOCOL,
+        tellHome: (home) => void this.told.push(home.nodeId),
         askRelease: async (home, roomId) => (await this.#nodes.get(home)?.giveUp(roomId)) === true,
         serve: (work) => void this.#nodes.set(nodeId, work),
       },
@@ -224,4 +237,26 @@ test('A Room that no media worker could open is opened when one is back.', async
   pair.hasWorker = true;
   await pair.advance(2_000);
   expect([pair.rows.get(roomId)?.nodeId, pair.second.size]).toEqual(['second', 1]);
+});
+
+test('A Room that was taken over keeps the places of its members, also when they could not be read at first.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const row = pair.rows.get(roomId);
+  if (row === undefined) throw new Error('not made');
+  const taken = { ...row, nodeId: 'second', epoch: row.epoch + 1 };
+  pair.rows.set(roomId, taken);
+  pair.left.push(taken);
+  pair.members.push({ sessionUuid: 'far', nodeId: 'third' });
+  pair.fates.set('members', 'away');
+  const recovered = pair.second.recover(async () => 0);
+  await pair.advance(10);
+  const early = pair.second.order(roomId, { type: 'volume', volume: 50 }, pair.context());
+  await pair.advance(1_500);
+  expect(await early).toMatchObject({ status: 503, message: 'The Room is moving to another node.' });
+  pair.fates.clear();
+  await pair.advance(2_000);
+  await recovered;
+  expect([pair.second.find(roomId)?.joined, pair.told]).toEqual([['far'], ['second']]);
+  expect(await pair.second.order(roomId, { type: 'volume', volume: 50 }, pair.context())).toMatchObject({ status: 202 });
 });

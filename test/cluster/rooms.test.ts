@@ -1,5 +1,6 @@
 /** Rooms whose members are on several nodes: everything of a Room as on one node, also when its home is lost. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { toneSnrDb } from '../media/sound.ts';
 import type { Answered, Credentials } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 import { type Caller, hearUntil, level, call as placeCall } from '../support/room-call.ts';
@@ -231,6 +232,61 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a Room over nodes', () => {
     await eventually(async () => (await api(1, 'GET', `/api/v1/rooms/${roomId}`)).body.member_count === 0, 'an empty Room');
     expect((await api(1, 'DELETE', `/api/v1/rooms/${roomId}`)).status).toBe(202);
     await end([a, b]);
+  }, 60_000);
+
+  test('a WebSocket on another node than its Room is heard on a third as samples: up to 12 kHz, without the noise of mu-law', async () => {
+    const [a, b, c] = await three();
+    for (const { speaker } of [a, b, c]) speaker.stop();
+    const sockets = new Map<string, Bun.ServerWebSocket<{ readonly name: string }>>();
+    let heard: number[] = [];
+    using server = Bun.serve<{ readonly name: string }>({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch: (request, self) =>
+        self.upgrade(request, { data: { name: new URL(request.url).pathname } })
+          ? undefined
+          : new Response(null, { status: 400 }),
+      websocket: {
+        open: (socket) => void sockets.set(socket.data.name, socket),
+        message: ({ data: { name } }, message) => {
+          if (typeof message === 'string' || !name.startsWith('/ear')) return;
+          for (let at = 0; at < message.length; at += 2) heard.push(message.readInt16LE(at));
+        },
+      },
+    });
+    // 10 kHz is more than G.722 has, and 38 dB are the most that mu-law has.
+    for (const [rate, hz] of [
+      [24_000, 10_015],
+      [16_000, 7_515],
+      [8_000, 1_035],
+    ] as const) {
+      const roomId = await createRoom(0);
+      await join(0, roomId, a);
+      const media_format = Object.fromEntries(
+        ['from_session', 'to_session'].map((way) => [way, { encoding: 'pcm_s16le', sample_rate: rate }]),
+      );
+      const connect = async (name: string, { sessionUuid: phone_session_uuid }: Caller): Promise<string> => {
+        const websocket = { url: `ws://127.0.0.1:${server.port}/${name}${rate}` };
+        const body = { websocket, media_format, room_id: roomId, phone_session_uuid };
+        const connected = await api(0, 'POST', '/v1/sessions:connectWebsocket', body);
+        expect(connected.status).toBe(202);
+        await told('room.member.joined', String(connected.body.session_uuid), roomId);
+        return String(connected.body.session_uuid);
+      };
+      const bots = [await connect('mouth', b), await connect('ear', c)];
+      sockets.get(`/mouth${rate}`)?.send(new Uint8Array(toneWav(hz, 10, rate)).slice(44));
+      heard = [];
+      const judged = rate / 5;
+      await eventually(() => {
+        const last = heard.slice(-judged);
+        return last.length === judged && toneSnrDb(last, hz, rate) > 60;
+      }, `${hz} Hz at ${rate} Hz`);
+      for (const bot of bots) {
+        expect((await api(0, 'DELETE', `/v1/sessions/${bot}`)).status).toBe(202);
+        await receiver.event('session.ended', bot);
+      }
+    }
+    await end([a, b, c]);
   }, 60_000);
 
   test('a Room with a cap of members keeps it, from whatever nodes they come', async () => {

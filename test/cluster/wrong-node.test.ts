@@ -181,6 +181,58 @@ describe.skipIf(!natsInstalled || !sippInstalled)('through another node', () => 
     peer.close();
   });
 
+  /** An answered call of a far end that is written by hand, on one trunk with all others. */
+  async function rawCall(at: number, id: string) {
+    const peer = await RawPeer.udp(portOf(at));
+    peer.send(peer.request('INVITE', { id, body: sdp() }));
+    const created = () =>
+      receiver.events.find(
+        ({ event, body }) => event === 'session.created' && JSON.stringify(body).includes(`"call_id":"${id}"`),
+      );
+    await receiver.until(() => created() !== undefined, 'the call');
+    const uuid = String(created()?.body.session_uuid);
+    expect((await node(at).platform.api(app, 'POST', `/v1/sessions/${uuid}/answer`)).status).toBe(202);
+    const to = field(await peer.until(/^SIP\/2.0 200[\s\S]* INVITE\r/), 'To');
+    peer.send(peer.request('ACK', { id, to }));
+    await receiver.event('session.answered', uuid);
+    const within = (method: string, cseq: number, parts = {}) => peer.request(method, { id, to, cseq, ...parts });
+    const end = async (cseq: number) => {
+      peer.send(within('BYE', cseq));
+      await receiver.event('session.ended', uuid);
+      peer.close();
+    };
+    return { uuid, peer, to, within, end };
+  }
+
+  test('a call is transferred to a call of another node by Replaces; while that node cannot be reached it is 503', async () => {
+    const [one, two] = await Promise.all([rawCall(0, 'transferred'), rawCall(1, 'replaced')]);
+    const transfer = (at: number, to_session_uuid: string) =>
+      node(at).platform.api(app, 'POST', `/v1/sessions/${one.uuid}/transfer`, { to_session_uuid });
+    expect((await transfer(0, crypto.randomUUID())).status).toBe(404);
+    node(1).nats.set('blackhole');
+    const away = await transfer(0, two.uuid);
+    node(1).nats.set('pass');
+    expect([away.status, away.headers.get('retry-after')]).toEqual([503, '2']);
+
+    // Through the node of the other call, too: the command is carried out where the call is that it is about.
+    let ordered = await transfer(1, two.uuid);
+    await eventually(async () => {
+      if (ordered.status !== 202) ordered = await transfer(1, two.uuid);
+      return ordered.status === 202;
+    }, 'the transfer');
+    const refer = await one.peer.until(/^REFER /);
+    const [, ourTag] = /tag=([^;\r]+)/.exec(two.to) ?? [];
+    expect(decodeURIComponent(field(refer, 'Refer-To'))).toBe(
+      `<sip:x@127.0.0.1:${two.peer.port}?Replaces=replaced;to-tag=replaced;from-tag=${ourTag}>`,
+    );
+    one.peer.respond(refer, '202 Accepted');
+    const fields = 'Event: refer\r\nSubscription-State: terminated;reason=noresource\r\n';
+    one.peer.send(one.within('NOTIFY', 2, { fields, type: 'message/sipfrag', body: 'SIP/2.0 200 OK\r\n' }));
+    const completed = await receiver.event('session.transfer.completed', one.uuid);
+    expect(completed.body.operation_uuid).toBe(ordered.body.operation_uuid);
+    await Promise.all([one.end(3), two.end(2)]);
+  }, 30_000);
+
   test('a recording is heard while it grows, and fetched when it is finished, with ranges', async () => {
     const made = await post(1, '/recordings', { direction: 'both', channels: 'mono', include_gaps: true });
     const { recording_uuid: recordingUuid } = made.body;

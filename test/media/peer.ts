@@ -1,7 +1,7 @@
 /** The far end of a leg: a pair of real UDP sockets that keeps what it hears and says what it is told. */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import type { CodecName, MediaNotice, RtpLeg, RtpParameters } from '../../src/media/engine.ts';
+import type { LegCodec, MediaNotice, RtpLeg, RtpParameters } from '../../src/media/engine.ts';
 
 export interface Heard {
   readonly at: number;
@@ -59,7 +59,7 @@ export class Peer {
   }
 
   parameters(more: Partial<RtpParameters> = {}): RtpParameters {
-    const codec: CodecName = more.codec ?? 'PCMU';
+    const codec: LegCodec = more.codec ?? 'PCMU';
     return {
       remoteHost: '127.0.0.1',
       remotePort: this.port,

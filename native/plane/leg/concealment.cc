@@ -8,7 +8,7 @@ namespace sidetone {
 namespace {
 
 constexpr double pi = 3.14159265358979323846;
-// In samples at 8 kHz; twice as many at 16 kHz.
+// In samples at 8 kHz; in proportion at higher rates.
 constexpr size_t period_least = 32;  // 4 ms, a voice of 250 Hz
 constexpr size_t period_most = 160;  // 20 ms, 50 Hz
 constexpr size_t compared = 60;      // 7.5 ms
@@ -61,7 +61,8 @@ struct Shapes {
 const Shapes& shapes(uint32_t rate_hz) {
   static const Shapes narrow(8000);
   static const Shapes wide(16000);
-  return rate_hz > 8000 ? wide : narrow;
+  static const Shapes wider(24000);
+  return rate_hz > 16000 ? wider : rate_hz > 8000 ? wide : narrow;
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace sidetone {
 
 class Concealment {
  public:
-  /** Begins after the sound that ends at `end`; `history_ms` of it lie before. `rate_hz` is 8000 or 16000. */
+  /** Begins after the sound that ends at `end`; `history_ms` of it lie before. `rate_hz` is 8000, 16000 or 24000. */
   void begin(const int16_t* end, uint32_t rate_hz);
   /** Invents the next samples. */
   void make(int16_t* out, size_t count);
@@ -29,6 +29,9 @@ class Concealment {
   /** Whether all that follows is silence. */
   bool faded() const { return made_ >= fade_samples(); }
 
+  static constexpr size_t rate_max_khz = 24;
+  /** Samples of the longest frame of 20 ms. */
+  static constexpr size_t frame_max = 20 * rate_max_khz;
   /** How much sound before the loss is looked at. */
   static constexpr uint32_t history_ms = 30;
   /** The level is zero after so long: a longer loss is heard as such. */
@@ -37,12 +40,11 @@ class Concealment {
   static constexpr uint32_t lead_back_ms = 3;
   /** How much sound the filter is taken from, and the most samples that it looks back at. */
   static constexpr uint32_t window_ms = 22;
-  static constexpr size_t window_max = window_ms * 16;
+  static constexpr size_t window_max = window_ms * rate_max_khz;
   static constexpr size_t order = 32;
 
  private:
-  static constexpr size_t frame_max = 320;
-  static constexpr size_t history_max = history_ms * 16;
+  static constexpr size_t history_max = history_ms * rate_max_khz;
 
   size_t fade_samples() const { return fade_ms * rate_hz_ / 1000; }
   void find_period(const float* end);

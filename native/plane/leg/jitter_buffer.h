@@ -1,5 +1,5 @@
 // Adaptive jitter buffer for octets of 125 us each: those of PCMU, PCMA, and G722 with its 8 kHz RTP clock (RFC 3551
-// §4.5.2), and the numbers that stand for packets of Opus (opus_packets.h).
+// §4.5.2), and the numbers that stand for packets of Opus and L16 (coded_packets.h).
 //
 // Octets lie in a ring at their timestamp, so packets of any length, reordered or doubled, fall into place. Two figures
 // govern it: `base`, the fastest transit of the last seconds (which follows the drift of the two clocks), and `target`,

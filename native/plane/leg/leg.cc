@@ -210,7 +210,7 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
 
 bool Leg::could_relay(const Leg& to, const Now& now) const {
   const auto plain = [](const Leg& leg) {
-    return leg.negotiated_ && leg.agreed_.codec != Codec::opus && leg.agreed_.ptime_ms == 20;
+    return leg.negotiated_ && has_octets(leg.agreed_.codec) && leg.agreed_.ptime_ms == 20;
   };
   // A leg that sends keys of its own must number its packets itself.
   return !to.keys_.busy() && plain(*this) && plain(to) && agreed_.codec == to.agreed_.codec && agreed_.receive &&
@@ -342,11 +342,11 @@ void Leg::send_frame(const Now& now, Notices& notices) {
     else if (relay_.ending())
       timestamp_ += relay_.resume(agreed_.codec, pcm, now.us) * static_cast<uint32_t>(frame_units);
     voiced = voiced || fades;
-    if (agreed_.send && agreed_.codec != Codec::opus)
+    if (agreed_.send && has_octets(agreed_.codec))
       encoder_.encode(agreed_.codec, voiced ? pcm : nullptr, octets, frame_units);
   }
-  if (agreed_.send && agreed_.codec == Codec::opus) {
-    send_opus(voiced ? pcm : nullptr);
+  if (agreed_.send && !has_octets(agreed_.codec)) {
+    send_coded(voiced ? pcm : nullptr);
   } else if (agreed_.send) {
     if (voiced && !speaking_ && !pipe_) marker_ = true;  // the first packet of a talkspurt (RFC 3551 §4.1)
     pending_ += frame_units;
@@ -359,10 +359,20 @@ void Leg::send_frame(const Now& now, Notices& notices) {
   speaking_ = voiced;
 }
 
-/** Sends one frame of 20 ms as a packet of Opus, or nothing where nothing need be sent (DTX). nullptr: silence. */
-void Leg::send_opus(const int16_t* pcm) {
+/** Encodes one frame of 20 ms of a codec that has packets, `pending_max` octets at most. nullptr: silence. Returns 0
+ * where nothing need be sent (DTX). */
+size_t Leg::encode_packet(const int16_t* pcm, uint8_t* out) {
+  if (agreed_.codec == Codec::opus) return opus_ ? opus_->encode(pcm, out, pending_max) : 0;
+  const size_t samples = codec_samples(agreed_.codec, frame_units);
+  if (pcm == nullptr) std::memset(out, 0, samples * l16_sample_bytes);
+  else l16_encode(pcm, out, samples);
+  return samples * l16_sample_bytes;
+}
+
+/** Sends one frame of 20 ms as a packet, or nothing where nothing need be sent. nullptr: silence. */
+void Leg::send_coded(const int16_t* pcm) {
   take_back();
-  const size_t count = opus_ ? opus_->encode(pcm, packet_ + rtp_header_bytes, pending_max) : 0;
+  const size_t count = encode_packet(pcm, packet_ + rtp_header_bytes);
   if (count > 0) {
     rtp_write_header(packet_, marker_, agreed_.payload_type, sequence_, timestamp_, ssrc_);
     if (!remote().unspecified() && hand_over(rtp_header_bytes + count)) {

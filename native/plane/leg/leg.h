@@ -157,7 +157,8 @@ class Leg final : public Participant, public RtpEndpoint {
   bool recordable(const Now& now, bool hears_something) const override;
   void send_frame(const Now& now, Notices& notices);
   void send_packet(size_t units);
-  void send_opus(const int16_t* pcm);
+  size_t encode_packet(const int16_t* pcm, uint8_t* out);
+  void send_coded(const int16_t* pcm);
   /** Units of 125 us on the RTP clock of the codec. */
   uint32_t clock(size_t units) const { return static_cast<uint32_t>(units) * codec_clock_scale(agreed_.codec); }
   void send_event(const KeySender::Step& step);
@@ -169,6 +170,7 @@ class Leg final : public Participant, public RtpEndpoint {
   /** The other end of a pipe sends every 20 ms, silence too, so that it is lost when nothing comes. */
   static constexpr int64_t pipe_silent_us = 300'000;
   static constexpr size_t pending_max = 1024;
+  static_assert(codec_samples(Codec::l16_24k, frame_units) * l16_sample_bytes <= pending_max, "a packet of L16 fits");
 
   PortPair ports_;
   std::shared_ptr<WebrtcPort> port_;  // of a WebRTC leg, with its link

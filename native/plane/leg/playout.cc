@@ -60,7 +60,7 @@ bool Playout::decode(uint32_t first, const uint8_t* octets, int16_t* out) {
   else if (!wide_->packets.decode(first, octets, out)) return false;
   voiced_ = true;
   if (lost_frames_ > 0) {
-    if (!wide_ && !met_) lead_back(out);  // the decoder of Opus does that itself
+    if (!conceals_itself() && !met_) lead_back(out);
     lost_frames_ = 0;
   }
   remember(out, samples());
@@ -73,10 +73,10 @@ void Playout::append_decoded(uint32_t first, const uint8_t* octets) {
 }
 
 /** Whether what is invented has become silence. */
-bool Playout::faded() const { return wide_ ? lost_frames_ > opus_faded_frames : concealment_->faded(); }
+bool Playout::faded() const { return conceals_itself() ? lost_frames_ > opus_faded_frames : concealment_->faded(); }
 
 void Playout::append_concealed() {
-  if (wide_) {
+  if (conceals_itself()) {
     lost_frames_++;
     concealed_++;
     if (faded()) std::memset(queue() + queued_, 0, samples() * sizeof(int16_t));
@@ -95,10 +95,21 @@ void Playout::append_concealed() {
   met_ = false;
 }
 
+/** Decodes the next frame and leaves it where it is. False when it is not there. */
+bool Playout::decode_next(int16_t* out) {
+  uint8_t octets[frame_units];
+  if (!jitter_.peek(octets, frame_units)) return false;
+  if (wide_) return wide_->packets.decode(jitter_.next(), octets, out);
+  Decoder decoder = decoder_;  // a copy, for the packet is decoded again in its turn
+  decoder.decode(codec_, octets, out, frame_units);
+  return true;
+}
+
 /** Invents sound for a frame that is lost, from both sides where what follows lies in the jitter buffer already. */
 void Playout::append_lost() {
   uint8_t octets[frame_units];
-  if (wide_ && voiced_ && jitter_.peek(octets, frame_units)) {  // what follows has a copy of what is lost (in-band FEC)
+  // The Opus packet that follows has a copy of what is lost (in-band FEC).
+  if (conceals_itself() && voiced_ && jitter_.peek(octets, frame_units)) {
     lost_frames_++;
     concealed_++;
     wide_->packets.conceal(octets, queue() + queued_);
@@ -106,18 +117,15 @@ void Playout::append_lost() {
     return;
   }
   append_concealed();
-  if (wide_) return;
-  if (concealment_->faded() || !jitter_.peek(octets, frame_units)) return;
-  int16_t after[frame_samples_max];
-  Decoder decoder = decoder_;  // a copy, for the packet is decoded again in its turn
-  decoder.decode(codec_, octets, after, frame_units);
+  int16_t after[Concealment::frame_max];
+  if (conceals_itself() || concealment_->faded() || !decode_next(after)) return;
   Concealment::meet(queue() + queued_ - samples(), after, samples(), codec_rate_hz(codec_));
   met_ = true;
 }
 
 /** Leads from the invented sound back to the real one. */
 void Playout::lead_back(int16_t* pcm) {
-  int16_t invented[Concealment::lead_back_ms * 16];
+  int16_t invented[Concealment::lead_back_ms * Concealment::rate_max_khz];
   const size_t length = Concealment::lead_back_ms * codec_rate_hz(codec_) / 1000;
   concealment_->make(invented, length);
   for (size_t i = 0; i < length; i++) pcm[i] = blend(invented[i], pcm[i], i, length);

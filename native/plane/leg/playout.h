@@ -8,17 +8,17 @@
 
 #include "plane/audio/codec.h"
 #include "plane/cache.h"
+#include "plane/leg/coded_packets.h"
 #include "plane/leg/concealment.h"
 #include "plane/leg/jitter_buffer.h"
-#include "plane/leg/opus_packets.h"
 
 namespace sidetone {
 
 class Playout {
  public:
   explicit Playout(Codec codec) : codec_(codec) {
-    if (codec != Codec::opus) return;
-    wide_ = std::make_unique<Wide>();
+    if (has_octets(codec)) return;
+    wide_ = std::make_unique<Wide>(codec);
     history_end_ = Wide::wider * history_max;
   }
 
@@ -57,10 +57,11 @@ class Playout {
   static constexpr size_t history_room = 2 * history_max;
   static constexpr size_t queue_max = 2 * frame_samples_max + 320;
 
-  /** What only a leg with Opus needs: its packets, and the queue and the history for three times the rate. */
+  /** What only a leg whose codec has packets needs: these, and the queue and the history for three times the rate. */
   struct Wide {
+    explicit Wide(Codec codec) : packets(codec) {}
     static constexpr size_t wider = 3;
-    OpusPackets packets;
+    CodedPackets packets;
     int16_t queue[wider * queue_max] = {};
     int16_t history[wider * history_room] = {};
   };
@@ -72,6 +73,7 @@ class Playout {
   size_t queue_room() const { return wide_ ? Wide::wider * queue_max : queue_max; }
   size_t store_room() const { return wide_ ? Wide::wider * history_room : history_room; }
   bool decode(uint32_t first, const uint8_t* octets, int16_t* out);
+  bool decode_next(int16_t* out);
   bool faded() const;
   void append_decoded(uint32_t first, const uint8_t* octets);
   void append_concealed();
@@ -84,6 +86,8 @@ class Playout {
   void shorten(size_t excess, bool search);
   void stretch();
 
+  /** Whether the codec makes up itself what is lost. */
+  bool conceals_itself() const { return codec_ == Codec::opus; }
   size_t scale() const { return codec_rate_hz(codec_) / 8000; }
   size_t samples() const { return frame_units * scale(); }
 
@@ -102,7 +106,7 @@ class Playout {
   int16_t history_[history_room] =
       {};  // the last `history_units` before `history_end_`, which moves on until there is no room
   Decoder decoder_;
-  std::unique_ptr<Wide> wide_;  // of Opus
+  std::unique_ptr<Wide> wide_;  // of a codec that has packets
 };
 
 }  // namespace sidetone

@@ -15,12 +15,12 @@ class FarEnd {
   const Address& here() const { return socket_.here(); }
   int fd() const { return socket_.fd(); }
 
-  /** Sends one frame of 160 octets. */
+  /** Sends one frame of 20 ms. */
   void say(const std::vector<uint8_t>& payload) {
     std::vector<uint8_t> bytes(rtp_header_bytes + payload.size());
     rtp_write_header(bytes.data(), marker, payload_type, sequence++, timestamp, ssrc);
     std::copy(payload.begin(), payload.end(), bytes.begin() + rtp_header_bytes);
-    timestamp += 160;
+    timestamp += frame_clock;
     socket_.send(leg, bytes);
   }
 
@@ -43,6 +43,7 @@ class FarEnd {
   uint8_t payload_type = 0;
   uint16_t sequence = 0;
   uint32_t timestamp = 0;
+  uint32_t frame_clock = frame_units;  // what 20 ms are on the RTP clock
   bool marker = false;
   uint32_t ssrc = 77;
 
@@ -75,6 +76,7 @@ class Bench {
                                                                        : 111;
       agreed.event_payload_type = events ? 101 : -1;
       if (codec == Codec::opus) agreed.event_clock_hz = 48000;
+      far->frame_clock = frame_units * codec_clock_scale(codec);
       plane->negotiate(id, agreed, now);
       ends.push_back(std::move(far));
       return ends.back().get();

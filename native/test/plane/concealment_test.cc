@@ -36,7 +36,7 @@ std::vector<int16_t> concealed(const std::vector<int16_t>& pcm, size_t lost_at, 
 }  // namespace
 
 TEST("a lost voice goes on at its pitch, without a step, within a tenth of what it would have been in the first 5 ms") {
-  for (const uint32_t rate_hz : {8000u, 16000u}) {
+  for (const uint32_t rate_hz : {8000u, 16000u, 24000u}) {
     for (const double pitch_hz : {80.0, 110.0, 160.0, 200.0, 235.0}) {
       const size_t lost_at = rate_hz / 10;
       const std::vector<int16_t> pcm = voice(rate_hz, pitch_hz, rate_hz / 5);
@@ -55,7 +55,7 @@ TEST("a lost voice goes on at its pitch, without a step, within a tenth of what 
 
 TEST("a loss fades out within 80 ms and is never 6 dB louder than what came before, whatever that was") {
   std::mt19937 random(29);
-  for (const uint32_t rate_hz : {8000u, 16000u}) {
+  for (const uint32_t rate_hz : {8000u, 16000u, 24000u}) {
     for (int round = 0; round < 200; round++) {
       std::vector<int16_t> pcm(rate_hz * Concealment::history_ms / 1000 * 2);
       double loudest = 1;
@@ -77,7 +77,7 @@ TEST("a loss fades out within 80 ms and is never 6 dB louder than what came befo
 }
 
 TEST("a lost frame whose next is known comes nearer to what it would have been, and ends where the next begins") {
-  for (const uint32_t rate_hz : {8000u, 16000u}) {
+  for (const uint32_t rate_hz : {8000u, 16000u, 24000u}) {
     for (const double pitch_hz : {110.0, 160.0, 200.0, 235.0}) {
       const size_t count = rate_hz / 50;
       const size_t lost_at = rate_hz / 10;
@@ -103,7 +103,7 @@ TEST("a lost frame whose next is known comes nearer to what it would have been, 
 
 TEST("the meeting of two sounds never wraps around, whatever they are") {
   std::mt19937 random(31);
-  for (const uint32_t rate_hz : {8000u, 16000u}) {
+  for (const uint32_t rate_hz : {8000u, 16000u, 24000u}) {
     const size_t count = rate_hz / 50;
     for (int round = 0; round < 100; round++) {
       const int16_t level = round % 2 == 0 ? 32767 : static_cast<int16_t>(random());

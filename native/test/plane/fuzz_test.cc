@@ -12,6 +12,7 @@ int aac_fuzz(const uint8_t*, size_t);
 int address_range_fuzz(const uint8_t*, size_t);
 int dtls_fuzz(const uint8_t*, size_t);
 int jitter_buffer_fuzz(const uint8_t*, size_t);
+int l16_fuzz(const uint8_t*, size_t);
 int leg_fuzz(const uint8_t*, size_t);
 int opus_fuzz(const uint8_t*, size_t);
 int recording_fuzz(const uint8_t*, size_t);
@@ -52,6 +53,7 @@ TEST("AAC of any bytes is sound within bounds, or none") { withstand(aac_fuzz, 2
 TEST("jitter buffers and legs withstand packets by chance") {
   withstand(jitter_buffer_fuzz, 500, 1000);
   withstand(opus_fuzz, 300, 1000);
+  withstand(l16_fuzz, 300, 1000);
   withstand(leg_fuzz, 100, 1000);
   withstand(srtp_fuzz, 200, 1000);
   withstand(dtls_fuzz, 200, 1000);

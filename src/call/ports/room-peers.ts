@@ -109,6 +109,9 @@ export interface NewHome {
   readonly epoch: number;
 }
 
+/** The protocol of the nodes that know L16 in pipes; those of an older release are offered what they know. */
+export const L16_PROTOCOL = 2;
+
 export interface RoomPeers {
   /** The literal address that this node's ends of pipes are bound to. */
   readonly pipeHost: string;
@@ -117,6 +120,8 @@ export interface RoomPeers {
   reach(nodeId: string): Promise<Reach>;
   /** Tells whether a node was declared dead, or has left. */
   isDead(nodeId: string): boolean;
+  /** The protocol of a node (`PROTOCOL` in cluster/join.ts); 0 of one that is not known. */
+  protocol(nodeId: string): number;
   tellHome(home: NewHome): void;
   /** Asks the home of a Room that nobody is in to give it up. */
   askRelease(nodeId: string, roomId: string): Promise<boolean>;

@@ -8,8 +8,16 @@ import { type Clock, sleep } from '../../clock.ts';
 import { newUuid } from '../../id.ts';
 import { HOME_LOOK_MS, HOME_SEARCH_TRIES, SEAT_NOTE_RETRY_MS } from '../../limits.ts';
 import { judgeHome, newHomeWatch } from '../../machine/room/home-watch.ts';
-import type { LegAudio, MediaEngine, MediaNotice, MediaPipe, MediaRoom } from '../../media/engine.ts';
-import type { NewHome, RoomPeers, SeatName, SeatNote, SeatReply, SeatTerms } from '../ports/room-peers.ts';
+import type { LegAudio, MediaEngine, MediaNotice, MediaPipe, MediaRoom, PipeCodec } from '../../media/engine.ts';
+import {
+  L16_PROTOCOL,
+  type NewHome,
+  type RoomPeers,
+  type SeatName,
+  type SeatNote,
+  type SeatReply,
+  type SeatTerms,
+} from '../ports/room-peers.ts';
 import { SeatLink } from './seat-link.ts';
 
 export type HomeLost = 'silent' | 'moved' | 'inherit';
@@ -145,7 +153,8 @@ export class Pipe {
       if (!isVoid()) this.#lost();
       return;
     }
-    const reply = isVoid() ? undefined : await this.#askEnd(media, audio, terms, isVoid);
+    const codec = peers.protocol(this.home) < L16_PROTOCOL ? withoutL16(audio.pipeCodec) : audio.pipeCodec;
+    const reply = isVoid() ? undefined : await this.#askEnd(media, codec, terms, isVoid);
     if (isVoid() || reply?.type !== 'open') {
       giveUp();
       if (isVoid()) return;
@@ -155,7 +164,7 @@ export class Pipe {
       return;
     }
     this.epoch = reply.epoch;
-    media.connect(reply.end, audio.pipeCodec);
+    media.connect(reply.end, codec);
     const before = [this.#media, this.#local] as const;
     this.#media = media;
     this.#local = local;
@@ -166,7 +175,7 @@ export class Pipe {
   }
 
   /** Asks for the home's end of the pipe, again while the home is opening the Room. Undefined: there was no answer. */
-  async #askEnd(media: MediaPipe, audio: LegAudio, terms: SeatTerms, isVoid: () => boolean): Promise<SeatReply | undefined> {
+  async #askEnd(media: MediaPipe, codec: PipeCodec, terms: SeatTerms, isVoid: () => boolean): Promise<SeatReply | undefined> {
     const { peers, clock, appUuid, isBot } = this.#options;
     const { muted, volumes, coach } = terms;
     let unanswered = 0;
@@ -179,7 +188,7 @@ export class Pipe {
         muted,
         volumes,
         ...(coach === undefined ? {} : { coach }),
-        codec: audio.pipeCodec,
+        codec,
         end: media.end,
         isJoined: this.#isMove,
       });
@@ -285,6 +294,12 @@ export class Pipe {
     this.#attempt++;
     release(this.#media, this.#local);
   }
+}
+
+/** The codec that a home of an older release knows. */
+function withoutL16(codec: PipeCodec): PipeCodec {
+  if (codec === 'L16/8000') return 'PCMU';
+  return codec.startsWith('L16/') ? 'G722' : codec;
 }
 
 /** Gives one end of a pipe back, after the fade of who was in its room. */

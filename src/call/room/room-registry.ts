@@ -198,8 +198,10 @@ export class RoomRegistry implements Rooms {
 
   async order(roomId: string, order: RoomCommand, context: CommandContext): Promise<Answer | Problem> {
     // A Room that came from another node would be deleted before its members have left.
-    const opening = this.span?.opening(roomId);
-    if (opening !== undefined) await opening;
+    const isOpening = () => this.span?.opening(roomId) !== undefined;
+    for (let looks = 0; isOpening() && looks < ROOM_MOVING_LOOKS; looks++)
+      await Promise.race([this.span?.opening(roomId), sleep(this.#options.clock, ROOM_MOVING_LOOK_MS)]);
+    if (isOpening()) return roomIsMoving;
     const room = this.#rooms.get(roomId);
     if (room === undefined) return await this.#notHere(context.appUuid, roomId);
     const body =
@@ -426,7 +428,7 @@ export class RoomRegistry implements Rooms {
     if (this.span !== undefined) await this.span.takeOver(opened);
     else for (const row of await opened()) await this.#takeUp(row);
     const left = await takeOver();
-    for (const row of adopted) this.#goOnDeleting(row);
+    for (const row of adopted) void this.#goOnDeleting(row);
     return left;
   }
 
@@ -445,13 +447,15 @@ export class RoomRegistry implements Rooms {
   async #takeUp(row: RoomRow): Promise<RoomActor | undefined> {
     const room = await this.#openRow(row);
     room?.signal({ type: 'recovered', playback: storedPlayback(row) });
-    if (room !== undefined) this.#goOnDeleting(row);
+    if (room !== undefined) void this.#goOnDeleting(row);
     return room;
   }
 
-  #goOnDeleting({ roomId, appUuid, deleting }: RoomRow): void {
+  async #goOnDeleting({ roomId, appUuid, deleting }: RoomRow): Promise<void> {
     const context = { appUuid, operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
-    if (deleting) void this.order(roomId, { type: 'delete' }, context);
+    if (!deleting) return;
+    await this.span?.opening(roomId);
+    await this.order(roomId, { type: 'delete' }, context);
   }
 
   /** Opens a Room that another process had. */

@@ -16,6 +16,7 @@ import { type Problem, problems } from '../../problem.ts';
 import type { RoomNews } from '../ports/leg.ts';
 import type { NewHome, RoomPeers, SeatReply, SeatRequest, SeatsAway, SeatTerms, RoomMember as Who } from '../ports/room-peers.ts';
 import type { SessionActor } from '../session/session-actor.ts';
+import { untilStored } from '../until-stored.ts';
 import { Guests } from './guests.ts';
 import { HomeSearch } from './home-search.ts';
 import { Pipe, type PipeListener } from './pipe.ts';
@@ -262,12 +263,16 @@ export class RoomSpan implements SeatsAway {
   }
 
   async #open(row: RoomRow): Promise<void> {
-    const { peers, nodeId, homes, find, adopt } = this.#options;
+    const { peers, nodeId, homes, find, adopt, clock } = this.#options;
     const { roomId, epoch } = row;
     const room = find(roomId) ?? (await adopt(row));
     if (room === undefined) return;
-    const [home, members] = [await homes.where(roomId), await homes.members(roomId)];
-    if (find(roomId) !== room) return;
+    const isOpen = () => find(roomId) === room;
+    const read = async () => ({ home: await homes.where(roomId), members: await homes.members(roomId) });
+    // Nobody else looks for the members once the Room is here, so they are read until the database answers.
+    const rows = await untilStored(clock, read, isOpen);
+    if (rows === undefined || !isOpen()) return;
+    const { home, members } = rows;
     // Another node took it while this one was opening it.
     if (typeof home?.nodeId === 'string' && home.nodeId !== nodeId) {
       this.#moveOut(room, { roomId, nodeId: home.nodeId, epoch: home.epoch });

@@ -1,5 +1,6 @@
 /** Transfers of calls: to a host that the trunk permits, or to another call, of this node or another. */
 
+import { NODE_RETRY_AFTER_SEC } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { BotOrder } from '../ports/leg.ts';
 import type { Answer, CommandContext, SessionCommand } from '../ports/sessions.ts';
@@ -15,7 +16,7 @@ export interface Replacement {
 export interface CallsElsewhere {
   /** Has the node of a Session obey a bot. Resolves with the reason where the order is refused. */
   order(appUuid: string, sessionUuid: string, order: BotOrder, traceparent: string): Promise<string | undefined>;
-  replacement(appUuid: string, sessionUuid: string): Promise<Replacement | undefined>;
+  replacement(appUuid: string, sessionUuid: string): Promise<Replacement | 'unreachable' | undefined>;
 }
 
 export class Transfers {
@@ -62,6 +63,8 @@ export class Transfers {
   ): Promise<Answer | Problem> {
     const other = await this.#elsewhere?.replacement(context.appUuid, sessionUuid);
     if (other === undefined) return problems.notFound('Session');
+    if (other === 'unreachable')
+      return problems.unavailable('The node of the other call cannot be reached. See Retry-After header.', NODE_RETRY_AFTER_SEC);
     if (other.referTo === undefined || other.trunk !== actor.transfers?.trunk)
       return problems.conflict('The two Sessions are not on the same trunk');
     return actor.command({ ...command, target: { referTo: other.referTo } }, context);

@@ -3,8 +3,10 @@
  * of 20 ms.
  */
 import { STREAM_BUFFER_MAX_SEC, STREAM_MARKS_MAX } from '../../limits.ts';
+import type { PipeCodec } from '../audio.ts';
 import { native } from '../native.ts';
 import { NOTICE, type NoticeRecord } from '../worker/notice.ts';
+import { pcmPipeCodec } from './pipe-codec.ts';
 import { PlaneLeg, type PlaneLegOptions } from './plane-leg.ts';
 import type { StreamFormat, StreamLeg, StreamLegOptions } from './stream.ts';
 
@@ -38,6 +40,13 @@ export class ByteLeg extends PlaneLeg implements StreamLeg {
 
   protected override get rateHz(): number {
     return this.#stream.fromSession.rateHz;
+  }
+
+  /** The samples as they are, at the higher rate of the two directions. Mu-law loses nothing by a pipe of mu-law. */
+  get pipeCodec(): PipeCodec {
+    const { fromSession, toSession } = this.#stream;
+    if (fromSession.encoding === 'mulaw' && toSession.encoding === 'mulaw') return 'PCMU';
+    return pcmPipeCodec(Math.max(fromSession.rateHz, toSession.rateHz));
   }
 
   write(bytes: Uint8Array): boolean {

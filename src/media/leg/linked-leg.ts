@@ -1,9 +1,10 @@
 /** A WebRTC leg, and the port that all of them share (native/plane/webrtc/webrtc_port.h). */
 import type { Log } from '../../log.ts';
-import type { RtpParameters, WebrtcLeg, WebrtcLegOptions } from '../audio.ts';
+import type { LegCodec, PipeCodec, RtpParameters, WebrtcLeg, WebrtcLegOptions } from '../audio.ts';
 import { native } from '../native.ts';
 import { LINK_STATES, NOTICE, type NoticeRecord } from '../worker/notice.ts';
 import { codecRateHz } from '../worker/worker-command.ts';
+import { rtpPipeCodec } from './pipe-codec.ts';
 import { PlaneLeg, type PlaneLegOptions } from './plane-leg.ts';
 import { sane } from './udp-leg.ts';
 
@@ -73,7 +74,7 @@ export function countersOf({ number }: WebrtcPort): WebrtcCounters {
 }
 
 export class LinkedLeg extends PlaneLeg implements WebrtcLeg {
-  #rateHz = 8_000;
+  #codec: LegCodec = 'PCMU';
 
   constructor(options: PlaneLegOptions, port: number, { ssrc, ice, fingerprint }: WebrtcLegOptions) {
     super(options);
@@ -81,12 +82,16 @@ export class LinkedLeg extends PlaneLeg implements WebrtcLeg {
   }
 
   protected override get rateHz(): number {
-    return this.#rateHz;
+    return codecRateHz(this.#codec);
+  }
+
+  get pipeCodec(): PipeCodec {
+    return rtpPipeCodec(this.#codec);
   }
 
   negotiate(parameters: RtpParameters): void {
     if (this.over) return;
-    this.#rateHz = codecRateHz(parameters.codec);
+    this.#codec = parameters.codec;
     this.placement.command({ type: 'negotiate', leg: this.id, parameters: sane(parameters) });
   }
 

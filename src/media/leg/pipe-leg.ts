@@ -7,8 +7,18 @@ import type { MediaPipe, PipeCodec, PipeEnd } from '../audio.ts';
 import { NOTICE, type NoticeRecord } from '../worker/notice.ts';
 import { UdpLeg, type UdpLegOptions } from './udp-leg.ts';
 
-/** The static payload types of RFC 3551. */
-const PAYLOAD_TYPE: Readonly<Record<PipeCodec, number>> = { PCMU: 0, PCMA: 8, G722: 9 };
+/**
+ * The payload types of a pipe: the static ones of RFC 3551, and dynamic ones for L16. The name of the codec, on which
+ * the nodes agree, stands for the number.
+ */
+const PAYLOAD_TYPE: Readonly<Record<PipeCodec, number>> = {
+  PCMU: 0,
+  PCMA: 8,
+  G722: 9,
+  'L16/8000': 96,
+  'L16/16000': 97,
+  'L16/24000': 98,
+};
 const PTIME_MS = 20;
 
 interface PipeLegOptions extends UdpLegOptions {

@@ -83,10 +83,8 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
   /** Rate of the sound it plays. */
   protected abstract get rateHz(): number;
 
-  /** A stream of PCM goes as G.722 where it has more than 8 kHz. */
-  get pipeCodec(): PipeCodec {
-    return this.rateHz > 8_000 ? 'G722' : 'PCMU';
-  }
+  /** The codec in which its sound goes to another node with the least loss and work. */
+  abstract get pipeCodec(): PipeCodec;
 
   protected get over(): boolean {
     return this.#closing !== undefined || this.#lost;

@@ -1,7 +1,8 @@
 /** A leg on a pair of UDP ports: what was negotiated becomes commands of literal addresses and bounded numbers. */
 import { isIP } from 'node:net';
-import { PIPE_CODECS, type PipeCodec, type RtpLeg, type RtpParameters } from '../audio.ts';
+import type { LegCodec, PipeCodec, RtpLeg, RtpParameters } from '../audio.ts';
 import { codecRateHz } from '../worker/worker-command.ts';
+import { rtpPipeCodec } from './pipe-codec.ts';
 import { PlaneLeg, type PlaneLegOptions } from './plane-leg.ts';
 
 /**
@@ -27,8 +28,7 @@ export interface UdpLegOptions extends PlaneLegOptions {
 export class UdpLeg extends PlaneLeg implements RtpLeg {
   readonly host: string;
   readonly port: number;
-  #rateHz = 8_000;
-  #codec: string = 'PCMU';
+  #codec: LegCodec = 'PCMU';
 
   constructor(options: UdpLegOptions) {
     super(options);
@@ -38,17 +38,15 @@ export class UdpLeg extends PlaneLeg implements RtpLeg {
   }
 
   protected override get rateHz(): number {
-    return this.#rateHz;
+    return codecRateHz(this.#codec);
   }
 
-  /** Its own, so that packets are passed on undecoded, where a pipe has that one. */
-  override get pipeCodec(): PipeCodec {
-    return PIPE_CODECS.find((each) => each === this.#codec) ?? super.pipeCodec;
+  get pipeCodec(): PipeCodec {
+    return rtpPipeCodec(this.#codec);
   }
 
   negotiate(parameters: RtpParameters): void {
     if (this.over) return;
-    this.#rateHz = codecRateHz(parameters.codec);
     this.#codec = parameters.codec;
     this.placement.command({ type: 'negotiate', leg: this.id, parameters: sane(parameters) });
   }

@@ -4,7 +4,7 @@
  */
 import type { Fingerprint, FingerprintHash, IceCredentials } from '../../sdp/ice.ts';
 import type { SrtpSuite } from '../../sdp/sdes.ts';
-import type { CodecName, LegCounters, RtpParameters } from '../audio.ts';
+import type { LegCodec, LegCounters, RtpParameters } from '../audio.ts';
 import type { StreamFormat } from '../leg/stream.ts';
 import type { PlanePriority } from '../native.ts';
 
@@ -129,7 +129,15 @@ export type WorkerReply =
   | { readonly type: 'failed'; readonly message: string };
 
 /** The numbers of `Codec` in native/plane/audio/codec.h. */
-export const CODEC_NUMBER: Readonly<Record<CodecName, number>> = { PCMU: 0, PCMA: 1, G722: 2, opus: 3 };
+export const CODEC_NUMBER: Readonly<Record<LegCodec, number>> = {
+  PCMU: 0,
+  PCMA: 1,
+  G722: 2,
+  opus: 3,
+  'L16/8000': 4,
+  'L16/16000': 5,
+  'L16/24000': 6,
+};
 
 /** The numbers of `FingerprintHash` in native/plane/webrtc/library.h. */
 export const FINGERPRINT_HASH_NUMBER: Readonly<Record<FingerprintHash, number>> = { 'sha-256': 1, 'sha-384': 2, 'sha-512': 3 };
@@ -142,5 +150,15 @@ export const SRTP_SUITE_NUMBER: Readonly<Record<SrtpSuite, number>> = {
   AEAD_AES_256_GCM: 4,
 };
 
+const CODEC_RATE_HZ: Readonly<Record<LegCodec, number>> = {
+  PCMU: 8_000,
+  PCMA: 8_000,
+  G722: 16_000,
+  opus: 48_000,
+  'L16/8000': 8_000,
+  'L16/16000': 16_000,
+  'L16/24000': 24_000,
+};
+
 /** Rate of the PCM a codec is made from. */
-export const codecRateHz = (codec: CodecName): number => (codec === 'opus' ? 48_000 : codec === 'G722' ? 16_000 : 8_000);
+export const codecRateHz = (codec: LegCodec): number => CODEC_RATE_HZ[codec];

@@ -1,11 +1,12 @@
-// The packets of an Opus stream while they wait in the jitter buffer. The buffer keeps an octet for each unit of 125
-// us, so an Opus packet stands in it as the number of a slot, once for each unit that it lasts; its bytes lie here.
-// Slots and bytes are reused in turn: half a second of packets of 2.5 ms needs 205 slots.
+// The packets of a codec that has no octet for each unit of 125 us (Opus, L16) while they wait in the jitter buffer.
+// The buffer keeps an octet for each unit, so such a packet stands in it as the number of a slot, once for each unit
+// that it lasts; its bytes lie here. Slots and bytes are reused in turn: half a second of Opus packets of 2.5 ms needs
+// 205 slots, half a second of L16 at 24 kHz 24,000 bytes.
 //
 //   jitter buffer   ... 7 7 7 7 7 7 7 7 | 8 8 8 8 8 8 8 8 | (lost) | 10 10 ...
 //   slots               7: first unit, units, bytes ──► decoded when its first unit is asked for
 //
-// The timestamps of Opus count 48 kHz (RFC 7587 §4.1), the buffer's 8 kHz.
+// The timestamps of these codecs count samples (RFC 7587 §4.1, RFC 3551 §4.1), the buffer's 8 kHz.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -19,14 +20,18 @@
 
 namespace sidetone {
 
-class OpusPackets {
+class CodedPackets {
  public:
-  OpusPackets() : decoder_(OpusVoiceDecoder::create()) {}
+  /** `codec` is one of those that `has_octets` denies. */
+  explicit CodedPackets(Codec codec) : scale_(codec_clock_scale(codec)) {
+    if (codec == Codec::opus) opus_ = OpusVoiceDecoder::create();
+    else is_l16_ = true;
+  }
 
   /** Stores a packet, and its slots in the jitter buffer. False where it is none, came too late, or is there already.
    */
   bool insert(JitterBuffer& jitter, uint32_t timestamp, const uint8_t* packet, size_t count, int64_t arrival_us) {
-    const size_t units = opus_samples(packet, count) / samples_per_unit;
+    const size_t units = units_of(packet, count);
     if (units == 0 || count > packet_bytes_max) return false;
     if (!started_) {
       started_ = true;
@@ -35,7 +40,7 @@ class OpusPackets {
     }
     clock_ += static_cast<int32_t>(timestamp - last_);
     last_ = timestamp;
-    const auto first = static_cast<uint32_t>(clock_ / static_cast<int64_t>(samples_per_unit));
+    const auto first = static_cast<uint32_t>(clock_ / static_cast<int64_t>(scale_));
     Slot& slot = slots_[next_slot_];
     slot.first = first;
     slot.units = static_cast<uint32_t>(units);
@@ -57,28 +62,27 @@ class OpusPackets {
       const uint32_t offset = first + static_cast<uint32_t>(at) - slot.first;
       if (offset >= slot.units || written_ - slot.at > bytes_max || !open(number, slot)) return false;
       const size_t units = std::min<size_t>(slot.units - offset, frame_units - at);
-      std::memcpy(out + at * samples_per_unit, pcm_ + offset * samples_per_unit,
-                  units * samples_per_unit * sizeof(int16_t));
+      std::memcpy(out + at * scale_, pcm_ + offset * scale_, units * scale_ * sizeof(int16_t));
       at += units;
     }
     return true;
   }
 
-  /** Makes 20 ms up for what is lost; out of the packet that `next` is the number of, where it follows at once. */
+  /** Makes 20 ms of Opus up for what is lost; out of the packet that `next` is the number of, where it follows at once.
+   */
   void conceal(const uint8_t* next, int16_t* out) {
     opened_ = no_slot;
-    if (!decoder_) {
+    if (!opus_) {
       std::memset(out, 0, opus_frame_samples * sizeof(int16_t));
       return;
     }
     uint8_t packet[packet_bytes_max];
     const size_t count = next == nullptr ? 0 : copy(slots_[*next], packet);
-    if (count > 0) decoder_->recover(packet, count, out);
-    else decoder_->conceal(out);
+    if (count > 0) opus_->recover(packet, count, out);
+    else opus_->conceal(out);
   }
 
-  static constexpr size_t samples_per_unit = opus_rate_hz / rtp_clock_hz;
-  static constexpr size_t packet_bytes_max = 1275;  // of one frame (RFC 6716 §3.4)
+  static constexpr size_t packet_bytes_max = 1275;  // an Opus packet of one frame (RFC 6716 §3.4)
   static constexpr size_t bytes_max = 32 * 1024;
 
  private:
@@ -88,8 +92,17 @@ class OpusPackets {
     uint32_t count = 0;
     uint64_t at = 0;
   };
-  static constexpr size_t units_max = opus_packet_samples_max / samples_per_unit;
+  static constexpr size_t units_max = opus_packet_samples_max / codec_clock_scale(Codec::opus);
   static constexpr int no_slot = -1;
+  static_assert(packet_bytes_max / l16_sample_bytes <= units_max,
+                "the longest packet of L16 has a number for each unit");
+
+  /** The units that a packet lasts; 0 for what is no packet. */
+  size_t units_of(const uint8_t* packet, size_t count) const {
+    if (!is_l16_) return opus_samples(packet, count) / scale_;
+    const size_t unit_bytes = scale_ * l16_sample_bytes;
+    return count % unit_bytes == 0 ? count / unit_bytes : 0;
+  }
 
   /** The bytes of a slot's packet; 0 when they were written over. */
   size_t copy(const Slot& slot, uint8_t* packet) const {
@@ -103,13 +116,17 @@ class OpusPackets {
     if (opened_ == number && opened_at_ == slot.at) return true;
     uint8_t packet[packet_bytes_max];
     const size_t count = copy(slot, packet);
-    if (!decoder_ || count == 0 || decoder_->decode(packet, count, pcm_) < slot.units * samples_per_unit) return false;
+    if (count == 0) return false;
+    if (is_l16_) l16_decode(packet, pcm_, count / l16_sample_bytes);
+    else if (!opus_ || opus_->decode(packet, count, pcm_) < slot.units * scale_) return false;
     opened_ = number;
     opened_at_ = slot.at;
     return true;
   }
 
-  std::unique_ptr<OpusVoiceDecoder> decoder_;
+  size_t scale_;  // samples, and counts of the RTP clock, in a unit of 125 us
+  bool is_l16_ = false;
+  std::unique_ptr<OpusVoiceDecoder> opus_;
   bool started_ = false;
   uint32_t last_ = 0;  // the timestamp that came last
   int64_t clock_ = 0;  // and what it is, counted from the first one
