@@ -2,7 +2,13 @@
 import { sleep } from '../../clock.ts';
 import type { RoomRow } from '../../database/journal/journal.ts';
 import { newUuid } from '../../id.ts';
-import { DRAINING_RETRY_SEC, LIST_MATCHED_MAX_ITEMS, ROOM_MOVING_LOOK_MS, ROOM_MOVING_LOOKS } from '../../limits.ts';
+import {
+  DRAINING_RETRY_SEC,
+  LIST_MATCHED_MAX_ITEMS,
+  ROOM_MOVING_LOOK_MS,
+  ROOM_MOVING_LOOKS,
+  STORE_RETRY_LONGEST_MS,
+} from '../../limits.ts';
 import type { Membership, Seat } from '../../machine/room/membership.ts';
 import { newRoom, type RoomCommand, type RoomState } from '../../machine/room/room.ts';
 import type { RoomMember, RoomNotice } from '../../media/engine.ts';
@@ -427,9 +433,11 @@ export class RoomRegistry implements Rooms {
     };
     if (this.span !== undefined) await this.span.takeOver(opened);
     else for (const row of await opened()) await this.#takeUp(row);
-    const left = await takeOver();
-    for (const row of adopted) void this.#goOnDeleting(row);
-    return left;
+    try {
+      return await takeOver();
+    } finally {
+      for (const row of adopted) void this.#goOnDeleting(row);
+    }
   }
 
   /** Lets the Rooms go that other nodes have by their rows: they told it, and were not heard. */
@@ -451,11 +459,15 @@ export class RoomRegistry implements Rooms {
     return room;
   }
 
+  /** Deletes a Room whose deletion was under way, which is asked for again while the database does not take it. */
   async #goOnDeleting({ roomId, appUuid, deleting }: RoomRow): Promise<void> {
     const context = { appUuid, operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
-    if (!deleting) return;
-    await this.span?.opening(roomId);
-    await this.order(roomId, { type: 'delete' }, context);
+    while (deleting && this.#rooms.has(roomId)) {
+      await this.span?.opening(roomId);
+      const result = await this.order(roomId, { type: 'delete' }, context).catch(() => roomIsMoving);
+      if (!isProblem(result) || result.problem !== 'unavailable') return;
+      await sleep(this.#options.clock, STORE_RETRY_LONGEST_MS);
+    }
   }
 
   /** Opens a Room that another process had. */
