@@ -2,7 +2,7 @@
 # Debian's own Node is older than 20. The C library is the one of the image below.
 FROM node:22-bookworm-slim AS build
 RUN apt-get update \
- && apt-get install -y --no-install-recommends build-essential ca-certificates libavcodec-dev libopus-dev libsrtp2-dev libssl-dev pkg-config \
+ && apt-get install -y --no-install-recommends build-essential ca-certificates libavcodec-dev libmpg123-dev libopus-dev libsrtp2-dev libssl-dev pkg-config \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -19,7 +19,7 @@ RUN npm prune --omit=dev --no-audit --no-fund
 # Run: the runtime, the addon and the sources; no compiler, no dev dependency, no root. Debian's libsrtp2 is built on NSS.
 FROM debian:bookworm-slim
 RUN apt-get update \
- && apt-get install -y --no-install-recommends ca-certificates libnss3 libopus0 libsrtp2-1 libssl3 libstdc++6 \
+ && apt-get install -y --no-install-recommends ca-certificates libmpg123-0 libnss3 libopus0 libsrtp2-1 libssl3 libstdc++6 \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --uid 10001 --create-home sidetone \
  && install -d -o sidetone -g sidetone /var/lib/sidetone

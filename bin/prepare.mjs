@@ -91,6 +91,7 @@ function libraries() {
     'libssl-dev': version('openssl'),
     'libopus-dev': version('opus'),
     'libavcodec-dev': version('libavcodec'),
+    'libmpg123-dev': version('libmpg123'),
   };
 }
 
@@ -103,6 +104,7 @@ function sayWhatIsMissing() {
     'libssl-dev': ['WebRTC'],
     'libopus-dev': ['Opus'],
     'libavcodec-dev': ['AAC'],
+    'libmpg123-dev': ['native MP3'],
   };
   const without = [...new Set(missing.flatMap((name) => needs[name]))];
   say(`building without ${without.join(', ')} (Debian: apt-get install pkg-config ${missing.join(' ')})`);

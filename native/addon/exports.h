@@ -21,6 +21,7 @@ struct Exports {
 };
 
 Exports aac_exports();
+Exports mpeg_exports();
 Exports plane_exports();
 Exports leg_exports();
 Exports recording_exports();

@@ -15,6 +15,9 @@ export interface PcmHandle {
 export interface AacHandle {
   readonly [handle]: 'aac';
 }
+export interface MpegHandle {
+  readonly [handle]: 'mpeg';
+}
 
 /** The priority of a thread: 0 is ordinary, 1 a better niceness, 2 real-time (native/plane/priority.h). */
 export type PlanePriority = 0 | 1 | 2;
@@ -186,6 +189,15 @@ interface Native {
    */
   aacDecode(aac: AacHandle, frame: Uint8Array, out: Float32Array, status: Uint32Array): boolean;
   aacClose(aac: AacHandle): void;
+  /** Creates a decoder of MPEG audio by libmpg123; undefined where that is not on the machine. */
+  mpegCreate(): MpegHandle | undefined;
+  /**
+   * Takes bytes, of which there may be none, and decodes to mono. `out` has room for 4,608 samples; `status` becomes the
+   * samples made, their rate, and 1 when there is more sound in the bytes so far. False where the library stumbles over
+   * them without end.
+   */
+  mpegDecode(mpeg: MpegHandle, bytes: Uint8Array, out: Float32Array, status: Uint32Array): boolean;
+  mpegClose(mpeg: MpegHandle): void;
 }
 
 // A literal path, so that the one file of `npm run binary` carries the addon.

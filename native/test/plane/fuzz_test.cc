@@ -14,6 +14,7 @@ int dtls_fuzz(const uint8_t*, size_t);
 int jitter_buffer_fuzz(const uint8_t*, size_t);
 int l16_fuzz(const uint8_t*, size_t);
 int leg_fuzz(const uint8_t*, size_t);
+int mpeg_fuzz(const uint8_t*, size_t);
 int opus_fuzz(const uint8_t*, size_t);
 int recording_fuzz(const uint8_t*, size_t);
 int relay_fuzz(const uint8_t*, size_t);
@@ -49,6 +50,8 @@ TEST("parsers withstand bytes by chance") {
 }
 
 TEST("AAC of any bytes is sound within bounds, or none") { withstand(aac_fuzz, 200, 600); }
+
+TEST("MPEG audio of any bytes is sound within bounds, or none") { withstand(mpeg_fuzz, 200, 2000); }
 
 TEST("jitter buffers and legs withstand packets by chance") {
   withstand(jitter_buffer_fuzz, 500, 1000);

@@ -2,7 +2,6 @@
  * The decoding thread: sources of every format to 16-bit mono at the rate of the leg. One request at a time a stream,
  * so what is in memory here is one step's input and output.
  */
-import { MPEGDecoder } from 'mpg123-decoder';
 import { DECODERS_MAX, LIBRARY_DECODERS_MAX } from '../../limits.ts';
 import { TransportDemux } from '../format/mpeg-ts.ts';
 import type { AudioKind } from '../format/sniff.ts';
@@ -12,6 +11,7 @@ import { FlacDecoder } from './flac-decoder.ts';
 import { muteConsole } from './library-errors.ts';
 import { MpegDecoder } from './mpeg-decoder.ts';
 import { MpegTsDecoder } from './mpeg-ts-decoder.ts';
+import { openMpg123 } from './mpg123.ts';
 import { OpusDecoder } from './opus-decoder.ts';
 import { NO_PCM, type Pcm } from './pcm-output.ts';
 import type { SourceDecoder } from './source-decoder.ts';
@@ -20,11 +20,7 @@ import { WavDecoder } from './wav/wav-decoder.ts';
 
 declare const self: Worker;
 
-/** Instances of mpg123 that wait to be used again: making one costs ten times a reset. */
-const MPG123_SPARE_MAX = 8;
-
 const decoders = new Map<number, SourceDecoder>();
-const spare: MPEGDecoder[] = [];
 let libraryOpen = 0;
 
 /** Takes one of the places for decoders of libraries, whose memory is not ours to bound. Returns what gives it back. */
@@ -38,27 +34,17 @@ function libraryPlace(): () => void {
   };
 }
 
-async function openMpeg(rateHz: number, skip: number): Promise<MpegDecoder> {
-  const giveBack = libraryPlace();
-  const again = spare.pop();
-  const mpg123 = again ?? new MPEGDecoder();
-  await (again === undefined ? mpg123.ready : mpg123.reset());
-  return new MpegDecoder(mpg123, rateHz, skip, () => {
-    if (spare.length < MPG123_SPARE_MAX) spare.push(mpg123);
-    else mpg123.free();
-    giveBack();
-  });
-}
+const openMpeg = (rateHz: number, skip: number) => new MpegDecoder(openMpg123, rateHz, skip, libraryPlace());
 
-async function open(kind: AudioKind, rateHz: number, skip: number): Promise<SourceDecoder> {
+function open(kind: AudioKind, rateHz: number, skip: number): SourceDecoder {
   if (decoders.size >= DECODERS_MAX) throw new Error('too many decoders');
   switch (kind) {
     case 'wav':
       return new WavDecoder(rateHz, skip, () => openMpeg(rateHz, skip));
     case 'mpeg':
-      return await openMpeg(rateHz, skip);
+      return openMpeg(rateHz, skip);
     case 'mpegts':
-      return new MpegTsDecoder(new TransportDemux('mpeg'), await openMpeg(rateHz, skip));
+      return new MpegTsDecoder(new TransportDemux('mpeg'), openMpeg(rateHz, skip));
     case 'mpegts-aac':
       return new MpegTsDecoder(new TransportDemux('aac'), new AacDecoder(rateHz, skip, libraryPlace()));
     case 'aac':
@@ -81,7 +67,7 @@ function opened(stream: number): SourceDecoder {
 async function decode(request: Exclude<DecodeRequest, { readonly type: 'quit' }>): Promise<Pcm> {
   switch (request.type) {
     case 'open':
-      decoders.set(request.stream, await open(request.kind, request.rateHz, request.skip));
+      decoders.set(request.stream, open(request.kind, request.rateHz, request.skip));
       return NO_PCM;
     case 'push':
       return await opened(request.stream).push(request.bytes);

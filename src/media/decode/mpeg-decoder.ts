@@ -1,11 +1,10 @@
 /**
- * MPEG audio, layers I to III, by mpg123 in WebAssembly. It is given whole frames only, so that a damaged place costs
+ * MPEG audio, layers I to III, by mpg123. It is given whole frames only, so that a damaged place costs
  * its own sound and no more; where mpg123 itself stumbles it is begun anew behind that place.
  */
-import type { MPEGDecoder } from 'mpg123-decoder';
 import { type FramedMpeg, MpegFramer } from '../format/mpeg-framer.ts';
 import { MpegSeek } from '../format/mpeg-seek.ts';
-import { withBoundedErrors } from './library-errors.ts';
+import type { Mpg123 } from './mpg123.ts';
 import { joined, NO_PCM, type Pcm, PcmOutput } from './pcm-output.ts';
 import { Restarts } from './restarts.ts';
 import type { SourceDecoder } from './source-decoder.ts';
@@ -14,8 +13,11 @@ import type { SourceDecoder } from './source-decoder.ts';
 const FRAMES_A_CALL = 16;
 
 export class MpegDecoder implements SourceDecoder {
-  readonly #mpg123: MPEGDecoder;
-  readonly #giveBack: (mpg123: MPEGDecoder) => void;
+  readonly #open: (layer: number) => Promise<Mpg123>;
+  readonly #closed: () => void;
+  #mpg123: Mpg123 | undefined;
+  /** The layer that it is open for. */
+  #layer = 0;
   readonly #framer = new MpegFramer();
   readonly #output: PcmOutput;
   /** The seek under way, while the place to begin at has not come. */
@@ -27,10 +29,10 @@ export class MpegDecoder implements SourceDecoder {
   readonly #restarts = new Restarts();
   #skipped: number | undefined;
 
-  /** `giveBack` takes the instance of mpg123 when this decoder is closed. */
-  constructor(mpg123: MPEGDecoder, rateHz: number, skip: number, giveBack: (mpg123: MPEGDecoder) => void) {
-    this.#mpg123 = mpg123;
-    this.#giveBack = giveBack;
+  /** `open` gives an instance of mpg123 for frames of a layer. `closed` is called when this decoder is closed. */
+  constructor(open: (layer: number) => Promise<Mpg123>, rateHz: number, skip: number, closed: () => void) {
+    this.#open = open;
+    this.#closed = closed;
     this.#output = new PcmOutput(rateHz, 0, skip);
     this.#seek = skip > 0 ? new MpegSeek(skip, rateHz) : undefined;
   }
@@ -57,7 +59,8 @@ export class MpegDecoder implements SourceDecoder {
   }
 
   close(): void {
-    this.#giveBack(this.#mpg123);
+    this.#mpg123?.close();
+    this.#closed();
   }
 
   async #take(frames: readonly FramedMpeg[]): Promise<Pcm> {
@@ -72,21 +75,35 @@ export class MpegDecoder implements SourceDecoder {
 
   async #decode(frames: readonly FramedMpeg[]): Promise<Pcm> {
     const parts: Pcm[] = [];
-    for (let at = 0; at < frames.length; at += FRAMES_A_CALL) {
-      const bytes = new Uint8Array(Buffer.concat(frames.slice(at, at + FRAMES_A_CALL).map((frame) => frame.bytes)));
+    for (let at = 0; at < frames.length; ) {
+      const layer = frames[at]?.header.layer ?? 0;
+      const most = frames.slice(at, at + FRAMES_A_CALL);
+      const other = most.findIndex(({ header }) => header.layer !== layer);
+      const those = other === -1 ? most : most.slice(0, other);
+      at += those.length;
       try {
-        const { channelData, sampleRate, samplesDecoded } = withBoundedErrors(() => this.#mpg123.decode(bytes));
-        parts.push(this.#kept(channelData, samplesDecoded, sampleRate));
+        const mpg123 = this.#mpg123 !== undefined && layer === this.#layer ? this.#mpg123 : await this.#begin(layer);
+        mpg123.decode(together(those), (channels, samples, hz) => parts.push(this.#kept(channels, samples, hz)));
       } catch (error) {
         this.#restarts.count(error);
-        await this.#mpg123.reset();
+        await this.#begin(layer);
       }
     }
     return joined(parts);
   }
 
+  /** Begins mpg123 for the frames of a layer, or begins it anew. A source that changes its layer is damaged. */
+  async #begin(layer: number): Promise<Mpg123> {
+    const before = this.#mpg123;
+    this.#mpg123 = undefined;
+    before?.close();
+    if (this.#layer !== 0 && this.#layer !== layer) this.#restarts.count(new Error('another layer'));
+    this.#layer = layer;
+    this.#mpg123 = await this.#open(layer);
+    return this.#mpg123;
+  }
+
   #kept(channels: readonly Float32Array[], samples: number, hz: number): Pcm {
-    if (samples === 0) return NO_PCM;
     this.#heard = true;
     const thrown = Math.min(this.#discard, samples);
     this.#discard -= thrown;
@@ -97,4 +114,16 @@ export class MpegDecoder implements SourceDecoder {
       hz,
     );
   }
+}
+
+/** The bytes of frames that follow each other: a view of them where they lie together, as those of one step mostly do. */
+function together(frames: readonly FramedMpeg[]): Uint8Array {
+  const [first] = frames;
+  if (first === undefined) return new Uint8Array(0);
+  let end = first.bytes.byteOffset;
+  for (const { bytes } of frames) {
+    if (bytes.buffer !== first.bytes.buffer || bytes.byteOffset !== end) return Buffer.concat(frames.map((frame) => frame.bytes));
+    end += bytes.length;
+  }
+  return new Uint8Array(first.bytes.buffer, first.bytes.byteOffset, end - first.bytes.byteOffset);
 }

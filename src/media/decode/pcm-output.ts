@@ -85,10 +85,12 @@ function average(channels: readonly Float32Array[]): Float32Array {
   return out;
 }
 
-export function joined(parts: readonly Int16Array[]): Pcm {
-  const out = new Int16Array(parts.reduce((sum, part) => sum + part.length, 0));
+export function joined(parts: readonly Pcm[]): Pcm {
+  const heard = parts.filter((part) => part.length > 0);
+  if (heard.length <= 1) return heard[0] ?? NO_PCM;
+  const out = new Int16Array(heard.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
-  for (const part of parts) {
+  for (const part of heard) {
     out.set(part, at);
     at += part.length;
   }

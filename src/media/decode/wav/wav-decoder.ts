@@ -14,7 +14,7 @@ import { GsmDecoder } from './gsm.ts';
 import { floatsOf } from './plain-samples.ts';
 
 /** Opens the decoder of MPEG audio inside a WAV. */
-type OpenMpeg = () => Promise<SourceDecoder>;
+type OpenMpeg = () => SourceDecoder;
 
 /** The reader of the bytes of the data part. */
 interface Samples {
@@ -51,7 +51,7 @@ export class WavDecoder implements SourceDecoder {
     const { format, state } = this.#container;
     if (state === 'unsupported') throw new Error('not a WAV this platform reads');
     if (sound.length === 0 || format === undefined) return NO_PCM;
-    this.#samples ??= await this.#open(format);
+    this.#samples ??= this.#open(format);
     return await this.#samples.push(sound);
   }
 
@@ -63,10 +63,10 @@ export class WavDecoder implements SourceDecoder {
     this.#mpeg?.close();
   }
 
-  async #open(format: WavFormat): Promise<Samples> {
+  #open(format: WavFormat): Samples {
     switch (format.encoding) {
       case 'mpeg':
-        this.#mpeg = await this.#openMpeg();
+        this.#mpeg = this.#openMpeg();
         return this.#mpeg;
       case 'ima-adpcm':
       case 'ms-adpcm':
