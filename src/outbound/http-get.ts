@@ -36,7 +36,7 @@ export interface IncomingBody {
    * The next bytes; undefined at the end. One call at a time. Rejects with `OutboundError`: unreachable where the
    * connection broke before the end, invalid_response where it is no HTTP any more.
    */
-  read(): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  read(): Promise<Uint8Array | undefined>;
   /** Closes the connection. A `read` under way rejects. Safe to call twice. */
   close(): void;
 }
@@ -114,7 +114,7 @@ class SocketBody implements IncomingBody {
   readonly #socket: Socket;
   readonly #signal: AbortSignal | undefined;
   readonly #abort = () => this.fail(new OutboundError('timeout', 'given up'));
-  #chunks: Uint8Array<ArrayBuffer>[] = [];
+  #chunks: Uint8Array[] = [];
   /** The first of them is the rest of one of which a part was taken in this turn. */
   #cut = false;
   #ended = false;
@@ -127,7 +127,7 @@ class SocketBody implements IncomingBody {
     this.#socket = socket;
     this.#signal = signal;
     socket.on('data', (chunk: Buffer) => {
-      this.#chunks.push(new Uint8Array(chunk));
+      this.#chunks.push(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length)); // a view: a copy costs new pages
       socket.pause();
       this.#turn();
     });
@@ -171,7 +171,7 @@ class SocketBody implements IncomingBody {
     }
   }
 
-  async read(): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  async read(): Promise<Uint8Array | undefined> {
     const reader = this.#reader;
     if (reader === undefined) throw new OutboundError('invalid_response', 'no head');
     try {
@@ -188,7 +188,7 @@ class SocketBody implements IncomingBody {
         const parts = reader.take(chunk).filter((part) => part.length > 0);
         const [only] = parts;
         if (only === undefined) continue;
-        return parts.length === 1 ? new Uint8Array(only) : new Uint8Array(Buffer.concat(parts));
+        return parts.length === 1 ? only : new Uint8Array(Buffer.concat(parts));
       }
     } catch (error) {
       this.close();
@@ -211,7 +211,7 @@ class SocketBody implements IncomingBody {
    * Returns what came. Of a chunked body it returns no more in one turn of the event loop than the budget, because tiny
    * chunks cost much for each byte.
    */
-  async #piece(): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  async #piece(): Promise<Uint8Array | undefined> {
     if (this.#cut) await new Promise(setImmediate);
     this.#cut = false;
     const chunk = await this.#chunk();
@@ -221,7 +221,7 @@ class SocketBody implements IncomingBody {
     return chunk.subarray(0, HTTP_BODY_TURN_MAX_BYTES);
   }
 
-  async #chunk(): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  async #chunk(): Promise<Uint8Array | undefined> {
     for (;;) {
       const chunk = this.#chunks.shift();
       if (chunk !== undefined) return chunk;

@@ -17,7 +17,7 @@ interface Decoded {
 }
 
 export interface DecodeStream {
-  /** Decodes a step; rejects with `DecodeError` where the source is damaged. */
+  /** Decodes a step, and takes the memory of the bytes; rejects with `DecodeError` where the source is damaged. */
   push(bytes: Uint8Array<ArrayBuffer>): Promise<Int16Array<ArrayBuffer>>;
   /**
    * Ends the stream after its last byte. The result is the sound that was still held and the length of the whole in
@@ -96,7 +96,7 @@ export class DecoderThread {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => thread.terminate(), this.#stepMaxMs);
       this.#waiting.set(request.stream, { resolve, reject, timer });
-      thread.post(request);
+      thread.post(request, request.type === 'push' ? [request.bytes.buffer] : []);
     });
   }
 
