@@ -44,7 +44,7 @@ async function serve([sessions, origin]: string[]): Promise<void> {
     leg?.negotiate(farEnd(PEER_PORT));
     if (leg !== undefined) legs.push(leg);
   }
-  console.log('idle');
+  console.log(`idle ${legs.map((leg) => leg.port).join(' ')}`);
   for await (const _ of console) break;
   let refused = 0;
   await Promise.all(
@@ -127,13 +127,15 @@ async function measure(sessions: number, seconds: number): Promise<void> {
   });
   const lines = subject.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const until = async (word: string) => {
-    for (;;) {
+    for (let text = ''; ; ) {
       const { value, done } = await lines.read();
       if (done) throw new Error(`the engine ended: ${await new Response(subject.stderr).text()}`);
-      if (value.includes(word)) return value.trim();
+      text += value;
+      if (text.includes(word) && text.endsWith('\n')) return text.trim();
     }
   };
-  await until('idle');
+  // Ports are drawn at random, so the engine tells which Session has which.
+  const ports = (await until('idle')).split(' ').slice(1).map(Number);
   await Bun.sleep(1_000);
   const idleRss = rssKb(subject.pid);
   const cpu0 = cpuNs(subject.pid);
@@ -162,7 +164,7 @@ async function measure(sessions: number, seconds: number): Promise<void> {
 
   const all = [...ears.entries()];
   const sum = (of: (ear: Ear) => number) => all.reduce((total, [, ear]) => total + of(ear), 0);
-  const pure = all.filter(([port, ear]) => purity(ear.heard, pitch((port - FIRST_PORT) / 2)) > 0.98).length;
+  const pure = all.filter(([port, ear]) => purity(ear.heard, pitch(ports.indexOf(port))) > 0.98).length;
   console.log(`${sessions} Sessions, ${FILES} MP3s at 24 kHz mono (64 kbit/s CBR, VBR), ${elapsed.toFixed(0)} s`);
   console.log(`heard ${all.length}, their own tone and nothing else ${pure}`);
   console.log(
