@@ -151,10 +151,12 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
     const tab = await browser.newPage();
     const { url, token } = await newToken();
     await tab.goto(`http://127.0.0.1:${site.port}/example#${new URLSearchParams({ URL: url, TOKEN: token })}`);
+    const calls = () => receiver.events.filter(({ event }) => event === 'session.created');
+    const before = calls().length;
     await tab.getByRole('button', { name: 'Call' }).click();
-    const created = await receiver.event('session.created');
+    await receiver.until(() => calls().length > before, 'the call');
     await tab.getByRole('status').filter({ hasText: 'connected' }).waitFor();
-    const uuid = receiver.events.filter(({ event }) => event === created.event).at(-1)?.body.session_uuid;
+    const uuid = calls().at(-1)?.body.session_uuid;
     await answer(String(uuid));
     await tab.getByRole('button', { name: '5' }).click();
     expect((await receiver.event('dtmf.received', String(uuid))).body).toMatchObject({ digit: '5' });

@@ -218,6 +218,7 @@ describe('the addon', () => {
           'opusSupported',
           'aacAvailable',
           'aacCreate',
+          'mpegCreate',
         ].includes(name)
       )
         continue;
@@ -235,7 +236,7 @@ describe('the addon', () => {
     }
     const none = new Uint8Array();
     expect(() =>
-      native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 4, 0, 101, 8000, 20, true, true, false, '', 0, none, none),
+      native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 7, 0, 101, 8000, 20, true, true, false, '', 0, none, none),
     ).toThrow(TypeError);
     expect(() =>
       native.legNegotiate(plane, 1, 'localhost', 1, 2, 0, 0, 101, 8000, 20, true, true, false, '', 0, none, none),

@@ -44,10 +44,10 @@ describe('the thread of a media worker', () => {
       return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[38]);
     });
 
-  /** Resolves with the number of real-time threads once it is `expected`, or has not become it for a second. */
+  /** Resolves with the number of real-time threads once it is `expected`, or has not become it for five seconds. */
   const realTime = async (expected: number): Promise<number> => {
     const count = () => policies().filter((policy) => policy === 2).length;
-    for (let looks = 0; looks < 200 && count() !== expected; looks++) await new Promise((resolve) => setTimeout(resolve, 5));
+    for (let looks = 0; looks < 1_000 && count() !== expected; looks++) await new Promise((resolve) => setTimeout(resolve, 5));
     return count();
   };
 
