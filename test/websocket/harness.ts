@@ -7,7 +7,7 @@ import { type ConnectionOptions, WebSocketConnection } from '../../src/websocket
 /** What stops the servers of a file; its `afterAll` calls `closeAll`. */
 export const closers: (() => void)[] = [];
 export const closeAll = (): void => {
-  for (const close of closers) close();
+  for (const close of closers.splice(0)) close();
 };
 
 /** A WebSocket server of the runtime. */
