@@ -45,7 +45,10 @@ describe.skipIf(!baresipInstalled)('an encrypted call with baresip', () => {
     return field(ok, 'To');
   }
 
-  /** The share of a tone in the tenth of a second of these samples that has most of it. */
+  /**
+   * The share of a tone in the tenth of a second of these samples that has most of it. Under a wrong key it is noise, of
+   * which a tone has under a tenth; a phone that is late leaves gaps.
+   */
   function best(samples: readonly number[], hz: number): number {
     let most = 0;
     for (let at = 0; at + 800 <= samples.length; at += 800) {
@@ -76,12 +79,12 @@ describe.skipIf(!baresipInstalled)('an encrypted call with baresip', () => {
       const to = await agree(peer, call, suite, 1);
       const path = join(folder, `${i}.wav`);
       const recording = call.leg.record({ recordingUuid: 'r', path, includeGaps: true });
-      await packets(call, 20);
+      await packets(call, 50);
       recording.stop();
       await call.notices.until(() => call.notices.of('recording.ended').length === 1);
       const pcm = readFileSync(path).subarray(44);
       const heard = Array.from({ length: Math.floor(pcm.length / 2) }, (_, at) => pcm.readInt16LE(2 * at));
-      expect(best(heard, 440)).toBeGreaterThan(0.98);
+      expect(best(heard, 440)).toBeGreaterThan(0.9);
       call.leg.play({ operationUuid: 'p', playlist: await harness.admitted('/high.wav'), loop: 1, volume: 100 });
       await packets(call, 25);
 
@@ -94,7 +97,7 @@ describe.skipIf(!baresipInstalled)('an encrypted call with baresip', () => {
       expect(srtpForged - before.srtpForged).toBeLessThanOrEqual(2);
       peer.send(peer.request('BYE', { id: 'secret', number: '+15550100', cseq: 3, to }));
       await phone.event('CALL_CLOSED');
-      expect(best(phone.heard(), 1000)).toBeGreaterThan(0.98);
+      expect(best(phone.heard(), 1000)).toBeGreaterThan(0.9);
     }, 30_000);
   }
 });
