@@ -141,7 +141,8 @@ export class CallHistory implements HistorySink {
   }
 
   async #write(): Promise<void> {
-    const parts = this.#waiting;
+    // What is cut while this is written waits behind it.
+    const parts = [...this.#waiting];
     try {
       if (parts.length > 0) await this.#options.write(parts);
       this.#waiting = this.#waiting.slice(parts.length);

@@ -9,13 +9,15 @@ function world() {
   const clock = new VirtualClock();
   const written: TimelinePart[] = [];
   const closed: string[] = [];
-  const database = { away: false };
+  const database = { away: false, answers: Promise.resolve() };
   const history = new CallHistory({
     clock,
     log: silentLog,
     write: async (parts) => {
       if (database.away) throw new Error('away');
-      written.push(...parts);
+      const given = [...parts];
+      await database.answers;
+      written.push(...given);
     },
     onClosed: (sessionUuid) => closed.push(sessionUuid),
   });
@@ -88,6 +90,20 @@ test('what the database could not take is stored when it is back, in order', asy
   expect(history.unsaved('one')).toHaveLength(2);
   database.away = false;
   await clock.advance(2_000);
+  expect(whats()).toEqual(['first', 'second']);
+});
+
+test('what comes to its end while the database is slow is stored too', async () => {
+  const { clock, history, whats, database } = world();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  database.answers = promise;
+  history.begin('one');
+  history.add('one', media('first'));
+  await clock.advance(11_000);
+  history.add('one', media('second'));
+  const closed = history.close();
+  resolve();
+  await closed;
   expect(whats()).toEqual(['first', 'second']);
 });
 
