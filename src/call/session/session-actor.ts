@@ -15,6 +15,7 @@ import type { Log } from '../../log.ts';
 import { promptName } from '../../machine/payment/collection.ts';
 import { directionsOf, type Membership, type Seat, type VolumeOrder } from '../../machine/room/membership.ts';
 import { refusal } from '../../machine/session/command.ts';
+import { quietFromStored } from '../../machine/session/in-payment.ts';
 import type { CallCommand, Command, Effect, SessionInput, Step } from '../../machine/session/input.ts';
 import { isMovable } from '../../machine/session/movable.ts';
 import { runningText } from '../../machine/session/running.ts';
@@ -246,7 +247,7 @@ export class SessionActor {
     const before = this.#state.membership;
     const seen = mediaEntry(envelope.input, this.#state, now);
     if (seen !== undefined) this.#environment.history.add(this.#state.sessionUuid, seen);
-    this.#state = next.state;
+    this.#state = quietFromStored(this.#state, next.state, Math.max(0, this.#environment.clock.now() - now));
     if (change?.session !== undefined) this.#row = change.session;
     this.#environment.recordings.committed(next.recordings ?? []);
     this.#recordings.settle(next.recordings ?? []);

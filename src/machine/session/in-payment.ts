@@ -81,6 +81,13 @@ export function securedKey(state: SessionState, key: string, now: number): Step 
   return { state: { ...state, quietUntil: now + quietMs }, events: [], effects: [] };
 }
 
+/**
+ * The state after a step that took `ms` to store. The quiet after a collection counts from when its end is stored: keys
+ * that were pressed meanwhile waited behind it.
+ */
+export const quietFromStored = (before: SessionState, after: SessionState, ms: number): SessionState =>
+  after.quietUntil === before.quietUntil ? after : { ...after, quietUntil: after.quietUntil + ms };
+
 /** A notice of the collection's prompt; undefined: it is about something else. */
 export function hearPaymentPrompt(state: SessionState, notice: MediaNotice, now: number): Step | undefined {
   const { collection } = state;
