@@ -280,10 +280,13 @@ export class RoomSpan implements SeatsAway {
       return;
     }
     for (const pipe of this.#pipesOf(roomId)) this.#moveIn(room, pipe);
-    for (const member of members) {
-      // A Session of this node that is not here yet is being taken over: it comes to its place, or tells that it has left.
-      const isHere = member.nodeId === nodeId && this.#options.session(member.sessionUuid) !== undefined;
-      if (!isHere && !room.has(member.sessionUuid)) this.guests.expect(room, member.sessionUuid, member.nodeId);
+    for (const { sessionUuid, nodeId: theirs } of members) {
+      if (room.has(sessionUuid)) continue;
+      const session = this.#options.session(sessionUuid);
+      // One of this node that is not here yet is being taken over: it comes to its place, or tells that it has left.
+      if (theirs !== nodeId || session === undefined) this.guests.expect(room, sessionUuid, theirs);
+      // One without a pipe was taken over before the Room was, and its leave is being stored.
+      else if (session.state.membership?.roomId === roomId) room.take(sessionUuid);
     }
     peers.tellHome({ roomId, nodeId, epoch });
   }
