@@ -171,6 +171,15 @@ describe('the emission contract', () => {
     expect(all.length).toBeLessThanOrEqual(3);
   });
 
+  test('lets a member leave after its Room was deleted only where its leave was not waited for to the end', () => {
+    const late = (reason: string) =>
+      without('room.deleted').flatMap((told) =>
+        told.event === 'room.member.left' ? [{ ...first('room.deleted'), reason }, told] : [told],
+      );
+    expect(breaches(late('timeout'))).toEqual([]);
+    expect(breaches(late('closed')).join('\n')).toMatch(/before room\.member\.left/);
+  });
+
   test('does not miss an end where calls may still run', () => {
     expect(breaches(without('session.ended').slice(0, 5), true)).toEqual([]);
   });

@@ -53,7 +53,7 @@ describe.skipIf(!sippInstalled)('card numbers', () => {
         await platform.operator('PUT', `/numbers/${encodeURIComponent(did)}`, { app_uuid: app.appUuid });
         const ear = await RtpPeer.open();
         const number = did;
-        const find = () => receiver.events.find(({ event, body }) => event === 'session.created' && body.did === did);
+        const find = () => receiver.events.findLast(({ event, body }) => event === 'session.created' && body.did === did);
         const dial = () => sipp({ scenario: 'caller-waits', to: platform.sipUdp, number, keys: { rtp_port: String(ear.port) } });
         let peer = await dial();
         // SIPp may find its ports taken by the one beside it, and end: then it is begun again.

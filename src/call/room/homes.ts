@@ -29,10 +29,9 @@ export class Homes {
     this.#options = options;
   }
 
-  /** Tells whether a Room of the application is this node's by its row. */
-  async isHere(appUuid: string, roomId: string): Promise<boolean> {
-    const { store, nodeId } = this.#options;
-    return (await store.home(appUuid, roomId)) === nodeId;
+  /** Tells whether the application has such a Room by its row, whoever mixes it. */
+  async isKnown(appUuid: string, roomId: string): Promise<boolean> {
+    return (await this.#options.store.home(appUuid, roomId)) !== undefined;
   }
 
   /**

@@ -227,9 +227,9 @@ export class RoomRegistry implements Rooms {
     return problems.source(playlist.refused, order.urls.length);
   }
 
-  /** Says why there is no such Room here: this node may have it by its row, and be about to open it. */
+  /** Says why there is no such Room here: this node may be about to open it, or another has just become its home. */
   async #notHere(appUuid: string, roomId: string): Promise<Problem> {
-    return (await this.#homes?.isHere(appUuid, roomId)) === true ? roomIsMoving : problems.notFound('Room');
+    return (await this.#homes?.isKnown(appUuid, roomId)) === true ? roomIsMoving : problems.notFound('Room');
   }
 
   /** Puts a Session of this node into a Room, wherever it is mixed. A Room that is just moving is waited for. */

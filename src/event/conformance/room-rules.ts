@@ -3,13 +3,15 @@ import type { Body } from './session-rules.ts';
 
 export class RoomRules {
   #count = 0;
-  #isDeleted = false;
+  /** How it was deleted. After a `timeout` those who had not left by then leave late. */
+  #deleted: 'closed' | 'timeout' | undefined;
   readonly #members = new Map<string, { isTalking: boolean }>();
   readonly #told = new Set<string>();
 
   take(event: string, body: Body): readonly string[] {
     const wrong: string[] = [];
-    if (this.#isDeleted && !event.startsWith('recording.')) wrong.push(`${event} after room.deleted`);
+    const isLate = this.#deleted === 'timeout' && this.#members.has(String(body.session_uuid));
+    if (this.#deleted !== undefined && !isLate && !event.startsWith('recording.')) wrong.push(`${event} after room.deleted`);
     if (event === 'room.created' && this.#count > 0) wrong.push('room.created is not the first event of its Room');
     this.#count += 1;
     return [...wrong, ...this.#own(event, body)];
@@ -19,7 +21,8 @@ export class RoomRules {
     const member = String(body.session_uuid);
     switch (event) {
       case 'room.deleted': {
-        this.#isDeleted = true;
+        this.#deleted = body.reason === 'timeout' ? 'timeout' : 'closed';
+        if (this.#deleted === 'timeout') return [];
         return [...this.#members.keys()].map((uuid) => `room.deleted before room.member.left of ${uuid}`);
       }
       case 'room.member.joined': {
