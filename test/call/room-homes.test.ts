@@ -2,10 +2,13 @@ import { expect, test } from 'bun:test';
 import { L16_PROTOCOL, type RoomPeers } from '../../src/call/ports/room-peers.ts';
 import { RoomRegistry } from '../../src/call/room/room-registry.ts';
 import type { RoomRegistryOptions } from '../../src/call/room/room-registry-options.ts';
+import { SessionActor } from '../../src/call/session/session-actor.ts';
 import { type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { NO_HISTORY } from '../../src/history/call-history.ts';
 import { newUuid } from '../../src/id.ts';
 import { STATEMENT_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
+import { inbound } from '../../src/machine/session/session.ts';
 import { isProblem } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
@@ -24,6 +27,8 @@ class Pair {
   readonly fates = new Map<Statement, Fate>();
   /** The Rooms of a dead node, for the next that asks for them. */
   readonly left: RoomRow[] = [];
+  /** The Sessions of both nodes. */
+  readonly actors = new Map<string, SessionActor>();
   /** The members of every Room by their rows. */
   readonly members: { readonly sessionUuid: string; readonly nodeId: string }[] = [];
   /** The homes that were told to the other nodes. */
@@ -135,7 +140,7 @@ class Pair {
       },
       recordings: noRecordings,
       limits: async () => ({ maxRooms: 100, maxMembersPerRoom: 250 }),
-      session: () => undefined,
+      session: (sessionUuid) => this.actors.get(sessionUuid),
     });
   }
 }
@@ -259,4 +264,43 @@ test('A Room that was taken over keeps the places of its members, also when they
   await recovered;
   expect([pair.second.find(roomId)?.joined, pair.told]).toEqual([['far'], ['second']]);
   expect(await pair.second.order(roomId, { type: 'volume', volume: 50 }, pair.context())).toMatchObject({ status: 202 });
+});
+
+test('A Room that was taken over after the call of a member is deleted only when that member has left.', async () => {
+  const pair = new Pair();
+  const roomId = await pair.made();
+  const row = pair.rows.get(roomId);
+  if (row === undefined) throw new Error('not made');
+  const taken = { ...row, nodeId: 'second', epoch: row.epoch + 1 };
+  pair.rows.set(roomId, taken);
+  pair.left.push(taken);
+  const about = { sessionUuid: 'late', appUuid: row.appUuid, callerId: '', did: '', orphanTimeoutMs: 1_000 };
+  const joined = { roomId, room: 0, phase: 'joined', muted: false, voiceActivityEvents: false, talking: false } as const;
+  const actor = new SessionActor({ ...inbound(about, pair.clock.now()), membership: joined }, undefined, {
+    journal: { commit: async () => true, wasStored: async () => false },
+    clock: pair.clock,
+    log: silentLog,
+    nodeId: 'second',
+    mediaRoom: () => undefined,
+    audioOf: () => undefined,
+    away: () => undefined,
+    onMembership() {},
+    payments: undefined,
+    recordings: noRecordings,
+    media: { openPlaylist: async (urls) => ({ urls, release() {} }) },
+    onNews() {},
+    history: NO_HISTORY,
+    keepsCalls: false,
+    onEnded() {},
+  });
+  pair.actors.set('late', actor);
+  pair.members.push({ sessionUuid: 'late', nodeId: 'second' });
+  await pair.second.recover(async () => 0);
+  await pair.advance(10);
+  expect(await pair.second.order(roomId, { type: 'delete' }, pair.context())).toMatchObject({ status: 202 });
+  await pair.advance(1_000);
+  expect(pair.rows.has(roomId)).toBe(true);
+  pair.second.onMembership('late', joined, undefined);
+  await pair.advance(10);
+  expect(pair.rows.has(roomId)).toBe(false);
 });
