@@ -4,7 +4,7 @@
  * test file on Bun, in parallel. Ends with one line that counts them all. Arguments are passed to `bun test` (a path,
  * `-t NAME`); with arguments the native tests are left out.
  *
- * With TEST_FAILED_AGAIN=1, as CI sets it, up to three files that failed are run once more, one after the other and with
+ * With TEST_FAILED_AGAIN=1, as CI sets it, up to six files that failed are run once more, one after the other and with
  * nothing beside them. Files are counted and not tests, as one failure may cause others within its file. A test that
  * passes only then is named: it depends on how busy the machine is, which is a bug of the test or of what it tests.
  */
@@ -47,7 +47,7 @@ let passed = await watch(bun, ['test', workers, '--no-orphans', '--timeout=30000
   add(counted[2] === 'pass' ? count : 0, counted[2] === 'fail' ? count : 0, counted[2] === 'skip' ? count : 0);
 });
 const nativePassed = await native;
-if (process.env.TEST_FAILED_AGAIN === '1' && failedFiles.size > 0 && failedFiles.size <= 3) passed = await again();
+if (process.env.TEST_FAILED_AGAIN === '1' && failedFiles.size > 0 && failedFiles.size <= 6) passed = await again();
 const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : '';
 console.log(`${total.passed} passed, ${total.failed} failed${skipped}`);
 if (!passed || !nativePassed) process.exitCode = 1;
