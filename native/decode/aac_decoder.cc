@@ -3,8 +3,6 @@
 #include <utility>
 
 #ifdef SIDETONE_AAC
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -12,6 +10,8 @@
 extern "C" {
 #include <libavcodec/avcodec.h>
 }
+
+#include "decode/shared_library.h"
 #endif
 
 namespace sidetone {
@@ -42,26 +42,23 @@ struct Library {
   const AVCodec* aac = nullptr;
 };
 
-template <typename Function>
-bool find(void* handle, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(handle, name));
-  return function != nullptr;
-}
-
 /** The library, or null where it is not on this machine. It stays open until the process ends. */
 const Library* load() {
   static Library library;
-  void* handle = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
+  void* handle = open_library(library_name);
   if (handle == nullptr) return nullptr;
-  const bool whole =
-      find(handle, "avcodec_find_decoder", library.find_decoder) &&
-      find(handle, "avcodec_alloc_context3", library.alloc_context) &&
-      find(handle, "avcodec_free_context", library.free_context) && find(handle, "avcodec_open2", library.open) &&
-      find(handle, "avcodec_send_packet", library.send_packet) &&
-      find(handle, "avcodec_receive_frame", library.receive_frame) &&
-      find(handle, "avcodec_flush_buffers", library.flush) && find(handle, "av_packet_alloc", library.alloc_packet) &&
-      find(handle, "av_packet_free", library.free_packet) && find(handle, "av_frame_alloc", library.alloc_frame) &&
-      find(handle, "av_frame_free", library.free_frame) && find(handle, "av_log_set_level", library.set_log_level);
+  const bool whole = find_function(handle, "avcodec_find_decoder", library.find_decoder) &&
+                     find_function(handle, "avcodec_alloc_context3", library.alloc_context) &&
+                     find_function(handle, "avcodec_free_context", library.free_context) &&
+                     find_function(handle, "avcodec_open2", library.open) &&
+                     find_function(handle, "avcodec_send_packet", library.send_packet) &&
+                     find_function(handle, "avcodec_receive_frame", library.receive_frame) &&
+                     find_function(handle, "avcodec_flush_buffers", library.flush) &&
+                     find_function(handle, "av_packet_alloc", library.alloc_packet) &&
+                     find_function(handle, "av_packet_free", library.free_packet) &&
+                     find_function(handle, "av_frame_alloc", library.alloc_frame) &&
+                     find_function(handle, "av_frame_free", library.free_frame) &&
+                     find_function(handle, "av_log_set_level", library.set_log_level);
   if (!whole) return nullptr;
   library.set_log_level(AV_LOG_QUIET);
   library.aac = library.find_decoder(AV_CODEC_ID_AAC);

@@ -3,8 +3,9 @@
 #include <utility>
 
 #ifdef SIDETONE_MPEG
-#include <dlfcn.h>
 #include <mpg123.h>
+
+#include "decode/shared_library.h"
 #endif
 
 namespace sidetone {
@@ -31,21 +32,17 @@ struct Library {
   decltype(&::mpg123_getformat) format = nullptr;
 };
 
-template <typename Function>
-bool find(void* handle, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(handle, name));
-  return function != nullptr;
-}
-
 /** The library, or null where it is not on this machine. It stays open until the process ends. */
 const Library* load() {
   static Library library;
-  void* handle = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
+  void* handle = open_library(library_name);
   if (handle == nullptr) return nullptr;
-  const bool whole = find(handle, "mpg123_init", library.init) && find(handle, "mpg123_new", library.create) &&
-                     find(handle, "mpg123_delete", library.destroy) && find(handle, "mpg123_param", library.set) &&
-                     find(handle, "mpg123_open_feed", library.open_feed) && find(handle, "mpg123_feed", library.feed) &&
-                     find(handle, "mpg123_read", library.read) && find(handle, "mpg123_getformat", library.format);
+  const bool whole =
+      find_function(handle, "mpg123_init", library.init) && find_function(handle, "mpg123_new", library.create) &&
+      find_function(handle, "mpg123_delete", library.destroy) && find_function(handle, "mpg123_param", library.set) &&
+      find_function(handle, "mpg123_open_feed", library.open_feed) &&
+      find_function(handle, "mpg123_feed", library.feed) && find_function(handle, "mpg123_read", library.read) &&
+      find_function(handle, "mpg123_getformat", library.format);
   return whole && library.init() == MPG123_OK ? &library : nullptr;
 }
 
