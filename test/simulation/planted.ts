@@ -28,7 +28,9 @@ function seedsUntilFound(copy: string, nodes: string): { readonly seeds: number;
     encoding: 'utf8',
     cwd: copy,
   });
-  const tally: { readonly seeds: number; readonly failed: readonly number[] } = JSON.parse(stdout);
+  const tally: { readonly seeds: number; readonly failed: readonly number[] } = JSON.parse(
+    stdout.trimEnd().split('\n').at(-1) ?? '',
+  );
   return tally.failed.length === 0 ? undefined : { seeds: tally.seeds, breach: stderr.split('\n')[0] ?? '' };
 }
 

@@ -8,6 +8,7 @@
  */
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
+import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { planOf } from './plan.ts';
 import { plantAll } from './planted.ts';
@@ -21,7 +22,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     nodes: { type: 'string', default: 'mix' },
     jobs: { type: 'string', default: String(availableParallelism()) },
-    /** This process runs one seed in so many, and its outcome is one line of JSON. */
+    /** This process runs one seed in so many. Its tally so far is a line of JSON, the last of them the whole. */
     every: { type: 'string' },
     planted: { type: 'boolean', default: false },
     'until-found': { type: 'boolean', default: false },
@@ -35,17 +36,34 @@ interface Tally {
   failed: number[];
 }
 
+const TELL_EVERY_MS = 10_000;
+
+const nothing = (): Tally => ({ seeds: 0, simulatedMs: 0, events: 0, failed: [] });
+
+/** Puts the tallies of several processes together. */
+const sum = (parts: readonly Tally[]): Tally => ({
+  seeds: parts.reduce((all, { seeds }) => all + seeds, 0),
+  simulatedMs: parts.reduce((all, { simulatedMs }) => all + simulatedMs, 0),
+  events: parts.reduce((all, { events }) => all + events, 0),
+  failed: parts.flatMap(({ failed }) => failed).sort((a, b) => a - b),
+});
+
 /** The plan of a seed, with as many nodes as were asked for. */
 const planned = (seed: number) => planOf(seed, values.nodes === 'mix' ? undefined : Number(values.nodes));
 
-/** Runs one seed in `every` of the range. */
-function runSeeds(from: number, to: number, every: number): Tally {
-  const tally: Tally = { seeds: 0, simulatedMs: 0, events: 0, failed: [] };
+/** Runs one seed in `every` of the range, and tells the tally so far now and then. */
+function runSeeds(from: number, to: number, every: number, tell: (soFar: Tally) => void): Tally {
+  const tally = nothing();
+  let toldAt = performance.now();
   for (let seed = from; seed < to; seed += every) {
     const outcome = simulate(planned(seed));
     tally.seeds += 1;
     tally.simulatedMs += outcome.simulatedMs;
     tally.events += outcome.events;
+    if (performance.now() - toldAt >= TELL_EVERY_MS) {
+      toldAt = performance.now();
+      tell(tally);
+    }
     if (outcome.breaches.length === 0) continue;
     tally.failed.push(seed);
     process.stderr.write(`seed ${seed}: ${outcome.breaches[0]}\n`);
@@ -55,37 +73,24 @@ function runSeeds(from: number, to: number, every: number): Tally {
 }
 
 /** The same on several processes. */
-async function runInParallel(from: number, to: number, jobs: number): Promise<Tally> {
-  const parts = Array.from({ length: jobs }, (_, part) => {
-    const args = [
-      '--from',
-      String(from + part),
-      '--seeds',
-      String(to - from - part),
-      '--every',
-      String(jobs),
-      '--nodes',
-      values.nodes,
-    ];
-    return new Promise<Tally>((resolve, reject) => {
+async function runInParallel(from: number, to: number, jobs: number, tell: (soFar: Tally) => void): Promise<Tally> {
+  const parts = Array.from({ length: jobs }, nothing);
+  await Promise.all(
+    parts.map(async (_, part) => {
+      const args = ['--from', from + part, '--seeds', to - from - part, '--every', jobs, '--nodes', values.nodes].map(String);
       const child = spawn(process.execPath, [import.meta.path, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
-      let text = '';
-      child.stdout.on('data', (chunk) => {
-        text += String(chunk);
+      const ended = new Promise<boolean>((resolve, reject) => {
+        child.on('error', reject);
+        child.on('close', (code) => resolve(code === 0));
       });
-      child.on('error', reject);
-      child.on('close', () =>
-        text === '' ? reject(new Error('a process of the simulation was lost')) : resolve(JSON.parse(text)),
-      );
-    });
-  });
-  const all = await Promise.all(parts);
-  return {
-    seeds: all.reduce((sum, { seeds }) => sum + seeds, 0),
-    simulatedMs: all.reduce((sum, { simulatedMs }) => sum + simulatedMs, 0),
-    events: all.reduce((sum, { events }) => sum + events, 0),
-    failed: all.flatMap(({ failed }) => failed).sort((a, b) => a - b),
-  };
+      for await (const line of createInterface({ input: child.stdout })) {
+        parts[part] = JSON.parse(line);
+        if (part === 0) tell(sum(parts));
+      }
+      if (!(await ended)) throw new Error('a process of the simulation was lost');
+    }),
+  );
+  return sum(parts);
 }
 
 function tellStory(seed: number): void {
@@ -109,16 +114,22 @@ function tellShortest(seed: number): void {
   tellBreaches(outcome);
 }
 
+const minutesSince = (started: number) => ((performance.now() - started) / 60_000).toFixed(1);
+
 const from = Number(values.from);
 const to = from + Number(values.seeds);
 if (values.seed !== undefined) tellStory(Number(values.seed));
 else if (values.planted) process.exitCode = plantAll(values.nodes, Number(values.from)) === 0 ? 0 : 1;
-else if (values.every !== undefined) console.log(JSON.stringify(runSeeds(from, to, Number(values.every))));
-else {
+else if (values.every !== undefined) {
+  const tell = (tally: Tally) => console.log(JSON.stringify(tally));
+  tell(runSeeds(from, to, Number(values.every), tell));
+} else {
   const started = performance.now();
   const jobs = values['until-found'] ? 1 : Number(values.jobs);
+  const tell = ({ seeds, failed }: Tally) =>
+    process.stderr.write(`${seeds} of ${to - from} seeds, ${failed.length} failed, ${minutesSince(started)} min\n`);
   const { seeds, simulatedMs, events, failed } =
-    jobs === 1 ? runSeeds(from, to, 1) : await runInParallel(from, to, Math.min(jobs, to - from));
+    jobs === 1 ? runSeeds(from, to, 1, tell) : await runInParallel(from, to, Math.min(jobs, to - from), tell);
   const sec = (performance.now() - started) / 1000;
   const hours = simulatedMs / 3_600_000;
   console.log(
