@@ -178,4 +178,19 @@ describe('the house', () => {
     );
     expect(wrong).toEqual([]);
   });
+
+  test('prose is wrapped at 100 columns, code and tables aside', () => {
+    const wide = tracked
+      .filter((path) => path.endsWith('.md'))
+      .flatMap((path) => {
+        let isCode = false;
+        return source(path)
+          .split('\n')
+          .flatMap((line, at) => {
+            if (line.trimStart().startsWith('```')) isCode = !isCode;
+            return !isCode && !line.trimStart().startsWith('|') && line.length > 100 ? [`${path}:${at + 1}`] : [];
+          });
+      });
+    expect(wide).toEqual([]);
+  });
 });
