@@ -1,10 +1,9 @@
 /** Three nodes on loopback, with one PostgreSQL, one nats-server, and a proxy of its own before each for every node. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { type EmbeddedServer, startEmbedded } from '../../src/database/embedded/embedded.ts';
 import { silentLog } from '../../src/log.ts';
+import { dataDirectory } from '../support/data-directory.ts';
 import { type Answered, type Credentials, Platform } from '../support/platform.ts';
 import { fillDataDir } from '../support/postgres-template.ts';
 import type { Receiver } from '../support/receiver.ts';
@@ -66,7 +65,7 @@ export class TestCluster {
   }
 
   static async start(count: number, environment: Readonly<Record<string, string>> = {}, isDirect = false): Promise<TestCluster> {
-    const dataDir = mkdtempSync(join(tmpdir(), 'sidetone-cluster-'));
+    const dataDir = dataDirectory('sidetone-cluster-');
     const [database, nats] = await Promise.all([startPostgres(dataDir), startNats()]);
     const cluster = new TestCluster(environment, dataDir, database, nats, isDirect);
     // The first one migrates; the others find nothing to do, and start side by side.

@@ -1,10 +1,10 @@
 /** A store on a PostgreSQL of its own, thrown away when the file's tests are done. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { openStore, type Store } from '../../src/database/store.ts';
 import { silentLog } from '../../src/log.ts';
+import { dataDirectory } from '../support/data-directory.ts';
+import { fillDataDir } from '../support/postgres-template.ts';
 
 export const masterKey = new Uint8Array(32).fill(7);
 
@@ -17,7 +17,8 @@ export interface TestStore {
 }
 
 export async function openTestStore(clock: Clock = systemClock()): Promise<TestStore> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'sidetone-test-'));
+  const dataDir = dataDirectory('sidetone-test-');
+  await fillDataDir(dataDir);
   const store = await openStore({ dataDir, databaseUrl: undefined, databaseDriver: 'postgres', masterKey }, silentLog, clock);
   return {
     store,

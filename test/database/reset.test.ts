@@ -1,17 +1,18 @@
 /** What resets of the database's connections leave of the pool, which is the driver's own affair (bin/mend-packages.mjs). */
-import { afterAll, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { rmSync } from 'node:fs';
 import { openPostgres } from '../../src/database/driver/postgres.ts';
 import { startEmbedded } from '../../src/database/embedded/embedded.ts';
 import { DATABASE_CONNECTIONS_MAX, QUERY_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { FaultProxy } from '../cluster/proxy.ts';
+import { dataDirectory } from '../support/data-directory.ts';
+import { fillDataDir } from '../support/postgres-template.ts';
 
 /** Without what is mended a connection is lost in about one of ten. */
 const ROUNDS = 20;
-const dataDir = mkdtempSync(join(tmpdir(), 'sidetone-reset-'));
+const dataDir = dataDirectory('sidetone-reset-');
+beforeAll(() => fillDataDir(dataDir));
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -141,6 +141,7 @@ describe('a stream leg', () => {
     const bot = await Bot.open(pcm(8000), { encoding: 'mulaw', rateHz: 8000 });
     const second = new Uint8Array(8000).fill(mulawOctet(4_000));
     let taken = 0;
+    const began = performance.now();
     while (bot.leg.write(second) && taken < 100) taken++;
     // A frame may have been played in between, which makes room for one more.
     expect([60, 61]).toContain(taken);
@@ -152,7 +153,8 @@ describe('a stream leg', () => {
     bot.leg.clear();
     expect(bot.marks).toEqual(['never heard']);
     await bot.until(() => bot.played.length === 1);
-    expect(bot.played[0]).toBeLessThan(1_000);
+    // What was heard is what there was time for, not the minute that was written.
+    expect(bot.played[0]).toBeLessThan(performance.now() - began + 20);
     expect(bot.leg.write(second)).toBe(true);
     await bot.leg.close();
     expect(bot.leg.write(second)).toBe(true);

@@ -1,11 +1,11 @@
 /** The simulated database against PostgreSQL: each statement of a simulation gives the same rows there. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import type { Database, Queryable, Row } from '../../src/database/driver/database.ts';
 import { openDatabase } from '../../src/database/driver/open.ts';
 import { silentLog } from '../../src/log.ts';
+import { dataDirectory } from '../support/data-directory.ts';
+import { fillDataDir } from '../support/postgres-template.ts';
 import type { Executed } from './database/simulated-database.ts';
 import { planOf } from './plan.ts';
 import { simulate } from './world.ts';
@@ -24,7 +24,8 @@ let dataDir: string;
 let database: Database;
 
 beforeAll(async () => {
-  dataDir = mkdtempSync(join(tmpdir(), 'sidetone-faithful-'));
+  dataDir = dataDirectory('sidetone-faithful-');
+  await fillDataDir(dataDir);
   database = await openDatabase({ dataDir, databaseUrl: undefined, databaseDriver: 'postgres' }, silentLog);
 });
 

@@ -1,8 +1,8 @@
 /** The real platform as a child process, on its embedded database, in a directory and on ports of its own. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { dataDirectory } from './data-directory.ts';
 import { OpenApiCheck } from './openapi-check.ts';
 import { fillDataDir } from './postgres-template.ts';
 
@@ -52,7 +52,7 @@ export class Platform {
   readonly #program: string | undefined;
 
   private constructor(environment: Readonly<Record<string, string>>, program: string | undefined) {
-    this.dataDir = mkdtempSync(join(tmpdir(), 'sidetone-'));
+    this.dataDir = dataDirectory('sidetone-');
     this.#environment = environment;
     this.#program = program;
   }

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { systemClock } from '../../src/clock.ts';
 import { type EmbeddedServer, startEmbedded } from '../../src/database/embedded/embedded.ts';
 import { openStore, type Store } from '../../src/database/store.ts';
 import { silentLog } from '../../src/log.ts';
 import { createRelay } from '../../src/webhook/relay.ts';
 import { masterKey } from '../database/open.ts';
+import { dataDirectory } from '../support/data-directory.ts';
+import { fillDataDir } from '../support/postgres-template.ts';
 import { script } from './emit.ts';
 import { plainOutbound } from './plain-outbound.ts';
 import { firstAccepted, startReceiver } from './receiver.ts';
@@ -16,7 +16,8 @@ let dataDir: string;
 let server: EmbeddedServer;
 let store: Store;
 beforeAll(async () => {
-  dataDir = mkdtempSync(join(tmpdir(), 'sidetone-outage-'));
+  dataDir = dataDirectory('sidetone-outage-');
+  await fillDataDir(dataDir);
   server = await startEmbedded(dataDir, silentLog);
   const databaseUrl = `postgres://sidetone@localhost/postgres?host=${server.socketDir}`;
   store = await openStore({ dataDir, databaseUrl, databaseDriver: 'postgres', masterKey }, silentLog, systemClock());

@@ -1,0 +1,27 @@
+/** Directories for the data of the tests' platforms and databases. */
+import { mkdtempSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** File systems in memory, where Linux mounts one by itself. */
+const MEMORY = '/dev/shm';
+/** A platform and its database use 60 MB, and a dozen run at a time. */
+const MEMORY_LEAST_BYTES = 4 * 1024 ** 3;
+
+/**
+ * Makes a directory that is the caller's to remove. Within a test it is in memory, where there is room: each PostgreSQL
+ * waits for the disk at every commit, and two suites side by side let one wait for over five seconds, which is what a
+ * query may take. The benches, crash tests and soaks are on the disk.
+ */
+export function dataDirectory(prefix: string): string {
+  return mkdtempSync(join(process.env.NODE_ENV === 'test' && hasRoom() ? MEMORY : tmpdir(), prefix));
+}
+
+function hasRoom(): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY);
+    return bavail * bsize >= MEMORY_LEAST_BYTES;
+  } catch {
+    return false;
+  }
+}
