@@ -18,7 +18,9 @@ import { type EmbeddedServer, startEmbedded } from '../../src/database/embedded/
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { openStore, type Store } from '../../src/database/store.ts';
 import { newUuid } from '../../src/id.ts';
+import { CONNECT_MAX_SEC } from '../../src/limits.ts';
 import { type Log, silentLog } from '../../src/log.ts';
+import { FaultProxy } from '../cluster/proxy.ts';
 import { masterKey } from './open.ts';
 import { sessionRow } from './rows.ts';
 
@@ -257,6 +259,16 @@ describe('a database that goes away', () => {
       openStore({ dataDir: freshDir(), databaseUrl: url, databaseDriver: 'postgres', masterKey }, silentLog, systemClock()),
     ).rejects.toThrow(/^DATABASE_URL: the database cannot be reached \(ECONNREFUSED\)$/);
   });
+
+  test('is waited for at the start when a connection to it takes longer than a connection may', async () => {
+    const server = await start(freshDir());
+    const proxy = await FaultProxy.start({ path: `${server.socketDir}/.s.PGSQL.${server.port}` });
+    cleanups.push(async () => proxy.stop());
+    proxy.set('blackhole');
+    setTimeout(() => proxy.set('pass'), CONNECT_MAX_SEC * 1_000 + 200);
+    const store = await open(freshDir(), `postgres://sidetone@127.0.0.1:${proxy.port}/postgres`);
+    expect(await store.ready()).toBe(true);
+  }, 30_000);
 
   test('is migrated by one of the nodes that start together, and used by all', async () => {
     const server = await start(freshDir());

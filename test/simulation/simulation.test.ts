@@ -19,7 +19,8 @@ describe('a simulated platform', () => {
     }
     // What finds nothing because nothing happens is no proof.
     expect(events).toBeGreaterThan(SEEDS * 5);
-  });
+    // It computes for some seconds, and shares the processors with as many other tests as there are.
+  }, 180_000);
 
   test('does the same again with the same seed, to the last step, and something else with another', () => {
     const [first, again, other] = [9, 9, 8].map((seed) => simulate(planOf(seed), true));

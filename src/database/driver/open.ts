@@ -3,7 +3,7 @@
  * queries are built with Drizzle; those of every call are prepared statements in the file that owns them.
  */
 import type { Config } from '../../config.ts';
-import { LOCK_LOOK_MS, LOCK_WAIT_MS, QUERY_MAX_MS } from '../../limits.ts';
+import { LOCK_LOOK_MS, LOCK_WAIT_MS, QUERY_MAX_MS, START_CONNECT_TRIES } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { withTimeLimit } from '../../time-limit.ts';
 import { type EmbeddedServer, startEmbedded } from '../embedded/embedded.ts';
@@ -34,6 +34,7 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
     await embedded?.stop();
   };
   try {
+    await untilConnected(() => connection.query('SELECT 1'));
     if (lock !== undefined) await lockDatabase(connection, lock);
     if (lock === 'one') await endOthers(connection);
     await migrate(connection);
@@ -63,6 +64,20 @@ async function openAt(url: string, driver: DatabaseSettings['databaseDriver']): 
   return openNeon(url);
 }
 
+/**
+ * Does work that opens a connection, and does it again when the connection was not made in time. The program is loaded
+ * meanwhile, which on a busy machine alone takes longer than the three seconds that a connection has.
+ */
+async function untilConnected<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries >= START_CONNECT_TRIES || reason(error) !== 'CONNECT_TIMEOUT') throw error;
+    }
+  }
+}
+
 /** The key of the advisory lock on the whole database: any number, the same on every node. */
 const LOCK = 7_414_093_303;
 
@@ -76,7 +91,7 @@ class DatabaseInUse extends Error {}
 
 async function lockDatabase(connection: Connection, lock: DatabaseLock): Promise<void> {
   for (let waited = 0; ; waited += LOCK_LOOK_MS) {
-    if (await connection.lock(LOCK, lock === 'node')) return;
+    if (await untilConnected(() => connection.lock(LOCK, lock === 'node'))) return;
     if (waited >= LOCK_WAIT_MS) break;
     await new Promise((resolve) => setTimeout(resolve, LOCK_LOOK_MS));
   }
