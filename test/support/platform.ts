@@ -61,8 +61,13 @@ export class Platform {
     const platform = new Platform(environment, program);
     // A program that is installed makes its database by itself, as for anybody.
     const isEmbedded = environment.DATABASE_URL === undefined && environment.DATA_DIR === undefined;
-    if (program === undefined && isEmbedded) await fillDataDir(platform.dataDir);
-    await platform.start();
+    try {
+      if (program === undefined && isEmbedded) await fillDataDir(platform.dataDir);
+      await platform.start();
+    } catch (error) {
+      await platform.stop();
+      throw error;
+    }
     return platform;
   }
 
