@@ -5,7 +5,7 @@ import { Receiver } from '../support/receiver.ts';
 import { toneWav } from '../support/rtp-peer.ts';
 import { sippInstalled } from '../support/sipp.ts';
 import { callsTo, type LiveCalls } from './calls.ts';
-import { eventually, natsInstalled, TestCluster, type TestNode } from './harness.ts';
+import { eventually, natsInstalled, patiently, TestCluster, type TestNode } from './harness.ts';
 
 const CALLS = 20;
 const ROUNDS = 12;
@@ -140,19 +140,25 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a command through another nod
     const replay = await api(1, 'POST', path, body, key);
     expect([replay.status, replay.headers.get('idempotent-replayed')]).toEqual([202, 'true']);
     expect(replay.body).toEqual(last?.body ?? {});
-    const list = await api(1, 'GET', path);
+    // A node that was just stopped may be a suspect for a moment yet.
+    const list = await patiently(() => api(1, 'GET', path));
     expect(list.body.recordings).toHaveLength(1);
-    expect((await api(1, 'DELETE', `/v1/sessions/${sessionUuid}`)).status).toBe(202);
+    expect((await patiently(() => api(1, 'DELETE', `/v1/sessions/${sessionUuid}`))).status).toBe(202);
   }, 60_000);
 
   test('shares the buckets of an application over all nodes', async () => {
-    const asked = await Promise.all(Array.from({ length: 60 }, (_, n) => api(n % 3, 'GET', '/v1/sessions')));
-    const admitted = asked.filter(({ status }) => status === 200).length;
-    // 40 at once and 20 a second.
-    expect(admitted).toBeGreaterThanOrEqual(40);
-    expect(admitted).toBeLessThanOrEqual(50);
-    expect(asked.filter(({ status }) => status === 429).length).toBe(60 - admitted);
-  });
+    for (let tries = 1; ; tries += 1) {
+      const asked = await Promise.all(Array.from({ length: 60 }, (_, n) => api(n % 3, 'GET', '/v1/sessions')));
+      const admitted = asked.filter(({ status }) => status === 200).length;
+      expect(asked.filter(({ status }) => status === 429).length).toBe(60 - admitted);
+      // 40 at once and 20 a second.
+      expect(admitted).toBeGreaterThanOrEqual(40);
+      if (admitted <= 50) break;
+      // The node that has the buckets was too busy to be asked, and the others took limits of their own.
+      expect(tries).toBeLessThan(5);
+      await Bun.sleep(3_000);
+    }
+  }, 60_000);
 
   test('dials as often as the application may, and with as many channels as the trunk has, over all nodes', async () => {
     const number = '+15550002';
