@@ -92,14 +92,14 @@ export class Baresip {
   }
 
   /** The first event of that type, now or to come. */
-  async event(type: string, timeoutMs = 10_000): Promise<BaresipEvent> {
+  async event(type: string, timeoutMs = 20_000): Promise<BaresipEvent> {
     const find = () => this.events.find((event) => event.type === type);
     await this.until(() => find() !== undefined, type, timeoutMs);
     return find() ?? { type };
   }
 
   /** Resolves when `ready` holds, which is looked at whenever it says something. */
-  async until(ready: () => boolean, what: string, timeoutMs = 10_000): Promise<void> {
+  async until(ready: () => boolean, what: string, timeoutMs = 20_000): Promise<void> {
     if (ready()) return;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const told = () => `baresip: no ${what}; ${this.events.map(({ type }) => type).join(', ')}\n${this.#said}`;

@@ -136,6 +136,10 @@ test('Every route answers for the objects of another application what it answers
 
 /** Differences below this are the database's: a row that is found and not given is a page more than no row. */
 const NOTHING_MS = 0.1;
+/** On a busy machine, where every answer takes longer: this part of the median answer. A query more would be a fifth. */
+const NOTHING_PART = 0.04;
+
+const medianOf = (values: number[]) => values.sort((one, other) => one - other)[250] ?? Number.POSITIVE_INFINITY;
 
 test('An object of another application takes as long to be not there as nothing does, to a tenth of a millisecond', async () => {
   for (const [path, name] of [
@@ -149,13 +153,16 @@ test('An object of another application takes as long to be not there as nothing 
       return performance.now() - began;
     };
     const differences: number[] = [];
+    const nothings: number[] = [];
     // In turns, so that what slows the machine slows both.
     for (let pair = 0; pair < 500; pair++) {
       const theirs = pair % 2 === 0 ? await timed(owned[name] ?? '') : 0;
       const none = await timed(newUuid());
+      nothings.push(none);
       differences.push((pair % 2 === 0 ? theirs : await timed(owned[name] ?? '')) - none);
     }
-    const median = differences.sort((one, other) => one - other)[250] ?? Number.POSITIVE_INFINITY;
-    expect([name, Math.abs(median) < NOTHING_MS, median]).toEqual([name, true, median]);
+    const median = medianOf(differences);
+    const limit = Math.max(NOTHING_MS, NOTHING_PART * medianOf(nothings));
+    expect([name, Math.abs(median) < limit, median]).toEqual([name, true, median]);
   }
 }, 60_000);
