@@ -149,8 +149,8 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
   };
 
   /**
-   * Chromium makes gaps of its own while other tests take the processors, which we have no part in: one of three times is
-   * without. A fault of ours is in all of them.
+   * Listens up to three times, until the speech came through. Chromium makes gaps of its own while other tests take the
+   * processors; a fault of the platform is heard all three times.
    */
   const expectSpeechOnce = async (listen: () => Promise<Float32Array>) => {
     for (let tries = 1; ; tries += 1) {

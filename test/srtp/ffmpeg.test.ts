@@ -111,7 +111,7 @@ describe.skipIf(!installed)('an encrypted leg and ffmpeg', () => {
     ['AES_CM_128_HMAC_SHA1_80', 'AES_CM_128_HMAC_SHA1_80'],
     ['AES_CM_128_HMAC_SHA1_32', 'SRTP_AES128_CM_HMAC_SHA1_32'],
   ] as const) {
-    // ffmpeg sends with gaps while other tests take the processors: one of three times is without.
+    // The test is tried up to three times, as ffmpeg sends with gaps while other tests take the processors.
     test(
       `hear each other under ${suite}: what ffmpeg says`,
       async () => {

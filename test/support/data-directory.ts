@@ -3,7 +3,7 @@ import { mkdtempSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** File systems in memory, where Linux mounts one by itself. */
+/** The file system in memory that Linux mounts by itself. */
 const MEMORY = '/dev/shm';
 /** A platform and its database use 60 MB, and a dozen run at a time. */
 const MEMORY_LEAST_BYTES = 4 * 1024 ** 3;
