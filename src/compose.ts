@@ -242,6 +242,7 @@ async function openDoors(
     log,
     timeoutSec: settings.webhookTimeoutSec,
     retryScale: settings.webhookRetryScale,
+    isAlone: cluster === undefined,
     onAttempt: tracing && ((delivery) => tracing.record(deliverySpan(delivery))),
   });
   relay.start();

@@ -38,6 +38,17 @@ export interface Settlement extends Cursor {
   readonly attempt: Attempt | undefined;
 }
 
+/** Reads the outbox in this process. */
+interface OutboxReader {
+  /** Every event up to here was read. Undefined: it does not read now. */
+  readTo(): Cursor | undefined;
+  /**
+   * Takes events that are the next in the outbox after what `readTo` said when they were written. False: it does not, and
+   * has to read them.
+   */
+  take(events: readonly OutboxEvent[]): boolean;
+}
+
 export interface OutboxStore {
   /** Takes or renews the lease. False: another relay holds it. */
   lease(holder: string, ttlMs: number): Promise<boolean>;
@@ -58,6 +69,8 @@ export interface OutboxStore {
   settle(holder: string, settlements: readonly Settlement[], isAgain?: boolean): Promise<boolean>;
   /** Calls back when there may be something new to read. */
   onEvents(wake: () => void): void;
+  /** The relay that may be handed events instead of reading them. */
+  follow(reader: OutboxReader): void;
 }
 
 const LEASE = 'webhook-relay';
@@ -101,8 +114,21 @@ SELECT count(*)::int AS settled FROM settled`;
 const SETTLE = settleStatement(false);
 const SETTLE_AGAIN = settleStatement(true);
 
-export function outboxStore(database: Database): OutboxStore & { wake(): void; vacate(): Promise<void> } {
+/** The outbox as those who write events see it. */
+interface OutboxFeed {
+  /** As `OutboxReader.readTo`. */
+  readTo(): Cursor | undefined;
+  /** Events were written: the relay takes `next`, or is woken to read them. */
+  written(next: readonly OutboxEvent[]): void;
+  wake(): void;
+}
+
+export function outboxStore(database: Database): OutboxStore & OutboxFeed & { vacate(): Promise<void> } {
   const listeners: (() => void)[] = [];
+  let reader: OutboxReader | undefined;
+  const wake = () => {
+    for (const each of listeners) each();
+  };
   return {
     lease: async (holder, ttlMs) => (await database.query(TAKE, [holder, ttlMs])).length > 0,
     release: async (holder) => void (await database.query(GIVE, [holder])),
@@ -134,10 +160,15 @@ export function outboxStore(database: Database): OutboxStore & { wake(): void; v
       ]);
       return (row?.settled ?? 0) > 0;
     },
-    onEvents: (wake) => void listeners.push(wake),
-    wake: () => {
-      for (const wake of listeners) wake();
+    onEvents: (listener) => void listeners.push(listener),
+    follow(by) {
+      reader = by;
     },
+    readTo: () => reader?.readTo(),
+    written(next) {
+      if (next.length === 0 || reader?.take(next) !== true) wake();
+    },
+    wake,
   };
 }
 

@@ -19,7 +19,7 @@ import { type LeaseStore, leaseStore } from './leases.ts';
 import { type MessageStore, messageStore } from './messages.ts';
 import { type NodeAbout, type NodeStore, nodeStore } from './nodes.ts';
 import { callerIdStore, type NumberStore, numberStore, type Permitted, terminalStore } from './numbers.ts';
-import { type OutboxStore, outboxStore } from './outbox.ts';
+import { type OutboxEvent, type OutboxStore, outboxStore } from './outbox.ts';
 import { type PaymentStore, paymentStore } from './payments.ts';
 import { type RecordingStore, recordingStore } from './recordings.ts';
 import { type Forgotten, forget } from './retention.ts';
@@ -118,8 +118,8 @@ export async function storeOn(
   const isShared = database.shared && lock !== 'one';
   const notify = isShared ? notifier(database, clock) : () => {};
   const tail = eventTail(database, clock);
-  const onEvents = () => {
-    outbox.wake();
+  const onEvents = (next: readonly OutboxEvent[] = []) => {
+    outbox.written(next);
     tail.wake();
     notify();
   };
@@ -131,7 +131,7 @@ export async function storeOn(
   if (isShared)
     await database.listen(CHANNEL, heard).catch((error: unknown) => log.warn({ error: String(error) }, 'LISTEN failed'));
 
-  const journal = groupCommit({ database, log, nodeId, onEvents, onDead: () => nodes.tell('') });
+  const journal = groupCommit({ database, log, nodeId, readTo: outbox.readTo, onEvents, onDead: () => nodes.tell('') });
   const leases = leaseStore(database, nodeId);
   const apps = appStore(database, seal, now);
   const sweep = () => forget(database, now(), settings.callHistoryDays ?? 0);

@@ -1,5 +1,6 @@
 /**
- * Reads committed events from the outbox into the lanes. All events come through one cursor. An application with more
+ * Reads committed events from the outbox into the lanes. All events come through one cursor; those that a flush of this
+ * process has just written behind it are taken without reading them. An application with more
  * undelivered events than it may keep in memory is *behind*: the cursor passes over its new events, which stay in the
  * database, and a cursor of the application's own reads them as its lanes empty. At the start every application with a
  * backlog is behind.
@@ -13,7 +14,6 @@ import {
   RELAY_MEMORY_MAX_EVENTS,
   RELAY_OUTAGE_PAUSE_MS,
   RELAY_PAGE_MAX_EVENTS,
-  RELAY_POLL_MS,
 } from '../limits.ts';
 import type { Log } from '../log.ts';
 
@@ -32,9 +32,14 @@ export interface IntakeOptions {
   add(event: OutboxEvent): void;
   /** A page of events has been added. */
   onRead(): void;
+  /** How long it rests, at most, without being woken. */
+  readonly pollMs: number;
 }
 
 const START: Cursor = { xid: '0', eventId: 0 };
+
+const isAfter = (one: Cursor, other: Cursor): boolean =>
+  Number(one.xid) > Number(other.xid) || (one.xid === other.xid && one.eventId > other.eventId);
 
 export class Intake {
   readonly #options: IntakeOptions;
@@ -67,6 +72,26 @@ export class Intake {
     this.wake();
   }
 
+  /** Every event up to here was read; undefined before the first reading, and once it is stopped. */
+  get readTo(): Cursor | undefined {
+    return this.#stopped ? undefined : this.#cursor;
+  }
+
+  /**
+   * Takes events of one transaction, of which it was found that nothing lies between them and what `readTo` was when they
+   * were written. False: nothing is taken, and they are to be read.
+   */
+  take(events: readonly OutboxEvent[]): boolean {
+    const { stock, onRead } = this.#options;
+    if (this.#stopped || this.#cursor === undefined || stock.size >= RELAY_MEMORY_MAX_EVENTS * 2) return false;
+    // The cursor stays while applications catch up with it.
+    if (this.#behind.size > 0) return false;
+    // A reading that began before may have come to its end meanwhile, with these events or beyond them.
+    for (const event of events) if (isAfter(event, this.#cursor)) this.#accept(event);
+    onRead();
+    return true;
+  }
+
   /** There may be something new to read. */
   wake(): void {
     this.#woken = true;
@@ -81,18 +106,19 @@ export class Intake {
   }
 
   async #pump(): Promise<void> {
-    const { outbox, stock, onRead } = this.#options;
+    const { outbox, stock, onRead, pollMs } = this.#options;
     while (!this.#stopped) {
       this.#woken = false;
       const cursor = this.#cursor ?? (await this.#begin());
       const isFull = stock.size >= RELAY_MEMORY_MAX_EVENTS * 2;
       const page = isFull ? { events: [], heldBack: false } : await outbox.read(cursor, RELAY_PAGE_MAX_EVENTS);
       if (this.#stopped) return;
-      for (const event of page.events) this.#accept(event);
+      // Some may have been taken while the page was read.
+      for (const event of page.events) if (isAfter(event, this.#cursor ?? cursor)) this.#accept(event);
       const caughtUp = await this.#catchUp();
       onRead();
       if (page.events.length === RELAY_PAGE_MAX_EVENTS || caughtUp) continue;
-      await this.#rest(page.heldBack ? RELAY_HELD_BACK_MS : RELAY_POLL_MS);
+      await this.#rest(page.heldBack ? RELAY_HELD_BACK_MS : pollMs);
     }
   }
 

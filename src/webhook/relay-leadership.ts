@@ -10,7 +10,7 @@
 import type { Clock } from '../clock.ts';
 import type { AppStore } from '../database/apps.ts';
 import type { Attempt } from '../database/attempt.ts';
-import type { OutboxEvent, OutboxStore, Settlement } from '../database/outbox.ts';
+import type { Cursor, OutboxEvent, OutboxStore, Settlement } from '../database/outbox.ts';
 import {
   RELAY_DISABLED_LOOK_MS,
   RELAY_IN_FLIGHT_MAX,
@@ -44,6 +44,8 @@ export interface LeadershipOptions {
   readonly endpoints: Endpoints;
   /** Milliseconds since the epoch. */
   readonly leasedUntil: number;
+  /** As `IntakeOptions.pollMs`. */
+  readonly pollMs: number;
 }
 
 export interface LeadershipLoad {
@@ -80,7 +82,7 @@ export class RelayLeadership {
   #timerAt = Number.POSITIVE_INFINITY;
 
   constructor(options: LeadershipOptions) {
-    const { outbox, holder, clock, log } = options;
+    const { outbox, holder, clock, log, pollMs } = options;
     this.#options = options;
     this.#leasedUntil = options.leasedUntil;
     this.#intake = new Intake({
@@ -90,6 +92,7 @@ export class RelayLeadership {
       log,
       add: (event) => this.#add(event),
       onRead: () => this.#dispatch(),
+      pollMs,
     });
     this.#outcomes = new OutcomeWriter({
       outbox,
@@ -116,6 +119,16 @@ export class RelayLeadership {
 
   wake(): void {
     this.#intake.wake();
+  }
+
+  /** Every event up to here was read; undefined where it does not read. */
+  get readTo(): Cursor | undefined {
+    return this.#intake.readTo;
+  }
+
+  /** As `Intake.take`. */
+  takeIn(events: readonly OutboxEvent[]): boolean {
+    return this.#intake.take(events);
   }
 
   /** The lease is held until then, in milliseconds since the epoch. */

@@ -7,7 +7,14 @@ import type { AppStore } from '../database/apps.ts';
 import type { CredentialStore } from '../database/credentials.ts';
 import type { OutboxStore } from '../database/outbox.ts';
 import { newUuid } from '../id.ts';
-import { RELAY_LAST_LOOK_MS, RELAY_LEASE_MS } from '../limits.ts';
+import {
+  RELAY_LAST_LOOK_MS,
+  RELAY_LEASE_MS,
+  RELAY_LEASE_RETRY_MS,
+  RELAY_LONE_LEASE_MS,
+  RELAY_LONE_POLL_MS,
+  RELAY_POLL_MS,
+} from '../limits.ts';
 import type { Log } from '../log.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import type { AttemptedDelivery } from '../tracing/spans.ts';
@@ -28,6 +35,8 @@ export interface RelayOptions {
   readonly onAttempt?: ((delivery: AttemptedDelivery) => void) | undefined;
   /** A random number in [0, 1). */
   readonly random?: () => number;
+  /** The process has its database for itself: nobody else takes the lease, or writes events. */
+  readonly isAlone?: boolean;
   /** The time that the lease lasts without renewal, in milliseconds. */
   readonly leaseMs?: number;
 }
@@ -60,14 +69,27 @@ class LeasedRelay implements Relay {
   #held: RelayLeadership | undefined;
   #stopped = true;
   #running: Promise<void> | undefined;
+  /** The database did not answer when it was asked for the lease. */
+  #isAway = false;
   #endPause = () => {};
 
   constructor(options: RelayOptions) {
-    const { outbox, apps, credentials, clock, leaseMs = RELAY_LEASE_MS } = options;
+    const {
+      outbox,
+      apps,
+      credentials,
+      clock,
+      isAlone,
+      leaseMs = isAlone === true ? RELAY_LONE_LEASE_MS : RELAY_LEASE_MS,
+    } = options;
     this.#options = options;
     this.#leaseMs = leaseMs;
     this.#endpoints = endpoints(apps, credentials, () => clock.now());
     outbox.onEvents(() => this.#held?.wake());
+    outbox.follow({
+      readTo: () => this.#held?.readTo,
+      take: (events) => this.#held?.takeIn(events) === true,
+    });
     apps.onChange((appUuid) => this.#held?.appChanged(appUuid));
   }
 
@@ -104,7 +126,7 @@ class LeasedRelay implements Relay {
   }
 
   async #run(): Promise<void> {
-    const { outbox, log, random = Math.random } = this.#options;
+    const { outbox, log, random = Math.random, isAlone } = this.#options;
     while (!this.#stopped) {
       const until = await this.#lease();
       if (this.#stopped) break;
@@ -113,11 +135,12 @@ class LeasedRelay implements Relay {
         this.#held?.abandon();
         this.#held = undefined;
       } else if (this.#held === undefined || this.#held.over) {
-        const granted = { holder: this.#holder, endpoints: this.#endpoints, leasedUntil: until };
+        const pollMs = isAlone === true ? RELAY_LONE_POLL_MS : RELAY_POLL_MS;
+        const granted = { holder: this.#holder, endpoints: this.#endpoints, leasedUntil: until, pollMs };
         this.#held = new RelayLeadership({ ...this.#options, random, ...granted });
         this.#held.start();
       } else this.#held.renew(until);
-      await this.#pause(this.#leaseMs / 4);
+      await this.#pause(this.#isAway ? Math.min(RELAY_LEASE_RETRY_MS, this.#leaseMs / 4) : this.#leaseMs / 4);
     }
     await this.#held?.end();
     this.#held = undefined;
@@ -132,8 +155,11 @@ class LeasedRelay implements Relay {
     const { clock, outbox, log } = this.#options;
     const asked = clock.now();
     try {
-      return (await outbox.lease(this.#holder, this.#leaseMs)) ? asked + this.#leaseMs : undefined;
+      const isHeld = await outbox.lease(this.#holder, this.#leaseMs);
+      this.#isAway = false;
+      return isHeld ? asked + this.#leaseMs : undefined;
     } catch (error) {
+      this.#isAway = true;
       log.warn({ error: String(error) }, 'the webhook lease waits for the database');
       return this.#held?.leasedUntil;
     }

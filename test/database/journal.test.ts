@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import postgres from 'postgres';
 import type { Queryable } from '../../src/database/driver/database.ts';
 import { groupCommit } from '../../src/database/journal/group-commit.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
+import type { OutboxEvent } from '../../src/database/outbox.ts';
+import type { Store } from '../../src/database/store.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { eventOf } from '../webhook/emit.ts';
@@ -110,10 +113,84 @@ describe('a commit', () => {
 
   test('is refused at once when too many wait', async () => {
     const stuck: Queryable = { query: () => new Promise(() => {}) };
-    const journal = groupCommit({ database: stuck, log: silentLog, nodeId: 'node', onEvents: () => {}, onDead: () => {} });
+    const journal = groupCommit({
+      database: stuck,
+      log: silentLog,
+      nodeId: 'node',
+      readTo: () => undefined,
+      onEvents: () => {},
+      onDead: () => {},
+    });
     const waiting = Array.from({ length: 20_600 }, () => journal.commit({ events: [] }).catch((error: unknown) => error));
     expect(await waiting.at(-1)).toBeInstanceOf(StoreUnavailable);
     expect(journal.load().waiting).toBeLessThanOrEqual(20_000);
+  });
+});
+
+describe('the events of a flush', () => {
+  /** Follows the outbox from the end of it, as a relay would that has read all. */
+  async function follower(store: Store) {
+    const { xid } = await store.outbox.horizon();
+    const state = { readTo: { xid, eventId: 0 }, taken: [] as OutboxEvent[] };
+    store.outbox.follow({
+      readTo: () => state.readTo,
+      take(events) {
+        state.taken.push(...events);
+        state.readTo = events.at(-1) ?? state.readTo;
+        return true;
+      },
+    });
+    return state;
+  }
+  const emitted = async (store: Store, step: number) => {
+    const row = sessionRow();
+    await store.journal.commit({ session: row, events: [0, 1].map((n) => eventOf(row.appUuid, row.sessionUuid, step + n)) });
+  };
+
+  test('are handed to a relay that has read all before them, as it would read them', async () => {
+    const { outbox } = first.store;
+    // Any other transaction of the server, such as a vacuum's, leaves the events to be read: that moment is passed over.
+    for (let round = 0; round < 20; round++) {
+      const follows = await follower(first.store);
+      const from = follows.readTo;
+      await emitted(first.store, 0);
+      await emitted(first.store, 2);
+      if (follows.taken.length < 4 && round < 19) continue;
+      const { events } = await outbox.read(from, 10);
+      expect(follows.taken).toEqual([...events]);
+      expect(follows.taken.map(({ body }) => JSON.parse(body).step)).toEqual([0, 1, 2, 3]);
+      break;
+    }
+  });
+
+  test('are left to be read while an earlier transaction runs, and while an earlier event is not read', async () => {
+    const follows = await follower(first.store);
+    const other = postgres({ path: `${first.dataDir}/postgres-socket/.s.PGSQL.5432`, user: 'sidetone', database: 'postgres' });
+    await other.begin(async (within) => {
+      await within`SELECT pg_current_xact_id()`;
+      await emitted(first.store, 0);
+    });
+    expect(follows.taken).toEqual([]);
+    // The events of that flush are not read yet.
+    await emitted(first.store, 2);
+    expect(follows.taken).toEqual([]);
+    for (let round = 0; round < 20 && follows.taken.length === 0; round++) {
+      follows.readTo = (await first.store.outbox.read(follows.readTo, 10)).events.at(-1) ?? follows.readTo;
+      await emitted(first.store, 4);
+    }
+    expect(follows.taken.map(({ body }) => JSON.parse(body).step)).toEqual([4, 5]);
+    await other.end();
+  });
+
+  test('of another process are read before those that come after them are taken', async () => {
+    const second = await openSecondStore(first);
+    const follows = await follower(first.store);
+    await emitted(second, 0);
+    await emitted(first.store, 2);
+    expect(follows.taken).toEqual([]);
+    const { events } = await first.store.outbox.read(follows.readTo, 10);
+    expect(events.map(({ body }) => JSON.parse(body).step)).toEqual([0, 1, 2, 3]);
+    await second.close();
   });
 });
 

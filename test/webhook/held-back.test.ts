@@ -55,6 +55,7 @@ test('A relay whose lease has run out rests until the database is back, also whe
     isEmpty: () => answered(false),
     settle: () => answered(true),
     onEvents: () => {},
+    follow: () => {},
   };
   const apps: Pick<AppStore, 'get' | 'onChange' | 'disableWebhook'> = {
     get: () => answered(app),

@@ -8,11 +8,11 @@
  */
 import { JOURNAL_FLUSH_MAX_CHANGES, JOURNAL_WAITING_MAX_CHANGES } from '../../limits.ts';
 import type { Log } from '../../log.ts';
-import type { Queryable } from '../driver/database.ts';
-import { ALIVE, flushStatement, planFlush, roomColumns, sessionColumns } from './flush.ts';
+import type { Queryable, Row } from '../driver/database.ts';
+import type { Cursor, OutboxEvent } from '../outbox.ts';
+import { type FlushPlan, planFlush, writtenEvents } from './flush.ts';
+import { ALIVE, flushStatement } from './flush-statement.ts';
 import { type Change, type Journal, StoreUnavailable } from './journal.ts';
-import { paymentParameters } from './payment-rows.ts';
-import { recordingParameters } from './recording-rows.ts';
 import { isStored } from './stored.ts';
 
 interface Waiting {
@@ -26,8 +26,13 @@ export interface GroupCommitOptions {
   readonly log: Log;
   /** This process in `nodes`; nothing is written once it was declared dead. */
   readonly nodeId: string;
-  /** Called after each flush that wrote events. */
-  readonly onEvents: () => void;
+  /** How far the relay of this process has read the outbox; undefined: it does not read. */
+  readonly readTo: () => Cursor | undefined;
+  /**
+   * Called after each flush that wrote events. `next`: those events, where they come right after what the relay has read;
+   * otherwise none, and they are to be read.
+   */
+  readonly onEvents: (next: readonly OutboxEvent[]) => void;
   /** Called when a flush was refused because this node was declared dead. */
   readonly onDead: () => void;
 }
@@ -37,6 +42,22 @@ export interface JournalLoad {
   readonly waiting: number;
   readonly flushes: number;
   readonly changes: number;
+}
+
+/** A row of the flush's answer: what was written, the number of an event, and the transaction (`flush-statement.ts`). */
+interface WrittenRow extends Row {
+  readonly written: string;
+  /** Numbers may come as text (bigint). */
+  readonly event_id: number | string | null;
+  readonly xid: string | null;
+}
+
+/** The events that were written, if a relay has to read them next. */
+function nextEvents(plan: FlushPlan, rows: readonly WrittenRow[]): readonly OutboxEvent[] {
+  const xid = rows.find(({ written }) => written === ALIVE)?.xid;
+  if (xid == null) return [];
+  const eventIds = new Map(rows.flatMap(({ written, event_id: id }) => (id === null ? [] : [[written, Number(id)] as const])));
+  return writtenEvents(plan, xid, eventIds);
 }
 
 /** Makes the journal on a database. */
@@ -64,8 +85,10 @@ export class GroupCommit implements Journal {
     });
   }
 
-  wasStored(change: Change): Promise<boolean> {
-    return isStored(this.#options.database, change);
+  async wasStored(change: Change): Promise<boolean> {
+    const stored = await isStored(this.#options.database, change);
+    if (stored && change.events.length > 0) this.#options.onEvents([]);
+    return stored;
   }
 
   load(): JournalLoad {
@@ -107,23 +130,14 @@ export class GroupCommit implements Journal {
 
   async #write(batch: readonly Change[]): Promise<boolean[]> {
     const plan = planFlush(batch);
-    const payments = plan.payments.length === 0 ? [] : paymentParameters(plan.payments);
-    const recordings = plan.recordings.length === 0 ? [] : recordingParameters(plan.recordings);
-    const rows = await this.#options.database.query<{ written: string }>(flushStatement(payments, recordings), [
-      JSON.stringify(plan.sessions.map(sessionColumns)),
-      JSON.stringify(plan.events),
-      JSON.stringify(plan.answers),
-      JSON.stringify(plan.rooms.map(roomColumns)),
-      this.#options.nodeId,
-      ...payments,
-      ...recordings,
-    ]);
+    const { text, parameters } = flushStatement(plan, this.#options.nodeId, this.#options.readTo());
+    const rows = await this.#options.database.query<WrittenRow>(text, parameters);
     const written = new Set(rows.map((row) => row.written));
     if (!written.has(ALIVE)) {
       this.#options.onDead();
       throw new StoreUnavailable('this node was declared dead');
     }
-    if (plan.events.length > 0) this.#options.onEvents();
+    if (plan.events.length > 0) this.#options.onEvents(nextEvents(plan, rows));
     const outcome: boolean[] = [];
     for (const [at, change] of batch.entries()) {
       const row = change.session?.sessionUuid ?? change.room?.roomId;

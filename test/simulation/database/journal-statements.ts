@@ -1,5 +1,6 @@
 /** The statement of a flush (`journal/flush.ts`), and what other transactions emit (`journal/emit.ts`). */
 import type { Row } from '../../../src/database/driver/database.ts';
+import { isAfter } from './outbox-statements.ts';
 import type { Execution, Rows, Statement } from './statement.ts';
 import { listAt, NONE, numberAt, ONE, read, step, textAt, write } from './statement.ts';
 import type {
@@ -27,7 +28,14 @@ interface KeptAnswer {
   readonly body: string;
 }
 
-function insertEvents(tables: Tables, xid: number, events: readonly EmittedEvent[], by: string | null): void {
+/** Returns the numbers of the events that were not there before, by webhook id. */
+function insertEvents(
+  tables: Tables,
+  xid: number,
+  events: readonly EmittedEvent[],
+  by: string | null,
+): ReadonlyMap<string, number> {
+  const inserted = new Map<string, number>();
   for (const { webhook_id, app_uuid, name, session_uuid, lanes, body, traceparent, at } of events) {
     if (tables.events.has(webhook_id)) continue;
     const event_id = tables.nextEventId();
@@ -36,7 +44,9 @@ function insertEvents(tables: Tables, xid: number, events: readonly EmittedEvent
     tables.events.set(webhook_id, event);
     tables.eventsById.set(event_id, event);
     tables.outbox.set(event_id, { xid, event_id, app_uuid });
+    inserted.set(webhook_id, event_id);
   }
+  return inserted;
 }
 
 function keepAnswers(tables: Tables, answers: readonly KeptAnswer[]): void {
@@ -116,41 +126,53 @@ function changePayments(tables: Tables, { begun, ended, staged, forgotten }: Pay
 }
 
 interface Flush {
+  readonly nodeId: string;
   readonly sessions: readonly SessionRecord[];
   readonly rooms: readonly RoomRecord[];
   readonly events: readonly EmittedEvent[];
   readonly answers: readonly KeptAnswer[];
   readonly payments: PaymentLists | undefined;
   readonly recordings: { readonly begun: readonly RecordingRecord[]; readonly ended: readonly Kept[] } | undefined;
+  /** How far the relay of the process has read; undefined: it does not. */
+  readonly readTo: { readonly xid: number; readonly eventId: number } | undefined;
 }
 
+/** The statement has parameters for what its text names, in this order. */
 function flushOf(execution: Execution): Flush {
-  const hasPayments = execution.text.includes('pay_begun');
-  const first = hasPayments ? 10 : 6;
-  return {
-    sessions: listAt(execution, 1),
-    events: listAt(execution, 2),
-    answers: listAt(execution, 3),
-    rooms: listAt(execution, 4),
-    payments: hasPayments
-      ? {
-          begun: listAt(execution, 6),
-          ended: listAt(execution, 7),
-          staged: listAt(execution, 8),
-          forgotten: listAt(execution, 9),
-        }
-      : undefined,
-    recordings: execution.text.includes('rec_begun')
-      ? { begun: listAt(execution, first), ended: listAt(execution, first + 1) }
-      : undefined,
+  let last = 1;
+  const next = <T>(named: string): readonly T[] => {
+    if (!execution.text.includes(`${named} AS (`)) return [];
+    last += 1;
+    return listAt(execution, last);
   };
+  const payments = execution.text.includes('pay_begun AS (')
+    ? { begun: listAt<CollectionRecord>(execution, 2), ...paymentsAfter(execution, 3) }
+    : undefined;
+  if (payments !== undefined) last += 4;
+  const recordings = execution.text.includes('rec_begun AS (')
+    ? { begun: listAt<RecordingRecord>(execution, last + 1), ended: listAt<Kept>(execution, last + 2) }
+    : undefined;
+  if (recordings !== undefined) last += 2;
+  const [sessions, rooms] = [next<SessionRecord>('changed'), next<RoomRecord>('roomed')];
+  const [events, answers] = [next<EmittedEvent>('emitted'), next<KeptAnswer>('answered')];
+  const reads = events.length > 0 && execution.parameters[last] !== null;
+  const readTo = reads ? { xid: numberAt(execution, last + 1), eventId: numberAt(execution, last + 2) } : undefined;
+  return { nodeId: textAt(execution, 1), sessions, rooms, events, answers, payments, recordings, readTo };
 }
+
+const paymentsAfter = (execution: Execution, first: number): Omit<PaymentLists, 'begun'> => ({
+  ended: listAt(execution, first),
+  staged: listAt(execution, first + 1),
+  forgotten: listAt(execution, first + 2),
+});
 
 function flush(execution: Execution): (xid: number) => Rows {
   const { tables } = execution;
+  const { nodeId, sessions, rooms, events, answers, payments, recordings, readTo } = flushOf(execution);
   // The fence's row is locked, as are the rows that it guards.
-  const isMine = tables.isAlive(textAt(execution, 5));
-  const { sessions, rooms, events, answers, payments, recordings } = flushOf(execution);
+  const isMine = tables.isAlive(nodeId);
+  const { xmin } = tables;
+  const isNext = readTo !== undefined && ![...tables.outbox.values()].some((row) => isAfter(row, readTo.xid, readTo.eventId));
   return (xid) => {
     if (!isMine) return NONE;
     const changed = changeSessions(tables, sessions);
@@ -159,21 +181,22 @@ function flush(execution: Execution): (xid: number) => Rows {
     if (payments !== undefined) changePayments(tables, payments);
     const isIn = (guard: string | null | undefined, set: ReadonlySet<string>) => guard == null || set.has(guard);
     const guarded = (each: EmittedEvent | KeptAnswer) => isIn(each.guard, changed) && isIn(each.room_guard, roomed);
-    insertEvents(
-      tables,
-      xid,
-      events.filter((each) => guarded(each) && isIn(each.recording_guard, over)),
-      textAt(execution, 5),
-    );
+    const emitted = events.filter((each) => guarded(each) && isIn(each.recording_guard, over));
+    const eventIds = insertEvents(tables, xid, emitted, nodeId);
     keepAnswers(tables, answers.filter(guarded));
-    return [...changed, ...roomed, 'alive'].map((written) => ({ written }));
+    const row = (written: string) => ({ written, event_id: null, xid: null });
+    return [
+      ...[...changed, ...roomed].map(row),
+      ...[...eventIds].map(([written, event_id]) => ({ written, event_id, xid: null })),
+      { ...row('alive'), xid: isNext && xmin === xid ? String(xid) : null },
+    ];
   };
 }
 
 function flushLocks(execution: Execution): readonly string[] {
-  const { sessions, rooms, recordings, payments } = flushOf(execution);
+  const { nodeId, sessions, rooms, recordings, payments } = flushOf(execution);
   return [
-    `node ${textAt(execution, 5)}`,
+    `node ${nodeId}`,
     ...sessions.map(({ session_uuid }) => `session ${session_uuid}`),
     ...rooms.map(({ room_id }) => `room ${room_id}`),
     ...(recordings?.ended ?? []).map(({ recording_uuid }) => `recording ${String(recording_uuid)}`),

@@ -25,7 +25,8 @@ function takeAsNode(execution: Execution, name: string): number | undefined {
   return take(execution, name, holder, numberAt(execution, 3), isDead);
 }
 
-const isAfter = (row: OutboxRecord, xid: number, eventId: number): boolean =>
+/** Tells whether a row lies behind a position in the outbox. */
+export const isAfter = (row: OutboxRecord, xid: number, eventId: number): boolean =>
   row.xid > xid || (row.xid === xid && row.event_id > eventId);
 
 function rowsOf(tables: Tables, found: readonly OutboxRecord[], limit: number): Rows {

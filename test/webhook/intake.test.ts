@@ -1,0 +1,130 @@
+/** Events that come into the lanes by being read, by being taken from a flush, or by both at once. */
+import { expect, test } from 'bun:test';
+import type { OutboxEvent, OutboxStore } from '../../src/database/outbox.ts';
+import { RELAY_APP_MAX_EVENTS, RELAY_MEMORY_MAX_EVENTS, RELAY_POLL_MS } from '../../src/limits.ts';
+import { silentLog } from '../../src/log.ts';
+import { Intake } from '../../src/webhook/intake.ts';
+import { settle, VirtualClock } from '../support/virtual-clock.ts';
+
+const event = (xid: number, eventId: number, appUuid = 'app_1'): OutboxEvent => ({
+  ...{ xid: String(xid), eventId, webhookId: `evt_${eventId}`, appUuid, name: 'session.held', lanes: ['session:1'] },
+  ...{ body: '{}', traceparent: '', at: 0, attempts: [] },
+});
+
+type Page = Awaited<ReturnType<OutboxStore['read']>>;
+
+/** An intake whose readings end when the test says so. */
+function begun(stock = { size: 0, sizeOf: (_appUuid: string) => 0 }, backlog: readonly string[] = []) {
+  const clock = new VirtualClock();
+  const added: number[] = [];
+  const readings: { readonly answer: (page: Page) => void }[] = [];
+  const ofApps: { readonly answer: (events: readonly OutboxEvent[]) => void }[] = [];
+  const outbox: OutboxStore = {
+    lease: async () => true,
+    release: async () => {},
+    horizon: async () => ({ xid: '10', eventId: 0 }),
+    backlog: async () => backlog,
+    read: () => new Promise((answer) => readings.push({ answer })),
+    readApp: () => new Promise((answer) => ofApps.push({ answer })),
+    isEmpty: async () => false,
+    settle: async () => true,
+    onEvents: () => {},
+    follow: () => {},
+  };
+  const add = ({ eventId }: OutboxEvent) => void added.push(eventId);
+  const intake = new Intake({ outbox, stock, clock, log: silentLog, add, onRead: () => {}, pollMs: RELAY_POLL_MS });
+  return { intake, running: intake.run(), clock, added, readings, ofApps };
+}
+
+const page = (...events: readonly OutboxEvent[]): Page => ({ events, heldBack: false });
+
+test('What a flush hands over is not read, and the next reading begins behind it', async () => {
+  const { intake, clock, added, readings } = begun();
+  await settle();
+  readings[0]?.answer(page());
+  await settle();
+  expect(intake.readTo).toEqual({ xid: '10', eventId: 0 });
+  expect(intake.take([event(12, 3), event(12, 4)])).toBe(true);
+  expect(intake.readTo).toMatchObject({ xid: '12', eventId: 4 });
+  await settle();
+  expect({ added, readings: readings.length }).toEqual({ added: [3, 4], readings: 1 });
+  await clock.advance(RELAY_POLL_MS);
+  expect(readings.length).toBe(2);
+});
+
+test('What was taken while a page was read comes once, and what the page has behind it comes after it', async () => {
+  const { intake, added, readings } = begun();
+  await settle();
+  expect(intake.take([event(12, 3)])).toBe(true);
+  readings[0]?.answer(page(event(12, 3), event(13, 5), event(13, 6)));
+  await settle();
+  expect(added).toEqual([3, 5, 6]);
+});
+
+test('What a page had already is not taken again', async () => {
+  const { intake, added, readings } = begun();
+  await settle();
+  readings[0]?.answer(page(event(12, 3), event(13, 5)));
+  await settle();
+  expect(intake.take([event(12, 3), event(12, 4)])).toBe(true);
+  expect(intake.take([event(13, 5), event(13, 6)])).toBe(true);
+  expect(added).toEqual([3, 5, 6]);
+});
+
+test('Transactions are compared as numbers', async () => {
+  const { intake, added, readings } = begun();
+  await settle();
+  readings[0]?.answer(page(event(99, 3)));
+  await settle();
+  expect(intake.take([event(100, 4)])).toBe(true);
+  expect(added).toEqual([3, 4]);
+});
+
+test('Nothing is taken before the first position is known, without room, and after the end', async () => {
+  const stock = { size: 0, sizeOf: () => 0 };
+  const { intake, running, added, readings } = begun(stock);
+  expect([intake.readTo, intake.take([event(12, 3)])]).toEqual([undefined, false]);
+  await settle();
+  readings[0]?.answer(page());
+  await settle();
+  stock.size = RELAY_MEMORY_MAX_EVENTS * 2;
+  expect(intake.take([event(12, 3)])).toBe(false);
+  stock.size = 0;
+  intake.stop();
+  await running;
+  expect([intake.readTo, intake.take([event(12, 3)])]).toEqual([undefined, false]);
+  expect(added).toEqual([]);
+});
+
+test('While an application catches up nothing is taken, and it misses nothing', async () => {
+  const { intake, added, readings, ofApps } = begun({ size: 0, sizeOf: () => 0 }, ['app_1']);
+  await settle();
+  readings[0]?.answer(page());
+  await settle();
+  expect(ofApps.length).toBe(1);
+  expect(intake.take([event(12, 3)])).toBe(false);
+  ofApps[0]?.answer([event(9, 1), event(9, 2)]);
+  await settle();
+  readings[1]?.answer(page(event(12, 3)));
+  await settle();
+  expect(added).toEqual([1, 2, 3]);
+});
+
+test('An application that has more than memory keeps falls behind by what is handed over, too', async () => {
+  const held = { app_1: RELAY_APP_MAX_EVENTS, app_2: 0 };
+  const stock = { size: 0, sizeOf: (appUuid: string) => (appUuid === 'app_1' ? held.app_1 : held.app_2) };
+  const { intake, added, readings, ofApps } = begun(stock);
+  await settle();
+  readings[0]?.answer(page());
+  await settle();
+  expect(intake.take([event(12, 3, 'app_1'), event(12, 4, 'app_2')])).toBe(true);
+  expect(added).toEqual([4]);
+  held.app_1 = 0;
+  intake.made('app_1');
+  await settle();
+  readings[1]?.answer(page());
+  await settle();
+  ofApps[0]?.answer([event(12, 3, 'app_1')]);
+  await settle();
+  expect(added).toEqual([4, 3]);
+});
