@@ -132,6 +132,7 @@ export const STATEMENT_MAX_MS = 4_500;
 export const CONNECT_MAX_SEC = 3;
 /** A start connects so many times to a database that lets the time of a connection run out. */
 export const START_CONNECT_TRIES = 4;
+export const START_CONNECT_PAUSE_MS = 200;
 /** A start waits so long for the lock of a process that was killed, and looks so often. */
 export const LOCK_WAIT_MS = 2_000;
 export const LOCK_LOOK_MS = 50;
@@ -382,8 +383,9 @@ export const MESSAGE_TEXT_MAX_CHARS = 1_600;
 /** Messages of one application that wait to be submitted; past it a POST is 503 with `Retry-After`. */
 export const MESSAGES_WAITING_MAX = 10_000;
 export const MESSAGE_RETENTION_DAYS = 30;
-/** Without any wake-up, what is due is looked for this often. */
+/** Without any wake-up, what is due is looked for this often; by a process that has its database for itself less often. */
 export const MESSAGE_POLL_MS = 5_000;
+export const MESSAGE_LONE_POLL_MS = 30_000;
 /**
  * A receipt may overtake the response that names its message: how often, and how long apart, it is looked up before it
  * counts as nobody's.

@@ -10,6 +10,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
@@ -268,6 +269,34 @@ describe('a database that goes away', () => {
     setTimeout(() => proxy.set('pass'), CONNECT_MAX_SEC * 1_000 + 200);
     const store = await open(freshDir(), `postgres://sidetone@127.0.0.1:${proxy.port}/postgres`);
     expect(await store.ready()).toBe(true);
+  }, 30_000);
+
+  test('is asked again at the start when a connection is closed under the first question', async () => {
+    const server = await start(freshDir());
+    let closed = 0;
+    const busy = createServer((socket) => {
+      const through = createConnection({ path: `${server.socketDir}/.s.PGSQL.${server.port}` });
+      for (const each of [socket, through]) each.on('error', () => {});
+      through.pipe(socket);
+      let heard = 0;
+      socket.on('data', (chunk) => {
+        heard += 1;
+        if (heard === 1 || closed >= 2) through.write(chunk);
+        else {
+          closed += 1;
+          socket.destroy();
+          through.destroy();
+        }
+      });
+      socket.on('close', () => through.destroy());
+    });
+    await new Promise<void>((listening) => busy.listen(0, '127.0.0.1', listening));
+    cleanups.push(async () => void busy.close());
+    const address = busy.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    const store = await open(freshDir(), `postgres://sidetone@127.0.0.1:${port}/postgres`);
+    expect(await store.ready()).toBe(true);
+    expect(closed).toBe(2);
   }, 30_000);
 
   test('is migrated by one of the nodes that start together, and used by all', async () => {

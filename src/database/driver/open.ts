@@ -3,7 +3,7 @@
  * queries are built with Drizzle; those of every call are prepared statements in the file that owns them.
  */
 import type { Config } from '../../config.ts';
-import { LOCK_LOOK_MS, LOCK_WAIT_MS, QUERY_MAX_MS, START_CONNECT_TRIES } from '../../limits.ts';
+import { LOCK_LOOK_MS, LOCK_WAIT_MS, QUERY_MAX_MS, START_CONNECT_PAUSE_MS, START_CONNECT_TRIES } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { withTimeLimit } from '../../time-limit.ts';
 import { type EmbeddedServer, startEmbedded } from '../embedded/embedded.ts';
@@ -36,8 +36,8 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
   try {
     await untilConnected(() => connection.query('SELECT 1'));
     if (lock !== undefined) await lockDatabase(connection, lock);
-    if (lock === 'one') await endOthers(connection);
-    await migrate(connection);
+    if (lock === 'one') await untilConnected(() => endOthers(connection));
+    await untilConnected(() => migrate(connection));
   } catch (error) {
     // The server that was already running is another process's.
     if (error instanceof DatabaseInUse) await connection.close();
@@ -64,16 +64,21 @@ async function openAt(url: string, driver: DatabaseSettings['databaseDriver']): 
   return openNeon(url);
 }
 
+/** A connection that was not made in time, or that the server or the system closed while it was made. */
+const BUSY = new Set(['CONNECT_TIMEOUT', 'CONNECTION_CLOSED']);
+
 /**
- * Does work that opens a connection, and does it again when the connection was not made in time. The program is loaded
- * meanwhile, which on a busy machine alone takes longer than the three seconds that a connection has.
+ * Does work that opens a connection, and does it again when the machine was too busy for it. The program is loaded
+ * meanwhile, which on a busy machine alone takes longer than the three seconds that a connection has; and a socket whose
+ * backlog is full is closed at once.
  */
 async function untilConnected<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await work();
     } catch (error) {
-      if (tries >= START_CONNECT_TRIES || reason(error) !== 'CONNECT_TIMEOUT') throw error;
+      if (tries >= START_CONNECT_TRIES || !BUSY.has(reason(error))) throw error;
+      await new Promise((resolve) => setTimeout(resolve, START_CONNECT_PAUSE_MS * tries));
     }
   }
 }
