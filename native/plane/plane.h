@@ -151,8 +151,8 @@ class Plane {
   /** Between two looks at what is to be passed on as it comes, so that a thousand legs wake it two thousand times a
    * second and no more. */
   static constexpr int64_t prompt_rest_us = 500;
-  /** How long a plane without legs and rooms sleeps: it wakes five times a second instead of fifty. */
-  static constexpr int64_t rest_us = 10 * tick_us;
+  /** How long a plane without legs and rooms sleeps at most: it wakes twice a second instead of fifty times. */
+  static constexpr int64_t rest_us = 25 * tick_us;
 
  private:
   Plane() = default;

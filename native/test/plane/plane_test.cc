@@ -373,7 +373,7 @@ TEST("ports that are taken are told, and leave nothing open") {
   CHECK(after == before);
 }
 
-TEST("a plane without legs wakes five times a second, and one that gets a leg ticks on without a jump") {
+TEST("a plane without legs wakes twice a second, and one that gets a leg ticks on without a jump") {
   Bench bench;
   int error = 0;
   bench.plane = Plane::create(1'000'000, error);

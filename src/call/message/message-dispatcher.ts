@@ -7,6 +7,7 @@ import { StoreUnavailable } from '../../database/journal/journal.ts';
 import type { MessageQuery, MessageStore, PartFound } from '../../database/messages.ts';
 import { newUuid } from '../../id.ts';
 import {
+  MESSAGE_LONE_POLL_MS,
   MESSAGE_POLL_MS,
   RECEIPT_LOOKUP_WAIT_MS,
   RECEIPT_LOOKUPS_MAX,
@@ -162,7 +163,7 @@ export class MessageDispatcher implements Messages {
   async #pump(): Promise<void> {
     const { store, gateway, clock, log } = this.#options;
     if (gateway === undefined) return;
-    let sleepMs = MESSAGE_POLL_MS;
+    let sleepMs = store.shared ? MESSAGE_POLL_MS : MESSAGE_LONE_POLL_MS;
     try {
       await this.#giveBack(clock.now());
       while (this.#again && !this.#closed) {

@@ -25,6 +25,9 @@ export interface PlaneListener {
   lost(): void;
 }
 
+/** A worker that is stuck is noticed by the third look after its last sign of life, so by 1.8 times that limit. */
+const LOOK_SHARE = 0.4;
+
 const PRIORITY = ['ordinary', 'nicer', 'real-time'] as const;
 
 /** Lateness and load of the ticks of the last second, and of all so far. */
@@ -83,7 +86,7 @@ export class MediaWorker {
         gone: () => this.#die(),
       },
     );
-    this.#watch = setInterval(() => this.#look(), this.#pulseMaxMs / 5);
+    this.#watch = setInterval(() => this.#look(), this.#pulseMaxMs * LOOK_SHARE);
   }
 
   /** Resolves once the worker ticks; rejects where it does not within `MEDIA_WORKER_START_MS`. */
