@@ -236,7 +236,8 @@ describe.skipIf(!natsInstalled || !sippInstalled)('through another node', () => 
   }, 30_000);
 
   test('a recording is heard while it grows, and fetched when it is finished, with ranges', async () => {
-    const made = await post(1, '/recordings', { direction: 'both', channels: 'mono', include_gaps: true });
+    const made = await patiently(() => post(1, '/recordings', { direction: 'both', channels: 'mono', include_gaps: true }));
+    expect(made.status).toBe(202);
     const { recording_uuid: recordingUuid } = made.body;
     await post(1, '/playback/play', { type: 'silence' });
     const available = await receiver.event('recording.became_available', sessionUuid);

@@ -191,6 +191,8 @@ test('An order that is malformed or has no Session to mean is an error, and noth
     await platform.api(app, 'POST', `/api/v1/rooms/${room.room_id}/members`, { session_uuid: each });
     await receiver.event('room.member.joined', each);
   }
+  // The webhook may be there before what the bot is told.
+  await bot.hears('member_joined', { session_uuid: to });
   bot.texts.length = 0;
   await refused({ type: 'send_dtmf', digits: 'x' }, 'send_dtmf: digits must be some of 0-9, A-D, *, #, w, W');
   await refused({ type: 'transfer', to: 'tel:1' }, 'transfer: to must be an E.164 number or a sip: URI');
