@@ -7,10 +7,15 @@
  * With TEST_FAILED_AGAIN=1, as CI sets it, up to six files that failed are run once more, one after the other and with
  * nothing beside them. Files are counted and not tests, as one failure may cause others within its file. A test that
  * passes only then is named: it depends on how busy the machine is, which is a bug of the test or of what it tests.
+ *
+ * Suites that run on one machine at the same time know of each other, and each takes fewer files at once: together they
+ * would else ask for so much more than the processors have that calls and databases miss their deadlines.
  */
 import { spawn, spawnSync } from 'node:child_process';
+import { connect, createServer } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -31,8 +36,12 @@ if (args.length === 0) {
   }
 }
 // Most of a test is waiting: for audio at its own pace, for a process to start. Compilers work in the pauses.
+const beside = args.length === 0 ? await suitesBeside() : 0;
+const most = Math.max(3, availableParallelism());
+const files = beside === 0 ? most : Math.max(2, Math.ceil(most / (beside + 1)));
+if (beside > 0) console.log(`sidetone: ${beside} more running on this machine: ${files} files at once instead of ${most}`);
 const native = args.length === 0 ? nativeTests() : Promise.resolve(true);
-const workers = `--parallel=${Math.max(3, availableParallelism())}`;
+const workers = `--parallel=${files}`;
 const bun = join(root, 'node_modules/.bin/bun');
 const failedFiles = new Set();
 let file;
@@ -52,10 +61,49 @@ const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : '';
 console.log(`${total.passed} passed, ${total.failed} failed${skipped}`);
 if (!passed || !nativePassed) process.exitCode = 1;
 
+/**
+ * Announces this suite, and counts those beside it: each holds a socket of the system's abstract names, which goes with
+ * its process. Two that start together have time to see each other. 0 where there are no such names.
+ */
+async function suitesBeside() {
+  if (process.platform !== 'linux') return 0;
+  const names = Array.from({ length: 8 }, (_, at) => `\0sidetone-suite-${at}`);
+  const own = await firstFree(names);
+  await sleep(500);
+  const there = await Promise.all(names.filter((name) => name !== own).map(isThere));
+  return there.filter(Boolean).length;
+}
+
+/** Takes the first name that nobody has; undefined where all are taken. */
+async function firstFree(names) {
+  for (const path of names) {
+    const server = createServer((socket) => socket.destroy());
+    const isTaken = await new Promise((resolve) => {
+      server.once('error', () => resolve(true));
+      server.listen({ path }, () => resolve(false));
+    });
+    if (isTaken) continue;
+    server.unref();
+    return path;
+  }
+  return undefined;
+}
+
+/** Tells whether somebody has the name. */
+function isThere(path) {
+  return new Promise((resolve) => {
+    const socket = connect({ path }, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
 /** The tests in C++, of a lower priority than those beside them. What they say is printed at their end. */
 async function nativeTests() {
   const said = [];
-  const args = ['-n', '10', 'make', '-s', '-j2', '-C', 'native', 'test', 'tsan'];
+  const args = ['-n', '10', 'make', '-s', beside === 0 ? '-j2' : '-j1', '-C', 'native', 'test', 'tsan'];
   const passed = await watch(
     'nice',
     args,
