@@ -23,7 +23,7 @@ describe.skipIf(!natsInstalled || !sippInstalled)('through another node', () => 
   const node = (at: number): TestNode => cluster.node(at);
   const portOf = (at: number) => Number(node(at).platform.sipUdp.split(':')[1]);
   const post = (at: number, path: string, body: unknown) =>
-    node(at).platform.api(app, 'POST', `/v1/sessions/${sessionUuid}${path}`, body);
+    patiently(() => node(at).platform.api(app, 'POST', `/v1/sessions/${sessionUuid}${path}`, body));
   /** The same URL at another node. */
   const at = (n: number, url: unknown): string => {
     const { pathname, search } = new URL(String(url));
@@ -131,7 +131,8 @@ describe.skipIf(!natsInstalled || !sippInstalled)('through another node', () => 
   test('a SIP request within a call is worked on by the node that has it, and answered by the one that it came to; of no call it is 481', async () => {
     const before = new Set(receiver.events);
     receiver.misbehave = ({ event, session_uuid }) => {
-      if (event === 'session.created') void node(1).platform.api(app, 'POST', `/v1/sessions/${session_uuid}/answer`);
+      if (event === 'session.created')
+        void patiently(() => node(1).platform.api(app, 'POST', `/v1/sessions/${session_uuid}/answer`));
       return undefined;
     };
     const caller = await RawCaller.call(node(0).platform.sipUdp, NUMBER, 440);
@@ -193,7 +194,7 @@ describe.skipIf(!natsInstalled || !sippInstalled)('through another node', () => 
       );
     await receiver.until(() => created() !== undefined, 'the call');
     const uuid = String(created()?.body.session_uuid);
-    expect((await node(at).platform.api(app, 'POST', `/v1/sessions/${uuid}/answer`)).status).toBe(202);
+    expect((await patiently(() => node(at).platform.api(app, 'POST', `/v1/sessions/${uuid}/answer`))).status).toBe(202);
     const to = field(await peer.until(/^SIP\/2.0 200[\s\S]* INVITE\r/), 'To');
     peer.send(peer.request('ACK', { id, to }));
     await receiver.event('session.answered', uuid);
@@ -236,7 +237,7 @@ describe.skipIf(!natsInstalled || !sippInstalled)('through another node', () => 
   }, 30_000);
 
   test('a recording is heard while it grows, and fetched when it is finished, with ranges', async () => {
-    const made = await patiently(() => post(1, '/recordings', { direction: 'both', channels: 'mono', include_gaps: true }));
+    const made = await post(1, '/recordings', { direction: 'both', channels: 'mono', include_gaps: true });
     expect(made.status).toBe(202);
     const { recording_uuid: recordingUuid } = made.body;
     await post(1, '/playback/play', { type: 'silence' });
