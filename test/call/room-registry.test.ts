@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { RoomRegistry } from '../../src/call/room/room-registry.ts';
+import type { RoomRow } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
 import { LIST_MATCHED_MAX_ITEMS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
@@ -12,6 +13,7 @@ function world(rows: number, deleting = false) {
   const events: string[] = [];
   const opened: string[] = [];
   const bug = { next: false };
+  const stored: RoomRow[] = [];
   const clock = new VirtualClock();
   const registry = new RoomRegistry({
     journal: {
@@ -21,6 +23,7 @@ function world(rows: number, deleting = false) {
           throw new Error('a bug');
         }
         events.push(...change.events.map(({ name }) => name));
+        if (change.room !== undefined) stored.push(change.room);
         return true;
       },
       wasStored: async () => false,
@@ -68,7 +71,7 @@ function world(rows: number, deleting = false) {
     limits: async () => ({ maxRooms: 100, maxMembersPerRoom: 250 }),
     session: () => undefined,
   });
-  return { registry, events, opened, bug, clock };
+  return { registry, events, opened, bug, clock, stored };
 }
 
 test('More than 50,000 Rooms are not listed: 413, without filters that could narrow them.', async () => {
@@ -92,6 +95,19 @@ test('A bug in a Room ends that Room, and no other.', async () => {
   for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
   expect(events).toEqual(['room.created', 'room.created', 'room.deleted']);
   expect([registry.get('app_1', first), registry.get('app_1', second)?.room_id]).toEqual([undefined, second]);
+});
+
+test('The row of a Room that was being deleted says so still, whatever is stored of it before it is gone.', async () => {
+  const { registry, stored } = world(1, true);
+  await registry.recover(async () => {
+    // A process that dies here leaves the Room to another, which has to go on deleting it.
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+    expect(stored.map(({ deleting, deletedAt }) => [deleting, deletedAt])).toEqual([[true, undefined]]);
+    return 0;
+  });
+  for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+  expect(stored.every(({ deleting }) => deleting)).toBe(true);
+  expect(stored.at(-1)?.deletedAt).toBeNumber();
 });
 
 test('A Room that was being deleted when its process died is gone only when each of its members has left.', async () => {

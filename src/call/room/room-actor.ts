@@ -44,6 +44,7 @@ export interface RoomEnvironment
 export class RoomActor {
   #state: RoomState;
   #row: RoomRow | undefined;
+  readonly #isDoomed: boolean;
   readonly media: MediaRoom;
   readonly epoch: number;
   /** It is being given up to another node: nobody may join it any more, and it takes no orders. */
@@ -57,9 +58,13 @@ export class RoomActor {
   readonly #mailbox: Mailbox<RoomInput>;
   #traceparent = '';
 
-  /** `epoch` is that of the row: how often the Room was taken over. */
-  constructor(state: RoomState, media: MediaRoom, environment: RoomEnvironment, epoch = 0) {
+  /**
+   * `epoch` is that of the row: how often the Room was taken over. `isDoomed`: by its row it is to be deleted, and its row
+   * goes on saying so, whatever is stored of it before that is done.
+   */
+  constructor(state: RoomState, media: MediaRoom, environment: RoomEnvironment, epoch = 0, isDoomed = false) {
     this.epoch = epoch;
+    this.#isDoomed = isDoomed;
     this.#state = state;
     this.media = media;
     this.#environment = environment;
@@ -248,7 +253,7 @@ export class RoomActor {
       voiceActivityEvents: state.voiceActivityEvents,
       holdMusicUrl: state.holdMusicUrl,
       volume: state.volume,
-      deleting: state.phase !== 'open',
+      deleting: this.#isDoomed || state.phase !== 'open',
       playback: playbackText(state.playback),
       createdAt: state.createdAt,
       deletedAt: state.phase === 'deleted' ? now : undefined,

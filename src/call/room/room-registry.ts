@@ -41,6 +41,8 @@ export class RoomRegistry implements Rooms {
   readonly #homes: Homes | undefined;
   /** The part of Rooms that is on other nodes. Undefined where there are none. */
   readonly span: RoomSpan | undefined;
+  /** Rooms that were taken over just now: their deletion goes on once their Sessions were taken over, too. */
+  readonly #deletedLater = new Set<string>();
   #stopping = false;
 
   constructor(options: RoomRegistryOptions) {
@@ -133,11 +135,11 @@ export class RoomRegistry implements Rooms {
     void untilStored(clock, () => homes.unmake(roomId)).finally(unmade);
   }
 
-  async #open(state: RoomState, epoch = 0): Promise<RoomActor | undefined> {
+  async #open(state: RoomState, epoch = 0, isDoomed = false): Promise<RoomActor | undefined> {
     let hear: (notice: RoomNotice) => void = () => {};
     const media = await this.#options.media.openRoom((notice) => hear(notice));
     if (media === undefined) return undefined;
-    const room = new RoomActor(state, media, this.#environment, epoch);
+    const room = new RoomActor(state, media, this.#environment, epoch, isDoomed);
     hear = (notice) => room.hear(notice);
     this.#rooms.set(state.roomId, room);
     return room;
@@ -429,14 +431,18 @@ export class RoomRegistry implements Rooms {
     let adopted: readonly RoomRow[] = [];
     const opened = async (): Promise<readonly RoomRow[]> => {
       adopted = (await this.#adoption.take()).filter(({ roomId }) => !this.#rooms.has(roomId));
-      return adopted.map((row) => ({ ...row, deleting: false }));
+      for (const { roomId } of adopted) this.#deletedLater.add(roomId);
+      return adopted;
     };
     if (this.span !== undefined) await this.span.takeOver(opened);
     else for (const row of await opened()) await this.#takeUp(row);
     try {
       return await takeOver();
     } finally {
-      for (const row of adopted) void this.#goOnDeleting(row);
+      for (const row of adopted) {
+        this.#deletedLater.delete(row.roomId);
+        void this.#goOnDeleting(row);
+      }
     }
   }
 
@@ -455,7 +461,7 @@ export class RoomRegistry implements Rooms {
   async #takeUp(row: RoomRow): Promise<RoomActor | undefined> {
     const room = await this.#openRow(row);
     room?.signal({ type: 'recovered', playback: storedPlayback(row) });
-    if (room !== undefined) void this.#goOnDeleting(row);
+    if (room !== undefined && !this.#deletedLater.has(row.roomId)) void this.#goOnDeleting(row);
     return room;
   }
 
@@ -472,9 +478,9 @@ export class RoomRegistry implements Rooms {
 
   /** Opens a Room that another process had. */
   async #openRow(row: RoomRow): Promise<RoomActor | undefined> {
-    const { roomId, appUuid, voiceActivityEvents, holdMusicUrl, createdAt, volume } = row;
+    const { roomId, appUuid, voiceActivityEvents, holdMusicUrl, createdAt, volume, deleting } = row;
     const about = { roomId, appUuid, voiceActivityEvents, holdMusicUrl };
-    const room = await this.#open({ ...newRoom(about, createdAt), volume }, row.epoch);
+    const room = await this.#open({ ...newRoom(about, createdAt), volume }, row.epoch, deleting);
     if (room !== undefined) this.#count(appUuid, 1);
     // It is this node's, and is opened when a media worker is back.
     else this.#adoption.doubt();
