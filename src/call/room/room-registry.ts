@@ -17,8 +17,8 @@ import { Adoption } from '../adoption.ts';
 import type { RoomMember as Who } from '../ports/room-peers.ts';
 import type { CreateRequest, JoinRequest, LiveRoom, MemberView, Rooms, RoomView } from '../ports/rooms.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
-import type { SessionActor } from '../session/session-actor.ts';
 import { untilStored } from '../until-stored.ts';
+import { AwayJoins, onceKnown } from './away-joins.ts';
 import { Homes } from './homes.ts';
 import { RoomActor, type RoomEnvironment } from './room-actor.ts';
 import { roomIsMoving } from './room-moving.ts';
@@ -27,6 +27,7 @@ import { RoomSpan, type SeatWish } from './room-span.ts';
 import { rowView, storedPlayback, view } from './room-view.ts';
 
 const MEDIA_RETRY_SEC = 5;
+const NO_ROOM = problems.notFound('Room');
 const STOPPED_LOOK_MS = 20;
 const BEQUEST_LOOK_MS = 50;
 
@@ -43,6 +44,8 @@ export class RoomRegistry implements Rooms {
   readonly span: RoomSpan | undefined;
   /** Rooms that were taken over just now: their deletion goes on once their Sessions were taken over, too. */
   readonly #deletedLater = new Set<string>();
+  /** Joins to Rooms of other nodes. Undefined where there are none. */
+  readonly #awayJoins: AwayJoins | undefined;
   #stopping = false;
 
   constructor(options: RoomRegistryOptions) {
@@ -83,6 +86,7 @@ export class RoomRegistry implements Rooms {
       giveUp: (roomId) => this.giveUp(roomId),
       tellBots: (sessionUuid, roomId, news) => options.tellBots?.(sessionUuid, roomId, news),
     });
+    this.#awayJoins = new AwayJoins({ span: this.span, homes });
   }
 
   get size(): number {
@@ -251,7 +255,7 @@ export class RoomRegistry implements Rooms {
     const room = this.#rooms.get(roomId);
     if (room === undefined && away === undefined) return await this.#notHere(context.appUuid, roomId);
     if (session === undefined || session.state.appUuid !== context.appUuid) return problems.notFound('Session');
-    if (room === undefined) return await this.#joinAway(away ?? '', roomId, session, request, context);
+    if (room === undefined) return (await this.#awayJoins?.join(away ?? '', roomId, session, request, context)) ?? NO_ROOM;
     if (room.state.phase !== 'open') return problems.conflict('Room is being deleted');
     if (room.isLeaving) return roomIsMoving;
     const isNew = !room.has(sessionUuid);
@@ -268,38 +272,6 @@ export class RoomRegistry implements Rooms {
     return result;
   }
 
-  /** Joins a Room that another node mixes: the seat there first, then the Session's own step. */
-  async #joinAway(
-    home: string,
-    roomId: string,
-    session: SessionActor,
-    { muted, coach }: JoinRequest,
-    context: CommandContext,
-  ): Promise<Answer | Problem> {
-    const { sessionUuid, appUuid, type, membership } = session.state;
-    const answer = { status: 202, body: { room_id: roomId, session_uuid: sessionUuid, status: 'joining' } };
-    const coaching = coach === undefined ? {} : { coach };
-    const join = { type: 'member_join', roomId, muted, ...coaching } as const;
-    // Joining the Room it is in changes nothing.
-    if (membership?.roomId === roomId)
-      return session.command({ ...join, room: membership.room, voiceActivityEvents: false }, context, undefined, answer);
-    const wish = { roomId, appUuid, sessionUuid, isBot: type === 'websocket', reserved: false, coach };
-    const seat = await this.#seatAway(home, wish);
-    if (isProblem(seat)) return seat;
-    const result = await session.command({ ...join, ...seat }, context, undefined, answer);
-    onceKnown(session, roomId, result, () => this.span?.left(sessionUuid, roomId));
-    return result;
-  }
-
-  /** A seat at a Room's home, which is looked up once more where it has just moved. */
-  async #seatAway(home: string, wish: SeatWish) {
-    if (this.span === undefined) return problems.notFound('Room');
-    const seat = await this.span.take(home, wish);
-    if (!isProblem(seat) || seat.status !== 503) return seat;
-    const next = await this.#options.homes?.home(wish.appUuid, wish.roomId);
-    return typeof next === 'string' && next !== home ? await this.span.take(next, wish) : seat;
-  }
-
   /** Keeps a place for a Session of the application that is being made. */
   async reserve(wish: Omit<SeatWish, 'reserved' | 'coach'> & { readonly muted: boolean }): Promise<Seat | Problem> {
     const { roomId, sessionUuid, appUuid, muted } = wish;
@@ -307,7 +279,7 @@ export class RoomRegistry implements Rooms {
     const away = await this.#homes?.away(appUuid, roomId, false);
     const room = this.#rooms.get(roomId);
     if (room === undefined && away !== undefined) {
-      const seat = await this.#seatAway(away, { ...wish, reserved: true, coach: undefined });
+      const seat = (await this.#awayJoins?.seat(away, { ...wish, reserved: true, coach: undefined })) ?? NO_ROOM;
       return isProblem(seat) ? seat : { roomId, muted, ...seat };
     }
     if (room === undefined) return await this.#notHere(appUuid, roomId);
@@ -486,18 +458,6 @@ export class RoomRegistry implements Rooms {
     else this.#adoption.doubt();
     return room;
   }
-}
-
-/**
- * Calls `giveBack` where a join was refused, or its Session has ended: the place is nobody's. While the database does not
- * tell whether the join is stored, the place is kept.
- */
-function onceKnown(session: SessionActor, roomId: string, result: Answer | Problem, giveBack: () => void): void {
-  const settle = () => {
-    if (session.state.membership?.roomId !== roomId) giveBack();
-  };
-  if (isProblem(result) && result.isInDoubt === true) void session.settled().then(settle);
-  else settle();
 }
 
 const tooMany = () => problems.forbidden('Maximum number of rooms reached for this application');

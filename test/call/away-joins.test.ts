@@ -1,0 +1,90 @@
+import { expect, test } from 'bun:test';
+import { AwayJoins } from '../../src/call/room/away-joins.ts';
+import { roomIsMoving } from '../../src/call/room/room-moving.ts';
+import { SessionActor } from '../../src/call/session/session-actor.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { NO_HISTORY } from '../../src/history/call-history.ts';
+import { newUuid } from '../../src/id.ts';
+import { silentLog } from '../../src/log.ts';
+import { inbound } from '../../src/machine/session/session.ts';
+import { noRecordings } from '../support/no-recordings.ts';
+import { settle, VirtualClock } from '../support/virtual-clock.ts';
+
+const ROOM = newUuid();
+
+/** An answered Session whose commits end when the test says so, and the seats that were taken and left for it. */
+function world() {
+  const clock = new VirtualClock();
+  const commits: { readonly stored: () => void; readonly fails: () => void }[] = [];
+  let looks = 0;
+  const about = { sessionUuid: 'caller', appUuid: 'app', callerId: '', did: '', orphanTimeoutMs: 1_000_000 };
+  const answered = { ...inbound(about, clock.now()), phase: 'answered', hasLeg: true } as const;
+  const session = new SessionActor(answered, undefined, {
+    journal: {
+      commit: () =>
+        new Promise((resolve, reject) =>
+          commits.push({ stored: () => resolve(true), fails: () => reject(new StoreUnavailable('no answer')) }),
+        ),
+      async wasStored() {
+        if (looks++ === 0) throw new StoreUnavailable('away');
+        return true;
+      },
+    },
+    clock,
+    log: silentLog,
+    nodeId: 'here',
+    mediaRoom: () => undefined,
+    audioOf: () => undefined,
+    away: () => undefined,
+    onMembership() {},
+    payments: undefined,
+    recordings: noRecordings,
+    media: { openPlaylist: async (urls) => ({ urls, release() {} }) },
+    onNews() {},
+    history: NO_HISTORY,
+    keepsCalls: false,
+    onEnded() {},
+  });
+  const taken: string[] = [];
+  const left: string[] = [];
+  const joins = new AwayJoins({
+    span: {
+      take: async (nodeId) => ({ room: taken.push(nodeId), voiceActivityEvents: false }),
+      left: (sessionUuid) => void left.push(sessionUuid),
+    },
+    homes: { home: async () => 'home' },
+  });
+  const join = () =>
+    joins.join(
+      'home',
+      ROOM,
+      session,
+      { session_uuid: 'caller', muted: false },
+      { appUuid: 'app', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' },
+    );
+  return { clock, commits, session, taken, left, join };
+}
+
+test('A join that comes while another of the same Session is open takes no second seat, and is to come again.', async () => {
+  const { commits, session, taken, left, join } = world();
+  const first = join();
+  await settle();
+  expect(await join()).toBe(roomIsMoving);
+  commits[0]?.stored();
+  expect(await first).toMatchObject({ status: 202 });
+  expect(session.state.membership).toMatchObject({ roomId: ROOM, room: 1 });
+  await settle();
+  expect(await join()).toMatchObject({ status: 202 });
+  expect({ taken, left }).toEqual({ taken: ['home'], left: [] });
+});
+
+test('The seat of a join whose outcome is unknown is kept until it is known, and no other join takes it away.', async () => {
+  const { clock, commits, session, taken, left, join } = world();
+  const first = join();
+  await settle();
+  commits[0]?.fails();
+  expect(await first).toMatchObject({ status: 503 });
+  await clock.advance(10_000);
+  expect(session.state.membership).toMatchObject({ roomId: ROOM, room: 1 });
+  expect({ taken, left }).toEqual({ taken: ['home'], left: [] });
+});
