@@ -130,7 +130,7 @@ export const DATABASE_CONNECTIONS_MAX = 10;
 export const QUERY_MAX_MS = 5_000;
 export const STATEMENT_MAX_MS = 4_500;
 export const CONNECT_MAX_SEC = 3;
-/** A start connects so many times to a database that lets the time of a connection run out. */
+/** A start connects so many times to a database that lets the time of a connection run out, or closes it, with growing pauses. */
 export const START_CONNECT_TRIES = 4;
 export const START_CONNECT_PAUSE_MS = 200;
 /** A start waits so long for the lock of a process that was killed, and looks so often. */

@@ -1,9 +1,8 @@
 /**
  * Reads committed events from the outbox into the lanes. All events come through one cursor; those that a flush of this
- * process has just written behind it are taken without reading them. An application with more
- * undelivered events than it may keep in memory is *behind*: the cursor passes over its new events, which stay in the
- * database, and a cursor of the application's own reads them as its lanes empty. At the start every application with a
- * backlog is behind.
+ * process has just written behind it are taken without reading them. An application with more undelivered events than it
+ * may keep in memory is *behind*: the cursor passes over its new events, which stay in the database, and a cursor of the
+ * application's own reads them as its lanes empty. At the start every application with a backlog is behind.
  */
 import type { Clock } from '../clock.ts';
 import type { Cursor, OutboxEvent, OutboxStore } from '../database/outbox.ts';
@@ -38,6 +37,7 @@ export interface IntakeOptions {
 
 const START: Cursor = { xid: '0', eventId: 0 };
 
+/** Tells whether one position lies behind another: transactions first, as numbers. */
 const isAfter = (one: Cursor, other: Cursor): boolean =>
   Number(one.xid) > Number(other.xid) || (one.xid === other.xid && one.eventId > other.eventId);
 

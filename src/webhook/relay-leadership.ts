@@ -44,7 +44,7 @@ export interface LeadershipOptions {
   readonly endpoints: Endpoints;
   /** Milliseconds since the epoch. */
   readonly leasedUntil: number;
-  /** As `IntakeOptions.pollMs`. */
+  /** The intake rests so long, at most, without being woken; milliseconds. */
   readonly pollMs: number;
 }
 
@@ -126,7 +126,7 @@ export class RelayLeadership {
     return this.#intake.readTo;
   }
 
-  /** As `Intake.take`. */
+  /** The intake takes events that come right after what it has read, or returns false and has to read them. */
   takeIn(events: readonly OutboxEvent[]): boolean {
     return this.#intake.take(events);
   }

@@ -1,14 +1,11 @@
 import { expect, test } from 'bun:test';
 import { AwayJoins } from '../../src/call/room/away-joins.ts';
 import { roomIsMoving } from '../../src/call/room/room-moving.ts';
-import { SessionActor } from '../../src/call/session/session-actor.ts';
-import { StoreUnavailable } from '../../src/database/journal/journal.ts';
-import { NO_HISTORY } from '../../src/history/call-history.ts';
+import { type Journal, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
-import { silentLog } from '../../src/log.ts';
 import { inbound } from '../../src/machine/session/session.ts';
-import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
+import { quietSession } from './quiet-session.ts';
 
 const ROOM = newUuid();
 
@@ -19,32 +16,17 @@ function world() {
   let looks = 0;
   const about = { sessionUuid: 'caller', appUuid: 'app', callerId: '', did: '', orphanTimeoutMs: 1_000_000 };
   const answered = { ...inbound(about, clock.now()), phase: 'answered', hasLeg: true } as const;
-  const session = new SessionActor(answered, undefined, {
-    journal: {
-      commit: () =>
-        new Promise((resolve, reject) =>
-          commits.push({ stored: () => resolve(true), fails: () => reject(new StoreUnavailable('no answer')) }),
-        ),
-      async wasStored() {
-        if (looks++ === 0) throw new StoreUnavailable('away');
-        return true;
-      },
+  const journal: Journal = {
+    commit: () =>
+      new Promise((resolve, reject) =>
+        commits.push({ stored: () => resolve(true), fails: () => reject(new StoreUnavailable('no answer')) }),
+      ),
+    async wasStored() {
+      if (looks++ === 0) throw new StoreUnavailable('away');
+      return true;
     },
-    clock,
-    log: silentLog,
-    nodeId: 'here',
-    mediaRoom: () => undefined,
-    audioOf: () => undefined,
-    away: () => undefined,
-    onMembership() {},
-    payments: undefined,
-    recordings: noRecordings,
-    media: { openPlaylist: async (urls) => ({ urls, release() {} }) },
-    onNews() {},
-    history: NO_HISTORY,
-    keepsCalls: false,
-    onEnded() {},
-  });
+  };
+  const session = quietSession(answered, journal, clock, 'here');
   const taken: string[] = [];
   const left: string[] = [];
   const joins = new AwayJoins({

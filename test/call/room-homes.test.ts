@@ -2,9 +2,8 @@ import { expect, test } from 'bun:test';
 import { L16_PROTOCOL, type RoomPeers } from '../../src/call/ports/room-peers.ts';
 import { RoomRegistry } from '../../src/call/room/room-registry.ts';
 import type { RoomRegistryOptions } from '../../src/call/room/room-registry-options.ts';
-import { SessionActor } from '../../src/call/session/session-actor.ts';
+import type { SessionActor } from '../../src/call/session/session-actor.ts';
 import { type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
-import { NO_HISTORY } from '../../src/history/call-history.ts';
 import { newUuid } from '../../src/id.ts';
 import { STATEMENT_MAX_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
@@ -12,6 +11,7 @@ import { inbound } from '../../src/machine/session/session.ts';
 import { isProblem } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
+import { quietSession } from './quiet-session.ts';
 
 /**
  * What becomes of the next statement of a kind: it is carried out and not answered, or carried out so much later. While
@@ -276,23 +276,8 @@ test('A Room that was taken over after the call of a member is deleted only when
   pair.left.push(taken);
   const about = { sessionUuid: 'late', appUuid: row.appUuid, callerId: '', did: '', orphanTimeoutMs: 1_000 };
   const joined = { roomId, room: 0, phase: 'joined', muted: false, voiceActivityEvents: false, talking: false } as const;
-  const actor = new SessionActor({ ...inbound(about, pair.clock.now()), membership: joined }, undefined, {
-    journal: { commit: async () => true, wasStored: async () => false },
-    clock: pair.clock,
-    log: silentLog,
-    nodeId: 'second',
-    mediaRoom: () => undefined,
-    audioOf: () => undefined,
-    away: () => undefined,
-    onMembership() {},
-    payments: undefined,
-    recordings: noRecordings,
-    media: { openPlaylist: async (urls) => ({ urls, release() {} }) },
-    onNews() {},
-    history: NO_HISTORY,
-    keepsCalls: false,
-    onEnded() {},
-  });
+  const journal = { commit: async () => true, wasStored: async () => false };
+  const actor = quietSession({ ...inbound(about, pair.clock.now()), membership: joined }, journal, pair.clock, 'second');
   pair.actors.set('late', actor);
   pair.members.push({ sessionUuid: 'late', nodeId: 'second' });
   await pair.second.recover(async () => 0);

@@ -20,7 +20,7 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a command through another nod
   const node = (at: number): TestNode => cluster.node(at);
   type Ask = (at: number, method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answered>;
   const ask: Ask = (at, method, path, body, headers = {}) => node(at).platform.api(app, method, path, body, headers);
-  /** As a client that heeds Retry-After: a node that is too busy to answer another in time may be asked again. */
+  /** This client heeds Retry-After: it asks again where a node was too busy to answer another in time. */
   const api: Ask = (...asked) => patiently(() => ask(...asked));
   const call = async (at: number, count = 1, through = at): Promise<readonly string[]> => {
     const calls = await callsTo(node(at).platform, app, receiver, count, node(through).platform);

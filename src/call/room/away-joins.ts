@@ -1,4 +1,7 @@
-/** Joins of this node's Sessions to Rooms that other nodes mix: the seat at the Room's home first, then the Session's own step. */
+/**
+ * Joins of this node's Sessions to Rooms that other nodes mix: the seat at the Room's home comes first, then the
+ * Session's own step.
+ */
 import { isProblem, type Problem } from '../../problem.ts';
 import type { JoinRequest } from '../ports/rooms.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';

@@ -1,0 +1,27 @@
+/** A Session's actor with nothing around it but its journal and its clock. */
+import { SessionActor } from '../../src/call/session/session-actor.ts';
+import type { Clock } from '../../src/clock.ts';
+import type { Journal } from '../../src/database/journal/journal.ts';
+import { NO_HISTORY } from '../../src/history/call-history.ts';
+import { silentLog } from '../../src/log.ts';
+import type { SessionState } from '../../src/machine/session/session.ts';
+import { noRecordings } from '../support/no-recordings.ts';
+
+export const quietSession = (state: SessionState, journal: Journal, clock: Clock, nodeId: string): SessionActor =>
+  new SessionActor(state, undefined, {
+    journal,
+    clock,
+    log: silentLog,
+    nodeId,
+    mediaRoom: () => undefined,
+    audioOf: () => undefined,
+    away: () => undefined,
+    onMembership() {},
+    payments: undefined,
+    recordings: noRecordings,
+    media: { openPlaylist: async (urls) => ({ urls, release() {} }) },
+    onNews() {},
+    history: NO_HISTORY,
+    keepsCalls: false,
+    onEnded() {},
+  });
