@@ -113,8 +113,9 @@ export const LIVE_SESSIONS_MAX = 50_000;
 export const SIP_TURN_STRANGER_DATAGRAMS = 16;
 
 // Store: the embedded PostgreSQL.
-/** How often it is asked whether the embedded server is alive. */
-export const EMBEDDED_CHECK_MS = 1_000;
+/** How often it is asked whether the embedded server is alive, and how long after one of its connections was closed. */
+export const EMBEDDED_CHECK_MS = 5_000;
+export const EMBEDDED_CHECK_AGAIN_MS = 1_000;
 export const EMBEDDED_START_MAX_SEC = 60;
 export const EMBEDDED_SHUTDOWN_MAX_SEC = 20;
 /** Emptied at a start past this. */

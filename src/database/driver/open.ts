@@ -6,8 +6,8 @@ import type { Config } from '../../config.ts';
 import { LOCK_LOOK_MS, LOCK_WAIT_MS, QUERY_MAX_MS, START_CONNECT_PAUSE_MS, START_CONNECT_TRIES } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { withTimeLimit } from '../../time-limit.ts';
-import { type EmbeddedServer, startEmbedded } from '../embedded/embedded.ts';
-import { supervised } from '../embedded/supervise.ts';
+import { startEmbedded } from '../embedded/embedded.ts';
+import { type SupervisedServer, supervised } from '../embedded/supervise.ts';
 import { StoreUnavailable } from '../journal/journal.ts';
 import { asUnavailable, type Connection, type Database } from './database.ts';
 import { migrate } from './migrate.ts';
@@ -20,12 +20,12 @@ export type DatabaseSettings = Pick<Config, 'dataDir' | 'databaseUrl' | 'databas
  * cannot.
  */
 export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: DatabaseLock): Promise<Database> {
-  let embedded: EmbeddedServer | undefined;
+  let embedded: SupervisedServer | undefined;
   let connection: Connection;
   if (settings.databaseUrl === undefined) {
     embedded = supervised(settings.dataDir, await startEmbedded(settings.dataDir, log), log);
-    const { socketDir, port } = embedded;
-    connection = openPostgres({ socketDir, port });
+    const { socketDir, port, connectionClosed } = embedded;
+    connection = openPostgres({ socketDir, port }, connectionClosed);
   } else {
     connection = await openAt(settings.databaseUrl, settings.databaseDriver);
   }

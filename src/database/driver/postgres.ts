@@ -10,9 +10,9 @@ const RELOCK_MS = 1_000;
 
 export type PostgresTarget = { readonly url: string } | { readonly socketDir: string; readonly port: number };
 
-/** Connects lazily, and again by itself whenever a connection is lost. */
-export function openPostgres(target: PostgresTarget): Connection {
-  const client = connect(target, DATABASE_CONNECTIONS_MAX);
+/** Connects lazily, and again by itself whenever a connection is lost. `closed` is told of each one that was closed. */
+export function openPostgres(target: PostgresTarget, closed: () => void = () => {}): Connection {
+  const client = connect(target, DATABASE_CONNECTIONS_MAX, { onclose: closed });
   let held: ReturnType<typeof lockConnection> | undefined;
   return {
     // Drizzle sets the client's parsers: from here on JSON parameters are text, as `query` documents.

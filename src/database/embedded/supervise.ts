@@ -1,13 +1,19 @@
 /**
  * Keeps the embedded PostgreSQL running: it is no child of ours (it outlives a `kill -9` of the platform), so its end
- * is seen by asking. What is committed is on disk; commands meanwhile are 503, calls and audio go on.
+ * is seen by asking. A server that ends closes its connections, and is asked for then; without any it is asked for every
+ * few seconds. What is committed is on disk; commands meanwhile are 503, calls and audio go on.
  */
-import { EMBEDDED_CHECK_MS } from '../../limits.ts';
+import { EMBEDDED_CHECK_AGAIN_MS, EMBEDDED_CHECK_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { type EmbeddedServer, startEmbedded } from './embedded.ts';
 
+export interface SupervisedServer extends EmbeddedServer {
+  /** Is told of each connection that was closed, for whatever reason. */
+  connectionClosed(): void;
+}
+
 /** The server, started again whenever it is found dead, until it is stopped. */
-export function supervised(dataDir: string, first: EmbeddedServer, log: Log): EmbeddedServer {
+export function supervised(dataDir: string, first: EmbeddedServer, log: Log): SupervisedServer {
   let server = first;
   let stopped = false;
   let restarting: Promise<void> | undefined;
@@ -21,16 +27,27 @@ export function supervised(dataDir: string, first: EmbeddedServer, log: Log): Em
     }
     restarting = undefined;
   };
-  const timer = setInterval(() => {
+  const check = (): void => {
     if (!stopped && restarting === undefined && !server.alive()) restarting = restart();
-  }, EMBEDDED_CHECK_MS);
+  };
+  const timer = setInterval(check, EMBEDDED_CHECK_MS);
+  let again: ReturnType<typeof setTimeout> | undefined;
 
   return {
     ...first,
     alive: () => server.alive(),
+    connectionClosed() {
+      check();
+      // A server that is stopped by somebody else closes its connections first and ends a moment later.
+      again ??= setTimeout(() => {
+        again = undefined;
+        check();
+      }, EMBEDDED_CHECK_AGAIN_MS);
+    },
     async stop() {
       stopped = true;
       clearInterval(timer);
+      clearTimeout(again);
       await restarting;
       await server.stop();
     },
