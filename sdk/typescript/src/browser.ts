@@ -25,12 +25,20 @@ export interface BrowserCall {
   mute(on: boolean): void;
   /** Holds the call, or no longer: nothing is said or heard meanwhile, and `session.held` tells the application. */
   hold(on: boolean): Promise<void>;
-  /** Finds a new way after the network changed. It is done by itself when the connection is lost. */
+  /**
+   * Finds a new way after the network changed. It is done by itself when the connection is lost, and again for two
+   * minutes while it stays lost. Rejects when the platform cannot be asked within five seconds, or refuses.
+   */
   reconnect(): Promise<void>;
   hangUp(): Promise<void>;
 }
 
 const HANG_UP_MS = 2_000;
+/** A lost connection is tried again for so long; the platform ends a call of which it hears nothing long before. */
+const RECOVERY_MAX_MS = 120_000;
+const RECOVERY_PAUSE_MS = 1_000;
+/** How long a platform that was asked has, to answer and then to be found. */
+const RESTART_MAX_MS = 5_000;
 const FRAGMENT = 'application/trickle-ice-sdpfrag';
 
 /** Calls. It rings until the application answers, or ends. Rejects when the platform refuses the call. */
@@ -40,8 +48,13 @@ export async function connectBrowser({ url, token, audio }: ConnectBrowserOption
   const heard = new MediaStream();
   connection.ontrack = ({ track }) => heard.addTrack(track);
   for (const track of microphone.getAudioTracks()) connection.addTrack(track, microphone);
-  const request = (to: string, method: string, body?: string, headers: Record<string, string> = {}): Promise<Response> =>
-    fetch(to, { method, headers: { authorization: `Bearer ${token}`, ...headers }, ...(body === undefined ? {} : { body }) });
+  const request: Ask = (to, method, body, headers = {}, withinMs) =>
+    fetch(to, {
+      method,
+      headers: { authorization: `Bearer ${token}`, ...headers },
+      ...(body === undefined ? {} : { body }),
+      ...(withinMs === undefined ? {} : { signal: AbortSignal.timeout(withinMs) }),
+    });
   try {
     await connection.setLocalDescription();
     const sdp = { 'content-type': 'application/sdp' };
@@ -57,6 +70,8 @@ export async function connectBrowser({ url, token, audio }: ConnectBrowserOption
   }
 }
 
+type Ask = (to: string, method: string, body?: string, headers?: Record<string, string>, withinMs?: number) => Promise<Response>;
+
 interface Parts {
   readonly connection: RTCPeerConnection;
   readonly microphone: MediaStream;
@@ -64,7 +79,7 @@ interface Parts {
   readonly isOurs: boolean;
   readonly audio: MediaStream;
   readonly location: string;
-  readonly request: (to: string, method: string, body?: string, headers?: Record<string, string>) => Promise<Response>;
+  readonly request: Ask;
 }
 
 class Call implements BrowserCall {
@@ -76,6 +91,7 @@ class Call implements BrowserCall {
   #end: () => void = () => {};
   #over = false;
   #isReconnecting = false;
+  #isRecovering = false;
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -88,7 +104,7 @@ class Call implements BrowserCall {
     this.connection.onconnectionstatechange = () => {
       const { connectionState } = this.connection;
       if (connectionState === 'closed') this.#close();
-      else if (connectionState === 'disconnected' || connectionState === 'failed') void this.reconnect().catch(() => {});
+      else if (connectionState === 'disconnected' || connectionState === 'failed') void this.#recover();
     };
     // The platform says goodbye with the handshake's connection.
     for (const { transport } of this.connection.getSenders())
@@ -127,7 +143,8 @@ class Call implements BrowserCall {
       const ours = `${line('ice-ufrag', offer)}\r\n${line('ice-pwd', offer)}\r\n`;
       const fragment = `${ours}m=audio 9 UDP/TLS/RTP/SAVPF 0\r\n${line('mid', offer)}\r\n`;
       const { location, request } = this.#parts;
-      const response = await request(location, 'PATCH', fragment, { 'content-type': FRAGMENT, 'if-match': '*' });
+      const headers = { 'content-type': FRAGMENT, 'if-match': '*' };
+      const response = await request(location, 'PATCH', fragment, headers, RESTART_MAX_MS);
       if (response.status === 404) this.#close();
       if (response.status !== 200) throw new Error(`the restart was refused: ${response.status}`);
       const theirs = await response.text();
@@ -138,6 +155,43 @@ class Call implements BrowserCall {
     } finally {
       this.#isReconnecting = false;
     }
+  }
+
+  /** Restarts until the connection is there again: the network may be away for a while, for the request too. */
+  async #recover(): Promise<void> {
+    if (this.#isRecovering) return;
+    this.#isRecovering = true;
+    const until = performance.now() + RECOVERY_MAX_MS;
+    for (let pause = RECOVERY_PAUSE_MS; this.#isLost() && performance.now() < until; ) {
+      const isAsked = await this.reconnect().then(
+        () => true,
+        () => false,
+      );
+      await this.#connected(isAsked ? RESTART_MAX_MS : pause);
+      pause = Math.min(2 * pause, RESTART_MAX_MS);
+    }
+    this.#isRecovering = false;
+  }
+
+  #isLost(): boolean {
+    return !this.#over && this.connection.connectionState !== 'connected';
+  }
+
+  /** Waits until the connection is there or the call is over, `ms` at most. */
+  #connected(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.connection.removeEventListener('connectionstatechange', look);
+        resolve();
+      };
+      const look = (): void => {
+        if (!this.#isLost()) done();
+      };
+      const timer = setTimeout(done, ms);
+      this.connection.addEventListener('connectionstatechange', look);
+      look();
+    });
   }
 
   async hangUp(): Promise<void> {
