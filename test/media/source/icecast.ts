@@ -24,7 +24,7 @@ async function freePort(): Promise<number> {
 export class Icecast implements AsyncDisposable {
   readonly #port: number;
   readonly #folder: string;
-  readonly #server: ChildProcess;
+  #server: ChildProcess;
   readonly #sources = new Set<ChildProcess>();
 
   private constructor(port: number, folder: string, server: ChildProcess) {
@@ -64,27 +64,47 @@ export class Icecast implements AsyncDisposable {
        <logging><accesslog>-</accesslog><errorlog>-</errorlog><loglevel>1</loglevel></logging>
        <security><chroot>0</chroot>${owner}</security></icecast>`,
     );
-    const server = spawn('icecast2', ['-c', join(folder, 'icecast.xml')], { stdio: 'ignore' });
-    return new Icecast(port, folder, server);
+    return new Icecast(port, folder, serve(folder));
   }
 
   url(mount: string): string {
     return `http://127.0.0.1:${this.#port}${mount}`;
   }
 
-  /** Sends a tone to a mount at the pace of speech; resolves once the mount can be heard. The result ends it. */
+  /**
+   * Sends a tone to a mount at the pace of speech; resolves once the mount can be heard. The result ends it. Icecast
+   * 2.4.4 itself now and then ends with a segmentation fault when a source comes: it is started again then.
+   */
   async source(mount: string, hz: number, codec: readonly string[], format: string): Promise<() => Promise<void>> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#source(mount, hz, codec, format);
+      } catch (error) {
+        if (this.#server.signalCode === null || attempt === 3) throw error;
+        this.#server = serve(this.#folder);
+        await this.#until('/status-json.xsl');
+      }
+    }
+  }
+
+  async #source(mount: string, hz: number, codec: readonly string[], format: string): Promise<() => Promise<void>> {
     const to = `icecast://source:${PASSWORD}@127.0.0.1:${this.#port}${mount}`;
     const input = ['-re', '-f', 'lavfi', '-i', `sine=frequency=${hz}:sample_rate=44100`];
     const ffmpeg = spawn('ffmpeg', ['-v', 'error', ...input, ...codec, '-f', format, '-content_type', contentType(format), to], {
       stdio: 'ignore',
     });
     this.#sources.add(ffmpeg);
-    await this.#until(mount);
-    return () => {
+    const end = () => {
       this.#sources.delete(ffmpeg);
       return ended(ffmpeg);
     };
+    try {
+      await this.#until(mount);
+    } catch (error) {
+      await end();
+      throw error;
+    }
+    return end;
   }
 
   /** Gives a mount another title, as a station does with each song. */
@@ -101,7 +121,7 @@ export class Icecast implements AsyncDisposable {
   }
 
   async #until(path: string): Promise<void> {
-    for (const started = Date.now(); Date.now() - started < 15_000 && this.#server.exitCode === null; ) {
+    for (const started = Date.now(); Date.now() - started < 15_000 && isRunning(this.#server); ) {
       const abort = new AbortController();
       const response = await fetch(this.url(path), { signal: abort.signal }).catch(() => undefined);
       const ready = response?.ok === true;
@@ -116,8 +136,12 @@ export class Icecast implements AsyncDisposable {
 const CONTENT_TYPES: Readonly<Record<string, string>> = { mp3: 'audio/mpeg', adts: 'audio/aac', ogg: 'application/ogg' };
 const contentType = (format: string): string => CONTENT_TYPES[format] ?? 'application/octet-stream';
 
+const serve = (folder: string): ChildProcess => spawn('icecast2', ['-c', join(folder, 'icecast.xml')], { stdio: 'ignore' });
+
+const isRunning = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
+
 function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  if (!isRunning(child)) return Promise.resolve();
   return new Promise((resolve) => {
     child.once('exit', () => resolve());
     child.kill('SIGKILL');
