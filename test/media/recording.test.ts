@@ -133,14 +133,13 @@ describe('recordings of a call', () => {
     const held = performance.now();
     await notices.until(() => notices.of('speech.ended').length === 2);
     const { packetsReceived } = await leg.counters();
-    while ((await leg.counters()).packetsReceived < packetsReceived + 15); // the peer speaks on, unheard
-    const heldMs = performance.now() - held;
+    // The peer speaks on, unheard, and in a burst where the machine was busy.
+    while ((await leg.counters()).packetsReceived < packetsReceived + 15 || performance.now() - held < 500);
     leg.negotiate(peer.parameters());
     await talker.hears(10);
     recording.stop();
     await notices.until(() => notices.of('recording.ended').length === 1);
     const samples = await samplesOf(path);
-    expect(heldMs).toBeGreaterThan(450);
     // It was heard as long as packets went out, which none did on hold.
     const sent = peer.heard.length * 160;
     expect(samples.length).toBeLessThanOrEqual(sent);

@@ -36,22 +36,17 @@ export class Baresip {
   readonly #child: ChildProcess;
   readonly #control: Socket;
   readonly #folder: string;
-  #said: string;
+  readonly #output: Output;
   #waiting: { readonly ready: () => boolean; readonly resolve: () => void }[] = [];
 
-  private constructor(child: ChildProcess, control: Socket, folder: string, port: number, said: string) {
+  private constructor(child: ChildProcess, control: Socket, folder: string, port: number, output: Output) {
     this.#child = child;
     this.#control = control;
     this.#folder = folder;
-    this.#said = said;
+    this.#output = output;
     this.port = port;
     this.uri = `sip:+15550100@127.0.0.1:${port}`;
-    const read = (chunk: Buffer) => {
-      this.#said = (this.#said + chunk).slice(-100_000);
-      this.#look();
-    };
-    child.stdout?.on('data', read);
-    child.stderr?.on('data', read);
+    output.more = () => this.#look();
     let text = '';
     control.on('data', (chunk) => {
       text += chunk.toString();
@@ -73,16 +68,16 @@ export class Baresip {
     for (let tries = 1; ; tries++) {
       const started = await tryStart(options);
       if ('child' in started) {
-        const { child, control, folder, port, said } = started;
-        return new Baresip(child, control, folder, port, said);
+        const { child, control, folder, port, output } = started;
+        return new Baresip(child, control, folder, port, output);
       }
-      if (tries === STARTS_MAX) throw new Error(`baresip did not start:\n${started.said}`);
+      if (tries === STARTS_MAX) throw new Error(`baresip did not start:\n${started.output.said}`);
     }
   }
 
   /** What it printed. */
   get log(): string {
-    return this.#said;
+    return this.#output.said;
   }
 
   /** Gives a command, such as `dial` with a URI. */
@@ -102,7 +97,7 @@ export class Baresip {
   async until(ready: () => boolean, what: string, timeoutMs = 20_000): Promise<void> {
     if (ready()) return;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const told = () => `baresip: no ${what}; ${this.events.map(({ type }) => type).join(', ')}\n${this.#said}`;
+    const told = () => `baresip: no ${what}; ${this.events.map(({ type }) => type).join(', ')}\n${this.log}`;
     const timer = setTimeout(() => reject(new Error(told())), timeoutMs);
     this.#waiting.push({ ready, resolve });
     await promise.finally(() => clearTimeout(timer));
@@ -139,15 +134,29 @@ export class Baresip {
   }
 }
 
+/** What a process prints, none of it missed between its start and whoever reads it. */
+class Output {
+  said = '';
+  more: () => void = () => {};
+
+  constructor({ stdout, stderr }: ChildProcess) {
+    for (const stream of [stdout, stderr])
+      stream?.on('data', (chunk: Buffer) => {
+        this.said = (this.said + chunk).slice(-100_000);
+        this.more();
+      });
+  }
+}
+
 type Started =
   | {
       readonly child: ChildProcess;
       readonly control: Socket;
       readonly folder: string;
       readonly port: number;
-      readonly said: string;
+      readonly output: Output;
     }
-  | { readonly said: string };
+  | { readonly output: Output };
 
 async function tryStart(options: BaresipOptions): Promise<Started> {
   const folder = mkdtempSync(join(tmpdir(), 'baresip-'));
@@ -161,27 +170,22 @@ async function tryStart(options: BaresipOptions): Promise<Started> {
   );
   writeFileSync(join(folder, 'contacts'), '');
   const child = spawn('baresip', ['-f', folder, '-v'], { cwd: folder, stdio: ['pipe', 'pipe', 'pipe'] });
-  let said = '';
+  const output = new Output(child);
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  const read = (chunk: Buffer) => {
-    said += chunk;
-    if (said.includes('baresip is ready')) resolve(!said.includes('Address already in use'));
+  output.more = () => {
+    if (output.said.includes('baresip is ready')) resolve(!output.said.includes('Address already in use'));
   };
-  child.stdout.on('data', read);
-  child.stderr.on('data', read);
   child.once('exit', () => resolve(false));
   const timer = setTimeout(() => resolve(false), 10_000);
   const isUp = await promise.finally(() => clearTimeout(timer));
-  child.stdout.off('data', read);
-  child.stderr.off('data', read);
   if (isUp) {
     const socket = connect(control, '127.0.0.1');
     await new Promise<void>((connected, failed) => socket.once('connect', connected).once('error', failed));
-    return { child, control: socket, folder, port, said };
+    return { child, control: socket, folder, port, output };
   }
   child.kill('SIGKILL');
   rmSync(folder, { recursive: true, force: true });
-  return { said };
+  return { output };
 }
 
 function configOf(options: BaresipOptions, folder: string, port: number, control: number): string {
