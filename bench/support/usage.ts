@@ -2,25 +2,41 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+/** What each thread of a process had used when it was seen last, those that have ended since among them. */
+const threadsOf = new Map<number, Map<string, number>>();
+/** The processes that a process was seen to have started, itself among them. */
+const treeOf = new Map<number, Set<number>>();
+
 /**
  * Nanoseconds that all threads of a process spent on a CPU, 0 where there is no such process. From schedstat, not from
- * ticks, which charge a program that a timer wakes up to twice too much. What ended threads used is not in it.
+ * ticks, which charge a program that a timer wakes up to twice too much. A thread that ends keeps what it had used when
+ * this was asked last, so that the difference of two answers is never below zero.
  */
 export function cpuNs(pid: number): number {
-  let total = 0;
-  for (const task of entries(`/proc/${pid}/task`)) total += Number(read(`/proc/${pid}/task/${task}/schedstat`).split(' ')[0]);
-  return total;
+  const threads = threadsOf.get(pid) ?? new Map<string, number>();
+  threadsOf.set(pid, threads);
+  for (const task of entries(`/proc/${pid}/task`)) {
+    const used = Number(read(`/proc/${pid}/task/${task}/schedstat`).split(' ')[0]);
+    threads.set(task, Math.max(used, threads.get(task) ?? 0));
+  }
+  return [...threads.values()].reduce((total, used) => total + used, 0);
 }
 
-/** Nanoseconds on a CPU of a process and of all that it started, and these started. */
+/** Nanoseconds on a CPU of a process and of all that it started, and these started, also where they have ended since. */
 function cpuNsOfTree(pid: number): number {
   const children = new Map<number, number[]>();
   for (const entry of entries('/proc')) {
     const parent = Number(/^\d+$/.test(entry) ? read(`/proc/${entry}/stat`).split(') ').at(-1)?.split(' ')[1] : Number.NaN);
     children.set(parent, [...(children.get(parent) ?? []), Number(entry)]);
   }
-  const sum = (of: number): number => (children.get(of) ?? []).reduce((total, child) => total + sum(child), cpuNs(of));
-  return sum(pid);
+  const seen = treeOf.get(pid) ?? new Set<number>();
+  treeOf.set(pid, seen);
+  const add = (one: number): void => {
+    seen.add(one);
+    for (const child of children.get(one) ?? []) add(child);
+  };
+  add(pid);
+  return [...seen].reduce((total, one) => total + cpuNs(one), 0);
 }
 
 /** Nanoseconds on a CPU of the embedded PostgreSQL of a platform, by its data directory. */
