@@ -43,7 +43,7 @@ for (const [how, hangs] of [
     const decoders = new DecoderThread(silentLog);
     const recordings: RecordingListeners = new Map();
     const script = new URL('./fixture/mortal-worker.ts', import.meta.url);
-    const worker = await MediaWorker.start({ mediaTimeoutMs: 30_000, log: silentLog, script, pulseMaxMs: 4_000, recordings });
+    const worker = await MediaWorker.start({ mediaTimeoutMs: 30_000, log: silentLog, script, pulseMaxMs: 2_000, recordings });
     let last = 100;
     const parts = { worker, decoders, recordings, nextPlayback: () => ++last, nextNumber: () => ++last };
     const notices = new Notices();

@@ -37,6 +37,7 @@ export function supervised(dataDir: string, first: EmbeddedServer, log: Log): Su
     ...first,
     alive: () => server.alive(),
     connectionClosed() {
+      if (stopped) return;
       check();
       // A server that is stopped by somebody else closes its connections first and ends a moment later.
       again ??= setTimeout(() => {

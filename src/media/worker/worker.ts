@@ -12,7 +12,7 @@ import type { WorkerCommand, WorkerReply } from './worker-command.ts';
 
 declare const self: Worker;
 
-const PULSE_MS = 2_000;
+const PULSE_MS = 1_000;
 const buffer = new Uint32Array(REPORT_WORDS + NOTICE_WORDS * MEDIA_NOTICES_A_TICK_MAX);
 
 let frames = new Uint8Array(64 * 1024);
