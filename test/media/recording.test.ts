@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { RoomNotice } from '../../src/media/engine.ts';
 import { mendWav } from '../../src/media/recording/mend-wav.ts';
 import { Harness } from './harness.ts';
-import { levelDb, tone, wav } from './sound.ts';
+import { presentDb, tone, wav } from './sound.ts';
 import { Talker } from './talker.ts';
 
 let harness: Harness;
@@ -71,8 +71,8 @@ describe('recordings of a call', () => {
     expect([...silent.slice(0, begins), ...silent.slice(begins + gap)]).toEqual(short);
     expect([...all.slice(0, begins), ...all.slice(begins + gap)]).toEqual(short);
     for (const samples of [all, short]) {
-      expect(Math.abs(levelDb(samples.slice(800), 440, 8000) - talker.level)).toBeLessThan(0.5);
-      expect(Math.abs(levelDb(samples.slice(800), 1000, 8000) - 20 * Math.log10(0.2))).toBeLessThan(0.5);
+      expect(Math.abs(presentDb(samples.slice(800), 440, 8000) - talker.level)).toBeLessThan(0.5);
+      expect(Math.abs(presentDb(samples.slice(800), 1000, 8000) - 20 * Math.log10(0.2))).toBeLessThan(0.5);
     }
     const told = notices.of('recording.ended').find(({ recordingUuid }) => recordingUuid === 'rec2');
     expect(told).toEqual({
@@ -195,7 +195,7 @@ describe('a recording of a room', () => {
     const samples = await samplesOf(mixed);
     // A talker of a busy machine may fall silent for a while: there are 400 ms in which both are heard.
     const off = (from: number) =>
-      Math.max(...[440, 660].map((hz) => Math.abs(levelDb(samples.slice(from, from + 3_200), hz, 8000) - (one?.level ?? 0))));
+      Math.max(...[440, 660].map((hz) => Math.abs(presentDb(samples.slice(from, from + 3_200), hz, 8000) - (one?.level ?? 0))));
     const places = Array.from(
       { length: Math.floor((samples.length - 3_200) / 160) + 1 },
       (_, at) => samples.length - 3_200 - at * 160,
@@ -204,12 +204,12 @@ describe('a recording of a room', () => {
     await Promise.all(talkers.map((talker) => talker.end()));
     await one?.call.notices.until(() => one.call.notices.of('recording.ended').length === 1);
     const own = await samplesOf(path);
-    expect(Math.abs(levelDb(own.slice(0, 1_600), 440, 8000) - (one?.level ?? 0))).toBeLessThan(1.5);
+    expect(Math.abs(presentDb(own.slice(0, 1_600), 440, 8000) - (one?.level ?? 0))).toBeLessThan(1.5);
     expect(
       Math.max(
         ...[...Array(own.length - 1_600).keys()]
           .filter((i) => i % 400 === 0)
-          .map((i) => levelDb(own.slice(i, i + 1_600), 660, 8000)),
+          .map((i) => presentDb(own.slice(i, i + 1_600), 660, 8000)),
       ),
     ).toBeGreaterThan(-13);
   });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { MediaRoom, RoomNotice } from '../../src/media/engine.ts';
 import { type Call, Harness } from './harness.ts';
-import { levelDb, mulawOctet, mulawSample, tone, wav } from './sound.ts';
+import { levelDb, mulawOctet, mulawSample, presentDb, tone, wav } from './sound.ts';
 import { Talker } from './talker.ts';
 
 let harness: Harness;
@@ -37,9 +37,8 @@ describe('a room', () => {
     for (const talker of members) {
       const heard = await talker.listen(600, 200);
       for (const hz of [440, 660, 880]) {
-        const level = levelDb(heard, hz, 8000);
-        if (hz === talker.hz) expect(level).toBeLessThan(-55);
-        else expect(Math.abs(level - talker.level)).toBeLessThan(0.5); // 40 dB and more over its own
+        if (hz === talker.hz) expect(levelDb(heard, hz, 8000)).toBeLessThan(-55);
+        else expect(Math.abs(presentDb(heard, hz, 8000) - talker.level)).toBeLessThan(0.5); // 40 dB and more over its own
       }
     }
     await Promise.all(members.map((talker) => talker.end()));
@@ -51,8 +50,8 @@ describe('a room', () => {
     const [mu, a] = await Promise.all([member(room, 500), member(room, 700, FREE, 'PCMA')]);
     if (mu === undefined || a === undefined) throw new Error('no members');
     const [byMu, byA] = await Promise.all([mu.listen(600, 200), a.listen(600, 200)]);
-    expect(Math.abs(levelDb(byMu, 700, 8000) - a.level)).toBeLessThan(0.5);
-    expect(Math.abs(levelDb(byA, 500, 8000) - mu.level)).toBeLessThan(0.5);
+    expect(Math.abs(presentDb(byMu, 700, 8000) - a.level)).toBeLessThan(0.5);
+    expect(Math.abs(presentDb(byA, 500, 8000) - mu.level)).toBeLessThan(0.5);
     expect(Math.max(levelDb(byMu, 500, 8000), levelDb(byA, 700, 8000))).toBeLessThan(-55);
     await Promise.all([mu.end(), a.end()]);
     await room.close();
@@ -63,13 +62,14 @@ describe('a room', () => {
     const [one, two] = await Promise.all([member(room, 440, { ...FREE, muted: true }), member(room, 660)]);
     if (one === undefined || two === undefined) throw new Error('no members');
     const heardOf = async (hz: number, by: Talker) => levelDb(await by.listen(400, 200), hz, 8000);
+    const presentIn = async (by: Talker) => presentDb(await by.listen(400, 200), 440, 8000);
     expect(await heardOf(440, two)).toBeLessThan(-55);
     one.call.leg.setMuted(false);
-    expect(Math.abs((await heardOf(440, two)) - one.level)).toBeLessThan(0.5);
+    expect(Math.abs((await presentIn(two)) - one.level)).toBeLessThan(0.5);
     one.call.leg.setVolume('from_member', 50);
-    expect(Math.abs((await heardOf(440, two)) - one.level + 6.02)).toBeLessThan(0.5);
+    expect(Math.abs((await presentIn(two)) - one.level + 6.02)).toBeLessThan(0.5);
     two.call.leg.setVolume('to_member', 200);
-    expect(Math.abs((await heardOf(440, two)) - one.level)).toBeLessThan(0.5);
+    expect(Math.abs((await presentIn(two)) - one.level)).toBeLessThan(0.5);
     two.call.leg.setVolume('from_member', 0);
     expect(await heardOf(660, one)).toBeLessThan(-55);
     two.call.leg.setVolume('to_member', 0);
@@ -89,12 +89,12 @@ describe('a room', () => {
     one.call.leg.play({ operationUuid: 'leg', playlist: await harness.admitted('/leg.wav'), loop: 1, volume: 100 });
     await one.call.notices.until(() => one.call.notices.of('playback.started').length === 1);
     const [byOne, byTwo] = await Promise.all([one.listen(600, 200), two.listen(600, 200)]);
-    for (const heard of [byOne, byTwo]) expect(Math.abs(levelDb(heard, 1000, 8000) + 20)).toBeLessThan(0.5);
-    expect(Math.abs(levelDb(byOne, 1300, 8000) + 20)).toBeLessThan(0.5);
+    for (const heard of [byOne, byTwo]) expect(Math.abs(presentDb(heard, 1000, 8000) + 20)).toBeLessThan(0.5);
+    expect(Math.abs(presentDb(byOne, 1300, 8000) + 20)).toBeLessThan(0.5);
     expect(levelDb(byTwo, 1300, 8000)).toBeLessThan(-55);
-    expect(levelDb(byOne, 660, 8000)).toBeGreaterThan(one.level - 1);
+    expect(presentDb(byOne, 660, 8000)).toBeGreaterThan(one.level - 1);
     room.setPlaybackVolume(50);
-    expect(Math.abs(levelDb(await two.listen(400, 200), 1000, 8000) + 26)).toBeLessThan(0.5);
+    expect(Math.abs(presentDb(await two.listen(400, 200), 1000, 8000) + 26)).toBeLessThan(0.5);
     room.stopPlayback('room');
     expect(levelDb(await two.listen(400, 200), 1000, 8000)).toBeLessThan(-55);
     expect(notices).toEqual([
