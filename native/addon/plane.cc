@@ -77,7 +77,8 @@ Napi::Value plane_run(const Napi::CallbackInfo& info) {
   uint32_t* out = arguments.span<uint32_t>(words);
   if (!arguments.ok() || plane == nullptr || words < 16) return arguments.refuse();
   const TickReport report = plane->run();
-  if (report.ticks > 0) handle->priority.spent(report.busy_us, report.skipped, now_of_system().us);
+  if (report.ticks > 0 || report.busy_us > 0)
+    handle->priority.spent(report.busy_us, report.skipped, now_of_system().us);
   out[0] = report.ticks;
   out[1] = report.skipped;
   out[2] = static_cast<uint32_t>(report.lateness_us > 0xffffffffLL ? 0xffffffffLL : report.lateness_us);

@@ -4,8 +4,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 namespace sidetone {
 
 LegSockets::~LegSockets() {
@@ -28,7 +26,7 @@ void LegSockets::close() {
 
 int LegSockets::watch(Leg& leg) {
   if (leg.port() != nullptr) {
-    linked_.push_back(&leg);
+    linked_[leg.port()]++;
     return 0;
   }
   epoll_event event;
@@ -40,12 +38,12 @@ int LegSockets::watch(Leg& leg) {
 
 void LegSockets::unwatch(Leg& leg, const Now& now, Notices& notices) {
   if (leg.port() != nullptr) {
-    linked_.erase(std::find(linked_.begin(), linked_.end(), &leg));
+    if (--linked_[leg.port()] == 0) linked_.erase(leg.port());
     return;
   }
   unwatch_rtp(leg, now, notices);
   (void)::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, leg.ports().rtcp(), nullptr);
-  (void)receive(leg, false, now, notices);
+  (void)receive(leg, false, batches_max, now, notices);
 }
 
 int LegSockets::watch_rtp(Leg& leg, bool hasten) {
@@ -88,7 +86,7 @@ bool LegSockets::drain_hastened(Notices& notices) {
   constexpr int rounds = 4;
   if (!awake_receiver_) {
     const size_t legs = hastened_.size();
-    return drain_epoll(awake_epoll_fd_, legs, now_of_system(), notices) > Batch::size * legs;
+    return drain_epoll(awake_epoll_fd_, legs, batches_max, now_of_system(), notices) > Batch::size * legs;
   }
   for (int round = 0; round < rounds; round++) {
     awake_receiver_->drain(now_of_system(), notices);
@@ -97,30 +95,32 @@ bool LegSockets::drain_hastened(Notices& notices) {
   return false;
 }
 
-void LegSockets::drain(size_t legs, const Now& now, Notices& notices) {
-  if (notices.size() >= Receiver::notices_max) return;
-  for (Receiver* receiver : {receiver_.get(), awake_receiver_.get()}) {
-    if (receiver == nullptr) continue;
-    receiver->renew();
-    receiver->drain(now, notices);
-  }
-  drain_links(now, notices);
-  (void)drain_epoll(epoll_fd_, legs, now, notices);
-  if (awake_epoll_fd_ >= 0) (void)drain_epoll(awake_epoll_fd_, legs, now, notices);
+void LegSockets::renew() {
+  batches_ = batches_max;
+  if (receiver_) receiver_->renew();
+  if (awake_receiver_) awake_receiver_->renew();
 }
 
-/** Empties the sockets of WebRTC ports, which sorts what has come to its links, and gives it to their legs. */
-void LegSockets::drain_links(const Now& now, Notices& notices) {
-  const WebrtcPort* pumped = nullptr;  // a process has one port, so one look is nearly always enough
-  for (Leg* leg : linked_) {
-    if (leg->port() != pumped) leg->port()->pump();
-    pumped = leg->port();
+void LegSockets::drain(size_t legs, const Now& now, Notices& notices) {
+  if (notices.size() >= Receiver::notices_max) return;
+  if (receiver_) receiver_->drain(now, notices);
+  if (awake_receiver_) awake_receiver_->drain(now, notices);
+  for (const auto& entry : linked_) entry.first->pump();
+  (void)drain_epoll(epoll_fd_, legs, batches_, now, notices);
+  if (awake_epoll_fd_ >= 0) (void)drain_epoll(awake_epoll_fd_, legs, batches_, now, notices);
+  batches_ = more_batches_max;
+}
+
+void LegSockets::drain_links(const std::vector<Participant*>& parties, const Now& now, Notices& notices) {
+  if (linked_.empty() || notices.size() >= Receiver::notices_max) return;
+  for (Participant* party : parties) {
+    Leg* leg = party->rtp();
+    if (leg != nullptr && leg->port() != nullptr) leg->drain_link(packets_, now, notices);
   }
-  for (Leg* leg : linked_) leg->drain_link(packets_, now, notices);
 }
 
 /** Returns how many packets there were. */
-size_t LegSockets::drain_epoll(int fd, size_t legs, const Now& now, Notices& notices) {
+size_t LegSockets::drain_epoll(int fd, size_t legs, int batches, const Now& now, Notices& notices) {
   size_t packets = 0;
   epoll_event events[events_max];
   const size_t rounds = legs * 2 / events_max + 1;
@@ -128,18 +128,18 @@ size_t LegSockets::drain_epoll(int fd, size_t legs, const Now& now, Notices& not
     const int count = ::epoll_wait(fd, events, events_max, 0);
     for (int i = 0; i < count; i++) {
       Leg* leg = reinterpret_cast<Leg*>(static_cast<uintptr_t>(events[i].data.u64 & ~uint64_t{1}));
-      packets += receive(*leg, (events[i].data.u64 & 1) != 0, now, notices);
+      packets += receive(*leg, (events[i].data.u64 & 1) != 0, batches, now, notices);
     }
     if (count < events_max) break;
   }
   return packets;
 }
 
-/** Gives a leg what one of its sockets holds, at most `batches_max` batches. Returns how many packets there were. */
-size_t LegSockets::receive(Leg& leg, bool rtcp, const Now& now, Notices& notices) {
+/** Gives a leg what one of its sockets holds, at most so many batches. Returns how many packets there were. */
+size_t LegSockets::receive(Leg& leg, bool rtcp, int batches, const Now& now, Notices& notices) {
   size_t packets = 0;
   const int fd = rtcp ? leg.ports().rtcp() : leg.rtp_fd();
-  for (int round = 0; round < batches_max; round++) {
+  for (int round = 0; round < batches; round++) {
     const int count = batch_.receive(fd);
     for (int i = 0; i < count; i++) {
       if (rtcp) leg.receive_rtcp(batch_[i], now);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -48,25 +49,30 @@ class LegSockets {
   /** Fetches what has come for these legs. True when it was more than legs may take before the next tick. */
   bool drain_hastened(Notices& notices);
 
+  /** Begins a tick: what a flooded leg may take is counted anew. */
+  void renew();
   /** Fetches all that has come for so many legs, to a bound: a flooded leg waits for the next tick, the others do not
-   * wait for it. */
+   * wait for it. What comes to WebRTC ports is sorted to their links only. */
   void drain(size_t legs, const Now& now, Notices& notices);
+  /** Gives those of these legs that have one what has come by their link. */
+  void drain_links(const std::vector<Participant*>& parties, const Now& now, Notices& notices);
 
  private:
   static constexpr int batches_max = 8;
+  static constexpr int more_batches_max = 1;
   static constexpr int events_max = 512;
 
   int watch_rtp(Leg& leg, bool hasten);
   void unwatch_rtp(Leg& leg, const Now& now, Notices& notices);
   void turn(Leg& leg, bool hasten, const Now& now, Notices& notices);
-  size_t drain_epoll(int fd, size_t legs, const Now& now, Notices& notices);
-  void drain_links(const Now& now, Notices& notices);
-  size_t receive(Leg& leg, bool rtcp, const Now& now, Notices& notices);
+  size_t drain_epoll(int fd, size_t legs, int batches, const Now& now, Notices& notices);
+  size_t receive(Leg& leg, bool rtcp, int batches, const Now& now, Notices& notices);
 
   int epoll_fd_ = -1;
   std::unique_ptr<Receiver> receiver_;
   std::unordered_set<Leg*> hastened_;
-  std::vector<Leg*> linked_;  // WebRTC legs, whose sockets are those of their ports
+  std::unordered_map<WebrtcPort*, size_t> linked_;  // the ports of WebRTC legs, and how many have each
+  int batches_ = batches_max;                       // that a leg may take in the next `drain`
   LinkPackets packets_;
   std::unique_ptr<Receiver> awake_receiver_;
   int awake_epoll_fd_ = -1;

@@ -10,7 +10,9 @@ Room* Plane::room(uint32_t id) {
 
 bool Plane::open_room(uint32_t id) {
   if (parties_.count(id) != 0) return false;
-  return rooms_.emplace(id, std::make_unique<Room>(id, filters_)).second;
+  const auto opened = rooms_.emplace(id, std::make_unique<Room>(id, filters_));
+  if (opened.second) phases_.add(*opened.first->second);
+  return opened.second;
 }
 
 bool Plane::open_music(uint32_t room, uint32_t music) {
@@ -45,8 +47,20 @@ bool Plane::join(uint32_t id, uint32_t room, bool muted, int32_t from_percent, i
     if (seat->room == joined && !seat->leaving) return true;
     seat->room->drop(*seat, notices_);
   }
-  (void)joined->join(*party, muted, from_percent, to_percent);
+  if (joined->idle()) phases_.move(*joined, phases_.roomy(party->phase()));
+  const bool ticked = change_phase(*party, joined->phase());
+  joined->join(*party, muted, from_percent, to_percent).waits = ticked;
   return true;
+}
+
+/** Moves a participant to another phase. It is still ticked once in every tick: at once, where it would be left out of
+ * this one. True when it was ticked in this tick, and the phase is yet to come. */
+bool Plane::change_phase(Participant& party, size_t to) {
+  const bool ticked = party.phase() < phase_;
+  const bool comes = to >= phase_;
+  phases_.move(party, to);
+  if (!ticked && !comes) party.tick(now_of_system(), notices_);
+  return ticked && comes;
 }
 
 bool Plane::coach(uint32_t id, uint32_t coached) {

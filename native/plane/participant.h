@@ -38,6 +38,9 @@ class Participant {
   Participant& operator=(const Participant&) = delete;
 
   uint32_t id() const { return id_; }
+  /** The phase of the tick in which it is ticked (phases.h). */
+  size_t phase() const { return phase_; }
+  void phase(size_t phase) { phase_ = static_cast<uint32_t>(phase); }
   Player& player() { return player_; }
   Seat* seat() const { return seat_; }
   /** Sets its place in a room, which the room owns. nullptr: it is in no room. */
@@ -108,6 +111,7 @@ class Participant {
   void tape(const int16_t* heard, size_t count, const Now& now, Notices& notices);
 
   const uint32_t id_;
+  uint32_t phase_ = 0;
   size_t said_max_;
   Seat* seat_ = nullptr;
   Listener* listener_ = nullptr;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace sidetone {
 namespace {
@@ -59,7 +60,7 @@ Leg* Plane::leg(uint32_t id) {
 void Plane::add(std::unique_ptr<Participant> party) {
   if (party->rtp() != nullptr) party->rtp()->send_through(sender_.get());
   if (party->stream() != nullptr) party->stream()->deliver(&frames_);
-  order_.push_back(party.get());
+  phases_.add(*party);
   parties_.emplace(party->id(), std::move(party));
 }
 
@@ -68,7 +69,7 @@ std::unique_ptr<Participant> Plane::remove(uint32_t id, const Now& now) {
   if (found == parties_.end()) return nullptr;
   std::unique_ptr<Participant> party = std::move(found->second);
   parties_.erase(found);
-  order_.erase(std::find(order_.begin(), order_.end(), party.get()));
+  phases_.remove(*party);
   if (party->seat() != nullptr) party->seat()->room->drop(*party->seat(), notices_);
   if (party->rtp() != nullptr) sockets_.unwatch(*party->rtp(), now, notices_);
   return party;
@@ -265,61 +266,98 @@ TickReport Plane::rest() {
 }
 
 TickReport Plane::run() {
-  if (order_.empty() && rooms_.empty() && finishing_.empty() && notices_.empty()) return rest();
+  if (parties_.empty() && rooms_.empty() && finishing_.empty() && notices_.empty()) return rest();
   TickReport report;
-  const int64_t time = sleep_until(deadline_us_);
-  take_handed();
-  if (time < deadline_us_) return report;
-  report.lateness_us = time - deadline_us_;
-  const int64_t due = (time - deadline_us_) / tick_us + 1;
-  if (due > catch_up_max) {
-    const uint32_t frames = static_cast<uint32_t>(due - 1);
-    for (Participant* party : order_) party->skip(frames);
-    for (const auto& entry : rooms_) entry.second->pause(frames);
-    deadline_us_ += static_cast<int64_t>(frames) * tick_us;
-    report.skipped = frames;
-  }
-  const Now started = now_of_system();
-  sockets_.drain(order_.size(), started, notices_);
-  // A tick that overruns its period cannot hold the loop for ever: what is due after these is done on the next call.
-  for (int64_t i = 0; i < catch_up_max && deadline_us_ <= started.us; i++) {
-    // Each tick happens at its deadline, also one that is made up for: what is played out then depends on no stall of
-    // ours.
-    const Now instant{deadline_us_, started.wall_us - (started.us - deadline_us_)};
-    frame(instant);
-    deadline_us_ += tick_us;
-    report.ticks++;
-  }
-  report.busy_us = clock_us(CLOCK_MONOTONIC) - started.us;
+  do {
+    const int64_t time = sleep_until(deadline_us_);
+    take_handed();
+    if (time < deadline_us_) break;
+    run_due(time, report);
+  } while (report.ticks == 0 && notices_.empty() && frames_.empty());
+  if (report.ticks > 0) report.lateness_us = std::exchange(late_us_, 0);
   return report;
 }
 
-void Plane::tick(const Now& now) {
-  take_handed();
-  sockets_.drain(order_.size(), now, notices_);
-  frame(now);
+void Plane::run_due(int64_t time_us, TickReport& report) {
+  late_us_ = std::max(late_us_, time_us - deadline_us_);
+  const int64_t due = (time_us - deadline_us_) / tick_us + 1;
+  if (due > catch_up_max) {
+    const uint32_t frames = static_cast<uint32_t>(due - 1);
+    for (const auto& entry : parties_) entry.second->skip(frames);
+    for (const auto& entry : rooms_) entry.second->pause(frames);
+    deadline_us_ += static_cast<int64_t>(frames) * tick_us;
+    report.skipped += frames;
+  }
+  const Now started = now_of_system();
+  if (phase_ == 0) sockets_.renew();
+  sockets_.drain(parties_.size(), started, notices_);
+  // Ticks that overrun their time cannot hold the loop for ever: what is due after these is done on the next call.
+  for (int64_t ticks = 0; ticks < catch_up_max && deadline_us_ <= started.us;) {
+    // Each phase happens at its deadline, also one that is made up for: what is played out then depends on no stall of
+    // ours.
+    const Now instant{deadline_us_, started.wall_us - (started.us - deadline_us_)};
+    sockets_.drain_links(phases_.parties(phase_), started, notices_);
+    frame(instant);
+    if (next_phase()) ticks++, report.ticks++;
+  }
+  report.busy_us += clock_us(CLOCK_MONOTONIC) - started.us;
 }
 
-void Plane::frame(const Now& now) {
+/** Goes on to the next phase that has legs or rooms, and to its deadline. The first one has what is done once a tick
+ * besides. True when it is that: a tick is over. */
+bool Plane::next_phase() {
+  do {
+    phase_ = (phase_ + 1) % Phases::count;
+    deadline_us_ += phase_us;
+  } while (phase_ != 0 && phases_.empty(phase_));
+  return phase_ == 0;
+}
+
+bool Plane::step(const Now& now) {
+  take_handed();
+  if (phase_ == 0) sockets_.renew();
+  sockets_.drain(parties_.size(), now, notices_);
+  sockets_.drain_links(phases_.parties(phase_), now, notices_);
+  frame(now);
+  return next_phase();
+}
+
+void Plane::tick(const Now& now) {
+  while (!step(now)) continue;
+}
+
+/** What is done once a tick. */
+void Plane::begin_tick(const Now& now) {
   for (size_t i = 0; i < finishing_.size();) {
     if (finishing_[i]->over(notices_)) finishing_.erase(finishing_.begin() + static_cast<std::ptrdiff_t>(i));
     else i++;
   }
-  for (Participant* party : order_) {
+  sockets_.slow_down(now, notices_);
+}
+
+/** The frames of the phase that is next. */
+void Plane::frame(const Now& now) {
+  if (phase_ == 0) begin_tick(now);
+  for (Participant* party : phases_.parties(phase_)) {
     if (party->seat() == nullptr) party->tick(now, notices_);
   }
-  for (const auto& entry : rooms_) {
-    entry.second->tick(now, notices_);
-    if (!entry.second->began_relay()) continue;
-    for (const auto& seat : entry.second->seats()) {
+  bool over = false;
+  for (Room* room : phases_.rooms(phase_)) {
+    room->tick(now, notices_);
+    over = over || room->over();
+    if (!room->began_relay()) continue;
+    for (const auto& seat : room->seats()) {
       if (seat->rtp != nullptr && seat->rtp->relays() && !sockets_.is_hastened(*seat->rtp))
         sockets_.hasten(*seat->rtp, now, notices_);
     }
   }
-  sockets_.slow_down(now, notices_);
   if (sender_) sender_->flush();
-  for (auto entry = rooms_.begin(); entry != rooms_.end();)
-    entry = entry->second->over() ? rooms_.erase(entry) : std::next(entry);
+  if (!over) return;
+  for (const auto& room : std::vector<Room*>(phases_.rooms(phase_))) {
+    if (!room->over()) continue;
+    phases_.remove(*room);
+    rooms_.erase(room->id());
+  }
 }
 
 size_t Plane::take_notices(Notice* out, size_t room) {

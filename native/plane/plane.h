@@ -1,6 +1,7 @@
-// The media plane of one worker: its legs, rooms and recordings, and the tick that drives them. Each tick fetches every
-// packet that has come, then sends one frame of 20 ms for every leg. Deadlines are absolute and 20 ms apart, so a stall
-// is caught up at once and leaves no delay behind. A stall of more than `catch_up_max` ticks is jumped over.
+// The media plane of one worker: its legs, rooms and recordings, and the tick that drives them. Each tick sends one
+// frame of 20 ms for every leg, in phases (phases.h), each of which fetches every packet that has come before.
+// Deadlines are absolute, so a stall is caught up at once and leaves no delay behind. A stall of more than
+// `catch_up_max` ticks is jumped over.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "plane/leg/leg.h"
 #include "plane/leg_sockets.h"
 #include "plane/notice.h"
+#include "plane/phases.h"
 #include "plane/room/room.h"
 #include "plane/stream/stream_leg.h"
 
@@ -20,9 +22,9 @@ namespace sidetone {
 
 /** What one `Plane::run` did. */
 struct TickReport {
-  uint32_t ticks = 0;
+  uint32_t ticks = 0;  // that it ended
   uint32_t skipped = 0;
-  int64_t lateness_us = 0;  // of the tick's start behind its deadline, the worst
+  int64_t lateness_us = 0;  // of the start of a phase of these behind its deadline, the worst
   int64_t busy_us = 0;
 };
 
@@ -134,18 +136,23 @@ class Plane {
    */
   bool move(uint32_t id, uint32_t plane, const Now& now);
 
-  /** Sleeps until the next deadline or `wake`, passing packets on meanwhile, then runs every tick that is due. */
+  /** Sleeps until the next deadline or `wake`, passing packets on meanwhile, then runs every phase that is due; so on
+   * until the tick is over, or there is something to take. */
   TickReport run();
-  /** One tick at an instant of the caller's: what `run` does when one is due. */
+  /** The next phase at an instant of the caller's: what `run` does when one is due. The tick is over when this was the
+   * last one that has legs or rooms: then it returns true. */
+  bool step(const Now& now);
+  /** One tick at an instant of the caller's: the phases that are left of it. */
   void tick(const Now& now);
   /** An eventfd: any thread ends the sleep of `run` by writing to it. */
   int wake_fd() const { return wake_fd_; }
   /** Moves up to `room` waiting notices out; returns how many. */
   size_t take_notices(Notice* out, size_t room);
   /** How many legs there are, stream legs included. */
-  size_t legs() const { return order_.size(); }
+  size_t legs() const { return parties_.size(); }
 
   static constexpr int64_t tick_us = 20'000;
+  static constexpr int64_t phase_us = tick_us / static_cast<int64_t>(Phases::count);
   /** Half a second: what a far jitter buffer can still take as a burst. */
   static constexpr int64_t catch_up_max = 25;
   /** Between two looks at what is to be passed on as it comes, so that a thousand legs wake it two thousand times a
@@ -157,6 +164,10 @@ class Plane {
  private:
   Plane() = default;
   void frame(const Now& now);
+  void begin_tick(const Now& now);
+  bool next_phase();
+  void run_due(int64_t time_us, TickReport& report);
+  bool change_phase(Participant& party, size_t to);
   void take_handed();
   TickReport rest();
   int64_t sleep_until(int64_t due_us);
@@ -173,10 +184,12 @@ class Plane {
   int timer_fd_ = -1;
   int wake_fd_ = -1;
   int64_t media_timeout_us_ = 0;
-  int64_t deadline_us_ = 0;
+  size_t phase_ = 0;         // that is next
+  int64_t deadline_us_ = 0;  // of it
+  int64_t late_us_ = 0;      // the worst since the last tick that was reported
   FilterBank filters_;
   std::unordered_map<uint32_t, std::unique_ptr<Participant>> parties_;
-  std::vector<Participant*> order_;
+  Phases phases_;
   std::unique_ptr<Sender> sender_;
   LegSockets sockets_;
   int64_t prompt_due_us_ = 0;

@@ -36,6 +36,7 @@ struct Seat {
   bool muted = false;
   bool coach = false;  // heard by one member at most (whispers.h)
   bool leaving = false;
+  bool waits = false;  // it was ticked in this tick before it came
   bool told = false;
   int32_t from_percent = 100;
   int32_t to_percent = 100;
@@ -57,6 +58,11 @@ class Room {
   Room& operator=(const Room&) = delete;
 
   uint32_t id() const { return id_; }
+  /** The phase of the tick in which it is ticked, and its members with it (phases.h). */
+  size_t phase() const { return phase_; }
+  void phase(size_t phase) { phase_ = phase; }
+  /** Whether a tick of it does nothing. */
+  bool idle() const { return seats_.empty() && recorders_.empty() && !player_.active(); }
   size_t members() const { return seats_.size(); }
   Player& player() { return player_; }
   /** Makes the player of its hold music, which notices call by that number. */
@@ -153,6 +159,7 @@ class Room {
   static void voice(Seat& seat, VoiceActivity::Change change, Notices& notices);
 
   const uint32_t id_;
+  size_t phase_ = 0;
   FilterBank& filters_;
   bool closing_ = false;
   bool voices_ = false;

@@ -40,7 +40,7 @@ function flushNotices(to: PlaneHandle): void {
   }
 }
 
-/** All frames of a tick go up in one message. */
+/** All frames of a phase go up in one message. */
 function postFrames(from: PlaneHandle): void {
   let count = native.planeFrames(from, frames);
   if (count > frames.length) {
@@ -124,7 +124,7 @@ function turn(): void {
   lateness.add(buffer[0] ?? 0, buffer[2] ?? 0);
   postNotices(count);
   if (count === MEDIA_NOTICES_A_TICK_MAX) flushNotices(plane);
-  if ((buffer[0] ?? 0) > 0) postFrames(plane);
+  postFrames(plane);
   if ((buffer[0] ?? 0) > 0 && performance.now() >= pulseAt) {
     reply({ type: 'pulse', ticks, skippedTicks, latenessMaxUs, lateness: lateness.counts(), busyUs });
     pulseAt = performance.now() + PULSE_MS;
