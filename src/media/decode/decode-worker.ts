@@ -7,15 +7,12 @@ import { TransportDemux } from '../format/mpeg-ts.ts';
 import type { AudioKind } from '../format/sniff.ts';
 import { AacDecoder } from './aac-decoder.ts';
 import type { DecodeAnswer, DecodeRequest } from './decode-request.ts';
-import { FlacDecoder } from './flac-decoder.ts';
 import { muteConsole } from './library-errors.ts';
 import { MpegDecoder } from './mpeg-decoder.ts';
 import { MpegTsDecoder } from './mpeg-ts-decoder.ts';
 import { openMpg123 } from './mpg123.ts';
-import { OpusDecoder } from './opus-decoder.ts';
 import { NO_PCM, type Pcm } from './pcm-output.ts';
 import type { SourceDecoder } from './source-decoder.ts';
-import { VorbisDecoder } from './vorbis-decoder.ts';
 import { WavDecoder } from './wav/wav-decoder.ts';
 
 declare const self: Worker;
@@ -36,26 +33,38 @@ function libraryPlace(): () => void {
 
 const openMpeg = (rateHz: number, skip: number) => new MpegDecoder(openMpg123, rateHz, skip, libraryPlace());
 
-function open(kind: AudioKind, rateHz: number, skip: number): SourceDecoder {
-  if (decoders.size >= DECODERS_MAX) throw new Error('too many decoders');
+/** Makes decoders of a kind. The libraries in WebAssembly are loaded for the first source that needs them. */
+async function makerOf(kind: AudioKind): Promise<(rateHz: number, skip: number) => SourceDecoder> {
   switch (kind) {
     case 'wav':
-      return new WavDecoder(rateHz, skip, () => openMpeg(rateHz, skip));
+      return (rateHz, skip) => new WavDecoder(rateHz, skip, () => openMpeg(rateHz, skip));
     case 'mpeg':
-      return openMpeg(rateHz, skip);
+      return openMpeg;
     case 'mpegts':
-      return new MpegTsDecoder(new TransportDemux('mpeg'), openMpeg(rateHz, skip));
+      return (rateHz, skip) => new MpegTsDecoder(new TransportDemux('mpeg'), openMpeg(rateHz, skip));
     case 'mpegts-aac':
-      return new MpegTsDecoder(new TransportDemux('aac'), new AacDecoder(rateHz, skip, libraryPlace()));
+      return (rateHz, skip) => new MpegTsDecoder(new TransportDemux('aac'), new AacDecoder(rateHz, skip, libraryPlace()));
     case 'aac':
-      return new AacDecoder(rateHz, skip, libraryPlace());
-    case 'opus':
-      return new OpusDecoder(rateHz, skip, libraryPlace());
-    case 'vorbis':
-      return new VorbisDecoder(rateHz, skip, libraryPlace());
-    case 'flac':
-      return new FlacDecoder(rateHz, skip, libraryPlace());
+      return (rateHz, skip) => new AacDecoder(rateHz, skip, libraryPlace());
+    case 'opus': {
+      const { OpusDecoder } = await import('./opus-decoder.ts');
+      return (rateHz, skip) => new OpusDecoder(rateHz, skip, libraryPlace());
+    }
+    case 'vorbis': {
+      const { VorbisDecoder } = await import('./vorbis-decoder.ts');
+      return (rateHz, skip) => new VorbisDecoder(rateHz, skip, libraryPlace());
+    }
+    case 'flac': {
+      const { FlacDecoder } = await import('./flac-decoder.ts');
+      return (rateHz, skip) => new FlacDecoder(rateHz, skip, libraryPlace());
+    }
   }
+}
+
+async function open({ stream, kind, rateHz, skip }: Extract<DecodeRequest, { readonly type: 'open' }>): Promise<void> {
+  const make = await makerOf(kind);
+  if (decoders.size >= DECODERS_MAX) throw new Error('too many decoders');
+  decoders.set(stream, make(rateHz, skip));
 }
 
 function opened(stream: number): SourceDecoder {
@@ -67,7 +76,7 @@ function opened(stream: number): SourceDecoder {
 async function decode(request: Exclude<DecodeRequest, { readonly type: 'quit' }>): Promise<Pcm> {
   switch (request.type) {
     case 'open':
-      decoders.set(request.stream, open(request.kind, request.rateHz, request.skip));
+      await open(request);
       return NO_PCM;
     case 'push':
       return await opened(request.stream).push(request.bytes);

@@ -33,13 +33,16 @@ interface Waiting {
   readonly timer: ReturnType<typeof setTimeout>;
 }
 
-/** A thread that dies or is stuck takes its streams with it; the next stream gets a new one. */
+/**
+ * The thread is started for the first stream. One that dies or is stuck takes its streams with it; the next stream gets
+ * a new one.
+ */
 export class DecoderThread {
   readonly #log: Log;
   readonly #script: URL;
   readonly #stepMaxMs: number;
   readonly #waiting = new Map<number, Waiting>();
-  #thread: Thread<DecodeRequest, DecodeAnswer>;
+  #thread: Thread<DecodeRequest, DecodeAnswer> | undefined;
   #closing = false;
   #last = 0;
 
@@ -48,12 +51,12 @@ export class DecoderThread {
     this.#log = log;
     this.#script = options.script ?? threadScript('src/media/decode/decode-worker.ts');
     this.#stepMaxMs = options.stepMaxMs ?? DECODE_STEP_MAX_MS;
-    this.#thread = this.#spawn();
   }
 
   /** Decodes to `rateHz`, from `skip` samples on. Rejects where there are too many decoders, or no thread. */
   async open(kind: AudioKind, rateHz: number, skip = 0): Promise<DecodeStream> {
-    if (this.#thread.gone && !this.#closing) this.#thread = this.#spawn();
+    if (this.#closing) throw new Error('the decoding thread is gone');
+    if (this.#thread === undefined || this.#thread.gone) this.#thread = this.#spawn();
     const thread = this.#thread;
     const stream = ++this.#last;
     await this.#ask(thread, { type: 'open', stream, kind, rateHz, skip }).catch((error: unknown) => {
@@ -69,8 +72,8 @@ export class DecoderThread {
   /** Ends the thread; what still waits is rejected. */
   async close(): Promise<void> {
     this.#closing = true;
-    this.#thread.post({ type: 'quit' });
-    await this.#thread.ended();
+    this.#thread?.post({ type: 'quit' });
+    await this.#thread?.ended();
   }
 
   #spawn(): Thread<DecodeRequest, DecodeAnswer> {

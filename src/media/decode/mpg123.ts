@@ -3,7 +3,7 @@
  * else in WebAssembly, which takes four times as long and has a megabyte of memory more. Layers I and II are always
  * decoded there, because of some of their frames the library tells standard error in words that are not of our log.
  */
-import { MPEGDecoder } from 'mpg123-decoder';
+import type { MPEGDecoder } from 'mpg123-decoder';
 import { type MpegHandle, native } from '../native.ts';
 import { withBoundedErrors } from './library-errors.ts';
 
@@ -57,6 +57,7 @@ class NativeMpg123 implements Mpg123 {
 
 /** A new instance in WebAssembly. It is exported for tests, which compare the two. */
 export async function openWasmMpg123(): Promise<Mpg123> {
+  const { MPEGDecoder } = await import('mpg123-decoder');
   const again = spare.pop();
   const mpg123 = again ?? new MPEGDecoder();
   await (again === undefined ? mpg123.ready : mpg123.reset());
