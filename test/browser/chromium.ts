@@ -4,6 +4,9 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 
 const EXECUTABLE = '/usr/bin/chromium';
 
+/** What a browser is started with: the client library of PulseAudio would leave a folder in `/tmp` for each start. */
+export const environmentOfBrowser = (): NodeJS.ProcessEnv => ({ ...process.env, PULSE_RUNTIME_PATH: '/dev/null/pulse' });
+
 export const chromiumInstalled = existsSync(EXECUTABLE);
 if (!chromiumInstalled) console.log('skipped: chromium (Debian package chromium) is not installed');
 
@@ -12,6 +15,7 @@ export const launchChromium = (): Promise<Browser> =>
   chromium.launch({
     executablePath: EXECUTABLE,
     headless: true,
+    env: environmentOfBrowser(),
     args: [
       '--no-sandbox',
       '--disable-gpu',

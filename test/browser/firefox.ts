@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hostAddress } from '../support/host-address.ts';
+import { environmentOfBrowser } from './chromium.ts';
 
 const EXECUTABLE = '/usr/bin/firefox-esr';
 const START_MS = 60_000;
@@ -70,7 +71,7 @@ export class Firefox {
     writeFileSync(join(profile, 'user.js'), lines.join(''));
     const child = spawn(EXECUTABLE, ['--headless', '--no-remote', '--profile', profile, '--remote-debugging-port', '0'], {
       stdio: ['ignore', 'ignore', 'pipe'],
-      env: { ...process.env, HOME: profile },
+      env: { ...environmentOfBrowser(), HOME: profile },
     });
     try {
       const socket = new WebSocket(`${await listening(child)}/session`);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -78,19 +79,16 @@ TEST("planes in threads of their own hand legs to each other while they are writ
     format.rate_hz = rate_table_hz[leg % rates];
     CHECK(planes[leg % 2]->open_stream(leg, inboxes.back().second, format, format));
   }
-  char paths[2][40] = {"/tmp/sidetone-threads-a-XXXXXX", "/tmp/sidetone-threads-b-XXXXXX"};
-  for (auto& path : paths) {
-    const int fd = ::mkstemp(path);
-    CHECK(fd >= 0);
-    ::close(fd);
-  }
+  char folder[] = "/tmp/sidetone-threads-XXXXXX";
+  CHECK(::mkdtemp(folder) != nullptr);
+  const std::string paths[2] = {std::string(folder) + "/a.wav", std::string(folder) + "/b.wav"};
   Counts counts;
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
   const uint32_t numbers[2] = {planes[0]->number(), planes[1]->number()};
   for (uint32_t i = 0; i < 2; i++) {
-    threads.emplace_back(run, std::ref(*planes[i]), room_number + i, numbers[1 - i], std::string(paths[i]),
-                         std::ref(counts), std::cref(stop));
+    threads.emplace_back(run, std::ref(*planes[i]), room_number + i, numbers[1 - i], paths[i], std::ref(counts),
+                         std::cref(stop));
   }
   const std::vector<uint8_t> block(640, 0x11);
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -104,7 +102,7 @@ TEST("planes in threads of their own hand legs to each other while they are writ
   for (std::thread& thread : threads) thread.join();
   for (auto& plane : planes) plane.reset();  // what is on its way between them goes too
   for (const auto& inbox : inboxes) StreamInbox::close(inbox.first);
-  for (const auto& path : paths) (void)::unlink(path);
+  (void)std::filesystem::remove_all(folder);  // whatever is still to be written finds no place then
   CHECK(!counts.wrong);
   CHECK(counts.arrivals >= 500 && counts.frames >= 500);
 }
