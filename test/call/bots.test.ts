@@ -18,11 +18,13 @@ function world(types: Readonly<Record<string, SessionState['type']>>, room: read
   const commands: [string, SessionCommand, CommandContext][] = [];
   const heard: [string, RoomNews][] = [];
   const refusing = { now: false };
+  const home = { answers: true };
   const bots = new Bots({
     clock,
     tokens,
     joined: (roomId) => (roomId === 'room' ? room : []),
-    members: async () => room.map((sessionUuid) => ({ sessionUuid, isBot: types[sessionUuid] === 'websocket' })),
+    members: async () =>
+      home.answers ? room.map((sessionUuid) => ({ sessionUuid, isBot: types[sessionUuid] === 'websocket' })) : undefined,
     elsewhere: undefined,
     find: (name) => {
       const type = types[name];
@@ -45,7 +47,7 @@ function world(types: Readonly<Record<string, SessionState['type']>>, room: read
       return refusing.now ? problems.conflict('No.') : { status: 202, body: {} };
     },
   });
-  return { bots, clock, tokens, commands, heard, refusing };
+  return { bots, clock, tokens, commands, heard, refusing, home };
 }
 
 const hangup = { type: 'hangup', sessionUuid: undefined } as const;
@@ -64,6 +66,17 @@ describe('An order of a bot', () => {
     alone.bots.add('bot', { ...about, phoneSessionUuid: undefined });
     expect(await alone.bots.order('bot', hangup)).toBeUndefined();
     expect(alone.commands[0]).toMatchObject(['one', { type: 'hangup' }, { ...about, idempotencyKey: undefined }]);
+  });
+
+  test('may be sent again where the node that knows the members does not answer now', async () => {
+    const { bots, commands, home } = world({ bot: 'websocket', one: 'phone_in' }, ['bot', 'one']);
+    bots.add('bot', { ...about, phoneSessionUuid: undefined });
+    home.answers = false;
+    expect(await bots.order('bot', hangup)).toContain('try again');
+    expect(await bots.order('bot', { ...hangup, sessionUuid: 'one' })).toContain('try again');
+    expect(commands).toEqual([]);
+    home.answers = true;
+    expect(await bots.order('bot', hangup)).toBeUndefined();
   });
 
   test('takes from the bucket that HTTP takes from, and gives the token back where it is refused', async () => {

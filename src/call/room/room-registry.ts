@@ -356,8 +356,8 @@ export class RoomRegistry implements Rooms {
     }
   }
 
-  /** Returns the members of the Room that a Session of this node is in, wherever it is mixed. */
-  present(roomId: string, sessionUuid: string): Promise<readonly Who[]> | readonly Who[] {
+  /** Returns the members of the Room that a Session of this node is in, wherever it is mixed. Undefined: nobody tells now. */
+  present(roomId: string, sessionUuid: string): Promise<readonly Who[] | undefined> | readonly Who[] {
     if (this.span !== undefined) return this.span.members(roomId, sessionUuid);
     return this.joined(roomId).map((uuid) => ({
       sessionUuid: uuid,

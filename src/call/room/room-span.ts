@@ -185,17 +185,16 @@ export class RoomSpan implements SeatsAway {
     else this.#pipes.get(keyOf(roomId, sessionUuid))?.tell(news);
   }
 
-  /** Returns the members of the Room that a Session of this node is in, wherever it is mixed. */
-  async members(roomId: string, sessionUuid: string): Promise<readonly Who[]> {
+  /** Returns the members of the Room that a Session of this node is in. Undefined: its home does not answer, or is changing. */
+  async members(roomId: string, sessionUuid: string): Promise<readonly Who[] | undefined> {
     const pipe = this.#pipes.get(keyOf(roomId, sessionUuid));
-    if (pipe === undefined) return this.#members(roomId);
+    const room = this.#options.find(roomId);
+    if (pipe === undefined) return room === undefined ? undefined : this.#members(room);
     const reply = await this.#options.peers.ask(pipe.home, { type: 'members', roomId });
-    return reply?.type === 'members' ? reply.members : [];
+    return reply?.type === 'members' ? reply.members : undefined;
   }
 
-  #members(roomId: string): readonly Who[] {
-    const room = this.#options.find(roomId);
-    if (room === undefined) return [];
+  #members(room: RoomActor): readonly Who[] {
     return room.joined.map((sessionUuid) => {
       const isBot = this.#options.session(sessionUuid)?.state.type === 'websocket';
       return { sessionUuid, isBot: isBot || this.guests.find(room, sessionUuid)?.isBot === true };
@@ -208,7 +207,6 @@ export class RoomSpan implements SeatsAway {
       return { type: 'absent', links: request.seats.map(({ link }) => link).filter((link) => !here.has(link)) };
     }
     const { roomId } = request;
-    if (request.type === 'members') return { type: 'members', members: this.#members(roomId) };
     if (request.type === 'note') {
       const pipe = this.#pipes.get(keyOf(roomId, request.sessionUuid));
       if (pipe?.name.link === request.link) return pipe.hear(request.number, request.note);
@@ -218,6 +216,7 @@ export class RoomSpan implements SeatsAway {
     const mostMembers = request.type === 'take' ? await this.#options.mostMembers(request.appUuid) : 0;
     const room = this.#options.find(roomId);
     if (room === undefined) return { type: this.#mayOpen(roomId) ? 'opening' : 'moved' };
+    if (request.type === 'members') return { type: 'members', members: this.#members(room) };
     if (room.isLeaving) return { type: 'moved' };
     return request.type === 'take'
       ? this.guests.take(room, request, from, mostMembers)

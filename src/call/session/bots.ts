@@ -28,8 +28,8 @@ interface BotsOptions {
   find(sessionUuid: string): Reachable | undefined;
   /** The Sessions that have joined a Room. */
   joined(roomId: string): readonly string[];
-  /** Returns the members of the Room that a bot is in, on whatever node. */
-  members(roomId: string, sessionUuid: string): Promise<readonly RoomMember[]>;
+  /** Returns the members of the Room that a bot is in, on whatever node. Undefined: that node does not answer now. */
+  members(roomId: string, sessionUuid: string): Promise<readonly RoomMember[] | undefined>;
   command(sessionUuid: string, command: SessionCommand, context: CommandContext): Promise<Answer | Problem>;
   /** Has the node of a Session obey. Undefined where all Sessions are here. */
   readonly elsewhere: CallsElsewhere['order'] | undefined;
@@ -40,6 +40,11 @@ interface Bot {
   readonly traceparent: string;
   readonly phoneSessionUuid: string | undefined;
 }
+
+/** Whom an order is about, or why about nobody. */
+type Target = { readonly whom: string; readonly reason?: undefined } | { readonly whom?: undefined; readonly reason: string };
+
+const NOBODY = 'no such Session in the Room, and no phone Session to mean';
 
 const BUCKET: Readonly<Record<BotOrder['type'], BucketName>> = {
   hangup: 'hangup',
@@ -87,8 +92,8 @@ export class Bots {
   async order(sessionUuid: string, order: BotOrder): Promise<string | undefined> {
     const bot = this.#bots.get(sessionUuid);
     if (bot === undefined) return 'the Session has ended';
-    const whom = await this.#target(sessionUuid, bot, order.sessionUuid);
-    if (whom === undefined) return 'no such Session in the Room, and no phone Session to mean';
+    const { whom, reason } = await this.#target(sessionUuid, bot, order.sessionUuid);
+    if (whom === undefined) return reason;
     const { appUuid, traceparent } = bot;
     const { find, elsewhere } = this.#options;
     return find(whom) === undefined && elsewhere !== undefined
@@ -112,13 +117,13 @@ export class Bots {
   }
 
   /** The Session it names, which must be in its Room; else its phone Session; else the Room's only one. */
-  async #target(sessionUuid: string, bot: Bot, named: string | undefined): Promise<string | undefined> {
+  async #target(sessionUuid: string, bot: Bot, named: string | undefined): Promise<Target> {
     const membership = this.#options.find(sessionUuid)?.state.membership;
-    if (named === undefined && bot.phoneSessionUuid !== undefined) return bot.phoneSessionUuid;
+    if (named === undefined && bot.phoneSessionUuid !== undefined) return { whom: bot.phoneSessionUuid };
     const members = membership?.phase === 'joined' ? await this.#options.members(membership.roomId, sessionUuid) : [];
-    if (named !== undefined) return members.some((member) => member.sessionUuid === named) ? named : undefined;
-    const phones = members.filter(({ isBot }) => !isBot);
-    return phones.length === 1 ? phones[0]?.sessionUuid : undefined;
+    if (members === undefined) return { reason: 'the node of the Room does not answer now: try again' };
+    const [meant, ...more] = members.filter((member) => (named === undefined ? !member.isBot : member.sessionUuid === named));
+    return meant === undefined || more.length > 0 ? { reason: NOBODY } : { whom: meant.sessionUuid };
   }
 }
 

@@ -111,7 +111,7 @@ export class SessionRegistry implements Sessions {
       tokens: options.tokens,
       find: (sessionUuid) => this.find(sessionUuid),
       joined: (roomId) => this.#rooms?.joined(roomId) ?? [],
-      members: async (roomId, sessionUuid) => (await this.#rooms?.present(roomId, sessionUuid)) ?? [],
+      members: async (roomId, sessionUuid) => await this.#rooms?.present(roomId, sessionUuid),
       elsewhere: options.elsewhere && ((...order) => options.elsewhere?.order(...order) ?? Promise.resolve(undefined)),
       command: (sessionUuid, command, context) => this.command(sessionUuid, command, context),
     });
