@@ -1,11 +1,12 @@
 /** Commands through the wrong node: the same answers as through the right one, each effect and event once. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { patiently } from '../support/patiently.ts';
 import type { Answered, Credentials } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 import { toneWav } from '../support/rtp-peer.ts';
 import { sippInstalled } from '../support/sipp.ts';
 import { callsTo, type LiveCalls } from './calls.ts';
-import { eventually, natsInstalled, patiently, TestCluster, type TestNode } from './harness.ts';
+import { eventually, natsInstalled, TestCluster, type TestNode } from './harness.ts';
 
 const CALLS = 20;
 const ROUNDS = 12;

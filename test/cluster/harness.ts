@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { type EmbeddedServer, startEmbedded } from '../../src/database/embedded/embedded.ts';
 import { silentLog } from '../../src/log.ts';
 import { dataDirectory } from '../support/data-directory.ts';
-import { type Answered, type Credentials, Platform } from '../support/platform.ts';
+import { type Credentials, Platform } from '../support/platform.ts';
 import { fillDataDir } from '../support/postgres-template.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { FaultProxy } from './proxy.ts';
@@ -139,16 +139,6 @@ export class TestCluster {
     process.kill(this.#database.pid, 'SIGQUIT');
     await eventually(() => !this.#database.alive(), 'PostgreSQL to end');
     rmSync(this.#dataDir, { recursive: true, force: true });
-  }
-}
-
-/** Asks again while a node is too busy to be reached in time, as its 503 with Retry-After says. For 10 s at most. */
-export async function patiently(ask: () => Promise<Answered>): Promise<Answered> {
-  const until = performance.now() + 10_000;
-  for (;;) {
-    const answered = await ask();
-    if (answered.status !== 503 || !answered.headers.has('retry-after') || performance.now() > until) return answered;
-    await Bun.sleep(100);
   }
 }
 

@@ -1,13 +1,14 @@
 /** Rooms whose members are on several nodes: everything of a Room as on one node, also when its home is lost. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { toneSnrDb } from '../media/sound.ts';
+import { patiently } from '../support/patiently.ts';
 import type { Answered, Credentials } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 import { type Caller, hearUntil, level, call as placeCall } from '../support/room-call.ts';
 import { decodeMulaw, toneWav } from '../support/rtp-peer.ts';
 import { sippInstalled } from '../support/sipp.ts';
 import { callsTo } from './calls.ts';
-import { eventually, natsInstalled, patiently, TestCluster, type TestNode } from './harness.ts';
+import { eventually, natsInstalled, TestCluster, type TestNode } from './harness.ts';
 
 /** What a caller says, in dB of full scale. */
 const TONE_DB = 20 * Math.log10(8000 / 32_768);

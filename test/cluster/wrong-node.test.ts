@@ -2,12 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { asUser } from '../carrier/device-peer.ts';
 import { field, RawPeer, sdp } from '../carrier/raw-peer.ts';
+import { patiently } from '../support/patiently.ts';
 import type { Credentials } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 import { sippInstalled } from '../support/sipp.ts';
 import { tokenOf, WebrtcPeer, whip } from '../support/webrtc-peer.ts';
 import { callsTo, type LiveCalls } from './calls.ts';
-import { eventually, natsInstalled, patiently, TestCluster, type TestNode } from './harness.ts';
+import { eventually, natsInstalled, TestCluster, type TestNode } from './harness.ts';
 import { RawCaller } from './raw-caller.ts';
 
 const NUMBER = '+15550002';

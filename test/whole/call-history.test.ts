@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { patiently } from '../support/patiently.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 
@@ -32,7 +33,8 @@ async function text(path: string, token?: string) {
 type Entry = Readonly<Record<string, unknown>>;
 
 async function timeline(sessionUuid: string): Promise<readonly Entry[]> {
-  const { status, body } = await platform.operator('GET', `/sessions/${sessionUuid}/timeline`);
+  // A machine that stalls for seconds is a 503 with Retry-After.
+  const { status, body } = await patiently(() => platform.operator('GET', `/sessions/${sessionUuid}/timeline`));
   expect(status).toBe(200);
   const { entries } = body;
   if (!Array.isArray(entries)) throw new Error('no entries');
