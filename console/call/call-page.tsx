@@ -9,7 +9,7 @@ import { go } from '../platform/router.ts';
 import { span } from '../platform/time.ts';
 import type { Call, Entry, Timeline } from '../platform/types.ts';
 import { Axis, type Extent } from './axis.tsx';
-import { Details } from './details.tsx';
+import { attemptsOf, Details } from './details.tsx';
 import { Ladder } from './ladder.tsx';
 import { QualityStrip } from './quality.tsx';
 import { extentOf, spansOf, takesOf } from './spans.ts';
@@ -20,6 +20,7 @@ const POLL_MS = 2000;
 
 export function CallPage({ uuid }: { readonly uuid: string }) {
   const [isMoving, setMoving] = useState(true);
+  const [replayed, setReplayed] = useState<Replayed>();
   const { data, error, reload } = useLoaded(
     uuid,
     (signal) => ask<Timeline>('GET', `/sessions/${uuid}/timeline`, undefined, signal),
@@ -27,10 +28,10 @@ export function CallPage({ uuid }: { readonly uuid: string }) {
     { on: ({ sessionUuid }) => sessionUuid === uuid, ...(isMoving ? { everyMs: POLL_MS } : {}) },
   );
   useEffect(() => {
-    if (data !== undefined) setMoving(moves(data));
-  }, [data]);
-  const follow = () => {
-    setMoving(true);
+    if (data !== undefined) setMoving(moves(data, replayed));
+  }, [data, replayed]);
+  const follow = (webhookId: string) => {
+    setReplayed({ webhookId, attempts: attemptsOf(data?.entries ?? [], webhookId).length, at: Date.now() });
     reload();
   };
   if (data === undefined)
@@ -53,8 +54,16 @@ export function CallPage({ uuid }: { readonly uuid: string }) {
   );
 }
 
+/** An event that was sent again from here. */
+interface Replayed {
+  readonly webhookId: string;
+  /** Attempts that it had before. */
+  readonly attempts: number;
+  readonly at: number;
+}
+
 /** Whether something may still come: the call lives, or an event of it is still to be delivered. */
-function moves({ session, entries }: Timeline): boolean {
+function moves({ session, entries }: Timeline, replayed: Replayed | undefined): boolean {
   if (session.ended_at === '') return true;
   const open = new Set<string>();
   for (const entry of entries) {
@@ -62,8 +71,9 @@ function moves({ session, entries }: Timeline): boolean {
     if (entry.kind === 'webhook' && entry.next_at === '') open.delete(entry.webhook_id);
     if (entry.kind === 'webhook' && entry.next_at !== '') open.add(entry.webhook_id);
   }
+  if (replayed !== undefined && attemptsOf(entries, replayed.webhookId).length <= replayed.attempts) open.add(replayed.webhookId);
   // An event that the application has blocked has no attempt, ever.
-  const since = Date.now() - Date.parse(session.ended_at);
+  const since = Date.now() - Math.max(Date.parse(session.ended_at), replayed?.at ?? 0);
   return open.size > 0 && since < 10 * 60_000;
 }
 
@@ -157,7 +167,7 @@ function Actions({ session: { session_uuid: uuid, ended_at: endedAt, type } }: {
 
 const DEFAULT_KINDS: ReadonlySet<Kind> = new Set(['command', 'sip', 'media', 'event', 'webhook']);
 
-function Opened({ timeline, onReplayed }: { readonly timeline: Timeline; onReplayed(): void }) {
+function Opened({ timeline, onReplayed }: { readonly timeline: Timeline; onReplayed(webhookId: string): void }) {
   const { entries, session } = timeline;
   const [selected, setSelected] = useState('');
   const [kinds, setKinds] = useState(DEFAULT_KINDS);

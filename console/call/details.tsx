@@ -10,7 +10,7 @@ export function Details(props: {
   readonly entry: Entry;
   readonly entries: readonly Entry[];
   readonly session: Call;
-  onReplayed(): void;
+  onReplayed(webhookId: string): void;
 }) {
   const { entry } = props;
   return (
@@ -51,12 +51,20 @@ function Body({ entry, entries, session, onReplayed }: Parameters<typeof Details
   }
 }
 
+/** The attempts to deliver an event, in order. */
+export const attemptsOf = (entries: readonly Entry[], webhookId: string): readonly WebhookEntry[] =>
+  entries.filter((each) => each.kind === 'webhook').filter((each) => each.webhook_id === webhookId);
+
 /** An event, its attempts, and its replay; of an attempt also what the receiver answered. */
-function Delivery(props: { readonly entry: EventEntry | WebhookEntry; readonly entries: readonly Entry[]; onReplayed(): void }) {
+function Delivery(props: {
+  readonly entry: EventEntry | WebhookEntry;
+  readonly entries: readonly Entry[];
+  onReplayed(webhookId: string): void;
+}) {
   const { entry, entries } = props;
   const id = entry.webhook_id;
   const event = entries.find((each) => each.kind === 'event' && each.webhook_id === id);
-  const attempts = entries.filter((each) => each.kind === 'webhook' && each.webhook_id === id);
+  const attempts = attemptsOf(entries, id);
   const last = attempts.at(-1);
   return (
     <>
@@ -76,7 +84,7 @@ function Delivery(props: { readonly entry: EventEntry | WebhookEntry; readonly e
         </>
       )}
       <p class="row">
-        <Replay webhookId={id} isPending={last?.kind === 'webhook' && last.next_at !== ''} onReplayed={props.onReplayed} />
+        <Replay webhookId={id} isPending={last !== undefined && last.next_at !== ''} onReplayed={() => props.onReplayed(id)} />
       </p>
       {entry.kind === 'event' && <Attempts of={attempts} />}
       <h3>{entry.kind === 'webhook' ? 'Request' : 'Body'}</h3>
@@ -86,7 +94,7 @@ function Delivery(props: { readonly entry: EventEntry | WebhookEntry; readonly e
   );
 }
 
-const Attempts = ({ of }: { readonly of: readonly Entry[] }) => (
+const Attempts = ({ of }: { readonly of: readonly WebhookEntry[] }) => (
   <>
     <h3>Deliveries</h3>
     {of.length === 0 && <p class="quiet small">It was not sent, or not yet.</p>}

@@ -1,5 +1,5 @@
 /** The log of events, newest first, with their deliveries. What failed can be sent again. */
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { EVENT_NAMES } from '../../src/event/names.ts';
 import { AppSelect, nameOf, useApps } from '../part/apps.tsx';
 import { CallLink, Empty, FilterField, Problem, State, Time } from '../part/parts.tsx';
@@ -26,11 +26,14 @@ export function EventsPage() {
   const before = query.get('before') ?? '';
   const asked = queryOf({ ...filters, before: before === '' ? BEYOND_END : before, limit: PAGE_EVENTS });
   const apps = useApps();
+  const [isMoving, setMoving] = useState(false);
   const { data, error, reload } = useLoaded(
     asked,
     (signal) => ask<{ events: readonly LoggedEvent[] }>('GET', `/events${asked}`, undefined, signal),
-    before === '' ? { on: () => true, everyMs: POLL_MS } : {},
+    // An older page does not change but for what is sent again.
+    { on: () => before === '', ...(before === '' || isMoving ? { everyMs: POLL_MS } : {}) },
   );
+  useEffect(() => setMoving(data?.events.some(({ status }) => status === 'pending') ?? false), [data]);
   const set = (name: keyof typeof filters, value: string) =>
     go(`/console/events${queryOf({ ...filters, [name]: value })}`, { replace: true });
   const last = data?.events.at(-1);

@@ -116,35 +116,59 @@ export interface Loaded<T> {
   reload(): void;
 }
 
-/** Loads data at once, when `key` changes, when news concern it, and every `everyMs` if given. */
+interface State<T> {
+  readonly key: string;
+  readonly data: T | undefined;
+  readonly error: string;
+}
+
+/** A request that runs. `isOutdated`: something has happened since it was sent. */
+interface Loading {
+  readonly controller: AbortController;
+  isOutdated: boolean;
+}
+
+/**
+ * Loads data at once, when `key` changes, when news concern it, and every `everyMs` if given. What is asked for while it
+ * loads is loaded after that, so that slow answers are shown however fast news come.
+ */
 export function useLoaded<T>(
   key: string,
   load: (signal: AbortSignal) => Promise<T>,
   options: { readonly on?: (news: News) => boolean; readonly everyMs?: number } = {},
 ): Loaded<T> {
-  const [state, setState] = useState<{ key: string; data: T | undefined; error: string }>({ key, data: undefined, error: '' });
+  const [state, setState] = useState<State<T>>({ key, data: undefined, error: '' });
   const loader = useRef(load);
   loader.current = load;
-  const running = useRef<AbortController | undefined>(undefined);
+  const running = useRef<Loading | undefined>(undefined);
   const reload = useCallback(() => {
-    running.current?.abort();
-    const controller = new AbortController();
-    running.current = controller;
-    loader.current(controller.signal).then(
-      (data) => {
-        if (!controller.signal.aborted) setState({ key, data, error: '' });
-      },
-      (error: unknown) => {
-        if (!controller.signal.aborted) setState((before) => ({ ...before, key, error: wordsOf(error) }));
-      },
+    if (running.current !== undefined) {
+      running.current.isOutdated = true;
+      return;
+    }
+    const own: Loading = { controller: new AbortController(), isOutdated: false };
+    running.current = own;
+    const show = (change: (before: State<T>) => State<T>) => {
+      if (own.controller.signal.aborted) return;
+      running.current = undefined;
+      setState(change);
+      if (own.isOutdated) reload();
+    };
+    loader.current(own.controller.signal).then(
+      (data) => show(() => ({ key, data, error: '' })),
+      (error: unknown) => show((before) => ({ ...before, key, error: wordsOf(error) })),
     );
   }, [key]);
   useEffect(() => {
     reload();
-    const timer = options.everyMs === undefined ? undefined : setInterval(reload, options.everyMs);
+    const poll = () => {
+      if (running.current === undefined) reload();
+    };
+    const timer = options.everyMs === undefined ? undefined : setInterval(poll, options.everyMs);
     return () => {
       clearInterval(timer);
-      running.current?.abort();
+      running.current?.controller.abort();
+      running.current = undefined;
     };
   }, [reload, options.everyMs]);
   useNews((news) => {

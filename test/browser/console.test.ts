@@ -39,6 +39,7 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
   let page: Page;
   let seen: ReturnType<typeof watch>;
   let refusesEnd = true;
+  let answersEnd: Promise<unknown> = Promise.resolve();
 
   beforeAll(async () => {
     receiver.isJudged = false;
@@ -48,8 +49,8 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
     receiver.misbehave = ({ event, type, session_uuid: uuid }) => {
       if (event === 'session.created' && type === 'phone_in') void platform.api(app, 'POST', `/v1/sessions/${uuid}/answer`);
-      const isRefused = event === 'session.ended' && refusesEnd;
-      return isRefused ? new Response('not now', { status: 503 }) : undefined;
+      if (event !== 'session.ended') return undefined;
+      return refusesEnd ? new Response('not now', { status: 503 }) : answersEnd.then(() => undefined);
     };
     browser = await launchChromium();
     context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
@@ -181,6 +182,9 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await replay.click({ trial: true });
     const before = await happened().filter({ hasText: 'session.ended' }).count();
     refusesEnd = false;
+    // The page has asked several times before the receiver answers: it goes on asking until it does.
+    let asked = 0;
+    answersEnd = page.waitForResponse((response) => response.url().endsWith('/timeline') && ++asked > 3);
     await replay.click();
     await happened().filter({ hasText: 'session.ended' }).filter({ hasText: 'HTTP 204' }).waitFor();
     expect(await happened().filter({ hasText: 'session.ended' }).count()).toBe(before + 1);

@@ -33,7 +33,7 @@ export class Receiver {
   /** The secrets of every application whose events come here. Signatures are not looked at when it is empty. */
   readonly secrets = new Map<string, string>();
   /** What to answer; undefined: 200. Called before the event counts as received. */
-  misbehave: ((event: Record<string, unknown>) => Response | Promise<Response> | undefined) | undefined;
+  misbehave: ((event: Record<string, unknown>) => Response | Promise<Response | undefined> | undefined) | undefined;
 
   constructor() {
     this.#server = Bun.serve({ port: 0, hostname: '127.0.0.1', idleTimeout: 60, fetch: (request) => this.#receive(request) });
