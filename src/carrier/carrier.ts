@@ -334,6 +334,8 @@ class SipCarrier implements Carrier {
     }
     // A carrier that only takes our calls may ask whether we are there.
     if (status === undefined && request.method === 'OPTIONS' && this.#isTrunk(source.host)) return 'accept';
+    // It only acknowledges what was refused, and is never answered: it does not count a second time.
+    if (request.method === 'ACK') return 'ignore';
     this.#refusals.record(request, source, 403, unknownSource(source.host), now);
     return this.#refusalLimit.allow(source.host, now) ? 'refuse' : 'ignore';
   }

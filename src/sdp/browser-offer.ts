@@ -158,7 +158,8 @@ export function browserAnswer(offer: BrowserOffer, own: BrowserAnswer): string {
   const sections = offer.sections.map((section, at) =>
     at === offer.audio
       ? audioSection(offer, own)
-      : `m=${section.type} 0 ${section.protocol} ${section.formats}\r\n${mid(section.mid)}`,
+      : // RFC 8866 §5.7: each has an address, one that is refused too.
+        `m=${section.type} 0 ${section.protocol} ${section.formats}\r\nc=IN IP4 0.0.0.0\r\n${mid(section.mid)}`,
   );
   return (
     `v=0\r\no=- ${own.sessionId} ${own.version} IN ${family(first?.host ?? '')} ${first?.host ?? '127.0.0.1'}\r\ns=-\r\nt=0 0\r\n` +

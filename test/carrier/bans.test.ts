@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { BanList } from '../../src/carrier/ban-list.ts';
 import { SIP_BAN_UDP_MAX_SEC } from '../../src/limits.ts';
 import { TestCarrier, trunkTo } from './harness.ts';
-import { RawPeer, sdp } from './raw-peer.ts';
+import { field, RawPeer, sdp } from './raw-peer.ts';
 
 const carriers: TestCarrier[] = [];
 const peers: RawPeer[] = [];
@@ -31,7 +31,9 @@ let scans = 0;
 async function scan(peer: RawPeer, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     peer.send(peer.request('INVITE', { id: `scan${++scans}`, body: sdp() }));
-    await peer.until(/^SIP\/2.0 403/);
+    const to = field(await peer.until(/^SIP\/2.0 403/), 'To');
+    // What acknowledges a refusal is not refused itself.
+    peer.send(peer.request('ACK', { id: `scan${scans}`, to }));
   }
 }
 

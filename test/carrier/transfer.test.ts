@@ -29,9 +29,9 @@ async function answered(settings: TrunkSettings = {}, id = 'up') {
   peer.send(peer.request('ACK', { id, to }));
   await signals.until('leg.answered');
   const within = (method: string, cseq: number, parts = {}) => peer.request(method, { id, to, cseq, ...parts });
-  const notify = (cseq: number, line: string, state = 'active;expires=60') => {
+  const notify = (cseq: number, line: string, state = 'active;expires=60', id = '') => {
     const body = `${line}\r\n`;
-    const fields = `Event: refer\r\nSubscription-State: ${state}\r\n`;
+    const fields = `Event: refer${id}\r\nSubscription-State: ${state}\r\n`;
     peer.send(within('NOTIFY', cseq, { fields, type: 'message/sipfrag;version=2.0', body }));
   };
   const outcomes = () => signals.all.flatMap((signal) => (signal.type === 'leg.transfer' ? [signal] : []));
@@ -81,6 +81,24 @@ describe('a transfer by the application', () => {
       { phase: 'accepted' },
       { phase: 'failed', status: 486 },
     ]);
+  });
+
+  test('is asked for again after one without an end, and is told only what is its own', async () => {
+    const call = await answered();
+    call.transfers.transfer({ uri: 'sip:first@pbx.example' });
+    const first = await peer.until(/^REFER /);
+    peer.respond(first, '202 Accepted');
+    await call.until('accepted');
+    call.transfers.transfer({ uri: 'sip:second@pbx.example' });
+    const second = await peer.until(/^REFER /);
+    expect(field(second, 'Refer-To')).toBe('<sip:second@pbx.example>');
+    const idOf = (refer: string) => `;id=${Number.parseInt(field(refer, 'CSeq'), 10)}`;
+    call.notify(2, 'SIP/2.0 200 OK', 'terminated;reason=noresource', idOf(first));
+    await peer.until(/^SIP\/2.0 481[\s\S]*NOTIFY/);
+    peer.respond(second, '202 Accepted');
+    call.notify(3, 'SIP/2.0 486 Busy Here', 'terminated;reason=noresource', idOf(second));
+    await call.until('failed');
+    expect(call.outcomes().map(({ phase }) => phase)).toEqual(['accepted', 'accepted', 'failed']);
   });
 
   test('to another call of the same far end carries a Replaces with its tags, seen from there', async () => {

@@ -48,6 +48,8 @@ describe('the offer of a browser', () => {
     expect(answer.icelite).toBe('ice-lite');
     expect(answer.media.map(({ type }) => type)).toEqual(offer.sections.map(({ type }) => type));
     expect(answer.media.map(({ mid }) => String(mid))).toEqual(offer.sections.map(({ mid }) => mid));
+    // Firefox refuses a section without an address, although it is refused itself (RFC 8866 §5.7).
+    for (const each of answer.media) expect(each.connection).toBeDefined();
     const taken = answer.media.filter(({ port }) => port !== 0);
     expect(taken).toHaveLength(1);
     expect(taken[0]).toMatchObject({ type: 'audio', setup: 'passive', rtcpMux: 'rtcp-mux', iceUfrag: 'ourname1' });

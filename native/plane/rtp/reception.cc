@@ -11,6 +11,15 @@ void Reception::start(uint32_t ssrc, uint16_t sequence) {
   cycles_ = sequence == 0 ? 0xffff0000u : 0;  // the first packet itself closes this cycle
 }
 
+/** Starts over for the same source, and keeps what was counted. */
+void Reception::restart(uint16_t sequence) {
+  const uint32_t received = received_in_all();
+  const int32_t lost = lost_in_all();
+  start(ssrc_, sequence);
+  received_before_ = received;
+  lost_before_ = lost;
+}
+
 Reception::Verdict Reception::sequence(uint16_t sequence) {
   const uint16_t ahead = static_cast<uint16_t>(sequence - highest_);
   if (ahead == 0) return Verdict::duplicate_or_late;
@@ -30,7 +39,7 @@ Reception::Verdict Reception::sequence(uint16_t sequence) {
     return Verdict::accepted;
   }
   if (sequence == bad_next_) {  // two in a row: the source restarted its numbering
-    start(ssrc_, sequence);
+    restart(sequence);
     return this->sequence(sequence);
   }
   bad_next_ = static_cast<uint16_t>(sequence + 1);

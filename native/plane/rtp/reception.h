@@ -22,6 +22,10 @@ class Reception {
   void arrival(uint32_t timestamp, int64_t arrival_units);
 
   uint32_t received() const { return received_; }
+  /** Packets of this source so far, those from before it restarted its numbering with them. */
+  uint32_t received_in_all() const { return received_before_ + received_; }
+  /** Packets lost so far, as `lost`, those from before a restart with them. */
+  int32_t lost_in_all() const { return lost_before_ + lost(); }
   uint32_t extended_highest() const { return cycles_ + highest_; }
   /** Cumulative loss; negative when duplicates outweigh it. */
   int32_t lost() const;
@@ -34,6 +38,8 @@ class Reception {
   static constexpr uint16_t dropout_max = 3000;
   static constexpr uint16_t misorder_max = 100;
 
+  void restart(uint16_t sequence);
+
   bool started_ = false;
   uint32_t ssrc_ = 0;
   uint32_t base_ = 0;
@@ -41,6 +47,8 @@ class Reception {
   uint16_t highest_ = 0;
   uint32_t bad_next_ = 0x10000;
   uint32_t received_ = 0;
+  uint32_t received_before_ = 0;  // it last restarted its numbering
+  int32_t lost_before_ = 0;
   uint32_t expected_prior_ = 0;
   uint32_t received_prior_ = 0;
   uint64_t seen_ = 0;  // bit n: `highest_ - n` has come

@@ -14,8 +14,8 @@ RtpSource::Verdict RtpSource::judge(const RtpPacket& packet) {
     other_next_ = static_cast<uint16_t>(packet.sequence + 1);
     return Verdict::stranger;
   }
-  received_before_ += reception_.received();
-  lost_before_ += reception_.lost();
+  received_before_ += reception_.received_in_all();
+  lost_before_ += reception_.lost_in_all();
   reception_.start(packet.ssrc, packet.sequence);
   other_seen_ = false;
   return Verdict::anew;

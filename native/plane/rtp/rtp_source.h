@@ -26,9 +26,9 @@ class RtpSource {
   /** Whether it is the source of this SSRC. */
   bool is(uint32_t ssrc) const { return reception_.started() && reception_.ssrc() == ssrc; }
   /** Packets of all sources so far. */
-  uint32_t received() const { return received_before_ + reception_.received(); }
+  uint32_t received() const { return received_before_ + reception_.received_in_all(); }
   /** Packets lost of all sources so far; negative when duplicates outweigh them. */
-  int32_t lost() const { return lost_before_ + reception_.lost(); }
+  int32_t lost() const { return lost_before_ + reception_.lost_in_all(); }
 
  private:
   Reception reception_;

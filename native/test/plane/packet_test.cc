@@ -106,6 +106,18 @@ TEST("a wild jump of the sequence number is believed only when a second packet f
   CHECK(reception.lost() == 0);
 }
 
+TEST("a source that restarts its numbering keeps what was counted of it") {
+  Reception reception;
+  reception.start(1, 1);
+  for (uint16_t i = 1; i <= 500; i++) {
+    if (i % 100 != 0) CHECK(reception.sequence(i) == Reception::Verdict::accepted);
+  }
+  CHECK(reception.sequence(500) == Reception::Verdict::accepted);
+  for (uint16_t i = 20000; i < 20100; i++) (void)reception.sequence(i);
+  CHECK(reception.received() == 99 && reception.lost() == 0);  // the first of the new numbers was not believed
+  CHECK(reception.received_in_all() == 496 + 99 && reception.lost_in_all() == 4);
+}
+
 TEST("jitter is the smoothed difference of transit times of RFC 3550") {
   Reception reception;
   reception.start(1, 0);

@@ -293,7 +293,7 @@ export abstract class PhoneLeg implements Leg {
     negotiation.hold(on);
     const agreement = this.#agreement;
     if (on && agreement !== undefined) this.apply({ ...agreement, receive: false });
-    this.options.driver.run((now) => call.offer(negotiation.offer(), now));
+    this.options.driver.run((now) => call.offer(() => negotiation.offer(), now));
   }
 
   /** The far end has answered our re-INVITE, or refused it: then our side goes on alone. */
@@ -341,7 +341,7 @@ export abstract class PhoneLeg implements Leg {
     const negotiation = this.#negotiation;
     if (this.over || call === undefined || negotiation === undefined) return;
     call.skip(RECLAIM_NUMBERS);
-    this.options.driver.run((now) => call.offer(negotiation.offer(), now));
+    this.options.driver.run((now) => call.offer(() => negotiation.offer(), now));
   }
 
   async quality(): Promise<CallQuality | undefined> {

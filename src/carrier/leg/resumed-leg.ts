@@ -26,7 +26,7 @@ export class ResumedPhoneLeg extends PhoneLeg {
     const { promise, resolve } = Promise.withResolvers<string>();
     this.#followed = resolve;
     const cancel = this.options.wait(timeoutMs, () => resolve('the far end did not answer in time'));
-    this.options.driver.run((now) => this.#call.offer(negotiation.offer(), now));
+    this.options.driver.run((now) => this.#call.offer(() => negotiation.offer(), now));
     const why = await promise;
     cancel();
     this.#followed = undefined;

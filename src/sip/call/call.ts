@@ -14,11 +14,11 @@ import type { CallEnd, CallEvent } from './call-event.ts';
 import { contactOf, type Dialog, dialogKey, dialogOfRequest, nextHop, replacing } from './dialog.ts';
 import { acceptance, refuseForNow, refuseType } from './modification.ts';
 import { sendBye, sendProbe } from './probe.ts';
-import { IncomingRefer, OutgoingRefer, type ReferOutcome, referTarget } from './refer.ts';
 import { SessionChanges } from './session-changes.ts';
 import { isTooSmall, refuseInterval } from './session-timer.ts';
 import { type CallSnapshot, dialogOfSnapshot, snapshotOf } from './snapshot.ts';
 import { SuccessRetransmission } from './success-retransmission.ts';
+import { Transfers } from './transfers.ts';
 import { UacInvite } from './uac-invite.ts';
 import { UasInvite } from './uas-invite.ts';
 
@@ -33,6 +33,7 @@ export class Call implements Timed {
   readonly #context: CallContext<Call>;
   readonly #credentials: Credentials | undefined;
   readonly #changes: SessionChanges;
+  readonly #transfers: Transfers;
   readonly #keys = new Set<string>();
   #dialog: Dialog | undefined;
   #uas: UasInvite | undefined;
@@ -51,8 +52,6 @@ export class Call implements Timed {
   /** The time at which an INVITE that came in expires unanswered, by its Expires (RFC 3261 §13.3.1). */
   #inviteExpiresAt = Infinity;
   #probing = false;
-  #refer: OutgoingRefer | undefined;
-  #requested: IncomingRefer | undefined;
 
   constructor(context: CallContext<Call>, id: number, direction: 'inbound' | 'outbound', credentials: Credentials | undefined) {
     this.#context = context;
@@ -62,7 +61,7 @@ export class Call implements Timed {
     this.#changes = new SessionChanges(context, {
       credentials,
       ownsCallId: direction === 'outbound',
-      dialog: () => (this.#established && !this.#ended ? this.#dialog : undefined),
+      dialog: () => this.#whileUp,
       isBusy: () => this.#offer !== undefined || this.#unacknowledged !== undefined || this.#uas?.state === 'accepted',
       farAllowsUpdate: () => this.#farAllowsUpdate,
       description: () => this.#description,
@@ -76,6 +75,12 @@ export class Call implements Timed {
         this.#end({ why });
       },
     });
+    this.#transfers = new Transfers(context, { credentials, dialog: () => this.#whileUp, emit: (event) => this.#emit(event) });
+  }
+
+  /** The dialog of the call while it is up. */
+  get #whileUp(): Dialog | undefined {
+    return this.#established && !this.#ended ? this.#dialog : undefined;
   }
 
   /** Inbound: sends 180 or 183. A body is our session description. It has no effect after the answer or the end. */
@@ -145,25 +150,25 @@ export class Call implements Timed {
     }
   }
 
-  /** Offers a changed session by re-INVITE, once nothing else is under way. `answer` or `offer_refused` follows. */
-  offer(body: Uint8Array, now: number): void {
+  /**
+   * Offers a changed session by re-INVITE, once nothing else is under way. `describe` is asked for the session as it is
+   * then. `answer` or `offer_refused` follows.
+   */
+  offer(describe: () => Uint8Array, now: number): void {
     this.#context.layer.now = now;
     if (!this.#established || this.#ended) return;
-    this.#changes.offer(body);
+    this.#changes.offer(describe);
   }
 
-  /** Asks the far end to call `referTo`, a name-addr, in our place (RFC 3515). `refer` events follow. One at a time. */
+  /** Asks the far end to call `referTo`, a name-addr, in our place (RFC 3515). `refer` events follow, of the last one. */
   refer(referTo: string, now: number): void {
     this.#context.layer.now = now;
-    const dialog = this.#dialog;
-    if (dialog === undefined || !this.#established || this.#ended || this.#refer?.isOpen === true) return;
-    const onOutcome = (outcome: ReferOutcome) => this.#emit({ type: 'refer', outcome });
-    this.#refer = new OutgoingRefer(this.#context, dialog, this.#credentials, referTo, onOutcome);
+    this.#transfers.refer(referTo);
   }
 
   /** The Refer-To that puts another call in the place of this one (RFC 3891 §3). Undefined while it is not up. */
   get replacement(): string | undefined {
-    return this.#established && !this.#ended ? this.#dialog && replacing(this.#dialog) : undefined;
+    return this.#whileUp && replacing(this.#whileUp);
   }
 
   /** Refuses an `offer` event. The session goes on as before (RFC 3261 §14.2). */
@@ -323,11 +328,9 @@ export class Call implements Timed {
     else if (request.method === 'PRACK') {
       if (this.#uas === undefined) transaction.respond(481);
       else if (this.#uas.onPrack(transaction) === 'offer') this.#takeOffer(transaction);
-    } else if (request.method === 'REFER') this.#onRefer(transaction);
-    else if (request.method === 'NOTIFY') {
-      if (this.#refer === undefined) transaction.respond(481);
-      else this.#refer.onNotify(transaction);
-    } else if (request.method === 'INVITE' || request.method === 'UPDATE') this.#onModification(transaction, dialog);
+    } else if (request.method === 'REFER') this.#transfers.onRefer(transaction);
+    else if (request.method === 'NOTIFY') this.#transfers.onNotify(transaction);
+    else if (request.method === 'INVITE' || request.method === 'UPDATE') this.#onModification(transaction, dialog);
     else if (request.method === 'INFO') {
       transaction.respond(200);
       this.#emit({ type: 'info', contentType: contentType(request.headers), body: request.body });
@@ -355,18 +358,6 @@ export class Call implements Timed {
     this.#changes.due(now);
     if (this.#ended) return;
     this.#schedule();
-  }
-
-  #onRefer(transaction: ServerTransaction): void {
-    const dialog = this.#dialog;
-    const target = referTarget(transaction.request);
-    if (dialog === undefined || !this.#established) transaction.respond(403);
-    else if (this.#requested?.isOpen === true) transaction.respond(491);
-    else if (target === undefined) transaction.respond(400);
-    else {
-      this.#requested = new IncomingRefer(this.#context, dialog, this.#credentials, transaction);
-      this.#emit({ type: 'refer_requested', target });
-    }
   }
 
   #onBye(transaction: ServerTransaction): void {
@@ -445,7 +436,7 @@ export class Call implements Timed {
   #sendBye(): void {
     const dialog = this.#dialog;
     if (dialog === undefined || this.#closed) return;
-    this.#requested?.close(200);
+    this.#transfers.close();
     sendBye(this.#context, dialog, this.#credentials, () => this.#close());
   }
 
@@ -453,7 +444,7 @@ export class Call implements Timed {
     if (this.#ended) return;
     this.#ended = true;
     this.#changes.stop();
-    this.#requested?.close(200);
+    this.#transfers.close();
     this.#cancelledAt = Infinity;
     this.#inviteExpiresAt = Infinity;
     this.#schedule();

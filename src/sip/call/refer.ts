@@ -36,16 +36,17 @@ function send(
   credentials: Credentials | undefined,
   request: SipRequest,
   owner = NO_OWNER,
-): void {
+): OutgoingRequest {
   const peer = nextHop(dialog);
   request.headers.add('contact', contactFor(context, peer));
   const authentication = { credentials: () => credentials, nextNumber: () => ++dialog.localNumber };
-  new OutgoingRequest(context, request, peer, owner, authentication).send();
+  return new OutgoingRequest(context, request, peer, owner, authentication).send();
 }
 
 /** A REFER of ours and the subscription it makes. */
 export class OutgoingRefer {
   readonly #onOutcome: (outcome: ReferOutcome) => void;
+  readonly #outgoing: OutgoingRequest;
   #isOver = false;
   #isAccepted = false;
 
@@ -69,19 +70,21 @@ export class OutgoingRefer {
       if (status >= 300) this.#end({ phase: 'refused', status });
       else if (status >= 200) this.#accept();
     };
-    send(context, dialog, credentials, request, { onResponse, onFailure: () => this.#end({ phase: 'refused', status: 0 }) });
+    const owner = { onResponse, onFailure: () => this.#end({ phase: 'refused', status: 0 }) };
+    this.#outgoing = send(context, dialog, credentials, request, owner);
   }
 
-  get isOpen(): boolean {
-    return !this.#isOver;
+  /** No outcome is told any more: its time is over, and another REFER is sent. */
+  abandon(): void {
+    this.#isOver = true;
   }
 
   /** Takes a NOTIFY of the subscription (RFC 3515 §2.4.5). It may come before the 202. */
   onNotify(notify: ServerTransaction): void {
     const { headers, body } = notify.request;
-    const event = headers.get('event')?.split(';', 1)[0]?.trim().toLowerCase();
-    if (this.#isOver || event !== 'refer') {
-      notify.respond(event === 'refer' || event === undefined ? 481 : 489);
+    const [event, ...parameters] = (headers.get('event') ?? '').split(';').map((part) => part.trim().toLowerCase());
+    if (this.#isOver || event !== 'refer' || !this.#isNamed(parameters)) {
+      notify.respond(event === 'refer' || event === '' ? 481 : 489);
       return;
     }
     notify.respond(200);
@@ -92,6 +95,13 @@ export class OutgoingRefer {
     if (status >= 300) this.#end({ phase: 'failed', status });
     else if (status >= 200) this.#end({ phase: 'completed' });
     else if (isTerminated) this.#end({ phase: 'failed', status });
+  }
+
+  /** Whether a NOTIFY is of this REFER, by the `id` that tells several in one dialog apart (RFC 3515 §2.4.6). */
+  #isNamed(parameters: readonly string[]): boolean {
+    const id = parameters.find((each) => each.startsWith('id='));
+    const number = Number.parseInt(this.#outgoing.request.headers.get('cseq') ?? '', 10);
+    return id === undefined || Number(id.slice('id='.length)) === number;
   }
 
   #accept(): void {

@@ -9,7 +9,7 @@ import type { Credentials } from '../message/digest.ts';
 import { parseDeltaSeconds, type SipResponse } from '../message/message.ts';
 import { OutgoingRequest } from '../outgoing-request.ts';
 import { type Acknowledgement, acknowledgement, sendAcknowledgement } from './acknowledge.ts';
-import { type Dialog, dialogRequest, nextHop } from './dialog.ts';
+import { contactOf, type Dialog, dialogRequest, nextHop } from './dialog.ts';
 import { type SessionTimer, settledTimer } from './session-timer.ts';
 
 export interface RefreshOptions {
@@ -60,6 +60,8 @@ export class Refresh implements RequestOwner {
     const { status } = response;
     if (status < 200) return;
     if (status < 300) {
+      // §12.2.1.2: the ACK already goes to where the far end now is.
+      if (this.pending) this.#dialog.target = contactOf(response.headers) ?? this.#dialog.target;
       if (this.#outgoing.request.method === 'INVITE') {
         this.#ack ??= acknowledgement(this.#context, this.#dialog, this.#outgoing.request);
         sendAcknowledgement(this.#context, this.#ack);

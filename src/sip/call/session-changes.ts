@@ -5,9 +5,8 @@
 import { SIP_RETRY_AFTER_SEC, SIP_T1_MS } from '../../limits.ts';
 import type { AgentContext } from '../agent-context.ts';
 import type { Credentials } from '../message/digest.ts';
-import type { SipResponse } from '../message/message.ts';
 import type { CallEvent } from './call-event.ts';
-import { contactOf, type Dialog } from './dialog.ts';
+import type { Dialog } from './dialog.ts';
 import { Refresh, type RefreshOptions } from './refresh.ts';
 import { expiresAfterMs, refreshAfterMs, type SessionTimer } from './session-timer.ts';
 
@@ -37,8 +36,11 @@ export class SessionChanges {
   #timer: SessionTimer | undefined;
   #refreshAt = Infinity;
   #expireAt = Infinity;
-  /** The description of our next re-INVITE, and when it is to be sent. */
-  #wanted: Uint8Array | undefined;
+  /**
+   * Describes the session for our next re-INVITE, and when that is to be sent. What the far end has changed meanwhile is
+   * in it: a description never falls behind one that was sent (RFC 3264 §8).
+   */
+  #wanted: (() => Uint8Array) | undefined;
   #offerAt = Infinity;
 
   constructor(context: AgentContext, owner: SessionOwner) {
@@ -69,8 +71,8 @@ export class SessionChanges {
    * Offers a changed session, once no other exchange is under way. `answer` or `offer_refused` follows for the last
    * offer.
    */
-  offer(body: Uint8Array): void {
-    this.#wanted = body;
+  offer(describe: () => Uint8Array): void {
+    this.#wanted = describe;
     this.#sendOffer();
   }
 
@@ -107,16 +109,26 @@ export class SessionChanges {
       retry(this.#context.layer.now + SIP_RETRY_AFTER_SEC * 1000);
       return;
     }
-    const options = this.#options(dialog, this.#owner.description());
-    this.#send(dialog, { ...options, update: this.#owner.farAllowsUpdate(), onRetry: (at) => this.#whileUp(() => retry(at)) });
+    const options = this.#options(this.#owner.description());
+    this.#send(dialog, {
+      ...options,
+      update: this.#owner.farAllowsUpdate(),
+      onRefreshed: (settled, response) => {
+        options.onRefreshed(settled);
+        // The answer to the description that was repeated may be another than before (RFC 3264 §8). An offer that waits
+        // has an answer of its own.
+        if (response.body.length > 0 && this.#wanted === undefined) this.#owner.emit({ type: 'answer', body: response.body });
+      },
+      onRetry: (at) => this.#whileUp(() => retry(at)),
+    });
   }
 
   #sendOffer(): void {
     const dialog = this.#owner.dialog();
-    const body = this.#wanted;
-    if (dialog === undefined || body === undefined) return;
+    const describe = this.#wanted;
+    if (dialog === undefined || describe === undefined) return;
     const retry = (at: number) => {
-      this.#wanted ??= body;
+      this.#wanted ??= describe;
       this.#offerAt = at;
       this.#owner.schedule();
     };
@@ -125,11 +137,12 @@ export class SessionChanges {
       return;
     }
     this.#wanted = undefined;
-    const options = this.#options(dialog, body);
+    const body = describe();
+    const options = this.#options(body);
     this.#send(dialog, {
       ...options,
       onRefreshed: (settled, response) => {
-        options.onRefreshed(settled, response);
+        options.onRefreshed(settled);
         this.#owner.accepted(body);
         this.#owner.emit({ type: 'answer', body: response.body });
       },
@@ -144,17 +157,14 @@ export class SessionChanges {
   }
 
   /** What a refresh and a changed session have in common. */
-  #options(dialog: Dialog, description: Uint8Array) {
+  #options(description: Uint8Array) {
     const { credentials, ownsCallId } = this.#owner;
     return {
       credentials,
       ownsCallId,
       update: false,
       description,
-      onRefreshed: (settled: SessionTimer | undefined, response: SipResponse) => {
-        dialog.target = contactOf(response.headers) ?? dialog.target;
-        this.#whileUp(() => this.startTimer(settled));
-      },
+      onRefreshed: (settled: SessionTimer | undefined) => this.#whileUp(() => this.startTimer(settled)),
       onGone: () => this.#whileUp(() => this.#owner.onLost('gone')),
     };
   }

@@ -143,7 +143,8 @@ export class TransactionLayer {
     const known = this.#servers.get(key);
     if (known !== undefined) {
       known.receive(request);
-      return;
+      // The ACK of a 2xx has a branch of its own (§17.1.1.3). Some far ends give it that of the re-INVITE.
+      if (!ack || !known.isAcceptedByCall) return;
     }
     if (ack) {
       this.#user.onAck(request);

@@ -106,6 +106,11 @@ export class ServerTransaction implements Timed {
     return this.#finalStatus;
   }
 
+  /** Whether it was answered with a 2xx whose ACK is not the affair of an owner of its own, but of its call. */
+  get isAcceptedByCall(): boolean {
+    return this.owner === undefined && this.#finalStatus !== undefined && this.#finalStatus < 300;
+  }
+
   /** The bytes of the last response that was sent. */
   get lastBytes(): Uint8Array | undefined {
     return this.#last;

@@ -1,0 +1,61 @@
+/** The transfers of one call: the REFER of ours that runs, and the one of the far end. */
+import type { AgentContext } from '../agent-context.ts';
+import type { Credentials } from '../message/digest.ts';
+import type { ServerTransaction } from '../transaction/server.ts';
+import type { CallEvent } from './call-event.ts';
+import type { Dialog } from './dialog.ts';
+import { IncomingRefer, OutgoingRefer, referTarget } from './refer.ts';
+
+interface TransferOwner {
+  readonly credentials: Credentials | undefined;
+  /** The dialog of the call while it is up. */
+  dialog(): Dialog | undefined;
+  emit(event: CallEvent): void;
+}
+
+export class Transfers {
+  readonly #context: AgentContext;
+  readonly #owner: TransferOwner;
+  #ours: OutgoingRefer | undefined;
+  #theirs: IncomingRefer | undefined;
+
+  constructor(context: AgentContext, owner: TransferOwner) {
+    this.#context = context;
+    this.#owner = owner;
+  }
+
+  /**
+   * Asks the far end to call `referTo`, a name-addr, in our place (RFC 3515). `refer` events follow, of the last REFER
+   * alone: the one before has had its time.
+   */
+  refer(referTo: string): void {
+    const dialog = this.#owner.dialog();
+    if (dialog === undefined) return;
+    this.#ours?.abandon();
+    this.#ours = new OutgoingRefer(this.#context, dialog, this.#owner.credentials, referTo, (outcome) =>
+      this.#owner.emit({ type: 'refer', outcome }),
+    );
+  }
+
+  onRefer(transaction: ServerTransaction): void {
+    const dialog = this.#owner.dialog();
+    const target = referTarget(transaction.request);
+    if (dialog === undefined) transaction.respond(403);
+    else if (this.#theirs?.isOpen === true) transaction.respond(491);
+    else if (target === undefined) transaction.respond(400);
+    else {
+      this.#theirs = new IncomingRefer(this.#context, dialog, this.#owner.credentials, transaction);
+      this.#owner.emit({ type: 'refer_requested', target });
+    }
+  }
+
+  onNotify(transaction: ServerTransaction): void {
+    if (this.#ours === undefined) transaction.respond(481);
+    else this.#ours.onNotify(transaction);
+  }
+
+  /** The call is over: the far end's transfer is told as done. */
+  close(): void {
+    this.#theirs?.close(200);
+  }
+}

@@ -1,0 +1,108 @@
+/** Our own re-INVITEs and those of the far end, where the far end moves, changes its mind, or is loose with branches. */
+import { describe, expect, test } from 'bun:test';
+import type { Call } from '../../src/sip/call/call.ts';
+import { bytes, CALM, dial, generator, Network, Party, peerOf, START, text } from './pair.ts';
+
+function established(alter: (message: string) => string = (message) => message) {
+  const random = generator(11);
+  const alice = new Party('192.0.2.1', random);
+  const bob = new Party('192.0.2.2', random);
+  const network = new Network([alice, bob], CALM, random);
+  const receive = alice.agent.receive.bind(alice.agent);
+  alice.agent.receive = (data, source, now) => receive(bytes(alter(text(data))), source, now);
+  bob.react = (each, event) => {
+    if (event.type === 'invite') each.accept(bytes('v=0 answer'), network.now);
+  };
+  const call = dial(network, alice, bob);
+  network.run(100);
+  const [callee] = bob.invited;
+  if (callee === undefined) throw new Error('no call came');
+  return { alice, bob, network, call, callee, on: () => network.run(network.now - START + 100) };
+}
+
+/** The bodies of what a call was told. */
+const bodies = (party: Party, call: Call, type: 'answer' | 'offer') =>
+  (party.events.get(call) ?? []).flatMap((event) => (event.type === type ? [text(event.body)] : []));
+
+describe('a refreshing re-INVITE', () => {
+  test('tells the answer of the far end, which may be another than before (RFC 3264 §8)', () => {
+    const { alice, bob, network, call } = established((message) => message.replace(', UPDATE', ''));
+    bob.react = (each, event) => {
+      if (event.type === 'offer') each.answerOffer(bytes('v=0 elsewhere'), network.now);
+    };
+    network.run(1_000_000);
+    expect(bodies(alice, call, 'answer')).toEqual(['v=0 elsewhere']);
+  });
+
+  test('leaves the answer to an offer that waits for it', () => {
+    const { alice, bob, network, call } = established((message) => message.replace(', UPDATE', ''));
+    let wants = true;
+    bob.react = (each, event) => {
+      if (event.type !== 'offer') return;
+      // We want another session while our refresh is under way.
+      if (wants) call.offer(() => bytes('v=0 held'), network.now);
+      wants = false;
+      each.answerOffer(bytes(`v=0 to ${text(event.body).slice('v=0 '.length)}`), network.now);
+    };
+    network.run(1_000_000);
+    expect(bodies(alice, call, 'answer')).toEqual(['v=0 to held']);
+  });
+});
+
+describe('our re-INVITE', () => {
+  test('is acknowledged where the Contact of its 200 says that the far end is now (RFC 3261 §12.2.1.2)', () => {
+    const { bob, network, call, on } = established((message) =>
+      message.startsWith('SIP/2.0 200') && message.includes('CSeq: 2 INVITE')
+        ? message.replace(/\r\nContact: [^\r]*/, '\r\nContact: <sip:moved@192.0.2.2:5090>')
+        : message,
+    );
+    bob.react = (each, event) => {
+      if (event.type === 'offer') each.answerOffer(bytes('v=0 answer'), network.now);
+    };
+    call.offer(() => bytes('v=0 held'), network.now);
+    on();
+    expect(network.wire.findLast((each) => each.line.startsWith('ACK'))?.line).toBe('ACK sip:moved@192.0.2.2:5090 SIP/2.0');
+  });
+
+  test('describes the session as it is when it is sent again after glare', () => {
+    const { alice, bob, network, call } = established();
+    let version = 1;
+    const describeNow = () => bytes(`v=0 version ${version}`);
+    bob.react = (each, event) => {
+      if (event.type === 'offer') each.answerOffer(bytes('v=0 answer'), network.now);
+    };
+    alice.react = (each, event) => {
+      if (event.type === 'offer') each.answerOffer(bytes(`v=0 version ${++version}`), network.now);
+    };
+    // Both offer at the same time, and both are refused.
+    const [callee] = bob.invited;
+    call.offer(describeNow, network.now);
+    callee?.offer(() => bytes('v=0 theirs'), network.now);
+    network.run(10_000);
+    expect(network.wire.filter((each) => each.line.startsWith('SIP/2.0 491'))).toHaveLength(2);
+    expect(bodies(alice, call, 'offer')).toEqual(['v=0 theirs']);
+    expect(bodies(bob, callee ?? call, 'offer')).toEqual(['v=0 version 2']);
+  });
+});
+
+test('The ACK of a 2xx to a re-INVITE counts on the branch of the re-INVITE too.', () => {
+  const { alice, bob, network, callee } = established();
+  bob.react = (each, event) => {
+    if (event.type === 'offer') each.answerOffer(bytes('v=0 answer'), network.now);
+  };
+  const invite = network.wire[0]?.data ?? '';
+  const ok = network.wire.find((each) => each.line.startsWith('SIP/2.0 200'))?.data ?? '';
+  const again = (method: string) =>
+    invite
+      .replace(/^INVITE/, method)
+      .replace(/branch=[^;\r]*/, 'branch=z9hG4bKsame')
+      .replace(/\r\nTo: [^\r]*/, `\r\n${/\r\n(To: [^\r]*)/.exec(ok)?.[1]}`)
+      .replace('CSeq: 1 INVITE', `CSeq: 2 ${method}`);
+  bob.agent.receive(bytes(again('INVITE')), peerOf(alice), network.now);
+  network.run(network.now - START + 10);
+  bob.agent.receive(bytes(again('ACK')), peerOf(alice), network.now);
+  const before = network.wire.length;
+  network.run(network.now - START + 60_000);
+  expect(network.wire.slice(before).map((each) => each.line)).toEqual([]);
+  expect(bob.ends(callee)).toEqual([]);
+});
