@@ -34,6 +34,19 @@ window.hear = async () => {
   const decoded = await new OfflineAudioContext(1, 1, ${RATE}).decodeAudioData(bytes);
   return JSON.stringify([...decoded.getChannelData(0)]);
 };
+// A page of its own making, which offers all that it has.
+window.offerAll = async (url, token) => {
+  const connection = window.connection = new RTCPeerConnection();
+  const microphone = await navigator.mediaDevices.getUserMedia({ audio: true });
+  connection.addTrack(microphone.getAudioTracks()[0], microphone);
+  connection.addTransceiver('video');
+  connection.createDataChannel('more');
+  await connection.setLocalDescription();
+  const headers = { authorization: 'Bearer ' + token, 'content-type': 'application/sdp' };
+  const answer = await fetch(url, { method: 'POST', headers, body: connection.localDescription.sdp });
+  await connection.setRemoteDescription({ type: 'answer', sdp: await answer.text() });
+  return answer.headers.get('location').split('/').pop();
+};
 window.ready = true;
 </script>`;
 
@@ -126,6 +139,16 @@ describe.skipIf(!firefoxUsable)('Firefox calls in', () => {
     expect(ended.body).toMatchObject({ answered: true, hangup_cause: 'completed', hangup_by: 'caller' });
     expect(ended.body.quality).toMatchObject({ codec: 'opus' });
   }, 40_000);
+
+  test('takes the answer that refuses the video and the data that it offers too', async () => {
+    const { url, token } = tokenOf(await api('POST', '/v1/webrtc-tokens', { caller_id: NUMBER }));
+    const uuid = String(await firefox.evaluate(`offerAll(${JSON.stringify(url)}, ${JSON.stringify(token)})`));
+    await receiver.event('session.created', uuid);
+    await api('POST', `/v1/sessions/${uuid}/answer`, {});
+    await firefox.until(`connection.connectionState === 'connected'`);
+    await api('DELETE', `/v1/sessions/${uuid}`);
+    expect((await receiver.event('session.ended', uuid)).body).toMatchObject({ answered: true });
+  }, 30_000);
 
   test('is told when the application hangs up', async () => {
     const uuid = await start();
