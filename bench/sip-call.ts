@@ -101,7 +101,7 @@ async function overUdp(calls: number): Promise<void> {
       advertise: undefined,
       clock,
       tlsOf: () => undefined,
-      isTrunk: () => true,
+      isKnown: () => true,
       isBanned: () => false,
       log: silentLog,
       onMessage: (bytes, source) => driver.receive(bytes, source),

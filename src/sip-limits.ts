@@ -68,8 +68,8 @@ export const SIP_INBOUND_CONNECTIONS_OF_STRANGERS = 500;
 /** Stream connections that we have opened. */
 export const SIP_OUTBOUND_CONNECTIONS_MAX = 2_000;
 /**
- * The first message or keepalive of an inbound connection must be whole by then; each further one too, where it belongs
- * to no trunk.
+ * The first message or keepalive of an inbound connection must be whole by then; each further one too, where its
+ * address is neither a trunk's nor a registered device's.
  */
 export const SIP_FIRST_MESSAGE_MS = 10_000;
 /** Messages of one stream connection, and of all together, that are worked on in one turn of the event loop. */
@@ -80,7 +80,8 @@ export const SIP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
 export const SIP_CONNECT_TIMEOUT_MS = 5_000;
 /**
  * A connection that is idle this long is asked for a sign of life (RFC 5626 §3.5.1), and closed after so many idle
- * periods in a row.
+ * periods in a row. One that others opened is closed without being asked, unless a device is registered over it: that
+ * one is asked, and kept, while it is bound.
  */
 export const SIP_CONNECTION_IDLE_MS = 100_000;
 export const SIP_CONNECTION_IDLE_PERIODS_MAX = 6;

@@ -19,7 +19,7 @@ import { AgentDriver } from './agent-driver.ts';
 import { BanList } from './ban-list.ts';
 import type { Carrier, CarrierOptions } from './carrier-options.ts';
 import { DeviceDial } from './device/device-dial.ts';
-import { DEVICE_TRUNK } from './device/device-trunk.ts';
+import { DEVICE_TRUNK, peerOf } from './device/device-trunk.ts';
 import { Devices } from './device/devices.ts';
 import { KeepAlive } from './device/keep-alive.ts';
 import { systemCode, systemEntropy, systemRandom } from './entropy.ts';
@@ -123,7 +123,10 @@ class SipCarrier implements Carrier {
       now: () => clock.now(),
       onBound: (username, stored, removed) => {
         for (const uri of removed) this.#keepAlive.forget(username, uri);
-        for (const binding of stored) this.#keepAlive.keep(username, binding);
+        for (const binding of stored) {
+          this.#keepAlive.keep(username, binding);
+          this.#sockets?.keep(peerOf(binding), binding.expiresAt);
+        }
       },
     });
     this.#deviceDial = new DeviceDial({
@@ -180,12 +183,12 @@ class SipCarrier implements Carrier {
     const { listen, tls, advertise, clock, log } = this.#options;
     const isBanned = (address: string) => this.#isBanned(address);
     const onMessage = (bytes: Uint8Array, source: Peer) => this.#driver.receive(bytes, this.#profiled(source));
-    const isTrunk = (address: string) => this.#isKnown(address);
+    const isKnown = (address: string) => this.#isKnown(address);
     const tlsOf = (name: string) => {
       const trunk = this.#options.trunks().find((each) => each.name === name);
       return trunk && { ca: trunk.settings.tls?.ca, cert: trunk.settings.tls?.cert, key: trunk.tlsKey };
     };
-    this.#sockets = await openListener({ listen, tls, advertise, clock, log, tlsOf, isTrunk, isBanned, onMessage });
+    this.#sockets = await openListener({ listen, tls, advertise, clock, log, tlsOf, isKnown, isBanned, onMessage });
     this.#driver.attach(this.#sockets);
     this.#monitor.update(this.#options.trunks());
   }

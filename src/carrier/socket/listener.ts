@@ -20,8 +20,8 @@ interface ListenerOptions {
   readonly log: Log;
   /** The authorities and the client certificate of a trunk. */
   tlsOf(trunk: string): TlsIdentity | undefined;
-  /** Whether an address belongs to a trunk. */
-  isTrunk(address: string): boolean;
+  /** Whether an address is a trunk's or a registered device's. */
+  isKnown(address: string): boolean;
   /** Whether nothing is heard from an address: its datagrams and connections are dropped. */
   isBanned(address: string): boolean;
   onMessage(bytes: Uint8Array, source: Peer): void;
@@ -42,6 +42,8 @@ export interface Listener {
    * Our address as that peer reaches it: the advertised one, else the bound one, else that of the interface on the way.
    */
   local(peer: Peer): { readonly host: string; readonly port: number };
+  /** Keeps the connection that a device has registered over, if it is one, until its binding expires. */
+  keep(peer: Peer, until: number): void;
   /** Reads the TLS certificate anew, for connections from now on. */
   reloadCertificate(): void;
   close(): Promise<void>;
@@ -52,14 +54,15 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   const datagrams: DatagramSocket[] = [];
   const ports: BoundPort[] = [];
   const strangers = new StrangerLimit(
-    (address) => options.isTrunk(address),
+    (address) => options.isKnown(address),
     (done) => setImmediate(done),
   );
   const { tls } = options;
   const streams = new Streams(options.listen.length, {
+    clock: options.clock,
     tls: readTls(tls ?? {}),
     tlsOf: (trunk) => options.tlsOf(trunk),
-    isTrunk: (address) => options.isTrunk(address),
+    isKnown: (address) => options.isKnown(address),
     isBanned: (address) => options.isBanned(address),
     onMessage(bytes, { transport, remoteHost: host, remotePort: port, flow }) {
       if (!options.isBanned(host)) options.onMessage(bytes, { transport, host, port, flow });
@@ -105,6 +108,9 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       const advertised = peer.profile?.advertise ?? options.advertise;
       if (advertised !== undefined) return { host: advertised, port };
       return { host: host === '0.0.0.0' || host === '::' ? interfaceTowards(peer.host) : host, port };
+    },
+    keep({ transport, host, port }, until) {
+      if (transport !== 'udp') streams.keep(transport, host, port, until);
     },
     reloadCertificate: certificate.reload,
     close,

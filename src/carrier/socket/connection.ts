@@ -1,0 +1,229 @@
+/**
+ * One SIP connection over TCP or TLS, with its deadlines.
+ *
+ *   stranger --its address is a trunk's or a device's now--> known
+ *
+ * A stranger must complete a message every SIP_FIRST_MESSAGE_MS. A known connection must complete its first one by then,
+ * and is closed after many idle periods, unless a device is registered over it: that one is kept while it is bound.
+ */
+import type { Socket } from 'node:net';
+import type { Clock } from '../../clock.ts';
+import {
+  SIP_CONNECT_TIMEOUT_MS,
+  SIP_CONNECTION_IDLE_MS,
+  SIP_CONNECTION_IDLE_PERIODS_MAX,
+  SIP_CONNECTION_TURN_MESSAGES,
+  SIP_FIRST_MESSAGE_MS,
+  SIP_WRITE_BUFFER_MAX_BYTES,
+} from '../../limits.ts';
+import { StreamFraming } from '../../sip/message/framing.ts';
+
+export type StreamTransport = 'tcp' | 'tls';
+
+export type ConnectionKind = 'outbound' | 'known' | 'stranger';
+
+interface ConnectionHost {
+  onMessage(bytes: Uint8Array, connection: Connection): void;
+  /** The connection has bytes that it has not read for want of budget: `work` is to be called in a later turn. */
+  onBacklog(connection: Connection): void;
+  /** Whether an address is a trunk's or a registered device's. */
+  isKnown(address: string): boolean;
+  /** The connection is no stranger's any more. */
+  onKnown(): void;
+  onClosed(connection: Connection): void;
+}
+
+const PING = new Uint8Array([0x0d, 0x0a, 0x0d, 0x0a]);
+const PONG = new Uint8Array([0x0d, 0x0a]);
+
+/** One connection. Bytes that are written before it is up wait, within SIP_WRITE_BUFFER_MAX_BYTES. */
+export class Connection {
+  readonly flow: number;
+  readonly transport: StreamTransport;
+  readonly remoteHost: string;
+  readonly remotePort: number;
+  readonly #socket: Socket;
+  readonly #clock: Clock;
+  readonly #host: ConnectionHost;
+  readonly #framing = new StreamFraming();
+  #kind: ConnectionKind;
+  #up: boolean;
+  #over = false;
+  /** Whether a whole message or keepalive has come. */
+  #heard = false;
+  /** When the idle period began, in milliseconds: at the last bytes that came, or at the end of the one before. */
+  #quietSince: number;
+  #idlePeriods = 0;
+  /** Until when a device is registered over this connection, in milliseconds. */
+  #keptUntil = 0;
+  /** Closes the connection when no whole message comes in time. */
+  #cancelDeadline: () => void = () => {};
+  #cancelIdle: () => void = () => {};
+  /** Called when the connection fails before it is up, so that nothing that was written can have arrived. */
+  #failures: (() => void)[] = [];
+
+  constructor(
+    flow: number,
+    transport: StreamTransport,
+    socket: Socket,
+    remote: { readonly host: string; readonly port: number },
+    kind: ConnectionKind,
+    clock: Clock,
+    host: ConnectionHost,
+  ) {
+    this.flow = flow;
+    this.transport = transport;
+    this.#socket = socket;
+    this.remoteHost = remote.host;
+    this.remotePort = remote.port;
+    this.#kind = kind;
+    this.#clock = clock;
+    this.#host = host;
+    this.#up = kind !== 'outbound';
+    this.#quietSince = clock.now();
+    if (this.#up) this.#expectMessage();
+    socket.setNoDelay(true);
+    this.#watch(this.#up ? SIP_CONNECTION_IDLE_MS : SIP_CONNECT_TIMEOUT_MS);
+    socket.on(transport === 'tls' ? 'secureConnect' : 'connect', () => {
+      this.#up = true;
+      this.#failures = [];
+      this.#quietSince = clock.now();
+      this.#watch(SIP_CONNECTION_IDLE_MS);
+    });
+    socket.on('data', (chunk: Buffer) => {
+      this.#idlePeriods = 0;
+      this.#quietSince = clock.now();
+      this.#framing.push(chunk);
+      // What is not read in this turn waits: the socket is not read meanwhile, so that the peer is held back.
+      if (this.work(SIP_CONNECTION_TURN_MESSAGES) >= SIP_CONNECTION_TURN_MESSAGES && !this.#over) {
+        socket.pause();
+        host.onBacklog(this);
+      }
+    });
+    // The 'close' event follows every error.
+    socket.on('error', () => {});
+    socket.on('close', () => this.#end());
+  }
+
+  get kind(): ConnectionKind {
+    return this.#kind;
+  }
+
+  /**
+   * Works on at most `most` messages of what has arrived, and returns on how many. Fewer than `most` means that no
+   * whole one is left.
+   */
+  work(most: number): number {
+    for (let done = 0; done < most; done++) {
+      const frame = this.#over ? undefined : this.#framing.next();
+      if (frame === undefined) return done;
+      this.#heard = true;
+      this.#recognize();
+      this.#expectMessage();
+      if (frame.type === 'message') this.#host.onMessage(frame.bytes, this);
+      else if (frame.type === 'ping') this.write(PONG, () => {});
+      else this.#socket.destroy();
+    }
+    return most;
+  }
+
+  /** Reads on after a backlog. */
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  /** Queues bytes. `failed` is called when the connection does not come up or cannot take them. */
+  write(bytes: Uint8Array, failed: () => void): void {
+    if (this.#over || this.#socket.destroyed) {
+      failed();
+      return;
+    }
+    if (this.#socket.writableLength + bytes.length > SIP_WRITE_BUFFER_MAX_BYTES) {
+      // The peer does not read. The bytes it was sent are lost with the connection.
+      failed();
+      this.#socket.destroy();
+      return;
+    }
+    if (!this.#up) this.#failures.push(failed);
+    this.#socket.write(bytes);
+  }
+
+  /**
+   * A device is registered over this connection until then, in milliseconds. Others may be, too: the last to expire
+   * counts, and one that is taken back leaves the time as it is.
+   */
+  keep(until: number): void {
+    this.#keptUntil = Math.max(this.#keptUntil, until);
+    this.#know();
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  /** Restarts the deadline of a stranger at each whole message; that of a known connection ends with the first one. */
+  #expectMessage(): void {
+    this.#cancelDeadline();
+    if (this.#kind === 'outbound' || (this.#kind === 'known' && this.#heard)) return;
+    this.#cancelDeadline = this.#clock.at(this.#clock.now() + SIP_FIRST_MESSAGE_MS, () => {
+      if (this.#heard) this.#recognize();
+      if (this.#kind === 'stranger' || !this.#heard) this.#socket.destroy();
+    });
+  }
+
+  /** A stranger's address may have come to belong to a trunk or a device since. */
+  #recognize(): void {
+    if (this.#kind === 'stranger' && this.#host.isKnown(this.remoteHost)) this.#know();
+  }
+
+  #know(): void {
+    if (this.#kind !== 'stranger' || this.#over) return;
+    this.#kind = 'known';
+    this.#cancelDeadline();
+    this.#host.onKnown();
+  }
+
+  /** Looks at the connection again after so long. */
+  #watch(ms: number): void {
+    this.#cancelIdle();
+    this.#cancelIdle = this.#clock.at(this.#clock.now() + ms, () => this.#look());
+  }
+
+  #look(): void {
+    if (!this.#up) {
+      this.#socket.destroy();
+      return;
+    }
+    const now = this.#clock.now();
+    const left = this.#quietSince + SIP_CONNECTION_IDLE_MS - now;
+    if (left > 0) this.#watch(left);
+    else this.#onIdle(now);
+  }
+
+  /**
+   * The side that opened the connection keeps it alive. The other side only closes it after many idle periods, and not
+   * while a device is registered over it: many devices never ask for a sign of life. The ping that such a one is sent
+   * keeps its router's mapping, is ignored by it (RFC 3261 §7.5), and makes TCP notice a device that is gone.
+   */
+  #onIdle(now: number): void {
+    const isKept = now < this.#keptUntil;
+    if (!isKept && ++this.#idlePeriods >= SIP_CONNECTION_IDLE_PERIODS_MAX) {
+      this.#socket.destroy();
+      return;
+    }
+    this.#quietSince = now;
+    this.#watch(SIP_CONNECTION_IDLE_MS);
+    if (isKept || this.#kind === 'outbound') this.write(PING, () => {});
+  }
+
+  #end(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#cancelDeadline();
+    this.#cancelIdle();
+    this.#host.onClosed(this);
+    const failures = this.#failures;
+    this.#failures = [];
+    for (const failed of failures) failed();
+  }
+}

@@ -1,0 +1,152 @@
+/** TCP connections of devices, trunks and strangers: which ones are kept, and for how long, on a clock of the test's own. */
+import { afterEach, describe, expect, test } from 'bun:test';
+import type { Binding, DeviceDirectory } from '../../src/call/ports/devices.ts';
+import { InboundConnections } from '../../src/carrier/socket/inbound-connections.ts';
+import { hexHash } from '../../src/hash.ts';
+import {
+  SIP_CONNECTION_IDLE_MS,
+  SIP_CONNECTION_IDLE_PERIODS_MAX,
+  SIP_FIRST_MESSAGE_MS,
+  SIP_INBOUND_CONNECTIONS_OF_STRANGERS,
+} from '../../src/limits.ts';
+import { digestSecrets } from '../../src/sip/message/digest-server.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+import { asUser } from './device-peer.ts';
+import { Signals, TestCarrier, trunkTo } from './harness.ts';
+import { RawPeer } from './raw-peer.ts';
+
+const HOST = '127.0.0.7';
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+/** A directory of one device, alice. */
+class Alice implements DeviceDirectory {
+  readonly size = 1;
+  bound: readonly Binding[] = [];
+  find = (username: string) =>
+    username === 'alice'
+      ? { username, appUuid: 'app', secrets: digestSecrets(hexHash, username, 'sidetone', "alice's secret") }
+      : undefined;
+  bindings = async () => this.bound;
+  save = async (_: string, stored: readonly Binding[], removed: readonly string[]) => {
+    const changed = new Set([...removed, ...stored.map(({ uri }) => uri)]);
+    this.bound = [...this.bound.filter(({ uri }) => !changed.has(uri)), ...stored];
+  };
+}
+
+async function open() {
+  const clock = new VirtualClock();
+  const elsewhere = trunkTo('sip:127.0.0.1:9', { inboundCidrs: ['127.0.0.200/32'] });
+  const carrier = await TestCarrier.open([elsewhere], { clock, devices: new Alice() });
+  closers.push(() => carrier.close());
+  const peer = await RawPeer.tcp(carrier.port('tcp'), HOST);
+  closers.push(() => peer.close());
+  return { clock, carrier, peer };
+}
+
+/** Registers alice over a connection for so many seconds. */
+async function register(peer: RawPeer, seconds: number): Promise<void> {
+  const contact = `<sip:alice@${HOST}:${peer.port};transport=tcp>;expires=${seconds}`;
+  expect((await asUser(peer, 'REGISTER', 'alice', { contact })).response).toMatch(/^SIP\/2.0 200/);
+}
+
+/** Rings alice, who must hear the INVITE on that connection, and refuses. */
+async function ring(carrier: TestCarrier, peer: RawPeer): Promise<void> {
+  const signals = new Signals();
+  const result = carrier.carrier.dial({ appUuid: 'app', to: 'sip:alice', from: '+15550002', listener: signals.listener });
+  if ('unavailable' in result) throw new Error(result.unavailable);
+  result.leg.start();
+  peer.respond(await peer.until(/^INVITE/), '486 Busy Here');
+  await signals.until('leg.ended');
+}
+
+/** Waits until the far end has closed the connection. */
+async function closed(peer: RawPeer): Promise<void> {
+  for (let looks = 0; !peer.closed; looks++) {
+    if (looks > 1_000) throw new Error('the connection is still up');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** Asks the far end for an answer over that connection, which only one that is up can give. */
+async function isUp(peer: RawPeer): Promise<void> {
+  peer.send(peer.request('OPTIONS', { id: 'up' }));
+  await peer.until(/^SIP\/2.0 [2-6]/);
+}
+
+describe('the TCP connection of a device', () => {
+  test('is rung long after its REGISTER, which came when its address was unknown', async () => {
+    const { clock, carrier, peer } = await open();
+    await register(peer, 3_600);
+    await clock.advance(2 * SIP_FIRST_MESSAGE_MS);
+    await ring(carrier, peer);
+  });
+
+  test('is kept and pinged while it is bound, and closed some idle periods after', async () => {
+    const { clock, carrier, peer } = await open();
+    await register(peer, 3_600);
+    const idle = SIP_CONNECTION_IDLE_MS * SIP_CONNECTION_IDLE_PERIODS_MAX;
+    for (let passed = 0; passed < 2 * idle; passed += SIP_CONNECTION_IDLE_MS) {
+      await clock.advance(SIP_CONNECTION_IDLE_MS);
+      await peer.until(/^\r\n\r\n$/);
+    }
+    await ring(carrier, peer);
+    await clock.advance(3_600_000 + idle);
+    await closed(peer);
+  });
+
+  test('is kept as long as the last of its bindings lasts, also where the address was known before', async () => {
+    const { clock, carrier, peer } = await open();
+    await register(peer, 3_600);
+    const later = await RawPeer.tcp(carrier.port('tcp'), HOST);
+    closers.push(() => later.close());
+    await register(later, 3_600);
+    await register(later, 60);
+    await clock.advance(SIP_CONNECTION_IDLE_MS * (SIP_CONNECTION_IDLE_PERIODS_MAX + 2));
+    await isUp(later);
+    await isUp(peer);
+  });
+});
+
+describe('the TCP connection of a stranger', () => {
+  test('is closed when it says nothing more', async () => {
+    const { clock, peer } = await open();
+    await isUp(peer);
+    await clock.advance(SIP_FIRST_MESSAGE_MS);
+    await closed(peer);
+  });
+
+  test('whose registration is refused is closed all the same', async () => {
+    const { clock, peer } = await open();
+    expect((await asUser(peer, 'REGISTER', 'alice', { password: 'guess' })).response).toMatch(/^SIP\/2.0 401/);
+    await clock.advance(SIP_FIRST_MESSAGE_MS);
+    await closed(peer);
+  });
+
+  test('stays when its address has become that of a trunk', async () => {
+    const { clock, carrier, peer } = await open();
+    await isUp(peer);
+    carrier.trunks = [trunkTo('sip:127.0.0.1:9', { inboundCidrs: [`${HOST}/32`] })];
+    carrier.carrier.trunksChanged();
+    await clock.advance(2 * SIP_FIRST_MESSAGE_MS);
+    await isUp(peer);
+    await clock.advance(SIP_CONNECTION_IDLE_MS * (SIP_CONNECTION_IDLE_PERIODS_MAX + 1));
+    await closed(peer);
+  });
+});
+
+test('A connection that is no stranger’s any more gives its place among them back, once', () => {
+  const connections = new InboundConnections();
+  const address = (i: number) => `10.0.${i >> 8}.${i & 255}`;
+  for (let i = 0; i < SIP_INBOUND_CONNECTIONS_OF_STRANGERS; i++) connections.opened(address(i), false);
+  expect(connections.admits('192.0.2.1', false)).toBe(false);
+  connections.becameKnown();
+  expect(connections.admits('192.0.2.1', false)).toBe(true);
+  connections.opened('192.0.2.1', false);
+  connections.closed(address(0), true);
+  expect(connections.admits('192.0.2.2', false)).toBe(false);
+  connections.closed(address(1), false);
+  expect(connections.admits('192.0.2.2', false)).toBe(true);
+});
