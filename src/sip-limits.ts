@@ -79,6 +79,14 @@ export const SIP_TURN_MESSAGES = 64;
 export const SIP_WRITE_BUFFER_MAX_BYTES = 1024 * 1024;
 export const SIP_CONNECT_TIMEOUT_MS = 5_000;
 /**
+ * The same where UDP is left to try: the connection is for a request that is too long for UDP. It must be short beside
+ * SIP_TRUNK_SILENT_MS, and leaves time for one lost SYN.
+ */
+export const SIP_CONNECT_FALLBACK_MS = 1_500;
+/** A peer that took no such connection is sent its long requests over UDP for so long; and how many are remembered. */
+export const SIP_NO_TCP_MS = 300_000;
+export const SIP_NO_TCP_MAX = 1_000;
+/**
  * A connection that is idle this long is asked for a sign of life (RFC 5626 §3.5.1), and closed after so many idle
  * periods in a row. One that others opened is closed without being asked, unless a device is registered over it: that
  * one is asked, and kept, while it is bound.

@@ -7,11 +7,14 @@ import type { Credentials, Hash } from './message/digest.ts';
 import type { SipResponse } from './message/message.ts';
 import { formatHostPort } from './message/uri.ts';
 import type { TransactionLayer } from './transaction/layer.ts';
+import type { WithoutTcp } from './without-tcp.ts';
 
 export interface AgentContext {
   readonly layer: TransactionLayer;
   readonly entropy: Entropy;
   readonly hash: Hash;
+  /** The peers that took no TCP connection lately. */
+  readonly withoutTcp: WithoutTcp;
   /** The value of User-Agent and Server. */
   readonly product: string;
   /** The address to write into Via and Contact of messages for that peer. */

@@ -30,6 +30,8 @@ export interface Peer {
   /** The name that `host` was resolved from. A TLS certificate must be valid for it. */
   readonly name?: string;
   readonly profile?: PeerProfile;
+  /** How long a connection that is opened to it may take to come up, in milliseconds. Absent: the usual limit. */
+  readonly connectMs?: number;
   /** The peer to try when this one cannot be reached. */
   readonly fallback?: Peer;
 }

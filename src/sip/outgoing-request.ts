@@ -2,7 +2,7 @@
  * A request of ours until its outcome. It carries our Via, and is sent again with credentials when it is challenged
  * (RFC 3261 §22).
  */
-import { SIP_CHALLENGES_MAX, SIP_UDP_REQUEST_MAX_BYTES } from '../limits.ts';
+import { SIP_CHALLENGES_MAX, SIP_CONNECT_FALLBACK_MS, SIP_UDP_REQUEST_MAX_BYTES } from '../limits.ts';
 import type { AgentContext, Authentication, RequestOwner } from './agent-context.ts';
 import type { Peer } from './flow.ts';
 import { authorization, challengesOf } from './message/digest.ts';
@@ -20,6 +20,7 @@ export class OutgoingRequest implements ClientOwner {
   sentTo: Peer;
   /** Whether the peer has taken no connection, so that UDP it is, however long the request. */
   #isTcpRefused = false;
+  #isAbandoned = false;
   readonly #context: AgentContext;
   readonly #owner: RequestOwner;
   readonly #authentication: Authentication;
@@ -40,14 +41,23 @@ export class OutgoingRequest implements ClientOwner {
     const branch = this.#context.layer.newBranch();
     this.#address(this.peer, branch);
     const { transport, profile } = this.peer;
-    if (transport === 'udp' && profile?.tcp === true && !this.#isTcpRefused) {
+    if (transport === 'udp' && profile?.tcp === true && !this.#isWithoutTcp) {
       const { fallback: _, ...peer } = this.peer;
       if (serialize(this.request).length > SIP_UDP_REQUEST_MAX_BYTES)
-        this.#address({ ...peer, transport: 'tcp', flow: 0 }, branch);
+        this.#address({ ...peer, transport: 'tcp', flow: 0, connectMs: SIP_CONNECT_FALLBACK_MS }, branch);
     }
     this.transaction = this.#context.layer.request(this.request, branch, this.sentTo, this);
     if (this.transaction === undefined) this.#owner.onFailure('unreachable');
     return this;
+  }
+
+  /** Nobody waits for the outcome any more: what has been sent stays sent, and is not tried over UDP as well. */
+  abandon(): void {
+    this.#isAbandoned = true;
+  }
+
+  get #isWithoutTcp(): boolean {
+    return this.#isTcpRefused || this.#context.withoutTcp.has(this.peer, this.#context.layer.now);
   }
 
   /** Gives the request a Via for that peer. */
@@ -88,12 +98,13 @@ export class OutgoingRequest implements ClientOwner {
 
   onUnreachable(transaction: ClientTransaction): void {
     if (transaction !== this.transaction) return;
-    if (this.sentTo.transport === this.peer.transport) {
-      this.#owner.onFailure('unreachable');
-      return;
+    const isFallbackLeft = this.sentTo.transport !== this.peer.transport;
+    if (isFallbackLeft) {
+      this.#isTcpRefused = true;
+      this.#context.withoutTcp.add(this.peer, this.#context.layer.now);
     }
-    this.#isTcpRefused = true;
-    this.send();
+    if (isFallbackLeft && !this.#isAbandoned) this.send();
+    else this.#owner.onFailure('unreachable');
   }
 
   #answerChallenge(response: SipResponse): boolean {

@@ -22,6 +22,7 @@ import { Registration, type RegistrationOptions } from './registration.ts';
 import { TransactionLayer } from './transaction/layer.ts';
 import type { ServerTransaction } from './transaction/server.ts';
 import type { UserAgentOutput } from './user-agent-output.ts';
+import { WithoutTcp } from './without-tcp.ts';
 
 /**
  * The verdict about a request. `refuse` answers 403 and a challenge 401, both without keeping state; `ignore` answers
@@ -97,6 +98,7 @@ export class UserAgent {
       layer: this.#layer,
       entropy: options.entropy,
       hash: options.hash,
+      withoutTcp: new WithoutTcp(),
       product: options.product,
       local: (peer) => options.local(peer),
       enter: (key, call) => this.#dialogs.set(key, call),

@@ -70,6 +70,7 @@ export class Connection {
     kind: ConnectionKind,
     clock: Clock,
     host: ConnectionHost,
+    connectMs = SIP_CONNECT_TIMEOUT_MS,
   ) {
     this.flow = flow;
     this.transport = transport;
@@ -83,7 +84,7 @@ export class Connection {
     this.#quietSince = clock.now();
     if (this.#up) this.#expectMessage();
     socket.setNoDelay(true);
-    this.#watch(this.#up ? SIP_CONNECTION_IDLE_MS : SIP_CONNECT_TIMEOUT_MS);
+    this.#watch(this.#up ? SIP_CONNECTION_IDLE_MS : connectMs);
     socket.on(transport === 'tls' ? 'secureConnect' : 'connect', () => {
       this.#up = true;
       this.#failures = [];

@@ -121,8 +121,9 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 function senderOver(datagrams: readonly DatagramSocket[], streams: Streams, resolver: Resolver): Listener['send'] {
   const sendTo = (bytes: Uint8Array, peer: Peer, host: string, port: number, failed: () => void): void => {
     if (peer.transport !== 'udp') {
-      const { transport, flow, name = peer.host, profile } = peer;
-      streams.send({ transport, flow, host, port, name, identity: profile?.tls ?? '' }, bytes, failed);
+      const { transport, flow, name = peer.host, profile, connectMs } = peer;
+      const identity = profile?.tls ?? '';
+      streams.send({ transport, flow, host, port, name, identity, connectMs }, bytes, failed);
       return;
     }
     const family = isIP(host) === 6 ? 6 : 4;

@@ -43,6 +43,8 @@ export interface StreamTarget {
   readonly name: string;
   /** Names our own certificate and authorities. `""` means those of the platform. */
   readonly identity: string;
+  /** How long a new connection may take to come up, in milliseconds. Absent: SIP_CONNECT_TIMEOUT_MS. */
+  readonly connectMs?: number;
 }
 
 interface StreamOptions {
@@ -177,7 +179,7 @@ export class Streams {
     if (this.#outbound >= SIP_OUTBOUND_CONNECTIONS_MAX) return undefined;
     try {
       const socket = transport === 'tls' ? connectTls(this.#tlsOptions(target)) : createConnection({ host, port });
-      return this.#add(transport, socket, { host, port }, 'outbound', target.identity);
+      return this.#add(transport, socket, { host, port }, 'outbound', target);
     } catch {
       // A certificate or key that is none.
       return undefined;
@@ -202,23 +204,32 @@ export class Streams {
     socket: Socket,
     remote: { readonly host: string; readonly port: number },
     kind: ConnectionKind,
-    identity = '',
+    { identity, connectMs }: Pick<StreamTarget, 'identity' | 'connectMs'> = { identity: '' },
   ): Connection {
     const key = keyOf({ transport, ...remote, identity });
     const { clock } = this.#options;
-    const connection = new Connection(this.#firstFlow + ++this.#flows, transport, socket, remote, kind, clock, {
-      onMessage: (bytes, from) => this.#options.onMessage(bytes, from),
-      onBacklog: (from) => this.#wait(from),
-      isKnown: (address) => this.#options.isKnown(address),
-      onKnown: () => this.#inbound.becameKnown(),
-      onClosed: (gone) => {
-        this.#byFlow.delete(gone.flow);
-        this.#backlog.delete(gone);
-        if (this.#byRemote.get(key) === gone) this.#byRemote.delete(key);
-        if (gone.kind === 'outbound') this.#outbound--;
-        else this.#inbound.closed(remote.host, gone.kind === 'known');
+    const connection = new Connection(
+      this.#firstFlow + ++this.#flows,
+      transport,
+      socket,
+      remote,
+      kind,
+      clock,
+      {
+        onMessage: (bytes, from) => this.#options.onMessage(bytes, from),
+        onBacklog: (from) => this.#wait(from),
+        isKnown: (address) => this.#options.isKnown(address),
+        onKnown: () => this.#inbound.becameKnown(),
+        onClosed: (gone) => {
+          this.#byFlow.delete(gone.flow);
+          this.#backlog.delete(gone);
+          if (this.#byRemote.get(key) === gone) this.#byRemote.delete(key);
+          if (gone.kind === 'outbound') this.#outbound--;
+          else this.#inbound.closed(remote.host, gone.kind === 'known');
+        },
       },
-    });
+      connectMs,
+    );
     if (kind === 'outbound') this.#outbound++;
     else this.#inbound.opened(remote.host, kind === 'known');
     this.#byFlow.set(connection.flow, connection);

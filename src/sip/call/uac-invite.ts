@@ -100,6 +100,7 @@ export class UacInvite implements RequestOwner, Timed {
   cancel(): boolean {
     if (this.#cancelled || this.state === 'answered' || this.state === 'over') return false;
     this.#cancelled = true;
+    this.#outgoing.abandon();
     if (this.state !== 'early') return false;
     this.#sendCancel();
     return true;
