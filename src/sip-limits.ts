@@ -53,6 +53,11 @@ export const SIP_MIN_SE_SEC = 90;
 export const SIP_RETRIES_MAX = 4;
 export const SIP_REGISTER_EXPIRES_SEC = 300;
 export const SIP_REGISTER_RETRY_SEC = 30;
+/**
+ * Without any response the next address of the registrar is tried after so long: all SIP_TARGETS_MAX have been asked
+ * before a binding expires that is refreshed 30 s ahead.
+ */
+export const SIP_REGISTER_SILENT_MS = 4_000;
 export const SIP_PROBE_INTERVAL_SEC = 30;
 /** `Retry-After` of a 503: at capacity, or draining. */
 export const SIP_RETRY_AFTER_SEC = 5;
@@ -147,8 +152,11 @@ export const MACHINE_DETECTION_GRACE_MS = 2_000;
 /** The files of the SIP certificate are looked at so often. */
 export const SIP_TLS_WATCH_MS = 5_000;
 
-/** Targets of one domain (SRV) that a call is tried at. */
-export const SIP_TARGETS_MAX = 4;
+/**
+ * Addresses of one domain that a call or a registration is tried at. Where it has several SRV records, each has an equal
+ * share.
+ */
+export const SIP_TARGETS_MAX = 8;
 
 // SDP.
 export const SDP_MAX_BYTES = 16 * 1024;

@@ -139,7 +139,7 @@ class SipCarrier implements Carrier {
       this.#driver,
       clock,
       log,
-      async (trunk) => (await this.#targets(trunk))[0],
+      (trunk) => this.#targets(trunk),
       (trunk) => this.#channels.lastUsed(trunk),
       options.registers ?? (() => true),
     );

@@ -1,10 +1,12 @@
 /**
- * A registration kept alive (RFC 3261 §10.2): REGISTER, again before it runs out, again after failures.
+ * A registration kept alive (RFC 3261 §10.2): REGISTER, again before it runs out, again after failures. Each round begins
+ * with a search for the addresses of the registrar, which are tried one after the other (RFC 3263 §4.3): the next one
+ * after silence, a failure to send, or 503.
  *
  *   unregistered --200--> registered --refresh 200--> registered
  *        ^ 423: longer expiry; 401/407: credentials; else retry later
  */
-import { SIP_REGISTER_EXPIRES_SEC, SIP_REGISTER_RETRY_SEC, SIP_RETRIES_MAX } from '../limits.ts';
+import { SIP_REGISTER_EXPIRES_SEC, SIP_REGISTER_RETRY_SEC, SIP_REGISTER_SILENT_MS, SIP_RETRIES_MAX } from '../limits.ts';
 import { type AgentContext, contactFor, type RequestOwner } from './agent-context.ts';
 import type { Timed } from './deadlines.ts';
 import type { Peer } from './flow.ts';
@@ -21,7 +23,11 @@ export interface RegistrationOptions {
   readonly registrar: string;
   /** The address of record: `sip:user@domain`. */
   readonly address: string;
-  readonly peer: Peer;
+  /**
+   * Finds the addresses of the registrar, in the order in which they are tried, and calls `found` with them and the time,
+   * at once or later.
+   */
+  resolve(found: (peers: readonly Peer[], now: number) => void): void;
   /** The Route of an outbound proxy. */
   readonly route?: string;
   readonly credentials: Credentials;
@@ -44,6 +50,13 @@ export class Registration implements RequestOwner, Timed {
   #tooBrief = 0;
   #stopped = false;
   #outgoing: OutgoingRequest | undefined;
+  /** The peer that is asked, and those that are left to try after it in this round. */
+  #peer: Peer | undefined;
+  #others: readonly Peer[] = [];
+  /** The peer that took the binding. */
+  #boundAt: Peer | undefined;
+  /** The number of the round. What a search of an earlier round finds comes too late. */
+  #round = 0;
 
   constructor(context: AgentContext, options: RegistrationOptions) {
     this.#context = context;
@@ -62,9 +75,10 @@ export class Registration implements RequestOwner, Timed {
     return this.#state === 'registered' ? this.#until : undefined;
   }
 
+  /** Registers now, whatever is under way. */
   start(now: number): void {
     this.#context.layer.now = now;
-    this.#send(this.#expiresSec);
+    this.#begin();
   }
 
   /** Removes the binding at the registrar. It does not wait for the answer. */
@@ -72,20 +86,25 @@ export class Registration implements RequestOwner, Timed {
     this.#context.layer.now = now;
     if (this.#stopped) return;
     this.#stopped = true;
-    this.#context.layer.deadlines.set(this, Infinity);
-    if (this.#state === 'registered') this.#send(0);
+    this.#abandon();
+    if (this.#state === 'registered' && this.#boundAt !== undefined) this.#send(this.#boundAt, 0);
     this.#state = 'unregistered';
   }
 
+  /** The peer has not answered and there is another one, or the time of the next round has come. */
   due(): void {
-    this.#send(this.#expiresSec);
+    if (!this.#tryNext()) this.#begin();
   }
 
   onResponse(response: SipResponse): void {
-    if (this.#stopped || response.status < 200) return;
+    if (this.#stopped) return;
     const { status } = response;
+    // The peer is there: it has as long as its transaction.
+    this.#context.layer.deadlines.set(this, Infinity);
+    if (status < 200) return;
     if (status < 300) {
       this.#tooBrief = 0;
+      this.#boundAt = this.#peer;
       const granted = this.#granted(response);
       this.#until = this.#context.layer.now + granted * 1000;
       this.#to('registered', status);
@@ -96,16 +115,17 @@ export class Registration implements RequestOwner, Timed {
       const least = parseDeltaSeconds(response.headers.get('min-expires'));
       if (least !== undefined && least <= 86_400 && least > this.#expiresSec) {
         this.#expiresSec = least;
-        this.#send(least);
+        if (this.#peer !== undefined) this.#send(this.#peer, least);
         return;
       }
     }
+    if (status === 503 && this.#tryNext()) return;
     this.#to('refused', status);
     this.#again(Math.max(1, Math.min(3600, parseDeltaSeconds(response.headers.get('retry-after')) ?? SIP_REGISTER_RETRY_SEC)));
   }
 
   onFailure(): void {
-    if (this.#stopped) return;
+    if (this.#stopped || this.#tryNext()) return;
     this.#to('unreachable', 0);
     this.#again(SIP_REGISTER_RETRY_SEC);
   }
@@ -121,8 +141,41 @@ export class Registration implements RequestOwner, Timed {
     return parseDeltaSeconds(response.headers.get('expires')) ?? this.#expiresSec;
   }
 
-  #send(expiresSec: number): void {
-    const { registrar, address, peer, credentials, route } = this.#options;
+  /** Begins a round. */
+  #begin(): void {
+    this.#abandon();
+    const round = ++this.#round;
+    this.#options.resolve((peers, now) => {
+      if (this.#stopped || round !== this.#round) return;
+      this.#context.layer.now = now;
+      this.#others = peers;
+      if (!this.#tryNext()) this.onFailure();
+    });
+  }
+
+  /** Asks the next peer of this round. False when none is left. */
+  #tryNext(): boolean {
+    const [next, ...others] = this.#others;
+    if (next === undefined) return false;
+    this.#abandon();
+    this.#others = others;
+    this.#send(next, this.#expiresSec);
+    return true;
+  }
+
+  /** Forgets the request and the peers of this round. An answer that comes late is not heard. */
+  #abandon(): void {
+    const { layer } = this.#context;
+    const transaction = this.#outgoing?.transaction;
+    if (transaction !== undefined) layer.forget(transaction);
+    this.#others = [];
+    layer.deadlines.set(this, Infinity);
+  }
+
+  #send(peer: Peer, expiresSec: number): void {
+    const { registrar, address, credentials, route } = this.#options;
+    this.#peer = peer;
+    if (this.#others.length > 0) this.#context.layer.deadlines.set(this, this.#context.layer.now + SIP_REGISTER_SILENT_MS);
     const headers = new Headers();
     if (route !== undefined) headers.add('route', route);
     headers
@@ -143,7 +196,9 @@ export class Registration implements RequestOwner, Timed {
     this.#outgoing = new OutgoingRequest(this.#context, request, peer, this, authentication).send();
   }
 
+  /** Begins the next round after so long. */
   #again(seconds: number): void {
+    this.#others = [];
     this.#context.layer.deadlines.set(this, this.#context.layer.now + seconds * 1000);
   }
 

@@ -5,6 +5,8 @@
 import { afterEach, expect, test } from 'bun:test';
 import { createSocket, type Socket } from 'node:dgram';
 import { getServers, setServers } from 'node:dns/promises';
+import { SIP_REGISTER_SILENT_MS } from '../../src/limits.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { TestCarrier, trunkTo } from './harness.ts';
 import { RawPeer, sdp } from './raw-peer.ts';
 
@@ -72,6 +74,28 @@ test('A call goes to the target of the lowest priority, and to the next one when
   leg.hangup();
   third.respond(await third.until(/^BYE /), '200 OK');
   expect(carrier.carrier.trunkStatus('carrier')).toMatchObject({ failures24h: 0 });
+}, 20_000);
+
+test('A trunk is registered at the second target when the first is silent, and where the records point by the next time', async () => {
+  const clock = new VirtualClock();
+  carrier = await TestCarrier.open([], { clock });
+  for (let made = 0; made < 3; made++) peers.push(await RawPeer.udp(carrier.port('udp')));
+  const [first, second, third] = peers;
+  if (first === undefined || second === undefined || third === undefined) throw new Error('no peers');
+  await serve([first.port, second.port]);
+  carrier.trunks.push(trunkTo('sip:carrier.test', { username: 'u', password: 'p', register: true }));
+  carrier.carrier.trunksChanged();
+  await first.until(/^REGISTER sip:carrier.test /);
+  await clock.advance(SIP_REGISTER_SILENT_MS);
+  second.respond(await second.until(/^REGISTER sip:carrier.test /), '200 OK', { fields: 'Expires: 300\r\n' });
+  for (let looks = 0; !carrier.carrier.trunkStatus('carrier').registered; looks++) {
+    if (looks > 1_000) throw new Error('never registered');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  names?.close();
+  await serve([third.port]);
+  await clock.advance(271_000);
+  await third.until(/^REGISTER sip:carrier.test /);
 }, 20_000);
 
 test('A busy callee ends the call: no other target is asked', async () => {

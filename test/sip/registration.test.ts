@@ -1,15 +1,27 @@
 import { describe, expect, test } from 'bun:test';
+import { SIP_REGISTER_RETRY_SEC, SIP_REGISTER_SILENT_MS } from '../../src/limits.ts';
 import { glareWaitMs } from '../../src/sip/call/refresh.ts';
+import type { Peer } from '../../src/sip/flow.ts';
 import { bytes, CALM, dial, generator, Network, Party, START, text } from './pair.ts';
 
 const PEER = { transport: 'udp', host: '203.0.113.1', port: 5060, flow: 1 } as const;
 
-function registrar() {
+const OTHER = { ...PEER, host: '203.0.113.2' };
+const THIRD = { ...PEER, host: '203.0.113.3' };
+
+/** `peers` is where the registrar is, for each search anew. */
+function registrar(peers: () => readonly Peer[] = () => [PEER]) {
   const party = new Party('192.0.2.1', generator(3));
+  /** The time of the last input. */
+  let at = START;
+  const advance = (to: number) => {
+    at = to;
+    party.agent.advance(to);
+  };
   const registration = party.agent.register('trunk', {
     registrar: 'sip:reg.example',
     address: 'sip:gw@reg.example',
-    peer: PEER,
+    resolve: (found) => found(peers(), at),
     credentials: { username: 'gw', password: 'secret' },
   });
   const states: string[] = [];
@@ -19,13 +31,21 @@ function registrar() {
       if (output.type === 'registration') states.push(`${output.state} ${output.status}`);
       return output.type === 'send' ? [text(output.bytes)] : [];
     });
-  const answer = (request: string, status: number, fields: string, now: number) =>
+  const answer = (request: string, status: number, fields: string, when: number) => {
+    at = when;
     party.agent.receive(
       bytes(request.replace(/^.*\r\n/, `SIP/2.0 ${status} X\r\n`).replace(/Content-Length/, `${fields}Content-Length`)),
       PEER,
-      now,
+      when,
     );
-  return { party, registration, states, sent, answer };
+  };
+  /** Where the requests since the last look went, with their tickets. */
+  const asked = () =>
+    party.agent.take().flatMap((output) => {
+      if (output.type === 'registration') states.push(`${output.state} ${output.status}`);
+      return output.type === 'send' ? [{ host: output.peer.host, request: text(output.bytes), ticket: output.ticket }] : [];
+    });
+  return { party, registration, states, sent, answer, asked, advance };
 }
 const one = (all: string[]): string => {
   expect(all).toHaveLength(1);
@@ -34,7 +54,7 @@ const one = (all: string[]): string => {
 
 describe('a registration', () => {
   test('answers the challenge, is refreshed before it runs out under the same Call-ID, and is taken back', () => {
-    const { party, registration, states, sent, answer } = registrar();
+    const { registration, states, sent, answer, advance } = registrar();
     registration.start(START);
     const first = one(sent());
     expect(first).toMatch(/^REGISTER sip:reg.example SIP\/2.0[\s\S]*CSeq: 1 REGISTER[\s\S]*Expires: 300/);
@@ -44,9 +64,9 @@ describe('a registration', () => {
     const contact = /Contact: (<[^>]*>)/.exec(second)?.[1];
     answer(second, 200, `Contact: <sip:other@192.0.2.7>;expires=7\r\nContact: ${contact};expires=120\r\n`, START);
     expect(sent()).toEqual([]);
-    party.agent.advance(START + 89_999);
+    advance(START + 89_999);
     expect(sent()).toEqual([]);
-    party.agent.advance(START + 90_000);
+    advance(START + 90_000);
     const refresh = one(sent());
     const callId = (message: string) => /Call-ID: (.*)\r/.exec(message)?.[1];
     expect([callId(refresh), /CSeq: (.*)\r/.exec(refresh)?.[1]]).toEqual([callId(first), '3 REGISTER']);
@@ -64,19 +84,112 @@ describe('a registration', () => {
   });
 
   test('that is refused or finds nobody is tried again later, and says so', () => {
-    const { party, registration, states, sent, answer } = registrar();
+    const { registration, states, sent, answer, advance } = registrar();
     registration.start(START);
     answer(one(sent()), 403, 'Retry-After: 60\r\n', START);
     sent();
-    party.agent.advance(START + 59_000);
+    advance(START + 59_000);
     expect(sent()).toEqual([]);
-    party.agent.advance(START + 60_000);
+    advance(START + 60_000);
     expect(one(sent())).toContain('REGISTER');
-    for (let at = START + 60_000; at < START + 95_000; at += 500) party.agent.advance(at);
+    for (let at = START + 60_000; at < START + 95_000; at += 500) advance(at);
     sent();
     expect(states).toEqual(['refused 403', 'unreachable 0']);
-    party.agent.advance(START + 130_000);
+    advance(START + 130_000);
     expect(one(sent())).toContain('REGISTER');
+  });
+});
+
+describe('a registrar at several addresses', () => {
+  const hosts = (all: readonly { readonly host: string }[]) => [...new Set(all.map(({ host }) => host))];
+
+  test('is asked at the next one after silence, which tells the outcome; a late answer of the first changes nothing', () => {
+    const { registration, states, answer, asked, advance } = registrar(() => [PEER, OTHER]);
+    registration.start(START);
+    const [first] = asked();
+    expect(first?.host).toBe(PEER.host);
+    for (let at = START; at < START + SIP_REGISTER_SILENT_MS; at += 100) advance(at);
+    expect(hosts(asked())).toEqual([PEER.host]);
+    advance(START + SIP_REGISTER_SILENT_MS);
+    const [second, ...more] = asked();
+    expect([second?.host, more]).toEqual([OTHER.host, []]);
+    answer(first?.request ?? '', 403, '', START + 4_100);
+    answer(second?.request ?? '', 200, 'Expires: 300\r\n', START + 4_200);
+    expect([asked(), states]).toEqual([[], ['registered 200']]);
+  });
+
+  test('is asked at the next one after a failure to send and after 503, and fails when none is left', () => {
+    const { party, registration, states, answer, asked, advance } = registrar(() => [PEER, OTHER, THIRD]);
+    registration.start(START);
+    party.agent.sendFailed(asked()[0]?.ticket ?? '', START);
+    const [second] = asked();
+    expect(second?.host).toBe(OTHER.host);
+    answer(second?.request ?? '', 503, 'Retry-After: 100\r\n', START);
+    const [third] = asked();
+    expect([third?.host, states]).toEqual([THIRD.host, []]);
+    answer(third?.request ?? '', 503, 'Retry-After: 100\r\n', START);
+    expect([asked(), states]).toEqual([[], ['refused 503']]);
+    advance(START + 99_999);
+    expect(asked()).toEqual([]);
+    advance(START + 100_000);
+    expect(hosts(asked())).toEqual([PEER.host]);
+  });
+
+  test('that answers provisionally is waited for, and other refusals are believed', () => {
+    const { registration, states, answer, asked, advance } = registrar(() => [PEER, OTHER]);
+    registration.start(START);
+    const [first] = asked();
+    answer(first?.request ?? '', 100, '', START + 1_000);
+    advance(START + SIP_REGISTER_SILENT_MS);
+    expect(hosts(asked())).toEqual([PEER.host]);
+    answer(first?.request ?? '', 403, '', START + 5_000);
+    expect([asked(), states]).toEqual([[], ['refused 403']]);
+  });
+
+  test('is looked up before each REGISTER, and unregistered from where the binding is', () => {
+    let peers: readonly Peer[] = [PEER];
+    const { registration, answer, asked, advance } = registrar(() => peers);
+    registration.start(START);
+    answer(asked()[0]?.request ?? '', 200, 'Expires: 300\r\n', START);
+    peers = [OTHER];
+    advance(START + 270_000);
+    const [refresh] = asked();
+    expect(refresh?.host).toBe(OTHER.host);
+    answer(refresh?.request ?? '', 200, 'Expires: 300\r\n', START + 270_000);
+    asked();
+    peers = [THIRD];
+    advance(START + 540_000);
+    expect(hosts(asked())).toEqual([THIRD.host]);
+    registration.stop(START + 540_001);
+    const [last, ...more] = asked();
+    expect([last?.host, more]).toEqual([OTHER.host, []]);
+    expect(last?.request).toMatch(/Expires: 0\r\n/);
+  });
+
+  test('without any address is looked up again later, and a search that ends too late is not heard', () => {
+    const searches: ((peers: readonly Peer[], now: number) => void)[] = [];
+    const party = new Party('192.0.2.1', generator(3));
+    const registration = party.agent.register('trunk', {
+      registrar: 'sip:reg.example',
+      address: 'sip:gw@reg.example',
+      resolve: (found) => void searches.push(found),
+      credentials: { username: 'gw', password: 'secret' },
+    });
+    registration.start(START);
+    searches[0]?.([], START);
+    expect(party.agent.take()).toEqual([{ type: 'registration', name: 'trunk', state: 'unreachable', status: 0 }]);
+    party.agent.advance(START + SIP_REGISTER_RETRY_SEC * 1_000);
+    registration.start(START + 30_001);
+    expect(searches).toHaveLength(3);
+    searches[1]?.([PEER], START + 30_002);
+    expect(party.agent.take()).toEqual([]);
+    searches[2]?.([OTHER], START + 30_003);
+    expect(party.agent.take()).toMatchObject([{ type: 'send', peer: OTHER }]);
+    registration.start(START + 30_004);
+    registration.stop(START + 30_005);
+    searches[3]?.([PEER], START + 30_006);
+    expect(party.agent.take()).toEqual([]);
+    expect(party.agent.holdings().deadlines).toBe(0);
   });
 });
 

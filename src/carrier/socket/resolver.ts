@@ -2,6 +2,7 @@
  * Resolves names to addresses (RFC 3263, without NAPTR): SRV when no port is given, then A and AAAA. Results are cached
  * for SIP_RESOLVED_TTL_MS.
  */
+import type { SrvRecord } from 'node:dns';
 import { lookup, resolveSrv } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Clock } from '../../clock.ts';
@@ -22,21 +23,36 @@ export interface Resolver {
   targets(host: string, port: number | undefined, transport: TransportName): Promise<readonly Resolved[]>;
 }
 
+/** What names stand for. */
+interface Names {
+  addresses(name: string): Promise<readonly { readonly address: string; readonly family: number }[]>;
+  services(name: string): Promise<readonly SrvRecord[]>;
+}
+
+const SYSTEM_NAMES: Names = { addresses: (name) => lookup(name, { all: true }), services: resolveSrv };
+
 /** `families` are the IP versions that our sockets speak, the preferred one first. */
-export function createResolver(clock: Clock, families: () => readonly (4 | 6)[]): Resolver {
+export function createResolver(clock: Clock, families: () => readonly (4 | 6)[], names = SYSTEM_NAMES): Resolver {
   const kept = new Map<string, { readonly until: number; readonly found: Promise<readonly Resolved[]> }>();
 
-  const addressOf = async (name: string, port: number): Promise<readonly Resolved[]> => {
-    const addresses = await within(lookup(name, { all: true })).catch(() => undefined);
-    const order = families();
-    const usable = addresses?.filter((each) => order.some((family) => family === each.family));
-    const chosen = usable?.find((each) => each.family === order[0]) ?? usable?.[0];
-    return chosen === undefined ? [] : [{ host: chosen.address, port }];
+  /** The addresses of a name in the preferred version of IP that it has, `most` at most. */
+  const addressesOf = async (name: string, port: number, most: number): Promise<readonly Resolved[]> => {
+    const addresses = (await within(names.addresses(name)).catch(() => undefined)) ?? [];
+    const family = families().find((each) => addresses.some((address) => address.family === each));
+    const usable = addresses.filter((address) => address.family === family);
+    return [...new Set(usable.map(({ address }) => address))].slice(0, most).map((host) => ({ host, port }));
+  };
+  /** The SRV records of a domain, in the order in which they are tried: by priority, then the heavier first. */
+  const servicesOf = async (host: string, transport: TransportName): Promise<readonly SrvRecord[]> => {
+    const service = transport === 'tls' ? `_sips._tcp.${host}` : `_sip._${transport}.${host}`;
+    const records = (await within(names.services(service)).catch(() => undefined)) ?? [];
+    return records.toSorted((a, b) => a.priority - b.priority || b.weight - a.weight).slice(0, SIP_TARGETS_MAX);
   };
   const find = async (host: string, port: number | undefined, transport: TransportName): Promise<readonly Resolved[]> => {
-    const records = port === undefined && host.includes('.') ? await services(host, transport) : [];
-    if (records.length === 0) return addressOf(host, port ?? defaultPort(transport));
-    return (await Promise.all(records.map((record) => addressOf(record.name, record.port)))).flat();
+    const records = port === undefined && host.includes('.') ? await servicesOf(host, transport) : [];
+    if (records.length === 0) return addressesOf(host, port ?? defaultPort(transport), SIP_TARGETS_MAX);
+    const most = Math.floor(SIP_TARGETS_MAX / records.length);
+    return (await Promise.all(records.map((record) => addressesOf(record.name, record.port, most)))).flat();
   };
   const targets: Resolver['targets'] = (host, port, transport) => {
     if (isIP(host) !== 0) return Promise.resolve([{ host, port: port ?? defaultPort(transport) }]);
@@ -53,13 +69,6 @@ export function createResolver(clock: Clock, families: () => readonly (4 | 6)[])
     return found;
   };
   return { targets, resolve: async (host, port, transport) => (await targets(host, port, transport))[0] };
-}
-
-/** The SRV records of a domain, in the order in which they are tried: by priority, then the heavier first. */
-async function services(host: string, transport: TransportName): Promise<readonly { name: string; port: number }[]> {
-  const service = transport === 'tls' ? `_sips._tcp.${host}` : `_sip._${transport}.${host}`;
-  const records = (await within(resolveSrv(service)).catch(() => undefined)) ?? [];
-  return records.toSorted((a, b) => a.priority - b.priority || b.weight - a.weight).slice(0, SIP_TARGETS_MAX);
 }
 
 const within = <T>(work: Promise<T>): Promise<T | undefined> =>

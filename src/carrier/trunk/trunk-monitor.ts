@@ -1,7 +1,7 @@
 /** Keeps the registrations of trunks alive and sends an OPTIONS now and then to know which trunks answer. */
 import type { TrunkStatus } from '../../call/ports/trunks.ts';
 import type { Clock } from '../../clock.ts';
-import { SIP_PROBE_INTERVAL_SEC, SIP_REGISTER_RETRY_SEC } from '../../limits.ts';
+import { SIP_PROBE_INTERVAL_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { Peer } from '../../sip/flow.ts';
 import { escapeUser } from '../../sip/message/uri.ts';
@@ -18,7 +18,6 @@ interface Monitored {
   answers: boolean | undefined;
   lastProbe: TrunkStatus['lastProbe'];
   cancelProbe: () => void;
-  cancelRegister: () => void;
   stopped: boolean;
 }
 
@@ -26,19 +25,22 @@ export class TrunkMonitor {
   readonly #driver: AgentDriver;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #resolve: (trunk: Trunk) => Promise<Peer | undefined>;
+  readonly #resolve: (trunk: Trunk) => Promise<readonly Peer[]>;
   readonly #trunks = new Map<string, Monitored>();
 
   readonly #lastUsed: (trunk: Trunk) => number;
   /** Whether this node is the one that registers the trunk. */
   readonly #registers: (trunk: string) => boolean;
 
-  /** `lastUsed` tells when the trunk last began or ended a call, in milliseconds. */
+  /**
+   * `resolve` finds the peers of a trunk, in the order in which they are tried. `lastUsed` tells when the trunk last
+   * began or ended a call, in milliseconds.
+   */
   constructor(
     driver: AgentDriver,
     clock: Clock,
     log: Log,
-    resolve: (trunk: Trunk) => Promise<Peer | undefined>,
+    resolve: (trunk: Trunk) => Promise<readonly Peer[]>,
     lastUsed: (trunk: Trunk) => number,
     registers: (trunk: string) => boolean,
   ) {
@@ -66,11 +68,10 @@ export class TrunkMonitor {
         answers: undefined,
         lastProbe: undefined,
         cancelProbe: () => {},
-        cancelRegister: () => {},
         stopped: false,
       };
       this.#trunks.set(trunk.name, monitored);
-      void this.#register(monitored);
+      this.#register(monitored);
       this.#probeLater(monitored);
     }
   }
@@ -116,9 +117,8 @@ export class TrunkMonitor {
     for (const monitored of this.#trunks.values()) {
       const { registration } = monitored;
       if (this.#registers(monitored.trunk.name)) {
-        if (registration === undefined) void this.#register(monitored);
+        if (registration === undefined) this.#register(monitored);
       } else {
-        monitored.cancelRegister();
         monitored.registration = undefined;
         if (registration !== undefined) this.#driver.run((now) => registration.stop(now));
       }
@@ -132,38 +132,35 @@ export class TrunkMonitor {
   #stop(monitored: Monitored): void {
     monitored.stopped = true;
     monitored.cancelProbe();
-    monitored.cancelRegister();
     this.#trunks.delete(monitored.trunk.name);
     const { registration } = monitored;
     if (registration !== undefined) this.#driver.run((now) => registration.stop(now));
   }
 
-  async #register(monitored: Monitored): Promise<void> {
+  #register(monitored: Monitored): void {
     const { trunk, address } = monitored;
     const { username } = trunk;
     const credentials = trunkCredentials(trunk);
     if (!trunk.register || username === undefined || credentials === undefined || !this.#registers(trunk.name)) return;
-    const peer = await this.#resolve(trunk);
-    if (monitored.stopped || monitored.registration !== undefined || !this.#registers(trunk.name)) return;
-    if (peer === undefined) {
-      this.#log.warn({ trunk: trunk.name }, 'the registrar has no address');
-      monitored.cancelRegister = this.#clock.at(
-        this.#clock.now() + SIP_REGISTER_RETRY_SEC * 1000,
-        () => void this.#register(monitored),
-      );
-      return;
-    }
     const domain = trunkDomain(address);
     this.#driver.run((now) => {
-      monitored.registration = this.#driver.agent.register(trunk.name, {
+      const registration = this.#driver.agent.register(trunk.name, {
         registrar: `sip:${domain}`,
         address: `sip:${escapeUser(username)}@${trunk.settings.from_domain ?? domain}`,
-        peer,
+        resolve: (found) => void this.#find(trunk, found),
         ...routeOf(trunk),
         credentials,
       });
-      monitored.registration.start(now);
+      monitored.registration = registration;
+      registration.start(now);
     });
+  }
+
+  /** Finds the addresses of a registrar. */
+  async #find(trunk: Trunk, found: (peers: readonly Peer[], now: number) => void): Promise<void> {
+    const peers = await this.#resolve(trunk);
+    if (peers.length === 0) this.#log.warn({ trunk: trunk.name }, 'the registrar has no address');
+    this.#driver.run((now) => found(peers, now));
   }
 
   /** Probes the trunk when it has been idle. A trunk that carries calls shows that it is there. */
@@ -180,7 +177,7 @@ export class TrunkMonitor {
   /** Sends an OPTIONS. */
   async #ask(monitored: Monitored): Promise<void> {
     const { name } = monitored.trunk;
-    const peer = await this.#resolve(monitored.trunk);
+    const [peer] = await this.#resolve(monitored.trunk);
     if (monitored.stopped) return;
     const uri = `sip:${trunkDomain(monitored.address)}`;
     const { route } = routeOf(monitored.trunk);
