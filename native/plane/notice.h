@@ -32,6 +32,7 @@ enum class NoticeKind : uint32_t {
   answerer = 20,        // a: Answerer, b: milliseconds since the detection began
   greeting_ended = 21,  // a: whether with a beep
   link = 22,            // a: LinkState of a WebRTC leg
+  payload_type = 23,    // a: the payload type that comes in place of the one in use
   pipe_silent = 40,     // nothing came from the other node for 300 ms
 };
 

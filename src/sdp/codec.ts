@@ -59,6 +59,23 @@ export function offeredFormats(codecs: readonly AudioCodec[]): {
   };
 }
 
+/**
+ * What the far end may send beside `chosen`, of the formats in its answer: what we have offered under the same number,
+ * and with the same clock, by which events are counted.
+ */
+export function othersOf(
+  formats: readonly Format[],
+  codecs: readonly AudioCodec[],
+  chosen: AudioCodec,
+): readonly NumberedCodec[] {
+  return formats.flatMap((format) => {
+    const codec = codecOf(format, codecs);
+    if (codec === undefined || codec === chosen) return [];
+    const { payloadType, clockHz } = FACTS[codec];
+    return format.payloadType === payloadType && clockHz === FACTS[chosen].clockHz ? [{ payloadType, codec }] : [];
+  });
+}
+
 /** The payload types of an m-line. */
 export const payloadTypes = (formats: readonly NumberedCodec[], events: readonly NumberedEvents[]): string =>
   [...formats, ...events].map(({ payloadType }) => payloadType).join(' ');

@@ -11,6 +11,7 @@ import {
   type NumberedCodec,
   type NumberedEvents,
   offeredFormats,
+  othersOf,
   payloadTypes,
 } from './codec.ts';
 import { type Addresses, type Description, type Direction, type Media, parseDescription } from './description.ts';
@@ -29,6 +30,8 @@ export interface AudioAgreement {
   readonly remoteRtcpPort: number;
   readonly codec: AudioCodec;
   readonly payloadType: number;
+  /** Further codecs that the far end may change to at any time: those that its answer names too (RFC 3264 §5.1). */
+  readonly others?: readonly NumberedCodec[];
   readonly telephoneEventPayloadType: number | undefined;
   readonly telephoneEventClockHz?: number | undefined;
   readonly ptimeMs: number;
@@ -172,12 +175,14 @@ export class Negotiation {
       const encryption = this.#encryption(media, role);
       if (encryption === undefined) continue;
       const events = eventsOf(media.formats, codec);
+      const others = role === 'answer' ? othersOf(media.formats, codecs, codec) : [];
       const agreement: AudioAgreement = {
         remoteHost: media.host,
         remotePort: media.port,
         remoteRtcpPort: media.rtcpPort ?? Math.min(media.port + 1, 65_535),
         codec,
         payloadType: format.payloadType,
+        ...(others.length === 0 ? {} : { others }),
         telephoneEventPayloadType: events?.payloadType,
         ...(events === undefined || events.clockHz === 8000 ? {} : { telephoneEventClockHz: events.clockHz }),
         ptimeMs: ptime(media.ptimeMs),
@@ -229,6 +234,18 @@ export class Negotiation {
     }
     return encoder.encode(`v=0\r\no=- ${sessionId} ${this.#version} IN ${family} ${host}\r\n${rest}`);
   }
+}
+
+/**
+ * The agreement where the far end sends another of the codecs in its answer: so do we then. Undefined where that payload
+ * type is none of them.
+ */
+export function followed(agreement: AudioAgreement, payloadType: number): AudioAgreement | undefined {
+  const { others = [], codec } = agreement;
+  const other = others.find((each) => each.payloadType === payloadType);
+  if (other === undefined) return undefined;
+  const before = { payloadType: agreement.payloadType, codec };
+  return { ...agreement, ...other, others: [before, ...others.filter((each) => each !== other)] };
 }
 
 /** The direction that answers theirs (RFC 3264 §6.1). */

@@ -52,6 +52,22 @@ const endOf = async (signals: Signals) => {
   return signal.type === 'leg.ended' ? signal.end : undefined;
 };
 
+test('A far end that sends another codec of its answer is followed, and one that sends none of them is not.', async () => {
+  const { carrier, first } = await trunks({});
+  const { signals, leg } = dial(carrier);
+  first.respond(await first.until(/^INVITE /), '200 OK', { body: sdp('m=audio 4000 RTP/AVP 0 8 101') });
+  await signals.until('leg.answered');
+  for (const payloadType of [8, 18, 0]) carrier.media.notify({ type: 'payload.changed', payloadType });
+  expect(carrier.media.negotiated.map(({ codec, payloadType }) => [codec, payloadType])).toEqual([
+    ['PCMU', 0],
+    ['PCMA', 8],
+    ['PCMU', 0],
+  ]);
+  expect(signals.types()).toEqual(['leg.answered']);
+  leg.hangup();
+  first.respond(await first.until(/^BYE /), '200 OK');
+});
+
 describe('a 302', () => {
   test('is followed once, to its user over the same trunk, where the trunk says so', async () => {
     const { carrier, first } = await trunks({ follow_redirects: true });

@@ -62,6 +62,28 @@ describe('keys by telephone-event', () => {
   });
 });
 
+describe('audio of another payload type', () => {
+  test('is told once it has come three times in a row, from who is listened to, and is heard after a new agreement', async () => {
+    await using call = await harness.call();
+    const stranger = await Peer.open();
+    const { peer, notices, leg } = call;
+    leg.negotiate(peer.parameters());
+    await leg.counters(); // the plane has it
+    for (const type of [8, 8, 0, 8, 8, 9, 8, 0]) peer.send(leg, type, 160, audio);
+    for (let i = 0; i < 10; i++) stranger.send(leg, 9, i * 160, audio);
+    for (let i = 0; i < 5; i++) peer.send(leg, 8, i * 160, audio);
+    await notices.until(() => notices.of('payload.changed').length > 0);
+    leg.negotiate(peer.parameters({ codec: 'PCMA' }));
+    const before = (await leg.counters()).packetsReceived;
+    expect(notices.of('payload.changed')).toEqual([{ type: 'payload.changed', payloadType: 8 }]);
+    for (let i = 5; i < 9; i++) peer.send(leg, 8, i * 160, audio);
+    const ticks = peer.heard.length;
+    await peer.until(() => peer.heard.length > ticks + 3);
+    expect((await leg.counters()).packetsReceived).toBe(before + 4);
+    await stranger.close();
+  });
+});
+
 describe('the address a leg talks to', () => {
   test('is another than in SDP once it has sent two packets in a row, when it is the signalling address and SDP names one that is silent', async () => {
     await using call = await harness.call();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { type AudioAgreement, type AudioCodec, Negotiation } from '../../src/sdp/negotiation.ts';
+import { type AudioAgreement, type AudioCodec, followed, Negotiation } from '../../src/sdp/negotiation.ts';
 
 const ours = (codecs: readonly AudioCodec[] = ['PCMU', 'PCMA']) =>
   new Negotiation({ host: '198.51.100.1', port: 20_000, codecs, sessionId: 7 });
@@ -77,6 +77,25 @@ describe('our offer', () => {
       srtp: undefined,
     });
     expect(ours().acceptAnswer(description(['m=audio 0 RTP/AVP 0']))).toMatchObject({ refused: 488 });
+  });
+
+  test('permits the far end every codec of its answer, at any time (RFC 3264 §5.1)', () => {
+    const agreed = ours(['PCMU', 'PCMA', 'G722']).acceptAnswer(
+      description(['m=audio 4000 RTP/AVP 0 8 9 18 101 97\r\na=rtpmap:101 telephone-event/8000\r\na=rtpmap:97 G722/8000']),
+    );
+    if ('refused' in agreed) throw new Error(agreed.why);
+    const codecs = (each: AudioAgreement | undefined) => each && [each.codec, each.others?.map(({ codec }) => codec)];
+    expect(codecs(agreed)).toEqual(['PCMU', ['PCMA', 'G722']]);
+    const after = followed(agreed, 8);
+    expect(codecs(after)).toEqual(['PCMA', ['PCMU', 'G722']]);
+    expect(after && codecs(followed(after, 0))).toEqual(['PCMU', ['PCMA', 'G722']]);
+    for (const other of [0, 18, 97, 101]) expect(followed(agreed, other)).toBeUndefined();
+    // We answer with one codec alone.
+    const answered = ours().answer(description(['m=audio 4000 RTP/AVP 8 0']));
+    expect('agreement' in answered && answered.agreement.others).toBeUndefined();
+  });
+
+  test('is refused where it has no audio, or is no description', () => {
     expect(ours().acceptAnswer(bytes('hello'))).toMatchObject({ refused: 400 });
   });
 });

@@ -176,7 +176,12 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
   const bool event = packet.payload_type == agreed_.event_payload_type;
   const bool audio = packet.payload_type == agreed_.payload_type;
   const bool comfort_noise = packet.payload_type == 13;  // RFC 3389: a sign of life, played as silence
-  if (!event && !audio && !comfort_noise) return;
+  if (!event && !audio && !comfort_noise) {
+    if (!pipe_ && (link_ || latch_.may_come_from(datagram.source)) && other_.take(packet.payload_type))
+      notices.push_back({NoticeKind::payload_type, id(), packet.payload_type});
+    return;
+  }
+  if (audio) other_.over();
   if (pipe_ && packet.ssrc != pipe_source_) return;
   if (!link_ && !latch_.accept(datagram.source, packet.ssrc, packet.sequence, now.us)) return;
   if (!belongs(packet)) return;

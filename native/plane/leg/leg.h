@@ -17,6 +17,7 @@
 #include "plane/leg/inband_keys.h"
 #include "plane/leg/key_sender.h"
 #include "plane/leg/latch.h"
+#include "plane/leg/other_payload.h"
 #include "plane/leg/playout.h"
 #include "plane/leg/relay.h"
 #include "plane/notice.h"
@@ -190,6 +191,7 @@ class Leg final : public Participant, public RtpEndpoint {
 
   RtpSource source_;
   TelephoneEvent event_;
+  OtherPayload other_;
   InbandKeys inband_;
   KeySender keys_;
   uint32_t event_timestamp_ = 0;  // of the key that is being sent

@@ -12,7 +12,7 @@ import { qualityOf } from '../../media/call-quality.ts';
 import type { LegAudio, LegCounters, MediaEngine, RtpLeg } from '../../media/engine.ts';
 import { EarlyAudio } from '../../media/leg/early-audio.ts';
 import type { Addresses } from '../../sdp/description.ts';
-import { type AudioAgreement, type AudioCodec, Negotiation, type Refused } from '../../sdp/negotiation.ts';
+import { type AudioAgreement, type AudioCodec, followed, Negotiation, type Refused } from '../../sdp/negotiation.ts';
 import type { SrtpTerms } from '../../sdp/sdes.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
@@ -146,6 +146,11 @@ export abstract class PhoneLeg implements Leg {
   protected async describe(): Promise<Negotiation | undefined> {
     this.#opening ??= this.options.media.openRtpLeg((notice) => {
       if (notice.type === 'digit' && notice.method === 'rfc4733' && ++this.#eventKeys === SIP_LEG_EVENT_KEYS) this.#hearTones();
+      if (notice.type === 'payload.changed') {
+        const agreement = this.#agreement && followed(this.#agreement, notice.payloadType);
+        if (agreement !== undefined) this.apply(agreement);
+        return;
+      }
       // A leg that closes is out of its room as part of its end, which says why.
       if (!this.over || notice.type !== 'room.left') this.signal({ type: 'leg.media', notice });
     });

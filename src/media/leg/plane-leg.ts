@@ -207,6 +207,9 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
           method: record.c === 1 ? 'inband' : 'rfc4733',
         });
         break;
+      case NOTICE.payloadType:
+        this.notify({ type: 'payload.changed', payloadType: record.a });
+        break;
       case NOTICE.roomJoined:
         this.notify({ type: 'room.joined', room: record.a });
         break;

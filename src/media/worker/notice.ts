@@ -24,6 +24,7 @@ export const NOTICE = {
   answerer: 20,
   greetingEnded: 21,
   link: 22,
+  payloadType: 23,
   pipeSilent: 40,
 } as const;
 
