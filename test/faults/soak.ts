@@ -11,6 +11,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import postgres from 'postgres';
+import { DATABASE_CONNECTIONS_MAX } from '../../src/limits.ts';
 import { Platform } from '../support/platform.ts';
 import { QUICK, Stage } from './stage.ts';
 
@@ -40,7 +41,10 @@ interface Sample {
   /** Milliseconds since the begin of the run. */
   readonly atMs: number;
   readonly residentMb: number;
+  /** Without those of `connections`. */
   readonly descriptors: number;
+  /** To the database: as many as were ever needed at once, up to the pool's limit, until each has had its time. */
+  readonly connections: number;
   /** Sessions, Rooms, dialogs, transactions, legs, recordings and changes that wait: all should be 0. */
   readonly left: Readonly<Record<string, number>>;
   readonly openRows: number;
@@ -51,7 +55,10 @@ const IDLE_METRICS = ['sessions', 'rooms', 'sip_dialogs', 'media_legs', 'recordi
 /** Rows that are worked on. Those that are kept as history grow until their retention. */
 const OPEN_ROWS = `SELECT (SELECT count(*) FROM sessions WHERE state <> 'ended')
   + (SELECT count(*) FROM rooms WHERE deleted_at IS NULL)
-  + (SELECT count(*) FROM events WHERE status = 'pending') AS open, pg_database_size(current_database()) AS bytes`;
+  + (SELECT count(*) FROM events WHERE status = 'pending') AS open, pg_database_size(current_database()) AS bytes,
+  (SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'sidetone %') AS connections`;
+/** The pool's, the one that listens, and one that holds the lock of a database that is not embedded. */
+const CONNECTIONS_MAX = DATABASE_CONNECTIONS_MAX + 2;
 
 async function metrics({ url }: Platform): Promise<(name: string) => number> {
   const text = await (await fetch(`${url}/metrics`)).text();
@@ -72,12 +79,14 @@ async function sampleOf(platform: Platform, atMs: number): Promise<Sample> {
   const read = await metrics(platform);
   const sql = postgres({ host: join(platform.dataDir, 'postgres-socket'), user: 'sidetone', database: 'postgres', max: 1 });
   try {
-    const [row] = await sql.unsafe<{ open: string; bytes: string }[]>(OPEN_ROWS);
+    const [row] = await sql.unsafe<{ open: string; bytes: string; connections: string }[]>(OPEN_ROWS);
+    const connections = Number(row?.connections);
     const status = readFileSync(`/proc/${platform.pid}/status`, 'utf8');
     return {
       atMs,
       residentMb: Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024,
-      descriptors: readdirSync(`/proc/${platform.pid}/fd`).length,
+      descriptors: readdirSync(`/proc/${platform.pid}/fd`).length - connections,
+      connections,
       left: Object.fromEntries(IDLE_METRICS.map((name) => [name, read(name)])),
       openRows: Number(row?.open),
       databaseMb: Number(row?.bytes) / 2 ** 20,
@@ -119,6 +128,7 @@ function verdict(samples: readonly Sample[]): string[] {
   const [first, last] = [judged.slice(0, third), judged.slice(-third)];
   const grown = (of: (sample: Sample) => number) => median(last.map(of)) - median(first.map(of));
   const descriptors = grown((sample) => sample.descriptors);
+  const connections = Math.max(...samples.map((sample) => sample.connections));
   const left = samples.flatMap((sample, at) =>
     Object.entries({ ...sample.left, open_rows: sample.openRows })
       .filter(([, count]) => count !== 0)
@@ -127,6 +137,7 @@ function verdict(samples: readonly Sample[]): string[] {
   return [
     ...memoryVerdict(judged),
     ...(descriptors > DESCRIPTOR_GROWTH_MAX ? [`descriptors grew by ${descriptors}`] : []),
+    ...(connections > CONNECTIONS_MAX ? [`there were ${connections} connections to the database`] : []),
     ...left,
   ];
 }
@@ -157,7 +168,8 @@ async function soak(ms: number, atOnce: number): Promise<boolean> {
       samples.push(sample);
       console.log(
         `${((performance.now() - began) / 60_000).toFixed(1)} min: ${sample.residentMb.toFixed(1)} MB, ` +
-          `${sample.descriptors} descriptors, ${sample.openRows} open rows, database ${sample.databaseMb.toFixed(1)} MB, ` +
+          `${sample.descriptors} descriptors and ${sample.connections} to the database, ${sample.openRows} open rows, ` +
+          `database ${sample.databaseMb.toFixed(1)} MB, ` +
           `${totals.events} events, ${totals.breaches.length} breaches`,
       );
     }
