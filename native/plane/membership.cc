@@ -48,19 +48,19 @@ bool Plane::join(uint32_t id, uint32_t room, bool muted, int32_t from_percent, i
     seat->room->drop(*seat, notices_);
   }
   if (joined->idle()) phases_.move(*joined, phases_.roomy(party->phase()));
-  const bool ticked = change_phase(*party, joined->phase());
-  joined->join(*party, muted, from_percent, to_percent).waits = ticked;
+  change_phase(*party, joined->phase());
+  (void)joined->join(*party, muted, from_percent, to_percent);
   return true;
 }
 
-/** Moves a participant to another phase. It is still ticked once in every tick: at once, where it would be left out of
- * this one. True when it was ticked in this tick, and the phase is yet to come. */
-bool Plane::change_phase(Participant& party, size_t to) {
-  const bool ticked = party.phase() < phase_;
+/** Moves a participant to another phase. It is still ticked once in every tick, however often it moves: at once, where
+ * it would be left out of this one. */
+void Plane::change_phase(Participant& party, size_t to) {
+  const bool ticked = party.phase() < phase_ || party.sits_out();
   const bool comes = to >= phase_;
   phases_.move(party, to);
   if (!ticked && !comes) party.tick(now_of_system(), notices_);
-  return ticked && comes;
+  party.sit_out(ticked && comes);
 }
 
 bool Plane::coach(uint32_t id, uint32_t coached) {

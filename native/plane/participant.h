@@ -41,6 +41,9 @@ class Participant {
   /** The phase of the tick in which it is ticked (phases.h). */
   size_t phase() const { return phase_; }
   void phase(size_t phase) { phase_ = static_cast<uint32_t>(phase); }
+  /** It was ticked in this tick already, and came to a phase that is yet to come: that leaves it out. */
+  void sit_out(bool out) { sits_out_ = out; }
+  bool sits_out() const { return sits_out_; }
   Player& player() { return player_; }
   Seat* seat() const { return seat_; }
   /** Sets its place in a room, which the room owns. nullptr: it is in no room. */
@@ -112,6 +115,7 @@ class Participant {
 
   const uint32_t id_;
   uint32_t phase_ = 0;
+  bool sits_out_ = false;
   size_t said_max_;
   Seat* seat_ = nullptr;
   Listener* listener_ = nullptr;

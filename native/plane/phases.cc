@@ -13,10 +13,10 @@ void take_out(std::vector<T*>& from, const T& one) {
 }  // namespace
 
 size_t Phases::roomy(size_t wished) const {
-  if (phases_[wished].parties.size() < legs_most) return wished;
+  if (has_room(wished)) return wished;
   size_t best = 0;
   for (size_t phase = 0; phase < count; phase++) {
-    if (phases_[phase].parties.size() < legs_most) return phase;
+    if (has_room(phase)) return phase;
     if (phases_[phase].parties.size() < phases_[best].parties.size()) best = phase;
   }
   return best;

@@ -1,10 +1,11 @@
 // Everyone is ticked once in 20 ms, but not all at one moment: the packets of a thousand legs would leave in a burst of
-// milliseconds, and the last of them that much later. So a tick has 8 phases, 2.5 ms apart, each with legs of its own.
-// The first are filled first, so that a plane with few legs still wakes once in 20 ms.
+// milliseconds, and the last of them that much later. So a tick has 16 phases, 1.25 ms apart, each with legs of its
+// own. The first are filled first, and the very first takes more, so that a plane with few legs still wakes once in 20
+// ms.
 //
-//   tick     │                 20 ms                 │
-//   phase    0    1    2    3    4    5    6    7    0
-//   legs    128  128   44                           128
+//   tick     │                      20 ms                      │
+//   phase    0   1   2   3   4   5   6   7   8   ...   14  15  0
+//   legs    128  64  64  44                                   128
 //
 // The members of a room are ticked with their room.
 #pragma once
@@ -20,9 +21,11 @@ namespace sidetone {
 /** Who is ticked in which phase. It owns nobody. */
 class Phases {
  public:
-  static constexpr size_t count = 8;
-  /** Legs in a phase, while others have room for more. At 8 µs each they take a millisecond. */
-  static constexpr size_t legs_most = 128;
+  static constexpr size_t count = 16;
+  /** Legs in a phase, while others have room for more. At 8 µs each they take half a millisecond. */
+  static constexpr size_t legs_most = 64;
+  /** And in the first: another waking of the thread costs each of a hundred legs 5 %. */
+  static constexpr size_t first_legs_most = 128;
 
   /** Gives a participant a phase. */
   void add(Participant& party);
@@ -40,6 +43,10 @@ class Phases {
   bool empty(size_t phase) const { return phases_[phase].parties.empty() && phases_[phase].rooms.empty(); }
 
  private:
+  bool has_room(size_t phase) const {
+    return phases_[phase].parties.size() < (phase == 0 ? first_legs_most : legs_most);
+  }
+
   struct Phase {
     std::vector<Participant*> parties;
     std::vector<Room*> rooms;

@@ -61,6 +61,7 @@ void Plane::add(std::unique_ptr<Participant> party) {
   if (party->rtp() != nullptr) party->rtp()->send_through(sender_.get());
   if (party->stream() != nullptr) party->stream()->deliver(&frames_);
   phases_.add(*party);
+  party->sit_out(false);
   parties_.emplace(party->id(), std::move(party));
 }
 
@@ -339,7 +340,9 @@ void Plane::begin_tick(const Now& now) {
 void Plane::frame(const Now& now) {
   if (phase_ == 0) begin_tick(now);
   for (Participant* party : phases_.parties(phase_)) {
-    if (party->seat() == nullptr) party->tick(now, notices_);
+    if (party->seat() != nullptr) continue;
+    if (!party->sits_out()) party->tick(now, notices_);
+    party->sit_out(false);
   }
   bool over = false;
   for (Room* room : phases_.rooms(phase_)) {

@@ -167,7 +167,7 @@ class Plane {
   void begin_tick(const Now& now);
   bool next_phase();
   void run_due(int64_t time_us, TickReport& report);
-  bool change_phase(Participant& party, size_t to);
+  void change_phase(Participant& party, size_t to);
   void take_handed();
   TickReport rest();
   int64_t sleep_until(int64_t due_us);

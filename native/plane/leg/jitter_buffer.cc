@@ -15,6 +15,9 @@ constexpr int64_t together_us = 5'000;
 // Hysteresis: growing costs a frame of delay, growing late costs sound, so it is wide on the side of shrinking only.
 constexpr int64_t below_us(int64_t target_us) { return 250 + (target_us > 48'000 ? (target_us - 48'000) / 8 : 0); }
 constexpr int64_t above_us(int64_t target_us) { return 1'000 + target_us / 4; }
+// On the best of networks, where nothing grew for a while, that width would only be delay: 1 ms of a leg's 12.
+constexpr int64_t above_least_us = 250;
+constexpr int64_t grown_rest_us = 30'000'000;
 // The target falls by a 256th of what is left for each packet, and by 1 ms a second at least.
 constexpr int64_t fall_divisor = 256;
 constexpr int64_t fall_least_us = 20;
@@ -179,8 +182,13 @@ JitterBuffer::Plan JitterBuffer::plan(int64_t now_us, bool growing) {
   }
   const int64_t below = growing ? 0 : below_us(target_us_);
   if (slack < target_us_ - below && empty()) return Plan::wait;
-  if (slack < kept_us(now_us) - below && !empty()) return Plan::expand;
-  if (slack >= kept_us(now_us) + frame_us + above_us(target_us_)) return empty() ? Plan::normal : Plan::accelerate;
+  if (slack < kept_us(now_us) - below && !empty()) {
+    grown_us_ = now_us;
+    return Plan::expand;
+  }
+  const bool steady = target_us_ == target_min_us && (grown_us_ == 0 || now_us - grown_us_ > grown_rest_us);
+  const int64_t above = steady ? above_least_us : above_us(target_us_);
+  if (slack >= kept_us(now_us) + frame_us + above) return empty() ? Plan::normal : Plan::accelerate;
   return Plan::normal;
 }
 

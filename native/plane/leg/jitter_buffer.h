@@ -100,7 +100,8 @@ class JitterBuffer {
   int64_t base_before_ = 0;
   int64_t base_turn_us_ = 0;
   int64_t target_us_ = 5'000;
-  uint32_t last_ = 0;  // the timestamp that came last
+  int64_t grown_us_ = 0;  // when the slack grew last; 0: never
+  uint32_t last_ = 0;     // the timestamp that came last
   int64_t last_us_ = 0;
   int64_t lost_us_ = 0;  // when the last loss was known
   int64_t late_since_us_ = 0;

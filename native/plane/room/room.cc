@@ -126,17 +126,18 @@ void Room::tick(const Now& now, Notices& notices) {
     if (i + 8 < seats_.size()) __builtin_prefetch(seats_[i + 8].get());
     if (const Leg* far = leg(i + 3)) far->fetch();
     if (const Leg* near = leg(i + 1)) near->fetch_audio();
-    if (!seats_[i]->waits) seats_[i]->party->take(now, notices);
+    if (!seats_[i]->party->sits_out()) seats_[i]->party->take(now, notices);
   }
   mix(notices);
   if (music_) hold();
   if (seats_.size() == 2) bridge_two(now);
   for (size_t i = 0; i < seats_.size();) {
-    if (std::exchange(seats_[i]->waits, false)) {
+    Participant& party = *seats_[i]->party;
+    if (party.sits_out()) {
+      party.sit_out(false);
       i++;
       continue;
     }
-    Participant& party = *seats_[i]->party;
     party.give(now, notices);
     if (i < seats_.size() && seats_[i]->party == &party) i++;  // else it has left, and the last has its place
   }

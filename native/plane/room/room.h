@@ -36,7 +36,6 @@ struct Seat {
   bool muted = false;
   bool coach = false;  // heard by one member at most (whispers.h)
   bool leaving = false;
-  bool waits = false;  // it was ticked in this tick before it came
   bool told = false;
   int32_t from_percent = 100;
   int32_t to_percent = 100;

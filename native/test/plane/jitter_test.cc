@@ -118,18 +118,18 @@ int64_t worst(const std::vector<int64_t>& values, size_t from, size_t to) {
 
 TEST(
     "on a clean network nothing is invented, whatever the phase, and what is heard is behind by that phase and 1 to "
-    "2.3 ms") {
+    "1.3 ms") {
   int64_t sum = 0;
   for (int phase = 0; phase < 20; phase++) {
     const Run run = play(stream(1200, [](int) { return 3 * ms; }), 1200, phase * ms + 500);
     CHECK(run.concealed == 0 && run.late == 0);
     const int64_t behind = worst(run.delay_us, 900, run.delay_us.size());
-    CHECK(behind >= 1 * ms && behind < 23 * ms && worst(run.delay_us, 0, 900) <= 26 * ms);
+    CHECK(behind >= 1 * ms && behind < 21'300 && worst(run.delay_us, 0, 900) <= 26 * ms);
     // Where no frame had to go for the caution of the beginning, every sample is heard once, unchanged.
-    if (phase < 5 || phase > 7) CHECK(exact_samples(run, 0xffff0000) > 1190 * 160);
+    if (phase < 4 || phase > 7) CHECK(exact_samples(run, 0xffff0000) > 1190 * 160);
     sum += behind;
   }
-  CHECK(sum / 20 < 13 * ms);
+  CHECK(sum / 20 < 12 * ms + 200);
 }
 
 TEST("packets of 10, 30, 40 and 60 ms are heard whole but for the first, at most 34 ms behind") {

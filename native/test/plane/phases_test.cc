@@ -14,6 +14,8 @@ namespace {
 
 constexpr uint32_t rooms = 6;
 constexpr uint32_t first_room = 10'000;
+constexpr size_t legs_of_third = 44;
+constexpr uint32_t three_phases = Phases::first_legs_most + Phases::legs_most + legs_of_third;
 
 /** A plane on virtual time with stream legs, which are numbered from 1 on and need no sockets. */
 struct Crowd {
@@ -61,31 +63,31 @@ struct Crowd {
 }  // namespace
 
 TEST("one phase serves a few legs, and more are spread") {
-  Crowd few(Phases::legs_most);
+  Crowd few(Phases::first_legs_most);
   CHECK(few.step());
-  CHECK(few.count_frames() == Phases::legs_most);
-  Crowd many(300);
-  for (const size_t legs : {Phases::legs_most, Phases::legs_most, 300 - 2 * Phases::legs_most}) {
-    CHECK(many.step() == (legs < Phases::legs_most));
+  CHECK(few.count_frames() == Phases::first_legs_most);
+  Crowd many(three_phases);
+  for (const size_t legs : {Phases::first_legs_most, Phases::legs_most, legs_of_third}) {
+    CHECK(many.step() == (legs == legs_of_third));
     CHECK(many.count_frames() == legs);
   }
 }
 
 TEST("more legs than phases have room for are spread evenly") {
-  Crowd crowd(Phases::count * Phases::legs_most + Phases::count * 10);
+  Crowd crowd(Phases::count * (Phases::first_legs_most + 10));
   for (size_t phase = 0; phase < Phases::count; phase++) {
     CHECK(crowd.step() == (phase + 1 == Phases::count));
-    CHECK(crowd.count_frames() == Phases::legs_most + 10);
+    CHECK(crowd.count_frames() == Phases::first_legs_most + 10);
   }
 }
 
 TEST("a room is ticked in the phase of its first member, where that has room") {
-  Crowd crowd(300);
-  const uint32_t first = 2 * Phases::legs_most + 1;  // of the third phase
+  Crowd crowd(three_phases);
+  const uint32_t first = Phases::first_legs_most + Phases::legs_most + 1;  // of the third phase
   CHECK(crowd.plane->join(first, first_room, false, 100, 100));
   CHECK(crowd.plane->join(1, first_room, false, 100, 100));
   CHECK(!crowd.step());
-  CHECK(crowd.count_frames() == Phases::legs_most - 1);
+  CHECK(crowd.count_frames() == Phases::first_legs_most - 1);
   CHECK(!crowd.step());
   CHECK(crowd.step());
   (void)crowd.count_frames();
@@ -114,16 +116,35 @@ TEST("whoever comes and goes between phases, every leg is given one frame in eac
   CHECK(changed > 500);
 }
 
+TEST("a leg that moves twice within a tick is given one frame in it, and so is one that leaves after its move") {
+  for (const bool leaves : {false, true}) {
+    Crowd crowd(three_phases);
+    const uint32_t second = Phases::first_legs_most + 1;
+    CHECK(crowd.plane->join(second, first_room, false, 100, 100));            // a room of the second phase
+    CHECK(crowd.plane->join(three_phases, first_room + 1, false, 100, 100));  // and one of the third
+    CHECK(!crowd.step());
+    CHECK(crowd.plane->join(1, first_room, false, 100, 100));  // which was ticked in the first
+    CHECK(leaves ? crowd.plane->drop(1) : crowd.plane->join(1, first_room + 1, false, 100, 100));
+    while (!crowd.step()) continue;
+    (void)crowd.count_frames();
+    CHECK(crowd.given[1] == 1);
+    while (!crowd.step()) continue;
+    (void)crowd.count_frames();
+    CHECK(crowd.given[1] == 2);
+  }
+}
+
 TEST("phases that nobody is in any more are left out") {
-  Crowd crowd(300);
+  Crowd crowd(three_phases);
   CHECK(!crowd.step() && !crowd.step() && crowd.step());
   Counters counters;
-  for (uint32_t leg = 1; leg <= 2 * Phases::legs_most; leg++) CHECK(crowd.plane->close(leg, counters, crowd.now));
+  for (uint32_t leg = 1; leg <= Phases::first_legs_most + Phases::legs_most; leg++)
+    CHECK(crowd.plane->close(leg, counters, crowd.now));
   (void)crowd.count_frames();
   CHECK(!crowd.step());  // of the rooms
   CHECK(crowd.count_frames() == 0);
   CHECK(crowd.step());
-  CHECK(crowd.count_frames() == 300 - 2 * Phases::legs_most);
+  CHECK(crowd.count_frames() == legs_of_third);
 }
 
 TEST("a plane that runs by itself gives every leg a frame every 20 ms, and its phases to script one by one") {
