@@ -146,6 +146,7 @@ describe.skipIf(!firefoxUsable)('Firefox calls in', () => {
     await receiver.event('session.created', uuid);
     await api('POST', `/v1/sessions/${uuid}/answer`, {});
     await firefox.until(`connection.connectionState === 'connected'`);
+    await receiver.event('session.answered', uuid); // the platform may know a moment later
     await api('DELETE', `/v1/sessions/${uuid}`);
     expect((await receiver.event('session.ended', uuid)).body).toMatchObject({ answered: true });
   }, 30_000);
