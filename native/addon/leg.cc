@@ -87,8 +87,8 @@ Napi::Value srtp_supports_suite(const Napi::CallbackInfo& info) {
 }
 
 // legNegotiate(plane, leg, remoteHost, rtpPort, rtcpPort, codec, payloadType, eventPayloadType | -1, eventClockHz,
-// ptimeMs, send,
-// receive, held, learnFrom, srtpSuite | 0, Uint8Array sendKey, Uint8Array receiveKey) -> found
+// ownPayloadType | -1, ownEventPayloadType | -1, ptimeMs, send, receive, held, learnFrom, srtpSuite | 0,
+// Uint8Array sendKey, Uint8Array receiveKey) -> found
 Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   Plane* plane = arguments.plane();
@@ -101,14 +101,18 @@ Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
   const uint32_t payload_type = arguments.number();
   agreed.event_payload_type = arguments.integer();
   agreed.event_clock_hz = arguments.number();
+  agreed.own_payload_type = arguments.integer();
+  agreed.own_event_payload_type = arguments.integer();
   agreed.ptime_ms = arguments.number();
   agreed.send = arguments.boolean();
   agreed.receive = arguments.boolean();
   agreed.held = arguments.boolean();
   agreed.learn_from = AddressRange::parse_list(arguments.text());
-  if (!arguments.ok() || codec > codec_max || payload_type > 127 || agreed.event_payload_type < -1 ||
-      agreed.event_payload_type > 127 || (agreed.event_clock_hz != 8000 && agreed.event_clock_hz != opus_rate_hz) ||
-      agreed.ptime_ms < 10 || agreed.ptime_ms > 60) {
+  const auto is_type = [](int32_t type) { return type >= -1 && type <= 127; };
+  if (!arguments.ok() || codec > codec_max || payload_type > 127 || !is_type(agreed.event_payload_type) ||
+      !is_type(agreed.own_payload_type) || !is_type(agreed.own_event_payload_type) ||
+      (agreed.event_clock_hz != 8000 && agreed.event_clock_hz != opus_rate_hz) || agreed.ptime_ms < 10 ||
+      agreed.ptime_ms > 60) {
     return arguments.refuse();
   }
   SrtpKeys keys;

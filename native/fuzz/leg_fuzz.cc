@@ -26,6 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Datagram datagram;
   Negotiated agreed;
   agreed.event_payload_type = 101;
+  agreed.own_event_payload_type = 96;
+  agreed.own_payload_type = 111;
   size_t at = 0;
   int digits = 0;
   while (size - at >= 4 && notices.size() < 1000) {

@@ -30,6 +30,9 @@ export interface RtpParameters {
   readonly telephoneEventPayloadType: number | undefined;
   /** The clock of telephone-event: 8000 unless it says 48000, which it may beside Opus. */
   readonly telephoneEventClockHz?: number | undefined;
+  /** Further payload types by which the far end may send the same audio and events. */
+  readonly ownPayloadType?: number | undefined;
+  readonly ownEventPayloadType?: number | undefined;
   /** Milliseconds of audio in a packet we send, 10 to 60. */
   readonly ptimeMs: number;
   /** We send audio (the far end has not asked us to be silent). */

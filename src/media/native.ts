@@ -54,6 +54,8 @@ interface Native {
     payloadType: number,
     telephoneEventPayloadType: number,
     telephoneEventClockHz: number,
+    ownPayloadType: number,
+    ownEventPayloadType: number,
     ptimeMs: number,
     send: boolean,
     receive: boolean,

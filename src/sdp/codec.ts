@@ -76,6 +76,24 @@ export function othersOf(
   });
 }
 
+/**
+ * The numbers of our offer for what its answer names by others. A far end sends by ours then (RFC 3264 §5.1), and hears
+ * by its own; some send by their own all the same. A number that the answer uses for something else is left out.
+ */
+export function ownNumbers(
+  codecs: readonly AudioCodec[],
+  chosen: NumberedCodec,
+  events: NumberedEvents | undefined,
+): { readonly ownPayloadType?: number; readonly ownEventPayloadType?: number } {
+  const theirs = [chosen.payloadType, events?.payloadType];
+  const audio = FACTS[chosen.codec].payloadType;
+  const event = offeredFormats(codecs).events.find(({ clockHz }) => clockHz === events?.clockHz)?.payloadType;
+  return {
+    ...(theirs.includes(audio) ? {} : { ownPayloadType: audio }),
+    ...(event === undefined || theirs.includes(event) ? {} : { ownEventPayloadType: event }),
+  };
+}
+
 /** The payload types of an m-line. */
 export const payloadTypes = (formats: readonly NumberedCodec[], events: readonly NumberedEvents[]): string =>
   [...formats, ...events].map(({ payloadType }) => payloadType).join(' ');

@@ -12,6 +12,7 @@ import {
   type NumberedEvents,
   offeredFormats,
   othersOf,
+  ownNumbers,
   payloadTypes,
 } from './codec.ts';
 import { type Addresses, type Description, type Direction, type Media, parseDescription } from './description.ts';
@@ -34,6 +35,9 @@ export interface AudioAgreement {
   readonly others?: readonly NumberedCodec[];
   readonly telephoneEventPayloadType: number | undefined;
   readonly telephoneEventClockHz?: number | undefined;
+  /** The numbers of our offer, where the answer has others: the far end may send by either. */
+  readonly ownPayloadType?: number | undefined;
+  readonly ownEventPayloadType?: number | undefined;
   readonly ptimeMs: number;
   readonly send: boolean;
   readonly receive: boolean;
@@ -185,6 +189,7 @@ export class Negotiation {
         ...(others.length === 0 ? {} : { others }),
         telephoneEventPayloadType: events?.payloadType,
         ...(events === undefined || events.clockHz === 8000 ? {} : { telephoneEventClockHz: events.clockHz }),
+        ...(role === 'answer' ? ownNumbers(codecs, { payloadType: format.payloadType, codec }, events) : {}),
         ptimeMs: ptime(media.ptimeMs),
         send: !silenced,
         receive: !silenced && direction !== 'recvonly' && !this.#holding,
@@ -245,7 +250,7 @@ export function followed(agreement: AudioAgreement, payloadType: number): AudioA
   const other = others.find((each) => each.payloadType === payloadType);
   if (other === undefined) return undefined;
   const before = { payloadType: agreement.payloadType, codec };
-  return { ...agreement, ...other, others: [before, ...others.filter((each) => each !== other)] };
+  return { ...agreement, ...other, ownPayloadType: undefined, others: [before, ...others.filter((each) => each !== other)] };
 }
 
 /** The direction that answers theirs (RFC 3264 §6.1). */

@@ -62,6 +62,23 @@ async function dial(call: Call, digits: string, lossy: () => boolean): Promise<v
 }
 
 describe('keys over RTP', () => {
+  test('and audio are heard by the numbers of our offer and of their answer alike (RFC 3264 §5.1)', async () => {
+    await using call = await harness.call();
+    const { leg, peer, notices } = call;
+    leg.negotiate(
+      peer.parameters({ payloadType: 100, ownPayloadType: 0, telephoneEventPayloadType: 96, ownEventPayloadType: 101 }),
+    );
+    peer.send(leg, 0, 0, new Uint8Array(160).fill(0xff));
+    await notices.until(() => notices.of('media.started').length === 1);
+    await dial(call, '42#', () => false);
+    const ended = Uint8Array.of(KEYS.indexOf('7'), 0x80 | 10, 1, 0x40);
+    peer.send(leg, 100, 80_000, new Uint8Array(160).fill(0xff));
+    for (let copy = 0; copy < 3; copy++) peer.send(leg, 96, 80_160, ended);
+    await notices.until(() => notices.of('digit').length === 4);
+    expect(notices.of('digit').map(({ digit }) => digit)).toEqual(['4', '2', '#', '7']);
+    expect(notices.of('payload.changed')).toEqual([]);
+  });
+
   for (const seed of [1, 2, 3]) {
     test(`200 of them at 40 ms on, 40 ms off and 10 % loss: none lost, none doubled (network ${seed})`, async () => {
       const random = randoms(seed);

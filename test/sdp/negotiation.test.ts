@@ -70,6 +70,7 @@ describe('our offer', () => {
       codec: 'PCMA',
       payloadType: 8,
       telephoneEventPayloadType: 97,
+      ownEventPayloadType: 101,
       ptimeMs: 30,
       send: true,
       receive: true,
@@ -77,6 +78,25 @@ describe('our offer', () => {
       srtp: undefined,
     });
     expect(ours().acceptAnswer(description(['m=audio 0 RTP/AVP 0']))).toMatchObject({ refused: 488 });
+  });
+
+  test('is heard by the numbers of the offer too, where the answer has others (RFC 3264 §5.1)', () => {
+    const heard = (codecs: AudioCodec[], media: string) => {
+      const agreed = ours(codecs).acceptAnswer(description([media]));
+      if ('refused' in agreed) throw new Error(agreed.why);
+      return [agreed.payloadType, agreed.ownPayloadType, agreed.telephoneEventPayloadType, agreed.ownEventPayloadType];
+    };
+    const opus = 'a=rtpmap:96 opus/48000/2\r\na=rtpmap:97 telephone-event/48000';
+    expect(heard(['opus', 'PCMU'], `m=audio 4000 RTP/AVP 96 97\r\n${opus}`)).toEqual([96, 111, 97, 102]);
+    const same = 'a=rtpmap:111 opus/48000/2\r\na=rtpmap:102 telephone-event/48000';
+    expect(heard(['opus', 'PCMU'], `m=audio 4000 RTP/AVP 111 102\r\n${same}`)).toEqual([111, undefined, 102, undefined]);
+    // Beside Opus some have events of 8 kHz only, which we have offered as 101.
+    const slow = 'a=rtpmap:111 opus/48000/2\r\na=rtpmap:96 telephone-event/8000';
+    expect(heard(['opus', 'PCMU'], `m=audio 4000 RTP/AVP 111 96\r\n${slow}`)).toEqual([111, undefined, 96, 101]);
+    // What the answer says of a number goes before.
+    const swapped = 'a=rtpmap:101 opus/48000/2\r\na=rtpmap:111 telephone-event/8000';
+    expect(heard(['opus', 'PCMU'], `m=audio 4000 RTP/AVP 101 111\r\n${swapped}`)).toEqual([101, undefined, 111, undefined]);
+    expect(heard(['PCMU'], 'm=audio 4000 RTP/AVP 0')).toEqual([0, undefined, undefined, undefined]);
   });
 
   test('permits the far end every codec of its answer, at any time (RFC 3264 §5.1)', () => {

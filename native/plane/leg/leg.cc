@@ -173,9 +173,10 @@ void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices
 void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
   RtpPacket packet;
   if (!rtp_parse(datagram.bytes, datagram.count, packet)) return;
-  const bool event = packet.payload_type == agreed_.event_payload_type;
-  const bool audio = packet.payload_type == agreed_.payload_type;
-  const bool comfort_noise = packet.payload_type == 13;  // RFC 3389: a sign of life, played as silence
+  const int32_t type = packet.payload_type;
+  const bool event = type == agreed_.event_payload_type || type == agreed_.own_event_payload_type;
+  const bool audio = type == agreed_.payload_type || type == agreed_.own_payload_type;
+  const bool comfort_noise = type == 13;  // RFC 3389: a sign of life, played as silence
   if (!event && !audio && !comfort_noise) {
     if (!pipe_ && (link_ || latch_.may_come_from(datagram.source)) && other_.take(packet.payload_type))
       notices.push_back({NoticeKind::payload_type, id(), packet.payload_type});

@@ -41,6 +41,8 @@ struct Negotiated {
   uint8_t payload_type = 0;
   int32_t event_payload_type = -1;
   uint32_t event_clock_hz = 8000;  // of telephone-event; some have 8000 beside Opus
+  int32_t own_payload_type = -1;   // by which the far end may send as well
+  int32_t own_event_payload_type = -1;
   uint32_t ptime_ms = 20;
   bool send = true;
   bool receive = true;

@@ -123,6 +123,8 @@ function negotiate(plane: PlaneHandle, command: Extract<LegCommand, { readonly t
     agreed.payloadType,
     agreed.telephoneEventPayloadType ?? -1,
     agreed.telephoneEventClockHz ?? 8000,
+    agreed.ownPayloadType ?? -1,
+    agreed.ownEventPayloadType ?? -1,
     agreed.ptimeMs,
     agreed.send,
     agreed.receive,
