@@ -1,8 +1,11 @@
-/** The codec on which a Session's node and the home of its Room agree: a home of an older release knows no L16. */
+/**
+ * The codec on which a Session's node and the home of its Room agree, as a home of an older release knows no L16; and what
+ * is told to a home that does not know of the seat yet.
+ */
 import { expect, test } from 'bun:test';
-import { L16_PROTOCOL, type SeatRequest } from '../../src/call/ports/room-peers.ts';
+import { L16_PROTOCOL, type SeatReply, type SeatRequest } from '../../src/call/ports/room-peers.ts';
 import { Pipe } from '../../src/call/room/pipe.ts';
-import type { LegAudio, MediaPipe, MediaRoom, PipeCodec } from '../../src/media/engine.ts';
+import type { MediaPipe, MediaRoom, PipeCodec } from '../../src/media/engine.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 const END = { host: '127.0.0.1', port: 10_000, ssrc: 1 };
@@ -17,30 +20,34 @@ const room: MediaRoom = {
   stopMusic() {},
   close: async () => {},
 };
+const plain = { muted: false, volumes: {}, coach: undefined };
 const member = { join() {}, leave() {}, setMuted() {}, setVolume: () => true };
 
-/** The codec that is asked for, and the one that is spoken, where the leg's own is `pipeCodec`. */
-async function agreed(protocol: number, pipeCodec: PipeCodec): Promise<readonly (PipeCodec | undefined)[]> {
-  const asked: (PipeCodec | undefined)[] = [];
+/** A pipe to the node `home`, and what was asked of it. `agree` hears the codec that is spoken. */
+function pipeTo(
+  answer: (request: SeatRequest) => SeatReply | Promise<SeatReply>,
+  { protocol = L16_PROTOCOL, agree = () => {} }: { readonly protocol?: number; readonly agree?: (codec: PipeCodec) => void } = {},
+) {
+  const asked: SeatRequest[] = [];
+  const notices: string[] = [];
   const media: MediaPipe = {
     end: END,
     ...member,
-    connect: (_end, codec) => void asked.push(codec),
+    connect: (_end, codec) => agree(codec),
     counters: () => Promise.reject(new Error('not asked for')),
-    close: () => Promise.reject(new Error('not closed')),
-  };
-  const ask = async (_: string, request: SeatRequest) => {
-    if (request.type === 'open') asked.push(request.codec);
-    return { type: 'open', end: END, epoch: 1 } as const;
+    close: () => new Promise(() => {}),
   };
   const pipe = new Pipe(
     {
       peers: {
         pipeHost: '127.0.0.1',
-        ask,
+        ask: async (_, request) => {
+          asked.push(request);
+          return await answer(request);
+        },
         reach: async () => 'answers',
         isDead: () => false,
-        protocol: (nodeId) => (nodeId === 'home' ? protocol : 0),
+        protocol: (nodeId) => (nodeId.startsWith('home') ? protocol : 0),
         tellHome() {},
         askRelease: async () => false,
         serve() {},
@@ -52,14 +59,21 @@ async function agreed(protocol: number, pipeCodec: PipeCodec): Promise<readonly 
       appUuid: 'app',
       isBot: true,
       number: 1,
-      listener: { notice() {}, closed() {}, news() {}, homeLost() {} },
+      listener: { notice: ({ type }) => void notices.push(type), closed() {}, news() {}, homeLost() {} },
     },
     'home',
   );
-  const audio: LegAudio = { ...player, ...member, pipeCodec };
-  pipe.join(audio, { muted: false, volumes: {}, coach: undefined });
+  return { pipe, asked, notices };
+}
+
+/** The codec that is asked for, and the one that is spoken, where the leg's own is `pipeCodec`. */
+async function agreed(protocol: number, pipeCodec: PipeCodec): Promise<readonly (PipeCodec | undefined)[]> {
+  const spoken: PipeCodec[] = [];
+  const opened = { type: 'open', end: END, epoch: 1 } as const;
+  const { pipe, asked } = pipeTo(() => opened, { protocol, agree: (codec) => void spoken.push(codec) });
+  pipe.join({ ...player, ...member, pipeCodec }, plain);
   await settle();
-  return asked;
+  return [...asked.flatMap((request) => (request.type === 'open' ? [request.codec] : [])), ...spoken];
 }
 
 test('A stream goes to a home of this release as samples, at its rate.', async () => {
@@ -76,4 +90,36 @@ test('A home of an older release, or one that is not known yet, is offered what 
     ['G722', 'G722'],
   ] as const)
     for (const protocol of [0, L16_PROTOCOL - 1]) expect(await agreed(protocol, own)).toEqual([offered, offered]);
+});
+
+test('What a talker tells of itself while its Room gets another home waits there for its seat.', async () => {
+  const { promise: opening, resolve: open } = Promise.withResolvers<SeatReply>();
+  const known = new Set<string>();
+  const { pipe, asked, notices } = pipeTo((request) => {
+    if (request.type === 'check' || request.type === 'members') return { type: 'gone' };
+    if (request.type === 'take') return { type: 'taken', voiceActivityEvents: true, epoch: 1 };
+    if (request.type === 'note') return { type: known.has(request.link) ? 'ok' : 'gone' };
+    known.add(request.link);
+    return opening;
+  });
+  expect((await pipe.take(false, undefined))?.type).toBe('taken');
+  pipe.retarget('home-2', 2, true);
+  pipe.tell({ type: 'speech_ended', session_uuid: 'session' });
+  pipe.setMuted(true);
+  await settle();
+  expect(asked.map(({ type }) => type)).toEqual(['take']);
+  pipe.join({ ...player, ...member, pipeCodec: 'PCMU' }, plain);
+  await settle();
+  expect(asked.map(({ type }) => type)).toEqual(['take', 'open']);
+  open({ type: 'open', end: END, epoch: 2 });
+  await settle();
+  expect(asked.flatMap((request) => (request.type === 'note' ? [request.note.note] : []))).toEqual(['news', 'muted']);
+  expect(notices).toEqual([]);
+});
+
+test('Who leaves before the next home of its Room has its seat says so at once.', async () => {
+  const { pipe, asked } = pipeTo(() => ({ type: 'gone' }));
+  pipe.retarget('home-2', 2, true);
+  await pipe.leave();
+  expect(asked.map((request) => (request.type === 'note' ? request.note.note : request.type))).toEqual(['left']);
 });

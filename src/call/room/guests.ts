@@ -80,7 +80,7 @@ export class Guests {
     before?.link.close();
     void before?.media?.close();
     const name = { roomId, sessionUuid, link: id };
-    const link: SeatLink = new SeatLink({ peers, clock, nodeId, name, onGone: () => this.#gone(room, link) });
+    const link: SeatLink = new SeatLink({ peers, clock, nodeId, name, isKnown: true, onGone: () => this.#gone(room, link) });
     const guest = { sessionUuid, isBot, link, muted: false, talking: false, media: undefined, opened: undefined };
     guests.set(sessionUuid, guest);
     void this.#check();
@@ -173,13 +173,16 @@ export class Guests {
     if (guest?.link === link && isKnown) void this.#lost(room, guest);
   }
 
-  /** A node does not know a seat of its own. The Session may be another's by now, which comes to the seat or tells its end. */
+  /**
+   * A node does not know a seat of its own. While the Session's row says that it is in the Room, its place stays: it comes
+   * to the seat by another link, maybe from another node, or tells its end.
+   */
   async #lost(room: RoomActor, guest: Guest): Promise<void> {
-    const { sessionUuid, link } = guest;
+    const { sessionUuid } = guest;
     const rows = await this.#options.membersByRow(room.state.roomId).catch(() => []);
     if (this.#guests.get(room)?.get(sessionUuid) !== guest) return;
     const row = rows.find((each) => each.sessionUuid === sessionUuid);
-    if (row === undefined || row.nodeId === link.nodeId) this.#remove(room, guest);
+    if (row === undefined) this.#remove(room, guest);
     else this.#await(room, sessionUuid, row.nodeId);
   }
 

@@ -91,15 +91,18 @@ export class Pipe {
   #linkTo(nodeId: string): SeatLink {
     const { peers, clock, roomId, sessionUuid } = this.#options;
     const name = { roomId, sessionUuid, link: newUuid() };
-    return new SeatLink({ peers, clock, nodeId, name, onGone: () => this.#lost() });
+    return new SeatLink({ peers, clock, nodeId, name, isKnown: false, onGone: () => this.#lost() });
   }
 
   /** Asks the home for the seat. */
   async take(reserved: boolean, coach: string | undefined): Promise<SeatReply | undefined> {
     const { peers, appUuid, isBot } = this.#options;
     const coaching = coach === undefined ? {} : { coach };
+    const link = this.#link;
     const reply = await peers.ask(this.home, { type: 'take', ...this.name, appUuid, isBot, reserved, ...coaching });
-    if (reply?.type === 'taken') this.epoch = reply.epoch;
+    if (reply?.type !== 'taken') return reply;
+    if (link === this.#link) this.epoch = reply.epoch;
+    link.known();
     return reply;
   }
 
@@ -164,6 +167,7 @@ export class Pipe {
       return;
     }
     this.epoch = reply.epoch;
+    this.#link.known();
     media.connect(reply.end, codec);
     const before = [this.#media, this.#local] as const;
     this.#media = media;
@@ -278,6 +282,7 @@ export class Pipe {
   async leave(): Promise<void> {
     if (this.#isClosed) return;
     this.#release();
+    this.#link.known();
     await this.#link.send({ note: 'left' });
     this.#link.close();
   }

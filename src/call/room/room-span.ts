@@ -305,6 +305,8 @@ export class RoomSpan implements SeatsAway {
   /** The pipes of a Room lead to another home from now on. */
   #retarget({ roomId, nodeId, epoch }: NewHome): void {
     for (const pipe of this.#pipesOf(roomId)) {
+      // It was told before, by the home itself.
+      if (pipe.home === nodeId && pipe.epoch === epoch) continue;
       const session = this.#options.session(pipe.sessionUuid);
       pipe.retarget(nodeId, epoch, session?.state.membership?.phase === 'joined');
       this.#claim(pipe, session);

@@ -9,6 +9,8 @@ interface SeatLinkOptions {
   readonly clock: Clock;
   readonly nodeId: string;
   readonly name: SeatName;
+  /** The other end has the seat. Until `known` is called where it has not, notes wait. */
+  readonly isKnown: boolean;
   /** The other end has no such seat any more, or too many notes wait for it. */
   readonly onGone: () => void;
 }
@@ -24,11 +26,13 @@ export class SeatLink {
   readonly #options: SeatLinkOptions;
   #notes: NotesOut<Sent> = noNotes();
   #taken = 0;
+  #isKnown: boolean;
   #isSending = false;
   #isClosed = false;
 
   constructor(options: SeatLinkOptions) {
     this.#options = options;
+    this.#isKnown = options.isKnown;
     this.name = options.name;
     this.nodeId = options.nodeId;
   }
@@ -43,8 +47,15 @@ export class SeatLink {
         return;
       }
       this.#notes = notes;
-      if (!this.#isSending) void this.#send();
+      if (this.#isKnown && !this.#isSending) void this.#send();
     });
+  }
+
+  /** The other end has the seat from now on: the notes that waited for it go. One that came earlier would find no seat. */
+  known(): void {
+    if (this.#isKnown) return;
+    this.#isKnown = true;
+    void this.#send();
   }
 
   /** Judges a note of the other end. */
