@@ -181,15 +181,15 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
     return [MESSAGES_LEASE, ...registered.map(({ name }) => registerLease(name))];
   };
   let submits = false;
+  let submitting = Promise.resolve();
   cluster.keepLeases(store.leases, wanted, () => {
     carrier.registrationsChanged();
-    if (!cluster.submitsMessages) return;
-    if (submits) messages.look();
-    if (submits) return;
-    submits = true;
-    untilStored(parts.clock, () => messages.start()).catch((error: unknown) =>
-      log.error({ error: String(error) }, 'messages are not submitted'),
-    );
+    if (cluster.submitsMessages === submits) return messages.look();
+    submits = !submits;
+    const change = submits ? () => untilStored(parts.clock, () => messages.start()) : () => messages.rest();
+    submitting = submitting
+      .then(change)
+      .catch((error: unknown) => log.error({ error: String(error) }, 'messages are not submitted'));
   });
   cluster.onMessages(() => messages.look());
   return cluster.serve({

@@ -8,9 +8,14 @@ import { NODE_BEAT_MS, NODE_LEFT_LOOK_MS, NODE_POLL_GAP_MAX_MS, NODE_SWEEP_MS } 
 import type { Log } from '../log.ts';
 import { forsaken, type Lost, lost, newWatch, read, suspects, type Watch } from '../machine/node/watch.ts';
 import type { Reach } from '../machine/room/home-watch.ts';
+import { ThrottledLog } from '../throttled-log.ts';
+
+const GAP = 'the beats of the other nodes were not read for a while: none is declared dead until they were read for longer';
+/** A machine that is too slow for a beat a second is so for long. */
+const GAP_SAID_EVERY_MS = 60_000;
 
 export interface MembersOptions {
-  readonly nodes: NodeStore;
+  readonly nodes: Pick<NodeStore, 'nodeId' | 'beat' | 'bury'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly burialMs: number;
@@ -41,9 +46,11 @@ export class Members {
   /** When a node last came or went, by my clock. */
   #changedAt: number;
   #burying = false;
+  readonly #gaps: ThrottledLog;
 
   constructor(options: MembersOptions) {
     this.#options = options;
+    this.#gaps = new ThrottledLog(options.log, options.clock, GAP_SAID_EVERY_MS);
     const now = options.clock.now();
     this.#watch = newWatch(now);
     this.#sweepAt = now + NODE_SWEEP_MS;
@@ -107,7 +114,10 @@ export class Members {
     if ([...this.#rows.keys()].sort().join(' ') !== before) this.#changedAt = clock.now();
     const peers = rows.filter(({ nodeId }) => nodeId !== nodes.nodeId);
     const { readAt = clock.now() } = this.#watch;
-    if (clock.now() - readAt > NODE_POLL_GAP_MAX_MS) onBack();
+    if (clock.now() - readAt > NODE_POLL_GAP_MAX_MS) {
+      this.#gaps.say('warn', 'gap', { gap_ms: Math.round(clock.now() - readAt) }, GAP);
+      onBack();
+    }
     this.#watch = read(this.#watch, new Map(peers.map(({ nodeId, beat }) => [nodeId, beat])), clock.now());
     for (const [nodeId, beat] of this.#gone) if (this.#rows.get(nodeId)?.beat !== beat) this.#gone.delete(nodeId);
     const own = rows.find(({ nodeId }) => nodeId === nodes.nodeId);

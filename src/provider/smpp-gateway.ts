@@ -34,7 +34,7 @@ export class SmppGateway implements SmsGateway {
   #listener: SmsListener | undefined;
   #connection: SmppConnection | undefined;
   #bound = false;
-  #closed = false;
+  #resting = true;
   #failures = 0;
   #pausedUntil = 0;
   #cancelReconnect: (() => void) | undefined;
@@ -53,11 +53,14 @@ export class SmppGateway implements SmsGateway {
 
   start(listener: SmsListener): void {
     this.#listener = listener;
+    if (!this.#resting) return;
+    this.#resting = false;
+    this.#failures = 0;
     this.#connect();
   }
 
   ready(): boolean {
-    return this.#bound && !this.#closed && this.#clock.now() >= this.#pausedUntil;
+    return this.#bound && this.#clock.now() >= this.#pausedUntil;
   }
 
   async submit(submission: Submission): Promise<readonly Submitted[]> {
@@ -111,7 +114,7 @@ export class SmppGateway implements SmsGateway {
   }
 
   #connect(): void {
-    if (this.#closed) return;
+    if (this.#resting) return;
     const { host, port } = this.#settings;
     const connection = new SmppConnection(
       {
@@ -151,10 +154,10 @@ export class SmppGateway implements SmsGateway {
   }
 
   #onClose(connection: SmppConnection, reason: string): void {
-    if (this.#connection !== connection && this.#connection !== undefined) return;
+    // One that was let go is nobody's loss.
+    if (this.#connection !== connection) return;
     this.#connection = undefined;
     this.#bound = false;
-    if (this.#closed) return;
     const waitMs = SMPP_RECONNECT_MS[Math.min(this.#failures, SMPP_RECONNECT_MS.length - 1)] ?? 0;
     this.#failures++;
     this.#log.warn({ reason, retry_ms: waitMs }, 'the connection to the SMSC was lost');
@@ -189,14 +192,16 @@ export class SmppGateway implements SmsGateway {
     );
   }
 
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+  async rest(): Promise<void> {
+    this.#resting = true;
     this.#cancelReconnect?.();
     this.#cancelPause?.();
     const connection = this.#connection;
+    const wasBound = this.#bound;
+    this.#connection = undefined;
+    this.#bound = false;
     if (connection === undefined) return;
-    if (this.#bound) {
+    if (wasBound) {
       const unbound = connection.request('unbind', {}).then(
         () => {},
         () => {},
@@ -204,6 +209,10 @@ export class SmppGateway implements SmsGateway {
       await withTimeLimit(unbound, UNBIND_WAIT_MS, () => {}, this.#clock);
     }
     connection.close('closed');
+  }
+
+  close(): Promise<void> {
+    return this.rest();
   }
 }
 

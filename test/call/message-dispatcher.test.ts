@@ -39,16 +39,18 @@ function queue(clock: VirtualClock, answers: Answers) {
     openParts: async () => [],
   };
   const submissions: ((outcome: readonly Submitted[]) => void)[] = [];
+  const held: ('started' | 'rested')[] = [];
   const gateway: SmsGateway = {
     partsOf: (segments) => segments,
-    start: () => {},
+    start: () => void held.push('started'),
+    rest: async () => void held.push('rested'),
     ready: () => true,
     window: 10,
     submit: () => new Promise((resolve) => submissions.push(resolve)),
     close: async () => {},
   };
   const dispatcher = new MessageDispatcher({ store, gateway, clock, log: silentLog, mayCallFrom: async () => true });
-  return { dispatcher, submissions, row: () => row };
+  return { dispatcher, submissions, held, row: () => row };
 }
 
 test('A message is not submitted again while it is with the gateway, when the outcome of the attempt before is stored late', async () => {
@@ -76,5 +78,31 @@ test('A message is not submitted again while it is with the gateway, when the ou
   submissions[1]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
   await settle();
   expect(row()).toMatchObject({ stage: 'settled', status: 'sent' });
+  await dispatcher.close();
+});
+
+test('A node that leaves the submitting to another waits for what is with the gateway, lets go of it, and begins again', async () => {
+  const clock = new VirtualClock();
+  const { dispatcher, submissions, held, row } = queue(clock, { claim: 'yes', change: 'yes' });
+  await dispatcher.start();
+  const context = { appUuid: 'app', operationUuid: 'operation', idempotencyKey: undefined, traceparent: '' };
+  const request = { from: '+15550001', to: '+15550100', text: 'Hello' };
+  await dispatcher.send(request, context);
+  await settle();
+  const rested = dispatcher.rest();
+  await settle();
+  expect([submissions.length, held]).toEqual([1, ['started']]);
+  submissions[0]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'an-id' } }]);
+  await rested;
+  expect(row()).toMatchObject({ stage: 'settled', status: 'sent' });
+  expect(held).toEqual(['started', 'rested']);
+  await dispatcher.send(request, context);
+  dispatcher.look();
+  await clock.advance(60_000);
+  expect([submissions.length, row()?.stage]).toEqual([1, 'waiting']);
+  await dispatcher.start();
+  await settle();
+  expect([submissions.length, held]).toEqual([2, ['started', 'rested', 'started']]);
+  submissions[1]?.([{ part: 0, outcome: { outcome: 'accepted', smscId: 'another-id' } }]);
   await dispatcher.close();
 });

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createSocket } from 'node:dgram';
+import { Smsc } from '../provider/smsc.ts';
 import type { Credentials } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 import { sipp, sippInstalled } from '../support/sipp.ts';
@@ -28,6 +29,7 @@ async function registrar() {
 describe.skipIf(!natsInstalled || !sippInstalled)('a node', () => {
   let cluster: TestCluster;
   let app: Credentials;
+  let smsc: Smsc;
   const receiver = new Receiver();
   const running: LiveCalls[] = [];
 
@@ -42,13 +44,17 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a node', () => {
   const ended = (sessions: readonly string[]) => sessions.filter((each) => receiver.names(each).includes('session.ended'));
 
   beforeAll(async () => {
-    cluster = await TestCluster.start(2, { WEBHOOK_RETRY_SCALE: '0.1', SHUTDOWN_GRACE_SEC: '20', NODE_BURIAL_SEC: '3' });
+    smsc = await Smsc.open();
+    smsc.permitsOneBind = true;
+    const times = { WEBHOOK_RETRY_SCALE: '0.1', SHUTDOWN_GRACE_SEC: '20', NODE_BURIAL_SEC: '3' };
+    cluster = await TestCluster.start(2, { ...times, SMS_PROVIDER: `smpp://user:secret@127.0.0.1:${smsc.port}` });
     app = await cluster.application(receiver, '+15550002');
   }, 60_000);
 
   afterAll(async () => {
     for (const each of running) each.sipp.stop();
     await cluster?.stop();
+    await smsc?.close();
     await receiver.stop();
   });
 
@@ -86,6 +92,28 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a node', () => {
     await Bun.sleep(1_100);
     running.push(await callsTo(node(0).platform, app, receiver, 1));
     expect(ended(rest)).toEqual([]);
+  }, 60_000);
+
+  test('that drains leaves the one bind that an SMSC permits to another node', async () => {
+    const send = async (text: string) => {
+      const before = smsc.submissions.length;
+      const sent = await node(0).platform.api(app, 'POST', '/v1/messages', { from: '+15550002', to: '+972500000001', text });
+      expect(sent.status).toBe(202);
+      await smsc.until(() => smsc.submissions.length > before, `"${text}"`);
+    };
+    const order = async (at: number, what: 'drain' | 'undrain') =>
+      expect((await node(0).platform.operator('POST', `/nodes/${await idOf(at)}/${what}`, {})).status).toBe(202);
+    await send('at first');
+    for (const at of [0, 1]) await order(at, 'drain');
+    await smsc.until(() => smsc.bound === 0, 'the unbind of the last');
+    const { unbinds } = smsc;
+    await order(1, 'undrain');
+    await send('by node 1');
+    await order(0, 'undrain');
+    await order(1, 'drain');
+    await smsc.until(() => smsc.unbinds > unbinds, 'the unbind of node 1');
+    await send('by node 0');
+    await order(1, 'undrain');
   }, 60_000);
 
   test('that drains with a deadline ends what is left by then', async () => {

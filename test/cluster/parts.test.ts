@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 import { Envelopes } from '../../src/cluster/envelope.ts';
 import { LeaseKeeper } from '../../src/cluster/lease-keeper.ts';
+import { Members } from '../../src/cluster/members.ts';
 import { Offsets } from '../../src/cluster/offset.ts';
 import { choose, mayPlace } from '../../src/cluster/placement.ts';
 import { Places } from '../../src/cluster/places.ts';
 import { homeOf } from '../../src/cluster/rendezvous.ts';
 import type { NodeRow } from '../../src/database/nodes.ts';
-import { NODE_LEASE_MS, NODE_LEASE_RENEW_MS, NODE_PLACES_MAX } from '../../src/limits.ts';
+import { NODE_BEAT_MS, NODE_LEASE_MS, NODE_LEASE_RENEW_MS, NODE_PLACES_MAX } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
@@ -91,6 +92,46 @@ test('a lease whose answer took longer than the lease is told as held with the n
   answers.shift()?.();
   await settle();
   expect(held).toEqual([true]);
+});
+
+test('a node that could not read the beats of the others says so, once a minute', async () => {
+  const clock = new VirtualClock();
+  const said: unknown[] = [];
+  let isAway = false;
+  let gaps = 0;
+  const members = new Members({
+    nodes: {
+      nodeId: 'a',
+      beat: async () => (isAway ? Promise.reject(new Error('the database is away')) : []),
+      bury: async () => false,
+    },
+    clock,
+    log: { ...silentLog, warn: ({ gap_ms }) => void (gap_ms === undefined || said.push(gap_ms)) },
+    burialMs: 15_000,
+    orphanMs: 120_000,
+    load: () => '',
+    ping: async () => 'answers',
+    takeOver: async () => {},
+    onForsaken: () => {},
+    onBack: () => gaps++,
+    onOwn: () => {},
+  });
+  await members.start();
+  await clock.advance(NODE_BEAT_MS);
+  expect(said).toEqual([]);
+  for (const [seconds, counted] of [
+    [3, 1],
+    [3, 2],
+    [60, 3],
+  ] as const) {
+    isAway = true;
+    await clock.advance(seconds * 1_000);
+    isAway = false;
+    await clock.advance(NODE_BEAT_MS);
+    expect(gaps).toBe(counted);
+  }
+  expect(said).toEqual([4_000, 61_000]);
+  members.stop();
 });
 
 describe('a new Session', () => {

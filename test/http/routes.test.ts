@@ -69,6 +69,8 @@ describe('Sessions', () => {
     'limit=1&limit=2',
     'created_after=yesterday',
     'created_after=2026-01-01',
+    'created_after=2026-02-30T00:00:00Z',
+    'created_before=2025-02-29T00:00:00%2B02:00',
     'created_before=2026-13-01T00:00:00Z',
     'colour=red',
   ])('a list with %s is 400', async (query) => {

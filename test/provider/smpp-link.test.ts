@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { createServer } from 'node:net';
 import { SMPP_TURN_MAX_PDUS } from '../../src/limits.ts';
 import { type Log, silentLog } from '../../src/log.ts';
+import type { SmsListener } from '../../src/machine/message/gateway.ts';
 import { SmppConnection } from '../../src/provider/smpp-connection.ts';
 import { SmppGateway } from '../../src/provider/smpp-gateway.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -12,6 +13,7 @@ let smsc: Smsc;
 let clock: VirtualClock;
 let gateway: SmppGateway;
 let ready: () => Promise<void>;
+let listener: SmsListener;
 /** How long the gateway waits after its next loss, in ms. */
 let nextLoss: () => Promise<number>;
 
@@ -28,12 +30,13 @@ beforeEach(async () => {
   gateway = new SmppGateway({ kind: 'smpp', ...settings, longMessages: 'udh' }, clock, log);
   const waiting: (() => void)[] = [];
   ready = () => (gateway.ready() ? Promise.resolve() : new Promise<void>((resolve) => waiting.push(resolve)));
-  gateway.start({
+  listener = {
     onReceipt: async () => {},
     onReady: () => {
       for (const resolve of waiting.splice(0)) resolve();
     },
-  });
+  };
+  gateway.start(listener);
 });
 afterEach(async () => {
   smsc.drop();
@@ -98,6 +101,36 @@ describe('the link to an SMSC', () => {
     expect(gateway.ready()).toBe(false);
     await clock.advance(500);
     expect(gateway.ready()).toBe(true);
+  });
+});
+
+describe('a link that is let go', () => {
+  test('is unbound, so that another may bind, and bound again by the next start, once', async () => {
+    smsc.permitsOneBind = true;
+    await ready();
+    await gateway.rest();
+    expect([smsc.unbinds, gateway.ready()]).toEqual([1, false]);
+    expect(await submit()).toEqual({ outcome: 'later' });
+    await clock.advance(60_000);
+    expect(smsc.binds).toBe(1);
+    gateway.start(listener);
+    gateway.start(listener);
+    await ready();
+    expect(await submit()).toMatchObject({ outcome: 'accepted' });
+    expect(smsc.binds).toBe(2);
+  });
+
+  test('while it waits to connect again does not do so', async () => {
+    await ready();
+    const lost = nextLoss();
+    smsc.drop();
+    const pause = await lost;
+    await gateway.rest();
+    await clock.advance(pause);
+    expect([smsc.binds, smsc.unbinds]).toEqual([1, 0]);
+    gateway.start(listener);
+    await ready();
+    expect(smsc.binds).toBe(2);
   });
 });
 

@@ -17,6 +17,9 @@ export interface SubmitSm {
 /** What to do with a submission: `undefined` accepts it. */
 export type Misbehaviour = { readonly status: number } | 'ignore' | 'drop' | undefined;
 
+/** SMPP 3.4 §5.1.3, ESME_RALYBND. */
+const ALREADY_BOUND = 0x05;
+
 let numbers = 1000;
 /** Ids of one SMSC after the other: a real one does not begin again. */
 const nextNumber = (): number => {
@@ -29,15 +32,22 @@ export class Smsc {
   /** Submissions seen, refused ones too. */
   attempts = 0;
   binds = 0;
+  unbinds = 0;
   enquiries = 0;
   /** The number behind the last message id. */
   get lastNumber(): number {
     return this.#number;
   }
+  /** Clients that are bound. */
+  get bound(): number {
+    return this.#bound.size;
+  }
   /** Message ids as the response writes them. */
   idOf = (number: number): string => String(number);
   misbehave: (attempt: number) => Misbehaviour = () => undefined;
   bindStatus = 0;
+  /** A second bind under a system_id is refused while the first is up. */
+  permitsOneBind = false;
   readonly #server = createServer((socket) => this.#serve(socket));
   readonly #sockets = new Set<Socket>();
   readonly #acknowledged = new Map<number, (status: number) => void>();
@@ -130,8 +140,12 @@ export class Smsc {
     socket.on('error', () => {});
     socket.on('close', () => {
       this.#sockets.delete(socket);
-      for (const [systemId, bound] of this.#bound) if (bound === socket) this.#bound.delete(systemId);
+      this.#unbound(socket);
     });
+  }
+
+  #unbound(socket: Socket): void {
+    for (const [systemId, bound] of this.#bound) if (bound === socket) this.#bound.delete(systemId);
   }
 
   #take(socket: Socket, pdu: InstanceType<typeof smpp.PDU>, raw: Buffer): void {
@@ -142,12 +156,18 @@ export class Smsc {
     } else if (pdu.command === 'submit_sm') this.#submit(socket, raw, answer);
     else if (pdu.command === 'bind_transceiver') {
       this.binds++;
-      if (this.bindStatus === 0) this.#bound.set(String(pdu.system_id), socket);
-      answer({ command_status: this.bindStatus, system_id: 'smsc' });
+      const isSecond = this.permitsOneBind && this.#bound.has(String(pdu.system_id));
+      const status = isSecond ? ALREADY_BOUND : this.bindStatus;
+      if (status === 0) this.#bound.set(String(pdu.system_id), socket);
+      answer({ command_status: status, system_id: 'smsc' });
     } else if (pdu.command === 'enquire_link') {
       this.enquiries++;
       answer({});
-    } else if (pdu.command === 'unbind') answer({});
+    } else if (pdu.command === 'unbind') {
+      this.unbinds++;
+      this.#unbound(socket);
+      answer({});
+    }
   }
 
   #submit(socket: Socket, raw: Buffer, answer: (fields: Readonly<Record<string, unknown>>) => void): void {

@@ -69,14 +69,28 @@ export class MessageDispatcher implements Messages {
     this.#options = options;
   }
 
-  /** Ends what an earlier process left at a gateway, then begins to submit. */
+  /** Ends what an earlier process left at a gateway, then begins to submit, at first or after `rest`. */
   async start(): Promise<void> {
     const { gateway } = this.#options;
     await this.#giveUpHeld(this.#options.store.shared ? this.#options.clock.now() : Number.MAX_SAFE_INTEGER);
+    if (this.#closed) return;
     this.#started = true;
     gateway?.start({ onReceipt: (receipt) => this.#onReceipt(receipt), onReady: () => this.#wake() });
     await this.#resumeReceipts();
     this.#wake();
+  }
+
+  /**
+   * Leaves the submitting to another node: waits for what is with the gateway, as `close` does, and lets go of the
+   * carrier, which may permit one bind.
+   */
+  async rest(): Promise<void> {
+    if (!this.#started || this.#closed) return;
+    this.#started = false;
+    await this.#pumping;
+    this.#cancelTimer?.();
+    await Promise.all(this.#atGateway);
+    await this.#options.gateway?.rest?.();
   }
 
   /** Makes the receipts that are owed. Another node may owe them that is gone; one that comes twice changes nothing. */

@@ -241,6 +241,9 @@ export function instant(query: URLSearchParams, name: string): number | undefine
   if (given === null) return undefined;
   // An unescaped + in a query string is a blank.
   const text = given.replace(' ', '+');
-  const at = RFC3339.test(text) ? Date.parse(text.toUpperCase()) : Number.NaN;
+  const at = RFC3339.test(text) && hasDay(text.slice(0, 10)) ? Date.parse(text.toUpperCase()) : Number.NaN;
   return Number.isNaN(at) ? problems.invalid(`${name}: must be an RFC 3339 date-time`) : at;
 }
+
+/** Tells whether the calendar has that day: 30 February would be read as 2 March. */
+const hasDay = (day: string): boolean => new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);

@@ -51,7 +51,10 @@ export interface SmsGateway {
   readonly ownReceipts?: OwnReceipts;
   /** The number of parts in which a text of so many segments is submitted. */
   partsOf(segments: number): number;
+  /** Takes the carrier, at first or after `rest`. */
   start(listener: SmsListener): void;
+  /** Lets go of the carrier until the next start, for a node that submits now. Absent where any number may hold it. */
+  rest?(): Promise<void>;
   /** Connected, and taking messages. */
   ready(): boolean;
   /** Messages it takes at once; the rest waits in the database. */
