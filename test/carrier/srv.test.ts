@@ -5,7 +5,7 @@
 import { afterEach, expect, test } from 'bun:test';
 import { createSocket, type Socket } from 'node:dgram';
 import { getServers, setServers } from 'node:dns/promises';
-import { SIP_REGISTER_SILENT_MS } from '../../src/limits.ts';
+import { SIP_PROBE_INTERVAL_SEC, SIP_REGISTER_SILENT_MS } from '../../src/limits.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { TestCarrier, trunkTo } from './harness.ts';
 import { RawPeer, sdp } from './raw-peer.ts';
@@ -108,4 +108,24 @@ test('A busy callee ends the call: no other target is asked', async () => {
   first.respond(await first.until(/^INVITE /), '486 Busy Here');
   expect(await signals.until('leg.ended')).toMatchObject({ end: { cause: 'busy' } });
   expect(second.heard).toEqual([]);
+}, 20_000);
+
+test('A trunk whose second target answers an OPTIONS is there, and no call goes elsewhere for the first.', async () => {
+  const clock = new VirtualClock();
+  carrier = await TestCarrier.open([], { clock });
+  for (let made = 0; made < 2; made++) peers.push(await RawPeer.udp(carrier.port('udp')));
+  const [first, second] = peers;
+  if (first === undefined || second === undefined) throw new Error('no peers');
+  await serve([first.port, second.port]);
+  carrier.trunks.push(trunkTo('sip:carrier.test'));
+  carrier.carrier.trunksChanged();
+  const status = () => carrier.carrier.trunkStatus('carrier').lastProbe;
+  await clock.advance(SIP_PROBE_INTERVAL_SEC * 1000);
+  await first.until(/^OPTIONS sip:carrier.test /);
+  // Timer F of RFC 3261 §17.1.2.2.
+  await clock.advance(33_000);
+  expect(status()).toBeUndefined();
+  second.respond(await second.until(/^OPTIONS sip:carrier.test /), '200 OK');
+  while (status() === undefined) await new Promise(setImmediate);
+  expect(status()).toMatchObject({ ok: true, sipStatus: 200 });
 }, 20_000);

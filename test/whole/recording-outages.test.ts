@@ -52,7 +52,11 @@ describe.skipIf(!sippInstalled)('recordings', () => {
       receiver.events
         .filter(({ event, body }) => event === 'session.created' && !known.has(body.session_uuid))
         .map(({ body }) => String(body.session_uuid));
-    await receiver.until(() => fresh().length === count, 'the calls');
+    await receiver
+      .until(() => fresh().length === count, 'the calls')
+      .catch((error: unknown) => {
+        throw new Error(`${error}\nSIPp: ${callers.at(-1)?.errors()}\nthe platform: ${platform.output.slice(-5_000)}`);
+      });
     await Promise.all(fresh().map((each) => api('POST', `/v1/sessions/${each}/answer`)));
     for (const each of fresh()) await receiver.event('session.answered', each);
     return fresh();

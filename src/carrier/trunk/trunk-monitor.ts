@@ -17,6 +17,8 @@ interface Monitored {
   /** Whether the trunk answered its last probe. Undefined until the first one. */
   answers: boolean | undefined;
   lastProbe: TrunkStatus['lastProbe'];
+  /** The peers of the trunk that are asked where those before them do not answer. */
+  untried: readonly Peer[];
   cancelProbe: () => void;
   stopped: boolean;
 }
@@ -67,6 +69,7 @@ export class TrunkMonitor {
         registration: undefined,
         answers: undefined,
         lastProbe: undefined,
+        untried: [],
         cancelProbe: () => {},
         stopped: false,
       };
@@ -99,11 +102,12 @@ export class TrunkMonitor {
     if (monitored !== undefined) void this.#ask(monitored);
   }
 
-  /** The outcome of a probe. Status 0 means that no answer came. */
+  /** The outcome of a probe. Status 0 means that no answer came: the next peer of the trunk is asked, as a call would go there. */
   onProbed(name: string, status: number, tookMs: number): void {
     const monitored = this.#trunks.get(name);
     if (monitored === undefined) return;
     const answers = status !== 0;
+    if (!answers && this.#askNext(monitored)) return;
     if (monitored.answers !== answers) this.#log.info({ trunk: name, answers, status }, 'trunk probe');
     const { registration } = monitored;
     // A registrar that is back may have forgotten who was registered.
@@ -174,15 +178,21 @@ export class TrunkMonitor {
     if (!monitored.stopped) this.#probeLater(monitored);
   }
 
-  /** Sends an OPTIONS. */
+  /** Sends an OPTIONS to the first peer of the trunk. */
   async #ask(monitored: Monitored): Promise<void> {
-    const { name } = monitored.trunk;
-    const [peer] = await this.#resolve(monitored.trunk);
-    if (monitored.stopped) return;
-    const uri = `sip:${trunkDomain(monitored.address)}`;
-    const { route } = routeOf(monitored.trunk);
-    if (peer === undefined) this.onProbed(name, 0, 0);
-    else this.#driver.run((now) => this.#driver.agent.probe(name, uri, peer, now, route));
+    monitored.untried = await this.#resolve(monitored.trunk);
+    if (!monitored.stopped && !this.#askNext(monitored)) this.onProbed(monitored.trunk.name, 0, 0);
+  }
+
+  /** Sends an OPTIONS to the next peer. False: there is none. */
+  #askNext(monitored: Monitored): boolean {
+    const { trunk, address, untried } = monitored;
+    const [peer, ...others] = untried;
+    monitored.untried = others;
+    if (peer === undefined) return false;
+    const { route } = routeOf(trunk);
+    this.#driver.run((now) => this.#driver.agent.probe(trunk.name, `sip:${trunkDomain(address)}`, peer, now, route));
+    return true;
   }
 
   #probeLater(monitored: Monitored): void {
