@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { createSocket } from 'node:dgram';
 import { readdirSync } from 'node:fs';
 import fc from 'fast-check';
 import { MEDIA_RESTART_LEAST_MS, MEDIA_RESTARTS_A_MINUTE_MAX } from '../../src/limits.ts';
 import { RestartLimit } from '../../src/media/worker/restart-limit.ts';
 import { Harness } from './harness.ts';
+import { holdsUdpPort } from './held-port.ts';
 
 describe('the limit of restarts', () => {
   test('permits one start a second and five a minute, and always permits one in the end', () => {
@@ -56,20 +56,6 @@ describe('a media worker that is lost', () => {
     }
   };
 
-  /** Whether nobody holds that UDP port. */
-  const free = (port: number) =>
-    new Promise<boolean>((resolve) => {
-      const probe = createSocket('udp4');
-      probe.once('error', () => resolve(false));
-      probe.bind(port, '127.0.0.1', () => probe.close(() => resolve(true)));
-    });
-
-  /** Whether that port is given back within a moment: the thread that held it may still be ending. */
-  const soonFree = async (port: number) => {
-    for (let tries = 0; tries < 1_000; tries++) if (await free(port)) return true;
-    return false;
-  };
-
   test('is replaced: its calls are told, its ports and descriptors are free again, and the node is ready by itself', async () => {
     const harness = await Harness.open({ workers: 2, portRestMs: 50 });
     const before = descriptors();
@@ -77,6 +63,7 @@ describe('a media worker that is lost', () => {
     for (let round = 0; round < 2; round++) {
       const calls = await Promise.all(Array.from({ length: 6 }, () => harness.call()));
       for (const call of calls) call.leg.negotiate(call.peer.parameters());
+      for (const call of calls) expect(holdsUdpPort(call.leg.port)).toBe(true);
       const ticksBefore = harness.engine.ticks().reduce((sum, load) => sum + load.ticks, 0);
       workers[round]?.terminate();
       await until(() => !harness.engine.ready());
@@ -84,9 +71,7 @@ describe('a media worker that is lost', () => {
       const lost = calls.filter((call) => call.notices.of('media.lost').length === 1);
       expect(lost.length).toBe(3);
       expect(harness.engine.load().legs).toBe(3);
-      for (const call of lost) {
-        expect(await soonFree(call.leg.port)).toBe(true);
-      }
+      for (const call of lost) await until(() => !holdsUdpPort(call.leg.port)); // The thread may still be ending.
       expect(harness.engine.ticks().reduce((sum, load) => sum + load.ticks, 0)).toBeGreaterThanOrEqual(ticksBefore);
       for (const call of calls) await call[Symbol.asyncDispose]();
       const again = await Promise.all(Array.from({ length: 6 }, () => harness.call()));

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { dataDirectory } from './data-directory.ts';
 import { OpenApiCheck } from './openapi-check.ts';
 import { fillDataDir } from './postgres-template.ts';
+import { RtpRange } from './rtp-range.ts';
 
 const ROOT = join(import.meta.dir, '../..');
 
@@ -28,21 +29,10 @@ export interface Answered {
   readonly body: Record<string, unknown>;
 }
 
-let made = 0;
-
-/**
- * An RTP range for each platform: two that shared one would give each other's ports to new calls, to which callers of
- * ended ones may still talk. A port that is taken is skipped by the platform.
- */
-const rtpRange = (): string => {
-  const first = 20_000 + 400 * ((process.pid + 37 * made++) % 100);
-  return `${first}-${first + 399}`;
-};
-
 export class Platform {
   readonly dataDir: string;
   readonly #environment: Readonly<Record<string, string>>;
-  readonly #rtpPorts = rtpRange();
+  #rtpRange: RtpRange | undefined;
   #child: ChildProcess | undefined;
   #ready: Ready | undefined;
   #output = '';
@@ -77,13 +67,14 @@ export class Platform {
       this.#program === undefined
         ? [join(ROOT, 'node_modules/.bin/bun'), ['src/main.ts'], ROOT]
         : [this.#program, [], this.dataDir];
+    this.#rtpRange ??= await RtpRange.take();
     const child = spawn(program, args, {
       cwd,
       env: {
         PATH: process.env.PATH ?? '',
         HTTP_PORT: '0',
         SIP_LISTEN: 'udp:127.0.0.1:0,tcp:127.0.0.1:0',
-        RTP_PORTS: this.#rtpPorts,
+        RTP_PORTS: this.#rtpRange.ports,
         MEDIA_WORKERS: '1',
         SHUTDOWN_GRACE_SEC: '0',
         DATA_DIR: this.dataDir,
@@ -167,6 +158,8 @@ export class Platform {
     // Killed and not started again, it leaves what its recordings had in memory.
     if (existsSync(this.ringFolder)) rmSync(this.ringFolder, { recursive: true, force: true });
     rmSync(this.dataDir, { recursive: true, force: true });
+    this.#rtpRange?.free();
+    this.#rtpRange = undefined;
   }
 
   async #end(signal: NodeJS.Signals): Promise<void> {
