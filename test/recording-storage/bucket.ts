@@ -1,13 +1,21 @@
 /**
  * An object store to keep recordings in: `s3rver` in a process of its own, and in front of it a proxy that counts, and
  * fails as it is told. The proxy also does what s3rver leaves out: it checks signatures and hashes, knows which
- * multipart uploads there are, and gives them up.
+ * multipart uploads there are, and gives them up. And it serves the first byte alone: s3rver takes a last byte of 0 for
+ * none, and sends the whole object.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { givenSignature, signatureOf } from './signature.ts';
@@ -38,6 +46,12 @@ export type Mischief =
   | 'lose'
   | 'hang'
   | undefined;
+
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly answer: Buffer;
+}
 
 export class Bucket {
   readonly #child: ChildProcess;
@@ -173,14 +187,14 @@ export class Bucket {
       outgoing?.writeHead(204).end();
       return;
     }
-    const { status, headers, answer } = await this.#forward(incoming, body);
+    const { status, headers, answer } = firstByteAlone(incoming, await this.#forward(incoming, body));
     const created = what === 'create' ? /<UploadId>([^<]+)</.exec(answer.toString('latin1'))?.[1] : undefined;
     if (created !== undefined) this.#uploads.add(created);
     if (what === 'complete' && status === 200 && uploadId !== null) this.#uploads.delete(uploadId);
     outgoing?.writeHead(status, headers).end(answer);
   }
 
-  async #forward(incoming: IncomingMessage, body: Buffer) {
+  async #forward(incoming: IncomingMessage, body: Buffer): Promise<Answer> {
     const { method, url, headers } = incoming;
     const onward = request({ host: '127.0.0.1', port: this.#upstream, method, path: url, headers, agent: false });
     onward.end(body);
@@ -202,6 +216,14 @@ function refusal({ method = '', url = '', headers }: IncomingMessage, body: Buff
   if (said !== 'UNSIGNED-PAYLOAD' && said !== createHash('sha256').update(body).digest('hex'))
     return { status: 400, body: '<Error><Code>XAmzContentSHA256Mismatch</Code></Error>' };
   return undefined;
+}
+
+/** The answer to a request for bytes 0 to 0, cut to what was asked for. */
+function firstByteAlone(asked: IncomingMessage, given: Answer): Answer {
+  if (given.status !== 206 || asked.headers.range !== 'bytes=0-0') return given;
+  const size = given.headers['content-range']?.split('/')[1];
+  const headers = { ...given.headers, 'content-length': '1', 'content-range': `bytes 0-0/${size}` };
+  return { ...given, headers, answer: given.answer.subarray(0, 1) };
 }
 
 function kindOf(method: string, url: string): string {

@@ -38,7 +38,7 @@ describe('a recording that is opened', () => {
       fc.asyncProperty(range, async ([start, end]) => {
         expect((await bytesOf(stored, start, end)).equals(whole.subarray(start, end))).toBe(true);
       }),
-      { numRuns: 15 },
+      { numRuns: 15, examples: [[[0, 1]]] },
     );
   });
 
