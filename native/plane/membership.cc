@@ -67,7 +67,6 @@ bool Plane::coach(uint32_t id, uint32_t coached) {
   Participant* party = participant(id);
   if (party == nullptr || party->seat() == nullptr) return false;
   Seat& seat = *party->seat();
-  if (seat.coach) return true;  // who it coaches is fixed while it is in the room
   Participant* other = participant(coached);
   const Seat* of = other == nullptr || other == party ? nullptr : other->seat();
   const bool together = of != nullptr && of->room == seat.room && !of->leaving;

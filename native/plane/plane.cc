@@ -73,6 +73,8 @@ std::unique_ptr<Participant> Plane::remove(uint32_t id, const Now& now) {
   phases_.remove(*party);
   if (party->seat() != nullptr) party->seat()->room->drop(*party->seat(), notices_);
   if (party->rtp() != nullptr) sockets_.unwatch(*party->rtp(), now, notices_);
+  // What still lay in its sockets may have been passed on, and packets of its own may wait: none may outlive it.
+  if (sender_) sender_->flush();
   return party;
 }
 

@@ -114,8 +114,8 @@ class Plane {
   /** Tells `room_joined`, or `room_left` where there is no such room. A member of another room leaves that first, at
    * once. */
   bool join(uint32_t id, uint32_t room, bool muted, int32_t from_percent, int32_t to_percent);
-  /** Makes a member the coach of another one: only that one hears it. It is heard by nobody where `coached` is no
-   * member of the same room, or leaves it. False when the coach is in no room. */
+  /** Makes a member the coach of another one, from now on: only that one hears it. It is heard by nobody where
+   * `coached` is no member of the same room, or leaves it. False when the coach is in no room. */
   bool coach(uint32_t id, uint32_t coached);
   /** Takes a member out of its room with the next tick, over a fade. */
   bool leave(uint32_t id);

@@ -4,6 +4,10 @@ namespace sidetone {
 namespace {
 
 constexpr int16_t silence[frame_max] = {};
+/** Frames in which the disk has to make room for the silence of a long pause, else the recording fails as too slow. */
+constexpr uint32_t owing_most = 200;
+/** A second: the disk is written to twice in it. */
+constexpr size_t reserve_frames = 50;
 
 }  // namespace
 
@@ -22,7 +26,20 @@ void Recorder::stop() {
 
 void Recorder::gap(uint32_t frames) {
   if (stopped_ || !include_gaps_) return;
-  for (uint32_t i = 0; i < frames; i++) (void)file_->put(silence, rate_samples(rate_));
+  owed_ += frames;
+  settle();
+}
+
+/** Puts what silence is owed, as far as its file has room for it and for what comes next. */
+void Recorder::settle() {
+  const bool behind = owed_ > 1 || owing_ > 0;  // else it is one frame in its turn
+  if (behind) owing_++;
+  const size_t count = rate_samples(rate_);
+  while (owed_ > 0) {
+    if (behind && owing_ < owing_most && !file_->has_room(count * reserve_frames)) return;
+    owed_ = file_->put(silence, count) ? owed_ - 1 : 0;
+  }
+  owing_ = 0;
 }
 
 void Recorder::take(const int16_t* pcm, size_t rate, bool audio, float dbov, Notices& notices) {
@@ -39,6 +56,10 @@ void Recorder::take(const int16_t* pcm, size_t rate, bool audio, float dbov, Not
     }
   }
   if (!kept) {
+    gap(1);
+    return;
+  }
+  if (owed_ > 0) {
     gap(1);
     return;
   }

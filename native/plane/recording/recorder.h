@@ -48,12 +48,15 @@ class Recorder {
   void take(const int16_t* pcm, size_t rate, bool audio, float dbov, Notices& notices);
   /** Whether it still takes what it is given: it was neither stopped nor has its file failed. */
   bool taking() const { return !stopped_ && file_->state() != RecordingFile::State::failed; }
-  /** Takes so many frames in which there was nothing to record. */
+  /** Takes so many frames in which there was nothing to record. What its file has no room for is made up for in the
+   * next frames, which are silent then. */
   void gap(uint32_t frames);
   /** Tells what has happened since. True when the recording is over. */
   bool over(Notices& notices);
 
  private:
+  void settle();
+
   const uint32_t id_;
   const size_t rate_;
   const bool include_gaps_;
@@ -64,6 +67,8 @@ class Recorder {
   bool stopped_ = false;
   bool started_told_ = false;
   bool spoken_ = false;
+  uint32_t owed_ = 0;   // frames of silence that its file had no room for yet, after a pause of the whole process
+  uint32_t owing_ = 0;  // frames for which it owes
   size_t bridged_from_ = rates;
   std::unique_ptr<RateBridge> bridge_;
 };

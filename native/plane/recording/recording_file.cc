@@ -152,6 +152,11 @@ void RecordingFile::fail(Fault fault) {
   state_.store(State::failed, std::memory_order_release);
 }
 
+bool RecordingFile::has_room(size_t count) const {
+  return put_.load(std::memory_order_relaxed) + count * sizeof(int16_t) - taken_.load(std::memory_order_acquire) <=
+         ring_bytes_;
+}
+
 bool RecordingFile::put(const int16_t* pcm, size_t count) {
   if (state() == State::failed) return false;
   const uint64_t put = put_.load(std::memory_order_relaxed);
@@ -160,7 +165,7 @@ bool RecordingFile::put(const int16_t* pcm, size_t count) {
     fail(Fault::too_long);
     return false;
   }
-  if (put + bytes - taken_.load(std::memory_order_acquire) > ring_bytes_) {
+  if (!has_room(count)) {
     fail(Fault::too_slow);
     return false;
   }
@@ -269,13 +274,13 @@ bool RecordingFile::write(Extent extent) {
   if (complete_.load() || state() == State::ended) return false;
   if (fd_.load() < 0 && (closed() || !begin())) return false;
   const bool last = finishing_.load(std::memory_order_acquire) || state() == State::failed;
-  // The order matters: what was put by then is in that ring.
+  // The order matters: what was put by then is in the ring that is read after it, and that is never the one given back.
   uint64_t put = put_.load(std::memory_order_acquire);
-  const uint8_t* const ring = ring_.load(std::memory_order_acquire);
   if (!lasts_ && lasting()) {
     lasts_ = true;
     own_.reset();
   }
+  const uint8_t* const ring = ring_.load(std::memory_order_acquire);
   uint64_t taken = taken_.load(std::memory_order_relaxed);
   if (extent == Extent::pages && !last) {
     const uint64_t whole = (header_bytes + put) / page_bytes * page_bytes;

@@ -65,6 +65,8 @@ class RecordingFile {
   RecordingFile& operator=(const RecordingFile&) = delete;
 
   // The tick's side.
+  /** Whether so many samples can be queued before any more is written. */
+  bool has_room(size_t count) const;
   /** Queues samples. False when the recording has failed, or fails by this. */
   bool put(const int16_t* pcm, size_t count);
   /** Ends the file after what was put; it is `ended` when it is durable. */

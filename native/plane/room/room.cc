@@ -70,7 +70,7 @@ Seat& Room::join(Participant& party, bool muted, int32_t from_percent, int32_t t
 
 void Room::coach(Seat& seat, const Seat* coached) {
   seat.coach = true;
-  whispers_.add(seat, coached);
+  whispers_.turn(seat, coached);
 }
 
 void Room::leave(Seat& seat) { seat.leaving = true; }
@@ -184,7 +184,10 @@ void Room::bridge_two(const Now& now) {
       continue;
     }
     const uint32_t settled = from.rtp->passes_at_once() || to.rtp->passes_at_once() ? 1 : settle_ticks;
-    if (to.settled >= settled && !to.rtp->relay().on()) to.settled = 0;  // its source began anew, or it was negotiated
+    if (to.settled >= settled && !to.rtp->relay().on()) {  // its source began anew, or it was negotiated
+      to.settled = 0;
+      from.rtp->relay_to(nullptr);
+    }
     if (++to.settled == settled) {
       to.rtp->relay().arm(now.us);
       from.rtp->relay_to(to.rtp);
@@ -194,8 +197,9 @@ void Room::bridge_two(const Now& now) {
   }
 }
 
+/** Called before a member comes or goes. One alone may hold on to the other's leg, in one direction. */
 void Room::unbridge() {
-  if (!bridged_) return;
+  if (seats_.size() != 2) return;
   bridged_ = false;
   for (const auto& seat : seats_) {
     seat->settled = 0;

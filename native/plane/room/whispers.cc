@@ -6,7 +6,10 @@
 
 namespace sidetone {
 
-void Whispers::add(const Seat& coach, const Seat* coached) {
+void Whispers::turn(const Seat& coach, const Seat* coached) {
+  whispers_.erase(std::remove_if(whispers_.begin(), whispers_.end(),
+                                 [&coach](const Whisper& whisper) { return whisper.coach == &coach; }),
+                  whispers_.end());
   Whisper whisper;
   whisper.coach = &coach;
   whisper.coached = coached;

@@ -20,8 +20,8 @@ class Whispers {
 
   /** Whether the room has no coach. */
   bool none() const { return whispers_.empty(); }
-  /** Makes a member the coach of another one. nullptr: nobody hears it. */
-  void add(const Seat& coach, const Seat* coached);
+  /** Makes a member the coach of another one, from now on. nullptr: nobody hears it. */
+  void turn(const Seat& coach, const Seat* coached);
   /** A member is gone: it coaches no longer, and who coached it is heard by nobody from now on. */
   void remove(const Seat& seat);
   /** Takes what a coach says in this tick, its gain applied, at the rate of that index. nullptr: nothing. */

@@ -126,6 +126,32 @@ TEST(
   CHECK(notices.back().kind == NoticeKind::recording_ended && notices.back().a == 20);
 }
 
+TEST(
+    "a pause of the whole process that is longer than the queue is silence in a recording with gaps, and not its end") {
+  constexpr int spoken = 10;
+  constexpr int paused = 300;  // frames: six seconds, where four fit
+  Folder folder;
+  const std::string path = folder.file("paused.wav");
+  RecorderOptions with_gaps = options(path);
+  with_gaps.include_gaps = true;
+  Notices notices;
+  Recorder recorder(with_gaps);
+  for (int i = 0; i < spoken; i++) recorder.take(frame(i).data(), 0, true, -20, notices);
+  recorder.gap(paused);
+  for (int i = 0; i < 200; i++) {
+    recorder.take(frame(i).data(), 0, true, -20, notices);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  CHECK(recorder.taking());
+  recorder.stop();
+  CHECK(over(recorder, notices) && notices.back().kind == NoticeKind::recording_ended);
+  const Wav wav = read_wav(path);
+  CHECK(wav.whole && wav.samples.size() == static_cast<size_t>(spoken + paused + 200) * 160);
+  for (size_t i = 0; i < spoken * 160; i++) CHECK(wav.samples[i] == static_cast<int16_t>(i / 160 + 1));
+  for (size_t i = spoken * 160; i < (spoken + paused) * 160; i++) CHECK(wav.samples[i] == 0);
+  CHECK(wav.samples.back() == 200);  // what was said after it is heard again
+}
+
 TEST("a recording that reaches what a WAV can hold ends as too long, with all that fitted") {
   Folder folder;
   const std::string path = folder.file("long.wav");

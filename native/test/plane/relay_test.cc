@@ -340,3 +340,58 @@ TEST("members of a bridge of two come, go, are closed and move to another plane 
     two.tick();
   }
 }
+
+TEST("whoever leaves while only one direction is passed on is held by nobody, and the other one is heard on") {
+  for (const bool rings : {true, false}) {
+    Two two(rings);
+    two.talk(settled + 10);
+    CHECK(two.passes());
+    // Only A speaks, so that nothing is passed to it any more; then its stream begins anew.
+    for (int i = 0; i < 10; i++) {
+      two.a().say(marked(i));
+      two.tick();
+    }
+    CHECK(!two.plane->leg(2)->relays());
+    two.a().ssrc = 78;
+    two.a().timestamp += 1'000'000;
+    for (int i = 0; i < 4; i++) {
+      two.a().say(marked(i));
+      two.tick();
+    }
+    Counters counters;
+    CHECK(two.plane->close(2, counters, two.now));
+    CHECK(!two.plane->leg(1)->relays());
+    for (int i = 0; i < 10; i++) {
+      two.a().say(marked(i));
+      two.tick();
+    }
+  }
+}
+
+TEST("what waits to be passed on when a leg is closed has been sent, and holds nothing of what is gone") {
+  for (const bool rings : {true, false}) {
+    Bench bench(rings);
+    for (const uint32_t each : {room, room + 1}) {
+      CHECK(bench.plane->open_room(each));
+      for (int i = 0; i < 2; i++) {
+        CHECK(bench.open() != nullptr);
+        CHECK(bench.plane->join(static_cast<uint32_t>(bench.ends.size()), each, false, 100, 100));
+      }
+    }
+    for (int i = 0; i < settled; i++) {
+      for (const auto& end : bench.ends) end->say(marked(i));
+      bench.tick();
+    }
+    CHECK(bench.plane->leg(1)->relays() && bench.plane->leg(3)->relays());
+    (void)bench.ends[1]->packets();
+    bench.ends[0]->say(marked(7));
+    Counters counters;
+    CHECK(bench.plane->close(3, counters, bench.now));
+    CHECK(bench.plane->close(2, counters, bench.now));
+    for (int i = 0; i < 3; i++) bench.tick();
+    CHECK(!bench.plane->leg(1)->relays());
+    size_t same = 0;
+    for (const auto& said : bench.ends[1]->heard()) same += said == marked(7);
+    CHECK(same <= 1);
+  }
+}
