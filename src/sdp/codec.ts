@@ -29,6 +29,15 @@ export interface NumberedEvents {
   readonly clockHz: number;
 }
 
+/** The formats of a description of ours. */
+export interface Formats {
+  readonly codecs: readonly NumberedCodec[];
+  readonly events: readonly NumberedEvents[];
+}
+
+/** The payload types that are no codec's own (RFC 3551 §3). */
+const DYNAMIC = Array.from({ length: 32 }, (_, at) => 96 + at);
+
 /** The codec of a format, if it is one of these. */
 export const codecOf = (format: Format, codecs: readonly AudioCodec[]): AudioCodec | undefined =>
   codecs.find((codec) => {
@@ -47,15 +56,42 @@ export function eventsOf(formats: readonly Format[], codec: AudioCodec): Numbere
   return found && { payloadType: found.payloadType, clockHz: found.clockRate };
 }
 
-/** The formats of our offer, and a telephone-event for each of their clocks. */
-export function offeredFormats(codecs: readonly AudioCodec[]): {
-  readonly formats: readonly NumberedCodec[];
-  readonly events: readonly NumberedEvents[];
-} {
-  const clocks = [...new Set(codecs.map((codec) => FACTS[codec].clockHz))];
+/**
+ * The formats of our offer, and a telephone-event for each of their clocks, by our own numbers. A number that was agreed
+ * on before for something else is not used for it (RFC 3264 §8.3.2): then the one that was agreed on is, or a free one.
+ */
+export function offeredFormats(codecs: readonly AudioCodec[], agreed: Formats): Formats {
+  const taken = new Set([...agreed.codecs, ...agreed.events].map(({ payloadType }) => payloadType));
+  const number = (own: number, known: number | undefined): number => {
+    const payloadType = taken.has(own) ? (known ?? DYNAMIC.find((each) => !taken.has(each)) ?? own) : own;
+    taken.add(payloadType);
+    return payloadType;
+  };
   return {
-    formats: codecs.map((codec) => ({ payloadType: FACTS[codec].payloadType, codec })),
-    events: clocks.map((clockHz) => ({ payloadType: EVENT_PAYLOAD_TYPES.get(clockHz) ?? 101, clockHz })),
+    codecs: codecs.map((codec) => {
+      const known = agreed.codecs.find((each) => each.codec === codec)?.payloadType;
+      return { payloadType: number(FACTS[codec].payloadType, known), codec };
+    }),
+    events: [...new Set(codecs.map((codec) => FACTS[codec].clockHz))].map((clockHz) => {
+      const known = agreed.events.find((each) => each.clockHz === clockHz)?.payloadType;
+      return { payloadType: number(EVENT_PAYLOAD_TYPES.get(clockHz) ?? 101, known), clockHz };
+    }),
+  };
+}
+
+/** What is agreed on now and was before; a number or a codec of now takes the place of an earlier one. */
+export function agreedFormats(now: Formats, before: Formats): Formats {
+  const numbers = new Set([...now.codecs, ...now.events].map(({ payloadType }) => payloadType));
+  const isLeft = ({ payloadType }: NumberedCodec | NumberedEvents) => !numbers.has(payloadType);
+  return {
+    codecs: [
+      ...now.codecs,
+      ...before.codecs.filter((each) => isLeft(each) && !now.codecs.some(({ codec }) => codec === each.codec)),
+    ],
+    events: [
+      ...now.events,
+      ...before.events.filter((each) => isLeft(each) && !now.events.some(({ clockHz }) => clockHz === each.clockHz)),
+    ],
   };
 }
 
@@ -65,14 +101,14 @@ export function offeredFormats(codecs: readonly AudioCodec[]): {
  */
 export function othersOf(
   formats: readonly Format[],
-  codecs: readonly AudioCodec[],
+  offered: readonly NumberedCodec[],
   chosen: AudioCodec,
 ): readonly NumberedCodec[] {
+  const codecs = offered.map(({ codec }) => codec);
   return formats.flatMap((format) => {
     const codec = codecOf(format, codecs);
-    if (codec === undefined || codec === chosen) return [];
-    const { payloadType, clockHz } = FACTS[codec];
-    return format.payloadType === payloadType && clockHz === FACTS[chosen].clockHz ? [{ payloadType, codec }] : [];
+    if (codec === undefined || codec === chosen || FACTS[codec].clockHz !== FACTS[chosen].clockHz) return [];
+    return offered.filter((each) => each.codec === codec && each.payloadType === format.payloadType);
   });
 }
 
@@ -81,15 +117,15 @@ export function othersOf(
  * by its own; some send by their own all the same. A number that the answer uses for something else is left out.
  */
 export function ownNumbers(
-  codecs: readonly AudioCodec[],
+  offered: Formats,
   chosen: NumberedCodec,
   events: NumberedEvents | undefined,
 ): { readonly ownPayloadType?: number; readonly ownEventPayloadType?: number } {
   const theirs = [chosen.payloadType, events?.payloadType];
-  const audio = FACTS[chosen.codec].payloadType;
-  const event = offeredFormats(codecs).events.find(({ clockHz }) => clockHz === events?.clockHz)?.payloadType;
+  const audio = offered.codecs.find(({ codec }) => codec === chosen.codec)?.payloadType;
+  const event = offered.events.find(({ clockHz }) => clockHz === events?.clockHz)?.payloadType;
   return {
-    ...(theirs.includes(audio) ? {} : { ownPayloadType: audio }),
+    ...(audio === undefined || theirs.includes(audio) ? {} : { ownPayloadType: audio }),
     ...(event === undefined || theirs.includes(event) ? {} : { ownEventPayloadType: event }),
   };
 }

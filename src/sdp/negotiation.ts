@@ -5,8 +5,10 @@
 
 import {
   type AudioCodec,
+  agreedFormats,
   codecOf,
   eventsOf,
+  type Formats,
   formatLines,
   type NumberedCodec,
   type NumberedEvents,
@@ -92,11 +94,17 @@ export class Negotiation {
   #described = '';
   /** Whether we hold the far end: we send to it and take nothing from it. */
   #holding = false;
+  /** Whether our last offer held it. Its answer is one to that, whatever was wanted since. */
+  #offeredHold = false;
   /**
    * The m-lines of the last description of either side, ours among them: a later offer repeats them all (RFC 3264 §8).
    */
   #slots: readonly Slot[];
   readonly #keys: KeyExchange | undefined;
+  /** The numbers that our answers agreed to, which our offers keep. */
+  #agreed: Formats = { codecs: [], events: [] };
+  /** The numbers of our last offer. */
+  #offered: Formats | undefined;
   /** Whether the audio that was agreed on is encrypted. Undefined until then. */
   #isEncrypted: boolean | undefined;
 
@@ -123,7 +131,9 @@ export class Negotiation {
    * places.
    */
   offer(): Uint8Array {
-    const { formats, events } = offeredFormats(this.#options.codecs);
+    const { codecs: formats, events } = offeredFormats(this.#options.codecs, this.#agreed);
+    this.#offered = { codecs: formats, events };
+    this.#offeredHold = this.#holding;
     const crypto = this.#isEncrypted === false ? '' : (this.#keys?.offer() ?? '');
     const lines = this.#slots.map((slot) =>
       'refused' in slot
@@ -157,6 +167,10 @@ export class Negotiation {
         : { refused: `m=${each.type} 0 ${each.protocol} ${each.formatText.slice(0, REFUSED_FORMATS_MAX_CHARS)}\r\n` },
     );
     const formats = [agreement];
+    this.#agreed = agreedFormats(
+      { codecs: [{ payloadType: agreement.payloadType, codec: agreement.codec }], events },
+      this.#agreed,
+    );
     const lines = this.#slots.map((slot) =>
       'refused' in slot ? slot.refused : this.#audio(slot.protocol, formats, events, answerTo(direction, this.#holding)) + crypto,
     );
@@ -179,7 +193,8 @@ export class Negotiation {
       const encryption = this.#encryption(media, role);
       if (encryption === undefined) continue;
       const events = eventsOf(media.formats, codec);
-      const others = role === 'answer' ? othersOf(media.formats, codecs, codec) : [];
+      const offered = this.#offered ?? offeredFormats(codecs, this.#agreed);
+      const others = role === 'answer' ? othersOf(media.formats, offered.codecs, codec) : [];
       const agreement: AudioAgreement = {
         remoteHost: media.host,
         remotePort: media.port,
@@ -189,12 +204,12 @@ export class Negotiation {
         ...(others.length === 0 ? {} : { others }),
         telephoneEventPayloadType: events?.payloadType,
         ...(events === undefined || events.clockHz === 8000 ? {} : { telephoneEventClockHz: events.clockHz }),
-        ...(role === 'answer' ? ownNumbers(codecs, { payloadType: format.payloadType, codec }, events) : {}),
+        ...(role === 'answer' ? ownNumbers(offered, { payloadType: format.payloadType, codec }, events) : {}),
         ptimeMs: ptime(media.ptimeMs),
         send: !silenced,
         receive: !silenced && direction !== 'recvonly' && !this.#holding,
         // While we hold the far end, its recvonly is the answer to that and no hold of its own.
-        held: silenced || (direction === 'recvonly' && !this.#holding),
+        held: silenced || (direction === 'recvonly' && !(role === 'answer' ? this.#offeredHold : this.#holding)),
         srtp: encryption.keys,
       };
       this.#isEncrypted = encryption.keys !== undefined;

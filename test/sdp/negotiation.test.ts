@@ -136,6 +136,61 @@ describe('our later offer', () => {
     ]);
   });
 
+  test('gives no number of before another meaning (RFC 3264 §8.3.2)', () => {
+    const negotiation = ours(['opus', 'PCMU']);
+    const media = 'm=audio 4000 RTP/AVP 102 0 101\r\na=rtpmap:102 opus/48000/2\r\na=rtpmap:101 telephone-event/48000';
+    negotiation.answer(description([media]));
+    negotiation.hold(true);
+    const offer = text(negotiation.offer());
+    expect(mLines(offer)).toEqual(['m=audio 20000 RTP/AVP 111 0 101 96']);
+    expect(offer).toContain('a=rtpmap:111 opus/48000/2\r\n');
+    expect(offer).toContain('a=rtpmap:101 telephone-event/48000\r\n');
+    expect(offer).toContain('a=rtpmap:96 telephone-event/8000\r\n');
+    // Its answer names the telephone-event by our number of now.
+    const answered = negotiation.acceptAnswer(
+      description(['m=audio 4000 RTP/AVP 0 99\r\na=rtpmap:99 telephone-event/8000\r\na=recvonly']),
+    );
+    expect(answered).toMatchObject({ codec: 'PCMU', telephoneEventPayloadType: 99, ownEventPayloadType: 96 });
+  });
+
+  test('gives a number one meaning for the whole of a session, whatever is agreed on', () => {
+    const payloadType = fc.integer({ min: 96, max: 127 });
+    const media = fc
+      .uniqueArray(payloadType, { minLength: 3, maxLength: 3 })
+      .map(([opus, wide, narrow]) => [
+        `m=audio 4000 RTP/AVP ${opus} 0 ${wide} ${narrow}`,
+        `a=rtpmap:${opus} opus/48000/2`,
+        `a=rtpmap:${wide} telephone-event/48000`,
+        `a=rtpmap:${narrow} telephone-event/8000`,
+      ]);
+    const meanings = (sdp: string) => [...sdp.matchAll(/a=rtpmap:([0-9]+) ([^\r]+)/g)].map(([, number, name]) => [number, name]);
+    fc.assert(
+      fc.property(media, (lines) => {
+        const negotiation = ours(['opus', 'PCMU']);
+        const answered = negotiation.answer(description([lines.join('\r\n')]));
+        if ('refused' in answered) throw new Error(answered.why);
+        const agreed = new Map(meanings(text(answered.body)).map(([number, name]) => [number, name]));
+        const offered = meanings(text(negotiation.offer()));
+        expect(new Set(offered.map(([number]) => number)).size).toBe(offered.length);
+        for (const [number, name] of offered) expect(agreed.get(number) ?? name).toBe(name);
+      }),
+    );
+  });
+
+  test('that holds no more is not answered by the answer to the one that held', () => {
+    const negotiation = ours();
+    const first = negotiation.answer(description([AUDIO]));
+    if ('refused' in first) throw new Error(first.why);
+    negotiation.hold(true);
+    negotiation.offer();
+    negotiation.hold(false);
+    expect(negotiation.acceptAnswer(description([`${AUDIO}\r\na=recvonly`]))).toMatchObject({ held: false, receive: false });
+    negotiation.offer();
+    expect(negotiation.acceptAnswer(description([AUDIO]))).toMatchObject({ held: false, receive: true });
+    negotiation.offer();
+    expect(negotiation.acceptAnswer(description([`${AUDIO}\r\na=recvonly`]))).toMatchObject({ held: true });
+  });
+
   test('has as many m-lines as the last description, whatever was offered before', () => {
     const line = fc.constantFrom('m=video 5000 RTP/AVP 31', 'm=image 7000 udptl t38', 'm=audio 0 RTP/AVP 0', AUDIO);
     fc.assert(

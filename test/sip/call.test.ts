@@ -217,10 +217,10 @@ describe('forking', () => {
       .replace(/(\r\nTo: [^\r]*)/, `$1;tag=${tag}`)
       .replace(/\r\nContact:[^\r]*/, `\r\nContact: <sip:${tag}@192.0.2.2>`)
       .replace(/Content-Length.*$/s, `${fields}Content-Length: ${body.length}\r\n\r\n${body}`);
-  const forked = () => {
+  const forked = (more: Parameters<typeof dial>[3] = {}) => {
     const { network, alice, bob, lines } = pair();
     network.eat = (from) => from === alice;
-    const call = dial(network, alice, bob);
+    const call = dial(network, alice, bob, more);
     network.run(1);
     const invite = network.wire[0]?.data ?? '';
     const hear = (message: string) => {
@@ -243,6 +243,49 @@ describe('forking', () => {
     call.hangUp(network.now);
     network.run();
     expect(alice.agent.load()).toEqual({ dialogs: 0, transactions: 0 });
+  });
+
+  /** What a fork asks of Alice within its dialog. */
+  const ask = (invite: string, method: string, tag: string, cseq: number) => {
+    const field = (name: string) => new RegExp(`^${name}: (.*)\\r$`, 'm').exec(invite)?.[1] ?? '';
+    const contact = /<([^>]*)>/.exec(field('Contact'))?.[1];
+    return (
+      `${method} ${contact} SIP/2.0\r\nVia: SIP/2.0/UDP 192.0.2.2:5060;branch=z9hG4bK${tag}${method}${cseq}\r\n` +
+      `From: ${field('To')};tag=${tag}\r\nTo: ${field('From')}\r\nCall-ID: ${field('Call-ID')}\r\n` +
+      `CSeq: ${cseq} ${method}\r\nContact: <sip:${tag}@192.0.2.2>\r\nContent-Length: 0\r\n\r\n`
+    );
+  };
+
+  test('leaves what a fork without the call asks to that fork: its BYE and its numbers are not the call’s', () => {
+    const { network, alice, lines, call, invite, hear } = forked();
+    hear(respond(invite, 180, 'one'));
+    hear(respond(invite, 200, 'two', 'v=0 two'));
+    const before = lines(alice).length;
+    hear(ask(invite, 'UPDATE', 'one', 30_000));
+    hear(ask(invite, 'BYE', 'one', 30_001));
+    expect(alice.types(call)).toEqual(['ringing', 'answered']);
+    hear(ask(invite, 'BYE', 'two', 1));
+    expect(
+      lines(alice)
+        .slice(before)
+        .map((line) => line.slice(0, 11)),
+    ).toEqual(['SIP/2.0 481', 'SIP/2.0 200', 'SIP/2.0 200']);
+    expect(alice.ends(call)).toMatchObject([{ end: { why: 'bye' } }]);
+    network.run();
+    expect(alice.agent.load()).toEqual({ dialogs: 0, transactions: 0 });
+  });
+
+  test('that is given up while it is answered gives the BYE its credentials when it is asked for them', () => {
+    const { network, alice, lines, call, invite, hear } = forked({ credentials: { username: 'u', password: 'p' } });
+    hear(respond(invite, 180, 'one'));
+    call.hangUp(network.now);
+    network.run(network.now - START);
+    hear(respond(invite, 200, 'one', 'v=0 one'));
+    expect(lines(alice)).toEqual(['INVITE', 'CANCEL', 'ACK', 'BYE']);
+    const bye = network.wire.at(-1)?.data ?? '';
+    hear(respond(bye, 407, 'one', '', 'Proxy-Authenticate: Digest realm="r", nonce="n", qop="auth"\r\n'));
+    expect(lines(alice)).toEqual(['INVITE', 'CANCEL', 'ACK', 'BYE', 'BYE']);
+    expect(network.wire.at(-1)?.data).toContain('Proxy-Authorization: Digest username="u"');
   });
 
   test('takes reliable provisional responses in order, each acknowledged once', () => {

@@ -150,6 +150,10 @@ export class DeviceLeg extends DialledLeg {
       case 'ended':
         this.#onForkEnded(call, fork, event.end);
         return;
+      case 'offer':
+        // A device that rings is not heard. Unanswered, its UPDATE would stand in the way of every change to come.
+        this.options.driver.run((now) => call.refuseOffer(488, now));
+        return;
       default:
         return;
     }

@@ -314,6 +314,10 @@ export class Call implements Timed {
   /** Takes a request within one of its dialogs. */
   onRequest(transaction: ServerTransaction): void {
     const { request } = transaction;
+    if (this.#isOfOtherFork(request)) {
+      transaction.respond(request.method === 'BYE' ? 200 : 481);
+      return;
+    }
     const dialog = this.#dialogOf(request) ?? this.#dialog;
     const number = parseCSeq(request.headers.get('cseq'))?.number ?? 0;
     if (dialog !== undefined) {
@@ -470,6 +474,11 @@ export class Call implements Timed {
     if (this.#keys.has(key) || this.#closed) return;
     this.#keys.add(key);
     this.#context.enter(key, this);
+  }
+
+  /** Whether it comes from a fork that has not got the call: its numbers, its target and its end are none of the call's. */
+  #isOfOtherFork(request: SipRequest): boolean {
+    return this.#established && this.#uac !== undefined && (tagOf(request.headers.get('from')) ?? '') !== this.#dialog?.remoteTag;
   }
 
   #dialogOf(request: SipRequest): Dialog | undefined {

@@ -148,11 +148,19 @@ function peerOfUri(text: string, like: Peer): Peer | undefined {
   return { transport, host: uri.host, port, flow: transport === like.transport ? like.flow : 0, ...name, ...profile };
 }
 
-const PRIVATE =
-  /^(?:0\.|10\.|127\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2[0-9]|3[01])\.|100\.(?:6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7])\.)/;
+/** The private networks (RFC 1918, 6598, 3927 and loopback). */
+const PRIVATE = [
+  /^10\./,
+  /^127\./,
+  /^169\.254\./,
+  /^192\.168\./,
+  /^172\.(?:1[6-9]|2[0-9]|3[01])\./,
+  /^100\.(?:6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7])\./,
+];
 
 /** Whether `host` is an address of a private network that `seen`, the address packets come from, is not in. */
 function isUnreachableFrom(host: string, seen: string): boolean {
   if (host.startsWith('0.')) return true;
-  return PRIVATE.test(host) && !PRIVATE.test(seen);
+  const network = PRIVATE.find((each) => each.test(host));
+  return network !== undefined && !network.test(seen);
 }

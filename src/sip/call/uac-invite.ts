@@ -55,6 +55,7 @@ export class UacInvite implements RequestOwner, Timed {
   readonly #context: AgentContext;
   readonly #owner: UacInviteOwner;
   readonly #authentication: Authentication;
+  readonly #credentials: Credentials | undefined;
   readonly #outgoing: OutgoingRequest;
   readonly #forks = new Map<string, Fork>();
   readonly #acks = new Map<string, Acknowledgement>();
@@ -74,6 +75,7 @@ export class UacInvite implements RequestOwner, Timed {
   ) {
     this.#context = context;
     this.#owner = owner;
+    this.#credentials = credentials;
     this.#authentication = {
       credentials: () => (this.#cancelled ? undefined : credentials),
       nextNumber: () => {
@@ -184,8 +186,7 @@ export class UacInvite implements RequestOwner, Timed {
     const prack = dialogRequest(fork.dialog, 'PRACK');
     prack.headers.add('rack', `${number} ${cseq} INVITE`);
     const { dialog } = fork;
-    const authentication = { ...this.#authentication, nextNumber: () => ++dialog.localNumber };
-    new OutgoingRequest(this.#context, prack, nextHop(dialog), NO_OWNER, authentication).send();
+    new OutgoingRequest(this.#context, prack, nextHop(dialog), NO_OWNER, this.#authenticationIn(dialog)).send();
     return true;
   }
 
@@ -261,8 +262,13 @@ export class UacInvite implements RequestOwner, Timed {
   }
 
   #hangUp(dialog: Dialog): void {
-    const authentication = { ...this.#authentication, nextNumber: () => ++dialog.localNumber };
-    new OutgoingRequest(this.#context, dialogRequest(dialog, 'BYE'), nextHop(dialog), NO_OWNER, authentication).send();
+    const bye = dialogRequest(dialog, 'BYE');
+    new OutgoingRequest(this.#context, bye, nextHop(dialog), NO_OWNER, this.#authenticationIn(dialog)).send();
+  }
+
+  /** Also after a CANCEL, which only keeps an INVITE from being sent again: without its BYE the far end stays connected. */
+  #authenticationIn(dialog: Dialog): Authentication {
+    return { credentials: () => this.#credentials, nextNumber: () => ++dialog.localNumber };
   }
 
   #over(end: CallEnd): void {
