@@ -48,7 +48,7 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await platform.operator('PATCH', `/apps/${app.appUuid}`, { name: NAME });
     await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
     receiver.misbehave = ({ event, type, session_uuid: uuid }) => {
-      if (event === 'session.created' && type === 'phone_in') void platform.api(app, 'POST', `/v1/sessions/${uuid}/answer`);
+      if (event === 'session.created' && type === 'phone_in') void platform.answerSoon(app, uuid);
       if (event !== 'session.ended') return undefined;
       return refusesEnd ? new Response('not now', { status: 503 }) : answersEnd.then(() => undefined);
     };

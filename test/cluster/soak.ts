@@ -71,7 +71,7 @@ describe.skipIf(!natsInstalled)('a Room over three nodes', () => {
     app = await platform.application(receiver.url, '+15550002');
     receiver.secrets.set(app.appUuid, app.webhookSecret);
     receiver.misbehave = ({ event, session_uuid }) => {
-      if (event === 'session.created') void platform.api(app, 'POST', `/v1/sessions/${session_uuid}/answer`);
+      if (event === 'session.created') void platform.answerSoon(app, session_uuid);
       return undefined;
     };
     await platform.trunk('127.0.0.1:9');

@@ -182,6 +182,20 @@ export class Platform {
     return this.#call(method, path, `${app.appUuid}:${app.apiKey}`, body, headers);
   }
 
+  /**
+   * Answers a Session from a webhook's handler, where nobody awaits it. The platform may be killed meanwhile, and then the
+   * request fails with it; every other failure is one.
+   */
+  answerSoon(app: Credentials, sessionUuid: unknown): Promise<void> {
+    const child = this.#child;
+    return this.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`).then(
+      () => undefined,
+      (error) => {
+        if (this.#child === child) throw error;
+      },
+    );
+  }
+
   async #call(method: string, path: string, token: string, body: unknown, headers: Record<string, string>): Promise<Answered> {
     const response = await fetch(this.url + path, {
       method,

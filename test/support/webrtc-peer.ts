@@ -163,7 +163,13 @@ export class WebrtcPeer {
     packet.writeUInt32BE(timestamp >>> 0, 4);
     packet.writeUInt32BE(4711, 8);
     packet.set(payload, 12);
-    if (this.#track.isOpen()) this.#track.sendMessageBinary(packet);
+    if (!this.#track.isOpen()) return;
+    try {
+      this.#track.sendMessageBinary(packet);
+    } catch (error) {
+      // The library closes a track on its own thread: it may have done so since the line above.
+      if (this.#track.isOpen()) throw error;
+    }
   }
 
   /** Says what `frame` gives for each 20 ms, in `units` of timestamp, until `hush` or `close`. */

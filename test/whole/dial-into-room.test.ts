@@ -17,7 +17,7 @@ beforeAll(async () => {
   app = await platform.application(receiver.url, NUMBER);
   await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
   receiver.misbehave = (event) => {
-    if (event.event === 'session.created') void platform.api(app, 'POST', `/v1/sessions/${event.session_uuid}/answer`);
+    if (event.event === 'session.created') void platform.answerSoon(app, event.session_uuid);
     return undefined;
   };
 }, 60_000);

@@ -53,7 +53,7 @@ afterAll(async () => {
 });
 
 async function answer(sessionUuid: string): Promise<void> {
-  await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`);
+  await platform.answerSoon(app, sessionUuid);
   if (playing === undefined) return;
   const urls = [`http://127.0.0.1:${sounds.port}${playing}`];
   await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/playback/play`, { type: 'files', urls });

@@ -29,7 +29,7 @@ beforeAll(async () => {
   await platform.operator('PUT', `/apps/${called.appUuid}/payment-terminals/${TERMINAL}`, {});
   // The colleague's telephone answers.
   desk.misbehave = (event) => {
-    if (event.event === 'session.created') void platform.api(colleague, 'POST', `/v1/sessions/${event.session_uuid}/answer`);
+    if (event.event === 'session.created') void platform.answerSoon(colleague, event.session_uuid);
     return undefined;
   };
 }, 60_000);

@@ -52,7 +52,7 @@ describe('a trace', () => {
     app = await platform.application(receiver.url, NUMBER);
     await platform.operator('PUT', '/trunks/loop', { uri: 'loopback:' });
     receiver.misbehave = ({ event, type, session_uuid: uuid }) => {
-      if (event === 'session.created' && type === 'phone_in') void platform.api(app, 'POST', `/v1/sessions/${uuid}/answer`);
+      if (event === 'session.created' && type === 'phone_in') void platform.answerSoon(app, uuid);
       return undefined;
     };
     const dialled = await platform.api(
