@@ -16,6 +16,7 @@ import { untilStored } from './call/until-stored.ts';
 import type { Carrier } from './carrier/carrier.ts';
 import { isPinnedTo } from './carrier/trunk/trunk.ts';
 import { type Clock, sleep } from './clock.ts';
+import type { BeatLoad } from './cluster/beat-load.ts';
 import { Cluster, MESSAGES_LEASE } from './cluster/cluster.ts';
 import type { LocalWork } from './cluster/commands.ts';
 import { clusterName, joinAlone, joinCluster, PROTOCOL } from './cluster/join.ts';
@@ -81,7 +82,7 @@ async function addressOf(host: string): Promise<string> {
 /** The carrier as the cluster needs it. */
 type ClusterCarrier = Dialer &
   Parameters<Cluster['dialogs']['serve']>[0] &
-  Pick<Carrier, 'ports' | 'channelsHeld' | 'registrationsChanged'>;
+  Pick<Carrier, 'ports' | 'channelsHeld' | 'registrations' | 'registrationsChanged'>;
 
 /** What the cluster needs of the platform. */
 interface ClusterParts {
@@ -139,7 +140,12 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
     load() {
       cluster.load = Number(load.value.toFixed(3));
       const counts = { sessions: sessions.size, rooms: rooms.size, legs: media.load().legs };
-      return JSON.stringify({ load: cluster.load, ...counts, channels: carrier.channelsHeld() });
+      const told: BeatLoad = {
+        load: cluster.load,
+        channels: carrier.channelsHeld(),
+        registered: carrier.registrations(),
+      };
+      return JSON.stringify({ ...told, ...counts });
     },
     async takeOver(seenAt) {
       // Recordings, Rooms, then Sessions, so that their ends come in order.
@@ -223,7 +229,7 @@ function takenCallsOf({ store, clock, sessions, rooms }: ClusterParts, cluster: 
     handedOver: (state, nodeId) => rooms.span?.handedOver(state, nodeId),
   });
   cluster.onTaken((nodeId, taken) => {
-    for (const sessionUuid of taken) takenCalls.taken(nodeId, sessionUuid);
+    for (const sessionUuid of taken) void takenCalls.told(nodeId, sessionUuid);
   });
   return takenCalls;
 }
@@ -273,6 +279,7 @@ export class Drain {
   /** What hands calls to other nodes; undefined where there are none. */
   mover: Pick<Mover, 'moveAll'> | undefined;
   #since: number | undefined;
+  #deadlineSec: number | undefined;
   #cancel = () => {};
   #isLast = false;
 
@@ -297,17 +304,22 @@ export class Drain {
     this.#cancel();
   }
 
+  /** Takes what the row says. Another deadline than before counts from now. */
   ordered({ drainingAt, drainSec, drainMode }: Pick<NodeRow, 'drainingAt' | 'drainSec' | 'drainMode'>): void {
     if (this.#isLast) return;
     this.mover?.moveAll(drainingAt !== undefined && drainMode === 'move');
-    if (drainingAt === this.#since) return;
+    const isKnown = drainingAt === this.#since;
+    if (isKnown && drainSec === this.#deadlineSec) return;
     this.#since = drainingAt;
+    this.#deadlineSec = drainSec;
     this.#cancel();
+    this.#cancel = () => {};
+    if (drainingAt !== undefined && drainSec !== undefined)
+      this.#cancel = this.#clock.at(this.#clock.now() + drainSec * 1000, () => this.#sessions.endAll());
+    if (isKnown) return;
     this.#carrier.drain(drainingAt !== undefined);
     this.#sessions.refuseNew(drainingAt !== undefined);
     this.#log.info({ sessions: this.#sessions.size }, drainingAt === undefined ? 'in use again' : 'draining by order');
-    if (drainingAt !== undefined && drainSec !== undefined)
-      this.#cancel = this.#clock.at(this.#clock.now() + drainSec * 1000, () => this.#sessions.endAll());
   }
 }
 

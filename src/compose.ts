@@ -209,6 +209,7 @@ async function openDoors(
     labels: settings.node.labels,
     sharedChannels: cluster,
     otherDialogs: cluster?.dialogs,
+    registeredElsewhere: (trunk) => cluster?.registeredUntil(trunk),
     registers: (trunk) => cluster === undefined || cluster.holds(registerLease(trunk)),
     ...(settings.sip.tls === undefined ? {} : { tls: settings.sip.tls }),
     ...(settings.sip.advertise === undefined ? {} : { advertise: settings.sip.advertise }),

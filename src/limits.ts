@@ -172,6 +172,8 @@ export const NODE_LABELS_MAX = 32;
 /** A token for a streaming body between nodes, and how many may be out. */
 export const NODE_TOKEN_MS = 30_000;
 export const NODE_TOKENS_MAX = 10_000;
+/** The silence on a connection to another node after which it is asked whether that is still there. */
+export const PEER_KEEPALIVE_MS = 10_000;
 /** The answer of another node to a body that was handed on. */
 export const NODE_ANSWER_MAX_BYTES = 64 * 1024;
 /** A lease on work that one node does: how long it lasts without renewal, and how often it is renewed. */

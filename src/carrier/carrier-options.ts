@@ -30,6 +30,8 @@ export interface CarrierOptions {
   readonly otherDialogs?: OtherDialogs | undefined;
   /** Whether this node is the one that registers the trunk of that name. Absent: it registers all. */
   readonly registers?: (trunk: string) => boolean;
+  /** The end of a registration that another node has made of that trunk, in milliseconds since the epoch; undefined: none has. */
+  readonly registeredElsewhere?: (trunk: string) => number | undefined;
   /** The address that RTP ports are bound to. It tells their IP version; without it they are IPv4. */
   readonly rtpHost?: string;
   readonly media: Pick<MediaEngine, 'openRtpLeg' | 'load' | 'ready' | 'srtpSuites' | 'codecs'>;
@@ -57,6 +59,8 @@ export interface Carrier extends Dialer, CarrierReadings, OwnDialogs {
   dial(options: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused };
   /** The channels that this node holds of trunks whose channels it shares with others, by trunk. */
   channelsHeld(): Readonly<Record<string, number>>;
+  /** The trunks that this node has registered, each with the end of its binding in milliseconds since the epoch. */
+  registrations(): Readonly<Record<string, number>>;
   /** Whether the sockets are up and the carrier is not closed. */
   ready(): boolean;
   load(): { readonly dialogs: number; readonly transactions: number };

@@ -220,8 +220,7 @@ class SipCarrier implements Carrier {
     const trunk = this.#named(snapshot.trunk);
     const { host, transport } = snapshot.call.peer;
     if (trunk === undefined || this.#draining) return { failed: 'the trunk is not here, or the node drains', asked: false };
-    const release = this.#channels.take(trunk);
-    if (release === undefined) return { failed: 'no channel of the trunk is free', asked: false };
+    const release = this.#channels.carryOn(trunk);
     const now = this.#options.clock.now();
     const call = this.#agent.resume(snapshot.call, ahead, trunkCredentials(trunk), now);
     if (call === undefined) {
@@ -238,6 +237,10 @@ class SipCarrier implements Carrier {
 
   channelsHeld(): Readonly<Record<string, number>> {
     return this.#channels.allHeld();
+  }
+
+  registrations(): Readonly<Record<string, number>> {
+    return this.#monitor.registrations();
   }
 
   ready(): boolean {
@@ -311,7 +314,10 @@ class SipCarrier implements Carrier {
   }
 
   trunkStatus(name: string): TrunkStatus {
-    return { ...this.#monitor.status(name), ...this.#channels.counts(name) };
+    const own = this.#monitor.status(name);
+    const elsewhere = own.registered ? undefined : this.#options.registeredElsewhere?.(name);
+    const shared = elsewhere === undefined ? {} : { registered: true, registeredUntil: elsewhere };
+    return { ...own, ...shared, ...this.#channels.counts(name) };
   }
 
   probeTrunk(name: string): void {

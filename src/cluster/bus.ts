@@ -105,7 +105,9 @@ export class Bus {
     const subject = this.#newsOf(kind);
     transport.subscribe(subject, (message) => {
       const envelope = this.#open(message, subject);
-      if (envelope !== undefined && envelope.from !== this.#options.nodeId) heard(envelope.body);
+      if (envelope === undefined || envelope.from === this.#options.nodeId) return;
+      if (this.#envelopes.isFresh(envelope, this.#options.clock.now())) heard(envelope.body);
+      else this.#load.dropped++;
     });
   }
 

@@ -5,8 +5,8 @@
  * either, until it is back or buried: a carrier's limit is not to be passed.
  */
 import { type Clock, sleep } from '../clock.ts';
-import type { NodeRow } from '../database/nodes.ts';
 import { NODE_BEAT_MS, NODE_PING_TIMEOUT_MS } from '../limits.ts';
+import { beatLoadOf } from './beat-load.ts';
 import type { Bus } from './bus.ts';
 import type { Members } from './members.ts';
 import { homeOf } from './rendezvous.ts';
@@ -46,14 +46,17 @@ export class ChannelQuota {
     options.bus.answer('channels.held', (body) => (isNamed(body) ? { channels: options.held(body.trunk) } : {}));
   }
 
-  /** Asks to hold so many channels of a trunk with `max`. Returns how many this node may hold; `current` where nobody answers. */
+  /**
+   * Asks to hold so many channels of a trunk with `max`. Returns how many this node may hold: never less than what it
+   * holds already (`current`), and that where nobody answers.
+   */
   async hold(trunk: string, max: number, channels: number, current: number): Promise<number> {
     const { nodeId, bus } = this.#options;
-    const wish = { trunk, max, channels, turn: ++this.#turn };
+    const wish = { trunk, max, channels, current: Math.min(current, channels), turn: ++this.#turn };
     const home = homeOf(trunk, this.#up());
     if (home === undefined || home === nodeId) return await this.#grant(nodeId, wish);
     const result = await bus.ask(home, 'channels', wish, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
-    return result.outcome === 'answered' && isGrant(result.body) ? result.body.granted : Math.min(current, channels);
+    return result.outcome === 'answered' && isGrant(result.body) ? result.body.granted : wish.current;
   }
 
   /** All nodes that were not declared dead: the same in every node's eyes, suspects included. */
@@ -61,12 +64,12 @@ export class ChannelQuota {
     return this.#options.members.rows.map(({ nodeId }) => nodeId);
   }
 
-  async #grant(from: string, { trunk, max, channels, turn }: Wish): Promise<number> {
+  async #grant(from: string, { trunk, max, channels, current = 0, turn }: Wish): Promise<number> {
     const holdings = await this.#holdings(trunk);
     const known = holdings.get(from);
     if (known !== undefined && known.turn > turn) return known.channels;
     const others = [...holdings].reduce((sum, [nodeId, each]) => (nodeId === from ? sum : sum + each.channels), 0);
-    const granted = Math.max(0, Math.min(channels, max - others));
+    const granted = Math.max(current, Math.min(channels, max - others));
     holdings.set(from, { channels: granted, turn });
     return granted;
   }
@@ -90,7 +93,8 @@ export class ChannelQuota {
         if (each === nodeId) return;
         const result = await bus.ask(each, 'channels.held', { trunk }, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
         const told = result.outcome === 'answered' && isHolding(result.body) ? result.body.channels : undefined;
-        holdings.set(each, { channels: told ?? heldBy(members.get(each), trunk), turn: 0 });
+        // One that does not answer holds what it held at its last beat.
+        holdings.set(each, { channels: told ?? beatLoadOf(members.get(each)).channels[trunk] ?? 0, turn: 0 });
       }),
     );
     holdings.set(nodeId, { channels: held(trunk), turn: 0 });
@@ -98,19 +102,12 @@ export class ChannelQuota {
   }
 }
 
-/** What a node that does not answer held at its last beat. */
-function heldBy(row: NodeRow | undefined, trunk: string): number {
-  const load: unknown = JSON.parse(row?.load ?? '{}');
-  if (typeof load !== 'object' || load === null || !('channels' in load)) return 0;
-  const { channels } = load;
-  if (typeof channels !== 'object' || channels === null) return 0;
-  return Number(Object.entries(channels).find(([name]) => name === trunk)?.[1] ?? 0);
-}
-
 interface Wish {
   readonly trunk: string;
   readonly max: number;
   readonly channels: number;
+  /** What the node holds already. A node of an older release does not say it. */
+  readonly current?: number;
   readonly turn: number;
 }
 

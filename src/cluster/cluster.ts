@@ -12,6 +12,7 @@ import type { LeaseStore } from '../database/leases.ts';
 import type { NodeRow, NodeStore } from '../database/nodes.ts';
 import { NODE_CACHE_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
+import { beatLoadOf } from './beat-load.ts';
 import { SharedBrowserCalls } from './browser-calls.ts';
 import { Bus } from './bus.ts';
 import { ChannelQuota } from './channel-quota.ts';
@@ -202,6 +203,13 @@ export class Cluster {
     const { clock, log } = this.#options;
     this.#leases = new LeaseKeeper({ leases, clock, log, wanted, onChange });
     this.#leases.start();
+  }
+
+  /** The end of a registration of that trunk that another node told with its beat; undefined: none has it. */
+  registeredUntil(trunk: string): number | undefined {
+    const { nodeId: own } = this.#options.nodes;
+    const others = this.#members?.rows.filter(({ nodeId }) => nodeId !== own && !this.isSuspect(nodeId)) ?? [];
+    return others.map((row) => beatLoadOf(row).registered[trunk]).find((until) => until !== undefined);
   }
 
   isSuspect(nodeId: string): boolean {

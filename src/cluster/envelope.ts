@@ -61,7 +61,10 @@ export class Envelopes {
     return { subject, from: f, nonce: n, time: t, answers: r ?? '', body: b };
   }
 
-  /** Tells whether a request comes for the first time, and not long after it was sent. */
+  /**
+   * Tells whether a message comes for the first time, and not long after it was sent. News have no time, as they are for
+   * many clocks: what they say is looked up, or holds however often it is told.
+   */
   isFresh({ nonce, time }: Envelope, now: number): boolean {
     if (this.#seen.has(nonce) || (time !== undefined && Math.abs(now - time) > NODE_MESSAGE_AGE_MAX_MS)) return false;
     this.#seen.add(nonce);

@@ -19,6 +19,8 @@ export const natsTransport =
       ...(protocol === 'tls:' ? { tls: {} } : {}),
       waitOnFirstConnect: true,
       maxReconnectAttempts: -1,
+      // Two refusals in a row are no reason to give up for good: a password may be put right.
+      ignoreAuthErrorAbort: true,
       reconnectTimeWait: 100,
       reconnectJitter: 50,
       pingInterval: 1_000,

@@ -6,6 +6,7 @@
 import type { NodeRow } from '../database/nodes.ts';
 import { parseUri } from '../sip/message/uri.ts';
 import type { Binding } from '../sip/registrar.ts';
+import { beatLoadOf } from './beat-load.ts';
 
 const LOCAL_PREFERENCE = 0.1;
 
@@ -57,20 +58,14 @@ export function mayPlace(
   return usable.length === 0 || usable.some(({ nodes }) => nodes === undefined || nodes.some((label) => labels.includes(label)));
 }
 
-/** The load of a node, 0 to 1, from its last beat. */
-function loadOf({ load }: Pick<NodeRow, 'load'>): number {
-  const told: unknown = JSON.parse(load);
-  return typeof told === 'object' && told !== null && 'load' in told && typeof told.load === 'number' ? told.load : 0;
-}
-
 /** The node for a new Session among those that may take it. Undefined: none may. `random` gives numbers in [0, 1). */
 export function choose(own: string, candidates: readonly NodeRow[], random: () => number): string | undefined {
   if (candidates.length === 0) return undefined;
   const first = Math.floor(random() * candidates.length);
   const second = (first + 1 + Math.floor(random() * Math.max(0, candidates.length - 1))) % candidates.length;
   const drawn = [candidates[first], candidates[second]].flatMap((each) => (each === undefined ? [] : [each]));
-  const [best] = drawn.sort((a, b) => loadOf(a) - loadOf(b));
+  const [best] = drawn.sort((a, b) => beatLoadOf(a).load - beatLoadOf(b).load);
   const here = candidates.find(({ nodeId }) => nodeId === own);
   if (best === undefined) return undefined;
-  return here !== undefined && loadOf(here) <= loadOf(best) + LOCAL_PREFERENCE ? own : best.nodeId;
+  return here !== undefined && beatLoadOf(here).load <= beatLoadOf(best).load + LOCAL_PREFERENCE ? own : best.nodeId;
 }

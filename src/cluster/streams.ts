@@ -19,6 +19,7 @@ import {
   NODE_RETRY_AFTER_SEC,
   NODE_TOKEN_MS,
   NODE_TOKENS_MAX,
+  PEER_KEEPALIVE_MS,
   SOURCE_CONNECT_MS,
 } from '../limits.ts';
 import { httpGet } from '../outbound/http-get.ts';
@@ -142,6 +143,8 @@ function reach(host: string, port: number): Promise<Socket> {
     socket.once('connect', () => {
       clearTimeout(timer);
       socket.off('error', reject);
+      // A machine that vanishes says nothing: its connection is found dead within a minute or so.
+      socket.setKeepAlive(true, PEER_KEEPALIVE_MS);
       resolve(socket);
     });
     socket.once('close', () => clearTimeout(timer));

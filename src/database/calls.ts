@@ -50,8 +50,14 @@ export interface CallStore {
   erase(sessionUuid: string): Promise<'erased' | 'live' | 'pending' | 'unknown'>;
 }
 
+/**
+ * A timeline is written a moment after its call: where the call is erased by then, or is being erased, nothing of it
+ * comes back. The lock waits for an erasure that is under way.
+ */
 const WRITE = `INSERT INTO timelines (session_uuid, since, entries)
-SELECT session_uuid, since, entries FROM json_to_recordset($1::text::json) AS t (session_uuid uuid, since bigint, entries text)
+SELECT t.session_uuid, t.since, t.entries
+FROM json_to_recordset($1::text::json) AS t (session_uuid uuid, since bigint, entries text)
+JOIN sessions AS s ON s.session_uuid = t.session_uuid FOR KEY SHARE OF s
 ON CONFLICT DO NOTHING`;
 
 export function callStore(database: Database): CallStore {

@@ -68,13 +68,18 @@ export function deviceStore(database: Database, seal: Seal, nodeId: string, cloc
         const [counted] = await database.run((on) => on.select({ count: sql<number>`count(*)::int` }).from(devices));
         if ((counted?.count ?? 0) >= DEVICES_MAX) return 'full';
       }
-      const row = { secrets: seal.close(JSON.stringify(secrets), ownerOf(username)), changedAt: now() };
+      const sealed = seal.close(JSON.stringify(secrets), ownerOf(username));
       // The owner is part of the condition, so that two applications cannot take one name at once.
       const stored = await database.run((on) =>
         on
           .insert(devices)
-          .values({ username, appUuid, createdAt: now(), ...row })
-          .onConflictDoUpdate({ target: devices.username, set: row, setWhere: eq(devices.appUuid, appUuid) })
+          .values({ username, appUuid, createdAt: now(), secrets: sealed, changedAt: now() })
+          .onConflictDoUpdate({
+            target: devices.username,
+            // It rises with each change, whatever the clock of this machine says.
+            set: { secrets: sealed, changedAt: sql`greatest(${devices.changedAt} + 1, excluded.changed_at)` },
+            setWhere: eq(devices.appUuid, appUuid),
+          })
           .returning({ username: devices.username }),
       );
       return stored.length > 0 ? 'stored' : 'taken';
@@ -120,7 +125,8 @@ export function deviceStore(database: Database, seal: Seal, nodeId: string, cloc
     },
     async version() {
       const [row] = await database.query<{ version: string }>(
-        "SELECT count(*) || ' ' || coalesce(max(changed_at), 0) AS version FROM devices",
+        // The greatest time would not do: they are of several machines, and one may be ahead.
+        "SELECT count(*) || ' ' || coalesce(sum(changed_at), 0) AS version FROM devices",
       );
       return row?.version ?? '';
     },

@@ -27,7 +27,7 @@ export interface NodeRow extends NodeAbout {
   readonly deadAt: number | undefined;
   /** The node that declared it dead. */
   readonly deadBy: string;
-  /** How long a drain waits in all, in seconds; undefined: until it is empty. */
+  /** How long the drain waits from the order that said so, in seconds; undefined: until it is empty. */
   readonly drainSec: number | undefined;
   readonly drainMode: 'wait' | 'move';
   /** Rises each second while it lives and reaches the database. */

@@ -162,6 +162,8 @@ export interface RoomMember {
   /** Leaves the room. `room.left` follows if the leg was in one. */
   leave(): void;
   setMuted(muted: boolean): void;
+  /** A member that joined as a coach is heard by `of` from now on, and by nobody where that is not in its room. */
+  coach(of: RoomMember | undefined): void;
   /** False: the leg is closed or its worker is lost, and nothing was set. */
   setVolume(direction: 'from_member' | 'to_member', percent: number): boolean;
 }

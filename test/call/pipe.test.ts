@@ -5,7 +5,8 @@
 import { expect, test } from 'bun:test';
 import { L16_PROTOCOL, type SeatReply, type SeatRequest } from '../../src/call/ports/room-peers.ts';
 import { Pipe } from '../../src/call/room/pipe.ts';
-import type { MediaPipe, MediaRoom, PipeCodec } from '../../src/media/engine.ts';
+import { HOME_LOOK_MS, HOME_PIPE_MS } from '../../src/limits.ts';
+import { type MediaPipe, type MediaRoom, NO_COUNTERS, type PipeCodec } from '../../src/media/engine.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 const END = { host: '127.0.0.1', port: 10_000, ssrc: 1 };
@@ -21,7 +22,7 @@ const room: MediaRoom = {
   close: async () => {},
 };
 const plain = { muted: false, volumes: {}, coach: undefined };
-const member = { join() {}, leave() {}, setMuted() {}, setVolume: () => true };
+const member = { join() {}, leave() {}, setMuted() {}, coach() {}, setVolume: () => true };
 
 /** A pipe to the node `home`, and what was asked of it. `agree` hears the codec that is spoken. */
 function pipeTo(
@@ -30,11 +31,13 @@ function pipeTo(
 ) {
   const asked: SeatRequest[] = [];
   const notices: string[] = [];
+  const clock = new VirtualClock();
+  let silence = () => {};
   const media: MediaPipe = {
     end: END,
     ...member,
     connect: (_end, codec) => agree(codec),
-    counters: () => Promise.reject(new Error('not asked for')),
+    counters: async () => NO_COUNTERS,
     close: () => new Promise(() => {}),
   };
   const pipe = new Pipe(
@@ -52,8 +55,14 @@ function pipeTo(
         askRelease: async () => false,
         serve() {},
       },
-      clock: new VirtualClock(),
-      media: { openPipe: async () => media, openRoom: async () => room },
+      clock,
+      media: {
+        openPipe: async ({ onSilent }) => {
+          silence = onSilent;
+          return media;
+        },
+        openRoom: async () => room,
+      },
       roomId: 'room',
       sessionUuid: 'session',
       appUuid: 'app',
@@ -63,7 +72,7 @@ function pipeTo(
     },
     'home',
   );
-  return { pipe, asked, notices };
+  return { pipe, asked, notices, clock, fallSilent: () => silence() };
 }
 
 /** The codec that is asked for, and the one that is spoken, where the leg's own is `pipeCodec`. */
@@ -122,4 +131,43 @@ test('Who leaves before the next home of its Room has its seat says so at once.'
   pipe.retarget('home-2', 2, true);
   await pipe.leave();
   expect(asked.map((request) => (request.type === 'note' ? request.note.note : request.type))).toEqual(['left']);
+});
+
+test('A pipe that is made anew has the mute and the volumes that were set last.', async () => {
+  const { pipe, asked, clock, fallSilent } = pipeTo((request) =>
+    request.type === 'open' ? { type: 'open', end: END, epoch: 1 } : { type: 'ok' },
+  );
+  pipe.join({ ...player, ...member, pipeCodec: 'PCMU' }, { ...plain, coach: 'agent' });
+  await settle();
+  pipe.setMuted(true);
+  await pipe.setVolume('from_member', 0);
+  await pipe.setVolume('to_member', 70);
+  fallSilent();
+  for (let waited = 0; waited <= 2 * HOME_PIPE_MS; waited += HOME_LOOK_MS) {
+    await settle();
+    await clock.advance(HOME_LOOK_MS);
+  }
+  const terms = asked.flatMap((request) =>
+    request.type === 'open' ? [{ muted: request.muted, volumes: request.volumes, coach: request.coach }] : [],
+  );
+  const changed = { muted: true, volumes: { from_member: 0, to_member: 70 }, coach: 'agent' };
+  expect(terms.slice(0, 2)).toEqual([{ ...plain, coach: 'agent' }, changed]);
+});
+
+test('What is set while the home makes its end of the pipe is told once the end is there.', async () => {
+  const { promise: opening, resolve: open } = Promise.withResolvers<SeatReply>();
+  const { pipe, asked } = pipeTo((request) => (request.type === 'open' ? opening : { type: 'ok' }));
+  await pipe.take(false, undefined);
+  pipe.join({ ...player, ...member, pipeCodec: 'PCMU' }, plain);
+  await settle();
+  pipe.setMuted(true);
+  void pipe.setVolume('from_member', 30);
+  await settle();
+  open({ type: 'open', end: END, epoch: 1 });
+  await settle();
+  const notes = asked.flatMap((request) => (request.type === 'note' ? [request.note] : []));
+  expect(notes.slice(-2)).toEqual([
+    { note: 'muted', muted: true },
+    { note: 'volume', from_member: 30 },
+  ]);
 });

@@ -17,6 +17,7 @@ export const quietSession = (state: SessionState, journal: Journal, clock: Clock
     audioOf: () => undefined,
     away: () => undefined,
     onMembership() {},
+    onSeated() {},
     payments: undefined,
     recordings: noRecordings,
     media: { openPlaylist: async (urls) => ({ urls, release() {} }) },

@@ -67,6 +67,7 @@ class PaperLeg implements Leg, LegAudio {
   join = () => this.orders.push('join');
   leave = () => this.orders.push('leave');
   setMuted = () => this.orders.push('muted');
+  coach = () => this.orders.push('coach');
   setVolume = (direction: string) => {
     this.orders.push(`volume ${direction}`);
     return true;

@@ -47,6 +47,7 @@ class TestMedia {
       join() {},
       leave() {},
       setMuted() {},
+      coach() {},
       setVolume: () => true,
       detectTones: (on) => void this.tones.push(on),
       sendKeys() {},

@@ -20,9 +20,16 @@ export interface TestNode {
   readonly postgres: FaultProxy;
 }
 
+interface NatsServer {
+  readonly child: ChildProcess;
+  readonly port: number;
+  /** What it has logged. */
+  said(): string;
+}
+
 /** A nats-server on a free port. */
-async function startNats(): Promise<{ readonly child: ChildProcess; readonly port: number }> {
-  const child = spawn('nats-server', ['-a', '127.0.0.1', '-p', '-1'], { stdio: ['ignore', 'ignore', 'pipe'] });
+export async function startNats(...more: readonly string[]): Promise<NatsServer> {
+  const child = spawn('nats-server', ['-a', '127.0.0.1', '-p', '-1', ...more], { stdio: ['ignore', 'ignore', 'pipe'] });
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   let said = '';
   child.stderr?.on('data', (chunk) => {
@@ -31,7 +38,7 @@ async function startNats(): Promise<{ readonly child: ChildProcess; readonly por
     if (port !== undefined && said.includes('Server is ready')) resolve(Number(port));
   });
   child.once('exit', () => reject(new Error(`nats-server ended: ${said}`)));
-  return { child, port: await promise };
+  return { child, port: await promise, said: () => said };
 }
 
 async function startPostgres(dataDir: string): Promise<EmbeddedServer> {

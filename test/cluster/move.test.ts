@@ -49,6 +49,12 @@ describe.skipIf(!natsInstalled)('A call', () => {
     const path = `/nodes/${(await at(index)).node_id}/undrain`;
     expect((await node(index).platform.operator('POST', path, {})).status).toBe(202);
   };
+  /** With a limit the calls of both nodes count while one is handed over. */
+  const limitTrunk = async (channels?: number) => {
+    const limit = channels === undefined ? {} : { max_channels: channels };
+    const trunk = { uri: 'sip:127.0.0.1:9', inbound_cidrs: ['127.0.0.0/8'], ...limit };
+    expect((await node(1).platform.operator('PUT', '/trunks/carrier', trunk)).status).toBe(204);
+  };
   const invites = (caller: RawCaller) => caller.answered.filter((each) => each.startsWith('INVITE'));
   /** The longest pause between two packets that a caller heard, in milliseconds, from the packet of that place on. */
   const gap = ({ ear }: RawCaller, from: number) => {
@@ -99,6 +105,8 @@ describe.skipIf(!natsInstalled)('A call', () => {
   });
 
   test('of a node that drains with mode move goes on at another by one re-INVITE, with a pause of some packets at most, and obeys there', async () => {
+    // Its trunk is full: the two calls have all its channels.
+    await limitTrunk(2);
     const { caller: a, sessionUuid: one } = await call(0, 440);
     const { caller: b, sessionUuid: two } = await call(0, 660);
     const room = String((await api(0, 'POST', '/api/v1/rooms', {})).body.room_id);
@@ -133,6 +141,7 @@ describe.skipIf(!natsInstalled)('A call', () => {
     expect(a.answered.at(-1)).toMatch(/^BYE \d+ 200$/);
     expect((await api(0, 'DELETE', `/api/v1/rooms/${room}`)).status).toBe(202);
     await undrain(0);
+    await limitTrunk();
     expect(receiver.badSignatures).toBe(0);
   }, 60_000);
 
@@ -168,24 +177,34 @@ describe.skipIf(!natsInstalled)('A call', () => {
   }, 60_000);
 
   test('with CALL_TAKEOVER goes on in its Room at another within 5 s where its node is killed, and ends once', async () => {
+    await limitTrunk(3);
     const { caller: a, sessionUuid: one } = await call(0, 440);
     const { caller: b, sessionUuid: two } = await call(1, 660);
+    const { caller: c, sessionUuid: three } = await call(2, 880);
     const room = String((await node(2).platform.api(app, 'POST', '/api/v1/rooms', {})).body.room_id);
-    for (const session_uuid of [one, two])
-      expect((await node(2).platform.api(app, 'POST', `/api/v1/rooms/${room}/members`, { session_uuid })).status).toBe(202);
-    for (const each of [one, two]) await receiver.event('room.member.joined', each);
+    // The first is a coach of the second, and the third must never hear it.
+    const members = [{ session_uuid: two }, { session_uuid: three }, { session_uuid: one, coach: two }];
+    for (const member of members) {
+      expect((await node(2).platform.api(app, 'POST', `/api/v1/rooms/${room}/members`, member)).status).toBe(202);
+      await receiver.event('room.member.joined', member.session_uuid);
+    }
     const killedAt = performance.now();
     await node(0).platform.kill();
     expect(await follows(a, killedAt)).toBeLessThan(7_000);
     const hears = ({ ear }: RawCaller, hz: number) => level(decodeMulaw(ear.packets.slice(-25)), hz) > -25;
     await eventually(() => hears(a, 660) && hears(b, 440), 'the two hear each other');
     expect(receiver.names(one).filter((name) => name === 'room.member.left')).toEqual([]);
-    expect((await node(1).platform.api(app, 'GET', `/api/v1/rooms/${room}/members`)).body.members).toHaveLength(2);
+    expect((await node(1).platform.api(app, 'GET', `/api/v1/rooms/${room}/members`)).body.members).toHaveLength(3);
+    await eventually(() => hears(a, 880) && hears(c, 660), 'all hear who speaks to all');
+    expect(hears(c, 440)).toBe(false);
     expect(await a.ask('BYE')).toBe(200);
     expect((await receiver.event('session.ended', one)).body).toMatchObject({ answered: true, hangup_by: 'caller' });
-    expect((await node(2).platform.api(app, 'DELETE', `/v1/sessions/${two}`)).status).toBe(202);
-    await receiver.event('session.ended', two);
-    for (const each of [one, two]) expect(receiver.names(each).filter((name) => name === 'session.ended')).toHaveLength(1);
+    for (const each of [two, three]) {
+      expect((await node(2).platform.api(app, 'DELETE', `/v1/sessions/${each}`)).status).toBe(202);
+      await receiver.event('session.ended', each);
+    }
+    await limitTrunk();
+    for (const each of [one, two, three]) expect(receiver.names(each).filter((name) => name === 'session.ended')).toHaveLength(1);
     expect(receiver.badSignatures).toBe(0);
   }, 60_000);
 

@@ -357,6 +357,25 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a Room over nodes', () => {
     await end([b, c], roomId);
   }, 60_000);
 
+  test('a coach is heard by its member alone after the home of their Room has ended, too', async () => {
+    const { platform } = await cluster.add();
+    const at = cluster.nodes.length - 1;
+    const [coach, customer, agent] = await Promise.all([call(1, 440), call(1, 660), call(2, 880)]);
+    const roomId = await createRoom(at);
+    // The node of the first member inherits the Room: the agent comes to it from elsewhere, and after the coach.
+    await join(at, roomId, customer);
+    await join(at, roomId, agent);
+    await join(at, roomId, coach, { coach: agent.sessionUuid });
+    await Promise.all([hears(agent, TONES, [440, 660]), hears(customer, TONES, [880])]);
+    platform.signal('SIGTERM');
+    expect(await platform.ended()).toBe(0);
+    await Promise.all([hears(agent, TONES, [440, 660]), hears(customer, TONES, [880]), hears(coach, TONES, [660, 880])]);
+    expect((await api(2, 'DELETE', `/api/v1/rooms/${roomId}/members/${agent.sessionUuid}`)).status).toBe(202);
+    await told('room.member.left', agent.sessionUuid, roomId);
+    await hears(customer, TONES, []);
+    await end([coach, customer, agent], roomId);
+  }, 60_000);
+
   test('a Room whose home ends goes on where its next home is too slow to take it in time', async () => {
     const { platform } = await cluster.add();
     const at = cluster.nodes.length - 1;

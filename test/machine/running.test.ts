@@ -1,7 +1,9 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { newUuid } from '../../src/id.ts';
+import type { Membership } from '../../src/machine/room/membership.ts';
 import { cutOff, runningOf, runningText } from '../../src/machine/session/running.ts';
+import { takenOver } from '../../src/machine/session/session.ts';
 
 const phases = fc.constantFrom(undefined, 'asked', 'listening', 'greeting');
 
@@ -58,4 +60,23 @@ test('Whatever ran when a process died has exactly one end of its own, from what
       },
     ),
   );
+});
+
+test('Where another node may go on with a call, how it is a member of its Room is stored, and is so again there.', () => {
+  const about = { roomId: 'room', room: 3, phase: 'joined' } as const;
+  const terms = { muted: true, voiceActivityEvents: true, talking: false, coach: 'agent', volumes: { from_member: 0 } };
+  const membership: Membership = { ...about, ...terms };
+  const idle = {
+    ...{ playback: undefined, collect: undefined, sending: [], setting: [], untold: [], transfer: undefined },
+    ...{ held: false, toldHolding: false, collection: undefined, detection: undefined, membership },
+  };
+  expect(runningText(idle)).toBe('');
+  const running = runningOf(runningText(idle, 'the call'));
+  const remains = {
+    ...{ sessionUuid: 's', appUuid: 'a', callerId: '', did: '', orphanTimeoutMs: 1, clientState: '', createdAt: 0 },
+    ...({ type: 'phone_in', phase: 'answered' } as const),
+    ...{ answered: true, answeredAt: 0, maxDurationMs: 9, roomId: 'room', running },
+  };
+  expect(takenOver(remains, 1).membership).toEqual({ ...membership, room: 0 });
+  expect(runningText({ ...idle, membership: { ...membership, phase: 'joining' } }, 'the call')).not.toContain('member');
 });

@@ -13,8 +13,9 @@ const ORDER: SessionInput = {
 const BYE: SessionInput = { type: 'leg.ended', end: { cause: 'completed', by: 'caller', description: 'bye' } };
 
 /** Runs inputs at their times, deadlines in between, and returns events and effects in order. */
-function run(...timed: (readonly [at: number, input: SessionInput])[]) {
-  let state: SessionState = inbound(about, 0);
+const run = (...timed: (readonly [at: number, input: SessionInput])[]) => runAs(about, ...timed);
+function runAs(call: Parameters<typeof inbound>[0], ...timed: (readonly [at: number, input: SessionInput])[]) {
+  let state: SessionState = inbound(call, 0);
   const told: (number | string | undefined)[][] = [];
   const take = (input: SessionInput, now: number) => {
     const next = step(state, input, now);
@@ -92,4 +93,8 @@ test('A second transfer while one is under way is 409, and one after it is not',
     [3_000, 'session.transfer.failed', 'refused'],
     [4_000, 'transfer'],
   ]);
+});
+
+test('A call from a browser is no SIP call: its transfer is 409', () => {
+  expect(runAs({ ...about, inboundType: 'webrtc' }, [1_000, ORDER])).toEqual([[1_000, 'refused', 409]]);
 });

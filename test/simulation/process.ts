@@ -196,6 +196,7 @@ export class Process {
       resume: (...which: Parameters<NonNullable<Dialer['resume']>>) => this.#resume(...which),
       ports: () => [],
       channelsHeld: () => ({}),
+      registrations: () => ({}),
       registrationsChanged: () => {},
       takeStray: () => false,
       sendFor: () => {},

@@ -274,6 +274,8 @@ export class LegSound extends Sound implements LegAudio {
     this.#isMuted = muted;
   }
 
+  coach(): void {}
+
   setVolume(): boolean {
     return !this.isOver;
   }

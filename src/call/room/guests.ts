@@ -122,7 +122,8 @@ export class Guests {
     if (room.reserved.includes(sessionUuid) || !room.has(sessionUuid)) room.take(sessionUuid);
     if (isJoined) room.confirm(sessionUuid, isBot);
     media.connect(end, codec);
-    const coached = coach === undefined ? undefined : (this.find(room, coach)?.media ?? this.#options.audioOf(coach));
+    if (coach !== undefined) room.coaches.add(sessionUuid, coach);
+    const coached = coach === undefined ? undefined : this.#audio(room, coach);
     const terms: JoinOptions = {
       muted,
       fromVolumePercent: volumes?.from_member ?? 100,
@@ -134,10 +135,22 @@ export class Guests {
     return { type: 'open', end: media.end, epoch: room.epoch };
   }
 
+  /** The sound of a member, of this node or another. */
+  #audio(room: RoomActor, sessionUuid: string): RoomMember | undefined {
+    return this.find(room, sessionUuid)?.media ?? this.#options.audioOf(sessionUuid);
+  }
+
+  /** A member sits in the mix, maybe anew: its coaches are heard by it. */
+  seated(room: RoomActor, sessionUuid: string): void {
+    const audio = this.#audio(room, sessionUuid);
+    for (const coach of room.coaches.of(sessionUuid)) this.#audio(room, coach)?.coach(audio);
+  }
+
   #hear(room: RoomActor, guest: Guest, notice: MediaNotice): void {
     const { sessionUuid, isBot, link } = guest;
     if (notice.type === 'room.joined') {
       room.confirm(sessionUuid, isBot);
+      this.seated(room, sessionUuid);
       void link.send({ note: 'joined' });
     } else if (notice.type === 'voice') {
       guest.talking = notice.talking;

@@ -54,6 +54,8 @@ export class Pipe {
   /** The epoch of the Room at its home. */
   epoch = 0;
   #audio: LegAudio | undefined;
+  /** As they were set last, so that a pipe that is made anew has them. */
+  #terms: SeatTerms | undefined;
   #media: MediaPipe | undefined;
   #local: MediaRoom | undefined;
   /** Counts what makes an opening that is under way void. */
@@ -130,6 +132,7 @@ export class Pipe {
   /** Puts the leg into the Room through the home's end of the pipe. */
   join(audio: LegAudio, terms: SeatTerms): void {
     this.#audio = audio;
+    this.#terms = terms;
     void this.#open(audio, terms, ++this.#attempt);
   }
 
@@ -144,7 +147,7 @@ export class Pipe {
         if (notice.type === 'room.joined' && !isVoid()) this.#heard({ here: true });
       },
       onSilent: () => {
-        if (!isVoid()) void this.#watch(terms, attempt);
+        if (!isVoid()) void this.#watch(attempt);
       },
     });
     const giveUp = () => {
@@ -168,6 +171,7 @@ export class Pipe {
     }
     this.epoch = reply.epoch;
     this.#link.known();
+    if (this.#terms !== undefined) this.#tellChanged(terms, this.#terms);
     media.connect(reply.end, codec);
     const before = [this.#media, this.#local] as const;
     this.#media = media;
@@ -176,6 +180,12 @@ export class Pipe {
     audio.join(local, plain);
     media.join(local, plain);
     release(...before);
+  }
+
+  /** What was set while the home made its end may have reached it before the end was there. */
+  #tellChanged(told: SeatTerms, { muted, volumes }: SeatTerms): void {
+    if (muted !== told.muted) void this.#link.send({ note: 'muted', muted });
+    if (volumes !== undefined && volumes !== told.volumes) void this.#link.send({ note: 'volume', ...volumes });
   }
 
   /** Asks for the home's end of the pipe, again while the home is opening the Room. Undefined: there was no answer. */
@@ -213,7 +223,7 @@ export class Pipe {
   }
 
   /** Nothing comes from the home: looks whether it is lost, until something comes again. */
-  async #watch(terms: SeatTerms, attempt: number): Promise<void> {
+  async #watch(attempt: number): Promise<void> {
     if (this.#watched === attempt) return;
     const { peers, clock } = this.#options;
     const isVoid = () => this.#isClosed || attempt !== this.#attempt;
@@ -232,7 +242,7 @@ export class Pipe {
         break;
       }
       if (judged.verdict === 'remake_pipe') {
-        if (this.#audio !== undefined) this.join(this.#audio, terms);
+        if (this.#audio !== undefined && this.#terms !== undefined) this.join(this.#audio, this.#terms);
         break;
       }
       await sleep(clock, HOME_LOOK_MS);
@@ -241,11 +251,13 @@ export class Pipe {
   }
 
   setMuted(muted: boolean): void {
+    if (this.#terms !== undefined) this.#terms = { ...this.#terms, muted };
     void this.#link.send({ note: 'muted', muted });
   }
 
   /** Resolves with whether the home has set it. */
   setVolume(direction: 'from_member' | 'to_member', percent: number): Promise<boolean> {
+    if (this.#terms !== undefined) this.#terms = { ...this.#terms, volumes: { ...this.#terms.volumes, [direction]: percent } };
     return this.#link.send({ note: 'volume', [direction]: percent });
   }
 

@@ -24,13 +24,14 @@ import { type Envelope, Mailbox, refuse } from '../mailbox.ts';
 import type { Answer, CommandContext } from '../ports/sessions.ts';
 import { LiveRecordings } from '../recording/live-recordings.ts';
 import type { ActorEnvironment } from '../session/session-actor.ts';
+import { Coaches } from './coaches.ts';
 import { HoldMusic } from './hold-music.ts';
 import { roomIsMoving } from './room-moving.ts';
 
 export interface RoomEnvironment
   extends Omit<
     ActorEnvironment,
-    'onEnded' | 'mediaRoom' | 'audioOf' | 'away' | 'onMembership' | 'onNews' | 'history' | 'keepsCalls' | 'payments'
+    'onEnded' | 'mediaRoom' | 'audioOf' | 'away' | 'onMembership' | 'onSeated' | 'onNews' | 'history' | 'keepsCalls' | 'payments'
   > {
   /** Tells every member to leave. */
   dismiss(room: RoomActor): void;
@@ -47,6 +48,7 @@ export class RoomActor {
   readonly #isDoomed: boolean;
   readonly media: MediaRoom;
   readonly epoch: number;
+  readonly coaches = new Coaches();
   /** It is being given up to another node: nobody may join it any more, and it takes no orders. */
   isLeaving = false;
   readonly #environment: RoomEnvironment;
@@ -134,6 +136,7 @@ export class RoomActor {
   giveBack(sessionUuid: string): void {
     if (this.#bots.delete(sessionUuid) && this.#bots.size === 0) this.#detectVoices();
     if (!this.#members.delete(sessionUuid)) return;
+    this.coaches.left(sessionUuid);
     this.#music?.members(this.joined.length);
     if (this.#members.size === 0) this.signal({ type: 'empty' });
   }

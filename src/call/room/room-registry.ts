@@ -338,12 +338,19 @@ export class RoomRegistry implements Rooms {
       .sort((a, b) => b.createdAt - a.createdAt);
   }
 
+  /** A member of this node sits in the mix of its Room, maybe anew. */
+  onSeated(sessionUuid: string, roomId: string): void {
+    const room = this.#rooms.get(roomId);
+    if (room !== undefined) this.span?.guests.seated(room, sessionUuid);
+  }
+
   /** A Session's membership has changed, durably. */
   onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void {
     if (before !== undefined && before.roomId !== after?.roomId) {
       this.#rooms.get(before.roomId)?.giveBack(sessionUuid);
       this.span?.left(sessionUuid, before.roomId);
     }
+    if (after?.coach !== undefined) this.#rooms.get(after.roomId)?.coaches.add(sessionUuid, after.coach);
     if (after !== undefined && before === undefined) this.#rooms.get(after.roomId)?.take(sessionUuid);
     if (after?.phase === 'joined' && before?.phase !== 'joined') {
       const isBot = this.#options.session(sessionUuid)?.state.type === 'websocket';

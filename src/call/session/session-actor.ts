@@ -47,6 +47,8 @@ export interface ActorEnvironment {
   away(): SeatsAway | undefined;
   /** The Session's membership has changed, durably. */
   onMembership(sessionUuid: string, before: Membership | undefined, after: Membership | undefined): void;
+  /** It sits in the mix of its Room, or at its end of the pipe there, maybe anew. */
+  onSeated(sessionUuid: string, roomId: string): void;
   /** The records of secure collections. Undefined when payments are off and nothing is ever collected. */
   readonly payments: PaymentRecords | undefined;
   readonly recordings: RecordingRegistry;
@@ -255,6 +257,8 @@ export class SessionActor {
     else this.#perform(next.effects, envelope.playlist);
     const { membership, sessionUuid } = next.state;
     if (membership !== before) this.#environment.onMembership(sessionUuid, before, membership);
+    const isSeated = envelope.input.type === 'leg.media' && envelope.input.notice.type === 'room.joined';
+    if (isSeated && membership !== undefined) this.#environment.onSeated(sessionUuid, membership.roomId);
     this.#tellBots(next, before);
     if (envelope.answer !== undefined) envelope.reply?.(envelope.answer);
     else envelope.reply?.({ status: 202, body: {} });

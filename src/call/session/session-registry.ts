@@ -129,6 +129,7 @@ export class SessionRegistry implements Sessions {
       audioOf: (sessionUuid, roomId) => this.find(sessionUuid)?.audio ?? this.#rooms?.guestAudio(roomId, sessionUuid),
       away: () => this.#rooms?.span,
       onMembership: (sessionUuid, before, after) => this.#rooms?.onMembership(sessionUuid, before, after),
+      onSeated: (sessionUuid, roomId) => this.#rooms?.onSeated(sessionUuid, roomId),
       onNews: (sessionUuid, roomId, news) => {
         this.#bots.tell(sessionUuid, roomId, news);
         if (roomId !== undefined) this.#rooms?.span?.tellBots(roomId, sessionUuid, news);

@@ -29,11 +29,21 @@ export class TakenCalls {
     this.#options = options;
   }
 
-  /** Another node tells that it has taken a Session. */
-  taken(nodeId: string, sessionUuid: string): void {
+  /**
+   * Another node tells that it has taken a Session. Its row says whether that is so still: somebody may have sent an old
+   * message again. Where the database is away, the call goes on until the next write or look finds its epoch.
+   */
+  async told(nodeId: string, sessionUuid: string): Promise<void> {
     const actor = this.#options.find(sessionUuid);
     if (actor === undefined) return;
-    this.#options.handedOver(actor.state, nodeId);
+    const owner = await this.#options.owner(actor.state.appUuid, sessionUuid).catch(() => undefined);
+    if (owner === nodeId) this.#let(actor, nodeId);
+  }
+
+  #let(actor: SessionActor, nodeId: string): void {
+    const { state } = actor;
+    if (this.#options.find(state.sessionUuid) !== actor) return;
+    this.#options.handedOver(state, nodeId);
     actor.dropTaken();
   }
 
@@ -58,7 +68,7 @@ export class TakenCalls {
       const nodeId = await owner(appUuid, sessionUuid);
       if (find(sessionUuid) !== actor) continue;
       if (nodeId === undefined) actor.abandon();
-      else this.taken(nodeId, sessionUuid);
+      else this.#let(actor, nodeId);
     }
   }
 }

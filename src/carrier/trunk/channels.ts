@@ -113,10 +113,13 @@ export class Channels {
 
   /** Takes a channel. The result gives it back, once. Undefined when the trunk has no free one. */
   take(trunk: Trunk): (() => void) | undefined {
+    const used = this.#used.get(trunk.name) ?? 0;
+    return used >= this.#limit(trunk) ? undefined : this.#use(trunk);
+  }
+
+  #use(trunk: Trunk): () => void {
     const { name } = trunk;
-    const used = this.#used.get(name) ?? 0;
-    if (used >= this.#limit(trunk)) return undefined;
-    this.#used.set(name, used + 1);
+    this.#used.set(name, (this.#used.get(name) ?? 0) + 1);
     this.#lastUsed.set(name, this.#now());
     this.#hour(name).calls++;
     let given = false;
@@ -129,6 +132,20 @@ export class Channels {
       else this.#used.delete(name);
       if (trunk.maxChannels !== undefined) this.#giveBack(name, trunk.maxChannels);
     };
+  }
+
+  /**
+   * Takes the channel of a call that goes on here and has had one at another node: the carrier counts it once, so no
+   * limit refuses it. What is over the limit while both nodes count it keeps new calls out. The result gives it back.
+   */
+  carryOn(trunk: Trunk): () => void {
+    const { name, maxChannels } = trunk;
+    if (this.#shared !== undefined && maxChannels !== undefined) {
+      const held = this.held(name) + 1;
+      this.#granted.set(name, held);
+      void this.#shared.hold(name, maxChannels, held, held);
+    }
+    return this.#use(trunk);
   }
 
   #hour(name: string): Hour {

@@ -96,6 +96,15 @@ export class TrunkMonitor {
     return { registered: registration?.state === 'registered', registeredUntil: registration?.until, lastProbe };
   }
 
+  /** The trunks that this node has registered, each with the end of its binding. */
+  registrations(): Readonly<Record<string, number>> {
+    return Object.fromEntries(
+      [...this.#trunks].flatMap(([name, { registration }]) =>
+        registration?.state === 'registered' ? [[name, registration.until ?? 0]] : [],
+      ),
+    );
+  }
+
   /** Asks the trunk at once, also one that carries calls. */
   probeNow(name: string): void {
     const monitored = this.#trunks.get(name);

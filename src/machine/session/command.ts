@@ -57,6 +57,7 @@ export function refusal(state: SessionState, type: CallCommand['type']): Problem
 function permits(state: SessionState, type: CallCommand['type']): boolean {
   const live = state.hasLeg && state.phase !== 'ended';
   const unanswered = live && state.phase !== 'answered';
+  const isCall = live && !unanswered && state.type !== 'websocket' && state.ending === undefined;
   switch (type) {
     case 'answer':
       return unanswered && isInbound(state) && state.ending === undefined && state.answering === undefined;
@@ -64,11 +65,13 @@ function permits(state: SessionState, type: CallCommand['type']): boolean {
       return unanswered && isInbound(state) && state.answering === undefined;
     case 'cancel':
       return unanswered && state.type === 'phone_out';
+    case 'transfer':
+      // A browser is no SIP far end: it cannot be referred.
+      return isCall && state.type !== 'webrtc';
     case 'hold':
     case 'unhold':
-    case 'transfer':
     case 'send_digits':
-      return live && state.phase === 'answered' && state.type !== 'websocket' && state.ending === undefined;
+      return isCall;
     case 'hangup':
       return true;
     case 'play':

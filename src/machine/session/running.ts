@@ -8,7 +8,7 @@ import type { Event } from '../../event/event.ts';
 import type { Collect } from '../dtmf/collect.ts';
 import { digitsCollected } from '../dtmf/collect.ts';
 import { type Playback, playbackFailed } from '../playback/playback.ts';
-import { directionsOf, type VolumeOrder, volumeSet } from '../room/membership.ts';
+import { directionsOf, type Membership, type VolumeOrder, volumeSet } from '../room/membership.ts';
 import { detectionCompleted, dtmfSent, greetingEnded, transferFailed } from './operation-end.ts';
 
 interface Operation {
@@ -42,6 +42,8 @@ export interface Running {
   readonly detection?: 'listening' | 'greeting';
   /** An event has told that it talks in its Room. */
   readonly talking?: true;
+  /** How it is a member of its Room, kept where another node may go on with the call. */
+  readonly member?: Pick<Membership, 'muted' | 'voiceActivityEvents' | 'coach' | 'volumes'>;
 }
 
 /** The parts of a Session's state that are stored. */
@@ -56,7 +58,7 @@ interface RunningState {
   readonly toldHolding: boolean;
   readonly collection: object | undefined;
   readonly detection: { readonly phase: 'asked' | 'listening' | 'greeting' } | undefined;
-  readonly membership: { readonly talking: boolean; readonly voiceActivityEvents: boolean } | undefined;
+  readonly membership: Membership | undefined;
 }
 
 /** The column's text. `""`: nothing runs. */
@@ -66,7 +68,7 @@ export function runningText(state: RunningState, call?: string): string {
     ...(playback === undefined
       ? {}
       : { playback: { operationUuid: playback.operationUuid, kind: playback.kind, urls: playback.urls } }),
-    ...(call === undefined ? {} : { call, ...onHold(state), ...(state.collection === undefined ? {} : { secure: true }) }),
+    ...(call === undefined ? {} : { call, ...onHold(state), ...asMember(membership), ...secure(state) }),
     ...(collect === undefined ? {} : { collect: collect.operationUuid }),
     ...(sending.length === 0 ? {} : { sending }),
     ...(setting.length === 0 ? {} : { setting }),
@@ -83,6 +85,21 @@ const onHold = ({ held, toldHolding }: RunningState): Pick<Running, 'held' | 'ho
   ...(held ? { held } : {}),
   ...(toldHolding ? { holding: true } : {}),
 });
+
+const secure = ({ collection }: RunningState): Pick<Running, 'secure'> => (collection === undefined ? {} : { secure: true });
+
+function asMember(membership: Membership | undefined): Pick<Running, 'member'> {
+  if (membership?.phase !== 'joined') return {};
+  const { muted, voiceActivityEvents, coach, volumes } = membership;
+  return {
+    member: {
+      muted,
+      voiceActivityEvents,
+      ...(coach === undefined ? {} : { coach }),
+      ...(volumes === undefined ? {} : { volumes }),
+    },
+  };
+}
 
 /** Reads the column's text, which this platform wrote. */
 export const runningOf = (text: string): Running => (text === '' ? {} : JSON.parse(text));

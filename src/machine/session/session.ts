@@ -287,7 +287,10 @@ export function recovered(from: Remains, now: number): SessionState {
     membership:
       from.roomId === ''
         ? undefined
-        : { roomId: from.roomId, room: 0, phase: 'joined', muted: false, voiceActivityEvents: talking, talking },
+        : {
+            ...{ roomId: from.roomId, room: 0, phase: 'joined', muted: false, voiceActivityEvents: talking, talking },
+            ...from.running.member,
+          },
     deadlines: { orphan: now + from.orphanTimeoutMs },
   };
 }

@@ -44,6 +44,7 @@ export class EarlyAudio implements LegAudio {
   join(): void {}
   leave(): void {}
   setMuted(): void {}
+  coach(): void {}
   setVolume(): boolean {
     return false;
   }

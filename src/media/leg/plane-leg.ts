@@ -136,8 +136,10 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
       from: wholePercent(options.fromVolumePercent),
       to: wholePercent(options.toVolumePercent),
     });
-    if (options.coach === undefined) return;
-    const { of } = options.coach;
+    if (options.coach !== undefined) this.coach(options.coach.of);
+  }
+
+  coach(of: RoomMember | undefined): void {
     this.placement.command({ type: 'coach', leg: this.id, coached: of instanceof PlaneLeg ? of.id : 0 });
   }
 

@@ -62,9 +62,15 @@ export class PlaybackPump {
 
   /** The player asks for more: what it had queued when it had taken `fedByThen` samples. */
   hungry(queuedMs: number, fedByThen: number): void {
-    const underway = this.#fed - fedByThen;
+    const underway = this.#fed - this.#whole(fedByThen);
     this.#budget = this.#aheadSamples - (queuedMs * this.#options.rateHz) / 1000 - underway;
     this.#turn();
+  }
+
+  /** A count of the player of what was fed to it, which it keeps in 32 bits: a day of Opus passes that. */
+  #whole(count: number): number {
+    const behind = (this.#fed - count) >>> 0;
+    return behind <= this.#fed ? this.#fed - behind : count;
   }
 
   /**
@@ -87,7 +93,7 @@ export class PlaybackPump {
     if (place === undefined || this.#stopped) return;
     const { rateHz } = this.#options;
     const samples = (ms: number) => Math.round((ms * rateHz) / 1000);
-    const target = 'positionMs' in place ? samples(place.positionMs) : this.#base + taken + samples(place.offsetMs);
+    const target = 'positionMs' in place ? samples(place.positionMs) : this.#base + this.#whole(taken) + samples(place.offsetMs);
     this.#base = Math.max(0, target);
     this.#fed = 0;
     this.#budget = this.#aheadSamples;

@@ -1,0 +1,48 @@
+/** The connection to a real nats-server whose password is wrong for a while. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { natsTransport } from '../../src/cluster/nats.ts';
+import { eventually, natsInstalled, startNats } from './harness.ts';
+
+describe.skipIf(!natsInstalled)('a node that NATS refuses', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sidetone-nats-'));
+  const configured = (password: string) =>
+    writeFileSync(join(folder, 'nats.conf'), `authorization { user: "node", password: "${password}" }\n`);
+  let server: Awaited<ReturnType<typeof startNats>>;
+  const refusals = () => server.said().split('authentication error').length - 1;
+  const set = (password: string) => {
+    configured(password);
+    server.child.kill('SIGHUP');
+  };
+
+  beforeAll(async () => {
+    configured('another');
+    server = await startNats('-c', join(folder, 'nats.conf'));
+  });
+  afterAll(() => {
+    server?.child.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('tries until the password is put right, at its start and later', async () => {
+    const changes: boolean[] = [];
+    const connecting = natsTransport(`nats://node:right@127.0.0.1:${server.port}`)('a node', (isUp) => changes.push(isUp));
+    await eventually(() => refusals() >= 3, 'three refusals');
+    set('right');
+    const transport = await connecting;
+    const before = refusals();
+    set('another');
+    await eventually(() => refusals() >= before + 3, 'three more');
+    expect(changes.at(-1)).toBe(false);
+    set('right');
+    await eventually(() => changes.at(-1) === true, 'the connection');
+    const heard: string[] = [];
+    transport.subscribe('subject', ({ text }) => heard.push(text));
+    transport.publish('subject', 'text');
+    await eventually(() => heard.length > 0, 'a message');
+    expect(heard).toEqual(['text']);
+    await transport.close();
+  }, 30_000);
+});

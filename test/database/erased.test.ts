@@ -1,0 +1,40 @@
+/** What is left of a call that was erased. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { openTestStore, type TestStore } from './open.ts';
+import { ended, sessionRow } from './rows.ts';
+
+let opened: TestStore;
+beforeAll(async () => {
+  opened = await openTestStore();
+}, 60_000);
+afterAll(() => opened?.close());
+
+test('The part of a timeline that is written after its call was erased is not kept; one of a call that is there is', async () => {
+  const { store } = opened;
+  const [gone, kept] = [ended(sessionRow()), ended(sessionRow())];
+  for (const session of [gone, kept]) await store.journal.commit({ session, events: [] });
+  const part = (sessionUuid: string) => ({
+    sessionUuid,
+    since: 1,
+    entries: [{ at: 1, kind: 'media', what: 'started' } as const],
+  });
+  expect(await store.calls.erase(gone.sessionUuid)).toBe('erased');
+  await store.calls.write([part(gone.sessionUuid), part(kept.sessionUuid)]);
+  expect(await store.calls.timeline(gone.sessionUuid)).toEqual([]);
+  expect(await store.calls.timeline(kept.sessionUuid)).toHaveLength(1);
+});
+
+test('A part that is written while its call is being erased is not kept either', async () => {
+  const { store } = opened;
+  const sessions = Array.from({ length: 40 }, () => ended(sessionRow()));
+  for (const session of sessions) await store.journal.commit({ session, events: [] });
+  const entries = [{ at: 1, kind: 'media', what: 'started' } as const];
+  await Promise.all(
+    sessions.flatMap(({ sessionUuid }) => [
+      store.calls.erase(sessionUuid),
+      store.calls.write([{ sessionUuid, since: 1, entries }]),
+      store.calls.write([{ sessionUuid, since: 2, entries }]),
+    ]),
+  );
+  for (const { sessionUuid } of sessions) expect(await store.calls.timeline(sessionUuid)).toEqual([]);
+});
