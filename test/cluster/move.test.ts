@@ -5,7 +5,7 @@ import { Receiver } from '../support/receiver.ts';
 import { level } from '../support/room-call.ts';
 import { decodeMulaw, toneWav } from '../support/rtp-peer.ts';
 import { eventually, natsInstalled, TestCluster, type TestNode } from './harness.ts';
-import { RawCaller } from './raw-caller.ts';
+import { RawCaller, Refused } from './raw-caller.ts';
 
 const NUMBER = '+15550002';
 
@@ -21,7 +21,16 @@ describe.skipIf(!natsInstalled)('A call', () => {
     node(at).platform.api(app, method, path, body);
   const call = async (at: number, hz: number) => {
     const before = new Set(receiver.events.map(({ body }) => body.session_uuid));
-    const caller = await RawCaller.call(node(at).platform.sipUdp, NUMBER, hz);
+    // A node is told of a trunk's new limit a moment after it was set, and refuses calls by the old one until then.
+    let caller: RawCaller | undefined;
+    await eventually(async () => {
+      caller = await RawCaller.call(node(at).platform.sipUdp, NUMBER, hz).catch((error) => {
+        if (error instanceof Refused && error.status === 503) return undefined;
+        throw error;
+      });
+      return caller !== undefined;
+    }, 'a free channel');
+    if (caller === undefined) throw new Error('no call');
     callers.push(caller);
     const created = () =>
       receiver.events.find(({ event, body }) => event === 'session.created' && !before.has(body.session_uuid));

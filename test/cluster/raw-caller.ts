@@ -11,6 +11,16 @@ const field = (message: string, name: string): string => new RegExp(`^${name}: (
 
 let made = 0;
 
+/** The call was refused. */
+export class Refused extends Error {
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`the call was refused with ${status}`);
+    this.status = status;
+  }
+}
+
 export class RawCaller {
   readonly heard: string[] = [];
   readonly ear: RtpPeer;
@@ -49,14 +59,20 @@ export class RawCaller {
     socket.on('message', (data) => this.#hear(data.toString()));
   }
 
-  /** Calls a node, and resolves when the call is answered. `address` is that of the node's SIP over UDP. */
+  /** Calls a node, and resolves when the call is answered; rejects with `Refused`. `address` is that of the node's SIP over UDP. */
   static async call(address: string, number: string, hz: number): Promise<RawCaller> {
     const socket = createSocket('udp4');
     await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
     const caller = new RawCaller(socket, await RtpPeer.open(), hz, Number(address.split(':')[1]), number);
     caller.#request('INVITE', 1, caller.#port, caller.#description());
-    await caller.until(() => caller.#response(1, 'INVITE', 200) !== undefined, 'the answer', 20_000);
-    const answer = caller.#response(1, 'INVITE', 200) ?? '';
+    const last = () => caller.heard.find((message) => /^SIP\/2\.0 [2-6]/.test(message) && isOf(message, 1, 'INVITE'));
+    await caller.until(() => last() !== undefined, 'the answer', 20_000);
+    const answer = last() ?? '';
+    const status = Number(answer.split(' ')[1]);
+    if (status !== 200) {
+      caller.close();
+      throw new Refused(status);
+    }
     caller.#to = field(answer, 'To');
     caller.#follow(answer);
     caller.#request('ACK', 1, caller.#port);
@@ -93,10 +109,6 @@ export class RawCaller {
   #description(): string {
     const lines = ['v=0', 'o=- 1 1 IN IP4 127.0.0.1', 's=-', 'c=IN IP4 127.0.0.1', 't=0 0', `m=audio ${this.ear.port} RTP/AVP 0`];
     return [...lines, ''].join('\r\n');
-  }
-
-  #response(number: number, method: string, status: number): string | undefined {
-    return this.heard.find((message) => message.startsWith(`SIP/2.0 ${status}`) && isOf(message, number, method));
   }
 
   #request(method: string, number: number, port: number, body = '', to = this.#to): void {
