@@ -54,7 +54,7 @@ export class Pipe {
   /** The epoch of the Room at its home. */
   epoch = 0;
   #audio: LegAudio | undefined;
-  /** As they were set last, so that a pipe that is made anew has them. */
+  /** Mute and volumes were set to these last: a pipe that is made anew begins with them. */
   #terms: SeatTerms | undefined;
   #media: MediaPipe | undefined;
   #local: MediaRoom | undefined;
