@@ -41,6 +41,16 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a node', () => {
     const { port } = new URL(node(at).platform.url);
     return (await nodes(at)).find(({ http_port, dead_at }) => http_port === Number(port) && dead_at === null)?.node_id ?? '';
   };
+  /** Asks as a client does that is told to come again: a node whose beats are late is not used for a while. */
+  const ask = async (at: number, method: string, path: string, body?: unknown) => {
+    const request = () => node(at).platform.api(app, method, path, body);
+    let answer = await request();
+    await eventually(async () => {
+      if (answer.status === 503) answer = await request();
+      return answer.status !== 503;
+    }, 'the other node');
+    return answer;
+  };
   const ended = (sessions: readonly string[]) => sessions.filter((each) => receiver.names(each).includes('session.ended'));
 
   beforeAll(async () => {
@@ -79,13 +89,13 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a node', () => {
       return await refused.done;
     }, 'the refusal of a call');
     const [first = '', ...rest] = calls.sessions;
-    expect((await node(1).platform.api(app, 'DELETE', `/v1/sessions/${first}`)).status).toBe(202);
+    expect((await ask(1, 'DELETE', `/v1/sessions/${first}`)).status).toBe(202);
     await receiver.event('session.ended', first);
     expect(ended(rest)).toEqual([]);
     // What would be made on it is made on the other one.
-    const made = await node(0).platform.api(app, 'POST', '/api/v1/rooms', {});
+    const made = await ask(0, 'POST', '/api/v1/rooms', {});
     expect(made.status).toBe(201);
-    expect((await node(1).platform.api(app, 'DELETE', `/api/v1/rooms/${made.body.room_id}`)).status).toBe(202);
+    expect((await ask(1, 'DELETE', `/api/v1/rooms/${made.body.room_id}`)).status).toBe(202);
 
     expect((await node(1).platform.operator('POST', `/nodes/${await idOf(0)}/undrain`, {})).status).toBe(202);
     await eventually(async () => (await nodes(0)).every(({ draining_at }) => draining_at === null), 'the end of the drain');
