@@ -56,8 +56,8 @@ export interface AppStore {
   get(appUuid: string): Promise<AppDetail | undefined>;
   /** Also opens an endpoint that a 410 had closed. False: no such application. */
   patch(appUuid: string, change: AppChange): Promise<boolean>;
-  /** A 410 of the endpoint. */
-  disableWebhook(appUuid: string): Promise<void>;
+  /** A 410 of the endpoint at that URL. False: the application has another URL by now, or it was told before. */
+  disableWebhook(appUuid: string, url: string): Promise<boolean>;
   /**
    * Makes the application `default` where there is no application at all; undefined where there is. One node of several
    * makes it.
@@ -158,14 +158,16 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
       return found.length > 0;
     },
 
-    async disableWebhook(appUuid) {
-      await database.run(() =>
+    async disableWebhook(appUuid, url) {
+      const found = await database.run(() =>
         drizzle
           .update(apps)
           .set({ webhookDisabled: true, webhookSince: Math.floor(now()) })
-          .where(and(eq(apps.appUuid, appUuid), eq(apps.webhookDisabled, false))),
+          .where(and(eq(apps.appUuid, appUuid), eq(apps.webhookUrl, url), eq(apps.webhookDisabled, false)))
+          .returning({ appUuid: apps.appUuid }),
       );
       changed(appUuid);
+      return found.length > 0;
     },
 
     async ensureDefault() {

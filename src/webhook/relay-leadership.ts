@@ -242,7 +242,7 @@ export class RelayLeadership {
         endedAt: ended,
       });
       // Its retry would be sent if it were due before the endpoint is known to be switched off.
-      if (outcome.error === 'gone') await this.#disable(job.appUuid);
+      if (outcome.error === 'gone') await this.#disable(job.appUuid, endpoint.url);
       this.#settle(job, outcome, started, ended);
     }
   }
@@ -291,10 +291,15 @@ export class RelayLeadership {
     }
   }
 
-  async #disable(appUuid: string): Promise<void> {
+  /** The 410 may be of a URL that the application has changed while the attempt was under way: the new one stays on. */
+  async #disable(appUuid: string, url: string): Promise<void> {
     const { apps, log } = this.#options;
-    log.warn({ app_uuid: appUuid }, 'the webhook endpoint answered 410 and is switched off until the application is patched');
-    await apps.disableWebhook(appUuid).catch((error: unknown) => log.warn({ error: String(error) }, 'the 410 is not stored'));
+    try {
+      if (await apps.disableWebhook(appUuid, url))
+        log.warn({ app_uuid: appUuid }, 'the webhook endpoint answered 410 and is switched off until the application is patched');
+    } catch (error) {
+      log.warn({ app_uuid: appUuid, error: String(error) }, 'the 410 of a webhook endpoint is not stored');
+    }
   }
 
   #finish(job: Job, status: Settlement['status'], attempt: Attempt | undefined): void {

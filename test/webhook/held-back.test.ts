@@ -60,7 +60,7 @@ test('A relay whose lease has run out rests until the database is back, also whe
   const apps: Pick<AppStore, 'get' | 'onChange' | 'disableWebhook'> = {
     get: () => answered(app),
     onChange: () => {},
-    disableWebhook: async () => {},
+    disableWebhook: async () => true,
   };
   const credentials: Pick<CredentialStore, 'signingSecrets'> = { signingSecrets: () => answered([`whsec_${'A'.repeat(43)}=`]) };
   let posts = 0;

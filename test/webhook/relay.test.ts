@@ -143,6 +143,26 @@ describe('a webhook', () => {
     receiver.stop();
   });
 
+  test('to an endpoint that is replaced before it answers 410 goes to the new one, which stays on', async () => {
+    const asked = Promise.withResolvers<void>();
+    const replaced = Promise.withResolvers<void>();
+    const old = startReceiver(async () => {
+      asked.resolve();
+      await replaced.promise;
+      return new Response(null, { status: 410 });
+    });
+    const next = startReceiver();
+    const { appUuid } = await makeApp(old.url);
+    await emit([eventOf(appUuid, newUuid(), 1)]);
+    await asked.promise;
+    await test_.store.apps.patch(appUuid, { webhookUrl: next.url });
+    replaced.resolve();
+    await next.until((received) => received.length === 1);
+    expect((await test_.store.apps.get(appUuid))?.webhookDisabled).toBe(false);
+    old.stop();
+    next.stop();
+  });
+
   test('to an endpoint that answers 410 makes its lanes wait until the application is patched, and loses nothing', async () => {
     const receiver = startReceiver(({ step, nth }) => new Response(null, { status: step === 1 && nth === 1 ? 410 : 200 }));
     const { appUuid } = await makeApp(receiver.url);
