@@ -2,6 +2,7 @@
  * Rooms as rows. The journal writes them, except for three steps that are no Room's own: a Room is made where a cluster
  * has a cap to keep, it gets a home, and it is taken over from a node that is dead.
  */
+import { isUuid } from '../id.ts';
 import { LIST_MATCHED_MAX_ITEMS } from '../limits.ts';
 import type { Database, Row } from './driver/database.ts';
 import type { RoomRow } from './journal/journal.ts';
@@ -75,6 +76,7 @@ export const roomStore = (database: Database, nodeId: string): RoomStore => ({
   mine: async () => (await database.query(MINE, [nodeId])).map(roomRow),
   adopt: async () => (await database.query(ADOPT, [nodeId])).map(roomRow).sort((a, b) => a.createdAt - b.createdAt),
   async home(appUuid, roomId) {
+    if (!isUuid(roomId)) return undefined;
     const [row] = await database.query<{ node_id: string | null }>(HOME, [roomId, appUuid]);
     return row?.node_id;
   },

@@ -1,4 +1,5 @@
 /** Sessions as rows, read. They are written by the journal only. */
+import { isUuid } from '../id.ts';
 import { ENDED_SESSION_KEPT_SEC, LIST_MATCHED_MAX_ITEMS } from '../limits.ts';
 import type { Database, Row } from './driver/database.ts';
 import { coalesce } from './journal/coalesce.ts';
@@ -96,6 +97,7 @@ export function sessionStore(database: Database, nodeId: string, now: () => numb
       return Number(rows[0]?.matched ?? 0) > LIST_MATCHED_MAX_ITEMS ? 'too_many' : rows.map(sessionRow);
     },
     async owner(appUuid, sessionUuid) {
+      if (!isUuid(sessionUuid)) return undefined;
       const row = await load([appUuid, sessionUuid]);
       return row === undefined || row.endedAt !== undefined ? undefined : row.nodeId;
     },
