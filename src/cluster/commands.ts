@@ -32,6 +32,18 @@ interface Replacement {
   readonly trunk: string | undefined;
 }
 
+/** Tokens that are taken at another node, or given back to it. */
+interface Take {
+  /**
+   * Whose buckets they are: an application, or a Room, whose id stands under this name too, because a node of a release
+   * before `roomId` takes the same tokens then.
+   */
+  readonly appUuid: string;
+  readonly names: readonly BucketName[];
+  /** The Room that they are of, which may have moved from the node that is asked. */
+  readonly roomId?: string;
+}
+
 /** What this node has and does, for requests of others and its own. */
 export interface LocalWork {
   readonly sessions: {
@@ -73,7 +85,7 @@ export class PeerCommands implements Peers {
   constructor(options: PeerCommandsOptions) {
     this.#options = options;
     this.#places = new Places(options.nodeId);
-    const { bus, sessions, tokens, clock } = options;
+    const { bus, sessions, rooms, tokens, clock } = options;
     bus.answer('cmd', (body, from) => this.#perform(body, from));
     bus.answer('replacement', (body) => (isCall(body) ? { call: sessions.replacement(body.appUuid, body.sessionUuid) } : {}));
     bus.answer('bot', async (body) => {
@@ -82,6 +94,7 @@ export class PeerCommands implements Peers {
     });
     bus.answer('bucket', (body) => {
       if (!isTake(body)) return {};
+      if (body.roomId !== undefined && !rooms.isHere(body.roomId)) return { moved: true };
       const taken = tokens.take(bucketsOf(body.appUuid, body.names), clock.now());
       return typeof taken === 'number' ? { waitSec: taken } : { taken: true };
     });
@@ -117,16 +130,21 @@ export class PeerCommands implements Peers {
     return isReply(result.body) ? result.body : { outcome: 'unknown' };
   }
 
-  async take(appUuid: string, names: readonly BucketName[]): Promise<(() => void) | number> {
-    const { bus, tokens, clock, nodeId } = this.#options;
-    const here = () => tokens.take(bucketsOf(appUuid, names), clock.now());
-    const home = homeOf(appUuid, this.#homes());
-    if (home === undefined || home === nodeId) return here();
-    const { outcome, body } = { body: undefined, ...(await this.#ask(home, 'bucket', { appUuid, names })) };
-    // Out of reach: a limit of this node's own is better than none.
-    if (outcome !== 'answered' || typeof body !== 'object' || body === null) return here();
-    if ('waitSec' in body && typeof body.waitSec === 'number') return body.waitSec;
-    return () => void bus.ask(home, 'refund', { appUuid, names }, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
+  async take(appUuid: string, names: readonly BucketName[], roomId?: string): Promise<(() => void) | number> {
+    const { bus, tokens, clock } = this.#options;
+    const take: Take = roomId === undefined ? { appUuid, names } : { appUuid: roomId, names, roomId };
+    for (let tries = 0; tries < BUCKET_TRIES; tries++) {
+      const home = await this.#homeOfBuckets(appUuid, roomId);
+      if (home === undefined) break;
+      const { outcome, body } = { body: undefined, ...(await this.#ask(home, 'bucket', take)) };
+      const said = outcome === 'answered' && isTaken(body) ? body : {};
+      if (typeof said.waitSec === 'number') return said.waitSec;
+      if (said.taken === true) return () => void bus.ask(home, 'refund', take, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
+      if (roomId !== undefined) this.#places.forget(appUuid, roomId);
+      if (said.moved !== true) break;
+    }
+    // They are this node's, or out of reach: a limit of this node's own is better than none.
+    return tokens.take(bucketsOf(take.appUuid, names), clock.now());
   }
 
   /** Another node for a call of this one, near one of those objects if it may be there. */
@@ -167,6 +185,14 @@ export class PeerCommands implements Peers {
   #homes(): readonly string[] {
     const { members } = this.#options;
     return members.rows.filter(({ nodeId }) => !members.isSuspect(nodeId)).map(({ nodeId }) => nodeId);
+  }
+
+  /** The other node that has the buckets of a Room or an application. Undefined: this one, or none that can be asked. */
+  async #homeOfBuckets(appUuid: string, roomId: string | undefined): Promise<string | undefined> {
+    if (roomId === undefined) return this.#elsewhere(homeOf(appUuid, this.#homes()));
+    // A Room that nobody is in may have no home yet.
+    const home = this.#elsewhere((await this.#home(appUuid, roomId)) ?? undefined);
+    return home === undefined || this.#options.members.isSuspect(home) ? undefined : home;
   }
 
   #elsewhere(nodeId: string | undefined): string | undefined {
@@ -224,6 +250,9 @@ export class PeerCommands implements Peers {
   }
 }
 
+/** The home of a Room's buckets where it was last, and the one that its row names. */
+const BUCKET_TRIES = 2;
+
 const TOO_LATE = 'the order came too late';
 
 const late = () => ({
@@ -231,7 +260,7 @@ const late = () => ({
   problem: problems.unavailable('The command came too late. See Retry-After header.', NODE_RETRY_AFTER_SEC),
 });
 
-const bucketsOf = (appUuid: string, names: readonly BucketName[]) => names.map((name) => bucketOf(name, appUuid));
+const bucketsOf = (whose: string, names: readonly BucketName[]) => names.map((name) => bucketOf(name, whose));
 
 // What comes here is under the cluster's own key; these say what another release may have changed.
 const isCommand = (body: unknown): body is { readonly operation: Operation; readonly until: number } =>
@@ -245,5 +274,12 @@ const isCall = (body: unknown): body is { readonly appUuid: string; readonly ses
   typeof body === 'object' && body !== null && 'appUuid' in body && 'sessionUuid' in body;
 const isReplacement = (body: unknown): body is { readonly call: Replacement } =>
   typeof body === 'object' && body !== null && 'call' in body && typeof body.call === 'object';
-const isTake = (body: unknown): body is { readonly appUuid: string; readonly names: readonly BucketName[] } =>
-  typeof body === 'object' && body !== null && 'appUuid' in body && 'names' in body && Array.isArray(body.names);
+const isTake = (body: unknown): body is Take =>
+  typeof body === 'object' &&
+  body !== null &&
+  'appUuid' in body &&
+  'names' in body &&
+  Array.isArray(body.names) &&
+  (!('roomId' in body) || typeof body.roomId === 'string');
+const isTaken = (body: unknown): body is { readonly taken?: unknown; readonly waitSec?: unknown; readonly moved?: unknown } =>
+  typeof body === 'object' && body !== null;

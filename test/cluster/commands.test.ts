@@ -158,6 +158,55 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a command through another nod
     }
   }, 60_000);
 
+  test('shares the buckets of a Room over all nodes, and what is refused gives its token back there', async () => {
+    const [first = ''] = await call(0);
+    const [second = ''] = await call(1);
+    const [outsider = ''] = await call(1);
+    const made = await api(0, 'POST', '/api/v1/rooms', {});
+    expect(made.status).toBe(201);
+    const room = `/api/v1/rooms/${made.body.room_id}`;
+    const path = `${room}/members`;
+    const join = (sessionUuid: string, at: number) => ask(at, 'POST', path, { session_uuid: sessionUuid });
+    // The Room's home is the node of its first member.
+    for (const [at, sessionUuid] of [first, second].entries()) {
+      expect((await api(at, 'POST', path, { session_uuid: sessionUuid })).status).toBe(202);
+      await receiver.event('room.member.joined', sessionUuid);
+    }
+
+    // 100 at once and 30 a second. A member that joins again changes nothing, and keeps its token.
+    for (let tries = 1; ; tries += 1) {
+      const started = performance.now();
+      const own = await Promise.all(Array.from({ length: 130 }, () => join(first, 0)));
+      // One after the other: a join to another node's Room waits for the end of the Session's last one.
+      const others: Answered[] = [];
+      while (others.length < 130 && others.at(-1)?.status !== 429) others.push(await join(second, 1 + (others.length % 2)));
+      const most = 101 + ((performance.now() - started) / 1000) * 30;
+      const admitted = [...own, ...others].filter(({ status }) => status === 202).length;
+      // The second member's first join took one.
+      expect(admitted).toBeGreaterThanOrEqual(99);
+      const last = others.at(-1);
+      if (admitted <= most && last?.status === 429) {
+        expect([last.headers.get('retry-after'), last.body.code]).toEqual(['1', 'rate_limited']);
+        break;
+      }
+      // The home was too busy to be asked, and the other nodes took limits of their own, or it was slower than the refill.
+      expect(tries).toBeLessThan(5);
+      await Bun.sleep(4_000);
+    }
+
+    // Who is no member cannot be removed: the token that was taken at the home is there again.
+    for (let batch = 0; batch < 8; batch += 1) {
+      const removed = await Promise.all(Array.from({ length: 30 }, () => ask(1, 'DELETE', `${path}/${outsider}`)));
+      expect(removed.filter(({ status }) => status !== 404)).toEqual([]);
+    }
+    const ends = [first, second, outsider].map((sessionUuid) => api(0, 'DELETE', `/v1/sessions/${sessionUuid}`));
+    for (const { status } of await Promise.all(ends)) expect(status).toBe(202);
+    await receiver.event('session.ended', first);
+    await receiver.event('session.ended', second);
+    await eventually(async () => (await api(0, 'GET', room)).body.member_count === 0, 'an empty Room');
+    expect((await api(0, 'DELETE', room)).status).toBe(202);
+  }, 90_000);
+
   test('dials as often as the application may, and with as many channels as the trunk has, over all nodes', async () => {
     const number = '+15550002';
     const trunk = { uri: 'sip:127.0.0.1:9', inbound_cidrs: [], max_channels: 5 };

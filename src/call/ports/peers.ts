@@ -55,8 +55,8 @@ export interface Peers {
   /** `isSlow`: the request opens audio sources before it is admitted. */
   forward(nodeId: string, operation: Operation, isSlow: boolean): Promise<Forwarded>;
   /**
-   * Takes tokens of an application's buckets, which the whole cluster shares. Returns how to give them back, or the
-   * seconds until there is one of each.
+   * Takes tokens of buckets that the whole cluster shares: a Room's where one is named, else the application's. Returns
+   * how to give them back, or the seconds until there is one of each.
    */
-  take(appUuid: string, buckets: readonly BucketName[]): Promise<(() => void) | number>;
+  take(appUuid: string, buckets: readonly BucketName[], roomId?: string): Promise<(() => void) | number>;
 }

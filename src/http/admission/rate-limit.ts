@@ -13,29 +13,33 @@ const whose = (context: RequestContext) => ({
   application: context.appUuid,
 });
 
-/** `shared` are the buckets of applications, where the nodes of a cluster have them in common. */
+/**
+ * `shared` are the buckets of Rooms and applications, where the nodes of a cluster have them in common. Those of a call
+ * are at its own node, where its requests are served.
+ */
 export function rateLimit(
   tokens: TokenBuckets,
   now: () => number,
   shared?: Pick<Peers, 'take'>,
 ): (context: RequestContext) => Problem | undefined | Promise<Problem | undefined> {
   return (context) => {
-    const all = context.route.buckets;
-    if (all === undefined) return undefined;
-    const common = shared === undefined ? [] : all.filter((name) => buckets[name].scope === 'application');
-    if (shared !== undefined && common.length > 0 && context.appUuid !== '')
-      return shared.take(context.appUuid, common).then((taken) => {
-        if (typeof taken === 'number') return problems.rateLimited(taken);
-        context.refund = taken;
-        return undefined;
-      });
-    const names = all;
-    const taken = tokens.take(
-      names.map((name) => bucketOf(name, whose(context)[buckets[name].scope] ?? '')),
-      now(),
+    const { buckets: names } = context.route;
+    if (names === undefined) return undefined;
+    const settle = (taken: (() => void) | number): Problem | undefined => {
+      if (typeof taken === 'number') return problems.rateLimited(taken);
+      context.refund = taken;
+      return undefined;
+    };
+    const { appUuid } = context;
+    // The buckets of one route are all of one scope.
+    const roomId = names.some((name) => buckets[name].scope === 'room') ? context.params.room_id : undefined;
+    const isCommon = roomId !== undefined || names.some((name) => buckets[name].scope === 'application');
+    if (shared !== undefined && isCommon && appUuid !== '') return shared.take(appUuid, names, roomId).then(settle);
+    return settle(
+      tokens.take(
+        names.map((name) => bucketOf(name, whose(context)[buckets[name].scope] ?? '')),
+        now(),
+      ),
     );
-    if (typeof taken === 'number') return problems.rateLimited(taken);
-    context.refund = taken;
-    return undefined;
   };
 }
