@@ -193,9 +193,10 @@ describe('a call from a peer', () => {
     const peer = await peerOf(carrier);
     await answered(carrier, peer, { body: sdp(AUDIO, 'c=IN IP4 localhost') });
     expect(['127.0.0.1', '::1']).toContain(carrier.media.negotiated[0]?.remoteHost ?? '');
-    carrier.onIncoming = ({ call: { leg } }) => leg.answer();
+    const unanswerable = answers(carrier);
     peer.send(peer.request('INVITE', { id: 'name', body: sdp(AUDIO, 'c=IN IP4 nobody.invalid') }));
     await peer.until(/^SIP\/2.0 488/);
+    expect(await endOf(await unanswerable)).toMatchObject({ cause: 'failed', by: 'network' });
   }, 20_000);
 
   test('with IPv6 in its description is 488 on IPv4 ports, before anyone is told of it', async () => {

@@ -10,6 +10,7 @@ import { REJECT_STATUS } from './cause.ts';
 import { isRefused, PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
 
 const RETRY = [['retry-after', String(SIP_RETRY_AFTER_SEC)]] as const;
+const NO_ANSWER = { cause: 'failed', by: 'network', description: 'The audio that was offered cannot be answered' } as const;
 const NO_PORTS = { cause: 'carrier_congested', by: 'system', description: 'No media ports are free' } as const;
 
 export class InboundLeg extends PhoneLeg {
@@ -98,6 +99,7 @@ export class InboundLeg extends PhoneLeg {
       if (this.#answer === undefined) {
         const answer = negotiation.answer(this.#offer, addresses);
         if (isRefused(answer)) {
+          this.end(NO_ANSWER);
           this.options.driver.run((now) => this.#call.refuse(answer.refused, [], now));
           return;
         }
