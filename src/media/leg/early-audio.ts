@@ -18,8 +18,12 @@ export class EarlyAudio implements LegAudio {
   }
 
   play(options: PlayOptions): void {
+    const replaced = this.#pending?.operationUuid;
     this.release();
     this.#pending = options;
+    // The plane tells of it as well: a collection waits for the end of its prompt.
+    if (replaced !== undefined && replaced !== options.operationUuid)
+      this.#notify({ type: 'playback.stopped', operationUuid: replaced });
   }
 
   stopPlayback(operationUuid: string): void {
