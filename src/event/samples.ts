@@ -1,12 +1,18 @@
-/** A sample of each event, for the documentation and for trying a receiver. Identifiers stand for real ones. */
+/**
+ * A sample of each event, for the documentation and for trying a receiver. Identifiers stand for real ones, and have
+ * their shapes. The URLs of a recording are added when it is serialised, as those of a real one.
+ */
 import type { Event } from './event.ts';
 
 const SESSION = '3f2b8c1e-5a4d-4c6b-9e8f-1a2b3c4d5e6f';
 const ROOM = '7d1e9a54-2c3b-4f6a-8b7c-0d1e2f3a4b5c';
 const OPERATION = 'c0ffee00-1234-4abc-8def-0123456789ab';
-const RECORDING = '5e6f7a8b-9c0d-4e1f-a2b3-c4d5e6f7a8b9';
+const RECORDING = 'rec_5e6f7a8b-9c0d-4e1f-a2b3-c4d5e6f7a8b9';
 const MESSAGE = '9b8a7c6d-5e4f-4a3b-8c2d-1e0f9a8b7c6d';
-const CARD = 'a1b2c3d4-e5f6-4a7b-8c9d-0e1f2a3b4c5d';
+const CARD = 'card_a1b2c3d4-e5f6-4a7b-8c9d-0e1f2a3b4c5d';
+const CVV = 'cvv_b2c3d4e5-f6a7-4b8c-9d0e-1f2a3b4c5d6e';
+/** The application that the samples of the documentation are about. */
+export const SAMPLE_APP = 'app_0f1e2d3c-4b5a-4697-8899-aabbccddeeff';
 const PROMPT = 'https://media.example.com/welcome.wav';
 const ofSession = { session_uuid: SESSION } as const;
 const ofMember = { session_uuid: SESSION, room_id: ROOM } as const;
@@ -44,8 +50,8 @@ const SAMPLES: { readonly [Name in Event['event']]: Event & { readonly event: Na
   'websocket.disconnected': { event: 'websocket.disconnected', ...ofSession, reason: 'remote_closed', close_code: 1000 },
   'websocket.failed': { event: 'websocket.failed', ...operation, reason: 'connection_refused', error: 'network' },
   'websocket.audio_playback_completed': { event: 'websocket.audio_playback_completed', ...ofSession, duration_ms: 1840 },
-  'room.created': { event: 'room.created', app_uuid: `app_${OPERATION}`, room_id: ROOM },
-  'room.deleted': { event: 'room.deleted', app_uuid: `app_${OPERATION}`, room_id: ROOM, reason: 'closed' },
+  'room.created': { event: 'room.created', app_uuid: SAMPLE_APP, room_id: ROOM },
+  'room.deleted': { event: 'room.deleted', app_uuid: SAMPLE_APP, room_id: ROOM, reason: 'closed' },
   'room.member.joined': { event: 'room.member.joined', ...ofMember },
   'room.member.left': { event: 'room.member.left', ...ofMember, reason: 'hangup' },
   'room.member.muted': { event: 'room.member.muted', ...ofMember },
@@ -110,14 +116,14 @@ const SAMPLES: { readonly [Name in Event['event']]: Event & { readonly event: Na
     card_uuid: CARD,
     payment_method_details: { card: { brand: 'visa', last4: '1111' } },
   },
-  'payment.cvv.collected': { event: 'payment.cvv.collected', ...operation, status: 'collected', cvv_uuid: CARD },
+  'payment.cvv.collected': { event: 'payment.cvv.collected', ...operation, status: 'collected', cvv_uuid: CVV },
   'payment.charge.completed': {
     event: 'payment.charge.completed',
     ...operation,
     status: 'succeeded',
     retryable: false,
-    amount: 1990,
-    currency: 'ILS',
+    amount: 2000,
+    currency: 'ils',
     provider: 'sandbox',
     terminal_number: '0010000',
     transaction_created_at: '2026-01-01T12:00:00.000Z',
@@ -133,11 +139,12 @@ const SAMPLES: { readonly [Name in Event['event']]: Event & { readonly event: Na
 /** A sample of every event. */
 export const samples = (): readonly Event[] => Object.values(SAMPLES);
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+/** An identifier: a UUID, bare or behind its prefix (`rec_`). */
+const IDENTIFIER = /^((?:[a-z]+_)?)([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})$/;
 
 /**
- * A sample of an event with identifiers of its own: each UUID is replaced by one that `uuid` makes, the same one by the
- * same. Undefined when there is no event of that name.
+ * A sample of an event with identifiers of its own: each UUID, also behind a prefix, is replaced by one that `uuid` makes,
+ * the same one by the same. Undefined when there is no event of that name.
  */
 export function sampleOf(name: string, uuid: () => string): Event | undefined {
   const sample = samples().find((each) => each.event === name);
@@ -148,8 +155,9 @@ export function sampleOf(name: string, uuid: () => string): Event | undefined {
     made.set(value, known);
     return known;
   };
-  const entries = Object.entries(sample).map(([field, value]): [string, unknown] =>
-    typeof value === 'string' && UUID.test(value) ? [field, fresh(value)] : [field, value],
-  );
+  const entries = Object.entries(sample).map(([field, value]): [string, unknown] => [
+    field,
+    typeof value === 'string' ? value.replace(IDENTIFIER, (_, prefix: string, known: string) => prefix + fresh(known)) : value,
+  ]);
   return { ...sample, ...Object.fromEntries(entries) };
 }

@@ -14,6 +14,7 @@ import type { Clock } from '../clock.ts';
 import { StoreUnavailable } from '../database/journal/journal.ts';
 import type { Store } from '../database/store.ts';
 import type { HistorySink } from '../history/call-history.ts';
+import { newUuid } from '../id.ts';
 import { NODE_RETRY_AFTER_SEC, UNAVAILABLE_RETRY_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { isProblem, type Problem, problems } from '../problem.ts';
@@ -30,11 +31,12 @@ import { mcpRoute } from './mcp/route.ts';
 import type { HttpMetrics } from './metrics.ts';
 import { openapiDocument } from './openapi/document.ts';
 import { callRoutesOptions } from './operator/calls.ts';
+import { sampleEventRoutes } from './operator/events.ts';
 import type { OperatorHooks } from './operator/hooks.ts';
 import { operatorRoutes } from './operator/operator.ts';
 import { type HttpPeer, PipelineLimit } from './pipelining.ts';
 import type { Outcome, RequestContext, Route } from './request-context.ts';
-import { answerResponse, problemResponse } from './response.ts';
+import { answerResponse, problemResponse, unexpectedResponse } from './response.ts';
 import { applicationRoutes } from './route/application.ts';
 import { dtmfRoutes } from './route/dtmf.ts';
 import { ingestRoutes, ingestWork } from './route/ingest.ts';
@@ -57,7 +59,7 @@ export interface HttpDeps extends OperatorHooks {
   readonly charges: Charges;
   readonly recordings: Recordings;
   /** Undefined where nothing is recorded. */
-  readonly recordingUrls?: Pick<RecordingUrls, 'verify'> | undefined;
+  readonly recordingUrls?: RecordingUrls | undefined;
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -110,6 +112,8 @@ export interface HttpApp {
   perform(operation: Operation, until: number): Promise<Answer | Problem | 'moved'>;
   /** Responses with a recording that are fed by this process. */
   listeners(): number;
+  /** Every route of the platform, for who examines them. */
+  readonly routes: readonly Route[];
 }
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -132,6 +136,7 @@ const routesOf = (
   ...applicationRoutes(deps.store.apps),
   ...webrtcTokenRoutes(deps.store, deps.publicUrl),
   ...operatorRoutes(deps.store, deps.clock, deps),
+  ...sampleEventRoutes(deps.store, deps.clock, deps.recordingUrls?.sign),
   ...loginRoutes(consoleSessions, deps.publicUrl),
   mcpRoute({
     store: deps.store,
@@ -216,6 +221,12 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   app.notFound(({ req }) =>
     problemResponse(wasSigned(req.raw.url) ? problems.forbidden('Forbidden') : problems.noRoute(), newTraceparent()),
   );
+  // Admission and the doors answer for their own bugs. This is for the pages, and for what is read without a key.
+  app.onError((error, { req }) => {
+    const supportId = newUuid();
+    deps.log.error({ support_id: supportId, route: req.path, error: error.stack ?? error.message }, 'a request ended in a bug');
+    return unexpectedResponse(supportId, newTraceparent());
+  });
 
   const pipeline = new PipelineLimit((done) => void turn().then(done));
   const fetch = async (request: Request): Promise<Response> => {
@@ -229,7 +240,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     return response;
   };
   const perform = performer(deps, routes, performing(options));
-  return { fetch, perform, listeners: () => media.listeners };
+  return { fetch, perform, listeners: () => media.listeners, routes };
 }
 
 /** The door to streaming bodies for other nodes: a token of ours opens one object, once. */

@@ -1,9 +1,11 @@
 /** The console's sessions: a token becomes a cookie, which stands for it at the operator API. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { ConsoleDoor } from '../../src/http/console/console-door.ts';
 import { ConsoleSessions } from '../../src/http/console/console-sessions.ts';
 import { OPERATOR_TOKEN, openPlatform, type Platform } from './platform.ts';
 
 const READ_TOKEN = 'reading-token-of-the-tests';
+const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/;
 let platform: Platform;
 beforeAll(async () => {
   platform = await openPlatform({
@@ -107,6 +109,25 @@ test('a page of the console may load and be framed by nothing foreign', async ()
   expect(policy).not.toMatch(/script-src[^;]*unsafe/);
   expect((await platform.raw('/console/no-such-file.js')).status).toBe(404);
   expect((await platform.raw('/console', { method: 'POST' })).status).toBe(405);
+});
+
+test('every answer of the console has a trace: pages, assets, problems, and what says that it is not built', async () => {
+  const page = await platform.raw('/console');
+  const assets = [...page.text.matchAll(/(?:src|href)="([^"]+\.(?:js|css|svg))"/g)].map(([, path = '']) => path);
+  const asked = ['/console', '/console/calls', '/console/no-such-file.js', '/console/session', ...assets];
+  for (const path of asked) {
+    const { headers } = await platform.raw(path);
+    expect([path, headers.get('traceparent')]).toEqual([path, expect.stringMatching(TRACEPARENT)]);
+  }
+  const unbuilt = new ConsoleDoor({
+    sessions: new ConsoleSessions({ operatorToken: OPERATOR_TOKEN, operatorReadToken: undefined, now: () => 0 }),
+    isSecure: false,
+    peer: undefined,
+    now: () => 0,
+    files: '/nonexistent',
+  });
+  const { status, headers } = await unbuilt.answer(new Request('http://127.0.0.1/console'));
+  expect([status, headers.get('traceparent')]).toEqual([503, expect.stringMatching(TRACEPARENT)]);
 });
 
 describe('console sessions', () => {

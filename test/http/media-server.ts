@@ -48,7 +48,7 @@ export async function openMediaServer(more: Partial<HttpDeps> = {}): Promise<Med
         return found;
       },
     }),
-    recordingUrls: { verify: (path, search, now) => urls.verify(path, search, now + opened.skewMs) },
+    recordingUrls: { sign: urls.sign, verify: (path, search, now) => urls.verify(path, search, now + opened.skewMs) },
     disableIdleTimeout: (request) => server.timeout(request, 0),
     setIdleTimeout: (request, seconds) => server.timeout(request, seconds),
     sentPath: sentMediaPath,

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { accepted } from '../../src/call/ports/sessions.ts';
+import { buckets } from '../../src/call/rate/buckets.ts';
 import type { AppSecrets } from '../../src/database/apps.ts';
 import type { HttpDeps } from '../../src/http/app.ts';
 import { newUuid } from '../../src/id.ts';
@@ -113,6 +114,7 @@ const ROWS: readonly Row[] = [
   [100, 50, 'application', ['GET', room(`/members/${newUuid()}`)]],
   [100, 50, 'application', ['GET', session(`/recordings/${RECORDING}`)]],
   [100, 50, 'application', ['GET', room('/members')]],
+  [100, 50, 'application', ['POST', at(`/v1/ingest/${newUuid()}`)]],
   [100, 50, 'application', ['GET', session('/recordings')]],
 ];
 
@@ -182,7 +184,19 @@ function admitting(): Partial<HttpDeps> {
       command: answer,
       owns: async () => true,
       isHere: () => false,
-      ingest: () => undefined,
+      ingest: () => ({
+        appUuid: app.appUuid,
+        operationUuid: newUuid(),
+        expiresAt: Number.POSITIVE_INFINITY,
+        used: false,
+        ingest: {
+          accept: () => !isRefused,
+          write: async () => true,
+          end() {},
+          fail() {},
+          over: new Promise(() => {}),
+        },
+      }),
       get: async (_app, uuid) => ({
         session_uuid: uuid,
         type: 'phone_in',
@@ -257,4 +271,13 @@ describe('the bucket of', () => {
       expect((await send(app, turn(0), here)).status).toBe(429);
     });
   }
+});
+
+test('every route of an application has a limit, and every limit is that of a route', () => {
+  const { routes } = platform.app;
+  const unlimited = routes.filter(({ auth, buckets: own = [] }) => auth !== 'operator' && own.length === 0);
+  expect(unlimited.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+  // Calls from browsers come by a door of their own (whip.test.ts).
+  const used = new Set<string>([...routes.flatMap(({ buckets: own = [] }) => own), 'whip_offer', 'whip_patch']);
+  expect([...used].sort()).toEqual(Object.keys(buckets).sort());
 });

@@ -18,6 +18,7 @@ beforeAll(() => {
     fetch: async (request) => new Response(await request.text().catch(() => 'broken')),
     perform: () => Promise.reject(new Error('nobody forwards')),
     listeners: () => 0,
+    routes: [],
   });
 });
 afterAll(async () => {

@@ -196,7 +196,13 @@ const DECIDED: Readonly<Record<string, unknown>> = {
 
 /** What lets an operation be admitted that finds nothing otherwise, and so would give its rate token back. */
 const TOKEN = { tokenId: UUID, token: '', expiresAt: 0 };
-const ADMITTED: Readonly<Record<string, unknown>> = { createWebrtcToken: TOKEN, revokeWebrtcToken: TOKEN };
+const INGEST = {
+  used: false,
+  expiresAt: Number.POSITIVE_INFINITY,
+  operationUuid: UUID,
+  ingest: { accept: () => true, write: async () => true, end() {}, fail() {}, over: new Promise(() => {}) },
+};
+const ADMITTED: Readonly<Record<string, unknown>> = { createWebrtcToken: TOKEN, revokeWebrtcToken: TOKEN, sendIngest: INGEST };
 
 const PROBLEM: Readonly<Record<number, Problem>> = {
   403: problems.forbidden('Not permitted'),
@@ -334,3 +340,54 @@ test('every operation answers with every problem that it documents, and with no 
   expect(wrong).toEqual([]);
   expect(driven).toBeGreaterThan(600);
 }, 120_000);
+
+/** Every operation whose `operationId` passes, ready to be sent. */
+const operationsOf = (isAsked: (described: DescribedOperation) => boolean): Driven[] =>
+  Object.entries(document.paths).flatMap(([template, operations]) =>
+    Object.entries(operations)
+      .filter(([, described]) => isAsked(described))
+      .map(([method, described]) => {
+        const path = template.replaceAll(/\{([a-z0-9_]+)\}/g, (_, name: string) => VALUES[name] ?? UUID);
+        return { method: method.toUpperCase(), path, described, isOperator: path.startsWith('/operator') };
+      }),
+  );
+
+test('whatever begins a Session answers with 529 where there is no room for one, and documents it', async () => {
+  ahead += 3_600_000;
+  const begins = operationsOf(({ operationId }) => ['dial', 'connectWebsocket', 'dialForApplication'].includes(operationId));
+  expect(begins.length).toBe(3);
+  for (const driven of begins) {
+    const { status, headers } = await answering(problems.noCapacity(2), () => send(driven));
+    expect([driven.described.operationId, status, headers.get('retry-after')]).toEqual([driven.described.operationId, 529, '2']);
+  }
+  expect(document.components.responses.Problem529).toMatchObject({ description: expect.not.stringContaining('Every channel') });
+});
+
+interface DocumentedParameters {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;
+  readonly components: { readonly parameters: Readonly<Record<string, { readonly name: string; readonly required: boolean }>> };
+}
+interface DocumentedOperation {
+  readonly operationId: string;
+  readonly parameters?: readonly { readonly $ref?: string }[];
+}
+
+test('an operation that is refused without an Idempotency-Key documents it as required, and no other does', async () => {
+  const { paths, components }: DocumentedParameters = JSON.parse((await platform.raw('/openapi.json')).text);
+  const isRequired = new Map<string, boolean>();
+  for (const { operationId, parameters = [] } of Object.values(paths).flatMap((operations) => Object.values(operations)))
+    for (const { $ref } of parameters) {
+      const parameter = components.parameters[$ref?.split('/').at(-1) ?? ''];
+      if (parameter?.name === 'Idempotency-Key') isRequired.set(operationId, parameter.required);
+    }
+  const commands = operationsOf(({ operationId }) => isRequired.has(operationId));
+  expect(commands.length).toBeGreaterThan(30);
+  const refused = [];
+  for (const driven of commands) {
+    ahead += 3_600_000;
+    const { text } = await answering(OK, () => send(driven));
+    if (text.includes('Idempotency-Key: is required')) refused.push(driven.described.operationId);
+  }
+  expect(refused).toEqual(['charge']);
+  expect([...isRequired].flatMap(([operationId, required]) => (required ? [operationId] : []))).toEqual(refused);
+});

@@ -46,6 +46,8 @@ export interface ConsoleDoorOptions {
   readonly isSecure: boolean;
   readonly peer: ((request: Request) => HttpPeer | undefined) | undefined;
   now(): number;
+  /** The folder of its files; that of the build unless told. */
+  readonly files?: string;
 }
 
 const credentials = shape(() =>
@@ -123,6 +125,7 @@ export class ConsoleDoor {
     return new Response(zipped ? file.gzip : file.plain, {
       headers: {
         ...PAGE_HEADERS,
+        traceparent: newTraceparent(),
         'content-type': file.type,
         'cache-control': caching,
         ...(zipped ? { 'content-encoding': 'gzip' } : {}),
@@ -134,7 +137,7 @@ export class ConsoleDoor {
   #read(name: string) {
     const known = this.#files.get(name);
     if (known !== undefined) return known;
-    const path = join(FILES, name);
+    const path = join(this.#options.files ?? FILES, name);
     if (!existsSync(path) || !statSync(path).isFile()) return undefined;
     const plain = Buffer.from(readFileSync(path));
     const file = {
@@ -150,7 +153,7 @@ export class ConsoleDoor {
 const refused = (problem: Problem): Response => problemResponse(problem, newTraceparent());
 
 function notBuilt(): Response {
-  const headers = { ...PAGE_HEADERS, 'content-type': 'text/plain; charset=utf-8' };
+  const headers = { ...PAGE_HEADERS, traceparent: newTraceparent(), 'content-type': 'text/plain; charset=utf-8' };
   return new Response('The console is not built: run npm run build, then start again.\n', { status: 503, headers });
 }
 

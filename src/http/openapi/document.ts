@@ -21,7 +21,7 @@ const PROBLEMS: Readonly<Record<number, string>> = {
   500: 'A bug; the log has it under `support_id`.',
   502: 'An audio source could not be opened; `detail` says why.',
   503: 'Temporarily unavailable when it has `Retry-After`, else not configured.',
-  529: 'Every channel of the trunks is in use; `Retry-After` says when to come back.',
+  529: 'There is no room for another Session: the trunks, or the node, have as many as they may; `Retry-After` says when to come back.',
 };
 
 /** What the parts of the reference are about. */
@@ -57,14 +57,15 @@ const HEADERS: Readonly<Record<string, object>> = {
   'WWW-Authenticate': { schema: { type: 'string' } },
 };
 
-const PARAMETERS: Readonly<Record<string, object>> = {
-  IdempotencyKey: {
-    name: 'Idempotency-Key',
-    in: 'header',
-    required: false,
-    description: 'A request with the same key and body is carried out once, within 24 hours.',
-    schema: { type: 'string', minLength: 1, maxLength: 255 },
-  },
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description: 'A request with the same key and body is carried out once, within 24 hours.',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+} as const;
+const PARAMETERS = {
+  IdempotencyKey: { ...IDEMPOTENCY_KEY, required: false },
+  RequiredIdempotencyKey: { ...IDEMPOTENCY_KEY, required: true },
   OperationId: {
     name: 'Operation-Id',
     in: 'header',
@@ -72,7 +73,13 @@ const PARAMETERS: Readonly<Record<string, object>> = {
     description: 'The `operation_uuid` that the answer and the events name.',
     schema: { type: 'string' },
   },
-};
+} as const;
+
+/** The header fields of a command, by their names in `PARAMETERS`. */
+const commandParameters = ({ isKeyRequired = false }: Operation): readonly (keyof typeof PARAMETERS)[] => [
+  isKeyRequired ? 'RequiredIdempotencyKey' : 'IdempotencyKey',
+  'OperationId',
+];
 
 /** The document of all routes and events. `media`: and of recordings under their signed URLs. */
 export function openapiDocument(routes: readonly Route[], publicUrl: string, media = false): object {
@@ -164,7 +171,7 @@ function operationOf(route: Route): object {
     security: [{ [route.auth]: [] }],
     parameters: [
       ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
-      ...(route.command === true ? Object.keys(PARAMETERS).map((name) => ({ $ref: `#/components/parameters/${name}` })) : []),
+      ...(route.command === true ? commandParameters(facts).map((name) => ({ $ref: `#/components/parameters/${name}` })) : []),
       ...(route.query ?? []).map((each) => ({ ...each, in: 'query', required: false })),
     ],
     ...bodyOf(route, facts.example),

@@ -13,6 +13,8 @@ export interface Operation {
   readonly more?: readonly OwnStatus[];
   /** Statuses that a route of its kind has, and this one never. */
   readonly less?: readonly number[];
+  /** It is refused without an Idempotency-Key. */
+  readonly isKeyRequired?: boolean;
   readonly example?: Readonly<Record<string, unknown>>;
 }
 
@@ -45,7 +47,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'POST /v1/sessions:connectWebsocket': {
     id: 'connectWebsocket',
     answer: 'SessionOperation',
-    more: [404],
+    more: [404, 529],
     example: { websocket: { url: 'wss://bot.example.com/' }, media_format: { from_session: PCM, to_session: PCM } },
   },
   [`POST ${SESSION}/playback/play`]: {
@@ -72,6 +74,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   [`DELETE ${SESSION}/payment/cvv/collect`]: operation('cancelCvvCollection'),
   [`POST ${SESSION}/payment/charges`]: operation('charge', {
     more: [403],
+    isKeyRequired: true,
     example: {
       card_uuid: `card_${UUID}`,
       cvv_uuid: `cvv_${UUID}`,

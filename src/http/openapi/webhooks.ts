@@ -1,10 +1,16 @@
 /** The webhooks of the OpenAPI document: every event with the body that is posted, from its sample. */
 import { platformEvent } from '../../event/platform-event.ts';
-import { samples } from '../../event/samples.ts';
+import { SAMPLE_APP, samples } from '../../event/samples.ts';
 
 const AT = Date.UTC(2026, 0, 31, 12);
-const LINKS = { mediaUrl: 'https://…/pull?…', liveUrl: 'https://…/live?…', expiresAt: AT + 3_600_000 };
-const ABOUT = { appUuid: 'app_…', clientState: '', traceparent: '', webhookId: '', now: AT, links: () => LINKS };
+const EXPIRES_AT = AT + 3_600_000;
+/** Signed URLs as they look; the signature is of nobody. */
+const links = (recordingUuid: string) => {
+  const url = (kind: 'pull' | 'live') =>
+    `https://voice.example.com/v1/media/${recordingUuid}/${kind}?expires=${EXPIRES_AT / 1000}&signature=${'0123456789abcdef'.repeat(4)}`;
+  return { mediaUrl: url('pull'), liveUrl: url('live'), expiresAt: EXPIRES_AT };
+};
+const ABOUT = { appUuid: SAMPLE_APP, clientState: '', traceparent: '', webhookId: '', now: AT, links };
 
 /** What an event is about; the fields that name it are always there. */
 const OWNERS = ['session_uuid', 'room_id', 'message_uuid', 'recording_uuid', 'operation_uuid'];

@@ -5,7 +5,7 @@ import { type Clock, timestamp } from '../../clock.ts';
 import { EVENT_STATUSES, type EventLog, type EventQuery, type LoggedEvent } from '../../database/events.ts';
 import type { Store } from '../../database/store.ts';
 import { isEventName } from '../../event/names.ts';
-import { testEvent } from '../../event/platform-event.ts';
+import { type Circumstances, testEvent } from '../../event/platform-event.ts';
 import { sampleOf } from '../../event/samples.ts';
 import { isAppUuid, isUuid, newUuid, newWebhookId } from '../../id.ts';
 import { EVENT_LIST_MAX_ITEMS } from '../../limits.ts';
@@ -23,7 +23,7 @@ const sample = shape(() => type({ '+': 'reject', event: '1 <= string <= 100' }))
 /** The parameters of the list. */
 export const EVENT_PARAMETERS = ['app_uuid', 'after', 'before', 'event', 'session_uuid', 'status', 'limit'] as const;
 
-export const eventRoutes = (store: Store, clock: Clock, streams: EventStreams): readonly Route[] => [
+export const eventRoutes = (store: Store, _clock: Clock, streams: EventStreams): readonly Route[] => [
   route(
     {
       ...facts,
@@ -79,29 +79,6 @@ export const eventRoutes = (store: Store, clock: Clock, streams: EventStreams): 
       };
     },
   ),
-  bodyRoute(
-    {
-      ...facts,
-      resource: 'Application',
-      method: 'POST',
-      path: '/operator/v1/apps/:app_uuid/events',
-      summary: "Send a sample of an event to the application's webhook, marked `test`",
-      success: [202, 'Queued.'],
-    },
-    sample,
-    async (context, { event }) => {
-      const appUuid = pathApp(context);
-      if (appUuid === undefined || (await store.apps.get(appUuid)) === undefined) return undefined;
-      return async () => {
-        const webhookId = newWebhookId();
-        const made = sampleOf(event, newUuid);
-        if (made === undefined) return problems.invalid('event: must be the name of an event');
-        const about = { appUuid, clientState: '', traceparent: context.traceparent, webhookId, now: clock.now() };
-        await store.journal.commit({ events: [testEvent(made, about)] });
-        return { status: 202, body: { webhook_id: webhookId, event, status: 'pending' } };
-      };
-    },
-  ),
   bareRoute(
     {
       ...facts,
@@ -114,6 +91,37 @@ export const eventRoutes = (store: Store, clock: Clock, streams: EventStreams): 
     async (context) => {
       const outcome = await replayed(store.events, context.params.webhook_id ?? '');
       return outcome === undefined || isProblem(outcome) ? outcome : () => outcome;
+    },
+  ),
+];
+
+/** `links` signs the URLs of a recording, so that a sample has those that a real event has. */
+export const sampleEventRoutes = (
+  { apps, journal }: Pick<Store, 'apps' | 'journal'>,
+  clock: Clock,
+  links: Circumstances['links'],
+): readonly Route[] => [
+  bodyRoute(
+    {
+      ...facts,
+      resource: 'Application',
+      method: 'POST',
+      path: '/operator/v1/apps/:app_uuid/events',
+      summary: "Send a sample of an event to the application's webhook, marked `test`",
+      success: [202, 'Queued.'],
+    },
+    sample,
+    async (context, { event }) => {
+      const appUuid = pathApp(context);
+      if (appUuid === undefined || (await apps.get(appUuid)) === undefined) return undefined;
+      return async () => {
+        const webhookId = newWebhookId();
+        const made = sampleOf(event, newUuid);
+        if (made === undefined) return problems.invalid('event: must be the name of an event');
+        const about = { appUuid, clientState: '', traceparent: context.traceparent, webhookId, now: clock.now(), links };
+        await journal.commit({ events: [testEvent(made, about)] });
+        return { status: 202, body: { webhook_id: webhookId, event, status: 'pending' } };
+      };
     },
   ),
 ];

@@ -39,6 +39,7 @@ export const ingestRoutes = (
       summary: 'Send the audio of a push, once, as one body of raw samples',
       success: [200, '`{operation_uuid, bytes_received}`: the body was taken; its last two seconds are still to be heard.'],
       maxBytes: Number.POSITIVE_INFINITY,
+      buckets: ['ingest'],
     },
     ({ params, appUuid, request }) => {
       const name = params.ingest_uuid ?? '';

@@ -10,6 +10,8 @@ export interface PublicOptions {
   /** Tells what is up, by name; the platform is ready when all of it is. Never rejects. */
   readonly ready: () => Promise<Readonly<Record<string, boolean>>>;
   readonly openapi: () => object;
+  /** Reads a file of the page; from the disk unless told. */
+  readonly readText?: (path: string) => Promise<string>;
 }
 
 /** The page's own files, from the npm package: nothing is loaded from anywhere else. */
@@ -45,11 +47,13 @@ export type PublicHandler = () => Promise<Response>;
 /** Path → handler; GET and HEAD only. */
 export function publicRoutes(options: PublicOptions): ReadonlyMap<string, PublicHandler> {
   const json = (status: number, body: object) => answer(JSON.stringify(body), 'application/json', status);
-  const read = new Map<string, Promise<string>>();
+  const { readText = (path: string) => readFile(path, 'utf8') } = options;
+  const read = new Map<string, string>();
   const file = async (name: string, type: string): Promise<Response> => {
-    const text = read.get(name) ?? readFile(ofPackage(`swagger-ui-dist/${name}`), 'utf8');
+    // What could not be read is not kept: the next request tries again.
+    const text = read.get(name) ?? (await readText(ofPackage(`swagger-ui-dist/${name}`)));
     read.set(name, text);
-    return answer(await text, type, 200, { 'cache-control': 'public, max-age=86400' });
+    return answer(text, type, 200, { 'cache-control': 'public, max-age=86400' });
   };
   let document: string | undefined;
   return new Map<string, PublicHandler>([

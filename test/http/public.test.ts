@@ -1,0 +1,67 @@
+/** What is read without a key: each answer has a trace, and a bug below one is told as a bug of any other route. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { PublicOptions } from '../../src/http/route/public.ts';
+import { publicRoutes } from '../../src/http/route/public.ts';
+import { silentLog } from '../../src/log.ts';
+import { openPlatform, type Platform } from './platform.ts';
+
+const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/;
+const OPTIONS: PublicOptions = {
+  metrics: { exposition: async () => ({ text: '', contentType: 'text/plain' }) },
+  ready: async () => ({}),
+  openapi: () => ({}),
+};
+
+describe('what is read without a key', () => {
+  let platform: Platform;
+  /** What `ready` throws. */
+  let bug: unknown;
+  const logged: unknown[] = [];
+  beforeAll(async () => {
+    platform = await openPlatform({
+      log: Object.assign(Object.create(silentLog), { error: (facts: unknown) => void logged.push(facts) }),
+      ready: async () => {
+        if (bug !== undefined) throw bug;
+        return { database: true };
+      },
+    });
+  });
+  afterAll(() => platform.close());
+
+  test('has a trace on every path, for GET, HEAD and a method that it does not take', async () => {
+    const paths = [...publicRoutes(OPTIONS).keys()];
+    expect(paths.length).toBeGreaterThan(20);
+    for (const path of [...paths, '/no-such-path'])
+      for (const method of ['GET', 'HEAD', 'PUT']) {
+        const { headers } = await platform.raw(path, { method });
+        expect([method, path, headers.get('traceparent')]).toEqual([method, path, expect.stringMatching(TRACEPARENT)]);
+      }
+  });
+
+  test('answers internal_error with a support_id that is in the log, where a part below it throws', async () => {
+    bug = new Error('a bug');
+    const { status, headers, body, text } = await platform.raw('/readyz');
+    bug = undefined;
+    expect(status).toBe(500);
+    expect(headers.get('content-type')).toBe('application/json');
+    expect(headers.get('traceparent')).toMatch(TRACEPARENT);
+    expect(body).toEqual({ code: 'internal_error', message: 'Internal error', support_id: expect.any(String) });
+    expect(text).not.toContain('a bug');
+    expect(logged).toEqual([{ support_id: body.support_id, route: '/readyz', error: expect.stringContaining('a bug') }]);
+    expect((await platform.raw('/readyz')).status).toBe(200);
+  });
+});
+
+test('a file of the reference that could not be read is read again for the next request', async () => {
+  let reads = 0;
+  const readText = async () => {
+    reads += 1;
+    if (reads === 1) throw new Error('EMFILE');
+    return 'body {}';
+  };
+  const css = publicRoutes({ ...OPTIONS, readText }).get('/docs/swagger-ui.css');
+  await expect(css?.()).rejects.toThrow('EMFILE');
+  expect(await (await css?.())?.text()).toBe('body {}');
+  expect(await (await css?.())?.text()).toBe('body {}');
+  expect(reads).toBe(2);
+});
