@@ -102,6 +102,27 @@ describe('a Room', () => {
     expect(run.events).toMatchObject([{ event: 'room.playback.ended', operation_uuid: 'one', reason: 'stopped' }]);
   });
 
+  test('a playback that is paused before its first sound does not fail, and has 10 s to start from its resume on', () => {
+    const run = new Run().order(play).order({ type: 'pause' }, 'op', 3000);
+    expect(roomDeadline(run.state)).toBeUndefined();
+    expect(playbackStatus(run.state)).toBe('paused');
+    run.order({ type: 'resume' }, 'op', 60_000);
+    expect(roomDeadline(run.state)).toBe(73_000);
+    expect(playbackStatus(run.state)).toBe('stopped');
+    const failed = new Run().order(play).order({ type: 'pause' }).order({ type: 'resume' }).give({ type: 'deadline' }, 10_000);
+    expect(failed.events).toMatchObject([{ event: 'room.playback.failed', error: 'playback_timeout' }]);
+    expect(playbackStatus(run.hear('playback.started').state)).toBe('playing');
+    expect(roomDeadline(run.state)).toBeUndefined();
+    expect(run.events).toEqual([]);
+  });
+
+  test('a first sound that crosses the pause leaves the playback paused, and its resume needs no confirmation', () => {
+    const run = new Run().order(play).order({ type: 'pause' }).hear('playback.started');
+    expect(playbackStatus(run.state)).toBe('paused');
+    expect(playbackStatus(run.order({ type: 'resume' }).state)).toBe('playing');
+    expect(roomDeadline(run.state)).toBeUndefined();
+  });
+
   test('the volume is kept for the next play, and 0 means 0 once it was set', () => {
     expect(new Run().state.volume).toBeUndefined();
     const run = new Run().order({ type: 'volume', volume: 0 });

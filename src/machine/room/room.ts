@@ -4,6 +4,7 @@
  *
  *   open ─DELETE→ deleting ─last member left, or 10 s→ deleted
  *   playback: stopped ─play→ starting ─confirmed→ playing ⇄ paused ─stop, end, failure→ stopped
+ *             starting ⇄ paused, where it is paused before its first sound
  *   recording: at most one at a time (machine/recording/recording.ts)
  */
 import type { Event } from '../../event/event.ts';
@@ -25,6 +26,8 @@ export interface RoomPlayback {
   readonly operationUuid: string;
   readonly urls: readonly string[];
   readonly phase: 'starting' | 'playing' | 'paused' | 'stopping';
+  /** Its start is confirmed. One that is paused before that has no sound to be confirmed by until it is resumed. */
+  readonly hasStarted: boolean;
   /** When a start that is not confirmed has failed. */
   readonly confirmBy: number | undefined;
 }
@@ -176,7 +179,7 @@ function command(state: RoomState, given: RoomCommand, operationUuid: string, no
       return state.phase === 'deleting' ? stay(state) : teardown(state, now);
     case 'play': {
       const volume = given.volume ?? state.volume ?? UNITY_PERCENT;
-      const begun = { operationUuid, urls: given.urls, phase: 'starting', confirmBy: now + ROOM_PLAYBACK_CONFIRM_MS } as const;
+      const begun = { operationUuid, urls: given.urls, ...starting(now) };
       return {
         state: { ...state, playback: begun, volume: given.volume ?? state.volume },
         events: ended(state).events,
@@ -190,9 +193,16 @@ function command(state: RoomState, given: RoomCommand, operationUuid: string, no
     case 'volume':
       return { state: { ...state, volume: given.volume }, events: [], effects: [{ do: 'set_volume', volume: given.volume }] };
     default:
-      return playback === undefined ? stay(state) : control(state, playback, given);
+      return playback === undefined ? stay(state) : control(state, playback, given, now);
   }
 }
+
+/** A playback whose sound is awaited from `now` on. */
+const starting = (now: number): Pick<RoomPlayback, 'phase' | 'hasStarted' | 'confirmBy'> => ({
+  phase: 'starting',
+  hasStarted: false,
+  confirmBy: now + ROOM_PLAYBACK_CONFIRM_MS,
+});
 
 const ownerOf = ({ roomId }: RoomState) => ({ room_id: roomId });
 
@@ -215,24 +225,26 @@ function control(
   state: RoomState,
   playback: RoomPlayback,
   given: Extract<RoomCommand, { type: 'pause' | 'resume' | 'stop' | 'seek' }>,
+  now: number,
 ): RoomStep {
   const { operationUuid } = playback;
-  const phase = (next: RoomPlayback['phase']): RoomState => ({ ...state, playback: { ...playback, phase: next } });
+  const changed = (to: Partial<RoomPlayback>): RoomState => ({ ...state, playback: { ...playback, ...to } });
   switch (given.type) {
     case 'pause':
       return {
-        state: playback.phase === 'playing' ? phase('paused') : state,
+        // A paused playback is silent, so nothing can confirm its start: its time to start is counted from the resume.
+        state: playback.phase === 'stopping' ? state : changed({ phase: 'paused', confirmBy: undefined }),
         events: [],
         effects: [{ do: 'pause', operationUuid }],
       };
     case 'resume':
       return {
-        state: playback.phase === 'paused' ? phase('playing') : state,
+        state: playback.phase === 'paused' ? changed(playback.hasStarted ? { phase: 'playing' } : starting(now)) : state,
         events: [],
         effects: [{ do: 'resume', operationUuid }],
       };
     case 'stop':
-      return { state: phase('stopping'), events: [], effects: [{ do: 'stop', operationUuid }] };
+      return { state: changed({ phase: 'stopping' }), events: [], effects: [{ do: 'stop', operationUuid }] };
     case 'seek':
       return { state, events: [], effects: [{ do: 'seek', operationUuid, to: given.to }] };
   }
@@ -273,6 +285,13 @@ function failed(state: RoomState, playback: RoomPlayback, error: 'playback_error
   };
 }
 
+/** One that was paused, or is being stopped, as its first sound was heard stays so. */
+const confirmed = ({ phase }: RoomPlayback): Pick<RoomPlayback, 'phase' | 'hasStarted' | 'confirmBy'> => ({
+  phase: phase === 'starting' ? 'playing' : phase,
+  hasStarted: true,
+  confirmBy: undefined,
+});
+
 /** Notices of an operation that is not the current one are late ones of a playback already told of. */
 function hear(state: RoomState, notice: MediaNotice): RoomStep {
   const { playback, recording } = state;
@@ -284,8 +303,7 @@ function hear(state: RoomState, notice: MediaNotice): RoomStep {
     return stay(state);
   switch (notice.type) {
     case 'playback.started':
-      if (playback.phase !== 'starting') return stay(state);
-      return stay({ ...state, playback: { ...playback, phase: 'playing', confirmBy: undefined } });
+      return stay({ ...state, playback: { ...playback, ...confirmed(playback) } });
     case 'playback.completed':
       return ended(state, 'completed');
     case 'playback.stopped':
