@@ -67,6 +67,20 @@ describe('A dial into a Room', () => {
     expect(after.events).toMatchObject([{ event: 'session.answered', session_uuid: 's', operation_uuid: 'op' }]);
   });
 
+  test('that is held, or in which a key is pressed, before it is heard there is told so after it is told as answered.', () => {
+    const held: SessionInput = { type: 'leg.held' };
+    const key: SessionInput = { type: 'leg.digit', digit: '5', durationMs: 100 };
+    const told = ['session.answered', 'session.held', 'dtmf.received'];
+    const waiting = [begin, answered, [held, 1_010], [key, 1_020]] as const;
+    expect(run(...waiting).names).toEqual([]);
+    expect(run(...waiting, joined).names).toEqual(['room.member.joined', ...told]);
+    expect(run(...waiting, [{ type: 'deadline' }, 2_000]).names).toEqual(told);
+    const resumed: SessionInput = { type: 'leg.resumed' };
+    expect(run(...waiting, joined, [resumed, 1_050]).names).toEqual(['room.member.joined', ...told, 'session.resumed']);
+    const bye: SessionInput = { type: 'leg.ended', end: { cause: 'completed', by: 'callee', description: '' } };
+    expect(run(...waiting, [bye, 1_030]).names).toEqual([...told, 'session.ended']);
+  });
+
   test('by a bot waits for nothing, since there is nothing to tell: no deadline stays due for ever.', () => {
     const about = { sessionUuid: 's', appUuid: 'a', orphanTimeoutMs: 120_000, operationUuid: 'op', clientState: '', seat };
     const { state } = step(connecting(about, 0), { type: 'leg.connected' }, 1_000);

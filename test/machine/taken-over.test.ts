@@ -30,6 +30,16 @@ test('A call that the far end holds is held at the node that goes on with it, an
   expect(step(resumed.state, { type: 'leg.resumed' }, NOW).events).toEqual([]);
 });
 
+test('A call that the far end holds is watched for silence at the node that goes on with it, and one that it does not hold is not.', () => {
+  const held = step(goneOn(runningText({ ...idle, held: true }, 'the call')), { type: 'begin' }, NOW);
+  expect(step(held.state, { type: 'deadline' }, NOW + 500).effects).toEqual([{ do: 'probe' }]);
+  const silent = step(held.state, { type: 'deadline' }, NOW + 1_000);
+  expect(silent.effects).toEqual([{ do: 'hangup' }]);
+  expect(silent.state.ending).toMatchObject({ cause: 'timeout', by: 'system' });
+  const { state } = step(goneOn(runningText(idle, 'the call')), { type: 'begin' }, NOW);
+  expect(Object.keys(state.deadlines)).toEqual(['duration']);
+});
+
 test('A call that we held is held no longer at the node that goes on with it, which tells so.', () => {
   const begun = step(goneOn(runningText({ ...idle, toldHolding: true }, 'the call')), { type: 'begin' }, NOW);
   expect(begun.events).toEqual([{ event: 'session.resumed', session_uuid: 's', by: 'application' }]);

@@ -40,17 +40,17 @@ export function hearDetection(
   const { detection, sessionUuid } = state;
   const phase = notice.type === 'machine.detected' ? 'listening' : 'greeting';
   if (detection?.phase !== phase) return { state, events: [], effects: [] };
-  if (notice.type === 'machine.greeting_ended') return told(over(state), greetingEnded(sessionUuid, notice.beep));
+  if (notice.type === 'machine.greeting_ended') return tell(over(state), greetingEnded(sessionUuid, notice.beep));
   const completed = detectionCompleted(sessionUuid, notice.result, notice.afterMs);
-  if (notice.result !== 'machine') return told(over(state), completed);
+  if (notice.result !== 'machine') return tell(over(state), completed);
   const deadlines = { ...state.deadlines, detection: now + MACHINE_GREETING_MAX_MS + MACHINE_DETECTION_GRACE_MS };
-  return told({ ...state, detection: { ...detection, phase: 'greeting' }, deadlines }, completed);
+  return tell({ ...state, detection: { ...detection, phase: 'greeting' }, deadlines }, completed);
 }
 
 /** The plane has not said in time what it should have. */
 export const detectionTimeout = (state: SessionState, now: number): Step => {
   const [event] = endDetection(state, now);
-  return event === undefined ? { state: over(state), events: [], effects: [] } : told(over(state), event);
+  return event === undefined ? { state: over(state), events: [], effects: [] } : tell(over(state), event);
 };
 
 /** What is told when the call ends, or nothing more can be heard of it. */
@@ -59,11 +59,7 @@ export function endDetection({ detection, sessionUuid, answeredAt }: SessionStat
   return detection?.phase === 'greeting' ? [greetingEnded(sessionUuid, false)] : [];
 }
 
-/** An event that comes while `session.answered` waits for a seat in a Room comes after it. */
-function told(state: SessionState, event: Event): Step {
-  if (state.untold.length === 0) return { state, events: [event], effects: [] };
-  return { state: { ...state, untold: [...state.untold, event] }, events: [], effects: [] };
-}
+const tell = (state: SessionState, event: Event): Step => ({ state, events: [event], effects: [] });
 
 function over(state: SessionState): SessionState {
   const { detection: _detection, ...deadlines } = state.deadlines;

@@ -30,16 +30,19 @@ export function takeSeat(state: SessionState, seat: Seat, answered: readonly Eve
 }
 
 /**
- * Adds the events that waited for the seat, once it is taken, lost, or waited for too long. They come before the end of
- * the call.
+ * Tells the answer once the seat is taken, lost, or waited for too long (`isOver`). What else is told of the Session in
+ * the meantime waits behind its answer: at most a second's events, as the wait is no longer. All of it comes before the
+ * end of the call. `waited` says whether the answer had waited before this step.
  */
-export function tellAnswer(next: Step, isOver: boolean): Step {
+export function tellAnswer(next: Step, waited: boolean, isOver: boolean): Step {
   const { untold, membership, closedAt, deadlines } = next.state;
-  if (untold.length === 0 || (membership?.phase === 'joining' && !isOver && closedAt === undefined)) return next;
+  if (untold.length === 0) return next;
+  if (membership?.phase === 'joining' && !isOver && closedAt === undefined) {
+    return waited ? { ...next, state: { ...next.state, untold: [...untold, ...next.events] }, events: [] } : next;
+  }
   const { seat: _, ...others } = deadlines;
-  return {
-    ...next,
-    state: { ...next.state, untold: [], deadlines: others },
-    events: closedAt === undefined ? [...next.events, ...untold] : [...untold, ...next.events],
-  };
+  const isJoined = ({ event }: Event): boolean => event === 'room.member.joined';
+  const joined = next.events.filter(isJoined);
+  const later = next.events.filter((event) => !isJoined(event));
+  return { ...next, state: { ...next.state, untold: [], deadlines: others }, events: [...joined, ...untold, ...later] };
 }

@@ -32,7 +32,7 @@ const stay = (state: SessionState): Step => ({ state, events: [], effects: [] })
 /** One input. After `ended` nothing changes any more and nothing is emitted. */
 export function step(before: SessionState, input: SessionInput, now: number): Step {
   const next = decide(before, input, now);
-  return tellAnswer(next, input.type === 'deadline' && (before.deadlines.seat ?? Infinity) <= now);
+  return tellAnswer(next, before.untold.length > 0, input.type === 'deadline' && (before.deadlines.seat ?? Infinity) <= now);
 }
 
 function decide(before: SessionState, input: SessionInput, now: number): Step {
@@ -41,7 +41,7 @@ function decide(before: SessionState, input: SessionInput, now: number): Step {
   const state = touched(before, input, now);
   switch (input.type) {
     case 'begin':
-      return start(state);
+      return start(state, now);
     case 'command':
       return command(state, input.command, input.operationUuid, now);
     case 'deadline':
@@ -82,12 +82,13 @@ function touched(state: SessionState, input: SessionInput, now: number): Session
 const createdType = ({ type }: SessionState): 'phone_in' | 'sip' | 'webrtc' =>
   type === 'sip' || type === 'webrtc' ? type : 'phone_in';
 
-function start(state: SessionState): Step {
+function start(state: SessionState, now: number): Step {
   const { sessionUuid: session_uuid, callerId: caller_id, did } = state;
   if (!state.hasLeg) return cutOffByCrash(state);
-  // It goes on from a node that is lost: only what ran there has failed.
+  // It goes on from a node that is lost: only what ran there has failed. One that the far end holds is watched anew,
+  // since no media timeout runs for it.
   if (state.cutOff !== undefined) {
-    const next = heldByUs({ ...state, cutOff: undefined }, false);
+    const next = heldByUs(watch({ ...state, cutOff: undefined }, now), false);
     return { ...next, events: [...cutOff(session_uuid, state.cutOff), ...next.events] };
   }
   if (!isInbound(state)) return { state, events: [], effects: [{ do: 'start' }] };
