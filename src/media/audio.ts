@@ -39,6 +39,8 @@ export interface RtpParameters {
   readonly send: boolean;
   /** We expect audio; the media timeout runs only while this is true. */
   readonly receive: boolean;
+  /** The call is not answered yet. The media timeout runs from its answer on. */
+  readonly isRinging?: boolean | undefined;
   /** The keys that encrypt the stream. Undefined means that it is in clear. */
   readonly srtp?: SrtpKeys | undefined;
 }

@@ -60,6 +60,7 @@ interface Native {
     send: boolean,
     receive: boolean,
     held: boolean,
+    ringing: boolean,
     learnFrom: string,
     srtpSuite: number,
     sendKey: Uint8Array,

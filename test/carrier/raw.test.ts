@@ -188,6 +188,33 @@ describe('a call from a peer', () => {
     leg.hangup();
   });
 
+  test('that we place awaits audio from its answer on, not while it rings with audio', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    carrier.trunks = [trunkTo(`sip:127.0.0.1:${peer.port}`)];
+    const { leg, signals } = carrier.dial();
+    const invite = await peer.until(/^INVITE /);
+    peer.respond(invite, '183 Session Progress', { body: sdp() });
+    await signals.until('leg.early_media');
+    expect(carrier.media.negotiated.at(-1)).toMatchObject({ receive: true, isRinging: true });
+    peer.respond(invite, '200 OK', { body: sdp() });
+    await signals.until('leg.answered');
+    expect(carrier.media.negotiated.at(-1)).toMatchObject({ receive: true, isRinging: false });
+    leg.hangup();
+  });
+
+  test('that comes in and hears something before its answer is expected to speak from the answer on', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    carrier.onIncoming = ({ call: { leg } }) => leg.startEarlyMedia();
+    peer.send(peer.request('INVITE', { body: sdp() }));
+    await peer.until(/^SIP\/2.0 183/);
+    expect(carrier.media.negotiated.map(({ isRinging }) => isRinging)).toEqual([true]);
+    carrier.incoming[0]?.call.leg.answer();
+    await peer.until(/^SIP\/2.0 200/);
+    expect(carrier.media.negotiated.map(({ isRinging }) => isRinging)).toEqual([true, false]);
+  });
+
   test('with a name in c= is answered once the name is resolved; a name without an address is 488', async () => {
     const carrier = await carrierWith();
     const peer = await peerOf(carrier);

@@ -235,26 +235,68 @@ describe('the addon', () => {
     }
     const none = new Uint8Array();
     expect(() =>
-      native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 7, 0, 101, 8000, -1, -1, 20, true, true, false, '', 0, none, none),
+      native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 7, 0, 101, 8000, -1, -1, 20, true, true, false, false, '', 0, none, none),
     ).toThrow(TypeError);
     expect(() =>
-      native.legNegotiate(plane, 1, 'localhost', 1, 2, 0, 0, 101, 8000, -1, -1, 20, true, true, false, '', 0, none, none),
+      native.legNegotiate(plane, 1, 'localhost', 1, 2, 0, 0, 101, 8000, -1, -1, 20, true, true, false, false, '', 0, none, none),
     ).toThrow(TypeError);
     expect(() =>
-      native.legNegotiate(plane, 1, '127.0.0.1', 70_000, 2, 0, 0, 101, 8000, -1, -1, 20, true, true, false, '', 0, none, none),
+      native.legNegotiate(
+        plane,
+        1,
+        '127.0.0.1',
+        70_000,
+        2,
+        0,
+        0,
+        101,
+        8000,
+        -1,
+        -1,
+        20,
+        true,
+        true,
+        false,
+        false,
+        '',
+        0,
+        none,
+        none,
+      ),
     ).toThrow(TypeError);
     const short = new Uint8Array(29);
     expect(() =>
-      native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 0, 0, 101, 8000, -1, -1, 20, true, true, false, '', 1, short, short),
+      native.legNegotiate(
+        plane,
+        1,
+        '127.0.0.1',
+        1,
+        2,
+        0,
+        0,
+        101,
+        8000,
+        -1,
+        -1,
+        20,
+        true,
+        true,
+        false,
+        false,
+        '',
+        1,
+        short,
+        short,
+      ),
     ).toThrow(TypeError);
     expect(() =>
-      native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 0, 0, 101, 8000, -1, -1, 20, true, true, false, '', 5, none, none),
+      native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 0, 0, 101, 8000, -1, -1, 20, true, true, false, false, '', 5, none, none),
     ).toThrow(TypeError);
     expect(() =>
-      native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 0, 0, -1, 8000, -1, 128, 20, true, true, false, '', 0, none, none),
+      native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 0, 0, -1, 8000, -1, 128, 20, true, true, false, false, '', 0, none, none),
     ).toThrow(TypeError);
     expect(
-      native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 0, 0, -1, 8000, -1, 127, 20, true, true, false, '', 0, none, none),
+      native.legNegotiate(plane, 1, '127.0.0.1', 1, 2, 0, 0, -1, 8000, -1, 127, 20, true, true, false, false, '', 0, none, none),
     ).toBe(false);
     native.planeDestroy(plane);
     expect(() => native.planeWakeFd(plane)).toThrow(TypeError);

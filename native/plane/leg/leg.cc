@@ -92,7 +92,7 @@ void Leg::negotiate(const Negotiated& parameters, const Now& now, const SrtpKeys
   const uint32_t pending = clock(pending_);  // on the clock of the codec before
   if (!negotiated_ || parameters.event_clock_hz != agreed_.event_clock_hz) event_.clock(parameters.event_clock_hz);
   const bool resumed = parameters.send && (!negotiated_ || !agreed_.send);
-  const bool expects = parameters.receive && (!negotiated_ || !agreed_.receive);
+  const bool expects = parameters.awaits_audio() && (!negotiated_ || !agreed_.awaits_audio());
   agreed_ = parameters;
   latch_.expect(parameters.rtp, std::exchange(agreed_.learn_from, {}), parameters.held || !parameters.receive);
   if (codec_changed || !parameters.send) relay_.reset();
@@ -296,7 +296,7 @@ void Leg::take(const Now& now, Notices& notices) {
   }
   // A browser that is muted may send nothing for long; of a link it is the consent that tells.
   const int64_t patience_us = pipe_ ? pipe_silent_us : media_timeout_us_;
-  if (!link_ && agreed_.receive && !timed_out_ && now.us - heard_us_ >= patience_us) {
+  if (!link_ && agreed_.awaits_audio() && !timed_out_ && now.us - heard_us_ >= patience_us) {
     timed_out_ = true;
     notices.push_back({pipe_ ? NoticeKind::pipe_silent : NoticeKind::media_timeout, id()});
   }

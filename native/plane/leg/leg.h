@@ -46,6 +46,10 @@ struct Negotiated {
   uint32_t ptime_ms = 20;
   bool send = true;
   bool receive = true;
+  bool ringing = false;  // the call is not answered yet: nobody misses its audio
+
+  /** Whether a silence of the far end is to be told. */
+  bool awaits_audio() const { return receive && !ringing; }
 };
 
 /** What a leg has counted since it was opened (RFC 3550 §6.4). */

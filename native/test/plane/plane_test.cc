@@ -209,6 +209,23 @@ TEST("the media timeout is told once for each silence, and not while nothing is 
   CHECK(told.size() == 1 && told[0].kind == NoticeKind::media_timeout);
 }
 
+TEST("a silence before the answer is not told, and one that goes on is told a media timeout after the answer") {
+  Bench bench;
+  CHECK(bench.open());
+  Negotiated agreed = bench.agreed();
+  agreed.ringing = true;
+  bench.plane->negotiate(1, agreed, bench.now);
+  bench.run(130);
+  CHECK(bench.notices().empty());
+  agreed.ringing = false;
+  bench.plane->negotiate(1, agreed, bench.now);
+  bench.run(49);
+  CHECK(bench.notices().empty());
+  bench.run(3);
+  const auto told = bench.notices();
+  CHECK(told.size() == 1 && told[0].kind == NoticeKind::media_timeout);
+}
+
 TEST("held, a leg sends nothing and its timestamps run on") {
   Bench bench;
   CHECK(bench.open());

@@ -166,11 +166,11 @@ export class DeviceLeg extends DialledLeg {
     this.adopt(negotiation);
     this.#cancelForks();
     this.withAddresses(body, (addresses) => {
+      this.answered = true;
       if (!this.onAnswer(body, addresses)) {
         this.giveUp(UNUSABLE);
         return;
       }
-      this.answered = true;
       this.signalAnswered(headers);
     });
   }

@@ -169,12 +169,13 @@ export class OutboundLeg extends DialledLeg {
   }
 
   #onAnswered({ body, fork, headers }: Described<'answered'>, addresses: Addresses | undefined): void {
+    this.answered = true;
     // The description of the 200 counts; one that an earlier reliable 18x of this fork gave may be missing here.
     if (body.length > 0 ? !this.onAnswer(body, addresses) : this.#described !== fork) {
       this.giveUp(UNUSABLE);
       return;
     }
-    this.answered = true;
+    if (body.length === 0) this.applyAgain();
     this.signalAnswered(headers);
   }
 

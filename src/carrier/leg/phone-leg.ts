@@ -191,7 +191,7 @@ export abstract class PhoneLeg implements Leg {
   protected apply(agreement: AudioAgreement): void {
     if (this.over || this.#rtp === undefined) return;
     this.#agreement = agreement;
-    this.#rtp.negotiate({ ...agreement, learnFrom: this.options.rtpSources() });
+    this.#rtp.negotiate({ ...agreement, learnFrom: this.options.rtpSources(), isRinging: !this.answered });
     this.#hasEvents = agreement.telephoneEventPayloadType !== undefined;
     this.#hearTones();
     this.#codec = agreement.codec;
@@ -199,6 +199,11 @@ export abstract class PhoneLeg implements Leg {
     this.#tellHold();
     this.#isAgreed = true;
     this.#early.handOver(this.#rtp);
+  }
+
+  /** What was agreed on before the answer counts from it on: the media timeout begins. */
+  protected applyAgain(): void {
+    if (this.#agreement !== undefined) this.apply(this.#agreement);
   }
 
   /** Handles the events of a call that both directions handle alike. Others have no effect. */

@@ -129,6 +129,7 @@ function negotiate(plane: PlaneHandle, command: Extract<LegCommand, { readonly t
     agreed.send,
     agreed.receive,
     agreed.held,
+    agreed.isRinging ?? false,
     agreed.learnFrom.join(','),
     agreed.srtp === undefined ? 0 : SRTP_SUITE_NUMBER[agreed.srtp.suite],
     agreed.srtp?.sendKey ?? NO_KEY,
