@@ -220,7 +220,7 @@ export interface PipeOptions {
 
 /**
  * The notices of a room. Those of its playbacks and recordings are the same as a leg's; `room.lost` tells that its
- * worker died.
+ * worker died, and its members with it. The room goes on empty, on another worker as soon as one ticks.
  */
 export type RoomNotice =
   | Extract<MediaNotice, { readonly type: `playback.${string}` | `recording.${string}` | `speech.${string}` }>

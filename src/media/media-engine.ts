@@ -112,7 +112,7 @@ class PooledMediaEngine implements NativeMediaEngine {
   readonly #recordings: RecordingListeners;
   readonly #sources: SourceTerms;
   readonly #legs = new Set<PlaneLeg>();
-  readonly #rooms = new Map<PlaneRoom, MediaWorker>();
+  readonly #rooms = new Set<PlaneRoom>();
   readonly #nextPlayback = counter();
   /** Legs, rooms and recordings are numbered together. */
   readonly #nextNumber = counter();
@@ -214,18 +214,26 @@ class PooledMediaEngine implements NativeMediaEngine {
   }
 
   async openRoom(notify: (notice: RoomNotice) => void): Promise<MediaRoom | undefined> {
-    const count = (worker: MediaWorker) => [...this.#rooms.values()].filter((other) => other === worker).length;
-    const [worker] = this.#pool.alive.sort((a, b) => count(a) - count(b));
-    if (worker === undefined || this.#closing !== undefined) return undefined;
+    const worker = this.#fewestRooms();
+    if (worker === undefined) return undefined;
     const room: PlaneRoom = new PlaneRoom({
       ...this.#shared(),
       number: this.#nextNumber(),
       worker,
+      another: () => this.#fewestRooms(),
       notify,
       closed: () => this.#rooms.delete(room),
     });
-    this.#rooms.set(room, worker);
+    this.#rooms.add(room);
     return room;
+  }
+
+  /** The worker that ticks and mixes the fewest rooms. */
+  #fewestRooms(): MediaWorker | undefined {
+    if (this.#closing !== undefined) return undefined;
+    const count = (worker: MediaWorker) => [...this.#rooms].filter((room) => room.worker === worker).length;
+    const [fewest] = this.#pool.alive.sort((a, b) => count(a) - count(b));
+    return fewest;
   }
 
   openPlaylist(urls: readonly string[]): Promise<Playlist | SourceRefused> {
@@ -264,7 +272,7 @@ class PooledMediaEngine implements NativeMediaEngine {
   }
 
   async #closeAll(): Promise<void> {
-    await Promise.all([...this.#legs, ...this.#rooms.keys()].map((each) => each.close()));
+    await Promise.all([...this.#legs, ...this.#rooms].map((each) => each.close()));
     if (this.#webrtc !== undefined) native.webrtcClose(this.#webrtc.number);
     await this.#decoders.close();
     // The legs are gone; their files are finished within two rounds of the writing thread, unless the disk is stuck.

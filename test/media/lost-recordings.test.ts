@@ -53,6 +53,7 @@ for (const [how, hangs] of [
     const room = new PlaneRoom({
       ...parts,
       number: 2,
+      another: () => undefined,
       notify: (notice) => notice.type !== 'room.lost' && notices.hear(notice),
       closed() {},
     });

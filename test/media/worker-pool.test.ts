@@ -2,9 +2,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import fc from 'fast-check';
 import { MEDIA_RESTART_LEAST_MS, MEDIA_RESTARTS_A_MINUTE_MAX } from '../../src/limits.ts';
+import type { RoomNotice } from '../../src/media/engine.ts';
 import { RestartLimit } from '../../src/media/worker/restart-limit.ts';
 import { Harness } from './harness.ts';
 import { holdsUdpPort } from './held-port.ts';
+import { mulawSample, tone, wav } from './sound.ts';
 
 describe('the limit of restarts', () => {
   test('permits one start a second and five a minute, and always permits one in the end', () => {
@@ -79,6 +81,42 @@ describe('a media worker that is lost', () => {
       for (const call of again) await call[Symbol.asyncDispose]();
     }
     await until(() => descriptors() <= before + 2);
+    await harness.close();
+  }, 30_000);
+
+  test('leaves a room of its own empty: whoever joins after it hears what is played there', async () => {
+    const harness = await Harness.open({ workers: 1 });
+    harness.files.set('/tone.wav', wav(tone(440, 3, 8000), 8000));
+    const told: RoomNotice[] = [];
+    const room = await harness.engine.openRoom((notice) => told.push(notice));
+    if (room === undefined) throw new Error('no room');
+    const [one, two] = [await harness.call(), await harness.call()];
+    for (const { leg, peer } of [one, two]) leg.negotiate(peer.parameters());
+    room.setVoiceActivity(true);
+    one.leg.join(room, { muted: false, fromVolumePercent: 100, toVolumePercent: 100 });
+    await one.notices.until(() => one.notices.of('room.joined').length === 1);
+    threads[0]?.terminate();
+    await until(() => told.some(({ type }) => type === 'room.lost'));
+    // While no worker ticks there is no place to be in.
+    expect(harness.engine.ready()).toBe(false);
+    await until(() => harness.engine.ready());
+    const three = await harness.call();
+    three.leg.negotiate(three.peer.parameters());
+    three.leg.join(room, { muted: false, fromVolumePercent: 100, toVolumePercent: 100 });
+    await three.notices.until(() => three.notices.of('room.joined').length === 1);
+    room.play({ operationUuid: 'later', playlist: await harness.admitted('/tone.wav'), loop: 1, volume: 100 });
+    await until(() => told.some((notice) => notice.type === 'playback.started' && notice.operationUuid === 'later'));
+    await three.peer.until(() =>
+      three.peer.heard.some(({ payload }) => payload.some((octet) => Math.abs(mulawSample(octet)) > 8_000)),
+    );
+    const talking = setInterval(
+      () => three.peer.send(three.leg, 0, three.peer.sequence * 160, new Uint8Array(160).fill(0x10)),
+      20,
+    );
+    await three.notices.until(() => three.notices.of('voice').length > 0);
+    clearInterval(talking);
+    await room.close();
+    for (const call of [one, two, three]) await call[Symbol.asyncDispose]();
     await harness.close();
   }, 30_000);
 });

@@ -123,11 +123,12 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
 
   join(room: MediaRoom, options: JoinOptions): void {
     if (!(room instanceof PlaneRoom)) throw new TypeError('a room of another engine');
-    if (this.over || room.over) {
+    const worker = this.over ? undefined : room.seat();
+    if (worker === undefined) {
       this.notify({ type: 'room.left', room: room.number });
       return;
     }
-    this.placement.moveTo(room.worker);
+    this.placement.moveTo(worker);
     this.placement.command({
       type: 'join',
       leg: this.id,
