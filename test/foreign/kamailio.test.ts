@@ -145,15 +145,16 @@ describe.skipIf(!kamailioInstalled || !baresipInstalled)('behind Kamailio', () =
         });
         socket.on('error', reject);
       });
-    const names: string[] = [];
     for (let i = 0; i < 8; i++) {
       const up = await fromPhone();
-      use(i % 2 === 0 ? 'renewed' : 'platform');
+      const name = i % 2 === 0 ? 'renewed' : 'platform';
+      use(name);
       process.kill(calls.platform.pid, 'SIGHUP');
-      names.push(await shown());
+      // The signal may be handled after a connection that was made behind it.
+      for (const until = performance.now() + 5_000; (await shown()) !== name; )
+        if (performance.now() > until) throw new Error(`the certificate "${name}" was not used\n${calls.platform.output}`);
       expect(await calls.hangUpBy(phone, up)).toMatchObject({ hangup_cause: 'completed' });
     }
-    expect(new Set(names)).toEqual(new Set(['platform', 'renewed']));
   }, 60_000);
 
   test('When the proxy stops, a call goes over the next trunk; when it is back, the platform registers and calls come in again', async () => {

@@ -183,15 +183,15 @@ export class Platform {
   }
 
   /**
-   * Answers a Session from a webhook's handler, where nobody awaits it. The platform may be killed meanwhile, and then the
-   * request fails with it; every other failure is one.
+   * Answers a Session from a webhook's handler, where nobody awaits it. The platform may be killed before it or meanwhile,
+   * and then the request fails with it; every other failure is one.
    */
   answerSoon(app: Credentials, sessionUuid: unknown): Promise<void> {
     const child = this.#child;
     return this.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`).then(
       () => undefined,
       (error) => {
-        if (this.#child === child) throw error;
+        if (child !== undefined && this.#child === child) throw error;
       },
     );
   }

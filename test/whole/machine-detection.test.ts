@@ -53,9 +53,10 @@ afterAll(async () => {
 });
 
 async function answer(sessionUuid: string): Promise<void> {
+  const sound = playing;
   await platform.answerSoon(app, sessionUuid);
-  if (playing === undefined) return;
-  const urls = [`http://127.0.0.1:${sounds.port}${playing}`];
+  if (sound === undefined) return;
+  const urls = [`http://127.0.0.1:${sounds.port}${sound}`];
   await platform.api(app, 'POST', `/v1/sessions/${sessionUuid}/playback/play`, { type: 'files', urls });
 }
 

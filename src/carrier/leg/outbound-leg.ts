@@ -175,7 +175,7 @@ export class OutboundLeg extends DialledLeg {
       this.giveUp(UNUSABLE);
       return;
     }
-    if (body.length === 0) this.applyAgain();
+    if (body.length === 0) this.apply();
     this.signalAnswered(headers);
   }
 

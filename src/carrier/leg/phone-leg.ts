@@ -187,9 +187,9 @@ export abstract class PhoneLeg implements Leg {
     });
   }
 
-  /** Starts or changes the stream. */
-  protected apply(agreement: AudioAgreement): void {
-    if (this.over || this.#rtp === undefined) return;
+  /** Starts or changes the stream. What was agreed on before counts anew at the answer: the media timeout begins. */
+  protected apply(agreement = this.#agreement): void {
+    if (this.over || this.#rtp === undefined || agreement === undefined) return;
     this.#agreement = agreement;
     this.#rtp.negotiate({ ...agreement, learnFrom: this.options.rtpSources(), isRinging: !this.answered });
     this.#hasEvents = agreement.telephoneEventPayloadType !== undefined;
@@ -199,11 +199,6 @@ export abstract class PhoneLeg implements Leg {
     this.#tellHold();
     this.#isAgreed = true;
     this.#early.handOver(this.#rtp);
-  }
-
-  /** What was agreed on before the answer counts from it on: the media timeout begins. */
-  protected applyAgain(): void {
-    if (this.#agreement !== undefined) this.apply(this.#agreement);
   }
 
   /** Handles the events of a call that both directions handle alike. Others have no effect. */
