@@ -19,7 +19,7 @@ interface Definition<B> {
 }
 
 /**
- * The shape of an arktype type, which is made when it is first needed: all of them together are half of a start.
+ * The shape of an arktype type, which is made when it is first needed, after the library is loaded (`type.ts`).
  */
 export function shape<B>(define: () => Definition<B>): Shape<B> {
   let made: { readonly definition: Definition<B>; readonly schema: object } | undefined;

@@ -15,6 +15,7 @@ import type { Log } from '../../log.ts';
 import { isProblem, problems } from '../../problem.ts';
 import type { Outcome, RequestContext } from '../request-context.ts';
 import { answerResponse, problemResponse, unexpectedResponse } from '../response.ts';
+import { typesLoaded } from '../type.ts';
 import { type AuthenticationOptions, authentication } from './authentication.ts';
 import { elsewhere } from './elsewhere.ts';
 import { idempotencyKey, keep, mark } from './idempotency.ts';
@@ -122,7 +123,7 @@ async function inOrder(order: readonly Step[], context: RequestContext): Promise
  * it.
  */
 function shape(idempotency: IdempotencyStore): Step {
-  return (context) => {
+  const bind: Step = (context) => {
     const prepared = context.route.prepare(context);
     if (!isProblem(prepared)) {
       context.find = prepared;
@@ -130,6 +131,10 @@ function shape(idempotency: IdempotencyStore): Step {
     }
     if (prepared.status !== 422) return prepared;
     return mark(idempotency, context).then((earlier) => (earlier instanceof Response ? earlier : prepared));
+  };
+  return (context) => {
+    const loading = context.route.shape === undefined ? undefined : typesLoaded();
+    return loading === undefined ? bind(context) : loading.then(() => bind(context));
   };
 }
 

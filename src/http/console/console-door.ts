@@ -15,7 +15,7 @@ import { newTraceparent } from '../admission/trace.ts';
 import type { HttpPeer } from '../pipelining.ts';
 import { JSON_HEADERS, problemResponse } from '../response.ts';
 import { inBody, shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { type, typesLoaded } from '../type.ts';
 import { WrongTokens } from '../wrong-tokens.ts';
 import { type ConsoleSession, type ConsoleSessions, setCookie } from './console-sessions.ts';
 
@@ -103,6 +103,7 @@ export class ConsoleDoor {
     if (request.headers.get('content-type')?.startsWith('application/json') !== true)
       return refused(problems.unsupportedMediaType());
     const body: unknown = await request.json().catch(() => undefined);
+    await typesLoaded();
     const checked = inBody(credentials, body, 400);
     if ('problem' in checked) return refused(checked.problem);
     const opened = 'token' in checked.value ? sessions.open(checked.value.token) : sessions.openByLogin(checked.value.login);

@@ -11,6 +11,7 @@ import { UNAVAILABLE_RETRY_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { VERSION } from '../../version.ts';
+import { typesLoaded } from '../type.ts';
 import type { Told, Tool, ToolUser } from './tool.ts';
 import { marked } from './untrusted.ts';
 
@@ -27,7 +28,10 @@ export async function answerMessage(
   log: Log,
 ): Promise<Response> {
   const server = new Server({ name: 'sidetone', version: VERSION }, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools.map(listed) }));
+  server.setRequestHandler(ListToolsRequestSchema, async () => {
+    await typesLoaded();
+    return { tools: tools.map(listed) };
+  });
   server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
     const found = tools.find(({ name }) => name === params.name);
     return found === undefined ? refused(problems.notFound('Tool')) : await run(found, params.arguments ?? {}, user, log);

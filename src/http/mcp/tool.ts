@@ -2,6 +2,7 @@
 import type { Problem } from '../../problem.ts';
 import type { Shape } from '../shape.ts';
 import { inBody } from '../shape.ts';
+import { typesLoaded } from '../type.ts';
 
 /** Whoever uses the tools: an application, or the operator. */
 export interface ToolUser {
@@ -38,6 +39,7 @@ export const tool = <B>(facts: ToolFacts, shape: Shape<B>, run: (given: B, user:
   ...facts,
   shape,
   async run(given, user) {
+    await typesLoaded();
     const checked = inBody(shape, given, 400);
     return 'problem' in checked ? checked.problem : await run(checked.value, user);
   },

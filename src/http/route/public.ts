@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { ofPackage } from '../../installation.ts';
 import { newTraceparent } from '../admission/trace.ts';
 import type { HttpMetrics } from '../metrics.ts';
+import { typesLoaded } from '../type.ts';
 import { documentationHtml, documentationIndex, documentationPages, llmsText } from './documentation.ts';
 
 export interface PublicOptions {
@@ -76,6 +77,7 @@ export function publicRoutes(options: PublicOptions): ReadonlyMap<string, Public
     [
       '/openapi.json',
       async () => {
+        await typesLoaded();
         document ??= JSON.stringify(options.openapi());
         return answer(document, 'application/json');
       },
