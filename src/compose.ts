@@ -6,6 +6,7 @@
 import type { PeerStreams } from './call/ports/peer-streams.ts';
 import type { Peers } from './call/ports/peers.ts';
 import { type Carrier, createCarrier } from './carrier/carrier.ts';
+import { loadNumberPlans } from './carrier/trunk/number-plan.ts';
 import type { Clock } from './clock.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { clusterReadings, connectCluster, Drain, enter, operatorNodes, registerLease } from './compose-cluster.ts';
@@ -134,11 +135,14 @@ export async function compose(
 async function openEngines(settings: Config, log: Log, { publicUrl, port }: HttpListener, opening: Opening): Promise<Engines> {
   const { clock, nodeId } = opening;
   const outbound = createOutbound(settings.outboundAllow);
+  const { rtp, webrtc, mediaWorkers: workers, mediaTimeoutSec } = settings;
+  // The media workers start beside the database; whatever keeps that from opening is told first.
+  const starting = createMediaEngine({ rtp, webrtc, workers, mediaTimeoutSec, outbound, log }, opening.store);
+  starting.catch(() => undefined);
   const store = await opening.store;
   const volumeId = volumeIdOf(settings.dataDir);
   const cluster = await enter({ settings, log, clock, store, volumeId, httpPort: port });
-  const { rtp, webrtc, mediaWorkers: workers, mediaTimeoutSec } = settings;
-  const media = await createMediaEngine({ rtp, webrtc, workers, mediaTimeoutSec, outbound, log });
+  const media = await starting;
   const storage = await createStorage(settings.recordings, { dataDir: settings.dataDir, clock, log });
   const callTraces: CallTraces = { of: () => '' };
   const tracing = await traces(settings, nodeId);
@@ -200,7 +204,12 @@ async function openDoors(
   { settings, store, media, clock, log, outbound, sipTrace, cluster, tracing }: Engines,
   { sessions }: Heart,
 ): Promise<Doors> {
-  let trunks = await store.trunks.list();
+  const listTrunks = async () => {
+    const listed = await store.trunks.list();
+    await loadNumberPlans(listed);
+    return listed;
+  };
+  let trunks = await listTrunks();
   const devices = new DeviceUsers(store.devices);
   await devices.reload();
   const carrier = await createCarrier({
@@ -250,7 +259,7 @@ async function openDoors(
   const reloadTrunks = async () => {
     await devices.reload();
     const known = JSON.stringify(trunks);
-    trunks = await store.trunks.list();
+    trunks = await listTrunks();
     if (JSON.stringify(trunks) !== known) carrier.trunksChanged();
   };
   const trunksChanged = async () => {

@@ -32,6 +32,7 @@ import { type BoundPort, interfaceTowards, type Listener, openListener } from '.
 import { Strays } from './strays.ts';
 import { Channels } from './trunk/channels.ts';
 import { Loopback } from './trunk/loopback.ts';
+import { isCountryCode } from './trunk/number-plan.ts';
 import { Pace } from './trunk/pace.ts';
 import { FailedTrunks } from './trunk/route.ts';
 import { transfersOf } from './trunk/transfer.ts';
@@ -311,6 +312,10 @@ class SipCarrier implements Carrier {
 
   refusals(): readonly Refusal[] {
     return this.#refusals.list();
+  }
+
+  isCountryCode(code: string): Promise<boolean> {
+    return isCountryCode(code);
   }
 
   trunkStatus(name: string): TrunkStatus {

@@ -74,14 +74,21 @@ export interface NativeMediaEngine extends MediaEngine {
   webrtcCounters(): WebrtcCounters | undefined;
 }
 
-/** Starts the workers one after another and resolves when all of them tick. Rejects where one does not. */
-export async function createMediaEngine(options: MediaEngineOptions): Promise<NativeMediaEngine> {
+/**
+ * Starts the workers one after another, and resolves when all of them tick and `before` has resolved: the port of WebRTC
+ * is opened after it. Rejects where one does not, or `before` rejects.
+ */
+export async function createMediaEngine(
+  options: MediaEngineOptions,
+  before: Promise<unknown> = Promise.resolve(),
+): Promise<NativeMediaEngine> {
   const { rtp, log, workers } = options;
   if (isIP(rtp.host) === 0) throw new TypeError(`RTP host is no address: ${rtp.host}`);
   const recordings: RecordingListeners = new Map();
   const mediaTimeoutMs = options.mediaTimeoutSec * 1000;
   const pool = await WorkerPool.start({ workers, mediaTimeoutMs, log, recordings });
   try {
+    await before;
     return new PooledMediaEngine(options, pool, recordings);
   } catch (error) {
     await pool.close();

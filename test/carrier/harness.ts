@@ -5,6 +5,7 @@
 import { createSocket } from 'node:dgram';
 import type { IncomingCall, LegListener, LegSignal } from '../../src/call/ports/leg.ts';
 import { type Carrier, type CarrierOptions, createCarrier, type Trunk } from '../../src/carrier/carrier.ts';
+import { loadNumberPlans } from '../../src/carrier/trunk/number-plan.ts';
 import { systemClock } from '../../src/clock.ts';
 import { silentLog } from '../../src/log.ts';
 import { type MediaNotice, NO_COUNTERS, type RtpLeg, type RtpParameters } from '../../src/media/engine.ts';
@@ -119,6 +120,7 @@ export class TestCarrier {
   static async open(trunks: Trunk[] = [trunkTo('sip:127.0.0.1:9')], more: Partial<CarrierOptions> = {}): Promise<TestCarrier> {
     const test = new TestCarrier();
     test.trunks = trunks;
+    await loadNumberPlans([{ settings: { country_code: '1' } }]);
     test.#carrier = await createCarrier({
       listen: [
         { transport: 'udp', host: '127.0.0.1', port: 0 },

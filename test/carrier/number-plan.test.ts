@@ -1,13 +1,16 @@
 /** Numbers of trunks, both ways: a table of the forms that carriers use, and laws over all numbers. */
-import { describe, expect, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import {
   formatNumber,
   type InboundFormat,
   isCountryCode,
+  loadNumberPlans,
   normaliseNumber,
   type OutboundFormat,
 } from '../../src/carrier/trunk/number-plan.ts';
+
+beforeAll(() => loadNumberPlans([{ settings: { country_code: '1' } }]));
 
 /** Country code, what the carrier writes, and what it is; undefined is no number. */
 const inbound: [code: string | undefined, user: string, e164: string | undefined][] = [
@@ -147,8 +150,9 @@ describe('for every number', () => {
     );
   });
 
-  test('a country code is one that the plan knows', () => {
-    expect(codes.every(isCountryCode)).toBe(true);
-    expect(['0', '999', '', '12', 'constructor', '+1'].some(isCountryCode)).toBe(false);
+  test('a country code is one that the plan knows', async () => {
+    const known = (given: readonly string[]) => Promise.all(given.map(isCountryCode));
+    expect(new Set(await known(codes))).toEqual(new Set([true]));
+    expect(new Set(await known(['0', '999', '', '12', 'constructor', '+1']))).toEqual(new Set([false]));
   });
 });

@@ -281,6 +281,7 @@ describe('the operator API', () => {
       [{ ...trunk, codecs: ['speex'] }, /^codecs\[0\]: /],
       [{ ...trunk, max_channels: 0 }, /^max_channels: /],
       [{ ...trunk, country_code: '+972' }, /^country_code: /],
+      [{ ...trunk, country_code: '999' }, /^country_code: must be the calling code of a country/],
       [{ ...trunk, inbound_format: 'national' }, /^inbound_format: must come with country_code/],
       [{ ...trunk, outbound_format: 'national' }, /^outbound_format: must come with country_code/],
       [{ ...trunk, outbound_prefix: 'abc' }, /^outbound_prefix: /],

@@ -1,9 +1,11 @@
 /** The readings of a platform without a carrier: nothing was refused, and no trunk is in use. */
 import type { CarrierReadings } from '../../src/call/ports/trunks.ts';
+import { isCountryCode } from '../../src/carrier/trunk/number-plan.ts';
 
 export const noCarrier: CarrierReadings = {
   hasSrtp: true,
   hasOpus: true,
+  isCountryCode,
   refusals: () => [],
   probeTrunk: () => {},
   trunkStatus: () => ({

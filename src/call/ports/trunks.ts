@@ -45,6 +45,8 @@ export interface CarrierReadings {
   readonly hasSrtp: boolean;
   /** Whether this build can do Opus. */
   readonly hasOpus: boolean;
+  /** Whether `code` is the calling code of a country, whose numbering plan is known. */
+  isCountryCode(code: string): Promise<boolean>;
   trunkStatus(name: string): TrunkStatus;
   /** Asks the trunk at once whether it is there; its status tells the outcome. No effect on a loopback trunk. */
   probeTrunk(name: string): void;

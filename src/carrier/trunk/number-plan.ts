@@ -3,18 +3,29 @@
  * (libphonenumber). A number that cannot be told for certain is no number: nothing is guessed.
  */
 
-import { type CountryCode, isSupportedCountry, type PhoneNumber, parsePhoneNumberFromString } from 'libphonenumber-js/max';
-import metadata from 'libphonenumber-js/max/metadata';
+import type { CountryCode, PhoneNumber } from 'libphonenumber-js/max';
 import { isE164 } from '../../phone-number.ts';
+
+let plans: typeof import('./number-plan-library.ts') | undefined;
+
+/** Loads the numbering plans, which take a tenth of a start, where one of these trunks has a country. */
+export async function loadNumberPlans(
+  trunks: readonly { readonly settings: { readonly country_code?: string } }[],
+): Promise<void> {
+  if (trunks.some(({ settings }) => settings.country_code !== undefined)) plans ??= await import('./number-plan-library.ts');
+}
+
+/** Whether `code` is the calling code of a country, without `+`. */
+export async function isCountryCode(code: string): Promise<boolean> {
+  plans ??= await import('./number-plan-library.ts');
+  return mainCountry(code) !== undefined;
+}
 
 export type InboundFormat = 'auto' | 'e164' | 'national';
 export type OutboundFormat = 'plus_e164' | 'e164' | 'national' | 'international_00';
 
 /** Bare digits are taken for an international number without a country code only when there are so many. */
 const BARE_INTERNATIONAL_MIN_DIGITS = 11;
-
-/** Whether `code` is the calling code of a country, without `+`. */
-export const isCountryCode = (code: string): boolean => mainCountry(code) !== undefined;
 
 /**
  * The E.164 form of the user part of a SIP or tel URI. Visual separators are ignored (RFC 3966 §5.1.1). Undefined when
@@ -30,17 +41,17 @@ export function normaliseNumber(user: string, format: InboundFormat, countryCode
     if (bare.startsWith('00')) return international(bare.slice(2));
     return format === 'auto' && bare.length >= BARE_INTERNATIONAL_MIN_DIGITS ? international(bare) : undefined;
   }
-  const dialled = possible(parsePhoneNumberFromString(bare, { defaultCountry: country }));
+  const dialled = possible(parsed(bare, country));
   if (bare.startsWith('00')) {
     // The country's own prefix may begin with 00 and be longer, such as Australia's 0011.
-    const plain = possible(parsePhoneNumberFromString(`+${bare.slice(2)}`));
+    const plain = possible(parsed(`+${bare.slice(2)}`));
     const abroad = dialled?.countryCallingCode === countryCode ? undefined : dialled;
     return plain?.number ?? abroad?.number ?? international(bare.slice(2));
   }
   const hasCode = bare === `${countryCode}${dialled?.nationalNumber ?? ''}`;
   if (format === 'national') return hasCode ? undefined : dialled?.number;
   // Digits that could be both are national, unless only the other reading is a number of the plan.
-  const coded = bare.startsWith(countryCode) ? possible(parsePhoneNumberFromString(`+${bare}`)) : undefined;
+  const coded = bare.startsWith(countryCode) ? possible(parsed(`+${bare}`)) : undefined;
   return coded?.isValid() === true && dialled?.isValid() !== true ? coded.number : (dialled ?? coded)?.number;
 }
 
@@ -67,9 +78,9 @@ export function formatNumber(e164: string, format: OutboundFormat, countryCode: 
  * another number.
  */
 function nationalForm(e164: string, countryCode: string): string {
-  const parsed = parsePhoneNumberFromString(e164);
-  const isOwn = parsed?.countryCallingCode === countryCode;
-  const national = isOwn ? parsed.formatNational().replace(/[^0-9]/g, '') : '';
+  const number = parsed(e164);
+  const isOwn = number?.countryCallingCode === countryCode;
+  const national = isOwn ? number.formatNational().replace(/[^0-9]/g, '') : '';
   const forms = [national, `00${e164.slice(1)}`];
   const isCertain = (form: string) =>
     normaliseNumber(form, 'national', countryCode) === e164 && normaliseNumber(form, 'auto', countryCode) === e164;
@@ -81,9 +92,14 @@ function international(digits: string): string | undefined {
   return isE164(number) ? number : undefined;
 }
 
+/** The number that a text is, by the plan of `country` where it has no code of its own. */
+const parsed = (text: string, country?: CountryCode): PhoneNumber | undefined =>
+  plans?.parsePhoneNumberFromString(text, country === undefined ? {} : { defaultCountry: country });
+
 /** The country that gives a calling code its plan: the United States for 1. */
 function mainCountry(countryCode: string): CountryCode | undefined {
-  const codes: Readonly<Record<string, readonly string[]>> = metadata.country_calling_codes;
+  if (plans === undefined) return undefined;
+  const codes: Readonly<Record<string, readonly string[]>> = plans.metadata.country_calling_codes;
   const [country] = Object.hasOwn(codes, countryCode) ? (codes[countryCode] ?? []) : [];
-  return country !== undefined && isSupportedCountry(country) ? country : undefined;
+  return country !== undefined && plans.isSupportedCountry(country) ? country : undefined;
 }

@@ -120,6 +120,8 @@ export const trunkRoutes = (store: Store, hooks: OperatorHooks): readonly Route[
     return async () => {
       const isMissing = body.register === true && body.password === undefined && !(await hasPassword(store, name));
       if (isMissing) return problems.invalid('register: must come with username and password');
+      if (body.country_code !== undefined && !(await hooks.carrier.isCountryCode(body.country_code)))
+        return problems.invalid('country_code: must be the calling code of a country, without +');
       if (!(await store.trunks.put(rowOf(name, body)))) return problems.conflict(`There are at most ${TRUNKS_MAX} trunks`);
       await hooks.onTrunksChanged();
       return noContent;
