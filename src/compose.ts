@@ -310,6 +310,7 @@ function openHttp(
     onDevicesChanged: trunksChanged,
     nodes,
     history,
+    sipTraceHide: settings.sipTraceHide,
     onCommand: tracing && ((command) => tracing.record(commandSpan(command))),
   });
   return app;

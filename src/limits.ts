@@ -149,6 +149,8 @@ export const RETENTION_BATCH_MAX_ROWS = 5_000;
 export const RETENTION_MAX_BATCHES = 1_000;
 export const EVENT_RETENTION_DAYS = 30;
 export const EVENT_LIST_MAX_ITEMS = 1_000;
+/** Pages of EVENT_LIST_MAX_ITEMS events that one timeline shows. */
+export const TIMELINE_EVENT_PAGES_MAX = 20;
 export const OPERATOR_LIST_MAX_ITEMS = 10_000;
 /** A NOTIFY to the other nodes at most this often. */
 export const NOTIFY_SPACING_MS = 1;

@@ -45,7 +45,7 @@ async function* messages(body) {
     rest = lines.pop();
     for (const line of lines) {
       if (line === '') {
-        if (message.event !== undefined || message.data !== undefined) yield message;
+        if (message.event !== undefined || message.data !== undefined || message.id !== undefined) yield message;
         message = {};
         continue;
       }

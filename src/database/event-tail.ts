@@ -15,7 +15,7 @@ export interface EventTail {
   follow(follower: Follower): () => void;
   /** The position up to which the log is complete. */
   position(): Promise<number>;
-  /** The first position that is still in the log, or undefined when it is empty. */
+  /** The first position that is still in the log, or may be in it next. Undefined before the first event of all. */
   first(): Promise<number | undefined>;
   /** There may be something new. */
   wake(): void;
@@ -23,7 +23,8 @@ export interface EventTail {
 
 const AFTER = `SELECT event_id, octet_length(body) AS bytes FROM events WHERE event_id > $1::bigint ORDER BY event_id LIMIT ${EVENT_TAIL_BATCH_MAX_EVENTS}`;
 const LAST = 'SELECT max(event_id) AS last FROM events';
-const FIRST = 'SELECT min(event_id) AS first FROM events';
+const FIRST = `SELECT coalesce(min(event_id), pg_sequence_last_value(pg_get_serial_sequence('events', 'event_id')::regclass) + 1) AS first
+  FROM events`;
 
 export function eventTail(database: Database, clock: Clock): EventTail {
   const followers = new Set<Follower>();

@@ -29,7 +29,6 @@ interface Traced {
   /** The From tag of the first INVITE. */
   callerTag: string;
   readonly sessions: Partial<Record<DialogSide, string>>;
-  readonly counts: Record<DialogSide, number>;
   /** The messages that came before their Session was known. */
   early: { readonly side: DialogSide; readonly entry: SipEntry }[];
 }
@@ -49,6 +48,8 @@ export class SipTrace {
   /** Calls that came in and are not known to be a Session's yet, oldest first. */
   readonly #unbound = new Map<string, Traced>();
   readonly #callIds = new Map<string, string[]>();
+  /** How many messages were kept of each Session, whatever number of calls it made (forks, further trunks). */
+  readonly #counts = new Map<string, number>();
 
   constructor(options: SipTraceOptions) {
     this.#options = options;
@@ -56,7 +57,7 @@ export class SipTrace {
 
   /** A message was received or is sent. */
   message(direction: 'in' | 'out', bytes: Uint8Array, peer: TracedPeer): void {
-    const { level, hidden, history } = this.#options;
+    const { level, hidden } = this.#options;
     if (level === 'off') return;
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
     const facts = messageFacts(text);
@@ -65,10 +66,8 @@ export class SipTrace {
     if (call === undefined) return;
     if (call.callerTag === '' && facts.isRequest) call.callerTag = facts.fromTag;
     const side = sideOf(call, direction, facts);
-    if (call.counts[side] >= SIP_TRACE_MAX_MESSAGES) return;
     const session = call.sessions[side];
-    if (session === undefined && call.early.length >= SIP_TRACE_EARLY_MAX_MESSAGES) return;
-    call.counts[side] += 1;
+    if (session === undefined ? call.early.length >= SIP_TRACE_EARLY_MAX_MESSAGES : this.#isFull(session)) return;
     const entry: SipEntry = {
       kind: 'sip',
       direction,
@@ -80,7 +79,17 @@ export class SipTrace {
       text: redacted(text, facts.cseq, level, hidden, SIP_TRACE_MAX_CHARS),
     };
     if (session === undefined) call.early.push({ side, entry });
-    else history.add(session, entry);
+    else this.#keep(session, entry);
+  }
+
+  #isFull(sessionUuid: string): boolean {
+    return (this.#counts.get(sessionUuid) ?? 0) >= SIP_TRACE_MAX_MESSAGES;
+  }
+
+  #keep(sessionUuid: string, entry: SipEntry): void {
+    if (this.#isFull(sessionUuid)) return;
+    this.#counts.set(sessionUuid, (this.#counts.get(sessionUuid) ?? 0) + 1);
+    this.#options.history.add(sessionUuid, entry);
   }
 
   /** The call with that Call-ID belongs to the Session. What came before is added now. */
@@ -91,7 +100,7 @@ export class SipTrace {
     this.#calls.set(callId, call);
     call.sessions[side] = sessionUuid;
     this.#callIds.set(sessionUuid, [...(this.#callIds.get(sessionUuid) ?? []), callId]);
-    for (const early of call.early) if (early.side === side) this.#options.history.add(sessionUuid, early.entry);
+    for (const early of call.early) if (early.side === side) this.#keep(sessionUuid, early.entry);
     call.early = call.early.filter((early) => early.side !== side);
   }
 
@@ -104,6 +113,7 @@ export class SipTrace {
       if (call.sessions.caller === undefined && call.sessions.callee === undefined) this.#calls.delete(callId);
     }
     this.#callIds.delete(sessionUuid);
+    this.#counts.delete(sessionUuid);
   }
 
   /** Calls whose messages are looked for. */
@@ -125,7 +135,7 @@ export class SipTrace {
 
   #begun(callerTag: string): Traced {
     const since = this.#options.clock.now();
-    return { since, callerTag, sessions: {}, counts: { caller: 0, callee: 0 }, early: [] };
+    return { since, callerTag, sessions: {}, early: [] };
   }
 }
 

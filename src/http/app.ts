@@ -140,7 +140,7 @@ const routesOf = (
   ...loginRoutes(consoleSessions, deps.publicUrl),
   mcpRoute({
     store: deps.store,
-    calls: callRoutesOptions(deps.store, deps.history),
+    calls: callRoutesOptions(deps.store, deps),
     doctor: deps.doctor,
     mayAct: deps.mcpMayAct === true,
     publicUrl: deps.publicUrl,
@@ -316,11 +316,17 @@ const answered = (context: RequestContext, status: number, startedAt: number, en
   sessionUuid: context.sessionUuid ?? context.params.uuid ?? '',
 });
 
-/** Puts an application's command into the timeline of the Session that it named or made. */
+/** The routes by which the operator commands a call of an application. */
+const OPERATOR_COMMANDS = '/operator/v1/apps/:app_uuid/';
+
+/** Puts a command into the timeline of the Session that it named or made. */
 function tell(history: HistorySink | undefined, context: RequestContext, status: number, tookMs: number): void {
   const { route, params, path, operationUuid } = context;
-  const sessionUuid = route.path.startsWith('/v1/sessions/:uuid') ? params.uuid : context.sessionUuid;
-  if (history === undefined || sessionUuid === undefined || context.appUuid === '') return;
+  const isOperator = route.path.startsWith(OPERATOR_COMMANDS);
+  const names = isOperator || route.path.startsWith('/v1/sessions/:uuid');
+  const sessionUuid = (names ? params.uuid : undefined) ?? context.sessionUuid;
+  // An unauthenticated request has neither; it leaves no mark in the timeline that it names.
+  if (history === undefined || sessionUuid === undefined || (context.appUuid === '' && !(isOperator && status < 400))) return;
   history.add(sessionUuid, {
     kind: 'command',
     method: route.method,

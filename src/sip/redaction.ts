@@ -3,7 +3,14 @@
 /** How much of a message is kept: start line and header fields, the body too, or nothing. */
 export type TraceLevel = 'headers' | 'full' | 'off';
 
-const SECRET_FIELDS = new Set(['authorization', 'proxy-authorization', 'authentication-info', 'proxy-authentication-info']);
+const SECRET_FIELDS = new Set([
+  'authorization',
+  'proxy-authorization',
+  'authentication-info',
+  'proxy-authentication-info',
+  // It proves that a call comes from this process itself (carrier/trunk/loopback.ts).
+  'x-sidetone-loopback',
+]);
 /** Lines of a session description that hold keys and passwords (RFC 4568, RFC 8839). */
 const SECRET_LINES = /^(a=(?:crypto|ice-pwd|key-mgmt)|k=).*$/gm;
 const SECRET_BODIES = new Set(['INFO', 'MESSAGE']);

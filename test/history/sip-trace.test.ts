@@ -70,6 +70,18 @@ describe('the SIP of a call', () => {
     expect(lines('one')).toHaveLength(SIP_TRACE_MAX_MESSAGES);
   });
 
+  test('of a Session that makes several calls is kept up to a hundred messages in all', () => {
+    const { trace, tell, lines } = world();
+    for (const callId of ['x', 'y']) {
+      trace.bind(callId, 'one', 'caller');
+      for (let n = 0; n < SIP_TRACE_MAX_MESSAGES; n++)
+        tell('out', message('OPTIONS sip:b@c SIP/2.0', callId, 'a', `${n} OPTIONS`));
+    }
+    expect(lines('one')).toHaveLength(SIP_TRACE_MAX_MESSAGES);
+    trace.forget('one');
+    expect(trace.size).toBe(0);
+  });
+
   test('that never becomes a Session is forgotten, and a flood of it has a limit', async () => {
     const { trace, tell, clock } = world();
     for (let n = 0; n < SIP_TRACE_UNBOUND_MAX_CALLS + 50; n++) tell('in', invite(`x${n}`, 'far'));

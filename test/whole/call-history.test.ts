@@ -65,6 +65,7 @@ beforeAll(async () => {
     from: NUMBER,
     to: NUMBER,
     ring_timeout_sec: 30,
+    display_name: 'Zoë',
     sip_headers: { 'X-Hidden': 'a-secret', 'X-Shown': 'in-the-open' },
   });
   caller = String(dialled.body.session_uuid);
@@ -159,7 +160,17 @@ describe('an ended call', () => {
     expect([status, type]).toEqual([200, 'text/plain; charset=utf-8']);
     expect(bytes.toString()).toContain('X-Shown: in-the-open');
     expect(bytes.toString()).toContain('X-Hidden: (not kept)');
+    // What proves that a call over the loopback trunk is of this process.
+    expect(bytes.toString()).toContain('x-sidetone-loopback: (not kept)');
     expect(bytes.toString()).not.toContain('a-secret');
+    expect(bytes.toString()).toContain('Zoë');
+    for (const each of [caller, callee]) expect(JSON.stringify(await timeline(each))).not.toContain('a-secret');
+    const created = (await timeline(callee)).find(({ name }) => name === 'session.created');
+    expect(created?.body).toMatchObject({ sip: { headers: { 'X-Hidden': '(not kept)', 'X-Shown': 'in-the-open' } } });
+    // The application itself is told.
+    expect((await receiver.event('session.created', callee)).body).toMatchObject({
+      sip: { headers: { 'X-Hidden': 'a-secret' } },
+    });
     expect(bytes.toString()).not.toContain('m=audio');
     const capture = await text(`/sessions/${caller}/sip.pcap`);
     expect([capture.status, capture.type]).toEqual([200, 'application/vnd.tcpdump.pcap']);
@@ -194,6 +205,19 @@ describe('an ended call', () => {
     expect((await platform.operator('GET', `/events?session_uuid=${caller}`)).body).toEqual({ events: [] });
     expect((await platform.operator('DELETE', `/sessions/${caller}`)).status).toBe(404);
     expect((await timeline(callee)).length).toBeGreaterThan(5);
+  });
+});
+
+test('A timeline tells what the operator commanded.', async () => {
+  const dialled = await platform.operator('POST', `/apps/${app.appUuid}/dial`, { from: NUMBER, to: '+15559999' });
+  expect(dialled.status).toBe(202);
+  const uuid = String(dialled.body.session_uuid);
+  await receiver.event('session.ended', uuid);
+  const entries = await timelineWith(uuid, (all) => all.some(({ kind }) => kind === 'command'));
+  expect(entries.find(({ kind }) => kind === 'command')).toMatchObject({
+    method: 'POST',
+    path: `/operator/v1/apps/${app.appUuid}/dial`,
+    status: 202,
   });
 });
 

@@ -139,6 +139,25 @@ describe('the event stream', () => {
       expect((await follow(query, headers)).status).toBe(400);
   });
 
+  test('begins with the id from which who comes back before the first event goes on', async () => {
+    const stream = await follow();
+    const id = /^id: ([0-9]+)$/m.exec(stream.text())?.[1];
+    stream.close();
+    const missed = await trigger(app, 'session.created');
+    const again = await follow('', { 'last-event-id': String(id) });
+    expect(await again.next()).toMatchObject({ data: { webhook_id: missed.body.webhook_id } });
+    again.close();
+  });
+
+  test('takes no place for a HEAD, whose body nobody reads', async () => {
+    const headers = { authorization: `Bearer ${READ_TOKEN}` };
+    for (let n = 0; n < 40; n++)
+      expect((await fetch(`${platform.url}/operator/v1/events/stream`, { method: 'HEAD', headers })).status).toBe(200);
+    const stream = await follow();
+    expect(stream.status).toBe(200);
+    stream.close();
+  });
+
   test('has 32 readers at most, and takes another one when one has left', async () => {
     const streams = await Promise.all(Array.from({ length: 32 }, () => follow()));
     const statuses = streams.map(({ status }) => status);

@@ -116,7 +116,9 @@ const explainCall = ({ calls }: ReadingOptions): Tool =>
       const call = isUuid(uuid) ? await calls.calls.get(uuid) : undefined;
       if (call === undefined || (appUuid !== '' && call.appUuid !== appUuid)) return problems.notFound('Session');
       const { entries, events } = await recordOf(calls, uuid);
-      const timeline = timelineEntries(entries, events).map((entry) => (appUuid === '' ? entry : withoutNetwork(entry)));
+      const timeline = timelineEntries(entries, events, calls.hidden).map((entry) =>
+        appUuid === '' ? entry : withoutNetwork(entry),
+      );
       const { first, last } = fittingEnds(timeline);
       const left = timeline.length - first.length - last.length;
       return {

@@ -3,15 +3,15 @@ import { timestamp } from '../../clock.ts';
 import type { CallQuery, CallRow, CallStore } from '../../database/calls.ts';
 import type { EventLog, LoggedEvent } from '../../database/events.ts';
 import type { Store } from '../../database/store.ts';
-import type { CallHistory } from '../../history/call-history.ts';
 import type { TimedEntry } from '../../history/entry.ts';
 import { pcap, sipMessages } from '../../history/pcap.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
-import { CALL_LIST_MAX_ITEMS, EVENT_LIST_MAX_ITEMS } from '../../limits.ts';
+import { CALL_LIST_MAX_ITEMS, EVENT_LIST_MAX_ITEMS, TIMELINE_EVENT_PAGES_MAX } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { noContent, ok, type Route } from '../request-context.ts';
 import { instant } from '../route/sessions.ts';
 import { route } from '../route.ts';
+import type { OperatorHooks } from './hooks.ts';
 import { callBody, timelineEntries } from './timeline.ts';
 
 export interface CallRoutesOptions {
@@ -19,12 +19,14 @@ export interface CallRoutesOptions {
   readonly events: EventLog;
   /** The entries of a live call's timeline that are not stored yet. */
   unsaved(sessionUuid: string): readonly TimedEntry[];
+  /** Names of `X-` header fields that timelines do not show, in lower case. */
+  readonly hidden: readonly string[];
 }
 
 export const callRoutesOptions = (
   { calls, events }: Pick<Store, 'calls' | 'events'>,
-  history: Pick<CallHistory, 'unsaved'> | undefined,
-): CallRoutesOptions => ({ calls, events, unsaved: (uuid) => history?.unsaved(uuid) ?? [] });
+  { history, sipTraceHide: hidden = [] }: Pick<OperatorHooks, 'history' | 'sipTraceHide'>,
+): CallRoutesOptions => ({ calls, events, unsaved: (uuid) => history?.unsaved(uuid) ?? [], hidden });
 
 const facts = { auth: 'operator', tag: 'Operator: calls' } as const;
 const ofCall = { ...facts, method: 'GET', resource: 'Session' } as const;
@@ -75,7 +77,7 @@ export const callRoutes = (options: CallRoutesOptions): readonly Route[] => [
       if (call === undefined) return undefined;
       return async () => {
         const { entries, events } = await recordOf(options, call.sessionUuid);
-        return ok({ session: callBody(call), entries: timelineEntries(entries, events) });
+        return ok({ session: callBody(call), entries: timelineEntries(entries, events, options.hidden) });
       };
     },
   ),
@@ -95,7 +97,8 @@ export const callRoutes = (options: CallRoutesOptions): readonly Route[] => [
           const arrow = each.direction === 'in' ? '<-' : '->';
           return `${timestamp(each.at)} ${arrow} ${each.transport} ${each.peer}\n${each.text === '' ? each.first_line : each.text.trimEnd()}\n`;
         });
-        return file(text.join('\n'), 'text/plain; charset=utf-8', context.traceparent);
+        // A kept message has one character for each byte that was sent (UTF-8, RFC 3261 §7).
+        return file(new Uint8Array(Buffer.from(text.join('\n'), 'latin1')), 'text/plain; charset=utf-8', context.traceparent);
       };
     },
   ),
@@ -159,8 +162,17 @@ export async function recordOf(
   return { entries, events: await eventsOf(options, sessionUuid) };
 }
 
-const eventsOf = ({ events }: CallRoutesOptions, sessionUuid: string) =>
-  events.list({ appUuid: undefined, sessionUuid, status: undefined, after: 0, limit: EVENT_LIST_MAX_ITEMS });
+/** The events of a call, TIMELINE_EVENT_PAGES_MAX pages of them at most. */
+async function eventsOf({ events }: CallRoutesOptions, sessionUuid: string): Promise<readonly LoggedEvent[]> {
+  const all: LoggedEvent[] = [];
+  for (let page = 0; page < TIMELINE_EVENT_PAGES_MAX; page++) {
+    const after = all.at(-1)?.eventId ?? 0;
+    const found = await events.list({ appUuid: undefined, sessionUuid, status: undefined, after, limit: EVENT_LIST_MAX_ITEMS });
+    all.push(...found);
+    if (found.length < EVENT_LIST_MAX_ITEMS) break;
+  }
+  return all;
+}
 
 function file(body: string | Uint8Array<ArrayBuffer>, type: string, traceparent: string, name?: string): Response {
   const response = new Response(body, {

@@ -95,10 +95,11 @@ class EventStream {
 
   /** `lostBefore`: events up to that position are gone from the log, and the reader is told so. */
   body(lostBefore: number | undefined): ReadableStream<Uint8Array> {
-    let first = ': events\n\n';
+    // Who comes back before the first event has an id to go on from.
+    let first = `: events\nid: ${this.#position}\n\n`;
     if (lostBefore !== undefined) {
       this.#position = lostBefore;
-      first += `id: ${lostBefore}\nevent: gap\ndata: {}\n\n`;
+      first = `: events\n\nid: ${lostBefore}\nevent: gap\ndata: {}\n\n`;
     }
     return new ReadableStream<Uint8Array>(
       {

@@ -71,11 +71,12 @@ export const eventRoutes = (store: Store, _clock: Clock, streams: EventStreams):
       const request = streamRequest(context);
       if ('problem' in request) return request;
       return async () => {
+        const headers = { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' };
+        // Nobody reads the body of a HEAD, so nobody would ever end it.
+        if (context.request.method === 'HEAD') return new Response(null, { headers });
         const body = await streams.open(request);
         if (body === undefined) return problems.unavailable('Too many event streams. See Retry-After header.', 5);
-        return new Response(body, {
-          headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
-        });
+        return new Response(body, { headers });
       };
     },
   ),

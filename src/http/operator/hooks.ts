@@ -23,4 +23,6 @@ export interface OperatorHooks {
   readonly nodes?: OperatorNodes | undefined;
   /** The timelines of calls. Undefined when none are kept. */
   readonly history?: CallHistory | undefined;
+  /** Names of `X-` header fields of SIP that timelines do not show, in lower case. */
+  readonly sipTraceHide?: readonly string[];
 }

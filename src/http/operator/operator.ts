@@ -48,5 +48,5 @@ export const operatorRoutes = (store: Store, clock: Clock, hooks: OperatorHooks 
   ...liveRoomRoutes(hooks.rooms),
   ...messageLogRoutes(store.messages),
   ...trialRoutes(hooks.sessions, store, hooks.publicUrl),
-  ...callRoutes(callRoutesOptions(store, hooks.history)),
+  ...callRoutes(callRoutesOptions(store, hooks)),
 ];

@@ -2,7 +2,7 @@
 import { timestamp } from '../../clock.ts';
 import type { CallRow } from '../../database/calls.ts';
 import type { LoggedEvent } from '../../database/events.ts';
-import type { TimedEntry } from '../../history/entry.ts';
+import type { SipEntry, TimedEntry } from '../../history/entry.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -28,8 +28,15 @@ export function callBody(call: CallRow): Body {
   };
 }
 
-/** Everything that is known of a call, in order of time. */
-export function timelineEntries(entries: readonly TimedEntry[], events: readonly LoggedEvent[]): readonly Body[] {
+/**
+ * Everything that is known of a call, in order of time. `hidden` are names of `X-` header fields whose values are not
+ * shown, in lower case.
+ */
+export function timelineEntries(
+  entries: readonly TimedEntry[],
+  events: readonly LoggedEvent[],
+  hidden: readonly string[],
+): readonly Body[] {
   const all: { readonly at: number; readonly body: Body }[] = [];
   for (const { at, ...entry } of entries) {
     // The text of a message has routes of its own.
@@ -40,7 +47,7 @@ export function timelineEntries(entries: readonly TimedEntry[], events: readonly
     const body: unknown = JSON.parse(event.body);
     all.push({
       at: event.at,
-      body: { kind: 'event', name: event.name, webhook_id: event.webhookId, body: shown(event.name, body) },
+      body: { kind: 'event', name: event.name, webhook_id: event.webhookId, body: shown(event.name, body, hidden) },
     });
     for (const [index, attempt] of event.attempts.entries())
       all.push({
@@ -62,13 +69,26 @@ export function timelineEntries(entries: readonly TimedEntry[], events: readonly
   return all.map(({ at, body }) => ({ at: timestamp(at), ...body }));
 }
 
-const withoutText = ({
-  text: _,
-  ...entry
-}: Extract<TimedEntry, { readonly kind: 'sip' }> | (Body & { readonly text: string })): Body => entry;
+const withoutText = ({ text: _, first_line, ...entry }: SipEntry): Body => ({
+  ...entry,
+  // It was kept with one character for each byte.
+  first_line: Buffer.from(first_line, 'latin1').toString('utf8'),
+});
 
-/** The digits that an application sends may be a PIN or a card number, so a timeline does not show them. */
-function shown(name: string, body: unknown): unknown {
-  if (name !== 'dtmf.sent' || typeof body !== 'object' || body === null) return body;
-  return { ...body, digits: '' };
+const isBody = (value: unknown): value is Body => typeof value === 'object' && value !== null;
+
+/**
+ * The body of an event without what timelines do not show: the digits that an application sends, which may be a PIN or
+ * a card number, and the values of hidden header fields.
+ */
+function shown(name: string, body: unknown, hidden: readonly string[]): unknown {
+  if (!isBody(body)) return body;
+  if (name === 'dtmf.sent') return { ...body, digits: '' };
+  const { sip } = body;
+  if (hidden.length === 0 || !isBody(sip) || !isBody(sip.headers)) return body;
+  const fields = Object.entries(sip.headers).map(([field, value]) => [
+    field,
+    hidden.includes(field.toLowerCase()) ? '(not kept)' : value,
+  ]);
+  return { ...body, sip: { ...sip, headers: Object.fromEntries(fields) } };
 }
