@@ -135,20 +135,33 @@ describe('a play', () => {
     expect(run.command({ type: 'stop_playback' }, 'again').events.at(-1)).toMatchObject({ reason: 'no_active_playback' });
   });
 
+  const terms = {
+    minDigits: 1,
+    maxDigits: 4,
+    validDigits: '0123456789',
+    terminators: ['#'],
+    firstDigitTimeoutMs: 5_000,
+    interDigitTimeoutMs: 5_000,
+    totalTimeoutMs: 60_000,
+    bargeIn: true,
+  };
+
+  test('under the Operation-Id of a collection, or before one, is not taken for its prompt', () => {
+    const collect = { type: 'collect', terms, promptUrls: ['http://a/p'] } as const;
+    const run = new Run().command(files, 'same').notice({ type: 'playback.started', operationUuid: 'same' });
+    run.command(collect, 'same').notice({ type: 'playback.stopped', operationUuid: 'same' });
+    expect(run.state.collect?.phase).toBe('prompting');
+    run.command(files, 'same').notice({ type: 'playback.stopped', operationUuid: 'same/prompt' });
+    expect(run.state.collect?.phase).toBe('collecting');
+    run.notice({ type: 'playback.started', operationUuid: 'same' });
+    expect(run.state.playback?.phase).toBe('playing');
+    expect(run.events.map(({ event }) => event)).toEqual(['playback.started', 'playback.ended', 'playback.started']);
+  });
+
   test('of silence over a prompt ends the prompt, and the collection goes on', () => {
-    const terms = {
-      minDigits: 1,
-      maxDigits: 4,
-      validDigits: '0123456789',
-      terminators: ['#'],
-      firstDigitTimeoutMs: 5_000,
-      interDigitTimeoutMs: 5_000,
-      totalTimeoutMs: 60_000,
-      bargeIn: true,
-    };
     const run = new Run().command({ type: 'collect', terms, promptUrls: ['http://a/p'] }, 'collect').command(silence, 'quiet');
-    expect(run.effects.at(-1)).toEqual({ do: 'stop_playback', operationUuid: 'collect' });
-    run.notice({ type: 'playback.stopped', operationUuid: 'collect' });
+    expect(run.effects.at(-1)).toEqual({ do: 'stop_playback', operationUuid: 'collect/prompt' });
+    run.notice({ type: 'playback.stopped', operationUuid: 'collect/prompt' });
     expect(run.state.collect?.phase).toBe('collecting');
   });
 

@@ -289,7 +289,7 @@ describe('collecting digits', () => {
   });
   const prompt = (type: 'playback.started' | 'playback.completed'): SessionInput => ({
     type: 'leg.media',
-    notice: { type, operationUuid: 'op-collect' },
+    notice: { type, operationUuid: 'op-collect/prompt' },
   });
   const answered = () => new Run(dialled()).give({ type: 'leg.answered' });
 
@@ -322,7 +322,7 @@ describe('collecting digits', () => {
     const run = answered()
       .command(collect(['http://a/p']), 'op-collect')
       .give(press('7'));
-    expect(run.effects.at(-1)).toEqual({ do: 'stop_playback', operationUuid: 'op-collect' });
+    expect(run.effects.at(-1)).toEqual({ do: 'stop_playback', operationUuid: 'op-collect/prompt' });
     run.deadline();
     expect(run.last).toMatchObject({ status: 'success', digits: '7' });
   });
@@ -342,7 +342,10 @@ describe('collecting digits', () => {
 
   test('a prompt that fails fails the collection', () => {
     const run = answered().command(collect(['http://a/p']), 'op-collect');
-    run.give({ type: 'leg.media', notice: { type: 'playback.failed', operationUuid: 'op-collect', reason: 'decode_error' } });
+    run.give({
+      type: 'leg.media',
+      notice: { type: 'playback.failed', operationUuid: 'op-collect/prompt', reason: 'decode_error' },
+    });
     expect(run.last).toMatchObject({ event: 'digits.collected', status: 'failure', reason: 'decode_error' });
   });
 });

@@ -67,6 +67,26 @@ describe('a file played on a leg', () => {
     expect(Math.max(...pcm)).toBeLessThan(8_600);
   });
 
+  test('replaced by one of the same Operation-Id is told of no more, so that its end is not taken for the other one’s', async () => {
+    harness.files.set('/long.wav', wav(tone(1000, 5, 8000), 8000));
+    harness.files.set('/short.wav', wav(tone(500, 0.5, 8000), 8000));
+    await using call = await harness.call();
+    const { peer, notices, leg } = call;
+    leg.negotiate(peer.parameters());
+    const play = async (path: string) =>
+      leg.play({ operationUuid: 'op', playlist: await harness.admitted(path), loop: 1, volume: 100 });
+    await play('/long.wav');
+    await notices.until(() => notices.of('playback.started').length === 1);
+    await play('/long.wav');
+    await play('/short.wav');
+    await notices.until(() => notices.of('playback.completed').length === 1);
+    expect(notices.types()).toEqual(['playback.started', 'playback.started', 'playback.completed']);
+    await play('/long.wav');
+    await notices.until(() => notices.of('playback.started').length === 3);
+    leg.stopPlayback('op');
+    await notices.until(() => notices.of('playback.stopped').length === 1);
+  });
+
   for (const [fixture, seconds] of [
     ['tone-22k-mono.mp3', 1],
     ['tone-44k-stereo-vbr-id3.mp3', 1.5],

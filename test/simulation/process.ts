@@ -9,6 +9,7 @@ import { type Heart, makeHeart, recover } from '../../src/compose-heart.ts';
 import type { NodeAbout } from '../../src/database/nodes.ts';
 import { type Store, storeOn } from '../../src/database/store.ts';
 import { createHttpApp, type HttpApp } from '../../src/http/app.ts';
+import { typesLoaded } from '../../src/http/type.ts';
 import { newUuid } from '../../src/id.ts';
 import type { Log } from '../../src/log.ts';
 import type { RecordingStorage } from '../../src/recording-storage/storage.ts';
@@ -26,6 +27,9 @@ import type { Random } from './random.ts';
 import type { Receiver } from './receiver.ts';
 import type { Scheduler } from './scheduler.ts';
 import { MASTER_KEY, SETTINGS } from './settings.ts';
+
+// A library is loaded in real time, which a simulation does not wait for.
+await typesLoaded();
 
 export interface ProcessWorld {
   readonly scheduler: Scheduler;

@@ -47,9 +47,9 @@ function ofNotice(notice: MediaNotice, isSecret: boolean): MediaEntry | undefine
     case 'playback.started':
     case 'playback.completed':
     case 'playback.stopped':
-      return { kind: 'media', what: named(notice.type), operation_uuid: notice.operationUuid };
+      return { kind: 'media', what: named(notice.type), operation_uuid: operationOf(notice.operationUuid) };
     case 'playback.failed':
-      return { kind: 'media', what: 'playback_failed', operation_uuid: notice.operationUuid, reason: notice.reason };
+      return { kind: 'media', what: 'playback_failed', operation_uuid: operationOf(notice.operationUuid), reason: notice.reason };
     case 'room.joined':
     case 'room.left':
       return { kind: 'media', what: named(notice.type) };
@@ -86,3 +86,6 @@ export function summaryOf(events: readonly Event[]): string {
   const { answered, duration_seconds, hangup_cause, hangup_by, quality, sip } = ended;
   return JSON.stringify({ answered, duration_seconds, hangup_cause, hangup_by, quality, sip });
 }
+
+/** The operation of a playback: a prompt is played under it and a name of its own. */
+const operationOf = (name: string): string => name.split('/', 1)[0] ?? name;

@@ -58,6 +58,12 @@ const listen = (collect: Collect, now: number): Collect => ({
   totalDue: now + collect.terms.totalTimeoutMs,
 });
 
+/**
+ * The name under which the leg plays the prompt. It is not the operation's own: an application may give a play the same
+ * Operation-Id.
+ */
+export const promptOf = ({ operationUuid }: Pick<Collect, 'operationUuid'>): string => `${operationUuid}/prompt`;
+
 /** The prompt has been played to its end, or was replaced by something else. */
 export const promptOver = (collect: Collect, now: number): Collect =>
   collect.phase === 'prompting' ? listen(collect, now) : collect;

@@ -1,7 +1,7 @@
 /** Commands of the application. A refusal is a value: the 409 of the interface. */
 
 import { type Problem, problems } from '../../problem.ts';
-import { beginCollect, digitsCollected } from '../dtmf/collect.ts';
+import { beginCollect, digitsCollected, promptOf } from '../dtmf/collect.ts';
 import { applicationSide, ending, orderEnd } from './end.ts';
 import { cancelPayment, collectPayment, paymentRefusal } from './in-payment.ts';
 import { audible, playback, replaced } from './in-playback.ts';
@@ -154,17 +154,17 @@ function hangup(state: SessionState, operationUuid: string, now: number): Step {
 }
 
 /**
- * The prompt is played under the collection's own operation and is no playback: its end is heard by the collection
- * alone.
+ * The prompt is played under a name of its own and is no playback: its end is heard by the collection alone.
  */
 function collect(state: SessionState, order: Extract<Command, { type: 'collect' }>, operationUuid: string, now: number): Step {
   const prompted = order.promptUrls.length > 0;
-  const begun = { ...state, collect: beginCollect(operationUuid, order.terms, prompted, now) };
+  const begins = beginCollect(operationUuid, order.terms, prompted, now);
+  const begun = { ...state, collect: begins };
   if (!prompted) return stay(begun);
   return {
     state: { ...begun, playback: undefined },
     events: replaced(state),
-    effects: [...audible(state), { do: 'play', operationUuid, loop: 1, volume: 100 }],
+    effects: [...audible(state), { do: 'play', operationUuid: promptOf(begins), loop: 1, volume: 100 }],
   };
 }
 
@@ -175,6 +175,6 @@ function cancelCollect(state: SessionState): Step {
   return {
     state: { ...state, collect: undefined },
     events: [digitsCollected(sessionUuid, running, result)],
-    effects: running.phase === 'prompting' ? [{ do: 'stop_playback', operationUuid: running.operationUuid }] : [],
+    effects: running.phase === 'prompting' ? [{ do: 'stop_playback', operationUuid: promptOf(running) }] : [],
   };
 }

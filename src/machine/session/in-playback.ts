@@ -1,6 +1,7 @@
 /** Playback in a Session: play of every kind, and what is ordered of the one that plays (contract §2, §3). */
 
 import { type Problem, problems } from '../../problem.ts';
+import { type Collect, promptOf } from '../dtmf/collect.ts';
 import { noActivePlayback, type Playback, type PlaybackControl, playbackEnded } from '../playback/playback.ts';
 import type { Command, Effect, Step } from './input.ts';
 import { rises, type SessionState } from './session.ts';
@@ -63,13 +64,16 @@ function silence(state: SessionState, operationUuid: string): Step {
   return {
     state: { ...state, playback: { operationUuid, kind: 'silence', urls: [], phase: 'playing' } },
     events: replaced(state),
-    effects: [...audible(state), ...stopOf(state.playback), ...stopOf(state.collect)],
+    effects: [...audible(state), ...stopOf(state.playback), ...stopPrompt(state.collect)],
   };
 }
 
 /** The order that ends what is heard of it; a silence is nothing to the leg. */
-const stopOf = (heard: { readonly operationUuid: string; readonly kind?: Playback['kind'] } | undefined): Effect[] =>
+const stopOf = (heard: Playback | undefined): Effect[] =>
   heard === undefined || heard.kind === 'silence' ? [] : [{ do: 'stop_playback', operationUuid: heard.operationUuid }];
+
+const stopPrompt = (collect: Collect | undefined): Effect[] =>
+  collect === undefined ? [] : [{ do: 'stop_playback', operationUuid: promptOf(collect) }];
 
 function stop(state: SessionState, operationUuid: string): Step {
   const { playback: playing, sessionUuid } = state;

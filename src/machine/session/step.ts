@@ -5,7 +5,7 @@ import type { Event } from '../../event/event.ts';
 import type { MemberDirection } from '../../event/room-event.ts';
 import { DTMF_SEND_DEFAULT_MS } from '../../limits.ts';
 import type { LegEnd, LegSignal, MediaNotice } from '../../notice/signal.ts';
-import { type Collect, type CollectStep, digitsCollected, key, promptOver, timeout } from '../dtmf/collect.ts';
+import { type Collect, type CollectStep, digitsCollected, key, promptOf, promptOver, timeout } from '../dtmf/collect.ts';
 import { collectionTimeout } from '../payment/collection.ts';
 import { hearPlayback } from '../playback/playback.ts';
 import { leave, memberJoined, memberLost, memberTalking, roomMoved, type VolumeOrder, volumeSet } from '../room/membership.ts';
@@ -228,7 +228,7 @@ function hearMedia(state: SessionState, notice: MediaNotice, now: number): Step 
   const prompted = hearPaymentPrompt(state, notice, now);
   if (prompted !== undefined) return prompted;
   const { collect } = state;
-  if (collect !== undefined && 'operationUuid' in notice && notice.operationUuid === collect.operationUuid) {
+  if (collect !== undefined && 'operationUuid' in notice && notice.operationUuid === promptOf(collect)) {
     return hearPrompt(state, collect, notice, now);
   }
   const heard = hearPlayback(state.sessionUuid, state.playback, notice);
@@ -272,7 +272,7 @@ function digit(
 }
 
 function collecting(state: SessionState, before: Collect, next: CollectStep): Step {
-  const effects: Effect[] = next.stopPrompt ? [{ do: 'stop_playback', operationUuid: before.operationUuid }] : [];
+  const effects: Effect[] = next.stopPrompt ? [{ do: 'stop_playback', operationUuid: promptOf(before) }] : [];
   if ('collect' in next) return { state: { ...state, collect: next.collect }, events: [], effects };
   return {
     state: { ...state, collect: undefined },

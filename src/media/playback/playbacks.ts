@@ -13,12 +13,17 @@ import { type FeedFailure, PlaybackPump } from './playback-pump.ts';
 
 type PlaybackNotice = Extract<MediaNotice, { readonly operationUuid: string; readonly type: `playback.${string}` }>;
 
+/** A notice before the playback that it is of is named. */
+type Unnamed<N> = N extends PlaybackNotice ? Omit<N, 'operationUuid'> : never;
+
 interface Playback {
   readonly operationUuid: string;
   readonly playable: Playable;
   readonly pump: PlaybackPump;
   started: boolean;
   failure: FeedFailure | undefined;
+  /** Another playback of the same name has taken its place, which nothing may be told of twice. */
+  isReplaced: boolean;
 }
 
 interface PlaybacksOptions {
@@ -51,6 +56,7 @@ export class Playbacks {
       return;
     }
     this.#halt(this.#playbacks.get(this.#current));
+    for (const before of this.#playbacks.values()) before.isReplaced ||= before.operationUuid === operationUuid;
     const { id, command, decoders } = this.#options;
     const playback = this.#options.nextPlayback();
     this.#current = playback;
@@ -62,7 +68,14 @@ export class Playbacks {
       feed: (pcm) => command({ type: 'feed', leg: id, playback, pcm }),
       done: (failure) => this.#fed(playback, failure),
     });
-    this.#playbacks.set(playback, { operationUuid, playable: playlist, pump, started: false, failure: undefined });
+    this.#playbacks.set(playback, {
+      operationUuid,
+      playable: playlist,
+      pump,
+      started: false,
+      failure: undefined,
+      isReplaced: false,
+    });
   }
 
   stop(operationUuid: string): void {
@@ -104,9 +117,9 @@ export class Playbacks {
   /** The plane is gone. */
   lost(): void {
     this.close();
-    for (const [number, { operationUuid }] of this.#playbacks) {
+    for (const [number, playback] of this.#playbacks) {
       this.#playbacks.delete(number);
-      this.#options.notify({ type: 'playback.failed', operationUuid, reason: 'media_unavailable' });
+      this.#tell(playback, { type: 'playback.failed', reason: 'media_unavailable' });
     }
   }
 
@@ -146,23 +159,22 @@ export class Playbacks {
   #started(playback: Playback | undefined): void {
     if (playback === undefined || playback.started) return;
     playback.started = true;
-    this.#options.notify({ type: 'playback.started', operationUuid: playback.operationUuid });
+    this.#tell(playback, { type: 'playback.started' });
   }
 
   #ended(number: number): void {
     const playback = this.#playbacks.get(number);
     if (playback === undefined) return;
-    const { operationUuid, failure } = playback;
+    const { failure } = playback;
     if (failure === undefined) {
       this.#started(playback); // a playlist of empty files starts and ends at once
       this.#forget(number);
-      this.#options.notify({ type: 'playback.completed', operationUuid });
+      this.#tell(playback, { type: 'playback.completed' });
       return;
     }
     this.#forget(number);
-    this.#options.notify({
+    this.#tell(playback, {
       type: 'playback.failed',
-      operationUuid,
       reason: failure.reason,
       ...(failure.sourceIndex === undefined ? {} : { sourceIndex: failure.sourceIndex }),
     });
@@ -172,7 +184,12 @@ export class Playbacks {
     const playback = this.#playbacks.get(number);
     if (playback === undefined) return;
     this.#forget(number);
-    this.#options.notify({ type: 'playback.stopped', operationUuid: playback.operationUuid });
+    this.#tell(playback, { type: 'playback.stopped' });
+  }
+
+  /** Whoever replaced a playback by one of the same name has told of its end already. */
+  #tell({ operationUuid, isReplaced }: Playback, notice: Unnamed<PlaybackNotice>): void {
+    if (!isReplaced) this.#options.notify({ ...notice, operationUuid });
   }
 
   #seek(playback: Playback, place: Place): void {
