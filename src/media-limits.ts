@@ -171,6 +171,8 @@ export const OBJECT_CACHE_HOLD_MS = 5_000;
 export const WEBRTC_SESSIONS_PER_TOKEN_MAX = 10;
 /** Tokens of an application that have not expired; one more is refused with 409. */
 export const WEBRTC_TOKENS_PER_APP_MAX = 10_000;
+/** How long an expired token still ends and changes the calls that were begun with it. No call lasts longer. */
+export const WEBRTC_TOKEN_KEPT_MS = 24 * 3_600_000;
 export const WEBRTC_TOKEN_MIN_SEC = 60;
 export const WEBRTC_TOKEN_MAX_SEC = 86_400;
 export const WEBRTC_TOKEN_DEFAULT_SEC = 3_600;

@@ -136,9 +136,10 @@ export function callStore(database: Database): CallStore {
             .where(and(ofCall, eq(events.status, 'pending')))
             .limit(1);
           if (pending.length > 0) return 'pending';
+          // The row goes first: that waits for a part of the timeline that is being written, which is seen after it.
+          await inside.delete(sessions).where(eq(sessions.sessionUuid, sessionUuid));
           await inside.delete(events).where(ofCall);
           await inside.delete(timelines).where(eq(timelines.sessionUuid, sessionUuid));
-          await inside.delete(sessions).where(eq(sessions.sessionUuid, sessionUuid));
           return 'erased';
         }),
       );

@@ -1,8 +1,8 @@
 /** Tokens with which browsers call in, kept as hashes. */
 import { createHash, randomBytes } from 'node:crypto';
-import { and, eq, gt, inArray, lte } from 'drizzle-orm';
+import { and, eq, gt, inArray, lte, type SQL } from 'drizzle-orm';
 import { newUuid } from '../id.ts';
-import { WEBRTC_TOKENS_PER_APP_MAX } from '../limits.ts';
+import { WEBRTC_TOKEN_KEPT_MS, WEBRTC_TOKENS_PER_APP_MAX } from '../limits.ts';
 import type { Database } from './driver/database.ts';
 import { apps, webrtcTokens } from './schema.ts';
 
@@ -29,8 +29,10 @@ export interface WebrtcTokenStore {
   ): Promise<{ readonly tokenId: string; readonly token: string; readonly expiresAt: number } | 'too_many'>;
   /** False: the application has no such token that is still good. */
   revoke(appUuid: string, tokenId: string): Promise<boolean>;
-  /** The token of a secret, while it is good. */
+  /** The token of a secret, while it is good: a call may be begun with it. */
   find(token: string): Promise<FoundToken | undefined>;
+  /** The token of a secret, also WEBRTC_TOKEN_KEPT_MS after it was good: calls that were begun with it go on. */
+  findBegun(token: string): Promise<FoundToken | undefined>;
 }
 
 const EXPIRED_AT_ONCE = 100;
@@ -38,6 +40,17 @@ const hashOf = (token: string): Uint8Array => new Uint8Array(createHash('sha256'
 
 export function webrtcTokenStore(database: Database, now: () => number): WebrtcTokenStore {
   const isGood = () => gt(webrtcTokens.expiresAt, Math.floor(now()));
+  const found = async (token: string, condition: SQL): Promise<FoundToken | undefined> => {
+    const { tokenId, appUuid, callerId, did, clientState } = webrtcTokens;
+    const [row] = await database.run((on) =>
+      on
+        .select({ tokenId, appUuid, callerId, did, clientState })
+        .from(webrtcTokens)
+        .where(and(eq(webrtcTokens.hash, hashOf(token)), condition))
+        .limit(1),
+    );
+    return row;
+  };
   return {
     create: (appUuid, { ttlSec, callerId, did, clientState }) =>
       database.run((on) =>
@@ -45,11 +58,11 @@ export function webrtcTokenStore(database: Database, now: () => number): WebrtcT
           const at = Math.floor(now());
           // The application's row is locked, so that the limit holds.
           await tx.select({ appUuid: apps.appUuid }).from(apps).where(eq(apps.appUuid, appUuid)).for('update');
-          // What has expired is forgotten by those who make new ones, a few at a time.
+          // What has expired long ago is forgotten by those who make new ones, a few at a time.
           const expired = await tx
             .select({ tokenId: webrtcTokens.tokenId })
             .from(webrtcTokens)
-            .where(and(eq(webrtcTokens.appUuid, appUuid), lte(webrtcTokens.expiresAt, at)))
+            .where(and(eq(webrtcTokens.appUuid, appUuid), lte(webrtcTokens.expiresAt, at - WEBRTC_TOKEN_KEPT_MS)))
             .limit(EXPIRED_AT_ONCE);
           if (expired.length > 0)
             await tx.delete(webrtcTokens).where(
@@ -58,7 +71,7 @@ export function webrtcTokenStore(database: Database, now: () => number): WebrtcT
                 expired.map(({ tokenId }) => tokenId),
               ),
             );
-          const held = await tx.$count(webrtcTokens, eq(webrtcTokens.appUuid, appUuid));
+          const held = await tx.$count(webrtcTokens, and(eq(webrtcTokens.appUuid, appUuid), isGood()));
           if (held >= WEBRTC_TOKENS_PER_APP_MAX) return 'too_many' as const;
           const token = `wt_${randomBytes(32).toString('base64url')}`;
           const expiresAt = at + ttlSec * 1000;
@@ -70,25 +83,18 @@ export function webrtcTokenStore(database: Database, now: () => number): WebrtcT
       ),
 
     async revoke(appUuid, tokenId) {
+      // It is not deleted: a call that was begun with it is still hung up with it.
       const gone = await database.run((on) =>
         on
-          .delete(webrtcTokens)
+          .update(webrtcTokens)
+          .set({ expiresAt: Math.floor(now()) })
           .where(and(eq(webrtcTokens.appUuid, appUuid), eq(webrtcTokens.tokenId, tokenId), isGood()))
           .returning({ tokenId: webrtcTokens.tokenId }),
       );
       return gone.length > 0;
     },
 
-    async find(token) {
-      const { tokenId, appUuid, callerId, did, clientState } = webrtcTokens;
-      const [row] = await database.run((on) =>
-        on
-          .select({ tokenId, appUuid, callerId, did, clientState })
-          .from(webrtcTokens)
-          .where(and(eq(webrtcTokens.hash, hashOf(token)), isGood()))
-          .limit(1),
-      );
-      return row;
-    },
+    find: (token) => found(token, isGood()),
+    findBegun: (token) => found(token, gt(webrtcTokens.expiresAt, Math.floor(now()) - WEBRTC_TOKEN_KEPT_MS)),
   };
 }

@@ -214,6 +214,18 @@ describe('a call from a browser', () => {
     expect(platform.output).not.toContain(token.token);
   });
 
+  test('a call is hung up with the token that began it, although no other one can be begun with it any more', async () => {
+    const made = await api('POST', '/v1/webrtc-tokens', {});
+    const token = tokenOf(made);
+    const peer = await answered(token);
+    expect((await api('DELETE', `/v1/webrtc-tokens/${made.body.token_id}`)).status).toBe(204);
+    expect((await whip(token, 'POST', 'v=0')).status).toBe(401);
+    const stranger = await whip({ ...(await newToken()), url: `${token.url}/${peer.sessionUuid}` }, 'DELETE');
+    expect(stranger.status).toBe(404);
+    expect((await peer.hangUp()).status).toBe(200);
+    await receiver.event('session.ended', peer.sessionUuid);
+  });
+
   test('what is no offer of audio is refused and leaves nothing behind; any page may ask', async () => {
     const token = await newToken();
     const sessions = await metric('sessions');

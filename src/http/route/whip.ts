@@ -83,7 +83,7 @@ export class WhipDoor {
     const allowed = sessionUuid === undefined ? METHODS.endpoint : METHODS.call;
     if (method === 'OPTIONS') return preflight(allowed);
     if (!allowed.split(', ').includes(method)) return problems.methodNotAllowed(allowed);
-    const token = await this.#authenticate(request);
+    const token = await this.#authenticate(request, sessionUuid !== undefined);
     if (isProblem(token)) return token;
     if (sessionUuid === undefined) return this.#begin(request, token);
     if (!isUuid(sessionUuid)) return problems.notFound('Session');
@@ -93,12 +93,13 @@ export class WhipDoor {
     return wasThere === true ? new Response('', { headers: { 'content-type': 'text/plain' } }) : problems.notFound('Session');
   }
 
-  /** The token of the request. Who guesses is slowed down. */
-  async #authenticate(request: Request): Promise<WebrtcToken | Problem> {
+  /** The token of the request; of a call that was `begun` with it, also when it has expired. Who guesses is slowed down. */
+  async #authenticate(request: Request, begun: boolean): Promise<WebrtcToken | Problem> {
     const header = request.headers.get('authorization') ?? '';
     const given = header.length <= AUTHORIZATION_MAX_CHARS ? /^Bearer +(\S+)$/i.exec(header)?.[1] : undefined;
     if (given === undefined) return { ...problems.malformedAuthorization(), message: 'Authorization must be: Bearer <token>' };
-    const token = await this.#deps.store.webrtcTokens.find(given);
+    const { webrtcTokens } = this.#deps.store;
+    const token = await (begun ? webrtcTokens.findBegun(given) : webrtcTokens.find(given));
     if (token !== undefined) return token;
     const address = this.#deps.peer?.(request)?.address;
     const waitSec = address === undefined ? undefined : this.#guesses.count(address, this.#deps.clock.now());
