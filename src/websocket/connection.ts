@@ -40,6 +40,8 @@ export interface ConnectionOptions {
   onBinary(bytes: Uint8Array): boolean;
   /** Takes a text message, under the same rule. */
   onText(text: string): boolean;
+  /** Whether text messages mean anything. Where they do not they are dropped unread, whatever their length. */
+  readsText(): boolean;
   onClosed(reason: WebSocketClosed, code: number): void;
 }
 
@@ -162,7 +164,7 @@ export class WebSocketConnection {
   }
 
   #received(data: Buffer, isBinary: boolean): void {
-    if (this.#phase !== 'open') return;
+    if (this.#phase !== 'open' || (!isBinary && !this.#options.readsText())) return;
     if (!isBinary && data.length > WEBSOCKET_TEXT_MAX_BYTES) {
       this.#broken = TOO_BIG;
       this.#webSocket?.close(TOO_BIG);

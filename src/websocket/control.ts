@@ -15,6 +15,7 @@ import type { Dialect, DialectOptions } from './dialect.ts';
 export const SUBPROTOCOL = 'sidetone.v1';
 
 export class ControlledAudio implements Dialect {
+  readonly readsText = true;
   readonly #options: DialectOptions;
   /** Orders that are being obeyed. */
   #pending = 0;

@@ -35,11 +35,14 @@ export interface Dialect {
   stop(): void;
   /** Takes what came. Returns false when there is no room now: it is offered again later. */
   binary(bytes: Uint8Array): boolean;
+  /** Text messages are read; else they are ignored. */
+  readonly readsText: boolean;
   text(text: string): boolean;
 }
 
 /** The interface's own: raw audio in binary messages, and text means nothing. */
 export class RawAudio implements Dialect {
+  readonly readsText = false;
   readonly #options: DialectOptions;
 
   constructor(options: DialectOptions) {

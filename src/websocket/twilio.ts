@@ -12,6 +12,7 @@ import type { Dialect, DialectOptions } from './dialect.ts';
 const FRAME_MS = 20;
 
 export class TwilioMedia implements Dialect {
+  readonly readsText = true;
   readonly #options: DialectOptions;
   readonly #streamSid: string;
   #sequence = 0;

@@ -54,6 +54,7 @@ export class WebSocketLeg implements Leg {
       },
       onBinary: (bytes) => this.#dialect?.binary(bytes) ?? true,
       onText: (text) => this.#dialect?.text(text) ?? true,
+      readsText: () => this.#dialect?.readsText ?? false,
       onClosed: (reason, closeCode) => this.#end({ type: 'leg.disconnected', reason, closeCode, end: endOf(reason) }),
     });
   }

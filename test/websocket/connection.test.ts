@@ -164,6 +164,21 @@ describe('a connection to a WebSocket server', () => {
     expect(long.said).toEqual(['open ', 'closed protocol_error 1009']);
   });
 
+  test('drops text of any length where text means nothing, and goes on', async () => {
+    const message = (opcode: number, bytes: number) => {
+      const head = Buffer.alloc(10);
+      head.set([0x80 | opcode, 127]);
+      head.writeUInt32BE(bytes, 6);
+      return Buffer.concat([head, Buffer.alloc(bytes, 0x61)]);
+    };
+    const url = await byHand((socket) => socket.write(Buffer.concat([message(1, 1_500_000), message(2, 320)])));
+    const { said, until, connection } = open(url, { readsText: () => false });
+    await until('binary 320');
+    connection.close();
+    await until('closed');
+    expect(said).toEqual(['open ', 'binary 320', 'closed local_closed 1000']);
+  });
+
   test('works over TLS to the screened socket', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'websocket-tls-'));
     const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];

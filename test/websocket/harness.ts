@@ -89,6 +89,7 @@ export function open(url: string, more: Partial<ConnectionOptions> = {}) {
       say(`text ${text}`);
       return true;
     },
+    readsText: () => true,
     onClosed: (reason, code) => say(`closed ${reason} ${code}`),
     ...more,
   });
