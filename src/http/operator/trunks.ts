@@ -1,5 +1,5 @@
 /** SIP trunks: set up, read with their state, taken down. */
-
+import { isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { CarrierReadings, TrunkStatus } from '../../call/ports/trunks.ts';
 import { timestamp } from '../../clock.ts';
@@ -23,19 +23,29 @@ import { shape } from '../shape.ts';
 import { type } from '../type.ts';
 import type { OperatorHooks } from './hooks.ts';
 
-const HOST = '(\\[[0-9A-Fa-f:.]{2,45}\\]|[A-Za-z0-9]([A-Za-z0-9.-]{0,252}))';
+const LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
+const HOST = `(\\[[0-9A-Fa-f:.]{2,45}\\]|(?=.{1,253}($|[:;]))${LABEL}(\\.${LABEL})*\\.?)`;
 const URI = new RegExp(`^sip:${HOST}(:[0-9]{1,5})?(;transport=(udp|tcp|tls))?$`);
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const printable = () => type(/^[\x21-\x7e]{1,128}$/).describe('1 to 128 printable ASCII characters without blanks');
 const user = () => type(/^[A-Za-z0-9\-_.!~*'()+&=$,;?/%]{1,128}$/).describe('the user part of a SIP URI');
-const host = () => type(new RegExp(`^${HOST}$`)).describe('a host name or an IP address');
+/** Brackets hold an IPv6 address. */
+const isHost = (text: string): boolean => !text.startsWith('[') || isIPv6(text.slice(1, text.indexOf(']')));
+const host = () =>
+  type(new RegExp(`^${HOST}$`))
+    .narrow((text, context) => isHost(text) || context.mustBe('a host'))
+    .describe('a host name or an IP address');
 const pem = () =>
   type(`string <= ${TRUNK_PEM_MAX_CHARS}`)
     .narrow((text, context) => text === '' || text.includes('-----BEGIN ') || context.mustBe('PEM text'))
     .describe('PEM text');
+const isUri = (text: string): boolean => {
+  const port = Number(/:([0-9]{1,5})(;|$)/.exec(text)?.[1] ?? 5060);
+  return port >= 1 && port <= 65535 && isHost(text.slice('sip:'.length));
+};
 const uri = () =>
   type(URI)
-    .narrow((text, context) => Number(/:([0-9]{1,5})(;|$)/.exec(text)?.[1] ?? 5060) <= 65535 || context.mustBe('a trunk URI'))
+    .narrow((text, context) => isUri(text) || context.mustBe('a trunk URI'))
     .describe('sip:host[:port][;transport=udp|tcp|tls]');
 
 const trunk = shape(() =>
