@@ -210,14 +210,11 @@ describe('a recording of a room', () => {
     await Promise.all(talkers.map((talker) => talker.end()));
     await one?.call.notices.until(() => one.call.notices.of('recording.ended').length === 1);
     const own = await samplesOf(path);
-    expect(Math.abs(presentDb(own.slice(0, 1_600), 440, 8000) - (one?.level ?? 0))).toBeLessThan(1.5);
-    expect(
-      Math.max(
-        ...[...Array(own.length - 1_600).keys()]
-          .filter((i) => i % 400 === 0)
-          .map((i) => presentDb(own.slice(i, i + 1_600), 660, 8000)),
-      ),
-    ).toBeGreaterThan(-13);
+    const levels = (hz: number) =>
+      [...Array(own.length - 1_600).keys()].filter((i) => i % 400 === 0).map((i) => presentDb(own.slice(i, i + 1_600), hz, 8000));
+    // A talker that was held up leaves a gap that is concealed, so its level is that of the best 200 ms.
+    expect(Math.min(...levels(440).map((level) => Math.abs(level - (one?.level ?? 0))))).toBeLessThan(1.5);
+    expect(Math.max(...levels(660))).toBeGreaterThan(-13);
   });
 });
 

@@ -101,9 +101,11 @@ test('openai-realtime-bot.mjs lets the model speak first, be interrupted, and ha
         case 'response.create':
           // Ten seconds at once: the model is faster than speech.
           say({ type: 'response.created', response: { id: 'resp_1' } });
-          say({ type: 'response.output_audio.delta', item_id: 'item_1', content_index: 0, delta: keySound(770, 1336, 500) });
-          for (let n = 0; n < 19; n++)
-            say({ type: 'response.output_audio.delta', item_id: 'item_1', content_index: 0, delta: keySound(0, 0, 500) });
+          // The key stands in it several times: on a busy machine a gap may fall on one of them.
+          for (let n = 0; n < 20; n++) {
+            const delta = n < 8 ? keySound(770, 1336, 500) : keySound(0, 0, 500);
+            say({ type: 'response.output_audio.delta', item_id: 'item_1', content_index: 0, delta });
+          }
           say({ type: 'response.done', response: { id: 'resp_1', status: 'completed' } });
           return;
         case 'input_audio_buffer.append': {
@@ -145,10 +147,12 @@ test('openai-realtime-bot.mjs lets the model speak first, be interrupted, and ha
   expect(cut.audio_end_ms).toBeLessThan(9_900);
   await example.prints(/interrupted/);
   // The goodbye is heard to its end, and then the call is over: the rest of the ten seconds is not waited for.
-  model.say({ type: 'response.output_audio.delta', item_id: 'item_3', content_index: 0, delta: keySound(852, 1477, 1_000) });
+  for (let n = 0; n < 3; n++)
+    model.say({ type: 'response.output_audio.delta', item_id: 'item_3', content_index: 0, delta: keySound(852, 1477, 500) });
   model.say({ type: 'response.function_call_arguments.done', name: 'hang_up', call_id: 'call_1', arguments: '{}' });
   await receiver.event('session.ended', session);
-  expect(receiver.of(session).flatMap(({ event, body }) => (event === 'dtmf.received' ? [body.digit] : []))).toEqual(['5', '9']);
+  const keys = receiver.of(session).flatMap(({ event, body }) => (event === 'dtmf.received' ? [body.digit] : []));
+  expect([...new Set(keys)]).toEqual(['5', '9']);
   await example.prints(/room\.deleted/);
   await model.stop();
 }, 40_000);
