@@ -119,7 +119,11 @@ const asJson = (value: unknown): Json => (typeof value === 'object' && value !==
 
 function objectOf(schema: Json, indent: string): string {
   const properties = Object.entries(asJson(schema.properties));
-  if (properties.length === 0) return 'Readonly<Record<string, unknown>>';
+  const values =
+    Object.keys(asJson(schema.additionalProperties)).length === 0
+      ? 'unknown'
+      : typeOf(asJson(schema.additionalProperties), indent);
+  if (properties.length === 0) return `Readonly<Record<string, ${values}>>`;
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   const inner = `${indent}  `;
   const lines = properties.map(
@@ -128,11 +132,6 @@ function objectOf(schema: Json, indent: string): string {
   return `{\n${lines.join('\n')}\n${indent}}`;
 }
 
-const eventName = (name: string): string =>
-  name
-    .split(/[._]/)
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-    .join('');
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 const camel = (name: string): string => name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 const snake = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -150,23 +149,19 @@ export function typescriptApi(document: Document): string {
         mention(document.components.schemas[name] ?? {});
       }
   };
+  const posted = Object.values(document.webhooks).map(({ post }) => post.requestBody.content['application/json']?.schema ?? {});
   for (const { answer } of methods) mention(answer ?? {});
+  for (const schema of posted) mention(schema);
   const schemas = [...used].sort().map((name) => `export type ${name} = ${typeOf(document.components.schemas[name] ?? {})};`);
   const bodies = methods.flatMap((each) =>
     each.body === undefined ? [] : [`export type ${capital(each.described.operationId)}Request = ${typeOf(each.body)};`],
   );
-  const events = Object.entries(document.webhooks).map(([name, { post }]) => {
-    const schema = post.requestBody.content['application/json']?.schema ?? {};
-    return `export interface ${eventName(name)}Event ${typeOf(schema)}`;
-  });
-  const union = `export type WebhookEvent =\n${Object.keys(document.webhooks)
-    .map((name) => `  | ${eventName(name)}Event`)
-    .join('\n')};`;
+  const union = `export type WebhookEvent =\n${posted.map((schema) => `  | ${typeOf(schema)}`).join('\n')};`;
   const resources = [...new Set(methods.map(({ resource }) => resource))].map((resource) => {
     const own = methods.filter((each) => each.resource === resource).map(typescriptMethod);
     return `export class ${capital(resource)} {\n  readonly #transport: Transport;\n\n  constructor(transport: Transport) {\n    this.#transport = transport;\n  }\n\n${own.join('\n\n')}\n}`;
   });
-  return `// ${HEAD}\nimport { Listing, type RequestOptions, type Transport } from './transport.ts';\n\n${[...schemas, ...bodies, ...events, union, ...resources].join('\n\n')}\n`;
+  return `// ${HEAD}\nimport { Listing, type RequestOptions, type Transport } from './transport.ts';\n\n${[...schemas, ...bodies, union, ...resources].join('\n\n')}\n`;
 }
 
 function typescriptMethod({ name, described, verb, path, parameters, query, body, isBodyRequired, answer }: Method): string {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import SwaggerParser from '@apidevtools/swagger-parser';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { EVENT_NAMES } from '../../src/event/names.ts';
+import { eventFaults } from '../support/event-check.ts';
 import type { OpenApiDocument } from '../support/openapi-check.ts';
 import { openPlatform, type Platform } from './platform.ts';
 
@@ -49,6 +50,44 @@ test('every operation has a name of its own, and every success a schema of its b
 });
 
 test('the document has every event as a webhook, with a body that is an example of it', () => {
-  const { webhooks }: { readonly webhooks: Readonly<Record<string, object>> } = JSON.parse(text);
+  const { webhooks }: OpenApiDocument = JSON.parse(text);
   expect(Object.keys(webhooks).sort()).toEqual([...EVENT_NAMES].sort());
+});
+
+test('every sample is of its schema, and so is one that was asked for and one of a Session with a client_state', () => {
+  const { webhooks }: OpenApiDocument = JSON.parse(text);
+  const examples = Object.values(webhooks).map(({ post }) => post.requestBody.content['application/json'].example);
+  const ofSession = examples.filter((example) => 'session_uuid' in example);
+  expect(examples).toHaveLength(EVENT_NAMES.length);
+  expect(ofSession.length).toBeGreaterThan(30);
+  const samples = [
+    ...examples,
+    ...examples.map((example) => ({ ...example, test: true })),
+    ...ofSession.map((example) => ({ ...example, client_state: 'order 7' })),
+  ];
+  expect(samples.flatMap(eventFaults)).toEqual([]);
+});
+
+test('a webhook that lacks a field of its schema, or has one more, is found', () => {
+  const { webhooks }: OpenApiDocument = JSON.parse(text);
+  for (const { post } of Object.values(webhooks)) {
+    const { example } = post.requestBody.content['application/json'];
+    expect(eventFaults({ ...example, not_described: 1 }).join()).toContain('not_described');
+    for (const common of ['aud', 'timestamp']) {
+      const { [common]: _, ...rest } = example;
+      expect(eventFaults(rest).join()).toContain(common);
+    }
+  }
+});
+
+test('an event that may be of two kinds is described as each of them, and not as a mixture', () => {
+  const { webhooks }: OpenApiDocument = JSON.parse(text);
+  const sample = (name: string) => webhooks[name]?.post.requestBody.content['application/json'].example ?? {};
+  const { session_uuid, ...recording } = sample('recording.ended');
+  expect(eventFaults({ ...recording, room_id: session_uuid })).toEqual([]);
+  expect(eventFaults(recording)).toHaveLength(1);
+  const { card_uuid, payment_method_details: _, ...collected } = sample('payment.card.collected');
+  expect(eventFaults({ ...collected, status: 'failed', reason: 'no_input' })).toEqual([]);
+  expect(eventFaults({ ...collected, status: 'failed', reason: 'no_input', card_uuid })).toHaveLength(1);
+  expect(eventFaults({ ...collected, status: 'failed', reason: 'unheard_of' })).toHaveLength(1);
 });

@@ -216,9 +216,10 @@ describe('outside authentication', () => {
     expect(documented.length).toBeGreaterThan(35);
     expect(Object.keys(body.webhooks).sort()).toEqual([...new Set(documented)].sort());
     const { schema, example } = body.webhooks['session.machine_detection.completed'].post.requestBody.content['application/json'];
-    expect(schema.properties).toMatchObject({
+    expect(schema).toEqual({ $ref: '#/components/schemas/SessionMachineDetectionCompletedEvent' });
+    expect(body.components.schemas.SessionMachineDetectionCompletedEvent.properties).toMatchObject({
       event: { const: example.event },
-      result: { type: 'string' },
+      result: { enum: ['human', 'machine', 'unknown'] },
       after_ms: { type: 'integer' },
     });
     expect(example).toMatchObject({ event: 'session.machine_detection.completed', result: 'machine' });

@@ -13,6 +13,7 @@ interface Described {
 /** An OpenAPI document, as far as it is read here. */
 export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>;
+  readonly webhooks: Readonly<Record<string, { readonly post: DescribedWebhook }>>;
   readonly components: {
     readonly responses: Readonly<Record<string, Described>>;
     readonly schemas: Readonly<Record<string, object>>;
@@ -23,6 +24,15 @@ export interface DescribedOperation {
   readonly operationId: string;
   readonly responses: Readonly<Record<string, Described>>;
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object; readonly example?: unknown }>> };
+}
+
+/** An event: the schema of its body, and a sample. */
+interface DescribedWebhook {
+  readonly requestBody: {
+    readonly content: {
+      readonly 'application/json': { readonly schema: object; readonly example: Readonly<Record<string, unknown>> };
+    };
+  };
 }
 
 interface Path {

@@ -18,6 +18,56 @@ export type ApplicationSettings = {
   };
 };
 
+export type CallQuality = {
+  readonly packets_in: number;
+  readonly packets_out: number;
+  readonly packets_lost: number;
+  readonly packets_late: number;
+  readonly jitter_ms: number;
+  readonly round_trip_ms: number;
+  readonly buffer_ms: number;
+  readonly mos: number;
+  readonly codec: string;
+};
+
+export type DigitsCollectedEvent = {
+  readonly aud: string;
+  readonly event: "digits.collected";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly operation_uuid: string;
+  readonly status: "success" | "no_input" | "partial_then_timeout" | "cancelled" | "failure";
+  readonly digits: string;
+  readonly terminator: string;
+  readonly reason?: string;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type DtmfReceivedEvent = {
+  readonly aud: string;
+  readonly event: "dtmf.received";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly digit: string;
+  readonly duration_ms: number;
+  readonly method: "rfc4733" | "inband" | "sip_info";
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type DtmfSentEvent = {
+  readonly aud: string;
+  readonly event: "dtmf.sent";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly operation_uuid: string;
+  readonly digits: string;
+  readonly status: "completed" | "stopped";
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
 export type Member = {
   readonly uuid: string;
   readonly muted: boolean;
@@ -54,10 +104,144 @@ export type MessageOperation = {
   readonly status: "in_progress" | "completed" | "queued";
 };
 
+export type MessageStatusChangedEvent = {
+  readonly aud: string;
+  readonly event: "message.status_changed";
+  readonly timestamp: string;
+  readonly message_uuid: string;
+  readonly operation_uuid: string;
+  readonly status: "sending" | "sent" | "delivered" | "undelivered" | "failed";
+  readonly from: string;
+  readonly to: string;
+  readonly segments: number;
+  readonly error_code: string;
+  readonly error_message: string;
+  readonly test?: true;
+};
+
 export type Operation = {
   readonly operation_uuid: string;
   readonly status: "in_progress" | "completed" | "queued";
   readonly already_ended?: true;
+};
+
+export type PaymentCardCollectedEvent = {
+  readonly aud: string;
+  readonly event: "payment.card.collected";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly operation_uuid: string;
+  readonly status: "collected";
+  readonly card_uuid: string;
+  readonly payment_method_details: {
+    readonly card: {
+      readonly brand: "visa" | "mastercard" | "amex" | "diners" | "discover" | "jcb" | "maestro" | "isracard" | "unknown";
+      readonly last4: string;
+    };
+  };
+  readonly client_state?: string;
+  readonly test?: true;
+} | {
+  readonly aud: string;
+  readonly event: "payment.card.collected";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly operation_uuid: string;
+  readonly status: "failed";
+  readonly reason: "luhn_check_failed" | "no_input" | "incomplete_input" | "invalid_length" | "unsupported_brand" | "cancelled" | "session_ended" | "playback_source_error" | "internal_error";
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type PaymentChargeCompletedEvent = {
+  readonly aud: string;
+  readonly event: "payment.charge.completed";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly operation_uuid: string;
+  readonly retryable: boolean;
+  readonly amount: number;
+  readonly currency: string;
+  readonly provider: string;
+  readonly terminal_number: string;
+  readonly status: "succeeded";
+  readonly transaction_created_at: string;
+  readonly receipt_created: boolean;
+  readonly installments: number;
+  readonly transaction_type: string;
+  readonly payment_method_details: {
+    readonly card: {
+      readonly brand: "visa" | "mastercard" | "amex" | "diners" | "discover" | "jcb" | "maestro" | "isracard" | "unknown";
+      readonly last4: string;
+      readonly classification: string;
+      readonly issuer: string;
+      readonly acquirer: string;
+    };
+  };
+  readonly client_state?: string;
+  readonly test?: true;
+} | {
+  readonly aud: string;
+  readonly event: "payment.charge.completed";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly operation_uuid: string;
+  readonly retryable: boolean;
+  readonly amount: number;
+  readonly currency: string;
+  readonly provider: string;
+  readonly terminal_number: string;
+  readonly status: "declined" | "failed" | "indeterminate";
+  readonly failure_reason: string;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type PaymentCvvCollectedEvent = {
+  readonly aud: string;
+  readonly event: "payment.cvv.collected";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly operation_uuid: string;
+  readonly status: "collected";
+  readonly cvv_uuid: string;
+  readonly client_state?: string;
+  readonly test?: true;
+} | {
+  readonly aud: string;
+  readonly event: "payment.cvv.collected";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly operation_uuid: string;
+  readonly status: "failed";
+  readonly reason: "luhn_check_failed" | "no_input" | "incomplete_input" | "invalid_length" | "unsupported_brand" | "cancelled" | "session_ended" | "playback_source_error" | "internal_error";
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type PlaybackEndedEvent = {
+  readonly aud: string;
+  readonly event: "playback.ended";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly operation_uuid: string;
+  readonly reason: "completed" | "stopped";
+  readonly urls?: readonly (string)[];
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type PlaybackFailedEvent = {
+  readonly aud: string;
+  readonly event: "playback.failed";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly operation_uuid: string;
+  readonly reason: "media_unavailable" | "no_active_playback" | "source_disconnected" | "ingest_timeout" | "decode_error" | "internal_error";
+  readonly urls?: readonly (string)[];
+  readonly source_index?: number;
+  readonly client_state?: string;
+  readonly test?: true;
 };
 
 export type PlaybackOperation = {
@@ -66,9 +250,20 @@ export type PlaybackOperation = {
   readonly ingest?: {
     readonly url: string;
     readonly method: "POST";
-    readonly headers: Readonly<Record<string, unknown>>;
+    readonly headers: Readonly<Record<string, string>>;
     readonly expires_at: string;
   };
+};
+
+export type PlaybackStartedEvent = {
+  readonly aud: string;
+  readonly event: "playback.started";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly operation_uuid: string;
+  readonly urls: readonly (string)[];
+  readonly client_state?: string;
+  readonly test?: true;
 };
 
 export type Recording = {
@@ -88,6 +283,69 @@ export type Recording = {
   readonly expires_at: string;
 };
 
+export type RecordingBecameAvailableEvent = {
+  readonly aud: string;
+  readonly event: "recording.became_available";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly recording_uuid: string;
+  readonly operation_uuid: string;
+  readonly pull_url: string;
+  readonly live_url: string;
+  readonly expires_at: string;
+  readonly client_state?: string;
+  readonly test?: true;
+} | {
+  readonly aud: string;
+  readonly event: "recording.became_available";
+  readonly timestamp: string;
+  readonly room_id: string;
+  readonly recording_uuid: string;
+  readonly operation_uuid: string;
+  readonly pull_url: string;
+  readonly live_url: string;
+  readonly expires_at: string;
+  readonly test?: true;
+};
+
+export type RecordingEndedEvent = {
+  readonly aud: string;
+  readonly event: "recording.ended";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly recording_uuid: string;
+  readonly operation_uuid: string;
+  readonly pull_url: string;
+  readonly expires_at: string;
+  readonly duration: number;
+  readonly client_state?: string;
+  readonly test?: true;
+} | {
+  readonly aud: string;
+  readonly event: "recording.ended";
+  readonly timestamp: string;
+  readonly room_id: string;
+  readonly recording_uuid: string;
+  readonly operation_uuid: string;
+  readonly pull_url: string;
+  readonly expires_at: string;
+  readonly duration: number;
+  readonly test?: true;
+};
+
+export type RecordingFailedEvent = {
+  readonly aud: string;
+  readonly event: "recording.failed";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly recording_uuid: string;
+  readonly operation_uuid: string;
+  readonly error: "recording unavailable";
+  readonly pull_url: "";
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
 export type RecordingList = {
   readonly recordings: readonly (Recording)[];
 };
@@ -97,6 +355,29 @@ export type RecordingOperation = {
   readonly operation_uuid: string;
   readonly status: "in_progress" | "completed" | "queued";
   readonly room_id?: string;
+};
+
+export type RecordingSpeechEndedEvent = {
+  readonly aud: string;
+  readonly event: "recording.speech.ended";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly recording_uuid: string;
+  readonly operation_uuid: string;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type RecordingSpeechStartedEvent = {
+  readonly aud: string;
+  readonly event: "recording.speech.started";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly recording_uuid: string;
+  readonly operation_uuid: string;
+  readonly preceding_silence_duration_ms?: number;
+  readonly client_state?: string;
+  readonly test?: true;
 };
 
 export type Room = {
@@ -110,6 +391,25 @@ export type Room = {
   readonly playback_volume: number;
 };
 
+export type RoomCreatedEvent = {
+  readonly aud: string;
+  readonly event: "room.created";
+  readonly timestamp: string;
+  readonly app_uuid: string;
+  readonly room_id: string;
+  readonly test?: true;
+};
+
+export type RoomDeletedEvent = {
+  readonly aud: string;
+  readonly event: "room.deleted";
+  readonly timestamp: string;
+  readonly app_uuid: string;
+  readonly room_id: string;
+  readonly reason: "closed" | "timeout";
+  readonly test?: true;
+};
+
 export type RoomDeletion = {
   readonly room_id: string;
   readonly status: "deleting";
@@ -117,6 +417,86 @@ export type RoomDeletion = {
 
 export type RoomList = {
   readonly rooms: readonly (RoomSummary)[];
+};
+
+export type RoomMemberJoinedEvent = {
+  readonly aud: string;
+  readonly event: "room.member.joined";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly room_id: string;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type RoomMemberLeftEvent = {
+  readonly aud: string;
+  readonly event: "room.member.left";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly room_id: string;
+  readonly reason: string;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type RoomMemberMutedEvent = {
+  readonly aud: string;
+  readonly event: "room.member.muted";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly room_id: string;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type RoomMemberUnmutedEvent = {
+  readonly aud: string;
+  readonly event: "room.member.unmuted";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly room_id: string;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type RoomMemberVoiceActivityChangedEvent = {
+  readonly aud: string;
+  readonly event: "room.member.voice_activity_changed";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly room_id: string;
+  readonly talking: boolean;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type RoomMemberVolumeChangeFailedEvent = {
+  readonly aud: string;
+  readonly event: "room.member.volume_change_failed";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly room_id: string;
+  readonly operation_uuid: string;
+  readonly volume: number;
+  readonly direction: "from_member" | "to_member" | "both";
+  readonly applied_directions: readonly ("from_member" | "to_member")[];
+  readonly failed_directions: readonly ("from_member" | "to_member")[];
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type RoomMemberVolumeChangedEvent = {
+  readonly aud: string;
+  readonly event: "room.member.volume_changed";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly room_id: string;
+  readonly operation_uuid: string;
+  readonly volume: number;
+  readonly direction: "from_member" | "to_member" | "both";
+  readonly client_state?: string;
+  readonly test?: true;
 };
 
 export type RoomMembership = {
@@ -129,6 +509,28 @@ export type RoomOperation = {
   readonly room_id: string;
   readonly operation_uuid: string;
   readonly status: "in_progress" | "completed" | "queued";
+};
+
+export type RoomPlaybackEndedEvent = {
+  readonly aud: string;
+  readonly event: "room.playback.ended";
+  readonly timestamp: string;
+  readonly room_id: string;
+  readonly operation_uuid: string;
+  readonly urls: readonly (string)[];
+  readonly reason: "completed" | "stopped";
+  readonly test?: true;
+};
+
+export type RoomPlaybackFailedEvent = {
+  readonly aud: string;
+  readonly event: "room.playback.failed";
+  readonly timestamp: string;
+  readonly room_id: string;
+  readonly operation_uuid: string;
+  readonly urls: readonly (string)[];
+  readonly error: "playback_error" | "playback_timeout";
+  readonly test?: true;
 };
 
 export type RoomSummary = {
@@ -148,14 +550,114 @@ export type Session = {
   readonly status: "new" | "connecting" | "ringing" | "early_media" | "answered" | "ended";
 };
 
+export type SessionAnsweredEvent = {
+  readonly aud: string;
+  readonly event: "session.answered";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly operation_uuid?: string;
+  readonly sip?: SipFacts;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type SessionCreatedEvent = {
+  readonly aud: string;
+  readonly event: "session.created";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly caller_id: string;
+  readonly did: string;
+  readonly type: "phone_in" | "sip" | "webrtc";
+  readonly sip?: SipFacts;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type SessionEarlyMediaStartedEvent = {
+  readonly aud: string;
+  readonly event: "session.early_media_started";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type SessionEndedEvent = {
+  readonly aud: string;
+  readonly event: "session.ended";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly answered: boolean;
+  readonly hangup_cause: string;
+  readonly hangup_by: "caller" | "callee" | "system" | "network" | "unknown";
+  readonly hangup_description: string;
+  readonly duration_seconds: number;
+  readonly operation_uuid?: string;
+  readonly sip?: SipEnd;
+  readonly quality?: CallQuality;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type SessionHeldEvent = {
+  readonly aud: string;
+  readonly event: "session.held";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly by: "far_end" | "application";
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
 export type SessionList = {
   readonly sessions: readonly (SessionSummary)[];
+};
+
+export type SessionMachineDetectionCompletedEvent = {
+  readonly aud: string;
+  readonly event: "session.machine_detection.completed";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly result: "human" | "machine" | "unknown";
+  readonly after_ms: number;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type SessionMachineGreetingEndedEvent = {
+  readonly aud: string;
+  readonly event: "session.machine_greeting.ended";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly beep: boolean;
+  readonly client_state?: string;
+  readonly test?: true;
 };
 
 export type SessionOperation = {
   readonly session_uuid: string;
   readonly operation_uuid: string;
   readonly status: "in_progress" | "completed" | "queued";
+};
+
+export type SessionResumedEvent = {
+  readonly aud: string;
+  readonly event: "session.resumed";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly by: "far_end" | "application";
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type SessionRingingStartedEvent = {
+  readonly aud: string;
+  readonly event: "session.ringing_started";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly client_state?: string;
+  readonly test?: true;
 };
 
 export type SessionSummary = {
@@ -167,11 +669,105 @@ export type SessionSummary = {
   readonly state: "new" | "connecting" | "ringing" | "early_media" | "answered" | "ended";
 };
 
+export type SessionTransferCompletedEvent = {
+  readonly aud: string;
+  readonly event: "session.transfer.completed";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly operation_uuid: string;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type SessionTransferFailedEvent = {
+  readonly aud: string;
+  readonly event: "session.transfer.failed";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly operation_uuid: string;
+  readonly reason: "refused" | "failed" | "timeout" | "session_ended";
+  readonly sip_status?: number;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type SessionTransferRequestedEvent = {
+  readonly aud: string;
+  readonly event: "session.transfer.requested";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly target: string;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type SipEnd = {
+  readonly status?: number;
+  readonly q850?: number;
+  readonly reason?: string;
+};
+
+export type SipFacts = {
+  readonly call_id: string;
+  readonly trunk?: string;
+  readonly device?: string;
+  readonly dialled?: string;
+  readonly codec?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly p_asserted_identity?: string;
+  readonly diversion?: string;
+  readonly history_info?: string;
+  readonly verstat?: string;
+};
+
 export type WebrtcToken = {
   readonly token_id: string;
   readonly token: string;
   readonly url: string;
   readonly expires_at: string;
+};
+
+export type WebsocketAudioPlaybackCompletedEvent = {
+  readonly aud: string;
+  readonly event: "websocket.audio_playback_completed";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly duration_ms: number;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type WebsocketConnectedEvent = {
+  readonly aud: string;
+  readonly event: "websocket.connected";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly operation_uuid: string;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type WebsocketDisconnectedEvent = {
+  readonly aud: string;
+  readonly event: "websocket.disconnected";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly reason: "remote_closed" | "local_closed" | "keepalive_timeout" | "protocol_error" | "network_error";
+  readonly close_code: number;
+  readonly client_state?: string;
+  readonly test?: true;
+};
+
+export type WebsocketFailedEvent = {
+  readonly aud: string;
+  readonly event: "websocket.failed";
+  readonly timestamp: string;
+  readonly session_uuid: string;
+  readonly operation_uuid: string;
+  readonly reason: "connection_precondition_failed" | "connect_timeout" | "connection_refused" | "dns_failed" | "tls_failed" | "handshake_rejected";
+  readonly error: "timeout" | "network" | "tls" | "http_4xx" | "http_5xx" | "policy" | "internal";
+  readonly client_state?: string;
+  readonly test?: true;
 };
 
 export type DialRequest = {
@@ -227,7 +823,7 @@ export type ConnectWebsocketRequest = {
   };
   readonly client_state?: string;
   readonly near?: string;
-  readonly parameters?: Readonly<Record<string, unknown>>;
+  readonly parameters?: Readonly<Record<string, string>>;
   readonly phone_session_uuid?: string;
   readonly room_id?: string;
 };
@@ -378,416 +974,6 @@ export type CreateWebrtcTokenRequest = {
   readonly to?: string;
   readonly ttl_sec?: number;
 };
-
-export interface SessionCreatedEvent {
-  readonly aud: string;
-  readonly event: "session.created";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly caller_id?: string;
-  readonly did?: string;
-  readonly type?: string;
-}
-
-export interface SessionRingingStartedEvent {
-  readonly aud: string;
-  readonly event: "session.ringing_started";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-}
-
-export interface SessionEarlyMediaStartedEvent {
-  readonly aud: string;
-  readonly event: "session.early_media_started";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-}
-
-export interface SessionAnsweredEvent {
-  readonly aud: string;
-  readonly event: "session.answered";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly operation_uuid: string;
-}
-
-export interface SessionHeldEvent {
-  readonly aud: string;
-  readonly event: "session.held";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly by?: string;
-}
-
-export interface SessionResumedEvent {
-  readonly aud: string;
-  readonly event: "session.resumed";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly by?: string;
-}
-
-export interface SessionTransferCompletedEvent {
-  readonly aud: string;
-  readonly event: "session.transfer.completed";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly operation_uuid: string;
-}
-
-export interface SessionTransferFailedEvent {
-  readonly aud: string;
-  readonly event: "session.transfer.failed";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly operation_uuid: string;
-  readonly sip_status?: number;
-  readonly reason?: string;
-}
-
-export interface SessionTransferRequestedEvent {
-  readonly aud: string;
-  readonly event: "session.transfer.requested";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly target?: string;
-}
-
-export interface SessionMachineDetectionCompletedEvent {
-  readonly aud: string;
-  readonly event: "session.machine_detection.completed";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly result?: string;
-  readonly after_ms?: number;
-}
-
-export interface SessionMachineGreetingEndedEvent {
-  readonly aud: string;
-  readonly event: "session.machine_greeting.ended";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly beep?: boolean;
-}
-
-export interface SessionEndedEvent {
-  readonly aud: string;
-  readonly event: "session.ended";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly answered?: boolean;
-  readonly hangup_cause?: string;
-  readonly hangup_by?: string;
-  readonly hangup_description?: string;
-  readonly duration_seconds?: number;
-}
-
-export interface WebsocketConnectedEvent {
-  readonly aud: string;
-  readonly event: "websocket.connected";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly operation_uuid: string;
-}
-
-export interface WebsocketDisconnectedEvent {
-  readonly aud: string;
-  readonly event: "websocket.disconnected";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly reason?: string;
-  readonly close_code?: number;
-}
-
-export interface WebsocketFailedEvent {
-  readonly aud: string;
-  readonly event: "websocket.failed";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly operation_uuid: string;
-  readonly reason?: string;
-  readonly error?: string;
-}
-
-export interface WebsocketAudioPlaybackCompletedEvent {
-  readonly aud: string;
-  readonly event: "websocket.audio_playback_completed";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly duration_ms?: number;
-}
-
-export interface RoomCreatedEvent {
-  readonly aud: string;
-  readonly event: "room.created";
-  readonly timestamp: string;
-  readonly app_uuid?: string;
-  readonly room_id: string;
-}
-
-export interface RoomDeletedEvent {
-  readonly aud: string;
-  readonly event: "room.deleted";
-  readonly timestamp: string;
-  readonly app_uuid?: string;
-  readonly room_id: string;
-  readonly reason?: string;
-}
-
-export interface RoomMemberJoinedEvent {
-  readonly aud: string;
-  readonly event: "room.member.joined";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly room_id: string;
-}
-
-export interface RoomMemberLeftEvent {
-  readonly aud: string;
-  readonly event: "room.member.left";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly room_id: string;
-  readonly reason?: string;
-}
-
-export interface RoomMemberMutedEvent {
-  readonly aud: string;
-  readonly event: "room.member.muted";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly room_id: string;
-}
-
-export interface RoomMemberUnmutedEvent {
-  readonly aud: string;
-  readonly event: "room.member.unmuted";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly room_id: string;
-}
-
-export interface RoomMemberVoiceActivityChangedEvent {
-  readonly aud: string;
-  readonly event: "room.member.voice_activity_changed";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly room_id: string;
-  readonly talking?: boolean;
-}
-
-export interface RoomMemberVolumeChangedEvent {
-  readonly aud: string;
-  readonly event: "room.member.volume_changed";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly room_id: string;
-  readonly operation_uuid: string;
-  readonly volume?: number;
-  readonly direction?: string;
-}
-
-export interface RoomMemberVolumeChangeFailedEvent {
-  readonly aud: string;
-  readonly event: "room.member.volume_change_failed";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly room_id: string;
-  readonly operation_uuid: string;
-  readonly volume?: number;
-  readonly direction?: string;
-  readonly applied_directions?: readonly (unknown)[];
-  readonly failed_directions?: readonly (unknown)[];
-}
-
-export interface RoomPlaybackEndedEvent {
-  readonly aud: string;
-  readonly event: "room.playback.ended";
-  readonly timestamp: string;
-  readonly room_id: string;
-  readonly operation_uuid: string;
-  readonly urls?: readonly (unknown)[];
-  readonly reason?: string;
-}
-
-export interface RoomPlaybackFailedEvent {
-  readonly aud: string;
-  readonly event: "room.playback.failed";
-  readonly timestamp: string;
-  readonly room_id: string;
-  readonly operation_uuid: string;
-  readonly urls?: readonly (unknown)[];
-  readonly error?: string;
-}
-
-export interface RecordingSpeechStartedEvent {
-  readonly aud: string;
-  readonly event: "recording.speech.started";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly recording_uuid: string;
-  readonly operation_uuid: string;
-  readonly preceding_silence_duration_ms?: number;
-}
-
-export interface RecordingSpeechEndedEvent {
-  readonly aud: string;
-  readonly event: "recording.speech.ended";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly recording_uuid: string;
-  readonly operation_uuid: string;
-}
-
-export interface RecordingBecameAvailableEvent {
-  readonly aud: string;
-  readonly event: "recording.became_available";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly recording_uuid: string;
-  readonly operation_uuid: string;
-  readonly pull_url?: string;
-  readonly expires_at?: string;
-  readonly live_url?: string;
-}
-
-export interface RecordingFailedEvent {
-  readonly aud: string;
-  readonly event: "recording.failed";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly recording_uuid: string;
-  readonly operation_uuid: string;
-  readonly error?: string;
-  readonly pull_url?: string;
-}
-
-export interface RecordingEndedEvent {
-  readonly aud: string;
-  readonly event: "recording.ended";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly recording_uuid: string;
-  readonly operation_uuid: string;
-  readonly duration?: number;
-  readonly pull_url?: string;
-  readonly expires_at?: string;
-}
-
-export interface PlaybackStartedEvent {
-  readonly aud: string;
-  readonly event: "playback.started";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly operation_uuid: string;
-  readonly urls?: readonly (unknown)[];
-}
-
-export interface PlaybackEndedEvent {
-  readonly aud: string;
-  readonly event: "playback.ended";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly operation_uuid: string;
-  readonly urls?: readonly (unknown)[];
-  readonly reason?: string;
-}
-
-export interface PlaybackFailedEvent {
-  readonly aud: string;
-  readonly event: "playback.failed";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly operation_uuid: string;
-  readonly urls?: readonly (unknown)[];
-  readonly reason?: string;
-  readonly source_index?: number;
-}
-
-export interface DtmfReceivedEvent {
-  readonly aud: string;
-  readonly event: "dtmf.received";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly digit?: string;
-  readonly duration_ms?: number;
-  readonly method?: string;
-}
-
-export interface DtmfSentEvent {
-  readonly aud: string;
-  readonly event: "dtmf.sent";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly operation_uuid: string;
-  readonly digits?: string;
-  readonly status?: string;
-}
-
-export interface DigitsCollectedEvent {
-  readonly aud: string;
-  readonly event: "digits.collected";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly operation_uuid: string;
-  readonly status?: string;
-  readonly digits?: string;
-  readonly terminator?: string;
-}
-
-export interface MessageStatusChangedEvent {
-  readonly aud: string;
-  readonly event: "message.status_changed";
-  readonly timestamp: string;
-  readonly message_uuid: string;
-  readonly operation_uuid: string;
-  readonly status?: string;
-  readonly from?: string;
-  readonly to?: string;
-  readonly segments?: number;
-  readonly error_code?: string;
-  readonly error_message?: string;
-}
-
-export interface PaymentCardCollectedEvent {
-  readonly aud: string;
-  readonly event: "payment.card.collected";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly operation_uuid: string;
-  readonly status?: string;
-  readonly card_uuid?: string;
-  readonly payment_method_details?: Readonly<Record<string, unknown>>;
-}
-
-export interface PaymentCvvCollectedEvent {
-  readonly aud: string;
-  readonly event: "payment.cvv.collected";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly operation_uuid: string;
-  readonly status?: string;
-  readonly cvv_uuid?: string;
-}
-
-export interface PaymentChargeCompletedEvent {
-  readonly aud: string;
-  readonly event: "payment.charge.completed";
-  readonly timestamp: string;
-  readonly session_uuid: string;
-  readonly operation_uuid: string;
-  readonly status?: string;
-  readonly retryable?: boolean;
-  readonly amount?: number;
-  readonly currency?: string;
-  readonly provider?: string;
-  readonly terminal_number?: string;
-  readonly transaction_created_at?: string;
-  readonly receipt_created?: boolean;
-  readonly installments?: number;
-  readonly transaction_type?: string;
-  readonly payment_method_details?: Readonly<Record<string, unknown>>;
-}
 
 export type WebhookEvent =
   | SessionCreatedEvent

@@ -2,7 +2,8 @@
 import { BODY_MAX_BYTES } from '../../limits.ts';
 import type { Route } from '../request-context.ts';
 import { OPERATIONS, type Operation } from './operations.ts';
-import { SCHEMAS, type Schema } from './schemas.ts';
+import type { Schema } from './schema.ts';
+import { SCHEMAS } from './schemas.ts';
 import { webhooks } from './webhooks.ts';
 import { whipPaths } from './whip.ts';
 
@@ -91,6 +92,7 @@ export function openapiDocument(routes: readonly Route[], publicUrl: string, med
   Object.assign(paths, whipPaths('/v1/whip'));
   if (media)
     for (const kind of ['pull', 'live'] as const) paths[`/v1/media/{recording_uuid}/${kind}`] = { get: mediaOperation(kind) };
+  const posted = webhooks();
   return {
     openapi: '3.1.0',
     info: {
@@ -102,7 +104,7 @@ export function openapiDocument(routes: readonly Route[], publicUrl: string, med
     servers: [{ url: publicUrl }],
     tags: [...new Set([...routes.map(({ tag }) => tag), 'Webhooks'])].map((name) => ({ name, description: TAGS[name] ?? name })),
     paths,
-    webhooks: webhooks(),
+    webhooks: posted,
     components: {
       securitySchemes: {
         application: { type: 'http', scheme: 'bearer', description: '`<app_uuid>:<api_key>`' },
@@ -112,13 +114,13 @@ export function openapiDocument(routes: readonly Route[], publicUrl: string, med
       parameters: PARAMETERS,
       headers: HEADERS,
       responses: Object.fromEntries(Object.keys(PROBLEMS).map((status) => [`Problem${status}`, problemOf(Number(status))])),
-      schemas: schemasOf(paths),
+      schemas: schemasOf({ paths, posted }),
     },
   };
 }
 
-/** The schemas that the paths refer to, directly or through another one. */
-function schemasOf(paths: object): Readonly<Record<string, Schema>> {
+/** The schemas that the operations and webhooks refer to, directly or through another one. */
+function schemasOf(operations: object): Readonly<Record<string, Schema>> {
   const used = new Map<string, Schema>();
   const collect = (value: object): void => {
     for (const [, name = ''] of JSON.stringify(value).matchAll(/#\/components\/schemas\/(\w+)/g)) {
@@ -128,7 +130,7 @@ function schemasOf(paths: object): Readonly<Record<string, Schema>> {
       collect(schema);
     }
   };
-  collect({ paths, problem: { $ref: '#/components/schemas/Problem' } });
+  collect({ operations, problem: { $ref: '#/components/schemas/Problem' } });
   return Object.fromEntries(used);
 }
 

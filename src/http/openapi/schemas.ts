@@ -1,27 +1,25 @@
-/** The bodies that the API answers with, as JSON Schema 2020-12. Tests hold every answer of the platform against them. */
+/**
+ * The bodies that the API answers with and posts, as JSON Schema 2020-12. Tests hold every answer and every webhook of the
+ * platform against them.
+ */
 import { EVENT_STATUSES } from '../../database/events.ts';
 import { MESSAGE_STATUSES } from '../../machine/message/message.ts';
-
-/** A JSON Schema, as far as this document writes it. */
-export type Schema = Readonly<Record<string, unknown>>;
-
-const text = { type: 'string' } as const;
-const uuid = { type: 'string', format: 'uuid' } as const;
-const time = { type: 'string', format: 'date-time' } as const;
-/** A required string that has no value yet is empty, never null. */
-const timeOrNone = { type: 'string', description: 'RFC 3339; empty while there is none.' } as const;
-const whole = { type: 'integer' } as const;
-const flag = { type: 'boolean' } as const;
-const appUuid = { type: 'string', pattern: '^app_[0-9a-f-]{36}$' } as const;
-const webhookId = { type: 'string', pattern: '^evt_[0-9a-f-]{36}$' } as const;
-const texts = { type: 'array', items: text } as const;
-const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
-const listOf = (field: string, name: string): Schema => object({ [field]: { type: 'array', items: ref(name) } });
-
-/** An object with these fields, all required but the optional ones. */
-function object(fields: Schema, optional: Schema = {}): Schema {
-  return { type: 'object', required: Object.keys(fields), properties: { ...fields, ...optional }, additionalProperties: false };
-}
+import { EVENT_SCHEMAS } from './event/events.ts';
+import {
+  appUuid,
+  flag,
+  listOf,
+  object,
+  ref,
+  type Schema,
+  text,
+  texts,
+  time,
+  timeOrNone,
+  uuid,
+  webhookId,
+  whole,
+} from './schema.ts';
 
 const SESSION = {
   session_uuid: uuid,
@@ -74,20 +72,9 @@ const APP_SUMMARY = {
   room_limits: LIMITS,
   created_at: time,
 };
-const QUALITY = object({
-  packets_in: whole,
-  packets_out: whole,
-  packets_lost: whole,
-  packets_late: whole,
-  jitter_ms: { type: 'number' },
-  round_trip_ms: { type: 'number' },
-  buffer_ms: { type: 'number' },
-  mos: { type: 'number', description: 'ITU-T G.107, 1 to 4.5; 0 when nothing was heard.' },
-  codec: text,
-});
-
-/** Every schema that an answer refers to, by its name. */
+/** Every schema that an answer or a webhook refers to, by its name. */
 export const SCHEMAS: Readonly<Record<string, Schema>> = {
+  ...EVENT_SCHEMAS,
   Problem: object(
     {
       code: {
@@ -290,7 +277,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       hangup_cause: text,
       hangup_by: text,
     },
-    { quality: QUALITY },
+    { quality: ref('CallQuality') },
   ),
   CallList: object({
     sessions: { type: 'array', items: ref('Call') },
