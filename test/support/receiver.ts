@@ -4,6 +4,7 @@
  */
 import { Webhook } from 'standardwebhooks';
 import { EmissionChecker } from '../../src/event/conformance/emission-checker.ts';
+import { eventFaults } from './event-check.ts';
 
 export interface Received {
   readonly webhookId: string;
@@ -60,7 +61,7 @@ export class Receiver {
     const body: Record<string, unknown> = JSON.parse(text);
     const bad = await this.misbehave?.(body);
     if (bad !== undefined) return bad;
-    this.#breaches.push(...this.#checker.take(webhookId, text));
+    this.#breaches.push(...this.#checker.take(webhookId, text), ...eventFaults(body));
     if (!this.events.some((event) => event.webhookId === webhookId)) {
       this.events.push({ webhookId, event: String(body.event), body, headers: request.headers });
     }
@@ -114,7 +115,7 @@ export class Receiver {
     }
   }
 
-  /** Stops, and holds everything that came against the emission contract. Calls may still run. */
+  /** Stops. Throws where something that came broke the emission contract, or was not of its schema. Calls may still run. */
   async stop(): Promise<void> {
     await this.#server.stop(true);
     if (this.#breaches.length > 0)
