@@ -4,6 +4,7 @@
  */
 import { Webhook } from 'standardwebhooks';
 import { EmissionChecker } from '../../src/event/conformance/emission-checker.ts';
+import { eventFaults } from '../support/event-check.ts';
 
 export interface Heard {
   readonly webhookId: string;
@@ -139,7 +140,7 @@ export class Witness {
       if (chance < this.#refuse / 4) await Bun.sleep(SLOW_MS);
       return new Response(null, { status: 500 });
     }
-    this.breaches.push(...this.#checker.take(webhookId, text));
+    this.breaches.push(...this.#checker.take(webhookId, text), ...eventFaults(body));
     if (this.#ids.has(webhookId)) this.repeated += 1;
     else this.#take({ webhookId, event: String(body.event), body });
     return new Response(null, { status: 204 });

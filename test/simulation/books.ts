@@ -1,5 +1,6 @@
 /** The application's books: what was admitted, what must be told of it, and what was. */
 import { EmissionChecker } from '../../src/event/conformance/emission-checker.ts';
+import { eventFaults } from '../support/event-check.ts';
 import type { Delivery } from './receiver.ts';
 
 /** Something that was admitted (2xx), and what it must lead to exactly once. */
@@ -42,6 +43,7 @@ export class Books {
     for (const breach of this.#checker.take(webhookId, body)) this.#onBreach(`received: ${breach}`);
     if (this.#told.has(webhookId)) return undefined;
     const fields: Readonly<Record<string, unknown>> = JSON.parse(body);
+    for (const fault of eventFaults(fields)) this.#onBreach(`received: ${fault}`);
     const told = { webhookId, event: String(fields.event), fields };
     this.#told.set(webhookId, told);
     return told;
