@@ -80,12 +80,18 @@ function methodsOf(document: Document): readonly Method[] {
         query: described.parameters.flatMap(({ name, in: where, schema = {} }) =>
           where === 'query' && name !== undefined ? [{ name, schema }] : [],
         ),
-        body: described.requestBody?.content['application/json']?.schema,
+        body: resolved(document, described.requestBody?.content['application/json']?.schema),
         isBodyRequired: described.requestBody?.required === true,
         answer: success?.content?.['application/json']?.schema,
       });
     }
   return methods;
+}
+
+/** The schema itself, where one only refers to a component. */
+function resolved(document: Document, schema: Json | undefined): Json | undefined {
+  const name = typeof schema?.$ref === 'string' ? schema.$ref.split('/').at(-1) : undefined;
+  return name === undefined ? schema : document.components.schemas[name];
 }
 
 /** A JSON Schema as a type of TypeScript. */

@@ -78,7 +78,7 @@ function toolFault(words: readonly string[]): string | undefined {
 }
 
 function isTrunkField(pair: string): boolean {
-  const schema = operationAt('PUT', '/operator/v1/trunks/x')?.requestBody?.content['application/json']?.schema;
+  const schema = document.components.schemas.SetTrunkRequest;
   const name = pair.split('=')[0]?.split('.')[0] ?? '';
   return JSON.stringify(schema).includes(`"${name}":`) && pair.includes('=');
 }

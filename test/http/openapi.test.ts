@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import SwaggerParser from '@apidevtools/swagger-parser';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
+import Ajv2020 from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
 import { EVENT_NAMES } from '../../src/event/names.ts';
 import { eventFaults } from '../support/event-check.ts';
 import type { OpenApiDocument } from '../support/openapi-check.ts';
@@ -46,6 +48,26 @@ test('every operation has a name of its own, and every success a schema of its b
   for (const { requestBody } of operations) {
     const json = requestBody?.content['application/json'];
     if (json !== undefined) expect(json.example).toBeDefined();
+  }
+});
+
+test('every body that an operation takes is a component by its name, and its example is of it', () => {
+  const document: OpenApiDocument = JSON.parse(text);
+  const ajv = new Ajv2020({ strict: false });
+  addFormats.default(ajv);
+  const bodies = Object.values(document.paths)
+    .flatMap((path) => Object.values(path))
+    .flatMap(({ operationId, requestBody }) => {
+      const json = requestBody?.content['application/json'];
+      return json === undefined
+        ? []
+        : [{ name: `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Request`, ...json }];
+    });
+  expect(bodies.length).toBeGreaterThan(30);
+  for (const { name, schema, example } of bodies) {
+    expect(schema).toEqual({ $ref: `#/components/schemas/${name}` });
+    const validate = ajv.compile(document.components.schemas[name] ?? false);
+    expect([name, validate(example), validate.errors]).toEqual([name, true, null]);
   }
 });
 

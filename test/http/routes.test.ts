@@ -203,7 +203,9 @@ describe('outside authentication', () => {
     const paths = Object.keys(body.paths);
     for (const path of ['/v1/sessions:dial', '/v1/sessions/{uuid}/playback/play', '/api/v1/app', '/operator/v1/trunks/{name}'])
       expect(paths).toContain(path);
-    const dial = body.paths['/v1/sessions:dial'].post.requestBody.content['application/json'].schema;
+    const { schema } = body.paths['/v1/sessions:dial'].post.requestBody.content['application/json'];
+    expect(schema).toEqual({ $ref: '#/components/schemas/DialRequest' });
+    const dial = body.components.schemas.DialRequest;
     expect(dial.required.sort()).toEqual(['from', 'ring_timeout_sec', 'to']);
     expect(dial.additionalProperties).toBe(false);
     expect(JSON.stringify(body.paths)).not.toContain('"success"');

@@ -2,7 +2,7 @@
 import { BODY_MAX_BYTES } from '../../limits.ts';
 import type { Route } from '../request-context.ts';
 import { OPERATIONS, type Operation } from './operations.ts';
-import type { Schema } from './schema.ts';
+import { ref, type Schema } from './schema.ts';
 import { SCHEMAS } from './schemas.ts';
 import { webhooks } from './webhooks.ts';
 import { whipPaths } from './whip.ts';
@@ -114,25 +114,36 @@ export function openapiDocument(routes: readonly Route[], publicUrl: string, med
       parameters: PARAMETERS,
       headers: HEADERS,
       responses: Object.fromEntries(Object.keys(PROBLEMS).map((status) => [`Problem${status}`, problemOf(Number(status))])),
-      schemas: schemasOf({ paths, posted }),
+      schemas: schemasOf({ paths, posted }, { ...SCHEMAS, ...requestSchemas(routes) }),
     },
   };
 }
 
 /** The schemas that the operations and webhooks refer to, directly or through another one. */
-function schemasOf(operations: object): Readonly<Record<string, Schema>> {
+function schemasOf(operations: object, known: Readonly<Record<string, Schema>>): Readonly<Record<string, Schema>> {
   const used = new Map<string, Schema>();
   const collect = (value: object): void => {
     for (const [, name = ''] of JSON.stringify(value).matchAll(/#\/components\/schemas\/(\w+)/g)) {
-      const schema = SCHEMAS[name];
+      const schema = known[name];
       if (schema === undefined || used.has(name)) continue;
       used.set(name, schema);
       collect(schema);
     }
   };
-  collect({ operations, problem: { $ref: '#/components/schemas/Problem' } });
+  collect({ operations, problem: ref('Problem') });
   return Object.fromEntries(used);
 }
+
+/** The name of the schema of an operation's body: `DialRequest`. */
+const requestName = (operationId: string): string => `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Request`;
+
+/** The bodies that the routes take, by the names of their schemas. */
+const requestSchemas = (routes: readonly Route[]): Readonly<Record<string, Schema>> =>
+  Object.fromEntries(
+    routes.flatMap((route) =>
+      route.shape === undefined ? [] : [[requestName(operationFacts(route).id), { ...route.shape.schema }]],
+    ),
+  );
 
 /** The statuses of a problem that a route may answer with. */
 function problemStatuses(route: Route): readonly number[] {
@@ -176,7 +187,7 @@ function operationOf(route: Route): object {
       ...(route.command === true ? commandParameters(facts).map((name) => ({ $ref: `#/components/parameters/${name}` })) : []),
       ...(route.query ?? []).map((each) => ({ ...each, in: 'query', required: false })),
     ],
-    ...bodyOf(route, facts.example),
+    ...bodyOf(route, facts),
     responses: {
       [status]: {
         description,
@@ -192,21 +203,21 @@ function operationOf(route: Route): object {
 }
 
 /** A route that takes audio says so; one whose body has no fields takes none, or `{}`. */
-function bodyOf(route: Route, example: Operation['example']): { readonly requestBody?: object } {
+function bodyOf(route: Route, { id, example }: Operation): { readonly requestBody?: object } {
   if (route.path.startsWith('/v1/ingest/'))
     return {
       requestBody: { required: true, content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } } },
     };
   const schema = route.shape?.schema;
   if (schema === undefined || isBare(schema)) return {};
-  const content = { schema, ...(example === undefined ? {} : { example }) };
+  const content = { schema: ref(requestName(id)), ...(example === undefined ? {} : { example }) };
   return { requestBody: { required: !route.optionalBody, content: { 'application/json': content } } };
 }
 
 const contentOf = (answer: string | undefined): { readonly content?: object } => {
   if (answer === undefined) return {};
   const isMediaType = answer.includes('/');
-  const schema: Schema = isMediaType ? { type: 'string' } : { $ref: `#/components/schemas/${answer}` };
+  const schema: Schema = isMediaType ? { type: 'string' } : ref(answer);
   return { content: { [isMediaType ? answer : 'application/json']: { schema } } };
 };
 
@@ -220,7 +231,7 @@ function problemOf(status: number): object {
       ...(status === 405 ? { Allow: header('Allow') } : {}),
       ...(status === 401 ? { 'WWW-Authenticate': header('WWW-Authenticate') } : {}),
     },
-    content: { 'application/json': { schema: { $ref: '#/components/schemas/Problem' } } },
+    content: { 'application/json': { schema: ref('Problem') } },
   };
 }
 
@@ -229,7 +240,7 @@ function mediaOperation(kind: 'pull' | 'live'): object {
   const wav = { 'audio/wav': { schema: { type: 'string', format: 'binary' } } };
   const problem = (description: string) => ({
     description,
-    content: { 'application/json': { schema: { $ref: '#/components/schemas/Problem' } } },
+    content: { 'application/json': { schema: ref('Problem') } },
   });
   const parameter = (name: string, where: 'path' | 'query' | 'header', required: boolean) => ({
     name,
