@@ -1,7 +1,10 @@
 /** Checks that need the running platform: its parts, its trunks, its webhooks, what it refused lately. */
-import { lookup } from 'node:dns/promises';
+import { lookup, resolveSrv } from 'node:dns/promises';
 import { isIP } from 'node:net';
+import { SIP_RESOLVE_TIMEOUT_MS } from '../limits.ts';
 import { type Outbound, OutboundError } from '../outbound/outbound.ts';
+import { parseUri } from '../sip/message/uri.ts';
+import { withTimeLimit } from '../time-limit.ts';
 import { type Check, fault, ok, warning } from './check.ts';
 import { codeOf } from './machine.ts';
 
@@ -18,6 +21,7 @@ const WEBHOOKS_MAX = 100;
 interface ToldTrunk {
   readonly name: string;
   readonly uri: string;
+  readonly outbound_proxy?: string;
   readonly register: boolean;
   readonly status: {
     readonly registered: boolean;
@@ -82,6 +86,19 @@ export class OperatorApi {
   }
 }
 
+/** What names stand for. Both look-ups reject when there is nothing under the name. */
+export interface Names {
+  /** The addresses of a host (A and AAAA). */
+  addresses(name: string): Promise<readonly string[]>;
+  /** The hosts that an SRV record names. */
+  services(name: string): Promise<readonly string[]>;
+}
+
+const SYSTEM_NAMES: Names = {
+  addresses: async (name) => (await lookup(name, { all: true })).map(({ address }) => address),
+  services: async (name) => (await resolveSrv(name)).map((record) => record.name),
+};
+
 const UNANSWERED = { at: '', ok: false, sip_status: 0, rtt_ms: 0 };
 
 /** What the platform tells of itself, and the addresses of its trunks. Undefined when it does not run. */
@@ -89,6 +106,7 @@ export async function platformChecks(
   api: OperatorApi,
   outbound: Outbound,
   now: number,
+  names = SYSTEM_NAMES,
 ): Promise<{ readonly checks: readonly Check[]; readonly farEnds: readonly string[] } | undefined> {
   let trunks: readonly ToldTrunk[];
   try {
@@ -96,7 +114,7 @@ export async function platformChecks(
   } catch {
     return undefined;
   }
-  const resolved = await Promise.all(trunks.map(resolve));
+  const resolved = await Promise.all(trunks.map((trunk) => resolve(trunk, names)));
   const probed = await probeAll(api, trunks);
   const farEnds = resolved.flatMap(({ addresses }) => addresses);
   const receivers = await webhooks(api, outbound);
@@ -160,27 +178,40 @@ interface Resolved {
   readonly error: string;
 }
 
-async function resolve(trunk: ToldTrunk): Promise<Resolved> {
-  const host = /^sips?:(?:[^@]*@)?(\[[^\]]+\]|[^:;?]+)/.exec(trunk.uri)?.[1]?.replace(/[[\]]/g, '') ?? '';
-  if (host === '' || isIP(host) !== 0) return { trunk, host, addresses: host === '' ? [] : [host], error: '' };
-  try {
-    const found = await lookup(host, { all: true });
-    return { trunk, host, addresses: found.map(({ address }) => address), error: '' };
-  } catch (error) {
-    return { trunk, host, addresses: [], error: codeOf(error) };
-  }
+/** Looks up the host that the platform sends to: the outbound proxy, else that of the URI. SRV comes first, as in a call. */
+async function resolve(trunk: ToldTrunk, names: Names): Promise<Resolved> {
+  const uri = parseUri(trunk.outbound_proxy ?? trunk.uri);
+  const host = uri?.host ?? '';
+  if (uri === undefined || host === '' || isIP(host) !== 0)
+    return { trunk, host, addresses: host === '' ? [] : [host], error: '' };
+  const transport = uri.parameters.get('transport')?.toLowerCase() ?? 'udp';
+  const isTls = uri.scheme === 'sips' || transport === 'tls';
+  const service = isTls ? `_sips._tcp.${host}` : `_sip._${transport}.${host}`;
+  const hosts = uri.port === undefined && host.includes('.') ? await within(names.services(service)).catch(() => []) : [];
+  const found = await Promise.allSettled((hosts.length === 0 ? [host] : hosts).map((each) => within(names.addresses(each))));
+  const failed = found.find((each) => each.status === 'rejected');
+  return {
+    trunk,
+    host,
+    addresses: found.flatMap((each) => (each.status === 'fulfilled' ? each.value : [])),
+    error: failed === undefined ? 'ENODATA' : codeOf(failed.reason),
+  };
 }
+
+const within = (look: Promise<readonly string[]>): Promise<readonly string[]> =>
+  withTimeLimit<readonly string[]>(look, SIP_RESOLVE_TIMEOUT_MS, () => []);
 
 function trunkCheck({ trunk, host, addresses, error }: Resolved): Check {
   const name = `trunk:${trunk.name}`;
   if (trunk.uri === 'loopback:') return ok(name, 'calls this platform itself');
-  if (addresses.length === 0)
+  const { registered, last_probe: probe } = trunk.status;
+  // A trunk that answers was found by the platform, whatever this look-up says.
+  if (addresses.length === 0 && (probe === undefined || probe.sip_status === 0))
     return fault(
       name,
       `${host} has no address (${error})`,
-      `bin/sidetone trunks set ${trunk.name} --uri with a host that resolves, or mend the DNS of this machine`,
+      `bin/sidetone trunks set ${trunk.name} ${trunk.outbound_proxy === undefined ? '--uri' : '--set outbound_proxy='} with a host that resolves, or mend the DNS of this machine`,
     );
-  const { registered, last_probe: probe } = trunk.status;
   if (trunk.register && !registered)
     return fault(
       name,

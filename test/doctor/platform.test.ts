@@ -1,0 +1,78 @@
+/** What the doctor makes of the answers of a running platform, without one. */
+import { expect, test } from 'bun:test';
+import { type Names, OperatorApi, platformChecks } from '../../src/doctor/platform.ts';
+import { createOutbound } from '../../src/outbound/safe-fetch.ts';
+
+/** Names of which only these are known. */
+const namesOf = (addresses: Record<string, string[]>, services: Record<string, string[]> = {}): Names => {
+  const find = async (all: Record<string, string[]>, name: string) => all[name] ?? Promise.reject(new Error('ENOTFOUND'));
+  return { addresses: (name) => find(addresses, name), services: (name) => find(services, name) };
+};
+
+/** Examines a platform that has these trunks and applications. `answers`: the status to OPTIONS of each trunk, 0 for none. */
+async function examined(told: {
+  readonly trunks?: readonly { readonly name: string; readonly uri: string; readonly outbound_proxy?: string }[];
+  readonly answers?: Readonly<Record<string, number>>;
+  readonly apps?: readonly object[];
+  readonly names?: Names;
+}) {
+  const { trunks = [], answers = {}, apps = [], names = namesOf({}) } = told;
+  const bodies: Readonly<Record<string, () => object>> = {
+    '/readyz': () => ({ status: 'ok' }),
+    '/operator/v1/apps': () => ({ apps }),
+    '/operator/v1/refusals': () => ({ refusals: [] }),
+    '/operator/v1/trunks': () => ({
+      trunks: trunks.map((trunk) => {
+        const status = answers[trunk.name] ?? 0;
+        const probe = { at: new Date(Date.now() + 60_000).toISOString(), ok: status === 200, sip_status: status, rtt_ms: 1 };
+        return { register: false, ...trunk, status: { registered: false, last_probe: probe } };
+      }),
+    }),
+  };
+  const api = new OperatorApi('http://platform.invalid', 'token', async (request) =>
+    Response.json(bodies[new URL(request.url).pathname]?.() ?? {}),
+  );
+  const found = await platformChecks(api, createOutbound([]), Date.now(), names);
+  return {
+    farEnds: found?.farEnds,
+    check: (name: string) => found?.checks.find((check) => check.name === name),
+  };
+}
+
+test('a trunk is looked up as a call looks it up: by its outbound proxy, and by SRV', async () => {
+  const { farEnds, check } = await examined({
+    trunks: [
+      { name: 'proxied', uri: 'sip:domain.example', outbound_proxy: 'sip:proxy.example:5070' },
+      { name: 'served', uri: 'sip:served.example;transport=tcp' },
+    ],
+    answers: { proxied: 200, served: 200 },
+    names: namesOf(
+      { 'proxy.example': ['192.0.2.1'], 'a.served.example': ['192.0.2.2'] },
+      { '_sip._tcp.served.example': ['a.served.example'] },
+    ),
+  });
+  expect(check('trunk:proxied')).toMatchObject({ status: 'ok', found: expect.stringContaining('proxy.example') });
+  expect(check('trunk:served')).toMatchObject({ status: 'ok' });
+  expect(farEnds).toEqual(['192.0.2.1', '192.0.2.2']);
+});
+
+test('a trunk whose name has no address is a fault only when it does not answer', async () => {
+  const { check } = await examined({
+    trunks: [
+      { name: 'answers', uri: 'sip:a.example' },
+      { name: 'silent', uri: 'sip:b.example' },
+      { name: 'proxied', uri: 'sip:b.example', outbound_proxy: 'sip:c.example' },
+    ],
+    answers: { answers: 200 },
+  });
+  expect(check('trunk:answers')).toMatchObject({ status: 'ok' });
+  expect(check('trunk:silent')).toMatchObject({
+    status: 'fault',
+    found: expect.stringContaining('b.example has no address'),
+    remedy: expect.stringContaining('--uri'),
+  });
+  expect(check('trunk:proxied')).toMatchObject({
+    found: expect.stringContaining('c.example has no address'),
+    remedy: expect.stringContaining('outbound_proxy'),
+  });
+});
