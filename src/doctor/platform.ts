@@ -33,6 +33,8 @@ interface ToldApp {
   readonly app_uuid: string;
   readonly name: string;
   readonly webhook_url: string;
+  /** The receiver answered 410: nothing is sent to it until its URL is set again. */
+  readonly webhook_disabled: boolean;
 }
 
 interface ToldRefusal {
@@ -235,11 +237,22 @@ async function webhooks(
 ): Promise<{ readonly checks: readonly Check[]; readonly apart: readonly number[] }> {
   const apps = await api.list<ToldApp>('/operator/v1/apps', 'apps');
   const apart: number[] = [];
-  const check = async ({ app_uuid: appUuid, name: appName, webhook_url: url }: ToldApp): Promise<Check> => {
+  const check = async ({
+    app_uuid: appUuid,
+    name: appName,
+    webhook_url: url,
+    webhook_disabled: isOff,
+  }: ToldApp): Promise<Check> => {
     const name = `webhook:${appName}`;
     const set = `bin/sidetone apps update ${appUuid} --webhook-url URL`;
     if (url === '') return warning(name, 'no webhook is set: nobody answers its calls', set);
     const { host } = new URL(url);
+    if (isOff)
+      return fault(
+        name,
+        `is switched off since ${host} answered 410: its events wait`,
+        `Set its URL again, the same or another: bin/sidetone apps update ${appUuid} --webhook-url '${url.replaceAll("'", '%27')}'`,
+      );
     try {
       // Whatever the answer is, somebody listens there. HEAD changes nothing at the receiver.
       const { status, headers, body } = await outbound.fetch({ url, method: 'HEAD', headers: {}, responseTimeoutMs: TIMEOUT_MS });

@@ -76,3 +76,13 @@ test('a trunk whose name has no address is a fault only when it does not answer'
     remedy: expect.stringContaining('outbound_proxy'),
   });
 });
+
+test('a webhook that is switched off is a fault, with the command that sets its URL again', async () => {
+  const app = { app_uuid: 'app_1', name: 'gone', webhook_url: 'http://127.0.0.1:9/hook', webhook_disabled: true };
+  const { check } = await examined({ apps: [app] });
+  expect(check('webhook:gone')).toMatchObject({
+    status: 'fault',
+    found: expect.stringContaining('switched off'),
+    remedy: expect.stringContaining("apps update app_1 --webhook-url 'http://127.0.0.1:9/hook'"),
+  });
+});
