@@ -28,11 +28,17 @@ const tryBind = (transport: 'udp' | 'tcp', host: string, port: number): Promise<
     server.listen(port, host, () => server.close(() => resolve(undefined)));
   });
 
-/** The ports of HTTP and SIP, and a few of RTP. `isRunning`: the platform answers, so what it listens on is its own. */
+/** The ports of HTTP, SIP and WebRTC, and a few of RTP. `isRunning`: the platform answers, so what it listens on is its own. */
 export async function portChecks(settings: Config, isRunning: boolean): Promise<readonly Check[]> {
-  const { http, sip, rtp } = settings;
+  const { http, sip, rtp, webrtc } = settings;
   const sipChecks = sip.listen.map(({ transport, host, port }) => sipPort({ transport, host, port }, isRunning));
-  return [await httpPort(http, isRunning), ...(await Promise.all(sipChecks)), await rtpPorts(rtp, isRunning)];
+  return [
+    await httpPort(http, isRunning),
+    ...(await Promise.all(sipChecks)),
+    // A platform that runs has said in its log whether it has the port.
+    ...(webrtc === undefined || isRunning ? [] : [await webrtcPort(webrtc)]),
+    await rtpPorts(rtp, isRunning),
+  ];
 }
 
 async function httpPort({ host, port }: Config['http'], isRunning: boolean): Promise<Check> {
@@ -58,6 +64,19 @@ async function sipPort({ transport, host, port }: SipListen, isRunning: boolean)
     `${host}:${port} cannot be bound (${failed})`,
     `Set SIP_LISTEN to a free port, or stop what holds it: ${ss} 'sport = :${port}'`,
   );
+}
+
+/** The UDP port of calls from browsers. Where nobody asked for it, the platform starts without it. */
+async function webrtcPort({ host, port, isDefault }: NonNullable<Config['webrtc']>): Promise<Check> {
+  const name = 'webrtc_port';
+  const at = port === 0 ? `a free port of ${host}` : `${host}:${port}`;
+  const failed = await tryBind('udp', host, port);
+  if (failed === undefined) return ok(name, `${port === 0 ? at : `${at} is free`} (the platform does not run)`);
+  const holder = port === 0 ? '' : `, or stop what holds it: ss -lunp 'sport = :${port}'`;
+  const remedy = `Set WEBRTC_LISTEN to an address of this machine and a free port${holder}`;
+  return isDefault
+    ? warning(name, `${at} cannot be bound (${failed}): no calls from browsers`, remedy)
+    : fault(name, `${at} cannot be bound (${failed})`, remedy);
 }
 
 async function rtpPorts({ host, firstPort, lastPort }: Config['rtp'], isRunning: boolean): Promise<Check> {

@@ -107,6 +107,34 @@ describe('ports', () => {
     }
   });
 
+  test('of WebRTC that is taken is a fault where it was asked for, else a warning', async () => {
+    const udp = createSocket('udp4');
+    await new Promise<void>((resolve) => udp.bind(0, '127.0.0.1', resolve));
+    const { port } = udp.address();
+    const of = async (more: object, env: Record<string, string> = {}, isRunning = false) => {
+      const { webrtc, ...others } = settings({ HTTP_PORT: '0', SIP_LISTEN: 'udp:127.0.0.1:0', ...env });
+      return named(
+        await portChecks({ ...others, webrtc: webrtc === undefined ? undefined : { ...webrtc, ...more } }, isRunning),
+        'webrtc_port',
+      );
+    };
+    const asked = { WEBRTC_LISTEN: `127.0.0.1:${port}` };
+    try {
+      expect(await of({}, asked)).toMatchObject({
+        status: 'fault',
+        found: expect.stringContaining('EADDRINUSE'),
+        remedy: expect.stringContaining('WEBRTC_LISTEN'),
+      });
+      expect(await of({ port })).toMatchObject({ status: 'warning', found: expect.stringContaining('no calls from browsers') });
+      expect(await of({}, asked, true)).toBeUndefined();
+    } finally {
+      udp.close();
+    }
+    expect(await of({}, asked)).toMatchObject({ status: 'ok' });
+    expect(await of({})).toMatchObject({ status: 'ok' });
+    expect(await of({}, { WEBRTC_LISTEN: 'off' })).toBeUndefined();
+  });
+
   test('of RTP on an address that is not ours are a fault, and too few of them a warning', async () => {
     const of = async (env: Record<string, string>) =>
       named(await portChecks(settings({ HTTP_PORT: '0', SIP_LISTEN: 'udp:127.0.0.1:0', ...env }), false), 'rtp_ports');
