@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Hono } from 'hono';
@@ -362,6 +363,58 @@ test.skipIf(!hasPython)(
     child.stdin.end(hook);
     await new Promise((resolve) => child.once('exit', resolve));
     expect(output.replace('flask is not installed\n', '').trim()).toBe('all is well');
+  },
+  30_000,
+);
+
+const BROKEN_OFF = `
+import os
+from http.client import HTTPException
+from sidetone import Sidetone
+
+options = dict(base_url=os.environ["URL"], app_uuid="app_1", api_key="key")
+assert Sidetone(**options).sessions.hold("x")["status"] == "in_progress"
+try:
+    Sidetone(**options, max_retries=0).sessions.hold("y")
+except OSError as error:
+    assert isinstance(error.__cause__, HTTPException), error
+else:
+    raise AssertionError("no error")
+print("all is well")
+`;
+
+test.skipIf(!hasPython)(
+  'the SDK of Python tries again, with the same key, where an answer breaks off in its body',
+  async () => {
+    const keys: string[] = [];
+    const server = createServer((socket) => {
+      socket.once('data', (data) => {
+        keys.push(/^idempotency-key: (.*)\r$/im.exec(data.toString())?.[1] ?? '');
+        const body = '{"operation_uuid":"o","status":"in_progress"}';
+        const isWhole = keys.length === 2;
+        socket.end(
+          `HTTP/1.1 202 Accepted\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${isWhole ? body : body.slice(0, 10)}`,
+        );
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const child = Bun.spawn(['python3', '-c', BROKEN_OFF], {
+      env: {
+        PATH: process.env.PATH ?? '',
+        PYTHONPATH: join(ROOT, 'sdk/python'),
+        PYTHONDONTWRITEBYTECODE: '1',
+        URL: `http://127.0.0.1:${port}`,
+      },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
+    const output = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    server.close();
+    expect(output).toEqual(['all is well\n', '']);
+    expect(keys).toHaveLength(3);
+    expect(keys[0]).toBe(keys[1]);
   },
   30_000,
 );

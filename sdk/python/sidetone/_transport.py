@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from http.client import HTTPException
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
@@ -50,7 +51,8 @@ class Transport:
     ) -> Any:
         """Sends a request and returns the body of its answer. Raises SidetoneError for a problem.
 
-        A command without a key of its own gets a new one, so that a retry is never carried out twice.
+        A command without a key of its own gets a new one, so that a retry is never carried out twice. Raises OSError
+        (URLError, a timeout) when the platform cannot be reached, or its answer breaks off, at the last attempt too.
         """
         url = self._base_url + path
         pairs = _pairs(query or {})
@@ -76,9 +78,12 @@ class Transport:
                 if problem.status not in _RETRY_STATUS or problem.retry_after is None or attempt >= self._max_retries:
                     raise problem from None
                 wait = problem.retry_after
-            except (URLError, OSError):
+            except (OSError, HTTPException) as error:
+                # URLError is an OSError. An answer that breaks off is none (IncompleteRead), and is raised as a URLError in the end.
                 if attempt >= self._max_retries:
-                    raise
+                    if isinstance(error, OSError):
+                        raise
+                    raise URLError(error) from error
                 wait = 0.2 * 2**attempt
             attempt += 1
             time.sleep(min(wait, _RETRY_LONGEST_SEC))
@@ -96,7 +101,7 @@ def _pairs(query: Mapping[str, Any]) -> List[Tuple[str, str]]:
 def _problem(error: HTTPError) -> SidetoneError:
     try:
         body = json.loads(error.read() or b"{}")
-    except ValueError:
+    except (ValueError, OSError, HTTPException):
         body = {}
     after = error.headers.get("Retry-After")
     return SidetoneError(error.code, body if isinstance(body, dict) else {}, float(after) if after and after.isdigit() else None)
