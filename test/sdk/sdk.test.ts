@@ -134,6 +134,11 @@ describe('the SDK of TypeScript', () => {
     const signature = new Bun.CryptoHasher('sha256', key).update(`evt_1.${seconds}.${body}`).digest('base64');
     const headers = { 'webhook-id': 'evt_1', 'webhook-timestamp': seconds, 'webhook-signature': `v1,AAAA v1,${signature}` };
     const verify = (raw: string, secrets: string | readonly string[], at = now) => verifyWebhook(raw, headers, secrets, () => at);
+    const titled = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase()), value]),
+    );
+    expect(Object.keys(titled)[0]).toBe('Webhook-Id');
+    expect(await verifyWebhook(body, titled, app.webhookSecret, () => now)).toMatchObject({ event: 'session.created' });
     const other = `whsec_${Buffer.alloc(32).toString('base64')}`;
     expect(await verify(body, [other, app.webhookSecret])).toMatchObject({ event: 'session.created' });
     const attempts = [

@@ -49,8 +49,12 @@ function isEqual(a: string, b: string): boolean {
   return difference === 0;
 }
 
+/** The value of a header field, whatever the case of its name (RFC 9110 §5.1). `name` is in lower case. */
 function read(headers: HeaderSource, name: string): string {
-  const value = headers instanceof Headers ? headers.get(name) : headers[name];
+  const value =
+    headers instanceof Headers
+      ? headers.get(name)
+      : (headers[name] ?? Object.entries(headers).find(([each]) => each.toLowerCase() === name)?.[1]);
   const text = Array.isArray(value) ? value[0] : value;
   if (typeof text !== 'string' || text === '') throw new WebhookVerificationError(`${name}: is missing`);
   return text;
