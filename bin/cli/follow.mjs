@@ -4,6 +4,7 @@ import { Stop } from './stop.mjs';
 
 const POST_TIMEOUT_MS = 10_000;
 const LOOK_MS = 1_000;
+const LIST_TIMEOUT_MS = 15_000;
 
 /**
  * Prints events as they come. With `forward` each one is posted there too, one after the other, with the signature of
@@ -55,22 +56,23 @@ function eventLine(event, body) {
   return [String(timestamp).slice(11, 23), event.padEnd(28), about, ...more].join('  ').trimEnd();
 }
 
-/** Prints the timelines of live calls as they grow: of one Session, of one application, or of all. */
+/**
+ * Prints the timelines of calls as they grow: of one Session, of one application, or of all. Live calls are looked at, and
+ * those that began since the last look, which may be over already. A Session that cannot be read at first stops the command.
+ */
 export async function tail(api, { app, session, json }, signal) {
   const shown = new Map();
-  while (!signal.aborted) {
-    const calls =
-      session === undefined
-        ? await api
-            .json(
-              'GET',
-              `/sessions?${new URLSearchParams({ state: 'live', limit: '100', ...(app === undefined ? {} : { app_uuid: app }) })}`,
-            )
-            .then(({ sessions }) => sessions.map((call) => call.session_uuid))
-        : [session];
+  let since;
+  for (let isFirst = true; !signal.aborted; isFirst = false) {
+    const look = session === undefined ? await callsOf(api, app, since) : { calls: [session], since };
+    const { calls } = look;
+    since = look.since;
     // A call that has just ended is read once more, because its last entries come after it.
     for (const uuid of new Set([...calls, ...shown.keys()])) {
-      const { entries } = await api.json('GET', `/sessions/${encodeURIComponent(uuid)}/timeline`).catch(() => ({ entries: [] }));
+      const { entries } = await api.json('GET', `/sessions/${encodeURIComponent(uuid)}/timeline`).catch((error) => {
+        if (isFirst && session !== undefined) throw error;
+        return { entries: [] };
+      });
       const known = shown.get(uuid) ?? new Set();
       for (const entry of entries) {
         const name = JSON.stringify(entry);
@@ -82,19 +84,37 @@ export async function tail(api, { app, session, json }, signal) {
       else if (known.over === true) shown.delete(uuid);
       else known.over = true;
     }
-    await new Promise((resolve) => {
-      const timer = setTimeout(resolve, LOOK_MS);
-      signal.addEventListener(
-        'abort',
-        () => {
-          clearTimeout(timer);
-          resolve();
-        },
-        { once: true },
-      );
-    });
+    await pause(LOOK_MS, signal);
   }
 }
+
+/**
+ * The calls that are live, and those that began at `since` or later, live or not. `since` of the answer is the platform's
+ * time of this look, with a margin: its Date is in whole seconds, and is set a little after the calls were listed.
+ */
+async function callsOf(api, app, since) {
+  const list = async (query) => {
+    const all = new URLSearchParams({ limit: '100', ...(app === undefined ? {} : { app_uuid: app }), ...query });
+    const response = await api.open(`/sessions?${all}`, {}, AbortSignal.timeout(LIST_TIMEOUT_MS));
+    const { sessions } = await response.json();
+    return { calls: sessions.map((call) => call.session_uuid), at: Date.parse(response.headers.get('date') ?? '') };
+  };
+  const live = await list({ state: 'live' });
+  const begun = since === undefined ? [] : (await list({ created_after: new Date(since).toISOString() })).calls;
+  return { calls: [...new Set([...live.calls, ...begun])], since: (Number.isNaN(live.at) ? Date.now() : live.at) - LOOK_MS };
+}
+
+const pause = (ms, signal) =>
+  new Promise((resolve) => {
+    const over = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', over);
+      resolve();
+    };
+    const timer = setTimeout(over, ms);
+    signal.addEventListener('abort', over);
+    if (signal.aborted) over();
+  });
 
 /** One entry of a timeline as a line of text. */
 export function entryLine({ at, kind, ...entry }) {

@@ -196,9 +196,10 @@ describe('a sample of an event', () => {
 });
 
 /** Runs a command of the CLI; `until` ends it by SIGINT once its output holds that text. */
-function sidetone(args: readonly string[], until?: string) {
-  const child = spawn('node', [CLI, ...args, '--url', platform.url, '--data-dir', platform.dataDir], {
+function sidetone(args: readonly string[], until?: string, env: Readonly<Record<string, string>> = {}) {
+  const child = spawn('node', [CLI, '--url', platform.url, '--data-dir', platform.dataDir, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
   });
   let output = '';
   let isStopped = false;
@@ -264,5 +265,51 @@ describe('the command line', () => {
       code: 1,
       output: expect.stringContaining('404'),
     });
+  }, 20_000);
+
+  test('tail ends with the refusal where it may not read the Session, or there is none', async () => {
+    const unknown = '6a1f6f4e-58a5-4d0e-9a3c-2f9c8f6e0000';
+    expect(await sidetone(['tail', '--session', unknown]).done).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('404 not_found: Session not found'),
+    });
+    expect(await sidetone(['tail', '--session', unknown], undefined, { OPERATOR_TOKEN: 'wrong' }).done).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('401 unauthorized'),
+    });
+  }, 20_000);
+
+  test('tail shows a call that began and ended between two looks, once', async () => {
+    const uuid = '6a1f6f4e-58a5-4d0e-9a3c-2f9c8f6e0001';
+    const asked: string[] = [];
+    let looks = 0;
+    // A platform on which each look finds no live call, and the second one a call that is over.
+    const brief = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch({ url }) {
+        const { pathname, searchParams } = new URL(url);
+        const at = new Date().toISOString();
+        if (pathname.endsWith('/timeline'))
+          return Response.json({ entries: [{ at: '2026-01-01T00:00:00.000Z', kind: 'media', what: 'a short call' }] });
+        if (searchParams.get('state') === 'live') looks += 1;
+        const after = searchParams.get('created_after');
+        if (after !== null) asked.push(after);
+        const sessions = after === null ? [] : [{ session_uuid: looks < 4 ? uuid : uuid.replace(/1$/, '2'), created_at: at }];
+        return Response.json({ sessions });
+      },
+    });
+    const started = Date.now();
+    try {
+      const { code, output } = await sidetone(['tail', '--json', '--url', `http://127.0.0.1:${brief.port}`], '0002').done;
+      expect(code).toBe(0);
+      expect(output.match(/0001.*a short call/g)).toHaveLength(1);
+      const [first = ''] = asked;
+      expect(Date.parse(first)).toBeLessThan(Date.now());
+      expect(Date.parse(first)).toBeGreaterThan(started - 5_000);
+      expect(asked.toSorted()).toEqual(asked);
+    } finally {
+      await brief.stop(true);
+    }
   }, 20_000);
 });
