@@ -256,6 +256,7 @@ describe('the command line', () => {
     await receiver.event('session.ended', uuid);
     const list = await sidetone(['calls', 'list', '--number', NUMBER]).done;
     expect(list.output).toContain(uuid);
+    expect(await sidetone(['calls', '--number', NUMBER]).done).toMatchObject({ code: 0, output: expect.stringContaining(uuid) });
     const shown = await sidetone(['calls', 'show', uuid]).done;
     expect(shown.output).toMatch(/command {2}POST \/v1\/sessions:dial {2}202 in/);
     expect(shown.output).toMatch(/sip {6}-> INVITE sip:/);
