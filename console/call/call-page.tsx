@@ -14,7 +14,7 @@ import { Ladder } from './ladder.tsx';
 import { QualityStrip } from './quality.tsx';
 import { extentOf, spansOf, takesOf } from './spans.ts';
 import { Waveform } from './waveform.tsx';
-import { KIND_NAMES, KINDS, type Kind, keyOf } from './words.ts';
+import { KIND_NAMES, KINDS, type Kind, keyOf, TYPE_NAMES } from './words.ts';
 
 const POLL_MS = 2000;
 
@@ -96,12 +96,7 @@ function Head({ timeline: { session } }: { readonly timeline: Timeline }) {
           of={[
             ['Session', <code key="uuid">{session.session_uuid}</code>],
             ['Application', nameOf(apps, session.app_uuid)],
-            [
-              'Kind',
-              { phone_in: 'inbound call', phone_out: 'outbound call', webrtc: 'call from a browser', websocket: 'WebSocket' }[
-                session.type
-              ],
-            ],
+            ['Kind', TYPE_NAMES[session.type]],
             ['Trunk', session.trunk],
           ]}
         />

@@ -1,5 +1,14 @@
-/** The words for an entry of a timeline. */
+/** The words for a call, and for an entry of its timeline. */
 import type { Entry, MediaEntry } from '../platform/types.ts';
+
+/** What a call is, by its `type`. */
+export const TYPE_NAMES: Readonly<Record<string, string>> = {
+  phone_in: 'inbound call',
+  phone_out: 'outbound call',
+  sip: 'call of a SIP device',
+  webrtc: 'call from a browser',
+  websocket: 'WebSocket',
+};
 
 export const KINDS = ['command', 'sip', 'media', 'event', 'webhook', 'quality'] as const;
 export type Kind = (typeof KINDS)[number];

@@ -1,8 +1,10 @@
 /** What the console makes of the platform's answers, without a browser: spans of a call, and the merged list of calls. */
 import { describe, expect, test } from 'bun:test';
 import { spansOf, takesOf } from '../../console/call/spans.ts';
+import { TYPE_NAMES } from '../../console/call/words.ts';
 import { merged } from '../../console/page/call-list.ts';
 import type { Call, Entry } from '../../console/platform/types.ts';
+import { SCHEMAS } from '../../src/http/openapi/schemas.ts';
 
 const at = (second: number): string => new Date(Date.UTC(2026, 0, 1, 12, 0, second)).toISOString();
 const ms = (second: number): number => Date.parse(at(second));
@@ -104,4 +106,11 @@ describe('the list of calls', () => {
     expect(uuids(merged(first, '', { sessions: [call(4), call(2)], after: '' }))).toEqual(['s4', 's2']);
     expect(uuids(merged(first, '', { sessions: [], after: '' }))).toEqual([]);
   });
+});
+
+test('every type of a call has a name on its page', () => {
+  const { properties }: { readonly properties: { readonly type: { readonly enum: readonly string[] } } } = JSON.parse(
+    JSON.stringify(SCHEMAS.Session),
+  );
+  expect(Object.keys(TYPE_NAMES).sort()).toEqual([...properties.type.enum].sort());
 });
