@@ -5,6 +5,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import Ajv2020 from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { EVENT_NAMES } from '../../src/event/names.ts';
+import { createRecordingUrls } from '../../src/recording-storage/signed-url.ts';
 import { eventFaults } from '../support/event-check.ts';
 import type { OpenApiDocument } from '../support/openapi-check.ts';
 import { openPlatform, type Platform } from './platform.ts';
@@ -13,6 +14,7 @@ let platform: Platform;
 let text = '';
 beforeAll(async () => {
   platform = await openPlatform({
+    recordingUrls: createRecordingUrls({ masterKey: new Uint8Array(32), publicUrl: '', ttlSec: 3600 }),
     nodes: { list: async () => [], drain: async () => true, undrain: async () => true },
   });
   text = (await platform.raw('/openapi.json')).text;
@@ -31,8 +33,10 @@ test('the document is valid OpenAPI 3.1', async () => {
 
 test('every operation has a name of its own, and every success a schema of its body', () => {
   const document: OpenApiDocument = JSON.parse(text);
-  const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
-  const names = operations.map(({ operationId }) => operationId);
+  const isHead = (method: string) => method === 'head';
+  const all = Object.values(document.paths).flatMap((path) => Object.entries(path));
+  const operations = all.flatMap(([method, operation]) => (isHead(method) ? [] : [operation]));
+  const names = all.map(([, { operationId }]) => operationId);
   expect(new Set(names).size).toBe(names.length);
   const bare = operations.flatMap(({ operationId, responses }) =>
     Object.entries(responses)
@@ -112,4 +116,20 @@ test('an event that may be of two kinds is described as each of them, and not as
   expect(eventFaults({ ...collected, status: 'failed', reason: 'no_input' })).toEqual([]);
   expect(eventFaults({ ...collected, status: 'failed', reason: 'no_input', card_uuid })).toHaveLength(1);
   expect(eventFaults({ ...collected, status: 'failed', reason: 'unheard_of' })).toHaveLength(1);
+});
+
+test('what the stream of events and the signed URLs of recordings answer and read is in the document', () => {
+  const { paths }: OpenApiDocument = JSON.parse(text);
+  const stream = paths['/operator/v1/events/stream']?.get;
+  expect(stream).toMatchObject({
+    responses: { 403: expect.anything() },
+    parameters: expect.arrayContaining([expect.objectContaining({ name: 'Last-Event-ID', in: 'header' })]),
+  });
+  for (const kind of ['pull', 'live']) {
+    const { get, head } = paths[`/v1/media/{recording_uuid}/${kind}`] ?? {};
+    for (const operation of [get, head])
+      expect(operation).toMatchObject({ responses: { 405: expect.anything(), 500: expect.anything() } });
+    // An answer to HEAD has no body.
+    expect(Object.values(head?.responses ?? {}).filter(({ content }) => content !== undefined)).toEqual([]);
+  }
 });

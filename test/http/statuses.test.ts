@@ -249,6 +249,10 @@ async function drive(driven: Driven, status: number): Promise<number> {
     case 503:
       return (await failing(new StoreUnavailable('away'), () => send(driven, keyed(driven, key)))).status;
     case 403:
+      if (driven.described.operationId === 'followEvents') {
+        const signed = { ...driven, path: `${driven.path}?signed=true` };
+        return (await send(signed, { headers: { authorization: `Bearer ${READ_TOKEN}` } })).status;
+      }
       if (driven.isOperator) return (await send(driven, { headers: { authorization: `Bearer ${READ_TOKEN}` } })).status;
   }
   return (await answering(PROBLEM[status], () => send(driven, keyed(driven, key)))).status;

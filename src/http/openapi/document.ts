@@ -91,7 +91,10 @@ export function openapiDocument(routes: readonly Route[], publicUrl: string, med
   }
   Object.assign(paths, whipPaths('/v1/whip'));
   if (media)
-    for (const kind of ['pull', 'live'] as const) paths[`/v1/media/{recording_uuid}/${kind}`] = { get: mediaOperation(kind) };
+    for (const kind of ['pull', 'live'] as const) {
+      const [get, head] = [mediaOperation(kind, 'GET'), mediaOperation(kind, 'HEAD')];
+      paths[`/v1/media/{recording_uuid}/${kind}`] = { get, head };
+    }
   const posted = webhooks();
   return {
     openapi: '3.1.0',
@@ -185,6 +188,7 @@ function operationOf(route: Route): object {
     parameters: [
       ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
       ...(route.command === true ? commandParameters(facts).map((name) => ({ $ref: `#/components/parameters/${name}` })) : []),
+      ...(facts.headers ?? []).map((each) => ({ ...each, in: 'header', required: false })),
       ...(route.query ?? []).map((each) => ({ ...each, in: 'query', required: false })),
     ],
     ...bodyOf(route, facts),
@@ -235,12 +239,19 @@ function problemOf(status: number): object {
   };
 }
 
-/** A signed URL needs no key: it is one. */
-function mediaOperation(kind: 'pull' | 'live'): object {
-  const wav = { 'audio/wav': { schema: { type: 'string', format: 'binary' } } };
-  const problem = (description: string) => ({
+const MEDIA_IDS = {
+  pull: { GET: 'getRecordingMedia', HEAD: 'headRecordingMedia' },
+  live: { GET: 'listenToRecording', HEAD: 'headLiveRecording' },
+} as const;
+
+/** A signed URL needs no key: it is one. HEAD answers as GET does, without a body and without ranges. */
+function mediaOperation(kind: 'pull' | 'live', method: 'GET' | 'HEAD'): object {
+  const isGet = method === 'GET';
+  const wav = isGet ? { content: { 'audio/wav': { schema: { type: 'string', format: 'binary' } } } } : {};
+  const problem = (description: string, headers: Readonly<Record<string, object>> = {}) => ({
     description,
-    content: { 'application/json': { schema: ref('Problem') } },
+    headers: { traceparent: header('traceparent'), ...headers },
+    ...(isGet ? { content: { 'application/json': { schema: ref('Problem') } } } : {}),
   });
   const parameter = (name: string, where: 'path' | 'query' | 'header', required: boolean) => ({
     name,
@@ -249,27 +260,31 @@ function mediaOperation(kind: 'pull' | 'live'): object {
     schema: { type: 'string' },
   });
   const finite = kind === 'pull';
+  const fields = isGet ? ['Range', 'If-Range', 'If-Match', 'If-None-Match'] : ['If-Match', 'If-None-Match'];
+  const summary = finite ? 'A recording from its beginning' : 'A recording from where it is now';
   return {
-    operationId: finite ? 'getRecordingMedia' : 'listenToRecording',
-    summary: finite ? 'A recording from its beginning' : 'A recording from where it is now',
+    operationId: MEDIA_IDS[kind][method],
+    summary: isGet ? summary : `The header fields of: ${summary.toLowerCase()}`,
     tags: ['Recordings'],
     security: [],
     parameters: [
       parameter('recording_uuid', 'path', true),
       parameter('expires', 'query', true),
       parameter('signature', 'query', true),
-      ...(finite ? ['Range', 'If-Range', 'If-Match', 'If-None-Match'].map((name) => parameter(name, 'header', false)) : []),
+      ...(finite ? fields.map((name) => parameter(name, 'header', false)) : []),
     ],
     responses: {
-      200: { description: finite ? 'WAV; without an end while it is recorded' : 'WAV without an end', content: wav },
-      ...(finite
-        ? { 206: { description: 'A range of a finished recording', content: wav }, 304: { description: 'Not modified' } }
-        : {}),
+      200: { description: finite ? 'WAV; without an end while it is recorded' : 'WAV without an end', ...wav },
+      ...(finite && isGet ? { 206: { description: 'A range of a finished recording', ...wav } } : {}),
+      ...(finite ? { 304: { description: 'Not modified' } } : {}),
       403: problem('The URL was altered, or has expired'),
       404: problem(finite ? 'Recording not found' : 'Recording not found, or not live'),
+      405: problem('Another method than GET and HEAD', { Allow: header('Allow') }),
       410: problem('Removed after its retention'),
-      ...(finite ? { 412: problem('If-Match does not name the recording'), 416: problem('The range is beyond the end') } : {}),
-      503: problem('Temporarily unavailable; see Retry-After'),
+      ...(finite ? { 412: problem('If-Match does not name the recording') } : {}),
+      ...(finite && isGet ? { 416: problem('The range is beyond the end') } : {}),
+      500: problem('A bug; the log has it under `support_id`'),
+      503: problem('Temporarily unavailable; see Retry-After', { 'Retry-After': header('Retry-After') }),
     },
   };
 }

@@ -15,6 +15,8 @@ export interface Operation {
   readonly less?: readonly number[];
   /** It is refused without an Idempotency-Key. */
   readonly isKeyRequired?: boolean;
+  /** The header fields that it reads beside those of every operation of its kind. */
+  readonly headers?: readonly { readonly name: string; readonly description: string; readonly schema: object }[];
   readonly example?: Readonly<Record<string, unknown>>;
 }
 
@@ -188,7 +190,18 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'DELETE /operator/v1/trunks/:name': { id: 'removeTrunk' },
   'GET /operator/v1/refusals': { id: 'listRefusals', answer: 'RefusalList' },
   'GET /operator/v1/events': { id: 'listEvents', answer: 'LoggedEventList' },
-  'GET /operator/v1/events/stream': { id: 'followEvents', answer: 'text/event-stream' },
+  'GET /operator/v1/events/stream': {
+    id: 'followEvents',
+    answer: 'text/event-stream',
+    more: [403],
+    headers: [
+      {
+        name: 'Last-Event-ID',
+        description: 'The `id` of the last event that was read: the stream goes on after it. Without it, it begins now.',
+        schema: { type: 'string', pattern: '^[0-9]{1,15}$' },
+      },
+    ],
+  },
   'POST /operator/v1/events/:webhook_id/replay': { id: 'replayEvent', answer: 'EventReplay', more: [409] },
   'GET /operator/v1/sessions': { id: 'listCalls', answer: 'CallList' },
   'GET /operator/v1/sessions/:uuid/timeline': { id: 'getTimeline', answer: 'Timeline' },
