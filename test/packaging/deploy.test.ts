@@ -7,6 +7,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { webrtc } from '../../src/settings/webrtc.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
 import { type Context, render } from './template.ts';
@@ -19,7 +20,7 @@ type Yaml = ReturnType<typeof JSON.parse>;
 
 /** Settings that a file of deployment names, against those that the platform reads. */
 const settings = new Set(
-  ['src/settings/load.ts', 'src/settings/provider.ts'].flatMap((path) =>
+  ['src/settings/load.ts', 'src/settings/provider.ts', 'src/settings/webrtc.ts'].flatMap((path) =>
     [...read(path).matchAll(/'([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|RECORDINGS)'/g)].map(([, name]) => name ?? ''),
   ),
 );
@@ -133,6 +134,12 @@ test('compose.yaml names settings that there are, and services, volumes and port
   }
   const ports = services.flatMap(([, { environment }]) => (environment?.HTTP_PORT === undefined ? [] : [environment.HTTP_PORT]));
   expect(new Set(ports).size).toBe(ports.length);
+  // All of them are on the network of one machine, with the HTTP_HOST of the image.
+  const browsers = services.flatMap(([, { build, environment }]) =>
+    build === undefined ? [] : [webrtc(environment, '0.0.0.0')?.port],
+  );
+  expect(browsers).toHaveLength(4);
+  expect(new Set(browsers).size).toBe(browsers.length);
 });
 
 describe('against a running platform', () => {
