@@ -178,6 +178,8 @@ describe('the operator API', () => {
       srtp: 'optional',
       srtp_without_tls: true,
       nodes: ['a', 'b.zone-1'],
+      max_channels: 30,
+      codecs: ['PCMU', 'G722'],
     };
     const body = { uri: 'sip:carrier.example', username: 'u', inbound_cidrs: [], register: true, ...settings };
     const path = '/operator/v1/trunks/full';
@@ -192,6 +194,10 @@ describe('the operator API', () => {
       has_tls_key: true,
       status: { registered: false, registered_until: '', channels_in_use: 0, calls_24h: 0, failures_24h: 0 },
     });
+    // The document describes each of these fields, and every answer is held against it.
+    const { Trunk } = (await platform.raw('/openapi.json')).body.components.schemas;
+    expect(Object.keys(Trunk.properties).sort()).toEqual(Object.keys(shown).sort());
+    expect(Trunk.additionalProperties).toBe(false);
     expect(JSON.stringify((await operator('GET', '/operator/v1/trunks')).body)).not.toContain('secret');
     expect((await operator('GET', '/operator/v1/trunks')).body.trunks).toEqual([shown]);
     expect((await operator('PUT', path, body)).status).toBe(204);

@@ -3,6 +3,7 @@
  * platform against them.
  */
 import { EVENT_STATUSES } from '../../database/events.ts';
+import type { TrunkSettings } from '../../database/trunk/trunk-settings.ts';
 import { MESSAGE_STATUSES } from '../../machine/message/message.ts';
 import { EVENT_SCHEMAS } from './event/events.ts';
 import {
@@ -72,6 +73,33 @@ const APP_SUMMARY = {
   room_limits: LIMITS,
   created_at: time,
 };
+/** The settings of a trunk as they are told: those that were set. */
+const TRUNK_SETTINGS = {
+  country_code: text,
+  inbound_format: { enum: ['auto', 'e164', 'national'] },
+  outbound_format: { enum: ['plus_e164', 'e164', 'national', 'international_00'] },
+  outbound_prefix: text,
+  auth_username: text,
+  from_user: text,
+  from_domain: text,
+  outbound_proxy: text,
+  contact_user: text,
+  identity: { enum: ['none', 'pai', 'rpid'] },
+  trust_identity: flag,
+  srtp: { enum: ['off', 'optional', 'required'] },
+  srtp_without_tls: flag,
+  session_timer: { enum: ['on', 'off'] },
+  max_cps: whole,
+  priority: whole,
+  weight: whole,
+  apps: { type: 'array', items: appUuid },
+  follow_redirects: flag,
+  transfer_hosts: texts,
+  advertise: text,
+  nodes: texts,
+  tls: object({}, { ca: text, cert: text }),
+} satisfies Readonly<Record<keyof TrunkSettings, Schema>>;
+
 /** Every schema that an answer or a webhook refers to, by its name. */
 export const SCHEMAS: Readonly<Record<string, Schema>> = {
   ...EVENT_SCHEMAS,
@@ -187,23 +215,21 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   NewApiKey: object({ key_id: uuid, api_key: text }),
   NewWebhookSecret: object({ webhook_secret: text }),
   Trunk: {
-    type: 'object',
-    required: ['name', 'uri', 'has_password', 'register', 'inbound_cidrs', 'has_tls_key', 'status'],
-    properties: {
-      name: text,
-      uri: text,
-      username: text,
-      has_password: flag,
-      register: flag,
-      inbound_cidrs: texts,
-      max_channels: whole,
-      codecs: texts,
-      has_tls_key: flag,
-      status: object(
-        { registered: flag, registered_until: timeOrNone, channels_in_use: whole, calls_24h: whole, failures_24h: whole },
-        { last_probe: object({ at: time, ok: flag, rtt_ms: whole, sip_status: whole }) },
-      ),
-    },
+    ...object(
+      {
+        name: text,
+        uri: text,
+        has_password: flag,
+        register: flag,
+        inbound_cidrs: texts,
+        has_tls_key: flag,
+        status: object(
+          { registered: flag, registered_until: timeOrNone, channels_in_use: whole, calls_24h: whole, failures_24h: whole },
+          { last_probe: object({ at: time, ok: flag, rtt_ms: whole, sip_status: whole }) },
+        ),
+      },
+      { username: text, max_channels: whole, codecs: texts, ...TRUNK_SETTINGS },
+    ),
     description: 'With the settings of its PUT, secrets apart.',
   },
   Device: object({
