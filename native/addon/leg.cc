@@ -87,8 +87,8 @@ Napi::Value srtp_supports_suite(const Napi::CallbackInfo& info) {
 }
 
 // legNegotiate(plane, leg, remoteHost, rtpPort, rtcpPort, codec, payloadType, eventPayloadType | -1, eventClockHz,
-// ownPayloadType | -1, ownEventPayloadType | -1, ptimeMs, send, receive, held, ringing, learnFrom, srtpSuite | 0,
-// Uint8Array sendKey, Uint8Array receiveKey) -> found
+// ownPayloadType | -1, ownEventPayloadType | -1, ptimeMs, send, receive, held, ringing, holding, learnFrom,
+// srtpSuite | 0, Uint8Array sendKey, Uint8Array receiveKey) -> found
 Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
   Arguments arguments(info);
   Plane* plane = arguments.plane();
@@ -108,6 +108,7 @@ Napi::Value leg_negotiate(const Napi::CallbackInfo& info) {
   agreed.receive = arguments.boolean();
   agreed.held = arguments.boolean();
   agreed.ringing = arguments.boolean();
+  agreed.holding = arguments.boolean();
   agreed.learn_from = AddressRange::parse_list(arguments.text());
   const auto is_type = [](int32_t type) { return type >= -1 && type <= 127; };
   if (!arguments.ok() || codec > codec_max || payload_type > 127 || !is_type(agreed.event_payload_type) ||

@@ -41,6 +41,8 @@ export interface RtpParameters {
   readonly receive: boolean;
   /** The call is not answered yet. The media timeout runs from its answer on. */
   readonly isRinging?: boolean | undefined;
+  /** We hold the far end, whether or not it holds us as well: it is neither heard nor recorded. */
+  readonly isHolding?: boolean | undefined;
   /** The keys that encrypt the stream. Undefined means that it is in clear. */
   readonly srtp?: SrtpKeys | undefined;
 }

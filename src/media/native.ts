@@ -61,6 +61,7 @@ interface Native {
     receive: boolean,
     held: boolean,
     ringing: boolean,
+    holding: boolean,
     learnFrom: string,
     srtpSuite: number,
     sendKey: Uint8Array,

@@ -200,6 +200,7 @@ export function browserAgreement(offer: BrowserOffer): AudioAgreement {
     send: receives,
     receive: sends,
     held: false,
+    isHolding: false,
     srtp: undefined,
   };
 }

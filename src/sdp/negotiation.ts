@@ -45,6 +45,8 @@ export interface AudioAgreement {
   readonly receive: boolean;
   /** The far end put us on hold: its direction is not sendrecv, or its address is 0.0.0.0 (contract §2, Hold). */
   readonly held: boolean;
+  /** We hold the far end. It may hold us as well. */
+  readonly isHolding: boolean;
   /** The keys that encrypt the audio. Undefined when it is in clear. */
   readonly srtp: SrtpKeys | undefined;
 }
@@ -210,6 +212,7 @@ export class Negotiation {
         receive: !silenced && direction !== 'recvonly' && !this.#holding,
         // While we hold the far end, its recvonly is the answer to that and no hold of its own.
         held: silenced || (direction === 'recvonly' && !(role === 'answer' ? this.#offeredHold : this.#holding)),
+        isHolding: this.#holding,
         srtp: encryption.keys,
       };
       this.#isEncrypted = encryption.keys !== undefined;

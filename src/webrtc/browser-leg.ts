@@ -78,7 +78,7 @@ export class BrowserLeg implements Leg {
   agree(offered: AudioAgreement): void {
     if (this.#over) return;
     this.#offered = offered;
-    const agreement = { ...offered, receive: offered.receive && !this.#holding };
+    const agreement = { ...offered, receive: offered.receive && !this.#holding, isHolding: this.#holding };
     this.#agreement = agreement;
     this.#media?.negotiate({ ...agreement, learnFrom: [] });
     this.#hearTones();

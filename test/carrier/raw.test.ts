@@ -345,10 +345,28 @@ describe('our own hold', () => {
     const ok = await peer.until(/^SIP\/2.0 200[\s\S]*CSeq: 5 INVITE/);
     expect(bodyOf(ok)).toContain('a=inactive');
     await incoming.signals.until('leg.held');
+    expect(carrier.media.negotiated.at(-1)).toMatchObject({ send: false, receive: false, held: true, isHolding: true });
     peer.send(within('ACK', 5));
     peer.send(within('INVITE', 6, { body: sdp(AUDIO, 'a=sendrecv') }));
     expect(bodyOf(await peer.until(/^SIP\/2.0 200[\s\S]*CSeq: 6 INVITE/))).toContain('a=sendonly');
     await incoming.signals.until('leg.resumed');
     expect(incoming.signals.types()).toEqual(['leg.answered', 'leg.own_hold', 'leg.held', 'leg.resumed']);
+  });
+
+  test('ends at our side where the far end, which holds us too, refuses the re-INVITE of its end', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    const { incoming, within } = await answered(carrier, peer);
+    peer.send(within('INVITE', 5, { body: sdp(AUDIO, 'a=sendonly') }));
+    await peer.until(/^SIP\/2.0 200[\s\S]*CSeq: 5 INVITE/);
+    peer.send(within('ACK', 5));
+    await incoming.signals.until('leg.held');
+    for (const on of [true, false]) {
+      incoming.call.leg.hold?.(on);
+      peer.respond(await reinvite(peer), '488 Not Acceptable Here');
+      await peer.until(/^ACK /);
+      expect(carrier.media.negotiated.at(-1)).toMatchObject({ send: false, receive: false, isHolding: on });
+    }
+    expect(incoming.signals.types()).toEqual(['leg.answered', 'leg.held', 'leg.own_hold', 'leg.own_hold']);
   });
 });

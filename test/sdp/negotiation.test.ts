@@ -75,6 +75,7 @@ describe('our offer', () => {
       send: true,
       receive: true,
       held: false,
+      isHolding: false,
       srtp: undefined,
     });
     expect(ours().acceptAnswer(description(['m=audio 0 RTP/AVP 0']))).toMatchObject({ refused: 488 });

@@ -202,8 +202,8 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
     if (event_.receive(packet.payload, packet.payload_bytes, packet.timestamp, packet.marker, now.us, digit)) {
       tell(digit, now, notices);
     }
-  } else if (audio && agreed_.send && !agreed_.receive) {
-    return;  // we hold the far end: it is neither heard nor recorded
+  } else if (audio && (agreed_.holding || (agreed_.send && !agreed_.receive))) {
+    return;  // we hold the far end, or it said that it sends nothing: it is neither heard nor recorded
   } else if (audio) {
     if (packet.payload_bytes == frame_units) audio_us_ = now.us;
     const int64_t arrival = arrival_us(datagram, now);

@@ -47,6 +47,7 @@ struct Negotiated {
   bool send = true;
   bool receive = true;
   bool ringing = false;  // the call is not answered yet: nobody misses its audio
+  bool holding = false;  // we hold the far end, which may hold us as well: its audio is neither heard nor recorded
 
   /** Whether a silence of the far end is to be told. */
   bool awaits_audio() const { return receive && !ringing; }

@@ -193,6 +193,34 @@ TEST("a coach alone with its member is heard by it, and their packets are not pa
   CHECK(std::fabs(level(singers[1].last(1), 500, 8000) - own) < 0.5);
 }
 
+TEST("a far end that we hold is heard by nobody, whether or not it holds us too, and again when we hold it no longer") {
+  Bench bench;
+  CHECK(bench.plane->open_room(100));
+  Singer singers[] = {
+      {bench.open(), Codec::pcmu, 500}, {bench.open(), Codec::pcmu, 700}, {bench.open(), Codec::pcmu, 900}};
+  for (uint32_t id = 1; id <= 3; id++) CHECK(bench.plane->join(id, 100, false, 100, 100));
+  const auto heard = [&](bool send, bool receive, bool holding) {
+    Negotiated agreed;
+    agreed.rtp = singers[1].far->here();
+    agreed.rtcp = nowhere();
+    agreed.send = send;
+    agreed.receive = receive;
+    agreed.holding = holding;
+    bench.plane->negotiate(2, agreed, bench.now);
+    for (int tick = 0; tick < 100; tick++) {
+      for (Singer& singer : singers) singer.sing();
+      bench.tick();
+      for (Singer& singer : singers) singer.hear();
+    }
+    return level(singers[0].last(1), 700, 8000) > -60;
+  };
+  CHECK(heard(true, true, false));
+  CHECK(!heard(true, false, true));
+  CHECK(!heard(false, false, true));
+  CHECK(heard(false, false, false));
+  CHECK(heard(true, true, false));
+}
+
 TEST(
     "hold music is heard by a member that is alone while nothing is played, fades for it, and asks for more only "
     "then") {

@@ -297,7 +297,7 @@ export abstract class PhoneLeg implements Leg {
     this.#reoffering = true;
     negotiation.hold(on);
     const agreement = this.#agreement;
-    if (on && agreement !== undefined) this.apply({ ...agreement, receive: false });
+    if (on && agreement !== undefined) this.apply({ ...agreement, receive: false, isHolding: true });
     this.options.driver.run((now) => call.offer(() => negotiation.offer(), now));
   }
 
@@ -306,7 +306,8 @@ export abstract class PhoneLeg implements Leg {
     if (!this.#reoffering) return;
     this.#reoffering = false;
     const agreement = this.#agreement;
-    if (isRefused && agreement !== undefined && !this.#holding && agreement.send) this.apply({ ...agreement, receive: true });
+    if (isRefused && agreement !== undefined && !this.#holding)
+      this.apply({ ...agreement, receive: agreement.send, isHolding: false });
     this.signal({ type: 'leg.own_hold', on: this.#holding });
   }
 

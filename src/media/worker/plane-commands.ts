@@ -130,6 +130,7 @@ function negotiate(plane: PlaneHandle, command: Extract<LegCommand, { readonly t
     agreed.receive,
     agreed.held,
     agreed.isRinging ?? false,
+    agreed.isHolding ?? false,
     agreed.learnFrom.join(','),
     agreed.srtp === undefined ? 0 : SRTP_SUITE_NUMBER[agreed.srtp.suite],
     agreed.srtp?.sendKey ?? NO_KEY,
