@@ -95,6 +95,22 @@ test('A second transfer while one is under way is 409, and one after it is not',
   ]);
 });
 
+test('A transfer after a completed one is 409 until the call is over', () => {
+  const timed = [
+    [1_000, ORDER],
+    [2_000, phase('accepted')],
+    [5_000, phase('completed')],
+    [6_000, ORDER],
+    [7_000, BYE],
+  ] as const;
+  expect(run(...timed)).toEqual([
+    [1_000, 'transfer'],
+    [5_000, 'session.transfer.completed'],
+    [6_000, 'refused', 409],
+    [7_000, 'session.ended'],
+  ]);
+});
+
 test('A call from a browser is no SIP call: its transfer is 409', () => {
   expect(runAs({ ...about, inboundType: 'webrtc' }, [1_000, ORDER])).toEqual([[1_000, 'refused', 409]]);
 });

@@ -16,6 +16,7 @@ import { isCollectingSecurely, type SessionState, type Transfer } from './sessio
 /** The 409 that a transfer would get now. */
 export function transferRefusal(state: SessionState): Problem | undefined {
   if (state.transfer !== undefined) return problems.conflict('A transfer is in progress');
+  if (state.deadlines.transferred !== undefined) return problems.conflict('The call was transferred');
   return isCollectingSecurely(state) ? problems.conflict('Secure collection is in progress') : undefined;
 }
 
