@@ -59,6 +59,8 @@ export interface LegEnd {
    * cleanup).
    */
   readonly orphaned?: boolean;
+  /** The far end hung up an answered call, whatever cause it gave. */
+  readonly hungUp?: boolean;
   /** What the far end said of it. */
   readonly sip?: SipEnd;
   readonly quality?: CallQuality;

@@ -40,6 +40,11 @@ describe('hangup_cause', () => {
   });
 
   test('of what nobody did is the network’s or the system’s', () => {
+    expect(legEnd({ why: 'bye', q850: 38 }, 'inbound')).toMatchObject({
+      cause: 'carrier_unreachable',
+      by: 'network',
+      hungUp: true,
+    });
     expect(legEnd({ why: 'unreachable' }, 'outbound')).toMatchObject({ cause: 'carrier_unreachable', by: 'network' });
     expect(legEnd({ why: 'no_response' }, 'outbound')).toMatchObject({ cause: 'timeout', by: 'system' });
     expect(legEnd({ why: 'gone' }, 'outbound')).toMatchObject({ cause: 'timeout', by: 'system' });

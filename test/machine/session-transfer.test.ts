@@ -66,6 +66,12 @@ test('A BYE of the far end after it accepted counts as completed; before that, a
     [3_000, 'session.transfer.failed', 'session_ended'],
     [3_000, 'session.ended'],
   ]);
+  const end = { cause: 'carrier_congested', by: 'network', description: 'bye' } as const;
+  const withCause = (hungUp: boolean): SessionInput => ({ type: 'leg.ended', end: { ...end, hungUp } });
+  for (const hungUp of [true, false])
+    expect(run([1_000, ORDER], [2_000, phase('accepted')], [3_000, withCause(hungUp)])[1]?.[1]).toBe(
+      hungUp ? 'session.transfer.completed' : 'session.transfer.failed',
+    );
   const hangup: SessionInput = { type: 'command', operationUuid: 'h', command: { type: 'hangup' } };
   expect(run([1_000, ORDER], [2_000, phase('accepted')], [3_000, hangup], [3_100, BYE]).slice(1)).toEqual([
     [3_000, 'hangup'],

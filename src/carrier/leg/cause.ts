@@ -79,7 +79,7 @@ function endOf(end: CallEnd, direction: 'inbound' | 'outbound'): LegEnd {
     case 'bye': {
       const told = end.q850 === undefined ? undefined : CAUSE_OF_Q850.get(end.q850);
       const cause = told ?? 'completed';
-      return ended(cause, cause.startsWith('carrier_') ? 'network' : farEnd, 'The far end hung up');
+      return { ...ended(cause, cause.startsWith('carrier_') ? 'network' : farEnd, 'The far end hung up'), hungUp: true };
     }
     case 'cancelled':
       return ended('cancelled', farEnd, 'The caller hung up before the call was answered');

@@ -55,6 +55,9 @@ export function orderEnd(state: SessionState, why: Ending, order: Effect, now: n
   };
 }
 
+/** Whether the far end ended the call: by its BYE, which may give a cause of the network, or as a party does. */
+const isOfFarEnd = ({ by, hungUp }: Ending): boolean => hungUp === true || (by !== 'system' && by !== 'network');
+
 /**
  * The call is over. `why` counts only where no end was ordered before. What is still running is told of first: a
  * collection, a playback, a membership, recordings (contract §2, Order at the end). The Session ends with it, or when
@@ -87,7 +90,7 @@ export function end(state: SessionState, why: Ending, now: number, effects: read
       ...volumesFailed(sessionUuid, state.setting),
       ...leave(sessionUuid, membership, 'hangup').events,
       ...digitsStopped(state),
-      ...endTransfer(state, state.ending === undefined && why.by !== 'system' && why.by !== 'network'),
+      ...endTransfer(state, state.ending === undefined && isOfFarEnd(why)),
       ...endDetection(state, now),
       ...stopped.events,
       ...last.events,

@@ -37,6 +37,8 @@ export interface Ending {
    * The Session is cleaned up as an orphan: its end says `answered: false` and 0 seconds (interface, Session states).
    */
   readonly isOrphan?: true;
+  /** The far end hung up, whatever cause it gave. */
+  readonly hungUp?: true;
 }
 
 /** Everything that can fall due, in ms since the epoch. Absent: not armed. */

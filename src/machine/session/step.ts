@@ -171,10 +171,12 @@ function heldByUs(state: SessionState, on: boolean): Step {
 }
 
 /** A far end that was silent for too long leaves a Session that counts as never answered. */
-function legEnded(state: SessionState, { cause, by, description, orphaned, sip: said, quality }: LegEnd, now: number): Step {
+function legEnded(state: SessionState, leg: LegEnd, now: number): Step {
+  const { cause, by, description, orphaned, hungUp, sip: said, quality } = leg;
   const answeredAt = orphaned === true ? undefined : state.answeredAt;
   const report = { ...(said === undefined ? {} : { sip: said }), ...(quality === undefined ? {} : { quality }) };
-  return end({ ...state, hasLeg: false, answeredAt, report }, ending(cause, by, undefined, description), now);
+  const why = { ...ending(cause, by, undefined, description), ...(hungUp === true ? ({ hungUp } as const) : {}) };
+  return end({ ...state, hasLeg: false, answeredAt, report }, why, now);
 }
 
 /** The field of an event that tells what SIP said, if it said anything. */
