@@ -19,19 +19,26 @@ export interface CallsElsewhere {
   replacement(appUuid: string, sessionUuid: string): Promise<Replacement | 'unreachable' | undefined>;
 }
 
+/** What a transfer asks of a Session. */
+export type TransferParty = Pick<SessionActor, 'state' | 'transfers' | 'refusal' | 'command'>;
+
+/** Whether a Session is an answered phone call of the application. */
+const isAnsweredCall = ({ state }: TransferParty, appUuid: string): boolean =>
+  state.appUuid === appUuid && state.phase === 'answered' && state.type !== 'websocket' && state.type !== 'webrtc';
+
 export class Transfers {
-  readonly #find: (sessionUuid: string) => SessionActor | undefined;
+  readonly #find: (sessionUuid: string) => TransferParty | undefined;
   readonly #elsewhere: CallsElsewhere | undefined;
 
   /** `elsewhere` is undefined where all calls are here. */
-  constructor(find: (sessionUuid: string) => SessionActor | undefined, elsewhere: CallsElsewhere | undefined) {
+  constructor(find: (sessionUuid: string) => TransferParty | undefined, elsewhere: CallsElsewhere | undefined) {
     this.#find = find;
     this.#elsewhere = elsewhere;
   }
 
   /** Resolves the target of a transfer: a host that the trunk permits, or a call on the same trunk (RFC 3891). */
   transfer(
-    actor: SessionActor,
+    actor: TransferParty,
     command: Extract<SessionCommand, { type: 'transfer' }>,
     context: CommandContext,
   ): Promise<Answer | Problem> | Problem {
@@ -45,18 +52,17 @@ export class Transfers {
     if (this.#find(target.sessionUuid) === undefined && this.#elsewhere !== undefined)
       return this.#transferElsewhere(actor, command, target.sessionUuid, context);
     const other = this.#find(target.sessionUuid);
-    const { appUuid, type, phase } = other?.state ?? {};
     if (other === actor) return problems.conflict('A Session cannot be transferred to itself');
-    if (appUuid !== context.appUuid || type === 'websocket' || phase !== 'answered') return problems.notFound('Session');
-    const referTo = other?.transfers?.replacement();
-    if (referTo === undefined || other?.transfers?.trunk !== transfers?.trunk)
+    if (other === undefined || !isAnsweredCall(other, context.appUuid)) return problems.notFound('Session');
+    const referTo = other.transfers?.replacement();
+    if (referTo === undefined || other.transfers?.trunk !== transfers?.trunk)
       return problems.conflict('The two Sessions are not on the same trunk');
     return actor.command({ ...command, target: { referTo } }, context);
   }
 
   /** The other call is on another node, which tells the Refer-To that replaces it. */
   async #transferElsewhere(
-    actor: SessionActor,
+    actor: TransferParty,
     command: Extract<SessionCommand, { type: 'transfer' }>,
     sessionUuid: string,
     context: CommandContext,
@@ -73,8 +79,7 @@ export class Transfers {
   /** What another node needs to transfer a call to one of this node. Undefined: it is no answered phone call of the application. */
   replacement(appUuid: string, sessionUuid: string): Replacement | undefined {
     const actor = this.#find(sessionUuid);
-    if (actor === undefined || actor.state.appUuid !== appUuid) return undefined;
-    if (actor.state.type === 'websocket' || actor.state.phase !== 'answered') return undefined;
+    if (actor === undefined || !isAnsweredCall(actor, appUuid)) return undefined;
     return { referTo: actor.transfers?.replacement(), trunk: actor.transfers?.trunk };
   }
 }
