@@ -117,6 +117,18 @@ describe('a device', () => {
     expect(incoming?.call.sip).not.toHaveProperty('trunk');
   });
 
+  test('that has called is transferred to a number at our host as it knows it', async () => {
+    const { carrier } = await open();
+    carrier.onIncoming = ({ call }) => call.leg.answer();
+    const alice = await peerOf(carrier, '127.0.0.7');
+    const { response, parts } = await asUser(alice, 'INVITE', 'alice', { number: '100', body: sdp() });
+    alice.send(alice.request('ACK', { ...parts, cseq: 2, to: field(response, 'To'), body: '' }));
+    const [incoming] = carrier.incoming;
+    await incoming?.signals.until('leg.answered');
+    incoming?.call.leg.transfers?.transfer({ number: '+972501112222' });
+    expect(field(await alice.until(/^REFER /), 'Refer-To')).toBe('<sip:+972501112222@x>');
+  });
+
   test('is challenged also from the address of a trunk, and a stranger without its name is refused', async () => {
     const { carrier } = await open();
     const known = await peerOf(carrier, '127.0.0.200');

@@ -31,8 +31,8 @@ export interface PhoneLegOptions {
   /** The trunk's part in transfers. */
   readonly transfers: {
     permits(uri: string): boolean;
-    /** The value of Refer-To. */
-    referTo(target: TransferTarget): string;
+    /** The value of Refer-To. `ownDomain` is ours as the far end knows it. */
+    referTo(target: TransferTarget, ownDomain: string): string;
   };
   readonly codecs: readonly AudioCodec[];
   /** How the audio is encrypted. Undefined: it is in clear. */
@@ -363,7 +363,7 @@ export abstract class PhoneLeg implements Leg {
       replacement: () => this.call?.replacement,
       transfer: (target) => {
         const { call } = this;
-        const referTo = options.transfers.referTo(target);
+        const referTo = (ownDomain: string) => options.transfers.referTo(target, ownDomain);
         if (call !== undefined) options.driver.run((now) => call.refer(referTo, now));
       },
     };

@@ -15,14 +15,15 @@ export function transfersOf(trunk: Trunk): PhoneLegOptions['transfers'] {
         host !== undefined && (hosts === undefined || hosts.some((each) => each.replace(/^\[|\]$/g, '').toLowerCase() === host))
       );
     },
-    referTo: (target) => referTo(trunk, target),
+    referTo: (target, ownDomain) => referTo(trunk, target, ownDomain),
   };
 }
 
-function referTo(trunk: Trunk, target: TransferTarget): string {
+/** A device has no trunk: it dials numbers at our own domain, as it always does. */
+function referTo(trunk: Trunk, target: TransferTarget, ownDomain: string): string {
   if ('referTo' in target) return target.referTo;
   if ('uri' in target) return `<${target.uri}>`;
   const address = trunkAddress(trunk.uri);
   const { to } = dialledUsers(trunk, { to: target.number, from: target.number });
-  return `<sip:${escapeUser(to)}@${address === undefined ? '' : trunkDomain(address)}>`;
+  return `<sip:${escapeUser(to)}@${address === undefined ? ownDomain : trunkDomain(address)}>`;
 }

@@ -160,8 +160,8 @@ export class Call implements Timed {
     this.#changes.offer(describe);
   }
 
-  /** Asks the far end to call `referTo`, a name-addr, in our place (RFC 3515). `refer` events follow, of the last one. */
-  refer(referTo: string, now: number): void {
+  /** Asks the far end to call `referTo` in our place (RFC 3515), see Transfers. `refer` events follow, of the last one. */
+  refer(referTo: (ownDomain: string) => string, now: number): void {
     this.#context.layer.now = now;
     this.#transfers.refer(referTo);
   }

@@ -2,7 +2,7 @@
 import { SIP_ROUTES_MAX } from '../../limits.ts';
 import { defaultPort, type Peer } from '../flow.ts';
 import { Headers, NO_BODY, parseCSeq, type SipRequest, type SipResponse } from '../message/message.ts';
-import { parseNameAddress, parseUri, tagOf } from '../message/uri.ts';
+import { formatHostPort, parseNameAddress, parseUri, tagOf } from '../message/uri.ts';
 
 export interface Dialog {
   readonly callId: string;
@@ -111,6 +111,12 @@ export function dialogRequest(dialog: Dialog, method: string, number?: number): 
 export function replacing({ target, callId, localTag, remoteTag }: Dialog): string {
   const replaces = encodeURIComponent(`${callId};to-tag=${remoteTag};from-tag=${localTag}`);
   return `<${target}${target.includes('?') ? '&' : '?'}Replaces=${replaces}>`;
+}
+
+/** The host of our own address in the dialog, with its port if it has one: the far end knows us by it. */
+export function localDomain({ local }: Dialog): string {
+  const uri = parseUri(parseNameAddress(local)?.uri ?? '');
+  return uri === undefined ? '' : formatHostPort(uri.host, uri.port);
 }
 
 /** The peer that a request of the dialog is sent to: the first route, else the target (RFC 3261 §8.1.2). */

@@ -3,7 +3,7 @@ import type { AgentContext } from '../agent-context.ts';
 import type { Credentials } from '../message/digest.ts';
 import type { ServerTransaction } from '../transaction/server.ts';
 import type { CallEvent } from './call-event.ts';
-import type { Dialog } from './dialog.ts';
+import { type Dialog, localDomain } from './dialog.ts';
 import { IncomingRefer, OutgoingRefer, referTarget } from './refer.ts';
 
 interface TransferOwner {
@@ -25,14 +25,14 @@ export class Transfers {
   }
 
   /**
-   * Asks the far end to call `referTo`, a name-addr, in our place (RFC 3515). `refer` events follow, of the last REFER
-   * alone: the one before has had its time.
+   * Asks the far end to call `referTo`, a name-addr, in our place (RFC 3515). It is given our domain as the far end knows
+   * it. `refer` events follow, of the last REFER alone: the one before has had its time.
    */
-  refer(referTo: string): void {
+  refer(referTo: (ownDomain: string) => string): void {
     const dialog = this.#owner.dialog();
     if (dialog === undefined) return;
     this.#ours?.abandon();
-    this.#ours = new OutgoingRefer(this.#context, dialog, this.#owner.credentials, referTo, (outcome) =>
+    this.#ours = new OutgoingRefer(this.#context, dialog, this.#owner.credentials, referTo(localDomain(dialog)), (outcome) =>
       this.#owner.emit({ type: 'refer', outcome }),
     );
   }
