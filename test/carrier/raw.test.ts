@@ -334,6 +334,18 @@ describe('our own hold', () => {
     expect(carrier.media.negotiated.at(-1)).toMatchObject({ send: true, receive: false });
   }, 20_000);
 
+  test('is told although it is taken back before the far end has answered', async () => {
+    const carrier = await carrierWith();
+    const peer = await peerOf(carrier);
+    const { incoming } = await answered(carrier, peer);
+    incoming.call.leg.hold?.(true);
+    incoming.call.leg.hold?.(false);
+    peer.respond(await reinvite(peer), '200 OK', { body: sdp() });
+    await peer.until(/^ACK /);
+    const told = incoming.signals.all.flatMap((signal) => (signal.type === 'leg.own_hold' ? [signal.on] : []));
+    expect(told).toEqual([true, false]);
+  });
+
   test('does not hide a hold of the far end: each has its own pair of signals', async () => {
     const carrier = await carrierWith();
     const peer = await peerOf(carrier);

@@ -293,6 +293,8 @@ export abstract class PhoneLeg implements Leg {
     const { call } = this;
     const negotiation = this.#negotiation;
     if (this.over || call === undefined || negotiation === undefined || !this.#connected) return;
+    // A hold that is taken back before the far end has answered has taken effect here all the same, and is told.
+    if (this.#reoffering && on !== this.#holding) this.signal({ type: 'leg.own_hold', on: this.#holding });
     this.#holding = on;
     this.#reoffering = true;
     negotiation.hold(on);
