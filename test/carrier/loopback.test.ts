@@ -68,3 +68,11 @@ test('A stranger who writes the header is refused: only the secret of this proce
   await peer.until(/^SIP\/2.0 403/);
   expect(carrier.incoming).toEqual([]);
 });
+
+test('A dial comes back in also where its application writes the header itself, whose value is left out', async () => {
+  carrier = await TestCarrier.open([loopback]);
+  carrier.onIncoming = ({ call: { leg } }) => leg.reject('busy');
+  const { signals } = order({ sipHeaders: { 'X-Sidetone-Loopback': 'guess loop', 'X-Customer': '42' } });
+  expect(await signals.until('leg.ended')).toMatchObject({ end: { cause: 'busy' } });
+  expect(carrier.incoming[0]?.call.sip?.headers).toEqual({ 'X-Customer': '42' });
+});

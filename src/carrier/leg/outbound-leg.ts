@@ -13,6 +13,7 @@ import { isToken } from '../../sip/message/message.ts';
 import { escapeUser, formatHostPort, parseUri } from '../../sip/message/uri.ts';
 import type { InviteOptions } from '../../sip/user-agent.ts';
 import { systemEntropy } from '../entropy.ts';
+import { LOOPBACK_FIELD } from '../trunk/loopback.ts';
 import { routeOf, type Trunk, type TrunkAddress, trunkCredentials, trunkDomain } from '../trunk/trunk.ts';
 import { DialledLeg } from './dialled-leg.ts';
 import { assertedIdentity, dialledUsers, displayForm } from './identity.ts';
@@ -280,13 +281,18 @@ function isTrunkFailure(end: CallEnd): boolean {
 const EXTENSION = /^(?:x-)/i;
 
 /**
- * The header fields that an application adds: names begin with `X-`, values are one line. Anything else is left out.
+ * The header fields that an application adds: names begin with `X-`, values are one line. Anything else is left out, and
+ * so is the field by which we know our own calls again.
  */
 export function extraFields(headers: Readonly<Record<string, string>>): [string, string][] {
   return Object.entries(headers)
     .filter(
       ([name, value]) =>
-        EXTENSION.test(name) && isToken(name) && value.length <= SIP_EXTRA_HEADER_MAX_CHARS && !/[\r\n\0]/.test(value),
+        EXTENSION.test(name) &&
+        name.toLowerCase() !== LOOPBACK_FIELD &&
+        isToken(name) &&
+        value.length <= SIP_EXTRA_HEADER_MAX_CHARS &&
+        !/[\r\n\0]/.test(value),
     )
     .slice(0, SIP_EXTRA_HEADERS_MAX);
 }
