@@ -45,9 +45,9 @@ export function dial(
   const next = () => nextAttempt(options, left);
   const first = next();
   if (first === undefined) return { unavailable: 'no_capacity' };
-  const onFailed = ({ name }: Trunk) => {
+  const onFailed = ({ name }: Trunk, isOver: boolean) => {
     failed.failed(name, options.now());
-    options.channels.failed(name);
+    if (isOver) options.channels.failed(name);
   };
   const localHost = (peer: Peer) => options.localHost(peer);
   // A dial that names its trunk stays with it.
@@ -79,13 +79,11 @@ const isPermitted = ({ uri, settings }: Trunk, { appUuid }: DialOptions, labels:
 function nextAttempt(options: OutboundOptions, left: Trunk[]): Attempt | undefined {
   for (let trunk = left.shift(); trunk !== undefined; trunk = left.shift()) {
     const address = trunkAddress(trunk.uri);
-    const release = options.channels.take(trunk);
-    if (address === undefined || release === undefined) continue;
+    // A channel that is taken counts as a call, so the turn comes first: a dial that gets none is no call.
+    if (address === undefined || !options.channels.hasFree(trunk)) continue;
     const waitMs = options.pace.take(trunk.name, trunk.settings.max_cps, options.now());
-    if (waitMs === undefined) {
-      release();
-      continue;
-    }
+    const release = waitMs === undefined ? undefined : options.channels.take(trunk);
+    if (waitMs === undefined || release === undefined) continue;
     return attempt(options, trunk, address, release, waitMs);
   }
   return undefined;

@@ -6,7 +6,10 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import type { DialOptions } from '../../src/call/ports/leg.ts';
 import { Pace } from '../../src/carrier/trunk/pace.ts';
 import { inOrder } from '../../src/carrier/trunk/route.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
 import type { TrunkSettings } from '../../src/database/trunk/trunk-settings.ts';
+import { SIP_TRUNK_SILENT_MS } from '../../src/limits.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { Signals, TestCarrier, trunkTo } from './harness.ts';
 import { field, RawPeer, sdp } from './raw-peer.ts';
 
@@ -18,8 +21,9 @@ afterEach(async () => {
 });
 
 /** A platform with one trunk for each of these settings, and the carriers at their far ends. */
-async function trunks(...settings: TrunkSettings[]) {
-  const carrier = await TestCarrier.open([]);
+const trunks = (...settings: TrunkSettings[]) => trunksOn(systemClock(), ...settings);
+async function trunksOn(clock: Clock, ...settings: TrunkSettings[]) {
+  const carrier = await TestCarrier.open([], { clock });
   carriers.push(carrier);
   const far: RawPeer[] = [];
   for (const [i, each] of settings.entries()) {
@@ -127,6 +131,19 @@ describe('a call whose trunk fails', () => {
     leg.hangup();
   }, 20_000);
 
+  test('is one failure of the trunk where it is silent for 4 s and then refuses, and none where it then answers', async () => {
+    const clock = new VirtualClock();
+    const { carrier, first } = await trunksOn(clock, {});
+    const [refused, answered] = [dial(carrier, { to: '+972501110001' }), dial(carrier, { to: '+972501110002' })];
+    const invites = [await first.until(/^INVITE sip:\+972501110001/), await first.until(/^INVITE sip:\+972501110002/)] as const;
+    await clock.advance(SIP_TRUNK_SILENT_MS);
+    first.respond(invites[0], '503 Service Unavailable');
+    first.respond(invites[1], '200 OK', { body: sdp() });
+    await Promise.all([endOf(refused.signals), answered.signals.until('leg.answered')]);
+    expect(carrier.carrier.trunkStatus('t0')).toMatchObject({ calls24h: 2, failures24h: 1 });
+    answered.leg.hangup();
+  }, 20_000);
+
   test('stays with it once it has rung, and where the dial named it; the end tells the cause of the last trunk tried', async () => {
     const { carrier, far } = await trunks({ priority: 0 }, { priority: 1 });
     const [one, two] = far;
@@ -192,6 +209,9 @@ describe('trunks are tried', () => {
       carrier.carrier.dial({ appUuid: 'app', to: '+15550100', from: '+15550002', listener: () => {} }),
     );
     expect(refused.at(-1)).toEqual({ unavailable: 'no_capacity' });
+    // A dial that gets no turn is no call of the trunk.
+    const placed = calls.length + refused.filter((each) => 'leg' in each).length;
+    expect(carrier.carrier.trunkStatus('t0')).toMatchObject({ calls24h: placed });
     for (const each of refused) if ('leg' in each) each.leg.hangup();
   });
 });

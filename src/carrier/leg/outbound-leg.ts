@@ -45,8 +45,8 @@ interface OutboundOptions {
   readonly order: DialOptions;
   /** The next trunk to try, with its channel taken. Undefined when there is none, or when the dial named its trunk. */
   next(): Attempt | undefined;
-  /** The trunk failed, so that others are tried before it for a while. */
-  onFailed(trunk: Trunk): void;
+  /** The trunk failed, so that others are tried before it for a while. `isOver`: the call over it is over. */
+  onFailed(trunk: Trunk, isOver: boolean): void;
   /** Our host in From when the trunk does not know us by a user name. */
   localHost(peer: Peer): string;
 }
@@ -254,8 +254,8 @@ export class OutboundLeg extends DialledLeg {
       void this.#place();
       return true;
     }
-    this.#outbound.onFailed(this.#attempt.trunk);
     const next = this.#outbound.next();
+    this.#outbound.onFailed(this.#attempt.trunk, isOver || next !== undefined);
     if (next === undefined) {
       if (isOver) this.end(end);
       return false;

@@ -111,10 +111,13 @@ export class Channels {
       : Math.min(maxChannels, this.held(name));
   }
 
+  hasFree(trunk: Trunk): boolean {
+    return (this.#used.get(trunk.name) ?? 0) < this.#limit(trunk);
+  }
+
   /** Takes a channel. The result gives it back, once. Undefined when the trunk has no free one. */
   take(trunk: Trunk): (() => void) | undefined {
-    const used = this.#used.get(trunk.name) ?? 0;
-    return used >= this.#limit(trunk) ? undefined : this.#use(trunk);
+    return this.hasFree(trunk) ? this.#use(trunk) : undefined;
   }
 
   #use(trunk: Trunk): () => void {
