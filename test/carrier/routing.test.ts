@@ -3,6 +3,7 @@
  * sockets.
  */
 import { afterEach, describe, expect, test } from 'bun:test';
+import { lookup } from 'node:dns/promises';
 import type { DialOptions } from '../../src/call/ports/leg.ts';
 import { Pace } from '../../src/carrier/trunk/pace.ts';
 import { inOrder } from '../../src/carrier/trunk/route.ts';
@@ -83,6 +84,22 @@ describe('a 302', () => {
     expect(again).toStartWith(`INVITE sip:+972509998888@${first.host}:${first.port} SIP/2.0`);
     first.respond(again, '302 Moved Temporarily', { fields: 'Contact: <sip:+972500000000@x.example>\r\n' });
     expect(await endOf(signals)).toMatchObject({ cause: 'not_answered' });
+    leg.hangup();
+  });
+
+  test('leaves nothing of the attempt before: its early audio is not taken for that of the next', async () => {
+    const { carrier, first } = await trunks({ follow_redirects: true });
+    const { signals, leg } = dial(carrier);
+    const invite = await first.until(/^INVITE /);
+    // The name takes a while to be looked up, and the 302 is there before.
+    first.respond(invite, '183 Session Progress', { body: sdp().replace('c=IN IP4 127.0.0.1', 'c=IN IP4 localhost') });
+    first.respond(invite, '302 Moved Temporarily', { fields: 'Contact: <sip:+972509998888@x.example>\r\n' });
+    const again = await first.until(/^INVITE sip:\+972509998888@/);
+    await lookup('localhost', { all: true, family: 4 });
+    first.respond(again, '180 Ringing');
+    await signals.until('leg.ringing');
+    expect(signals.types()).toEqual(['leg.ringing']);
+    expect(carrier.media.negotiated).toEqual([]);
     leg.hangup();
   });
 

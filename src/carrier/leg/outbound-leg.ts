@@ -193,10 +193,10 @@ export class OutboundLeg extends DialledLeg {
         return;
       case 'progress':
         this.#progressed = true;
-        this.withAddresses(event.body, (addresses) => this.#onProgress(event, addresses));
+        this.#describedBy(call, event.body, (addresses) => this.#onProgress(event, addresses));
         return;
       case 'answered':
-        this.withAddresses(event.body, (addresses) => this.#onAnswered(event, addresses));
+        this.#describedBy(call, event.body, (addresses) => this.#onAnswered(event, addresses));
         return;
       case 'ended':
         this.#onEnded(event.end);
@@ -204,6 +204,13 @@ export class OutboundLeg extends DialledLeg {
       default:
         this.onCallEvent(event);
     }
+  }
+
+  /** Resolves the names in a description, unless the attempt that it came for is given up meanwhile. */
+  #describedBy(call: Call, body: Uint8Array, then: (addresses: Addresses | undefined) => void): void {
+    this.withAddresses(body, (addresses) => {
+      if (call === this.call) then(addresses);
+    });
   }
 
   #onEnded(end: CallEnd): void {
