@@ -103,6 +103,7 @@ function attempt(
     options: options.legOptions(trunk, () => towards, release),
     marks: options.marks(trunk),
     waitMs,
+    turn: () => options.pace.take(trunk.name, trunk.settings.max_cps, options.now()),
     targets: () => options.targets(trunk),
     towards(peer) {
       towards = peer.host;

@@ -87,6 +87,27 @@ describe('a 302', () => {
     leg.hangup();
   });
 
+  test('waits for a turn of the trunk, and ends the call where that would take more than 2 s', async () => {
+    const clock = new VirtualClock();
+    const { carrier, first } = await trunksOn(clock, { follow_redirects: true, max_cps: 1 });
+    const calls = Array.from({ length: 3 }, () => dial(carrier));
+    const redirect = (invite: string) =>
+      first.respond(invite, '302 Moved Temporarily', { fields: 'Contact: <sip:+972509998888@x.example>\r\n' });
+    // The turns of the next two seconds are those of the other two calls.
+    redirect(await first.until(/^INVITE sip:\+972501112222@/));
+    expect(await endOf(calls[0]?.signals ?? new Signals())).toMatchObject({ cause: 'not_answered' });
+    await first.until(/^ACK /);
+    await clock.advance(1_000);
+    redirect(await first.until(/^INVITE sip:\+972501112222@/));
+    await first.until(/^ACK /);
+    await clock.advance(1_000);
+    await first.until(/^INVITE sip:\+972501112222@/);
+    expect(first.heard.filter((message) => message.startsWith('INVITE sip:+972509998888@'))).toEqual([]);
+    await clock.advance(1_000);
+    await first.until(/^INVITE sip:\+972509998888@/);
+    for (const { leg } of calls) leg.hangup();
+  });
+
   test('leaves nothing of the attempt before: its early audio is not taken for that of the next', async () => {
     const { carrier, first } = await trunks({ follow_redirects: true });
     const { signals, leg } = dial(carrier);

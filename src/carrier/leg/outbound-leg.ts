@@ -35,6 +35,8 @@ export interface Attempt {
   readonly marks: readonly (readonly [string, string])[];
   /** The wait until its turn, in milliseconds (`max_cps`). */
   readonly waitMs: number;
+  /** Takes the turn of a further INVITE. The result is the wait until then. Undefined when it would be too long. */
+  turn(): number | undefined;
   /** The peers to try, in order. Empty when the name of the trunk has no address. */
   targets(): Promise<readonly Peer[]>;
   /** The call goes to that peer now. */
@@ -98,11 +100,19 @@ export class OutboundLeg extends DialledLeg {
     super.end(end);
   }
 
-  /** Begins an attempt when its turn has come. */
-  #begin(): void {
-    const { waitMs } = this.#attempt;
+  /** Sends an INVITE when its turn has come. */
+  #begin(waitMs = this.#attempt.waitMs): void {
     if (waitMs > 0) this.#cancelWait = this.options.wait(waitMs, () => void this.#place());
     else void this.#place();
+  }
+
+  /** Sends a further INVITE over the same trunk, which has turns of its own. False when there is none in time. */
+  #beginAgain(waitMs = this.#attempt.turn()): boolean {
+    if (waitMs === undefined) return false;
+    this.#described = undefined;
+    this.call = undefined;
+    this.#begin(waitMs);
+    return true;
   }
 
   async #place(): Promise<void> {
@@ -225,19 +235,12 @@ export class OutboundLeg extends DialledLeg {
     const user = contact === undefined ? '' : (parseUri(contact)?.user ?? '');
     if (status !== 302 || user === '' || trunk.settings.follow_redirects !== true || this.#redirected !== undefined) return false;
     this.#redirected = user;
-    this.#described = undefined;
-    this.call = undefined;
-    void this.#place();
-    return true;
+    return this.#beginAgain();
   }
 
   /** Places the call once more without encryption, where the far end cannot do it and the trunk permits both. */
   #placeInClear({ status }: Extract<CallEnd, { readonly why: 'refused' }>): boolean {
-    if ((status !== 488 && status !== 415) || !this.goClear()) return false;
-    this.#described = undefined;
-    this.call = undefined;
-    void this.#place();
-    return true;
+    return (status === 488 || status === 415) && this.goClear() && this.#beginAgain();
   }
 
   /** No response at all, not even a 100. Where another trunk may carry the call, this one is given up. */
@@ -248,18 +251,16 @@ export class OutboundLeg extends DialledLeg {
   }
 
   /**
-   * The peer failed. The next one of the trunk is tried, then the next trunk. Without one the call ends with `end`,
-   * unless it is still under way.
+   * The peer failed. The next one of the trunk is tried, then the next trunk, each when its turn comes. Without one the
+   * call ends with `end`, unless it is still under way.
    */
   #fail(end: LegEnd, isOver = true): boolean {
     const [target, ...others] = this.#targets;
-    if (target !== undefined) {
+    const waitMs = target === undefined ? undefined : this.#attempt.turn();
+    if (waitMs !== undefined) {
       this.#targets = others;
       this.#peer = target;
-      this.#described = undefined;
-      this.call = undefined;
-      void this.#place();
-      return true;
+      return this.#beginAgain(waitMs);
     }
     const next = this.#outbound.next();
     this.#outbound.onFailed(this.#attempt.trunk, isOver || next !== undefined);
