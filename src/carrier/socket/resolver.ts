@@ -1,6 +1,6 @@
 /**
  * Resolves names to addresses (RFC 3263, without NAPTR): SRV when no port is given, then A and AAAA. Results are cached
- * for SIP_RESOLVED_TTL_MS.
+ * for SIP_RESOLVED_TTL_MS. Among SRV records of one priority the order is drawn by weight each time (RFC 2782).
  */
 import type { SrvRecord } from 'node:dns';
 import { lookup, resolveSrv } from 'node:dns/promises';
@@ -10,6 +10,15 @@ import { SIP_RESOLVE_TIMEOUT_MS, SIP_RESOLVED_MAX, SIP_RESOLVED_TTL_MS, SIP_TARG
 import { defaultPort } from '../../sip/flow.ts';
 import type { TransportName } from '../../sip/message/via.ts';
 import { withTimeLimit } from '../../time-limit.ts';
+import { lotOf } from '../draw.ts';
+import { systemEntropy } from '../entropy.ts';
+
+/** The addresses of one SRV record. A name without such records is one of its own. */
+interface Service {
+  readonly priority: number;
+  readonly weight: number;
+  readonly addresses: readonly Resolved[];
+}
 
 interface Resolved {
   readonly host: string;
@@ -17,7 +26,7 @@ interface Resolved {
 }
 
 export interface Resolver {
-  /** The address to send to. Undefined when the name has none. Never rejects. */
+  /** The address to send to, the same for SIP_RESOLVED_TTL_MS. Undefined when the name has none. Never rejects. */
   resolve(host: string, port: number | undefined, transport: TransportName): Promise<Resolved | undefined>;
   /** The addresses to try one after the other, SIP_TARGETS_MAX at most (RFC 3263 §4.3). Never rejects. */
   targets(host: string, port: number | undefined, transport: TransportName): Promise<readonly Resolved[]>;
@@ -31,9 +40,22 @@ interface Names {
 
 const SYSTEM_NAMES: Names = { addresses: (name) => lookup(name, { all: true }), services: resolveSrv };
 
-/** `families` are the IP versions that our sockets speak, the preferred one first. */
-export function createResolver(clock: Clock, families: () => readonly (4 | 6)[], names = SYSTEM_NAMES): Resolver {
-  const kept = new Map<string, { readonly until: number; readonly found: Promise<readonly Resolved[]> }>();
+/** Sorts by priority, and draws the order among those of one priority by weight. */
+function drawn<T extends Pick<SrvRecord, 'priority' | 'weight'>>(records: readonly T[], random: () => number): readonly T[] {
+  const lots = records.map((record) => ({ record, lot: lotOf(record.weight, random) }));
+  return lots.sort((a, b) => a.record.priority - b.record.priority || b.lot - a.lot).map(({ record }) => record);
+}
+
+/**
+ * `families` are the IP versions that our sockets speak, the preferred one first. `random` gives numbers in [0, 1).
+ */
+export function createResolver(
+  clock: Clock,
+  families: () => readonly (4 | 6)[],
+  names = SYSTEM_NAMES,
+  random: () => number = systemEntropy().fraction,
+): Resolver {
+  const kept = new Map<string, { readonly until: number; readonly found: Promise<readonly Service[]> }>();
 
   /** The addresses of a name in the preferred version of IP that it has, `most` at most. */
   const addressesOf = async (name: string, port: number, most: number): Promise<readonly Resolved[]> => {
@@ -42,20 +64,27 @@ export function createResolver(clock: Clock, families: () => readonly (4 | 6)[],
     const usable = addresses.filter((address) => address.family === family);
     return [...new Set(usable.map(({ address }) => address))].slice(0, most).map((host) => ({ host, port }));
   };
-  /** The SRV records of a domain, in the order in which they are tried: by priority, then the heavier first. */
+  /** The SRV records of a domain: where they are too many, those that are drawn first. */
   const servicesOf = async (host: string, transport: TransportName): Promise<readonly SrvRecord[]> => {
     const service = transport === 'tls' ? `_sips._tcp.${host}` : `_sip._${transport}.${host}`;
     const records = (await within(names.services(service)).catch(() => undefined)) ?? [];
-    return records.toSorted((a, b) => a.priority - b.priority || b.weight - a.weight).slice(0, SIP_TARGETS_MAX);
+    return drawn(records, random).slice(0, SIP_TARGETS_MAX);
   };
-  const find = async (host: string, port: number | undefined, transport: TransportName): Promise<readonly Resolved[]> => {
+  const find = async (host: string, port: number | undefined, transport: TransportName): Promise<readonly Service[]> => {
     const records = port === undefined && host.includes('.') ? await servicesOf(host, transport) : [];
-    if (records.length === 0) return addressesOf(host, port ?? defaultPort(transport), SIP_TARGETS_MAX);
+    if (records.length === 0) {
+      const addresses = await addressesOf(host, port ?? defaultPort(transport), SIP_TARGETS_MAX);
+      return [{ priority: 0, weight: 0, addresses }];
+    }
     const most = Math.floor(SIP_TARGETS_MAX / records.length);
-    return (await Promise.all(records.map((record) => addressesOf(record.name, record.port, most)))).flat();
+    const service = async ({ name, port: at, priority, weight }: SrvRecord): Promise<Service> => ({
+      priority,
+      weight,
+      addresses: await addressesOf(name, at, most),
+    });
+    return Promise.all(records.map(service));
   };
-  const targets: Resolver['targets'] = (host, port, transport) => {
-    if (isIP(host) !== 0) return Promise.resolve([{ host, port: port ?? defaultPort(transport) }]);
+  const services = (host: string, port: number | undefined, transport: TransportName): Promise<readonly Service[]> => {
     const key = `${transport} ${host} ${port ?? ''}`;
     const known = kept.get(key);
     if (known !== undefined && known.until > clock.now()) return known.found;
@@ -64,11 +93,20 @@ export function createResolver(clock: Clock, families: () => readonly (4 | 6)[],
     kept.set(key, { until: clock.now() + SIP_RESOLVED_TTL_MS, found });
     // A failure is not cached. The next call asks again.
     void found.then((result) => {
-      if (result.length === 0 && kept.get(key)?.found === found) kept.delete(key);
+      if (result.every(({ addresses }) => addresses.length === 0) && kept.get(key)?.found === found) kept.delete(key);
     });
     return found;
   };
-  return { targets, resolve: async (host, port, transport) => (await targets(host, port, transport))[0] };
+  const targets: Resolver['targets'] = async (host, port, transport) => {
+    if (isIP(host) !== 0) return [{ host, port: port ?? defaultPort(transport) }];
+    return drawn(await services(host, port, transport), random).flatMap(({ addresses }) => addresses);
+  };
+  /** What is sent again, and the ACK of a refusal, go where the request went: the order drawn with the lookup is kept. */
+  const resolve: Resolver['resolve'] = async (host, port, transport) => {
+    if (isIP(host) !== 0) return { host, port: port ?? defaultPort(transport) };
+    return (await services(host, port, transport)).flatMap(({ addresses }) => addresses)[0];
+  };
+  return { targets, resolve };
 }
 
 const within = <T>(work: Promise<T>): Promise<T | undefined> =>

@@ -4,6 +4,7 @@
  * comes last.
  */
 import { SIP_TRUNK_FAILED_MS } from '../../limits.ts';
+import { lotOf } from '../draw.ts';
 import type { Trunk } from './trunk.ts';
 
 export class FailedTrunks {
@@ -28,7 +29,6 @@ export class FailedTrunks {
 /** Sorts trunks for one call. `isDoubtful` puts a trunk last; `random` gives numbers in [0, 1). */
 export function inOrder(trunks: readonly Trunk[], isDoubtful: (trunk: Trunk) => boolean, random: () => number): readonly Trunk[] {
   const rank = (trunk: Trunk): number => (isDoubtful(trunk) ? 1e6 : 0) + (trunk.settings.priority ?? 0);
-  // Efraimidis and Spirakis: the largest u^(1/w) is drawn with a probability of w over the sum of all weights.
-  const drawn = trunks.map((trunk) => ({ trunk, rank: rank(trunk), lot: random() ** (1 / (trunk.settings.weight ?? 1)) }));
+  const drawn = trunks.map((trunk) => ({ trunk, rank: rank(trunk), lot: lotOf(trunk.settings.weight ?? 1, random) }));
   return drawn.sort((a, b) => a.rank - b.rank || b.lot - a.lot).map(({ trunk }) => trunk);
 }
