@@ -44,6 +44,7 @@ import {
   TrunkRanges,
   trunkCodecs,
   trunkCredentials,
+  trunkOfTlsIdentity,
   trunkProfile,
 } from './trunk/trunk.ts';
 import { TrunkMonitor } from './trunk/trunk-monitor.ts';
@@ -185,8 +186,8 @@ class SipCarrier implements Carrier {
     const isBanned = (address: string) => this.#isBanned(address);
     const onMessage = (bytes: Uint8Array, source: Peer) => this.#driver.receive(bytes, this.#profiled(source));
     const isKnown = (address: string) => this.#isKnown(address);
-    const tlsOf = (name: string) => {
-      const trunk = this.#options.trunks().find((each) => each.name === name);
+    const tlsOf = (identity: string) => {
+      const trunk = this.#named(trunkOfTlsIdentity(identity));
       return trunk && { ca: trunk.settings.tls?.ca, cert: trunk.settings.tls?.cert, key: trunk.tlsKey };
     };
     this.#sockets = await openListener({ listen, tls, advertise, clock, log, tlsOf, isKnown, isBanned, onMessage });

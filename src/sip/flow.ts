@@ -13,7 +13,7 @@ export interface PeerProfile {
   readonly tcp?: boolean;
   /** What is said over TLS stays there, also where a Contact or Record-Route names another transport. */
   readonly staysOnTls?: boolean;
-  /** Names the TLS certificate and authorities for connections to them. */
+  /** Names the TLS certificate, key and authorities for connections to them; others have another name. */
   readonly tls?: string;
 }
 

@@ -148,6 +148,11 @@ describe('calls between two carriers', () => {
     const broken = { settings: { tls: { ca: cert, cert: '-----BEGIN nonsense' } }, tlsKey: key };
     const alice = await carrierWith([trunkTo(`sip:localhost:${bob.port('tls')};transport=tls`, broken)]);
     expect(await endOf(alice.dial().signals)).toMatchObject({ cause: 'carrier_unreachable', by: 'network' });
+    // A trunk that is edited has connections of its own from then on, also while one from before is up.
+    alice.trunks = [trunkTo(`sip:localhost:${bob.port('tls')};transport=tls`, more)];
+    await call(alice, bob);
+    alice.trunks = [trunkTo(`sip:localhost:${bob.port('tls')};transport=tls`, broken)];
+    expect(await endOf(alice.dial().signals)).toMatchObject({ cause: 'carrier_unreachable', by: 'network' });
   }, 20_000);
 
   test('over TLS to a certificate nobody vouches for end as carrier_unreachable by the network', async () => {

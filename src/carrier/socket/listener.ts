@@ -18,8 +18,8 @@ interface ListenerOptions {
   readonly advertise: string | undefined;
   readonly clock: Clock;
   readonly log: Log;
-  /** The authorities and the client certificate of a trunk. */
-  tlsOf(trunk: string): TlsIdentity | undefined;
+  /** The authorities and the client certificate that a profile names (sip/flow.ts). */
+  tlsOf(identity: string): TlsIdentity | undefined;
   /** Whether an address is a trunk's or a registered device's. */
   isKnown(address: string): boolean;
   /** Whether nothing is heard from an address: its datagrams and connections are dropped. */
@@ -61,7 +61,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   const streams = new Streams(options.listen.length, {
     clock: options.clock,
     tls: readTls(tls ?? {}),
-    tlsOf: (trunk) => options.tlsOf(trunk),
+    tlsOf: (identity) => options.tlsOf(identity),
     isKnown: (address) => options.isKnown(address),
     isBanned: (address) => options.isBanned(address),
     onMessage(bytes, { transport, remoteHost: host, remotePort: port, flow }) {

@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { TrunkRow } from '../../database/trunk/trunks.ts';
+import { hexHash } from '../../hash.ts';
 import { ADDRESSES_REMEMBERED_MAX, SIP_TRUNK_CHANNELS_DEFAULT } from '../../limits.ts';
 import { remembered } from '../../remembered.ts';
 import type { AudioCodec } from '../../sdp/negotiation.ts';
@@ -75,17 +76,37 @@ export function trunkCredentials({ username, password, settings }: Trunk): Crede
 const namesNoTransport = (uri: string): boolean => uri.startsWith('sip:') && !/;transport=/i.test(uri);
 
 /** What the user agent does differently with the peers of a trunk. `hasTcp` tells whether we listen on TCP. */
-export function trunkProfile({ name, uri, settings, tlsKey }: Trunk, hasTcp: boolean): PeerProfile {
-  const { advertise, contact_user: contactUser, tls } = settings;
+export function trunkProfile(trunk: Trunk, hasTcp: boolean): PeerProfile {
+  const { uri, settings } = trunk;
+  const { advertise, contact_user: contactUser } = settings;
+  const tls = tlsIdentityOf(trunk);
   return {
     ...(advertise === undefined ? {} : { advertise }),
     ...(contactUser === undefined ? {} : { contactUser }),
     ...(hasTcp && namesNoTransport(settings.outbound_proxy ?? uri) ? { tcp: true } : {}),
     ...((settings.srtp ?? 'off') !== 'off' && settings.srtp_without_tls !== true ? { staysOnTls: true } : {}),
     ...(settings.session_timer === 'off' ? { sessionTimer: false } : {}),
-    ...(tls === undefined && tlsKey === undefined ? {} : { tls: name }),
+    ...(tls === undefined ? {} : { tls }),
   };
 }
+
+/** The TLS identities of trunks, so that no message has them hashed again. */
+const identities = new WeakMap<Trunk, string>();
+
+/**
+ * Names the certificate, key and authorities of a trunk: connections that were opened with others are not used for new
+ * calls. Undefined when the trunk has none of its own.
+ */
+function tlsIdentityOf(trunk: Trunk): string | undefined {
+  const { tls } = trunk.settings;
+  if (tls === undefined && trunk.tlsKey === undefined) return undefined;
+  const hash = identities.get(trunk) ?? hexHash('SHA-256', JSON.stringify([tls?.ca, tls?.cert, trunk.tlsKey]));
+  identities.set(trunk, hash);
+  return `${hash} ${trunk.name}`;
+}
+
+/** The name of the trunk of a TLS identity. */
+export const trunkOfTlsIdentity = (identity: string): string => identity.slice(identity.indexOf(' ') + 1);
 
 /**
  * How the audio of a call is encrypted, or undefined when it is in clear. `transport` carries the keys: without TLS none
