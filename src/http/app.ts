@@ -36,7 +36,7 @@ import type { OperatorHooks } from './operator/hooks.ts';
 import { operatorRoutes } from './operator/operator.ts';
 import { type HttpPeer, PipelineLimit } from './pipelining.ts';
 import type { Outcome, RequestContext, Route } from './request-context.ts';
-import { answerResponse, problemResponse, unexpectedResponse } from './response.ts';
+import { answerResponse, problemResponse, unexpectedResponse, withoutLength } from './response.ts';
 import { applicationRoutes } from './route/application.ts';
 import { dtmfRoutes } from './route/dtmf.ts';
 import { ingestRoutes, ingestWork } from './route/ingest.ts';
@@ -235,6 +235,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       request.headers.get('host')?.includes(',') === true
         ? problemResponse(problems.invalid('Host: must be given once'), newTraceparent())
         : await app.fetch(request);
+    withoutLength(request, response);
     linkTrace(deps.log, request, response);
     if (pipeline.isSpent(() => deps.peer?.(request))) response.headers.set('connection', 'close');
     return response;

@@ -9,8 +9,12 @@ export const JSON_HEADERS = {
   'x-content-type-options': 'nosniff',
 } as const;
 
-const json = (status: number, body: object, traceparent: string, more: Readonly<Record<string, string>> = {}): Response =>
-  new Response(JSON.stringify(body), { status, headers: { ...JSON_HEADERS, traceparent, ...more } });
+/** The length is told here, so that HEAD, which loses the body on its way, tells it too (RFC 9110 §8.6). */
+function json(status: number, body: object, traceparent: string, more: Readonly<Record<string, string>> = {}): Response {
+  const text = JSON.stringify(body);
+  const length = String(Buffer.byteLength(text));
+  return new Response(text, { status, headers: { ...JSON_HEADERS, 'content-length': length, traceparent, ...more } });
+}
 
 export function answerResponse(answer: Answer, traceparent: string): Response {
   return answer.status === 204
@@ -33,3 +37,11 @@ export function problemResponse(problem: Problem, traceparent: string): Response
 /** 500: what went wrong is in the log under the id, and nowhere else. */
 export const unexpectedResponse = (supportId: string, traceparent: string): Response =>
   json(500, { code: 'internal_error', message: 'Internal error', support_id: supportId }, traceparent);
+
+/**
+ * Keeps the server from telling a length of 0 for a response to HEAD that has none: GET has a body there (RFC 9110 §8.6).
+ */
+export function withoutLength(request: Request, { status, body, headers }: Response): void {
+  if (request.method !== 'HEAD' || body !== null || status === 204 || status === 304) return;
+  if (!headers.has('content-length')) headers.set('transfer-encoding', 'chunked');
+}

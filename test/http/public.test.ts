@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { PublicOptions } from '../../src/http/route/public.ts';
 import { publicRoutes } from '../../src/http/route/public.ts';
 import { silentLog } from '../../src/log.ts';
-import { openPlatform, type Platform } from './platform.ts';
+import { OPERATOR_TOKEN, openPlatform, type Platform } from './platform.ts';
+import { rawRequest } from './raw-http.ts';
 
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/;
 const OPTIONS: PublicOptions = {
@@ -36,6 +37,25 @@ describe('what is read without a key', () => {
         const { headers } = await platform.raw(path, { method });
         expect([method, path, headers.get('traceparent')]).toEqual([method, path, expect.stringMatching(TRACEPARENT)]);
       }
+  });
+
+  test('tells by HEAD the length that GET has, or none', async () => {
+    const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: (request) => platform.app.fetch(request) });
+    const lengthOf = async (method: string, path: string) => {
+      const headers = { authorization: `Bearer ${OPERATOR_TOKEN}`, connection: 'close' };
+      const response = await rawRequest(server.port ?? 0, method, path, headers);
+      return response?.headers.get('content-length');
+    };
+    try {
+      for (const path of ['/operator/v1/apps', '/v1/sessions', '/no-such-path', '/v1/media/x']) {
+        const length = await lengthOf('GET', path);
+        expect([path, Number(length) > 0]).toEqual([path, true]);
+        expect([path, await lengthOf('HEAD', path)]).toEqual([path, length]);
+      }
+      for (const path of publicRoutes(OPTIONS).keys()) expect([path, await lengthOf('HEAD', path)]).not.toEqual([path, '0']);
+    } finally {
+      await server.stop(true);
+    }
   });
 
   test('answers internal_error with a support_id that is in the log, where a part below it throws', async () => {
