@@ -1,6 +1,11 @@
-/** The events as the SDK of TypeScript types them. The compiler holds the fields that `shown` reads. */
+/**
+ * The events as the SDK of TypeScript types them. The compiler holds them against the events that the machines emit, and
+ * holds the fields that `shown` reads.
+ */
 import { expect, test } from 'bun:test';
-import type { WebhookEvent } from '../../sdk/typescript/src/index.ts';
+import type { CallQuality, SipEnd, SipFacts, WebhookEvent } from '../../sdk/typescript/src/index.ts';
+import type * as report from '../../src/event/call-report.ts';
+import type { Event } from '../../src/event/event.ts';
 
 /** What an application might show of an event, by narrowing it to its name and its kind. */
 function shown(event: WebhookEvent): string {
@@ -44,6 +49,30 @@ test('the types of the SDK tell the kinds of an event apart, and know the fields
     { ...operation, event: 'playback.ended', reason: 'stopped' },
   ];
   expect(events.map(shown)).toEqual(['sip sales', 'Room r', 'Session s', 'luhn_check_failed', 'card_declined', '']);
+});
+
+/** The fields that the events of a name have in a union of events. */
+type FieldOf<Each, Name> = Each extends { readonly event: infer Names } ? (Name extends Names ? keyof Each : never) : never;
+/** Fields that a machine emits, and that the SDK does not know. */
+type Unknown =
+  | { [Name in Event['event']]: Exclude<FieldOf<Event, Name>, FieldOf<WebhookEvent, Name>> }[Event['event']]
+  | Exclude<keyof report.SipFacts, keyof SipFacts>
+  | Exclude<keyof report.SipEnd, keyof SipEnd>
+  | Exclude<keyof report.CallQuality, keyof CallQuality>;
+/** Events whose URLs are added as they are serialised, and those that have a wider type in the union of events. */
+type Apart =
+  | 'recording.became_available'
+  | 'recording.ended'
+  | `payment.${'card.collected' | 'charge.completed'}`
+  | 'message.status_changed';
+
+test('each event that a machine emits is one of the SDK, field by field', () => {
+  const isKnown: [Unknown] extends [never] ? true : Unknown = true;
+  const asTyped = (event: Exclude<Event, { readonly event: Apart }>): WebhookEvent => ({ ...common, ...event });
+  expect([isKnown, asTyped({ event: 'session.ringing_started', session_uuid: 's' })]).toEqual([
+    true,
+    { ...ofSession, event: 'session.ringing_started' },
+  ]);
 });
 
 function urls() {
