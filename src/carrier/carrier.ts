@@ -38,6 +38,7 @@ import { FailedTrunks } from './trunk/route.ts';
 import { transfersOf } from './trunk/transfer.ts';
 import {
   isLoopback,
+  isWithin,
   nextHopOf,
   srtpOf,
   type Trunk,
@@ -105,6 +106,7 @@ class SipCarrier implements Carrier {
       product: PRODUCT,
       sessionExpiresSec: SIP_SESSION_EXPIRES_SEC,
       screen: (request, source, status) => this.#screen(request, source, status),
+      isWithin,
       registrar: (transaction) => this.#devices.register(transaction, (work) => this.#driver.run(work)),
       ...(strays === undefined ? {} : { stray: (bytes, source) => strays.take(bytes, source) }),
       local: (peer) => this.#sockets?.local(peer) ?? { host: '127.0.0.1', port: 5060 },

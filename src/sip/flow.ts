@@ -3,6 +3,8 @@ import type { TransportName } from './message/via.ts';
 
 /** What is done differently with the peers of one trunk. */
 export interface PeerProfile {
+  /** The addresses and CIDRs of the trunk. Requests within a call may come from any of them. */
+  readonly ranges?: readonly string[];
   /** Our address in Via, Contact and SDP towards them. */
   readonly advertise?: string;
   /** The user part of our Contact. */

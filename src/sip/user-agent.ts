@@ -6,7 +6,7 @@ import { SIP_CALLS_MAX, SIP_RETRY_AFTER_SEC, SIP_TRANSACTIONS_MAX } from '../lim
 import { contactFor } from './agent-context.ts';
 import { Call } from './call/call.ts';
 import type { CallContext } from './call/call-context.ts';
-import { dialogKey } from './call/dialog.ts';
+import { dialogKey, mayComeFrom } from './call/dialog.ts';
 import { isTooSmall, refuseInterval } from './call/session-timer.ts';
 import type { CallSnapshot } from './call/snapshot.ts';
 import { UasInvite } from './call/uas-invite.ts';
@@ -42,6 +42,8 @@ export interface UserAgentOptions {
    * is malformed. Without this function every request is accepted.
    */
   screen?(request: SipRequest, source: Peer, status: number | undefined): Screened;
+  /** Whether an address is in the ranges of a profile (flow.ts). Without this function none is. */
+  isWithin?(host: string, ranges: readonly string[]): boolean;
   /** Takes a REGISTER that was accepted. False, or without this function, REGISTER is a method that is not for us. */
   registrar?(transaction: ServerTransaction): boolean;
   /**
@@ -118,9 +120,11 @@ export class UserAgent {
     if (parsed.ok && parsed.message.kind === 'response') this.#layer.receive(withSessionDescription(parsed.message), source);
     else if (parsed.ok && parsed.message.kind === 'request') {
       const { message } = parsed;
-      if (!this.#admits(message, source)) return;
-      if (!isOurs && this.#isStray(message, source) && this.#options.stray?.(bytes, source) === true) return;
-      this.#layer.receive(withSessionDescription(message), source);
+      const call = this.#callOf(message);
+      if (!this.#admits(message, source, call)) return;
+      const isStray = call === undefined && !isOurs && this.#isStray(message, source);
+      if (isStray && this.#options.stray?.(bytes, source) === true) return;
+      this.#layer.receive(withSessionDescription(message), call === undefined ? source : within(call, source));
     } else if (!parsed.ok && parsed.refuse !== undefined) {
       const { request, status } = parsed.refuse;
       const verdict = this.#options.screen?.(request, source, status) ?? 'accept';
@@ -128,11 +132,11 @@ export class UserAgent {
     }
   }
 
-  /** Whether a request is within a dialog that this user agent does not have. */
+  /** Whether a request, of no call here, is within a dialog all the same. */
   #isStray(request: SipRequest, source: Peer): boolean {
     const { stray } = this.#options;
     if (stray === undefined || request.method === 'CANCEL' || tagOf(request.headers.get('to')) === undefined) return false;
-    return this.#callOf(request) === undefined && !this.#layer.knows(request, source);
+    return !this.#layer.knows(request, source);
   }
 
   /** Tells whether a message is a request within one of the dialogs of this user agent. */
@@ -142,11 +146,11 @@ export class UserAgent {
   }
 
   /** Whether a request may be worked on: its source is known, or takes part in the call that the request is about. */
-  #admits(request: SipRequest, source: Peer): boolean {
+  #admits(request: SipRequest, source: Peer, call: Call | undefined): boolean {
     const { screen } = this.#options;
     if (screen === undefined || this.#layer.knows(request, source)) return true;
     if (request.method === 'CANCEL' && this.#layer.inviteOf(request)?.source.host === source.host) return true;
-    if (this.#callOf(request)?.hasPeer(source.host) === true) return true;
+    if (call !== undefined && this.#isWith(call, source.host)) return true;
     const verdict = screen(request, source, undefined);
     if (request.method !== 'ACK') {
       if (verdict === 'refuse') this.#layer.refuse(request, 403, source);
@@ -258,8 +262,12 @@ export class UserAgent {
 
   /** Whether a call is up with that address. */
   hasCallWith(host: string): boolean {
-    for (const call of this.#calls) if (call.hasPeer(host)) return true;
+    for (const call of this.#calls) if (this.#isWith(call, host)) return true;
     return false;
+  }
+
+  #isWith(call: Call, host: string): boolean {
+    return mayComeFrom(host, call.farEnd, (address, ranges) => this.#options.isWithin?.(address, ranges) === true);
   }
 
   load(): { readonly dialogs: number; readonly transactions: number } {
@@ -372,6 +380,12 @@ export class UserAgent {
     response.headers.add(name, value);
     transaction.send(response);
   }
+}
+
+/** The source of a request within a call, with the profile that the call began with: an edit of its trunk is none of its. */
+function within(call: Call, { profile: _, ...source }: Peer): Peer {
+  const profile = call.farEnd.peer?.profile;
+  return profile === undefined ? source : { ...source, profile };
 }
 
 const inviteKey = ({ request, tag }: ServerTransaction): string =>

@@ -150,6 +150,32 @@ describe('a source that is in no trunk', () => {
 });
 
 describe('a call from a peer', () => {
+  test('goes on as it began when its trunk is deleted: other addresses of it are heard, our Contact stays', async () => {
+    const settings = { advertise: '127.0.0.9', contact_user: 'us', session_timer: 'off' } as const;
+    const inboundCidrs = ['127.0.0.1/32', '127.0.0.2/32'];
+    const carrier = await carrierWith([trunkTo('sip:127.0.0.1:9', { inboundCidrs, settings })]);
+    const peer = await peerOf(carrier);
+    const { incoming, ok, within } = await answered(carrier, peer);
+    expect(field(ok, 'Contact')).toStartWith('<sip:us@127.0.0.9:');
+    carrier.trunks = [];
+    carrier.carrier.trunksChanged();
+    const other = await peerOf(carrier, 'udp', '127.0.0.2');
+    const from = (request: string) => request.replace(`127.0.0.1:${peer.port};branch`, `127.0.0.2:${other.port};branch`);
+    const timer = 'Supported: timer\r\nSession-Expires: 1800\r\n';
+    other.send(from(within('INVITE', 5, { body: sdp(), fields: timer })));
+    const again = await other.until(/^SIP\/2.0 [2-6]/);
+    expect(again).toStartWith('SIP/2.0 200');
+    expect(field(again, 'Contact')).toBe(field(ok, 'Contact'));
+    expect(field(again, 'Session-Expires')).toBe('');
+    other.send(from(within('ACK', 5)));
+    const stranger = await peerOf(carrier, 'udp', '127.0.0.3');
+    stranger.send(within('BYE', 6));
+    await stranger.until(/^SIP\/2.0 403/);
+    other.send(from(within('BYE', 6)));
+    await other.until(/^SIP\/2.0 200/);
+    expect(await endOf(incoming)).toMatchObject({ cause: 'completed', by: 'caller' });
+  });
+
   test('whose Contact has no address is hung up at the address that it came from', async () => {
     const carrier = await carrierWith();
     const peer = await peerOf(carrier);

@@ -77,10 +77,11 @@ const namesNoTransport = (uri: string): boolean => uri.startsWith('sip:') && !/;
 
 /** What the user agent does differently with the peers of a trunk. `hasTcp` tells whether we listen on TCP. */
 export function trunkProfile(trunk: Trunk, hasTcp: boolean): PeerProfile {
-  const { uri, settings } = trunk;
+  const { uri, settings, inboundCidrs } = trunk;
   const { advertise, contact_user: contactUser } = settings;
   const tls = tlsIdentityOf(trunk);
   return {
+    ...(inboundCidrs.length === 0 ? {} : { ranges: inboundCidrs }),
     ...(advertise === undefined ? {} : { advertise }),
     ...(contactUser === undefined ? {} : { contactUser }),
     ...(hasTcp && namesNoTransport(settings.outbound_proxy ?? uri) ? { tcp: true } : {}),
@@ -145,9 +146,27 @@ export class TrunkRanges {
   #trunkOf(address: string): string | undefined {
     if (isIP(address) === 0) return undefined;
     const parsed = ipaddr.process(address);
-    return this.#ranges.find((range) => range.network.kind() === parsed.kind() && parsed.match(range.network, range.bits))?.name;
+    return this.#ranges.find((range) => holds(range, parsed))?.name;
   }
 }
+
+/** What was found out about the ranges of trunks as they were at one time. */
+const within = new WeakMap<readonly string[], (address: string) => boolean>();
+
+/** Whether an address is in one of the ranges of a profile (sip/flow.ts). */
+export function isWithin(address: string, ranges: readonly string[]): boolean {
+  const known = within.get(ranges) ?? remembered(withinOf(ranges), ADDRESSES_REMEMBERED_MAX);
+  within.set(ranges, known);
+  return known(address);
+}
+
+function withinOf(cidrs: readonly string[]): (address: string) => boolean {
+  const ranges = cidrs.flatMap((cidr) => rangeOf('', cidr));
+  return (address) => isIP(address) !== 0 && ranges.some((range) => holds(range, ipaddr.process(address)));
+}
+
+const holds = ({ network, bits }: Range, address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
+  network.kind() === address.kind() && address.match(network, bits);
 
 function rangeOf(name: string, cidr: string): Range[] {
   try {

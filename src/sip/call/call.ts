@@ -11,7 +11,7 @@ import { tagOf } from '../message/uri.ts';
 import type { ServerTransaction } from '../transaction/server.ts';
 import type { CallContext } from './call-context.ts';
 import type { CallEnd, CallEvent } from './call-event.ts';
-import { contactOf, type Dialog, dialogKey, dialogOfRequest, nextHop, replacing } from './dialog.ts';
+import { contactOf, type Dialog, dialogKey, dialogOfRequest, type FarEnd, replacing } from './dialog.ts';
 import { acceptance, refuseForNow, refuseType } from './modification.ts';
 import { sendBye, sendProbe } from './probe.ts';
 import { SessionChanges } from './session-changes.ts';
@@ -287,11 +287,8 @@ export class Call implements Timed {
     this.#close();
   }
 
-  /** Whether requests of this call may come from that address: the far end's, or that of the next hop towards it. */
-  hasPeer(host: string): boolean {
-    if (this.#uac?.peer.host === host) return true;
-    const dialog = this.#dialog;
-    return dialog !== undefined && (dialog.peer.host === host || nextHop(dialog).host === host);
+  get farEnd(): FarEnd {
+    return { peer: this.#uac?.peer ?? this.#dialog?.peer, dialog: this.#dialog };
   }
 
   /** Takes the CANCEL of our INVITE transaction. Its 200 has been sent. */

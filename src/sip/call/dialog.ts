@@ -133,6 +133,27 @@ export function nextHop(dialog: Dialog): Peer {
   return isSame ? peer : { ...peer, fallback: dialog.peer };
 }
 
+/** The far end of a call: the peer that it began with, and its dialog once there is one. */
+export interface FarEnd {
+  readonly peer: Peer | undefined;
+  readonly dialog: Dialog | undefined;
+}
+
+/**
+ * Whether requests of a call may come from that address: the far end's, that of the next hop towards it, or one in the
+ * ranges that its trunk had when the call began.
+ */
+export function mayComeFrom(
+  host: string,
+  { peer, dialog }: FarEnd,
+  isWithin: (host: string, ranges: readonly string[]) => boolean,
+): boolean {
+  if (peer?.host === host || dialog?.peer.host === host) return true;
+  if (dialog !== undefined && nextHop(dialog).host === host) return true;
+  const ranges = peer?.profile?.ranges;
+  return ranges !== undefined && isWithin(host, ranges);
+}
+
 /** The peer that a URI names, over the transport it names or that of `like`. Undefined when it is no SIP URI. */
 function peerOfUri(text: string, like: Peer): Peer | undefined {
   const uri = parseUri(text);
