@@ -106,9 +106,12 @@ test('a webhook that lacks a field of its schema, or has one more, is found', ()
   }
 });
 
-test('an event that may be of two kinds is described as each of them, and not as a mixture', () => {
+test('the objects of an event are held too, and one of two kinds is described as each of them, not as a mixture', () => {
   const { webhooks }: OpenApiDocument = JSON.parse(text);
   const sample = (name: string) => webhooks[name]?.post.requestBody.content['application/json'].example ?? {};
+  const refused = { ...sample('session.ended'), sip: { status: 486, reason: 'Busy Here' } };
+  expect(eventFaults(refused)).toEqual([]);
+  expect(eventFaults({ ...refused, sip: { ...refused.sip, not_described: 1 } })).toHaveLength(1);
   const { session_uuid, ...recording } = sample('recording.ended');
   expect(eventFaults({ ...recording, room_id: session_uuid })).toEqual([]);
   expect(eventFaults(recording)).toHaveLength(1);

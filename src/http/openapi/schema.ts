@@ -16,10 +16,18 @@ export const texts = { type: 'array', items: text } as const;
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
 export const listOf = (field: string, name: string): Schema => object({ [field]: { type: 'array', items: ref(name) } });
 
-/** An object with these fields, all required but the optional ones. */
-export function object(fields: Schema, optional: Schema = {}): Schema {
-  return { type: 'object', required: Object.keys(fields), properties: { ...fields, ...optional }, additionalProperties: false };
-}
+/** An object with these fields, all required but the optional ones. Others may come later: a reader ignores them. */
+export const openObject = (fields: Schema, optional: Schema = {}): Schema => ({
+  type: 'object',
+  required: Object.keys(fields),
+  properties: { ...fields, ...optional },
+});
+
+/** An object with these fields, all required but the optional ones, and no others. */
+export const object = (fields: Schema, optional: Schema = {}): Schema => ({
+  ...openObject(fields, optional),
+  additionalProperties: false,
+});
 
 /** One of a closed set of words. The type makes a missing word, or one too many, an error of compilation. */
 export const oneOfWords = <Word extends string>(words: Readonly<Record<Word, true>>): Schema => ({ enum: Object.keys(words) });

@@ -1,6 +1,6 @@
 /** What the schemas of all events have in common (interface, Events). */
 import type { Event } from '../../../event/event.ts';
-import { appUuid, type Schema, uuid } from '../schema.ts';
+import { appUuid, openObject, type Schema, uuid } from '../schema.ts';
 
 type EventName = Event['event'];
 
@@ -26,17 +26,16 @@ const TEST = { const: true, description: 'Only in a sample that was asked for (`
  * fields that it does not know, since events gain optional ones. Tests hold every event of the platform against it closed.
  */
 export const told = (name: EventName, description: string, fields: Schema, optional: Schema = {}): Schema => ({
-  type: 'object',
   description,
-  required: ['aud', 'event', 'timestamp', ...Object.keys(fields)],
-  properties: {
-    aud: { ...appUuid, description: 'The application.' },
-    event: { const: name },
-    timestamp: { ...instant, description: 'When it happened. Never order events by it.' },
-    ...fields,
-    ...optional,
-    test: TEST,
-  },
+  ...openObject(
+    {
+      aud: { ...appUuid, description: 'The application.' },
+      event: { const: name },
+      timestamp: { ...instant, description: 'When it happened. Never order events by it.' },
+      ...fields,
+    },
+    { ...optional, test: TEST },
+  ),
 });
 
 /** The schema of an event of a Session: it names the Session first, and may carry its `client_state`. */

@@ -2,7 +2,7 @@
 import type { CollectionFailure } from '../../../event/event.ts';
 import { MESSAGE_STATUSES } from '../../../machine/message/message.ts';
 import { CARD_BRANDS } from '../../../machine/payment/card.ts';
-import { flag, object, oneOfWords, openWord, type Schema, text, uuid } from '../schema.ts';
+import { flag, oneOfWords, openObject, openWord, type Schema, text, uuid } from '../schema.ts';
 import { count, instant, operationUuid, told, toldOfSession } from './event-schema.ts';
 
 const failure = oneOfWords<CollectionFailure>({
@@ -64,8 +64,8 @@ const CHARGE: Schema = {
       receipt_created: flag,
       installments: { type: 'integer', minimum: 1 },
       transaction_type: openWord(['regular', 'installments'], 'How it was charged.'),
-      payment_method_details: object({
-        card: object({ ...shown, classification: text, issuer: text, acquirer: text }),
+      payment_method_details: openObject({
+        card: openObject({ ...shown, classification: text, issuer: text, acquirer: text }),
       }),
     }),
     toldOfSession('payment.charge.completed', 'The card was not charged, or it is not known whether it was.', {
@@ -82,7 +82,7 @@ const CHARGE: Schema = {
 export const PAYMENT_EVENTS = {
   PaymentCardCollectedEvent: toldOfCollection('payment.card.collected', 'A collection of a card is over.', {
     card_uuid: reference('card'),
-    payment_method_details: object({ card: object(shown) }),
+    payment_method_details: openObject({ card: openObject(shown) }),
   }),
   PaymentCvvCollectedEvent: toldOfCollection('payment.cvv.collected', 'A collection of a CVV is over.', {
     cvv_uuid: reference('cvv'),

@@ -2,7 +2,7 @@
 import type { Answerer } from '../../../event/event.ts';
 import type { HangupBy, HangupCause } from '../../../event/hangup.ts';
 import type { WebSocketClosed, WebSocketError, WebSocketFailure } from '../../../event/websocket-event.ts';
-import { flag, object, oneOfWords, openWord, ref, type Schema, text, whole } from '../schema.ts';
+import { flag, oneOfWords, openObject, openWord, ref, type Schema, text, whole } from '../schema.ts';
 import { count, milliseconds, operationUuid, toldOfSession } from './event-schema.ts';
 
 /** The causes that are known today. A receiver treats any other as `failed`. */
@@ -28,7 +28,7 @@ const number = (value: string): Schema => ({
 /** The objects that events of calls carry. */
 export const CALL_REPORTS = {
   SipFacts: {
-    ...object(
+    ...openObject(
       { call_id: text },
       {
         trunk: { type: 'string', description: 'Absent in calls of devices.' },
@@ -49,7 +49,7 @@ export const CALL_REPORTS = {
     description: 'What SIP says of a call as it begins. A field without a value is left out.',
   },
   SipEnd: {
-    ...object(
+    ...openObject(
       {},
       {
         status: { type: 'integer', description: 'The status that the far end refused the call with.' },
@@ -60,7 +60,7 @@ export const CALL_REPORTS = {
     description: 'What the far end said at the end of a call. A field without a value is left out.',
   },
   CallQuality: {
-    ...object({
+    ...openObject({
       packets_in: count,
       packets_out: count,
       packets_lost: count,
