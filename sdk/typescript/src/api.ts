@@ -568,7 +568,7 @@ export type SessionCreatedEvent = {
   readonly session_uuid: string;
   readonly caller_id: string;
   readonly did: string;
-  readonly type: "phone_in" | "sip" | "webrtc";
+  readonly type: "phone_in" | "sip" | "webrtc" | "unknown";
   readonly sip?: SipFacts;
   readonly client_state?: string;
   readonly test?: true;

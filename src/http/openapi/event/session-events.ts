@@ -82,7 +82,7 @@ const PROGRESS = {
     {
       caller_id: number('The caller'),
       did: number('The number that was called,'),
-      type: oneOfWords<'phone_in' | 'sip' | 'webrtc'>({ phone_in: true, sip: true, webrtc: true }),
+      type: oneOfWords<'phone_in' | 'sip' | 'webrtc' | 'unknown'>({ phone_in: true, sip: true, webrtc: true, unknown: true }),
     },
     { sip: ref('SipFacts') },
   ),
