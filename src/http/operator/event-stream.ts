@@ -95,7 +95,7 @@ class EventStream {
 
   /** `lostBefore`: events up to that position are gone from the log, and the reader is told so. */
   body(lostBefore: number | undefined): ReadableStream<Uint8Array> {
-    // Who comes back before the first event has an id to go on from.
+    // A reader that comes back before its first event has an id to go on from.
     let first = `: events\nid: ${this.#position}\n\n`;
     if (lostBefore !== undefined) {
       this.#position = lostBefore;
