@@ -2,8 +2,9 @@
  * API keys, kept as hashes, and webhook secrets, kept sealed: what an application signs in with, and what it is signed
  * to with.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { and, eq, gt, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
+import { sha256 } from '../hash.ts';
 import { newUuid } from '../id.ts';
 import { API_KEYS_PER_APP_MAX, WEBHOOK_SECRET_OVERLAP_SEC, WEBHOOK_SECRETS_REPLACED_MAX } from '../limits.ts';
 import type { Database } from './driver/database.ts';
@@ -27,7 +28,7 @@ export interface CredentialStore {
 }
 
 /** The digest under which a key is kept and looked up. */
-export const keyHash = (apiKey: string): Uint8Array => new Uint8Array(createHash('sha256').update(apiKey, 'utf8').digest());
+export const keyHash = (apiKey: string): Uint8Array => sha256(apiKey);
 
 export function newApiKey(appUuid: string, at: number) {
   const apiKey = `sk_${randomBytes(32).toString('base64url')}`;

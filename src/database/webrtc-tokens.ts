@@ -1,6 +1,7 @@
 /** Tokens with which browsers call in, kept as hashes. */
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { and, eq, gt, inArray, lte, type SQL } from 'drizzle-orm';
+import { sha256 } from '../hash.ts';
 import { newUuid } from '../id.ts';
 import { WEBRTC_TOKEN_KEPT_MS, WEBRTC_TOKENS_PER_APP_MAX } from '../limits.ts';
 import type { Database } from './driver/database.ts';
@@ -36,7 +37,6 @@ export interface WebrtcTokenStore {
 }
 
 const EXPIRED_AT_ONCE = 100;
-const hashOf = (token: string): Uint8Array => new Uint8Array(createHash('sha256').update(token, 'utf8').digest());
 
 export function webrtcTokenStore(database: Database, now: () => number): WebrtcTokenStore {
   const isGood = () => gt(webrtcTokens.expiresAt, Math.floor(now()));
@@ -46,7 +46,7 @@ export function webrtcTokenStore(database: Database, now: () => number): WebrtcT
       on
         .select({ tokenId, appUuid, callerId, did, clientState })
         .from(webrtcTokens)
-        .where(and(eq(webrtcTokens.hash, hashOf(token)), condition))
+        .where(and(eq(webrtcTokens.hash, sha256(token)), condition))
         .limit(1),
     );
     return row;
@@ -76,7 +76,7 @@ export function webrtcTokenStore(database: Database, now: () => number): WebrtcT
           const token = `wt_${randomBytes(32).toString('base64url')}`;
           const expiresAt = at + ttlSec * 1000;
           const tokenId = newUuid();
-          const row = { tokenId, appUuid, hash: hashOf(token), callerId, did, clientState, createdAt: at, expiresAt };
+          const row = { tokenId, appUuid, hash: sha256(token), callerId, did, clientState, createdAt: at, expiresAt };
           await tx.insert(webrtcTokens).values(row);
           return { tokenId, token, expiresAt };
         }),

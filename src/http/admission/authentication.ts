@@ -1,7 +1,8 @@
 /** 400 and 401: `Authorization: Bearer <app_uuid>:<api_key>` (interface, Authentication), or the operator's token. */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type { AppStore } from '../../database/apps.ts';
 import { type CredentialStore, keyHash } from '../../database/credentials.ts';
+import { sha256 } from '../../hash.ts';
 import { isAppUuid } from '../../id.ts';
 import { AUTH_CACHE_MAX_APPS, AUTH_CACHE_MS, AUTHORIZATION_MAX_CHARS } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
@@ -87,8 +88,6 @@ function inSession({ role, csrf }: ConsoleSession, context: RequestContext): Pro
     ? undefined
     : problems.forbidden('X-CSRF-Token: must be the one of the session');
 }
-
-const sha256 = (text: string): Uint8Array => new Uint8Array(createHash('sha256').update(text, 'utf8').digest());
 
 /** Key hashes for a few seconds, so that most requests cost no query. A change made on this node is seen at once. */
 function hashCache(options: AuthenticationOptions): (appUuid: string) => readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
