@@ -207,20 +207,8 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
 
   if (deps.streams !== undefined) app.all(PEER_STREAM_PATH, peerStreams(deps, deps.streams, media));
 
-  // A known path with another method: 405, and what it does take.
-  const methods = new Map<string, Set<string>>([...open.keys()].map((path) => [path, new Set(['GET', 'HEAD'])]));
-  for (const { method, path } of routes) {
-    const known = methods.get(path) ?? new Set();
-    methods.set(path, known.add(method));
-    if (method === 'GET') known.add('HEAD');
-  }
-  for (const [path, known] of methods) {
-    const allow = [...known].sort().join(', ');
-    app.all(path, () => problemResponse(problems.methodNotAllowed(allow), newTraceparent()));
-  }
-  app.notFound(({ req }) =>
-    problemResponse(wasSigned(req.raw.url) ? problems.forbidden('Forbidden') : problems.noRoute(), newTraceparent()),
-  );
+  const others = otherMethods(open.keys(), routes);
+  app.notFound(({ req }) => others.fetch(req.raw));
   // Admission and the doors answer for their own bugs. This is for the pages, and for what is read without a key.
   app.onError((error, { req }) => {
     const supportId = newUuid();
@@ -242,6 +230,28 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   };
   const perform = performer(deps, routes, performing(options));
   return { fetch, perform, listeners: () => media.listeners, routes };
+}
+
+/**
+ * Answers what no route takes: 405 for a known path, and what it does take, else 404. It is an app of its own, because
+ * Hono finds its routes by one regular expression only while no path has a second handler for every method.
+ */
+function otherMethods(open: Iterable<string>, routes: readonly Route[]): Hono {
+  const app = new Hono();
+  const methods = new Map<string, Set<string>>([...open].map((path) => [path, new Set(['GET', 'HEAD'])]));
+  for (const { method, path } of routes) {
+    const known = methods.get(path) ?? new Set();
+    methods.set(path, known.add(method));
+    if (method === 'GET') known.add('HEAD');
+  }
+  for (const [path, known] of methods) {
+    const allow = [...known].sort().join(', ');
+    app.all(path, () => problemResponse(problems.methodNotAllowed(allow), newTraceparent()));
+  }
+  app.notFound(({ req }) =>
+    problemResponse(wasSigned(req.raw.url) ? problems.forbidden('Forbidden') : problems.noRoute(), newTraceparent()),
+  );
+  return app;
 }
 
 /** The door to streaming bodies for other nodes: a token of ours opens one object, once. */
@@ -339,13 +349,18 @@ function tell(history: HistorySink | undefined, context: RequestContext, status:
 }
 
 function contextOf(request: Request, route: Route, params: Record<string, string>): RequestContext {
-  const url = new URL(request.url);
+  const { url } = request;
+  // The authority has no slash, so the path begins with the first one after `//`.
+  const path = url.indexOf('/', url.indexOf('//') + 2);
+  const mark = url.indexOf('?', path);
   return {
     request,
     route,
     params,
-    path: url.pathname,
-    query: url.searchParams,
+    path: mark < 0 ? url.slice(path) : url.slice(path, mark),
+    get query() {
+      return new URLSearchParams(mark < 0 ? '' : url.slice(mark));
+    },
     traceparent: newTraceparent(),
     raw: undefined,
     body: undefined,

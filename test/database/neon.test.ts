@@ -7,7 +7,7 @@ import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { eventOf } from '../webhook/emit.ts';
 import { masterKey, openTestStore, type TestStore } from './open.ts';
-import { ended, sessionRow } from './rows.ts';
+import { ended, recordOf, sessionRow } from './rows.ts';
 
 const HOST = 'db.example.com';
 
@@ -72,7 +72,7 @@ describe('the Neon driver, through a WebSocket tunnel to a real PostgreSQL', () 
   test('commits, reads and lists as the other driver does, and each sees what the other wrote', async () => {
     const row = sessionRow({ clientState: 'ü' });
     expect(await neon.journal.commit({ session: row, events: [eventOf(row.appUuid, row.sessionUuid, 1)] })).toBe(true);
-    expect(await server.store.sessions.get(row.appUuid, row.sessionUuid)).toEqual(row);
+    expect(await server.store.sessions.get(row.appUuid, row.sessionUuid)).toEqual(recordOf(row));
     expect(await server.store.journal.commit({ session: ended(row, 5), events: [] })).toBe(true);
     expect(await neon.journal.commit({ session: ended(row, 6), events: [eventOf(row.appUuid, row.sessionUuid, 2)] })).toBe(false);
     const page = await neon.outbox.read({ xid: '0', eventId: 0 }, 10);

@@ -1,6 +1,7 @@
 /** Session rows for tests. */
 
 import type { SessionRow } from '../../src/database/journal/journal.ts';
+import type { SessionRecord } from '../../src/database/sessions.ts';
 import { newAppUuid, newUuid } from '../../src/id.ts';
 
 export const sessionRow = (more: Partial<SessionRow> = {}): SessionRow => ({
@@ -25,3 +26,28 @@ export const sessionRow = (more: Partial<SessionRow> = {}): SessionRow => ({
 });
 
 export const ended = (row: SessionRow, at = Date.now()): SessionRow => ({ ...row, state: 'ended', endedAt: at });
+
+/** What is read of a Session that is to be shown. */
+export const recordOf = ({
+  sessionUuid,
+  appUuid,
+  nodeId,
+  type,
+  state,
+  callerId,
+  did,
+  answered,
+  createdAt,
+  endedAt,
+}: SessionRow): SessionRecord => ({
+  sessionUuid,
+  appUuid,
+  nodeId,
+  type,
+  state,
+  callerId,
+  did,
+  answered,
+  createdAt,
+  endedAt,
+});

@@ -77,6 +77,23 @@ describe('a connection', () => {
   });
 });
 
+test('a request whose connection is closed in the middle of its body is over, and is counted as refused', async () => {
+  const refusals = async () => {
+    const text = await (await fetch(`${platform.url}/metrics`)).text();
+    return Number(
+      /^sidetone_http_requests_total\{method="POST",route="\/v1\/messages",status="400"\} (\d+)$/m.exec(text)?.[1] ?? 0,
+    );
+  };
+  const before = await refusals();
+  const { port } = new URL(platform.url);
+  for (let n = 0; n < 20; n += 1) {
+    const socket = connect(Number(port), '127.0.0.1');
+    const head = 'POST /v1/messages HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n';
+    socket.write(head + 'x'.repeat(30_000), () => socket.destroy());
+  }
+  while ((await refusals()) < before + 20);
+}, 10_000);
+
 test('a valid traceparent is linked on every route, in one line of the log; a malformed one is not', async () => {
   const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
   const link = (path: string, n: number) =>

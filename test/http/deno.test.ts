@@ -5,7 +5,7 @@ import type { AppSecrets } from '../../src/database/apps.ts';
 import type { SessionRow } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
 import { openTestStore, type TestStore } from '../database/open.ts';
-import { sessionRow } from '../database/rows.ts';
+import { recordOf, sessionRow } from '../database/rows.ts';
 import { OpenApiCheck } from '../support/openapi-check.ts';
 import { eventOf } from '../webhook/emit.ts';
 import { OPERATOR_TOKEN } from './platform.ts';
@@ -180,7 +180,7 @@ describe.skipIf(missing)('src/http with the store, under Deno', () => {
   }, 30_000);
 
   test('as a second process it takes over no call, and delivers no event', async () => {
-    expect(await testStore.store.sessions.get(left.appUuid, left.sessionUuid)).toEqual(left);
+    expect(await testStore.store.sessions.get(left.appUuid, left.sessionUuid)).toEqual(recordOf(left));
     const [event] = await testStore.store.events.list({
       appUuid: app.appUuid,
       sessionUuid: left.sessionUuid,

@@ -1,6 +1,7 @@
 /** The live Sessions of this node, and the way in for every command and call. */
 import type { Clock } from '../../clock.ts';
 import { type Journal, type SessionRow, StoreUnavailable } from '../../database/journal/journal.ts';
+import type { SessionRecord } from '../../database/sessions.ts';
 import { type HistorySink, NO_HISTORY } from '../../history/call-history.ts';
 import { isUuid, newUuid } from '../../id.ts';
 import {
@@ -46,8 +47,8 @@ import { type CallsElsewhere, type Replacement, Transfers } from './transfers.ts
 
 /** The rows of Sessions, as the heart reads them. */
 interface SessionRecords {
-  find(appUuid: string, sessionUuid: string): Promise<SessionRow | undefined>;
-  list(appUuid: string, filter: SessionFilter): Promise<readonly SessionRow[] | 'too_many'>;
+  find(appUuid: string, sessionUuid: string): Promise<SessionRecord | undefined>;
+  list(appUuid: string, filter: SessionFilter): Promise<readonly SessionRecord[] | 'too_many'>;
   /** Takes over the Sessions that processes which are gone left without an end. */
   adopt(): Promise<readonly SessionRow[]>;
   /** The live Sessions that are this node's by their rows. */
@@ -381,7 +382,7 @@ export class SessionRegistry implements Sessions {
   }
 
   /** The row of a Session that ended less than 24 h ago. */
-  async #ended(appUuid: string, sessionUuid: string): Promise<SessionRow | undefined> {
+  async #ended(appUuid: string, sessionUuid: string): Promise<SessionRecord | undefined> {
     const row = await this.#options.records.find(appUuid, sessionUuid);
     if (row?.endedAt === undefined) return undefined;
     return row.endedAt + ENDED_SESSION_KEPT_SEC * 1000 > this.#options.clock.now() ? row : undefined;

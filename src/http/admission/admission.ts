@@ -66,7 +66,7 @@ export function admission(options: AdmissionOptions): (context: RequestContext) 
       const outcome = await inOrder(order, context);
       if (isProblem(outcome)) context.refund?.();
       else if (!(outcome instanceof Response)) context.sessionUuid = sessionOf(outcome.body);
-      await keep(idempotency, context, outcome);
+      if (context.keyed !== undefined) await keep(idempotency, context, outcome);
       if (outcome instanceof Response) return traced(outcome, context.traceparent);
       return isProblem(outcome) ? problemResponse(outcome, context.traceparent) : answerResponse(outcome, context.traceparent);
     } catch (error) {
@@ -130,7 +130,7 @@ function shape(idempotency: IdempotencyStore): Step {
       return undefined;
     }
     if (prepared.status !== 422) return prepared;
-    return mark(idempotency, context).then((earlier) => (earlier instanceof Response ? earlier : prepared));
+    return mark(idempotency, context)?.then((earlier) => (earlier instanceof Response ? earlier : prepared)) ?? prepared;
   };
   return (context) => {
     const loading = context.route.shape === undefined ? undefined : typesLoaded();
@@ -161,11 +161,12 @@ const draining =
  */
 const connected =
   (turn: () => Promise<void>): Step =>
-  async ({ route, request, keyed }) => {
+  ({ route, request, keyed }) => {
+    const refusal = () =>
+      request.signal.aborted ? problems.invalid('connection: was closed before the command was admitted') : undefined;
     if (route.method === 'GET') return undefined;
     // The mark of an Idempotency-Key has taken a turn already. Commands whose marks came together then commit together.
-    if (keyed === undefined) await turn();
-    return request.signal.aborted ? problems.invalid('connection: was closed before the command was admitted') : undefined;
+    return keyed === undefined ? turn().then(refusal) : refusal();
   };
 
 /** 409 is decided where the state is: by the Session's machine. */

@@ -6,8 +6,10 @@ import type { RequestContext } from '../request-context.ts';
 export function size(context: RequestContext): Problem | undefined | Promise<Problem | undefined> {
   const { request, route } = context;
   const limit = route.maxBytes ?? BODY_MAX_BYTES;
-  if (Number(request.headers.get('content-length') ?? 0) > limit) return problems.tooLarge(limit, route.sizeHint);
+  const declared = request.headers.get('content-length');
+  if (Number(declared ?? 0) > limit) return problems.tooLarge(limit, route.sizeHint);
   if (!route.takesBody) return undefined;
+  if (declared !== null) return readDeclared(limit, context);
   if (request.body === null) {
     context.raw = new Uint8Array(0);
     return undefined;
@@ -15,6 +17,19 @@ export function size(context: RequestContext): Problem | undefined | Promise<Pro
   return readBody(request.body, limit, context);
 }
 
+const cutOff = (): Problem => problems.invalid('body: ended before it was complete');
+
+/** Reads a body whose length was told, in one piece. The length is told again by what came. */
+async function readDeclared(limit: number, context: RequestContext): Promise<Problem | undefined> {
+  try {
+    context.raw = new Uint8Array(await context.request.arrayBuffer());
+  } catch {
+    return cutOff();
+  }
+  return context.raw.length > limit ? problems.tooLarge(limit, context.route.sizeHint) : undefined;
+}
+
+/** Reads a body whose length was not told, piece by piece. */
 async function readBody(
   stream: ReadableStream<Uint8Array>,
   limit: number,
@@ -36,7 +51,7 @@ async function readBody(
       chunks.push(value);
     }
   } catch {
-    return problems.invalid('body: ended before it was complete');
+    return cutOff();
   }
   const only = chunks.length === 1 ? chunks[0] : undefined;
   context.raw = only ?? new Uint8Array(Buffer.concat(chunks, bytes));
