@@ -13,6 +13,8 @@ export interface Endpoint {
   readonly url: string;
   /** The endpoint answered 410, and the application has not been patched since. */
   readonly disabled: boolean;
+  /** Since when it is set, unset or disabled; milliseconds since the epoch. */
+  readonly since: number;
   /** The newest first. */
   readonly keys: readonly Uint8Array[];
   readonly blocks: (event: string) => boolean;
@@ -43,6 +45,7 @@ export function endpoints(
     return {
       url: app?.webhookUrl ?? '',
       disabled: app?.webhookDisabled ?? false,
+      since: app?.webhookSince ?? 0,
       keys: secrets.map(signingKey),
       blocks: blocker(app?.blockedWebhookEvents ?? []),
     };

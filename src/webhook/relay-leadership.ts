@@ -60,8 +60,8 @@ interface Job extends OutboxEvent {
   failures: number;
   /** It waits for the application to be patched, since its endpoint answered 410. */
   parked: boolean;
-  /** When its first attempt was made, or it came into memory; milliseconds since the epoch. */
-  readonly since: number;
+  /** When its first attempt was made, in milliseconds since the epoch. */
+  triedSince: number | undefined;
 }
 
 export class RelayLeadership {
@@ -175,8 +175,7 @@ export class RelayLeadership {
   }
 
   #add(event: OutboxEvent): void {
-    const since = event.attempts[0]?.at ?? this.#options.clock.now();
-    const job: Job = { ...event, failures: event.attempts.length, parked: false, since };
+    const job: Job = { ...event, failures: event.attempts.length, parked: false, triedSince: event.attempts[0]?.at };
     this.#lanes.add(job, event.attempts.at(-1)?.retry_at ?? 0);
   }
 
@@ -226,7 +225,7 @@ export class RelayLeadership {
     }
     if (endpoint.blocks(job.name)) this.#finish(job, 'blocked', undefined);
     else if (endpoint.url === '' || endpoint.keys.length === 0) this.#finish(job, 'undeliverable', undefined);
-    else if (endpoint.disabled) this.#waitForPatch(job, clock.now());
+    else if (endpoint.disabled) this.#waitForPatch(job, endpoint, clock.now());
     else {
       const traceparent = childOf(job.traceparent);
       const outcome = await attemptDelivery(outbound, endpoint, job, timeoutSec * 1000, clock, traceparent);
@@ -249,11 +248,11 @@ export class RelayLeadership {
 
   /**
    * The endpoint has answered 410 before: nothing is sent, and the job waits for as long as its retries would have gone
-   * on.
+   * on since it could first have been sent.
    */
-  #waitForPatch(job: Job, now: number): void {
+  #waitForPatch(job: Job, { since }: Endpoint, now: number): void {
     const { retryScale } = this.#options;
-    const givenUpAt = job.since + RETRY_SPAN_MS * retryScale;
+    const givenUpAt = (job.triedSince ?? Math.max(job.at, since)) + RETRY_SPAN_MS * retryScale;
     const attempt: Attempt = { at: Math.floor(now), status: null, error: 'disabled', duration_ms: 0, retry_at: null };
     if (now >= givenUpAt) this.#finish(job, 'dead', attempt);
     else {
@@ -282,6 +281,7 @@ export class RelayLeadership {
     this.#failed += 1;
     job.parked = outcome.error === 'gone';
     job.failures += 1;
+    job.triedSince ??= started;
     const wait = retryDelayMs(job.failures, retryScale, random(), outcome.retryAfterMs);
     if (wait === undefined) this.#finish(job, 'dead', attempt(null));
     else {

@@ -97,7 +97,7 @@ for (const [name, answer, error] of CASES)
       at: 0,
       attempts: [],
     };
-    const endpoint = { url, disabled: false, keys: [], blocks: () => false };
+    const endpoint = { url, disabled: false, since: 0, keys: [], blocks: () => false };
     const before = process.memoryUsage().rss;
     const began = performance.now();
     const outcome = await attemptDelivery(outbound, endpoint, event, TIMEOUT_MS, systemClock());

@@ -198,6 +198,25 @@ describe('a webhook', () => {
     relay.start();
   });
 
+  test('waits no longer for a disabled endpoint because the relay is another one by now', async () => {
+    const receiver = startReceiver();
+    const { appUuid } = await makeApp(receiver.url);
+    await test_.store.apps.disableWebhook(appUuid, receiver.url);
+    const event = eventOf(appUuid, newUuid(), 1);
+    await emit([event]);
+    await relay.stop();
+    const wall = systemClock();
+    const ahead = 27 * 3_600_000;
+    const clock = { ...wall, now: () => wall.now() + ahead, at: (due: number, run: () => void) => wall.at(due - ahead, run) };
+    const successor = createRelay({ ...options(), clock, retryScale: 1 });
+    successor.start();
+    await settled(event.webhookId, appUuid, 'dead');
+    expect(receiver.received).toEqual([]);
+    await successor.stop();
+    receiver.stop();
+    relay.start();
+  });
+
   test('that is blocked is logged, never sent, and leaves no hole in the order', async () => {
     const receiver = startReceiver();
     const { appUuid } = await makeApp(receiver.url, ['playback.*', 'session.held']);
