@@ -12,6 +12,7 @@ import { VirtualClock } from '../support/virtual-clock.ts';
 function world(rows: number, deleting = false) {
   const events: string[] = [];
   const opened: string[] = [];
+  const source = { answers: Promise.resolve() };
   const bug = { next: false };
   const stored: RoomRow[] = [];
   const clock = new VirtualClock();
@@ -64,6 +65,7 @@ function world(rows: number, deleting = false) {
       }),
       openPlaylist: async (urls) => {
         opened.push(...urls);
+        await source.answers;
         return { urls, release() {} };
       },
     },
@@ -71,8 +73,25 @@ function world(rows: number, deleting = false) {
     limits: async () => ({ maxRooms: 100, maxMembersPerRoom: 250 }),
     session: () => undefined,
   });
-  return { registry, events, opened, bug, clock, stored };
+  return { registry, events, opened, bug, clock, stored, source };
 }
+
+test('While a play of a Room opens its sources another one, and what else would change its media, is 409.', async () => {
+  const { registry, source } = world(0);
+  const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
+  const made = await registry.create({ voice_activity_events: false }, context);
+  const room = isProblem(made) ? '' : String(made.body.room_id);
+  const play = { type: 'play', urls: ['http://slow/'], loop: 1, volume: undefined } as const;
+  const answered = Promise.withResolvers<void>();
+  source.answers = answered.promise;
+  const first = registry.order(room, play, context);
+  const refused = { status: 409, message: 'Another room media transition is in progress' };
+  expect(await registry.order(room, play, context)).toMatchObject(refused);
+  expect(await registry.order(room, { type: 'stop' }, context)).toMatchObject(refused);
+  expect(await registry.order(room, { type: 'volume', volume: 50 }, context)).toMatchObject({ status: 202 });
+  answered.resolve();
+  expect(await first).toMatchObject({ status: 202 });
+});
 
 test('More than 50,000 Rooms are not listed: 413, without filters that could narrow them.', async () => {
   const { registry } = world(LIST_MATCHED_MAX_ITEMS + 1);

@@ -59,6 +59,8 @@ export class RoomActor {
   readonly #recordings: LiveRecordings;
   readonly #mailbox: Mailbox<RoomInput>;
   #traceparent = '';
+  /** The sources of a play are being opened. */
+  #isOpening = false;
 
   /**
    * `epoch` is that of the row: how often the Room was taken over. `isDoomed`: by its row it is to be deleted, and its row
@@ -153,8 +155,14 @@ export class RoomActor {
     return isAtRest && this.#members.size === 0 && this.#mailbox.isIdle;
   }
 
-  refusal(type: RoomCommand['type']): Problem | undefined {
-    return roomRefusal(this.#state, type);
+  /** Opens the sources of a play, which is being carried out from here on, unless it would be refused. */
+  async open<S>(sources: () => Promise<S>): Promise<S | Problem> {
+    const refused = roomRefusal(this.#state, 'play', this.#isOpening);
+    if (refused !== undefined) return refused;
+    this.#isOpening = true;
+    return await sources().finally(() => {
+      this.#isOpening = false;
+    });
   }
 
   begin(context: CommandContext, answer: Answer): Promise<Answer | Problem> {
@@ -168,6 +176,8 @@ export class RoomActor {
       playlist?.release();
       return roomIsMoving;
     }
+    const refused = this.#isOpening ? roomRefusal(this.#state, order.type, true) : undefined;
+    if (refused !== undefined) return refused;
     return await this.#mailbox.ask({ type: 'command', command: order, operationUuid }, { context, answer, playlist });
   }
 

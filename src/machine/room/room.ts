@@ -124,9 +124,9 @@ const stay = (state: RoomState): RoomStep => ({ state, events: [], effects: [] }
 
 /**
  * The reason why a command would be refused now, or undefined. It is asked before the work for it, and again by the
- * step.
+ * step. `isOpening`: the sources of a play are being opened, which is carried out from then on.
  */
-export function roomRefusal(state: RoomState, type: RoomCommand['type']): Problem | undefined {
+export function roomRefusal(state: RoomState, type: RoomCommand['type'], isOpening = false): Problem | undefined {
   if (type === 'delete' || type === 'volume') return undefined;
   if (state.phase !== 'open') return problems.conflict('Room is being deleted');
   const { playback, recording } = state;
@@ -134,7 +134,8 @@ export function roomRefusal(state: RoomState, type: RoomCommand['type']): Proble
   if (type === 'stop_recording' && recording === undefined) return problems.recordingNotActive();
   if (type === 'stop_recording' && recording?.phase === 'stopping')
     return problems.conflict('Room recording stop is already in progress');
-  const changing = playback?.phase === 'starting' || playback?.phase === 'stopping' || recording?.phase === 'stopping';
+  const changing =
+    isOpening || playback?.phase === 'starting' || playback?.phase === 'stopping' || recording?.phase === 'stopping';
   if ((isRecording || type === 'play' || type === 'stop') && changing)
     return problems.conflict('Another room media transition is in progress');
   if (type === 'record' && recording !== undefined) return problems.conflict('Room is already being recorded');
