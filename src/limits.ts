@@ -243,6 +243,9 @@ export const NODE_CACHE_MS = 5_000;
 // Contract §10: idempotency.
 export const IDEMPOTENCY_LEASE_SEC = 60;
 export const IDEMPOTENCY_KEPT_SEC = 24 * 3600;
+/** No command works so long: a mark in memory that is older was left. */
+export const IDEMPOTENCY_WORK_MAX_SEC = 600;
+export const IDEMPOTENCY_MARKS_MAX = 100_000;
 export const IDEMPOTENCY_KEY_MAX_CHARS = 255;
 
 // Store: what an operator may make.

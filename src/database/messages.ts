@@ -9,8 +9,9 @@ import { LIST_MATCHED_MAX_ITEMS, MESSAGES_WAITING_MAX } from '../limits.ts';
 import { MESSAGE_STATUSES, type MessageState, type MessageStep } from '../machine/message/message.ts';
 import { normalId } from '../machine/message/receipt.ts';
 import type { Database, Queryable, Row } from './driver/database.ts';
-import { emit } from './journal/emit.ts';
+import { emit, keepAnswer } from './journal/emit.ts';
 import type { StoredAnswer } from './journal/journal.ts';
+import type { KeptAnswers } from './journal/kept-answers.ts';
 
 export interface MessageQuery {
   readonly status: string | undefined;
@@ -132,14 +133,14 @@ const insertParameters = (message: MessageState) => [
   message.traceparent,
 ];
 
-export function messageStore(database: Database, shared: boolean, onEvents: () => void): MessageStore {
+export function messageStore(database: Database, shared: boolean, kept: KeptAnswers, onEvents: () => void): MessageStore {
   return {
     shared,
 
     insert: (message, answer) =>
       database.transaction(async (within) => {
         const rows = await within.query(INSERT, insertParameters(message));
-        if (rows.length > 0) await emit(within, [], answer);
+        if (rows.length > 0) await keepAnswer(within, kept, answer);
         return rows.length > 0;
       }),
 

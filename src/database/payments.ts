@@ -4,8 +4,9 @@
  */
 import type { PlatformEvent } from '../event/event.ts';
 import type { Database, Queryable, Row } from './driver/database.ts';
-import { emit } from './journal/emit.ts';
+import { emit, keepAnswer } from './journal/emit.ts';
 import type { StoredAnswer } from './journal/journal.ts';
+import type { KeptAnswers } from './journal/kept-answers.ts';
 import type { CollectionRow } from './journal/payment-rows.ts';
 import { createVault, type Vault } from './vault/vault.ts';
 
@@ -84,6 +85,7 @@ async function consume(
   vault: Vault,
   charge: ChargeRow,
   { card, cvv }: { readonly card: string; readonly cvv: string },
+  kept: KeptAnswers,
   answer: StoredAnswer | undefined,
 ): Promise<Consumed | 'unknown' | 'used'> {
   const { appUuid, sessionUuid } = charge;
@@ -108,7 +110,7 @@ async function consume(
     charge.traceparent,
     Math.floor(charge.createdAt),
   ]);
-  await emit(within, [], answer);
+  await keepAnswer(within, kept, answer);
   return {
     card: vault.open(sealed[0], { appUuid, sessionUuid, reference: card }),
     cvv: vault.open(sealed[1], { appUuid, sessionUuid, reference: cvv }),
@@ -117,7 +119,7 @@ async function consume(
   };
 }
 
-export function paymentStore(database: Database, masterKey: Uint8Array, onEvents: () => void): PaymentStore {
+export function paymentStore(database: Database, masterKey: Uint8Array, kept: KeptAnswers, onEvents: () => void): PaymentStore {
   const vault = createVault(masterKey);
   return {
     vault,
@@ -129,7 +131,7 @@ export function paymentStore(database: Database, masterKey: Uint8Array, onEvents
     },
 
     admit: (charge, { card, cvv }, answer) =>
-      database.transaction((within) => consume(within, vault, charge, { card, cvv }, answer)),
+      database.transaction((within) => consume(within, vault, charge, { card, cvv }, kept, answer)),
 
     wasAdmitted: ({ chargeUuid, appUuid, sessionUuid }, { card, cvv }) =>
       database.transaction(async (within) => {

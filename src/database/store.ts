@@ -15,6 +15,8 @@ import { type EventLog, eventLog } from './events.ts';
 import { type IdempotencyStore, idempotencyStore } from './idempotency.ts';
 import { groupCommit, type JournalLoad } from './journal/group-commit.ts';
 import type { Journal } from './journal/journal.ts';
+import { keptAnswers as answersKept } from './journal/kept-answers.ts';
+import { KeyMarks } from './key-marks.ts';
 import { type LeaseStore, leaseStore } from './leases.ts';
 import { type MessageStore, messageStore } from './messages.ts';
 import { type NodeAbout, type NodeStore, nodeStore } from './nodes.ts';
@@ -131,7 +133,10 @@ export async function storeOn(
   if (isShared)
     await database.listen(CHANNEL, heard).catch((error: unknown) => log.warn({ error: String(error) }, 'LISTEN failed'));
 
-  const journal = groupCommit({ database, log, nodeId, readTo: outbox.readTo, onEvents, onDead: () => nodes.tell('') });
+  const marks = isShared ? undefined : new KeyMarks(now);
+  const keptAnswers = answersKept(marks);
+  const onDead = () => nodes.tell('');
+  const journal = groupCommit({ database, log, nodeId, keptAnswers, readTo: outbox.readTo, onEvents, onDead });
   const leases = leaseStore(database, nodeId);
   const apps = appStore(database, seal, now);
   const sweep = () => forget(database, now(), settings.callHistoryDays ?? 0);
@@ -162,11 +167,11 @@ export async function storeOn(
     devices: deviceStore(database, seal, nodeId, now),
     events: eventLog(database, onEvents),
     tail,
-    messages: messageStore(database, isShared, onEvents),
-    payments: paymentStore(database, settings.masterKey, onEvents),
+    messages: messageStore(database, isShared, keptAnswers, onEvents),
+    payments: paymentStore(database, settings.masterKey, keptAnswers, onEvents),
     recordings: recordingStore(database, nodeId),
     outbox,
-    idempotency: idempotencyStore(database, nodeId, now),
+    idempotency: idempotencyStore(database, nodeId, now, marks),
     webrtcTokens: webrtcTokenStore(database, now),
     nodes,
     leases,

@@ -3,13 +3,14 @@ import postgres from 'postgres';
 import type { Queryable } from '../../src/database/driver/database.ts';
 import { groupCommit } from '../../src/database/journal/group-commit.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { keptAnswers } from '../../src/database/journal/kept-answers.ts';
 import type { OutboxEvent } from '../../src/database/outbox.ts';
 import type { Store } from '../../src/database/store.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { eventOf } from '../webhook/emit.ts';
 import { openSecondStore, openTestStore, type TestStore } from './open.ts';
-import { ended, sessionRow } from './rows.ts';
+import { ended, recordOf, sessionRow } from './rows.ts';
 
 let first: TestStore;
 beforeAll(async () => {
@@ -25,15 +26,17 @@ const eventsOf = async (sessionUuid: string) =>
 describe('a commit', () => {
   test('stores the row, its events and the answer together', async () => {
     const { journal, sessions, idempotency } = first.store;
-    const row = sessionRow({ clientState: 'käse "quoted" \\ \u2028' });
+    const row = sessionRow({ nodeId: first.store.nodes.nodeId, clientState: 'käse "quoted" \\ \u2028' });
     const keyed = { appUuid: row.appUuid, key: 'k', fingerprint: 'f' };
     expect((await idempotency.begin(keyed)).state).toBe('fresh');
     const answer = { appUuid: row.appUuid, key: 'k', status: 202, body: { a: [1, null, 'é'] } };
     expect(
       await journal.commit({ session: row, events: [eventOf(row.appUuid, row.sessionUuid, 0, 'session.created')], answer }),
     ).toBe(true);
-    expect(await sessions.get(row.appUuid, row.sessionUuid)).toEqual(row);
+    expect(await sessions.mine()).toContainEqual(row);
+    expect(await sessions.get(row.appUuid, row.sessionUuid)).toEqual(recordOf(row));
     expect(await eventsOf(row.sessionUuid)).toEqual(['session.created']);
+    idempotency.stored(keyed);
     expect(await idempotency.begin(keyed)).toEqual({ state: 'replay', status: 202, body: JSON.stringify(answer.body) });
   });
 
@@ -108,7 +111,7 @@ describe('a commit', () => {
     ]);
     const refusal = outcomes[3];
     expect(refusal?.status === 'rejected' && refusal.reason instanceof StoreUnavailable).toBe(true);
-    for (const row of good) expect(await first.store.sessions.get(row.appUuid, row.sessionUuid)).toEqual(row);
+    for (const row of good) expect(await first.store.sessions.get(row.appUuid, row.sessionUuid)).toEqual(recordOf(row));
   });
 
   test('is refused at once when too many wait', async () => {
@@ -117,6 +120,7 @@ describe('a commit', () => {
       database: stuck,
       log: silentLog,
       nodeId: 'node',
+      keptAnswers: keptAnswers(undefined),
       readTo: () => undefined,
       onEvents: () => {},
       onDead: () => {},

@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { systemClock } from '../../src/clock.ts';
+import { StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { KeyMarks } from '../../src/database/key-marks.ts';
+import type { Store } from '../../src/database/store.ts';
 import { createSeal } from '../../src/database/vault/seal.ts';
 import { newUuid } from '../../src/id.ts';
+import type { MessageState } from '../../src/machine/message/message.ts';
 import { eventOf } from '../webhook/emit.ts';
 import { openSecondStore, openTestStore, type TestStore } from './open.ts';
 import { ended, sessionRow } from './rows.ts';
@@ -22,19 +26,79 @@ const later = async (ms: number, check: () => Promise<void>) => {
   });
 };
 
-describe('an idempotency key', () => {
-  const keyed = () => ({ appUuid: 'app', key: newUuid(), fingerprint: 'f' });
+/** Marks are in memory where a process has its database for itself, and rows where several share it. */
+const STORES: readonly [string, () => Promise<{ readonly store: Store; readonly close: () => Promise<void> }>][] = [
+  ['of a process with a database of its own', async () => ({ store: first.store, close: async () => {} })],
+  [
+    'of processes that share a database',
+    async () => {
+      const store = await openSecondStore(first, clock);
+      return { store, close: () => store.close() };
+    },
+  ],
+];
+
+const keyed = () => ({ appUuid: 'app', key: newUuid(), fingerprint: 'f' });
+
+describe.each(STORES)('an idempotency key %s', (_, open) => {
+  let idempotency: Store['idempotency'];
+  let close: () => Promise<void>;
+  beforeAll(async () => {
+    const opened = await open();
+    idempotency = opened.store.idempotency;
+    close = opened.close;
+  });
+  afterAll(() => close());
+
   test('in flight is a lease: after 60 s the same request may be tried again, another one not', async () => {
-    const { idempotency } = first.store;
     const key = keyed();
     expect((await idempotency.begin(key)).state).toBe('fresh');
     expect((await idempotency.begin(key)).state).toBe('in_flight');
+    expect((await idempotency.begin({ ...key, fingerprint: 'other' })).state).toBe('mismatch');
     await later(61_000, async () => {
       expect((await idempotency.begin({ ...key, fingerprint: 'other' })).state).toBe('mismatch');
       expect((await idempotency.begin(key)).state).toBe('fresh');
       expect((await idempotency.begin(key)).state).toBe('in_flight');
     });
   });
+  test('is forgotten after 24 h, and kept before', async () => {
+    const key = keyed();
+    await idempotency.begin(key);
+    await idempotency.finish(key, 204, '');
+    await later(23 * HOUR_MS, async () => expect((await idempotency.begin(key)).state).toBe('replay'));
+    await later(25 * HOUR_MS, async () => {
+      const other = { ...key, fingerprint: 'other' };
+      expect((await idempotency.begin(other)).state).toBe('fresh');
+      await idempotency.finish(other, 202, '{"a":1}');
+      expect(await idempotency.begin(other)).toEqual({ state: 'replay', status: 202, body: '{"a":1}' });
+      expect((await idempotency.begin(key)).state).toBe('mismatch');
+    });
+  });
+  test('given back is as if it had never been used, unless it has an answer', async () => {
+    const key = keyed();
+    await idempotency.begin(key);
+    await idempotency.release(key);
+    expect((await idempotency.begin({ ...key, fingerprint: 'other' })).state).toBe('fresh');
+    await idempotency.finish({ ...key, fingerprint: 'other' }, 202, '{}');
+    await idempotency.release({ ...key, fingerprint: 'other' });
+    expect((await idempotency.begin({ ...key, fingerprint: 'other' })).state).toBe('replay');
+  });
+  test('that was answered is replayed to all who ask at once', async () => {
+    const key = keyed();
+    await idempotency.begin(key);
+    await idempotency.finish(key, 202, '{}');
+    const states = await Promise.all(Array.from({ length: 5 }, () => idempotency.begin(key)));
+    expect(states.map(({ state }) => state)).toEqual(Array.from({ length: 5 }, () => 'replay'));
+  });
+  test('is marked by one of those who ask at once', async () => {
+    const key = keyed();
+    const states = await Promise.all(Array.from({ length: 5 }, () => idempotency.begin(key)));
+    expect(states.filter(({ state }) => state === 'fresh').length).toBe(1);
+    expect(states.filter(({ state }) => state === 'in_flight').length).toBe(4);
+  });
+});
+
+describe('an idempotency key', () => {
   test('that a process left in flight is free for its successor at once; one that was answered is not', async () => {
     const crashed = await openSecondStore(first, undefined, 'node-before');
     const [left, answered] = [keyed(), keyed()];
@@ -47,37 +111,71 @@ describe('an idempotency key', () => {
     expect((await idempotency.begin(left)).state).toBe('fresh');
     expect((await idempotency.begin(answered)).state).toBe('replay');
   });
-  test('is forgotten after 24 h, and kept before', async () => {
-    const { idempotency } = first.store;
-    const key = keyed();
-    await idempotency.begin(key);
-    await idempotency.finish(key, 204, '');
-    await later(23 * HOUR_MS, async () => expect((await idempotency.begin(key)).state).toBe('replay'));
-    await later(25 * HOUR_MS, async () =>
-      expect((await idempotency.begin({ ...key, fingerprint: 'other' })).state).toBe('fresh'),
-    );
-  });
   test('is marked by one of two nodes that ask at once', async () => {
-    const second = await openSecondStore(first);
+    const [one, two] = [await openSecondStore(first), await openSecondStore(first)];
     for (let round = 0; round < 20; round += 1) {
       const key = keyed();
-      const states = await Promise.all(
-        [first.store, second, first.store, second].map(({ idempotency }) => idempotency.begin(key)),
-      );
+      const states = await Promise.all([one, two, one, two].map(({ idempotency }) => idempotency.begin(key)));
       expect(states.filter((each) => each.state === 'fresh').length).toBe(1);
       expect(states.filter((each) => each.state === 'in_flight').length).toBe(3);
     }
-    await second.close();
+    await one.close();
+    await two.close();
   });
-  test('given back is as if it had never been used, unless it has an answer', async () => {
-    const { idempotency } = first.store;
+});
+
+describe('marks in memory', () => {
+  const none = async () => undefined;
+  const message: MessageState = {
+    messageUuid: newUuid(),
+    appUuid: 'app',
+    operationUuid: newUuid(),
+    from: '+15550001',
+    to: '+15550002',
+    text: 'hello',
+    encoding: 'gsm7',
+    segments: 1,
+    status: 'queued',
+    errorCode: '',
+    errorMessage: '',
+    createdAt: clock.now(),
+    updatedAt: clock.now(),
+    sentAt: undefined,
+    deliveredAt: undefined,
+    parts: [{ smscId: '', delivered: false }],
+    stage: 'waiting',
+    dueAt: clock.now(),
+    attempts: 0,
+    traceparent: '',
+  };
+
+  test('are at most 100,000; one whose look-up fails is gone, and one that was left is forgotten in time', async () => {
+    let now = 0;
+    const marks = new KeyMarks(() => now);
+    const key = keyed();
+    const refused = marks.begin(key, () => Promise.reject(new StoreUnavailable('away')));
+    await expect(refused).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(await marks.begin(key, none)).toBeUndefined();
+    for (let n = 1; n < 100_000; n += 1) await marks.begin(keyed(), none);
+    await expect(marks.begin(keyed(), none)).rejects.toBeInstanceOf(StoreUnavailable);
+    now = 601_000;
+    expect(await marks.begin(keyed(), none)).toBeUndefined();
+    expect(marks.of(key)).toBeUndefined();
+  });
+
+  test('an answer that a process before this one was still storing is the answer of the key', async () => {
+    const { idempotency, messages } = first.store;
     const key = keyed();
     await idempotency.begin(key);
+    const before = await openSecondStore(first);
+    await before.idempotency.begin(key);
+    await before.idempotency.finish(key, 202, '{"first":1}');
+    await before.close();
+    const answer = { appUuid: key.appUuid, key: key.key, status: 202, body: { second: 1 } };
+    await expect(messages.insert(message, answer)).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(await messages.get('app', message.messageUuid)).toBeUndefined();
     await idempotency.release(key);
-    expect((await idempotency.begin({ ...key, fingerprint: 'other' })).state).toBe('fresh');
-    await idempotency.finish({ ...key, fingerprint: 'other' }, 202, '{}');
-    await idempotency.release({ ...key, fingerprint: 'other' });
-    expect((await idempotency.begin({ ...key, fingerprint: 'other' })).state).toBe('replay');
+    expect(await idempotency.begin(key)).toEqual({ state: 'replay', status: 202, body: '{"first":1}' });
   });
 });
 

@@ -3,6 +3,7 @@
  * are wrapped: they answer as a test wants, or fail as a bug or a database that is away would.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { CommandContext } from '../../src/call/ports/sessions.ts';
 import type { AppSecrets } from '../../src/database/apps.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
@@ -88,11 +89,16 @@ beforeAll(async () => {
     ] as const;
     const wrappedStore = { ...store };
     for (const part of parts) Object.assign(wrappedStore, { [part]: wrapped(store[part]) });
-    const answering = (methods: Readonly<Record<string, () => unknown>>) => wrapped(methods);
+    const answering = (methods: Readonly<Record<string, (...given: never[]) => unknown>>) => wrapped(methods);
+    /** Stores the answer in the commit of the effect, as an actor does. */
+    const admitted = async (_uuid: string, _command: unknown, { appUuid, idempotencyKey: key }: CommandContext) => {
+      if (key !== undefined) await store.journal.commit({ events: [], answer: { appUuid, key, ...OK } });
+      return OK;
+    };
     const played = {
       sessions: answering({
         owns: async () => true,
-        command: async () => OK,
+        command: admitted,
         dial: async () => OK,
         connectWebsocket: async () => OK,
         get: async () => ({}),

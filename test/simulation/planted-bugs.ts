@@ -145,6 +145,12 @@ const ORDERS: readonly PlantedBug[] = [
     to: 'if (row.fresh === true || row.status === null) return',
   },
   {
+    name: 'an Idempotency-Key that is in flight in memory lets a second request in',
+    file: 'src/database/key-marks.ts',
+    from: "return 'in_flight';",
+    to: '{}',
+  },
+  {
     name: 'a message whose outcome is not known is sent again',
     file: 'src/machine/message/message.ts',
     from: "if (bad?.outcome === 'unknown') return interrupted(known, now);",

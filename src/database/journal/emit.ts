@@ -1,10 +1,8 @@
-/**
- * Events, and the answer of the command that caused them, inside a transaction that changes something other than a
- * Session.
- */
+/** Events, and the answer of a command, inside a transaction that changes something other than a Session. */
 import type { PlatformEvent } from '../../event/event.ts';
 import type { Queryable } from '../driver/database.ts';
-import type { StoredAnswer } from './journal.ts';
+import { type StoredAnswer, StoreUnavailable } from './journal.ts';
+import { answerStatement, INSERT_ANSWER, type KeptAnswers } from './kept-answers.ts';
 
 const EMIT = `
 WITH emitted AS (
@@ -15,16 +13,13 @@ WITH emitted AS (
   ORDER BY position
   ON CONFLICT (webhook_id) DO NOTHING
   RETURNING event_id, app_uuid
-), queued AS (
-  INSERT INTO outbox (event_id, app_uuid) SELECT event_id, app_uuid FROM emitted
 )
-UPDATE idempotency AS i SET status = a.status, body = a.body
-FROM json_to_recordset($2::text::json) AS a (app_uuid text, key text, status smallint, body text)
-WHERE i.app_uuid = a.app_uuid AND i.key = a.key AND i.status IS NULL`;
+INSERT INTO outbox (event_id, app_uuid) SELECT event_id, app_uuid FROM emitted`;
+const KEEP = { update: answerStatement.update('$1', 'true'), insert: `${INSERT_ANSWER} RETURNING 1 AS kept` } as const;
 
 /** Writes them within the transaction of `within`; the relay is to be woken once it is committed. */
-export async function emit(within: Queryable, events: readonly PlatformEvent[], answer?: StoredAnswer): Promise<void> {
-  if (events.length === 0 && answer === undefined) return;
+export async function emit(within: Queryable, events: readonly PlatformEvent[]): Promise<void> {
+  if (events.length === 0) return;
   const rows = events.map((event, position) => ({
     position,
     webhook_id: event.webhookId,
@@ -36,9 +31,16 @@ export async function emit(within: Queryable, events: readonly PlatformEvent[], 
     traceparent: event.traceparent,
     at: Math.floor(event.at),
   }));
-  const answers =
-    answer === undefined
-      ? []
-      : [{ app_uuid: answer.appUuid, key: answer.key, status: answer.status, body: JSON.stringify(answer.body) }];
-  await within.query(EMIT, [JSON.stringify(rows), JSON.stringify(answers)]);
+  await within.query(EMIT, [JSON.stringify(rows)]);
+}
+
+/**
+ * Keeps the answer of a command within the transaction of its effect. Throws where another request was answered under
+ * the key, by a process before this one whose transaction was still under way.
+ */
+export async function keepAnswer(within: Queryable, kept: KeptAnswers, answer: StoredAnswer | undefined): Promise<void> {
+  const row = answer === undefined ? undefined : kept.row(answer);
+  if (row === undefined) return;
+  const written = await within.query(KEEP[kept.as], [JSON.stringify([row])]);
+  if (kept.as === 'insert' && written.length === 0) throw new StoreUnavailable('the Idempotency-Key has an answer already');
 }

@@ -5,6 +5,7 @@
 import type { Parameter } from '../driver/database.ts';
 import type { Cursor } from '../outbox.ts';
 import { type FlushPlan, roomColumns, sessionColumns } from './flush.ts';
+import { answerStatement, type KeptAnswers } from './kept-answers.ts';
 import { paymentExpressions, paymentParameters } from './payment-rows.ts';
 import { recordingExpressions, recordingParameters } from './recording-rows.ts';
 
@@ -16,7 +17,7 @@ interface Held {
   readonly sessions: boolean;
   readonly rooms: boolean;
   readonly events: boolean;
-  readonly answers: boolean;
+  readonly answers: KeptAnswers['as'] | 'none';
   readonly payments: boolean;
   readonly recordings: boolean;
 }
@@ -83,15 +84,8 @@ const eventExpressions = (held: Held, at: number): string => `emitted AS (
   INSERT INTO outbox (event_id, app_uuid) SELECT event_id, app_uuid FROM emitted
 )`;
 
-/**
- * The mark of an Idempotency-Key is found by its primary key inside LATERAL, because a plan that was made while the
- * table was empty read all marks for each flush otherwise: 4,800 keyed writes a second instead of 9,800.
- */
-const answerExpression = (held: Held, at: number): string => `answered AS (
-  UPDATE idempotency AS i SET status = a.status, body = a.body
-  FROM json_to_recordset($${at}::text::json) AS a (guard uuid, room_guard uuid, app_uuid text, key text, status smallint, body text),
-    LATERAL (SELECT m.ctid FROM idempotency AS m WHERE m.app_uuid = a.app_uuid AND m.key = a.key LIMIT 1) AS marked
-  WHERE i.ctid = marked.ctid AND i.status IS NULL AND EXISTS (SELECT FROM mine)${guards(held, 'a')}
+const answerExpression = (held: Held, as: KeptAnswers['as'], at: number): string => `answered AS (
+  ${answerStatement[as](`$${at}`, `EXISTS (SELECT FROM mine)${guards(held, 'a')}`)}
 )`;
 
 /**
@@ -131,12 +125,12 @@ function compose(held: Held): string {
     ...(held.sessions ? [sessionExpression(numbered())] : []),
     ...(held.rooms ? [roomExpression(numbered())] : []),
     ...(held.events ? [eventExpressions(held, numbered())] : []),
-    ...(held.answers ? [answerExpression(held, numbered())] : []),
+    ...(held.answers === 'none' ? [] : [answerExpression(held, held.answers, numbered())]),
   ];
   return `WITH ${expressions.join(', ')}\n${writtenRows(held, numbered)}`;
 }
 
-/** At most one for each set of things that a flush may hold: 64. */
+/** At most one for each set of things that a flush may hold, and for each way to keep answers: 96. */
 const statements = new Map<string, string>();
 
 function statementFor(held: Held): string {
@@ -151,19 +145,20 @@ function statementFor(held: Held): string {
 
 /**
  * The statement of a plan, written by the node `nodeId`. `readTo`: the position of the relay in this process, if it
- * reads the outbox.
+ * reads the outbox. `as`: the way in which answers are kept.
  */
 export function flushStatement(
   plan: FlushPlan,
   nodeId: string,
   readTo: Cursor | undefined,
+  as: KeptAnswers['as'],
 ): { readonly text: string; readonly parameters: readonly Parameter[] } {
   const { sessions, rooms, events, answers, payments, recordings } = plan;
   const held: Held = {
     sessions: sessions.length > 0,
     rooms: rooms.length > 0,
     events: events.length > 0,
-    answers: answers.length > 0,
+    answers: answers.length > 0 ? as : 'none',
     payments: payments.length > 0,
     recordings: recordings.length > 0,
   };
@@ -174,7 +169,7 @@ export function flushStatement(
     ...(held.sessions ? [JSON.stringify(sessions.map(sessionColumns))] : []),
     ...(held.rooms ? [JSON.stringify(rooms.map(roomColumns))] : []),
     ...(held.events ? [JSON.stringify(events)] : []),
-    ...(held.answers ? [JSON.stringify(answers)] : []),
+    ...(answers.length > 0 ? [JSON.stringify(answers)] : []),
     ...(held.events ? [readTo?.xid ?? null, readTo?.eventId ?? null] : []),
   ];
   return { text: statementFor(held), parameters };

@@ -1,6 +1,7 @@
 /** What a flush writes: the changes of a batch, and the columns of their rows. */
 import type { OutboxEvent } from '../outbox.ts';
 import type { Change, RoomRow, SessionRow } from './journal.ts';
+import type { AnswerRow, KeptAnswers } from './kept-answers.ts';
 import type { PaymentChange } from './payment-rows.ts';
 import type { RecordingChange } from './recording-rows.ts';
 
@@ -20,24 +21,30 @@ interface EventRow {
   readonly at: number;
 }
 
+/** An answer as a row, and the rows without which it is not kept. */
+interface GuardedAnswer extends AnswerRow {
+  readonly guard: string | null;
+  readonly room_guard: string | null;
+}
+
 export interface FlushPlan {
   /** One row a Session, the last before or at its end: a statement may touch a row once. */
   readonly sessions: readonly SessionRow[];
   /** One row a Room, its last. */
   readonly rooms: readonly RoomRow[];
   readonly events: readonly EventRow[];
-  readonly answers: readonly Record<string, unknown>[];
+  readonly answers: readonly GuardedAnswer[];
   readonly payments: readonly PaymentChange[];
   readonly recordings: readonly RecordingChange[];
   /** Positions of changes of a Session that ended earlier in the same batch: nothing of them is stored. */
   readonly late: ReadonlySet<number>;
 }
 
-export function planFlush(batch: readonly Change[]): FlushPlan {
+export function planFlush(batch: readonly Change[], kept: KeptAnswers): FlushPlan {
   const sessions = new Map<string, SessionRow>();
   const rooms = new Map<string, RoomRow>();
   const events: EventRow[] = [];
-  const answers = new Map<string, Record<string, unknown>>();
+  const answers = new Map<string, GuardedAnswer>();
   const late = new Set<number>();
   const paid: PaymentChange[] = [];
   const recorded: RecordingChange[] = [];
@@ -69,15 +76,8 @@ export function planFlush(batch: readonly Change[]): FlushPlan {
         traceparent: event.traceparent,
         at: Math.floor(event.at),
       });
-    if (answer !== undefined)
-      answers.set(`${answer.appUuid} ${answer.key}`, {
-        guard,
-        room_guard: roomGuard,
-        app_uuid: answer.appUuid,
-        key: answer.key,
-        status: answer.status,
-        body: JSON.stringify(answer.body),
-      });
+    const row = answer === undefined ? undefined : kept.row(answer);
+    if (row !== undefined) answers.set(`${row.app_uuid} ${row.key}`, { guard, room_guard: roomGuard, ...row });
   }
   // Every node writes rows in one order, so that two flushes can never wait for each other.
   const ordered = [...sessions.values()].sort((a, b) => (a.sessionUuid < b.sessionUuid ? -1 : 1));

@@ -13,6 +13,7 @@ import type { Cursor, OutboxEvent } from '../outbox.ts';
 import { type FlushPlan, planFlush, writtenEvents } from './flush.ts';
 import { ALIVE, flushStatement } from './flush-statement.ts';
 import { type Change, type Journal, StoreUnavailable } from './journal.ts';
+import type { KeptAnswers } from './kept-answers.ts';
 import { isStored } from './stored.ts';
 
 interface Waiting {
@@ -26,6 +27,7 @@ export interface GroupCommitOptions {
   readonly log: Log;
   /** This process in `nodes`; nothing is written once it was declared dead. */
   readonly nodeId: string;
+  readonly keptAnswers: KeptAnswers;
   /** How far the relay of this process has read the outbox; undefined: it does not read. */
   readonly readTo: () => Cursor | undefined;
   /**
@@ -129,8 +131,9 @@ export class GroupCommit implements Journal {
   }
 
   async #write(batch: readonly Change[]): Promise<boolean[]> {
-    const plan = planFlush(batch);
-    const { text, parameters } = flushStatement(plan, this.#options.nodeId, this.#options.readTo());
+    const { nodeId, keptAnswers, readTo } = this.#options;
+    const plan = planFlush(batch, keptAnswers);
+    const { text, parameters } = flushStatement(plan, nodeId, readTo(), keptAnswers.as);
     const rows = await this.#options.database.query<WrittenRow>(text, parameters);
     const written = new Set(rows.map((row) => row.written));
     if (!written.has(ALIVE)) {

@@ -5,7 +5,8 @@
  */
 import { createHash } from 'node:crypto';
 import type { Answer } from '../../call/ports/sessions.ts';
-import type { IdempotencyStore, KeyedRequest } from '../../database/idempotency.ts';
+import type { IdempotencyStore } from '../../database/idempotency.ts';
+import type { KeyedRequest } from '../../database/key-marks.ts';
 import { IDEMPOTENCY_KEY_MAX_CHARS } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Outcome, RequestContext } from '../request-context.ts';
@@ -21,11 +22,14 @@ export function idempotencyKey(context: RequestContext): Problem | undefined {
   return problems.invalid(`Idempotency-Key: must be 1 to ${IDEMPOTENCY_KEY_MAX_CHARS} printable ASCII characters`);
 }
 
-/** Marks the key as in flight, or says what came of it before. */
-export async function mark(store: IdempotencyStore, context: RequestContext): Promise<Outcome | undefined> {
+/** Marks the key as in flight, or says what came of it before. Undefined at once: the request has none. */
+export function mark(store: IdempotencyStore, context: RequestContext): Promise<Outcome | undefined> | undefined {
+  if (context.route.command !== true || context.appUuid === '') return undefined;
   const key = context.request.headers.get('idempotency-key');
-  if (key === null || context.route.command !== true || context.appUuid === '') return undefined;
-  const keyed: KeyedRequest = { appUuid: context.appUuid, key, fingerprint: fingerprint(context) };
+  return key === null ? undefined : begin(store, context, { appUuid: context.appUuid, key, fingerprint: fingerprint(context) });
+}
+
+async function begin(store: IdempotencyStore, context: RequestContext, keyed: KeyedRequest): Promise<Outcome | undefined> {
   const found = await store.begin(keyed);
   if (found.state === 'mismatch') return problems.keyReused();
   if (found.state === 'in_flight') return problems.requestInProgress();
@@ -40,7 +44,8 @@ export async function keep(store: IdempotencyStore, context: RequestContext, out
   if (keyed === undefined || outcome instanceof Response) return;
   context.keyed = undefined;
   if (!isProblem(outcome)) {
-    if (context.route.answerStoredBy !== 'journal') await store.finish(keyed, outcome.status, bodyText(outcome));
+    if (context.route.answerStoredBy === 'journal') store.stored(keyed);
+    else await store.finish(keyed, outcome.status, bodyText(outcome));
   } else if (outcome.status === 403 || outcome.status === 422)
     await store.finish(keyed, outcome.status, JSON.stringify({ code: outcome.problem, message: outcome.message }));
   else if (outcome.isInDoubt !== true) await store.release(keyed);

@@ -52,10 +52,10 @@ const sessionStatements: readonly Statement[] = [
   read(/^SELECT session_uuid::text .* FROM sessions WHERE node_id = \$1 AND ended_at IS NULL$/s, (execution) =>
     [...execution.tables.sessions.values()].filter((row) => row.node_id === textAt(execution, 1) && row.ended_at === null),
   ),
-  read(/^SELECT session_uuid::text .* FROM json_array_elements/s, (execution) =>
-    listAt<readonly [string, string]>(execution, 1).flatMap(([appUuid, sessionUuid]) => {
+  read(/^SELECT at::int AS at, .* FROM json_array_elements/s, (execution) =>
+    listAt<readonly [string, string]>(execution, 1).flatMap(([appUuid, sessionUuid], index) => {
       const row = execution.tables.sessions.get(sessionUuid);
-      return row?.app_uuid === appUuid ? [row] : [];
+      return row?.app_uuid === appUuid ? [{ ...row, at: index + 1 }] : [];
     }),
   ),
   write(
@@ -199,6 +199,7 @@ const roomStatements: readonly Statement[] = [
 
 const keyOf = ({ app_uuid, key }: { readonly app_uuid: string; readonly key: string }) => `${app_uuid} ${key}`;
 type Asked = Pick<IdempotencyRecord, 'app_uuid' | 'key' | 'fingerprint'>;
+const KEPT_MS = 24 * 3_600_000;
 
 /** The mark of the Idempotency-Key that the first two parameters name, while it has no answer and is `node`'s. */
 function markOf(execution: Execution, node: string): IdempotencyRecord | undefined {
@@ -239,6 +240,16 @@ const keyStatements: readonly Statement[] = [
         };
       });
   }),
+  read(/^SELECT asked\.app_uuid, asked\.key, asked\.fingerprint/, (execution) =>
+    listAt<Asked & { readonly at: number }>(execution, 1).flatMap(({ at, ...asked }) => {
+      const known = execution.tables.idempotency.get(keyOf(asked));
+      if (known === undefined || known.created_at < at - KEPT_MS) return [];
+      const same = known.fingerprint === asked.fingerprint;
+      return known.status === null && known.lease_until < at && same
+        ? []
+        : [{ ...asked, same, status: known.status, body: known.body }];
+    }),
+  ),
   write(/^UPDATE idempotency SET status = \$4/, (execution) => () => {
     const mark = markOf(execution, textAt(execution, 6));
     if (mark !== undefined)

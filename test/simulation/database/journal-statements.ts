@@ -26,6 +26,9 @@ interface KeptAnswer {
   readonly key: string;
   readonly status: number;
   readonly body: string;
+  /** Where the answer is a row of its own, as the field below. */
+  readonly fingerprint?: string;
+  readonly created_at?: number;
 }
 
 /** Returns the numbers of the events that were not there before, by webhook id. */
@@ -49,13 +52,30 @@ function insertEvents(
   return inserted;
 }
 
-function keepAnswers(tables: Tables, answers: readonly KeptAnswer[]): void {
-  for (const { app_uuid, key, status, body } of answers) {
+const KEPT_MS = 24 * 3_600_000;
+
+/** Returns how many were kept. */
+function keepAnswers(tables: Pick<Tables, 'idempotency'>, answers: readonly KeptAnswer[]): number {
+  let kept = 0;
+  for (const { app_uuid, key, status, body, fingerprint, created_at } of answers) {
     const name = `${app_uuid} ${key}`;
-    const marked = tables.idempotency.get(name);
-    if (marked !== undefined && marked.status === null) tables.idempotency.set(name, { ...marked, status, body });
+    const known = tables.idempotency.get(name);
+    if (fingerprint === undefined || created_at === undefined) {
+      if (known === undefined || known.status !== null) continue;
+      tables.idempotency.set(name, { ...known, status, body });
+    } else {
+      if (known !== undefined && known.status !== null && known.created_at >= created_at - KEPT_MS) continue;
+      const row = { app_uuid, key, fingerprint, status, body, lease_until: created_at, created_at };
+      tables.idempotency.set(name, { ...row, node_id: known?.node_id ?? '' });
+    }
+    kept += 1;
   }
+  return kept;
 }
+
+/** Whoever inserts a key that another transaction is inserting waits for it. */
+const keyLocks = (answers: readonly KeptAnswer[]): readonly string[] =>
+  answers.flatMap(({ app_uuid, key, fingerprint }) => (fingerprint === undefined ? [] : [`key ${app_uuid} ${key}`]));
 
 type Kept = Readonly<Record<string, unknown>>;
 
@@ -194,13 +214,14 @@ function flush(execution: Execution): (xid: number) => Rows {
 }
 
 function flushLocks(execution: Execution): readonly string[] {
-  const { nodeId, sessions, rooms, recordings, payments } = flushOf(execution);
+  const { nodeId, sessions, rooms, recordings, payments, answers } = flushOf(execution);
   return [
     `node ${nodeId}`,
     ...sessions.map(({ session_uuid }) => `session ${session_uuid}`),
     ...rooms.map(({ room_id }) => `room ${room_id}`),
     ...(recordings?.ended ?? []).map(({ recording_uuid }) => `recording ${String(recording_uuid)}`),
     ...(payments?.ended ?? []).map((each) => `collection ${collectionKey(each)}`),
+    ...keyLocks(answers),
   ];
 }
 
@@ -240,14 +261,29 @@ export const journalStatements: readonly Statement[] = [
   }),
   step(/^\s*WITH emitted AS \(/, (execution) => {
     const events = listAt<EmittedEvent>(execution, 1);
-    const answers = listAt<KeptAnswer>(execution, 2);
     const { tables } = execution;
-    return {
-      rows: NONE,
-      apply: (xid) => {
-        insertEvents(tables, xid, events, null);
-        keepAnswers(tables, answers);
-      },
-    };
+    return { rows: NONE, apply: (xid) => void insertEvents(tables, xid, events, null) };
   }),
+  step(/^UPDATE idempotency AS i SET/, (execution) => {
+    const answers = listAt<KeptAnswer>(execution, 1);
+    return { rows: NONE, apply: () => void keepAnswers(execution.tables, answers) };
+  }),
+  step(
+    /^INSERT INTO idempotency AS i.* RETURNING 1 AS kept$/s,
+    (execution) => {
+      const answers = listAt<KeptAnswer>(execution, 1);
+      const kept = { idempotency: new Map(execution.tables.idempotency) };
+      const rows = Array.from({ length: keepAnswers(kept, answers) }, () => ({ kept: 1 }));
+      return { rows, apply: () => void keepAnswers(execution.tables, answers) };
+    },
+    (execution) => keyLocks(listAt<KeptAnswer>(execution, 1)),
+  ),
+  write(
+    /^INSERT INTO idempotency AS i(?!.*RETURNING)/s,
+    (execution) => () => {
+      keepAnswers(execution.tables, listAt<KeptAnswer>(execution, 1));
+      return NONE;
+    },
+    (execution) => keyLocks(listAt<KeptAnswer>(execution, 1)),
+  ),
 ];
