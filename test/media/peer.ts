@@ -106,6 +106,14 @@ export class Peer {
     return watch(this.#watchers, condition);
   }
 
+  /** Resolves when all that came has been read: a process that was kept from running finds old packets before new ones. */
+  async caughtUp(): Promise<void> {
+    for (let known = -1, quietTurns = 0; quietTurns < 2; quietTurns = this.heard.length === known ? quietTurns + 1 : 0) {
+      known = this.heard.length;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
   async close(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve)); // what is still to be sent
     await Promise.all([this.#rtp, this.#rtcp].map((socket) => new Promise<void>((resolve) => socket.close(() => resolve()))));
