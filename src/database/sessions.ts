@@ -49,7 +49,7 @@ export interface SessionStore {
 
 const COLUMNS =
   'session_uuid::text AS session_uuid, app_uuid, node_id, epoch, type, state, caller_id, did, answered, client_state, room_id, running, trunk, created_at, answered_at, ended_at, summary';
-/** Those of a `SessionRecord` but the two by which it is found. */
+/** The columns of a `SessionRecord`, without the two by which it is found. */
 const SHOWN = 'node_id, type, state, caller_id, did, answered, created_at, ended_at';
 const GET = `SELECT at::int AS at, ${SHOWN} FROM json_array_elements($1::text::json) WITH ORDINALITY AS asked (wanted, at)
   JOIN sessions ON session_uuid = (wanted->>1)::uuid AND app_uuid = wanted->>0`;

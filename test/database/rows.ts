@@ -28,26 +28,7 @@ export const sessionRow = (more: Partial<SessionRow> = {}): SessionRow => ({
 export const ended = (row: SessionRow, at = Date.now()): SessionRow => ({ ...row, state: 'ended', endedAt: at });
 
 /** What is read of a Session that is to be shown. */
-export const recordOf = ({
-  sessionUuid,
-  appUuid,
-  nodeId,
-  type,
-  state,
-  callerId,
-  did,
-  answered,
-  createdAt,
-  endedAt,
-}: SessionRow): SessionRecord => ({
-  sessionUuid,
-  appUuid,
-  nodeId,
-  type,
-  state,
-  callerId,
-  did,
-  answered,
-  createdAt,
-  endedAt,
-});
+export function recordOf(row: SessionRow): SessionRecord {
+  const { epoch, clientState, roomId, running, trunk, answeredAt, summary, ...shown } = row;
+  return shown;
+}

@@ -26,7 +26,7 @@ interface KeptAnswer {
   readonly key: string;
   readonly status: number;
   readonly body: string;
-  /** Where the answer is a row of its own, as the field below. */
+  /** This field and the next are there where the answer is a row of its own. */
   readonly fingerprint?: string;
   readonly created_at?: number;
 }
