@@ -14,6 +14,8 @@ function world(rows: number, deleting = false) {
   const opened: string[] = [];
   const source = { answers: Promise.resolve() };
   const bug = { next: false };
+  /** Playlists that were opened and not released. */
+  const open = { count: 0 };
   const stored: RoomRow[] = [];
   const clock = new VirtualClock();
   const registry = new RoomRegistry({
@@ -66,14 +68,15 @@ function world(rows: number, deleting = false) {
       openPlaylist: async (urls) => {
         opened.push(...urls);
         await source.answers;
-        return { urls, release() {} };
+        open.count += 1;
+        return { urls, release: () => (open.count -= 1) };
       },
     },
     recordings: noRecordings,
     limits: async () => ({ maxRooms: 100, maxMembersPerRoom: 250 }),
     session: () => undefined,
   });
-  return { registry, events, opened, bug, clock, stored, source };
+  return { registry, events, opened, bug, clock, stored, source, open };
 }
 
 test('While a play of a Room opens its sources another one, and what else would change its media, is 409.', async () => {
@@ -91,6 +94,25 @@ test('While a play of a Room opens its sources another one, and what else would 
   expect(await registry.order(room, { type: 'volume', volume: 50 }, context)).toMatchObject({ status: 202 });
   answered.resolve();
   expect(await first).toMatchObject({ status: 202 });
+});
+
+test('A play whose sources are open is admitted, or lets go of them, whenever another one begins.', async () => {
+  const context = { appUuid: 'app_1', operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
+  const play = { type: 'play', urls: ['http://slow/'], loop: 1, volume: undefined } as const;
+  for (let turns = 0; turns < 8; turns += 1) {
+    const { registry, source, open } = world(0);
+    const made = await registry.create({ voice_activity_events: false }, context);
+    const room = isProblem(made) ? '' : String(made.body.room_id);
+    const answered = Promise.withResolvers<void>();
+    source.answers = answered.promise;
+    const first = registry.order(room, play, context);
+    answered.resolve();
+    for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+    const second = registry.order(room, play, context);
+    expect(await first).toMatchObject({ status: 202 });
+    expect(await second).toMatchObject({ status: 409 });
+    expect(open.count).toBe(1);
+  }
 });
 
 test('More than 50,000 Rooms are not listed: 413, without filters that could narrow them.', async () => {

@@ -176,7 +176,9 @@ export class RoomActor {
       playlist?.release();
       return roomIsMoving;
     }
-    const refused = this.#isOpening ? roomRefusal(this.#state, order.type, true) : undefined;
+    // A play whose own sources are open is not held back by another that begins to open its.
+    const isHeldBack = this.#isOpening && playlist === undefined;
+    const refused = isHeldBack ? roomRefusal(this.#state, order.type, true) : undefined;
     if (refused !== undefined) return refused;
     return await this.#mailbox.ask({ type: 'command', command: order, operationUuid }, { context, answer, playlist });
   }
