@@ -15,7 +15,7 @@ import { type EventLog, eventLog } from './events.ts';
 import { type IdempotencyStore, idempotencyStore } from './idempotency.ts';
 import { groupCommit, type JournalLoad } from './journal/group-commit.ts';
 import type { Journal } from './journal/journal.ts';
-import { keptAnswers as answersKept } from './journal/kept-answers.ts';
+import { keptAnswers } from './journal/kept-answers.ts';
 import { KeyMarks } from './key-marks.ts';
 import { type LeaseStore, leaseStore } from './leases.ts';
 import { type MessageStore, messageStore } from './messages.ts';
@@ -134,9 +134,9 @@ export async function storeOn(
     await database.listen(CHANNEL, heard).catch((error: unknown) => log.warn({ error: String(error) }, 'LISTEN failed'));
 
   const marks = isShared ? undefined : new KeyMarks(now);
-  const keptAnswers = answersKept(marks);
+  const kept = keptAnswers(marks);
   const onDead = () => nodes.tell('');
-  const journal = groupCommit({ database, log, nodeId, keptAnswers, readTo: outbox.readTo, onEvents, onDead });
+  const journal = groupCommit({ database, log, nodeId, keptAnswers: kept, readTo: outbox.readTo, onEvents, onDead });
   const leases = leaseStore(database, nodeId);
   const apps = appStore(database, seal, now);
   const sweep = () => forget(database, now(), settings.callHistoryDays ?? 0);
@@ -167,8 +167,8 @@ export async function storeOn(
     devices: deviceStore(database, seal, nodeId, now),
     events: eventLog(database, onEvents),
     tail,
-    messages: messageStore(database, isShared, keptAnswers, onEvents),
-    payments: paymentStore(database, settings.masterKey, keptAnswers, onEvents),
+    messages: messageStore(database, isShared, kept, onEvents),
+    payments: paymentStore(database, settings.masterKey, kept, onEvents),
     recordings: recordingStore(database, nodeId),
     outbox,
     idempotency: idempotencyStore(database, nodeId, now, marks),

@@ -1,5 +1,6 @@
 /** The statement of a flush (`journal/flush.ts`), and what other transactions emit (`journal/emit.ts`). */
 import type { Row } from '../../../src/database/driver/database.ts';
+import type { AnswerRow } from '../../../src/database/journal/kept-answers.ts';
 import { isAfter } from './outbox-statements.ts';
 import type { Execution, Rows, Statement } from './statement.ts';
 import { listAt, NONE, numberAt, ONE, read, step, textAt, write } from './statement.ts';
@@ -19,16 +20,9 @@ interface EmittedEvent extends Omit<EventRecord, 'event_id' | 'xid' | 'by' | 'st
   readonly recording_guard?: string | null;
 }
 
-interface KeptAnswer {
+interface KeptAnswer extends AnswerRow {
   readonly guard?: string | null;
   readonly room_guard?: string | null;
-  readonly app_uuid: string;
-  readonly key: string;
-  readonly status: number;
-  readonly body: string;
-  /** This field and the next are there where the answer is a row of its own. */
-  readonly fingerprint?: string;
-  readonly created_at?: number;
 }
 
 /** Returns the numbers of the events that were not there before, by webhook id. */
