@@ -4,7 +4,7 @@
  */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../platform/api.ts';
-import { useNews, wordsOf } from '../platform/live.ts';
+import { useNews, useRetry, wordsOf } from '../platform/live.ts';
 import type { Call } from '../platform/types.ts';
 
 interface Page {
@@ -37,7 +37,8 @@ export interface CallList {
 export function useCallList(query: string): CallList {
   const [rows, setRows] = useState(NONE);
   const [loaded, setLoaded] = useState<string>();
-  const [error, setError] = useState('');
+  /** The page that could not be loaded, and why. */
+  const [failed, setFailed] = useState<{ readonly cursor: string; readonly failure: unknown }>();
   const known = useRef(rows);
   known.current = rows;
   const wanted = useRef(query);
@@ -51,9 +52,9 @@ export function useCallList(query: string): CallList {
         if (wanted.current !== query) return;
         setRows((before) => merged(before, cursor, page));
         setLoaded(query);
-        setError('');
-      } catch (problem) {
-        if (wanted.current === query) setError(wordsOf(problem));
+        setFailed(undefined);
+      } catch (failure) {
+        if (wanted.current === query) setFailed({ cursor, failure });
       }
     },
     [query],
@@ -61,8 +62,10 @@ export function useCallList(query: string): CallList {
   useEffect(() => {
     wanted.current = query;
     setRows(NONE);
+    setFailed(undefined);
     void load('');
   }, [load]);
+  useRetry(failed?.failure, () => void load(failed?.cursor ?? ''));
   useNews((news) => {
     const pages = new Set(['']);
     for (const { sessionUuid } of news) pages.add(known.current.pageOf.get(sessionUuid) ?? '');
@@ -76,7 +79,7 @@ export function useCallList(query: string): CallList {
       busy.current = '';
     });
   };
-  return { calls: rows.calls, isLoaded: loaded === query, hasMore: rows.next !== '', error, more };
+  return { calls: rows.calls, isLoaded: loaded === query, hasMore: rows.next !== '', error: wordsOf(failed?.failure), more };
 }
 
 /** Newest first, as the platform orders them. */

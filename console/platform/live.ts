@@ -13,6 +13,7 @@ export interface News {
   readonly sessionUuid: string;
 }
 
+/** After this the stream is opened again, and a page that could not be loaded is asked for again. */
 const RETRY_MS = 5000;
 const GATHER_MS = 30;
 const PAUSE_MS = 300;
@@ -119,7 +120,8 @@ export interface Loaded<T> {
 interface State<T> {
   readonly key: string;
   readonly data: T | undefined;
-  readonly error: string;
+  /** What the last attempt failed with; undefined when it did not. */
+  readonly failure: unknown;
 }
 
 /** A request that runs. `isOutdated`: something has happened since it was sent. */
@@ -137,7 +139,7 @@ export function useLoaded<T>(
   load: (signal: AbortSignal) => Promise<T>,
   options: { readonly on?: (news: News) => boolean; readonly everyMs?: number } = {},
 ): Loaded<T> {
-  const [state, setState] = useState<State<T>>({ key, data: undefined, error: '' });
+  const [state, setState] = useState<State<T>>({ key, data: undefined, failure: undefined });
   const loader = useRef(load);
   loader.current = load;
   const running = useRef<Loading | undefined>(undefined);
@@ -155,8 +157,8 @@ export function useLoaded<T>(
       if (own.isOutdated) reload();
     };
     loader.current(own.controller.signal).then(
-      (data) => show(() => ({ key, data, error: '' })),
-      (error: unknown) => show((before) => ({ ...before, key, error: wordsOf(error) })),
+      (data) => show(() => ({ key, data, failure: undefined })),
+      (failure: unknown) => show((before) => ({ ...before, key, failure })),
     );
   }, [key]);
   useEffect(() => {
@@ -171,11 +173,25 @@ export function useLoaded<T>(
       running.current = undefined;
     };
   }, [reload, options.everyMs]);
+  useRetry(state.failure, reload);
   useNews((news) => {
     const { on } = options;
     if (on !== undefined && (news.length === 0 || news.some((each) => each.name === 'gap' || on(each)))) reload();
   });
-  return { data: state.key === key ? state.data : undefined, error: state.error, reload };
+  return { data: state.key === key ? state.data : undefined, error: wordsOf(state.failure), reload };
 }
 
-export const wordsOf = (error: unknown): string => (error instanceof Refused ? error.message : String(error));
+/** Loads again a little later what failed for a reason that passes: the platform is away, busy, or without its database. */
+export function useRetry(failure: unknown, again: () => void): void {
+  const latest = useRef(again);
+  latest.current = again;
+  useEffect(() => {
+    if (!(failure instanceof Refused && (failure.status === 0 || failure.status === 429 || failure.status >= 500))) return;
+    const timer = setTimeout(() => latest.current(), RETRY_MS);
+    return () => clearTimeout(timer);
+  }, [failure]);
+}
+
+/** What a failure says; empty for none. */
+export const wordsOf = (failure: unknown): string =>
+  failure === undefined ? '' : failure instanceof Refused ? failure.message : String(failure);

@@ -89,6 +89,26 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
       .waitFor();
   }, 60_000);
 
+  test('asks again by itself for what could not be loaded, and says why meanwhile', async () => {
+    const tab = await context.newPage();
+    // Without the stream no news cause the page to load.
+    await tab.route('**/events/stream', (route) => route.abort());
+    const refusal = { code: 'service_unavailable', message: 'Service temporarily unavailable. See Retry-After header.' };
+    const lists = /operator\/v1\/(sessions|rooms)(\?|$)/;
+    for (const [path, loaded] of [
+      ['/console/calls', 'No calls yet'],
+      ['/console/rooms', 'No Rooms'],
+    ] as const) {
+      await tab.route(lists, (route) => route.fulfill({ status: 503, json: refusal }));
+      await tab.goto(`${platform.url}${path}`);
+      await tab.getByText(refusal.message).waitFor();
+      await tab.unroute(lists);
+      await tab.getByText(loaded).waitFor();
+      expect(await tab.getByText(refusal.message).count()).toBe(0);
+    }
+    await tab.close();
+  }, 60_000);
+
   test('places a call, which appears in the list as it comes', async () => {
     const list = await context.newPage();
     const seenThere = watch(list, platform.url);
