@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import { type Call, Harness } from './harness.ts';
+import { test } from './real-time.ts';
 
 let harness: Harness;
 beforeAll(async () => {

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import type { RtpLeg } from '../../src/media/engine.ts';
 import { Harness } from './harness.ts';
 import { Peer } from './peer.ts';
+import { test } from './real-time.ts';
 
 let harness: Harness;
 beforeAll(async () => {
@@ -77,6 +78,7 @@ describe('audio of another payload type', () => {
     const before = (await leg.counters()).packetsReceived;
     expect(notices.of('payload.changed')).toEqual([{ type: 'payload.changed', payloadType: 8 }]);
     for (let i = 5; i < 9; i++) peer.send(leg, 8, i * 160, audio);
+    await peer.caughtUp();
     const ticks = peer.heard.length;
     await peer.until(() => peer.heard.length > ticks + 3);
     expect((await leg.counters()).packetsReceived).toBe(before + 4);

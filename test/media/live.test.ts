@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import { createServer, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { IcyStripper } from '../../src/media/format/icy.ts';
@@ -6,6 +6,7 @@ import { OpenStream } from '../../src/media/playback/live-stream.ts';
 import { OpenPush } from '../../src/media/playback/push.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
 import { type Call, Harness } from './harness.ts';
+import { test } from './real-time.ts';
 import { mulawSample, tone, toneSnrDb, wav } from './sound.ts';
 
 const HZ = 8000;

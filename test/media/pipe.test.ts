@@ -1,8 +1,9 @@
 /** Pipes between two nodes: both ends on one engine, a stream leg beside each. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import type { MediaPipe, MediaRoom, PipeCodec } from '../../src/media/engine.ts';
 import type { StreamFormat, StreamLeg } from '../../src/media/leg/stream.ts';
 import { Harness } from './harness.ts';
+import { test } from './real-time.ts';
 import { tone, toneSnrDb } from './sound.ts';
 
 let harness: Harness;

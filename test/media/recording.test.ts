@@ -1,12 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RoomNotice } from '../../src/media/engine.ts';
 import { mendWav } from '../../src/media/recording/mend-wav.ts';
 import { Harness } from './harness.ts';
+import { test } from './real-time.ts';
 import { presentDb, tone, wav } from './sound.ts';
-import { steadily, Talker } from './talker.ts';
+import { Talker } from './talker.ts';
 
 let harness: Harness;
 let folder: string;
@@ -112,46 +113,44 @@ describe('recordings of a call', () => {
     expect((await samplesOf(path)).length * 2).toBeGreaterThanOrEqual(bytes.length - 44);
   });
 
-  test('leave hold and interruptions out, and tell speech with the silence before it', () =>
-    steadily(
-      () => talking(440),
-      async (talker) => {
-        const { leg, peer, notices } = talker.call;
-        const path = join(folder, 'held.wav');
-        const recording = leg.record({
-          recordingUuid: 'rec',
-          path,
-          includeGaps: false,
-          voiceActivity: { sensitivity: 0.5, speechDurationMs: 60, silenceDurationMs: 200 },
-        });
-        await notices.until(() => notices.of('speech.started').length === 1);
-        talker.say(0);
-        await notices.until(() => notices.of('speech.ended').length === 1);
-        await talker.hears(30);
-        talker.say(440);
-        await notices.until(() => notices.of('speech.started').length === 2);
-        const [first, second] = notices.of('speech.started');
-        expect(first?.precedingSilenceMs).toBeUndefined();
-        expect(second?.precedingSilenceMs).toBeGreaterThanOrEqual(700);
-        expect(second?.precedingSilenceMs).toBeLessThan(1_200);
-        leg.negotiate(peer.parameters({ send: false }));
-        await leg.counters();
-        const held = performance.now();
-        await notices.until(() => notices.of('speech.ended').length === 2);
-        const { packetsReceived } = await leg.counters();
-        // The peer speaks on, unheard, and in a burst where the machine was busy.
-        while ((await leg.counters()).packetsReceived < packetsReceived + 15 || performance.now() - held < 500);
-        leg.negotiate(peer.parameters());
-        await talker.hears(10);
-        recording.stop();
-        await notices.until(() => notices.of('recording.ended').length === 1);
-        const samples = await samplesOf(path);
-        // It was heard as long as packets went out, which none did on hold.
-        const sent = peer.heard.length * 160;
-        expect(samples.length).toBeLessThanOrEqual(sent);
-        expect(samples.length).toBeGreaterThan(sent - 20 * 160);
-      },
-    ));
+  test('leave hold and interruptions out, and tell speech with the silence before it', async () => {
+    const talker = await talking(440);
+    const { leg, peer, notices } = talker.call;
+    const path = join(folder, 'held.wav');
+    const recording = leg.record({
+      recordingUuid: 'rec',
+      path,
+      includeGaps: false,
+      voiceActivity: { sensitivity: 0.5, speechDurationMs: 60, silenceDurationMs: 200 },
+    });
+    await notices.until(() => notices.of('speech.started').length === 1);
+    talker.say(0);
+    await notices.until(() => notices.of('speech.ended').length === 1);
+    await talker.hears(30);
+    talker.say(440);
+    await notices.until(() => notices.of('speech.started').length === 2);
+    const [first, second] = notices.of('speech.started');
+    expect(first?.precedingSilenceMs).toBeUndefined();
+    expect(second?.precedingSilenceMs).toBeGreaterThanOrEqual(700);
+    expect(second?.precedingSilenceMs).toBeLessThan(1_200);
+    leg.negotiate(peer.parameters({ send: false }));
+    await leg.counters();
+    const held = performance.now();
+    await notices.until(() => notices.of('speech.ended').length === 2);
+    const { packetsReceived } = await leg.counters();
+    // The peer speaks on, unheard, and in a burst where the machine was busy.
+    while ((await leg.counters()).packetsReceived < packetsReceived + 15 || performance.now() - held < 500);
+    leg.negotiate(peer.parameters());
+    await talker.hears(10);
+    recording.stop();
+    await notices.until(() => notices.of('recording.ended').length === 1);
+    const samples = await samplesOf(path);
+    // It was heard as long as packets went out, which none did on hold.
+    const sent = peer.heard.length * 160;
+    expect(samples.length).toBeLessThanOrEqual(sent);
+    expect(samples.length).toBeGreaterThan(sent - 20 * 160);
+    await talker.end();
+  });
 
   test('that cannot be written end with a reason, and the call goes on', async () => {
     const talker = await talking(440);

@@ -15,8 +15,6 @@ export class Talker {
   #sent = 0;
   #started = 0;
   #timer: ReturnType<typeof setInterval> | undefined;
-  /** The longest time for which this process was kept from sending, in milliseconds. */
-  longestPauseMs = 0;
 
   constructor(call: Call, hz: number, codec: 'PCMU' | 'PCMA') {
     this.call = call;
@@ -28,10 +26,7 @@ export class Talker {
   /** Begins to send, against the clock: a late timer is made up for. */
   start(): void {
     this.#started = performance.now();
-    let last = this.#started;
     this.#timer = setInterval(() => {
-      this.longestPauseMs = Math.max(this.longestPauseMs, performance.now() - last);
-      last = performance.now();
       while (this.#sent * 20 < performance.now() - this.#started) this.#frame();
     }, 10);
   }
@@ -73,25 +68,5 @@ export class Talker {
   async end(): Promise<void> {
     clearInterval(this.#timer);
     await this.call[Symbol.asyncDispose]();
-  }
-}
-
-const STEADY_MS = 100;
-const TRIES_MAX = 5;
-
-/**
- * Plays a scene that depends on when its talker says what. One that fails is played again with another talker where this
- * one was held up by a busy machine: what it said was another sound then.
- */
-export async function steadily(talking: () => Promise<Talker>, scene: (talker: Talker) => Promise<void>): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    const talker = await talking();
-    try {
-      return await scene(talker);
-    } catch (error) {
-      if (talker.longestPauseMs < STEADY_MS || tries === TRIES_MAX) throw error;
-    } finally {
-      await talker.end();
-    }
   }
 }

@@ -77,6 +77,8 @@ export class Platform {
         RTP_PORTS: this.#rtpRange.ports,
         MEDIA_WORKERS: '1',
         SHUTDOWN_GRACE_SEC: '0',
+        // Many callers of the tests send no audio, and a busy machine may take more than half a minute for a test.
+        MEDIA_TIMEOUT_SEC: '300',
         DATA_DIR: this.dataDir,
         ...this.#environment,
       },

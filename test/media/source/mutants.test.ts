@@ -148,7 +148,8 @@ describe('mutants', () => {
       }
       // A cut right after the head leaves nothing to hear, and four changes may hit all four frames of the FLAC.
       expect(silent / count).toBeLessThan(name === 'FLAC' ? 0.15 : 0.06);
-      expect(slowest).toBeLessThan(2_000);
+      // Some milliseconds, and on a busy machine two seconds.
+      expect(slowest).toBeLessThan(10_000);
       expect(troubles).toEqual([]);
     }, 60_000);
   }
