@@ -81,9 +81,11 @@ describe('a file played on a leg', () => {
     await play('/long.wav');
     await play('/short.wav');
     await notices.until(() => notices.of('playback.completed').length === 1);
-    expect(notices.types()).toEqual(['playback.started', 'playback.started', 'playback.completed']);
+    // The second one may have started before the third took its place.
+    const started = notices.of('playback.started').length;
+    expect(notices.types()).toEqual([...Array(started).fill('playback.started'), 'playback.completed']);
     await play('/long.wav');
-    await notices.until(() => notices.of('playback.started').length === 3);
+    await notices.until(() => notices.of('playback.started').length === started + 1);
     leg.stopPlayback('op');
     await notices.until(() => notices.of('playback.stopped').length === 1);
   });
