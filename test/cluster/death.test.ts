@@ -6,8 +6,8 @@ import { sippInstalled } from '../support/sipp.ts';
 import { callsTo, type LiveCalls } from './calls.ts';
 import { eventually, natsInstalled, TestCluster, type TestNode } from './harness.ts';
 
-const BURIAL_SEC = 3;
-const ORPHAN_SEC = 9;
+const BURIAL_SEC = 5;
+const ORPHAN_SEC = 12;
 
 describe.skipIf(!natsInstalled || !sippInstalled)('a cluster', () => {
   let cluster: TestCluster;

@@ -47,7 +47,7 @@ describe.skipIf(!natsInstalled || !sippInstalled)('through another node', () => 
   };
 
   beforeAll(async () => {
-    cluster = await TestCluster.start(2, { WEBHOOK_RETRY_SCALE: '0.1', NODE_BURIAL_SEC: '3' });
+    cluster = await TestCluster.start(2, { WEBHOOK_RETRY_SCALE: '0.1', NODE_BURIAL_SEC: '8' });
     app = await cluster.application(receiver, NUMBER);
     const calls = await callsTo(node(0).platform, app, receiver, 1);
     running.push(calls);
