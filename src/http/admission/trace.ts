@@ -2,7 +2,6 @@
  * The server's own trace on every response; a valid incoming one is linked to it, a malformed one ignored (interface,
  * Errors).
  */
-import { randomBytes } from 'node:crypto';
 import { LINKED_TRACESTATE_MAX_CHARS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 
@@ -10,23 +9,6 @@ const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{
 const TRACEPARENT_MAX_CHARS = 256;
 /** W3C Trace Context §3.3: printable ASCII, `key=value` members between commas. */
 const TRACESTATE = /^[ \t]*[a-z0-9][a-z0-9_\-*/@]*=[\x20-\x7e]*$/;
-const POOL_BYTES = 24 * 256;
-
-let pool = '';
-let used = 0;
-
-/** A new `traceparent` (W3C Trace Context), sampled. */
-export function newTraceparent(): string {
-  if (used >= pool.length) {
-    pool = randomBytes(POOL_BYTES).toString('hex');
-    used = 0;
-  }
-  const trace = pool.slice(used, used + 32);
-  const span = pool.slice(used + 32, used + 48);
-  used += 48;
-  return `00-${trace}-${span}-01`;
-}
-
 /**
  * Logs, at `info`, which trace of the caller's the response's own trace is linked to. A request without a valid
  * `traceparent` is not logged.

@@ -11,7 +11,7 @@ import { timestamp } from '../../clock.ts';
 import { installed } from '../../installation.ts';
 import { CONSOLE_LOGIN_BODY_MAX_BYTES } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
-import { newTraceparent } from '../admission/trace.ts';
+import { newTraceparent } from '../../tracing/tracing.ts';
 import type { HttpPeer } from '../pipelining.ts';
 import { JSON_HEADERS, problemResponse } from '../response.ts';
 import { inBody, shape } from '../shape.ts';

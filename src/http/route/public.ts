@@ -1,7 +1,7 @@
 /** The routes outside authentication: health, metrics, the API reference (contract §1). */
 import { readFile } from 'node:fs/promises';
 import { ofPackage } from '../../installation.ts';
-import { newTraceparent } from '../admission/trace.ts';
+import { newTraceparent } from '../../tracing/tracing.ts';
 import type { HttpMetrics } from '../metrics.ts';
 import { typesLoaded } from '../type.ts';
 import { documentationHtml, documentationIndex, documentationPages, llmsText } from './documentation.ts';

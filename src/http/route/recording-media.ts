@@ -14,7 +14,7 @@ import { type Problem, problems } from '../../problem.ts';
 import { GrowingFiles } from '../../recording-storage/growing/growing-file.ts';
 import type { RecordingUrlKind, RecordingUrls } from '../../recording-storage/signed-url.ts';
 import type { StoredFile } from '../../recording-storage/storage.ts';
-import { newTraceparent } from '../admission/trace.ts';
+import { newTraceparent } from '../../tracing/tracing.ts';
 import { type ByteSource, type Connection, Listeners } from '../listeners.ts';
 import type { HttpMetrics } from '../metrics.ts';
 import { ifMatch, noneMatch, rangeHolds, rangeOf } from '../range.ts';

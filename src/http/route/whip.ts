@@ -12,7 +12,7 @@ import { isUuid, newUuid } from '../../id.ts';
 import { AUTHORIZATION_MAX_CHARS, DRAINING_RETRY_SEC, SDP_MAX_BYTES, UNAVAILABLE_RETRY_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
-import { newTraceparent } from '../admission/trace.ts';
+import { newTraceparent } from '../../tracing/tracing.ts';
 import type { HttpMetrics } from '../metrics.ts';
 import type { HttpPeer } from '../pipelining.ts';
 import { problemResponse, unexpectedResponse } from '../response.ts';
