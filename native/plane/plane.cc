@@ -268,6 +268,11 @@ TickReport Plane::rest() {
   return report;
 }
 
+/** Whether the next phase is run before `run` returns: in the middle of a tick, and after a few that were on time. */
+bool Plane::goes_on(const TickReport& report) const {
+  return report.ticks == 0 || (report.ticks < quiet_ticks && late_us_ <= on_time_us);
+}
+
 TickReport Plane::run() {
   if (parties_.empty() && rooms_.empty() && finishing_.empty() && notices_.empty()) return rest();
   TickReport report;
@@ -276,7 +281,7 @@ TickReport Plane::run() {
     take_handed();
     if (time < deadline_us_) break;
     run_due(time, report);
-  } while (report.ticks == 0 && notices_.empty() && frames_.empty());
+  } while (goes_on(report) && notices_.empty() && frames_.empty());
   if (report.ticks > 0) report.lateness_us = std::exchange(late_us_, 0);
   return report;
 }

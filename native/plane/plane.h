@@ -137,7 +137,7 @@ class Plane {
   bool move(uint32_t id, uint32_t plane, const Now& now);
 
   /** Sleeps until the next deadline or `wake`, passing packets on meanwhile, then runs every phase that is due; so on
-   * until the tick is over, or there is something to take. */
+   * until there is something to take, a tick is over that was late, or `quiet_ticks` are over. */
   TickReport run();
   /** The next phase at an instant of the caller's: what `run` does when one is due. The tick is over when this was the
    * last one that has legs or rooms: then it returns true. */
@@ -160,6 +160,11 @@ class Plane {
   static constexpr int64_t prompt_rest_us = 500;
   /** How long a plane without legs and rooms sleeps at most: it wakes twice a second instead of fifty times. */
   static constexpr int64_t rest_us = 25 * tick_us;
+  /** Ticks with nothing to tell, after which `run` returns: the event loop of its caller costs as much as ten legs. */
+  static constexpr uint32_t quiet_ticks = 5;
+  /** A tick that is late by more is the last one of its report, so that its caller can tell how many were late: the
+   * first step of src/media/worker/tick-lateness.ts. */
+  static constexpr int64_t on_time_us = 1'000;
 
  private:
   Plane() = default;
@@ -167,6 +172,7 @@ class Plane {
   void begin_tick(const Now& now);
   bool next_phase();
   void run_due(int64_t time_us, TickReport& report);
+  bool goes_on(const TickReport& report) const;
   void change_phase(Participant& party, size_t to);
   void take_handed();
   TickReport rest();

@@ -366,6 +366,18 @@ TEST("a stall of 200 ms is caught up at once; a stall beyond half a second is ju
   CHECK(be32(after[0], 4) - be32(burst.back(), 4) == 160 * (later.skipped + 1));
 }
 
+TEST("ticks with nothing to tell are run some at a time, and one that is late is told by itself") {
+  Bench bench;
+  CHECK(bench.open());
+  bench.plane->negotiate(1, bench.agreed(), now_of_system());
+  for (int turn = 0; turn < 6; turn++) {
+    const TickReport report = bench.plane->run();
+    const bool told = !bench.notices().empty();
+    CHECK(report.ticks <= Plane::quiet_ticks || report.lateness_us >= Plane::tick_us);
+    CHECK(report.ticks == Plane::quiet_ticks || report.lateness_us > Plane::on_time_us || told);
+  }
+}
+
 TEST("a wake ends the sleep before the tick is due") {
   int error = 0;
   const auto plane = Plane::create(1'000'000, error);

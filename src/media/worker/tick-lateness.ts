@@ -1,8 +1,11 @@
 /** Counts ticks by how late they began, in steps, since the worker began. */
 
 const TICK_US = 20_000;
-/** A tick is counted at the first step that it does not exceed, or after the last. */
-export const LATENESS_STEPS_US = [100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000] as const;
+/**
+ * A tick is counted at the first step that it does not exceed, or after the last. A plane tells of several ticks at once
+ * where none of them was later than the first step (`Plane::on_time_us`).
+ */
+export const LATENESS_STEPS_US = [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000] as const;
 
 export class TickLateness {
   readonly #counts = new Array<number>(LATENESS_STEPS_US.length + 1).fill(0);
