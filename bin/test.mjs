@@ -46,7 +46,7 @@ const bun = join(root, 'node_modules/.bin/bun');
 const failedFiles = new Set();
 let file;
 let isSummary = false;
-let passed = await watch(bun, ['test', workers, '--no-orphans', '--timeout=30000', ...args], print, (line) => {
+let passed = await watch(bun, ['test', workers, '--no-orphans', '--timeout=90000', ...args], print, (line) => {
   file = /^(test\/\S+\.test\.ts):$/.exec(line)?.[1] ?? file;
   isSummary ||= /^\d+ tests (failed|skipped):$/.test(line);
   if (line.startsWith('(fail)') && !isSummary && file !== undefined) failedFiles.add(file);
@@ -123,7 +123,7 @@ async function again() {
   console.log(`sidetone: running again, alone: ${files.join(' ')}`);
   const before = { ...total };
   let failed = 0;
-  const passed = await watch(bun, ['test', '--no-orphans', '--timeout=30000', ...files], print, (line) => {
+  const passed = await watch(bun, ['test', '--no-orphans', '--timeout=90000', ...files], print, (line) => {
     failed += Number(/^\s*(\d+) fail$/.exec(line)?.[1] ?? 0);
   });
   Object.assign(total, before, { passed: before.passed + before.failed - failed, failed });

@@ -70,7 +70,9 @@ for (const [how, hangs] of [
         ...(at > 0 && rings && { ring: rings.path(path) }),
       });
     await notices.until(() => notices.of('recording.started').length === paths.length);
-    await peer.until(() => peer.heard.length >= 60);
+    await peer.caughtUp();
+    const begun = peer.heard.length;
+    await peer.until(() => peer.heard.length >= begun + 60);
 
     worker.command({ type: 'mute', leg: 0, muted: hangs });
     const over = () => notices.of('recording.failed');
