@@ -236,16 +236,17 @@ void Plane::pass_on() {
   prompt_due_us_ = flooded ? deadline_us_ : clock_us(CLOCK_MONOTONIC) + prompt_rest_us;
 }
 
-/** Sleeps until `due_us` or an order; returns the time then. */
+/** Sleeps until `due_us` or an order, which `ordered_` tells of; returns the time then. */
 int64_t Plane::sleep_until(int64_t due_us) {
+  ordered_ = false;
   int64_t time = clock_us(CLOCK_MONOTONIC);
   if (time >= due_us) return time;
   itimerspec alarm = {};
   alarm.it_value.tv_sec = due_us / 1'000'000;
   alarm.it_value.tv_nsec = due_us % 1'000'000 * 1000;
   (void)::timerfd_settime(timer_fd_, TFD_TIMER_ABSTIME, &alarm, nullptr);
-  for (bool undisturbed = true; time < due_us && undisturbed;) {
-    undisturbed = wait(time);
+  while (time < due_us && !ordered_) {
+    ordered_ = !wait(time);
     time = clock_us(CLOCK_MONOTONIC);
   }
   return time;
@@ -268,8 +269,10 @@ TickReport Plane::rest() {
   return report;
 }
 
-/** Whether the next phase is run before `run` returns: in the middle of a tick, and after a few that were on time. */
+/** Whether the next phase is run before `run` returns: in the middle of a tick, and after a few that were on time. An
+ * order that came just when a phase was due is not kept waiting. */
 bool Plane::goes_on(const TickReport& report) const {
+  if (ordered_) return false;
   return report.ticks == 0 || (report.ticks < quiet_ticks && late_us_ <= on_time_us);
 }
 

@@ -193,6 +193,7 @@ class Plane {
   size_t phase_ = 0;         // that is next
   int64_t deadline_us_ = 0;  // of it
   int64_t late_us_ = 0;      // the worst since the last tick that was reported
+  bool ordered_ = false;     // the last sleep was ended by an order
   FilterBank filters_;
   std::unordered_map<uint32_t, std::unique_ptr<Participant>> parties_;
   Phases phases_;
