@@ -236,20 +236,19 @@ void Plane::pass_on() {
   prompt_due_us_ = flooded ? deadline_us_ : clock_us(CLOCK_MONOTONIC) + prompt_rest_us;
 }
 
-/** Sleeps until `due_us` or an order, which `ordered_` tells of; returns the time then. */
-int64_t Plane::sleep_until(int64_t due_us) {
-  ordered_ = false;
-  int64_t time = clock_us(CLOCK_MONOTONIC);
-  if (time >= due_us) return time;
+/** Sleeps until `due_us` or an order. */
+Plane::Woken Plane::sleep_until(int64_t due_us) {
+  Woken woken{clock_us(CLOCK_MONOTONIC), false};
+  if (woken.us >= due_us) return woken;
   itimerspec alarm = {};
   alarm.it_value.tv_sec = due_us / 1'000'000;
   alarm.it_value.tv_nsec = due_us % 1'000'000 * 1000;
   (void)::timerfd_settime(timer_fd_, TFD_TIMER_ABSTIME, &alarm, nullptr);
-  while (time < due_us && !ordered_) {
-    ordered_ = !wait(time);
-    time = clock_us(CLOCK_MONOTONIC);
+  while (woken.us < due_us && !woken.ordered) {
+    woken.ordered = !wait(woken.us);
+    woken.us = clock_us(CLOCK_MONOTONIC);
   }
-  return time;
+  return woken;
 }
 
 /**
@@ -259,7 +258,7 @@ int64_t Plane::sleep_until(int64_t due_us) {
 TickReport Plane::rest() {
   TickReport report;
   const int64_t due_us = deadline_us_ + rest_us;
-  const int64_t time = sleep_until(due_us);
+  const int64_t time = sleep_until(due_us).us;
   take_handed();
   if (time >= due_us) {
     report.ticks = 1;
@@ -269,22 +268,22 @@ TickReport Plane::rest() {
   return report;
 }
 
-/** Whether the next phase is run before `run` returns: in the middle of a tick, and after a few that were on time. An
- * order that came just when a phase was due is not kept waiting. */
+/** Whether the next phase is run before `run` returns: in the middle of a tick, and after a few that were on time. */
 bool Plane::goes_on(const TickReport& report) const {
-  if (ordered_) return false;
   return report.ticks == 0 || (report.ticks < quiet_ticks && late_us_ <= on_time_us);
 }
 
 TickReport Plane::run() {
   if (parties_.empty() && rooms_.empty() && finishing_.empty() && notices_.empty()) return rest();
   TickReport report;
+  Woken woken;
   do {
-    const int64_t time = sleep_until(deadline_us_);
+    woken = sleep_until(deadline_us_);
     take_handed();
-    if (time < deadline_us_) break;
-    run_due(time, report);
-  } while (goes_on(report) && notices_.empty() && frames_.empty());
+    if (woken.us < deadline_us_) break;
+    run_due(woken.us, report);
+    // An order that came just when a phase was due is not kept waiting for the next ones.
+  } while (!woken.ordered && goes_on(report) && notices_.empty() && frames_.empty());
   if (report.ticks > 0) report.lateness_us = std::exchange(late_us_, 0);
   return report;
 }

@@ -167,6 +167,12 @@ class Plane {
   static constexpr int64_t on_time_us = 1'000;
 
  private:
+  /** When a sleep ended, and whether an order ended it. */
+  struct Woken {
+    int64_t us = 0;
+    bool ordered = false;
+  };
+
   Plane() = default;
   void frame(const Now& now);
   void begin_tick(const Now& now);
@@ -176,7 +182,7 @@ class Plane {
   void change_phase(Participant& party, size_t to);
   void take_handed();
   TickReport rest();
-  int64_t sleep_until(int64_t due_us);
+  Woken sleep_until(int64_t due_us);
   bool wait(int64_t now_us);
   void pass_on();
   void add(std::unique_ptr<Participant> party);
@@ -193,7 +199,6 @@ class Plane {
   size_t phase_ = 0;         // that is next
   int64_t deadline_us_ = 0;  // of it
   int64_t late_us_ = 0;      // the worst since the last tick that was reported
-  bool ordered_ = false;     // the last sleep was ended by an order
   FilterBank filters_;
   std::unordered_map<uint32_t, std::unique_ptr<Participant>> parties_;
   Phases phases_;

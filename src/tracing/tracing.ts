@@ -41,7 +41,10 @@ const POOL_BYTES = 24 * 256;
 let pool = '';
 let used = 0;
 
-/** So many random hexadecimal digits. They are fetched for some hundred traces at once: one by one they cost four times as much. */
+/**
+ * Gives so many random hexadecimal digits. They are fetched for some hundred traces at once: one by one they cost four
+ * times as much.
+ */
 function randomHex(digits: number): string {
   if (used + digits > pool.length) {
     pool = randomBytes(POOL_BYTES).toString('hex');

@@ -30,7 +30,10 @@ class Pauses {
   }
 }
 
-/** A test as `bun:test` has it, of parties that speak in real time. `tryMaxMs`: how long one run may take. */
+/**
+ * A test as `bun:test` has it, of parties that speak in real time. `tryMaxMs`: how long one run takes at most. All runs
+ * together are ended after five times that.
+ */
 export function test(title: string, body: () => unknown, tryMaxMs: number = TRY_MAX_MS): void {
   const tries = async () => {
     for (let left = TRIES_MAX - 1; ; left--) {

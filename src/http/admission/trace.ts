@@ -9,6 +9,7 @@ const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{
 const TRACEPARENT_MAX_CHARS = 256;
 /** W3C Trace Context §3.3: printable ASCII, `key=value` members between commas. */
 const TRACESTATE = /^[ \t]*[a-z0-9][a-z0-9_\-*/@]*=[\x20-\x7e]*$/;
+
 /**
  * Logs, at `info`, which trace of the caller's the response's own trace is linked to. A request without a valid
  * `traceparent` is not logged.
