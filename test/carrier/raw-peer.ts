@@ -1,4 +1,7 @@
-/** A SIP peer that is written by hand: a UDP or TCP socket on loopback, messages as text. */
+/**
+ * A SIP peer that is written by hand: a UDP or TCP socket on loopback, messages as text. An INVITE that comes a second
+ * time, octet by octet, is a retransmission (RFC 3261 17.1.1.2): the peer was not quick enough. It is heard once.
+ */
 import { createSocket } from 'node:dgram';
 import { createConnection } from 'node:net';
 
@@ -34,6 +37,7 @@ export class RawPeer {
   readonly send: (message: string) => void;
   readonly close: () => void;
   closed = false;
+  readonly #invites = new Set<string>();
   #waiting: { readonly pattern: RegExp; readonly resolve: (message: string) => void }[] = [];
 
   private constructor(
@@ -133,6 +137,10 @@ export class RawPeer {
   }
 
   #hear(message: string): void {
+    if (message.startsWith('INVITE ')) {
+      if (this.#invites.has(message)) return;
+      this.#invites.add(message);
+    }
     const at = this.#waiting.findIndex(({ pattern }) => pattern.test(message));
     if (at < 0) this.heard.push(message);
     else this.#waiting.splice(at, 1)[0]?.resolve(message);

@@ -56,7 +56,7 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a node', () => {
   beforeAll(async () => {
     smsc = await Smsc.open();
     smsc.permitsOneBind = true;
-    const times = { WEBHOOK_RETRY_SCALE: '0.1', SHUTDOWN_GRACE_SEC: '20', NODE_BURIAL_SEC: '3' };
+    const times = { WEBHOOK_RETRY_SCALE: '0.1', SHUTDOWN_GRACE_SEC: '20', NODE_BURIAL_SEC: '8' };
     cluster = await TestCluster.start(2, { ...times, SMS_PROVIDER: `smpp://user:secret@127.0.0.1:${smsc.port}` });
     app = await cluster.application(receiver, '+15550002');
   }, 60_000);
