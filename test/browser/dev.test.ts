@@ -1,10 +1,11 @@
 /** `sidetone dev` as a newcomer uses it: one command, a page, a button, sound. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
+import { test } from '../support/real-time.ts';
 import { chromiumInstalled, launchChromium, watch } from './chromium.ts';
 
 const CLI = join(import.meta.dir, '../../bin/sidetone');

@@ -1,7 +1,8 @@
 /** Firefox calls in by WebRTC with the SDK: an ICE, DTLS, SRTP and jitter buffer that are not Chromium's. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import { hostAddress } from '../support/host-address.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
+import { test } from '../support/real-time.ts';
 import { Receiver } from '../support/receiver.ts';
 import { purity, toneWav } from '../support/rtp-peer.ts';
 import { freePort } from '../support/sipp.ts';

@@ -1,7 +1,8 @@
 /** A browser whose network changes in the middle of a call: another address, and a while without any. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import type { Browser, Page } from 'playwright-core';
 import { type Credentials, Platform } from '../support/platform.ts';
+import { test } from '../support/real-time.ts';
 import { Receiver } from '../support/receiver.ts';
 import { toneWav } from '../support/rtp-peer.ts';
 import { type Token, tokenOf } from '../support/webrtc-peer.ts';

@@ -1,8 +1,9 @@
 /** Speech that a browser says and hears, compared with what was said and played. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { type Credentials, Platform } from '../support/platform.ts';
+import { test } from '../support/real-time.ts';
 import { Receiver } from '../support/receiver.ts';
 import { tokenOf } from '../support/webrtc-peer.ts';
 import { callPage } from './call-page.ts';

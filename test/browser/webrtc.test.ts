@@ -1,9 +1,10 @@
 /** Chromium calls in by WebRTC with the SDK: its own ICE, DTLS, codecs and jitter buffer, compared by tones. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { type Credentials, Platform } from '../support/platform.ts';
+import { test } from '../support/real-time.ts';
 import { Receiver } from '../support/receiver.ts';
 import { purity, toneWav } from '../support/rtp-peer.ts';
 import { mulawTone, tokenOf, WebrtcPeer } from '../support/webrtc-peer.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test';
+import { test } from '../support/real-time.ts';
 import { type Call, Harness } from './harness.ts';
-import { test } from './real-time.ts';
 
 let harness: Harness;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import type { RtpLeg } from '../../src/media/engine.ts';
+import { test } from '../support/real-time.ts';
 import { Harness } from './harness.ts';
 import { Peer } from './peer.ts';
-import { test } from './real-time.ts';
 
 let harness: Harness;
 beforeAll(async () => {

@@ -5,8 +5,8 @@ import { IcyStripper } from '../../src/media/format/icy.ts';
 import { OpenStream } from '../../src/media/playback/live-stream.ts';
 import { OpenPush } from '../../src/media/playback/push.ts';
 import { createOutbound } from '../../src/outbound/safe-fetch.ts';
+import { test } from '../support/real-time.ts';
 import { type Call, Harness } from './harness.ts';
-import { test } from './real-time.ts';
 import { mulawSample, tone, toneSnrDb, wav } from './sound.ts';
 
 const HZ = 8000;

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import type { MediaPipe, MediaRoom, PipeCodec } from '../../src/media/engine.ts';
 import type { StreamFormat, StreamLeg } from '../../src/media/leg/stream.ts';
+import { test } from '../support/real-time.ts';
 import { Harness } from './harness.ts';
-import { test } from './real-time.ts';
 import { tone, toneSnrDb } from './sound.ts';
 
 let harness: Harness;

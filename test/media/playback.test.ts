@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import { join } from 'node:path';
+import { test } from '../support/real-time.ts';
 import { Harness } from './harness.ts';
 import type { Heard, Peer } from './peer.ts';
-import { test } from './real-time.ts';
 import { alawSample, mulawSample, tone, toneSnrDb, wav } from './sound.ts';
 
 let harness: Harness;

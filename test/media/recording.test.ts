@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RoomNotice } from '../../src/media/engine.ts';
 import { mendWav } from '../../src/media/recording/mend-wav.ts';
+import { test } from '../support/real-time.ts';
 import { Harness } from './harness.ts';
-import { test } from './real-time.ts';
 import { presentDb, tone, wav } from './sound.ts';
 import { Talker } from './talker.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import type { MediaRoom, RoomNotice } from '../../src/media/engine.ts';
+import { test } from '../support/real-time.ts';
 import { type Call, Harness } from './harness.ts';
-import { test } from './real-time.ts';
 import { levelDb, mulawOctet, mulawSample, presentDb, tone, wav } from './sound.ts';
 import { Talker } from './talker.ts';
 

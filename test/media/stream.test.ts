@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import type { MediaNotice } from '../../src/media/engine.ts';
 import type { StreamFormat, StreamLeg } from '../../src/media/leg/stream.ts';
+import { test } from '../support/real-time.ts';
 import { Harness } from './harness.ts';
-import { test } from './real-time.ts';
 import { levelDb, mulawOctet, mulawSample, presentDb, tone } from './sound.ts';
 import { Talker } from './talker.ts';
 

@@ -1,5 +1,5 @@
 /** Every suite against baresip, whose SRTP is an implementation of its own (libre), and a new key within the call. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, describe, expect } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,6 +10,7 @@ import { bodyOf, field, RawPeer } from '../carrier/raw-peer.ts';
 import { type Call, Harness } from '../media/harness.ts';
 import { tone, toneShare, wav } from '../media/sound.ts';
 import { Baresip, baresipInstalled } from '../support/baresip.ts';
+import { test } from '../support/real-time.ts';
 
 describe.skipIf(!baresipInstalled)('an encrypted call with baresip', () => {
   let harness: Harness;

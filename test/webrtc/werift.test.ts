@@ -1,7 +1,8 @@
 /** Calls from werift, a WebRTC client in TypeScript with an ICE, DTLS and SRTP of its own. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect } from 'bun:test';
 import { MediaStreamTrack, RTCPeerConnection, RTCRtpCodecParameters, RtpHeader, RtpPacket } from 'werift';
 import { type Credentials, Platform } from '../support/platform.ts';
+import { test } from '../support/real-time.ts';
 import { Receiver } from '../support/receiver.ts';
 import { decodeMulaw, type RtpPacket as Heard, purity, toneWav } from '../support/rtp-peer.ts';
 import { mulawTone, tokenOf, whip } from '../support/webrtc-peer.ts';

@@ -1,7 +1,8 @@
 /** Whole inbound calls: SIPp as the carrier, a socket as its phone's ear, an HTTP server as the application. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import { keepsPace } from '../support/pace.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
+import { test } from '../support/real-time.ts';
 import { Receiver } from '../support/receiver.ts';
 import { purity, RtpPeer, toneWav } from '../support/rtp-peer.ts';
 import { sipp, sippInstalled } from '../support/sipp.ts';
@@ -36,8 +37,11 @@ describe.skipIf(!sippInstalled)('an inbound call', () => {
 
   test('is announced, answered, hears a 1 kHz file in packets 20 ms apart without a gap, and ends with the right fields', async () => {
     const ear = await RtpPeer.open();
+    const earlier = receiver.events.length;
     const caller = await sipp({ scenario: 'caller-waits', to: platform.sipUdp, keys: { rtp_port: String(ear.port) } });
-    const created = await receiver.event('session.created');
+    const announced = () => receiver.events.slice(earlier).find(({ event }) => event === 'session.created');
+    await receiver.until(() => announced() !== undefined, 'session.created');
+    const created = announced() ?? never();
     const sessionUuid = String(created.body.session_uuid);
     expect(created.body).toMatchObject({ aud: app.appUuid, caller_id: '+15550009', did: NUMBER, type: 'phone_in' });
     expect(created.headers.get('traceparent')).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/);

@@ -2,9 +2,10 @@
  * Answering machine detection on the whole platform: an application calls itself over a loopback trunk, and what answers
  * plays a sound that is like a person's or a machine's.
  */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect } from 'bun:test';
 import { wav } from '../media/sound.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
+import { test } from '../support/real-time.ts';
 import { Receiver } from '../support/receiver.ts';
 
 const NUMBER = '+15550093';

@@ -2,9 +2,10 @@
  * Playback and digits on the running platform: SIPp as the carrier, a socket as the phone, HTTP servers as the sources
  * and the application.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import { connect } from 'node:net';
 import { type Credentials, Platform } from '../support/platform.ts';
+import { test } from '../support/real-time.ts';
 import { Receiver } from '../support/receiver.ts';
 import { decodeMulaw, purity, RtpPeer, toneWav } from '../support/rtp-peer.ts';
 import { sipp, sippInstalled } from '../support/sipp.ts';

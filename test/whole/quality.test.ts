@@ -1,8 +1,9 @@
 /** What `session.ended` says of how a call sounded, after a network that loses and delays packets on purpose. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import { createSocket, type Socket } from 'node:dgram';
 import { field, RawPeer, sdp } from '../carrier/raw-peer.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
+import { test } from '../support/real-time.ts';
 import { Receiver } from '../support/receiver.ts';
 
 const PACKETS = 300;
@@ -142,8 +143,9 @@ describe('the quality of a call', () => {
 
   test('is loss, jitter and MOS of what the network did to it', async () => {
     const names = Object.keys(networks);
+    const run = crypto.randomUUID();
     const calls = await Promise.all(
-      Object.values(networks).map((network, i) => call(`quality${i}`, network, 7 + i).then((told) => ({ network, ...told }))),
+      Object.values(networks).map((network, i) => call(`${run}-${i}`, network, 7 + i).then((told) => ({ network, ...told }))),
     );
     for (const [i, { network, done, quality }] of calls.entries()) {
       const about = `${names[i]}: ${JSON.stringify({ done, quality })}`;

@@ -1,8 +1,9 @@
 /** Whole recordings: real calls, real files, every event, hangup, masking to the sample, Rooms. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import { readFile } from 'node:fs/promises';
 import { join as joinPath } from 'node:path';
 import { type Credentials, Platform } from '../support/platform.ts';
+import { test } from '../support/real-time.ts';
 import { Receiver } from '../support/receiver.ts';
 import {
   bestPart,

@@ -1,7 +1,8 @@
 /** Whole WebSocket Sessions: bots of ours as the application's servers, phones through SIPp in the same Room. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import { keepsPace } from '../support/pace.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
+import { test } from '../support/real-time.ts';
 import { Receiver } from '../support/receiver.ts';
 import { call, createRoom, hangUp, join, level } from '../support/room-call.ts';
 import { decodeMulaw, type RtpPacket } from '../support/rtp-peer.ts';

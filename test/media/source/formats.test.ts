@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from 'bun:test';
 import { join } from 'node:path';
+import { test } from '../../support/real-time.ts';
 import { Harness } from '../harness.ts';
-import { test } from '../real-time.ts';
 import { mulawSample, tone, toneShare } from '../sound.ts';
 
 let harness: Harness;

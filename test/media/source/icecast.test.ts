@@ -1,6 +1,7 @@
 /** Streams of a real Icecast server, as stations run it. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect } from 'bun:test';
 import { decodesAac } from '../../../src/media/decode/aac-decoder.ts';
+import { test } from '../../support/real-time.ts';
 import { type Call, Harness } from '../harness.ts';
 import { mulawSample, toneShare } from '../sound.ts';
 import { Icecast, icecastInstalled } from './icecast.ts';
