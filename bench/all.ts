@@ -13,10 +13,19 @@ import { type Point, plot } from './support/plot.ts';
 import { type Figure, ROWS, type Row } from './support/rows.ts';
 
 const BENCH_MAX_MS = 240_000;
+/** A platform that a bench left behind ends its database within this. */
+const STOP_MAX_MS = 10_000;
 const [FROM, TO] = ['<!-- table: written by `npm run bench -- all` -->', '<!-- end of the table -->'];
 const here = import.meta.dir;
 const HISTORY = join(here, 'history.jsonl');
 const RESULTS = join(here, 'RESULTS.md');
+/** The bench under way. It has a process group of its own, which a signal to this one does not reach. */
+let running: number | undefined;
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    if (running !== undefined) signalGroup(running, 'SIGTERM');
+    process.exit(1);
+  });
 
 interface Entry {
   readonly id: string;
@@ -26,6 +35,15 @@ interface Entry {
   readonly beside: string;
 }
 
+/** Signals a bench and what it started: a process of it that lives on would hold its output open, and load the next one. */
+function signalGroup(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // Nothing of it is left.
+  }
+}
+
 /** Runs one bench to its end and returns what it said, shortened to its last lines where it failed. */
 async function run(bench: readonly string[]): Promise<string> {
   const [name = '', ...args] = bench;
@@ -33,11 +51,19 @@ async function run(bench: readonly string[]): Promise<string> {
     cwd: join(here, '..'),
     stdout: 'pipe',
     stderr: 'pipe',
-    timeout: BENCH_MAX_MS,
+    detached: true,
   });
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  if ((await child.exited) !== 0)
-    console.log(`    it ended with ${child.exitCode}: ${errors.trim().split('\n').slice(-3).join(' | ')}`);
+  running = child.pid;
+  const timer = setTimeout(() => signalGroup(child.pid, 'SIGTERM'), BENCH_MAX_MS);
+  const said = Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  const code = await child.exited;
+  clearTimeout(timer);
+  signalGroup(child.pid, 'SIGTERM');
+  const deadline = setTimeout(() => signalGroup(child.pid, 'SIGKILL'), STOP_MAX_MS);
+  const [output, errors] = await said;
+  clearTimeout(deadline);
+  running = undefined;
+  if (code !== 0) console.log(`    it ended with ${code}: ${errors.trim().split('\n').slice(-3).join(' | ')}`);
   return output;
 }
 

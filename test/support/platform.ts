@@ -67,14 +67,15 @@ export class Platform {
       this.#program === undefined
         ? [join(ROOT, 'node_modules/.bin/bun'), ['src/main.ts'], ROOT]
         : [this.#program, [], this.dataDir];
-    this.#rtpRange ??= await RtpRange.take();
+    // The mark of a range is a port, which may lie within the ports that the environment names.
+    if (this.#environment.RTP_PORTS === undefined) this.#rtpRange ??= await RtpRange.take();
     const child = spawn(program, args, {
       cwd,
       env: {
         PATH: process.env.PATH ?? '',
         HTTP_PORT: '0',
         SIP_LISTEN: 'udp:127.0.0.1:0,tcp:127.0.0.1:0',
-        RTP_PORTS: this.#rtpRange.ports,
+        ...(this.#rtpRange === undefined ? {} : { RTP_PORTS: this.#rtpRange.ports }),
         MEDIA_WORKERS: '1',
         SHUTDOWN_GRACE_SEC: '0',
         // Many callers of the tests send no audio, and a busy machine may take more than half a minute for a test.
