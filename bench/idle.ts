@@ -4,16 +4,14 @@
  */
 import { join } from 'node:path';
 import { Platform } from '../test/support/platform.ts';
-import { cpuNs, databaseCpuNs, median, rssKb } from './support/usage.ts';
+import { cpuNs, databaseCpuNs, median, REST_MS, rssKb } from './support/usage.ts';
 
 const seconds = Number(process.argv[2] ?? 20);
 const starts = Number(process.argv[3] ?? 5);
-const REST_MS = 40_000;
 const bun = join(import.meta.dir, '../node_modules/.bin/bun');
 
 const platform = await Platform.start({ MEDIA_WORKERS: '1' });
 const bare = Bun.spawn([bun, '-e', "Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() })"]);
-// The compilers of both come to rest, and the runtime's collector, which runs each second for half a minute.
 await Bun.sleep(REST_MS);
 const look = () => [cpuNs(platform.pid), databaseCpuNs(platform.dataDir), cpuNs(bare.pid)] as const;
 const before = look();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Platform } from '../../test/support/platform.ts';
 import { Receiver } from '../../test/support/receiver.ts';
 import { sipp } from '../../test/support/sipp.ts';
-import { cpuNs, median, rssKb } from './usage.ts';
+import { cpuNs, median, REST_MS, rssKb } from './usage.ts';
 
 const ROOM = 10;
 const root = join(import.meta.dir, '../..');
@@ -27,7 +27,10 @@ export function buildReflector(): void {
 
 const evenPorts = (count: number, first: number): number[] => Array.from({ length: count }, (_, at) => first + 2 * at);
 
-/** The platform with so many answered calls, in Rooms of ten. `kbALeg` is what each of them keeps resident. */
+/**
+ * The platform with so many answered calls, in Rooms of ten, at rest after they were set up. `kbALeg` is what each of
+ * them keeps resident.
+ */
 export async function product(legs: number, firstPort: number, peerPort: number): Promise<Side & { kbALeg(): number }> {
   const receiver = new Receiver();
   // There is a port for each call and none besides, so the load reaches all of them, whichever they draw.
@@ -69,6 +72,7 @@ export async function product(legs: number, firstPort: number, peerPort: number)
       await patient(`/api/v1/rooms/${room.room_id}/members`, { session_uuid });
   }
   await receiver.until(() => receiver.count('room.member.joined') === legs, 'all members', 60_000);
+  await Bun.sleep(REST_MS);
   return {
     name: 'product',
     pid: platform.pid,
