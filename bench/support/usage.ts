@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** After it the compilers of a process are at rest, and the runtime's collector, which runs each second for half a minute. */
-export const REST_MS = 40_000;
+export const REST_MS = 35_000;
 
 /** What each thread of a process had used when it was seen last, those that have ended since among them. */
 const threadsOf = new Map<number, Map<string, number>>();
