@@ -13,7 +13,7 @@ import { type Point, plot } from './support/plot.ts';
 import { type Figure, ROWS, type Row } from './support/rows.ts';
 
 const BENCH_MAX_MS = 240_000;
-/** A platform that a bench left behind ends its database within this. */
+/** What a bench left behind has this long to end by itself, while it holds its output open, before it is killed. */
 const STOP_MAX_MS = 10_000;
 const [FROM, TO] = ['<!-- table: written by `npm run bench -- all` -->', '<!-- end of the table -->'];
 const here = import.meta.dir;
