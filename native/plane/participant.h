@@ -11,6 +11,7 @@
 #include "kernel/tone/tone.h"
 #include "plane/audio/player.h"
 #include "plane/audio/rate.h"
+#include "plane/cache.h"
 #include "plane/notice.h"
 #include "plane/now.h"
 #include "plane/recording/recorder.h"
@@ -62,6 +63,11 @@ class Participant {
   /** Gives all of its recordings away, because the participant ends. */
   std::vector<std::unique_ptr<Recorder>> take_recorders();
 
+  /** Prefetches where the next frame of the far end's sound comes to lie, and what detects keys in it. */
+  void fetch_said() const {
+    if (said_) cache_fetch(said_.get(), said_fetched_bytes);
+    if (detector_) cache_fetch(detector_.get(), ToneDetector::touched_bytes);
+  }
   /** The rate of its PCM, in Hz. */
   virtual uint32_t rate_hz() const = 0;
   /** The first half of a tick: takes what the far end says. */
@@ -112,6 +118,8 @@ class Participant {
   void judge(size_t count, bool heard, Notices& notices);
   bool over(Player& player, int16_t* out, size_t count, bool voiced) const;
   void tape(const int16_t* heard, size_t count, const Now& now, Notices& notices);
+
+  static constexpr std::ptrdiff_t said_fetched_bytes = 160 * sizeof(int16_t);  // a frame at 8 kHz
 
   const uint32_t id_;
   uint32_t phase_ = 0;

@@ -348,7 +348,10 @@ void Plane::begin_tick(const Now& now) {
 /** The frames of the phase that is next. */
 void Plane::frame(const Now& now) {
   if (phase_ == 0) begin_tick(now);
-  for (Participant* party : phases_.parties(phase_)) {
+  const std::vector<Participant*>& parties = phases_.parties(phase_);
+  for (size_t i = 0; i < parties.size(); i++) {
+    Participant* party = parties[i];
+    if (i + 1 < parties.size() && parties[i + 1]->seat() == nullptr) parties[i + 1]->fetch_said();
     if (party->seat() != nullptr) continue;
     if (!party->sits_out()) party->tick(now, notices_);
     party->sit_out(false);

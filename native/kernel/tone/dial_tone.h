@@ -12,18 +12,25 @@ namespace sidetone {
 
 class DialTone {
  public:
-  /** Writes the 40 samples of 5 ms at 8 kHz without what was followed. */
-  void remove(const float* in, float* out);
+  /** Follows what the next 5 ms hold of each frequency. Returns what was expected of them. */
+  ToneBins follow(const ToneBins& heard);
+  /** Writes the 40 samples of 5 ms at 8 kHz without what was expected of them. */
+  static void remove(const ToneBins& expected, const float* in, float* out);
   /** The power that is being followed, as amplitude squared. */
-  float power() const;
+  float power() const { return power_; }
   /** Forgets what was followed. */
-  void reset() { sines_ = ToneBins(); }
-
-  /** What dial tones are made of all over the world, in Hz. A tone within some Hz of one is followed. */
-  static constexpr float hz[tones] = {330, 350, 400, 415, 425, 440, 450, 480};
+  void reset() { *this = DialTone(); }
 
  private:
-  ToneBins sines_;  // amplitude and phase of each sine at the beginning of the next 5 ms
+  ToneBins sines_;  // amplitude and phase of each sine in the middle of the next 5 ms
+  float power_ = 0;
 };
+
+/**
+ * What makes the sines of a step those of the next, from what the step holds of each frequency, and returns their
+ * power; as compiled for one instruction set, which the processor must have.
+ */
+using FollowForm = float (*)(const ToneBins& heard, ToneBins& sines);
+FollowForm follow_form(Width width);
 
 }  // namespace sidetone

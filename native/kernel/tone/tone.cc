@@ -38,19 +38,23 @@ bool ToneDetector::process(const int16_t* pcm, size_t count, Key& key) {
 }
 
 bool ToneDetector::step(const float* pcm, Key& key) {
-  plain_.take(pcm);
+  ToneStep held;
+  tone_bank().correlate(pcm, held);
+  plain_.take(pcm, held);
   const char heard = plain_.judge();
   if (plain_.newest_power() < dial_tone_least) {
     dial_tone_.reset();
     return follow(heard, key);
   }
-  float rest[tone_step];
-  dial_tone_.remove(pcm, rest);
+  const ToneBins expected = dial_tone_.follow(held.dial);
   if (dial_tone_.power() < std::max(dial_tone_least, dial_tone_share_least * plain_.power())) {
     without_dial_tone_.reset();
     return follow(heard, key);
   }
-  without_dial_tone_.take(rest);
+  float rest[tone_step];
+  DialTone::remove(expected, pcm, rest);
+  tone_bank().correlate(rest, held);
+  without_dial_tone_.take(rest, held);
   return follow(heard != 0 ? heard : without_dial_tone_.judge(), key);
 }
 
@@ -109,15 +113,13 @@ void ToneWindow::reset() {
   for (float& energy : energy_) energy = 0;  // of which nothing is judged
 }
 
-void ToneWindow::take(const float* pcm) {
+void ToneWindow::take(const float* pcm, const ToneStep& step) {
   newest_ = (newest_ + 1) % steps;
-  tone_bank().correlate(pcm, bins_[newest_]);
-  float sums[4] = {};  // which do not wait for each other
-  for (size_t i = 0; i < tone_step; i += 4) {
-    for (size_t c = 0; c < 4; c++) sums[c] += pcm[i + c] * pcm[i + c];
-  }
-  energy_[newest_] = sums[0] + sums[1] + sums[2] + sums[3];
-  std::copy_n(pcm, tone_step, pcm_ + newest_ * tone_step);
+  bins_[newest_] = step.keys;
+  energy_[newest_] = step.energy;
+  int16_t* kept = pcm_ + newest_ * tone_step;
+  // Without a dial tone it may be louder than 16 bits tell.
+  for (size_t i = 0; i < tone_step; i++) kept[i] = static_cast<int16_t>(std::clamp(pcm[i], -32768.0f, 32767.0f));
 }
 
 /** The complex amplitudes of a pair of sines in one half of the window, at the half's own beginning. */

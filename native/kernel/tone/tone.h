@@ -28,8 +28,8 @@ namespace sidetone {
 /** The last 20 ms of sound and what they hold of each frequency. */
 class ToneWindow {
  public:
-  /** Takes the next 5 ms, 40 samples. */
-  void take(const float* pcm);
+  /** Takes the next 5 ms, 40 samples, and what they hold. */
+  void take(const float* pcm, const ToneStep& step);
   /** The power of all the sound, as amplitude squared of a sine. */
   float power() const;
   /** The power of the last 5 ms, likewise. */
@@ -50,8 +50,8 @@ class ToneWindow {
 
   ToneBins bins_[steps];
   float energy_[steps] = {};
-  float pcm_[steps * tone_step] = {};
   size_t newest_ = 0;
+  int16_t pcm_[steps * tone_step] = {};  // half of what floats take, as every 20 ms write all of it
 };
 
 class ToneDetector {
@@ -70,21 +70,24 @@ class ToneDetector {
   /** Ends a key that is down, because the sound is over. True, with `key`, when there was one. */
   bool finish(Key& key);
 
+  /** How much of this object, from its beginning on, nearly every tick touches. */
+  static constexpr std::ptrdiff_t touched_bytes = 32 + sizeof(DialTone) + sizeof(ToneWindow);
+
  private:
   bool step(const float* pcm, Key& key);
   bool follow(char heard, Key& key);
   void end(Key& key);
 
   const bool wide_;
-  HalfBand half_band_;
-  DialTone dial_tone_;
-  ToneWindow plain_;
-  ToneWindow without_dial_tone_;
+  bool down_ = false;
   char candidate_ = 0;
   uint32_t hits_ = 0;
   uint32_t misses_ = 0;
   uint32_t length_ = 0;  // steps since the first hit
-  bool down_ = false;
+  DialTone dial_tone_;
+  ToneWindow plain_;
+  ToneWindow without_dial_tone_;
+  HalfBand half_band_;
 };
 
 /** The sum of two sines: one key. */

@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "kernel/dispatch.h"
-
 #if KERNEL_WIDE
 #include <immintrin.h>
 #endif
@@ -30,42 +28,80 @@ void invert(Four (&m)[4]) {
   }
 }
 
-void correlate_portable(const float (*row)[2 * tones], const float* pcm, size_t count, ToneBins& bins) {
-  bins = {};
-  for (size_t i = 0; i < count; i++) {
+constexpr size_t pairs = tone_step / 2;
+
+void correlate_portable(const ToneBank& bank, const float* pcm, ToneStep& step) {
+  step = {};
+  for (size_t i = 0; i < pairs; i++) {
+    const float mirrored = pcm[tone_step - 1 - i];
+    const float even = pcm[i] + mirrored;
+    const float odd = pcm[i] - mirrored;
+    step.energy += pcm[i] * pcm[i] + mirrored * mirrored;
     for (size_t k = 0; k < tones; k++) {
-      bins.re[k] += pcm[i] * row[i][k];
-      bins.im[k] += pcm[i] * row[i][tones + k];
+      step.keys.re[k] += even * bank.cosine[i].keys[k];
+      step.keys.im[k] += odd * bank.sine[i].keys[k];
+      step.dial.re[k] += even * bank.cosine[i].dial[k];
+      step.dial.im[k] += odd * bank.sine[i].dial[k];
     }
   }
 }
 
 #if KERNEL_WIDE
-KERNEL_AVX2 void correlate_avx2(const float (*row)[2 * tones], const float* pcm, size_t count, ToneBins& bins) {
-  constexpr size_t chains = 4;  // sums of every fourth sample, which do not wait for each other
-  __m256 cosine[chains];
-  __m256 sine[chains];
-#pragma GCC unroll 4
-  for (size_t c = 0; c < chains; c++) cosine[c] = sine[c] = _mm256_setzero_ps();
-  for (size_t i = 0; i < count; i += chains) {
-#pragma GCC unroll 4
+KERNEL_AVX2 void correlate_avx2(const ToneBank& bank, const float* pcm, ToneStep& step) {
+  static_assert(pairs == 8 + 8 + 4, "");
+  alignas(32) float even[pairs];
+  alignas(32) float odd[pairs];
+  const __m256i backwards = _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0);
+  __m256 energy = _mm256_setzero_ps();
+#pragma GCC unroll 2
+  for (size_t i = 0; i < 16; i += 8) {
+    const __m256 first = _mm256_loadu_ps(pcm + i);
+    const __m256 mirrored = _mm256_permutevar8x32_ps(_mm256_loadu_ps(pcm + tone_step - 8 - i), backwards);
+    energy = _mm256_fmadd_ps(first, first, _mm256_fmadd_ps(mirrored, mirrored, energy));
+    _mm256_store_ps(even + i, _mm256_add_ps(first, mirrored));
+    _mm256_store_ps(odd + i, _mm256_sub_ps(first, mirrored));
+  }
+  const __m256 middle = _mm256_loadu_ps(pcm + 16);
+  energy = _mm256_fmadd_ps(middle, middle, energy);
+  const __m128 first = _mm256_castps256_ps128(middle);
+  const __m128 mirrored = _mm_permute_ps(_mm256_extractf128_ps(middle, 1), 0x1b);
+  _mm_store_ps(even + 16, _mm_add_ps(first, mirrored));
+  _mm_store_ps(odd + 16, _mm_sub_ps(first, mirrored));
+  __m128 sum = _mm_add_ps(_mm256_castps256_ps128(energy), _mm256_extractf128_ps(energy, 1));
+  sum = _mm_add_ps(sum, _mm_movehl_ps(sum, sum));
+  step.energy = _mm_cvtss_f32(_mm_add_ss(sum, _mm_movehdup_ps(sum)));
+
+  constexpr size_t chains = 2;  // sums of every other pair, which do not wait for each other
+  __m256 keys_re[chains], keys_im[chains], dial_re[chains], dial_im[chains];
+#pragma GCC unroll 2
+  for (size_t c = 0; c < chains; c++) keys_re[c] = keys_im[c] = dial_re[c] = dial_im[c] = _mm256_setzero_ps();
+#pragma GCC unroll 10
+  for (size_t i = 0; i < pairs; i += chains) {
+#pragma GCC unroll 2
     for (size_t c = 0; c < chains; c++) {
-      const __m256 sample = _mm256_set1_ps(pcm[i + c]);
-      cosine[c] = _mm256_fmadd_ps(sample, _mm256_loadu_ps(row[i + c]), cosine[c]);
-      sine[c] = _mm256_fmadd_ps(sample, _mm256_loadu_ps(row[i + c] + tones), sine[c]);
+      const ToneBank::Row& cosine = bank.cosine[i + c];
+      const ToneBank::Row& sine = bank.sine[i + c];
+      const __m256 both = _mm256_broadcast_ss(even + i + c);
+      const __m256 between = _mm256_broadcast_ss(odd + i + c);
+      keys_re[c] = _mm256_fmadd_ps(both, _mm256_loadu_ps(cosine.keys), keys_re[c]);
+      keys_im[c] = _mm256_fmadd_ps(between, _mm256_loadu_ps(sine.keys), keys_im[c]);
+      dial_re[c] = _mm256_fmadd_ps(both, _mm256_loadu_ps(cosine.dial), dial_re[c]);
+      dial_im[c] = _mm256_fmadd_ps(between, _mm256_loadu_ps(sine.dial), dial_im[c]);
     }
   }
-  _mm256_storeu_ps(bins.re, _mm256_add_ps(_mm256_add_ps(cosine[0], cosine[1]), _mm256_add_ps(cosine[2], cosine[3])));
-  _mm256_storeu_ps(bins.im, _mm256_add_ps(_mm256_add_ps(sine[0], sine[1]), _mm256_add_ps(sine[2], sine[3])));
+  _mm256_storeu_ps(step.keys.re, _mm256_add_ps(keys_re[0], keys_re[1]));
+  _mm256_storeu_ps(step.keys.im, _mm256_add_ps(keys_im[0], keys_im[1]));
+  _mm256_storeu_ps(step.dial.re, _mm256_add_ps(dial_re[0], dial_re[1]));
+  _mm256_storeu_ps(step.dial.im, _mm256_add_ps(dial_im[0], dial_im[1]));
 }
 #endif
 
-void powers_portable(const ToneBins* turned, const ToneBins* const* steps, float* power) {
+void powers_portable(const ToneBank& bank, const ToneBins* const* steps, float* power) {
   float re[tones] = {};
   float im[tones] = {};
   for (size_t j = 0; j < tone_steps; j++) {
     const ToneBins& bins = *steps[j];
-    const ToneBins& turn = turned[j];
+    const ToneBins& turn = bank.turned[j];
     for (size_t k = 0; k < tones; k++) {
       re[k] += bins.re[k] * turn.re[k] - bins.im[k] * turn.im[k];
       im[k] += bins.re[k] * turn.im[k] + bins.im[k] * turn.re[k];
@@ -75,15 +111,15 @@ void powers_portable(const ToneBins* turned, const ToneBins* const* steps, float
 }
 
 #if KERNEL_WIDE
-KERNEL_AVX2 void powers_avx2(const ToneBins* turned, const ToneBins* const* steps, float* power) {
+KERNEL_AVX2 void powers_avx2(const ToneBank& bank, const ToneBins* const* steps, float* power) {
   static_assert(tones == 8, "");
   __m256 re = _mm256_setzero_ps();
   __m256 im = _mm256_setzero_ps();
   for (size_t j = 0; j < tone_steps; j++) {
     const __m256 bin_re = _mm256_loadu_ps(steps[j]->re);
     const __m256 bin_im = _mm256_loadu_ps(steps[j]->im);
-    const __m256 turn_re = _mm256_loadu_ps(turned[j].re);
-    const __m256 turn_im = _mm256_loadu_ps(turned[j].im);
+    const __m256 turn_re = _mm256_loadu_ps(bank.turned[j].re);
+    const __m256 turn_im = _mm256_loadu_ps(bank.turned[j].im);
     re = _mm256_fnmadd_ps(bin_im, turn_im, _mm256_fmadd_ps(bin_re, turn_re, re));
     im = _mm256_fmadd_ps(bin_im, turn_re, _mm256_fmadd_ps(bin_re, turn_im, im));
   }
@@ -91,27 +127,19 @@ KERNEL_AVX2 void powers_avx2(const ToneBins* turned, const ToneBins* const* step
 }
 #endif
 
-struct Forms {
-  void (*correlate)(const float (*)[2 * tones], const float*, size_t, ToneBins&);
-  void (*powers)(const ToneBins*, const ToneBins* const*, float*);
-};
-#if KERNEL_WIDE
-const Forms widest =
-    kernel_width() == Width::portable ? Forms{correlate_portable, powers_portable} : Forms{correlate_avx2, powers_avx2};
-#else
-const Forms widest = {correlate_portable, powers_portable};
-#endif
+const ToneForms widest = tone_forms(kernel_width());
 
 const ToneBank only;
 
 }  // namespace
 
 ToneBank::ToneBank() {
-  for (size_t k = 0; k < 8; k++) {
-    for (size_t i = 0; i < tone_step; i++) {
-      const double angle = 2 * pi * tone_hz[k] * static_cast<double>(i) / tone_rate_hz;
-      rows[i][k] = static_cast<float>(std::cos(angle));
-      rows[i][8 + k] = static_cast<float>(-std::sin(angle));
+  for (size_t k = 0; k < tones; k++) {
+    for (size_t i = 0; i < pairs; i++) {
+      cosine[i].keys[k] = static_cast<float>(std::cos(tone_angle(tone_hz[k], i)));
+      cosine[i].dial[k] = static_cast<float>(std::cos(tone_angle(dial_hz[k], i)));
+      sine[i].keys[k] = static_cast<float>(-std::sin(tone_angle(tone_hz[k], i)));
+      sine[i].dial[k] = static_cast<float>(-std::sin(tone_angle(dial_hz[k], i)));
     }
     for (size_t j = 0; j < tone_steps; j++) {
       const double angle = 2 * pi * tone_hz[k] * 0.005 * static_cast<double>(j);
@@ -123,8 +151,8 @@ ToneBank::ToneBank() {
     for (size_t high = 0; high < 4; high++) {
       Four gram[4] = {};
       for (size_t i = 0; i < 2 * tone_step; i++) {
-        const double a = 2 * pi * tone_hz[low] * static_cast<double>(i) / tone_rate_hz;
-        const double b = 2 * pi * tone_hz[4 + high] * static_cast<double>(i) / tone_rate_hz;
+        const double a = tone_angle(tone_hz[low], i);
+        const double b = tone_angle(tone_hz[4 + high], i);
         const Four basis = {std::cos(a), -std::sin(a), std::cos(b), -std::sin(b)};
         for (size_t r = 0; r < 4; r++) {
           for (size_t c = 0; c < 4; c++) gram[r][c] += basis[r] * basis[c];
@@ -138,12 +166,17 @@ ToneBank::ToneBank() {
   }
 }
 
-void tone_correlate(const ToneRows& rows, const float* pcm, ToneBins& bins) {
-  widest.correlate(rows, pcm, tone_step, bins);
+ToneForms tone_forms([[maybe_unused]] Width width) {
+#if KERNEL_WIDE
+  if (width >= Width::avx2) return {correlate_avx2, powers_avx2};
+#endif
+  return {correlate_portable, powers_portable};
 }
 
+void ToneBank::correlate(const float* pcm, ToneStep& step) const { widest.correlate(*this, pcm, step); }
+
 void ToneBank::powers(const ToneBins* const (&steps)[tone_steps], float (&power)[tones]) const {
-  widest.powers(turned, steps, power);
+  widest.powers(*this, steps, power);
 }
 
 const ToneBank& tone_bank() { return only; }

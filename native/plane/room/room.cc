@@ -125,7 +125,10 @@ void Room::tick(const Now& now, Notices& notices) {
   for (size_t i = 0; i < seats_.size(); i++) {
     if (i + 8 < seats_.size()) __builtin_prefetch(seats_[i + 8].get());
     if (const Leg* far = leg(i + 3)) far->fetch();
-    if (const Leg* near = leg(i + 1)) near->fetch_audio();
+    if (const Leg* near = leg(i + 1)) {
+      near->fetch_audio();
+      near->fetch_said();
+    }
     if (!seats_[i]->party->sits_out()) seats_[i]->party->take(now, notices);
   }
   mix(notices);

@@ -72,7 +72,100 @@ class Line {
   std::vector<int16_t> pcm_;
 };
 
+/** A step of noise, louder with each seed. */
+std::vector<float> noise(uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> sample(-100.0f * static_cast<float>(seed), 100.0f * static_cast<float>(seed));
+  std::vector<float> pcm(tone_step);
+  for (float& each : pcm) each = sample(random);
+  return pcm;
+}
+
+bool near(float a, double b, double scale) { return std::fabs(a - b) < 1e-5 * scale; }
+
 }  // namespace
+
+TEST("a step holds of each frequency what its sums with cosine and sine are, on every instruction set") {
+  for (const Width width : {Width::portable, Width::avx2}) {
+    if (width > kernel_width()) continue;
+    const ToneForms forms = tone_forms(width);
+    for (uint32_t seed = 1; seed < 300; seed++) {
+      const std::vector<float> pcm = noise(seed);
+      ToneStep step;
+      forms.correlate(tone_bank(), pcm.data(), step);
+      double energy = 0;
+      for (const float sample : pcm) energy += static_cast<double>(sample) * sample;
+      const double loud = std::sqrt(energy) * tone_step;
+      CHECK(near(step.energy, energy, energy));
+      for (size_t k = 0; k < tones; k++) {
+        double keys[2] = {};
+        double dial[2] = {};
+        for (size_t i = 0; i < tone_step; i++) {
+          keys[0] += pcm[i] * std::cos(tone_angle(tone_hz[k], i));
+          keys[1] -= pcm[i] * std::sin(tone_angle(tone_hz[k], i));
+          dial[0] += pcm[i] * std::cos(tone_angle(dial_hz[k], i));
+          dial[1] -= pcm[i] * std::sin(tone_angle(dial_hz[k], i));
+        }
+        CHECK(near(step.keys.re[k], keys[0], loud) && near(step.keys.im[k], keys[1], loud));
+        CHECK(near(step.dial.re[k], dial[0], loud) && near(step.dial.im[k], dial[1], loud));
+      }
+    }
+  }
+}
+
+TEST("the power in a window is that of its four steps together, on every instruction set") {
+  for (const Width width : {Width::portable, Width::avx2}) {
+    if (width > kernel_width()) continue;
+    ToneStep steps[tone_steps];
+    std::vector<float> pcm;
+    for (uint32_t j = 0; j < tone_steps; j++) {
+      const std::vector<float> part = noise(7 + j);
+      tone_bank().correlate(part.data(), steps[j]);
+      pcm.insert(pcm.end(), part.begin(), part.end());
+    }
+    const ToneBins* window[tone_steps] = {&steps[0].keys, &steps[1].keys, &steps[2].keys, &steps[3].keys};
+    float power[tones];
+    tone_forms(width).powers(tone_bank(), window, power);
+    for (size_t k = 0; k < tones; k++) {
+      double re = 0;
+      double im = 0;
+      for (size_t i = 0; i < pcm.size(); i++) {
+        re += pcm[i] * std::cos(tone_angle(tone_hz[k], i));
+        im -= pcm[i] * std::sin(tone_angle(tone_hz[k], i));
+      }
+      CHECK(near(power[k], re * re + im * im, 1e3 * static_cast<double>(pcm.size()) * pcm.size()));
+    }
+  }
+}
+
+TEST("a dial tone is followed by what is left without what was expected, on every instruction set") {
+  for (const Width width : {Width::portable, Width::avx2}) {
+    if (width > kernel_width()) continue;
+    ToneBins sines;
+    for (uint32_t seed = 1; seed < 100; seed++) {
+      const std::vector<float> pcm = noise(seed);
+      ToneStep heard;
+      ToneStep left;
+      float rest[tone_step];
+      tone_bank().correlate(pcm.data(), heard);
+      DialTone::remove(sines, pcm.data(), rest);
+      tone_bank().correlate(rest, left);
+      ToneBins moved;
+      double power = 0;
+      for (size_t k = 0; k < tones; k++) {
+        moved.re[k] = sines.re[k] + 0.008f * left.dial.re[k];
+        moved.im[k] = sines.im[k] + 0.008f * left.dial.im[k];
+        power += moved.re[k] * moved.re[k] + moved.im[k] * moved.im[k];
+      }
+      CHECK(near(follow_form(width)(heard.dial, sines), power, 100 * (1 + power)));
+      for (size_t k = 0; k < tones; k++) {
+        const double turn = tone_angle(dial_hz[k], tone_step) - tone_angle(dial_hz[k], 0);
+        CHECK(near(sines.re[k], moved.re[k] * std::cos(turn) - moved.im[k] * std::sin(turn), 1000 * seed));
+        CHECK(near(sines.im[k], moved.re[k] * std::sin(turn) + moved.im[k] * std::cos(turn), 1000 * seed));
+      }
+    }
+  }
+}
 
 TEST("every key is heard once at 40 ms on and 40 ms off, at any phase of the frames, at 8 and 16 kHz") {
   for (const uint32_t rate : {8000u, 16000u}) {
