@@ -34,8 +34,8 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-/** JSON of the server has spaces between its fields. */
-const textOf = (value: unknown): string => String(value).replaceAll(/([,:]) (?=["{[tf])/g, '$1');
+/** JSON of the server has spaces between its fields, and lines between objects. */
+const textOf = (value: unknown): string => String(value).replaceAll(/([,:])\s+(?=["{[tf])/g, '$1');
 
 /** Rows without order, and without what is the server's own; only columns that PostgreSQL gives too. */
 const plain = (rows: readonly Row[], columns: readonly string[]): string[] =>

@@ -33,6 +33,7 @@ export class Platform {
   readonly dataDir: string;
   readonly #environment: Readonly<Record<string, string>>;
   #rtpRange: RtpRange | undefined;
+  #isUp = false;
   #child: ChildProcess | undefined;
   #ready: Ready | undefined;
   #output = '';
@@ -86,6 +87,7 @@ export class Platform {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;
+    this.#isUp = false;
     const { promise, resolve, reject } = Promise.withResolvers<Ready>();
     const read = (chunk: Buffer) => {
       this.#output = (this.#output + chunk.toString()).slice(-200_000);
@@ -98,6 +100,7 @@ export class Platform {
     child.once('exit', (code) => reject(new Error(`the platform ended with ${code}:\n${this.#output}`)));
     const timer = setTimeout(() => reject(new Error(`the platform was not ready in 60 s:\n${this.#output}`)), 60_000);
     this.#ready = await promise.finally(() => clearTimeout(timer));
+    this.#isUp = true;
   }
 
   get output(): string {
@@ -187,10 +190,10 @@ export class Platform {
 
   /**
    * Answers a Session from a webhook's handler, where nobody awaits it. The platform may be killed before it or meanwhile,
-   * and then the request fails with it; every other failure is one.
+   * and while it starts again it has another port: the request fails then. Every other failure is one.
    */
   answerSoon(app: Credentials, sessionUuid: unknown): Promise<void> {
-    const child = this.#child;
+    const child = this.#isUp ? this.#child : undefined;
     return this.api(app, 'POST', `/v1/sessions/${sessionUuid}/answer`).then(
       () => undefined,
       (error) => {

@@ -52,12 +52,15 @@ const sessionStatements: readonly Statement[] = [
   read(/^SELECT session_uuid::text .* FROM sessions WHERE node_id = \$1 AND ended_at IS NULL$/s, (execution) =>
     [...execution.tables.sessions.values()].filter((row) => row.node_id === textAt(execution, 1) && row.ended_at === null),
   ),
-  read(/^SELECT at::int AS at, .* FROM json_array_elements/s, (execution) =>
-    listAt<readonly [string, string]>(execution, 1).flatMap(([appUuid, sessionUuid], index) => {
+  read(/^SELECT json_agg\(shown\)::text AS rows FROM \(\s+SELECT at, .* FROM json_array_elements/s, (execution) => {
+    const shown = listAt<readonly [string, string]>(execution, 1).flatMap(([appUuid, sessionUuid], index) => {
       const row = execution.tables.sessions.get(sessionUuid);
-      return row?.app_uuid === appUuid ? [{ ...row, at: index + 1 }] : [];
-    }),
-  ),
+      if (row?.app_uuid !== appUuid) return [];
+      const { node_id, type, state, caller_id, did, answered, created_at, ended_at } = row;
+      return [{ at: index + 1, node_id, type, state, caller_id, did, answered, created_at, ended_at }];
+    });
+    return [{ rows: shown.length === 0 ? null : JSON.stringify(shown) }];
+  }),
   write(
     /^UPDATE sessions AS s SET node_id = \$1, epoch = epoch \+ 1\s+WHERE ended_at IS NULL AND node_id <> \$1/,
     (execution) => {
