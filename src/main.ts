@@ -4,9 +4,11 @@ import { beginOpening } from './compose-database.ts';
 import type { Config } from './config.ts';
 import { type HttpListener, listen } from './listen.ts';
 import { createLog } from './log.ts';
+import { ignoreProxies } from './outbound/ignore-proxies.ts';
 import { loadConfig } from './settings/load.ts';
 import { shutDown } from './shutdown.ts';
 
+ignoreProxies(process.env);
 const config = settingsOrExit();
 const log = createLog(config.logLevel);
 process.on('unhandledRejection', (error) => log.error({ reason: String(error) }, 'a promise nobody waited for was rejected'));
@@ -29,13 +31,17 @@ async function run(settings: Config): Promise<void> {
     log.info({}, 'stopped');
     process.exit(0);
   };
-  // Without a certificate SIGHUP ends the process, as it does by default.
-  if (settings.sip.tls !== undefined) process.on('SIGHUP', () => platform.carrier.reloadCertificate());
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => {
       if (draining && signal === 'SIGINT') process.exit(130);
       stop(signal).catch((error: unknown) => exit(String(error)));
     });
+  process.on('SIGHUP', () => {
+    if (settings.sip.tls !== undefined) platform.carrier.reloadCertificate();
+    // A terminal that is closed sends SIGHUP too.
+    else if (process.stdin.isTTY) stop('SIGHUP').catch((error: unknown) => exit(String(error)));
+    else log.info({ signal: 'SIGHUP' }, 'there is no certificate to read anew: SIP_TLS_CERT is not set');
+  });
   tellReady(platform, listener);
 }
 

@@ -2,6 +2,8 @@
  * The closed table of expected errors (interface, Errors). A problem is a value: machines return it, admission returns
  * it, and the HTTP door writes it as `{code, message}`. It never carries what the caller submitted.
  */
+import { NODE_RETRY_AFTER_SEC } from './limits.ts';
+
 type ProblemCode =
   | 'invalid_request'
   | 'invalid_authorization_header'
@@ -103,6 +105,9 @@ export const problems = {
   notConfigured: (what: string) => make('unavailable', 503, `${what} is not configured`),
   /** 503: temporary; `Retry-After` says when to come back. */
   unavailable: (message: string, retryAfterSec: number) => make('unavailable', 503, message, { retryAfterSec }),
+  /** 503: the node that has what the request is about does not answer; `what` is `this call`, `this Room`. */
+  nodeAway: (what: string) =>
+    make('unavailable', 503, `The node of ${what} cannot be reached. ${SEE_HEADER}`, { retryAfterSec: NODE_RETRY_AFTER_SEC }),
   /** 529: no outbound capacity. */
   noCapacity: (retryAfterSec: number) => make('unavailable', 529, `No outbound capacity. ${SEE_HEADER}`, { retryAfterSec }),
 } as const;

@@ -15,7 +15,7 @@ const START_MAX_MS = 120_000;
 
 /** Runs until it is interrupted. */
 export async function dev(signal, env = process.env) {
-  const { HTTP_HOST = '127.0.0.1', DATA_DIR = './data', HTTP_PORT = '8080' } = env;
+  const [HTTP_HOST, DATA_DIR, HTTP_PORT] = [env.HTTP_HOST || '127.0.0.1', env.DATA_DIR || './data', env.HTTP_PORT || '8080'];
   if (!LOOPBACK.test(HTTP_HOST))
     throw new Stop(`HTTP_HOST is ${HTTP_HOST}, and dev runs on loopback only: its demo lets everybody call`);
   // It installs packages and builds the media plane where they are missing, and says so.
@@ -24,7 +24,7 @@ export async function dev(signal, env = process.env) {
   const platform = await startPlatform(env);
   let demo;
   try {
-    const token = env.OPERATOR_TOKEN ?? readFileSync(join(DATA_DIR, 'operator.token'), 'utf8').trim();
+    const token = env.OPERATOR_TOKEN || readFileSync(join(DATA_DIR, 'operator.token'), 'utf8').trim();
     const operator = operatorApi(platform.url, token);
     const credentials = await demoCredentials(operator, platform.url, DATA_DIR);
     // Its dependencies are there only now, on a fresh clone.
@@ -64,7 +64,7 @@ Ctrl-C stops it.`);
 
 /** Starts the platform and resolves when it takes calls. Warnings and errors of its log are shown. */
 async function startPlatform(env) {
-  const child = spawn(join(ROOT, 'node_modules/.bin/bun'), [join(ROOT, 'src/main.ts')], {
+  const child = spawn(join(ROOT, 'node_modules/.bin/bun'), ['--no-env-file', join(ROOT, 'src/main.ts')], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

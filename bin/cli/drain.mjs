@@ -1,4 +1,5 @@
 /** `drain`: gives the platform of this machine no new calls, and waits until those it has are over. */
+import { networkInterfaces } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Stop } from './stop.mjs';
 
@@ -32,10 +33,18 @@ async function sessions({ base }) {
 const live = async (api) => (await api.json('GET', '/nodes')).nodes.filter((node) => !node.dead_at);
 
 function own(nodes) {
-  const { NODE_HOST, HTTP_PORT = '8080' } = process.env;
-  const found = nodes.filter((node) => node.http_host === NODE_HOST && String(node.http_port) === HTTP_PORT);
+  const host = process.env.NODE_HOST || reachable(process.env.HTTP_HOST || '127.0.0.1');
+  const port = process.env.HTTP_PORT || '8080';
+  const found = nodes.filter((node) => node.http_host === host && String(node.http_port) === port);
   const one = nodes.length === 1 ? nodes : found;
   if (one.length !== 1)
     throw new Stop('which of the nodes is it? Set NODE_HOST and HTTP_PORT as it has them (sidetone nodes list)');
   return one[0];
+}
+
+/** The NODE_HOST of a platform that was not given one (docs/operations.md). */
+function reachable(host) {
+  if (host !== '0.0.0.0' && host !== '::') return host;
+  const addresses = Object.values(networkInterfaces()).flat();
+  return addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1';
 }

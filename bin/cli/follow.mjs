@@ -57,8 +57,9 @@ function eventLine(event, body) {
 }
 
 /**
- * Prints the timelines of calls as they grow: of one Session, of one application, or of all. Live calls are looked at, and
- * those that began since the last look, which may be over already. A Session that cannot be read at first stops the command.
+ * Prints the timelines of calls as they grow: of one Session, of one application, or of all. Live calls are looked at,
+ * and those that began since the last look, which may be over already. A Session that cannot be read at first stops the
+ * command.
  */
 export async function tail(api, { app, session, json }, signal) {
   const shown = new Map();
@@ -89,8 +90,9 @@ export async function tail(api, { app, session, json }, signal) {
 }
 
 /**
- * The calls that are live, and those that began at `since` or later, live or not. `since` of the answer is the platform's
- * time of this look, with a margin: its Date is in whole seconds, and is set a little after the calls were listed.
+ * The calls that are live, and those that began at `since` or later, live or not. `since` of the answer is the
+ * platform's time of this look, with a margin: its Date is in whole seconds, and is set a little after the calls were
+ * listed.
  */
 async function callsOf(api, app, since) {
   const list = async (query) => {

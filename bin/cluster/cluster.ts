@@ -69,7 +69,7 @@ async function startNode(n: number): Promise<ChildProcess> {
   const dataDir = join(ROOT, nodeFolder(n));
   mkdirSync(dataDir, { recursive: true });
   const first = RTP_PORT + n * RTP_PORTS;
-  const child = spawn(join(ROOT, 'node_modules/.bin/bun'), ['src/main.ts'], {
+  const child = spawn(join(ROOT, 'node_modules/.bin/bun'), ['--no-env-file', 'src/main.ts'], {
     cwd: ROOT,
     detached: true,
     env: {

@@ -1,10 +1,10 @@
 /**
- * Calls from browsers in a cluster: the URL of a call is the cluster's, so that a PATCH or DELETE may come to any node. It
- * goes to the node that has the call, with a deadline, as a command does.
+ * Calls from browsers in a cluster: the URL of a call is the cluster's, so that a PATCH or DELETE may come to any node.
+ * It goes to the node that has the call, with a deadline, as a command does.
  */
 import type { BrowserCalls, WebrtcToken, WhipChange, WhipCreated, WhipPatched } from '../call/ports/webrtc.ts';
 import type { Clock } from '../clock.ts';
-import { NODE_COMMAND_MARGIN_MS, NODE_COMMAND_TIMEOUT_MS, NODE_RETRY_AFTER_SEC, SDP_MAX_BYTES } from '../limits.ts';
+import { NODE_COMMAND_MARGIN_MS, NODE_COMMAND_TIMEOUT_MS, SDP_MAX_BYTES } from '../limits.ts';
 import { isProblem, type Problem, problems } from '../problem.ts';
 import type { Bus } from './bus.ts';
 
@@ -35,7 +35,7 @@ export class SharedBrowserCalls implements BrowserCalls {
     this.#options = options;
     const { bus, clock } = options;
     bus.answer(KIND, async (body) =>
-      isQuestion(body) && clock.now() < body.until ? await this.#answer(body) : { problem: away() },
+      isQuestion(body) && clock.now() < body.until ? await this.#answer(body) : { problem: problems.nodeAway('this call') },
     );
   }
 
@@ -49,7 +49,7 @@ export class SharedBrowserCalls implements BrowserCalls {
     const body = Buffer.from(change.body).toString('base64');
     const reply = await this.#ask(owner, { token, sessionUuid, change: { ...change, body } });
     if ('problem' in reply) return reply.problem;
-    return 'patched' in reply ? (reply.patched ?? undefined) : away();
+    return 'patched' in reply ? (reply.patched ?? undefined) : problems.nodeAway('this call');
   }
 
   async hangUp(token: WebrtcToken, sessionUuid: string): Promise<boolean | Problem> {
@@ -57,7 +57,7 @@ export class SharedBrowserCalls implements BrowserCalls {
     if (owner === undefined) return this.#options.here.hangUp(token, sessionUuid);
     const reply = await this.#ask(owner, { token, sessionUuid });
     if ('problem' in reply) return reply.problem;
-    return 'wasThere' in reply ? reply.wasThere : away();
+    return 'wasThere' in reply ? reply.wasThere : problems.nodeAway('this call');
   }
 
   /** The other node that has the Session. Undefined: this one has it, or none. */
@@ -71,7 +71,7 @@ export class SharedBrowserCalls implements BrowserCalls {
     const { bus } = this.#options;
     const timeLeft = NODE_COMMAND_TIMEOUT_MS - NODE_COMMAND_MARGIN_MS;
     const result = await bus.ask(nodeId, KIND, question, NODE_COMMAND_TIMEOUT_MS, timeLeft);
-    return result.outcome === 'answered' && isReply(result.body) ? result.body : { problem: away() };
+    return result.outcome === 'answered' && isReply(result.body) ? result.body : { problem: problems.nodeAway('this call') };
   }
 
   async #answer({ token, sessionUuid, change }: Question): Promise<Reply> {
@@ -86,8 +86,6 @@ export class SharedBrowserCalls implements BrowserCalls {
     return isProblem(done) ? { problem: done } : { patched: done ?? null };
   }
 }
-
-const away = () => problems.unavailable('The node of this call cannot be reached. See Retry-After header.', NODE_RETRY_AFTER_SEC);
 
 // What comes here is under the cluster's own key; these say what another release may have changed.
 const isQuestion = (body: unknown): body is Question & { readonly until: number } =>

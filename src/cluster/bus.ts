@@ -1,7 +1,8 @@
 /**
- * Messages between nodes, over NATS core (`nats.ts`): requests with three outcomes, and news that nobody answers. Nothing is sent
- * while the connection is down, because the client would keep it and deliver it after its caller was told that it
- * failed. PostgreSQL is the truth; what is lost here costs promptness, or is a command with an unknown outcome.
+ * Messages between nodes, over NATS core (`nats.ts`): requests with three outcomes, and news that nobody answers.
+ * Nothing is sent while the connection is down, because the client would keep it and deliver it after its caller was
+ * told that it failed. PostgreSQL is the truth; what is lost here costs promptness, or is a command with an unknown
+ * outcome.
  */
 import type { Clock } from '../clock.ts';
 import { StoreUnavailable } from '../database/journal/journal.ts';

@@ -59,6 +59,11 @@ export class ChannelQuota {
     return result.outcome === 'answered' && isGrant(result.body) ? result.body.granted : wish.current;
   }
 
+  /** Forgets trunks that no longer exist. */
+  keep(names: ReadonlySet<string>): void {
+    for (const trunk of this.#ledgers.keys()) if (!names.has(trunk)) this.#ledgers.delete(trunk);
+  }
+
   /** All nodes that were not declared dead: the same in every node's eyes, suspects included. */
   #up(): readonly string[] {
     return this.#options.members.rows.map(({ nodeId }) => nodeId);

@@ -1,6 +1,6 @@
 /**
- * This process as a node of a cluster: its signs of life, the other nodes, and the messages between them. Only what this
- * file exports is used outside this folder, beside the start (`join.ts`).
+ * This process as a node of a cluster: its signs of life, the other nodes, and the messages between them. Only what
+ * this file exports is used outside this folder, beside the start (`join.ts`).
  */
 import type { BotOrder } from '../call/ports/leg.ts';
 import type { PeerStreams } from '../call/ports/peer-streams.ts';
@@ -136,6 +136,11 @@ export class Cluster {
   /** Asks to hold channels of a trunk. Before the cluster is started there are none. */
   async hold(trunk: string, max: number, channels: number, current: number): Promise<number> {
     return (await this.#quota?.hold(trunk, max, channels, current)) ?? 0;
+  }
+
+  /** Forgets the channels of trunks that no longer exist. */
+  keep(trunks: ReadonlySet<string>): void {
+    this.#quota?.keep(trunks);
   }
 
   /** The calls from browsers of all nodes. `here` has those of this one. */

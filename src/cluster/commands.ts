@@ -1,6 +1,6 @@
 /**
- * Requests between nodes: each goes to the node that has the Session or Room, with a deadline in that node's clock. What
- * was answered 503 here never acts there later: the owner refuses what came after its deadline, and what would be
+ * Requests between nodes: each goes to the node that has the Session or Room, with a deadline in that node's clock.
+ * What was answered 503 here never acts there later: the owner refuses what came after its deadline, and what would be
  * committed after it.
  */
 import type { BotOrder } from '../call/ports/leg.ts';
@@ -187,7 +187,9 @@ export class PeerCommands implements Peers {
     return members.rows.filter(({ nodeId }) => !members.isSuspect(nodeId)).map(({ nodeId }) => nodeId);
   }
 
-  /** The other node that has the buckets of a Room or an application. Undefined: this one, or none that can be asked. */
+  /**
+   * The other node that has the buckets of a Room or an application. Undefined: this one, or none that can be asked.
+   */
   async #homeOfBuckets(appUuid: string, roomId: string | undefined): Promise<string | undefined> {
     if (roomId === undefined) return this.#elsewhere(homeOf(appUuid, this.#homes()));
     // A Room that nobody is in may have no home yet.

@@ -2,7 +2,8 @@
  * The form of every message between nodes: JSON under an HMAC-SHA256 of a key derived from MASTER_KEY. What another
  * sends, or a message of ours that somebody sends again, is dropped.
  *
- *   43 characters of base64url ‖ {"s": subject, "f": sender, "n": nonce, "t": milliseconds, "r"?: nonce of the request, "b": body}
+ *   43 characters of base64url ‖ {"s": subject, "f": sender, "n": nonce, "t": milliseconds, "r"?: nonce of the request,
+ *   "b": body}
  *
  * `t` is in the clock of the node that a request is for, as its sender knows it from a ping (`offset.ts`).
  */
@@ -62,8 +63,8 @@ export class Envelopes {
   }
 
   /**
-   * Tells whether a message comes for the first time, and not long after it was sent. News have no time, as they are for
-   * many clocks: what they say is looked up, or holds however often it is told.
+   * Tells whether a message comes for the first time, and not long after it was sent. News have no time, as they are
+   * for many clocks: what they say is looked up, or holds however often it is told.
    */
   isFresh({ nonce, time }: Envelope, now: number): boolean {
     if (this.#seen.has(nonce) || (time !== undefined && Math.abs(now - time) > NODE_MESSAGE_AGE_MAX_MS)) return false;

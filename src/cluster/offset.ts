@@ -13,6 +13,7 @@ interface Offset {
 }
 
 export class Offsets {
+  /** The clocks of the nodes that were pinged in the last while. */
   readonly #known = new Map<string, Offset>();
 
   /** A ping was asked at `asked` and answered at `now`, both by my clock; `theirs` is what the other's clock said. */
@@ -21,10 +22,13 @@ export class Offsets {
     const known = this.#known.get(nodeId);
     // The fastest ping of the last while is the best one.
     if (known !== undefined && known.errorMs <= errorMs && now - known.at < NODE_OFFSET_KEPT_MS) return;
+    for (const [each, { at }] of this.#known) if (now - at >= NODE_OFFSET_KEPT_MS) this.#known.delete(each);
     this.#known.set(nodeId, { ms: theirs - (asked + now) / 2, errorMs, at: now });
   }
 
-  /** A time of mine in the other's clock, at the latest `late` or at the earliest. Undefined: it has to be pinged first. */
+  /**
+   * A time of mine in the other's clock, at the latest `late` or at the earliest. Undefined: it has to be pinged first.
+   */
   theirs(nodeId: string, mine: number, now: number): { readonly earliest: number; readonly latest: number } | undefined {
     const known = this.#known.get(nodeId);
     if (known === undefined || now - known.at >= NODE_OFFSET_KEPT_MS) return undefined;

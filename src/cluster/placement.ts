@@ -1,7 +1,7 @@
 /**
- * Chooses the node of a new Session: the one that has the connection of the device that is dialled, near the Session or Room that it names, else on the better of two nodes drawn at random,
- * and here where this node is within 10 % of that one. A node that drains, is a suspect, or lacks the label that the
- * trunk asks for takes none.
+ * Chooses the node of a new Session: the one that has the connection of the device that is dialled, near the Session or
+ * Room that it names, else on the better of two nodes drawn at random, and here where this node is within 10 % of that
+ * one. A node that drains, is a suspect, or lacks the label that the trunk asks for takes none.
  */
 import type { NodeRow } from '../database/nodes.ts';
 import { parseUri } from '../sip/message/uri.ts';

@@ -1,4 +1,6 @@
-/** The home of something that has no row of its own: the node with the highest hash of both names (rendezvous hashing). */
+/**
+ * The home of something that has no row of its own: the node with the highest hash of both names (rendezvous hashing).
+ */
 
 /** FNV-1a, 32 bits, and a finisher that spreads names which differ in their last letters only. */
 function hash(text: string): number {

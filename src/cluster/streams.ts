@@ -1,6 +1,6 @@
 /**
- * Streaming bodies between nodes, over HTTP. The node that has the object gives out a token over NATS: random, valid for
- * 30 s, for one object and one request. Bytes are passed on as they come, held back by whoever takes them.
+ * Streaming bodies between nodes, over HTTP. The node that has the object gives out a token over NATS: random, valid
+ * for 30 s, for one object and one request. Bytes are passed on as they come, held back by whoever takes them.
  */
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
@@ -16,7 +16,6 @@ import type { Clock } from '../clock.ts';
 import {
   NODE_COMMAND_TIMEOUT_MS,
   NODE_PING_TIMEOUT_MS,
-  NODE_RETRY_AFTER_SEC,
   NODE_TOKEN_MS,
   NODE_TOKENS_MAX,
   PEER_KEEPALIVE_MS,
@@ -61,9 +60,9 @@ export class Streams implements PeerStreams {
 
   async send(nodeId: string, object: StreamObject, request: Request): Promise<Answer | Problem> {
     const target = await this.#target(nodeId, object);
-    if (target === undefined) return away();
+    if (target === undefined) return problems.nodeAway('this call');
     const socket = await reach(target.host, target.port).catch(() => undefined);
-    if (socket === undefined) return away();
+    if (socket === undefined) return problems.nodeAway('this call');
     return await postBody(
       socket,
       { host: target.host, path: PEER_STREAM_PATH, headers: { [PEER_TOKEN_HEADER]: target.token } },
@@ -131,8 +130,6 @@ export class Streams implements PeerStreams {
     return { host: row.host, port: row.httpPort, token: String(body.token) };
   }
 }
-
-const away = () => problems.unavailable('The node of this call cannot be reached. See Retry-After header.', NODE_RETRY_AFTER_SEC);
 
 /** A connection to another node. Rejects when there is none in time. */
 function reach(host: string, port: number): Promise<Socket> {

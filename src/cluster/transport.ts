@@ -12,7 +12,9 @@ export interface Transport {
   /** Hears what is published and asked under a subject. `>` at its end stands for any further words. */
   subscribe(subject: string, heard: (message: TransportMessage) => void): void;
   publish(subject: string, text: string): void;
-  /** Resolves with the answer. `nobody`: no one hears that subject. `unknown`: no answer came in time. Never rejects. */
+  /**
+   * Resolves with the answer. `nobody`: no one hears that subject. `unknown`: no answer came in time. Never rejects.
+   */
   request(subject: string, text: string, timeoutMs: number): Promise<{ readonly text: string } | 'nobody' | 'unknown'>;
   close(): Promise<void>;
 }

@@ -8,7 +8,7 @@ import { LISTENER_STALL_MAX_MS, LISTENER_SWEEP_MS, LISTENERS_MAX, LISTENERS_OF_O
 
 /** The bytes that a listener hears. */
 export interface ByteSource {
-  /** Undefined: that was all. */
+  /** Resolves with the next bytes, or with undefined when that was all. */
   next(): Promise<Uint8Array | undefined>;
   /** Gives up what is held; the end of `next` too. */
   close(): void;

@@ -31,8 +31,8 @@ export interface RouteFacts {
   readonly command?: boolean;
   /** The commit that carries the command's effect stores its answer too; else admission does. */
   readonly answerStoredBy?: 'journal';
-  /** Opens audio sources before it is admitted, which takes as long as their servers do. */
-  readonly waits?: boolean;
+  /** Opens the audio sources of its body before it is admitted, which takes as long as their servers do. */
+  readonly opensSources?: boolean;
   /** Starts something new: refused while the platform drains. */
   readonly starts?: boolean;
   /** The name of a missing resource in the 404: `Session`, `Room`… */

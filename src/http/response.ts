@@ -46,7 +46,8 @@ export const unexpectedResponse = (supportId: string, traceparent: string): Resp
   json(500, { code: 'internal_error', message: 'Internal error', support_id: supportId }, traceparent);
 
 /**
- * Keeps the server from telling a length of 0 for a response to HEAD that has none: GET has a body there (RFC 9110 §8.6).
+ * Keeps the server from telling a length of 0 for a response to HEAD that has none: GET has a body there (RFC 9110
+ * §8.6).
  */
 export function withoutLength(request: Request, response: Response): void {
   // A body that is looked at becomes a stream, so that of GET is not.

@@ -1,8 +1,8 @@
 /**
  * Reads committed events from the outbox into the lanes. All events come through one cursor; those that a flush of this
- * process has just written behind it are taken without reading them. An application with more undelivered events than it
- * may keep in memory is *behind*: the cursor passes over its new events, which stay in the database, and a cursor of the
- * application's own reads them as its lanes empty. At the start every application with a backlog is behind.
+ * process has just written behind it are taken without reading them. An application with more undelivered events than
+ * it may keep in memory is *behind*: the cursor passes over its new events, which stay in the database, and a cursor of
+ * the application's own reads them as its lanes empty. At the start every application with a backlog is behind.
  */
 import type { Clock } from '../clock.ts';
 import type { Cursor, OutboxEvent, OutboxStore } from '../database/outbox.ts';
@@ -78,8 +78,8 @@ export class Intake {
   }
 
   /**
-   * Takes events of one transaction, of which it was found that nothing lies between them and what `readTo` was when they
-   * were written. False: nothing is taken, and they are to be read.
+   * Takes events of one transaction, of which it was found that nothing lies between them and what `readTo` was when
+   * they were written. False: nothing is taken, and they are to be read.
    */
   take(events: readonly OutboxEvent[]): boolean {
     const { stock, onRead } = this.#options;

@@ -27,7 +27,7 @@ import type { Endpoint, Endpoints } from './endpoint.ts';
 import { Intake } from './intake.ts';
 import { Lanes } from './lanes.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
-import { RETRY_SPAN_MS, retryDelayMs } from './retry.ts';
+import { isPastDay, RETRY_SPAN_MS, retryDelayMs } from './retry.ts';
 
 export interface LeadershipOptions {
   readonly outbox: OutboxStore;
@@ -196,8 +196,8 @@ export class RelayLeadership {
       void this.#send(job);
     }
     this.#dispatching = false;
-    // Whatever else holds jobs back, such as a lease that has run out, dispatches again when it is over. A timer for a job
-    // that is due and held back would fire at once, over and over.
+    // Whatever else holds jobs back, such as a lease that has run out, dispatches again when it is over. A timer for a
+    // job that is due and held back would fire at once, over and over.
     if (isDry) this.#setTimer();
   }
 
@@ -263,7 +263,7 @@ export class RelayLeadership {
   }
 
   #settle(job: Job, outcome: AttemptOutcome, started: number, ended: number): void {
-    const { clock, random, retryScale } = this.#options;
+    const { clock, random, retryScale, timeoutSec } = this.#options;
     const now = clock.now();
     const attempt = (retryAt: number | null): Attempt => ({
       at: Math.floor(started),
@@ -283,7 +283,9 @@ export class RelayLeadership {
     job.failures += 1;
     job.triedSince ??= started;
     const wait = retryDelayMs(job.failures, retryScale, random(), outcome.retryAfterMs);
-    if (wait === undefined) this.#finish(job, 'dead', attempt(null));
+    const elapsedMs = now - job.triedSince;
+    if (wait === undefined || isPastDay(job.failures, elapsedMs, wait, timeoutSec * 1000, retryScale))
+      this.#finish(job, 'dead', attempt(null));
     else {
       const due = Math.ceil(now + wait);
       this.#outcomes.add({ xid: job.xid, eventId: job.eventId, status: 'pending', attempt: attempt(due) });

@@ -5,8 +5,9 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
 const FIRST_DELAYS_MS = [1, 2, 5, 10, 30].map((s) => s * SECOND).concat([1, 2, 5, 15, 30].map((min) => min * MINUTE));
+const DAY = 24 * HOUR;
 /** Hourly, as long as the attempt is still within 24 h of the first. */
-const HOURLY = Math.floor((24 * HOUR - FIRST_DELAYS_MS.reduce((sum, delay) => sum + delay, 0)) / HOUR);
+const HOURLY = Math.floor((DAY - FIRST_DELAYS_MS.reduce((sum, delay) => sum + delay, 0)) / HOUR);
 
 /** Every delay of the schedule, in milliseconds, before scale and jitter. */
 export const RETRY_DELAYS_MS: readonly number[] = [...FIRST_DELAYS_MS, ...new Array<number>(HOURLY).fill(HOUR)];
@@ -28,6 +29,17 @@ export function retryDelayMs(failures: number, scale: number, random: number, re
   if (delay === undefined) return undefined;
   const jittered = delay * scale * (1 - JITTER + 2 * JITTER * random);
   return Math.max(jittered, Math.min(retryAfterMs, RETRY_AFTER_MAX_MS));
+}
+
+/**
+ * Whether the next attempt, in `waitMs`, would come later than 24 h (scaled) after the first one, because the receiver
+ * has asked for longer waits or nobody was there to deliver. `elapsedMs`: since the first of `failures` failed
+ * attempts, each of which may have taken `attemptMs`.
+ */
+export function isPastDay(failures: number, elapsedMs: number, waitMs: number, attemptMs: number, scale: number): boolean {
+  const planned = RETRY_DELAYS_MS.slice(0, failures - 1).reduce((sum, delay) => sum + delay, 0) * scale;
+  const isProlonged = elapsedMs > planned * (1 + JITTER) + failures * attemptMs;
+  return isProlonged && elapsedMs + waitMs > DAY * scale;
 }
 
 /** A `Retry-After` value (RFC 9110 §10.2.3), in milliseconds from `now`; 0 when absent, past or malformed. */

@@ -148,7 +148,9 @@ describe('every operation', () => {
   }, 60_000);
 });
 
-/** Spellings of an address that may not be reached: each is a form that some parser takes for 127.0.0.1, or leads there. */
+/**
+ * Spellings of an address that may not be reached: each is a form that some parser takes for 127.0.0.1, or leads there.
+ */
 const HOSTS = [
   '127.0.0.1',
   '127.1',

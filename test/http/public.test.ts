@@ -72,6 +72,24 @@ describe('what is read without a key', () => {
   });
 });
 
+test('every link between the pages of the documentation leads to a page, and to a heading on it', async () => {
+  const paths = publicRoutes(OPTIONS);
+  const pages = new Map<string, string>();
+  for (const [path, handler] of paths) if (path.startsWith('/docs')) pages.set(path, await (await handler()).text());
+  let anchors = 0;
+  for (const [path, text] of pages)
+    for (const [, href = ''] of /\.(md|js|css|yaml)$/.test(path) ? [] : text.matchAll(/<a href="([^"]*)"/g)) {
+      if (/^(https?:|mailto:)/.test(href)) continue;
+      const [target = '', anchor] = href.split('#');
+      const there = target === '' ? text : pages.get(target);
+      expect([path, href, there !== undefined || paths.has(target)]).toEqual([path, href, true]);
+      if (anchor === undefined) continue;
+      anchors += 1;
+      expect([path, href, there?.includes(`id="${anchor}"`)]).toEqual([path, href, true]);
+    }
+  expect(anchors).toBeGreaterThan(5);
+});
+
 test('a file of the reference that could not be read is read again for the next request', async () => {
   let reads = 0;
   const readText = async () => {

@@ -1,6 +1,6 @@
 /**
- * Every operation of the OpenAPI document is driven into every problem that it documents. The parts below the HTTP floor
- * are wrapped: they answer as a test wants, or fail as a bug or a database that is away would.
+ * Every operation of the OpenAPI document is driven into every problem that it documents. The parts below the HTTP
+ * floor are wrapped: they answer as a test wants, or fail as a bug or a database that is away would.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { CommandContext } from '../../src/call/ports/sessions.ts';

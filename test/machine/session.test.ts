@@ -402,6 +402,7 @@ describe('a Session whose process is gone', () => {
     createdAt: START - 60_000,
     roomId: '',
     answered: true,
+    answeredAt: START - 50_000,
     running: {},
   } as const;
 
@@ -452,7 +453,8 @@ describe('a Session whose process is gone', () => {
     const run = new Run(recovered(remains, START));
     expect(run.command(play()).refused).toBeDefined();
     expect(run.command({ type: 'hangup' }).last).toMatchObject({ event: 'session.ended', answered: true, duration_seconds: 0 });
-    const unanswered = new Run(recovered({ ...remains, phase: 'ringing', answered: false }, START));
+    expect(run.state.answeredAt).toBe(START - 50_000);
+    const unanswered = new Run(recovered({ ...remains, phase: 'ringing', answered: false, answeredAt: undefined }, START));
     expect(unanswered.command({ type: 'hangup' }).last).toMatchObject({ event: 'session.ended', answered: false });
   });
 });

@@ -1,6 +1,7 @@
 /**
- * What stands in deploy/ and compose.yaml: the Helm chart is rendered and read, the systemd unit is verified, every metric
- * of the dashboard is one that a running platform has, and the drain that Kubernetes begins with waits for calls.
+ * What stands in deploy/ and compose.yaml: the Helm chart is rendered and read, the systemd unit is verified, every
+ * metric of the dashboard is one that a running platform has, and the drain that Kubernetes begins with waits for
+ * calls.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { spawn, spawnSync } from 'node:child_process';
@@ -64,7 +65,7 @@ describe('the Helm chart', () => {
     expect(container.volumeMounts.map((each: Yaml) => each.name).every((name: string) => volumes.includes(name))).toBe(true);
     // The program and the folder are those of the image.
     const image = read('Dockerfile');
-    expect(image).toContain(`CMD ["${container.lifecycle.preStop.exec.command[0]}", "src/main.ts"]`);
+    expect(image).toContain(`CMD ["${container.lifecycle.preStop.exec.command[0]}", "--no-env-file", "src/main.ts"]`);
     expect(image).toContain(`VOLUME ${container.volumeMounts[0].mountPath}`);
     expect(image).toContain(`--uid ${pod.securityContext.runAsUser}`);
   });

@@ -66,7 +66,7 @@ export class Platform {
   async start(): Promise<void> {
     const [program, args, cwd] =
       this.#program === undefined
-        ? [join(ROOT, 'node_modules/.bin/bun'), ['src/main.ts'], ROOT]
+        ? [join(ROOT, 'node_modules/.bin/bun'), ['--no-env-file', 'src/main.ts'], ROOT]
         : [this.#program, [], this.dataDir];
     // The mark of a range is a port, which may lie within the ports that the environment names.
     if (this.#environment.RTP_PORTS === undefined) this.#rtpRange ??= await RtpRange.take();
@@ -189,8 +189,8 @@ export class Platform {
   }
 
   /**
-   * Answers a Session from a webhook's handler, where nobody awaits it. The platform may be killed before it or meanwhile,
-   * and while it starts again it has another port: the request fails then. Every other failure is one.
+   * Answers a Session from a webhook's handler, where nobody awaits it. The platform may be killed before it or
+   * meanwhile, and while it starts again it has another port: the request fails then. Every other failure is one.
    */
   answerSoon(app: Credentials, sessionUuid: unknown): Promise<void> {
     const child = this.#isUp ? this.#child : undefined;

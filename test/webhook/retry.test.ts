@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { blocker } from '../../src/webhook/endpoint.ts';
-import { RETRY_DELAYS_MS, retryAfterMs, retryDelayMs } from '../../src/webhook/retry.ts';
+import { isPastDay, RETRY_DELAYS_MS, retryAfterMs, retryDelayMs } from '../../src/webhook/retry.ts';
 
 const HOUR = 3_600_000;
 
@@ -34,6 +34,29 @@ describe('the retry schedule', () => {
     expect(retryDelayMs(5, 1, 0.5, 7_000)).toBe(30_000);
     expect(retryDelayMs(1, 1, 0.5, 99 * HOUR)).toBe(HOUR);
     expect(retryDelayMs(RETRY_DELAYS_MS.length + 1, 1, 0.5, 7_000)).toBeUndefined();
+  });
+  test('ends within 24 h where each answer asks for an hour, and is not cut short where none does', () => {
+    const lives = (retryAfter: number, attemptMs: number, random: number, scale: number) => {
+      let elapsed = attemptMs;
+      for (let failures = 1; ; failures++) {
+        const wait = retryDelayMs(failures, scale, random, retryAfter);
+        if (wait === undefined || isPastDay(failures, elapsed, wait, 10_000, scale)) return { elapsed, failures };
+        elapsed += wait + attemptMs;
+      }
+    };
+    const hourly = lives(HOUR, 50, 0.5, 1);
+    expect(hourly.elapsed).toBeGreaterThan(23 * HOUR);
+    expect(hourly.elapsed).toBeLessThanOrEqual(24 * HOUR);
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 10_000 }),
+        fc.double({ min: 0, max: 0.999, noNaN: true }),
+        fc.constantFrom(1e-6, 0.0001, 0.01, 1),
+        (attemptMs, random, scale) => {
+          expect(lives(0, attemptMs, random, scale).failures).toBe(RETRY_DELAYS_MS.length + 1);
+        },
+      ),
+    );
   });
   test('reads Retry-After as seconds or as a date, and nothing else', () => {
     const now = Date.parse('2026-01-01T00:00:00Z');

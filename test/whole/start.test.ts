@@ -1,6 +1,7 @@
 /** The HTTP port while the platform starts, and the URLs that name it. */
 import { afterEach, expect, test } from 'bun:test';
 import { Platform } from '../support/platform.ts';
+import { Receiver } from '../support/receiver.ts';
 import { freePort } from '../support/sipp.ts';
 
 let platform: Platform | undefined;
@@ -21,4 +22,30 @@ test('who asks before all is up waits for it; URLs name the port that was bound,
   await platform.stop();
   platform = await Platform.start();
   expect(await servers(platform.url)).toEqual([{ url: platform.url }]);
+}, 60_000);
+
+test('a proxy that the environment names gets no webhook, and SIGHUP without a certificate ends nothing', async () => {
+  const receiver = new Receiver();
+  const diverted: string[] = [];
+  const proxy = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch(request) {
+      diverted.push(request.url);
+      return new Response();
+    },
+  });
+  try {
+    const address = `http://127.0.0.1:${proxy.port}`;
+    platform = await Platform.start({ HTTP_PROXY: address, http_proxy: address, HTTPS_PROXY: address, https_proxy: address });
+    const app = await platform.application(receiver.url, '+15550002');
+    process.kill(platform.pid, 'SIGHUP');
+    const sample = { event: 'session.created' };
+    expect((await platform.operator('POST', `/apps/${app.appUuid}/events`, sample)).status).toBe(202);
+    await receiver.until(() => receiver.count('session.created') === 1, 'the webhook');
+    expect(diverted).toEqual([]);
+  } finally {
+    await receiver.stop();
+    await proxy.stop(true);
+  }
 }, 60_000);

@@ -8,7 +8,6 @@
 import type { Clock } from '../../clock.ts';
 import type { RoomRow } from '../../database/journal/journal.ts';
 import type { RoomStore } from '../../database/rooms.ts';
-import { NODE_RETRY_AFTER_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { SessionState } from '../../machine/session/session.ts';
 import type { LegAudio, MediaEngine, RoomMember } from '../../media/engine.ts';
@@ -119,7 +118,7 @@ export class RoomSpan implements SeatsAway {
     else this.#drop(pipe);
     if (reply?.type === 'refused') return reply.problem;
     if (reply?.type === 'moved' || reply?.type === 'opening') return roomIsMoving;
-    return problems.unavailable('The node of this Room cannot be reached. See Retry-After header.', NODE_RETRY_AFTER_SEC);
+    return problems.nodeAway('this Room');
   }
 
   #add(nodeId: string, { roomId, sessionUuid, appUuid, isBot }: Omit<SeatWish, 'reserved' | 'coach'>): Pipe {
@@ -185,7 +184,10 @@ export class RoomSpan implements SeatsAway {
     else this.#pipes.get(keyOf(roomId, sessionUuid))?.tell(news);
   }
 
-  /** Returns the members of the Room that a Session of this node is in. Undefined: its home does not answer, or is changing. */
+  /**
+   * Returns the members of the Room that a Session of this node is in. Undefined: its home does not answer, or is
+   * changing.
+   */
   async members(roomId: string, sessionUuid: string): Promise<readonly Who[] | undefined> {
     const pipe = this.#pipes.get(keyOf(roomId, sessionUuid));
     const room = this.#options.find(roomId);

@@ -1,6 +1,5 @@
 /** Transfers of calls: to a host that the trunk permits, or to another call, of this node or another. */
 
-import { NODE_RETRY_AFTER_SEC } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { BotOrder } from '../ports/leg.ts';
 import type { Answer, CommandContext, SessionCommand } from '../ports/sessions.ts';
@@ -69,14 +68,16 @@ export class Transfers {
   ): Promise<Answer | Problem> {
     const other = await this.#elsewhere?.replacement(context.appUuid, sessionUuid);
     if (other === undefined) return problems.notFound('Session');
-    if (other === 'unreachable')
-      return problems.unavailable('The node of the other call cannot be reached. See Retry-After header.', NODE_RETRY_AFTER_SEC);
+    if (other === 'unreachable') return problems.nodeAway('the other call');
     if (other.referTo === undefined || other.trunk !== actor.transfers?.trunk)
       return problems.conflict('The two Sessions are not on the same trunk');
     return actor.command({ ...command, target: { referTo: other.referTo } }, context);
   }
 
-  /** What another node needs to transfer a call to one of this node. Undefined: it is no answered phone call of the application. */
+  /**
+   * What another node needs to transfer a call to one of this node. Undefined: it is no answered phone call of the
+   * application.
+   */
   replacement(appUuid: string, sessionUuid: string): Replacement | undefined {
     const actor = this.#find(sessionUuid);
     if (actor === undefined || !isAnsweredCall(actor, appUuid)) return undefined;

@@ -13,8 +13,13 @@ interface Hour {
 
 /** The channels of a trunk that the nodes of a cluster share. */
 export interface SharedChannels {
-  /** Asks to hold so many of `max`. Returns how many this node may hold; at least `current` or `channels`, whichever is less. */
+  /**
+   * Asks to hold so many of `max`. Returns how many this node may hold; at least `current` or `channels`, whichever is
+   * less.
+   */
   hold(trunk: string, max: number, channels: number, current: number): Promise<number>;
+  /** Forgets trunks that no longer exist. */
+  keep(names: ReadonlySet<string>): void;
 }
 
 export class Channels {
@@ -61,6 +66,7 @@ export class Channels {
   /** Forgets trunks that no longer exist. */
   keep(names: ReadonlySet<string>): void {
     for (const each of [this.#lastUsed, this.#hours]) for (const name of each.keys()) if (!names.has(name)) each.delete(name);
+    this.#shared?.keep(names);
   }
 
   /** What this node holds of a trunk, for the node that keeps the count. */
@@ -84,10 +90,12 @@ export class Channels {
     const needed = this.#needed(name);
     if (needed > this.held(name)) {
       const granted = await this.#shared.hold(name, maxChannels, needed, this.held(name));
-      this.#granted.set(name, Math.max(this.held(name), granted));
+      this.#grant(name, Math.max(this.held(name), granted));
     }
     return () => {
-      this.#expected.set(name, Math.max(0, (this.#expected.get(name) ?? 1) - 1));
+      const left = (this.#expected.get(name) ?? 1) - 1;
+      if (left > 0) this.#expected.set(name, left);
+      else this.#expected.delete(name);
       this.#giveBack(name, maxChannels);
     };
   }
@@ -100,8 +108,13 @@ export class Channels {
   #giveBack(name: string, max: number): void {
     const needed = this.#needed(name);
     if (this.#shared === undefined || needed >= this.held(name)) return;
-    this.#granted.set(name, needed);
+    this.#grant(name, needed);
     void this.#shared.hold(name, max, needed, needed);
+  }
+
+  #grant(name: string, channels: number): void {
+    if (channels > 0) this.#granted.set(name, channels);
+    else this.#granted.delete(name);
   }
 
   #limit(trunk: Trunk): number {
@@ -145,7 +158,7 @@ export class Channels {
     const { name, maxChannels } = trunk;
     if (this.#shared !== undefined && maxChannels !== undefined) {
       const held = this.held(name) + 1;
-      this.#granted.set(name, held);
+      this.#grant(name, held);
       void this.#shared.hold(name, maxChannels, held, held);
     }
     return this.#use(trunk);

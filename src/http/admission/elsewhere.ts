@@ -2,11 +2,11 @@
  * A request whose Session or Room is on another node goes there: admission up to here ran where the request came in;
  * buckets, machine and commit run at the owner, which stores the answer under the key.
  *
- *   answered → its status and body · moved, not delivered → looked up again, then 503 · unknown → 503, and the key stays marked
+ *   answered → its status and body · moved, not delivered → looked up again, then 503 · unknown → 503, and the key
+ *   stays marked
  */
 import type { Operation, Peers, Whose } from '../../call/ports/peers.ts';
 import { isUuid } from '../../id.ts';
-import { NODE_RETRY_AFTER_SEC } from '../../limits.ts';
 import { problems } from '../../problem.ts';
 import type { Outcome, RequestContext, Route } from '../request-context.ts';
 
@@ -48,7 +48,12 @@ export function whoseOf(route: Route, params: Readonly<Record<string, string>>, 
 /** The application that asks, or the one that the operator asks for. */
 const applicationOf = ({ appUuid, params }: RequestContext): string => (appUuid === '' ? (params.app_uuid ?? '') : appUuid);
 
-const away = () => problems.unavailable('The node of this call cannot be reached. See Retry-After header.', NODE_RETRY_AFTER_SEC);
+/** The fields that name audio sources. */
+const SOURCES = ['url', 'urls', 'prompt_files', 'retry_prompt_files'] as const;
+
+/** Whether the command opens audio sources, which takes as long as their servers do. */
+const opensSources = ({ route, body }: RequestContext): boolean =>
+  route.opensSources === true && typeof body === 'object' && body !== null && SOURCES.some((name) => name in body);
 
 /** The step of admission. */
 export function elsewhere(peers: Peers): (context: RequestContext) => Promise<Outcome | undefined> | undefined {
@@ -62,7 +67,7 @@ async function served(peers: Peers, context: RequestContext, whose: Whose): Prom
   for (let tries = 0; tries < TRIES; tries++) {
     const nodeId = await peers.nodeOf(whose, applicationOf(context), tries > 0);
     if (nodeId === undefined) return undefined;
-    const result = await peers.forward(nodeId, operationOf(context), context.route.waits === true);
+    const result = await peers.forward(nodeId, operationOf(context), opensSources(context));
     context.isForwarded = true;
     switch (result.outcome) {
       case 'answered':
@@ -72,10 +77,10 @@ async function served(peers: Peers, context: RequestContext, whose: Whose): Prom
       case 'unknown':
         // The mark stays: a retry is told that the request is in progress until its outcome is known.
         context.keyed = undefined;
-        return away();
+        return problems.nodeAway('this call');
     }
   }
-  return away();
+  return problems.nodeAway('this call');
 }
 
 const operationOf = (context: RequestContext): Operation => ({

@@ -1,7 +1,7 @@
 /**
- * `Idempotency-Key` (contract §10): the first answer again for the same request, 409 while the first is in flight, 422 for another request under the
- * same key. What is admitted is stored by the commit that carries its effect; here are stored the 422 and 403 of shape
- * and policy, and the answers of routes that have no such commit.
+ * `Idempotency-Key` (contract §10): the first answer again for the same request, 409 while the first is in flight, 422
+ * for another request under the same key. What is admitted is stored by the commit that carries its effect; here are
+ * stored the 422 and 403 of shape and policy, and the answers of routes that have no such commit.
  */
 import { createHash } from 'node:crypto';
 import type { Answer } from '../../call/ports/sessions.ts';

@@ -1,6 +1,7 @@
 /**
  * The sessions of the operator's console: a token, given once, becomes a cookie that is good for 12 hours. A cookie is
- * signed under the token that opened it, so a session needs no row, survives a restart, and ends when the token changes.
+ * signed under the token that opened it, so a session needs no row, survives a restart, and ends when the token
+ * changes.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { CONSOLE_LOGIN_MS, CONSOLE_LOGINS_MAX, CONSOLE_SESSION_MS, CONSOLE_SESSIONS_CLOSED_MAX } from '../../limits.ts';

@@ -1,6 +1,6 @@
 /**
- * One message of the Model Context Protocol, by the protocol's own SDK (streamable HTTP, without sessions): each POST has
- * a server and a transport of its own, and one JSON answer. The library is loaded with the first message.
+ * One message of the Model Context Protocol, by the protocol's own SDK (streamable HTTP, without sessions): each POST
+ * has a server and a transport of its own, and one JSON answer. The library is loaded with the first message.
  */
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';

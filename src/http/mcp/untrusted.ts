@@ -1,6 +1,7 @@
 /**
  * What a tool tells a model. Parts of every record were written by strangers: a caller's name, a header, a receiver's
- * answer. So a record stands between two marks, which nobody can foresee, and a sentence before it says that it is data.
+ * answer. So a record stands between two marks, which nobody can foresee, and a sentence before it says that it is
+ * data.
  */
 import { randomBytes } from 'node:crypto';
 import { MCP_RESULT_MAX_CHARS, MCP_TEXT_MAX_CHARS } from '../../limits.ts';

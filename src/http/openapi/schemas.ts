@@ -1,6 +1,6 @@
 /**
- * The bodies that the API answers with and posts, as JSON Schema 2020-12. Tests hold every answer and every webhook of the
- * platform against them.
+ * The bodies that the API answers with and posts, as JSON Schema 2020-12. Tests hold every answer and every webhook of
+ * the platform against them.
  */
 import { EVENT_STATUSES } from '../../database/events.ts';
 import type { TrunkSettings } from '../../database/trunk/trunk-settings.ts';

@@ -23,7 +23,7 @@ const sample = shape(() => type({ '+': 'reject', event: '1 <= string <= 100' }))
 /** The parameters of the list. */
 export const EVENT_PARAMETERS = ['app_uuid', 'after', 'before', 'event', 'session_uuid', 'status', 'limit'] as const;
 
-export const eventRoutes = (store: Store, _clock: Clock, streams: EventStreams): readonly Route[] => [
+export const eventRoutes = (store: Store, streams: EventStreams): readonly Route[] => [
   route(
     {
       ...facts,

@@ -1,6 +1,6 @@
 /**
- * The documentation, as it stands in `docs/`: each page for reading at `/docs/NAME`, as Markdown at `/docs/NAME.md`, and
- * the list of them for programs at `/llms.txt` (llmstxt.org).
+ * The documentation, as it stands in `docs/`: each page for reading at `/docs/NAME`, as Markdown at `/docs/NAME.md`,
+ * and the list of them for programs at `/llms.txt` (llmstxt.org).
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -52,21 +52,47 @@ pre,code{font:14px/1.5 ui-monospace,monospace}pre{overflow:auto;padding:.8rem;bo
 table{border-collapse:collapse;display:block;overflow:auto}td,th{border:1px solid color-mix(in srgb,currentColor 20%,transparent);padding:.3rem .6rem;text-align:left;vertical-align:top}
 nav a{margin-right:1rem}`;
 
-/** The page for reading. Links to other pages lead to their pages for reading. */
+/** The page for reading. Links to other pages lead to their pages for reading, and each heading can be linked to. */
 export function documentationHtml({ title, markdown, name }: Page): string {
-  const marked = new Marked({ gfm: true });
   const folder = name.includes('/') ? `${name.split('/')[0]}/` : '';
-  const body = marked
-    .parse(markdown, { async: false })
-    .replaceAll(/href="((?:\.\.\/)*)([A-Za-z0-9/_-]+)\.md(#[^"]*)?"/g, (_, up: string, target: string, anchor = '') => {
-      const levels = up.length / 3;
-      // What lies outside the documentation is not served.
-      if (levels > (folder === '' ? 0 : 1)) return '';
-      if (target === 'README' || target.endsWith('/README')) return `href="/docs${anchor}"`;
-      return `href="/docs/${levels === 0 ? folder : ''}${target}${anchor}"`;
-    });
-  return page(title, body);
+  const anchors = new Map<string, number>();
+  const marked = new Marked({
+    gfm: true,
+    renderer: {
+      heading({ tokens, depth, text }) {
+        const words = anchorOf(text);
+        const before = anchors.get(words) ?? 0;
+        anchors.set(words, before + 1);
+        const id = before === 0 ? words : `${words}-${before}`;
+        return `<h${depth} id="${id}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
+      },
+      link({ href, tokens }) {
+        const target = servedAt(href, folder);
+        const text = this.parser.parseInline(tokens);
+        return target === undefined ? text : `<a href="${escaped(target)}">${text}</a>`;
+      },
+    },
+  });
+  return page(title, marked.parse(markdown, { async: false }));
 }
+
+/** The place to which a link of a page in `folder` (`""`, `how-to/`) leads, or undefined when that is not served. */
+function servedAt(href: string, folder: string): string | undefined {
+  if (/^(https?:|mailto:|#|\/)/.test(href)) return href;
+  const [, up = '', target = '', anchor = ''] = /^((?:\.\.\/)*)([A-Za-z0-9/_-]+)\.md(#.*)?$/.exec(href) ?? [];
+  const levels = up.length / 3;
+  if (target === '' || levels > (folder === '' ? 0 : 1)) return undefined;
+  if (target === 'README' || target.endsWith('/README')) return `/docs${anchor}`;
+  return `/docs/${levels === 0 ? folder : ''}${target}${anchor}`;
+}
+
+/** The anchor of a heading, as it is where the sources are read. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(/\s/g, '-');
 
 /** The list of the pages for reading. */
 export function documentationIndex(pages: readonly Page[]): string {
@@ -103,4 +129,5 @@ ${body}
 </html>
 `;
 
-const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+const escaped = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');

@@ -71,7 +71,14 @@ export const dtmfRoutes = (sessions: Sessions): readonly Route[] => [
       onSession(sessions, context, { type: 'send_digits', digits, durationMs, gapMs }),
   ),
   bodyRoute(
-    { ...facts, method: 'POST', summary: 'Prompt and collect digits', waits: true, optional: true, buckets: ['dtmf_collect'] },
+    {
+      ...facts,
+      method: 'POST',
+      summary: 'Prompt and collect digits',
+      opensSources: true,
+      optional: true,
+      buckets: ['dtmf_collect'],
+    },
     collect,
     (context, body) => {
       const { min_digits: minDigits = 1, max_digits: maxDigits = COLLECT_DIGITS_MAX } = body;

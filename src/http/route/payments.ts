@@ -95,7 +95,7 @@ export const paymentRoutes = (sessions: Sessions, charges: Charges): readonly Ro
       ...card,
       method: 'POST',
       summary: 'Collect a card number by keypad',
-      waits: true,
+      opensSources: true,
       optional: true,
       buckets: ['card_collect'],
     },
@@ -107,7 +107,7 @@ export const paymentRoutes = (sessions: Sessions, charges: Charges): readonly Ro
     onSession(sessions, context, { type: 'cancel_payment', kind: 'card' }),
   ),
   bodyRoute(
-    { ...cvv, method: 'POST', summary: 'Collect a CVV by keypad', waits: true, optional: true, buckets: ['cvv_collect'] },
+    { ...cvv, method: 'POST', summary: 'Collect a CVV by keypad', opensSources: true, optional: true, buckets: ['cvv_collect'] },
     collectCvv,
     (context, body) => collect(sessions, context, 'cvv', body, { acceptedBrands: CARD_BRANDS, cardUuid: body.card_uuid }),
   ),

@@ -79,7 +79,7 @@ export const playbackRoutes = (sessions: Sessions): readonly Route[] => [
       ...facts,
       path: '/v1/sessions/:uuid/playback/play',
       summary: 'Play audio to the Session',
-      waits: true,
+      opensSources: true,
       sizeHint: `the ${PLAYBACK_URLS_MAX} URLs of a playlist have to fit into it together`,
       buckets: ['playback_play'],
     },

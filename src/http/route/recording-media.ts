@@ -2,7 +2,8 @@
  * Recordings under their signed URLs (interface, Recording media URLs; contract §5). Outside admission: whoever has the
  * URL may fetch.
  *
- *   signature (403) → recording (404) → retention (410) → place (503) → growing: as it is written · finished: with length and ranges
+ *   signature (403) → recording (404) → retention (410) → place (503) → growing: as it is written · finished: with
+ *   length and ranges
  */
 import type { PeerStreams } from '../../call/ports/peer-streams.ts';
 import type { RecordingMedia, Recordings } from '../../call/ports/recordings.ts';

@@ -167,7 +167,7 @@ const playbackRoutes = (rooms: Rooms): readonly Route[] => [
       method: 'POST',
       path: `${ROOM}/playback/play`,
       summary: 'Play to every member',
-      waits: true,
+      opensSources: true,
       buckets: ['room_play'],
     },
     play,

@@ -93,7 +93,9 @@ export class WhipDoor {
     return wasThere === true ? new Response('', { headers: { 'content-type': 'text/plain' } }) : problems.notFound('Session');
   }
 
-  /** The token of the request; of a call that was `begun` with it, also when it has expired. Who guesses is slowed down. */
+  /**
+   * The token of the request; of a call that was `begun` with it, also when it has expired. Who guesses is slowed down.
+   */
   async #authenticate(request: Request, begun: boolean): Promise<WebrtcToken | Problem> {
     const header = request.headers.get('authorization') ?? '';
     const given = header.length <= AUTHORIZATION_MAX_CHARS ? /^Bearer +(\S+)$/i.exec(header)?.[1] : undefined;

@@ -267,6 +267,8 @@ export interface Remains extends Begin {
   readonly type: SessionState['type'];
   readonly phase: Phase;
   readonly answered: boolean;
+  /** ms since the epoch, by the clock of the lost process. */
+  readonly answeredAt: number | undefined;
   readonly clientState: string;
   readonly createdAt: number;
   readonly running: Running;
@@ -279,7 +281,7 @@ export function recovered(from: Remains, now: number): SessionState {
     ...begin(from, from.type, from.createdAt),
     phase: from.phase,
     // The length of the call is not known: an end by `DELETE` says `answered` and 0 seconds.
-    answeredAt: from.answered ? now : undefined,
+    answeredAt: from.answered ? (from.answeredAt ?? now) : undefined,
     closedAt: undefined,
     clientState: from.clientState,
     hasLeg: false,
@@ -300,12 +302,8 @@ export function recovered(from: Remains, now: number): SessionState {
 /**
  * A call whose node is lost, and which goes on at this one: what ran in it has failed, its seat in a Room is kept, and
  * we hold the far end no longer.
- * `answeredAt` is by that node's clock.
  */
-export const takenOver = (
-  from: Remains & { readonly answeredAt: number | undefined; readonly maxDurationMs: number },
-  now: number,
-): SessionState => {
+export const takenOver = (from: Remains & { readonly maxDurationMs: number }, now: number): SessionState => {
   const answeredAt = Math.min(from.answeredAt ?? now, now);
   return {
     ...recovered(from, now),

@@ -23,7 +23,8 @@ const TEST = { const: true, description: 'Only in a sample that was asked for (`
 
 /**
  * The schema of an event. `fields` are always there, `optional` ones may be absent. It is open: a receiver must take
- * fields that it does not know, since events gain optional ones. Tests hold every event of the platform against it closed.
+ * fields that it does not know, since events gain optional ones. Tests hold every event of the platform against it
+ * closed.
  */
 export const told = (name: EventName, description: string, fields: Schema, optional: Schema = {}): Schema => ({
   description,
