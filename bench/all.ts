@@ -1,7 +1,8 @@
 /**
- * Everything that has a goal, in under fifteen minutes: `npm run bench -- all [ROW …]`. Each bench interleaves its rounds
- * with its floor or peer. The table goes into bench/RESULTS.md, each figure into bench/history.jsonl, and the plot of
- * each row over the commits into bench/plots/. With names of rows only those are measured, and nothing is written.
+ * Everything that has a goal, in under fifteen minutes: `npm run bench -- all [ROW …]`. Each bench interleaves its
+ * rounds with its floor or peer. The table goes into bench/RESULTS.md, each figure into bench/history.jsonl, and the
+ * plot of each row over the commits into bench/plots/. With names of rows only those are measured, and nothing is
+ * written.
  *
  * A bench that lacks what it needs (SIPp, nats-server, lame, PESQ_DIR) leaves its rows as they were, and says so.
  */
@@ -35,7 +36,9 @@ interface Entry {
   readonly beside: string;
 }
 
-/** Signals a bench and what it started: a process of it that lives on would hold its output open, and load the next one. */
+/**
+ * Signals a bench and what it started: a process of it that lives on would hold its output open, and load the next one.
+ */
 function signalGroup(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(-pid, signal);

@@ -4,7 +4,8 @@
  * each side. `bun bench/api.ts`
  *
  *   read   ours: authentication, rate limit, Session by uuid       theirs: one select by primary key, nothing else
- *   write  ours: all of admission, then Session + event in one commit   theirs: one transaction of the same three inserts, nothing else
+ *   write  ours: all of admission, then Session + event in one commit   theirs: one transaction of the same three
+ *   inserts, nothing else
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

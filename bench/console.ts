@@ -1,7 +1,7 @@
 /**
  * The console over a full history: what each of its pages asks of the server, and how soon a new call is on the page.
- * `bun bench/console.ts [CALLS]` puts that many ended calls with events and timelines into the database (10,000) and 200
- * live ones beside them, all of them real, over a loopback trunk.
+ * `bun bench/console.ts [CALLS]` puts that many ended calls with events and timelines into the database (10,000) and
+ * 200 live ones beside them, all of them real, over a loopback trunk.
  *
  * Goals: 300 ms a request, 1 s until a call is on the page.
  */

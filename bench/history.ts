@@ -1,7 +1,7 @@
 /**
- * What the timeline of a call costs: CPU of the platform and of its database for a call that is dialled, answered, given
- * digits and hung up, with `CALL_HISTORY_DAYS=30` beside 0. Two platforms, rounds of calls in turn, the median of each.
- * `bun bench/history.ts [ROUNDS] [CALLS]`
+ * What the timeline of a call costs: CPU of the platform and of its database for a call that is dialled, answered,
+ * given digits and hung up, with `CALL_HISTORY_DAYS=30` beside 0. Two platforms, rounds of calls in turn, the median of
+ * each. `bun bench/history.ts [ROUNDS] [CALLS]`
  *
  * Goal: under 10 % more.
  */

@@ -1,8 +1,8 @@
 /**
- * How often answering machine detection is wrong, on synthetic calls: short answers of people and greetings of machines,
- * said by espeak-ng in several voices, languages and paces, on lines that are clean, noisy, humming, or have music or
- * other people behind the voice. Every call is new from a seed; the voices, sentences and seeds of the evaluation are
- * not those that the detector was tuned with (`tune` runs those).
+ * How often answering machine detection is wrong, on synthetic calls: short answers of people and greetings of
+ * machines, said by espeak-ng in several voices, languages and paces, on lines that are clean, noisy, humming, or have
+ * music or other people behind the voice. Every call is new from a seed; the voices, sentences and seeds of the
+ * evaluation are not those that the detector was tuned with (`tune` runs those).
  *
  *   npm run bench -- machine-detection [tune] [hard] [wrong]
  *

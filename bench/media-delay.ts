@@ -4,7 +4,8 @@
  * (native/bench/delay.cc)? Then the engine's process is stopped for 250 ms, and how long is it behind after that? And
  * what a leg takes: memory and threads, against the engine without legs.
  *
- *   npm run bench -- media-delay [LEGS] [SECONDS] [STALLS] [ROOM]     1,000 legs, 30 s, 3 stalls, rooms of 10 (of 2: packets passed on as they come)
+ *   npm run bench -- media-delay [LEGS] [SECONDS] [STALLS] [ROOM]     1,000 legs, 30 s, 3 stalls, rooms of 10 (of 2:
+ *                                                                     packets passed on as they come)
  *
  * Where there is more than one core, the process of the engine has core 0 to itself and the far ends have core 1
  * (`taskset`).

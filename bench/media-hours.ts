@@ -4,8 +4,8 @@
  *
  *   npm run bench -- media-hours [LEGS] [SECONDS] [engine | floor] [HOGS]     1,000 legs for ten minutes
  *
- * `floor`: instead of the engine a bare reflector of as many packets, of the same priority (native/bench/reflector.cc). HOGS: processes that compute
- * without end on the engine's core, each in a session of its own.
+ * `floor`: instead of the engine a bare reflector of as many packets, of the same priority (native/bench/reflector.cc).
+ * HOGS: processes that compute without end on the engine's core, each in a session of its own.
  *
  * Said by the far ends (native/bench/crowd.cc): how late each tick's first packet left and each packet, beside timers
  * on both cores that do nothing else; frames missing, late, or with a voice missing or invented. Said here: the

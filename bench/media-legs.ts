@@ -5,7 +5,8 @@
  *
  *   npm run bench -- media-legs [LEGS] [ROUNDS] [alone | rooms | room | sizes | tones | recorded] [SECONDS]
  *
- * `rooms`: in rooms of ten, all talking, each hearing the other nine. `room`: all in one room. `sizes`: one beside the other. `tones`: alone, with keys listened for. `recorded`: alone, each recorded.
+ * `rooms`: in rooms of ten, all talking, each hearing the other nine. `room`: all in one room. `sizes`: one beside the
+ * other. `tones`: alone, with keys listened for. `recorded`: alone, each recorded.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

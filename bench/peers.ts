@@ -1,7 +1,7 @@
 /**
  * CPU of a leg in the whole product, in the bare reflector and in Janus AudioBridge, all talking in rooms of ten, in
- * interleaved rounds of one run: legs of plain RTP, then WebRTC legs, which the bare reflector has not. Janus is Debian's
- * `janus`; without it the product is measured alone.
+ * interleaved rounds of one run: legs of plain RTP, then WebRTC legs, which the bare reflector has not. Janus is
+ * Debian's `janus`; without it the product is measured alone.
  *
  *   npm run bench -- peers [LEGS] [ROUNDS] [SECONDS] [WEBRTC LEGS]      100 legs, 3 rounds of 4 s, 30 WebRTC legs
  */

@@ -1,8 +1,10 @@
 /**
  * Recordings on the running product, with real calls and real files.
  *
- *   npm run bench -- recordings [CALLS] [SECONDS]     1000 20: every call recorded at once, all talking; CPU before and during, write rate, what is missing
- *   npm run bench -- recordings kills [ROUNDS]        50: kill -9 at a random moment of ten recordings; what is lost, and whether each is told of once
+ *   npm run bench -- recordings [CALLS] [SECONDS]     1000 20: every call recorded at once, all talking; CPU before and
+ *                                                     during, write rate, what is missing
+ *   npm run bench -- recordings kills [ROUNDS]        50: kill -9 at a random moment of ten recordings; what is
+ *                                                     lost, and whether each is told of once
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';

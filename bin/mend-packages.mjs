@@ -1,17 +1,17 @@
 /**
  * Mends known faults of packages that their makers have not released a fix for, by replacing exact lines in
- * node_modules. Each has its reason and its report here, and goes when a release has it. What does not match is left as it
- * is and named, because a newer version may not need it.
+ * node_modules. Each has its reason and its report here, and goes when a release has it. What does not match is left as
+ * it is and named, because a newer version may not need it.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * postgres.js 3.4.9 (porsager/postgres #1133, #1208). A connection that closes while a write waits for the end of the turn
- * never writes again: each reconnect runs into its timeout, until the whole pool is dead. Or the write finds no socket, and
- * ends the process. What was sent between a reset and its close event is never settled. And a connection whose first query
- * is taken back before it is up is never used. test/database/reset.test.ts fails without this.
+ * postgres.js 3.4.9 (porsager/postgres #1133, #1208). A connection that closes while a write waits for the end of the
+ * turn never writes again: each reconnect runs into its timeout, until the whole pool is dead. Or the write finds no
+ * socket, and ends the process. What was sent between a reset and its close event is never settled. And a connection
+ * whose first query is taken back before it is up is never used. test/database/reset.test.ts fails without this.
  */
 const POSTGRES = {
   file: 'node_modules/postgres/src/connection.js',

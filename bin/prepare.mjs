@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
- * Installs the npm packages and mends them, builds the native media plane and bundles the console where they are missing or out of
- * date, and does nothing otherwise. It is plain Node without dependencies, because it runs before there are any.
+ * Installs the npm packages and mends them, builds the native media plane and bundles the console where they are
+ * missing or out of date, and does nothing otherwise. It is plain Node without dependencies, because it runs before
+ * there are any.
  *
  * The addon is built by node-gyp from native/binding.gyp, with the headers that lie beside the running Node. Where
  * there are none, or no Python 3, which node-gyp needs, make builds the same sources with the headers of the npm
@@ -78,8 +79,8 @@ function hashOfSources() {
 }
 
 /**
- * The libraries that the addon is built with where they are there (native/Makefile), by their Debian packages; the version
- * is `""` where one is not.
+ * The libraries that the addon is built with where they are there (native/Makefile), by their Debian packages; the
+ * version is `""` where one is not.
  */
 function libraries() {
   const version = (name) => {

@@ -1,7 +1,8 @@
 /**
  * The composition root: it makes every part of the platform and connects them, from the bottom up.
  *
- *   engines (database, media, recordings' storage) → heart (Sessions, Rooms, recordings, charges, messages) → doors (carrier, WebSockets, webhooks, HTTP)
+ *   engines (database, media, recordings' storage) → heart (Sessions, Rooms, recordings, charges, messages) → doors
+ *   (carrier, WebSockets, webhooks, HTTP)
  */
 import type { PeerStreams } from './call/ports/peer-streams.ts';
 import type { Peers } from './call/ports/peers.ts';
@@ -101,8 +102,8 @@ interface Doors {
 }
 
 /**
- * Makes the platform on the database that is being opened, and takes up what an earlier process left. `draining` tells whether SIGTERM was heard. Throws in
- * one line when a part cannot start.
+ * Makes the platform on the database that is being opened, and takes up what an earlier process left. `draining` tells
+ * whether SIGTERM was heard. Throws in one line when a part cannot start.
  */
 export async function compose(
   settings: Config,

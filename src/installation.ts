@@ -1,6 +1,6 @@
 /**
- * Tells where the platform's own files are: beside the sources, or inside the one file that `npm run binary` makes. Bun shows
- * what such a file carries under a path of its own, in the folders of the repository.
+ * Tells where the platform's own files are: beside the sources, or inside the one file that `npm run binary` makes. Bun
+ * shows what such a file carries under a path of its own, in the folders of the repository.
  */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';

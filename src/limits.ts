@@ -51,7 +51,7 @@ export const EVENT_TAIL_LOOK_MS = 1_000;
 export const EVENT_TAIL_SPACING_MS = 50;
 export const EVENT_TAIL_GAP_MS = 2_000;
 export const EVENT_TAIL_BATCH_MAX_EVENTS = 1_000;
-/** Streams of events: how many, the events of one page, the silence after which a comment is sent, and how far behind. */
+/** Streams of events: how many, the events of one page, the silence before a comment is sent, and how far behind. */
 export const EVENT_STREAMS_MAX = 32;
 export const EVENT_STREAM_PAGE_EVENTS = 100;
 export const EVENT_STREAM_COMMENT_MS = 5_000;
@@ -65,8 +65,8 @@ export const CONSOLE_SESSIONS_CLOSED_MAX = 1_000;
 export const CONSOLE_LOGIN_BODY_MAX_BYTES = 4_096;
 
 /**
- * MCP: the body of a message, the messages that are worked on at once, the characters of a result and of one text in it,
- * and the calls or events of one result.
+ * MCP: the body of a message, the messages that are worked on at once, the characters of a result and of one text in
+ * it, and the calls or events of one result.
  */
 export const MCP_BODY_MAX_BYTES = 64 * 1024;
 export const MCP_MESSAGES_MAX = 16;
@@ -131,7 +131,7 @@ export const DATABASE_CONNECTIONS_MAX = 10;
 export const QUERY_MAX_MS = 5_000;
 export const STATEMENT_MAX_MS = 4_500;
 export const CONNECT_MAX_SEC = 3;
-/** A start connects so many times to a database that lets the time of a connection run out, or closes it, with growing pauses. */
+/** A start connects so often, with growing pauses, to a database that closes a connection or lets its time run out. */
 export const START_CONNECT_TRIES = 4;
 export const START_CONNECT_PAUSE_MS = 200;
 /** A start waits so long for the lock of a process that was killed, and looks so often. */
@@ -230,7 +230,7 @@ export const HOME_SILENT_MS = 1_500;
 export const HOME_PIPE_MS = 2_000;
 /** The time between two looks at a home that is silent. */
 export const HOME_LOOK_MS = 250;
-/** A command to join a Room that is moving to its first member's node looks so often, so far apart, whether it is there. */
+/** A command to join a Room that moves to its first member's node looks so often, so far apart, whether it is there. */
 export const ROOM_MOVING_LOOKS = 10;
 export const ROOM_MOVING_LOOK_MS = 100;
 /** A home is looked for so often, SEAT_NOTE_RETRY_MS apart; then the members have left. */
@@ -391,7 +391,7 @@ export const MESSAGE_TEXT_MAX_CHARS = 1_600;
 /** Messages of one application that wait to be submitted; past it a POST is 503 with `Retry-After`. */
 export const MESSAGES_WAITING_MAX = 10_000;
 export const MESSAGE_RETENTION_DAYS = 30;
-/** Without any wake-up, what is due is looked for this often; by a process that has its database for itself less often. */
+/** Without a wake-up, what is due is looked for this often; less often by a process with a database for itself. */
 export const MESSAGE_POLL_MS = 5_000;
 export const MESSAGE_LONE_POLL_MS = 30_000;
 /**

@@ -29,8 +29,8 @@ export interface HttpListener {
 }
 
 /**
- * Binds the port. Throws, in one line, when it is taken. A head, and then a body, must be whole within `idleTimeoutSec`:
- * the bytes that trickle in put nothing off.
+ * Binds the port. Throws, in one line, when it is taken. A head, and then a body, must be whole within
+ * `idleTimeoutSec`: the bytes that trickle in put nothing off.
  */
 export function listen(settings: Pick<Config, 'http' | 'publicUrl'>, idleTimeoutSec = HTTP_IDLE_TIMEOUT_SEC): HttpListener {
   let app: HttpApp | undefined;

@@ -11,7 +11,9 @@ export interface Reading {
 
 const PREFIX = 'sidetone_';
 
-/** For these the runtime walks its whole heap, and nothing else is done meanwhile: 110 ms of a heap of 400,000 objects. */
+/**
+ * For these the runtime walks its whole heap, and nothing else is done meanwhile: 110 ms of a heap of 400,000 objects.
+ */
 const WALKING = ['total', 'used', 'available'].map((figure) => `nodejs_heap_space_size_${figure}_bytes`);
 
 /**
@@ -20,8 +22,8 @@ const WALKING = ['total', 'used', 'available'].map((figure) => `nodejs_heap_spac
  */
 export function createMetrics(readings: readonly Reading[]): Registry {
   const registry = new Registry();
-  // How late the event loop runs is looked at every five seconds. The default, a hundred times a second, was half of what
-  // an idle process cost (1.1 % of a core), as each waking costs 0.28 ms.
+  // How late the event loop runs is looked at every five seconds. The default, a hundred times a second, was half of
+  // what an idle process cost (1.1 % of a core), as each waking costs 0.28 ms.
   collectDefaultMetrics({ register: registry, prefix: PREFIX, eventLoopMonitoringPrecision: 5_000 });
   for (const name of WALKING) registry.removeSingleMetric(`${PREFIX}${name}`);
   for (const { name, help, kind, read } of readings) {

@@ -153,8 +153,8 @@ export const MACHINE_DETECTION_GRACE_MS = 2_000;
 export const SIP_TLS_WATCH_MS = 5_000;
 
 /**
- * Addresses of one domain that a call or a registration is tried at. Where it has several SRV records, each has an equal
- * share.
+ * Addresses of one domain that a call or a registration is tried at. Where it has several SRV records, each has an
+ * equal share.
  */
 export const SIP_TARGETS_MAX = 8;
 

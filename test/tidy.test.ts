@@ -162,6 +162,20 @@ describe('the house', () => {
     expect(long).toEqual([]);
   });
 
+  test('comments end at 120 columns, addresses and drawings aside, and begin with their subject', () => {
+    const scripts = tracked.filter((path) => /^(test|bench|console|bin)\/.*\.(ts|tsx|mjs)$/.test(path));
+    const wrong = [...sources, ...native, ...scripts].flatMap((path) =>
+      source(path)
+        .split('\n')
+        .flatMap((line, at) => {
+          const isWide = line.length > 120 && /^\s*(\/\/|\/\*\*|\*) /.test(line) && !/https?:|[│─┌└]/.test(line);
+          const hasNoSubject = /^\s*\/\*\* (Of|As|Those|With it|Undefined:|Where)\b/.test(line);
+          return isWide || hasNoSubject ? [`${path}:${at + 1}`] : [];
+        }),
+    );
+    expect(wrong).toEqual([]);
+  });
+
   test('names say what a file is', () => {
     const empty = /(^|[-_/.])(utils?|helpers?|common|libs?|core|services?|managers?|misc)([-_/.]|$)/;
     expect([...sources, ...native].filter((path) => empty.test(path.replace(/^src\//, '')))).toEqual([]);

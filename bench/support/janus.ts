@@ -1,6 +1,6 @@
 /**
- * Janus AudioBridge (Debian's `janus`) with participants in rooms of ten, as a side of a comparison: of plain RTP, or peers
- * of WebRTC.
+ * Janus AudioBridge (Debian's `janus`) with participants in rooms of ten, as a side of a comparison: of plain RTP, or
+ * peers of WebRTC.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

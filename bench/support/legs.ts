@@ -1,4 +1,6 @@
-/** Sides of a comparison of legs: the whole product with real calls, and the bare reflector; and the load that all get. */
+/**
+ * Sides of a comparison of legs: the whole product with real calls, and the bare reflector; and the load that all get.
+ */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { Platform } from '../../test/support/platform.ts';
@@ -109,8 +111,8 @@ export async function floor(legs: number, firstPort: number, peerPort: number): 
 }
 
 /**
- * Loads each side in turn, `rounds` times, and returns the median of what a leg cost in each, in µs a second. A round with
- * under 99 % of its packets is thrown away.
+ * Loads each side in turn, `rounds` times, and returns the median of what a leg cost in each, in µs a second. A round
+ * with under 99 % of its packets is thrown away.
  */
 export async function interleaved(sides: readonly Side[], rounds: number, seconds: number): Promise<Map<string, number>> {
   const costs = new Map<string, number[]>(sides.map(({ name }) => [name, []]));

@@ -24,7 +24,9 @@ export interface Row {
   read(output: string): Figure | undefined;
 }
 
-/** A row whose figure and companions are the groups of one pattern: the first is the figure, the others fill `beside`. */
+/**
+ * A row whose figure and companions are the groups of one pattern: the first is the figure, the others fill `beside`.
+ */
 function matched(pattern: RegExp, beside: (...found: string[]) => string = () => ''): Row['read'] {
   return (output) => {
     const [, value, ...others] = pattern.exec(output) ?? [];

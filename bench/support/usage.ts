@@ -2,7 +2,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** After it the compilers of a process are at rest, and the runtime's collector, which runs each second for half a minute. */
+/**
+ * After it the compilers of a process are at rest, and the runtime's collector, which runs each second for half a
+ * minute.
+ */
 export const REST_MS = 35_000;
 
 /** What each thread of a process had used when it was seen last, those that have ended since among them. */
@@ -25,7 +28,9 @@ export function cpuNs(pid: number): number {
   return [...threads.values()].reduce((total, used) => total + used, 0);
 }
 
-/** Nanoseconds on a CPU of a process and of all that it started, and these started, also where they have ended since. */
+/**
+ * Nanoseconds on a CPU of a process and of all that it started, and these started, also where they have ended since.
+ */
 function cpuNsOfTree(pid: number): number {
   const children = new Map<number, number[]>();
   for (const entry of entries('/proc')) {

@@ -1,6 +1,6 @@
 /**
- * Sides of a comparison whose far ends are WebRTC peers in this process (libdatachannel): its ICE, DTLS and SRTP, PCMU in
- * packets of 20 ms. The peers' CPU is not counted, only the server's.
+ * Sides of a comparison whose far ends are WebRTC peers in this process (libdatachannel): its ICE, DTLS and SRTP, PCMU
+ * in packets of 20 ms. The peers' CPU is not counted, only the server's.
  */
 import { Platform } from '../../test/support/platform.ts';
 import { Receiver } from '../../test/support/receiver.ts';
@@ -59,8 +59,8 @@ export async function productWebrtc(legs: number, address: string): Promise<Webr
 }
 
 /**
- * Lets the peers of each side talk in turn, `rounds` times, and returns the median of what a leg cost its server, in µs a
- * second. A round with under 97 % of its packets is thrown away.
+ * Lets the peers of each side talk in turn, `rounds` times, and returns the median of what a leg cost its server, in µs
+ * a second. A round with under 97 % of its packets is thrown away.
  */
 export async function interleavedWebrtc(
   sides: readonly WebrtcSide[],

@@ -1,7 +1,8 @@
 /**
- * The demo application of `sidetone dev`: an ordinary application of the platform, on Node. It answers its number, plays
- * a melody, then says back what it hears, and records all of it. Its page calls that number: the browser's audio goes
- * over a WebSocket to this program, and from here, as a WebSocket Session of the platform, into a Room with the call.
+ * The demo application of `sidetone dev`: an ordinary application of the platform, on Node. It answers its number,
+ * plays a melody, then says back what it hears, and records all of it. Its page calls that number: the browser's audio
+ * goes over a WebSocket to this program, and from here, as a WebSocket Session of the platform, into a Room with the
+ * call.
  *
  *   page ── WebSocket ── demo ── WebSocket Session ─┐
  *                                                   Room ── call out ── loopback trunk ── call in ── melody, echo
@@ -27,8 +28,8 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; media-src *; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 /**
- * Starts the demo. `platform` is the origin of the API; `credentials` are `{appUuid, apiKey, webhookSecret}`; `number` is
- * the number that it answers and calls. Returns `{url, hook, close}`.
+ * Starts the demo. `platform` is the origin of the API; `credentials` are `{appUuid, apiKey, webhookSecret}`; `number`
+ * is the number that it answers and calls. Returns `{url, hook, close}`.
  */
 export async function startDemo({ platform, credentials, number, port }) {
   const demo = new Demo(platform, credentials, number);

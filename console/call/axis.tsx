@@ -81,7 +81,9 @@ export function Axis(props: {
   );
 }
 
-/** A pointer selects a mark. The way by keyboard is the list, so that nobody has to step through all marks to get by. */
+/**
+ * A pointer selects a mark. The way by keyboard is the list, so that nobody has to step through all marks to get by.
+ */
 function usePointed(
   element: { readonly current: HTMLDivElement | null },
   entries: readonly Entry[],

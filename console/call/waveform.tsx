@@ -1,4 +1,6 @@
-/** A recording under the time axis, as long as it is there: its waveform, what is masked in it, who speaks, a player. */
+/**
+ * A recording under the time axis, as long as it is there: its waveform, what is masked in it, who speaks, a player.
+ */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import WaveSurfer from 'wavesurfer.js';
 import { span as spanText } from '../platform/time.ts';

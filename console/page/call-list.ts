@@ -14,7 +14,7 @@ interface Page {
 
 interface Rows {
   readonly calls: readonly Call[];
-  /** Where each page that was loaded begins; the first at "". */
+  /** The cursors at which the pages that were loaded begin; the first is "". */
   readonly cursors: readonly string[];
   /** The page in which each call was found last. */
   readonly pageOf: ReadonlyMap<string, string>;

@@ -131,8 +131,8 @@ interface Loading {
 }
 
 /**
- * Loads data at once, when `key` changes, when news concern it, and every `everyMs` if given. What is asked for while it
- * loads is loaded after that, so that slow answers are shown however fast news come.
+ * Loads data at once, when `key` changes, when news concern it, and every `everyMs` if given. What is asked for while
+ * it loads is loaded after that, so that slow answers are shown however fast news come.
  */
 export function useLoaded<T>(
   key: string,
@@ -181,7 +181,9 @@ export function useLoaded<T>(
   return { data: state.key === key ? state.data : undefined, error: wordsOf(state.failure), reload };
 }
 
-/** Loads again a little later what failed for a reason that passes: the platform is away, busy, or without its database. */
+/**
+ * Loads again a little later what failed for a reason that passes: the platform is away, busy, or without its database.
+ */
 export function useRetry(failure: unknown, again: () => void): void {
   const latest = useRef(again);
   latest.current = again;

@@ -69,7 +69,7 @@ struct Run {
   std::vector<Heard> heard;
   int16_t decoded[256];
 
-  /** Of leg `i`: its code, or -1. */
+  /** The code of leg `i`, or -1. */
   int code(int i) const {
     const int place = i % room;
     for (int c = 0; c < talkers(); c++) {

@@ -1,7 +1,7 @@
 /**
- * Takes over rows of other processes, also where the answer of the database was lost: then they may be this node's, and it
- * does not know. So it looks, until no statement can be under way any more, for rows that are its own and that nobody here
- * has.
+ * Takes over rows of other processes, also where the answer of the database was lost: then they may be this node's, and
+ * it does not know. So it looks, until no statement can be under way any more, for rows that are its own and that
+ * nobody here has.
  */
 import { type Clock, sleep } from '../clock.ts';
 import { ADOPTION_LOOK_MS, STATEMENT_MAX_MS } from '../limits.ts';

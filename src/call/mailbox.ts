@@ -5,9 +5,9 @@
  *   signal, ask → waiting → take (step → commit → perform) → next, or sleep
  *
  * When the database is away, a command is refused (503). Whether it was stored all the same may not be known then, so
- * the actor takes nothing more before the database has told: what is stored counts, and takes effect. A signal is a fact:
- * its step is kept and tried again until it is stored. Commands are refused at once meanwhile. A bug in a turn is logged with a
- * `support_id` and makes the actor take the input `broken`; a bug in that closes the mailbox.
+ * the actor takes nothing more before the database has told: what is stored counts, and takes effect. A signal is a
+ * fact: its step is kept and tried again until it is stored. Commands are refused at once meanwhile. A bug in a turn is
+ * logged with a `support_id` and makes the actor take the input `broken`; a bug in that closes the mailbox.
  */
 import { type Clock, sleep } from '../clock.ts';
 import type { Change, Journal } from '../database/journal/journal.ts';

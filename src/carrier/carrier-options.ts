@@ -30,7 +30,10 @@ export interface CarrierOptions {
   readonly otherDialogs?: OtherDialogs | undefined;
   /** Whether this node is the one that registers the trunk of that name. Absent: it registers all. */
   readonly registers?: (trunk: string) => boolean;
-  /** The end of a registration that another node has made of that trunk, in milliseconds since the epoch; undefined: none has. */
+  /**
+   * The end of a registration that another node has made of that trunk, in milliseconds since the epoch; undefined:
+   * none has.
+   */
   readonly registeredElsewhere?: (trunk: string) => number | undefined;
   /** The address that RTP ports are bound to. It tells their IP version; without it they are IPv4. */
   readonly rtpHost?: string;

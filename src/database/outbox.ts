@@ -43,8 +43,8 @@ interface OutboxReader {
   /** Every event up to here was read. Undefined: it does not read now. */
   readTo(): Cursor | undefined;
   /**
-   * Takes events that are the next in the outbox after what `readTo` said when they were written. False: it does not, and
-   * has to read them.
+   * Takes events that are the next in the outbox after what `readTo` said when they were written. False: it does not,
+   * and has to read them.
    */
   take(events: readonly OutboxEvent[]): boolean;
 }
@@ -63,8 +63,8 @@ export interface OutboxStore {
   /** Tells whether no event waits for its first attempt. */
   isEmpty(): Promise<boolean>;
   /**
-   * False: the lease is lost, and nothing was settled. `isAgain`: the database may have some of it, since its answer did
-   * not come.
+   * False: the lease is lost, and nothing was settled. `isAgain`: the database may have some of it, since its answer
+   * did not come.
    */
   settle(holder: string, settlements: readonly Settlement[], isAgain?: boolean): Promise<boolean>;
   /** Calls back when there may be something new to read. */

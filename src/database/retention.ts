@@ -1,6 +1,6 @@
 /**
- * Retention: idempotency keys are forgotten after 24 h, ended calls after `CALL_HISTORY_DAYS`, events, messages and charges after 30 days,
- * removed recordings after a year. Rows go in small batches, so that no call waits.
+ * Retention: idempotency keys are forgotten after 24 h, ended calls after `CALL_HISTORY_DAYS`, events, messages and
+ * charges after 30 days, removed recordings after a year. Rows go in small batches, so that no call waits.
  */
 import { and, asc, eq, inArray, isNotNull, lt, ne, sql } from 'drizzle-orm';
 import {

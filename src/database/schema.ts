@@ -68,7 +68,9 @@ export const webhookSecrets = pgTable(
   (table) => [index('webhook_secrets_app').on(table.appUuid)],
 );
 
-/** Tokens with which browsers call in. SHA-256 of the token: it has 256 random bits, so a slow hash would buy nothing. */
+/**
+ * Tokens with which browsers call in. SHA-256 of the token: it has 256 random bits, so a slow hash would buy nothing.
+ */
 export const webrtcTokens = pgTable(
   'webrtc_tokens',
   {

@@ -15,7 +15,10 @@ interface SessionQuery {
   readonly limit: number;
 }
 
-/** What a reader sees of a Session, and whose it is: half of its row's columns, which are read in three quarters of the time. */
+/**
+ * What a reader sees of a Session, and whose it is: half of its row's columns, which are read in three quarters of the
+ * time.
+ */
 export type SessionRecord = Pick<
   SessionRow,
   'sessionUuid' | 'appUuid' | 'nodeId' | 'type' | 'state' | 'callerId' | 'did' | 'answered' | 'createdAt' | 'endedAt'
@@ -32,13 +35,13 @@ export interface SessionStore {
   /** The node that runs a live Session of the application. Undefined: there is none, or it has ended. */
   owner(appUuid: string, sessionUuid: string): Promise<string | undefined>;
   /**
-   * Makes a live Session of another node one of this, or of this one at the next epoch, so that nobody takes it at this one.
-   * False: it is not that node's at that epoch any more. It may be asked again where it was not answered.
+   * Makes a live Session of another node one of this, or of this one at the next epoch, so that nobody takes it at this
+   * one. False: it is not that node's at that epoch any more. It may be asked again where it was not answered.
    */
   take(sessionUuid: string, from: string, epoch: number): Promise<boolean>;
   /**
-   * Takes calls of a node that is lost, as many at most, which were stored so that another node can go on. A call in which
-   * a card is keyed in stays: its keys would be told.
+   * Takes calls of a node that is lost, as many at most, which were stored so that another node can go on. A call in
+   * which a card is keyed in stays: its keys would be told.
    */
   takeCalls(from: string, most: number): Promise<readonly SessionRow[]>;
   /** Takes over the live Sessions of nodes that are dead or unknown, each with its epoch raised. */

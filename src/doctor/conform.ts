@@ -1,7 +1,7 @@
 /**
  * `sidetone conform FILE`: holds the log of a receiver against the emission contract. The file has a line of JSON for
- * each delivery, `{webhook_id, received_at, body}`, in the order of receipt; `body` is the body as text, or as an object.
- * Exits with 0, or with 1 and a line for each breach. `--open`: calls may still run, so nothing is missing yet.
+ * each delivery, `{webhook_id, received_at, body}`, in the order of receipt; `body` is the body as text, or as an
+ * object. Exits with 0, or with 1 and a line for each breach. `--open`: calls may still run, so nothing is missing yet.
  */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';

@@ -1,4 +1,7 @@
-/** Checks of addresses and ports, and of the TLS certificate. Ports are tried only while the platform does not hold them. */
+/**
+ * Checks of addresses and ports, and of the TLS certificate. Ports are tried only while the platform does not hold
+ * them.
+ */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
@@ -28,7 +31,10 @@ const tryBind = (transport: 'udp' | 'tcp', host: string, port: number): Promise<
     server.listen(port, host, () => server.close(() => resolve(undefined)));
   });
 
-/** The ports of HTTP, SIP and WebRTC, and a few of RTP. `isRunning`: the platform answers, so what it listens on is its own. */
+/**
+ * The ports of HTTP, SIP and WebRTC, and a few of RTP. `isRunning`: the platform answers, so what it listens on is its
+ * own.
+ */
 export async function portChecks(settings: Config, isRunning: boolean): Promise<readonly Check[]> {
   const { http, sip, rtp, webrtc } = settings;
   const sipChecks = sip.listen.map(({ transport, host, port }) => sipPort({ transport, host, port }, isRunning));

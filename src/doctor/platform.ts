@@ -154,7 +154,9 @@ function clock(apart: readonly number[]): Check {
     : ok(name, found);
 }
 
-/** Asks every trunk whether it is there, and waits a few seconds for the answers. Returns the trunks as they are then. */
+/**
+ * Asks every trunk whether it is there, and waits a few seconds for the answers. Returns the trunks as they are then.
+ */
 async function probeAll(api: OperatorApi, trunks: readonly ToldTrunk[]): Promise<ReadonlyMap<string, ToldTrunk>> {
   const asked = Date.now();
   await Promise.all(trunks.map(({ name }) => api.post(`/operator/v1/trunks/${encodeURIComponent(name)}/probe`)));
@@ -180,7 +182,10 @@ interface Resolved {
   readonly error: string;
 }
 
-/** Looks up the host that the platform sends to: the outbound proxy, else that of the URI. SRV comes first, as in a call. */
+/**
+ * Looks up the host that the platform sends to: the outbound proxy, else that of the URI. SRV comes first, as in a
+ * call.
+ */
 async function resolve(trunk: ToldTrunk, names: Names): Promise<Resolved> {
   const uri = parseUri(trunk.outbound_proxy ?? trunk.uri);
   const host = uri?.host ?? '';
@@ -230,7 +235,10 @@ function trunkCheck({ trunk, host, addresses, error }: Resolved): Check {
   return ok(name, `${host} answers in ${Math.round(probe.rtt_ms)} ms${registered ? ', registered' : ''}`);
 }
 
-/** Asks each application's receiver for nothing, through the platform's own screen. `apart`: how far its clock is off, in ms. */
+/**
+ * Asks each application's receiver for nothing, through the platform's own screen. `apart`: how far its clock is off,
+ * in ms.
+ */
 async function webhooks(
   api: OperatorApi,
   outbound: Outbound,

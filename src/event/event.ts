@@ -1,8 +1,8 @@
 /**
  * The webhook events of the interface as one closed union, and their wire form. A machine emits an `Event`; the actor
  * turns it into a
- * `PlatformEvent` (identified, timestamped, serialised once: the body is byte-identical over all attempts) inside the commit that changes
- * the state.
+ * `PlatformEvent` (identified, timestamped, serialised once: the body is byte-identical over all attempts) inside the
+ * commit that changes the state.
  */
 import type { CallQuality, SipEnd, SipFacts } from './call-report.ts';
 import type { HangupBy, HangupCause } from './hangup.ts';

@@ -143,8 +143,8 @@ export const samples = (): readonly Event[] => Object.values(SAMPLES);
 const IDENTIFIER = /^((?:[a-z]+_)?)([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})$/;
 
 /**
- * A sample of an event with identifiers of its own: each UUID, also behind a prefix, is replaced by one that `uuid` makes,
- * the same one by the same. Undefined when there is no event of that name.
+ * A sample of an event with identifiers of its own: each UUID, also behind a prefix, is replaced by one that `uuid`
+ * makes, the same one by the same. Undefined when there is no event of that name.
  */
 export function sampleOf(name: string, uuid: () => string): Event | undefined {
   const sample = samples().find((each) => each.event === name);

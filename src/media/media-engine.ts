@@ -75,8 +75,8 @@ export interface NativeMediaEngine extends MediaEngine {
 }
 
 /**
- * Starts the workers one after another, and resolves when all of them tick and `before` has resolved: the port of WebRTC
- * is opened after it. Rejects where one does not, or `before` rejects.
+ * Starts the workers one after another, and resolves when all of them tick and `before` has resolved: the port of
+ * WebRTC is opened after it. Rejects where one does not, or `before` rejects.
  */
 export async function createMediaEngine(
   options: MediaEngineOptions,

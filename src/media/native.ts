@@ -73,7 +73,10 @@ interface Native {
   opusSupported(): boolean;
   /** Whether this build can do WebRTC (native/plane/webrtc/library.h). */
   webrtcSupported(): boolean;
-  /** Opens the port of all WebRTC legs. A browser that is unheard for `consentMs` is lost. Returns 0 or an errno; `out` becomes its number and the UDP port. */
+  /**
+   * Opens the port of all WebRTC legs. A browser that is unheard for `consentMs` is lost. Returns 0 or an errno; `out`
+   * becomes its number and the UDP port.
+   */
   webrtcOpen(host: string, port: number, consentMs: number, out: Uint32Array): number;
   webrtcClose(port: number): boolean;
   /** The SHA-256 of its certificate as SDP writes it. */
@@ -196,9 +199,9 @@ interface Native {
   /** Creates a decoder of MPEG audio by libmpg123; undefined where that is not on the machine. */
   mpegCreate(): MpegHandle | undefined;
   /**
-   * Takes bytes, of which there may be none, and decodes to mono. `out` has room for 4,608 samples; `status` becomes the
-   * samples made, their rate, and 1 when there is more sound in the bytes so far. False where the library stumbles over
-   * them without end.
+   * Takes bytes, of which there may be none, and decodes to mono. `out` has room for 4,608 samples; `status` becomes
+   * the samples made, their rate, and 1 when there is more sound in the bytes so far. False where the library stumbles
+   * over them without end.
    */
   mpegDecode(mpeg: MpegHandle, bytes: Uint8Array, out: Float32Array, status: Uint32Array): boolean;
   mpegClose(mpeg: MpegHandle): void;

@@ -19,7 +19,9 @@ export type MediaNotice =
   | { readonly type: 'link'; readonly state: LinkState }
   /** The first valid RTP packet of the leg. */
   | { readonly type: 'media.started' }
-  /** Packets come with another payload type than the one in use. Told to the leg alone, which knows what was agreed on. */
+  /**
+   * Packets come with another payload type than the one in use. Told to the leg alone, which knows what was agreed on.
+   */
   | { readonly type: 'payload.changed'; readonly payloadType: number }
   /** No RTP came for `MEDIA_TIMEOUT_SEC` while it was expected. Sent once for each such silence. */
   | { readonly type: 'media.timeout' }

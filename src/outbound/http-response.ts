@@ -59,8 +59,8 @@ export function parseHead(bytes: Uint8Array): ResponseHead {
     if (/^[ \t]/.test(line)) throw new MalformedResponse('a folded line');
     const colon = line.indexOf(':');
     const name = line.slice(0, Math.max(0, colon)).trimEnd();
-    // Streaming servers write field names with blanks in them; what is not a field is not needed. Cut by hand: a pattern
-    // with blanks on both sides of the value took minutes for a line of 20,000 blanks.
+    // Streaming servers write field names with blanks in them; what is not a field is not needed. Cut by hand: a
+    // pattern with blanks on both sides of the value took minutes for a line of 20,000 blanks.
     if (FIELD_NAME.test(name) && !line.includes('\0')) headers.append(name, line.slice(colon + 1));
   }
   return { status: Number(status), headers };

@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises';
 import { RECORDING_READ_SLICE_BYTES } from '../limits.ts';
 
 export interface Slices {
-  /** Undefined: that was all. Never called while a call is under way. */
+  /** Resolves with the next bytes, or undefined when that was all. Never called while a call is under way. */
   next(): Promise<Uint8Array | undefined>;
   /** Gives everything up that is held. May be called at any time, more than once. */
   close(): Promise<void>;

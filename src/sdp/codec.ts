@@ -57,8 +57,9 @@ export function eventsOf(formats: readonly Format[], codec: AudioCodec): Numbere
 }
 
 /**
- * The formats of our offer, and a telephone-event for each of their clocks, by our own numbers. A number that was agreed
- * on before for something else is not used for it (RFC 3264 §8.3.2): then the one that was agreed on is, or a free one.
+ * The formats of our offer, and a telephone-event for each of their clocks, by our own numbers. A number that was
+ * agreed on before for something else is not used for it (RFC 3264 §8.3.2): then the one that was agreed on is, or a
+ * free one.
  */
 export function offeredFormats(codecs: readonly AudioCodec[], agreed: Formats): Formats {
   const taken = new Set([...agreed.codecs, ...agreed.events].map(({ payloadType }) => payloadType));

@@ -1,6 +1,6 @@
 /**
- * Names and passwords of ICE (RFC 8445 §5.3, RFC 8839 §5.4), fingerprints of certificates (RFC 8122), and our candidates
- * (RFC 8839 §5.1) as SDP writes them.
+ * Names and passwords of ICE (RFC 8445 §5.3, RFC 8839 §5.4), fingerprints of certificates (RFC 8122), and our
+ * candidates (RFC 8839 §5.1) as SDP writes them.
  */
 
 export interface IceCredentials {

@@ -1,6 +1,6 @@
 /**
- * Offer and answer for one telephone call (RFC 3264): one audio stream, G.711, G.722 or Opus, with telephone-event. It keeps
- * our last description, so that the version of `o=` rises exactly when the description changes (RFC 3264 §8).
+ * Offer and answer for one telephone call (RFC 3264): one audio stream, G.711, G.722 or Opus, with telephone-event. It
+ * keeps our last description, so that the version of `o=` rises exactly when the description changes (RFC 3264 §8).
  */
 
 import {
@@ -260,8 +260,8 @@ export class Negotiation {
 }
 
 /**
- * The agreement where the far end sends another of the codecs in its answer: so do we then. Undefined where that payload
- * type is none of them.
+ * The agreement where the far end sends another of the codecs in its answer: so do we then. Undefined where that
+ * payload type is none of them.
  */
 export function followed(agreement: AudioAgreement, payloadType: number): AudioAgreement | undefined {
   const { others = [], codec } = agreement;

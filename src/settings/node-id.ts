@@ -1,6 +1,6 @@
 /**
- * The names that a DATA_DIR carries: `volume.id`, its own, which outlives every process, and `node.id`, the process that
- * used it last.
+ * The names that a DATA_DIR carries: `volume.id`, its own, which outlives every process, and `node.id`, the process
+ * that used it last.
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

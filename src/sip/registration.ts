@@ -1,7 +1,7 @@
 /**
- * A registration kept alive (RFC 3261 §10.2): REGISTER, again before it runs out, again after failures. Each round begins
- * with a search for the addresses of the registrar, which are tried one after the other (RFC 3263 §4.3): the next one
- * after silence, a failure to send, or 503.
+ * A registration kept alive (RFC 3261 §10.2): REGISTER, again before it runs out, again after failures. Each round
+ * begins with a search for the addresses of the registrar, which are tried one after the other (RFC 3263 §4.3): the
+ * next one after silence, a failure to send, or 503.
  *
  *   unregistered --200--> registered --refresh 200--> registered
  *        ^ 423: longer expiry; 401/407: credentials; else retry later
@@ -24,8 +24,8 @@ export interface RegistrationOptions {
   /** The address of record: `sip:user@domain`. */
   readonly address: string;
   /**
-   * Finds the addresses of the registrar, in the order in which they are tried, and calls `found` with them and the time,
-   * at once or later.
+   * Finds the addresses of the registrar, in the order in which they are tried, and calls `found` with them and the
+   * time, at once or later.
    */
   resolve(found: (peers: readonly Peer[], now: number) => void): void;
   /** The Route of an outbound proxy. */

@@ -38,8 +38,8 @@ export interface UserAgentOptions {
   /** The address to write into Via and Contact of what goes to that peer. */
   local(peer: Peer): { readonly host: string; readonly port: number };
   /**
-   * Decides about a request that belongs to no call with its source. `status` is what the request would be refused with anyway, because it
-   * is malformed. Without this function every request is accepted.
+   * Decides about a request that belongs to no call with its source. `status` is what the request would be refused with
+   * anyway, because it is malformed. Without this function every request is accepted.
    */
   screen?(request: SipRequest, source: Peer, status: number | undefined): Screened;
   /** Whether an address is in the ranges of a profile (flow.ts). Without this function none is. */
@@ -382,7 +382,10 @@ export class UserAgent {
   }
 }
 
-/** The source of a request within a call, with the profile that the call began with: an edit of its trunk is none of its. */
+/**
+ * The source of a request within a call, with the profile that the call began with: an edit of its trunk is none of
+ * its.
+ */
 function within(call: Call, { profile: _, ...source }: Peer): Peer {
   const profile = call.farEnd.peer?.profile;
   return profile === undefined ? source : { ...source, profile };

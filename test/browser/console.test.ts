@@ -1,4 +1,6 @@
-/** The operator's console in Chromium, against the real platform: a call from one number to another, and all its pages. */
+/**
+ * The operator's console in Chromium, against the real platform: a call from one number to another, and all its pages.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

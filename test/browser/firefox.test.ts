@@ -14,8 +14,8 @@ const NUMBER = '+15550002';
 const RATE = 8_000;
 
 /**
- * A page that calls with its microphone, and tells what it hears. A machine without a sound card runs no AudioContext in
- * Firefox, so what is heard is recorded for a moment and decoded.
+ * A page that calls with its microphone, and tells what it hears. A machine without a sound card runs no AudioContext
+ * in Firefox, so what is heard is recorded for a moment and decoded.
  */
 const PAGE = `<!doctype html><meta charset="utf-8"><title>Call</title><script type="module">
 import { connectBrowser } from '/browser.js';

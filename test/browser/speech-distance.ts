@@ -1,7 +1,8 @@
 /**
  * How far heard speech is from what was said, after the manner of PESQ (ITU-T P.862): both are aligned, interval by
- * interval, because a jitter buffer may stretch time; their levels are made equal; and the spectra of frames are compared
- * in bands as wide as the ear's. The worst frames of an interval count most (an L6 norm), as they do to a listener.
+ * interval, because a jitter buffer may stretch time; their levels are made equal; and the spectra of frames are
+ * compared in bands as wide as the ear's. The worst frames of an interval count most (an L6 norm), as they do to a
+ * listener.
  *
  * The unit is dB of band level, between 0 (alike) and `FRAME_MOST_DB`. It is no MOS, and not the P.862 score.
  */

@@ -11,8 +11,8 @@ import { chromiumInstalled, launchChromium } from './chromium.ts';
 import { SPEECH_RATE, speechDistances } from './speech-distance.ts';
 
 /**
- * dB. Through Opus both ways it is 1.2 to 1.6, and with every tenth frame silent 4 to 5.5. A busy machine may disturb one
- * repetition of the sentence, so the best of `TIMES` is judged.
+ * dB. Through Opus both ways it is 1.2 to 1.6, and with every tenth frame silent 4 to 5.5. A busy machine may disturb
+ * one repetition of the sentence, so the best of `TIMES` is judged.
  */
 const MOST_DB = 2.5;
 const TIMES = 4;

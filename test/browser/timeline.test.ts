@@ -1,4 +1,6 @@
-/** What the console makes of the platform's answers, without a browser: spans of a call, and the merged list of calls. */
+/**
+ * What the console makes of the platform's answers, without a browser: spans of a call, and the merged list of calls.
+ */
 import { describe, expect, test } from 'bun:test';
 import { spansOf, takesOf } from '../../console/call/spans.ts';
 import { TYPE_NAMES } from '../../console/call/words.ts';

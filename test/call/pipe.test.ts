@@ -1,6 +1,6 @@
 /**
- * The codec on which a Session's node and the home of its Room agree, as a home of an older release knows no L16; and what
- * is told to a home that does not know of the seat yet.
+ * The codec on which a Session's node and the home of its Room agree, as a home of an older release knows no L16; and
+ * what is told to a home that does not know of the seat yet.
  */
 import { expect, test } from 'bun:test';
 import { L16_PROTOCOL, type SeatReply, type SeatRequest } from '../../src/call/ports/room-peers.ts';

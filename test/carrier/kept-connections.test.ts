@@ -1,4 +1,7 @@
-/** TCP connections of devices, trunks and strangers: which ones are kept, and for how long, on a clock of the test's own. */
+/**
+ * TCP connections of devices, trunks and strangers: which ones are kept, and for how long, on a clock of the test's
+ * own.
+ */
 import { afterEach, describe, expect, test } from 'bun:test';
 import type { Binding, DeviceDirectory } from '../../src/call/ports/devices.ts';
 import { InboundConnections } from '../../src/carrier/socket/inbound-connections.ts';

@@ -200,7 +200,8 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a command through another nod
         expect([last.headers.get('retry-after'), last.body.code]).toEqual(['1', 'rate_limited']);
         break;
       }
-      // The home was too busy to be asked, and the other nodes took limits of their own, or it was slower than the refill.
+      // The home was too busy to be asked, and the other nodes took limits of their own, or it was slower than the
+      // refill.
       expect(tries).toBeLessThan(5);
       await Bun.sleep(4_000);
     }
@@ -224,7 +225,8 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a command through another nod
     const dial = (at: number, name: string) =>
       api(at, 'POST', '/v1/sessions:dial', { from: number, to: '+15550199', ring_timeout_sec: 60, trunk: name });
     expect((await node(0).platform.operator('PUT', '/trunks/narrow', trunk)).status).toBe(204);
-    // What is set up at one node is in use at the others at once: NATS tells them, since they look for it each 5 s only.
+    // What is set up at one node is in use at the others at once: NATS tells them, since they look for it each 5 s
+    // only.
     for (const at of [1, 2]) {
       let first: Answered | undefined;
       await eventually(

@@ -1,7 +1,7 @@
 /**
- * A caller that is written by hand: one UDP socket for SIP and one for RTP on loopback. It answers what comes within its
- * dialog as a far end does (RFC 3261 §12.2.2: a CSeq that is not higher than the last gets 500), follows the Contact and
- * the session description of a re-INVITE, and says a tone all the while.
+ * A caller that is written by hand: one UDP socket for SIP and one for RTP on loopback. It answers what comes within
+ * its dialog as a far end does (RFC 3261 §12.2.2: a CSeq that is not higher than the last gets 500), follows the
+ * Contact and the session description of a re-INVITE, and says a tone all the while.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { RtpPeer } from '../support/rtp-peer.ts';
@@ -59,7 +59,10 @@ export class RawCaller {
     socket.on('message', (data) => this.#hear(data.toString()));
   }
 
-  /** Calls a node, and resolves when the call is answered; rejects with `Refused`. `address` is that of the node's SIP over UDP. */
+  /**
+   * Calls a node, and resolves when the call is answered; rejects with `Refused`. `address` is that of the node's SIP
+   * over UDP.
+   */
   static async call(address: string, number: string, hz: number): Promise<RawCaller> {
     const socket = createSocket('udp4');
     await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));

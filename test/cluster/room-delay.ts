@@ -9,9 +9,9 @@ const CLICK = 0x80;
 const SILENCE = 0xff;
 
 /**
- * Has a caller say so many clicks, one each half second, and finds each in what the other hears: from when its packet was
- * sent until its first loud sample is due to be heard, by the packet it came in. Milliseconds. `phaseMs`: 0 to 20, the
- * place of its packets between the platform's ticks, which stand still: a mix makes 0 to 20 ms of it.
+ * Has a caller say so many clicks, one each half second, and finds each in what the other hears: from when its packet
+ * was sent until its first loud sample is due to be heard, by the packet it came in. Milliseconds. `phaseMs`: 0 to 20,
+ * the place of its packets between the platform's ticks, which stand still: a mix makes 0 to 20 ms of it.
  */
 export async function roomDelays(from: Caller, to: Caller, clicks: number, phaseMs: number): Promise<readonly number[]> {
   from.speaker.stop();

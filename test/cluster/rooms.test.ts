@@ -18,7 +18,10 @@ const TONES = [440, 660, 880];
  * killed. At a load of 18 on two processors 5.1 s were measured.
  */
 const TAKEN_MAX_MS = 10_000;
-/** Who has not read the others' signs of life for 2.5 s buries nobody for 10 s after that: so it was, twice, on a machine that stalled. */
+/**
+ * Who has not read the others' signs of life for 2.5 s buries nobody for 10 s after that: so it was, twice, on a
+ * machine that stalled.
+ */
 const BURIED_MAX_MS = 60_000;
 
 describe.skipIf(!natsInstalled || !sippInstalled)('a Room over nodes', () => {
@@ -102,7 +105,8 @@ describe.skipIf(!natsInstalled || !sippInstalled)('a Room over nodes', () => {
   test('each of three on three nodes hears the other two; mute, volume, playback, voice and recording act as on one node', async () => {
     const [a, b, c] = await three();
     const roomId = await createRoom(1, { voice_activity_events: true });
-    // The commands go through other nodes than the Sessions', all at once: the empty Room goes to one of them meanwhile.
+    // The commands go through other nodes than the Sessions', all at once: the empty Room goes to one of them
+    // meanwhile.
     await Promise.all([join(2, roomId, a), join(0, roomId, b), join(1, roomId, c)]);
     for (const at of [0, 1, 2]) {
       expect((await api(at, 'GET', `/api/v1/rooms/${roomId}`)).body).toMatchObject({ member_count: 3 });

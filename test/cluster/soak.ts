@@ -1,4 +1,7 @@
-/** The long ones, by `npm run soak -- cluster`: nodes that are stopped and go on, twenty times each, with the settings of a default. */
+/**
+ * The long ones, by `npm run soak -- cluster`: nodes that are stopped and go on, twenty times each, with the settings
+ * of a default.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Credentials } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';

@@ -153,7 +153,8 @@ describe('the events of a flush', () => {
 
   test('are handed to a relay that has read all before them, as it would read them', async () => {
     const { outbox } = first.store;
-    // Any other transaction of the server, such as a vacuum's, leaves the events to be read: that moment is passed over.
+    // Any other transaction of the server, such as a vacuum's, leaves the events to be read: that moment is passed
+    // over.
     for (let round = 0; round < 20; round++) {
       const follows = await follower(first.store);
       const from = follows.readTo;

@@ -1,4 +1,7 @@
-/** What resets of the database's connections leave of the pool, which is the driver's own affair (bin/mend-packages.mjs). */
+/**
+ * What resets of the database's connections leave of the pool, which is the driver's own affair
+ * (bin/mend-packages.mjs).
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { rmSync } from 'node:fs';
 import { openPostgres } from '../../src/database/driver/postgres.ts';

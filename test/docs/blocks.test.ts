@@ -1,6 +1,6 @@
 /**
- * Every code block of the documentation: programs are type-checked or parsed, commands are held against the command line
- * tool, the scripts and the API, JSON is parsed and held against the API, and links lead somewhere.
+ * Every code block of the documentation: programs are type-checked or parsed, commands are held against the command
+ * line tool, the scripts and the API, JSON is parsed and held against the API, and links lead somewhere.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { spawnSync } from 'node:child_process';

@@ -9,7 +9,10 @@ const namesOf = (addresses: Record<string, string[]>, services: Record<string, s
   return { addresses: (name) => find(addresses, name), services: (name) => find(services, name) };
 };
 
-/** Examines a platform that has these trunks and applications. `answers`: the status to OPTIONS of each trunk, 0 for none. */
+/**
+ * Examines a platform that has these trunks and applications. `answers`: the status to OPTIONS of each trunk, 0 for
+ * none.
+ */
 async function examined(told: {
   readonly trunks?: readonly { readonly name: string; readonly uri: string; readonly outbound_proxy?: string }[];
   readonly answers?: Readonly<Record<string, number>>;

@@ -1,6 +1,6 @@
 /**
- * The application of a load: sends commands, each under an Idempotency-Key and an Operation-Id of its own, and remembers
- * what was answered. What nobody answered is sent again after the outage, under the same key.
+ * The application of a load: sends commands, each under an Idempotency-Key and an Operation-Id of its own, and
+ * remembers what was answered. What nobody answered is sent again after the outage, under the same key.
  */
 import type { Answered, Credentials, Platform } from '../support/platform.ts';
 import type { Ledger } from './ledger.ts';

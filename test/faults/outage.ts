@@ -213,7 +213,9 @@ const limits = (pid: number, resource: string): string => {
   const { stdout } = spawnSync('prlimit', ['--pid', String(pid), `--${resource}`, '--noheadings', '-o', 'RESOURCE,SOFT,HARD']);
   return stdout.toString();
 };
-/** The shares of what is in use that it may have from now on. At half of its address space no mapping succeeds any more. */
+/**
+ * The shares of what is in use that it may have from now on. At half of its address space no mapping succeeds any more.
+ */
 const DESCRIPTORS_LEFT = 0.8;
 const MEMORY_LEFT = 0.5;
 const descriptors = (pid: number): number => Math.floor(readdirSync(`/proc/${pid}/fd`).length * DESCRIPTORS_LEFT);

@@ -1,7 +1,7 @@
 /**
- * Takes things away from the platform under load, and gives them back: its database, its disk, its object store, a media
- * worker, the right time, descriptors, memory. What was admitted is told, once and in order; every command is answered
- * in time and never with 500; and afterwards everything works.
+ * Takes things away from the platform under load, and gives them back: its database, its disk, its object store, a
+ * media worker, the right time, descriptors, memory. What was admitted is told, once and in order; every command is
+ * answered in time and never with 500; and afterwards everything works.
  *
  *   npm run outages [-- NAME… [--seconds 30] [--seed N]]
  */
@@ -58,7 +58,9 @@ async function tryOne(outage: Outage, seconds: number, seed: number): Promise<bo
   }
 }
 
-/** The outage, with the load before, under and after it. A process that dies of it is started again, as systemd would. */
+/**
+ * The outage, with the load before, under and after it. A process that dies of it is started again, as systemd would.
+ */
 async function strike(stage: Stage, site: Site, seconds: number) {
   stage.play(STORIES_AT_ONCE);
   const knocking = stage.knock(KNOCK_EVERY_MS);

@@ -1,6 +1,7 @@
 /**
  * A mixed load on one platform for as long as is asked, in periods of their own applications. After each period nothing
- * runs, and what the process holds is read: it has to be flat. Each period is held to account like the crash test's load.
+ * runs, and what the process holds is read: it has to be flat. Each period is held to account like the crash test's
+ * load.
  *
  *   npm run soak -- 2h                   hours, minutes or seconds
  *   npm run soak -- 30m --at-once 8      so many stories at a time; 4 unless told
@@ -24,8 +25,9 @@ const WARM_UP = 0.25;
 /** How much memory may grow between the first and the last third of what is judged. */
 const MEMORY_GROWTH_MAX = 0.1;
 /**
- * The heap takes its size in the first ten minutes: it fell from 260 to 243 MB and rose to 275 in each of three such runs,
- * and one beside other work grew from 211 to 279. A shorter run tells no trend, and is held to the maximum below only.
+ * The heap takes its size in the first ten minutes: it fell from 260 to 243 MB and rose to 275 in each of three such
+ * runs, and one beside other work grew from 211 to 279. A shorter run tells no trend, and is held to the maximum below
+ * only.
  */
 const MEMORY_WARM_UP_MS = 12 * 60_000;
 /** What no run may use. In 33 minutes it was 317 MB. */

@@ -1,4 +1,6 @@
-/** The stage of a load: a platform with applications and a loopback trunk, a receiver, and what holds all to account. */
+/**
+ * The stage of a load: a platform with applications and a loopback trunk, a receiver, and what holds all to account.
+ */
 import type { Platform } from '../support/platform.ts';
 import { oneOf, seeded } from '../support/random.ts';
 import { toneWav } from '../support/rtp-peer.ts';
@@ -88,8 +90,8 @@ export class Stage {
   }
 
   /**
-   * Sends a short message every so many milliseconds, whatever becomes of those before, until the load ends. Stories wait
-   * for their events in an outage and ask for nothing more.
+   * Sends a short message every so many milliseconds, whatever becomes of those before, until the load ends. Stories
+   * wait for their events in an outage and ask for nothing more.
    */
   async knock(everyMs: number): Promise<void> {
     while (!this.#isOver) {

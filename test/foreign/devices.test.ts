@@ -1,4 +1,6 @@
-/** SIP devices that are not ours: baresip over UDP, and over TLS with SRTP; linphone over TCP, and over TLS with SRTP. */
+/**
+ * SIP devices that are not ours: baresip over UDP, and over TLS with SRTP; linphone over TCP, and over TLS with SRTP.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

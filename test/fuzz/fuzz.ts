@@ -1,6 +1,6 @@
 /**
- * Fuzzing of the parsers in TypeScript: mutants of a corpus that is kept, by a seed. None may throw another error than its
- * own, take long, or read a stream otherwise because it came in pieces.
+ * Fuzzing of the parsers in TypeScript: mutants of a corpus that is kept, by a seed. None may throw another error than
+ * its own, take long, or read a stream otherwise because it came in pieces.
  *
  *   npm run fuzz -- [PARSER…] [--seconds 5] [--seed N] [--keep]
  *

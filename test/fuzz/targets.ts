@@ -1,6 +1,6 @@
 /**
- * The parsers that read what strangers send. A target is given bytes, and tells what it made of them: a short text that is
- * the same for the same bytes. A stream is given them whole and in pieces, which must make no difference.
+ * The parsers that read what strangers send. A target is given bytes, and tells what it made of them: a short text that
+ * is the same for the same bytes. A stream is given them whole and in pieces, which must make no difference.
  */
 import smpp from 'smpp';
 import { EmissionChecker } from '../../src/event/conformance/emission-checker.ts';

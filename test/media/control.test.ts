@@ -22,7 +22,7 @@ const SWEEP = Float64Array.from(
 const heard = (call: Call, from = 0): number[] =>
   call.peer.heard.slice(from).flatMap((packet) => [...packet.payload].map(mulawSample));
 
-/** Where near `around` a sound of 25 ms was taken from, in samples; undefined where it was not. */
+/** The place near `around` that a sound of 25 ms was taken from, in samples, or undefined when it was not. */
 function placeOf(pcm: readonly number[], around: number): number | undefined {
   const size = 200;
   let best = { place: 0, alike: 0 };

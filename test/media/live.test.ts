@@ -114,8 +114,8 @@ describe('a live stream', () => {
     await using call = await tuned(url);
     // The stall: nothing comes until 60 packets of silence were sent.
     await call.peer.until(() => call.peer.heard.slice(-60).length === 60 && call.peer.heard.slice(-60).every(quiet));
-    // Then the 1.2 s that are late, at once, and after them what is live. A busy machine makes the stall longer: some of
-    // what is live is late too then, and left out, so the station goes on.
+    // Then the 1.2 s that are late, at once, and after them what is live. A busy machine makes the stall longer: some
+    // of what is live is late too then, and left out, so the station goes on.
     sink?.write(new Uint8Array([...samples(900, 1.2), ...samples(1600, 1.2)]));
     const piece = samples(1600, 0.2);
     const live = setInterval(() => sink?.write(piece), 200);

@@ -115,7 +115,7 @@ test.concurrent('what was on its way to a file when its worker was lost is in th
   const file = new GrowingWav(path).begin();
   file.append(new Uint8Array(1_600));
   recordings.lost();
-  // As the writing thread does, in its own time.
+  // The writing thread does so, in its own time.
   setTimeout(() => file.append(new Uint8Array(800)), 100);
   expect(await told.promise).toEqual({
     type: 'recording.failed',

@@ -106,7 +106,9 @@ export class Peer {
     return watch(this.#watchers, condition);
   }
 
-  /** Resolves when all that came has been read: a process that was kept from running finds old packets before new ones. */
+  /**
+   * Resolves when all that came has been read: a process that was kept from running finds old packets before new ones.
+   */
   async caughtUp(): Promise<void> {
     for (let known = -1, quietTurns = 0; quietTurns < 2; quietTurns = this.heard.length === known ? quietTurns + 1 : 0) {
       known = this.heard.length;

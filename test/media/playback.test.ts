@@ -139,7 +139,8 @@ describe('a file played on a leg', () => {
       return packets;
     };
     const spurts = (packets: readonly Heard[]) => packets.filter(({ marker }) => marker).length;
-    // A machine that keeps this process from feeding for longer than it feeds ahead makes a pause, and a marker after it.
+    // A machine that keeps this process from feeding for longer than it feeds ahead makes a pause, and a marker after
+    // it.
     let packets = await played();
     for (let again = 0; again < 3 && spurts(packets) > 1; again++) packets = await played();
     expect(spurts(packets)).toBe(1);

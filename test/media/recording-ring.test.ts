@@ -133,7 +133,7 @@ describe('mending', () => {
     expect(await mendWav(wav, path)).toEqual({ mended: true, ...whole });
     await check();
     expect(existsSync(path)).toBe(false);
-    // As it is appended, but without its sizes.
+    // The data as it is appended, but without its sizes.
     const bytes = await readFile(wav);
     bytes.writeUInt32LE(0xffff_ffff, 4);
     bytes.writeUInt32LE(0xffff_ffff, 40);
@@ -165,7 +165,7 @@ describe('mending', () => {
       expect((await readFile(wav)).subarray(44)).toEqual(Buffer.from(sound.subarray(0, 900)));
     }
     expect(existsSync(elsewhere)).toBe(true);
-    // Of a file that is gone, or none of ours, nothing is left either.
+    // Nothing is left of a file that is gone, or none of ours, either.
     await writeFile(path, ring(1_200, 800));
     await expect(mendWav(join(folder, 'gone.wav'), path)).rejects.toThrow('ENOENT');
     expect(existsSync(path)).toBe(false);

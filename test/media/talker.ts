@@ -58,7 +58,9 @@ export class Talker {
     await this.call.peer.until(() => this.call.peer.heard.length >= wanted);
   }
 
-  /** What is heard during `ms`, from `settleMs` from now on. What came before and is still to be read does not count. */
+  /**
+   * What is heard during `ms`, from `settleMs` from now on. What came before and is still to be read does not count.
+   */
   async listen(ms: number, settleMs: number): Promise<number[]> {
     await this.call.peer.caughtUp();
     await this.hears((settleMs + ms) / 20);

@@ -1,4 +1,7 @@
-/** `npm run binary`: the one file, started where nothing of the repository is, with a PostgreSQL of its own, places a call. */
+/**
+ * `npm run binary`: the one file, started where nothing of the repository is, with a PostgreSQL of its own, places a
+ * call.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * The steps of the Dockerfile, in a clean Debian made by debootstrap, since there is no container engine here: the first
- * stage builds, the second one gets what it is given, and the platform starts in it as its plain user. It takes minutes
- * and the network, so it is run with LONG_TESTS=1, as root, where debootstrap is installed.
+ * The steps of the Dockerfile, in a clean Debian made by debootstrap, since there is no container engine here: the
+ * first stage builds, the second one gets what it is given, and the platform starts in it as its plain user. It takes
+ * minutes and the network, so it is run with LONG_TESTS=1, as root, where debootstrap is installed.
  */
 import { afterAll, expect, test } from 'bun:test';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';

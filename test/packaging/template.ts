@@ -1,7 +1,7 @@
 /**
  * The part of Helm's templates that our chart is written in, for machines without helm: values, `if`, `else`, `range`
- * over a map, and `quote`, `toYaml`, `nindent`, `add`. Anything else is an error. Where helm is installed, the test holds
- * this against it.
+ * over a map, and `quote`, `toYaml`, `nindent`, `add`. Anything else is an error. Where helm is installed, the test
+ * holds this against it.
  */
 
 /** What a template is rendered with. */

@@ -282,7 +282,7 @@ describe('short messages over SMPP', () => {
     const held = await send('held');
     const waits = await send('waits');
     await smsc.until(() => smsc.attempts === 1, 'a submission');
-    // As after a kill -9: nobody settles the first.
+    // Nobody settles the first, as after a kill -9.
     smsc.misbehave = () => undefined;
     const second = await connected();
     expect(await until(held, 'failed')).toMatchObject({ errorCode: 'outcome_unknown' });

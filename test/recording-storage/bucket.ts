@@ -99,7 +99,7 @@ export class Bucket {
     return `http://127.0.0.1:${this.#upstream}`;
   }
 
-  /** As it lies in the store. Undefined: there is none. */
+  /** The object as it lies in the store, or undefined when there is none. */
   async object(key: string): Promise<Buffer | undefined> {
     return readFile(join(this.#folder, 'calls', `${key}._S3rver_object`)).catch(() => undefined);
   }
@@ -127,7 +127,7 @@ export class Bucket {
     return this.#uploads.size;
   }
 
-  /** As soon as it is so after a request; the test's own time is the limit. */
+  /** Resolves as soon as it is so after a request; the test's own time is the limit. */
   async until(ready: () => boolean): Promise<void> {
     if (ready()) return;
     await new Promise<void>((resolve) => this.#watchers.push({ ready, resolve }));

@@ -24,7 +24,7 @@ test('the first reader of a file is told of, and the last; who listens live hear
   const files = new GrowingFiles(clock, (path, followed) => {
     expect(path).toBe(wav.path);
     told.push(followed);
-    // As the writing thread does in its next round.
+    // The writing thread does so in its next round.
     if (followed) clock.at(clock.now() + 64, () => wav.append(new Uint8Array(16_000).fill(2)));
   });
   const opening = [files.follow(wav, 'live'), files.follow(wav, 'pull')] as const;

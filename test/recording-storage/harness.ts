@@ -59,7 +59,7 @@ export class Place {
   }
 }
 
-/** As soon as it is so; the test's own time is the limit. */
+/** Resolves as soon as it is so; the test's own time is the limit. */
 export async function until(ready: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await ready())) await new Promise((resolve) => setTimeout(resolve, 2));
 }

@@ -9,7 +9,7 @@ const urls = createRecordingUrls({ masterKey: new Uint8Array(32).fill(7), public
 const recordingUuid = `rec_${newUuid()}`;
 const signed = urls.sign(recordingUuid, NOW);
 
-/** As a door splits what it was sent: at the first question mark. */
+/** Splits a URL as a door does, at the first question mark. */
 function verify(target: string, now = NOW, by = urls) {
   const query = target.indexOf('?');
   return query < 0 ? by.verify(target, '', now) : by.verify(target.slice(0, query), target.slice(query), now);

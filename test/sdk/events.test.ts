@@ -1,6 +1,6 @@
 /**
- * The events as the SDK of TypeScript types them. The compiler holds them against the events that the machines emit, and
- * holds the fields that `shown` reads.
+ * The events as the SDK of TypeScript types them. The compiler holds them against the events that the machines emit,
+ * and holds the fields that `shown` reads.
  */
 import { expect, test } from 'bun:test';
 import type { CallQuality, SipEnd, SipFacts, WebhookEvent } from '../../sdk/typescript/src/index.ts';

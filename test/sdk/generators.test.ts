@@ -1,7 +1,7 @@
 /**
  * Clients that other people's generators make from the OpenAPI document: they compile, and each places a call. The
- * generators want another TypeScript than the project's, so they are installed into a folder of their own; that takes the
- * network and half a minute, so it is done with LONG_TESTS=1.
+ * generators want another TypeScript than the project's, so they are installed into a folder of their own; that takes
+ * the network and half a minute, so it is done with LONG_TESTS=1.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { spawnSync } from 'node:child_process';

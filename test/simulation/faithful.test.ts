@@ -44,7 +44,8 @@ const plain = (rows: readonly Row[], columns: readonly string[]): string[] =>
 async function compare(within: Queryable, { text, parameters, rows }: Executed): Promise<void> {
   if (APART.test(text) && !text.includes('emitted')) return;
   const real = await within.query(text, parameters);
-  // The second of two marks at once sees what was before the first; marks that come one after the other cannot show that.
+  // The second of two marks at once sees what was before the first; marks that come one after the other cannot show
+  // that.
   const isMark = text.includes('WITH marked');
   const columns = Object.keys(real[0] ?? {}).filter((name) => (isMark ? name === 'fresh' : !CLOCK.has(name)));
   expect({ text, count: rows.length, rows: plain(rows, columns) }).toEqual({

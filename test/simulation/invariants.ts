@@ -54,7 +54,9 @@ export class Invariants {
       this.#onBreach(`committed: ${name} by ${by}, and the owner is ${String(row.node_id)}`);
   }
 
-  /** An event was received: it is one that was committed, byte for byte, and nothing of its lanes was left out before. */
+  /**
+   * An event was received: it is one that was committed, byte for byte, and nothing of its lanes was left out before.
+   */
   received(webhookId: string, body: string): void {
     const event = this.#tables.events.get(webhookId);
     if (event === undefined) {

@@ -1,7 +1,7 @@
 /**
  * Phones behind a carrier, each with a will of its own. A phone outlives the node that has its call: its `Line` is what
- * it does and which node it hears, and a `Phone` is the leg of one node. A node that goes on with the call asks the phone
- * to follow, as a re-INVITE would: a phone obeys whoever asks with the highest number (RFC 3261 §12.2.2).
+ * it does and which node it hears, and a `Phone` is the leg of one node. A node that goes on with the call asks the
+ * phone to follow, as a re-INVITE would: a phone obeys whoever asks with the highest number (RFC 3261 §12.2.2).
  */
 import type { LegHandOver, LegSignal, LegSnapshot, LegTransfers, ResumedLeg } from '../../src/call/ports/leg.ts';
 import { MOVE_CSEQ_STEP } from '../../src/limits.ts';

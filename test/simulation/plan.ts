@@ -1,7 +1,7 @@
 /**
- * The plan of a simulation: what the application, the far ends and the faults do, each at its time. It is drawn from the
- * seed before anything runs, and each action carries all that it needs, so that a plan with actions left out is a plan
- * too: that is how a failing one is shrunk.
+ * The plan of a simulation: what the application, the far ends and the faults do, each at its time. It is drawn from
+ * the seed before anything runs, and each action carries all that it needs, so that a plan with actions left out is a
+ * plan too: that is how a failing one is shrunk.
  */
 import type { BotWill } from './far-end.ts';
 import type { ReceiverMood } from './faults.ts';

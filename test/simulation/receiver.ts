@@ -1,4 +1,6 @@
-/** The applications' receiver of webhooks: it hears, answers as its mood is, and keeps what came, in order of receipt. */
+/**
+ * The applications' receiver of webhooks: it hears, answers as its mood is, and keeps what came, in order of receipt.
+ */
 import { type Outbound, OutboundError, type OutboundRequest, type OutboundResponse } from '../../src/outbound/outbound.ts';
 import type { Faults, ReceiverMood } from './faults.ts';
 import type { Random } from './random.ts';

@@ -1,4 +1,6 @@
-/** Long requests to a peer that may have no TCP: how long that is waited for, how it is remembered, and when it ends. */
+/**
+ * Long requests to a peer that may have no TCP: how long that is waited for, how it is remembered, and when it ends.
+ */
 import { afterEach, describe, expect, test } from 'bun:test';
 import { createServer, type Server, type Socket } from 'node:net';
 import { Streams } from '../../src/carrier/socket/stream.ts';

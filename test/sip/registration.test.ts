@@ -39,7 +39,7 @@ function registrar(peers: () => readonly Peer[] = () => [PEER]) {
       when,
     );
   };
-  /** Where the requests since the last look went, with their tickets. */
+  /** The peers that the requests since the last look went to, with their tickets. */
   const asked = () =>
     party.agent.take().flatMap((output) => {
       if (output.type === 'registration') states.push(`${output.state} ${output.status}`);

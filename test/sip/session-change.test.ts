@@ -1,4 +1,6 @@
-/** Our own re-INVITEs and those of the far end, where the far end moves, changes its mind, or is loose with branches. */
+/**
+ * Our own re-INVITEs and those of the far end, where the far end moves, changes its mind, or is loose with branches.
+ */
 import { describe, expect, test } from 'bun:test';
 import type { Call } from '../../src/sip/call/call.ts';
 import { bytes, CALM, dial, generator, Network, Party, peerOf, START, text } from './pair.ts';

@@ -106,7 +106,8 @@ describe.skipIf(!installed)('an encrypted leg and ffmpeg', () => {
     return call;
   }
 
-  // ffmpeg's AES_CM_128_HMAC_SHA1_32 shortens the tag of SRTCP too, which RFC 4568 §6.2.2 does not; the other one keeps it.
+  // ffmpeg's AES_CM_128_HMAC_SHA1_32 shortens the tag of SRTCP too, which RFC 4568 §6.2.2 does not; the other one keeps
+  // it.
   for (const [suite, name] of [
     ['AES_CM_128_HMAC_SHA1_80', 'AES_CM_128_HMAC_SHA1_80'],
     ['AES_CM_128_HMAC_SHA1_32', 'SRTP_AES128_CM_HMAC_SHA1_32'],
@@ -124,7 +125,8 @@ describe.skipIf(!installed)('an encrypted leg and ffmpeg', () => {
         await call.notices.until(() => call.notices.of('recording.ended').length === 1);
         const heard = samplesOf(readFileSync(path).subarray(44));
         const begins = heard.findIndex((sample) => Math.abs(sample) > 1000);
-        // ffmpeg sends unevenly at first, so the jitter buffer has to find its length: the second of the two seconds counts.
+        // ffmpeg sends unevenly at first, so the jitter buffer has to find its length: the second of the two seconds
+        // counts.
         const shares = Array.from({ length: 10 }, (_, i) => {
           const from = begins + 800 * (i + 8);
           return toneShare(heard.slice(from, from + 800), 440);

@@ -47,8 +47,8 @@ describe.skipIf(!baresipInstalled)('an encrypted call with baresip', () => {
   }
 
   /**
-   * The share of a tone in the tenth of a second of these samples that has most of it. Under a wrong key it is noise, of
-   * which a tone has under a tenth; a phone that is late leaves gaps.
+   * The share of a tone in the tenth of a second of these samples that has most of it. Under a wrong key it is noise,
+   * of which a tone has under a tenth; a phone that is late leaves gaps.
    */
   function best(samples: readonly number[], hz: number): number {
     let most = 0;

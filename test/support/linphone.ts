@@ -28,8 +28,8 @@ export class Linphone {
   }
 
   /**
-   * Starts one without sound devices, on ports that the system chooses. Over TLS it insists on encrypted audio, and takes
-   * any certificate.
+   * Starts one without sound devices, on ports that the system chooses. Over TLS it insists on encrypted audio, and
+   * takes any certificate.
    */
   static start(transport: 'udp' | 'tcp' | 'tls'): Linphone {
     const folder = mkdtempSync(join(tmpdir(), 'linphone-'));

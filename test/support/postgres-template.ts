@@ -1,6 +1,7 @@
 /**
- * A data directory of the embedded PostgreSQL as its first start makes it, kept in `build/` and copied for each platform
- * of the tests: initdb takes 0.8 s of a processor and waits for the disk for seconds, a copy takes a tenth of that.
+ * A data directory of the embedded PostgreSQL as its first start makes it, kept in `build/` and copied for each
+ * platform of the tests: initdb takes 0.8 s of a processor and waits for the disk for seconds, a copy takes a tenth of
+ * that.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';

@@ -115,7 +115,9 @@ export class Receiver {
     }
   }
 
-  /** Stops. Throws where something that came broke the emission contract, or was not of its schema. Calls may still run. */
+  /**
+   * Stops. Throws where something that came broke the emission contract, or was not of its schema. Calls may still run.
+   */
   async stop(): Promise<void> {
     await this.#server.stop(true);
     if (this.#breaches.length > 0)

@@ -11,7 +11,7 @@ const PORTS = 400;
 let next = process.pid % RANGES;
 
 export class RtpRange {
-  /** As RTP_PORTS wants it. */
+  /** The range as RTP_PORTS wants it. */
   readonly ports: string;
   /** Holds the last port of the range, which says to all others that the range is taken. */
   readonly #mark: Socket;

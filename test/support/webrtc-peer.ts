@@ -1,6 +1,6 @@
 /**
- * A WebRTC client of nobody here: libdatachannel, which has its own ICE, DTLS and SRTP. It calls in by WHIP, says a tone
- * and keeps what it hears as RTP packets.
+ * A WebRTC client of nobody here: libdatachannel, which has its own ICE, DTLS and SRTP. It calls in by WHIP, says a
+ * tone and keeps what it hears as RTP packets.
  */
 import * as datachannel from 'node-datachannel';
 import type { Answered } from './platform.ts';

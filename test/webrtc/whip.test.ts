@@ -1,4 +1,6 @@
-/** Calls from browsers by WHIP, with libdatachannel as the browser: everything that is heard is compared by its tone. */
+/**
+ * Calls from browsers by WHIP, with libdatachannel as the browser: everything that is heard is compared by its tone.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createSocket } from 'node:dgram';
 import { type Credentials, Platform } from '../support/platform.ts';

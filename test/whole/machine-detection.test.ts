@@ -1,6 +1,6 @@
 /**
- * Answering machine detection on the whole platform: an application calls itself over a loopback trunk, and what answers
- * plays a sound that is like a person's or a machine's.
+ * Answering machine detection on the whole platform: an application calls itself over a loopback trunk, and what
+ * answers plays a sound that is like a person's or a machine's.
  */
 import { afterAll, beforeAll, expect } from 'bun:test';
 import { wav } from '../media/sound.ts';

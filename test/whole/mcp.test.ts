@@ -1,4 +1,6 @@
-/** An assistant on the running platform, by the protocol's own client: it dials, sees the call end, and looks around. */
+/**
+ * An assistant on the running platform, by the protocol's own client: it dials, sees the call end, and looks around.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -117,8 +117,8 @@ describe.skipIf(!sippInstalled)('card numbers', () => {
       // What is not secret is found by the same search.
       const known = callers[0]?.sessionUuid ?? '';
       expect([said.includes(known), directory.some(([, bytes]) => bytes.includes(known))]).toEqual([true, true]);
-      // Four digits are found by accident in bytes, and inside of longer numbers and of identifiers; not by themselves in
-      // text, nor in quotes.
+      // Four digits are found by accident in bytes, and inside of longer numbers and of identifiers; not by themselves
+      // in text, nor in quotes.
       expect(new RegExp(`(?<![0-9a-f-])${CVV}(?![0-9a-f-])`).exec(said)?.index).toBeUndefined();
       for (const spelled of [`"${CVV}"`, `'${CVV}'`, `=${CVV}&`])
         expect(directory.filter(([, bytes]) => bytes.includes(spelled)).map(([path]) => path)).toEqual([]);

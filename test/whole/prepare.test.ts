@@ -47,7 +47,9 @@ function find(program: string): string | undefined {
   return undefined;
 }
 
-/** A compiler that does not optimize, which takes half of the time: `npm test` itself has built the addon as it is used. */
+/**
+ * A compiler that does not optimize, which takes half of the time: `npm test` itself has built the addon as it is used.
+ */
 function fastCompiler(): string {
   const path = join(mkdtempSync(join(tmpdir(), 'sidetone-compiler-')), 'c++');
   folders.push(dirname(path));
@@ -124,7 +126,8 @@ describe('the first start', () => {
     expect(await prepare(folder, path)).toBe('');
   }, 300_000);
 
-  // `npm test` itself has built the addon this way before this test runs; what it says is looked at where there is time.
+  // `npm test` itself has built the addon this way before this test runs; what it says is looked at where there is
+  // time.
   const gyp = process.env.LONG_TESTS === '1' && find('python3') !== undefined && find('node') !== undefined;
   test.skipIf(!gyp)(
     'builds the media plane with node-gyp where Python 3 and the headers of Node are there',

@@ -78,8 +78,8 @@ describe.skipIf(!sippInstalled)('a media worker that is lost', () => {
       const joined = () =>
         receiver.of(survivor).some(({ event, body }) => event === 'room.member.joined' && body.room_id === roomId);
       const ask = async () => (await api('POST', `/api/v1/rooms/${roomId}/members`, { session_uuid: survivor })).status;
-      // On a busy machine the end of a call of the lost worker may still have been under way: another one survives then.
-      // Its join to the Room before may still be under way too: 409.
+      // On a busy machine the end of a call of the lost worker may still have been under way: another one survives
+      // then. Its join to the Room before may still be under way too: 409.
       let status = await ask();
       for (let tries = 0; status !== 202 && tries < 100; tries++) {
         await peer.says(10);

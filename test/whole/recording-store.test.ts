@@ -56,7 +56,7 @@ describe.skipIf(!sippInstalled)('a recording in an object store', () => {
     await receiver.until(() => find() !== undefined, `${event} of ${recordingUuid}`);
     return find()?.body ?? {};
   };
-  /** Where the platform is by now. */
+  /** Fetches a URL of before from the platform as it runs now. */
   const fetched = async (url: unknown, headers: Record<string, string> = {}) => {
     const { pathname, search } = new URL(String(url));
     const response = await fetch(`${platform.url}${pathname}${search}`, { headers });

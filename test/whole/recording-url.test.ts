@@ -55,7 +55,7 @@ describe.skipIf(!sippInstalled)('the URLs of a recording', () => {
     await receiver.stop();
   });
 
-  /** As it was handed out. */
+  /** The URL as it was handed out. */
   const fetched = (url: unknown, headers: Record<string, string> = {}) => fetch(String(url), { headers });
 
   test('lead to the call as it is heard, from its beginning or from now, and then to the whole file', async () => {

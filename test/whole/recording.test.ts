@@ -220,8 +220,8 @@ describe.skipIf(!sippInstalled)('a recording', () => {
     expect(longestSilence(all).length).toBeLessThan(160);
     expect(longestSilence(without).length).toBeLessThan(160);
     // What is not masked is the same sample for sample, the gap a whole number of frames: those between the orders, and
-    // some of those that were said while an order was under way. What the caller has heard is counted when it is read: on
-    // a busy machine up to seven frames later.
+    // some of those that were said while an order was under way. What the caller has heard is counted when it is read:
+    // on a busy machine up to seven frames later.
     const least = (unmasking - masked - COUNTED_LATE_FRAMES) * 160;
     const most = (unmasked - masking + COUNTED_LATE_FRAMES) * 160;
     const kept = spanMissing(all, withGap);

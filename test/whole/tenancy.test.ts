@@ -150,7 +150,9 @@ test('An object of another application takes as long to be not there as nothing 
     await answer('GET', path, undefined);
     return performance.now() - began;
   };
-  /** Milliseconds that the object of another takes longer than nothing; in turns, so that both meet the same machine. */
+  /**
+   * Milliseconds that the object of another takes longer than nothing; in turns, so that both meet the same machine.
+   */
   const round = async (path: string, uuid: string) => {
     const theirs: number[] = [];
     const nothings: number[] = [];

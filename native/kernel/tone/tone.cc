@@ -217,7 +217,7 @@ char ToneWindow::judge() const {
   if (high > low * twist_most || low > high * twist_most) return 0;
   if ((low + high) * 0.5f < share_least * mean) return 0;
   const float octave = 2 * tone_hz[best[0]];
-  // Where the octave of the lower tone lies beside the upper tone itself, it cannot be told from it.
+  // An octave of the lower tone that lies beside the upper tone cannot be told from that.
   if (std::fabs(octave - tone_hz[best[1]]) > 150 && harmonic(octave) > harmonic_most * low) return 0;
   if (harmonic(2 * tone_hz[best[1]]) > harmonic_most * high) return 0;
   return keys[best[0]][best[1] - 4];

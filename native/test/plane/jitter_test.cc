@@ -125,7 +125,7 @@ TEST(
     CHECK(run.concealed == 0 && run.late == 0);
     const int64_t behind = worst(run.delay_us, 900, run.delay_us.size());
     CHECK(behind >= 1 * ms && behind < 21'300 && worst(run.delay_us, 0, 900) <= 26 * ms);
-    // Where no frame had to go for the caution of the beginning, every sample is heard once, unchanged.
+    // Every sample is heard once, unchanged, if no frame had to go for the caution of the beginning.
     if (phase < 4 || phase > 7) CHECK(exact_samples(run, 0xffff0000) > 1190 * 160);
     sum += behind;
   }

@@ -97,7 +97,9 @@ interface ExpressResponse {
   end(): unknown;
 }
 
-/** A handler of Express, after `express.raw({ type: 'application/json' })`: the signature covers the bytes that came. */
+/**
+ * A handler of Express, after `express.raw({ type: 'application/json' })`: the signature covers the bytes that came.
+ */
 export const expressWebhook =
   (secrets: string | readonly string[], onEvent: OnEvent) =>
   async (request: ExpressRequest, response: ExpressResponse, next: (error: unknown) => void): Promise<void> => {

@@ -1,8 +1,8 @@
 /**
  * Charges of this node: one attempt each. What is durable before anything leaves is the charge as `attempting`, with
  * its references destroyed; what comes back is kept until the database has it. A process that dies in between leaves a
- * charge that is ended as `indeterminate`, for nobody can know. One that was refused because the database did not answer,
- * and is stored after all, is ended as `failed`: nothing has left.
+ * charge that is ended as `indeterminate`, for nobody can know. One that was refused because the database did not
+ * answer, and is stored after all, is ended as `failed`: nothing has left.
  */
 import type { Clock } from '../../clock.ts';
 import { StoreUnavailable } from '../../database/journal/journal.ts';
@@ -24,7 +24,7 @@ const NOTHING_KNOWN = { brand: '', last4: '' };
 
 export interface ChargeDeskOptions {
   readonly store: PaymentStore;
-  /** Undefined: `PAYMENT_PROVIDER=off`. */
+  /** The payment provider; undefined when payments are off (`PAYMENT_PROVIDER=off`). */
   readonly gateway: ChargeGateway | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -144,7 +144,9 @@ export class ChargeDispatcher implements Charges {
     this.#inFlight.set(charge.chargeUuid, work);
   }
 
-  /** A charge that was refused because the database did not answer ends where it is stored after all: nothing has left. */
+  /**
+   * A charge that was refused because the database did not answer ends where it is stored after all: nothing has left.
+   */
   #endInDoubt(charge: ChargeRow, references: { readonly card: string; readonly cvv: string }): void {
     const { store, clock, log } = this.#options;
     const end = async () => {

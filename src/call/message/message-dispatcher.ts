@@ -37,7 +37,7 @@ const FAULT_PAUSE_MS = 1_000;
 
 export interface DispatcherOptions {
   readonly store: MessageStore;
-  /** Undefined: `SMS_PROVIDER=off`. */
+  /** The gateway; undefined when messages are off (`SMS_PROVIDER=off`). */
   readonly gateway: SmsGateway | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -51,7 +51,10 @@ export interface DispatcherOptions {
 export class MessageDispatcher implements Messages {
   readonly #options: DispatcherOptions;
   readonly #atGateway = new Set<Promise<void>>();
-  /** The messages that this process has with the gateway, by their attempt: the outcome of the one before may be stored late. */
+  /**
+   * The messages that this process has with the gateway, by their attempt: the outcome of the one before may be stored
+   * late.
+   */
   readonly #held = new Map<string, number>();
   /** Until then a claim that nobody answered may turn up, in ms since the epoch. */
   #doubtUntil = 0;
@@ -218,8 +221,8 @@ export class MessageDispatcher implements Messages {
   }
 
   /**
-   * Gives back what a claim took whose answer never came. Where others submit from the same database nobody can tell whose
-   * a message is: it is given up after its time.
+   * Gives back what a claim took whose answer never came. Where others submit from the same database nobody can tell
+   * whose a message is: it is given up after its time.
    */
   async #giveBack(now: number): Promise<void> {
     const { store } = this.#options;

@@ -40,7 +40,8 @@ export interface Leg {
    */
   sendDigits?(operationUuid: string, digits: string, durationMs: number, gapMs: number): void;
   /**
-   * Listens whether a machine has answered, for at most so long; `machine.detected` follows. Absent where nobody answers.
+   * Listens whether a machine has answered, for at most so long; `machine.detected` follows. Absent where nobody
+   * answers.
    */
   detectMachine?(timeoutMs: number): void;
   /** Holds the far end, or no longer; `leg.own_hold` tells when it knows. Absent where there is nothing to hold. */
@@ -84,7 +85,10 @@ export interface LegHandOver {
   snapshot(): LegSnapshot | undefined;
   /** The same at any time while the call is up, so that another node can go on after a crash. */
   kept(): LegSnapshot | undefined;
-  /** Another node goes on: gives back what the leg holds. The far end hears nothing of it, and no signal follows but the ends of recordings. */
+  /**
+   * Another node goes on: gives back what the leg holds. The far end hears nothing of it, and no signal follows but the
+   * ends of recordings.
+   */
   release(): void;
   /** The other node gave up, after it may have asked the far end to follow: has the far end come back. */
   reclaim(): void;
@@ -143,8 +147,8 @@ export type DialRefused = 'unknown_device' | 'no_trunk' | 'unknown_trunk' | 'no_
 export interface Dialer {
   /**
    * Goes on with a call of another node: opens its audio here and asks the far end to follow, with a CSeq that is
-   * `ahead` higher. Resolves with the leg once the far end has, and with why where it does not; `asked` tells whether the
-   * far end may have been asked.
+   * `ahead` higher. Resolves with the leg once the far end has, and with why where it does not; `asked` tells whether
+   * the far end may have been asked.
    */
   resume?(
     snapshot: LegSnapshot,

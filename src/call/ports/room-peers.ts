@@ -1,6 +1,6 @@
 /**
- * Rooms over nodes: what the node of a Session and the home of its Room say to each other. The home mixes; the Session's
- * node decides about its membership and tells it.
+ * Rooms over nodes: what the node of a Session and the home of its Room say to each other. The home mixes; the
+ * Session's node decides about its membership and tells it.
  *
  *   node of the Session                       home of the Room
  *     take ──────────────────────────────────► the seat, if the Room has one     (before the join is committed)

@@ -17,8 +17,8 @@ export interface Refusal {
   readonly from: string;
   readonly to: string;
   /**
-   * The status of the response. When there were too many of them, the request was ignored in its place. 0 is the ban that
-   * they led to.
+   * The status of the response. When there were too many of them, the request was ignored in its place. 0 is the ban
+   * that they led to.
    */
   readonly status: number;
   readonly reason: string;

@@ -33,11 +33,11 @@ export interface RecordingFiles {
 const FILES: RecordingFiles = { mend: mendWav, durationMs: wavDurationMs };
 
 export interface RecordingRegistryOptions {
-  /** Undefined: recording is off. */
+  /** The place of recordings; undefined when recording is off. */
   readonly storage: RecordingStorage | undefined;
   /** The files of recordings; without it those of the file system. */
   readonly files?: RecordingFiles | undefined;
-  /** Undefined: what is not written yet is lost with the process. */
+  /** The memory that outlives the process; without it, what is not written yet is lost with the process. */
   readonly rings?: RecordingRings | undefined;
   readonly rows: {
     get(recordingUuid: string): Promise<RecordingRow | undefined>;

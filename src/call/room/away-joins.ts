@@ -25,8 +25,8 @@ export class AwayJoins {
   }
 
   /**
-   * Joins the Room at `home`. A Session has one seat there: a join that comes while the outcome of another is open would
-   * take its seat away, and is asked to come again (`roomIsMoving`).
+   * Joins the Room at `home`. A Session has one seat there: a join that comes while the outcome of another is open
+   * would take its seat away, and is asked to come again (`roomIsMoving`).
    */
   async join(
     home: string,
@@ -79,8 +79,8 @@ export class AwayJoins {
 
 /**
  * Calls `giveBack` where a join was refused, or its Session has ended: the place is nobody's. It is kept while the
- * database does not tell whether the join is stored, and while another join of the same Session to the same Room is: one
- * that was refused behind it says nothing of that one.
+ * database does not tell whether the join is stored, and while another join of the same Session to the same Room is:
+ * one that was refused behind it says nothing of that one.
  */
 export function onceKnown(session: SessionActor, roomId: string, result: Answer | Problem, giveBack: () => void): void {
   const settle = () => {

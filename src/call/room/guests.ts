@@ -18,7 +18,9 @@ interface Guest {
   muted: boolean;
   talking: boolean;
   media: MediaPipe | undefined;
-  /** What the end of the pipe was made for, by the other end's SSRC, and the answer: the same question may come again. */
+  /**
+   * What the end of the pipe was made for, by the other end's SSRC, and the answer: the same question may come again.
+   */
   opened: { readonly theirs: number; readonly reply: Promise<SeatReply> } | undefined;
 }
 
@@ -187,8 +189,8 @@ export class Guests {
   }
 
   /**
-   * A node does not know a seat of its own. While the Session's row says that it is in the Room, its place stays: it comes
-   * to the seat by another link, maybe from another node, or tells its end.
+   * A node does not know a seat of its own. While the Session's row says that it is in the Room, its place stays: it
+   * comes to the seat by another link, maybe from another node, or tells its end.
    */
   async #lost(room: RoomActor, guest: Guest): Promise<void> {
     const { sessionUuid } = guest;

@@ -1,6 +1,6 @@
 /**
- * The homes of a cluster's Rooms, as one node sees them: each Room is mixed by one node. A Room that nobody is in is given
- * up to the node of its next member.
+ * The homes of a cluster's Rooms, as one node sees them: each Room is mixed by one node. A Room that nobody is in is
+ * given up to the node of its next member.
  */
 import type { Clock } from '../../clock.ts';
 import type { RoomRow } from '../../database/journal/journal.ts';
@@ -68,8 +68,8 @@ export class Homes {
   }
 
   /**
-   * Gives a Room up to the node of its first member. False: somebody is in it, or something goes on in it. Nothing is taken
-   * for it until the database has answered: it may be given up already, and be another node's.
+   * Gives a Room up to the node of its first member. False: somebody is in it, or something goes on in it. Nothing is
+   * taken for it until the database has answered: it may be given up already, and be another node's.
    */
   async giveUp(room: RoomActor): Promise<boolean> {
     const { store, clock, find } = this.#options;

@@ -63,8 +63,8 @@ export class RoomActor {
   #isOpening = false;
 
   /**
-   * `epoch` is that of the row: how often the Room was taken over. `isDoomed`: by its row it is to be deleted, and its row
-   * goes on saying so, whatever is stored of it before that is done.
+   * `epoch` is that of the row: how often the Room was taken over. `isDoomed`: by its row it is to be deleted, and its
+   * row goes on saying so, whatever is stored of it before that is done.
    */
   constructor(state: RoomState, media: MediaRoom, environment: RoomEnvironment, epoch = 0, isDoomed = false) {
     this.epoch = epoch;

@@ -362,7 +362,10 @@ export class RoomRegistry implements Rooms {
     }
   }
 
-  /** Returns the members of the Room that a Session of this node is in, wherever it is mixed. Undefined: nobody tells now. */
+  /**
+   * Returns the members of the Room that a Session of this node is in, wherever it is mixed. Undefined: nobody tells
+   * now.
+   */
   present(roomId: string, sessionUuid: string): Promise<readonly Who[] | undefined> | readonly Who[] {
     if (this.span !== undefined) return this.span.members(roomId, sessionUuid);
     return this.joined(roomId).map((uuid) => ({
@@ -401,9 +404,9 @@ export class RoomRegistry implements Rooms {
   }
 
   /**
-   * Takes over the Rooms of processes that are gone, then their Sessions by `takeOver`, each of which keeps its place until
-   * its leave is told. Only then the Rooms that were being deleted are deleted. Members on other nodes go on in them.
-   * Returns what `takeOver` does.
+   * Takes over the Rooms of processes that are gone, then their Sessions by `takeOver`, each of which keeps its place
+   * until its leave is told. Only then the Rooms that were being deleted are deleted. Members on other nodes go on in
+   * them. Returns what `takeOver` does.
    */
   async recover(takeOver: () => Promise<number>): Promise<number> {
     let adopted: readonly RoomRow[] = [];

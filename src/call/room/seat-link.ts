@@ -51,7 +51,9 @@ export class SeatLink {
     });
   }
 
-  /** The other end has the seat from now on: the notes that waited for it go. One that came earlier would find no seat. */
+  /**
+   * The other end has the seat from now on: the notes that waited for it go. One that came earlier would find no seat.
+   */
   known(): void {
     if (this.#isKnown) return;
     this.#isKnown = true;

@@ -24,8 +24,8 @@ export class Ingests {
   readonly #all = new Map<string, OpenIngest>();
 
   /**
-   * Returns the name the URL ends in. It ends as the id of this node does, so that another node of a cluster knows where
-   * the body goes; 74 random bits are left.
+   * Returns the name the URL ends in. It ends as the id of this node does, so that another node of a cluster knows
+   * where the body goes; 74 random bits are left.
    */
   add(entry: Omit<OpenIngest, 'used'>, nodeId: string): string {
     if (this.#all.size >= INGESTS_REMEMBERED_MAX) {

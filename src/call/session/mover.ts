@@ -19,8 +19,8 @@ interface MoverOptions {
   all(): Iterable<SessionActor>;
   find(sessionUuid: string): SessionActor | undefined;
   /**
-   * Takes the row of a Session from a node, this one or another, at its epoch. False: it is not that node's at that epoch
-   * any more. It may be asked again where it was not answered.
+   * Takes the row of a Session from a node, this one or another, at its epoch. False: it is not that node's at that
+   * epoch any more. It may be asked again where it was not answered.
    */
   take(sessionUuid: string, from: string, epoch: number): Promise<boolean>;
   /** The row of a Session is being taken by this node, until the returned function is called. */

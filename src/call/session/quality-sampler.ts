@@ -6,8 +6,8 @@ import type { SessionActor } from './session-actor.ts';
 const TURN_MS = 1_000;
 
 /**
- * Begins to sample. Returns what stops it. While there is no call, it looks every ten seconds: one that comes in between
- * is not to be sampled before, and each waking of an idle process costs 0.28 ms.
+ * Begins to sample. Returns what stops it. While there is no call, it looks every ten seconds: one that comes in
+ * between is not to be sampled before, and each waking of an idle process costs 0.28 ms.
  */
 export function sampleQuality(clock: Clock, actors: () => Iterable<SessionActor>): () => void {
   let stopped = false;

@@ -154,7 +154,9 @@ export class SessionActor {
     this.#leg?.handOver?.reclaim();
   }
 
-  /** Gives the Session away between two inputs, where it still can go. Resolves with whether `give` says it has gone. */
+  /**
+   * Gives the Session away between two inputs, where it still can go. Resolves with whether `give` says it has gone.
+   */
   handOver(give: Give): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.#giving?.given(false);

@@ -404,7 +404,10 @@ export class SessionRegistry implements Sessions {
     return rows === 'too_many' ? problems.tooManySessions() : rows.map(view);
   }
 
-  /** Takes over what lost processes left without an end, and counts it. `seenAt` (ms): a buried node's last sign of life. */
+  /**
+   * Takes over what lost processes left without an end, and counts it. `seenAt` (ms): a buried node's last sign of
+   * life.
+   */
   async recover(seenAt?: number): Promise<number> {
     const rows = (await this.adoption.take()).filter(({ sessionUuid }) => !this.#actors.has(sessionUuid));
     for (const row of rows) this.orphan(row, seenAt);

@@ -1,6 +1,7 @@
 /**
- * Lets the calls go that other nodes have taken over from this one (takeover.ts). They tell it over the bus. A node that
- * was cut off did not hear that, so it looks for itself when it is back: twice, since a statement may be under way.
+ * Lets the calls go that other nodes have taken over from this one (takeover.ts). They tell it over the bus. A node
+ * that was cut off did not hear that, so it looks for itself when it is back: twice, since a statement may be under
+ * way.
  */
 import { type Clock, sleep } from '../../clock.ts';
 import type { SessionRow } from '../../database/journal/journal.ts';
@@ -30,8 +31,8 @@ export class TakenCalls {
   }
 
   /**
-   * Another node tells that it has taken a Session. Its row says whether that is so still: somebody may have sent an old
-   * message again. Where the database is away, the call goes on until the next write or look finds its epoch.
+   * Another node tells that it has taken a Session. Its row says whether that is so still: somebody may have sent an
+   * old message again. Where the database is away, the call goes on until the next write or look finds its epoch.
    */
   async told(nodeId: string, sessionUuid: string): Promise<void> {
     const actor = this.#options.find(sessionUuid);

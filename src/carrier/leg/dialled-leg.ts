@@ -1,4 +1,6 @@
-/** The leg of a call that we place: there is nothing to ring or to answer at our side, and to refuse it is to hang up. */
+/**
+ * The leg of a call that we place: there is nothing to ring or to answer at our side, and to refuse it is to hang up.
+ */
 import { PhoneLeg } from './phone-leg.ts';
 
 export abstract class DialledLeg extends PhoneLeg {

@@ -289,8 +289,8 @@ function isTrunkFailure(end: CallEnd): boolean {
 const EXTENSION = /^(?:x-)/i;
 
 /**
- * The header fields that an application adds: names begin with `X-`, values are one line. Anything else is left out, and
- * so is the field by which we know our own calls again.
+ * The header fields that an application adds: names begin with `X-`, values are one line. Anything else is left out,
+ * and so is the field by which we know our own calls again.
  */
 export function extraFields(headers: Readonly<Record<string, string>>): [string, string][] {
   return Object.entries(headers)

@@ -101,7 +101,9 @@ export function createResolver(
     if (isIP(host) !== 0) return [{ host, port: port ?? defaultPort(transport) }];
     return drawn(await services(host, port, transport), random).flatMap(({ addresses }) => addresses);
   };
-  /** What is sent again, and the ACK of a refusal, go where the request went: the order drawn with the lookup is kept. */
+  /**
+   * What is sent again, and the ACK of a refusal, go where the request went: the order drawn with the lookup is kept.
+   */
   const resolve: Resolver['resolve'] = async (host, port, transport) => {
     if (isIP(host) !== 0) return { host, port: port ?? defaultPort(transport) };
     return (await services(host, port, transport)).flatMap(({ addresses }) => addresses)[0];

@@ -111,7 +111,10 @@ export class TrunkMonitor {
     if (monitored !== undefined) void this.#ask(monitored);
   }
 
-  /** The outcome of a probe. Status 0 means that no answer came: the next peer of the trunk is asked, as a call would go there. */
+  /**
+   * The outcome of a probe. Status 0 means that no answer came: the next peer of the trunk is asked, as a call would go
+   * there.
+   */
   onProbed(name: string, status: number, tookMs: number): void {
     const monitored = this.#trunks.get(name);
     if (monitored === undefined) return;

@@ -49,7 +49,10 @@ export const trunkDomain = ({ host, port, transport }: TrunkAddress): string =>
 
 const CODECS: readonly AudioCodec[] = ['PCMU', 'PCMA', 'G722', 'opus'];
 
-/** The codecs of a trunk in order. Names that are unknown, or not among `able`, are left out. Without any it speaks G.711. */
+/**
+ * The codecs of a trunk in order. Names that are unknown, or not among `able`, are left out. Without any it speaks
+ * G.711.
+ */
 export function trunkCodecs(trunk: Trunk, able = CODECS): readonly AudioCodec[] {
   const isNamed = (name: string) => (codec: AudioCodec) => codec.toUpperCase() === name.toUpperCase();
   const chosen = (trunk.codecs ?? []).flatMap((name) => able.filter(isNamed(name)));
@@ -110,8 +113,8 @@ function tlsIdentityOf(trunk: Trunk): string | undefined {
 export const trunkOfTlsIdentity = (identity: string): string => identity.slice(identity.indexOf(' ') + 1);
 
 /**
- * How the audio of a call is encrypted, or undefined when it is in clear. `transport` carries the keys: without TLS none
- * are given away, unless the trunk permits it.
+ * How the audio of a call is encrypted, or undefined when it is in clear. `transport` carries the keys: without TLS
+ * none are given away, unless the trunk permits it.
  */
 export function srtpOf(
   { settings }: Trunk,

@@ -69,8 +69,8 @@ const BUSY = new Set(['CONNECT_TIMEOUT', 'CONNECTION_CLOSED']);
 
 /**
  * Does work that opens a connection, and does it again when the machine was too busy for it. The program is loaded
- * meanwhile, which on a busy machine alone takes longer than the three seconds that a connection has; and a socket whose
- * backlog is full is closed at once.
+ * meanwhile, which on a busy machine alone takes longer than the three seconds that a connection has; and a socket
+ * whose backlog is full is closed at once.
  */
 async function untilConnected<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
@@ -109,7 +109,8 @@ async function lockDatabase(connection: Connection, lock: DatabaseLock): Promise
 
 /**
  * Ends what an earlier process of ours left under way: the server goes on with a statement whose sender was killed, and
- * would commit it after we have looked at what is there. One that cannot be ended in time is over by its statement_timeout.
+ * would commit it after we have looked at what is there. One that cannot be ended in time is over by its
+ * statement_timeout.
  */
 async function endOthers(connection: Connection): Promise<void> {
   for (let waited = 0; waited < LOCK_WAIT_MS; waited += LOCK_LOOK_MS) {

@@ -48,8 +48,8 @@ export interface EmbeddedServer {
   /** Tells whether the server's process is there. */
   alive(): boolean;
   /**
-   * Fast shutdown: transactions in progress are rolled back, all data is on disk, and the process has ended. Safe to call
-   * twice.
+   * Fast shutdown: transactions in progress are rolled back, all data is on disk, and the process has ended. Safe to
+   * call twice.
    */
   stop(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /**
  * Keeps the embedded PostgreSQL running: it is no child of ours (it outlives a `kill -9` of the platform), so its end
- * is seen by asking. A server that ends closes its connections, and is asked for then; without any it is asked for every
- * few seconds. What is committed is on disk; commands meanwhile are 503, calls and audio go on.
+ * is seen by asking. A server that ends closes its connections, and is asked for then; without any it is asked for
+ * every few seconds. What is committed is on disk; commands meanwhile are 503, calls and audio go on.
  */
 import { EMBEDDED_CHECK_AGAIN_MS, EMBEDDED_CHECK_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';

@@ -90,8 +90,8 @@ const answerExpression = (held: Held, as: KeptAnswers['as'], at: number): string
 
 /**
  * The number of the transaction, if every earlier one is over and left nothing in the outbox after the position at
- * `$at` and `$at + 1`: its events are then the next that a relay at that position has to read. NULL otherwise, and where
- * the position is NULL.
+ * `$at` and `$at + 1`: its events are then the next that a relay at that position has to read. NULL otherwise, and
+ * where the position is NULL.
  */
 const nextInOutbox = (at: number): string => `CASE WHEN $${at}::text IS NOT NULL
     AND pg_snapshot_xmin(pg_current_snapshot()) = pg_current_xact_id()

@@ -31,8 +31,8 @@ export interface GroupCommitOptions {
   /** How far the relay of this process has read the outbox; undefined: it does not read. */
   readonly readTo: () => Cursor | undefined;
   /**
-   * Called after each flush that wrote events. `next`: those events, where they come right after what the relay has read;
-   * otherwise none, and they are to be read.
+   * Called after each flush that wrote events. `next`: those events, where they come right after what the relay has
+   * read; otherwise none, and they are to be read.
    */
   readonly onEvents: (next: readonly OutboxEvent[]) => void;
   /** Called when a flush was refused because this node was declared dead. */
@@ -46,7 +46,9 @@ export interface JournalLoad {
   readonly changes: number;
 }
 
-/** A row of the flush's answer: what was written, the number of an event, and the transaction (`flush-statement.ts`). */
+/**
+ * A row of the flush's answer: what was written, the number of an event, and the transaction (`flush-statement.ts`).
+ */
 interface WrittenRow extends Row {
   readonly written: string;
   /** Numbers may come as text (bigint). */

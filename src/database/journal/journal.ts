@@ -78,8 +78,9 @@ export interface Change {
 export interface Journal {
   /**
    * Resolves when the change is durable. Rejects when the database could not take it, or did not answer
-   * (`StoreUnavailable`): the caller may try again, or ask `wasStored`. Ending a Session that is already ended stores nothing and resolves
-   * to `false` (the unique end), and so does a change of a Session or Room that another node has taken over.
+   * (`StoreUnavailable`): the caller may try again, or ask `wasStored`. Ending a Session that is already ended stores
+   * nothing and resolves to `false` (the unique end), and so does a change of a Session or Room that another node has
+   * taken over.
    */
   commit(change: Change): Promise<boolean>;
   /**

@@ -1,6 +1,6 @@
 /**
- * How the answer of a command is stored under its Idempotency-Key, by the commit that carries the effect: as the rest of
- * a row that marks the key, or as a row of its own where the marks are in memory (`key-marks.ts`).
+ * How the answer of a command is stored under its Idempotency-Key, by the commit that carries the effect: as the rest
+ * of a row that marks the key, or as a row of its own where the marks are in memory (`key-marks.ts`).
  */
 import { IDEMPOTENCY_KEPT_SEC } from '../../limits.ts';
 import type { KeyMarks } from '../key-marks.ts';
@@ -46,8 +46,8 @@ const COLUMNS = 'guard uuid, room_guard uuid, app_uuid text, key text, status sm
 
 /**
  * The mark is found by its primary key inside LATERAL, because a plan that was made while the table was empty read all
- * marks for each flush otherwise: 4,800 keyed writes a second instead of 9,800. The rows are the JSON array `parameter`,
- * of which each is kept that meets `condition` on `a`.
+ * marks for each flush otherwise: 4,800 keyed writes a second instead of 9,800. The rows are the JSON array
+ * `parameter`, of which each is kept that meets `condition` on `a`.
  */
 const update = (parameter: string, condition: string): string => `UPDATE idempotency AS i SET status = a.status, body = a.body
   FROM json_to_recordset(${parameter}::text::json) AS a (${COLUMNS}),

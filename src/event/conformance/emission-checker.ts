@@ -1,7 +1,7 @@
 /**
- * The emission contract (interface, Events), as a checker of what a receiver got: which event may follow which, and what
- * must come exactly once. It takes deliveries in the order of their receipt. A delivery that is repeated is no breach
- * (delivery is at least once), unless its bytes differ.
+ * The emission contract (interface, Events), as a checker of what a receiver got: which event may follow which, and
+ * what must come exactly once. It takes deliveries in the order of their receipt. A delivery that is repeated is no
+ * breach (delivery is at least once), unless its bytes differ.
  */
 import { MessageRules, RecordingRules, RoomRules } from './room-rules.ts';
 import { type Body, SessionRules } from './session-rules.ts';

@@ -1,6 +1,6 @@
 /**
- * Judges which nodes are dead, as one node sees it. A peer is judged by this node's own monotonic clock: its beat has not
- * moved. Times of two machines are never compared.
+ * Judges which nodes are dead, as one node sees it. A peer is judged by this node's own monotonic clock: its beat has
+ * not moved. Times of two machines are never compared.
  *
  *   alive ─3 s without a beat→ suspect ─NODE_BURIAL_SEC, with an unbroken watch of my own→ may be buried
  *
@@ -43,8 +43,8 @@ export function suspects({ peers }: Watch, now: number): readonly string[] {
 }
 
 /**
- * Peers whose calls may be taken over: suspects, as a node sees them that has watched for twice as long without a gap of
- * its own. After an outage of the database everyone's beats are old.
+ * Peers whose calls may be taken over: suspects, as a node sees them that has watched for twice as long without a gap
+ * of its own. After an outage of the database everyone's beats are old.
  */
 export function forsaken(watch: Watch, now: number): readonly string[] {
   const isBlind = watch.readAt === undefined || now - watch.readAt > NODE_POLL_GAP_MAX_MS;

@@ -20,7 +20,7 @@ export interface RecordingTerms {
   readonly recordingUuid: string;
   /** Masked spans, hold and interruptions are kept as silence. */
   readonly includeGaps: boolean;
-  /** Undefined: speech is not told of. */
+  /** What counts as speech; undefined when speech is not told of. */
   readonly voiceActivity: VoiceActivity | undefined;
   /** The time within which the first audio must be durable, in milliseconds. */
   readonly livenessMs: number;
@@ -55,7 +55,7 @@ export type RecordingRecord =
   | { readonly record: 'ended'; readonly recordingUuid: string; readonly durationMs: number };
 
 export interface RecordingStep {
-  /** Undefined: it is over. */
+  /** The recording after the step; undefined when it is over. */
   readonly recording: Recording | undefined;
   readonly events: readonly RecordingEvent[];
   readonly effects: readonly RecordingEffect[];

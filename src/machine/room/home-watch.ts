@@ -5,7 +5,8 @@
  *   heard ─300 ms of silence→ silent ─nobody of that name at NATS, or no answer for HOME_SILENT_MS→ lost
  *                             silent ─it answers→ only the pipe is broken: it is made anew after HOME_PIPE_MS
  *
- * A lost home is replaced by compare-and-set on the Room's row, so that a wrong judgement costs a move and nothing else.
+ * A lost home is replaced by compare-and-set on the Room's row, so that a wrong judgement costs a move and nothing
+ * else.
  */
 import { HOME_PIPE_MS, HOME_SILENT_MS } from '../../limits.ts';
 

@@ -1,8 +1,8 @@
 /**
  * What runs in a Session and ends with an event of its own: a playback, a collection of digits, digits that are sent,
- * a volume that is being set, a transfer, the detection of an answering machine and the talking of a member of a Room; and
- * events that wait to be told. It is stored with the command that began it, as JSON in the Session's row, so that the
- * process after a crash can tell its end, exactly once (contract §2, Order at the end).
+ * a volume that is being set, a transfer, the detection of an answering machine and the talking of a member of a Room;
+ * and events that wait to be told. It is stored with the command that began it, as JSON in the Session's row, so that
+ * the process after a crash can tell its end, exactly once (contract §2, Order at the end).
  */
 import type { Event } from '../../event/event.ts';
 import type { Collect } from '../dtmf/collect.ts';

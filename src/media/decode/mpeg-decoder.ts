@@ -116,7 +116,9 @@ export class MpegDecoder implements SourceDecoder {
   }
 }
 
-/** The bytes of frames that follow each other: a view of them where they lie together, as those of one step mostly do. */
+/**
+ * The bytes of frames that follow each other: a view of them where they lie together, as those of one step mostly do.
+ */
 function together(frames: readonly FramedMpeg[]): Uint8Array {
   const [first] = frames;
   if (first === undefined) return new Uint8Array(0);

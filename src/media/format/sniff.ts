@@ -23,8 +23,8 @@ type Sniffed =
   | { readonly found: 'unsupported' };
 
 /**
- * Bytes in which frame headers that agree, of MPEG audio or of AAC, are looked for: a live stream begins in the middle of a frame, a
- * file may begin with rubbish.
+ * Bytes in which frame headers that agree, of MPEG audio or of AAC, are looked for: a live stream begins in the middle
+ * of a frame, a file may begin with rubbish.
  */
 const MPEG_SEARCH_BYTES = 64 * 1024;
 const TRANSPORT_PACKET_BYTES = 188;

@@ -36,8 +36,8 @@ export interface WebrtcListen {
 }
 
 /**
- * Opens the port. Undefined, and said in one line of the log, when this build has no WebRTC. Throws in one line when the
- * address that was asked for cannot be bound. A browser that is unheard for `consentMs` is lost.
+ * Opens the port. Undefined, and said in one line of the log, when this build has no WebRTC. Throws in one line when
+ * the address that was asked for cannot be bound. A browser that is unheard for `consentMs` is lost.
  */
 export function openWebrtcPort(listen: WebrtcListen, consentMs: number, log: Log): WebrtcPort | undefined {
   const { host, port, isDefault } = listen;

@@ -77,7 +77,7 @@ async function append(file: FileHandle, bytes: Buffer, at: number): Promise<void
   }
 }
 
-/** Undefined: the header of no recording of the platform. */
+/** The header of a recording of the platform, or undefined when the file is none. */
 async function headerOf(file: FileHandle): Promise<Buffer | undefined> {
   const header = Buffer.alloc(HEADER_BYTES);
   const { bytesRead } = await file.read(header, 0, HEADER_BYTES, 0);

@@ -2,8 +2,8 @@
  * An HLS stream (RFC 8216) as one body: the bytes of its segments, one after the other. A stream without an end begins
  * three segments before its last one, and its playlist is asked for again as long as it is heard.
  *
- * Segments of MPEG audio or AAC, by themselves or in a transport stream, are what the decoding thread reads; encrypted and
- * fragmented ones are refused.
+ * Segments of MPEG audio or AAC, by themselves or in a transport stream, are what the decoding thread reads; encrypted
+ * and fragmented ones are refused.
  */
 import { HLS_FAILURES_MAX, HLS_LIVE_SEGMENTS, SOURCE_STALL_MS } from '../../limits.ts';
 import { type HlsMedia, parsePlaylist } from '../format/playlist-text.ts';

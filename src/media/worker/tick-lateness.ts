@@ -2,8 +2,8 @@
 
 const TICK_US = 20_000;
 /**
- * A tick is counted at the first step that it does not exceed, or after the last. A plane tells of several ticks at once
- * where none of them was later than the first step (`Plane::on_time_us`).
+ * A tick is counted at the first step that it does not exceed, or after the last. A plane tells of several ticks at
+ * once where none of them was later than the first step (`Plane::on_time_us`).
  */
 export const LATENESS_STEPS_US = [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000] as const;
 

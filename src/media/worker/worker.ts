@@ -1,7 +1,7 @@
 /**
- * A media worker: one native plane, ticked for ever. The thread stays inside `planeRun`, asleep between the ticks, until
- * there is something to tell, some ticks are over, or the main thread has posted commands (and woken it); after each
- * return the event loop gets a turn, in which posted commands are carried out.
+ * A media worker: one native plane, ticked for ever. The thread stays inside `planeRun`, asleep between the ticks,
+ * until there is something to tell, some ticks are over, or the main thread has posted commands (and woken it); after
+ * each return the event loop gets a turn, in which posted commands are carried out.
  */
 import { MEDIA_NOTICES_A_TICK_MAX } from '../../limits.ts';
 import { native, type PlaneHandle } from '../native.ts';

@@ -110,7 +110,7 @@ export class ObjectCache {
         this.#complain(error);
       }
     }
-    // Of what was renamed there is nothing to remove.
+    // There is nothing to remove where it was renamed.
     await folder.remove(spool);
     if (known !== undefined) this.#files.own(known);
     await this.#files.settle();

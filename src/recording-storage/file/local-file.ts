@@ -20,7 +20,7 @@ export function storedFile(recordingUuid: string, bytes: number, slices: (start:
   };
 }
 
-/** Undefined: there is no such file. Rejects on errors of the disk. */
+/** The file of a recording, or undefined when there is none. Rejects on errors of the disk. */
 export async function localFile(recordingUuid: string, path: string): Promise<StoredFile | undefined> {
   const bytes = await sizeOf(path);
   if (bytes === undefined) return undefined;

@@ -45,7 +45,7 @@ export interface CallOptions {
 
 interface Call extends CallOptions {
   readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE';
-  /** Undefined: the bucket itself. */
+  /** The name of the object; undefined means the bucket itself. */
   readonly name?: string | undefined;
   readonly query?: string;
   readonly body?: HashedBytes;

@@ -160,7 +160,7 @@ export class Call implements Timed {
     this.#changes.offer(describe);
   }
 
-  /** Asks the far end to call `referTo` in our place (RFC 3515), see Transfers. `refer` events follow, of the last one. */
+  /** Asks the far end to call `referTo` in our place (RFC 3515, Transfers). `refer` events follow, of the last one. */
   refer(referTo: (ownDomain: string) => string, now: number): void {
     this.#context.layer.now = now;
     this.#transfers.refer(referTo);
@@ -260,7 +260,7 @@ export class Call implements Timed {
     this.#uac.start();
   }
 
-  /** What another node needs to go on. Undefined while the call is not up or, when `settled`, an exchange is under way. */
+  /** What another node needs to go on. Undefined: the call is not up, or, when `settled`, an exchange is under way. */
   snapshot(settled: boolean): CallSnapshot | undefined {
     const isBusy = this.#changes.pending || this.#offer || this.#unacknowledged || this.#uas?.state === 'accepted';
     if (this.#dialog === undefined || !this.#established || this.#ended || (settled && isBusy)) return undefined;
@@ -473,7 +473,9 @@ export class Call implements Timed {
     this.#context.enter(key, this);
   }
 
-  /** Whether it comes from a fork that has not got the call: its numbers, its target and its end are none of the call's. */
+  /**
+   * Whether it comes from a fork that has not got the call: its numbers, its target and its end are none of the call's.
+   */
   #isOfOtherFork(request: SipRequest): boolean {
     return this.#established && this.#uac !== undefined && (tagOf(request.headers.get('from')) ?? '') !== this.#dialog?.remoteTag;
   }

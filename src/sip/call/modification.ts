@@ -1,4 +1,7 @@
-/** Requests that change a session: what accepts them, and the refusals of those that cannot (RFC 3261 §14.2, RFC 3311 §5.2). */
+/**
+ * Requests that change a session: what accepts them, and the refusals of those that cannot (RFC 3261 §14.2, RFC 3311
+ * §5.2).
+ */
 import { type AgentContext, contactFor } from '../agent-context.ts';
 import { ALLOWED, supportedBy } from '../message/capability.ts';
 import type { ServerTransaction } from '../transaction/server.ts';

@@ -37,8 +37,8 @@ export class SessionChanges {
   #refreshAt = Infinity;
   #expireAt = Infinity;
   /**
-   * Describes the session for our next re-INVITE, and when that is to be sent. What the far end has changed meanwhile is
-   * in it: a description never falls behind one that was sent (RFC 3264 §8).
+   * Describes the session for our next re-INVITE, and when that is to be sent. What the far end has changed meanwhile
+   * is in it: a description never falls behind one that was sent (RFC 3264 §8).
    */
   #wanted: (() => Uint8Array) | undefined;
   #offerAt = Infinity;

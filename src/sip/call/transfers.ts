@@ -25,8 +25,8 @@ export class Transfers {
   }
 
   /**
-   * Asks the far end to call `referTo`, a name-addr, in our place (RFC 3515). It is given our domain as the far end knows
-   * it. `refer` events follow, of the last REFER alone: the one before has had its time.
+   * Asks the far end to call `referTo`, a name-addr, in our place (RFC 3515). It is given our domain as the far end
+   * knows it. `refer` events follow, of the last REFER alone: the one before has had its time.
    */
   refer(referTo: (ownDomain: string) => string): void {
     const dialog = this.#owner.dialog();

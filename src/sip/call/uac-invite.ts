@@ -266,7 +266,10 @@ export class UacInvite implements RequestOwner, Timed {
     new OutgoingRequest(this.#context, bye, nextHop(dialog), NO_OWNER, this.#authenticationIn(dialog)).send();
   }
 
-  /** Credentials are given also after a CANCEL, which forbids a second INVITE only: without its BYE the far end stays connected. */
+  /**
+   * Credentials are given also after a CANCEL, which forbids a second INVITE only: without its BYE the far end stays
+   * connected.
+   */
   #authenticationIn(dialog: Dialog): Authentication {
     return { credentials: () => this.#credentials, nextNumber: () => ++dialog.localNumber };
   }

@@ -1,7 +1,7 @@
 /**
  * Digest access authentication as a server (RFC 3261 §22.4, RFC 7616, RFC 8760): SHA-256 and MD5, qop=auth. A nonce is
- * the time, a random part, and a code over both and the asking address, so that a challenge costs no memory; the nonces of good answers
- * are remembered while they live, so that no answer is good twice.
+ * the time, a random part, and a code over both and the asking address, so that a challenge costs no memory; the nonces
+ * of good answers are remembered while they live, so that no answer is good twice.
  */
 import { SIP_NONCE_LIFE_MS, SIP_NONCES_MAX } from '../../limits.ts';
 import { type Hash, parseAuthParameters } from './digest.ts';
@@ -17,8 +17,8 @@ export interface DigestSecrets {
 export type DigestVerdict = 'right' | 'stale' | 'wrong' | 'missing';
 
 /**
- * User agents that fail at a second challenge, or at any that is not MD5: libre before 2.0, which is in baresip 1 and in
- * firmware made of it.
+ * User agents that fail at a second challenge, or at any that is not MD5: libre before 2.0, which is in baresip 1 and
+ * in firmware made of it.
  */
 const MD5_ONLY = /^(?:baresip v[01]\.|.*\blibre[ /]v?[01]\.)/;
 
@@ -47,8 +47,8 @@ export class DigestServer {
   }
 
   /**
-   * The challenges for an address, the strongest first (RFC 8760 §2.3). Time in milliseconds. `userAgent` is that of the
-   * request.
+   * The challenges for an address, the strongest first (RFC 8760 §2.3). Time in milliseconds. `userAgent` is that of
+   * the request.
    */
   challenges(host: string, stale: boolean, now: number, userAgent = ''): readonly (readonly [string, string])[] {
     const at = Math.floor(now / 1000).toString(36);

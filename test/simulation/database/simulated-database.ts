@@ -1,8 +1,8 @@
 /**
  * PostgreSQL as the product sees it, in memory: the product's own stores run on it, statement by statement. What is
  * faithful: a statement is atomic, rows are locked until the end of a transaction, transactions have numbers in the
- * order in which they began and become visible in the order in which they end, and the outcome of a write may be unknown
- * to whoever asked for it. What is not: SQL itself (docs/decisions/deterministic-simulation.md).
+ * order in which they began and become visible in the order in which they end, and the outcome of a write may be
+ * unknown to whoever asked for it. What is not: SQL itself (docs/decisions/deterministic-simulation.md).
  */
 import { drizzle } from 'drizzle-orm/pg-proxy';
 import { asUnavailable, type Database, type Parameter, type Queryable, type Row } from '../../../src/database/driver/database.ts';
@@ -205,7 +205,8 @@ export class SimulatedDatabase {
       const finish = statement.run(execution);
       const isLost = link.losesAnswer();
       if (isLost) answer.lost();
-      // A statement that has begun is finished, whatever becomes of the process that asked for it, and perhaps long after.
+      // A statement that has begun is finished, whatever becomes of the process that asked for it, and perhaps long
+      // after.
       const { scheduler, random } = this.#options;
       const workMs = isLost && random.chance(0.3) ? random.between(1, STATEMENT_MAX_MS * 0.9) : link.latencyMs() / 2;
       const working = { link, finish: () => {} };
@@ -333,7 +334,9 @@ export class SimulatedDatabase {
         });
   }
 
-  /** A process is gone: its open transactions are rolled back, and what it has begun is finished before its successor. */
+  /**
+   * A process is gone: its open transactions are rolled back, and what it has begun is finished before its successor.
+   */
   disconnected(link: DatabaseLink): void {
     for (const transaction of this.#open) if (transaction.link === link) this.#end(transaction);
     for (const working of [...this.#working]) if (working.link === link) working.finish();
