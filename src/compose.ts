@@ -24,6 +24,7 @@ import { createHttpApp, type HttpApp } from './http/app.ts';
 import { createHttpMetrics } from './http/metrics.ts';
 import type { OperatorNodes } from './http/operator/hooks.ts';
 import { sentMediaPath } from './http/route/recording-media.ts';
+import { newUuid } from './id.ts';
 import type { HttpListener } from './listen.ts';
 import type { Log } from './log.ts';
 import { createMediaEngine, type NativeMediaEngine } from './media/media-engine.ts';
@@ -34,13 +35,14 @@ import { trafficReadings } from './media/worker/traffic.ts';
 import { createMetrics, type Reading } from './metrics.ts';
 import { connector } from './outbound/connect.ts';
 import { createOutbound, type ScreenedOutbound } from './outbound/safe-fetch.ts';
+import { isProblem } from './problem.ts';
 import { createChargeGateway } from './provider/charge.ts';
 import { createSmsGateway } from './provider/sms.ts';
 import { createStorage } from './recording-storage/create.ts';
 import type { RecordingStorage } from './recording-storage/storage.ts';
 import { volumeIdOf } from './settings/node-id.ts';
 import { commandSpan, deliverySpan, entrySpan } from './tracing/spans.ts';
-import type { Tracing } from './tracing/tracing.ts';
+import { newTraceparent, type Tracing } from './tracing/tracing.ts';
 import { createRelay, type Relay } from './webhook/relay.ts';
 import { WebrtcDoor } from './webrtc/browser-calls.ts';
 import { WebSocketLeg } from './websocket/websocket-leg.ts';
@@ -243,6 +245,12 @@ async function openDoors(
     codecs: media.codecs,
     clock,
     onCall: (call) => sessions.incoming(call),
+    async hangUpLost(appUuid, sessionUuid) {
+      const session = sessions.isHere(sessionUuid) ? await sessions.get(appUuid, sessionUuid) : undefined;
+      if (session?.type !== 'webrtc' || session.state === 'ended') return false;
+      const context = { appUuid, traceparent: newTraceparent(), operationUuid: newUuid(), idempotencyKey: undefined };
+      return !isProblem(await sessions.command(sessionUuid, { type: 'hangup' }, context));
+    },
   });
   const relay = createRelay({
     outbox: store.outbox,

@@ -67,7 +67,7 @@ export async function expectChannels(options: OutboundOptions, order: DialOption
 /** A loopback trunk is taken without being named only when there is no other. */
 function chosen(trunks: readonly Trunk[]): readonly Trunk[] {
   const carriers = trunks.filter((trunk) => !isLoopback(trunk));
-  return carriers.length > 0 ? carriers : trunks.slice(0, 1);
+  return carriers.length > 0 || trunks.length > 1 ? carriers : trunks;
 }
 
 const isPermitted = ({ uri, settings }: Trunk, { appUuid }: DialOptions, labels: readonly string[]): boolean =>

@@ -86,7 +86,8 @@ const PATH_STEP_MAX_CHARS = 64;
 
 /** `sip_headers.X-Note`, `urls[3]`; a step the caller named is cut and cleaned, for it goes into a message. */
 function pathText(path: readonly PropertyKey[]): string {
-  const text = path
+  // arktype's own list of steps, which `map` would make another of its kind of, has one where it is empty.
+  const text = [...path]
     .map((step) =>
       typeof step === 'number'
         ? `[${step}]`

@@ -62,13 +62,21 @@ export async function httpGet(
   check: (text: string, base?: URL) => URL,
 ): Promise<GetResponse> {
   let url = check(request.url);
-  for (let hop = 0; ; hop++) {
-    const response = await once(url, request, connect);
-    const location = response.headers.get('location');
-    if (!REDIRECTS.has(response.status) || location === null) return response;
-    response.body.close();
-    if (hop >= request.redirects) throw new OutboundError('rejected', 'too many redirects');
-    url = check(location, url);
+  let status: number | undefined;
+  try {
+    for (let hop = 0; ; hop++) {
+      const response = await once(url, request, connect);
+      const location = response.headers.get('location');
+      if (!REDIRECTS.has(response.status) || location === null) return response;
+      response.body.close();
+      status = response.status;
+      if (hop >= request.redirects) throw new OutboundError('rejected', 'too many redirects');
+      url = check(location, url);
+    }
+  } catch (error) {
+    throw error instanceof OutboundError && status !== undefined
+      ? new OutboundError(error.failure, error.message, status)
+      : error;
   }
 }
 

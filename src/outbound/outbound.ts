@@ -18,9 +18,12 @@ export type OutboundFailure =
 export class OutboundError extends Error {
   override readonly name = 'OutboundError';
   readonly failure: OutboundFailure;
-  constructor(failure: OutboundFailure, message: string) {
+  /** The status of the last answer before the failure, a redirect; undefined when none came. */
+  readonly status: number | undefined;
+  constructor(failure: OutboundFailure, message: string, status?: number) {
     super(message);
     this.failure = failure;
+    this.status = status;
   }
 }
 

@@ -30,6 +30,8 @@ export interface Media {
   readonly hostName: string;
   readonly direction: Direction;
   readonly ptimeMs: number | undefined;
+  /** The longest packets that are taken, in milliseconds. */
+  readonly maxPtimeMs: number | undefined;
   readonly rtcpPort: number | undefined;
   /** The keys that may encrypt it, in order of preference. */
   readonly crypto: readonly CryptoLine[];
@@ -75,6 +77,9 @@ export function parseDescription(body: Uint8Array, addresses = NO_ADDRESSES): De
   return { media };
 }
 
+const positive = (value: number | string | undefined): number | undefined =>
+  typeof value === 'number' && value > 0 ? value : undefined;
+
 function readParsed(text: string) {
   try {
     return parse(text);
@@ -104,7 +109,8 @@ function checkMedia(
     host: hostOf(parsed.connection ?? session, addresses),
     hostName: nameOf(parsed.connection ?? session),
     direction: directionOf(parsed.direction) ?? fallback,
-    ptimeMs: typeof parsed.ptime === 'number' && parsed.ptime > 0 ? parsed.ptime : undefined,
+    ptimeMs: positive(parsed.ptime),
+    maxPtimeMs: positive(parsed.maxptime),
     rtcpPort:
       typeof parsed.rtcp?.port === 'number' && parsed.rtcp.port > 0 && parsed.rtcp.port < 65_536 ? parsed.rtcp.port : undefined,
   };

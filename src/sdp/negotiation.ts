@@ -98,6 +98,8 @@ export class Negotiation {
   #holding = false;
   /** Whether our last offer held it. Its answer is one to that, whatever was wanted since. */
   #offeredHold = false;
+  /** Whether the far end holds us, by its last description. */
+  #held = false;
   /**
    * The m-lines of the last description of either side, ours among them: a later offer repeats them all (RFC 3264 §8).
    */
@@ -207,18 +209,27 @@ export class Negotiation {
         telephoneEventPayloadType: events?.payloadType,
         ...(events === undefined || events.clockHz === 8000 ? {} : { telephoneEventClockHz: events.clockHz }),
         ...(role === 'answer' ? ownNumbers(offered, { payloadType: format.payloadType, codec }, events) : {}),
-        ptimeMs: ptime(media.ptimeMs),
+        ptimeMs: ptime(media),
         send: !silenced,
         receive: !silenced && direction !== 'recvonly' && !this.#holding,
         // While we hold the far end, its recvonly is the answer to that and no hold of its own.
-        held: silenced || (direction === 'recvonly' && !(role === 'answer' ? this.#offeredHold : this.#holding)),
+        held: silenced || (direction === 'recvonly' && this.#isTheirHold(role)),
         isHolding: this.#holding,
         srtp: encryption.keys,
       };
       this.#isEncrypted = encryption.keys !== undefined;
+      this.#held = agreement.held;
       return { media, agreement, direction, crypto: encryption.line, events: events === undefined ? [] : [events] };
     }
     return undefined;
+  }
+
+  /**
+   * Whether recvonly says that the far end holds us. While we hold it, that is all it can answer: it holds us as before
+   * (RFC 3264 §6.1). In an offer of its own it takes a hold of before back.
+   */
+  #isTheirHold(role: 'offer' | 'answer'): boolean {
+    return role === 'answer' ? !this.#offeredHold || this.#held : !this.#holding;
   }
 
   /**
@@ -280,7 +291,10 @@ function answerTo(direction: Direction, holding: boolean): Direction {
 
 /**
  * The packet time that we send, in milliseconds: the one they ask for when it is 10 to 60 in whole frames of 10 ms,
- * else 20.
+ * else 20; no longer than the longest that they take (`a=maxptime`, RFC 8866 §6.4), if that is one frame at least.
  */
-const ptime = (asked: number | undefined): number =>
-  asked !== undefined && asked >= 10 && asked <= 60 && asked % 10 === 0 ? asked : PTIME_MS;
+function ptime({ ptimeMs, maxPtimeMs }: Media): number {
+  const asked = ptimeMs !== undefined && ptimeMs >= 10 && ptimeMs <= 60 && ptimeMs % 10 === 0 ? ptimeMs : PTIME_MS;
+  const most = maxPtimeMs === undefined ? asked : Math.max(10, Math.floor(maxPtimeMs / 10) * 10);
+  return Math.min(asked, most);
+}

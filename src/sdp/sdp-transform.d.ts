@@ -15,6 +15,7 @@ declare module 'sdp-transform' {
     readonly connection?: ParsedConnection;
     readonly direction?: number | string;
     readonly ptime?: number | string;
+    readonly maxptime?: number | string;
     readonly mid?: number | string;
     readonly rtcpMux?: string;
     readonly iceUfrag?: number | string;

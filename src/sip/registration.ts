@@ -13,7 +13,7 @@ import type { Peer } from './flow.ts';
 import { ALLOWED } from './message/capability.ts';
 import type { Credentials } from './message/digest.ts';
 import { Headers, NO_BODY, parseDeltaSeconds, type SipRequest, type SipResponse } from './message/message.ts';
-import { escapeUser, parseNameAddress, parseUri } from './message/uri.ts';
+import { escapeUser, isSameAddress, parseNameAddress, parseUri } from './message/uri.ts';
 import { OutgoingRequest } from './outgoing-request.ts';
 
 export type RegistrationState = 'registered' | 'refused' | 'unreachable' | 'unregistered';
@@ -132,13 +132,15 @@ export class Registration implements RequestOwner, Timed {
 
   /** The expiry, in seconds, of our own binding among the bindings that the registrar lists (RFC 3261 §10.2.4). */
   #granted(response: SipResponse): number {
-    const ours = parseNameAddress(this.#outgoing?.request.headers.get('contact') ?? '')?.uri;
-    for (const value of response.headers.list('contact')) {
+    const ours = parseNameAddress(this.#outgoing?.request.headers.get('contact') ?? '')?.uri ?? '';
+    const bindings = response.headers.list('contact').flatMap((value) => {
       const contact = parseNameAddress(value);
       const expires = parseDeltaSeconds(contact?.parameters.get('expires'));
-      if (contact?.uri === ours && expires !== undefined) return expires;
-    }
-    return parseDeltaSeconds(response.headers.get('expires')) ?? this.#expiresSec;
+      return contact === undefined || expires === undefined ? [] : [{ uri: contact.uri, expires }];
+    });
+    // A registrar that rewrites our address lists it in its own words: a single binding can only be ours.
+    const mine = bindings.find(({ uri }) => isSameAddress(uri, ours)) ?? (bindings.length === 1 ? bindings[0] : undefined);
+    return mine?.expires ?? parseDeltaSeconds(response.headers.get('expires')) ?? this.#expiresSec;
   }
 
   /** Begins a round. */

@@ -29,6 +29,11 @@ export interface BrowserCallsOptions {
   readonly clock: Clock;
   /** Gives the call to its application. Undefined: it was refused. */
   onCall(call: IncomingCall): Promise<string | undefined>;
+  /**
+   * Hangs up a call from a browser that an earlier process has left here, and that has no leg. False: there is none of
+   * that application.
+   */
+  hangUpLost(appUuid: string, sessionUuid: string): Promise<boolean>;
 }
 
 /** A call that is live, by its Session. */
@@ -127,7 +132,9 @@ export class WebrtcDoor implements BrowserCalls {
     return { etag: etagOf(live.ice), fragment: iceFragment(live.ice, midName, this.#candidates()) };
   }
 
+  /** A call that has lost its process is known by its Session and its application: nothing says which token began it. */
   async hangUp(token: WebrtcToken, sessionUuid: string): Promise<boolean> {
+    if (!this.#live.has(sessionUuid)) return await this.#options.hangUpLost(token.appUuid, sessionUuid);
     const live = this.#find(token, sessionUuid);
     live?.leg.hungUp();
     return live !== undefined;

@@ -19,6 +19,8 @@ export class ControlledAudio implements Dialect {
   readonly #options: DialectOptions;
   /** Orders that are being obeyed. */
   #pending = 0;
+  /** The server has paused what it said. */
+  #paused = false;
 
   constructor(options: DialectOptions) {
     this.#options = options;
@@ -52,7 +54,18 @@ export class ControlledAudio implements Dialect {
   stop(): void {}
 
   binary(bytes: Uint8Array): boolean {
-    return this.#options.write(bytes);
+    const isTaken = this.#options.write(bytes);
+    // Nothing behind it is read until there is room, a `resume` or `clear` neither.
+    if (!isTaken && this.#paused) {
+      this.#pause(false);
+      this.#say({ type: 'error', message: 'pause: the buffer is full, so that it plays on' });
+    }
+    return isTaken;
+  }
+
+  #pause(on: boolean): void {
+    this.#paused = on;
+    this.#options.pause(on);
   }
 
   text(text: string): boolean {
@@ -63,7 +76,7 @@ export class ControlledAudio implements Dialect {
         return true;
       case 'pause':
       case 'resume':
-        this.#options.pause(message.type === 'pause');
+        this.#pause(message.type === 'pause');
         return true;
       case 'mark':
         this.#mark(message.name);

@@ -189,6 +189,22 @@ describe('a dial to a device', () => {
     await carrier.idle();
   });
 
+  test('is answered by one that described itself in a reliable 183, and not again in its 200', async () => {
+    const { carrier } = await open();
+    const desk = await registered(carrier, '127.0.0.7');
+    const call = dial(carrier);
+    if (typeof call === 'string') throw new Error(call);
+    const invite = await desk.until(/^INVITE/);
+    desk.respond(invite, '183 Session Progress', { tag: 'desk', fields: 'Require: 100rel\r\nRSeq: 1\r\n', body: sdp() });
+    desk.respond(await desk.until(/^PRACK/), '200 OK', { tag: 'desk' });
+    desk.respond(invite, '200 OK', { tag: 'desk' });
+    await call.signals.until('leg.answered');
+    expect(carrier.media.negotiated.at(-1)).toMatchObject({ remotePort: 6000 });
+    call.leg.hangup();
+    desk.respond(await desk.until(/^BYE/), '200 OK');
+    await carrier.idle();
+  });
+
   test('that two devices answer at once is one call: the second gets ACK and BYE', async () => {
     const { carrier } = await open();
     const one = await registered(carrier, '127.0.0.7');

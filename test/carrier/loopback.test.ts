@@ -60,6 +60,15 @@ test('The trunk is taken only when it is named, or when there is no other', asyn
   expect(carrier.incoming).toHaveLength(1);
 });
 
+test('One of several that are no carriers is taken only when it is named', async () => {
+  carrier = await TestCarrier.open([]);
+  carrier.trunks = [loopback, { ...loopback, name: 'other' }];
+  carrier.onIncoming = ({ call: { leg } }) => leg.reject('busy');
+  expect(order().result).toEqual({ unavailable: 'no_trunk' });
+  const named = order({ trunk: 'other' });
+  expect(await named.signals.until('leg.ended')).toMatchObject({ end: { cause: 'busy' } });
+});
+
 test('A stranger who writes the header is refused: only the secret of this process counts', async () => {
   carrier = await TestCarrier.open([loopback]);
   const peer = await RawPeer.udp(carrier.port('udp'));

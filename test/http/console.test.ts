@@ -39,6 +39,14 @@ describe('a session of the console', () => {
     });
   });
 
+  test('is refused to a body of another shape, in words about the body', async () => {
+    for (const body of [{}, { token: 'a', login: 'b' }])
+      expect((await logIn(body)).body).toMatchObject({
+        code: 'invalid_request',
+        message: expect.stringMatching(/^(body|token|login): /),
+      });
+  });
+
   test('stands for the token at the operator API; what changes something needs its CSRF token', async () => {
     const opened = await logIn({ token: OPERATOR_TOKEN });
     const cookie = cookieOf(opened);

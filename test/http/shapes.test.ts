@@ -214,3 +214,22 @@ describe('blocked_webhook_events', () => {
       expect((await patch(bad)).body.message).toStartWith('blocked_webhook_events[0]: must be ');
   });
 });
+
+test('text is counted in characters, as JSON Schema counts it', async () => {
+  const send = (text: string) => platform.call(app, 'POST', '/v1/messages', { from: '+15550100', to: '+15550199', text });
+  expect((await send('😀'.repeat(1_600))).status).toBe(403);
+  expect(await send('😀'.repeat(1_601))).toMatchObject({ status: 400, body: { message: 'text: must be 1 to 1600 characters' } });
+  expect((await send('')).status).toBe(400);
+  const token = (clientState: string) => platform.call(app, 'POST', '/v1/webrtc-tokens', { client_state: clientState });
+  expect([(await token('😀'.repeat(1_024))).status, (await token('😀'.repeat(1_025))).status]).toEqual([201, 400]);
+});
+
+test('what is wrong with two fields together is told by the field that holds both', async () => {
+  const body = {
+    websocket: { url: 'ws://example.com/', subprotocol: 'twilio' },
+    media_format: { from_session: format, to_session: format },
+  };
+  expect((await platform.call(app, 'POST', '/v1/sessions:connectWebsocket', body)).body.message).toStartWith(
+    'media_format: must be mulaw',
+  );
+});

@@ -393,6 +393,13 @@ describe('a WebSocket Session', () => {
   });
 });
 
+test('a hang-up that overtakes the answer of an inbound call ends it as refused, as it would before the answer', () => {
+  const run = new Run(inbound(about, START)).command({ type: 'answer' }).command({ type: 'hangup' });
+  expect(run.orders).toEqual(['ring', 'answer', 'hangup']);
+  run.give({ type: 'leg.ended', end: { cause: 'completed', by: 'caller', description: '' } });
+  expect(run.last).toMatchObject({ event: 'session.ended', answered: false, hangup_cause: 'rejected', hangup_by: 'callee' });
+});
+
 describe('a Session whose process is gone', () => {
   const remains = {
     ...about,

@@ -101,6 +101,8 @@ describe('a GET for audio', () => {
     for (const [name, url, expected] of rows) expect([name, await failure(ask(await url))]).toEqual([name, expected]);
     const round = await answering((socket) => socket.end('HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n'));
     expect(await failure(ask(round))).toBe('rejected');
+    const told = await ask(round).catch((error: unknown) => (error instanceof OutboundError ? error.status : error));
+    expect(told).toBe(302);
     const mute = await answering(() => {});
     expect(await failure(ask(mute, { responseTimeoutMs: 30 }))).toBe('timeout');
     expect(await failure(ask('http://10.0.0.1/'))).toBe('rejected');

@@ -309,6 +309,18 @@ describe('our answer', () => {
     }
   });
 
+  test('sends no longer packets than the far end takes', () => {
+    for (const [lines, used] of [
+      ['a=maxptime:10', 10],
+      ['a=ptime:40\r\na=maxptime:20', 20],
+      ['a=ptime:40\r\na=maxptime:35', 30],
+      ['a=ptime:30\r\na=maxptime:60', 30],
+      ['a=maxptime:5', 10],
+      ['a=maxptime:x', 20],
+    ] as const)
+      expect([lines, answer([`${AUDIO}\r\n${lines}`]).ptimeMs]).toEqual([lines, used]);
+  });
+
   const refused: [title: string, body: Uint8Array, status: 400 | 488][] = [
     ['encrypted audio only', description(['m=audio 4000 RTP/SAVP 0']), 488],
     ['a browser’s offer', description(['m=audio 9 UDP/TLS/RTP/SAVPF 111 0\r\na=ice-ufrag:x']), 488],

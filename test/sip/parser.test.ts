@@ -180,6 +180,21 @@ describe('framing a stream', () => {
     );
   });
 
+  test('reads a length that is folded, and none in a line that goes on with another field', () => {
+    const bare = text(INVITE).replace(/Content-Length: 0\r\n/, '');
+    for (const fields of [
+      'Content-Length:\r\n 5',
+      'Subject: hello\r\n l: 9\r\nContent-Length: 5',
+      'Subject: hello\r\n\tl: 9\r\nl: 5',
+    ]) {
+      const message = bytes(`${bare.slice(0, -2)}${fields}\r\n\r\nv=0\r\n`);
+      expect(frames([message, INVITE]).map((frame) => (frame.type === 'message' ? text(frame.bytes) : frame.type))).toEqual([
+        text(message),
+        text(INVITE),
+      ]);
+    }
+  });
+
   test('closes on a head or a body that is too large, or a length that is no number', () => {
     const broken = (data: Uint8Array) => frames([data]).at(-1)?.type;
     expect(broken(bytes(`INVITE sip:a@b SIP/2.0\r\nX: ${'y'.repeat(40_000)}`))).toBe('broken');

@@ -76,6 +76,19 @@ describe('a registration', () => {
     expect(states).toEqual(['registered 200', 'registered 200']);
   });
 
+  test('finds its own binding as URIs are compared, and takes a single one in other words for it', () => {
+    for (const spelled of ['sip:gw@192.0.2.1:5060;x=1', 'SIP:gw@192.0.2.1:5060', 'sip:gw@198.51.100.9:1024']) {
+      const { registration, sent, answer, advance } = registrar();
+      registration.start(START);
+      const request = one(sent());
+      answer(request.replace(/^Contact: .*\r\n/m, ''), 200, `Contact: <${spelled}>;expires=10\r\n`, START);
+      advance(START + 4_999);
+      expect([spelled, sent()]).toEqual([spelled, []]);
+      advance(START + 5_000);
+      expect([spelled, one(sent()).startsWith('REGISTER')]).toEqual([spelled, true]);
+    }
+  });
+
   test('asks for longer when it is told that its expiry is too brief', () => {
     const { registration, sent, answer } = registrar();
     registration.start(START);

@@ -274,6 +274,21 @@ describe('a call from a browser', () => {
     for (const call of calls) await call.hangUp();
     await receiver.event('session.ended', first?.sessionUuid);
   });
+
+  test('is hung up at its location also when the platform was killed meanwhile', async () => {
+    const peer = await ring(await newToken());
+    await receiver.event('session.created', peer.sessionUuid);
+    await platform.kill();
+    await platform.start();
+    const { pathname } = new URL(peer.location.url);
+    const location = { ...peer.location, url: `${platform.url}${pathname}` };
+    expect((await whip(location, 'DELETE')).status).toBe(200);
+    expect((await receiver.event('session.ended', peer.sessionUuid)).body).toMatchObject({
+      answered: false,
+      duration_seconds: 0,
+    });
+    expect((await whip(location, 'DELETE')).status).toBe(404);
+  }, 60_000);
 });
 
 /** A-law of a mu-law octet, close enough for a tone. */

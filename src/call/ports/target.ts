@@ -7,9 +7,9 @@ import { isE164 } from '../../phone-number.ts';
 /** Keys, and `w` and `W` for pauses. */
 export const SENT_DIGITS = new RegExp(`^[0-9A-D*#wW]{1,${DTMF_SEND_MAX_DIGITS}}$`);
 
-/** A SIP URI without a password and without headers. */
+/** A SIP URI without a password and without headers. Its scheme has no case (RFC 3261 §19.1.4). */
 const SIP_URI =
-  /^sip:(?:[A-Za-z0-9\-_.!~*'()+&=$,;/%]{1,128}@)?(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9][A-Za-z0-9.-]{0,252})(?::[0-9]{1,5})?(?:;[A-Za-z0-9\-_.!~*'+%=]+)*$/;
+  /^[sS][iI][pP]:(?:[A-Za-z0-9\-_.!~*'()+&=$,;/?%]+@)?(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9][A-Za-z0-9.-]{0,252})(?::[0-9]{1,5})?(?:;[A-Za-z0-9\-_.!~*'+%=]+)*$/;
 
 /** An E.164 number with leading + or a SIP URI; undefined where it is neither. */
 export function targetOf(to: string): TransferTarget | undefined {

@@ -82,13 +82,19 @@ export class AudioCommands {
       cardUuid === undefined ? undefined : await payments.cardBrand(context.appUuid, actor.state.sessionUuid, cardUuid);
     if (cardUuid !== undefined && brand === undefined) return problems.notFound('Payment reference');
     const cardBrand = CARD_BRANDS.find((each) => each === brand);
-    if (terms.maxAttempts > 1 && terms.retryUrls.length > 0 && terms.retryUrls !== promptUrls) {
+    // The prompts of later attempts are counted after those of the first.
+    const hasOthers = terms.retryUrls.length > 0 && terms.retryUrls !== promptUrls;
+    const sources = promptUrls.length + (hasOthers ? terms.retryUrls.length : 0);
+    if (terms.maxAttempts > 1 && hasOthers) {
       const again = await media.openPlaylist(terms.retryUrls);
-      if ('refused' in again) return problems.source(again.refused, terms.retryUrls.length);
+      if ('refused' in again) {
+        const { source_index: place = 0 } = again.refused;
+        return problems.source({ ...again.refused, source_index: promptUrls.length + place }, sources);
+      }
       again.release();
     }
     const known: CollectPayment = { ...command, terms: { ...terms, cardBrand } };
-    return promptUrls.length > 0 ? this.#withSources(actor, known, promptUrls, context) : actor.command(known, context);
+    return promptUrls.length > 0 ? this.#withSources(actor, known, promptUrls, context, sources) : actor.command(known, context);
   }
 
   /** Opens every source before the command is admitted; one that cannot be opened is the 502 of the interface. */
@@ -97,11 +103,12 @@ export class AudioCommands {
     command: CallCommand,
     urls: readonly string[],
     context: CommandContext,
+    sources = urls.length,
   ): Promise<Answer | Problem> {
     const refused = actor.refusal(command.type);
     if (refused !== undefined) return refused;
     const playlist = await this.#options.media.openPlaylist(urls);
-    if ('refused' in playlist) return problems.source(playlist.refused, urls.length);
+    if ('refused' in playlist) return problems.source({ source_index: 0, ...playlist.refused }, sources);
     return actor.command(command, context, playlist);
   }
 

@@ -8,6 +8,7 @@ import type { DialOptions, LegEnd } from '../../call/ports/leg.ts';
 import type { Negotiation } from '../../sdp/negotiation.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
+import { NO_BODY } from '../../sip/message/message.ts';
 import { escapeUser, formatHostPort } from '../../sip/message/uri.ts';
 import type { Binding } from '../../sip/registrar.ts';
 import { systemEntropy } from '../entropy.ts';
@@ -40,6 +41,11 @@ interface DeviceDial {
 interface Fork {
   readonly contact: Binding;
   readonly negotiation: Negotiation;
+  /**
+   * What the contact, or each behind it, has described in an 18x. The 200 of one that was sent reliably has none (RFC
+   * 3261 §13.2.1).
+   */
+  readonly descriptions: Map<string, Uint8Array>;
 }
 
 export class DeviceLeg extends DialledLeg {
@@ -127,7 +133,7 @@ export class DeviceLeg extends DialledLeg {
         this.#ends.push({ cause: 'carrier_congested', by: 'system', description: 'Too many calls' });
         return;
       }
-      this.#forks.set(call, { contact, negotiation });
+      this.#forks.set(call, { contact, negotiation, descriptions: new Map() });
       this.options.driver.listen(call, (event) => this.#take(call, event));
     });
   }
@@ -140,8 +146,11 @@ export class DeviceLeg extends DialledLeg {
     const fork = this.#forks.get(call);
     if (fork === undefined) return;
     switch (event.type) {
-      case 'ringing':
       case 'progress':
+        fork.descriptions.set(event.fork, event.body);
+        this.signalRinging();
+        return;
+      case 'ringing':
         this.signalRinging();
         return;
       case 'answered':
@@ -160,7 +169,9 @@ export class DeviceLeg extends DialledLeg {
   }
 
   /** The first device that answers has the call. */
-  #onAnswered(call: Call, { negotiation }: Fork, { body, headers }: Extract<CallEvent, { readonly type: 'answered' }>): void {
+  #onAnswered(call: Call, { negotiation, descriptions }: Fork, event: Extract<CallEvent, { readonly type: 'answered' }>): void {
+    const { headers } = event;
+    const body = event.body.length > 0 ? event.body : (descriptions.get(event.fork) ?? NO_BODY);
     this.#forks.delete(call);
     this.call = call;
     this.adopt(negotiation);

@@ -11,6 +11,7 @@ import { isRefused, PhoneLeg, type PhoneLegOptions } from './phone-leg.ts';
 
 const RETRY = [['retry-after', String(SIP_RETRY_AFTER_SEC)]] as const;
 const NO_ANSWER = { cause: 'failed', by: 'network', description: 'The audio that was offered cannot be answered' } as const;
+const UNUSABLE = { cause: 'failed', by: 'system', description: 'The far end answered with audio that cannot be used' } as const;
 const NO_PORTS = { cause: 'carrier_congested', by: 'system', description: 'No media ports are free' } as const;
 
 export class InboundLeg extends PhoneLeg {
@@ -21,6 +22,8 @@ export class InboundLeg extends PhoneLeg {
   /** Our answer, once it is made. 183 and 200 carry the same one (RFC 3261 §13.2.1). */
   #answer: { readonly body: Uint8Array; readonly agreement: AudioAgreement } | undefined;
   #early = false;
+  /** Our 200 made an offer, and its ACK has not come. */
+  #awaitsAnswer = false;
 
   constructor(options: PhoneLegOptions, call: Call, request: SipRequest) {
     super(options, 'inbound');
@@ -70,17 +73,24 @@ export class InboundLeg extends PhoneLeg {
     if (!this.over) this.options.driver.run((now) => this.#call.hangUp(now));
   }
 
-  /** Takes an event of the call. */
+  /** Takes an event of the call. A late offer is answered with the ACK: until then there is no stream to speak of. */
   take(event: CallEvent): void {
-    if (event.type === 'accepted') this.signalAnswered(this.#headers);
-    else this.onCallEvent(event);
+    if (event.type !== 'accepted') this.onCallEvent(event);
+    else if (this.isAgreed) this.signalAnswered(this.#headers);
+    else this.#awaitsAnswer = true;
   }
 
-  /** Hangs up when the answer to our late offer cannot be used (RFC 3261 §13.2.2.4). */
+  /**
+   * Hangs up when the answer to our late offer is missing or cannot be used (RFC 3261 §13.2.2.4). An answer to a later
+   * offer that cannot be used leaves what was agreed on before.
+   */
   protected override onAnswer(body: Uint8Array, addresses?: Addresses): boolean {
-    if (super.onAnswer(body, addresses)) return true;
-    this.giveUp({ cause: 'failed', by: 'system', description: 'The far end answered with audio that cannot be used' });
-    return false;
+    const isTaken = super.onAnswer(body, addresses);
+    if (!isTaken && !this.isAgreed) this.giveUp(UNUSABLE);
+    if (!isTaken || !this.#awaitsAnswer) return isTaken;
+    this.#awaitsAnswer = false;
+    this.signalAnswered(this.#headers);
+    return true;
   }
 
   async #describeFor(send: (body: Uint8Array) => void): Promise<void> {

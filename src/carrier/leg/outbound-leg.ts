@@ -9,7 +9,7 @@ import type { Addresses } from '../../sdp/description.ts';
 import type { Call } from '../../sip/call/call.ts';
 import type { CallEnd, CallEvent } from '../../sip/call/call-event.ts';
 import type { Peer } from '../../sip/flow.ts';
-import { isToken } from '../../sip/message/message.ts';
+import { isToken, NO_BODY } from '../../sip/message/message.ts';
 import { escapeUser, formatHostPort, parseUri } from '../../sip/message/uri.ts';
 import type { InviteOptions } from '../../sip/user-agent.ts';
 import { systemEntropy } from '../entropy.ts';
@@ -67,6 +67,8 @@ export class OutboundLeg extends DialledLeg {
   #redirected: string | undefined;
   /** The fork whose session description is in use. */
   #described: string | undefined;
+  /** The last description of each fork in an 18x. The 200 of one that was sent reliably has none (RFC 3261 §13.2.1). */
+  readonly #descriptions = new Map<string, Uint8Array>();
   /** The peers of the trunk that are left to try (RFC 3263 §4.3). */
   #targets: readonly Peer[] = [];
   #peer: Peer | undefined;
@@ -110,6 +112,7 @@ export class OutboundLeg extends DialledLeg {
   #beginAgain(waitMs = this.#attempt.turn()): boolean {
     if (waitMs === undefined) return false;
     this.#described = undefined;
+    this.#descriptions.clear();
     this.call = undefined;
     this.#begin(waitMs);
     return true;
@@ -172,22 +175,30 @@ export class OutboundLeg extends DialledLeg {
   }
 
   #onProgress({ body, fork }: Described<'progress'>, addresses: Addresses | undefined): void {
+    // Names in it were looked up while the answer came, which counts.
+    if (this.answered) return;
     // A repeated description of the same fork, as in a 180 after a 183, changes nothing.
     if (this.#described !== fork && this.onAnswer(body, addresses)) this.#described = fork;
-    if (this.#described === undefined || this.#early || this.answered) return;
+    if (this.#described === undefined || this.#early) return;
     this.#early = true;
     this.signal({ type: 'leg.early_media' });
   }
 
-  #onAnswered({ body, fork, headers }: Described<'answered'>, addresses: Addresses | undefined): void {
-    this.answered = true;
-    // The description of the 200 counts; one that an earlier reliable 18x of this fork gave may be missing here.
-    if (body.length > 0 ? !this.onAnswer(body, addresses) : this.#described !== fork) {
-      this.giveUp(UNUSABLE);
+  /** The 200 has come. Its description counts, or else the one that an 18x of the same fork gave. */
+  #onAnswered(call: Call, { body, fork, headers }: Described<'answered'>): void {
+    if (body.length === 0 && this.#described === fork) {
+      // What is in use may have been changed since, by an UPDATE.
+      this.answered = true;
+      this.apply();
+      this.signalAnswered(headers);
       return;
     }
-    if (body.length === 0) this.apply();
-    this.signalAnswered(headers);
+    const description = body.length > 0 ? body : (this.#descriptions.get(fork) ?? NO_BODY);
+    this.#describedBy(call, description, (addresses) => {
+      this.answered = true;
+      if (this.onAnswer(description, addresses)) this.signalAnswered(headers);
+      else this.giveUp(UNUSABLE);
+    });
   }
 
   #take(call: Call, event: CallEvent): void {
@@ -203,10 +214,11 @@ export class OutboundLeg extends DialledLeg {
         return;
       case 'progress':
         this.#progressed = true;
+        this.#descriptions.set(event.fork, event.body);
         this.#describedBy(call, event.body, (addresses) => this.#onProgress(event, addresses));
         return;
       case 'answered':
-        this.#describedBy(call, event.body, (addresses) => this.#onAnswered(event, addresses));
+        this.#onAnswered(call, event);
         return;
       case 'ended':
         this.#onEnded(event.end);

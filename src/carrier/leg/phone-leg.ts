@@ -120,6 +120,11 @@ export abstract class PhoneLeg implements Leg {
     return this.over ? undefined : this.#isAgreed ? this.#rtp : this.#early;
   }
 
+  /** Whether the stream was agreed on. */
+  protected get isAgreed(): boolean {
+    return this.#isAgreed;
+  }
+
   secure(on: boolean): void {
     this.#secure = on;
     this.#hearTones();

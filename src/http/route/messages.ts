@@ -8,6 +8,7 @@ import { LIST_DEFAULT_ITEMS, LIST_MATCHED_MAX_ITEMS, MESSAGE_TEXT_MAX_CHARS } fr
 import { MESSAGE_STATUSES, type MessageState } from '../../machine/message/message.ts';
 import { E164_PATTERN } from '../../phone-number.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
+import { characters } from '../characters.ts';
 import type { Route } from '../request-context.ts';
 import { commandContext, ok } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
@@ -16,7 +17,7 @@ import { type } from '../type.ts';
 import { e164, instant } from './sessions.ts';
 
 const send = shape<MessageRequest>(() =>
-  type({ '+': 'reject', from: e164(), to: e164(), text: `1 <= string <= ${MESSAGE_TEXT_MAX_CHARS}` }),
+  type({ '+': 'reject', from: e164(), to: e164(), text: characters(1, MESSAGE_TEXT_MAX_CHARS) }),
 );
 
 const facts = { auth: 'application', tag: 'Messages', resource: 'Message' } as const;

@@ -24,6 +24,7 @@ import {
 } from '../../limits.ts';
 import { E164_PATTERN } from '../../phone-number.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
+import { characters } from '../characters.ts';
 import type { Route } from '../request-context.ts';
 import { commandContext, ok, type RequestContext, type Work } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
@@ -61,7 +62,7 @@ const dial = shape<DialRequest>(() =>
     'display_name?': printable(DISPLAY_NAME_MAX_CHARS),
     'max_duration_sec?': `${CALL_DURATION_MIN_SEC} <= number.integer <= ${CALL_DURATION_MAX_SEC}`,
     'sip_headers?': sipHeaders(),
-    'client_state?': `string <= ${CLIENT_STATE_MAX_CHARS}`,
+    'client_state?': characters(0, CLIENT_STATE_MAX_CHARS),
     'room_id?': 'string <= 64',
     'near?': 'string <= 64',
     'room_muted?': 'boolean',
@@ -80,7 +81,7 @@ const transfer = shape(() =>
   type({
     '+': 'reject',
     'to?': type('string')
-      .narrow((to, context) => targetOf(to) !== undefined || context.mustBe('a target'))
+      .narrow((to, context) => targetOf(to) !== undefined || context.mustBe('an E.164 number with leading + or a sip: URI'))
       .describe(`an E.164 number with leading +, or a sip: URI of at most ${TRANSFER_URI_MAX_CHARS} characters`),
     'to_session_uuid?': type('string')
       .narrow((uuid, context) => isUuid(uuid) || context.mustBe('a UUID'))

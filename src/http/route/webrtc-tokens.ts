@@ -11,6 +11,7 @@ import {
   WEBRTC_TOKENS_PER_APP_MAX,
 } from '../../limits.ts';
 import { problems } from '../../problem.ts';
+import { characters } from '../characters.ts';
 import { created, noContent, type Outcome, type Route } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
 import { shape } from '../shape.ts';
@@ -32,7 +33,7 @@ export const tokenShape = shape<TokenTerms>(() =>
     'ttl_sec?': `${WEBRTC_TOKEN_MIN_SEC} <= number.integer <= ${WEBRTC_TOKEN_MAX_SEC}`,
     'caller_id?': number(),
     'to?': number(),
-    'client_state?': `string <= ${CLIENT_STATE_MAX_CHARS}`,
+    'client_state?': characters(0, CLIENT_STATE_MAX_CHARS),
   }),
 );
 

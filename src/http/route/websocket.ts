@@ -11,6 +11,7 @@ import {
   WEBSOCKET_HEADERS_MAX,
   WEBSOCKET_URL_MAX_CHARS,
 } from '../../limits.ts';
+import { characters } from '../characters.ts';
 import type { Route } from '../request-context.ts';
 import { commandContext } from '../request-context.ts';
 import { bodyRoute } from '../route.ts';
@@ -45,7 +46,7 @@ const headers = () =>
 
 /** What the application tells its bot: the limits of Twilio's custom parameters, with a bound on their number. */
 const parameters = () =>
-  type({ '[string]': `string <= ${BOT_PARAMETER_MAX_CHARS}` }).narrow((given, context) => {
+  type({ '[string]': characters(0, BOT_PARAMETER_MAX_CHARS) }).narrow((given, context) => {
     const names = Object.keys(given);
     const fits = names.length <= BOT_PARAMETERS_MAX && names.every((name) => name.length <= BOT_PARAMETER_NAME_MAX_CHARS);
     return (
@@ -72,7 +73,7 @@ const connect = shape<ConnectWebsocketRequest>(() =>
       'connect_timeout_sec?': `1 <= number.integer <= ${WEBSOCKET_CONNECT_MAX_SEC}`,
     },
     media_format: { '+': 'reject', from_session: format(), to_session: format() },
-    'client_state?': `string <= ${CLIENT_STATE_MAX_CHARS}`,
+    'client_state?': characters(0, CLIENT_STATE_MAX_CHARS),
     'room_id?': 'string <= 64',
     'near?': 'string <= 64',
     'parameters?': parameters(),
@@ -81,7 +82,7 @@ const connect = shape<ConnectWebsocketRequest>(() =>
     ({ websocket, media_format: { from_session, to_session } }, context) =>
       websocket.subprotocol !== 'twilio' ||
       (from_session.encoding === 'mulaw' && to_session.encoding === 'mulaw') ||
-      context.mustBe('mulaw both ways for the subprotocol twilio'),
+      context.reject({ path: ['media_format'], expected: 'mulaw both ways for the subprotocol twilio' }),
   ),
 );
 

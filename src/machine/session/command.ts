@@ -149,7 +149,8 @@ function hangup(state: SessionState, operationUuid: string, now: number): Step {
     return orderEnd(state, ending('completed', by, operationUuid), { do: 'hangup' }, now);
   if (state.type === 'websocket') return orderEnd(state, ending('cancelled', by, operationUuid), { do: 'hangup' }, now);
   if (state.type === 'phone_out') return orderEnd(state, ending('cancelled', by, operationUuid), { do: 'cancel' }, now);
-  if (state.answering !== undefined) return orderEnd(state, ending('completed', by, operationUuid), { do: 'hangup' }, now);
+  // The 200 may be out already: then it takes a BYE.
+  if (state.answering !== undefined) return orderEnd(state, ending('rejected', by, operationUuid), { do: 'hangup' }, now);
   return orderEnd(state, ending('rejected', by, operationUuid), { do: 'reject', reason: 'rejected' }, now);
 }
 

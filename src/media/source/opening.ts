@@ -51,7 +51,7 @@ export async function requestAudio(
       signal,
     })
     .catch((error: unknown) => {
-      if (error instanceof OutboundError) throw new Refusal(...FAILURE[error.failure]);
+      if (error instanceof OutboundError) throw new Refusal(...FAILURE[error.failure], error.status);
       throw error;
     });
   if (isAnswer(response, headers)) return response;

@@ -197,7 +197,8 @@ export class UasInvite implements ServerOwner, Timed {
     if (this.state !== 'accepted') return true;
     waiting.stop();
     this.state = 'confirmed';
-    if (waiting.offered && ack.body.length > 0) this.#owner.onAnswer(ack.body);
+    // Without a body the offer has no answer, which is for the owner to know.
+    if (waiting.offered) this.#owner.onAnswer(ack.body);
     this.#owner.onConfirmed();
     return true;
   }

@@ -20,7 +20,11 @@ const decoder = new TextDecoder();
 /** The Content-Length in a head. 0 when there is none, undefined when it is unusable. */
 function contentLength(head: Uint8Array): number | undefined {
   let found: number | undefined;
-  for (const line of decoder.decode(head).split('\r\n')) {
+  // A line that begins with a blank goes on with the field before it (RFC 3261 §7.3.1).
+  for (const line of decoder
+    .decode(head)
+    .replaceAll(/\r\n[ \t]+/g, ' ')
+    .split('\r\n')) {
     const colon = line.indexOf(':');
     if (colon < 0 || canonicalName(line.slice(0, colon).trim()) !== 'content-length') continue;
     const length = parseDecimal(line.slice(colon + 1).trim(), SIP_BODY_MAX_BYTES);

@@ -11,6 +11,9 @@ import { parseParameters } from './uri.ts';
 /** Nested multiparts, such as an alternative inside a mixed, are followed this deep. */
 const DEPTH_MAX = 3;
 
+/** The requests whose body is a session description, if anything. */
+const DESCRIBING: ReadonlySet<string> = new Set(['INVITE', 'ACK', 'PRACK', 'UPDATE']);
+
 interface Part {
   readonly headers: Headers;
   readonly body: Uint8Array;
@@ -22,9 +25,22 @@ interface Part {
  * Content-Type then refuses it with 415.
  */
 export function withSessionDescription<M extends SipMessage>(message: M): M {
-  if (message.body.length === 0 || !contentType(message.headers).startsWith('multipart/')) return message;
-  const found = descriptionIn(message, message.kind === 'request', DEPTH_MAX);
-  if (found === undefined) return message;
+  if (message.body.length === 0) return message;
+  const type = contentType(message.headers);
+  const isMultipart = type.startsWith('multipart/');
+  // A body that need not be understood is no reason to refuse an offer or answer (RFC 3261 §20.11).
+  const isIgnored =
+    message.kind === 'request' &&
+    DESCRIBING.has(message.method) &&
+    type !== 'application/sdp' &&
+    dispositionOf(message.headers).handling === 'optional';
+  const found = isMultipart ? descriptionIn(message, message.kind === 'request', DEPTH_MAX) : undefined;
+  if (found !== undefined) return described(message, found);
+  return isIgnored ? described(message, NO_BODY) : message;
+}
+
+/** The message with a session description, or nothing, as its body. */
+function described<M extends SipMessage>(message: M, found: Uint8Array): M {
   const headers = new Headers();
   for (const [i, name] of message.headers.names.entries())
     if (!name.startsWith('content-')) headers.add(name, message.headers.values[i] ?? '');
@@ -39,14 +55,14 @@ function descriptionIn(part: Part, strict: boolean, depth: number): Uint8Array |
   let found: Uint8Array = NO_BODY;
   for (const each of parts) {
     const type = contentType(each.headers);
-    const { disposition, required } = dispositionOf(each.headers);
+    const { disposition, handling } = dispositionOf(each.headers);
     if (type === 'application/sdp' && disposition === 'session') {
       if (found.length === 0) found = each.body;
     } else if (type.startsWith('multipart/')) {
       const inner = descriptionIn(each, strict, depth - 1);
       if (inner !== undefined && found.length === 0) found = inner;
-      else if (inner === undefined && required && strict) return undefined;
-    } else if (required && strict) return undefined;
+      else if (inner === undefined && handling === 'required' && strict) return undefined;
+    } else if (handling === 'required' && strict) return undefined;
   }
   return found;
 }
@@ -55,12 +71,12 @@ function descriptionIn(part: Part, strict: boolean, depth: number): Uint8Array |
  * Content-Disposition (RFC 3261 §20.11). Its handling counts only when it is written: many carriers add parts without
  * saying a word.
  */
-function dispositionOf(headers: Headers): { readonly disposition: string; readonly required: boolean } {
+function dispositionOf(headers: Headers): { readonly disposition: string; readonly handling: string | undefined } {
   const value = headers.get('content-disposition') ?? '';
   const semicolon = value.indexOf(';');
   const name = (semicolon < 0 ? value : value.slice(0, semicolon)).trim().toLowerCase();
   const handling = semicolon < 0 ? undefined : parseParameters(value.slice(semicolon).trim())?.get('handling');
-  return { disposition: name === '' ? 'session' : name, required: handling?.toLowerCase() === 'required' };
+  return { disposition: name === '' ? 'session' : name, handling: handling?.toLowerCase() };
 }
 
 const decoder = new TextDecoder('latin1');

@@ -181,3 +181,13 @@ export const escapeUser = (user: string): string =>
   user.replace(/[^A-Za-z0-9\-_.!~*'()&=+$,;?/]/g, (c) =>
     encodeURIComponent(c).replace(/^(?!%)/, () => `%${c.charCodeAt(0).toString(16)}`),
   );
+
+/**
+ * Whether two URIs name the same user at the same host and port (RFC 3261 §19.1.4, parameters aside). False where one
+ * is no URI.
+ */
+export function isSameAddress(one: string, other: string): boolean {
+  const [a, b] = [parseUri(one), parseUri(other)];
+  if (a === undefined || b === undefined) return false;
+  return a.scheme === b.scheme && a.user === b.user && a.host.toLowerCase() === b.host.toLowerCase() && a.port === b.port;
+}

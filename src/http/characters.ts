@@ -1,0 +1,7 @@
+/** Text of so many characters, as JSON Schema counts them: code points, not the units of UTF-16. */
+import { type } from './type.ts';
+
+export const characters = (least: number, most: number) =>
+  type(new RegExp(`^[\\s\\S]{${least},${most}}$`, 'u')).describe(
+    least === 0 ? `at most ${most} characters` : `${least} to ${most} characters`,
+  );
