@@ -132,7 +132,7 @@ export class WebrtcDoor implements BrowserCalls {
     return { etag: etagOf(live.ice), fragment: iceFragment(live.ice, midName, this.#candidates()) };
   }
 
-  /** A call that has lost its process is known by its Session and its application: nothing says which token began it. */
+  /** A call that has lost its process is known by its Session and application: nothing says which token began it. */
   async hangUp(token: WebrtcToken, sessionUuid: string): Promise<boolean> {
     if (!this.#live.has(sessionUuid)) return await this.#options.hangUpLost(token.appUuid, sessionUuid);
     const live = this.#find(token, sessionUuid);

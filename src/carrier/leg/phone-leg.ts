@@ -60,6 +60,8 @@ export abstract class PhoneLeg implements Leg {
   protected call: Call | undefined;
   protected over = false;
   protected answered = false;
+  /** Whether the stream was agreed on. */
+  protected isAgreed = false;
   readonly #direction: 'inbound' | 'outbound';
   #listener: LegListener | undefined;
   /** Signals that nobody listens to yet. */
@@ -89,8 +91,6 @@ export abstract class PhoneLeg implements Leg {
   #eventKeys = 0;
   #secure = false;
   #hearsTones = false;
-  /** Whether the stream was agreed on. */
-  #isAgreed = false;
   readonly #early = new EarlyAudio((notice) => this.signal({ type: 'leg.media', notice }));
   #rang = false;
 
@@ -117,12 +117,7 @@ export abstract class PhoneLeg implements Leg {
   }
 
   get audio(): LegAudio | undefined {
-    return this.over ? undefined : this.#isAgreed ? this.#rtp : this.#early;
-  }
-
-  /** Whether the stream was agreed on. */
-  protected get isAgreed(): boolean {
-    return this.#isAgreed;
+    return this.over ? undefined : this.isAgreed ? this.#rtp : this.#early;
   }
 
   secure(on: boolean): void {
@@ -202,7 +197,7 @@ export abstract class PhoneLeg implements Leg {
     this.#codec = agreement.codec;
     this.#held = agreement.held;
     this.#tellHold();
-    this.#isAgreed = true;
+    this.isAgreed = true;
     this.#early.handOver(this.#rtp);
   }
 
@@ -358,7 +353,7 @@ export abstract class PhoneLeg implements Leg {
   }
 
   async quality(): Promise<CallQuality | undefined> {
-    if (this.over || !this.#isAgreed || this.#rtp === undefined) return undefined;
+    if (this.over || !this.isAgreed || this.#rtp === undefined) return undefined;
     return qualityOf(await this.#rtp.counters(), this.#codec ?? '');
   }
 
