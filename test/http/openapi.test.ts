@@ -75,6 +75,29 @@ test('every body that an operation takes is a component by its name, and its exa
   }
 });
 
+test('every answer and every problem in JSON has an example that is of its schema', () => {
+  const document: OpenApiDocument = JSON.parse(text);
+  const ajv = new Ajv2020({ strict: false });
+  addFormats.default(ajv);
+  ajv.addSchema({ $id: 'doc', components: document.components });
+  const answers = Object.values(document.paths)
+    .flatMap((path) => Object.values(path))
+    .flatMap(({ operationId, responses }) =>
+      Object.entries(responses).map(([status, each]) => ({ name: `${operationId} ${status}`, ...each })),
+    );
+  const problems = Object.entries(document.components.responses).map(([name, each]) => ({ name, ...each }));
+  const bodies = [...answers, ...problems].flatMap(({ name, content }) => {
+    const json = content?.['application/json'];
+    // Players read signed URLs, and browsers speak WHIP: neither is a program that needs an example.
+    return json === undefined || /^(getRecordingMedia|listenToRecording)|FromBrowser /.test(name) ? [] : [{ name, ...json }];
+  });
+  expect(bodies.length).toBeGreaterThan(80);
+  for (const { name, schema, example } of bodies) {
+    const validate = ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"doc#/')));
+    expect([name, validate(example), validate.errors]).toEqual([name, true, null]);
+  }
+});
+
 test('the document has every event as a webhook, with a body that is an example of it', () => {
   const { webhooks }: OpenApiDocument = JSON.parse(text);
   expect(Object.keys(webhooks).sort()).toEqual([...EVENT_NAMES].sort());

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import type { AppSecrets } from '../../src/database/apps.ts';
-import { isUuid } from '../../src/id.ts';
+import { isUuid, newUuid } from '../../src/id.ts';
 import { problems } from '../../src/problem.ts';
 import { openPlatform, type Platform } from './platform.ts';
 
@@ -35,6 +35,15 @@ describe('Sessions', () => {
       true,
       'in_progress',
     ]);
+  });
+
+  test('the dial of the operator for an application that is not there is 404', async () => {
+    const dial = { from: '+15550001', to: '+15550100' };
+    const path = `/operator/v1/apps/app_${newUuid()}/dial`;
+    expect(await platform.operator('POST', path, dial)).toMatchObject({
+      status: 404,
+      body: { message: 'Application not found' },
+    });
   });
 
   test('one is shown with `status`, a list with `state`', async () => {

@@ -200,7 +200,7 @@ describe.skipIf(!sippInstalled)('playback on a call', () => {
       [url('/secret.wav'), { reason: 'access_denied', retryable: false, upstream_status: 403 }],
       [url('/page.mp3'), { reason: 'unsupported', retryable: false, upstream_status: 200 }],
       [url('/packed.wav'), { reason: 'unsupported', retryable: false, upstream_status: 200 }],
-      [url('/inward.wav'), { reason: 'rejected', retryable: false }],
+      [url('/inward.wav'), { reason: 'rejected', retryable: false, upstream_status: 302 }],
       ['http://192.168.0.1/x.wav', { reason: 'rejected', retryable: false }],
       ['http://127.0.0.1:9/x.wav', { reason: 'rejected', retryable: false }],
     ];

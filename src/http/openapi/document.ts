@@ -1,6 +1,7 @@
 /** OpenAPI 3.1, from the same routes and shapes that are served. */
 import { BODY_MAX_BYTES } from '../../limits.ts';
 import type { Route } from '../request-context.ts';
+import { ANSWER_EXAMPLES, PROBLEM_EXAMPLES } from './answers.ts';
 import { OPERATIONS, type Operation } from './operations.ts';
 import { ref, type Schema } from './schema.ts';
 import { SCHEMAS } from './schemas.ts';
@@ -222,7 +223,9 @@ const contentOf = (answer: string | undefined): { readonly content?: object } =>
   if (answer === undefined) return {};
   const isMediaType = answer.includes('/');
   const schema: Schema = isMediaType ? { type: 'string' } : ref(answer);
-  return { content: { [isMediaType ? answer : 'application/json']: { schema } } };
+  const example = ANSWER_EXAMPLES[answer];
+  const content = { schema, ...(example === undefined ? {} : { example }) };
+  return { content: { [isMediaType ? answer : 'application/json']: content } };
 };
 
 function problemOf(status: number): object {
@@ -235,7 +238,7 @@ function problemOf(status: number): object {
       ...(status === 405 ? { Allow: header('Allow') } : {}),
       ...(status === 401 ? { 'WWW-Authenticate': header('WWW-Authenticate') } : {}),
     },
-    content: { 'application/json': { schema: ref('Problem') } },
+    content: { 'application/json': { schema: ref('Problem'), example: PROBLEM_EXAMPLES[status] } },
   };
 }
 

@@ -56,14 +56,15 @@ export const trialRoutes = (sessions: Sessions, store: Store, publicUrl: string)
   bodyRoute(
     {
       ...facts,
+      resource: 'Application',
       path: '/operator/v1/apps/:app_uuid/dial',
       summary: 'Place a call for an application, from one of its numbers, to a number or a device',
       starts: true,
     },
     dial,
-    (context, request) => {
+    async (context, request) => {
       const appUuid = pathApp(context);
-      if (appUuid === undefined) return undefined;
+      if (appUuid === undefined || (await store.apps.get(appUuid)) === undefined) return undefined;
       return () => sessions.dial({ ...request, ring_timeout_sec: RING_TIMEOUT_SEC }, onBehalf(appUuid, context));
     },
   ),

@@ -97,7 +97,7 @@ describe('a source that is not admitted', () => {
 
   test('because it redirects for ever is rejected', async () => {
     harness.files.set('/loop', () => Response.redirect(harness.url('/loop')));
-    expect(await refusal('/loop')).toEqual({ reason: 'rejected', retryable: false });
+    expect(await refusal('/loop')).toEqual({ reason: 'rejected', retryable: false, upstream_status: 302 });
   });
 
   const failures: Readonly<Record<OutboundFailure, readonly [SourceDetail['reason'], boolean]>> = {
@@ -242,12 +242,12 @@ describe('a source of bad manners', () => {
       [
         'a redirect to another scheme',
         'HTTP/1.1 302 Go\r\nLocation: file:///etc/passwd\r\n\r\n',
-        { reason: 'rejected', retryable: false },
+        { reason: 'rejected', retryable: false, upstream_status: 302 },
       ],
       [
         'a redirect inward',
         'HTTP/1.1 302 Go\r\nLocation: http://169.254.169.254/\r\n\r\n',
-        { reason: 'rejected', retryable: false },
+        { reason: 'rejected', retryable: false, upstream_status: 302 },
       ],
       [
         '200 MiB',
