@@ -195,11 +195,24 @@ const RtpEndpoint* Receiver::addressee(const io_uring_cqe& result) const {
 
 void Receiver::reap(const Now& now, Notices& notices) {
   const uint32_t count = ring_->completed();
+  const auto endpoint = [this, count](uint32_t i) { return i < count ? addressee(ring_->completion(i)) : nullptr; };
+  const auto look_at = [&endpoint](uint32_t i) {
+    if (const RtpEndpoint* each = endpoint(i)) __builtin_prefetch(each);
+  };
+  const auto fetch = [&endpoint](uint32_t i) {
+    if (const RtpEndpoint* each = endpoint(i)) each->fetch();
+  };
+  const auto fetch_audio = [&endpoint](uint32_t i) {
+    if (const RtpEndpoint* each = endpoint(i)) each->fetch_audio();
+  };
+  // The system gives some twenty completions at a time, so that the first ones count.
+  for (uint32_t i = 0; i < looked_at_ahead; i++) look_at(i);
+  for (uint32_t i = 0; i < fetched_ahead; i++) fetch(i);
+  for (uint32_t i = 0; i < audio_ahead; i++) fetch_audio(i);
   for (uint32_t i = 0; i < count; i++) {
-    const RtpEndpoint* far = i + 6 < count ? addressee(ring_->completion(i + 6)) : nullptr;
-    const RtpEndpoint* near = i + 2 < count ? addressee(ring_->completion(i + 2)) : nullptr;
-    if (far != nullptr) far->fetch();
-    if (near != nullptr) near->fetch_audio();
+    look_at(i + looked_at_ahead);
+    fetch(i + fetched_ahead);
+    fetch_audio(i + audio_ahead);
     take(ring_->completion(i), now, notices);
   }
   ring_->forget(count);

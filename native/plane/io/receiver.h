@@ -74,6 +74,10 @@ class Receiver {
   /** A request that ends with an error counts as so many packets, so that none is asked for without end. */
   static constexpr uint32_t error_weight = 8;
   static constexpr int unwatch_rounds_max = 256;
+  /** How many completions before its own an endpoint is looked at, its memory and then its audio are prefetched. */
+  static constexpr uint32_t looked_at_ahead = 12;
+  static constexpr uint32_t fetched_ahead = 6;
+  static constexpr uint32_t audio_ahead = 2;
 
   std::unique_ptr<Uring> ring_;
   int arrival_fd_ = -1;

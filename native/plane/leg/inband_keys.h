@@ -64,8 +64,8 @@ class InbandKeys {
     waiting_--;
   }
 
+  size_t waiting_ = 0;  // first, as every tick looks at it
   Tone tones_[waiting_max];
-  size_t waiting_ = 0;
   Event events_[waiting_max];
   size_t next_event_ = 0;
 };

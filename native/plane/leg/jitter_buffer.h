@@ -51,7 +51,8 @@ class JitterBuffer {
   /** Prefetches where the next frame lies, and where the next packet comes to lie. */
   void fetch_audio() const {
     __builtin_prefetch(&valid_[next_ % ring_units / 64]);
-    cache_fetch(&ring_[next_ % ring_units], 384);
+    __builtin_prefetch(&valid_[(next_ + fetched_units) % ring_units / 64]);
+    cache_fetch(&ring_[next_ % ring_units], fetched_units);
   }
 
   int64_t target_us() const { return target_us_; }
@@ -73,6 +74,7 @@ class JitterBuffer {
 
  private:
   static constexpr int bins = 48;
+  static constexpr uint32_t fetched_units = 512;  // what is heard next, and the packets after it
   static constexpr int64_t base_window_us = 4'000'000;
   static constexpr int late_resync = 6;
   static constexpr int64_t late_resync_us = 80'000;

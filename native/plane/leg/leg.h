@@ -110,8 +110,9 @@ class Leg final : public Participant, public RtpEndpoint {
 
   void fetch() const override {
     cache_fetch(this, 128);
-    cache_fetch(&negotiated_, reinterpret_cast<const char*>(&packet_) - reinterpret_cast<const char*>(&negotiated_));
+    cache_fetch(&ports_, reinterpret_cast<const char*>(&inband_) + 64 - reinterpret_cast<const char*>(&ports_));
     cache_fetch(&playout_, Playout::touched_bytes);
+    __builtin_prefetch(reinterpret_cast<const char*>(&playout_ + 1) - 1);  // tells whether there is one
   }
   void fetch_audio() const override {
     if (playout_) playout_->fetch_audio();
@@ -180,6 +181,7 @@ class Leg final : public Participant, public RtpEndpoint {
   static constexpr size_t pending_max = 1024;
   static_assert(codec_samples(Codec::l16_24k, frame_units) * l16_sample_bytes <= pending_max, "a packet of L16 fits");
 
+  // What every packet and tick touches lies together, from here to `inband_`.
   PortPair ports_;
   std::shared_ptr<WebrtcPort> port_;  // of a WebRTC leg, with its link
   std::shared_ptr<WebrtcLink> link_;
@@ -199,7 +201,6 @@ class Leg final : public Participant, public RtpEndpoint {
   RtpSource source_;
   TelephoneEvent event_;
   OtherPayload other_;
-  InbandKeys inband_;
   KeySender keys_;
   uint32_t event_timestamp_ = 0;  // of the key that is being sent
   bool media_started_ = false;
@@ -214,8 +215,6 @@ class Leg final : public Participant, public RtpEndpoint {
   uint32_t pipe_source_ = 0;  // the SSRC of the other end
 
   Relay relay_;
-  Encoder encoder_;
-  std::unique_ptr<OpusVoiceEncoder> opus_;  // while that is the codec
   uint32_t ssrc_;
   uint16_t sequence_;
   uint32_t timestamp_;  // of the first unit in `pending_`
@@ -224,10 +223,13 @@ class Leg final : public Participant, public RtpEndpoint {
   size_t pending_ = 0;
   uint32_t sent_ = 0;
   uint32_t sent_octets_ = 0;
-  uint32_t forged_before_ = 0;  // dropped by ciphers that the stream no longer has
-  uint32_t replayed_before_ = 0;
-
   RtcpSession rtcp_;
+
+  InbandKeys inband_;
+  Encoder encoder_;
+  std::unique_ptr<OpusVoiceEncoder> opus_;  // while that is the codec
+  uint32_t forged_before_ = 0;              // dropped by ciphers that the stream no longer has
+  uint32_t replayed_before_ = 0;
 
   uint8_t packet_[rtp_header_bytes + pending_max] = {};
   std::optional<Playout> playout_;  // in the leg itself, so that where it lies is known before the leg is looked at

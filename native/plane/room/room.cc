@@ -122,13 +122,21 @@ void Room::tick(const Now& now, Notices& notices) {
   begin();
   for (size_t i = 0; i < seats_.size() && i < 8; i++) __builtin_prefetch(seats_[i].get());
   const auto leg = [this](size_t place) { return place < seats_.size() ? seats_[place]->rtp : nullptr; };
+  const auto fetch = [&leg](size_t place) {
+    if (const Leg* far = leg(place)) far->fetch();
+  };
+  const auto fetch_audio = [&leg](size_t place) {
+    const Leg* near = leg(place);
+    if (near == nullptr) return;
+    near->fetch_audio();
+    near->fetch_said();
+  };
+  for (size_t i = 0; i < 3; i++) fetch(i);
+  fetch_audio(0);
   for (size_t i = 0; i < seats_.size(); i++) {
     if (i + 8 < seats_.size()) __builtin_prefetch(seats_[i + 8].get());
-    if (const Leg* far = leg(i + 3)) far->fetch();
-    if (const Leg* near = leg(i + 1)) {
-      near->fetch_audio();
-      near->fetch_said();
-    }
+    fetch(i + 3);
+    fetch_audio(i + 1);
     if (!seats_[i]->party->sits_out()) seats_[i]->party->take(now, notices);
   }
   mix(notices);
