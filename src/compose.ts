@@ -249,7 +249,8 @@ async function openDoors(
       const session = sessions.isHere(sessionUuid) ? await sessions.get(appUuid, sessionUuid) : undefined;
       if (session?.type !== 'webrtc' || session.state === 'ended') return false;
       const context = { appUuid, traceparent: newTraceparent(), operationUuid: newUuid(), idempotencyKey: undefined };
-      return !isProblem(await sessions.command(sessionUuid, { type: 'hangup' }, context));
+      const done = await sessions.command(sessionUuid, { type: 'hangup' }, context);
+      return isProblem(done) && done.status !== 404 ? done : !isProblem(done);
     },
   });
   const relay = createRelay({

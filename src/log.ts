@@ -16,8 +16,12 @@ export type LogFields = Readonly<Record<string, string | number | boolean | unde
 
 /** JSON lines on stdout; human-readable when stdout is a terminal and the platform runs from its sources. */
 export function createLog(level: string): Log {
-  const pretty = process.stdout.isTTY && !isOneFile ? { transport: { target: 'pino-pretty' } } : {};
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, ...pretty });
+  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  if (!process.stdout.isTTY || isOneFile) return pino(options);
+  const pretty = pino.transport({ target: 'pino-pretty' });
+  // The thread that writes ends with its terminal, which is no reason for calls to end.
+  pretty.on('error', () => {});
+  return pino(options, pretty);
 }
 
 /** Says nothing; for tests. */

@@ -16,13 +16,12 @@ await run(config).catch((error: unknown) => exit(error instanceof Error ? error.
 
 async function run(settings: Config): Promise<void> {
   let draining = false;
+  // A terminal that is closed is none any more when its SIGHUP comes.
+  const hasTerminal = process.stdin.isTTY;
   const listener = listen(settings);
   const opening = beginOpening(settings, log);
   const { compose } = await import('./compose.ts');
   const platform = await compose(settings, log, listener, opening, () => draining);
-  listener.ready(platform.app);
-  platform.sessions.sampleQuality();
-  await welcome(platform);
   const stop = async (signal: string): Promise<void> => {
     if (draining) return;
     draining = true;
@@ -38,10 +37,12 @@ async function run(settings: Config): Promise<void> {
     });
   process.on('SIGHUP', () => {
     if (settings.sip.tls !== undefined) platform.carrier.reloadCertificate();
-    // A terminal that is closed sends SIGHUP too.
-    else if (process.stdin.isTTY) stop('SIGHUP').catch((error: unknown) => exit(String(error)));
+    else if (hasTerminal) stop('SIGHUP').catch((error: unknown) => exit(String(error)));
     else log.info({ signal: 'SIGHUP' }, 'there is no certificate to read anew: SIP_TLS_CERT is not set');
   });
+  listener.ready(platform.app);
+  platform.sessions.sampleQuality();
+  await welcome(platform);
   tellReady(platform, listener);
 }
 

@@ -60,6 +60,12 @@ export class AgentDriver {
     this.#calls.set(call, listener);
   }
 
+  /** Lets a call go that goes on elsewhere: nothing more is told of it. */
+  abandon(call: Call): void {
+    this.run(() => call.abandon());
+    this.#calls.delete(call);
+  }
+
   /**
    * Does something with the user agent, then carries out its outputs. May be called from within. Undefined when the
    * driver is closed.

@@ -56,8 +56,11 @@ async function write(socket: Socket, chunk: Uint8Array): Promise<void> {
   socket.write(chunk);
   if (socket.write('\r\n') || socket.destroyed) return;
   await new Promise<void>((resolve) => {
-    socket.once('drain', resolve);
-    socket.once('close', resolve);
+    const done = () => {
+      socket.off('drain', done).off('close', done);
+      resolve();
+    };
+    socket.on('drain', done).on('close', done);
   });
 }
 

@@ -4,6 +4,7 @@
  */
 
 import type { Config } from '../config.ts';
+import { ignoreProxies } from '../outbound/ignore-proxies.ts';
 import { loadConfig, originAt } from '../settings/load.ts';
 import { SettingError } from '../settings/value.ts';
 import { type Check, exitCode, fault } from './check.ts';
@@ -11,6 +12,7 @@ import { examine } from './examine.ts';
 
 const MARKS = { ok: 'ok     ', warning: 'warning', fault: 'FAULT  ' } as const;
 
+ignoreProxies(process.env);
 const checks = await found();
 if (process.argv.includes('--json')) process.stdout.write(`${JSON.stringify({ checks }, null, 2)}\n`);
 else for (const check of checks) process.stdout.write(`${lineOf(check)}\n`);

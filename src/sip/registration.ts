@@ -135,11 +135,11 @@ export class Registration implements RequestOwner, Timed {
     const ours = parseNameAddress(this.#outgoing?.request.headers.get('contact') ?? '')?.uri ?? '';
     const bindings = response.headers.list('contact').flatMap((value) => {
       const contact = parseNameAddress(value);
-      const expires = parseDeltaSeconds(contact?.parameters.get('expires'));
-      return contact === undefined || expires === undefined ? [] : [{ uri: contact.uri, expires }];
+      return contact === undefined ? [] : [{ uri: contact.uri, expires: parseDeltaSeconds(contact.parameters.get('expires')) }];
     });
+    const told = bindings.filter(({ uri, expires }) => expires !== undefined && isSameAddress(uri, ours));
     // A registrar that rewrites our address lists it in its own words: a single binding can only be ours.
-    const mine = bindings.find(({ uri }) => isSameAddress(uri, ours)) ?? (bindings.length === 1 ? bindings[0] : undefined);
+    const [mine] = told.length > 0 ? told : bindings.length === 1 ? bindings : [];
     return mine?.expires ?? parseDeltaSeconds(response.headers.get('expires')) ?? this.#expiresSec;
   }
 

@@ -31,9 +31,9 @@ export interface BrowserCallsOptions {
   onCall(call: IncomingCall): Promise<string | undefined>;
   /**
    * Hangs up a call from a browser that an earlier process has left here, and that has no leg. False: there is none of
-   * that application.
+   * that application. A problem: it cannot be hung up now.
    */
-  hangUpLost(appUuid: string, sessionUuid: string): Promise<boolean>;
+  hangUpLost(appUuid: string, sessionUuid: string): Promise<boolean | Problem>;
 }
 
 /** A call that is live, by its Session. */
@@ -133,7 +133,7 @@ export class WebrtcDoor implements BrowserCalls {
   }
 
   /** A call that has lost its process is known by its Session and application: nothing says which token began it. */
-  async hangUp(token: WebrtcToken, sessionUuid: string): Promise<boolean> {
+  async hangUp(token: WebrtcToken, sessionUuid: string): Promise<boolean | Problem> {
     if (!this.#live.has(sessionUuid)) return await this.#options.hangUpLost(token.appUuid, sessionUuid);
     const live = this.#find(token, sessionUuid);
     live?.leg.hungUp();

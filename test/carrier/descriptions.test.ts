@@ -86,6 +86,13 @@ describe('an answer to our hold that cannot be used', () => {
     peer.send(peer.request('OPTIONS', { id: 'held', to, cseq: 9 }));
     await peer.until(/^SIP\/2.0 200[\s\S]*CSeq: 9 OPTIONS/);
     expect(incoming.signals.types()).toEqual(['leg.answered', 'leg.own_hold']);
+    incoming.call.leg.hold?.(false);
+    peer.respond(await peer.until(/^INVITE sip:x@/), '200 OK', { body });
+    await peer.until(/^ACK [\s\S]*CSeq: [2-9] ACK/);
+    const deadline = performance.now() + 5_000;
+    while (incoming.signals.types().length < 3 && performance.now() < deadline) await new Promise(setImmediate);
+    expect(incoming.signals.all.at(-1)).toEqual({ type: 'leg.own_hold', on: false });
+    expect(carrier.media.negotiated.at(-1)).toMatchObject({ send: true, receive: true, isHolding: false });
   });
 });
 
@@ -118,6 +125,25 @@ describe('a call that we place', () => {
     peer.respond(invite, '200 OK', { tag: 'one' });
     await signals.until('leg.answered');
     expect(carrier.media.negotiated.at(-1)).toMatchObject({ remotePort: 6002, isRinging: false });
+    leg.hangup();
+  });
+
+  test('keeps what an UPDATE of the answering fork has changed since its 183', async () => {
+    const { carrier, peer } = await open();
+    const { invite, signals, leg } = await dialled(carrier, peer);
+    for (const [tag, port] of [
+      ['one', 6002],
+      ['two', 6004],
+    ] as const) {
+      peer.respond(invite, '183 Session Progress', { tag, fields: RELIABLE, body: at(port) });
+      peer.respond(await peer.until(/^PRACK /), '200 OK', { tag });
+    }
+    const dialog = { id: field(invite, 'Call-ID'), from: `${field(invite, 'To')};tag=one`, to: field(invite, 'From') };
+    peer.send(peer.request('UPDATE', { ...dialog, cseq: 7, body: at(6010) }));
+    await peer.until(/^SIP\/2.0 200[\s\S]*CSeq: 7 UPDATE/);
+    peer.respond(invite, '200 OK', { tag: 'one' });
+    await signals.until('leg.answered');
+    expect(carrier.media.negotiated.at(-1)).toMatchObject({ remotePort: 6010, isRinging: false });
     leg.hangup();
   });
 

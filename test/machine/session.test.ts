@@ -400,6 +400,11 @@ test('a hang-up that overtakes the answer of an inbound call ends it as refused,
   expect(run.last).toMatchObject({ event: 'session.ended', answered: false, hangup_cause: 'rejected', hangup_by: 'callee' });
 });
 
+test('an answer that is never agreed on is taken back by a BYE when its time is over, since its 200 may be out', () => {
+  const run = new Run(inbound(about, START)).command({ type: 'answer' });
+  expect(run.deadline().orders).toEqual(['ring', 'answer', 'hangup']);
+});
+
 describe('a Session whose process is gone', () => {
   const remains = {
     ...about,

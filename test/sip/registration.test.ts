@@ -89,6 +89,18 @@ describe('a registration', () => {
     }
   });
 
+  test('takes no binding of others for its own, where its own is listed without an expiry or in other words', () => {
+    for (const ours of ['sip:gw@192.0.2.1:5060', 'sip:gw@198.51.100.9:1024']) {
+      const { registration, sent, answer, advance } = registrar();
+      registration.start(START);
+      const request = one(sent()).replace(/^Contact: .*\r\n/m, '');
+      const listed = `Contact: <${ours}>\r\nContact: <sip:desk@192.0.2.7>;expires=3000\r\n`;
+      answer(request.replace(/^Expires: .*\r\n/m, ''), 200, `${listed}Expires: 60\r\n`, START);
+      advance(START + 30_000);
+      expect([ours, one(sent()).startsWith('REGISTER')]).toEqual([ours, true]);
+    }
+  });
+
   test('asks for longer when it is told that its expiry is too brief', () => {
     const { registration, sent, answer } = registrar();
     registration.start(START);

@@ -1,11 +1,19 @@
 /** The HTTP port while the platform starts, and the URLs that name it. */
 import { afterEach, expect, test } from 'bun:test';
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
+import { RtpRange } from '../support/rtp-range.ts';
 import { freePort } from '../support/sipp.ts';
 
 let platform: Platform | undefined;
-afterEach(() => platform?.stop(), 30_000);
+afterEach(async () => {
+  await platform?.stop();
+  platform = undefined;
+}, 30_000);
 
 const servers = async (url: string) => ((await (await fetch(`${url}/openapi.json`)).json()) as { servers: unknown }).servers;
 
@@ -49,3 +57,45 @@ test('a proxy that the environment names gets no webhook, and SIGHUP without a c
     await proxy.stop(true);
   }
 }, 60_000);
+
+const hasScript = spawnSync('script', ['--version'], { stdio: 'ignore' }).error === undefined;
+
+test.skipIf(!hasScript)(
+  'a terminal that is closed stops the platform that runs in it, and its database',
+  async () => {
+    const root = join(import.meta.dir, '../..');
+    const dataDir = mkdtempSync(join(tmpdir(), 'sidetone-terminal-'));
+    const port = await freePort();
+    const range = await RtpRange.take();
+    const program = `${join(root, 'node_modules/.bin/bun')} --no-env-file src/main.ts`;
+    const env = {
+      PATH: process.env.PATH,
+      DATA_DIR: dataDir,
+      HTTP_PORT: String(port),
+      SIP_LISTEN: 'udp:127.0.0.1:0',
+      RTP_PORTS: range.ports,
+      MEDIA_WORKERS: '1',
+    };
+    const terminal = spawn('script', ['-qec', program, '/dev/null'], { cwd: root, env, stdio: 'ignore' });
+    const answers = () =>
+      fetch(`http://127.0.0.1:${port}/readyz`).then(
+        ({ status }) => status,
+        () => 0,
+      );
+    try {
+      for (const until = performance.now() + 40_000; (await answers()) !== 200 && performance.now() < until; )
+        await Bun.sleep(50);
+      expect(await answers()).toBe(200);
+      terminal.kill('SIGKILL');
+      const lock = join(dataDir, 'postgres', 'postmaster.pid');
+      for (const until = performance.now() + 20_000; (await answers()) !== 0 && performance.now() < until; ) await Bun.sleep(50);
+      for (const until = performance.now() + 10_000; existsSync(lock) && performance.now() < until; ) await Bun.sleep(50);
+      expect([await answers(), existsSync(lock)]).toEqual([0, false]);
+    } finally {
+      terminal.kill('SIGKILL');
+      range.free();
+      rmSync(dataDir, { recursive: true, force: true });
+    }
+  },
+  90_000,
+);

@@ -185,9 +185,9 @@ export class OutboundLeg extends DialledLeg {
   }
 
   /** The 200 has come. Its description counts, or else the one that an 18x of the same fork gave. */
-  #onAnswered(call: Call, { body, fork, headers }: Described<'answered'>): void {
-    if (body.length === 0 && this.#described === fork) {
-      // What is in use may have been changed since, by an UPDATE.
+  #onAnswered(call: Call, { body, isChanged, fork, headers }: Described<'answered'>): void {
+    if (isChanged || (body.length === 0 && this.#described === fork)) {
+      // What is in use stays, as an UPDATE may have left it.
       this.answered = true;
       this.apply();
       this.signalAnswered(headers);

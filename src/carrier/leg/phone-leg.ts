@@ -210,8 +210,7 @@ export abstract class PhoneLeg implements Leg {
         return;
       case 'answer':
         this.withAddresses(event.body, (addresses) => {
-          this.onAnswer(event.body, addresses);
-          this.#onReoffered(false);
+          this.#onReoffered(!this.onAnswer(event.body, addresses));
         });
         return;
       case 'offer_refused':
@@ -303,7 +302,7 @@ export abstract class PhoneLeg implements Leg {
     this.options.driver.run((now) => call.offer(() => negotiation.offer(), now));
   }
 
-  /** The far end has answered our re-INVITE, or refused it: then our side goes on alone. */
+  /** The far end has answered our re-INVITE, or refused it, or answered what cannot be used: our side goes on alone. */
   #onReoffered(isRefused: boolean): void {
     if (!this.#reoffering) return;
     this.#reoffering = false;
@@ -333,7 +332,7 @@ export abstract class PhoneLeg implements Leg {
     if (this.over) return;
     this.over = true;
     const { call } = this;
-    if (call !== undefined) this.options.driver.run(() => call.abandon());
+    if (call !== undefined) this.options.driver.abandon(call);
     this.options.onEnded();
     this.#early.release();
     // The end of a recording is told all the same: its file is here.

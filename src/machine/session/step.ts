@@ -313,6 +313,8 @@ function orphaned(state: SessionState, now: number): Step {
   if (state.playback !== undefined || state.collect !== undefined) {
     return stay({ ...state, deadlines: { ...state.deadlines, orphan: now + state.terms.orphanTimeoutMs } });
   }
+  // The 200 may be out already, which only a BYE takes back.
+  if (state.answering !== undefined) return orderEnd(state, ending('timeout', 'system'), { do: 'hangup' }, now);
   return orderEnd(state, ending('timeout', 'system'), { do: 'reject', reason: 'timeout' }, now);
 }
 

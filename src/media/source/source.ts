@@ -118,12 +118,16 @@ export class Source implements AudioSource {
     this.#forget();
     const refetched = this.#download === undefined;
     if (refetched) {
+      let again: Download;
       try {
-        await this.#connect({});
+        again = await this.#open({});
       } catch {
         throw new SourceLost('gone when it was fetched again');
       }
-      if (reading !== this.#reading) this.#dropConnection();
+      // A later reading, which may have its own by now, is not given this one.
+      if (reading !== this.#reading) again.close();
+      still();
+      this.#download = again;
     }
     for (let skip = refetched ? this.#lead : 0; ; ) {
       still();
@@ -176,9 +180,13 @@ export class Source implements AudioSource {
   }
 
   async #connect(headers: Readonly<Record<string, string>>): Promise<GetResponse> {
-    this.#broken = false;
-    this.#download = await Download.open({ outbound: this.#outbound, url: this.#url, signal: this.#abort.signal }, headers);
+    this.#download = await this.#open(headers);
     return this.#download.response;
+  }
+
+  #open(headers: Readonly<Record<string, string>>): Promise<Download> {
+    this.#broken = false;
+    return Download.open({ outbound: this.#outbound, url: this.#url, signal: this.#abort.signal }, headers);
   }
 
   async #recognise(): Promise<PlaylistFound | undefined> {

@@ -49,7 +49,14 @@ export type CallEvent =
    */
   | { readonly type: 'progress'; readonly body: Uint8Array; readonly fork: string }
   /** Outbound: the far end answered with 200. Its ACK is on the way. */
-  | { readonly type: 'answered'; readonly body: Uint8Array; readonly fork: string; readonly headers: Headers }
+  | {
+      readonly type: 'answered';
+      readonly body: Uint8Array;
+      /** The session of that fork was changed since it was described. */
+      readonly isChanged: boolean;
+      readonly fork: string;
+      readonly headers: Headers;
+    }
   /** Inbound: our 200 was sent. A reliable provisional response may have held it up. */
   | { readonly type: 'accepted' }
   /** Inbound: the ACK of our 200 arrived. */

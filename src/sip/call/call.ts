@@ -249,8 +249,9 @@ export class Call implements Timed {
         this.#dialog = dialog;
         this.#changes.startTimer(timer);
         // A session that an UPDATE has changed since is not changed back by the description of the 200.
-        const body = this.#uac?.hasChanged(dialog.remoteTag) === true ? NO_BODY : response.body;
-        this.#emit({ type: 'answered', body, fork: dialog.remoteTag, headers: response.headers });
+        const isChanged = this.#uac?.hasChanged(dialog.remoteTag) === true;
+        const body = isChanged ? NO_BODY : response.body;
+        this.#emit({ type: 'answered', body, isChanged, fork: dialog.remoteTag, headers: response.headers });
       },
       onFailed: (end) => {
         this.#end(end);

@@ -263,6 +263,35 @@ describe('a source of bad manners', () => {
     expect(await refusal(hangsUp)).toEqual({ reason: 'unreachable', retryable: true });
   });
 
+  test('that is read anew while it is fetched again is read from the later request alone', async () => {
+    const sound = wav(tone(300, 40, 8000), 8000);
+    let requests = 0;
+    const { promise: first, resolve: answerFirst } = Promise.withResolvers<void>();
+    harness.files.set('/twice.wav', async () => {
+      requests += 1;
+      if (requests === 2) await first;
+      return new Response(sound);
+    });
+    const held = new HeldBytes();
+    const source = new Source(realOutbound(), harness.url('/twice.wav'), held);
+    expect(await source.admit(AbortSignal.timeout(5_000))).toBeUndefined();
+    source.hold(false);
+    while (held.used > 0) await new Promise(setImmediate);
+    const given = source.bytes();
+    const refused = given.next().then(
+      () => 'read',
+      (error: Error) => error.message,
+    );
+    while (requests < 2) await new Promise(setImmediate);
+    const later = source.bytes();
+    let total = (await later.next()).value?.length ?? 0;
+    answerFirst();
+    expect(await refused).toBe('read from elsewhere');
+    for await (const chunk of later) total += chunk.length;
+    expect([requests, total]).toEqual([3, sound.length]);
+    source.release();
+  });
+
   test('whose name changes its answer is rejected when it is fetched again', async () => {
     const large = wav(tone(300, 40, 8000), 8000);
     harness.files.set('/large.wav', large);
