@@ -5,6 +5,8 @@ export * from './sip-limits.ts';
 // Interface, Limits.
 export const BODY_MAX_BYTES = 1024 * 1024;
 export const COMMAND_BODY_MAX_BYTES = 64 * 1024;
+/** Objects and arrays in each other, in bodies and in messages of WebSockets. */
+export const JSON_DEPTH_MAX = 32;
 export const LIST_MATCHED_MAX_ITEMS = 50_000;
 export const LIST_DEFAULT_ITEMS = 1_000;
 
@@ -64,10 +66,7 @@ export const CONSOLE_LOGINS_MAX = 100;
 export const CONSOLE_SESSIONS_CLOSED_MAX = 1_000;
 export const CONSOLE_LOGIN_BODY_MAX_BYTES = 4_096;
 
-/**
- * MCP: the body of a message, the messages that are worked on at once, the characters of a result and of one text in
- * it, and the calls or events of one result.
- */
+/** MCP: the body of a message, messages at once, the characters of a result and of a text in it, its items. */
 export const MCP_BODY_MAX_BYTES = 64 * 1024;
 export const MCP_MESSAGES_MAX = 16;
 export const MCP_RESULT_MAX_CHARS = 60_000;

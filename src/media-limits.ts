@@ -23,6 +23,10 @@ export const HLS_FAILURES_MAX = 3;
 export const HLS_LIVE_SEGMENTS = 3;
 /** A source no larger than this is kept in memory whole; a larger one is streamed, or fetched again at its turn. */
 export const SOURCE_HELD_MAX_BYTES = 256 * 1024;
+/** So much of a head is read without asking whether there is room; what most sources take. */
+export const SOURCE_HEAD_FREE_BYTES = 64 * 1024;
+/** Sources of one playlist that are opened at once. */
+export const SOURCES_OPENING_MAX = 16;
 /** All held sources of a node; past it they are fetched again instead. */
 export const SOURCE_HELD_TOTAL_MAX_BYTES = 256 * 1024 * 1024;
 /** Small sources kept with their validators, for the next time they are asked for. */

@@ -208,3 +208,6 @@ export const DEVICE_KEEPALIVES_A_TURN = 100;
 export const SIP_BAN_UDP_MAX_SEC = 60;
 /** Addresses that are banned at once. Beyond it the ban that began longest ago is over. */
 export const SIP_BANS_MAX = 10_000;
+/** Two keys that come by INFO and in the audio within this time are one; so many wait for their twins. */
+export const SIP_TWIN_KEY_MS = 700;
+export const SIP_TWIN_KEYS_MAX = 8;

@@ -13,12 +13,22 @@ export function Softphone({ app }: { readonly app: AppDetail }) {
   const [said, setSaid] = useState('');
   const [error, setError] = useState('');
   const current = useRef<BrowserCall | undefined>(undefined);
+  /** A call is being made or is up: a second click makes no second one. */
+  const isCalling = useRef(false);
+  const hasLeft = useRef(false);
   // Who leaves the page hangs up.
-  useEffect(() => () => void current.current?.hangUp(), []);
+  useEffect(
+    () => () => {
+      hasLeft.current = true;
+      void current.current?.hangUp();
+    },
+    [],
+  );
 
   const start = async (event: SubmitEvent) => {
     event.preventDefault();
-    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    if (!(event.currentTarget instanceof HTMLFormElement) || isCalling.current) return;
+    isCalling.current = true;
     const to = String(new FormData(event.currentTarget).get('to') ?? '');
     setError('');
     setSaid('Calling …');
@@ -27,6 +37,7 @@ export function Softphone({ app }: { readonly app: AppDetail }) {
       const { token } = await ask<{ token: string }>('POST', `/apps/${app.app_uuid}/webrtc-tokens`, body);
       const made = await connectBrowser({ url: `${location.origin}/v1/whip`, token });
       current.current = made;
+      if (hasLeft.current) void made.hangUp();
       setCall(made);
       setSaid('Ringing until the application answers.');
       await made.ended;
@@ -36,6 +47,7 @@ export function Softphone({ app }: { readonly app: AppDetail }) {
       setError(wordsOf(problem));
     }
     current.current = undefined;
+    isCalling.current = false;
     setCall(undefined);
   };
 

@@ -1,5 +1,5 @@
 /** Trying it: a call from one of an application's numbers, a file played to it, and a sample of an event. */
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { EVENT_NAMES } from '../../src/event/names.ts';
 import { AppSelect, useApps } from '../part/apps.tsx';
 import { CallLink, Empty, Problem, State } from '../part/parts.tsx';
@@ -44,9 +44,12 @@ function Dial({ app }: { readonly app: AppDetail }) {
   const { data } = useLoaded('trunks', (signal) => ask<{ trunks: readonly Trunk[] }>('GET', '/trunks', undefined, signal));
   const [call, setCall] = useState('');
   const [error, setError] = useState('');
+  /** The platform is being asked: a second click places no second call. */
+  const isAsking = useRef(false);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
-    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    if (!(event.currentTarget instanceof HTMLFormElement) || isAsking.current) return;
+    isAsking.current = true;
     const form = new FormData(event.currentTarget);
     const trunk = String(form.get('trunk') ?? '');
     const body = { from: String(form.get('from')), to: String(form.get('to')), ...(trunk === '' ? {} : { trunk }) };
@@ -57,6 +60,7 @@ function Dial({ app }: { readonly app: AppDetail }) {
     } catch (problem) {
       setError(wordsOf(problem));
     }
+    isAsking.current = false;
   };
   return (
     <section class="card" aria-labelledby="dial">

@@ -19,7 +19,7 @@ const call = async (method, path, body) => {
   return answer;
 };
 
-/** Calls that are up, each with its Room and its bot. */
+/** The Room of each call and of each bot that is up, and the other of the two: who is left alone is hung up. */
 const bots = new Map();
 
 const steps = {
@@ -32,12 +32,13 @@ const steps = {
       media_format: { from_session: FORMAT, to_session: FORMAT },
       room_id,
     });
-    bots.set(event.session_uuid, { room_id, bot: bot.session_uuid });
+    bots.set(event.session_uuid, { room_id, other: bot.session_uuid });
+    bots.set(bot.session_uuid, { room_id, other: event.session_uuid });
   },
   'session.ended': async (event) => {
-    const { room_id, bot } = bots.get(event.session_uuid) ?? {};
-    bots.delete(event.session_uuid);
-    if (bot) await call('DELETE', `/v1/sessions/${bot}`);
+    const { room_id, other } = bots.get(event.session_uuid) ?? {};
+    for (const each of [event.session_uuid, other]) bots.delete(each);
+    if (other) await call('DELETE', `/v1/sessions/${other}`);
     if (room_id) await call('DELETE', `/api/v1/rooms/${room_id}`);
   },
 };

@@ -24,7 +24,7 @@ const call = async (method, path, body) => {
   return answer;
 };
 
-/** The Room and the bot of each call that is up. */
+/** The Room of each call and of each bot that is up, and the other of the two: who is left alone is hung up. */
 const bots = new Map();
 
 const steps = {
@@ -38,12 +38,13 @@ const steps = {
       room_id,
       phone_session_uuid: event.session_uuid, // `hangup` of the bot ends this one.
     });
-    bots.set(event.session_uuid, { room_id, bot: bot.session_uuid });
+    bots.set(event.session_uuid, { room_id, other: bot.session_uuid });
+    bots.set(bot.session_uuid, { room_id, other: event.session_uuid });
   },
   'session.ended': async (event) => {
-    const { room_id, bot } = bots.get(event.session_uuid) ?? {};
-    bots.delete(event.session_uuid);
-    if (bot) await call('DELETE', `/v1/sessions/${bot}`);
+    const { room_id, other } = bots.get(event.session_uuid) ?? {};
+    for (const each of [event.session_uuid, other]) bots.delete(each);
+    if (other) await call('DELETE', `/v1/sessions/${other}`);
     if (room_id) await call('DELETE', `/api/v1/rooms/${room_id}`);
   },
 };

@@ -77,6 +77,11 @@ export class AgentDriver {
     return result;
   }
 
+  /** The time, in ms since the epoch. */
+  get now(): number {
+    return this.#clock.now();
+  }
+
   close(): void {
     this.#closed = true;
     this.#disarm();

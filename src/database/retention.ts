@@ -1,6 +1,7 @@
 /**
- * Retention: idempotency keys are forgotten after 24 h, ended calls after `CALL_HISTORY_DAYS`, events, messages and
- * charges after 30 days, removed recordings after a year. Rows go in small batches, so that no call waits.
+ * Retention: idempotency keys and deleted Rooms are forgotten after 24 h, ended calls after `CALL_HISTORY_DAYS`,
+ * events, messages and charges after 30 days, removed recordings after a year. Rows go in small batches, so that no
+ * call waits.
  */
 import { and, asc, eq, inArray, isNotNull, lt, ne, sql } from 'drizzle-orm';
 import {
@@ -15,7 +16,7 @@ import {
 } from '../limits.ts';
 import { timelinesOf } from './calls.ts';
 import type { Database } from './driver/database.ts';
-import { charges, events, idempotency, messages, paymentReferences, recordings, sessions, timelines } from './schema.ts';
+import { charges, events, idempotency, messages, paymentReferences, recordings, rooms, sessions, timelines } from './schema.ts';
 
 export interface Forgotten {
   readonly sessions: number;
@@ -25,6 +26,7 @@ export interface Forgotten {
   readonly charges: number;
   readonly references: number;
   readonly recordings: number;
+  readonly rooms: number;
 }
 
 /** Deletes a batch of what is older than `before`. Returns how many rows went. */
@@ -73,22 +75,15 @@ const keys: Batch = (on, before) =>
  */
 const loggedEvents: Batch = (on, before) => {
   const oldest = on
-    .select({ eventId: events.eventId, at: events.at, status: events.status })
+    .select({ eventId: events.eventId, at: events.at })
     .from(events)
+    .where(ne(events.status, 'pending'))
     .orderBy(asc(events.eventId))
     .limit(RETENTION_BATCH_MAX_ROWS)
     .as('oldest');
   return on
     .delete(events)
-    .where(
-      inArray(
-        events.eventId,
-        on
-          .select({ eventId: oldest.eventId })
-          .from(oldest)
-          .where(and(lt(oldest.at, before), ne(oldest.status, 'pending'))),
-      ),
-    )
+    .where(inArray(events.eventId, on.select({ eventId: oldest.eventId }).from(oldest).where(lt(oldest.at, before))))
     .returning({ eventId: events.eventId });
 };
 
@@ -141,6 +136,22 @@ const references: Batch = (on, before) =>
     )
     .returning({ id: paymentReferences.reference });
 
+const deletedRooms: Batch = (on, before) =>
+  on
+    .delete(rooms)
+    .where(
+      inArray(
+        rooms.roomId,
+        on
+          .select({ id: rooms.roomId })
+          .from(rooms)
+          .where(and(isNotNull(rooms.deletedAt), lt(rooms.deletedAt, before)))
+          .orderBy(asc(rooms.deletedAt))
+          .limit(RETENTION_BATCH_MAX_ROWS),
+      ),
+    )
+    .returning({ id: rooms.roomId });
+
 const removedRecordings: Batch = (on, before) =>
   on
     .delete(recordings)
@@ -180,6 +191,7 @@ export async function forget(database: Database, now: number, callHistoryDays: n
     events: await sweep(loggedEvents, EVENT_RETENTION_DAYS * DAY_MS),
     charges: await sweep(settledCharges, CHARGE_RETENTION_DAYS * DAY_MS),
     references: await sweep(references, ENDED_SESSION_KEPT_SEC * 1000),
+    rooms: await sweep(deletedRooms, ENDED_SESSION_KEPT_SEC * 1000),
     recordings: await sweep(removedRecordings, RECORDING_REMEMBERED_DAYS * DAY_MS),
     messages: await sweep(settledMessages, MESSAGE_RETENTION_DAYS * DAY_MS),
   };

@@ -8,8 +8,9 @@
  * Anything else a server sends is ignored.
  */
 import type { BotOrder, RoomNews } from '../call/ports/leg.ts';
-import { BOT_ORDERS_MAX, WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
+import { BOT_ORDERS_MAX, JSON_DEPTH_MAX, WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
 import type { StreamFormat } from '../media/leg/stream.ts';
+import { isNestedDeeper } from '../nesting.ts';
 import type { Dialect, DialectOptions } from './dialect.ts';
 
 export const SUBPROTOCOL = 'sidetone.v1';
@@ -132,6 +133,7 @@ interface Message {
 
 function parse(text: string): Message | undefined {
   try {
+    if (isNestedDeeper(text, JSON_DEPTH_MAX)) return undefined;
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? value : undefined;
   } catch {

@@ -6,7 +6,8 @@
  *   platform → server   connected, start, media, dtmf, mark, stop         server → platform   media, mark, clear
  */
 import type { RoomNews } from '../call/ports/leg.ts';
-import { WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
+import { JSON_DEPTH_MAX, WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
+import { isNestedDeeper } from '../nesting.ts';
 import type { Dialect, DialectOptions } from './dialect.ts';
 
 const FRAME_MS = 20;
@@ -100,6 +101,7 @@ interface Message {
 /** Whatever is not an object with objects where they should be is nothing. */
 function parse(text: string): Message | undefined {
   try {
+    if (isNestedDeeper(text, JSON_DEPTH_MAX)) return undefined;
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? value : undefined;
   } catch {

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { systemClock } from '../../src/clock.ts';
-import { StoreUnavailable } from '../../src/database/journal/journal.ts';
+import { type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { KeyMarks } from '../../src/database/key-marks.ts';
 import type { Store } from '../../src/database/store.ts';
 import { createSeal } from '../../src/database/vault/seal.ts';
-import { newUuid } from '../../src/id.ts';
+import { newAppUuid, newUuid, newWebhookId } from '../../src/id.ts';
+import { RETENTION_BATCH_MAX_ROWS } from '../../src/limits.ts';
 import type { MessageState } from '../../src/machine/message/message.ts';
 import { eventOf } from '../webhook/emit.ts';
 import { openSecondStore, openTestStore, type TestStore } from './open.ts';
@@ -207,6 +208,46 @@ describe('retention', () => {
       expect((await sessions.get(live.appUuid, live.sessionUuid))?.state).toBe('new');
     });
   });
+});
+
+test('the oldest events go although many that are not delivered lie before them', async () => {
+  const { journal, outbox, events } = first.store;
+  const session = sessionRow();
+  const [waiting, sent] = [eventOf(session.appUuid, session.sessionUuid, 1), eventOf(session.appUuid, session.sessionUuid, 2)];
+  await journal.commit({
+    session,
+    events: [...Array.from({ length: RETENTION_BATCH_MAX_ROWS }, () => ({ ...waiting, webhookId: newWebhookId() })), sent],
+  });
+  await outbox.lease('test', 60_000);
+  const one = (await outbox.read({ xid: '0', eventId: 0 }, 2 * RETENTION_BATCH_MAX_ROWS)).events.find(
+    ({ webhookId }) => webhookId === sent.webhookId,
+  );
+  await outbox.settle('test', [{ xid: one?.xid ?? '', eventId: one?.eventId ?? 0, status: 'delivered', attempt: undefined }]);
+  await later(31 * 24 * HOUR_MS, async () => {
+    expect((await first.store.forget()).events).toBeGreaterThan(0);
+    expect(await events.owner(sent.webhookId)).toBeUndefined();
+  });
+});
+
+test('a deleted Room is forgotten after a day', async () => {
+  const { journal } = first.store;
+  const room: RoomRow = {
+    roomId: newUuid(),
+    appUuid: newAppUuid(),
+    nodeId: 'node-a',
+    epoch: 0,
+    voiceActivityEvents: false,
+    holdMusicUrl: 'https://media.example.com/hold.mp3?token=secret',
+    volume: undefined,
+    deleting: false,
+    playback: '',
+    createdAt: Date.now(),
+    deletedAt: undefined,
+  };
+  await journal.commit({ room, events: [] });
+  await journal.commit({ room: { ...room, deleting: true, deletedAt: Date.now() }, events: [] });
+  await later(23 * HOUR_MS, async () => expect((await first.store.forget()).rooms).toBe(0));
+  await later(25 * HOUR_MS, async () => expect((await first.store.forget()).rooms).toBe(1));
 });
 
 describe('the default application', () => {

@@ -175,6 +175,30 @@ describe('a room', () => {
     await room.close();
   });
 
+  test('that is left and joined again at once is told as joined, and the end of the seat before as nothing', async () => {
+    const [room, other] = [await opened(), await opened()];
+    const [one, two] = await Promise.all([member(room, 440), member(room, 660)]);
+    if (one === undefined || two === undefined) throw new Error('no members');
+    const { notices, leg } = two.call;
+    for (let round = 1; round <= 5; round++) {
+      leg.leave();
+      leg.join(room, FREE);
+      await notices.until(() => notices.of('room.joined').length === 1 + round);
+    }
+    expect(notices.of('room.left')).toEqual([]);
+    leg.join(other, FREE);
+    leg.leave();
+    leg.join(room, FREE);
+    await notices.until(() => notices.of('room.joined').some(({ room: number }, at) => at > 5 && number === room.number));
+    expect(notices.of('room.left').filter(({ room: number }) => number === room.number)).toEqual([]);
+    expect(Math.abs(presentDb(await one.listen(600, 200), 660, 8000) - two.level)).toBeLessThan(0.5);
+    leg.leave();
+    await notices.until(() => notices.of('room.left').some(({ room: number }) => number === room.number));
+    await Promise.all([one.end(), two.end()]);
+    await room.close();
+    await other.close();
+  });
+
   test('closed, it is left by all; joining it afterwards is told as left', async () => {
     const room = await opened();
     const talker = await member(room, 440);

@@ -303,6 +303,21 @@ except WebhookVerificationError:
 else:
     raise AssertionError("an altered body was taken")
 
+for secret in ["", "whsec_", "whsec_***"]:
+    try:
+        verify_webhook(hook["body"], hook["headers"], secret)
+    except ValueError:
+        pass
+    else:
+        raise AssertionError("a secret without a key was taken")
+for name, value in [("webhook-signature", "v1,\u00e9"), ("webhook-timestamp", "\u00b2"), ("webhook-timestamp", "1" * 5000)]:
+    try:
+        verify_webhook(hook["body"], {**{key.lower(): each for key, each in hook["headers"].items()}, name: value}, os.environ["SECRET"])
+    except WebhookVerificationError:
+        pass
+    else:
+        raise AssertionError("a strange field was taken")
+
 seen, sent = [], []
 async def on_event(event): seen.append(event["event"])
 async def receive(): return {"type": "http.request", "body": hook["body"].encode(), "more_body": False}

@@ -6,6 +6,7 @@ import binascii
 import hashlib
 import hmac
 import json
+import re
 import time
 from typing import Any, Awaitable, Callable, Dict, List, Mapping, Sequence, Tuple, Union
 
@@ -23,7 +24,7 @@ def verify_webhook(raw: Union[bytes, str], headers: Mapping[str, str], secrets: 
     """Verifies a webhook and returns its event.
 
     ``raw`` is the body exactly as it came; ``secrets`` is the secret of the application (``whsec_…``), or several while
-    one is rotated. Raises WebhookVerificationError.
+    one is rotated. Raises WebhookVerificationError, and ValueError for a secret that is none.
     """
     lower = {name.lower(): value for name, value in headers.items()}
     values: List[str] = []
@@ -33,23 +34,30 @@ def verify_webhook(raw: Union[bytes, str], headers: Mapping[str, str], secrets: 
             raise WebhookVerificationError(f"{name}: is missing")
         values.append(value)
     identifier, timestamp, signatures = values
-    if not timestamp.isdigit() or abs(now() - int(timestamp)) > _TOLERANCE_SEC:
+    if re.fullmatch("[0-9]{1,12}", timestamp) is None or abs(now() - int(timestamp)) > _TOLERANCE_SEC:
         raise WebhookVerificationError("webhook-timestamp: is too far from the time of now")
     body = raw.encode() if isinstance(raw, str) else raw
     signed = f"{identifier}.{timestamp}.".encode() + body
-    given = [each[3:] for each in signatures.split(" ") if each.startswith("v1,")]
+    given = [each[3:].encode("latin-1", "replace") for each in signatures.split(" ") if each.startswith("v1,")]
     for secret in [secrets] if isinstance(secrets, str) else secrets:
-        try:
-            key = base64.b64decode(secret[len("whsec_"):] if secret.startswith("whsec_") else secret)
-        except binascii.Error:
-            raise ValueError("a secret is whsec_ and base64") from None
-        expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+        expected = base64.b64encode(hmac.new(_key_of(secret), signed, hashlib.sha256).digest())
         if any(hmac.compare_digest(each, expected) for each in given):
             event = json.loads(body)
             if not isinstance(event, dict):
                 raise WebhookVerificationError("the body is no event")
             return event
     raise WebhookVerificationError("webhook-signature: is not one of this application")
+
+
+def _key_of(secret: str) -> bytes:
+    """The key in a secret. Raises ValueError where there is none: an empty one would let anybody sign."""
+    try:
+        key = base64.b64decode(secret[len("whsec_"):] if secret.startswith("whsec_") else secret, validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if key == b"":
+        raise ValueError("a secret is whsec_ and base64, as the platform gave it")
+    return key
 
 
 def flask_webhook(secrets: Secrets, on_event: Callable[[Event], None]) -> Callable[[], Tuple[str, int]]:

@@ -1,7 +1,6 @@
 /**
  * A SIP call and its RTP as a `Leg`. Orders may arrive in any state. The RTP ports are taken when the first session
- * description is due.
- * `leg.ended` is signalled once, after the ports were given back.
+ * description is due. `leg.ended` is signalled once, after the ports were given back.
  */
 import type { Leg, LegEnd, LegHandOver, LegListener, LegSignal, LegSnapshot, LegTransfers } from '../../call/ports/leg.ts';
 import type { CallQuality } from '../../event/call-report.ts';
@@ -22,6 +21,7 @@ import { legEnd } from './cause.ts';
 import { digitOfInfo } from './info-digit.ts';
 import { addressesOf, namesIn } from './sdp-names.ts';
 import { sipFacts } from './sip-facts.ts';
+import { TwinKeys } from './twin-keys.ts';
 
 export interface PhoneLegOptions {
   readonly driver: AgentDriver;
@@ -89,6 +89,7 @@ export abstract class PhoneLeg implements Leg {
   #hasEvents = false;
   /** Keys that the far end has sent as telephone-events. */
   #eventKeys = 0;
+  readonly #twins = new TwinKeys();
   #secure = false;
   #hearsTones = false;
   readonly #early = new EarlyAudio((notice) => this.signal({ type: 'leg.media', notice }));
@@ -127,7 +128,6 @@ export abstract class PhoneLeg implements Leg {
 
   /**
    * Listens for tones in the audio
-   *
    * - when no telephone-event was agreed,
    * - until the far end has sent its first keys as telephone-events, because some trunks agree on them and send tones
    *   only,
@@ -151,6 +151,7 @@ export abstract class PhoneLeg implements Leg {
         if (agreement !== undefined) this.apply(agreement);
         return;
       }
+      if (notice.type === 'digit' && this.#twins.isToldByInfo(notice.digit, notice.durationMs, this.options.driver.now)) return;
       // A leg that closes is out of its room as part of its end, which says why.
       if (!this.over || notice.type !== 'room.left') this.signal({ type: 'leg.media', notice });
     });
@@ -228,7 +229,8 @@ export abstract class PhoneLeg implements Leg {
         return;
       case 'info': {
         const key = digitOfInfo(event.contentType, event.body);
-        if (key !== undefined) this.signal({ type: 'leg.digit', ...key });
+        if (key !== undefined && !this.#twins.isToldByAudio(key.digit, this.options.driver.now))
+          this.signal({ type: 'leg.digit', ...key });
         return;
       }
       case 'ended':

@@ -1,4 +1,6 @@
 /** 400: the body is JSON in UTF-8. */
+import { JSON_DEPTH_MAX } from '../../limits.ts';
+import { isNestedDeeper } from '../../nesting.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { RequestContext } from '../request-context.ts';
 
@@ -12,7 +14,10 @@ export function json(context: RequestContext): Problem | undefined {
     return undefined;
   }
   try {
-    context.body = JSON.parse(utf8.decode(raw));
+    const text = utf8.decode(raw);
+    if (isNestedDeeper(text, JSON_DEPTH_MAX))
+      return problems.invalid(`body: must not be nested more than ${JSON_DEPTH_MAX} deep`);
+    context.body = JSON.parse(text);
     return undefined;
   } catch {
     return problems.invalid('body: must be valid JSON');

@@ -328,7 +328,8 @@ function mediaLost(state: SessionState, now: number): Step {
 }
 
 function shutdown(state: SessionState, now: number): Step {
-  if (state.ending !== undefined || !state.hasLeg) return stay(state);
+  if (state.ending !== undefined) return stay(state);
+  if (!state.hasLeg) return orphaned(state, now);
   const cause = state.phase === 'answered' ? 'completed' : applicationSide(state) === 'caller' ? 'cancelled' : 'rejected';
   const order: Effect =
     state.phase === 'answered' ? { do: 'hangup' } : state.type === 'phone_out' ? { do: 'cancel' } : { do: 'hangup' };

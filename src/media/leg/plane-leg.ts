@@ -57,6 +57,10 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
   /** The operations whose keys are being sent, by their number on the plane. */
   readonly #keys = new Map<number, string>();
   #lastKeys = 0;
+  /** The number of the room in which it has a seat. */
+  #room: number | undefined;
+  /** Seats that were given up and whose end the plane has still to tell, by the number of their room. */
+  readonly #givenUp = new Map<number, number>();
 
   constructor(options: PlaneLegOptions) {
     this.id = options.id;
@@ -128,6 +132,8 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
       this.notify({ type: 'room.left', room: room.number });
       return;
     }
+    if (this.#room !== room.number) this.#giveUpSeat();
+    this.#room = room.number;
     this.placement.moveTo(worker);
     this.placement.command({
       type: 'join',
@@ -145,7 +151,24 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
   }
 
   leave(): void {
+    this.#giveUpSeat();
     this.placement.command({ type: 'leave', leg: this.id });
+  }
+
+  #giveUpSeat(): void {
+    if (this.#room === undefined) return;
+    this.#givenUp.set(this.#room, (this.#givenUp.get(this.#room) ?? 0) + 1);
+    this.#room = undefined;
+  }
+
+  /** Whether the seat whose end the plane tells is an earlier one, while the leg has another in the same room. */
+  #isOfEarlierSeat(room: number): boolean {
+    const before = this.#givenUp.get(room) ?? 0;
+    if (before > 1) this.#givenUp.set(room, before - 1);
+    else this.#givenUp.delete(room);
+    if (before > 0) return this.#room === room;
+    if (this.#room === room) this.#room = undefined;
+    return false;
   }
 
   setMuted(muted: boolean): void {
@@ -217,7 +240,7 @@ export abstract class PlaneLeg implements RoomMember, Recordable, PlaneListener 
         this.notify({ type: 'room.joined', room: record.a });
         break;
       case NOTICE.roomLeft:
-        this.notify({ type: 'room.left', room: record.a });
+        if (!this.#isOfEarlierSeat(record.a)) this.notify({ type: 'room.left', room: record.a });
         break;
       case NOTICE.voice:
         this.notify({ type: 'voice', talking: record.a === 1 });

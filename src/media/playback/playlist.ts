@@ -1,5 +1,6 @@
 /** Sources that were opened together, in the order they are heard. */
-import { SOURCE_ADMISSION_MS } from '../../limits.ts';
+import { SOURCE_ADMISSION_MS, SOURCES_OPENING_MAX } from '../../limits.ts';
+import { Semaphore } from '../../semaphore.ts';
 import type { SourceRefused } from '../audio.ts';
 import { openSource, type SourceTerms } from '../source/open-source.ts';
 import type { OpenedSource } from '../source/source-list.ts';
@@ -25,10 +26,13 @@ class OpenPlaylist extends Playable {
   }
 }
 
-/** Opens every URL at once; the refused one of lowest index is told, the others are let go. */
+/** Opens every URL, some at once; the refused one of lowest index is told, the others are let go. */
 export async function openPlaylist(terms: SourceTerms, urls: readonly string[]): Promise<OpenPlaylist | SourceRefused> {
   const deadline = AbortSignal.timeout(SOURCE_ADMISSION_MS);
-  const opened = await Promise.all(urls.map((url) => openSource(terms, url, deadline)));
+  const opening = new Semaphore(SOURCES_OPENING_MAX, urls.length);
+  const open = async (url: string) =>
+    (await opening.run(deadline, () => openSource(terms, url, deadline))) ?? ({ reason: 'timeout', retryable: true } as const);
+  const opened = await Promise.all(urls.map(open));
   const sources = opened.flatMap((each) => ('reason' in each ? [] : [each]));
   const index = opened.findIndex((each) => 'reason' in each);
   const refused = opened[index];

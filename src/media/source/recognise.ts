@@ -1,5 +1,5 @@
 /** The first bytes of a source, up to the first audio: what it is, and where its sound begins. */
-import { SOURCE_HEAD_MAX_BYTES, SOURCE_TAGS_MAX_BYTES } from '../../limits.ts';
+import { SOURCE_HEAD_FREE_BYTES, SOURCE_HEAD_MAX_BYTES, SOURCE_TAGS_MAX_BYTES } from '../../limits.ts';
 import { decodesAac } from '../decode/aac-decoder.ts';
 import { type SourceKind, sniff } from '../format/sniff.ts';
 import { Refusal } from './opening.ts';
@@ -17,10 +17,15 @@ interface Recognised {
 /** Bytes while the end of the head is not known: kept in one piece, dropped from its beginning. */
 class Head {
   lead = 0;
+  readonly #reserve: (bytes: number) => boolean;
   #bytes = new Uint8Array(4_096);
   #length = 0;
   /** Bytes to drop that have not come yet. */
   #skip = 0;
+
+  constructor(reserve: (bytes: number) => boolean) {
+    this.#reserve = reserve;
+  }
 
   get bytes(): Uint8Array<ArrayBuffer> {
     return this.#bytes.subarray(0, this.#length);
@@ -31,7 +36,10 @@ class Head {
     this.#skip -= skipped;
     const rest = chunk.subarray(skipped);
     if (this.#length + rest.length > this.#bytes.length) {
-      const longer = new Uint8Array(2 * (this.#length + rest.length));
+      const room = 2 * (this.#length + rest.length);
+      if (room > SOURCE_HEAD_FREE_BYTES && !this.#reserve(room - this.#bytes.length))
+        throw new Refusal('preparation_failed', true);
+      const longer = new Uint8Array(room);
       longer.set(this.bytes);
       this.#bytes = longer;
     }
@@ -52,9 +60,15 @@ class Head {
 /** Whether the decoders of this build read it. */
 const isDecoded = (kind: SourceKind | 'more'): boolean => (kind !== 'aac' && kind !== 'mpegts-aac') || decodesAac();
 
-/** Reads until the content tells what it is. Rejects with `Refusal` where it is nothing we play. */
-export async function recognise(next: () => Promise<Uint8Array | undefined>): Promise<Recognised> {
-  const head = new Head();
+/**
+ * Reads until the content tells what it is. Rejects with `Refusal` where it is nothing we play. `reserve` is asked for
+ * the memory of a head that grows large; false refuses the source.
+ */
+export async function recognise(
+  next: () => Promise<Uint8Array | undefined>,
+  reserve: (bytes: number) => boolean = () => true,
+): Promise<Recognised> {
+  const head = new Head(reserve);
   let lookAt = 0;
   for (;;) {
     const chunk = await next().catch((error: unknown) => {

@@ -8,7 +8,7 @@ import type { GetResponse } from '../../outbound/http-get.ts';
 import type { AudioKind } from '../format/sniff.ts';
 import { type AudioSource, SourceLost } from './audio-source.ts';
 import { Download } from './download.ts';
-import { type AudioOutbound, Refusal } from './opening.ts';
+import type { AudioOutbound } from './opening.ts';
 import { readText } from './playlist-body.ts';
 import { recognise } from './recognise.ts';
 import { type CachedSource, conditions, mayKeep, SourceCache } from './source-cache.ts';
@@ -192,15 +192,25 @@ export class Source implements AudioSource {
   async #recognise(): Promise<PlaylistFound | undefined> {
     const download = this.#download;
     if (download === undefined) throw new SourceLost('released');
-    const { kind, lead, head, ended } = await recognise(() => download.next());
+    let reserved = 0;
+    const reserve = (bytes: number): boolean => {
+      const isFree = this.#held.take(bytes);
+      if (isFree) reserved += bytes;
+      return isFree;
+    };
+    const { kind, lead, head, ended } = await recognise(() => download.next(), reserve).finally(() => this.#held.give(reserved));
     if (kind === 'playlist') {
       const text = await readText(ended ? { next: async () => undefined, close: () => download.close() } : download, head);
       this.release();
       return { text, url: download.response.url };
     }
-    if (!this.#keep(head.length)) throw new Refusal('preparation_failed', true);
     this.#kind = kind;
     this.#lead = lead;
+    if (!this.#keep(head.length)) {
+      // It is known for what it is, and fetched again at its turn.
+      this.#dropConnection();
+      return undefined;
+    }
     this.#chunks = [head];
     if (ended) this.#completed();
     return undefined;
@@ -209,7 +219,8 @@ export class Source implements AudioSource {
   async #fill(first: boolean): Promise<void> {
     while (!this.#complete && !this.#wanted && this.#heldBytes <= SOURCE_HELD_MAX_BYTES) {
       const download = this.#download;
-      const chunk = await download?.next();
+      if (download === undefined) return;
+      const chunk = await download.next();
       if (this.#abort.signal.aborted || this.#download !== download) return;
       if (chunk === undefined) {
         this.#completed();

@@ -1,0 +1,21 @@
+/** How deep a JSON text is nested, found before it is read: what validates or prints a value goes as deep. */
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** Whether objects and arrays lie in each other more than `most` deep. Linear in the text, which need not be JSON. */
+export function isNestedDeeper(text: string, most: number): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (inString) {
+      if (code === BACKSLASH) at++;
+      else if (code === QUOTE) inString = false;
+    } else if (code === QUOTE) inString = true;
+    // `[` and `{`, then `]` and `}`: they differ by one bit.
+    else if ((code | 0x20) === 0x7b) {
+      if (++depth > most) return true;
+    } else if ((code | 0x20) === 0x7d) depth--;
+  }
+  return false;
+}

@@ -1,0 +1,44 @@
+/** Bodies that are nested deeper than anything the API takes. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { newUuid } from '../../src/id.ts';
+import { isNestedDeeper } from '../../src/nesting.ts';
+import { openPlatform, type Platform } from './platform.ts';
+
+let platform: Platform;
+beforeAll(async () => {
+  platform = await openPlatform();
+});
+afterAll(() => platform.close());
+
+/** The depth of a value that was parsed. */
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+}
+
+test('the depth of a text is that of the value it holds', () => {
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 8 }), fc.integer({ min: 0, max: 8 }), (text, most) => {
+      expect(isNestedDeeper(text, most)).toBe(depthOf(JSON.parse(text)) > most);
+    }),
+  );
+  expect(isNestedDeeper(String.raw`"[[[[\"[[[["`, 0)).toBe(false);
+});
+
+test('a body that is nested too deeply is 400 before anything looks into it', async () => {
+  const app = await platform.testStore.store.apps.create({ name: 'deep' });
+  const headers = { authorization: `Bearer ${app.appUuid}:${app.apiKey}`, 'content-type': 'application/json' };
+  for (const [open, close] of [
+    ['[', ']'],
+    ['{"a":', '}'],
+  ] as const)
+    for (const [path, field] of [
+      ['/api/v1/rooms', 'voice_activity_events'],
+      [`/v1/sessions/${newUuid()}/dtmf/collect`, 'barge_in'],
+    ] as const) {
+      const body = `{"${field}":${open.repeat(9_000)}0${close.repeat(9_000)}}`;
+      const { status, body: told } = await platform.raw(path, { method: 'POST', headers, body });
+      expect([path, status, told.message]).toEqual([path, 400, 'body: must not be nested more than 32 deep']);
+    }
+});
