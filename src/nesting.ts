@@ -19,3 +19,14 @@ export function isNestedDeeper(text: string, most: number): boolean {
   }
   return false;
 }
+
+/**
+ * The value down to `depth`, with null for what lies deeper: no body of ours is as deep, so that a shape judges it as
+ * it would judge all of it, and prints little of it.
+ */
+export function cutAt(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth === 0) return null;
+  if (Array.isArray(value)) return value.map((each) => cutAt(each, depth - 1));
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, cutAt(each, depth - 1)]));
+}

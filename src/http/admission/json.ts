@@ -1,6 +1,6 @@
 /** 400: the body is JSON in UTF-8. */
 import { JSON_DEPTH_MAX } from '../../limits.ts';
-import { isNestedDeeper } from '../../nesting.ts';
+import { cutAt, isNestedDeeper } from '../../nesting.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { RequestContext } from '../request-context.ts';
 
@@ -15,9 +15,8 @@ export function json(context: RequestContext): Problem | undefined {
   }
   try {
     const text = utf8.decode(raw);
-    if (isNestedDeeper(text, JSON_DEPTH_MAX))
-      return problems.invalid(`body: must not be nested more than ${JSON_DEPTH_MAX} deep`);
-    context.body = JSON.parse(text);
+    const body: unknown = JSON.parse(text);
+    context.body = isNestedDeeper(text, JSON_DEPTH_MAX) ? cutAt(body, JSON_DEPTH_MAX) : body;
     return undefined;
   } catch {
     return problems.invalid('body: must be valid JSON');
