@@ -19,8 +19,8 @@ const TONES = [440, 660, 880];
  */
 const TAKEN_MAX_MS = 10_000;
 /**
- * Who has not read the others' signs of life for 2.5 s buries nobody for 10 s after that: so it was, twice, on a
- * machine that stalled.
+ * A node that has not read the others' signs of life for 2.5 s declares none of them dead for 10 s after that.
+ * A machine that stalled caused this twice.
  */
 const BURIED_MAX_MS = 60_000;
 
