@@ -63,7 +63,6 @@ export const EVENT_STREAM_BEHIND_MAX_BYTES = 1024 * 1024;
 export const CONSOLE_SESSION_MS = 12 * 3600 * 1000;
 export const CONSOLE_LOGIN_MS = 5 * 60 * 1000;
 export const CONSOLE_LOGINS_MAX = 100;
-export const CONSOLE_SESSIONS_CLOSED_MAX = 1_000;
 export const CONSOLE_LOGIN_BODY_MAX_BYTES = 4_096;
 
 /** MCP: the body of a message, messages at once, the characters of a result and of a text in it, its items. */

@@ -16,7 +16,8 @@ import {
 } from '../limits.ts';
 import { timelinesOf } from './calls.ts';
 import type { Database } from './driver/database.ts';
-import { charges, events, idempotency, messages, paymentReferences, recordings, rooms, sessions, timelines } from './schema.ts';
+import { charges, paymentReferences } from './payment-schema.ts';
+import { events, idempotency, messages, recordings, revokedConsoleCookies, rooms, sessions, timelines } from './schema.ts';
 
 export interface Forgotten {
   readonly sessions: number;
@@ -27,6 +28,7 @@ export interface Forgotten {
   readonly references: number;
   readonly recordings: number;
   readonly rooms: number;
+  readonly cookies: number;
 }
 
 /** Deletes a batch of what is older than `before`. Returns how many rows went. */
@@ -168,6 +170,22 @@ const removedRecordings: Batch = (on, before) =>
     )
     .returning({ id: recordings.recordingUuid });
 
+const revokedCookies: Batch = (on, before) =>
+  on
+    .delete(revokedConsoleCookies)
+    .where(
+      inArray(
+        revokedConsoleCookies.hash,
+        on
+          .select({ hash: revokedConsoleCookies.hash })
+          .from(revokedConsoleCookies)
+          .where(lt(revokedConsoleCookies.expiresAt, before))
+          .orderBy(asc(revokedConsoleCookies.expiresAt))
+          .limit(RETENTION_BATCH_MAX_ROWS),
+      ),
+    )
+    .returning({ hash: revokedConsoleCookies.hash });
+
 const DAY_MS = 24 * 3600 * 1000;
 
 /**
@@ -194,5 +212,6 @@ export async function forget(database: Database, now: number, callHistoryDays: n
     rooms: await sweep(deletedRooms, ENDED_SESSION_KEPT_SEC * 1000),
     recordings: await sweep(removedRecordings, RECORDING_REMEMBERED_DAYS * DAY_MS),
     messages: await sweep(settledMessages, MESSAGE_RETENTION_DAYS * DAY_MS),
+    cookies: await sweep(revokedCookies, 0),
   };
 }

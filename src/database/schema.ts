@@ -1,13 +1,12 @@
 /**
- * The tables. Times are milliseconds since the epoch, as everywhere in the program. What is written on every call
- * (sessions, events, outbox) has no foreign keys and no index on a column that changes while a call is up, so that
- * those updates stay heap-only.
+ * The tables, except those of payments. Times are milliseconds since the epoch, as everywhere in the program. What is
+ * written on every call (sessions, events, outbox) has no foreign keys and no index on a column that changes while a
+ * call is up, so that those updates stay heap-only.
  */
 import { sql } from 'drizzle-orm';
 import {
   bigint,
   boolean,
-  customType,
   index,
   integer,
   jsonb,
@@ -19,11 +18,8 @@ import {
   uuid,
 } from 'drizzle-orm/pg-core';
 import type { Attempt } from './attempt.ts';
+import { bytea, ms, xid8 } from './column-types.ts';
 import type { TrunkSettings } from './trunk/trunk-settings.ts';
-
-const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' });
-const xid8 = customType<{ data: string; driverData: string }>({ dataType: () => 'xid8' });
-const ms = (name: string) => bigint(name, { mode: 'number' });
 
 export const apps = pgTable('apps', {
   appUuid: text('app_uuid').primaryKey(),
@@ -86,6 +82,13 @@ export const webrtcTokens = pgTable(
     expiresAt: ms('expires_at').notNull(),
   },
   (table) => [index('webrtc_tokens_app').on(table.appUuid), index('webrtc_tokens_expiry').on(table.expiresAt)],
+);
+
+/** SHA-256 of cookies of the console whose session was logged out. A row goes once its cookie would be over anyway. */
+export const revokedConsoleCookies = pgTable(
+  'revoked_console_cookies',
+  { hash: bytea('hash').primaryKey(), expiresAt: ms('expires_at').notNull() },
+  (table) => [index('revoked_console_cookies_expiry').on(table.expiresAt)],
 );
 
 export const numbers = pgTable(
@@ -434,65 +437,4 @@ export const messageParts = pgTable(
     smscId: text('smsc_id').notNull(),
   },
   (table) => [primaryKey({ columns: [table.messageUuid, table.part] }), index('message_parts_smsc_id').on(table.smscId)],
-);
-
-/** Collections that have not ended: what a crash leaves here ends as failed at the next start. */
-export const paymentCollections = pgTable(
-  'payment_collections',
-  {
-    operationUuid: text('operation_uuid').notNull(),
-    sessionUuid: uuid('session_uuid').notNull(),
-    appUuid: text('app_uuid').notNull(),
-    kind: text('kind').notNull(),
-    clientState: text('client_state').notNull(),
-    traceparent: text('traceparent').notNull(),
-    /** The process that collects; empty in rows of a release without nodes. */
-    nodeId: text('node_id').notNull().default(''),
-  },
-  (table) => [primaryKey({ columns: [table.sessionUuid, table.operationUuid] })],
-);
-
-/**
- * Card and CVV references. `sealed` is AES-256-GCM under a key derived from MASTER_KEY, which is not in the database,
- * bound to application, Session and reference; it is NULL from the first use on.
- */
-export const paymentReferences = pgTable(
-  'payment_references',
-  {
-    reference: text('reference').primaryKey(),
-    appUuid: text('app_uuid').notNull(),
-    sessionUuid: uuid('session_uuid').notNull(),
-    sealed: bytea('sealed'),
-    brand: text('brand').notNull(),
-    last4: text('last4').notNull(),
-    expiresAt: ms('expires_at').notNull(),
-  },
-  (table) => [index('payment_references_session').on(table.sessionUuid), index('payment_references_expiry').on(table.expiresAt)],
-);
-
-/**
- * Charges. `attempting` from before the request to the gateway until its outcome is known; then a terminal status,
- * once.
- */
-export const charges = pgTable(
-  'charges',
-  {
-    chargeUuid: uuid('charge_uuid').primaryKey(),
-    operationUuid: text('operation_uuid').notNull(),
-    appUuid: text('app_uuid').notNull(),
-    sessionUuid: uuid('session_uuid').notNull(),
-    status: text('status').notNull(),
-    amount: integer('amount').notNull(),
-    currency: text('currency').notNull(),
-    provider: text('provider').notNull(),
-    terminalNumber: text('terminal_number').notNull(),
-    clientState: text('client_state').notNull(),
-    traceparent: text('traceparent').notNull(),
-    createdAt: ms('created_at').notNull(),
-    completedAt: ms('completed_at'),
-  },
-  (table) => [
-    index('charges_attempting').on(table.createdAt).where(sql`status = 'attempting'`),
-    index('charges_age').on(table.createdAt),
-  ],
 );

@@ -6,6 +6,7 @@ import { NOTIFY_SPACING_MS, RETENTION_EVERY_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { type AppStore, appStore } from './apps.ts';
 import { type CallStore, callStore } from './calls.ts';
+import { type ConsoleCookieStore, consoleCookieStore } from './console-cookies.ts';
 import { type CredentialStore, credentialStore } from './credentials.ts';
 import { type DeviceStore, deviceStore } from './devices.ts';
 import type { Database } from './driver/database.ts';
@@ -51,6 +52,7 @@ export interface Store {
   readonly outbox: OutboxStore;
   readonly idempotency: IdempotencyStore;
   readonly webrtcTokens: WebrtcTokenStore;
+  readonly consoleCookies: ConsoleCookieStore;
   readonly nodes: NodeStore;
   readonly leases: LeaseStore;
   /** The application was changed on another node: what is kept of it is forgotten. */
@@ -173,6 +175,7 @@ export async function storeOn(
     outbox,
     idempotency: idempotencyStore(database, nodeId, now, marks),
     webrtcTokens: webrtcTokenStore(database, now),
+    consoleCookies: consoleCookieStore(database),
     nodes,
     leases,
     appChanged: apps.changedElsewhere,

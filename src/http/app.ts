@@ -14,7 +14,6 @@ import type { Clock } from '../clock.ts';
 import { StoreUnavailable } from '../database/journal/journal.ts';
 import type { Store } from '../database/store.ts';
 import type { HistorySink } from '../history/call-history.ts';
-import { newUuid } from '../id.ts';
 import { NODE_RETRY_AFTER_SEC, UNAVAILABLE_RETRY_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { isProblem, type Problem, problems } from '../problem.ts';
@@ -27,6 +26,7 @@ import { linkTrace } from './admission/trace.ts';
 import { CONSOLE_PATHS, ConsoleDoor } from './console/console-door.ts';
 import { ConsoleSessions } from './console/console-sessions.ts';
 import { loginRoutes } from './console/logins.ts';
+import { failureResponse, stackOf, storeAway } from './failure.ts';
 import type { Finding } from './mcp/reading.ts';
 import { mcpRoute } from './mcp/route.ts';
 import type { HttpMetrics } from './metrics.ts';
@@ -37,7 +37,7 @@ import type { OperatorHooks } from './operator/hooks.ts';
 import { operatorRoutes } from './operator/operator.ts';
 import { type HttpPeer, PipelineLimit } from './pipelining.ts';
 import type { Outcome, RequestContext, Route } from './request-context.ts';
-import { answerResponse, problemResponse, unexpectedResponse, withoutLength } from './response.ts';
+import { answerResponse, problemResponse, withoutLength } from './response.ts';
 import { applicationRoutes } from './route/application.ts';
 import { dtmfRoutes } from './route/dtmf.ts';
 import { ingestRoutes, ingestWork } from './route/ingest.ts';
@@ -152,7 +152,8 @@ const routesOf = (
 
 export function createHttpApp(deps: HttpDeps): HttpApp {
   const { store, clock, metrics, operatorToken, operatorReadToken, turn = nextTurn } = deps;
-  const consoleSessions = new ConsoleSessions({ operatorToken, operatorReadToken, now: () => clock.now() });
+  const now = () => clock.now();
+  const consoleSessions = new ConsoleSessions({ operatorToken, operatorReadToken, cookies: store.consoleCookies, now });
   const app = new Hono();
   const routes = routesOf(deps, consoleSessions, async (request) => app.fetch(request));
 
@@ -210,12 +211,8 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
 
   const others = otherMethods(open.keys(), routes);
   app.notFound(({ req }) => others.fetch(req.raw));
-  // Admission and the doors answer for their own bugs. This is for the pages, and for what is read without a key.
-  app.onError((error, { req }) => {
-    const supportId = newUuid();
-    deps.log.error({ support_id: supportId, route: req.path, error: error.stack ?? error.message }, 'a request ended in a bug');
-    return unexpectedResponse(supportId, newTraceparent());
-  });
+  // Most doors answer for their own bugs. This is for the console, for pages, and for what is read without a key.
+  app.onError((error, { req }) => failureResponse(error, req.path, deps.log, newTraceparent()));
 
   const pipeline = new PipelineLimit((done) => void turn().then(done));
   const fetch = async (request: Request): Promise<Response> => {
@@ -304,11 +301,8 @@ function performer(
       outcome = await serve(context);
     } catch (error) {
       if (!(error instanceof StoreUnavailable))
-        log.error(
-          { route: route.path, error: error instanceof Error ? (error.stack ?? '') : String(error) },
-          'an operation of another node ended in a bug',
-        );
-      outcome = problems.unavailable('Service temporarily unavailable. See Retry-After header.', UNAVAILABLE_RETRY_SEC);
+        log.error({ route: route.path, error: stackOf(error) }, 'an operation of another node ended in a bug');
+      outcome = storeAway();
     }
     if (outcome instanceof Response) return problems.unavailable('The operation cannot be forwarded.', UNAVAILABLE_RETRY_SEC);
     if (method !== 'GET') tell(history, context, outcome.status, clock.now() - started);

@@ -75,6 +75,11 @@ export interface RequestContext {
   appUuid: string;
   /** The operator's token may only read; after `authentication`. */
   mayOnlyRead: boolean;
+  /**
+   * Whether the credentials would let it in again, for an answer that goes on for long. Undefined where they cannot end
+   * while the process runs: tokens are settings. Rejects when the database does not answer.
+   */
+  isStillAdmitted?: () => Promise<boolean>;
   /** The request's, or made here; after `operationId`. */
   operationUuid: string;
   /** The mark of its Idempotency-Key, while it is ours to answer. */

@@ -250,6 +250,15 @@ test('a deleted Room is forgotten after a day', async () => {
   await later(25 * HOUR_MS, async () => expect((await first.store.forget()).rooms).toBe(1));
 });
 
+test('a cookie that was logged out is forgotten when it would be over anyway', async () => {
+  const { consoleCookies } = first.store;
+  await consoleCookies.revoke('o.cookie', Date.now() + 12 * HOUR_MS);
+  await later(11 * HOUR_MS, async () => expect((await first.store.forget()).cookies).toBe(0));
+  expect(await consoleCookies.isRevoked('o.cookie')).toBe(true);
+  await later(13 * HOUR_MS, async () => expect((await first.store.forget()).cookies).toBe(1));
+  expect(await consoleCookies.isRevoked('o.cookie')).toBe(false);
+});
+
 describe('the default application', () => {
   test('is made once, by one of the nodes that start together on an empty database', async () => {
     const second = await openSecondStore(first);

@@ -24,6 +24,14 @@ const logIn = (body: unknown, headers: Record<string, string> = {}) => {
     body: text,
   });
 };
+/** The sessions of another process on the same database. */
+const sessionsOf = () =>
+  new ConsoleSessions({
+    operatorToken: OPERATOR_TOKEN,
+    operatorReadToken: READ_TOKEN,
+    cookies: platform.testStore.store.consoleCookies,
+    now: () => platform.now(),
+  });
 const cookieOf = ({ headers }: { readonly headers: Headers }): string => headers.get('set-cookie')?.split(';')[0] ?? '';
 
 describe('a session of the console', () => {
@@ -90,6 +98,41 @@ describe('a session of the console', () => {
     expect((await platform.raw('/console/session', { headers: { cookie } })).status).toBe(401);
   });
 
+  test('that was logged out is over after a restart and at every other node', async () => {
+    const session = sessionsOf().open(OPERATOR_TOKEN);
+    const header = `sidetone_console=${session?.cookie}`;
+    if (session === undefined || (await sessionsOf().find(header)) === undefined) throw new Error('no session was opened');
+    await sessionsOf().close(session);
+    await sessionsOf().close(session);
+    expect(await sessionsOf().find(header)).toBeUndefined();
+    expect((await platform.raw('/operator/v1/apps', { headers: { cookie: header } })).status).toBe(400);
+  });
+
+  test('that is logged out ends what it follows: the event stream breaks off within five seconds', async () => {
+    const { body: opened, headers } = await logIn({ token: OPERATOR_TOKEN });
+    const cookie = headers.get('set-cookie')?.split(';')[0] ?? '';
+    const app = (await platform.operator('POST', '/operator/v1/apps', { name: 'followed', webhook_url: 'https://192.0.2.1/' }))
+      .body;
+    const url = 'http://127.0.0.1/operator/v1/events/stream';
+    const stream = await platform.app.fetch(new Request(url, { headers: { cookie } }));
+    const reader = stream.body?.getReader();
+    const read = async () => new TextDecoder().decode((await reader?.read())?.value);
+    const { now } = platform;
+    const afterSixSeconds = async (times: number) => {
+      platform.now = () => now() + times * 6_000;
+      const path = `/operator/v1/apps/${app.app_uuid}/events`;
+      expect((await platform.operator('POST', path, { event: 'session.created' })).status).toBe(202);
+    };
+    expect(await read()).toContain(': events');
+    await afterSixSeconds(1);
+    expect(await read()).toContain('event: session.created');
+    const closing = { method: 'DELETE', headers: { cookie, 'x-csrf-token': opened.csrf } };
+    expect((await platform.raw('/console/session', closing)).status).toBe(204);
+    await afterSixSeconds(2);
+    await expect(read()).rejects.toThrow();
+    platform.now = now;
+  });
+
   test('is not opened by a form, by a wrong body, or by guessing: ten wrong tokens, then 429, and the right one passes', async () => {
     expect((await logIn({ token: OPERATOR_TOKEN }, { 'content-type': 'text/plain' })).status).toBe(415);
     expect((await logIn({ token: OPERATOR_TOKEN, more: 1 })).status).toBe(400);
@@ -128,7 +171,7 @@ test('every answer of the console has a trace: pages, assets, problems, and what
     expect([path, headers.get('traceparent')]).toEqual([path, expect.stringMatching(TRACEPARENT)]);
   }
   const unbuilt = new ConsoleDoor({
-    sessions: new ConsoleSessions({ operatorToken: OPERATOR_TOKEN, operatorReadToken: undefined, now: () => 0 }),
+    sessions: sessionsOf(),
     isSecure: false,
     peer: undefined,
     now: () => 0,
@@ -140,16 +183,21 @@ test('every answer of the console has a trace: pages, assets, problems, and what
 
 describe('console sessions', () => {
   const at = (now: { value: number }, operatorToken = 'one-operator-token') =>
-    new ConsoleSessions({ operatorToken, operatorReadToken: undefined, now: () => now.value });
+    new ConsoleSessions({
+      operatorToken,
+      operatorReadToken: undefined,
+      cookies: platform.testStore.store.consoleCookies,
+      now: () => now.value,
+    });
   const header = (session: { readonly cookie: string } | undefined) => `a=b; sidetone_console=${session?.cookie}`;
 
-  test('last twelve hours, also over a restart, and end with their token', () => {
+  test('last twelve hours, also over a restart, and end with their token', async () => {
     const now = { value: 1_800_000_000_000 };
     const session = at(now).open('one-operator-token');
-    expect(at(now).find(header(session))).toMatchObject({ role: 'operator' });
-    expect(at(now, 'another-operator-token').find(header(session))).toBeUndefined();
+    expect(await at(now).find(header(session))).toMatchObject({ role: 'operator' });
+    expect(await at(now, 'another-operator-token').find(header(session))).toBeUndefined();
     now.value += 12 * 3600 * 1000 + 1;
-    expect(at(now).find(header(session))).toBeUndefined();
+    expect(await at(now).find(header(session))).toBeUndefined();
   });
 
   test('are opened by a login within five minutes, and of many logins the oldest is forgotten', () => {

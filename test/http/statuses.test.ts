@@ -86,6 +86,7 @@ beforeAll(async () => {
       'calls',
       'messages',
       'webrtcTokens',
+      'consoleCookies',
     ] as const;
     const wrappedStore = { ...store };
     for (const part of parts) Object.assign(wrappedStore, { [part]: wrapped(store[part]) });

@@ -8,13 +8,12 @@ import type { Peers } from '../../call/ports/peers.ts';
 import type { TokenBuckets } from '../../call/rate/token-buckets.ts';
 import type { Clock } from '../../clock.ts';
 import type { IdempotencyStore } from '../../database/idempotency.ts';
-import { StoreUnavailable } from '../../database/journal/journal.ts';
-import { newUuid } from '../../id.ts';
-import { DRAINING_RETRY_SEC, UNAVAILABLE_RETRY_SEC } from '../../limits.ts';
+import { DRAINING_RETRY_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { isProblem, problems } from '../../problem.ts';
+import { failureResponse } from '../failure.ts';
 import type { Outcome, RequestContext } from '../request-context.ts';
-import { answerResponse, problemResponse, unexpectedResponse } from '../response.ts';
+import { answerResponse, problemResponse } from '../response.ts';
 import { typesLoaded } from '../type.ts';
 import { type AuthenticationOptions, authentication } from './authentication.ts';
 import { elsewhere } from './elsewhere.ts';
@@ -72,14 +71,7 @@ export function admission(options: AdmissionOptions): (context: RequestContext) 
     } catch (error) {
       context.refund?.();
       if (context.keyed !== undefined) await idempotency.release(context.keyed).catch(() => {});
-      if (error instanceof StoreUnavailable)
-        return problemResponse(
-          problems.unavailable('Service temporarily unavailable. See Retry-After header.', UNAVAILABLE_RETRY_SEC),
-          context.traceparent,
-        );
-      const supportId = newUuid();
-      log.error({ support_id: supportId, route: context.route.path, error: stackOf(error) }, 'a request ended in a bug');
-      return unexpectedResponse(supportId, context.traceparent);
+      return failureResponse(error, context.route.path, log, context.traceparent);
     }
   };
 }
@@ -179,5 +171,3 @@ function traced(response: Response, traceparent: string): Response {
 
 const sessionOf = ({ session_uuid: sessionUuid }: Readonly<Record<string, unknown>>): string | undefined =>
   typeof sessionUuid === 'string' ? sessionUuid : undefined;
-
-const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));

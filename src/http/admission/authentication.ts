@@ -35,11 +35,6 @@ export function authentication(
   const wrongTokens = new WrongTokens();
   const operator = (credential: string | undefined, context: RequestContext): Problem | undefined => {
     const isEither = context.route.auth === 'either';
-    const session =
-      isEither || context.request.headers.has('authorization')
-        ? undefined
-        : options.console.find(context.request.headers.get('cookie'));
-    if (session !== undefined) return inSession(session, context);
     if (credential === undefined)
       return isEither
         ? problems.missingCredentials()
@@ -54,7 +49,17 @@ export function authentication(
     const waitSec = address === undefined ? undefined : wrongTokens.count(address, options.now());
     return waitSec === undefined ? problems.invalidOperatorToken() : problems.rateLimited(waitSec);
   };
+  /** The operator by the console's cookie, which counts only where no other credentials are given. */
+  const browser = async (cookie: string, context: RequestContext): Promise<Problem | undefined> => {
+    const session = await options.console.find(cookie);
+    if (session === undefined) return operator(undefined, context);
+    context.isStillAdmitted = async () => (await options.console.find(cookie)) !== undefined;
+    return inSession(session, context);
+  };
   return (context) => {
+    const cookie = context.request.headers.get('cookie');
+    if (context.route.auth === 'operator' && cookie !== null && !context.request.headers.has('authorization'))
+      return browser(cookie, context);
     const header = context.request.headers.get('authorization') ?? '';
     const credential = header.length <= AUTHORIZATION_MAX_CHARS ? BEARER.exec(header)?.[1]?.trimEnd() : undefined;
     const { auth } = context.route;

@@ -75,7 +75,7 @@ export class ConsoleDoor {
 
   async #session(request: Request): Promise<Response> {
     const { sessions, isSecure } = this.#options;
-    const known = sessions.find(request.headers.get('cookie'));
+    const known = await sessions.find(request.headers.get('cookie'));
     switch (request.method) {
       case 'GET':
         return known === undefined ? refused(problems.invalidOperatorToken()) : told(known);
@@ -84,7 +84,7 @@ export class ConsoleDoor {
       case 'DELETE': {
         if (known !== undefined && request.headers.get('x-csrf-token') !== known.csrf)
           return refused(problems.forbidden('X-CSRF-Token: must be the one of the session'));
-        if (known !== undefined) sessions.close(known);
+        if (known !== undefined) await sessions.close(known);
         return new Response(null, {
           status: 204,
           headers: { 'set-cookie': setCookie(undefined, isSecure), traceparent: newTraceparent() },

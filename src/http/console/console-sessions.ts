@@ -1,10 +1,11 @@
 /**
  * The sessions of the operator's console: a token, given once, becomes a cookie that is good for 12 hours. A cookie is
  * signed under the token that opened it, so a session needs no row, survives a restart, and ends when the token
- * changes.
+ * changes. One that is closed before its time has a row until then, which every node sees.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { CONSOLE_LOGIN_MS, CONSOLE_LOGINS_MAX, CONSOLE_SESSION_MS, CONSOLE_SESSIONS_CLOSED_MAX } from '../../limits.ts';
+import type { ConsoleCookieStore } from '../../database/console-cookies.ts';
+import { CONSOLE_LOGIN_MS, CONSOLE_LOGINS_MAX, CONSOLE_SESSION_MS } from '../../limits.ts';
 
 /** `operator` may do everything, `reader` may only read. */
 type Role = 'operator' | 'reader';
@@ -22,6 +23,7 @@ export interface ConsoleSession {
 export interface ConsoleSessionsOptions {
   readonly operatorToken: string;
   readonly operatorReadToken: string | undefined;
+  readonly cookies: ConsoleCookieStore;
   now(): number;
 }
 
@@ -30,17 +32,17 @@ const COOKIE = /^([or])\.([0-9a-z]{1,12})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{4
 
 export class ConsoleSessions {
   readonly #keys: ReadonlyMap<Role, Uint8Array>;
+  readonly #cookies: ConsoleCookieStore;
   readonly #now: () => number;
   /** Digests of one-time logins, with the time at which each ends. */
   readonly #logins = new Map<string, number>();
-  /** Cookies that were closed before their time. */
-  readonly #closed = new Map<string, number>();
 
-  constructor({ operatorToken, operatorReadToken, now }: ConsoleSessionsOptions) {
+  constructor({ operatorToken, operatorReadToken, cookies, now }: ConsoleSessionsOptions) {
     this.#keys = new Map<Role, Uint8Array>([
       ['operator', digest(operatorToken)],
       ...(operatorReadToken === undefined ? [] : ([['reader', digest(operatorReadToken)]] as const)),
     ]);
+    this.#cookies = cookies;
     this.#now = now;
   }
 
@@ -63,12 +65,28 @@ export class ConsoleSessions {
   newLogin(): { readonly login: string; readonly expiresAt: number } {
     const login = randomBytes(32).toString('base64url');
     const expiresAt = this.#now() + CONSOLE_LOGIN_MS;
-    keep(this.#logins, digest(login).toString('base64url'), expiresAt, CONSOLE_LOGINS_MAX);
+    const oldest = this.#logins.keys().next();
+    if (this.#logins.size >= CONSOLE_LOGINS_MAX && oldest.done !== true) this.#logins.delete(oldest.value);
+    this.#logins.set(digest(login).toString('base64url'), expiresAt);
     return { login, expiresAt };
   }
 
-  /** The session that a `Cookie` field names, or undefined when there is none that is valid now. */
-  find(header: string | null): ConsoleSession | undefined {
+  /**
+   * The session that a `Cookie` field names, or undefined when there is none that is valid now. Rejects when the
+   * database does not answer. A cookie that we never signed costs no query.
+   */
+  async find(header: string | null): Promise<ConsoleSession | undefined> {
+    const session = this.#signed(header);
+    return session === undefined || (await this.#cookies.isRevoked(session.cookie)) ? undefined : session;
+  }
+
+  /** Ends a session before its time, at every node. Rejects when the database does not answer. */
+  async close({ cookie, expiresAt }: ConsoleSession): Promise<void> {
+    await this.#cookies.revoke(cookie, expiresAt);
+  }
+
+  /** The session of a cookie that a token of ours has signed and whose time is not over. */
+  #signed(header: string | null): ConsoleSession | undefined {
     const cookie = header
       ?.split(';')
       .map((each) => each.trim())
@@ -77,16 +95,11 @@ export class ConsoleSessions {
     const [, mark, expires = '', nonce = '', mac = ''] = COOKIE.exec(cookie ?? '') ?? [];
     const role: Role = mark === ROLES.operator ? 'operator' : 'reader';
     const key = this.#keys.get(role);
-    if (cookie === undefined || mark === undefined || key === undefined || this.#closed.has(cookie)) return undefined;
+    if (cookie === undefined || mark === undefined || key === undefined) return undefined;
     const expiresAt = Number.parseInt(expires, 36) * 1000;
     if (!timingSafeEqual(Buffer.from(mac, 'base64url'), signature(key, 'session', `${mark}.${expires}.${nonce}`)))
       return undefined;
     return expiresAt > this.#now() ? { role, csrf: csrfOf(key, nonce), expiresAt, cookie } : undefined;
-  }
-
-  /** Ends a session before its time, in this process. */
-  close({ cookie, expiresAt }: ConsoleSession): void {
-    keep(this.#closed, cookie, expiresAt, CONSOLE_SESSIONS_CLOSED_MAX);
   }
 
   #made(role: Role): ConsoleSession | undefined {
@@ -112,10 +125,3 @@ const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8
 const signature = (key: Uint8Array, purpose: string, text: string): Buffer =>
   createHmac('sha256', key).update(`console ${purpose} ${text}`, 'utf8').digest();
 const csrfOf = (key: Uint8Array, nonce: string): string => signature(key, 'csrf', nonce).toString('base64url');
-
-/** Puts an entry into a map of at most `max`, in place of the oldest. */
-function keep(map: Map<string, number>, name: string, value: number, max: number): void {
-  const oldest = map.keys().next();
-  if (map.size >= max && oldest.done !== true) map.delete(oldest.value);
-  map.set(name, value);
-}

@@ -11,6 +11,7 @@ import { UNAVAILABLE_RETRY_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { VERSION } from '../../version.ts';
+import { stackOf } from '../failure.ts';
 import { typesLoaded } from '../type.ts';
 import type { Told, Tool, ToolUser } from './tool.ts';
 import { marked } from './untrusted.ts';
@@ -73,5 +74,3 @@ const failure = (text: string): CallToolResult => ({ isError: true, content: [{ 
 
 const refused = ({ status, problem, message, retryAfterSec }: Problem): CallToolResult =>
   failure(`${status} ${problem}: ${message}${retryAfterSec === undefined ? '' : ` (again in ${Math.ceil(retryAfterSec)} s)`}`);
-
-const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));

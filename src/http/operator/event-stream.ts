@@ -28,6 +28,8 @@ export interface StreamRequest {
   readonly after: number | undefined;
   /** Whether each event comes with the header fields of its delivery. */
   readonly signed: boolean;
+  /** Whether its reader may go on. It is asked every EVENT_STREAM_COMMENT_MS; with false the stream ends. */
+  isStillAdmitted(): Promise<boolean>;
 }
 
 const ENCODER = new TextEncoder();
@@ -75,6 +77,7 @@ class EventStream {
   /** Bytes that were added to the log while the reader has not taken what it was given. */
   #behind = 0;
   #wanted = false;
+  #admittedUntil: number;
   #over = false;
   #wake: () => void = () => {};
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -85,6 +88,7 @@ class EventStream {
     this.#closed = closed;
     this.#end = end;
     this.#position = request.after ?? end;
+    this.#admittedUntil = options.clock.now() + EVENT_STREAM_COMMENT_MS;
     this.#unfollow = options.tail.follow((position, bytes) => {
       this.#end = position;
       if (!this.#wanted) this.#behind += bytes;
@@ -110,7 +114,9 @@ class EventStream {
           const text = first === '' ? await this.#next() : first;
           first = '';
           this.#wanted = false;
-          if (!this.#over) controller.enqueue(ENCODER.encode(text));
+          if (this.#over) return;
+          if (await this.#isAdmitted()) controller.enqueue(ENCODER.encode(text));
+          else this.#abort();
         },
         cancel: () => this.#close(),
       },
@@ -133,6 +139,14 @@ class EventStream {
       await this.#news(until);
     }
     return '';
+  }
+
+  /** Asks for its reader's credentials again once EVENT_STREAM_COMMENT_MS have passed. A database away ends it, too. */
+  async #isAdmitted(): Promise<boolean> {
+    const now = this.#options.clock.now();
+    if (now < this.#admittedUntil) return true;
+    this.#admittedUntil = now + EVENT_STREAM_COMMENT_MS;
+    return await this.#request.isStillAdmitted().catch(() => false);
   }
 
   async #read(events: Pick<EventLog, 'list'>, end: number): Promise<string> {

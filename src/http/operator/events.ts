@@ -149,7 +149,8 @@ function streamRequest(context: RequestContext): StreamRequest | Problem {
   if (signed !== null && signed !== 'true') return problems.invalid('signed: must be true');
   if (signed !== null && context.mayOnlyRead) return problems.forbidden('This operator token may only read');
   if (after !== undefined && !/^[0-9]{1,15}$/.test(after)) return problems.invalid('Last-Event-ID: must be a position');
-  return { appUuid, after: after === undefined ? undefined : Number(after), signed: signed !== null };
+  const { isStillAdmitted = () => Promise.resolve(true) } = context;
+  return { appUuid, after: after === undefined ? undefined : Number(after), signed: signed !== null, isStillAdmitted };
 }
 
 /** The query of the list, from its parameters. */

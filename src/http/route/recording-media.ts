@@ -8,7 +8,6 @@
 import type { PeerStreams } from '../../call/ports/peer-streams.ts';
 import type { RecordingMedia, Recordings } from '../../call/ports/recordings.ts';
 import type { Clock } from '../../clock.ts';
-import { newUuid } from '../../id.ts';
 import { HTTP_IDLE_TIMEOUT_SEC, MEDIA_REQUESTS_IN_FLIGHT_MAX, MEDIA_RETRY_AFTER_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { type Problem, problems } from '../../problem.ts';
@@ -16,10 +15,11 @@ import { GrowingFiles } from '../../recording-storage/growing/growing-file.ts';
 import type { RecordingUrlKind, RecordingUrls } from '../../recording-storage/signed-url.ts';
 import type { StoredFile } from '../../recording-storage/storage.ts';
 import { newTraceparent } from '../../tracing/tracing.ts';
+import { failureResponse } from '../failure.ts';
 import { type ByteSource, type Connection, Listeners } from '../listeners.ts';
 import type { HttpMetrics } from '../metrics.ts';
 import { ifMatch, noneMatch, rangeHolds, rangeOf } from '../range.ts';
-import { problemResponse, unexpectedResponse } from '../response.ts';
+import { problemResponse } from '../response.ts';
 
 export interface RecordingMediaDeps {
   readonly recordings: Pick<Recordings, 'media'>;
@@ -99,9 +99,7 @@ export class RecordingMediaDoor {
       const outcome = await this.#decide(request);
       response = outcome instanceof Response ? outcome : problemResponse(outcome, traceparent);
     } catch (error) {
-      const supportId = newUuid();
-      log.error({ support_id: supportId, route: MEDIA_PATH, error: String(error) }, 'a request ended in a bug');
-      response = unexpectedResponse(supportId, traceparent);
+      response = failureResponse(error, MEDIA_PATH, log, traceparent);
     }
     for (const [name, value] of Object.entries(OPEN)) response.headers.set(name, value);
     if (!response.headers.has('cache-control')) response.headers.set('cache-control', 'no-store');

@@ -6,16 +6,16 @@
 import type { BrowserCalls, WebrtcToken, WhipChange } from '../../call/ports/webrtc.ts';
 import { bucketOf, type TokenBuckets } from '../../call/rate/token-buckets.ts';
 import type { Clock } from '../../clock.ts';
-import { StoreUnavailable } from '../../database/journal/journal.ts';
 import type { Store } from '../../database/store.ts';
-import { isUuid, newUuid } from '../../id.ts';
-import { AUTHORIZATION_MAX_CHARS, DRAINING_RETRY_SEC, SDP_MAX_BYTES, UNAVAILABLE_RETRY_SEC } from '../../limits.ts';
+import { isUuid } from '../../id.ts';
+import { AUTHORIZATION_MAX_CHARS, DRAINING_RETRY_SEC, SDP_MAX_BYTES } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { newTraceparent } from '../../tracing/tracing.ts';
+import { failureResponse } from '../failure.ts';
 import type { HttpMetrics } from '../metrics.ts';
 import type { HttpPeer } from '../pipelining.ts';
-import { problemResponse, unexpectedResponse } from '../response.ts';
+import { problemResponse } from '../response.ts';
 import { WrongTokens } from '../wrong-tokens.ts';
 
 /** The path that offers are sent to. The URL of a call is below it. */
@@ -63,15 +63,7 @@ export class WhipDoor {
       const outcome = await this.#serve(request, sessionUuid);
       response = isProblem(outcome) ? problemResponse(outcome, traceparent) : outcome;
     } catch (error) {
-      if (error instanceof StoreUnavailable) {
-        const away = problems.unavailable('Service temporarily unavailable. See Retry-After header.', UNAVAILABLE_RETRY_SEC);
-        response = problemResponse(away, traceparent);
-      } else {
-        const supportId = newUuid();
-        const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-        log.error({ support_id: supportId, route: path, error: stack }, 'a request ended in a bug');
-        response = unexpectedResponse(supportId, traceparent);
-      }
+      response = failureResponse(error, path, log, traceparent);
     }
     for (const [name, value] of Object.entries({ ...CORS, traceparent })) response.headers.set(name, value);
     metrics.request(request.method, path, response.status, (clock.now() - started) / 1000);
