@@ -2,6 +2,7 @@
  * `sidetone conform FILE`: holds the log of a receiver against the emission contract. The file has a line of JSON for
  * each delivery, `{webhook_id, received_at, body}`, in the order of receipt; `body` is the body as text, or as an
  * object. Exits with 0, or with 1 and a line for each breach. `--open`: calls may still run, so nothing is missing yet.
+ * `--json`: `{events, deliveries, breaches: [{where, what}], more}` instead, where `more` counts those left out.
  */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -11,6 +12,7 @@ const BREACHES_SHOWN = 1_000;
 
 const [file] = process.argv.slice(2).filter((each) => !each.startsWith('--'));
 const isOpen = process.argv.includes('--open');
+const isJson = process.argv.includes('--json');
 process.exit(file === undefined ? usage() : await conform(file));
 
 function usage(): 2 {
@@ -21,10 +23,11 @@ function usage(): 2 {
 async function conform(path: string): Promise<0 | 1 | 2> {
   const checker = new EmissionChecker();
   let line = 0;
-  let breaches = 0;
+  let count = 0;
+  const breaches: { readonly where: string; readonly what: string }[] = [];
   const tell = (where: string, what: string): void => {
-    breaches += 1;
-    if (breaches <= BREACHES_SHOWN) process.stdout.write(`${where}: ${what}\n`);
+    count += 1;
+    if (breaches.length < BREACHES_SHOWN) breaches.push({ where, what });
   };
   try {
     for await (const text of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
@@ -41,9 +44,15 @@ async function conform(path: string): Promise<0 | 1 | 2> {
     return 2;
   }
   if (!isOpen) for (const missing of checker.end()) tell('at the end', missing);
-  if (breaches > BREACHES_SHOWN) process.stdout.write(`and ${breaches - BREACHES_SHOWN} more\n`);
-  process.stderr.write(`${checker.events} events in ${line} deliveries, ${breaches} breaches\n`);
-  return breaches === 0 ? 0 : 1;
+  const more = count - breaches.length;
+  if (isJson) {
+    process.stdout.write(`${JSON.stringify({ events: checker.events, deliveries: line, breaches, more }, null, 2)}\n`);
+  } else {
+    for (const { where, what } of breaches) process.stdout.write(`${where}: ${what}\n`);
+    if (more > 0) process.stdout.write(`and ${more} more\n`);
+    process.stderr.write(`${checker.events} events in ${line} deliveries, ${count} breaches\n`);
+  }
+  return count === 0 ? 0 : 1;
 }
 
 function parsed(text: string): { readonly webhookId: string; readonly body: string } | undefined {

@@ -218,6 +218,12 @@ test('sidetone conform exits with 0, or with 1 and a line for each breach', () =
     log(without('session.ended').slice(0, 3));
     expect(run()).toEqual({ status: 1, lines: ['at the end: session s1: no session.ended'] });
     expect(run('--open')).toEqual({ status: 0, lines: [] });
+    expect(JSON.parse(run('--json').lines.join(''))).toEqual({
+      events: 3,
+      deliveries: 3,
+      breaches: [{ where: 'at the end', what: 'session s1: no session.ended' }],
+      more: 0,
+    });
     writeFileSync(file, 'no json\n');
     expect(run()).toEqual({ status: 1, lines: ['line 1: is not {webhook_id, received_at, body}'] });
     rmSync(file);

@@ -77,6 +77,10 @@ describe('bin/sidetone', () => {
       [['apps', 'fly'], {}, /unknown command: apps fly/],
       [['apps', 'show'], {}, /takes 1 argument/],
       [['apps', '--colour'], {}, /colour/],
+      [['apps', 'list', '--deadline', '3'], {}, /apps list takes no --deadline: sidetone apps list/],
+      [['trunks', 'set', 'a', '--uri', 'sip:b', '--set', 'weight=x'], {}, /--set weight must be a whole number, not x/],
+      [['trunks', 'set', 'a', '--uri', 'sip:b', '--set', 'follow_redirects=1'], {}, /must be true or false, not 1/],
+      [['apps', 'list', '--url', 'nonsense'], {}, /--url needs an http or https URL/],
       [['apps', 'show', 'nonsense'], {}, /404 not_found: Application not found/],
       [['apps', 'list'], { OPERATOR_TOKEN: 'wrong-token-wrong-token' }, /401 unauthorized: Invalid operator token/],
       [['apps', 'list'], { DATA_DIR: '/nowhere' }, /no operator token: .*ENOENT/],
@@ -89,4 +93,24 @@ describe('bin/sidetone', () => {
       expect(err.trim().split('\n').length).toBe(1);
     }
   }, 120_000);
+
+  test('helps with the commands that begin with what was given', async () => {
+    const all = (await sidetone(['--help'])).out;
+    const calls = (await sidetone(['calls', '--help'])).out;
+    expect([all, calls].map((text) => text.includes('calls show SESSION [--sip]'))).toEqual([true, true]);
+    expect([all, calls].map((text) => text.includes('trunks set NAME'))).toEqual([true, false]);
+    expect(all.split('\n').filter((line) => line.length > 120)).toEqual([]);
+  }, 60_000);
+
+  test('sends the fields of a trunk as text, number, list or switch, as each of them is', async () => {
+    const set = ['trunks', 'set', 'kinds', '--uri', 'sip:127.0.0.1:5081', '--cidr', '127.0.0.0/8'];
+    const more = ['outbound_prefix=00', 'follow_redirects=true', 'transfer_hosts=a.example,b.example', 'max_cps=5'];
+    expect((await sidetone([...set, ...more.flatMap((pair) => ['--set', pair])])).code).toBe(0);
+    expect(JSON.parse((await sidetone(['trunks', 'show', 'kinds', '--json'])).out)).toMatchObject({
+      outbound_prefix: '00',
+      follow_redirects: true,
+      transfer_hosts: ['a.example', 'b.example'],
+      max_cps: 5,
+    });
+  }, 60_000);
 });

@@ -1,0 +1,92 @@
+/** The command line: which command it names, with which words and options; and the help. */
+import { parseArgs } from 'node:util';
+import { COMMANDS } from './commands.mjs';
+import { Stop } from './stop.mjs';
+
+const TEXT = { type: 'string' };
+const TEXTS = { type: 'string', multiple: true };
+const SWITCH = { type: 'boolean' };
+
+/** Every command takes these. */
+const COMMON = { url: TEXT, 'data-dir': TEXT, json: SWITCH, help: SWITCH };
+const COMMON_HELP = `Options of every command:
+  --url URL        where the platform listens (SIDETONE_URL, else HTTP_HOST and HTTP_PORT, else http://127.0.0.1:8080)
+  --data-dir DIR   where operator.token is (DATA_DIR, else ./data)
+  --json           print the answer as JSON
+  --help
+`;
+
+const COLUMNS = 120;
+
+/** The options in a usage: `--app APP` has a text, `[--block EVENT]...` several, `[--sip]` none. */
+function optionsOf(usage) {
+  const found = usage.matchAll(/--([a-z-]+)( [A-Za-z|=]+)?(\]?\.\.\.)?/g);
+  return Object.fromEntries(
+    [...found].map(([, name, value, many]) => [name, value === undefined ? SWITCH : many === undefined ? TEXT : TEXTS]),
+  );
+}
+
+/** How many words follow the command: those in capitals that are no option's. */
+const wordsOf = (usage) => usage.replace(/\[?--[a-z-]+( [A-Za-z|=]+)?\]?/g, '').match(/\b[A-Z][A-Z_]*\b/g)?.length ?? 0;
+
+const ALL_OPTIONS = Object.assign({}, ...Object.values(COMMANDS).map(({ usage }) => optionsOf(usage)), COMMON);
+
+/**
+ * `{help}`, or `{command, words, given}`: a command, the words after it and the options by name. Throws Stop for what
+ * no command takes.
+ */
+export function readCommandLine(args) {
+  const { values: given, positionals } = parsed(args);
+  if (given.help || positionals.length === 0) return { help: helpOf(positionals) };
+  // `calls` alone is the list of calls, as `calls list` is.
+  if (positionals.length === 1 && positionals[0] === 'calls') positionals.push('list');
+  const length = Object.hasOwn(COMMANDS, positionals[0]) ? 1 : 2;
+  const name = positionals.slice(0, length).join(' ');
+  if (!Object.hasOwn(COMMANDS, name)) throw new Stop(`unknown command: ${name} (sidetone --help)`);
+  const command = COMMANDS[name];
+  const words = positionals.slice(length);
+  const takes = wordsOf(command.usage);
+  if (words.length !== takes)
+    throw new Stop(`${name} takes ${takes} argument${takes === 1 ? '' : 's'}: sidetone ${command.usage}`);
+  const options = { ...optionsOf(command.usage), ...COMMON };
+  for (const option of Object.keys(given))
+    if (!Object.hasOwn(options, option)) throw new Stop(`${name} takes no --${option}: sidetone ${command.usage}`);
+  return { command, words, given };
+}
+
+function parsed(args) {
+  try {
+    return parseArgs({ args, options: ALL_OPTIONS, allowPositionals: true });
+  } catch (error) {
+    throw new Stop(`${error.message.split('\n')[0]} (sidetone --help)`);
+  }
+}
+
+/** The help of all commands, or of those that begin with these words. */
+function helpOf(words) {
+  const named = Object.entries(COMMANDS).filter(
+    ([name]) => `${name} `.startsWith(words.slice(0, 2).join(' ')) || name === words[0],
+  );
+  const commands = named.length > 0 ? named : Object.entries(COMMANDS);
+  return `Usage: sidetone <command> [options]\n\n${commands.map(([, command]) => helpLines(command)).join('\n')}\n\n${COMMON_HELP}`;
+}
+
+function helpLines({ usage, about }) {
+  const indent = ' '.repeat(6);
+  const explained = about === undefined ? [] : wrapped(about.split(' '), indent);
+  return [...wrapped(usage.match(/\[[^\]]*\](\.\.\.)?|\S+/g), '  ', indent), ...explained].join('\n');
+}
+
+/** Pieces in lines of at most COLUMNS; the first begins with `first`, each other one with `then`. */
+function wrapped(pieces, first, then = first) {
+  const lines = [];
+  let line = first;
+  for (const piece of pieces) {
+    if (line.trim() !== '' && line.length + 1 + piece.length > COLUMNS) {
+      lines.push(line);
+      line = then;
+    }
+    line += line.trim() === '' ? piece : ` ${piece}`;
+  }
+  return [...lines, line];
+}
