@@ -12,7 +12,7 @@ import { openPlatform, type Platform } from '../http/platform.ts';
 import type { OpenApiDocument } from '../support/openapi-check.ts';
 import { allBlocks, allPages, anchorOf, blocksOf, type CodeBlock, commandsOf, ROOT, wordsOf } from './blocks.ts';
 
-const cli = readFileSync(join(ROOT, 'bin/sidetone'), 'utf8');
+const tool: { readCommandLine(args: readonly string[]): unknown } = await import(join(ROOT, 'bin/cli/command-line.mjs'));
 const scripts: Record<string, string> = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).scripts;
 
 let platform: Platform;
@@ -42,39 +42,16 @@ function operationAt(method: string, url: string) {
   return found === undefined ? undefined : document.paths[found]?.[method.toLowerCase()];
 }
 
-/** The commands and options of the command line tool, out of its own tables. */
-const tables = {
-  commands: [
-    ...cli.matchAll(
-      /^ {2}(?:'([a-z-]+(?: [a-z-]+)?)'|([a-z]+)): \{\s*takes: (\d)|^ {2}'([a-z-]+ [a-z-]+)': \{\n\s*takes: (\d)/gm,
-    ),
-  ].map(([, quoted, bare, takes, split, splitTakes]) => ({
-    name: quoted ?? bare ?? split ?? '',
-    takes: Number(takes ?? splitTakes),
-  })),
-  options: new Set([...cli.matchAll(/^ {2}'?([a-z-]+)'?: \{ type: '(string|boolean)'/gm)].map(([, name]) => name)),
-  flags: new Set([...cli.matchAll(/^ {2}'?([a-z-]+)'?: \{ type: 'boolean'/gm)].map(([, name]) => name)),
-};
-
-/** What is wrong with a use of `bin/sidetone`. */
+/** What is wrong with a use of `bin/sidetone`, by the tool itself. */
 function toolFault(words: readonly string[]): string | undefined {
-  const positionals: string[] = [];
-  for (let at = 0; at < words.length; at++) {
-    const word = words[at] ?? '';
-    if (!word.startsWith('--')) {
-      positionals.push(word);
-      continue;
-    }
-    const name = word.slice(2);
-    if (!tables.options.has(name)) return `--${name} is no option`;
-    if (!tables.flags.has(name)) at += 1;
-    if (name === 'set' && !isTrunkField(words[at] ?? '')) return `${words[at]} is no field of a trunk`;
+  const wrong = words.find((word, at) => words[at - 1] === '--set' && !isTrunkField(word));
+  if (wrong !== undefined) return `${wrong} is no field of a trunk`;
+  try {
+    tool.readCommandLine(words);
+    return words.length > 0 ? undefined : 'there is no command';
+  } catch (error) {
+    return String(error);
   }
-  if (positionals.length === 0) return words.length > 0 ? undefined : 'there is no command';
-  const found = tables.commands.find(({ name }) => name === positionals.slice(0, name.split(' ').length).join(' '));
-  if (found === undefined) return `${positionals.join(' ')}: there is no such command`;
-  const given = positionals.length - found.name.split(' ').length;
-  return given === found.takes ? undefined : `${found.name} takes ${found.takes} arguments, not ${given}`;
 }
 
 function isTrunkField(pair: string): boolean {
@@ -219,6 +196,7 @@ test('a false command, path, body or option is found', () => {
   const found = [
     'bin/sidetone trunks set x --uri sip:x --cidr 10.0.0.0/8 --sett codec=x',
     'bin/sidetone trunk list',
+    'bin/sidetone apps list --deadline 3',
     'bin/sidetone numbers assign +15550001',
     'bin/sidetone trunks set x --uri sip:x --set nonsense=1',
     'curl http://127.0.0.1:8080/v1/calls',

@@ -149,6 +149,8 @@ describe('the SDK of TypeScript', () => {
     ];
     for (const attempt of attempts)
       expect(await attempt().catch((error: unknown) => error instanceof WebhookVerificationError)).toBe(true);
+    for (const secret of ['', 'whsec_', 'whsec_not base64!', 'whsec_AAAAA'])
+      expect(await verify(body, secret).catch(String)).toBe('TypeError: a secret is whsec_ and base64, as the platform gave it');
   });
 
   test('is built for Node and places a call there', () => {

@@ -12,7 +12,8 @@ const TOLERANCE_SEC = 5 * 60;
 
 /**
  * Verifies a webhook and returns its event. `raw` is the body exactly as it came, `secrets` is the secret of the
- * application (`whsec_…`), or several while one is rotated. Rejects with WebhookVerificationError.
+ * application (`whsec_…`), or several while one is rotated. Rejects with WebhookVerificationError, and with TypeError
+ * for a secret that is none.
  */
 export async function verifyWebhook(
   raw: string | Uint8Array,
@@ -36,10 +37,17 @@ export async function verifyWebhook(
 }
 
 async function signature(secret: string, text: string): Promise<string> {
-  const bytes = Uint8Array.from(atob(secret.replace(/^whsec_/, '')), (character) => character.charCodeAt(0));
-  const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
+  const key = await crypto.subtle.importKey('raw', keyOf(secret), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
   const signed = new Uint8Array(await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(text)));
   return btoa(String.fromCharCode(...signed));
+}
+
+/** The key in a secret. Throws TypeError where there is none: an empty one would let anybody sign. */
+function keyOf(secret: string): Uint8Array<ArrayBuffer> {
+  const text = secret.replace(/^whsec_/, '').replace(/={1,2}$/, '');
+  if (!/^[A-Za-z0-9+/]{2,}$/.test(text) || text.length % 4 === 1)
+    throw new TypeError('a secret is whsec_ and base64, as the platform gave it');
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
 
 /** Compares in a time that does not depend on where two texts differ. */
