@@ -7,6 +7,8 @@ import { takenOver } from '../../src/machine/session/session.ts';
 
 const phases = fc.constantFrom(undefined, 'asked', 'listening', 'greeting');
 
+const CALL = { type: 'phone_in', phase: 'answered', hasLeg: true };
+
 test('Whatever ran when a process died has exactly one end of its own, from what was stored.', () => {
   fc.assert(
     fc.property(
@@ -30,6 +32,7 @@ test('Whatever ran when a process died has exactly one end of its own, from what
         const answered = { event: 'session.answered', session_uuid: 'session' } as const;
         const transfer = operation();
         const stored = runningText({
+          ...CALL,
           playback: plays ? playback : undefined,
           collect: collects ? collect : undefined,
           sending,
@@ -67,6 +70,7 @@ test('Where another node may go on with a call, how it is a member of its Room i
   const terms = { muted: true, voiceActivityEvents: true, talking: false, coach: 'agent', volumes: { from_member: 0 } };
   const membership: Membership = { ...about, ...terms };
   const idle = {
+    ...CALL,
     ...{ playback: undefined, collect: undefined, sending: [], setting: [], untold: [], transfer: undefined },
     ...{ held: false, toldHolding: false, collection: undefined, detection: undefined, membership },
   };

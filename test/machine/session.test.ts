@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Event } from '../../src/event/event.ts';
 import type { Command, Effect, SessionInput } from '../../src/machine/session/input.ts';
+import { runningOf, runningText } from '../../src/machine/session/running.ts';
 import {
   connecting,
   inbound,
@@ -459,6 +460,25 @@ describe('a Session whose process is gone', () => {
     const run = new Run(recovered({ ...remains, type: 'websocket' }, START));
     expect(run.events).toMatchObject([{ event: 'websocket.disconnected', reason: 'network_error', close_code: 1006 }]);
     expect(run.deadline().last).toMatchObject({ event: 'session.ended', answered: false });
+  });
+
+  test('of type websocket tells so once, however often its process is lost', () => {
+    const lost = new Run(recovered({ ...remains, type: 'websocket' }, START));
+    const again = new Run(recovered({ ...remains, type: 'websocket', running: runningOf(runningText(lost.state)) }, START));
+    expect(again.events).toEqual([]);
+    const twice = new Run(recovered({ ...remains, type: 'websocket', running: runningOf(runningText(again.state)) }, START));
+    expect(twice.deadline().names).toEqual(['session.ended']);
+  });
+
+  test('of type websocket that waited for its last recording had told so before', () => {
+    const from = { sessionUuid: 's', appUuid: 'a', operationUuid: 'op', clientState: '', orphanTimeoutMs: 120_000 };
+    const terms = { recordingUuid: 'rec', includeGaps: false, voiceActivity: undefined, livenessMs: 10_000 };
+    const end = { cause: 'completed', by: 'callee', description: '' } as const;
+    const run = new Run(connecting(from, START)).give({ type: 'leg.connected' }).command({ type: 'record', terms });
+    run.give({ type: 'leg.disconnected', reason: 'remote_closed', closeCode: 1000, end });
+    expect([run.last?.event, run.state.phase]).toEqual(['websocket.disconnected', 'answered']);
+    const lost = recovered({ ...remains, type: 'websocket', running: runningOf(runningText(run.state)) }, START);
+    expect(new Run(lost).events).toEqual([]);
   });
 
   test('can only be ended by command, which keeps what was stored of the answer', () => {

@@ -4,6 +4,7 @@ import { type SessionState, takenOver } from '../../src/machine/session/session.
 import { step } from '../../src/machine/session/step.ts';
 
 const idle = {
+  ...{ type: 'phone_in', phase: 'answered', hasLeg: true },
   ...{ playback: undefined, collect: undefined, sending: [], setting: [], untold: [], transfer: undefined },
   ...{ held: false, toldHolding: false, collection: undefined, detection: undefined, membership: undefined },
 };

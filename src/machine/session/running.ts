@@ -42,12 +42,17 @@ export interface Running {
   readonly detection?: 'listening' | 'greeting';
   /** An event has told that it talks in its Room. */
   readonly talking?: true;
+  /** An event has told that the connection of a WebSocket Session is gone. */
+  readonly disconnected?: true;
   /** How it is a member of its Room, kept where another node may go on with the call. */
   readonly member?: Pick<Membership, 'muted' | 'voiceActivityEvents' | 'coach' | 'volumes'>;
 }
 
 /** The parts of a Session's state that are stored. */
 interface RunningState {
+  readonly type: string;
+  readonly phase: string;
+  readonly hasLeg: boolean;
   readonly playback: Playback | undefined;
   readonly collect: Pick<Collect, 'operationUuid'> | undefined;
   readonly sending: readonly Digits[];
@@ -77,6 +82,7 @@ export function runningText(state: RunningState, call?: string): string {
     // Nothing is told of a call that was not answered.
     ...(detection === undefined || detection.phase === 'asked' ? {} : { detection: detection.phase }),
     ...(membership?.talking === true && membership.voiceActivityEvents ? { talking: true } : {}),
+    ...disconnected(state),
   };
   return Object.keys(running).length === 0 ? '' : JSON.stringify(running);
 }
@@ -85,6 +91,10 @@ const onHold = ({ held, toldHolding }: RunningState): Pick<Running, 'held' | 'ho
   ...(held ? { held } : {}),
   ...(toldHolding ? { holding: true } : {}),
 });
+
+/** The end of a connection is told at once. Its Session may end later: with its last recording, or as an orphan. */
+const disconnected = ({ type, phase, hasLeg }: RunningState): Pick<Running, 'disconnected'> =>
+  type === 'websocket' && phase === 'answered' && !hasLeg ? { disconnected: true } : {};
 
 const secure = ({ collection }: RunningState): Pick<Running, 'secure'> => (collection === undefined ? {} : { secure: true });
 

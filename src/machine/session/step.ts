@@ -108,7 +108,7 @@ function cutOffByCrash(state: SessionState): Step {
   const { sessionUuid: session_uuid, cutOff: ran = {} } = state;
   const left = member(state, leave(session_uuid, state.membership, 'orphan'));
   const connection: Event[] =
-    state.type === 'websocket' && state.phase === 'answered'
+    state.type === 'websocket' && state.phase === 'answered' && ran.disconnected !== true
       ? [{ event: 'websocket.disconnected', session_uuid, reason: 'network_error', close_code: WEBSOCKET_ABNORMAL_CLOSURE }]
       : [];
   return { ...left, events: [...cutOff(session_uuid, ran), ...left.events, ...connection] };
