@@ -72,6 +72,8 @@ export interface Config {
         readonly systemType: string;
         /** Messages submitted and not answered at the same time. */
         readonly window: number;
+        /** The most `submit_sm` a second, or undefined where the SMSC sets no limit. */
+        readonly ratePerSec?: number | undefined;
         /**
          * The way a long message travels: in segments with a header, or whole in the optional parameter
          * `message_payload`.

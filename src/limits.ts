@@ -410,6 +410,7 @@ export const SMPP_RESPONSE_TIMEOUT_MS = 20_000;
 export const SMPP_ENQUIRE_LINK_MS = 30_000;
 export const SMPP_WINDOW_DEFAULT = 10;
 export const SMPP_WINDOW_MAX = 100;
+export const SMPP_RATE_MAX_PER_SEC = 10_000;
 export const SMPP_RECONNECT_MS = [500, 1_000, 2_000, 5_000, 10_000, 30_000] as const;
 /** PDUs of an SMSC that are taken in one turn of the event loop; the rest waits, and its socket is not read. */
 export const SMPP_TURN_MAX_PDUS = 32;

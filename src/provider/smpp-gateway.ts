@@ -2,7 +2,7 @@
  * Short messages over SMPP 3.4: one transceiver, bound again with growing pauses whenever it is lost. What was written
  * and not answered is reported as `unknown`: the protocol has no way to ask.
  */
-import type { Clock } from '../clock.ts';
+import { type Clock, sleep } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { SMPP_RECONNECT_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
@@ -37,6 +37,8 @@ export class SmppGateway implements SmsGateway {
   #resting = true;
   #failures = 0;
   #pausedUntil = 0;
+  /** When the next part may be submitted, in ms since the epoch. */
+  #nextTurnAt = 0;
   #cancelReconnect: (() => void) | undefined;
   #cancelPause: (() => void) | undefined;
 
@@ -44,7 +46,8 @@ export class SmppGateway implements SmsGateway {
     this.#settings = settings;
     this.#clock = clock;
     this.#log = log;
-    this.window = settings.window;
+    // What the gateway holds at a time leaves within a second or so, long messages aside.
+    this.window = Math.min(settings.window, settings.ratePerSec ?? settings.window);
   }
 
   partsOf(segments: number): number {
@@ -74,6 +77,7 @@ export class SmppGateway implements SmsGateway {
   }
 
   async #submitPart(submission: Submission, part: number): Promise<PartOutcome> {
+    await this.#turn();
     const connection = this.#connection;
     if (connection === undefined || !this.#bound) return { outcome: 'later' };
     try {
@@ -89,6 +93,16 @@ export class SmppGateway implements SmsGateway {
       if (error instanceof SmppLost) return { outcome: error.sent ? 'unknown' : 'later' };
       throw error;
     }
+  }
+
+  /** Waits for the turn of one part: they leave evenly, at most `ratePerSec` a second. */
+  async #turn(): Promise<void> {
+    const { ratePerSec } = this.#settings;
+    if (ratePerSec === undefined) return;
+    const now = this.#clock.now();
+    const at = Math.max(now, this.#nextTurnAt);
+    this.#nextTurnAt = at + 1000 / ratePerSec;
+    if (at > now) await sleep(this.#clock, at - now);
   }
 
   #submitSm({ messageUuid, from, to, text }: Submission, part: number): Readonly<Record<string, unknown>> {

@@ -1,15 +1,15 @@
 /** The carriers of short messages and charges, from `SMS_PROVIDER`, `PAYMENT_PROVIDER` and `NEDARIM_*`. */
 import type { Config } from '../config.ts';
-import { SMPP_WINDOW_DEFAULT, SMPP_WINDOW_MAX } from '../limits.ts';
+import { SMPP_RATE_MAX_PER_SEC, SMPP_WINDOW_DEFAULT, SMPP_WINDOW_MAX } from '../limits.ts';
 import { type Environment, SettingError, text, url, word } from './value.ts';
 
 const SMPP_PORT = 2775;
 const SMPP_SHAPE = 'sandbox, off or smpp://USER:PASSWORD@HOST:PORT';
-const SMPP_PARAMETERS = ['window', 'long', 'system_type'];
+const SMPP_PARAMETERS = ['window', 'rate', 'long', 'system_type'];
 
 /**
- * `smpp://USER:PASSWORD@HOST:PORT`, with `?window=`, `long=udh|payload` and `system_type=` where they differ from the
- * default.
+ * `smpp://USER:PASSWORD@HOST:PORT`, with `?window=`, `rate=`, `long=udh|payload` and `system_type=` where they differ
+ * from the default.
  */
 export function smsProvider(env: Environment): Config['smsProvider'] {
   const given = text(env, 'SMS_PROVIDER') ?? 'sandbox';
@@ -22,6 +22,8 @@ export function smsProvider(env: Environment): Config['smsProvider'] {
   const password = decoded(parsed.password);
   const systemType = query.get('system_type') ?? '';
   const window = Number(query.get('window') ?? SMPP_WINDOW_DEFAULT);
+  const rate = query.get('rate');
+  const ratePerSec = rate === null ? undefined : Number(rate);
   const longMessages = query.get('long') ?? 'udh';
   // SMPP 3.4 §4.1.1: the C-octet strings of a bind are short.
   if (systemId === undefined || systemId.length > 15 || password === undefined || password.length > 8 || systemType.length > 12)
@@ -31,6 +33,8 @@ export function smsProvider(env: Environment): Config['smsProvider'] {
     );
   if (!Number.isInteger(window) || window < 1 || window > SMPP_WINDOW_MAX)
     throw new SettingError('SMS_PROVIDER', `window from 1 to ${SMPP_WINDOW_MAX}`);
+  if (ratePerSec !== undefined && !(Number.isInteger(ratePerSec) && ratePerSec >= 1 && ratePerSec <= SMPP_RATE_MAX_PER_SEC))
+    throw new SettingError('SMS_PROVIDER', `rate from 1 to ${SMPP_RATE_MAX_PER_SEC} a second`);
   if (longMessages !== 'udh' && longMessages !== 'payload') throw new SettingError('SMS_PROVIDER', 'long=udh or long=payload');
   if ([...query.keys()].some((name) => !SMPP_PARAMETERS.includes(name)))
     throw new SettingError('SMS_PROVIDER', `no other parameters than ${SMPP_PARAMETERS.join(', ')}`);
@@ -42,6 +46,7 @@ export function smsProvider(env: Environment): Config['smsProvider'] {
     password,
     systemType,
     window,
+    ratePerSec,
     longMessages,
   };
 }

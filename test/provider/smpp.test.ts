@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 async function connected(
-  more: { window?: number; longMessages?: 'udh' | 'payload'; port?: number; messages?: MessageStore } = {},
+  more: { window?: number; ratePerSec?: number; longMessages?: 'udh' | 'payload'; port?: number; messages?: MessageStore } = {},
 ) {
   const clock = systemClock();
   const settings = {
@@ -46,6 +46,7 @@ async function connected(
     password: 'secret',
     systemType: '',
     window: more.window ?? 10,
+    ratePerSec: more.ratePerSec,
     longMessages: more.longMessages ?? ('udh' as const),
   };
   const gateway = new SmppGateway(settings, clock, silentLog);
@@ -263,6 +264,20 @@ describe('short messages over SMPP', () => {
     for (const uuid of uuids) await until(uuid, 'sent');
     expect(most).toBeLessThanOrEqual(3);
     expect(smsc.submissions).toHaveLength(30);
+  });
+
+  test('a rate is kept to by all parts together, and everything goes out', async () => {
+    await dispatcher.close();
+    dispatcher = await connected({ ratePerSec: 50 });
+    const at: number[] = [];
+    smsc.misbehave = () => {
+      at.push(performance.now());
+      return undefined;
+    };
+    const uuids = await Promise.all(Array.from({ length: 5 }, () => send('x'.repeat(400))));
+    for (const uuid of uuids) await until(uuid, 'sent');
+    const tookMs = (at.at(-1) ?? 0) - (at[0] ?? 0);
+    expect([at.length, tookMs >= 14 * 20 - 15]).toEqual([15, true]);
   });
 
   test('garbage, impossible lengths and unknown commands cost the connection at most', async () => {

@@ -79,7 +79,7 @@ describe('settings', () => {
       S3_REGION: 'eu-1',
       S3_ACCESS_KEY_ID: 'id',
       S3_SECRET_ACCESS_KEY: 'secret',
-      SMS_PROVIDER: 'smpp://user:pass@smsc.example.com:2775',
+      SMS_PROVIDER: 'smpp://user:pass@smsc.example.com:2775?rate=20',
       OUTBOUND_ALLOW: '192.168.1.7,fd00::/8',
     });
     expect(originAt(config.http.host, 8080)).toBe('http://[::1]:8080');
@@ -87,11 +87,13 @@ describe('settings', () => {
     expect(config.sip.listen[1]).toEqual({ transport: 'tls', host: '::1', port: 5061 });
     expect(config.rtp.host).toBe('0.0.0.0');
     expect(config.recordings).toMatchObject({ kind: 's3', bucket: 'bucket-name', prefix: 'some/prefix' });
-    expect(config.smsProvider.kind).toBe('smpp');
+    expect(config.smsProvider).toMatchObject({ kind: 'smpp', window: 10, ratePerSec: 20 });
     expect(config.outboundAllow).toEqual(['192.168.1.7/32', 'fd00::/8']);
   });
 
   const malformed: readonly (readonly [string, string])[] = [
+    ['SMS_PROVIDER', 'smpp://user:pass@smsc.example.com?rate=0'],
+    ['SMS_PROVIDER', 'smpp://user:pass@smsc.example.com?rate=1.5'],
     ['HTTP_HOST', '300.1.1.1'],
     ['HTTP_HOST', 'a b'],
     ['HTTP_PORT', '65536'],
