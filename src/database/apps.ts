@@ -109,27 +109,39 @@ async function createApp(
   return made ? { appUuid, apiKey: key.apiKey, webhookSecret: secret } : undefined;
 }
 
-export function appStore(database: Database, seal: Seal, now: () => number): AppStore & AppChanges {
-  const { drizzle } = database;
+/** Tells who listens that an application was changed, here or on another node. */
+function appChanges(): AppChanges & Pick<AppStore, 'onChange' | 'onChangeHere'> {
   const listeners: ((appUuid: string) => void)[] = [];
   const tellers: ((appUuid: string) => void)[] = [];
   const changedElsewhere = (appUuid: string): void => {
     for (const listener of listeners) listener(appUuid);
   };
-  const changed = (appUuid: string): void => {
-    changedElsewhere(appUuid);
-    for (const tell of tellers) tell(appUuid);
-  };
-
   return {
+    changedElsewhere,
+    changed(appUuid) {
+      changedElsewhere(appUuid);
+      for (const tell of tellers) tell(appUuid);
+    },
+    onChange: (listener) => void listeners.push(listener),
+    onChangeHere: (tell) => void tellers.push(tell),
+  };
+}
+
+/** Makes the store. `now` tells milliseconds since the epoch. */
+export function appStore(database: Database, seal: Seal, now: () => number): AppStore & AppChanges {
+  const { drizzle } = database;
+  const changes = appChanges();
+  const { changed } = changes;
+  return {
+    ...changes,
+
     async create(app) {
       const made = await createApp(database, seal, app, now());
       if (made === undefined) throw new Error('the application was not made');
       changed(made.appUuid);
       return made;
     },
-    changed,
-    changedElsewhere,
+
     list: async () =>
       (await database.run(() => drizzle.select().from(apps).orderBy(asc(apps.createdAt)).limit(OPERATOR_LIST_MAX_ITEMS))).map(
         appOf,
@@ -141,18 +153,12 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
     },
 
     async patch(appUuid, change) {
-      const set = {
-        webhookDisabled: false,
-        // The time of a change from one state to another, not of each PATCH.
-        webhookSince: sql<number>`CASE WHEN webhook_disabled OR (webhook_url = '') <> (${change.webhookUrl ?? null}::text = '')
-          THEN ${Math.floor(now())}::bigint ELSE webhook_since END`,
-        ...(change.name === undefined ? {} : { name: change.name }),
-        ...(change.webhookUrl === undefined ? {} : { webhookUrl: change.webhookUrl }),
-        ...(change.blockedWebhookEvents === undefined ? {} : { blockedWebhookEvents: [...change.blockedWebhookEvents] }),
-        ...roomColumns(change.roomLimits),
-      };
       const found = await database.run(() =>
-        drizzle.update(apps).set(set).where(eq(apps.appUuid, appUuid)).returning({ appUuid: apps.appUuid }),
+        drizzle
+          .update(apps)
+          .set(patchColumns(change, now()))
+          .where(eq(apps.appUuid, appUuid))
+          .returning({ appUuid: apps.appUuid }),
       );
       changed(appUuid);
       return found.length > 0;
@@ -179,9 +185,6 @@ export function appStore(database: Database, seal: Seal, now: () => number): App
       if (made !== undefined) changed(made.appUuid);
       return made;
     },
-
-    onChange: (listener) => void listeners.push(listener),
-    onChangeHere: (tell) => void tellers.push(tell),
   };
 }
 
@@ -224,6 +227,18 @@ const DETAIL = `SELECT name, webhook_url, webhook_disabled, webhook_since, array
   max_members_per_room, created_at, ${listOf('e164', 'numbers')} AS numbers, ${listOf('e164', 'caller_ids')} AS caller_ids,
   ${listOf('terminal_number', 'payment_terminals')} AS terminals
   FROM apps AS a WHERE app_uuid = $1`;
+
+/** The columns that a PATCH at `now` (ms since the epoch) sets. */
+const patchColumns = (change: AppChange, now: number) => ({
+  webhookDisabled: false,
+  // The time of a change from one state to another, not of each PATCH.
+  webhookSince: sql<number>`CASE WHEN webhook_disabled OR (webhook_url = '') <> (${change.webhookUrl ?? null}::text = '')
+    THEN ${Math.floor(now)}::bigint ELSE webhook_since END`,
+  ...(change.name === undefined ? {} : { name: change.name }),
+  ...(change.webhookUrl === undefined ? {} : { webhookUrl: change.webhookUrl }),
+  ...(change.blockedWebhookEvents === undefined ? {} : { blockedWebhookEvents: [...change.blockedWebhookEvents] }),
+  ...roomColumns(change.roomLimits),
+});
 
 const roomColumns = (limits: Partial<RoomLimits> | undefined) => ({
   ...(limits?.maxRooms === undefined ? {} : { maxRooms: limits.maxRooms }),

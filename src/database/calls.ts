@@ -60,46 +60,37 @@ FROM json_to_recordset($1::text::json) AS t (session_uuid uuid, since bigint, en
 JOIN sessions AS s ON s.session_uuid = t.session_uuid FOR KEY SHARE OF s
 ON CONFLICT DO NOTHING`;
 
+/** The columns of a session's row that the operator reads. */
+const COLUMNS = {
+  sessionUuid: sessions.sessionUuid,
+  appUuid: sessions.appUuid,
+  type: sessions.type,
+  state: sessions.state,
+  callerId: sessions.callerId,
+  did: sessions.did,
+  trunk: sessions.trunk,
+  createdAt: sessions.createdAt,
+  answeredAt: sessions.answeredAt,
+  endedAt: sessions.endedAt,
+  summary: sessions.summary,
+};
+
+/** Makes the store. It writes timelines and erases calls; the rows of Sessions are written by the journal. */
 export function callStore(database: Database): CallStore {
-  const columns = {
-    sessionUuid: sessions.sessionUuid,
-    appUuid: sessions.appUuid,
-    type: sessions.type,
-    state: sessions.state,
-    callerId: sessions.callerId,
-    did: sessions.did,
-    trunk: sessions.trunk,
-    createdAt: sessions.createdAt,
-    answeredAt: sessions.answeredAt,
-    endedAt: sessions.endedAt,
-    summary: sessions.summary,
-  };
   return {
     async list(query) {
-      const { after } = query;
       const rows = await database.run((on) =>
         on
-          .select(columns)
+          .select(COLUMNS)
           .from(sessions)
-          .where(
-            and(
-              query.appUuid === undefined ? undefined : eq(sessions.appUuid, query.appUuid),
-              query.state === undefined ? undefined : inState(query.state),
-              query.number === undefined ? undefined : or(eq(sessions.callerId, query.number), eq(sessions.did, query.number)),
-              query.createdAfter === undefined ? undefined : gte(sessions.createdAt, query.createdAfter),
-              query.createdBefore === undefined ? undefined : lt(sessions.createdAt, query.createdBefore),
-              after === undefined
-                ? undefined
-                : sql`(${sessions.createdAt}, ${sessions.sessionUuid}) < (${after.createdAt}::bigint, ${after.sessionUuid}::uuid)`,
-            ),
-          )
+          .where(matching(query))
           .orderBy(desc(sessions.createdAt), desc(sessions.sessionUuid))
           .limit(query.limit),
       );
       return rows.map(callRow);
     },
     async get(sessionUuid) {
-      const [row] = await database.run((on) => on.select(columns).from(sessions).where(eq(sessions.sessionUuid, sessionUuid)));
+      const [row] = await database.run((on) => on.select(COLUMNS).from(sessions).where(eq(sessions.sessionUuid, sessionUuid)));
       return row === undefined ? undefined : callRow(row);
     },
     async timeline(sessionUuid) {
@@ -127,25 +118,42 @@ export function callStore(database: Database): CallStore {
       const row = await this.get(sessionUuid);
       if (row === undefined) return 'unknown';
       if (row.endedAt === undefined) return 'live';
-      return database.run((on) =>
-        on.transaction(async (inside) => {
-          const ofCall = eq(events.sessionUuid, sessionUuid);
-          const pending = await inside
-            .select({ id: events.eventId })
-            .from(events)
-            .where(and(ofCall, eq(events.status, 'pending')))
-            .limit(1);
-          if (pending.length > 0) return 'pending';
-          // The row goes first: that waits for a part of the timeline that is being written, which is seen after it.
-          await inside.delete(sessions).where(eq(sessions.sessionUuid, sessionUuid));
-          await inside.delete(events).where(ofCall);
-          await inside.delete(timelines).where(eq(timelines.sessionUuid, sessionUuid));
-          return 'erased';
-        }),
-      );
+      return await eraseEnded(database, sessionUuid);
     },
   };
 }
+
+/** The condition of a list of calls. */
+const matching = ({ appUuid, state, number, createdAfter, createdBefore, after }: CallQuery) =>
+  and(
+    appUuid === undefined ? undefined : eq(sessions.appUuid, appUuid),
+    state === undefined ? undefined : inState(state),
+    number === undefined ? undefined : or(eq(sessions.callerId, number), eq(sessions.did, number)),
+    createdAfter === undefined ? undefined : gte(sessions.createdAt, createdAfter),
+    createdBefore === undefined ? undefined : lt(sessions.createdAt, createdBefore),
+    after === undefined
+      ? undefined
+      : sql`(${sessions.createdAt}, ${sessions.sessionUuid}) < (${after.createdAt}::bigint, ${after.sessionUuid}::uuid)`,
+  );
+
+/** Erases what is stored of a call that has ended, in one transaction, unless one of its events is still pending. */
+const eraseEnded = (database: Database, sessionUuid: string): Promise<'erased' | 'pending'> =>
+  database.run((on) =>
+    on.transaction(async (inside) => {
+      const ofCall = eq(events.sessionUuid, sessionUuid);
+      const pending = await inside
+        .select({ id: events.eventId })
+        .from(events)
+        .where(and(ofCall, eq(events.status, 'pending')))
+        .limit(1);
+      if (pending.length > 0) return 'pending';
+      // The row goes first: that waits for a part of the timeline that is being written, which is seen after it.
+      await inside.delete(sessions).where(eq(sessions.sessionUuid, sessionUuid));
+      await inside.delete(events).where(ofCall);
+      await inside.delete(timelines).where(eq(timelines.sessionUuid, sessionUuid));
+      return 'erased';
+    }),
+  );
 
 /** `live` stands for every state before the end. */
 const inState = (state: string) =>

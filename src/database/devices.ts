@@ -2,12 +2,13 @@
  * SIP devices: the users that may register, and the contacts that they have registered. What a password is checked
  * against (HA1 for both digests) is sealed under MASTER_KEY; the password itself is not stored.
  */
-import { and, asc, eq, gt, inArray, isNull, lte, sql } from 'drizzle-orm';
-import { DEVICE_CONTACTS_MAX, DEVICES_MAX } from '../limits.ts';
+import { and, asc, eq, gt, sql } from 'drizzle-orm';
+import { DEVICES_MAX } from '../limits.ts';
 import type { DigestSecrets } from '../sip/message/digest-server.ts';
 import type { Binding } from '../sip/registrar.ts';
+import { bindingOf, type ContactStore, registeredContacts } from './device-contacts.ts';
 import type { Database } from './driver/database.ts';
-import { apps, deviceContacts, devices, nodes } from './schema.ts';
+import { apps, deviceContacts, devices } from './schema.ts';
 import type { Seal } from './vault/seal.ts';
 
 interface DeviceRow {
@@ -25,13 +26,8 @@ interface ListedDevice {
   readonly contacts: readonly Binding[];
 }
 
-/** A contact, and the node that it registered with. */
-export interface DeviceFlow {
-  readonly nodeId: string;
-  readonly binding: Binding;
-}
-
-export interface DeviceStore {
+/** The devices of all applications: their users, and the contacts of these that are bound. */
+export interface DeviceStore extends ContactStore {
   /** Sets a device up, or gives it another password. */
   put(device: DeviceRow): Promise<'stored' | 'no_app' | 'taken' | 'full'>;
   /** False: the application has no such device. Its contacts go with it. */
@@ -42,48 +38,20 @@ export interface DeviceStore {
   all(): Promise<readonly DeviceRow[]>;
   /** Changes with every `put` and `remove`. */
   version(): Promise<string>;
-  /** The contacts of a user that are bound. */
-  bindings(username: string): Promise<readonly Binding[]>;
-  /** The contacts of a user that are bound, each with the node that it registered with, of those that are not dead. */
-  flows(username: string): Promise<readonly DeviceFlow[]>;
-  save(username: string, stored: readonly Binding[], removed: readonly string[]): Promise<void>;
-  /** The contacts of all users that are bound. */
-  allBindings(): Promise<readonly { readonly username: string; readonly binding: Binding }[]>;
 }
 
-/** `nodeId` names this process, which has the connections of the devices that register with it. */
+/** Makes the store. `nodeId` names this process, which has the connections of the devices that register with it. */
 export function deviceStore(database: Database, seal: Seal, nodeId: string, clock: () => number): DeviceStore {
   const now = () => Math.floor(clock());
-  const bound = (username: string) => and(eq(deviceContacts.username, username), gt(deviceContacts.expiresAt, now()));
+  return { ...deviceUsers(database, seal, now), ...registeredContacts(database, nodeId, now) };
+}
+
+type DeviceUsers = Pick<DeviceStore, 'put' | 'remove' | 'list' | 'all' | 'version'>;
+
+/** The users that may register. `now` tells whole milliseconds since the epoch. */
+function deviceUsers(database: Database, seal: Seal, now: () => number): DeviceUsers {
   return {
-    async put({ username, appUuid, secrets }) {
-      const app = await database.run((on) =>
-        on.select({ one: sql<number>`1` }).from(apps).where(eq(apps.appUuid, appUuid)).limit(1),
-      );
-      if (app.length === 0) return 'no_app';
-      const [known] = await database.run((on) =>
-        on.select({ appUuid: devices.appUuid }).from(devices).where(eq(devices.username, username)).limit(1),
-      );
-      if (known === undefined) {
-        const [counted] = await database.run((on) => on.select({ count: sql<number>`count(*)::int` }).from(devices));
-        if ((counted?.count ?? 0) >= DEVICES_MAX) return 'full';
-      }
-      const sealed = seal.close(JSON.stringify(secrets), ownerOf(username));
-      // The owner is part of the condition, so that two applications cannot take one name at once.
-      const stored = await database.run((on) =>
-        on
-          .insert(devices)
-          .values({ username, appUuid, createdAt: now(), secrets: sealed, changedAt: now() })
-          .onConflictDoUpdate({
-            target: devices.username,
-            // It rises with each change, whatever the clock of this machine says.
-            set: { secrets: sealed, changedAt: sql`greatest(${devices.changedAt} + 1, excluded.changed_at)` },
-            setWhere: eq(devices.appUuid, appUuid),
-          })
-          .returning({ username: devices.username }),
-      );
-      return stored.length > 0 ? 'stored' : 'taken';
-    },
+    put: (device) => putDevice(database, seal, device, now()),
     async remove(appUuid, username) {
       const gone = await database.run((on) =>
         on
@@ -93,28 +61,7 @@ export function deviceStore(database: Database, seal: Seal, nodeId: string, cloc
       );
       return gone.length > 0;
     },
-    async list(appUuid) {
-      const app = await database.run((on) =>
-        on.select({ one: sql<number>`1` }).from(apps).where(eq(apps.appUuid, appUuid)).limit(1),
-      );
-      if (app.length === 0) return undefined;
-      const rows = await database.run((on) =>
-        on
-          .select({ username: devices.username, createdAt: devices.createdAt, contact: deviceContacts })
-          .from(devices)
-          .leftJoin(deviceContacts, and(eq(deviceContacts.username, devices.username), gt(deviceContacts.expiresAt, now())))
-          .where(eq(devices.appUuid, appUuid))
-          .orderBy(asc(devices.username), sql`${deviceContacts.expiresAt} DESC NULLS LAST`)
-          .limit(DEVICES_MAX),
-      );
-      const found = new Map<string, { username: string; createdAt: number; contacts: Binding[] }>();
-      for (const { username, createdAt, contact } of rows) {
-        const device = found.get(username) ?? { username, createdAt, contacts: [] };
-        if (contact !== null) device.contacts.push(bindingOf(contact));
-        found.set(username, device);
-      }
-      return [...found.values()];
-    },
+    list: (appUuid) => listDevices(database, appUuid, now()),
     async all() {
       const rows = await database.run((on) => on.select().from(devices).limit(DEVICES_MAX));
       return rows.map(({ username, appUuid, secrets }) => ({
@@ -130,63 +77,67 @@ export function deviceStore(database: Database, seal: Seal, nodeId: string, cloc
       );
       return row?.version ?? '';
     },
-    async bindings(username) {
-      const rows = await database.run((on) =>
-        on.select().from(deviceContacts).where(bound(username)).orderBy(asc(deviceContacts.uri)).limit(DEVICE_CONTACTS_MAX),
-      );
-      return rows.map(bindingOf);
-    },
-    async flows(username) {
-      const rows = await database.run((on) =>
-        on
-          .select({ contact: deviceContacts })
-          .from(deviceContacts)
-          .innerJoin(nodes, and(eq(nodes.nodeId, deviceContacts.nodeId), isNull(nodes.deadAt)))
-          .where(bound(username))
-          .orderBy(asc(deviceContacts.uri))
-          .limit(DEVICE_CONTACTS_MAX),
-      );
-      return rows.map(({ contact }) => ({ nodeId: contact.nodeId, binding: bindingOf(contact) }));
-    },
-    async save(username, stored, removed) {
-      await database.run(async (on) => {
-        const gone = and(
-          eq(deviceContacts.username, username),
-          removed.length === 0
-            ? lte(deviceContacts.expiresAt, now())
-            : sql`(${lte(deviceContacts.expiresAt, now())} OR ${inArray(deviceContacts.uri, [...removed])})`,
-        );
-        await on.delete(deviceContacts).where(gone);
-        if (stored.length === 0) return;
-        await on
-          .insert(deviceContacts)
-          .values(stored.map((binding) => ({ username, nodeId, ...binding })))
-          .onConflictDoUpdate({
-            target: [deviceContacts.username, deviceContacts.uri],
-            set: {
-              callId: sql`excluded.call_id`,
-              cseq: sql`excluded.cseq`,
-              expiresAt: sql`excluded.expires_at`,
-              transport: sql`excluded.transport`,
-              host: sql`excluded.host`,
-              port: sql`excluded.port`,
-              userAgent: sql`excluded.user_agent`,
-              nodeId: sql`excluded.node_id`,
-            },
-          });
-      });
-    },
-    async allBindings() {
-      const rows = await database.run((on) =>
-        on
-          .select()
-          .from(deviceContacts)
-          .where(gt(deviceContacts.expiresAt, now()))
-          .limit(DEVICES_MAX * DEVICE_CONTACTS_MAX),
-      );
-      return rows.map((row) => ({ username: row.username, binding: bindingOf(row) }));
-    },
   };
+}
+
+/** Sets a device up, or changes its password. `now` is in whole milliseconds since the epoch. */
+async function putDevice(
+  database: Database,
+  seal: Seal,
+  { username, appUuid, secrets }: DeviceRow,
+  now: number,
+): ReturnType<DeviceStore['put']> {
+  if (!(await hasApp(database, appUuid))) return 'no_app';
+  const [known] = await database.run((on) =>
+    on.select({ appUuid: devices.appUuid }).from(devices).where(eq(devices.username, username)).limit(1),
+  );
+  if (known === undefined) {
+    const [counted] = await database.run((on) => on.select({ count: sql<number>`count(*)::int` }).from(devices));
+    if ((counted?.count ?? 0) >= DEVICES_MAX) return 'full';
+  }
+  const sealed = seal.close(JSON.stringify(secrets), ownerOf(username));
+  // The owner is part of the condition, so that two applications cannot take one name at once.
+  const stored = await database.run((on) =>
+    on
+      .insert(devices)
+      .values({ username, appUuid, createdAt: now, secrets: sealed, changedAt: now })
+      .onConflictDoUpdate({
+        target: devices.username,
+        // It rises with each change, whatever the clock of this machine says.
+        set: { secrets: sealed, changedAt: sql`greatest(${devices.changedAt} + 1, excluded.changed_at)` },
+        setWhere: eq(devices.appUuid, appUuid),
+      })
+      .returning({ username: devices.username }),
+  );
+  return stored.length > 0 ? 'stored' : 'taken';
+}
+
+/** Lists the devices of an application with their contacts, by name. Undefined where there is no such application. */
+async function listDevices(database: Database, appUuid: string, now: number): ReturnType<DeviceStore['list']> {
+  if (!(await hasApp(database, appUuid))) return undefined;
+  const rows = await database.run((on) =>
+    on
+      .select({ username: devices.username, createdAt: devices.createdAt, contact: deviceContacts })
+      .from(devices)
+      .leftJoin(deviceContacts, and(eq(deviceContacts.username, devices.username), gt(deviceContacts.expiresAt, now)))
+      .where(eq(devices.appUuid, appUuid))
+      .orderBy(asc(devices.username), sql`${deviceContacts.expiresAt} DESC NULLS LAST`)
+      .limit(DEVICES_MAX),
+  );
+  const found = new Map<string, { username: string; createdAt: number; contacts: Binding[] }>();
+  for (const { username, createdAt, contact } of rows) {
+    const device = found.get(username) ?? { username, createdAt, contacts: [] };
+    if (contact !== null) device.contacts.push(bindingOf(contact));
+    found.set(username, device);
+  }
+  return [...found.values()];
+}
+
+async function hasApp(database: Database, appUuid: string): Promise<boolean> {
+  const found = await database.run((on) =>
+    on.select({ one: sql<number>`1` }).from(apps).where(eq(apps.appUuid, appUuid)).limit(1),
+  );
+  return found.length > 0;
 }
 
 /** What the secrets are sealed for: they open for no other user. */
@@ -195,20 +146,4 @@ const ownerOf = (username: string): string => `device ${username}`;
 function secretsOf(text: string): DigestSecrets {
   const { md5 = '', sha256 = '' }: Partial<DigestSecrets> = JSON.parse(text);
   return { md5, sha256 };
-}
-
-const TRANSPORTS = ['udp', 'tcp', 'tls'] as const;
-
-function bindingOf(row: typeof deviceContacts.$inferSelect): Binding {
-  const { uri, callId, cseq, expiresAt, host, port, userAgent } = row;
-  return {
-    uri,
-    callId,
-    cseq,
-    expiresAt,
-    host,
-    port,
-    userAgent,
-    transport: TRANSPORTS.find((each) => each === row.transport) ?? 'udp',
-  };
 }

@@ -115,7 +115,7 @@ const SETTLE = settleStatement(false);
 const SETTLE_AGAIN = settleStatement(true);
 
 /** The outbox as those who write events see it. */
-interface OutboxFeed {
+export interface OutboxFeed {
   /** How far the relay of this process has read; undefined where it does not read. */
   readTo(): Cursor | undefined;
   /** Events were written: the relay takes `next`, or is woken to read them. */

@@ -22,21 +22,10 @@ export interface RecordingStore {
   removed(recordingUuids: readonly string[], at: number): Promise<void>;
 }
 
-/** `nodeId` names this process. */
+/** Makes the store. `nodeId` names this process. */
 export function recordingStore(database: Database, nodeId: string): RecordingStore {
   return {
-    get: coalesce<string, RecordingRow | undefined>({
-      load: async (uuids) => {
-        const rows = await database.run((on) =>
-          on
-            .select()
-            .from(recordings)
-            .where(inArray(recordings.recordingUuid, [...uuids])),
-        );
-        const found = new Map(rows.map((row) => [row.recordingUuid, recordingRow(row)]));
-        return uuids.map((uuid) => found.get(uuid));
-      },
-    }),
+    get: coalesce<string, RecordingRow | undefined>({ load: (uuids) => loadRecordings(database, uuids) }),
     unfinished: async (own) => {
       const left = sql`NOT EXISTS (SELECT FROM nodes AS n WHERE n.volume_id = ${recordings.volumeId} AND n.dead_at IS NULL
         AND NOT (n.node_id = ${nodeId} AND ${own}::boolean))`;
@@ -93,6 +82,18 @@ export function recordingStore(database: Database, nodeId: string): RecordingSto
       );
     },
   };
+}
+
+/** Reads many recordings in one statement: one entry for each uuid, in the same order. */
+async function loadRecordings(database: Database, uuids: readonly string[]): Promise<readonly (RecordingRow | undefined)[]> {
+  const rows = await database.run((on) =>
+    on
+      .select()
+      .from(recordings)
+      .where(inArray(recordings.recordingUuid, [...uuids])),
+  );
+  const found = new Map(rows.map((row) => [row.recordingUuid, recordingRow(row)]));
+  return uuids.map((uuid) => found.get(uuid));
 }
 
 const recordingRow = (row: typeof recordings.$inferSelect): RecordingRow => ({
