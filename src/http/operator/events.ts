@@ -23,7 +23,14 @@ const sample = shape(() => type({ '+': 'reject', event: '1 <= string <= 100' }))
 /** The parameters of the list. */
 export const EVENT_PARAMETERS = ['app_uuid', 'after', 'before', 'event', 'session_uuid', 'status', 'limit'] as const;
 
+/** The routes by which the operator reads and follows the event log, and sends an event again. */
 export const eventRoutes = (store: Store, streams: EventStreams): readonly Route[] => [
+  logRoute(store),
+  streamRoute(streams),
+  replayRoute(store),
+];
+
+const logRoute = ({ events }: Store): Route =>
   route(
     {
       ...facts,
@@ -48,9 +55,11 @@ export const eventRoutes = (store: Store, streams: EventStreams): readonly Route
     (context) => {
       const query = eventQuery(context.query);
       if ('problem' in query) return query;
-      return async () => ok({ events: (await store.events.list(query)).map(eventBody) });
+      return async () => ok({ events: (await events.list(query)).map(eventBody) });
     },
-  ),
+  );
+
+const streamRoute = (streams: EventStreams): Route =>
   route(
     {
       ...facts,
@@ -79,7 +88,9 @@ export const eventRoutes = (store: Store, streams: EventStreams): readonly Route
         return new Response(body, { headers });
       };
     },
-  ),
+  );
+
+const replayRoute = ({ events }: Store): Route =>
   bareRoute(
     {
       ...facts,
@@ -90,11 +101,10 @@ export const eventRoutes = (store: Store, streams: EventStreams): readonly Route
       success: [202, 'Queued.'],
     },
     async (context) => {
-      const outcome = await replayed(store.events, context.params.webhook_id ?? '');
+      const outcome = await replayed(events, context.params.webhook_id ?? '');
       return outcome === undefined || isProblem(outcome) ? outcome : () => outcome;
     },
-  ),
-];
+  );
 
 /** `links` signs the URLs of a recording, so that a sample has those that a real event has. */
 export const sampleEventRoutes = (
