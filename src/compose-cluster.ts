@@ -17,7 +17,7 @@ import type { Carrier } from './carrier/carrier.ts';
 import { isPinnedTo } from './carrier/trunk/trunk.ts';
 import { type Clock, sleep } from './clock.ts';
 import type { BeatLoad } from './cluster/beat-load.ts';
-import { Cluster, MESSAGES_LEASE } from './cluster/cluster.ts';
+import { Cluster, type ClusterWork, MESSAGES_LEASE } from './cluster/cluster.ts';
 import type { LocalWork } from './cluster/commands.ts';
 import { clusterName, joinAlone, joinCluster, PROTOCOL } from './cluster/join.ts';
 import { NodeLoad } from './cluster/load.ts';
@@ -102,7 +102,7 @@ interface ClusterParts {
   readonly drain: Drain;
   /** Ends the process, which was declared dead. */
   exit(): void;
-  trunks(): readonly TrunkRow[];
+  readonly trunks: () => readonly TrunkRow[];
   reloadTrunks(): Promise<void>;
 }
 
@@ -111,7 +111,7 @@ interface ClusterParts {
  * `perform` serves what they forward. Returns the others, or undefined where this process is alone.
  */
 export async function connectCluster(parts: ClusterParts, perform: LocalWork['perform']): Promise<Peers | undefined> {
-  const { cluster, store, media, log, tokens, sessions, rooms, recordings, charges, carrier, messages, drain } = parts;
+  const { cluster, store, carrier, messages, drain } = parts;
   store.nodes.onDead((by) => void die(parts, by));
   if (cluster === undefined) {
     await messages.start();
@@ -124,29 +124,22 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
     appChanged: store.appChanged,
     trunksChanged: () => parts.reloadTrunks(),
   });
-  const { rtp } = parts.settings;
+  await cluster.start(membership(parts, cluster));
+  cluster.dialogs.serve(carrier);
+  drain.mover = moverOf(parts, cluster);
+  cluster.shareChannels((trunk) => carrier.channelsHeld()[trunk] ?? 0);
+  keepLeases(parts, cluster);
+  cluster.onMessages(() => messages.look());
+  return cluster.serve(localWork(parts, perform));
+}
+
+/** What this node does as a member: it tells its load, and answers to the life and death of nodes. */
+function membership(parts: ClusterParts, cluster: Cluster): ClusterWork {
+  const { settings, clock, log, sessions, rooms, recordings, charges, drain } = parts;
   const takeover = takeoverOf(parts, cluster);
   const takenCalls = takenCallsOf(parts, cluster);
-  const load = new NodeLoad(
-    {
-      legs: () => media.load().legs,
-      portsFree: () => media.load().portsFree,
-      ports: Math.floor((rtp.lastPort - rtp.firstPort + 1) / 2),
-      busyUs: () => media.ticks().map(({ busyUs }) => busyUs),
-    },
-    parts.clock,
-  );
-  await cluster.start({
-    load() {
-      cluster.load = Number(load.value.toFixed(3));
-      const counts = { sessions: sessions.size, rooms: rooms.size, legs: media.load().legs };
-      const told: BeatLoad = {
-        load: cluster.load,
-        channels: carrier.channelsHeld(),
-        registered: carrier.registrations(),
-      };
-      return JSON.stringify({ ...told, ...counts });
-    },
+  return {
+    load: loadOf(parts, cluster),
     async takeOver(seenAt) {
       // Recordings, Rooms, then Sessions, so that their ends come in order.
       await charges.endCollections();
@@ -157,18 +150,44 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
     },
     onOwn: (row) => drain.ordered(row),
     onBack() {
-      if (parts.settings.node.takesOver) void takenCalls.look();
-      void untilStored(parts.clock, () => rooms.letGoTaken());
+      if (settings.node.takesOver) void takenCalls.look();
+      void untilStored(clock, () => rooms.letGoTaken());
     },
     onForsaken(nodeId) {
-      if (parts.settings.node.takesOver && !drain.isOn) void takeover.take(nodeId);
+      if (settings.node.takesOver && !drain.isOn) void takeover.take(nodeId);
     },
-  });
-  cluster.dialogs.serve(carrier);
-  drain.mover = new Mover({
+  };
+}
+
+/** Makes what tells the load of this node, as the JSON that goes with each beat. */
+function loadOf({ settings: { rtp }, media, clock, sessions, rooms, carrier }: ClusterParts, cluster: Cluster): () => string {
+  const load = new NodeLoad(
+    {
+      legs: () => media.load().legs,
+      portsFree: () => media.load().portsFree,
+      ports: Math.floor((rtp.lastPort - rtp.firstPort + 1) / 2),
+      busyUs: () => media.ticks().map(({ busyUs }) => busyUs),
+    },
+    clock,
+  );
+  return () => {
+    cluster.load = Number(load.value.toFixed(3));
+    const counts = { sessions: sessions.size, rooms: rooms.size, legs: media.load().legs };
+    const told: BeatLoad = {
+      load: cluster.load,
+      channels: carrier.channelsHeld(),
+      registered: carrier.registrations(),
+    };
+    return JSON.stringify({ ...told, ...counts });
+  };
+}
+
+/** What hands the calls of this node to others when it drains. */
+function moverOf({ store, clock, log, sessions, rooms, carrier }: ClusterParts, cluster: Cluster): Mover {
+  return new Mover({
     peers: cluster.moves,
     dialer: carrier,
-    clock: parts.clock,
+    clock,
     log,
     nodeId: store.nodes.nodeId,
     all: () => sessions.all(),
@@ -178,12 +197,13 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
     goOn: (state, leg, epoch, traceparent) => sessions.goOn(state, leg, epoch, traceparent),
     handedOver: (state, nodeId) => rooms.span?.handedOver(state, nodeId),
   });
-  cluster.shareChannels((trunk) => carrier.channelsHeld()[trunk] ?? 0);
+}
+
+/** Keeps the leases of what one node does for all: the registration of each trunk, and short messages. */
+function keepLeases({ settings, store, clock, log, carrier, messages, drain, trunks }: ClusterParts, cluster: Cluster): void {
   const wanted = () => {
     if (drain.isOn) return [];
-    const registered = parts
-      .trunks()
-      .filter(({ register, settings }) => register && isPinnedTo(settings, parts.settings.node.labels));
+    const registered = trunks().filter(({ register, settings: of }) => register && isPinnedTo(of, settings.node.labels));
     return [MESSAGES_LEASE, ...registered.map(({ name }) => registerLease(name))];
   };
   let submits = false;
@@ -192,13 +212,16 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
     carrier.registrationsChanged();
     if (cluster.submitsMessages === submits) return messages.look();
     submits = !submits;
-    const change = submits ? () => untilStored(parts.clock, () => messages.start()) : () => messages.rest();
+    const change = submits ? () => untilStored(clock, () => messages.start()) : () => messages.rest();
     submitting = submitting
       .then(change)
       .catch((error: unknown) => log.error({ error: String(error) }, 'messages are not submitted'));
   });
-  cluster.onMessages(() => messages.look());
-  return cluster.serve({
+}
+
+/** What this node serves of what other nodes forward to it, and knows of where the rest is. */
+function localWork({ store, tokens, sessions, rooms, trunks }: ClusterParts, perform: LocalWork['perform']): LocalWork {
+  return {
     sessions: {
       isHere: (sessionUuid) => sessions.isHere(sessionUuid),
       owner: store.sessions.owner,
@@ -211,11 +234,11 @@ export async function connectCluster(parts: ClusterParts, perform: LocalWork['pe
       settle: (appUuid, roomId) => rooms.settle(appUuid, roomId),
     },
     tokens,
-    trunks: () => parts.trunks().map(({ name, settings }) => ({ name, nodes: settings.nodes, apps: settings.apps })),
+    trunks: () => trunks().map(({ name, settings }) => ({ name, nodes: settings.nodes, apps: settings.apps })),
     flows: store.devices.flows,
     release: store.idempotency.release,
     perform,
-  });
+  };
 }
 
 /** What lets the calls go that others have taken from this node. */

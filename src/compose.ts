@@ -203,10 +203,9 @@ function makeHistory(
   return { history, sipTrace };
 }
 
-async function openDoors(
-  { settings, store, media, clock, log, outbound, sipTrace, cluster, tracing }: Engines,
-  { sessions }: Heart,
-): Promise<Doors> {
+/** Opens the doors to carriers, browsers and webhook endpoints. Rejects when a socket cannot be bound. */
+async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> {
+  const { settings, store, media, clock, log, sipTrace, cluster } = engines;
   const listTrunks = async () => {
     const listed = await store.trunks.list();
     await loadNumberPlans(listed);
@@ -239,7 +238,25 @@ async function openDoors(
   carrier.devicesBound(await store.devices.allBindings());
   const connect = connector(settings.outboundAllow);
   sessions.connectWebSockets((options) => new WebSocketLeg({ ...options, connect, clock, media }));
-  const browsers = new WebrtcDoor({
+  const browsers = browserDoor(engines, sessions);
+  const relay = relayOf(engines);
+  relay.start();
+  const reloadTrunks = async () => {
+    await devices.reload();
+    const known = JSON.stringify(trunks);
+    trunks = await listTrunks();
+    if (JSON.stringify(trunks) !== known) carrier.trunksChanged();
+  };
+  const trunksChanged = async () => {
+    await reloadTrunks();
+    cluster?.tellTrunks();
+  };
+  return { carrier, browsers, relay, trunks: () => trunks, trunksChanged, reloadTrunks };
+}
+
+/** Makes the door for calls from browsers. */
+function browserDoor({ settings, media, clock }: Engines, sessions: Heart['sessions']): WebrtcDoor {
+  return new WebrtcDoor({
     media,
     hosts: settings.webrtc?.advertise ?? [],
     codecs: media.codecs,
@@ -253,7 +270,11 @@ async function openDoors(
       return isProblem(done) && done.status !== 404 ? done : !isProblem(done);
     },
   });
-  const relay = createRelay({
+}
+
+/** Makes the relay, which delivers the committed events to the webhook endpoints. */
+function relayOf({ settings, store, outbound, clock, log, cluster, tracing }: Engines): Doors['relay'] {
+  return createRelay({
     outbox: store.outbox,
     apps: store.apps,
     credentials: store.credentials,
@@ -265,18 +286,6 @@ async function openDoors(
     isAlone: cluster === undefined,
     onAttempt: tracing && ((delivery) => tracing.record(deliverySpan(delivery))),
   });
-  relay.start();
-  const reloadTrunks = async () => {
-    await devices.reload();
-    const known = JSON.stringify(trunks);
-    trunks = await listTrunks();
-    if (JSON.stringify(trunks) !== known) carrier.trunksChanged();
-  };
-  const trunksChanged = async () => {
-    await reloadTrunks();
-    cluster?.tellTrunks();
-  };
-  return { carrier, browsers, relay, trunks: () => trunks, trunksChanged, reloadTrunks };
 }
 
 function openHttp(
