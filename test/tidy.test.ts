@@ -1,6 +1,6 @@
 /**
- * Holds the house (docs/architecture.md): which way imports point, what is pure, how long a file may be, and names that
- * say nothing.
+ * Holds the house (docs/architecture.md): which way imports point, what is pure, how long a file and a function may be,
+ * and names that say nothing.
  */
 import { describe, expect, test } from 'bun:test';
 import { execFileSync } from 'node:child_process';
@@ -71,6 +71,29 @@ const importsOf = (path: string): string[] =>
     (match) => match[1] ?? match[2] ?? match[3] ?? '',
   );
 const resolved = (path: string, target: string): string => normalize(join(dirname(path), target));
+
+/**
+ * The functions of a file, each with its first line and its number of lines, signature and comments included. It reads
+ * the indentation, which the formatter keeps: a function ends at the first line that is indented no deeper than its
+ * first one. Biome's own rule counts neither signatures nor comments.
+ */
+function functionsOf(text: string): readonly { readonly line: number; readonly length: number }[] {
+  const lines = text.split('\n');
+  const depth = (line: string) => line.length - line.trimStart().length;
+  return lines.flatMap((first, at) => {
+    const isBlock = /\)(: .*)? \{$/.test(first) && !/^\s*(\}|(if|for|while|switch)\b)/.test(first);
+    // An arrow, or parameters over several lines: the latter may be the arguments of a call.
+    if (first.trimStart().startsWith(')') || !(isBlock || /(=>|=> .*[{[(]|\()$/.test(first))) return [];
+    let isFunction = isBlock || /=>/.test(first);
+    for (let to = at + 1; to < lines.length; to++) {
+      const line = lines[to] ?? '';
+      if (line.trim() === '' || depth(line) > depth(first)) continue;
+      if (/^\s*\).*(=>|[{[(])$/.test(line)) isFunction = true;
+      else return isFunction ? [{ line: at + 1, length: to - at + (/^\s*[)\]}]/.test(line) ? 1 : 0) }] : [];
+    }
+    return [];
+  });
+}
 
 describe('the house', () => {
   test('every room of src has its floor', () => {
@@ -159,6 +182,14 @@ describe('the house', () => {
 
   test('a file is one idea: 500 lines at most', () => {
     const long = [...sources, ...native].filter((path) => source(path).split('\n').length > 501);
+    expect(long).toEqual([]);
+  });
+
+  test('a function fits on a screen: 70 lines at most', () => {
+    const scripts = tracked.filter((path) => /^(src|bench|console|bin|sdk)\/.*\.(ts|tsx|mjs)$/.test(path));
+    const found = scripts.flatMap((path) => functionsOf(source(path)).map((each) => ({ path, ...each })));
+    expect(found.length).toBeGreaterThan(2_000);
+    const long = found.filter(({ length }) => length > 70).map(({ path, line, length }) => `${path}:${line} has ${length}`);
     expect(long).toEqual([]);
   });
 
