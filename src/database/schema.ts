@@ -191,8 +191,8 @@ export const sessions = pgTable(
     /** The Room it is in; empty: none. */
     roomId: text('room_id').notNull().default(''),
     /**
-     * The playback and the collection of digits that run, as JSON (`machine/session/running.ts`), so that a restart can
-     * tell their end; empty: none.
+     * The playback and the collection of digits that run, as JSON (`machine/session/operation/running.ts`), so that a
+     * restart can tell their end; empty: none.
      */
     running: text('running').notNull().default(''),
     /** The name of its trunk. Empty when it has none. */

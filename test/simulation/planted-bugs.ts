@@ -74,19 +74,19 @@ const CALL: readonly PlantedBug[] = [
 const CRASH: readonly PlantedBug[] = [
   {
     name: 'a playback is not stored with the command that begins it',
-    file: 'src/machine/session/running.ts',
+    file: 'src/machine/session/operation/running.ts',
     from: '...(playback === undefined\n      ? {}',
     to: '...(playback === undefined || playback.kind !== undefined\n      ? {}',
   },
   {
     name: 'a collection of digits is not stored with the command that begins it',
-    file: 'src/machine/session/running.ts',
+    file: 'src/machine/session/operation/running.ts',
     from: '...(collect === undefined ? {} : { collect: collect.operationUuid }),',
     to: '',
   },
   {
     name: 'that a member talks is not stored',
-    file: 'src/machine/session/running.ts',
+    file: 'src/machine/session/operation/running.ts',
     from: '...(membership?.talking === true && membership.voiceActivityEvents ? { talking: true } : {}),',
     to: '',
   },

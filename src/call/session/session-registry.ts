@@ -14,7 +14,7 @@ import {
 import type { Log } from '../../log.ts';
 import type { Seat } from '../../machine/room/membership.ts';
 import { afterEnd } from '../../machine/session/after-end.ts';
-import { runningOf } from '../../machine/session/running.ts';
+import { runningOf } from '../../machine/session/operation/running.ts';
 import { connecting, inbound, outbound, recovered, type SessionState } from '../../machine/session/session.ts';
 import type { MediaEngine } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';

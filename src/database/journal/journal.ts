@@ -23,7 +23,7 @@ export interface SessionRow {
   readonly clientState: string;
   /** The Room it is in; `""`: none. */
   readonly roomId: string;
-  /** What runs in it and has to be told of after a crash (`machine/session/running.ts`); `""`: nothing. */
+  /** What runs in it and has to be told of after a crash (`machine/session/operation/running.ts`); `""`: nothing. */
   readonly running: string;
   /** The name of its trunk; `""`: none. */
   readonly trunk: string;

@@ -1,10 +1,10 @@
 /** Playback in a Session: play of every kind, and what is ordered of the one that plays (contract §2, §3). */
 
-import { type Problem, problems } from '../../problem.ts';
-import { type Collect, promptOf } from '../dtmf/collect.ts';
-import { noActivePlayback, type Playback, type PlaybackControl, playbackEnded } from '../playback/playback.ts';
-import type { Command, Effect, Step } from './input.ts';
-import { rises, type SessionState } from './session.ts';
+import { type Problem, problems } from '../../../problem.ts';
+import { type Collect, promptOf } from '../../dtmf/collect.ts';
+import { noActivePlayback, type Playback, type PlaybackControl, playbackEnded } from '../../playback/playback.ts';
+import type { Command, Effect, Step } from '../input.ts';
+import { rises, type SessionState } from '../session.ts';
 
 export type PlaybackCommand = Extract<
   Command,

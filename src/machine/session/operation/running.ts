@@ -4,11 +4,11 @@
  * and events that wait to be told. It is stored with the command that began it, as JSON in the Session's row, so that
  * the process after a crash can tell its end, exactly once (contract §2, Order at the end).
  */
-import type { Event } from '../../event/event.ts';
-import type { Collect } from '../dtmf/collect.ts';
-import { digitsCollected } from '../dtmf/collect.ts';
-import { type Playback, playbackFailed } from '../playback/playback.ts';
-import { directionsOf, type Membership, type VolumeOrder, volumeSet } from '../room/membership.ts';
+import type { Event } from '../../../event/event.ts';
+import type { Collect } from '../../dtmf/collect.ts';
+import { digitsCollected } from '../../dtmf/collect.ts';
+import { type Playback, playbackFailed } from '../../playback/playback.ts';
+import { directionsOf, type Membership, type VolumeOrder, volumeSet } from '../../room/membership.ts';
 import { detectionCompleted, dtmfSent, greetingEnded, transferFailed } from './operation-end.ts';
 
 interface Operation {

@@ -5,13 +5,13 @@
  *      \                          \
  *       \--refused                 \--final NOTIFY, no answer in time, end of the Session--> failed
  */
-import type { Event } from '../../event/event.ts';
-import { TRANSFERRED_HANGUP_MS } from '../../limits.ts';
-import type { LegSignal } from '../../notice/signal.ts';
-import { type Problem, problems } from '../../problem.ts';
-import type { Command, Step } from './input.ts';
+import type { Event } from '../../../event/event.ts';
+import { TRANSFERRED_HANGUP_MS } from '../../../limits.ts';
+import type { LegSignal } from '../../../notice/signal.ts';
+import { type Problem, problems } from '../../../problem.ts';
+import type { Command, Step } from '../input.ts';
+import { isCollectingSecurely, type SessionState, type Transfer } from '../session.ts';
 import { transferFailed } from './operation-end.ts';
-import { isCollectingSecurely, type SessionState, type Transfer } from './session.ts';
 
 /** The 409 that a transfer would get now. */
 export function transferRefusal(state: SessionState): Problem | undefined {

@@ -2,12 +2,12 @@
  * Digits that the application sends to the far end (docs/api.md, Sending digits). They go out one string after the
  * other.
  */
-import type { Event } from '../../event/event.ts';
-import { DTMF_SENDS_WAITING_MAX } from '../../limits.ts';
-import { type Problem, problems } from '../../problem.ts';
-import type { Command, Step } from './input.ts';
+import type { Event } from '../../../event/event.ts';
+import { DTMF_SENDS_WAITING_MAX } from '../../../limits.ts';
+import { type Problem, problems } from '../../../problem.ts';
+import type { Command, Step } from '../input.ts';
+import { isCollectingSecurely, type SessionState } from '../session.ts';
 import { dtmfSent } from './operation-end.ts';
-import { isCollectingSecurely, type SessionState } from './session.ts';
 
 /** The 409 that a string of digits would get now: one is sent, and DTMF_SENDS_WAITING_MAX wait behind it. */
 export function sendRefusal(state: SessionState): Problem | undefined {

@@ -9,12 +9,12 @@
  * asked for it and was answered, `greeting.ended` after a `machine`. The end of the call, a crash, or a plane that says
  * nothing in time leaves the verdict `unknown`, and a greeting without a beep.
  */
-import type { Event } from '../../event/event.ts';
-import { MACHINE_DETECTION_GRACE_MS, MACHINE_GREETING_MAX_MS } from '../../limits.ts';
-import type { MediaNotice } from '../../notice/signal.ts';
-import type { Effect, Step } from './input.ts';
+import type { Event } from '../../../event/event.ts';
+import { MACHINE_DETECTION_GRACE_MS, MACHINE_GREETING_MAX_MS } from '../../../limits.ts';
+import type { MediaNotice } from '../../../notice/signal.ts';
+import type { Effect, Step } from '../input.ts';
+import type { SessionState } from '../session.ts';
 import { detectionCompleted, greetingEnded } from './operation-end.ts';
-import type { SessionState } from './session.ts';
 
 /** The Session has just been answered. */
 export function beginDetection(state: SessionState, now: number): { readonly state: SessionState; readonly effects: Effect[] } {

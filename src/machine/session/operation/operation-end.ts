@@ -1,5 +1,5 @@
 /** The events that end an operation of a call: digits that were sent, a transfer, and the detection of a machine. */
-import type { Answerer, Event } from '../../event/event.ts';
+import type { Answerer, Event } from '../../../event/event.ts';
 
 export type TransferFailure = 'refused' | 'failed' | 'timeout' | 'session_ended';
 

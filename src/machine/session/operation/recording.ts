@@ -2,9 +2,9 @@
  * The recordings of a Session: what each decides, put back into the Session's state. Several run at once, each on its
  * own.
  */
-import { RECORDINGS_PER_SESSION_MAX } from '../../limits.ts';
-import type { RecordingNotice } from '../../notice/recording.ts';
-import { type Problem, problems } from '../../problem.ts';
+import { RECORDINGS_PER_SESSION_MAX } from '../../../limits.ts';
+import type { RecordingNotice } from '../../../notice/recording.ts';
+import { type Problem, problems } from '../../../problem.ts';
 import {
   beginRecording,
   hearRecording,
@@ -14,9 +14,9 @@ import {
   type RecordingStep,
   recordingDeadline,
   stopRecording,
-} from '../recording/recording.ts';
-import type { Command, Effect, Step } from './input.ts';
-import { isCollectingSecurely, type SessionState } from './session.ts';
+} from '../../recording/recording.ts';
+import type { Command, Effect, Step } from '../input.ts';
+import { isCollectingSecurely, type SessionState } from '../session.ts';
 
 const COMMANDS: ReadonlySet<string> = new Set<RecordingCommand['type']>([
   'record',

@@ -2,10 +2,10 @@
  * The Session during secure collection (contract §6): what the collection decides, put back into the Session's state.
  */
 
-import type { CollectionFailure, Event } from '../../event/event.ts';
-import { PAYMENT_CUT_OFF_QUIET_MS, PAYMENT_QUIET_MS } from '../../limits.ts';
-import type { MediaNotice } from '../../notice/signal.ts';
-import { type Problem, problems } from '../../problem.ts';
+import type { CollectionFailure, Event } from '../../../event/event.ts';
+import { PAYMENT_CUT_OFF_QUIET_MS, PAYMENT_QUIET_MS } from '../../../limits.ts';
+import type { MediaNotice } from '../../../notice/signal.ts';
+import { type Problem, problems } from '../../../problem.ts';
 import {
   beginCollection,
   type Collection,
@@ -16,12 +16,12 @@ import {
   type PaymentRecord,
   promptHeard,
   promptName,
-} from '../payment/collection.ts';
-import { playbackEnded } from '../playback/playback.ts';
-import { isPlay } from './in-playback.ts';
-import { maskAll } from './in-recording.ts';
-import type { Command, Effect, Step } from './input.ts';
-import { isCollectingSecurely, type SessionState } from './session.ts';
+} from '../../payment/collection.ts';
+import { playbackEnded } from '../../playback/playback.ts';
+import type { Command, Effect, Step } from '../input.ts';
+import { isCollectingSecurely, type SessionState } from '../session.ts';
+import { isPlay } from './playback.ts';
+import { maskAll } from './recording.ts';
 
 export type CollectPayment = Extract<Command, { type: 'collect_payment' }>;
 
