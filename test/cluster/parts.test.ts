@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test';
-import { Envelopes } from '../../src/cluster/envelope.ts';
-import { LeaseKeeper } from '../../src/cluster/lease-keeper.ts';
-import { Members } from '../../src/cluster/members.ts';
-import { Offsets } from '../../src/cluster/offset.ts';
-import { choose, mayPlace } from '../../src/cluster/placement.ts';
-import { Places } from '../../src/cluster/places.ts';
-import { homeOf } from '../../src/cluster/rendezvous.ts';
+import { Envelopes } from '../../src/cluster/bus/envelope.ts';
+import { Offsets } from '../../src/cluster/bus/offset.ts';
+import { LeaseKeeper } from '../../src/cluster/membership/lease-keeper.ts';
+import { Members } from '../../src/cluster/membership/members.ts';
+import { choose, mayPlace } from '../../src/cluster/placement/placement.ts';
+import { Places } from '../../src/cluster/placement/places.ts';
+import { homeOf } from '../../src/cluster/placement/rendezvous.ts';
 import type { NodeRow } from '../../src/database/nodes.ts';
 import { NODE_BEAT_MS, NODE_LEASE_MS, NODE_LEASE_RENEW_MS, NODE_PLACES_MAX } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';

@@ -3,7 +3,7 @@ import type { Dialer, DialOptions, IncomingCall, WebSocketDialer } from '../../s
 import type { Peers } from '../../src/call/ports/peers.ts';
 import type { Clock } from '../../src/clock.ts';
 import { Cluster } from '../../src/cluster/cluster.ts';
-import { clusterName, joinAlone, joinCluster, PROTOCOL } from '../../src/cluster/join.ts';
+import { clusterName, joinAlone, joinCluster, PROTOCOL } from '../../src/cluster/membership/join.ts';
 import { connectCluster, Drain } from '../../src/compose-cluster.ts';
 import { type Heart, makeHeart, recover } from '../../src/compose-heart.ts';
 import type { NodeAbout } from '../../src/database/nodes.ts';

@@ -4,11 +4,11 @@
  * told that it failed. PostgreSQL is the truth; what is lost here costs promptness, or is a command with an unknown
  * outcome.
  */
-import type { Clock } from '../clock.ts';
-import { StoreUnavailable } from '../database/journal/journal.ts';
-import { NODE_PING_TIMEOUT_MS } from '../limits.ts';
-import type { Log } from '../log.ts';
-import type { Reach } from '../machine/room/home-watch.ts';
+import type { Clock } from '../../clock.ts';
+import { StoreUnavailable } from '../../database/journal/journal.ts';
+import { NODE_PING_TIMEOUT_MS } from '../../limits.ts';
+import type { Log } from '../../log.ts';
+import type { Reach } from '../../machine/room/home-watch.ts';
 import { type Envelope, Envelopes } from './envelope.ts';
 import { Offsets } from './offset.ts';
 import type { OpenTransport, Transport, TransportMessage } from './transport.ts';

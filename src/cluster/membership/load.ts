@@ -1,6 +1,6 @@
 /** How full this node is, 0 to 1 and beyond: the worst of its legs, its RTP ports, its ticks and its event loop. */
-import type { Clock } from '../clock.ts';
-import { NODE_LEGS_FULL, NODE_LOOP_LAG_FULL_MS, NODE_LOOP_LOOK_MS } from '../limits.ts';
+import type { Clock } from '../../clock.ts';
+import { NODE_LEGS_FULL, NODE_LOOP_LAG_FULL_MS, NODE_LOOP_LOOK_MS } from '../../limits.ts';
 
 export interface LoadReadings {
   /** Open RTP legs. */

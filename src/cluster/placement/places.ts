@@ -3,7 +3,7 @@
  * into the database. What is remembered may be out of date: the node that is asked then says so (`moved`), and the row
  * is read again.
  */
-import { NODE_PLACES_MAX } from '../limits.ts';
+import { NODE_PLACES_MAX } from '../../limits.ts';
 
 export class Places {
   /** In the order in which they were used: the one that was used longest ago comes first. */

@@ -8,7 +8,7 @@
  * `t` is in the clock of the node that a request is for, as its sender knows it from a ping (`offset.ts`).
  */
 import { createHmac, hkdfSync, randomUUID, timingSafeEqual } from 'node:crypto';
-import { NODE_MESSAGE_AGE_MAX_MS, NODE_NONCES_MAX } from '../limits.ts';
+import { NODE_MESSAGE_AGE_MAX_MS, NODE_NONCES_MAX } from '../../limits.ts';
 
 const MAC_CHARS = 43;
 

@@ -3,10 +3,10 @@
  * another takes over when the holder is gone. A lease that could not be renewed is lost when its time is over by this
  * node's own clock, counted from before it was asked for.
  */
-import type { Clock } from '../clock.ts';
-import type { LeaseStore } from '../database/leases.ts';
-import { NODE_LEASE_MS, NODE_LEASE_RENEW_MS } from '../limits.ts';
-import type { Log } from '../log.ts';
+import type { Clock } from '../../clock.ts';
+import type { LeaseStore } from '../../database/leases.ts';
+import { NODE_LEASE_MS, NODE_LEASE_RENEW_MS } from '../../limits.ts';
+import type { Log } from '../../log.ts';
 
 export interface LeaseKeeperOptions {
   readonly leases: Pick<LeaseStore, 'takeAll' | 'give'>;

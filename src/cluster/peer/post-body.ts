@@ -3,10 +3,10 @@
  * that whoever sends it is held back by whoever takes it (RFC 9112 §7.1).
  */
 import type { Socket } from 'node:net';
-import type { Answer } from '../call/ports/sessions.ts';
-import { NODE_ANSWER_MAX_BYTES, NODE_RETRY_AFTER_SEC } from '../limits.ts';
-import { BodyReader, framingOf, headEnd, parseHead } from '../outbound/http-response.ts';
-import { type Problem, problems } from '../problem.ts';
+import type { Answer } from '../../call/ports/sessions.ts';
+import { NODE_ANSWER_MAX_BYTES, NODE_RETRY_AFTER_SEC } from '../../limits.ts';
+import { BodyReader, framingOf, headEnd, parseHead } from '../../outbound/http-response.ts';
+import { type Problem, problems } from '../../problem.ts';
 
 export interface PostTo {
   readonly host: string;

@@ -1,8 +1,8 @@
 /** The messages between nodes about Rooms that span them, over the bus. */
-import type { NewHome, RoomPeers, SeatReply, SeatRequest } from '../call/ports/room-peers.ts';
-import { NODE_COMMAND_MARGIN_MS, NODE_COMMAND_TIMEOUT_MS, SEAT_ASK_TIMEOUT_MS } from '../limits.ts';
-import type { Bus } from './bus.ts';
-import type { Members } from './members.ts';
+import type { NewHome, RoomPeers, SeatReply, SeatRequest } from '../../call/ports/room-peers.ts';
+import { NODE_COMMAND_MARGIN_MS, NODE_COMMAND_TIMEOUT_MS, SEAT_ASK_TIMEOUT_MS } from '../../limits.ts';
+import type { Bus } from '../bus/bus.ts';
+import type { Members } from '../membership/members.ts';
 
 interface RoomMessagesOptions {
   readonly bus: Bus;

@@ -2,11 +2,11 @@
  * Calls from browsers in a cluster: the URL of a call is the cluster's, so that a PATCH or DELETE may come to any node.
  * It goes to the node that has the call, with a deadline, as a command does.
  */
-import type { BrowserCalls, WebrtcToken, WhipChange, WhipCreated, WhipPatched } from '../call/ports/webrtc.ts';
-import type { Clock } from '../clock.ts';
-import { NODE_COMMAND_MARGIN_MS, NODE_COMMAND_TIMEOUT_MS, SDP_MAX_BYTES } from '../limits.ts';
-import { isProblem, type Problem, problems } from '../problem.ts';
-import type { Bus } from './bus.ts';
+import type { BrowserCalls, WebrtcToken, WhipChange, WhipCreated, WhipPatched } from '../../call/ports/webrtc.ts';
+import type { Clock } from '../../clock.ts';
+import { NODE_COMMAND_MARGIN_MS, NODE_COMMAND_TIMEOUT_MS, SDP_MAX_BYTES } from '../../limits.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
+import type { Bus } from '../bus/bus.ts';
 
 const KIND = 'whip';
 

@@ -10,9 +10,9 @@ import {
   type PeerResponse,
   type PeerStreams,
   type StreamObject,
-} from '../call/ports/peer-streams.ts';
-import type { Answer } from '../call/ports/sessions.ts';
-import type { Clock } from '../clock.ts';
+} from '../../call/ports/peer-streams.ts';
+import type { Answer } from '../../call/ports/sessions.ts';
+import type { Clock } from '../../clock.ts';
 import {
   NODE_COMMAND_TIMEOUT_MS,
   NODE_PING_TIMEOUT_MS,
@@ -20,11 +20,11 @@ import {
   NODE_TOKENS_MAX,
   PEER_KEEPALIVE_MS,
   SOURCE_CONNECT_MS,
-} from '../limits.ts';
-import { httpGet } from '../outbound/http-get.ts';
-import { type Problem, problems } from '../problem.ts';
-import type { Bus } from './bus.ts';
-import type { Members } from './members.ts';
+} from '../../limits.ts';
+import { httpGet } from '../../outbound/http-get.ts';
+import { type Problem, problems } from '../../problem.ts';
+import type { Bus } from '../bus/bus.ts';
+import type { Members } from '../membership/members.ts';
 import { postBody } from './post-body.ts';
 
 /** The last group of a node's id is that of the ingests it makes. */

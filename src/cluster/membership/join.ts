@@ -3,11 +3,11 @@
  * and a DATA_DIR that a living process uses.
  */
 import { createHmac, hkdfSync } from 'node:crypto';
-import { type Clock, sleep } from '../clock.ts';
-import type { NodeAbout, NodeStore } from '../database/nodes.ts';
-import { newUuid } from '../id.ts';
-import { NODE_BEAT_MS } from '../limits.ts';
-import type { Log } from '../log.ts';
+import { type Clock, sleep } from '../../clock.ts';
+import type { NodeAbout, NodeStore } from '../../database/nodes.ts';
+import { newUuid } from '../../id.ts';
+import { NODE_BEAT_MS } from '../../limits.ts';
+import type { Log } from '../../log.ts';
 
 /**
  * The version of the messages between nodes, and of what a node writes. A rolling upgrade goes by the lowest one.

@@ -2,7 +2,7 @@
  * The clock of another node, as a ping tells it: between the question and its answer the other read its own clock, so
  * the difference is known to half of the round trip. Times of two machines are never compared without it.
  */
-import { NODE_OFFSET_KEPT_MS } from '../limits.ts';
+import { NODE_OFFSET_KEPT_MS } from '../../limits.ts';
 
 interface Offset {
   /** The other's clock minus mine, and how wrong that may be, in milliseconds. */

@@ -1,9 +1,9 @@
 /** SIP requests that came to the wrong node, and what answers them, over the bus. */
-import type { OtherDialogs, OwnDialogs } from '../call/ports/other-dialogs.ts';
-import { NODE_PING_TIMEOUT_MS } from '../limits.ts';
-import type { Peer } from '../sip/flow.ts';
-import type { Bus } from './bus.ts';
-import type { Members } from './members.ts';
+import type { OtherDialogs, OwnDialogs } from '../../call/ports/other-dialogs.ts';
+import { NODE_PING_TIMEOUT_MS } from '../../limits.ts';
+import type { Peer } from '../../sip/flow.ts';
+import type { Bus } from '../bus/bus.ts';
+import type { Members } from '../membership/members.ts';
 
 interface DialogsOptions {
   readonly bus: Bus;

@@ -1,7 +1,7 @@
 /** The messages of a planned hand-over of calls, over the bus. */
-import type { MovePeers, MoveReply, MoveRequest } from '../call/ports/session-moves.ts';
-import { MOVE_PREPARED_MS, NODE_COMMAND_MARGIN_MS, NODE_COMMAND_TIMEOUT_MS } from '../limits.ts';
-import type { Bus } from './bus.ts';
+import type { MovePeers, MoveReply, MoveRequest } from '../../call/ports/session-moves.ts';
+import { MOVE_PREPARED_MS, NODE_COMMAND_MARGIN_MS, NODE_COMMAND_TIMEOUT_MS } from '../../limits.ts';
+import type { Bus } from '../bus/bus.ts';
 
 interface MovesOptions {
   readonly bus: Bus;

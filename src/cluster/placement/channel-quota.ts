@@ -4,11 +4,11 @@
  * until all nodes have seen the change, and asks them all what they hold. A home that does not answer grants nothing
  * either, until it is back or buried: a carrier's limit is not to be passed.
  */
-import { type Clock, sleep } from '../clock.ts';
-import { NODE_BEAT_MS, NODE_PING_TIMEOUT_MS } from '../limits.ts';
-import { beatLoadOf } from './beat-load.ts';
-import type { Bus } from './bus.ts';
-import type { Members } from './members.ts';
+import { type Clock, sleep } from '../../clock.ts';
+import { NODE_BEAT_MS, NODE_PING_TIMEOUT_MS } from '../../limits.ts';
+import type { Bus } from '../bus/bus.ts';
+import { beatLoadOf } from '../membership/beat-load.ts';
+import type { Members } from '../membership/members.ts';
 import { homeOf } from './rendezvous.ts';
 
 /** What a node holds, and the number of the message that said so: messages may overtake each other. */

@@ -3,28 +3,28 @@
  * What was answered 503 here never acts there later: the owner refuses what came after its deadline, and what would be
  * committed after it.
  */
-import type { BotOrder } from '../call/ports/leg.ts';
-import type { Forwarded, Operation, Peers, Whose } from '../call/ports/peers.ts';
-import type { Answer } from '../call/ports/sessions.ts';
-import type { BucketName } from '../call/rate/buckets.ts';
-import { bucketOf, type TokenBuckets } from '../call/rate/token-buckets.ts';
-import type { Clock } from '../clock.ts';
-import type { DeviceFlow } from '../database/device-contacts.ts';
-import type { KeyedRequest } from '../database/key-marks.ts';
-import type { NodeRow } from '../database/nodes.ts';
+import type { BotOrder } from '../../call/ports/leg.ts';
+import type { Forwarded, Operation, Peers, Whose } from '../../call/ports/peers.ts';
+import type { Answer } from '../../call/ports/sessions.ts';
+import type { BucketName } from '../../call/rate/buckets.ts';
+import { bucketOf, type TokenBuckets } from '../../call/rate/token-buckets.ts';
+import type { Clock } from '../../clock.ts';
+import type { DeviceFlow } from '../../database/device-contacts.ts';
+import type { KeyedRequest } from '../../database/key-marks.ts';
+import type { NodeRow } from '../../database/nodes.ts';
 import {
   NODE_COMMAND_MARGIN_MS,
   NODE_COMMAND_TIMEOUT_MS,
   NODE_PING_TIMEOUT_MS,
   NODE_RETRY_AFTER_SEC,
   NODE_SLOW_COMMAND_TIMEOUT_MS,
-} from '../limits.ts';
-import { isProblem, type Problem, problems } from '../problem.ts';
-import type { Bus } from './bus.ts';
-import type { Members } from './members.ts';
-import { choose, mayPlace, nodeOfDevice, type PlacedTrunk } from './placement.ts';
-import { Places } from './places.ts';
-import { homeOf } from './rendezvous.ts';
+} from '../../limits.ts';
+import { isProblem, type Problem, problems } from '../../problem.ts';
+import type { Bus } from '../bus/bus.ts';
+import type { Members } from '../membership/members.ts';
+import { choose, mayPlace, nodeOfDevice, type PlacedTrunk } from '../placement/placement.ts';
+import { Places } from '../placement/places.ts';
+import { homeOf } from '../placement/rendezvous.ts';
 
 /** The Refer-To that replaces a call, and the trunk that it is on. */
 interface Replacement {
