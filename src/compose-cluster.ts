@@ -23,7 +23,7 @@ import { clusterName, joinAlone, joinCluster, PROTOCOL } from './cluster/members
 import { NodeLoad } from './cluster/membership/load.ts';
 import type { LocalWork } from './cluster/peer/commands.ts';
 import type { Config } from './config.ts';
-import type { NodeAbout, NodeRow } from './database/nodes.ts';
+import type { NodeAbout, NodeRow } from './database/node/nodes.ts';
 import type { Store } from './database/store.ts';
 import type { TrunkRow } from './database/trunk/trunks.ts';
 import type { OperatorNodes } from './http/operator/hooks.ts';

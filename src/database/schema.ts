@@ -18,7 +18,7 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
-import type { Attempt } from './attempt.ts';
+import type { Attempt } from './event/attempt.ts';
 import type { TrunkSettings } from './trunk/trunk-settings.ts';
 
 const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' });

@@ -6,7 +6,7 @@ import { Members } from '../../src/cluster/membership/members.ts';
 import { choose, mayPlace } from '../../src/cluster/placement/placement.ts';
 import { Places } from '../../src/cluster/placement/places.ts';
 import { homeOf } from '../../src/cluster/placement/rendezvous.ts';
-import type { NodeRow } from '../../src/database/nodes.ts';
+import type { NodeRow } from '../../src/database/node/nodes.ts';
 import { NODE_BEAT_MS, NODE_LEASE_MS, NODE_LEASE_RENEW_MS, NODE_PLACES_MAX } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';

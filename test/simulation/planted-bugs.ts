@@ -140,13 +140,13 @@ const WEBHOOK: readonly PlantedBug[] = [
 const ORDERS: readonly PlantedBug[] = [
   {
     name: 'an Idempotency-Key that is in flight lets a second request in',
-    file: 'src/database/idempotency.ts',
+    file: 'src/database/idempotency/idempotency.ts',
     from: 'if (row.fresh === true) return',
     to: 'if (row.fresh === true || row.status === null) return',
   },
   {
     name: 'an Idempotency-Key that is in flight in memory lets a second request in',
-    file: 'src/database/key-marks.ts',
+    file: 'src/database/idempotency/key-marks.ts',
     from: "return 'in_flight';",
     to: '{}',
   },

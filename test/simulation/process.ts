@@ -6,7 +6,7 @@ import { Cluster } from '../../src/cluster/cluster.ts';
 import { clusterName, joinAlone, joinCluster, PROTOCOL } from '../../src/cluster/membership/join.ts';
 import { connectCluster, Drain } from '../../src/compose-cluster.ts';
 import { type Heart, makeHeart, recover } from '../../src/compose-heart.ts';
-import type { NodeAbout } from '../../src/database/nodes.ts';
+import type { NodeAbout } from '../../src/database/node/nodes.ts';
 import { type Store, storeOn } from '../../src/database/store.ts';
 import { createHttpApp, type HttpApp } from '../../src/http/app.ts';
 import { typesLoaded } from '../../src/http/type.ts';

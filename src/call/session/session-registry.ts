@@ -1,7 +1,7 @@
 /** The live Sessions of this node, and the way in for every command and call. */
 import type { Clock } from '../../clock.ts';
+import type { SessionRecord } from '../../database/call/sessions.ts';
 import { type Journal, type SessionRow, StoreUnavailable } from '../../database/journal/journal.ts';
-import type { SessionRecord } from '../../database/sessions.ts';
 import { type HistorySink, NO_HISTORY } from '../../history/call-history.ts';
 import { isUuid, newUuid } from '../../id.ts';
 import {

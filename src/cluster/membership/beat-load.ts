@@ -1,5 +1,5 @@
 /** What a node tells of itself with each beat: JSON, some of which a node of another release may not tell. */
-import type { NodeRow } from '../../database/nodes.ts';
+import type { NodeRow } from '../../database/node/nodes.ts';
 
 export interface BeatLoad {
   /** How full it is, 0 to 1 and beyond. */

@@ -4,7 +4,7 @@
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import { type Clock, sleep } from '../../clock.ts';
-import type { NodeAbout, NodeStore } from '../../database/nodes.ts';
+import type { NodeAbout, NodeStore } from '../../database/node/nodes.ts';
 import { newUuid } from '../../id.ts';
 import { NODE_BEAT_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';

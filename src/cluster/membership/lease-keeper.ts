@@ -4,7 +4,7 @@
  * node's own clock, counted from before it was asked for.
  */
 import type { Clock } from '../../clock.ts';
-import type { LeaseStore } from '../../database/leases.ts';
+import type { LeaseStore } from '../../database/node/leases.ts';
 import { NODE_LEASE_MS, NODE_LEASE_RENEW_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 

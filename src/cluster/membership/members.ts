@@ -3,7 +3,7 @@
  * node whose beat has not moved for long enough is declared dead, by one of the others (`machine/node/watch.ts`).
  */
 import { type Clock, sleep } from '../../clock.ts';
-import type { NodeRow, NodeStore } from '../../database/nodes.ts';
+import type { NodeRow, NodeStore } from '../../database/node/nodes.ts';
 import { NODE_BEAT_MS, NODE_LEFT_LOOK_MS, NODE_POLL_GAP_MAX_MS, NODE_SWEEP_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { forsaken, type Lost, lost, newWatch, read, suspects, type Watch } from '../../machine/node/watch.ts';

@@ -9,9 +9,9 @@ import type { Answer } from '../../call/ports/sessions.ts';
 import type { BucketName } from '../../call/rate/buckets.ts';
 import { bucketOf, type TokenBuckets } from '../../call/rate/token-buckets.ts';
 import type { Clock } from '../../clock.ts';
-import type { DeviceFlow } from '../../database/device-contacts.ts';
-import type { KeyedRequest } from '../../database/key-marks.ts';
-import type { NodeRow } from '../../database/nodes.ts';
+import type { DeviceFlow } from '../../database/device/contacts.ts';
+import type { KeyedRequest } from '../../database/idempotency/key-marks.ts';
+import type { NodeRow } from '../../database/node/nodes.ts';
 import {
   NODE_COMMAND_MARGIN_MS,
   NODE_COMMAND_TIMEOUT_MS,

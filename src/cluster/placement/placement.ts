@@ -3,7 +3,7 @@
  * Room that it names, else on the better of two nodes drawn at random, and here where this node is within 10 % of that
  * one. A node that drains, is a suspect, or lacks the label that the trunk asks for takes none.
  */
-import type { NodeRow } from '../../database/nodes.ts';
+import type { NodeRow } from '../../database/node/nodes.ts';
 import { parseUri } from '../../sip/message/uri.ts';
 import type { Binding } from '../../sip/registrar.ts';
 import { beatLoadOf } from '../membership/beat-load.ts';

@@ -31,7 +31,7 @@ export interface SessionRow {
   readonly createdAt: number;
   readonly answeredAt: number | undefined;
   readonly endedAt: number | undefined;
-  /** What `session.ended` says of it, as JSON (`database/calls.ts`); `""` until then. */
+  /** What `session.ended` says of it, as JSON (`database/call/calls.ts`); `""` until then. */
   readonly summary: string;
 }
 

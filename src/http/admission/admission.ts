@@ -7,7 +7,7 @@
 import type { Peers } from '../../call/ports/peers.ts';
 import type { TokenBuckets } from '../../call/rate/token-buckets.ts';
 import type { Clock } from '../../clock.ts';
-import type { IdempotencyStore } from '../../database/idempotency.ts';
+import type { IdempotencyStore } from '../../database/idempotency/idempotency.ts';
 import { StoreUnavailable } from '../../database/journal/journal.ts';
 import { newUuid } from '../../id.ts';
 import { DRAINING_RETRY_SEC, UNAVAILABLE_RETRY_SEC } from '../../limits.ts';

@@ -1,7 +1,7 @@
 /** Applications, their keys and their webhook secrets. A secret is shown once, by the call that made it. */
 
 import { timestamp } from '../../clock.ts';
-import type { App, RoomLimits } from '../../database/apps.ts';
+import type { App, RoomLimits } from '../../database/app/apps.ts';
 import type { Store } from '../../database/store.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
 import { API_KEYS_PER_APP_MAX, WEBHOOK_SECRETS_REPLACED_MAX } from '../../limits.ts';

@@ -1,6 +1,6 @@
 /** Numbers, caller IDs and payment terminals: what belongs to which application. */
 
-import type { Permitted } from '../../database/numbers.ts';
+import type { Permitted } from '../../database/app/numbers.ts';
 import type { Store } from '../../database/store.ts';
 import { isAppUuid } from '../../id.ts';
 import { isE164 } from '../../phone-number.ts';

@@ -1,7 +1,7 @@
 /** Calls, live and ended, for the operator: the list, one call's timeline, its SIP, and its erasure. */
 import { timestamp } from '../../clock.ts';
-import type { CallQuery, CallRow, CallStore } from '../../database/calls.ts';
-import type { EventLog, LoggedEvent } from '../../database/events.ts';
+import type { CallQuery, CallRow, CallStore } from '../../database/call/calls.ts';
+import type { EventLog, LoggedEvent } from '../../database/event/events.ts';
 import type { Store } from '../../database/store.ts';
 import type { TimedEntry } from '../../history/entry.ts';
 import { pcap, sipMessages } from '../../history/pcap.ts';

@@ -2,7 +2,7 @@
 
 import type { Answer } from '../../call/ports/sessions.ts';
 import { type Clock, timestamp } from '../../clock.ts';
-import { EVENT_STATUSES, type EventLog, type EventQuery, type LoggedEvent } from '../../database/events.ts';
+import { EVENT_STATUSES, type EventLog, type EventQuery, type LoggedEvent } from '../../database/event/events.ts';
 import type { Store } from '../../database/store.ts';
 import { isEventName } from '../../event/names.ts';
 import { type Circumstances, testEvent } from '../../event/platform-event.ts';

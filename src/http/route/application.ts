@@ -1,7 +1,7 @@
 /** The application's own settings (contract §8). */
 
 import { timestamp } from '../../clock.ts';
-import type { AppDetail, AppStore } from '../../database/apps.ts';
+import type { AppDetail, AppStore } from '../../database/app/apps.ts';
 import { isEventPattern } from '../../event/names.ts';
 import { BLOCKED_EVENTS_MAX, WEBHOOK_URL_MAX_CHARS } from '../../limits.ts';
 import type { Route } from '../request-context.ts';

@@ -3,9 +3,9 @@
  * so an event may appear below one that was read already. The tail therefore stops before a gap until it is filled, or
  * until it is so old that its transaction must have been rolled back.
  */
-import type { Clock } from '../clock.ts';
-import { EVENT_TAIL_BATCH_MAX_EVENTS, EVENT_TAIL_GAP_MS, EVENT_TAIL_LOOK_MS, EVENT_TAIL_SPACING_MS } from '../limits.ts';
-import type { Database } from './driver/database.ts';
+import type { Clock } from '../../clock.ts';
+import { EVENT_TAIL_BATCH_MAX_EVENTS, EVENT_TAIL_GAP_MS, EVENT_TAIL_LOOK_MS, EVENT_TAIL_SPACING_MS } from '../../limits.ts';
+import type { Database } from '../driver/database.ts';
 
 /** Is told the new end of the log, and how many bytes of bodies lie before it. */
 type Follower = (position: number, bytes: number) => void;

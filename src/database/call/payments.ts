@@ -2,13 +2,13 @@
  * Payment references and charges as rows. A charge's admission and the use of its references are one transaction,
  * before anything leaves.
  */
-import type { PlatformEvent } from '../event/event.ts';
-import type { Database, Queryable, Row } from './driver/database.ts';
-import { emit, keepAnswer } from './journal/emit.ts';
-import type { StoredAnswer } from './journal/journal.ts';
-import type { KeptAnswers } from './journal/kept-answers.ts';
-import type { CollectionRow } from './journal/payment-rows.ts';
-import { createVault, type Vault } from './vault/vault.ts';
+import type { PlatformEvent } from '../../event/event.ts';
+import type { Database, Queryable, Row } from '../driver/database.ts';
+import { emit, keepAnswer } from '../journal/emit.ts';
+import type { StoredAnswer } from '../journal/journal.ts';
+import type { KeptAnswers } from '../journal/kept-answers.ts';
+import type { CollectionRow } from '../journal/payment-rows.ts';
+import { createVault, type Vault } from '../vault/vault.ts';
 
 export interface ChargeRow {
   readonly chargeUuid: string;

@@ -1,10 +1,10 @@
 /** Recordings as rows. They begin and end in the journal; their removal is written here. */
 import { and, asc, eq, inArray, isNotNull, isNull, lt, sql } from 'drizzle-orm';
-import { RETENTION_BATCH_MAX_ROWS } from '../limits.ts';
-import type { Database } from './driver/database.ts';
-import { coalesce } from './journal/coalesce.ts';
-import type { RecordingRow } from './journal/recording-rows.ts';
-import { recordings } from './schema.ts';
+import { RETENTION_BATCH_MAX_ROWS } from '../../limits.ts';
+import type { Database } from '../driver/database.ts';
+import { coalesce } from '../journal/coalesce.ts';
+import type { RecordingRow } from '../journal/recording-rows.ts';
+import { recordings } from '../schema.ts';
 
 export interface RecordingStore {
   get(recordingUuid: string): Promise<RecordingRow | undefined>;

@@ -1,8 +1,8 @@
 /** The event log as the operator reads it, and the replay of what was set aside (contract §1, §9). */
 import { and, asc, desc, eq, gt, lt } from 'drizzle-orm';
+import type { Database } from '../driver/database.ts';
+import { events } from '../schema.ts';
 import type { Attempt } from './attempt.ts';
-import type { Database } from './driver/database.ts';
-import { events } from './schema.ts';
 
 export const EVENT_STATUSES = ['pending', 'delivered', 'dead', 'blocked', 'undeliverable'] as const;
 type EventStatus = (typeof EVENT_STATUSES)[number];

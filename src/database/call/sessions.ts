@@ -1,9 +1,9 @@
 /** Sessions as rows, read. They are written by the journal only. */
-import { isUuid } from '../id.ts';
-import { ENDED_SESSION_KEPT_SEC, LIST_MATCHED_MAX_ITEMS } from '../limits.ts';
-import type { Database, Row } from './driver/database.ts';
-import { coalesce } from './journal/coalesce.ts';
-import type { SessionRow } from './journal/journal.ts';
+import { isUuid } from '../../id.ts';
+import { ENDED_SESSION_KEPT_SEC, LIST_MATCHED_MAX_ITEMS } from '../../limits.ts';
+import type { Database, Row } from '../driver/database.ts';
+import { coalesce } from '../journal/coalesce.ts';
+import type { SessionRow } from '../journal/journal.ts';
 
 interface SessionQuery {
   /** Empty: every state. */

@@ -1,11 +1,11 @@
 /** Applications and their settings, as the operator made them (contract §1, §8). */
 import { and, asc, eq, sql } from 'drizzle-orm';
-import { newAppUuid } from '../id.ts';
-import { OPERATOR_LIST_MAX_ITEMS } from '../limits.ts';
+import { newAppUuid } from '../../id.ts';
+import { OPERATOR_LIST_MAX_ITEMS } from '../../limits.ts';
+import type { Database } from '../driver/database.ts';
+import { apiKeys, apps, webhookSecrets } from '../schema.ts';
+import type { Seal } from '../vault/seal.ts';
 import { newApiKey, newWebhookSecret, webhookSecretRow } from './credentials.ts';
-import type { Database } from './driver/database.ts';
-import { apiKeys, apps, webhookSecrets } from './schema.ts';
-import type { Seal } from './vault/seal.ts';
 
 export interface RoomLimits {
   readonly maxRooms: number;

@@ -1,10 +1,10 @@
 /** Calls as the operator reads them: live and ended Sessions, and their timelines. */
 import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, or, sql } from 'drizzle-orm';
-import type { TimelinePart } from '../history/call-history.ts';
-import type { TimedEntry } from '../history/entry.ts';
-import { HISTORY_BATCH_MAX_PARTS } from '../limits.ts';
-import type { Database } from './driver/database.ts';
-import { events, sessions, timelines } from './schema.ts';
+import type { TimelinePart } from '../../history/call-history.ts';
+import type { TimedEntry } from '../../history/entry.ts';
+import { HISTORY_BATCH_MAX_PARTS } from '../../limits.ts';
+import type { Database } from '../driver/database.ts';
+import { events, sessions, timelines } from '../schema.ts';
 
 /** A Session and what is known of its end. Times are milliseconds since the epoch. */
 export interface CallRow {

@@ -3,8 +3,8 @@
  * answer, so that a keyed command is one commit and not two. A crash forgets the marks, and with them nothing that was
  * committed: neither an effect nor an answer is stored under a key that was only marked.
  */
-import { IDEMPOTENCY_LEASE_SEC, IDEMPOTENCY_MARKS_MAX, IDEMPOTENCY_WORK_MAX_SEC } from '../limits.ts';
-import { StoreUnavailable } from './journal/journal.ts';
+import { IDEMPOTENCY_LEASE_SEC, IDEMPOTENCY_MARKS_MAX, IDEMPOTENCY_WORK_MAX_SEC } from '../../limits.ts';
+import { StoreUnavailable } from '../journal/journal.ts';
 
 /** A request with an Idempotency-Key. */
 export interface KeyedRequest {

@@ -3,13 +3,13 @@
  * against (HA1 for both digests) is sealed under MASTER_KEY; the password itself is not stored.
  */
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
-import { DEVICES_MAX } from '../limits.ts';
-import type { DigestSecrets } from '../sip/message/digest-server.ts';
-import type { Binding } from '../sip/registrar.ts';
-import { bindingOf, type ContactStore, registeredContacts } from './device-contacts.ts';
-import type { Database } from './driver/database.ts';
-import { apps, deviceContacts, devices } from './schema.ts';
-import type { Seal } from './vault/seal.ts';
+import { DEVICES_MAX } from '../../limits.ts';
+import type { DigestSecrets } from '../../sip/message/digest-server.ts';
+import type { Binding } from '../../sip/registrar.ts';
+import type { Database } from '../driver/database.ts';
+import { apps, deviceContacts, devices } from '../schema.ts';
+import type { Seal } from '../vault/seal.ts';
+import { bindingOf, type ContactStore, registeredContacts } from './contacts.ts';
 
 interface DeviceRow {
   readonly username: string;

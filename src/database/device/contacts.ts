@@ -1,9 +1,9 @@
 /** The contacts that SIP devices have registered (RFC 3261 §10), each with the node that has the connection to it. */
 import { and, asc, eq, gt, inArray, isNull, lte, or, sql } from 'drizzle-orm';
-import { DEVICE_CONTACTS_MAX, DEVICES_MAX } from '../limits.ts';
-import type { Binding } from '../sip/registrar.ts';
-import type { Database } from './driver/database.ts';
-import { deviceContacts, nodes } from './schema.ts';
+import { DEVICE_CONTACTS_MAX, DEVICES_MAX } from '../../limits.ts';
+import type { Binding } from '../../sip/registrar.ts';
+import type { Database } from '../driver/database.ts';
+import { deviceContacts, nodes } from '../schema.ts';
 
 /** A contact, and the node that it registered with. */
 export interface DeviceFlow {

@@ -1,8 +1,8 @@
 /** The applications that numbers, caller IDs and payment terminals belong to (contract §1). */
 import { and, eq, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
-import type { Database } from './driver/database.ts';
-import { apps, callerIds, numbers, paymentTerminals } from './schema.ts';
+import type { Database } from '../driver/database.ts';
+import { apps, callerIds, numbers, paymentTerminals } from '../schema.ts';
 
 export interface NumberStore {
   /** Assigns, also away from another application. False: no such application. */

@@ -2,7 +2,7 @@
  * The processes of the platform as rows: their signs of life, their burial, and what they leave. A node's death is
  * permanent: its id is never used again, and nothing that it writes later is stored (`journal/flush.ts`).
  */
-import type { Database, Row } from './driver/database.ts';
+import type { Database, Row } from '../driver/database.ts';
 
 /** What a process says of itself when it starts. */
 export interface NodeAbout {

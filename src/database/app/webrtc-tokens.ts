@@ -1,11 +1,11 @@
 /** Tokens with which browsers call in, kept as hashes. */
 import { randomBytes } from 'node:crypto';
 import { and, eq, gt, inArray, lte, type SQL } from 'drizzle-orm';
-import { sha256 } from '../hash.ts';
-import { newUuid } from '../id.ts';
-import { WEBRTC_TOKEN_KEPT_MS, WEBRTC_TOKENS_PER_APP_MAX } from '../limits.ts';
-import type { Database } from './driver/database.ts';
-import { apps, webrtcTokens } from './schema.ts';
+import { sha256 } from '../../hash.ts';
+import { newUuid } from '../../id.ts';
+import { WEBRTC_TOKEN_KEPT_MS, WEBRTC_TOKENS_PER_APP_MAX } from '../../limits.ts';
+import type { Database } from '../driver/database.ts';
+import { apps, webrtcTokens } from '../schema.ts';
 
 interface TokenTerms {
   readonly ttlSec: number;

@@ -4,8 +4,8 @@
  * relay reads at a time: it holds a lease, renewed by heartbeat, and a settlement is taken only from the holder.
  */
 
+import type { Database, Row } from '../driver/database.ts';
 import type { Attempt } from './attempt.ts';
-import type { Database, Row } from './driver/database.ts';
 
 /** A position in the outbox: events at or before it have been seen. */
 export interface Cursor {

@@ -4,12 +4,12 @@
  */
 import { randomBytes } from 'node:crypto';
 import { and, eq, gt, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
-import { sha256 } from '../hash.ts';
-import { newUuid } from '../id.ts';
-import { API_KEYS_PER_APP_MAX, WEBHOOK_SECRET_OVERLAP_SEC, WEBHOOK_SECRETS_REPLACED_MAX } from '../limits.ts';
-import type { Database } from './driver/database.ts';
-import { apiKeys, apps, webhookSecrets } from './schema.ts';
-import type { Seal } from './vault/seal.ts';
+import { sha256 } from '../../hash.ts';
+import { newUuid } from '../../id.ts';
+import { API_KEYS_PER_APP_MAX, WEBHOOK_SECRET_OVERLAP_SEC, WEBHOOK_SECRETS_REPLACED_MAX } from '../../limits.ts';
+import type { Database } from '../driver/database.ts';
+import { apiKeys, apps, webhookSecrets } from '../schema.ts';
+import type { Seal } from '../vault/seal.ts';
 
 export interface CredentialStore {
   /** `'too_many'`: the application has as many as it may. */

@@ -4,10 +4,10 @@
  * commit. Requests that wait together share a round trip. Where several processes share the database a mark is a row,
  * else it is in memory (`key-marks.ts`).
  */
-import { IDEMPOTENCY_KEPT_SEC, IDEMPOTENCY_LEASE_SEC } from '../limits.ts';
-import type { Database, Row } from './driver/database.ts';
-import { coalesce } from './journal/coalesce.ts';
-import { INSERT_ANSWER } from './journal/kept-answers.ts';
+import { IDEMPOTENCY_KEPT_SEC, IDEMPOTENCY_LEASE_SEC } from '../../limits.ts';
+import type { Database, Row } from '../driver/database.ts';
+import { coalesce } from '../journal/coalesce.ts';
+import { INSERT_ANSWER } from '../journal/kept-answers.ts';
 import type { KeyedRequest, KeyMarks } from './key-marks.ts';
 
 type KeyState =

@@ -2,10 +2,10 @@
  * Rooms as rows. The journal writes them, except for three steps that are no Room's own: a Room is made where a cluster
  * has a cap to keep, it gets a home, and it is taken over from a node that is dead.
  */
-import { isUuid } from '../id.ts';
-import { LIST_MATCHED_MAX_ITEMS } from '../limits.ts';
-import type { Database, Row } from './driver/database.ts';
-import type { RoomRow } from './journal/journal.ts';
+import { isUuid } from '../../id.ts';
+import { LIST_MATCHED_MAX_ITEMS } from '../../limits.ts';
+import type { Database, Row } from '../driver/database.ts';
+import type { RoomRow } from '../journal/journal.ts';
 
 /** A Room with those who are in it, for a list. */
 export interface ListedRoom extends Omit<RoomRow, 'nodeId'> {

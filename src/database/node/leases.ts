@@ -2,7 +2,7 @@
  * Leases on work that only one process of a cluster does at a time. The fence number rises with each new holder, so
  * that a write can name the lease it was made under.
  */
-import type { Database } from './driver/database.ts';
+import type { Database } from '../driver/database.ts';
 
 export interface LeaseStore {
   /** Takes or renews a lease for `ttlMs`. Undefined: another node holds it; else its fence number. */
