@@ -1,6 +1,6 @@
 /**
- * Holds the house (docs/architecture.md): which way imports point, what is pure, how long a file and a function may be,
- * and names that say nothing.
+ * Holds the house (docs/architecture.md): which way imports point, what is pure, how long a file and a function and how
+ * full a folder may be, and names that say nothing.
  */
 import { describe, expect, test } from 'bun:test';
 import { execFileSync } from 'node:child_process';
@@ -20,6 +20,7 @@ const native = tracked.filter((path) => /^native\/.*\.(cc|h)$/.test(path));
  */
 const FLOOR: Readonly<Record<string, number>> = {
   vocabulary: 0,
+  bounds: 1,
   settings: 1,
   sip: 1,
   sdp: 1,
@@ -41,26 +42,16 @@ const FLOOR: Readonly<Record<string, number>> = {
   webhook: 8,
   webrtc: 8,
   websocket: 8,
-  main: 9,
+  compose: 9,
+  main: 10,
 };
-/** The composition root: the only files above the doors. */
-const ROOT_FILES = new Set([
-  'src/main.ts',
-  'src/compose.ts',
-  'src/compose-cluster.ts',
-  'src/compose-database.ts',
-  'src/compose-devices.ts',
-  'src/compose-heart.ts',
-  'src/listen.ts',
-  'src/shutdown.ts',
-]);
 const PURE = ['sip', 'sdp', 'event', 'notice', 'machine'];
 
 /**
- * The room of a file is its first folder below `src`; files at the top are the vocabulary, the composition root aside.
+ * The room of a file is its first folder below `src`; files at the top are the vocabulary, the entry aside.
  */
 const roomOf = (path: string): string => {
-  if (ROOT_FILES.has(path)) return 'main';
+  if (path === 'src/main.ts') return 'main';
   const [, first, second] = path.split('/');
   return second === undefined ? 'vocabulary' : (first ?? '');
 };
@@ -153,7 +144,7 @@ describe('the house', () => {
 
   test('what is Bun’s own stays in main and the engines; the HTTP floor and all below it run elsewhere too', () => {
     const bound = sources.filter((path) =>
-      ['vocabulary', 'event', 'notice', 'machine', 'sip', 'sdp', 'database', 'call', 'http'].includes(roomOf(path)),
+      ['vocabulary', 'bounds', 'event', 'notice', 'machine', 'sip', 'sdp', 'database', 'call', 'http'].includes(roomOf(path)),
     );
     const wrong = bound.filter((path) => /\bBun\.|from 'bun/.test(source(path).replace(/^\s*(\*|\/\/).*$/gm, '')));
     expect(wrong).toEqual([]);
@@ -191,6 +182,12 @@ describe('the house', () => {
     expect(found.length).toBeGreaterThan(2_000);
     const long = found.filter(({ length }) => length > 70).map(({ path, line, length }) => `${path}:${line} has ${length}`);
     expect(long).toEqual([]);
+  });
+
+  test('a folder of src is one idea: 16 files at most', () => {
+    const folders = Map.groupBy(sources, dirname);
+    const full = [...folders].filter(([, files]) => files.length > 16).map(([folder, { length }]) => `${folder} has ${length}`);
+    expect(full).toEqual([]);
   });
 
   test('comments end at 120 columns, addresses and drawings aside, and begin with their subject', () => {

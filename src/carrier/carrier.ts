@@ -3,6 +3,7 @@
  * here, and only what this file exports is used outside this folder.
  */
 import { isIP } from 'node:net';
+import { withTimeLimit } from '../bounds/time-limit.ts';
 import { type DeviceDirectory, isDevice, NO_DEVICES } from '../call/ports/devices.ts';
 import type { DialOptions, DialRefused, Leg, LegSnapshot, ResumedLeg } from '../call/ports/leg.ts';
 import type { Refusal, TrunkStatus } from '../call/ports/trunks.ts';
@@ -14,7 +15,6 @@ import { RefusalLimit } from '../sip/refusal-limit.ts';
 import type { Binding } from '../sip/registrar.ts';
 import { type Screened, UserAgent } from '../sip/user-agent.ts';
 import type { UserAgentOutput } from '../sip/user-agent-output.ts';
-import { withTimeLimit } from '../time-limit.ts';
 import { AgentDriver } from './agent-driver.ts';
 import { BanList } from './ban-list.ts';
 import type { Carrier, CarrierOptions } from './carrier-options.ts';

@@ -92,7 +92,7 @@ const CRASH: readonly PlantedBug[] = [
   },
   {
     name: 'the Rooms of a lost process are not taken over',
-    file: 'src/compose-heart.ts',
+    file: 'src/compose/heart.ts',
     from: 'await rooms.recover(() => sessions.recover())',
     to: 'await sessions.recover()',
   },

@@ -2,13 +2,14 @@
  * The nodes of the cluster as this one sees them. Every second one statement raises my beat and reads everyone's; a
  * node whose beat has not moved for long enough is declared dead, by one of the others (`machine/node/watch.ts`).
  */
+
+import { ThrottledLog } from '../../bounds/throttled-log.ts';
 import { type Clock, sleep } from '../../clock.ts';
 import type { NodeRow, NodeStore } from '../../database/node/nodes.ts';
 import { NODE_BEAT_MS, NODE_LEFT_LOOK_MS, NODE_POLL_GAP_MAX_MS, NODE_SWEEP_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { forsaken, type Lost, lost, newWatch, read, suspects, type Watch } from '../../machine/node/watch.ts';
 import type { Reach } from '../../machine/room/home-watch.ts';
-import { ThrottledLog } from '../../throttled-log.ts';
 
 const GAP = 'the beats of the other nodes were not read for a while: none is declared dead until they were read for longer';
 /** A machine that is too slow for a beat a second is so for long. */

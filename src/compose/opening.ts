@@ -2,11 +2,11 @@
  * What a start begins with: the database is opened while the rest of the program is loaded. Each takes about half of a
  * start, and the server works beside us.
  */
-import { type Clock, systemClock } from './clock.ts';
-import type { Config } from './config.ts';
-import { openStore, type Store } from './database/store.ts';
-import { newUuid } from './id.ts';
-import type { Log } from './log.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { openStore, type Store } from '../database/store.ts';
+import { newUuid } from '../id.ts';
+import type { Log } from '../log.ts';
 
 export interface Opening {
   readonly clock: Clock;

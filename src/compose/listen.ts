@@ -2,15 +2,15 @@
  * The HTTP port. It is bound before anything else, so that URLs can name it; requests that arrive during start-up wait
  * until the platform is ready.
  */
-import type { Config } from './config.ts';
-import type { HttpApp } from './http/app.ts';
-import type { HttpPeer } from './http/pipelining.ts';
-import { problemResponse } from './http/response.ts';
-import { MEDIA_ROUTE } from './http/route/recording-media.ts';
-import { HTTP_BODY_CEILING_BYTES, HTTP_IDLE_TIMEOUT_SEC, HTTP_WAIT_FOR_START_MAX, UNAVAILABLE_RETRY_SEC } from './limits.ts';
-import { problems } from './problem.ts';
-import { originAt } from './settings/load.ts';
-import { newTraceparent } from './tracing/tracing.ts';
+import type { Config } from '../config.ts';
+import type { HttpApp } from '../http/app.ts';
+import type { HttpPeer } from '../http/pipelining.ts';
+import { problemResponse } from '../http/response.ts';
+import { MEDIA_ROUTE } from '../http/route/recording-media.ts';
+import { HTTP_BODY_CEILING_BYTES, HTTP_IDLE_TIMEOUT_SEC, HTTP_WAIT_FOR_START_MAX, UNAVAILABLE_RETRY_SEC } from '../limits.ts';
+import { problems } from '../problem.ts';
+import { originAt } from '../settings/load.ts';
+import { newTraceparent } from '../tracing/tracing.ts';
 
 /** The bound port, and what routes may do to the connections behind requests. */
 export interface HttpListener {

@@ -1,6 +1,6 @@
 /** A log that writes one line for one trouble: when it begins, again after a while if it lasts, and when it is over. */
-import type { Clock } from './clock.ts';
-import type { Log, LogFields } from './log.ts';
+import type { Clock } from '../clock.ts';
+import type { Log, LogFields } from '../log.ts';
 
 /** Reasons remembered at once; past it all are forgotten, and said again. */
 const REASONS_MAX = 100;

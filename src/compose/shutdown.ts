@@ -1,6 +1,7 @@
 /** Stops the platform in the reverse order in which it was composed: calls first, then what they stand on. */
+
+import { RECORDING_LAST_MS, RELAY_LAST_MS, ROOM_BEQUEST_MS, SESSION_TEARDOWN_MS } from '../limits.ts';
 import type { Platform } from './compose.ts';
-import { RECORDING_LAST_MS, RELAY_LAST_MS, ROOM_BEQUEST_MS, SESSION_TEARDOWN_MS } from './limits.ts';
 import type { HttpListener } from './listen.ts';
 
 /**

@@ -1,8 +1,8 @@
 /**
  * The devices as the composition root keeps them for the carrier: all users in memory, their contacts in the database.
  */
-import type { Device, DeviceDirectory } from './call/ports/devices.ts';
-import type { DeviceStore } from './database/device/devices.ts';
+import type { Device, DeviceDirectory } from '../call/ports/devices.ts';
+import type { DeviceStore } from '../database/device/devices.ts';
 
 export class DeviceUsers implements DeviceDirectory {
   readonly #store: DeviceStore;

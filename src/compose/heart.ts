@@ -1,24 +1,24 @@
 /** The part of the composition root that makes the heart: Sessions, Rooms, recordings, charges and messages. */
-import { ChargeDispatcher } from './call/charge/charge-dispatcher.ts';
-import { MessageDispatcher } from './call/message/message-dispatcher.ts';
-import type { RoomPeers } from './call/ports/room-peers.ts';
-import { TokenBuckets } from './call/rate/token-buckets.ts';
-import { type RecordingFiles, RecordingRegistry } from './call/recording/recording-registry.ts';
-import { RoomRegistry } from './call/room/room-registry.ts';
-import { SessionRegistry } from './call/session/session-registry.ts';
-import type { CallsElsewhere } from './call/session/transfers.ts';
-import type { Clock } from './clock.ts';
-import type { Config } from './config.ts';
-import type { Store } from './database/store.ts';
-import type { HistorySink } from './history/call-history.ts';
-import type { SipTrace } from './history/sip-trace.ts';
-import type { Log } from './log.ts';
-import type { SmsGateway } from './machine/message/gateway.ts';
-import type { ChargeGateway } from './machine/payment/charge.ts';
-import type { MediaEngine } from './media/engine.ts';
-import type { RecordingRings } from './media/recording/recording-rings.ts';
-import { createRecordingUrls } from './recording-storage/signed-url.ts';
-import type { RecordingStorage } from './recording-storage/storage.ts';
+import { ChargeDispatcher } from '../call/charge/charge-dispatcher.ts';
+import { MessageDispatcher } from '../call/message/message-dispatcher.ts';
+import type { RoomPeers } from '../call/ports/room-peers.ts';
+import { TokenBuckets } from '../call/rate/token-buckets.ts';
+import { type RecordingFiles, RecordingRegistry } from '../call/recording/recording-registry.ts';
+import { RoomRegistry } from '../call/room/room-registry.ts';
+import { SessionRegistry } from '../call/session/session-registry.ts';
+import type { CallsElsewhere } from '../call/session/transfers.ts';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import type { Store } from '../database/store.ts';
+import type { HistorySink } from '../history/call-history.ts';
+import type { SipTrace } from '../history/sip-trace.ts';
+import type { Log } from '../log.ts';
+import type { SmsGateway } from '../machine/message/gateway.ts';
+import type { ChargeGateway } from '../machine/payment/charge.ts';
+import type { MediaEngine } from '../media/engine.ts';
+import type { RecordingRings } from '../media/recording/recording-rings.ts';
+import { createRecordingUrls } from '../recording-storage/signed-url.ts';
+import type { RecordingStorage } from '../recording-storage/storage.ts';
 
 type HeartSettings =
   | 'masterKey'

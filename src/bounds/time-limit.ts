@@ -1,5 +1,5 @@
 /** A limit of time for what is waited for. */
-import { type Clock, systemClock } from './clock.ts';
+import { type Clock, systemClock } from '../clock.ts';
 
 const system = systemClock();
 

@@ -4,48 +4,49 @@
  *   engines (database, media, recordings' storage) → heart (Sessions, Rooms, recordings, charges, messages) → doors
  *   (carrier, WebSockets, webhooks, HTTP)
  */
-import type { PeerStreams } from './call/ports/peer-streams.ts';
-import type { Peers } from './call/ports/peers.ts';
-import { type Carrier, createCarrier } from './carrier/carrier.ts';
-import { loadNumberPlans } from './carrier/trunk/number-plan.ts';
-import type { Clock } from './clock.ts';
-import type { Cluster } from './cluster/cluster.ts';
-import { clusterReadings, connectCluster, Drain, enter, operatorNodes, registerLease } from './compose-cluster.ts';
-import type { Opening } from './compose-database.ts';
-import { DeviceUsers } from './compose-devices.ts';
-import { type Heart, type HeartEngines, makeHeart, recover } from './compose-heart.ts';
-import type { Config } from './config.ts';
-import type { Store } from './database/store.ts';
-import type { TrunkRow } from './database/trunk/trunks.ts';
-import { examining } from './doctor/examine.ts';
-import { CallHistory } from './history/call-history.ts';
-import { SipTrace } from './history/sip-trace.ts';
-import { createHttpApp, type HttpApp } from './http/app.ts';
-import { createHttpMetrics } from './http/metrics.ts';
-import type { OperatorNodes } from './http/operator/hooks.ts';
-import { sentMediaPath } from './http/route/recording-media.ts';
-import { newUuid } from './id.ts';
+import type { PeerStreams } from '../call/ports/peer-streams.ts';
+import type { Peers } from '../call/ports/peers.ts';
+import { type Carrier, createCarrier } from '../carrier/carrier.ts';
+import { loadNumberPlans } from '../carrier/trunk/number-plan.ts';
+import type { Clock } from '../clock.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { Config } from '../config.ts';
+import type { Store } from '../database/store.ts';
+import type { TrunkRow } from '../database/trunk/trunks.ts';
+import { examining } from '../doctor/examine.ts';
+import { CallHistory } from '../history/call-history.ts';
+import { SipTrace } from '../history/sip-trace.ts';
+import { createHttpApp, type HttpApp } from '../http/app.ts';
+import { createHttpMetrics } from '../http/metrics.ts';
+import type { OperatorNodes } from '../http/operator/hooks.ts';
+import { sentMediaPath } from '../http/route/recording-media.ts';
+import { newUuid } from '../id.ts';
+import type { Log } from '../log.ts';
+import { createMediaEngine, type NativeMediaEngine } from '../media/media-engine.ts';
+import { type RecordingRings, recordingRings } from '../media/recording/recording-rings.ts';
+import { followRecording } from '../media/recording/recordings.ts';
+import { mediaReadings, webrtcReadings } from '../media/worker/readings.ts';
+import { trafficReadings } from '../media/worker/traffic.ts';
+import { createMetrics, type Reading } from '../metrics.ts';
+import { connector } from '../outbound/connect.ts';
+import { createOutbound, type ScreenedOutbound } from '../outbound/safe-fetch.ts';
+import { isProblem } from '../problem.ts';
+import { createChargeGateway } from '../provider/charge.ts';
+import { createSmsGateway } from '../provider/sms.ts';
+import { createStorage } from '../recording-storage/create.ts';
+import type { RecordingStorage } from '../recording-storage/storage.ts';
+import { volumeIdOf } from '../settings/node-id.ts';
+import { commandSpan, deliverySpan, entrySpan } from '../tracing/spans.ts';
+import { newTraceparent, type Tracing } from '../tracing/tracing.ts';
+import { createRelay, type Relay } from '../webhook/relay.ts';
+import { WebrtcDoor } from '../webrtc/browser-calls.ts';
+import { WebSocketLeg } from '../websocket/websocket-leg.ts';
+import { clusterReadings, connectCluster, enter, registerLease } from './cluster.ts';
+import { DeviceUsers } from './device-users.ts';
+import { Drain, operatorNodes } from './drain.ts';
+import { type Heart, type HeartEngines, makeHeart, recover } from './heart.ts';
 import type { HttpListener } from './listen.ts';
-import type { Log } from './log.ts';
-import { createMediaEngine, type NativeMediaEngine } from './media/media-engine.ts';
-import { type RecordingRings, recordingRings } from './media/recording/recording-rings.ts';
-import { followRecording } from './media/recording/recordings.ts';
-import { mediaReadings, webrtcReadings } from './media/worker/readings.ts';
-import { trafficReadings } from './media/worker/traffic.ts';
-import { createMetrics, type Reading } from './metrics.ts';
-import { connector } from './outbound/connect.ts';
-import { createOutbound, type ScreenedOutbound } from './outbound/safe-fetch.ts';
-import { isProblem } from './problem.ts';
-import { createChargeGateway } from './provider/charge.ts';
-import { createSmsGateway } from './provider/sms.ts';
-import { createStorage } from './recording-storage/create.ts';
-import type { RecordingStorage } from './recording-storage/storage.ts';
-import { volumeIdOf } from './settings/node-id.ts';
-import { commandSpan, deliverySpan, entrySpan } from './tracing/spans.ts';
-import { newTraceparent, type Tracing } from './tracing/tracing.ts';
-import { createRelay, type Relay } from './webhook/relay.ts';
-import { WebrtcDoor } from './webrtc/browser-calls.ts';
-import { WebSocketLeg } from './websocket/websocket-leg.ts';
+import type { Opening } from './opening.ts';
 
 /** Everything that was made, for `shutdown.ts` to stop. */
 export interface Platform extends Engines, Heart, Doors {
@@ -174,7 +175,7 @@ async function openEngines(settings: Config, log: Log, { publicUrl, port }: Http
 /** The library is loaded only where the variable is set. */
 async function traces({ otlpEndpoint }: Config, nodeId: string): Promise<Tracing | undefined> {
   if (otlpEndpoint === undefined) return undefined;
-  const { openTracing } = await import('./tracing/otlp.ts');
+  const { openTracing } = await import('../tracing/otlp.ts');
   return openTracing(otlpEndpoint, nodeId);
 }
 

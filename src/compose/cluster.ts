@@ -1,38 +1,38 @@
 /** The part of the composition root that makes this process the owner of its database, or a node of a cluster. */
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import type { ChargeDispatcher } from './call/charge/charge-dispatcher.ts';
-import type { MessageDispatcher } from './call/message/message-dispatcher.ts';
-import type { Dialer } from './call/ports/leg.ts';
-import type { Peers } from './call/ports/peers.ts';
-import type { TokenBuckets } from './call/rate/token-buckets.ts';
-import type { RecordingRegistry } from './call/recording/recording-registry.ts';
-import type { RoomRegistry } from './call/room/room-registry.ts';
-import { Mover } from './call/session/mover.ts';
-import type { SessionRegistry } from './call/session/session-registry.ts';
-import { TakenCalls } from './call/session/taken-calls.ts';
-import { Takeover } from './call/session/takeover.ts';
-import { untilStored } from './call/until-stored.ts';
-import type { Carrier } from './carrier/carrier.ts';
-import { isPinnedTo } from './carrier/trunk/trunk.ts';
-import { type Clock, sleep } from './clock.ts';
-import { natsTransport } from './cluster/bus/nats.ts';
-import { Cluster, type ClusterWork, MESSAGES_LEASE } from './cluster/cluster.ts';
-import type { BeatLoad } from './cluster/membership/beat-load.ts';
-import { clusterName, joinAlone, joinCluster, PROTOCOL } from './cluster/membership/join.ts';
-import { NodeLoad } from './cluster/membership/load.ts';
-import type { LocalWork } from './cluster/peer/commands.ts';
-import type { Config } from './config.ts';
-import type { NodeAbout, NodeRow } from './database/node/nodes.ts';
-import type { Store } from './database/store.ts';
-import type { TrunkRow } from './database/trunk/trunks.ts';
-import type { OperatorNodes } from './http/operator/hooks.ts';
-import { NODE_DEAD_GRACE_MS } from './limits.ts';
-import type { Log } from './log.ts';
-import type { NativeMediaEngine } from './media/media-engine.ts';
-import type { Reading } from './metrics.ts';
-import { leaveNodeId, nodeBefore } from './settings/node-id.ts';
-import { VERSION } from './version.ts';
+import type { ChargeDispatcher } from '../call/charge/charge-dispatcher.ts';
+import type { MessageDispatcher } from '../call/message/message-dispatcher.ts';
+import type { Dialer } from '../call/ports/leg.ts';
+import type { Peers } from '../call/ports/peers.ts';
+import type { TokenBuckets } from '../call/rate/token-buckets.ts';
+import type { RecordingRegistry } from '../call/recording/recording-registry.ts';
+import type { RoomRegistry } from '../call/room/room-registry.ts';
+import { Mover } from '../call/session/mover.ts';
+import type { SessionRegistry } from '../call/session/session-registry.ts';
+import { TakenCalls } from '../call/session/taken-calls.ts';
+import { Takeover } from '../call/session/takeover.ts';
+import { untilStored } from '../call/until-stored.ts';
+import type { Carrier } from '../carrier/carrier.ts';
+import { isPinnedTo } from '../carrier/trunk/trunk.ts';
+import { type Clock, sleep } from '../clock.ts';
+import { natsTransport } from '../cluster/bus/nats.ts';
+import { Cluster, type ClusterWork, MESSAGES_LEASE } from '../cluster/cluster.ts';
+import type { BeatLoad } from '../cluster/membership/beat-load.ts';
+import { clusterName, joinAlone, joinCluster, PROTOCOL } from '../cluster/membership/join.ts';
+import { NodeLoad } from '../cluster/membership/load.ts';
+import type { LocalWork } from '../cluster/peer/commands.ts';
+import type { Config } from '../config.ts';
+import type { NodeAbout } from '../database/node/nodes.ts';
+import type { Store } from '../database/store.ts';
+import type { TrunkRow } from '../database/trunk/trunks.ts';
+import { NODE_DEAD_GRACE_MS } from '../limits.ts';
+import type { Log } from '../log.ts';
+import type { NativeMediaEngine } from '../media/media-engine.ts';
+import type { Reading } from '../metrics.ts';
+import { leaveNodeId, nodeBefore } from '../settings/node-id.ts';
+import { VERSION } from '../version.ts';
+import type { Drain } from './drain.ts';
 
 interface Entry {
   readonly settings: Config;
@@ -292,84 +292,6 @@ export function clusterReadings(cluster: Cluster | undefined): readonly Reading[
 
 /** The lease of the node that registers a trunk. */
 export const registerLease = (trunk: string): string => `register:${trunk}`;
-
-/** The drain of this node, as its row orders it: no new calls, and the end of those that are left at its deadline. */
-export class Drain {
-  readonly #carrier: Pick<Carrier, 'drain'>;
-  readonly #sessions: Pick<SessionRegistry, 'refuseNew' | 'endAll' | 'size'>;
-  readonly #clock: Clock;
-  readonly #log: Log;
-  /** What hands calls to other nodes; undefined where there are none. */
-  mover: Pick<Mover, 'moveAll'> | undefined;
-  #since: number | undefined;
-  #deadlineSec: number | undefined;
-  #cancel = () => {};
-  #isLast = false;
-
-  constructor(
-    carrier: Pick<Carrier, 'drain'>,
-    sessions: SessionRegistry,
-    { clock, log }: { readonly clock: Clock; readonly log: Log },
-  ) {
-    this.#carrier = carrier;
-    this.#sessions = sessions;
-    this.#clock = clock;
-    this.#log = log;
-  }
-
-  get isOn(): boolean {
-    return this.#since !== undefined || this.#isLast;
-  }
-
-  /** The process ends: what its row says does not matter any more. */
-  last(): void {
-    this.#isLast = true;
-    this.#cancel();
-  }
-
-  /** Takes what the row says. Another deadline than before counts from now. */
-  ordered({ drainingAt, drainSec, drainMode }: Pick<NodeRow, 'drainingAt' | 'drainSec' | 'drainMode'>): void {
-    if (this.#isLast) return;
-    this.mover?.moveAll(drainingAt !== undefined && drainMode === 'move');
-    const isKnown = drainingAt === this.#since;
-    if (isKnown && drainSec === this.#deadlineSec) return;
-    this.#since = drainingAt;
-    this.#deadlineSec = drainSec;
-    this.#cancel();
-    this.#cancel = () => {};
-    if (drainingAt !== undefined && drainSec !== undefined)
-      this.#cancel = this.#clock.at(this.#clock.now() + drainSec * 1000, () => this.#sessions.endAll());
-    if (isKnown) return;
-    this.#carrier.drain(drainingAt !== undefined);
-    this.#sessions.refuseNew(drainingAt !== undefined);
-    this.#log.info({ sessions: this.#sessions.size }, drainingAt === undefined ? 'in use again' : 'draining by order');
-  }
-}
-
-/** The nodes as the operator API lists and drains them. */
-export function operatorNodes({
-  store: { nodes },
-  cluster,
-  drain,
-}: Pick<ClusterParts, 'store' | 'cluster' | 'drain'>): OperatorNodes {
-  const look = async (nodeId: string): Promise<void> => {
-    const row = nodeId === nodes.nodeId ? await nodes.get(nodeId) : undefined;
-    if (row !== undefined) drain.ordered(row);
-  };
-  return {
-    list: async () => (await nodes.list()).map((row) => ({ ...row, suspect: cluster?.isSuspect(row.nodeId) ?? false })),
-    async drain(nodeId, deadlineSec, mode) {
-      const done = await nodes.drain(nodeId, deadlineSec, mode);
-      await look(nodeId);
-      return done;
-    },
-    async undrain(nodeId) {
-      const done = await nodes.undrain(nodeId);
-      await look(nodeId);
-      return done;
-    },
-  };
-}
 
 /** This node was declared dead: another has its calls. The far ends are hung up on, and the process ends. */
 async function die({ log, clock, sessions, exit }: ClusterParts, by: string): Promise<void> {
