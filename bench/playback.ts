@@ -182,7 +182,7 @@ async function measure(sessions: number, seconds: number): Promise<void> {
   listener.close();
   await server.stop(true);
 
-  tellHeard(listener.ears, ports, elapsed);
+  tellHeard(listener.ears, ports, { sessions, elapsed });
   console.log(
     `CPU ${us.toFixed(0)} us a Session and second (silent leg ${idleUs.toFixed(0)}), ${((us * sessions) / 1e6).toFixed(2)} cores in all`,
   );
@@ -192,9 +192,12 @@ async function measure(sessions: number, seconds: number): Promise<void> {
   console.log(note);
 }
 
-/** Says how intact the audio was. `ports` has the port of each Session, `elapsed` is in seconds. */
-function tellHeard(ears: ReadonlyMap<number, Ear>, ports: readonly number[], elapsed: number): void {
-  const sessions = ports.length;
+/** Says how intact the audio was. `ports` has the port of each leg, `elapsed` is in seconds. */
+function tellHeard(
+  ears: ReadonlyMap<number, Ear>,
+  ports: readonly number[],
+  { sessions, elapsed }: { readonly sessions: number; readonly elapsed: number },
+): void {
   const all = [...ears.entries()];
   const sum = (of: (ear: Ear) => number) => all.reduce((total, [, ear]) => total + of(ear), 0);
   const pure = all.filter(([port, ear]) => purity(ear.heard, pitch(ports.indexOf(port))) > 0.98).length;
