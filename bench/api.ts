@@ -17,7 +17,7 @@ import postgres from 'postgres';
 import { Registry } from 'prom-client';
 import { accepted, type Sessions } from '../src/call/ports/sessions.ts';
 import { systemClock, timestampSeconds } from '../src/clock.ts';
-import type { AppSecrets } from '../src/database/apps.ts';
+import type { AppSecrets } from '../src/database/app/apps.ts';
 import type { SessionRow } from '../src/database/journal/journal.ts';
 import * as schema from '../src/database/schema.ts';
 import { openStore } from '../src/database/store.ts';

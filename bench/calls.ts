@@ -45,62 +45,75 @@ interface Round {
   readonly lossPercent?: number;
 }
 
-async function round({ direction, transport, lossPercent }: Round): Promise<void> {
+/** What came of the calls of a round: whether SIPp saw none fail, and how many commands were not answered with 202. */
+interface Outcome {
+  readonly ok: boolean;
+  refused(): number;
+}
+
+/** SIPp calls; each call is answered by an API command when its webhook comes. */
+async function callIn({ transport, lossPercent }: Round): Promise<Outcome> {
+  let refused = 0;
+  receiver.misbehave = (event) => {
+    if (event.event !== 'session.created') return undefined;
+    platform.api(apps[0] ?? none(), 'POST', `/v1/sessions/${event.session_uuid}/answer`).then(({ status }) => {
+      if (status !== 202) refused++;
+    });
+    return undefined;
+  };
+  const caller = await sipp({
+    scenario: 'caller-hangs-up',
+    to: transport === 'udp' ? platform.sipUdp : platform.sipTcp,
+    transport,
+    calls,
+    rate,
+    pauseMs: 1000,
+    timeoutSec: 60 + calls / rate,
+    ...(lossPercent === undefined ? {} : { lossPercent }),
+  });
+  const ok = await caller.done;
+  if (!ok) console.log(caller.errors().slice(0, 3000));
+  return { ok, refused: () => refused };
+}
+
+/** The applications dial SIPp in turn, so many a second from `started` (ms, as performance.now tells it). */
+async function callOut({ transport, lossPercent }: Round, started: number): Promise<Outcome> {
+  let refused = 0;
+  receiver.misbehave = undefined;
+  const callee = await sipp({
+    scenario: 'callee-hangs-up',
+    port,
+    transport,
+    calls,
+    pauseMs: 1000,
+    timeoutSec: 60 + calls / rate,
+    ...(lossPercent === undefined ? {} : { lossPercent }),
+  });
+  await Bun.sleep(300);
+  for (let placed = 0; placed < calls; placed++) {
+    const due = started + (placed * 1000) / rate;
+    if (due > performance.now()) await Bun.sleep(due - performance.now());
+    const at = placed % apps.length;
+    const from = `${NUMBER}${at === 0 ? '' : at}`;
+    const dial = platform.api(apps[at] ?? none(), 'POST', '/v1/sessions:dial', { from, to: '+15550100', ring_timeout_sec: 60 });
+    dial.then(({ status }) => {
+      if (status !== 202) refused++;
+    });
+  }
+  const ok = await callee.done;
+  if (!ok) console.log(callee.errors().slice(0, 3000));
+  return { ok, refused: () => refused };
+}
+
+async function round(each: Round): Promise<void> {
+  const { direction, transport, lossPercent } = each;
   await platform.trunk(`127.0.0.1:${port}`, transport);
   const ended = receiver.count('session.ended');
   const created = receiver.count('session.created');
   const cpu = cpuMs();
   const databaseCpu = databaseCpuNs(platform.dataDir);
   const started = performance.now();
-  let refused = 0;
-  const loss = lossPercent === undefined ? {} : { lossPercent };
-  let ok: boolean;
-  if (direction === 'inbound') {
-    receiver.misbehave = (event) => {
-      if (event.event !== 'session.created') return undefined;
-      platform.api(apps[0] ?? none(), 'POST', `/v1/sessions/${event.session_uuid}/answer`).then(({ status }) => {
-        if (status !== 202) refused++;
-      });
-      return undefined;
-    };
-    const to = transport === 'udp' ? platform.sipUdp : platform.sipTcp;
-    const caller = await sipp({
-      scenario: 'caller-hangs-up',
-      to,
-      transport,
-      calls,
-      rate,
-      pauseMs: 1000,
-      timeoutSec: 60 + calls / rate,
-      ...loss,
-    });
-    ok = await caller.done;
-    if (!ok) console.log(caller.errors().slice(0, 3000));
-  } else {
-    receiver.misbehave = undefined;
-    const callee = await sipp({
-      scenario: 'callee-hangs-up',
-      port,
-      transport,
-      calls,
-      pauseMs: 1000,
-      timeoutSec: 60 + calls / rate,
-      ...loss,
-    });
-    await Bun.sleep(300);
-    for (let placed = 0; placed < calls; placed++) {
-      const due = started + (placed * 1000) / rate;
-      if (due > performance.now()) await Bun.sleep(due - performance.now());
-      const at = placed % apps.length;
-      const from = `${NUMBER}${at === 0 ? '' : at}`;
-      const dial = platform.api(apps[at] ?? none(), 'POST', '/v1/sessions:dial', { from, to: '+15550100', ring_timeout_sec: 60 });
-      dial.then(({ status }) => {
-        if (status !== 202) refused++;
-      });
-    }
-    ok = await callee.done;
-    if (!ok) console.log(callee.errors().slice(0, 3000));
-  }
+  const { ok, refused } = await (direction === 'inbound' ? callIn(each) : callOut(each, started));
   await receiver
     .until(() => receiver.count('session.ended') - ended >= calls, `${calls} ends`, 120_000)
     .catch((error) => console.log(String(error).slice(0, 300)));
@@ -113,7 +126,7 @@ async function round({ direction, transport, lossPercent }: Round): Promise<void
   console.log(
     `${direction} ${transport}${lossPercent ? ` ${lossPercent} % lost` : ''}: ${calls} calls in ${seconds.toFixed(1)} s, SIPp ${ok ? 'saw none fail' : 'SAW FAILURES'}, ` +
       `${sessions.size} Sessions ended (${events.length - sessions.size} doubled), ${direction === 'inbound' ? `${receiver.count('session.created') - created} created, ` : ''}` +
-      `${refused} commands refused; ${causes.map(([cause, of]) => `${cause}: ${of?.length}`).join(', ')}; ` +
+      `${refused()} commands refused; ${causes.map(([cause, of]) => `${cause}: ${of?.length}`).join(', ')}; ` +
       `CPU ${((cpuMs() - cpu) / calls).toFixed(2)} ms a call; RSS ${Math.round(pages() / 1024)} MB, ${descriptors()} fds, ` +
       `${await gauge('sessions')} sessions, ${await gauge('media_legs')} legs, ${await gauge('sip_dialogs')} dialogs, ${await gauge('sip_transactions')} transactions`,
   );

@@ -20,10 +20,6 @@ const FIRST_PORT = 40_000;
 const PEER_PORT = 39_990;
 const FILES = 50;
 
-const [mode, ...rest] = process.argv.slice(2);
-if (mode === 'serve') await serve(rest);
-else await measure(Number(mode ?? 500), Number(rest[0] ?? 20));
-
 /** The engine: `SESSIONS ORIGIN`. Reports on SIGTERM. */
 async function serve([sessions, origin]: string[]): Promise<void> {
   const count = Number(sessions);
@@ -87,40 +83,47 @@ function makeFiles(): Map<number, Uint8Array<ArrayBuffer>> {
   return files;
 }
 
-async function measure(sessions: number, seconds: number): Promise<void> {
-  if (spawnSync('make', ['-s', '-C', join(import.meta.dir, '../native'), 'addon'], { stdio: 'inherit' }).status !== 0)
-    process.exit(1);
-  const files = makeFiles();
-  // Each Session asks for a file of its own; none is kept for the next, and none is small enough to be held whole.
-  const server = Bun.serve({
-    port: 0,
-    hostname: '127.0.0.1',
-    idleTimeout: 255, // a held-back download moves nothing for longer than the default
-    fetch: (request) => new Response(files.get(Number(/\d+/.exec(new URL(request.url).pathname)?.[0]) % FILES)),
-  });
-  interface Ear {
-    packets: number;
-    sequence: number;
-    gaps: number;
-    quiet: number;
-    heard: number[];
+/** What is heard of one Session. */
+interface Ear {
+  packets: number;
+  sequence: number;
+  gaps: number;
+  quiet: number;
+  heard: number[];
+}
+
+/** The far end of all legs. It hears packets while `counting` is true, by the port that they come from. */
+class Listener {
+  readonly ears = new Map<number, Ear>();
+  counting = false;
+  readonly #socket = createSocket({ type: 'udp4', recvBufferSize: 8 * 1024 * 1024 });
+
+  async bind(): Promise<void> {
+    this.#socket.on('message', (packet, { port }) => {
+      if (this.counting) this.#hear(packet, port);
+    });
+    await new Promise<void>((resolve) => this.#socket.bind(PEER_PORT, '127.0.0.1', resolve));
   }
-  const ears = new Map<number, Ear>();
-  let counting = false;
-  const peer = createSocket({ type: 'udp4', recvBufferSize: 8 * 1024 * 1024 });
-  peer.on('message', (packet, { port }) => {
-    if (!counting) return;
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  #hear(packet: Buffer, port: number): void {
     const sequence = packet.readUInt16BE(2);
-    const ear = ears.get(port) ?? { packets: 0, sequence: (sequence - 1) & 0xffff, gaps: 0, quiet: 0, heard: [] };
-    ears.set(port, ear);
+    const ear = this.ears.get(port) ?? { packets: 0, sequence: (sequence - 1) & 0xffff, gaps: 0, quiet: 0, heard: [] };
+    this.ears.set(port, ear);
     ear.packets++;
     if (((sequence - ear.sequence) & 0xffff) !== 1) ear.gaps++;
     ear.sequence = sequence;
     if (packet.subarray(12).every((octet) => (octet | 0x80) === 0xff)) ear.quiet++;
     if (ear.heard.length < 1_600) for (const octet of packet.subarray(12)) ear.heard.push(octet);
-  });
-  await new Promise<void>((resolve) => peer.bind(PEER_PORT, '127.0.0.1', resolve));
-  const subject = Bun.spawn([process.execPath, import.meta.path, 'serve', `${sessions}`, `http://127.0.0.1:${server.port}`], {
+  }
+}
+
+/** Starts the engine in a process of its own. `until` resolves with what it has printed once a line has that word. */
+function spawnEngine(sessions: number, origin: string) {
+  const subject = Bun.spawn([process.execPath, import.meta.path, 'serve', `${sessions}`, origin], {
     stdin: 'pipe',
     stdout: 'pipe',
     stderr: 'pipe',
@@ -134,6 +137,23 @@ async function measure(sessions: number, seconds: number): Promise<void> {
       if (text.includes(word) && text.endsWith('\n')) return text.trim();
     }
   };
+  return { subject, until };
+}
+
+async function measure(sessions: number, seconds: number): Promise<void> {
+  if (spawnSync('make', ['-s', '-C', join(import.meta.dir, '../native'), 'addon'], { stdio: 'inherit' }).status !== 0)
+    process.exit(1);
+  const files = makeFiles();
+  // Each Session asks for a file of its own; none is kept for the next, and none is small enough to be held whole.
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    idleTimeout: 255, // a held-back download moves nothing for longer than the default
+    fetch: (request) => new Response(files.get(Number(/\d+/.exec(new URL(request.url).pathname)?.[0]) % FILES)),
+  });
+  const listener = new Listener();
+  await listener.bind();
+  const { subject, until } = spawnEngine(sessions, `http://127.0.0.1:${server.port}`);
   // Ports are drawn at random, so the engine tells which Session has which.
   const ports = (await until('idle')).split(' ').slice(1).map(Number);
   await Bun.sleep(1_000);
@@ -145,7 +165,7 @@ async function measure(sessions: number, seconds: number): Promise<void> {
   subject.stdin.flush();
   console.log(await until('playing'));
   await Bun.sleep(10_000); // past the start: 500 decoders are made meanwhile
-  counting = true;
+  listener.counting = true;
   const before = cpuNs(subject.pid);
   const start = performance.now();
   let rss = 0;
@@ -155,13 +175,29 @@ async function measure(sessions: number, seconds: number): Promise<void> {
   }
   const elapsed = (performance.now() - start) / 1000;
   const us = (cpuNs(subject.pid) - before) / 1000 / sessions / elapsed;
-  counting = false;
+  listener.counting = false;
   subject.kill('SIGTERM');
   const note = (await new Response(subject.stderr).text()).trim();
   await subject.exited;
-  peer.close();
+  listener.close();
   await server.stop(true);
 
+  tellHeard(listener.ears, ports, { sessions, elapsed });
+  console.log(
+    `CPU ${us.toFixed(0)} us a Session and second (silent leg ${idleUs.toFixed(0)}), ${((us * sessions) / 1e6).toFixed(2)} cores in all`,
+  );
+  console.log(
+    `memory ${(rss / 1024).toFixed(0)} MB, ${((rss - idleRss) / sessions).toFixed(0)} kB a playing Session over ${(idleRss / 1024).toFixed(0)} MB with silent legs`,
+  );
+  console.log(note);
+}
+
+/** Says how intact the audio was. `ports` has the port of each leg, `elapsed` is in seconds. */
+function tellHeard(
+  ears: ReadonlyMap<number, Ear>,
+  ports: readonly number[],
+  { sessions, elapsed }: { readonly sessions: number; readonly elapsed: number },
+): void {
   const all = [...ears.entries()];
   const sum = (of: (ear: Ear) => number) => all.reduce((total, [, ear]) => total + of(ear), 0);
   const pure = all.filter(([port, ear]) => purity(ear.heard, pitch(ports.indexOf(port))) > 0.98).length;
@@ -170,13 +206,6 @@ async function measure(sessions: number, seconds: number): Promise<void> {
   console.log(
     `packets ${sum((ear) => ear.packets)} of ${Math.round(sessions * 50 * elapsed)}, breaks in sequence ${sum((ear) => ear.gaps)}, silent packets ${sum((ear) => ear.quiet)}`,
   );
-  console.log(
-    `CPU ${us.toFixed(0)} us a Session and second (silent leg ${idleUs.toFixed(0)}), ${((us * sessions) / 1e6).toFixed(2)} cores in all`,
-  );
-  console.log(
-    `memory ${(rss / 1024).toFixed(0)} MB, ${((rss - idleRss) / sessions).toFixed(0)} kB a playing Session over ${(idleRss / 1024).toFixed(0)} MB with silent legs`,
-  );
-  console.log(note);
 }
 
 /** Share of the energy that is at `hz`, of mu-law octets. */
@@ -192,3 +221,7 @@ function purity(octets: readonly number[], hz: number): number {
   });
   return energy === 0 ? 0 : (2 * (real * real + imaginary * imaginary)) / (octets.length * energy);
 }
+
+const [mode, ...rest] = process.argv.slice(2);
+if (mode === 'serve') await serve(rest);
+else await measure(Number(mode ?? 500), Number(rest[0] ?? 20));

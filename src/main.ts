@@ -1,12 +1,12 @@
 /** The entry: reads the settings, starts the platform, says that it is ready, and stops it at SIGTERM or SIGINT. */
-import type { Platform } from './compose.ts';
-import { beginOpening } from './compose-database.ts';
+import type { Platform } from './compose/compose.ts';
+import { type HttpListener, listen } from './compose/listen.ts';
+import { beginOpening } from './compose/opening.ts';
+import { shutDown } from './compose/shutdown.ts';
 import type { Config } from './config.ts';
-import { type HttpListener, listen } from './listen.ts';
 import { createLog } from './log.ts';
 import { ignoreProxies } from './outbound/ignore-proxies.ts';
 import { loadConfig } from './settings/load.ts';
-import { shutDown } from './shutdown.ts';
 
 ignoreProxies(process.env);
 const config = settingsOrExit();
@@ -20,7 +20,7 @@ async function run(settings: Config): Promise<void> {
   const hasTerminal = process.stdin.isTTY;
   const listener = listen(settings);
   const opening = beginOpening(settings, log);
-  const { compose } = await import('./compose.ts');
+  const { compose } = await import('./compose/compose.ts');
   const platform = await compose(settings, log, listener, opening, () => draining);
   const stop = async (signal: string): Promise<void> => {
     if (draining) return;

@@ -1,6 +1,6 @@
 /**
- * Holds the house (docs/architecture.md): which way imports point, what is pure, how long a file may be, and names that
- * say nothing.
+ * Holds the house (docs/architecture.md): which way imports point, what is pure, how long a file and a function and how
+ * full a folder may be, and names that say nothing.
  */
 import { describe, expect, test } from 'bun:test';
 import { execFileSync } from 'node:child_process';
@@ -20,6 +20,7 @@ const native = tracked.filter((path) => /^native\/.*\.(cc|h)$/.test(path));
  */
 const FLOOR: Readonly<Record<string, number>> = {
   vocabulary: 0,
+  bounds: 1,
   settings: 1,
   sip: 1,
   sdp: 1,
@@ -41,26 +42,16 @@ const FLOOR: Readonly<Record<string, number>> = {
   webhook: 8,
   webrtc: 8,
   websocket: 8,
-  main: 9,
+  compose: 9,
+  main: 10,
 };
-/** The composition root: the only files above the doors. */
-const ROOT_FILES = new Set([
-  'src/main.ts',
-  'src/compose.ts',
-  'src/compose-cluster.ts',
-  'src/compose-database.ts',
-  'src/compose-devices.ts',
-  'src/compose-heart.ts',
-  'src/listen.ts',
-  'src/shutdown.ts',
-]);
 const PURE = ['sip', 'sdp', 'event', 'notice', 'machine'];
 
 /**
- * The room of a file is its first folder below `src`; files at the top are the vocabulary, the composition root aside.
+ * The room of a file is its first folder below `src`; files at the top are the vocabulary, the entry aside.
  */
 const roomOf = (path: string): string => {
-  if (ROOT_FILES.has(path)) return 'main';
+  if (path === 'src/main.ts') return 'main';
   const [, first, second] = path.split('/');
   return second === undefined ? 'vocabulary' : (first ?? '');
 };
@@ -71,6 +62,29 @@ const importsOf = (path: string): string[] =>
     (match) => match[1] ?? match[2] ?? match[3] ?? '',
   );
 const resolved = (path: string, target: string): string => normalize(join(dirname(path), target));
+
+/**
+ * The functions of a file, each with its first line and its number of lines, signature and comments included. It reads
+ * the indentation, which the formatter keeps: a function ends at the first line that is indented no deeper than its
+ * first one. Biome's own rule counts neither signatures nor comments.
+ */
+function functionsOf(text: string): readonly { readonly line: number; readonly length: number }[] {
+  const lines = text.split('\n');
+  const depth = (line: string) => line.length - line.trimStart().length;
+  return lines.flatMap((first, at) => {
+    const isBlock = /\)(: .*)? \{$/.test(first) && !/^\s*(\}|(if|for|while|switch)\b)/.test(first);
+    // An arrow, or parameters over several lines: the latter may be the arguments of a call.
+    if (first.trimStart().startsWith(')') || !(isBlock || /(=>|=> .*[{[(]|\()$/.test(first))) return [];
+    let isFunction = isBlock || /=>/.test(first);
+    for (let to = at + 1; to < lines.length; to++) {
+      const line = lines[to] ?? '';
+      if (line.trim() === '' || depth(line) > depth(first)) continue;
+      if (/^\s*\).*(=>|[{[(])$/.test(line)) isFunction = true;
+      else return isFunction ? [{ line: at + 1, length: to - at + (/^\s*[)\]}]/.test(line) ? 1 : 0) }] : [];
+    }
+    return [];
+  });
+}
 
 describe('the house', () => {
   test('every room of src has its floor', () => {
@@ -130,7 +144,7 @@ describe('the house', () => {
 
   test('what is Bun’s own stays in main and the engines; the HTTP floor and all below it run elsewhere too', () => {
     const bound = sources.filter((path) =>
-      ['vocabulary', 'event', 'notice', 'machine', 'sip', 'sdp', 'database', 'call', 'http'].includes(roomOf(path)),
+      ['vocabulary', 'bounds', 'event', 'notice', 'machine', 'sip', 'sdp', 'database', 'call', 'http'].includes(roomOf(path)),
     );
     const wrong = bound.filter((path) => /\bBun\.|from 'bun/.test(source(path).replace(/^\s*(\*|\/\/).*$/gm, '')));
     expect(wrong).toEqual([]);
@@ -160,6 +174,20 @@ describe('the house', () => {
   test('a file is one idea: 500 lines at most', () => {
     const long = [...sources, ...native].filter((path) => source(path).split('\n').length > 501);
     expect(long).toEqual([]);
+  });
+
+  test('a function fits on a screen: 70 lines at most', () => {
+    const scripts = tracked.filter((path) => /^(src|bench|console|bin|sdk)\/.*\.(ts|tsx|mjs)$/.test(path));
+    const found = scripts.flatMap((path) => functionsOf(source(path)).map((each) => ({ path, ...each })));
+    expect(found.length).toBeGreaterThan(2_000);
+    const long = found.filter(({ length }) => length > 70).map(({ path, line, length }) => `${path}:${line} has ${length}`);
+    expect(long).toEqual([]);
+  });
+
+  test('a folder of src is one idea: 16 files at most', () => {
+    const folders = Map.groupBy(sources, dirname);
+    const full = [...folders].filter(([, files]) => files.length > 16).map(([folder, { length }]) => `${folder} has ${length}`);
+    expect(full).toEqual([]);
   });
 
   test('comments end at 120 columns, addresses and drawings aside, and begin with their subject', () => {

@@ -8,7 +8,8 @@ import type { AppDetail } from '../platform/types.ts';
 
 const KEYS = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '*', '0', '#'] as const;
 
-export function Softphone({ app }: { readonly app: AppDetail }) {
+/** One call at a time to the application. It is hung up when the page is left. */
+function useCall(app: AppDetail) {
   const [call, setCall] = useState<BrowserCall | undefined>();
   const [said, setSaid] = useState('');
   const [error, setError] = useState('');
@@ -51,6 +52,12 @@ export function Softphone({ app }: { readonly app: AppDetail }) {
     setCall(undefined);
   };
 
+  return { call, said, error, start };
+}
+
+/** The page's phone: a form to call with, and the call that is up. */
+export function Softphone({ app }: { readonly app: AppDetail }) {
+  const { call, said, error, start } = useCall(app);
   return (
     <>
       <form class="form" onSubmit={start}>

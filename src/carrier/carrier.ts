@@ -3,10 +3,10 @@
  * here, and only what this file exports is used outside this folder.
  */
 import { isIP } from 'node:net';
-import { isDevice, NO_DEVICES } from '../call/ports/devices.ts';
+import { withTimeLimit } from '../bounds/time-limit.ts';
+import { type DeviceDirectory, isDevice, NO_DEVICES } from '../call/ports/devices.ts';
 import type { DialOptions, DialRefused, Leg, LegSnapshot, ResumedLeg } from '../call/ports/leg.ts';
 import type { Refusal, TrunkStatus } from '../call/ports/trunks.ts';
-import type { Clock } from '../clock.ts';
 import { hexHash } from '../hash.ts';
 import { SIP_LOOKUP_TIMEOUT_MS, SIP_SESSION_EXPIRES_SEC } from '../limits.ts';
 import type { Peer } from '../sip/flow.ts';
@@ -42,12 +42,12 @@ import {
   nextHopOf,
   srtpOf,
   type Trunk,
-  TrunkRanges,
   trunkCodecs,
   trunkCredentials,
   trunkOfTlsIdentity,
   trunkProfile,
 } from './trunk/trunk.ts';
+import { TrunkAddresses } from './trunk/trunk-addresses.ts';
 import { TrunkMonitor } from './trunk/trunk-monitor.ts';
 
 export type { Carrier, CarrierOptions, Trunk };
@@ -74,69 +74,36 @@ class SipCarrier implements Carrier {
   readonly #monitor: TrunkMonitor;
   readonly #inbound: InboundOptions;
   readonly #bans: BanList;
+  readonly #addresses: TrunkAddresses;
   readonly #refusals = new Refusals((request, source) => this.#onRefused(request, source));
   readonly #refusalLimit = new RefusalLimit();
   readonly #devices: Devices;
   readonly #deviceDial: DeviceDial;
   readonly #keepAlive: KeepAlive;
-  /** The addresses that each trunk's URI was resolved to. */
-  readonly #resolved = new Map<string, ReadonlySet<string>>();
   readonly #loopback = new Loopback(systemEntropy().token());
   readonly #pace = new Pace();
   readonly #failed = new FailedTrunks();
   readonly #outbound: OutboundOptions;
   #sockets: Listener | undefined;
-  #ranges: TrunkRanges;
   #draining = false;
   #closed = false;
   #lastSession: number;
 
   constructor(options: CarrierOptions) {
-    const { clock, log } = options;
+    const { clock, log, devices: directory = NO_DEVICES } = options;
     this.#options = options;
-    this.#ranges = new TrunkRanges(options.trunks());
+    this.#addresses = new TrunkAddresses(options.trunks());
     this.#bans = new BanList(options.ban ?? { after: 0, sec: 0 });
     this.#channels = new Channels(() => clock.now(), options.sharedChannels);
     this.#lastSession = Math.floor(clock.now() / 1000) + NTP_EPOCH_SEC;
-    const strays =
-      options.otherDialogs && new Strays(options.otherDialogs, (bytes, source) => this.#driver.receive(bytes, source, true));
-    this.#agent = new UserAgent({
-      entropy: systemEntropy(),
-      hash: hexHash,
-      product: PRODUCT,
-      sessionExpiresSec: SIP_SESSION_EXPIRES_SEC,
-      screen: (request, source, status) => this.#screen(request, source, status),
-      isWithin,
-      registrar: (transaction) => this.#devices.register(transaction, (work) => this.#driver.run(work)),
-      ...(strays === undefined ? {} : { stray: (bytes, source) => strays.take(bytes, source) }),
-      local: (peer) => this.#sockets?.local(peer) ?? { host: '127.0.0.1', port: 5060 },
-    });
-    this.#driver = new AgentDriver(this.#agent, clock, log, {
-      onInvite: (output) => this.#onInvite(output),
-      onRefused: ({ request, source, status }) => this.#refusals.record(request, source, status, refusedBy(status), clock.now()),
-      onMessage: (direction, bytes, peer) => options.trace?.(direction, bytes, peer),
-      onVia: (nodeId, bytes, peer) => options.otherDialogs?.answer(nodeId, bytes, peer),
-      onProbed: ({ name, status, tookMs }) => this.#monitor.onProbed(name, status, tookMs),
-    });
-    const directory = options.devices ?? NO_DEVICES;
+    this.#agent = this.#makeAgent();
+    this.#driver = this.#makeDriver(this.#agent);
     this.#keepAlive = new KeepAlive(clock, (bytes, peer) => this.#sockets?.send(bytes, peer, () => {}));
-    this.#devices = new Devices({
-      directory,
-      refusals: this.#refusals,
-      code: systemCode(),
-      now: () => clock.now(),
-      onBound: (username, stored, removed) => {
-        for (const uri of removed) this.#keepAlive.forget(username, uri);
-        for (const binding of stored) {
-          this.#keepAlive.keep(username, binding);
-          this.#sockets?.keep(peerOf(binding), binding.expiresAt);
-        }
-      },
-    });
+    this.#devices = this.#makeDevices(directory);
     this.#deviceDial = new DeviceDial({
       directory,
       now: () => clock.now(),
-      localHost: (peer) => this.#sockets?.local(peer).host ?? '127.0.0.1',
+      localHost: (peer) => this.#localHost(peer),
       legOptions: (address, transport) => this.#legOptions(DEVICE_TRUNK, address, transport, () => {}),
     });
     this.#monitor = new TrunkMonitor(
@@ -147,37 +114,95 @@ class SipCarrier implements Carrier {
       (trunk) => this.#channels.lastUsed(trunk),
       options.registers ?? (() => true),
     );
+    this.#outbound = this.#outboundOptions();
+    this.#inbound = this.#inboundOptions();
+  }
+
+  /** The user agent, which asks this carrier about sources, devices and dialogs of other nodes. */
+  #makeAgent(): UserAgent {
+    const { otherDialogs } = this.#options;
+    const strays = otherDialogs && new Strays(otherDialogs, (bytes, source) => this.#driver.receive(bytes, source, true));
+    return new UserAgent({
+      entropy: systemEntropy(),
+      hash: hexHash,
+      product: PRODUCT,
+      sessionExpiresSec: SIP_SESSION_EXPIRES_SEC,
+      screen: (request, source, status) => this.#screen(request, source, status),
+      isWithin,
+      registrar: (transaction) => this.#devices.register(transaction, (work) => this.#driver.run(work)),
+      ...(strays === undefined ? {} : { stray: (bytes, source) => strays.take(bytes, source) }),
+      local: (peer) => this.#sockets?.local(peer) ?? { host: '127.0.0.1', port: 5060 },
+    });
+  }
+
+  /** What runs the agent: it gives it datagrams and time, and tells what comes of them. */
+  #makeDriver(agent: UserAgent): AgentDriver {
+    const { clock, log, otherDialogs } = this.#options;
+    return new AgentDriver(agent, clock, log, {
+      onInvite: (output) => this.#onInvite(output),
+      onRefused: ({ request, source, status }) => this.#refusals.record(request, source, status, refusedBy(status), clock.now()),
+      onMessage: (direction, bytes, peer) => this.#options.trace?.(direction, bytes, peer),
+      onVia: (nodeId, bytes, peer) => otherDialogs?.answer(nodeId, bytes, peer),
+      onProbed: ({ name, status, tookMs }) => this.#monitor.onProbed(name, status, tookMs),
+    });
+  }
+
+  /** The registrar of device users. A contact that is bound is kept reachable until it expires. */
+  #makeDevices(directory: DeviceDirectory): Devices {
+    return new Devices({
+      directory,
+      refusals: this.#refusals,
+      code: systemCode(),
+      now: () => this.#options.clock.now(),
+      onBound: (username, stored, removed) => {
+        for (const uri of removed) this.#keepAlive.forget(username, uri);
+        for (const binding of stored) {
+          this.#keepAlive.keep(username, binding);
+          this.#sockets?.keep(peerOf(binding), binding.expiresAt);
+        }
+      },
+    });
+  }
+
+  /** What a dialled call needs of this carrier. */
+  #outboundOptions(): OutboundOptions {
+    const { clock, labels = [] } = this.#options;
     const entropy = systemEntropy();
-    this.#outbound = {
-      labels: options.labels ?? [],
+    return {
+      labels,
       channels: this.#channels,
       pace: this.#pace,
       failed: this.#failed,
       monitor: this.#monitor,
-      trunks: () => options.trunks(),
+      trunks: () => this.#options.trunks(),
       now: () => clock.now(),
       random: () => entropy.fraction(),
       targets: (trunk) => this.#targets(trunk),
-      localHost: (peer) => this.#sockets?.local(peer).host ?? '127.0.0.1',
+      localHost: (peer) => this.#localHost(peer),
       marks: (trunk) => (isLoopback(trunk) ? this.#loopback.marks(trunk.name) : []),
       legOptions: (trunk, address, release) => this.#legOptions(trunk, address, nextHopOf(trunk)?.transport, release),
     };
-    this.#inbound = {
+  }
+
+  /** What an incoming call needs of this carrier. */
+  #inboundOptions(): InboundOptions {
+    const { clock, log, media } = this.#options;
+    return {
       log,
-      numberOwner: (e164) => inTime(clock, SIP_LOOKUP_TIMEOUT_MS, options.numberOwner(e164)),
-      onInvite: (call) => options.onInvite(call),
+      numberOwner: (e164) => withTimeLimit(this.#options.numberOwner(e164), SIP_LOOKUP_TIMEOUT_MS, tookTooLong, clock),
+      onInvite: (call) => this.#options.onInvite(call),
       trunkOf: (request, address) => this.#named(this.#loopback.trunkOf(request.headers)) ?? this.#trunkOf(address),
       expect: (trunk) => this.#channels.expect(trunk),
       reserve: (trunk, source) => this.#reserve(trunk, source),
       deviceOf: (request) =>
         this.#loopback.trunkOf(request.headers) === undefined ? this.#devices.callerOf(request) : undefined,
-      deviceLeg: (source) =>
-        options.media.load().portsFree === 0
+      deviceLeg: ({ host, transport }) =>
+        media.load().portsFree === 0
           ? undefined
           : this.#legOptions(
               DEVICE_TRUNK,
-              () => source.host,
-              source.transport,
+              () => host,
+              transport,
               () => {},
             ),
     };
@@ -261,11 +286,9 @@ class SipCarrier implements Carrier {
 
   trunksChanged(): void {
     const trunks = this.#options.trunks();
-    this.#ranges = new TrunkRanges(trunks);
+    this.#addresses.update(trunks);
     const names = new Set(trunks.map(({ name }) => name));
     for (const each of [this.#channels, this.#pace, this.#failed]) each.keep(names);
-    const hosts = new Set(trunks.map((trunk) => nextHopOf(trunk)?.host));
-    for (const host of this.#resolved.keys()) if (!hosts.has(host)) this.#resolved.delete(host);
     this.#monitor.update(trunks);
   }
 
@@ -345,12 +368,12 @@ class SipCarrier implements Carrier {
     if (this.#loopback.trunkOf(request.headers) !== undefined) return 'accept';
     const ofDevice = status === undefined ? this.#devices.screen(request, source) : undefined;
     if (ofDevice !== undefined) return ofDevice;
-    if (this.#ranges.trunkOf(source.host) !== undefined) {
+    if (this.#addresses.trunkOf(source.host) !== undefined) {
       if (status !== undefined) this.#refusals.record(request, source, status, MALFORMED, now);
       return 'accept';
     }
     // A carrier that only takes our calls may ask whether we are there.
-    if (status === undefined && request.method === 'OPTIONS' && this.#isTrunk(source.host)) return 'accept';
+    if (status === undefined && request.method === 'OPTIONS' && this.#addresses.has(source.host)) return 'accept';
     // It only acknowledges what was refused, and is never answered: it does not count a second time.
     if (request.method === 'ACK') return 'ignore';
     this.#refusals.record(request, source, 403, unknownSource(source.host), now);
@@ -363,7 +386,7 @@ class SipCarrier implements Carrier {
   }
 
   #isKnown(address: string): boolean {
-    return this.#isTrunk(address) || this.#devices.isAt(address);
+    return this.#addresses.has(address) || this.#devices.isAt(address);
   }
 
   #onRefused(request: SipRequest, source: Peer): void {
@@ -373,15 +396,8 @@ class SipCarrier implements Carrier {
     if (sec !== undefined) this.#refusals.banned(request, source, sec, now);
   }
 
-  /** Whether an address is in the ranges of a trunk, or is the one that its URI names. */
-  #isTrunk(address: string): boolean {
-    if (this.#ranges.trunkOf(address) !== undefined) return true;
-    for (const resolved of this.#resolved.values()) if (resolved.has(address)) return true;
-    return false;
-  }
-
   #trunkOf(address: string): Trunk | undefined {
-    return this.#named(this.#ranges.trunkOf(address));
+    return this.#named(this.#addresses.trunkOf(address));
   }
 
   #named(name: string | undefined): Trunk | undefined {
@@ -409,9 +425,17 @@ class SipCarrier implements Carrier {
     if (address === undefined || isLoopback(trunk)) return [];
     const { host, port, transport } = address;
     const found = (await this.#sockets?.resolver.targets(host, port, transport)) ?? [];
-    this.#resolved.set(host, new Set(found.map((each) => each.host)));
+    this.#addresses.learn(
+      host,
+      found.map((each) => each.host),
+    );
     const more = { ...(isIP(host) === 0 ? { name: host } : {}), profile: trunkProfile(trunk, this.#hasTcp) };
     return found.map((each) => ({ transport, host: each.host, port: each.port, flow: 0, ...more }));
+  }
+
+  /** Our address as that peer sees it, or the loopback while no socket is open. */
+  #localHost(peer: Peer): string {
+    return this.#sockets?.local(peer).host ?? '127.0.0.1';
   }
 
   /** Whether we listen on TCP. */
@@ -462,10 +486,6 @@ class SipCarrier implements Carrier {
   }
 }
 
-/** The outcome of `work`, or a rejection after `ms`. */
-function inTime<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const cancel = clock.at(clock.now() + ms, () => reject(new Error('took too long')));
-  work.then(resolve, reject);
-  return promise.finally(cancel);
+function tookTooLong(): never {
+  throw new Error('took too long');
 }

@@ -116,6 +116,19 @@ async function write(within: Queryable, before: MessageState, after: MessageStep
   );
 }
 
+/** Takes the message of a locked row through `step`, and writes what becomes of it. */
+async function stepRow(
+  within: Queryable,
+  row: Row,
+  now: number,
+  step: (state: MessageState) => MessageStep,
+): Promise<MessageStep> {
+  const before = messageOf(row);
+  const after = step(before);
+  await write(within, before, after, now);
+  return after;
+}
+
 const insertParameters = (message: MessageState) => [
   message.messageUuid,
   message.appUuid,
@@ -133,6 +146,10 @@ const insertParameters = (message: MessageState) => [
   message.traceparent,
 ];
 
+/**
+ * Makes the store. `onEvents` is called after each commit that wrote events. `shared` says that other processes may
+ * submit from the same database.
+ */
 export function messageStore(database: Database, shared: boolean, kept: KeptAnswers, onEvents: () => void): MessageStore {
   return {
     shared,
@@ -150,16 +167,7 @@ export function messageStore(database: Database, shared: boolean, kept: KeptAnsw
     },
 
     async list(appUuid, query) {
-      const { status, to, from, createdAfter, createdBefore, limit } = query;
-      const rows = await database.query(LIST, [
-        appUuid,
-        status ?? null,
-        to ?? null,
-        from ?? null,
-        createdAfter ?? null,
-        createdBefore ?? null,
-        limit,
-      ]);
+      const rows = await database.query(LIST, [appUuid, ...listParameters(query)]);
       return Number(rows[0]?.matched ?? 0) > LIST_MATCHED_MAX_ITEMS ? 'too_many' : rows.map(messageOf);
     },
 
@@ -174,12 +182,7 @@ export function messageStore(database: Database, shared: boolean, kept: KeptAnsw
     async claim(now, limit, step) {
       const claimed = await database.transaction(async (within) => {
         const taken: MessageStep[] = [];
-        for (const row of await within.query(CLAIM, [Math.floor(now), limit])) {
-          const before = messageOf(row);
-          const after = step(before);
-          await write(within, before, after, now);
-          taken.push(after);
-        }
+        for (const row of await within.query(CLAIM, [Math.floor(now), limit])) taken.push(await stepRow(within, row, now, step));
         return taken;
       });
       if (claimed.some(({ events }) => events.length > 0)) onEvents();
@@ -189,11 +192,7 @@ export function messageStore(database: Database, shared: boolean, kept: KeptAnsw
     async change(messageUuid, now, step) {
       const changed = await database.transaction(async (within) => {
         const [row] = await within.query(`${GET} FOR UPDATE`, [messageUuid]);
-        if (row === undefined) return undefined;
-        const before = messageOf(row);
-        const after = step(before);
-        await write(within, before, after, now);
-        return after;
+        return row === undefined ? undefined : await stepRow(within, row, now, step);
       });
       if (changed !== undefined && changed.events.length > 0) onEvents();
       return changed?.state;
@@ -211,6 +210,16 @@ export function messageStore(database: Database, shared: boolean, kept: KeptAnsw
     openParts: async (idPrefix) => (await database.query(OPEN_PARTS, [idPrefix])).map(partOf),
   };
 }
+
+/** The parameters of `LIST` after the application. null stands for a filter that is not given. */
+const listParameters = ({ status, to, from, createdAfter, createdBefore, limit }: MessageQuery) => [
+  status ?? null,
+  to ?? null,
+  from ?? null,
+  createdAfter ?? null,
+  createdBefore ?? null,
+  limit,
+];
 
 const partOf = (row: Row): PartFound => ({
   messageUuid: String(row.message_uuid),

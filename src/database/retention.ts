@@ -14,7 +14,7 @@ import {
   RETENTION_BATCH_MAX_ROWS,
   RETENTION_MAX_BATCHES,
 } from '../limits.ts';
-import { timelinesOf } from './calls.ts';
+import { timelinesOf } from './call/calls.ts';
 import type { Database } from './driver/database.ts';
 import { charges, paymentReferences } from './payment-schema.ts';
 import { events, idempotency, messages, recordings, revokedConsoleCookies, rooms, sessions, timelines } from './schema.ts';

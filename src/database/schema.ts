@@ -17,8 +17,8 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
-import type { Attempt } from './attempt.ts';
 import { bytea, ms, xid8 } from './column-types.ts';
+import type { Attempt } from './event/attempt.ts';
 import type { TrunkSettings } from './trunk/trunk-settings.ts';
 
 export const apps = pgTable('apps', {
@@ -194,8 +194,8 @@ export const sessions = pgTable(
     /** The Room it is in; empty: none. */
     roomId: text('room_id').notNull().default(''),
     /**
-     * The playback and the collection of digits that run, as JSON (`machine/session/running.ts`), so that a restart can
-     * tell their end; empty: none.
+     * The playback and the collection of digits that run, as JSON (`machine/session/operation/running.ts`), so that a
+     * restart can tell their end; empty: none.
      */
     running: text('running').notNull().default(''),
     /** The name of its trunk. Empty when it has none. */

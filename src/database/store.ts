@@ -4,33 +4,33 @@ import type { Config } from '../config.ts';
 import { newUuid } from '../id.ts';
 import { NOTIFY_SPACING_MS, RETENTION_EVERY_SEC } from '../limits.ts';
 import type { Log } from '../log.ts';
-import { type AppStore, appStore } from './apps.ts';
-import { type CallStore, callStore } from './calls.ts';
+import { type AppStore, appStore } from './app/apps.ts';
+import { type CredentialStore, credentialStore } from './app/credentials.ts';
+import { callerIdStore, type NumberStore, numberStore, type Permitted, terminalStore } from './app/numbers.ts';
+import { type WebrtcTokenStore, webrtcTokenStore } from './app/webrtc-tokens.ts';
+import { type CallStore, callStore } from './call/calls.ts';
+import { type PaymentStore, paymentStore } from './call/payments.ts';
+import { type RecordingStore, recordingStore } from './call/recordings.ts';
+import { type RoomStore, roomStore } from './call/rooms.ts';
+import { type SessionStore, sessionStore } from './call/sessions.ts';
 import { type ConsoleCookieStore, consoleCookieStore } from './console-cookies.ts';
-import { type CredentialStore, credentialStore } from './credentials.ts';
-import { type DeviceStore, deviceStore } from './devices.ts';
+import { type DeviceStore, deviceStore } from './device/devices.ts';
 import type { Database } from './driver/database.ts';
 import { type DatabaseLock, openDatabase } from './driver/open.ts';
-import { type EventTail, eventTail } from './event-tail.ts';
-import { type EventLog, eventLog } from './events.ts';
-import { type IdempotencyStore, idempotencyStore } from './idempotency.ts';
+import { type EventTail, eventTail } from './event/event-tail.ts';
+import { type EventLog, eventLog } from './event/events.ts';
+import { type OutboxEvent, type OutboxFeed, type OutboxStore, outboxStore } from './event/outbox.ts';
+import { type IdempotencyStore, idempotencyStore } from './idempotency/idempotency.ts';
+import { KeyMarks } from './idempotency/key-marks.ts';
 import { groupCommit, type JournalLoad } from './journal/group-commit.ts';
 import type { Journal } from './journal/journal.ts';
 import { keptAnswers } from './journal/kept-answers.ts';
-import { KeyMarks } from './key-marks.ts';
-import { type LeaseStore, leaseStore } from './leases.ts';
 import { type MessageStore, messageStore } from './messages.ts';
-import { type NodeAbout, type NodeStore, nodeStore } from './nodes.ts';
-import { callerIdStore, type NumberStore, numberStore, type Permitted, terminalStore } from './numbers.ts';
-import { type OutboxEvent, type OutboxStore, outboxStore } from './outbox.ts';
-import { type PaymentStore, paymentStore } from './payments.ts';
-import { type RecordingStore, recordingStore } from './recordings.ts';
+import { type LeaseStore, leaseStore } from './node/leases.ts';
+import { type NodeAbout, type NodeStore, nodeStore } from './node/nodes.ts';
 import { type Forgotten, forget } from './retention.ts';
-import { type RoomStore, roomStore } from './rooms.ts';
-import { type SessionStore, sessionStore } from './sessions.ts';
 import { type TrunkStore, trunkStore } from './trunk/trunks.ts';
 import { createSeal } from './vault/seal.ts';
-import { type WebrtcTokenStore, webrtcTokenStore } from './webrtc-tokens.ts';
 
 export interface Store {
   readonly journal: Journal;
@@ -120,21 +120,8 @@ export async function storeOn(
   // A database of our own: whoever held the relay's lease was this platform before a kill -9, and is gone.
   if (!database.shared || lock === 'one') await outbox.vacate();
   const isShared = database.shared && lock !== 'one';
-  const notify = isShared ? notifier(database, clock) : () => {};
   const tail = eventTail(database, clock);
-  const onEvents = (next: readonly OutboxEvent[] = []) => {
-    outbox.written(next);
-    tail.wake();
-    notify();
-  };
-  const heard = () => {
-    outbox.wake();
-    tail.wake();
-  };
-  // A lost LISTEN costs promptness between nodes only: the relay reads on its own every second as well.
-  if (isShared)
-    await database.listen(CHANNEL, heard).catch((error: unknown) => log.warn({ error: String(error) }, 'LISTEN failed'));
-
+  const onEvents = await eventSignal(database, { outbox, tail }, { isShared, clock, log });
   const marks = isShared ? undefined : new KeyMarks(now);
   const kept = keptAnswers(marks);
   const onDead = () => nodes.tell('');
@@ -142,18 +129,7 @@ export async function storeOn(
   const leases = leaseStore(database, nodeId);
   const apps = appStore(database, seal, now);
   const sweep = () => forget(database, now(), settings.callHistoryDays ?? 0);
-  // One node of a cluster sweeps.
-  const sweepInTurn = async () => {
-    if ((await leases.take('retention', RETENTION_EVERY_SEC * 1000)) !== undefined) await sweep();
-  };
-  let cancelSweep = () => {};
-  const scheduleSweep = (): void => {
-    cancelSweep = clock.at(now() + RETENTION_EVERY_SEC * 1000, () => {
-      scheduleSweep();
-      sweepInTurn().catch((error: unknown) => log.warn({ error: String(error) }, 'retention was put off'));
-    });
-  };
-  scheduleSweep();
+  const stopSweeping = sweepHourly(sweep, { leases, clock, log });
 
   return {
     journal,
@@ -187,11 +163,54 @@ export async function storeOn(
     load: () => journal.load(),
     forget: sweep,
     async close() {
-      cancelSweep();
+      stopSweeping();
       await journal.idle();
       await database.close();
     },
   };
+}
+
+/**
+ * Wakes the relay and the event streams of this node at each NOTIFY of another one. Returns what is called after each
+ * commit that wrote events: it wakes them here, and those of the other nodes.
+ */
+async function eventSignal(
+  database: Database,
+  { outbox, tail }: { readonly outbox: OutboxFeed; readonly tail: EventTail },
+  { isShared, clock, log }: { readonly isShared: boolean; readonly clock: Clock; readonly log: Log },
+): Promise<(next?: readonly OutboxEvent[]) => void> {
+  const notify = isShared ? notifier(database, clock) : () => {};
+  const heard = () => {
+    outbox.wake();
+    tail.wake();
+  };
+  // A lost LISTEN costs promptness between nodes only: the relay reads on its own every second as well.
+  if (isShared)
+    await database.listen(CHANNEL, heard).catch((error: unknown) => log.warn({ error: String(error) }, 'LISTEN failed'));
+  return (next = []) => {
+    outbox.written(next);
+    tail.wake();
+    notify();
+  };
+}
+
+/** Sweeps every `RETENTION_EVERY_SEC`, on the one node of a cluster that has the lease. Returns what stops it. */
+function sweepHourly(
+  sweep: () => Promise<Forgotten>,
+  { leases, clock, log }: { readonly leases: LeaseStore; readonly clock: Clock; readonly log: Log },
+): () => void {
+  const sweepInTurn = async () => {
+    if ((await leases.take('retention', RETENTION_EVERY_SEC * 1000)) !== undefined) await sweep();
+  };
+  let cancel = () => {};
+  const schedule = (): void => {
+    cancel = clock.at(clock.now() + RETENTION_EVERY_SEC * 1000, () => {
+      schedule();
+      sweepInTurn().catch((error: unknown) => log.warn({ error: String(error) }, 'retention was put off'));
+    });
+  };
+  schedule();
+  return () => cancel();
 }
 
 /** Tells the relay of another node; a burst of commits is told once. */

@@ -1,10 +1,10 @@
 /** Checks that need the running platform: its parts, its trunks, its webhooks, what it refused lately. */
 import { lookup, resolveSrv } from 'node:dns/promises';
 import { isIP } from 'node:net';
+import { withTimeLimit } from '../bounds/time-limit.ts';
 import { SIP_RESOLVE_TIMEOUT_MS } from '../limits.ts';
 import { type Outbound, OutboundError } from '../outbound/outbound.ts';
 import { parseUri } from '../sip/message/uri.ts';
-import { withTimeLimit } from '../time-limit.ts';
 import { type Check, fault, ok, warning } from './check.ts';
 import { codeOf } from './machine.ts';
 

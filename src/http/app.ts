@@ -150,8 +150,9 @@ const routesOf = (
   }),
 ];
 
+/** Puts the platform's routes, pages and doors together, behind admission. */
 export function createHttpApp(deps: HttpDeps): HttpApp {
-  const { store, clock, metrics, operatorToken, operatorReadToken, turn = nextTurn } = deps;
+  const { store, clock, operatorToken, operatorReadToken, turn = nextTurn } = deps;
   const now = () => clock.now();
   const consoleSessions = new ConsoleSessions({ operatorToken, operatorReadToken, cookies: store.consoleCookies, now });
   const app = new Hono();
@@ -163,8 +164,8 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     apps: store.apps,
     credentials: store.credentials,
     idempotency: store.idempotency,
-    operatorToken: deps.operatorToken,
-    operatorReadToken: deps.operatorReadToken,
+    operatorToken,
+    operatorReadToken,
     console: consoleSessions,
     tokens: deps.tokens ?? new TokenBuckets(),
     draining: deps.draining,
@@ -175,41 +176,11 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   };
   const admit = admission(options);
   for (const route of routes)
-    app.on(route.method, route.path, async (context) => {
-      const started = clock.now();
-      const asked = contextOf(context.req.raw, route, context.req.param());
-      const response = await admit(asked);
-      const tookMs = clock.now() - started;
-      metrics.request(route.method, route.path, response.status, tookMs / 1000);
-      if (route.method !== 'GET' && asked.isForwarded !== true) tell(deps.history, asked, response.status, tookMs);
-      if (route.method !== 'GET') deps.onCommand?.(answered(asked, response.status, started, clock.now()));
-      return response;
-    });
+    app.on(route.method, route.path, ({ req }) => admitted(deps, admit, contextOf(req.raw, route, req.param())));
+  const pages = addPages(app, deps, routes);
+  const media = addDoors(app, deps, consoleSessions, options.tokens);
 
-  const openapi = () =>
-    openapiDocument(
-      routes.filter(({ isUndocumented }) => isUndocumented !== true),
-      deps.publicUrl,
-      deps.recordingUrls !== undefined,
-    );
-  const open = publicRoutes({ metrics, ready: deps.ready, openapi });
-  for (const [path, handler] of open) app.get(path, handler);
-  const console = new ConsoleDoor({
-    sessions: consoleSessions,
-    isSecure: deps.publicUrl.startsWith('https:'),
-    peer: deps.peer,
-    now: () => clock.now(),
-  });
-  for (const path of CONSOLE_PATHS) app.all(path, (context) => console.answer(context.req.raw));
-  const whip = new WhipDoor(deps, options.tokens);
-  app.all(WHIP_PATH, (context) => whip.answer(context.req.raw));
-  app.all(`${WHIP_PATH}/:session_uuid`, (context) => whip.answer(context.req.raw, context.req.param('session_uuid')));
-  const media = new RecordingMediaDoor(deps);
-  app.all(MEDIA_PATH, (context) => media.answer(context.req.raw));
-
-  if (deps.streams !== undefined) app.all(PEER_STREAM_PATH, peerStreams(deps, deps.streams, media));
-
-  const others = otherMethods(open.keys(), routes);
+  const others = otherMethods(pages, routes);
   app.notFound(({ req }) => others.fetch(req.raw));
   // Most doors answer for their own bugs. This is for the console, for pages, and for what is read without a key.
   app.onError((error, { req }) => failureResponse(error, req.path, deps.log, newTraceparent()));
@@ -228,6 +199,56 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   };
   const perform = performer(deps, routes, performing(options));
   return { fetch, perform, listeners: () => media.listeners, routes };
+}
+
+/** Takes a request of a route through admission, and tells metrics, timeline and tracing how it was answered. */
+async function admitted(
+  { clock, metrics, history, onCommand }: HttpDeps,
+  admit: ReturnType<typeof admission>,
+  context: RequestContext,
+): Promise<Response> {
+  const started = clock.now();
+  const { route } = context;
+  const response = await admit(context);
+  const tookMs = clock.now() - started;
+  metrics.request(route.method, route.path, response.status, tookMs / 1000);
+  if (route.method !== 'GET' && context.isForwarded !== true) tell(history, context, response.status, tookMs);
+  if (route.method !== 'GET') onCommand?.(answered(context, response.status, started, clock.now()));
+  return response;
+}
+
+/** Adds what is read without a key: documentation, metrics, health. Returns the paths. */
+function addPages(app: Hono, deps: HttpDeps, routes: readonly Route[]): Iterable<string> {
+  const openapi = () =>
+    openapiDocument(
+      routes.filter(({ isUndocumented }) => isUndocumented !== true),
+      deps.publicUrl,
+      deps.recordingUrls !== undefined,
+    );
+  const pages = publicRoutes({ metrics: deps.metrics, ready: deps.ready, openapi });
+  for (const [path, handler] of pages) app.get(path, handler);
+  return pages.keys();
+}
+
+/**
+ * Adds the doors that admission does not guard: the console, calls from browsers (WHIP), signed URLs of recordings, and
+ * the bodies that go to other nodes. Returns the door to recordings.
+ */
+function addDoors(app: Hono, deps: HttpDeps, consoleSessions: ConsoleSessions, tokens: TokenBuckets): RecordingMediaDoor {
+  const console = new ConsoleDoor({
+    sessions: consoleSessions,
+    isSecure: deps.publicUrl.startsWith('https:'),
+    peer: deps.peer,
+    now: () => deps.clock.now(),
+  });
+  for (const path of CONSOLE_PATHS) app.all(path, ({ req }) => console.answer(req.raw));
+  const whip = new WhipDoor(deps, tokens);
+  app.all(WHIP_PATH, ({ req }) => whip.answer(req.raw));
+  app.all(`${WHIP_PATH}/:session_uuid`, ({ req }) => whip.answer(req.raw, req.param('session_uuid')));
+  const media = new RecordingMediaDoor(deps);
+  app.all(MEDIA_PATH, ({ req }) => media.answer(req.raw));
+  if (deps.streams !== undefined) app.all(PEER_STREAM_PATH, peerStreams(deps, deps.streams, media));
+  return media;
 }
 
 /**

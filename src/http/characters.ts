@@ -1,5 +1,5 @@
 /** Text of so many characters, as JSON Schema counts them: code points, not the units of UTF-16. */
-import { type } from './type.ts';
+import { type } from './shape/type.ts';
 
 export const characters = (least: number, most: number) =>
   type(new RegExp(`^[\\s\\S]{${least},${most}}$`, 'u')).describe(

@@ -1,7 +1,7 @@
 /** One request on its way through admission, the route it takes, and what an answer is. */
 import type { Answer, CommandContext } from '../call/ports/sessions.ts';
 import type { BucketName } from '../call/rate/buckets.ts';
-import type { KeyedRequest } from '../database/key-marks.ts';
+import type { KeyedRequest } from '../database/idempotency/key-marks.ts';
 import type { Problem } from '../problem.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

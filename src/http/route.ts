@@ -1,6 +1,6 @@
 /** The ways to write a route: without a body, with one, or with an empty one. */
 import type { Find, RequestContext, Route, RouteFacts } from './request-context.ts';
-import { inBody, noBody, type Shape } from './shape.ts';
+import { inBody, noBody, type Shape } from './shape/shape.ts';
 
 /** A route without a body. */
 export function route(facts: RouteFacts, find: (context: RequestContext) => ReturnType<Find>): Route {

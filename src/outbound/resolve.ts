@@ -1,7 +1,7 @@
 /** A name to one screened address. */
 import { lookup } from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
-import { withTimeLimit } from '../time-limit.ts';
+import { withTimeLimit } from '../bounds/time-limit.ts';
 import { OutboundError } from './outbound.ts';
 import { type Cidr, mayReach } from './screen.ts';
 

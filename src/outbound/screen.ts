@@ -3,8 +3,8 @@
  * Pure.
  */
 import ipaddr from 'ipaddr.js';
+import { remembered } from '../bounds/remembered.ts';
 import { ADDRESSES_REMEMBERED_MAX } from '../limits.ts';
-import { remembered } from '../remembered.ts';
 
 export type Cidr = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 

@@ -2,6 +2,7 @@
  * Short messages over SMPP 3.4: one transceiver, bound again with growing pauses whenever it is lost. What was written
  * and not answered is reported as `unknown`: the protocol has no way to ask.
  */
+import { withTimeLimit } from '../bounds/time-limit.ts';
 import { type Clock, sleep } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { SMPP_RECONNECT_MS } from '../limits.ts';
@@ -9,7 +10,6 @@ import type { Log } from '../log.ts';
 import type { PartOutcome, SmsGateway, SmsListener, Submission, Submitted } from '../machine/message/gateway.ts';
 import { receiptOf } from '../machine/message/receipt.ts';
 import { concatenationHeader, segment } from '../machine/message/segments.ts';
-import { withTimeLimit } from '../time-limit.ts';
 import { type Pdu, SmppConnection, SmppLost } from './smpp-connection.ts';
 import { ESME_RX_T_APPN, isThrottled, refusalOf } from './smpp-status.ts';
 

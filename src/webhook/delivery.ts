@@ -1,6 +1,6 @@
 /** One attempt: sign, post, judge the answer (contract §9). */
 import type { Clock } from '../clock.ts';
-import type { OutboxEvent } from '../database/outbox.ts';
+import type { OutboxEvent } from '../database/event/outbox.ts';
 import { WEBHOOK_ANSWER_KEPT_BYTES, WEBHOOK_ANSWER_MAX_BYTES } from '../limits.ts';
 import { type Outbound, OutboundError } from '../outbound/outbound.ts';
 import { signatureHeaders } from '../outbound/webhook-signature.ts';

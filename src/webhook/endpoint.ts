@@ -3,8 +3,8 @@
  * costs no query.
  */
 
-import type { AppStore } from '../database/apps.ts';
-import type { CredentialStore } from '../database/credentials.ts';
+import type { AppStore } from '../database/app/apps.ts';
+import type { CredentialStore } from '../database/app/credentials.ts';
 import { ENDPOINT_CACHE_MAX_APPS, ENDPOINT_CACHE_MS } from '../limits.ts';
 import { signingKey } from '../outbound/webhook-signature.ts';
 

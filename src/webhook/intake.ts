@@ -5,7 +5,7 @@
  * the application's own reads them as its lanes empty. At the start every application with a backlog is behind.
  */
 import type { Clock } from '../clock.ts';
-import type { Cursor, OutboxEvent, OutboxStore } from '../database/outbox.ts';
+import type { Cursor, OutboxEvent, OutboxStore } from '../database/event/outbox.ts';
 import {
   RELAY_APP_LEAST_EVENTS,
   RELAY_APP_MAX_EVENTS,

@@ -3,7 +3,7 @@
  * transaction costs the same for one as for twenty. A crash before that means a second delivery, never a lost one.
  */
 import { type Clock, sleep } from '../clock.ts';
-import type { OutboxStore, Settlement } from '../database/outbox.ts';
+import type { OutboxStore, Settlement } from '../database/event/outbox.ts';
 import { SETTLE_BATCH_MAX_EVENTS, SETTLE_GATHER_MS, SETTLE_LAST_TRIES, SETTLE_RETRY_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 

@@ -8,9 +8,9 @@
  * patched (contract §9).
  */
 import type { Clock } from '../clock.ts';
-import type { AppStore } from '../database/apps.ts';
-import type { Attempt } from '../database/attempt.ts';
-import type { Cursor, OutboxEvent, OutboxStore, Settlement } from '../database/outbox.ts';
+import type { AppStore } from '../database/app/apps.ts';
+import type { Attempt } from '../database/event/attempt.ts';
+import type { Cursor, OutboxEvent, OutboxStore, Settlement } from '../database/event/outbox.ts';
 import {
   RELAY_DISABLED_LOOK_MS,
   RELAY_IN_FLIGHT_MAX,

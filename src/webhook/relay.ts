@@ -3,9 +3,9 @@
  * a time in a cluster; the others wait for its lease. `relay-leadership.ts` is what one does while it holds the lease.
  */
 import { type Clock, sleep } from '../clock.ts';
-import type { AppStore } from '../database/apps.ts';
-import type { CredentialStore } from '../database/credentials.ts';
-import type { OutboxStore } from '../database/outbox.ts';
+import type { AppStore } from '../database/app/apps.ts';
+import type { CredentialStore } from '../database/app/credentials.ts';
+import type { OutboxStore } from '../database/event/outbox.ts';
 import { newUuid } from '../id.ts';
 import {
   RELAY_LAST_LOOK_MS,

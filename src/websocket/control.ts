@@ -7,10 +7,11 @@
  *
  * Anything else a server sends is ignored.
  */
+
+import { isNestedDeeper } from '../bounds/nesting.ts';
 import type { BotOrder, RoomNews } from '../call/ports/leg.ts';
 import { BOT_ORDERS_MAX, JSON_DEPTH_MAX, WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
 import type { StreamFormat } from '../media/leg/stream.ts';
-import { isNestedDeeper } from '../nesting.ts';
 import type { Dialect, DialectOptions } from './dialect.ts';
 
 export const SUBPROTOCOL = 'sidetone.v1';

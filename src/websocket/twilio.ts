@@ -5,9 +5,10 @@
  *
  *   platform → server   connected, start, media, dtmf, mark, stop         server → platform   media, mark, clear
  */
+
+import { isNestedDeeper } from '../bounds/nesting.ts';
 import type { RoomNews } from '../call/ports/leg.ts';
 import { JSON_DEPTH_MAX, WEBSOCKET_MARK_MAX_CHARS } from '../limits.ts';
-import { isNestedDeeper } from '../nesting.ts';
 import type { Dialect, DialectOptions } from './dialect.ts';
 
 const FRAME_MS = 20;

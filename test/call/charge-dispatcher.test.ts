@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { ChargeDispatcher } from '../../src/call/charge/charge-dispatcher.ts';
+import type { PaymentStore } from '../../src/database/call/payments.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
-import type { PaymentStore } from '../../src/database/payments.ts';
 import type { PlatformEvent } from '../../src/event/event.ts';
 import { silentLog } from '../../src/log.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { NodeLoad } from '../../src/cluster/load.ts';
+import { NodeLoad } from '../../src/cluster/membership/load.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 test('A node is as full as its busiest media thread was in the last second, where nothing else is fuller.', () => {

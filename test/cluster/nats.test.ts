@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { natsTransport } from '../../src/cluster/nats.ts';
+import { natsTransport } from '../../src/cluster/bus/nats.ts';
 import { eventually, natsInstalled, startNats } from './harness.ts';
 
 describe.skipIf(!natsInstalled)('a node that NATS refuses', () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect, type Socket } from 'node:net';
-import { postBody } from '../../src/cluster/post-body.ts';
+import { postBody } from '../../src/cluster/peer/post-body.ts';
 
 /** A node that refuses each body before it has read it, in a process of its own. */
 const REFUSES = `

@@ -1,7 +1,7 @@
 /** The end of the event log does not pass by an event whose transaction commits late. */
 import { expect, test } from 'bun:test';
 import type { Database } from '../../src/database/driver/database.ts';
-import { eventTail } from '../../src/database/event-tail.ts';
+import { eventTail } from '../../src/database/event/event-tail.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 function world() {

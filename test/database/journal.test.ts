@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import postgres from 'postgres';
 import type { Queryable } from '../../src/database/driver/database.ts';
+import type { OutboxEvent } from '../../src/database/event/outbox.ts';
 import { groupCommit } from '../../src/database/journal/group-commit.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { keptAnswers } from '../../src/database/journal/kept-answers.ts';
-import type { OutboxEvent } from '../../src/database/outbox.ts';
 import type { Store } from '../../src/database/store.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { systemClock } from '../../src/clock.ts';
+import { KeyMarks } from '../../src/database/idempotency/key-marks.ts';
 import { type RoomRow, StoreUnavailable } from '../../src/database/journal/journal.ts';
-import { KeyMarks } from '../../src/database/key-marks.ts';
 import type { Store } from '../../src/database/store.ts';
 import { createSeal } from '../../src/database/vault/seal.ts';
 import { newAppUuid, newUuid, newWebhookId } from '../../src/id.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import postgres from 'postgres';
-import type { Cursor } from '../../src/database/outbox.ts';
+import type { Cursor } from '../../src/database/event/outbox.ts';
 import { newUuid } from '../../src/id.ts';
 import { eventOf } from '../webhook/emit.ts';
 import { openTestStore, type TestStore } from './open.ts';

@@ -1,7 +1,7 @@
 /** Session rows for tests. */
 
+import type { SessionRecord } from '../../src/database/call/sessions.ts';
 import type { SessionRow } from '../../src/database/journal/journal.ts';
-import type { SessionRecord } from '../../src/database/sessions.ts';
 import { newAppUuid, newUuid } from '../../src/id.ts';
 
 export const sessionRow = (more: Partial<SessionRow> = {}): SessionRow => ({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { AppSecrets } from '../../src/database/apps.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { isUuid, newUuid } from '../../src/id.ts';
 import { problems } from '../../src/problem.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AppSecrets } from '../../src/database/apps.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
 import type { SessionRow } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
 import { openTestStore, type TestStore } from '../database/open.ts';

@@ -3,7 +3,7 @@
  * for each kind.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { AppSecrets } from '../../src/database/apps.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { openPlatform, type Platform } from './platform.ts';
 
 let platform: Platform;

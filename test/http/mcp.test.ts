@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { AppSecrets } from '../../src/database/apps.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
 import type { HttpApp } from '../../src/http/app.ts';
 import { newUuid } from '../../src/id.ts';
 import { MCP_BODY_MAX_BYTES, MCP_RESULT_MAX_CHARS } from '../../src/limits.ts';

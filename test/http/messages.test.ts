@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { MessageDispatcher } from '../../src/call/message/message-dispatcher.ts';
 import { systemClock } from '../../src/clock.ts';
-import type { AppSecrets } from '../../src/database/apps.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { newUuid } from '../../src/id.ts';
 import { silentLog } from '../../src/log.ts';
 import { openPlatform, type Platform } from './platform.ts';

@@ -1,6 +1,6 @@
 /** Charges and collections through the real app and database; the provider is counted. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { AppSecrets } from '../../src/database/apps.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { newUuid } from '../../src/id.ts';
 import type { ChargeGateway, ChargeOrder, ChargeOutcome } from '../../src/machine/payment/charge.ts';
 import { sandboxProviders } from '../support/providers.ts';

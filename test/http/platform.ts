@@ -12,7 +12,7 @@ import {
 } from '../../src/call/ports/sessions.ts';
 import type { Refusal } from '../../src/call/ports/trunks.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
-import type { AppSecrets } from '../../src/database/apps.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
 import type { Store } from '../../src/database/store.ts';
 import { createHttpApp, type HttpApp, type HttpDeps } from '../../src/http/app.ts';
 import { createHttpMetrics } from '../../src/http/metrics.ts';

@@ -1,7 +1,7 @@
 /** The shapes of playback, its rate buckets, and the ingest of a push, through the real app. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { OpenIngest } from '../../src/call/session/ingests.ts';
-import type { AppSecrets } from '../../src/database/apps.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { newUuid } from '../../src/id.ts';
 import { HTTP_IDLE_TIMEOUT_SEC } from '../../src/limits.ts';
 import { OpenPush } from '../../src/media/playback/push.ts';

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { accepted } from '../../src/call/ports/sessions.ts';
 import { buckets } from '../../src/call/rate/buckets.ts';
-import type { AppSecrets } from '../../src/database/apps.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
 import type { HttpDeps } from '../../src/http/app.ts';
 import { newUuid } from '../../src/id.ts';
 import { problems } from '../../src/problem.ts';

@@ -1,7 +1,7 @@
 /** The buckets of recordings, through the real app, at instants of the test's own. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { RecordingRegistry } from '../../src/call/recording/recording-registry.ts';
-import type { AppSecrets } from '../../src/database/apps.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { newUuid } from '../../src/id.ts';
 import { problems } from '../../src/problem.ts';
 import { noRecordings } from '../support/no-recordings.ts';

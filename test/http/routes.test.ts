@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
-import type { AppSecrets } from '../../src/database/apps.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { isUuid, newUuid } from '../../src/id.ts';
 import { problems } from '../../src/problem.ts';
 import { openPlatform, type Platform } from './platform.ts';

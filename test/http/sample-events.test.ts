@@ -3,7 +3,7 @@
  * that the interface gives each event (Identifier shapes, Events), from a table that was written out of it.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { AppSecrets } from '../../src/database/apps.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { EVENT_NAMES } from '../../src/event/names.ts';
 import { createRecordingUrls } from '../../src/recording-storage/signed-url.ts';
 import { openPlatform, type Platform } from './platform.ts';

@@ -1,7 +1,7 @@
 /** Requests that come byte by byte (slowloris), and connections that are held, at the port of the platform. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect, type Socket } from 'node:net';
-import { type HttpListener, listen } from '../../src/listen.ts';
+import { type HttpListener, listen } from '../../src/compose/listen.ts';
 
 /** The platform's own limit is a minute. The server looks every four seconds, and gives a head two turns more. */
 const IDLE_SEC = 4;

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { CommandContext } from '../../src/call/ports/sessions.ts';
-import type { AppSecrets } from '../../src/database/apps.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { newUuid } from '../../src/id.ts';
 import { type Problem, problems } from '../../src/problem.ts';

@@ -1,7 +1,7 @@
 /** WHIP at its door, with the calls behind it wrapped: every status that the document names, and CORS on each. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { BrowserCalls } from '../../src/call/ports/webrtc.ts';
-import type { AppSecrets } from '../../src/database/apps.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
 import { type Problem, problems } from '../../src/problem.ts';
 import type { OpenApiDocument } from '../support/openapi-check.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import type { SessionInput } from '../../src/machine/session/input.ts';
-import { runningOf, runningText } from '../../src/machine/session/running.ts';
+import { runningOf, runningText } from '../../src/machine/session/operation/running.ts';
 import { connecting, outbound, recovered, type SessionState } from '../../src/machine/session/session.ts';
 import { step } from '../../src/machine/session/step.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Event } from '../../src/event/event.ts';
 import type { Command, Effect, SessionInput } from '../../src/machine/session/input.ts';
-import { runningOf, runningText } from '../../src/machine/session/running.ts';
+import { runningOf, runningText } from '../../src/machine/session/operation/running.ts';
 import {
   connecting,
   inbound,

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { runningOf, runningText } from '../../src/machine/session/running.ts';
+import { runningOf, runningText } from '../../src/machine/session/operation/running.ts';
 import { type SessionState, takenOver } from '../../src/machine/session/session.ts';
 import { step } from '../../src/machine/session/step.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { AppSecrets } from '../../src/database/apps.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
 import { newUuid } from '../../src/id.ts';
 import { OPERATOR_TOKEN, openPlatform, type Platform } from '../http/platform.ts';
 import { noCarrier } from '../support/no-carrier.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { remembered } from '../../src/remembered.ts';
+import { remembered } from '../../src/bounds/remembered.ts';
 
 test('what is remembered is what the function says, whatever was asked before, and no more than that is kept', () => {
   const texts = fc.array(fc.constantFrom('', 'a', 'b', 'c', 'd', '__proto__', 'constructor'), { maxLength: 40 });

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { ThrottledLog } from '../../src/bounds/throttled-log.ts';
 import { silentLog } from '../../src/log.ts';
 import { CircuitBreaker } from '../../src/recording-storage/s3/circuit-breaker.ts';
-import { ThrottledLog } from '../../src/throttled-log.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { Bucket, CREDENTIALS } from './bucket.ts';
 import { exists, nextUuid, Place, until, uploaded } from './harness.ts';

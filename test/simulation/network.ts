@@ -1,5 +1,5 @@
 /** The bus between simulated nodes: it drops, delays and doubles messages, and parts nodes from one another. */
-import type { OpenTransport, Transport, TransportMessage } from '../../src/cluster/transport.ts';
+import type { OpenTransport, Transport, TransportMessage } from '../../src/cluster/bus/transport.ts';
 import type { Faults } from './faults.ts';
 import type { Random } from './random.ts';
 import type { Scheduler } from './scheduler.ts';

@@ -74,25 +74,25 @@ const CALL: readonly PlantedBug[] = [
 const CRASH: readonly PlantedBug[] = [
   {
     name: 'a playback is not stored with the command that begins it',
-    file: 'src/machine/session/running.ts',
+    file: 'src/machine/session/operation/running.ts',
     from: '...(playback === undefined\n      ? {}',
     to: '...(playback === undefined || playback.kind !== undefined\n      ? {}',
   },
   {
     name: 'a collection of digits is not stored with the command that begins it',
-    file: 'src/machine/session/running.ts',
+    file: 'src/machine/session/operation/running.ts',
     from: '...(collect === undefined ? {} : { collect: collect.operationUuid }),',
     to: '',
   },
   {
     name: 'that a member talks is not stored',
-    file: 'src/machine/session/running.ts',
+    file: 'src/machine/session/operation/running.ts',
     from: '...(membership?.talking === true && membership.voiceActivityEvents ? { talking: true } : {}),',
     to: '',
   },
   {
     name: 'the Rooms of a lost process are not taken over',
-    file: 'src/compose-heart.ts',
+    file: 'src/compose/heart.ts',
     from: 'await rooms.recover(() => sessions.recover())',
     to: 'await sessions.recover()',
   },
@@ -140,13 +140,13 @@ const WEBHOOK: readonly PlantedBug[] = [
 const ORDERS: readonly PlantedBug[] = [
   {
     name: 'an Idempotency-Key that is in flight lets a second request in',
-    file: 'src/database/idempotency.ts',
+    file: 'src/database/idempotency/idempotency.ts',
     from: 'if (row.fresh === true) return',
     to: 'if (row.fresh === true || row.status === null) return',
   },
   {
     name: 'an Idempotency-Key that is in flight in memory lets a second request in',
-    file: 'src/database/key-marks.ts',
+    file: 'src/database/idempotency/key-marks.ts',
     from: "return 'in_flight';",
     to: '{}',
   },

@@ -1,5 +1,5 @@
 /** One simulation: a plan is carried out on the product, everything heals, and what must hold is looked at. */
-import { keyHash, newWebhookSecret } from '../../src/database/credentials.ts';
+import { keyHash, newWebhookSecret } from '../../src/database/app/credentials.ts';
 import { createSeal } from '../../src/database/vault/seal.ts';
 import { Application } from './application.ts';
 import { Books } from './books.ts';

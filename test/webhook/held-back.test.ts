@@ -1,9 +1,9 @@
 /** The relay while something else than time holds its jobs back. */
 import { expect, test } from 'bun:test';
-import type { AppDetail, AppStore } from '../../src/database/apps.ts';
-import type { CredentialStore } from '../../src/database/credentials.ts';
+import type { AppDetail, AppStore } from '../../src/database/app/apps.ts';
+import type { CredentialStore } from '../../src/database/app/credentials.ts';
+import type { OutboxEvent, OutboxStore } from '../../src/database/event/outbox.ts';
 import { StoreUnavailable } from '../../src/database/journal/journal.ts';
-import type { OutboxEvent, OutboxStore } from '../../src/database/outbox.ts';
 import { silentLog } from '../../src/log.ts';
 import { createRelay } from '../../src/webhook/relay.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';

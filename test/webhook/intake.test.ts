@@ -1,6 +1,6 @@
 /** Events that come into the lanes by being read, by being taken from a flush, or by both at once. */
 import { expect, test } from 'bun:test';
-import type { OutboxEvent, OutboxStore } from '../../src/database/outbox.ts';
+import type { OutboxEvent, OutboxStore } from '../../src/database/event/outbox.ts';
 import { RELAY_APP_MAX_EVENTS, RELAY_MEMORY_MAX_EVENTS, RELAY_POLL_MS } from '../../src/limits.ts';
 import { silentLog } from '../../src/log.ts';
 import { Intake } from '../../src/webhook/intake.ts';

@@ -108,6 +108,6 @@ test('the library is loaded by one file, and that file only where it is asked fo
   const sources = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
   const having = (text: string) => sources.filter((name) => readFileSync(join(root, name), 'utf8').includes(text));
   expect(having("from '@opentelemetry/")).toEqual(['tracing/otlp.ts']);
-  expect(having("otlp.ts'")).toEqual(['compose.ts']);
-  expect(readFileSync(join(root, 'compose.ts'), 'utf8')).toContain("await import('./tracing/otlp.ts')");
+  expect(having("otlp.ts'")).toEqual(['compose/compose.ts']);
+  expect(readFileSync(join(root, 'compose/compose.ts'), 'utf8')).toContain("await import('../tracing/otlp.ts')");
 });

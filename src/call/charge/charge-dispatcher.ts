@@ -5,8 +5,8 @@
  * answer, and is stored after all, is ended as `failed`: nothing has left.
  */
 import type { Clock } from '../../clock.ts';
+import type { ChargeRow, Consumed, PaymentStore } from '../../database/call/payments.ts';
 import { StoreUnavailable } from '../../database/journal/journal.ts';
-import type { ChargeRow, Consumed, PaymentStore } from '../../database/payments.ts';
 import { platformEvent } from '../../event/platform-event.ts';
 import { newUuid, newWebhookId } from '../../id.ts';
 import { CHARGE_LEFT_AFTER_MS, CHARGES_IN_FLIGHT_MAX, VAULT_SWEEP_MAX_MS } from '../../limits.ts';

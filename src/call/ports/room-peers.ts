@@ -120,7 +120,7 @@ export interface RoomPeers {
   reach(nodeId: string): Promise<Reach>;
   /** Tells whether a node was declared dead, or has left. */
   isDead(nodeId: string): boolean;
-  /** The protocol of a node (`PROTOCOL` in cluster/join.ts); 0 of one that is not known. */
+  /** The protocol of a node (`PROTOCOL` in cluster/membership/join.ts); 0 of one that is not known. */
   protocol(nodeId: string): number;
   tellHome(home: NewHome): void;
   /** Asks the home of a Room that nobody is in to give it up. */

@@ -9,8 +9,8 @@
  * changes what the search looks for, so that no loss is forgotten.
  */
 import { type Clock, sleep } from '../../clock.ts';
+import type { RoomStore } from '../../database/call/rooms.ts';
 import type { RoomRow } from '../../database/journal/journal.ts';
-import type { RoomStore } from '../../database/rooms.ts';
 import { HOME_SEARCH_TRIES, HOME_TRUSTED_TRIES, SEAT_NOTE_RETRY_MS } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { NewHome } from '../ports/room-peers.ts';

@@ -3,8 +3,8 @@
  * given up to the node of its next member.
  */
 import type { Clock } from '../../clock.ts';
+import type { RoomStore } from '../../database/call/rooms.ts';
 import type { RoomRow } from '../../database/journal/journal.ts';
-import type { RoomStore } from '../../database/rooms.ts';
 import type { Adoption } from '../adoption.ts';
 import type { RoomPeers } from '../ports/room-peers.ts';
 import { untilStored } from '../until-stored.ts';

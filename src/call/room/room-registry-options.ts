@@ -1,5 +1,5 @@
 /** What the Rooms of a node stand on. */
-import type { RoomStore } from '../../database/rooms.ts';
+import type { RoomStore } from '../../database/call/rooms.ts';
 import type { MediaEngine } from '../../media/engine.ts';
 import type { RoomNews } from '../ports/leg.ts';
 import type { RoomPeers } from '../ports/room-peers.ts';

@@ -6,8 +6,8 @@
  *   I was the home, and am no longer (I was stopped) ──────────────────────────────► my members get pipes
  */
 import type { Clock } from '../../clock.ts';
+import type { RoomStore } from '../../database/call/rooms.ts';
 import type { RoomRow } from '../../database/journal/journal.ts';
-import type { RoomStore } from '../../database/rooms.ts';
 import type { Log } from '../../log.ts';
 import type { SessionState } from '../../machine/session/session.ts';
 import type { LegAudio, MediaEngine, RoomMember } from '../../media/engine.ts';

@@ -1,7 +1,7 @@
 /** A Room as the interface shows it: the live one of this node, or the row of another node's. */
 import { timestamp } from '../../clock.ts';
+import type { ListedRoom } from '../../database/call/rooms.ts';
 import type { RoomRow } from '../../database/journal/journal.ts';
-import type { ListedRoom } from '../../database/rooms.ts';
 import { playbackStatus } from '../../machine/room/room.ts';
 import type { RoomView } from '../ports/rooms.ts';
 import type { RoomActor, StoredPlayback } from './room-actor.ts';

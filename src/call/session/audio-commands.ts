@@ -5,8 +5,8 @@
 import { type Clock, timestamp } from '../../clock.ts';
 import { INGEST_START_MS } from '../../limits.ts';
 import { CARD_BRANDS } from '../../machine/payment/card.ts';
-import type { CollectPayment } from '../../machine/session/in-payment.ts';
 import type { CallCommand } from '../../machine/session/input.ts';
+import type { CollectPayment } from '../../machine/session/operation/payment.ts';
 import type { MediaEngine } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { type Answer, accepted, type CommandContext, type SessionCommand } from '../ports/sessions.ts';

@@ -1,7 +1,7 @@
 /** The live Sessions of this node, and the way in for every command and call. */
 import type { Clock } from '../../clock.ts';
+import type { SessionRecord } from '../../database/call/sessions.ts';
 import { type Journal, type SessionRow, StoreUnavailable } from '../../database/journal/journal.ts';
-import type { SessionRecord } from '../../database/sessions.ts';
 import { type HistorySink, NO_HISTORY } from '../../history/call-history.ts';
 import { isUuid, newUuid } from '../../id.ts';
 import {
@@ -14,7 +14,7 @@ import {
 import type { Log } from '../../log.ts';
 import type { Seat } from '../../machine/room/membership.ts';
 import { afterEnd } from '../../machine/session/after-end.ts';
-import { runningOf } from '../../machine/session/running.ts';
+import { runningOf } from '../../machine/session/operation/running.ts';
 import { connecting, inbound, outbound, recovered, type SessionState } from '../../machine/session/session.ts';
 import type { MediaEngine } from '../../media/engine.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';

@@ -7,7 +7,7 @@ import type { Clock } from '../../clock.ts';
 import type { SessionRow } from '../../database/journal/journal.ts';
 import { MOVE_CSEQ_STEP, MOVE_PREPARED_MS, TAKEOVER_BATCH_MAX } from '../../limits.ts';
 import type { Log } from '../../log.ts';
-import { runningOf } from '../../machine/session/running.ts';
+import { runningOf } from '../../machine/session/operation/running.ts';
 import { type SessionState, takenOver } from '../../machine/session/session.ts';
 import type { Dialer, LegSnapshot, ResumedLeg } from '../ports/leg.ts';
 

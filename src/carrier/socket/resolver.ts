@@ -5,11 +5,11 @@
 import type { SrvRecord } from 'node:dns';
 import { lookup, resolveSrv } from 'node:dns/promises';
 import { isIP } from 'node:net';
+import { withTimeLimit } from '../../bounds/time-limit.ts';
 import type { Clock } from '../../clock.ts';
 import { SIP_RESOLVE_TIMEOUT_MS, SIP_RESOLVED_MAX, SIP_RESOLVED_TTL_MS, SIP_TARGETS_MAX } from '../../limits.ts';
 import { defaultPort } from '../../sip/flow.ts';
 import type { TransportName } from '../../sip/message/via.ts';
-import { withTimeLimit } from '../../time-limit.ts';
 import { lotOf } from '../draw.ts';
 import { systemEntropy } from '../entropy.ts';
 

@@ -1,10 +1,10 @@
 /** A trunk: a carrier that we exchange calls with, as the operator set it up. */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { remembered } from '../../bounds/remembered.ts';
 import type { TrunkRow } from '../../database/trunk/trunks.ts';
 import { hexHash } from '../../hash.ts';
 import { ADDRESSES_REMEMBERED_MAX, SIP_TRUNK_CHANNELS_DEFAULT } from '../../limits.ts';
-import { remembered } from '../../remembered.ts';
 import type { AudioCodec } from '../../sdp/negotiation.ts';
 import type { SrtpSuite, SrtpTerms } from '../../sdp/sdes.ts';
 import { defaultPort, type PeerProfile } from '../../sip/flow.ts';

@@ -16,52 +16,13 @@ export function openNeon(url: string): Connection {
   // A connection lost while idle is replaced at its next use; unheard, the error would end the process.
   pool.on('error', () => {});
   const locks: Client[] = [];
-  let closed = false;
-  let listener: Client | undefined;
-
-  const listen = async (channel: string, notified: () => void): Promise<void> => {
-    const client = new Client(url);
-    let lost = false;
-    const again = () => {
-      if (lost || closed) return;
-      lost = true;
-      setTimeout(() => void listen(channel, notified).catch(() => {}), RELISTEN_MS);
-    };
-    client.on('error', again);
-    client.on('end', again);
-    client.on('notification', notified);
-    listener = client;
-    try {
-      await client.connect();
-      await client.query(`LISTEN "${channel.replaceAll('"', '""')}"`);
-      notified();
-    } catch (error) {
-      again();
-      throw error;
-    }
-  };
+  const listener = new Listener(url);
 
   return {
     drizzle: drizzle(pool),
     query: (text, parameters) => ask(pool, text, parameters),
-    async transaction<T>(work: (within: Queryable) => Promise<T>): Promise<T> {
-      const client = await pool.connect();
-      let broken = false;
-      try {
-        await client.query('BEGIN');
-        const value = await work({ query: (text, parameters) => ask(client, text, parameters) });
-        await client.query('COMMIT');
-        return value;
-      } catch (error) {
-        await client.query('ROLLBACK').catch(() => {
-          broken = true;
-        });
-        throw error;
-      } finally {
-        client.release(broken);
-      }
-    },
-    listen,
+    transaction: (work) => transaction(pool, work),
+    listen: (channel, notified) => listener.listen(channel, notified),
     async lock(key, shared) {
       const client = new Client(url);
       // Behind a pooler the lock goes with the connection. What fences writes is the row of the node, not this lock.
@@ -74,12 +35,69 @@ export function openNeon(url: string): Connection {
       return held;
     },
     async close() {
-      closed = true;
-      await listener?.end().catch(() => {});
+      await listener.close();
       await Promise.all(locks.map((each) => each.end().catch(() => {})));
       await pool.end();
     },
   };
+}
+
+/** Runs `work` in a transaction on a connection of its own. One that cannot be rolled back is thrown away. */
+async function transaction<T>(pool: Pool, work: (within: Queryable) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  let broken = false;
+  try {
+    await client.query('BEGIN');
+    const value = await work({ query: (text, parameters) => ask(client, text, parameters) });
+    await client.query('COMMIT');
+    return value;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {
+      broken = true;
+    });
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+/** The connection that LISTENs, which the pool cannot lend. It is made anew `RELISTEN_MS` after it was lost. */
+class Listener {
+  readonly #url: string;
+  #client: Client | undefined;
+  #closed = false;
+
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  /** Calls back at each NOTIFY on the channel, and once whenever it listens (again). Rejects when it cannot connect. */
+  async listen(channel: string, notified: () => void): Promise<void> {
+    const client = new Client(this.#url);
+    let lost = false;
+    const again = () => {
+      if (lost || this.#closed) return;
+      lost = true;
+      setTimeout(() => void this.listen(channel, notified).catch(() => {}), RELISTEN_MS);
+    };
+    client.on('error', again);
+    client.on('end', again);
+    client.on('notification', notified);
+    this.#client = client;
+    try {
+      await client.connect();
+      await client.query(`LISTEN "${channel.replaceAll('"', '""')}"`);
+      notified();
+    } catch (error) {
+      again();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#client?.end().catch(() => {});
+  }
 }
 
 async function ask<R extends Row>(

@@ -2,10 +2,11 @@
  * Opens PostgreSQL: the embedded server and `postgres://` through postgres.js, Neon through its WebSocket driver. Rare
  * queries are built with Drizzle; those of every call are prepared statements in the file that owns them.
  */
+
+import { withTimeLimit } from '../../bounds/time-limit.ts';
 import type { Config } from '../../config.ts';
 import { LOCK_LOOK_MS, LOCK_WAIT_MS, QUERY_MAX_MS, START_CONNECT_PAUSE_MS, START_CONNECT_TRIES } from '../../limits.ts';
 import type { Log } from '../../log.ts';
-import { withTimeLimit } from '../../time-limit.ts';
 import { startEmbedded } from '../embedded/embedded.ts';
 import { type SupervisedServer, supervised } from '../embedded/supervise.ts';
 import { StoreUnavailable } from '../journal/journal.ts';

@@ -3,7 +3,7 @@
  * flush holds.
  */
 import type { Parameter } from '../driver/database.ts';
-import type { Cursor } from '../outbox.ts';
+import type { Cursor } from '../event/outbox.ts';
 import { type FlushPlan, roomColumns, sessionColumns } from './flush.ts';
 import { answerStatement, type KeptAnswers } from './kept-answers.ts';
 import { paymentExpressions, paymentParameters } from './payment-rows.ts';

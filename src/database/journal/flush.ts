@@ -1,5 +1,5 @@
 /** What a flush writes: the changes of a batch, and the columns of their rows. */
-import type { OutboxEvent } from '../outbox.ts';
+import type { OutboxEvent } from '../event/outbox.ts';
 import type { Change, RoomRow, SessionRow } from './journal.ts';
 import type { AnswerRow, KeptAnswers } from './kept-answers.ts';
 import type { PaymentChange } from './payment-rows.ts';

@@ -9,7 +9,7 @@
 import { JOURNAL_FLUSH_MAX_CHANGES, JOURNAL_WAITING_MAX_CHANGES } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import type { Queryable, Row } from '../driver/database.ts';
-import type { Cursor, OutboxEvent } from '../outbox.ts';
+import type { Cursor, OutboxEvent } from '../event/outbox.ts';
 import { type FlushPlan, planFlush, writtenEvents } from './flush.ts';
 import { ALIVE, flushStatement } from './flush-statement.ts';
 import { type Change, type Journal, StoreUnavailable } from './journal.ts';

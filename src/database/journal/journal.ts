@@ -23,7 +23,7 @@ export interface SessionRow {
   readonly clientState: string;
   /** The Room it is in; `""`: none. */
   readonly roomId: string;
-  /** What runs in it and has to be told of after a crash (`machine/session/running.ts`); `""`: nothing. */
+  /** What runs in it and has to be told of after a crash (`machine/session/operation/running.ts`); `""`: nothing. */
   readonly running: string;
   /** The name of its trunk; `""`: none. */
   readonly trunk: string;
@@ -31,7 +31,7 @@ export interface SessionRow {
   readonly createdAt: number;
   readonly answeredAt: number | undefined;
   readonly endedAt: number | undefined;
-  /** What `session.ended` says of it, as JSON (`database/calls.ts`); `""` until then. */
+  /** What `session.ended` says of it, as JSON (`database/call/calls.ts`); `""` until then. */
   readonly summary: string;
 }
 

@@ -3,7 +3,7 @@
  * of a row that marks the key, or as a row of its own where the marks are in memory (`key-marks.ts`).
  */
 import { IDEMPOTENCY_KEPT_SEC } from '../../limits.ts';
-import type { KeyMarks } from '../key-marks.ts';
+import type { KeyMarks } from '../idempotency/key-marks.ts';
 import type { StoredAnswer } from './journal.ts';
 
 /** An answer as a row. It has a fingerprint and an age where it is a row of its own. */

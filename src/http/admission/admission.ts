@@ -7,14 +7,14 @@
 import type { Peers } from '../../call/ports/peers.ts';
 import type { TokenBuckets } from '../../call/rate/token-buckets.ts';
 import type { Clock } from '../../clock.ts';
-import type { IdempotencyStore } from '../../database/idempotency.ts';
+import type { IdempotencyStore } from '../../database/idempotency/idempotency.ts';
 import { DRAINING_RETRY_SEC } from '../../limits.ts';
 import type { Log } from '../../log.ts';
 import { isProblem, problems } from '../../problem.ts';
 import { failureResponse } from '../failure.ts';
 import type { Outcome, RequestContext } from '../request-context.ts';
 import { answerResponse, problemResponse } from '../response.ts';
-import { typesLoaded } from '../type.ts';
+import { typesLoaded } from '../shape/type.ts';
 import { type AuthenticationOptions, authentication } from './authentication.ts';
 import { elsewhere } from './elsewhere.ts';
 import { idempotencyKey, keep, mark } from './idempotency.ts';

@@ -1,7 +1,7 @@
 /** 400 and 401: `Authorization: Bearer <app_uuid>:<api_key>` (interface, Authentication), or the operator's token. */
 import { timingSafeEqual } from 'node:crypto';
-import type { AppStore } from '../../database/apps.ts';
-import { type CredentialStore, keyHash } from '../../database/credentials.ts';
+import type { AppStore } from '../../database/app/apps.ts';
+import { type CredentialStore, keyHash } from '../../database/app/credentials.ts';
 import { sha256 } from '../../hash.ts';
 import { isAppUuid } from '../../id.ts';
 import { AUTH_CACHE_MAX_APPS, AUTH_CACHE_MS, AUTHORIZATION_MAX_CHARS } from '../../limits.ts';

@@ -5,8 +5,8 @@
  */
 import { createHash } from 'node:crypto';
 import type { Answer } from '../../call/ports/sessions.ts';
-import type { IdempotencyStore } from '../../database/idempotency.ts';
-import type { KeyedRequest } from '../../database/key-marks.ts';
+import type { IdempotencyStore } from '../../database/idempotency/idempotency.ts';
+import type { KeyedRequest } from '../../database/idempotency/key-marks.ts';
 import { IDEMPOTENCY_KEY_MAX_CHARS } from '../../limits.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Outcome, RequestContext } from '../request-context.ts';

@@ -1,6 +1,7 @@
 /** 400: the body is JSON in UTF-8. */
+
+import { cutAt, isNestedDeeper } from '../../bounds/nesting.ts';
 import { JSON_DEPTH_MAX } from '../../limits.ts';
-import { cutAt, isNestedDeeper } from '../../nesting.ts';
 import { type Problem, problems } from '../../problem.ts';
 import type { RequestContext } from '../request-context.ts';
 

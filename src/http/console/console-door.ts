@@ -14,8 +14,8 @@ import { type Problem, problems } from '../../problem.ts';
 import { newTraceparent } from '../../tracing/tracing.ts';
 import type { HttpPeer } from '../pipelining.ts';
 import { JSON_HEADERS, problemResponse } from '../response.ts';
-import { inBody, shape } from '../shape.ts';
-import { type, typesLoaded } from '../type.ts';
+import { inBody, shape } from '../shape/shape.ts';
+import { type, typesLoaded } from '../shape/type.ts';
 import { WrongTokens } from '../wrong-tokens.ts';
 import { type ConsoleSession, type ConsoleSessions, setCookie } from './console-sessions.ts';
 

@@ -8,8 +8,8 @@ import { isUuid } from '../../id.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { replayed } from '../operator/events.ts';
 import { e164 } from '../route/sessions.ts';
-import { shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 import { type Told, type Tool, type ToolUser, tool } from './tool.ts';
 
 export interface ActingOptions {

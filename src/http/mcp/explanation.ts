@@ -2,8 +2,8 @@
  * A call in plain sentences: how it went, what was refused, whether it was heard, and whether its webhooks arrived. The
  * sentences are made of numbers and of words of the platform, never of a text from outside.
  */
-import type { CallRow } from '../../database/calls.ts';
-import type { LoggedEvent } from '../../database/events.ts';
+import type { CallRow } from '../../database/call/calls.ts';
+import type { LoggedEvent } from '../../database/event/events.ts';
 import type { TimedEntry } from '../../history/entry.ts';
 
 const KINDS: Readonly<Record<string, string>> = {

@@ -12,7 +12,7 @@ import type { Log } from '../../log.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import { VERSION } from '../../version.ts';
 import { stackOf } from '../failure.ts';
-import { typesLoaded } from '../type.ts';
+import { typesLoaded } from '../shape/type.ts';
 import type { Told, Tool, ToolUser } from './tool.ts';
 import { marked } from './untrusted.ts';
 

@@ -1,8 +1,8 @@
 /** A tool of the MCP server: what it takes, and what it tells. */
 import type { Problem } from '../../problem.ts';
-import type { Shape } from '../shape.ts';
-import { inBody } from '../shape.ts';
-import { typesLoaded } from '../type.ts';
+import type { Shape } from '../shape/shape.ts';
+import { inBody } from '../shape/shape.ts';
+import { typesLoaded } from '../shape/type.ts';
 
 /** Whoever uses the tools: an application, or the operator. */
 export interface ToolUser {

@@ -2,7 +2,7 @@
  * The bodies that the API answers with and posts, as JSON Schema 2020-12. Tests hold every answer and every webhook of
  * the platform against them.
  */
-import { EVENT_STATUSES } from '../../database/events.ts';
+import { EVENT_STATUSES } from '../../database/event/events.ts';
 import type { TrunkSettings } from '../../database/trunk/trunk-settings.ts';
 import { MESSAGE_STATUSES } from '../../machine/message/message.ts';
 import { EVENT_SCHEMAS } from './event/events.ts';

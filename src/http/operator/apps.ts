@@ -1,7 +1,7 @@
 /** Applications, their keys and their webhook secrets. A secret is shown once, by the call that made it. */
 
 import { timestamp } from '../../clock.ts';
-import type { App, RoomLimits } from '../../database/apps.ts';
+import type { App, RoomLimits } from '../../database/app/apps.ts';
 import type { Store } from '../../database/store.ts';
 import { isAppUuid, isUuid } from '../../id.ts';
 import { API_KEYS_PER_APP_MAX, WEBHOOK_SECRETS_REPLACED_MAX } from '../../limits.ts';
@@ -10,8 +10,8 @@ import type { Route } from '../request-context.ts';
 import { created, noContent, ok, type RequestContext } from '../request-context.ts';
 import { appBody, blockedEvents, webhookUrl } from '../route/application.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
-import { shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 
 const name = () => type(/^[^\x00-\x1f\x7f]{1,100}$/u).describe('1 to 100 printable characters');
 const roomLimits = () =>
@@ -57,7 +57,14 @@ export const pathApp = (context: RequestContext): string | undefined => {
   return isAppUuid(appUuid) ? appUuid : undefined;
 };
 
+/** The routes by which the operator makes, reads and changes applications, their API keys and their webhook secrets. */
 export const appRoutes = (store: Store): readonly Route[] => [
+  ...applicationRoutes(store),
+  ...apiKeyRoutes(store),
+  webhookSecretRoute(store),
+];
+
+const applicationRoutes = ({ apps, credentials }: Store): readonly Route[] => [
   bodyRoute(
     {
       ...facts,
@@ -68,21 +75,21 @@ export const appRoutes = (store: Store): readonly Route[] => [
     },
     create,
     (_exchange, body) => async () => {
-      const made = await store.apps.create({ name: body.name, ...change(body) });
+      const made = await apps.create({ name: body.name, ...change(body) });
       return created({ app_uuid: made.appUuid, api_key: made.apiKey, webhook_secret: made.webhookSecret });
     },
   ),
   route(
     { ...facts, method: 'GET', path: '/operator/v1/apps', summary: 'List applications', success: [200, '`{"apps": […]}`'] },
-    () => async () => ok({ apps: (await store.apps.list()).map(summary) }),
+    () => async () => ok({ apps: (await apps.list()).map(summary) }),
   ),
   route(
     { ...facts, method: 'GET', path: ONE, summary: 'Inspect one application', success: [200, 'The application.'] },
     async (context) => {
       const appUuid = pathApp(context);
-      const app = appUuid === undefined ? undefined : await store.apps.get(appUuid);
+      const app = appUuid === undefined ? undefined : await apps.get(appUuid);
       if (app === undefined) return undefined;
-      const keys = await store.credentials.keyIds(app.appUuid);
+      const keys = await credentials.keyIds(app.appUuid);
       return () =>
         ok({
           ...summary(app),
@@ -99,7 +106,7 @@ export const appRoutes = (store: Store): readonly Route[] => [
       const appUuid = pathApp(context);
       if (appUuid === undefined) return undefined;
       return async () => {
-        const found = await store.apps.patch(appUuid, {
+        const found = await apps.patch(appUuid, {
           ...(body.name === undefined ? {} : { name: body.name }),
           ...change(body),
         });
@@ -107,6 +114,9 @@ export const appRoutes = (store: Store): readonly Route[] => [
       };
     },
   ),
+];
+
+const apiKeyRoutes = ({ credentials }: Store): readonly Route[] => [
   bareRoute(
     {
       ...facts,
@@ -119,7 +129,7 @@ export const appRoutes = (store: Store): readonly Route[] => [
       const appUuid = pathApp(context);
       if (appUuid === undefined) return undefined;
       return async () => {
-        const made = await store.credentials.addKey(appUuid);
+        const made = await credentials.addKey(appUuid);
         if (made === 'no_app') return problems.notFound('Application');
         if (made === 'too_many') return problems.conflict(`An application has at most ${API_KEYS_PER_APP_MAX} API keys`);
         return created({ key_id: made.keyId, api_key: made.apiKey });
@@ -139,9 +149,12 @@ export const appRoutes = (store: Store): readonly Route[] => [
       const appUuid = pathApp(context);
       const keyId = context.params.key_id ?? '';
       if (appUuid === undefined || !isUuid(keyId)) return undefined;
-      return (await store.credentials.removeKey(appUuid, keyId)) ? () => noContent : undefined;
+      return (await credentials.removeKey(appUuid, keyId)) ? () => noContent : undefined;
     },
   ),
+];
+
+const webhookSecretRoute = ({ credentials }: Store): Route =>
   bareRoute(
     {
       ...facts,
@@ -153,14 +166,13 @@ export const appRoutes = (store: Store): readonly Route[] => [
     async (context) => {
       const appUuid = pathApp(context);
       if (appUuid === undefined) return undefined;
-      const secret = await store.credentials.rotateSecret(appUuid);
+      const secret = await credentials.rotateSecret(appUuid);
       if (secret === 'no_app') return undefined;
       if (secret === 'too_many')
         return problems.conflict(`${WEBHOOK_SECRETS_REPLACED_MAX} replaced webhook secrets still sign along; each does for 24 h`);
       return () => created({ webhook_secret: secret });
     },
-  ),
-];
+  );
 
 const summary = (app: App): Readonly<Record<string, unknown>> => ({
   app_uuid: app.appUuid,

@@ -1,6 +1,6 @@
 /** Numbers, caller IDs and payment terminals: what belongs to which application. */
 
-import type { Permitted } from '../../database/numbers.ts';
+import type { Permitted } from '../../database/app/numbers.ts';
 import type { Store } from '../../database/store.ts';
 import { isAppUuid } from '../../id.ts';
 import { isE164 } from '../../phone-number.ts';
@@ -8,8 +8,8 @@ import { type Problem, problems } from '../../problem.ts';
 import type { Route } from '../request-context.ts';
 import { noContent, type RequestContext } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
-import { shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 import { pathApp } from './apps.ts';
 
 const owner = shape(() =>

@@ -1,7 +1,7 @@
 /** Calls, live and ended, for the operator: the list, one call's timeline, its SIP, and its erasure. */
 import { timestamp } from '../../clock.ts';
-import type { CallQuery, CallRow, CallStore } from '../../database/calls.ts';
-import type { EventLog, LoggedEvent } from '../../database/events.ts';
+import type { CallQuery, CallRow, CallStore } from '../../database/call/calls.ts';
+import type { EventLog, LoggedEvent } from '../../database/event/events.ts';
 import type { Store } from '../../database/store.ts';
 import type { TimedEntry } from '../../history/entry.ts';
 import { pcap, sipMessages } from '../../history/pcap.ts';
@@ -35,7 +35,15 @@ export const CALL_PARAMETERS = ['app_uuid', 'state', 'number', 'created_after', 
 const STATES = ['new', 'connecting', 'ringing', 'early_media', 'answered', 'ended', 'live'] as const;
 const date = { type: 'string', format: 'date-time' } as const;
 
+/** The routes by which the operator reads and erases calls. */
 export const callRoutes = (options: CallRoutesOptions): readonly Route[] => [
+  listRoute(options),
+  timelineRoute(options),
+  ...sipRoutes(options),
+  eraseRoute(options),
+];
+
+const listRoute = ({ calls }: CallRoutesOptions): Route =>
   route(
     {
       ...facts,
@@ -57,14 +65,16 @@ export const callRoutes = (options: CallRoutesOptions): readonly Route[] => [
       const query = callQuery(context.query);
       if ('problem' in query) return query;
       return async () => {
-        const calls = await options.calls.list({ ...query, limit: query.limit + 1 });
-        const page = calls.slice(0, query.limit);
-        const last = calls.length > query.limit ? page.at(-1) : undefined;
+        const found = await calls.list({ ...query, limit: query.limit + 1 });
+        const page = found.slice(0, query.limit);
+        const last = found.length > query.limit ? page.at(-1) : undefined;
         const after = last === undefined ? '' : cursorAfter(last);
         return ok({ sessions: page.map(callBody), after });
       };
     },
-  ),
+  );
+
+const timelineRoute = (options: CallRoutesOptions): Route =>
   route(
     {
       ...ofCall,
@@ -80,7 +90,10 @@ export const callRoutes = (options: CallRoutesOptions): readonly Route[] => [
         return ok({ session: callBody(call), entries: timelineEntries(entries, events, options.hidden) });
       };
     },
-  ),
+  );
+
+/** The SIP of a call, as text and as a capture file. */
+const sipRoutes = (options: CallRoutesOptions): readonly Route[] => [
   route(
     {
       ...ofCall,
@@ -118,6 +131,9 @@ export const callRoutes = (options: CallRoutesOptions): readonly Route[] => [
       };
     },
   ),
+];
+
+const eraseRoute = ({ calls }: CallRoutesOptions): Route =>
   route(
     {
       ...facts,
@@ -131,15 +147,14 @@ export const callRoutes = (options: CallRoutesOptions): readonly Route[] => [
       const { uuid = '' } = context.params;
       if (!isUuid(uuid)) return undefined;
       return async () => {
-        const outcome = await options.calls.erase(uuid);
+        const outcome = await calls.erase(uuid);
         if (outcome === 'unknown') return problems.notFound('Session');
         if (outcome === 'live') return problems.conflict('The Session has not ended');
         if (outcome === 'pending') return problems.conflict('An event of the Session is still being delivered');
         return noContent;
       };
     },
-  ),
-];
+  );
 
 const found = async ({ calls }: CallRoutesOptions, uuid: string | undefined) =>
   uuid === undefined || !isUuid(uuid) ? undefined : calls.get(uuid);

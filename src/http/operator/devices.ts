@@ -9,8 +9,8 @@ import { problems } from '../../problem.ts';
 import { digestSecrets } from '../../sip/message/digest-server.ts';
 import { noContent, ok, type Route } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
-import { shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 import { pathApp } from './apps.ts';
 import type { OperatorHooks } from './hooks.ts';
 

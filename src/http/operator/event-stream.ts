@@ -3,8 +3,8 @@
  * stream reads the log only as fast as its reader takes it, so it holds one page of events at most.
  */
 import type { Clock } from '../../clock.ts';
-import type { EventTail } from '../../database/event-tail.ts';
-import type { EventLog, LoggedEvent } from '../../database/events.ts';
+import type { EventTail } from '../../database/event/event-tail.ts';
+import type { EventLog, LoggedEvent } from '../../database/event/events.ts';
 import {
   EVENT_STREAM_BEHIND_MAX_BYTES,
   EVENT_STREAM_COMMENT_MS,

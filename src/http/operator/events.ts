@@ -2,7 +2,7 @@
 
 import type { Answer } from '../../call/ports/sessions.ts';
 import { type Clock, timestamp } from '../../clock.ts';
-import { EVENT_STATUSES, type EventLog, type EventQuery, type LoggedEvent } from '../../database/events.ts';
+import { EVENT_STATUSES, type EventLog, type EventQuery, type LoggedEvent } from '../../database/event/events.ts';
 import type { Store } from '../../database/store.ts';
 import { isEventName } from '../../event/names.ts';
 import { type Circumstances, testEvent } from '../../event/platform-event.ts';
@@ -13,8 +13,8 @@ import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { RequestContext, Route } from '../request-context.ts';
 import { ok } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
-import { shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 import { pathApp } from './apps.ts';
 import type { EventStreams, StreamRequest } from './event-stream.ts';
 
@@ -23,7 +23,14 @@ const sample = shape(() => type({ '+': 'reject', event: '1 <= string <= 100' }))
 /** The parameters of the list. */
 export const EVENT_PARAMETERS = ['app_uuid', 'after', 'before', 'event', 'session_uuid', 'status', 'limit'] as const;
 
+/** The routes by which the operator reads and follows the event log, and sends an event again. */
 export const eventRoutes = (store: Store, streams: EventStreams): readonly Route[] => [
+  logRoute(store),
+  streamRoute(streams),
+  replayRoute(store),
+];
+
+const logRoute = ({ events }: Store): Route =>
   route(
     {
       ...facts,
@@ -48,9 +55,11 @@ export const eventRoutes = (store: Store, streams: EventStreams): readonly Route
     (context) => {
       const query = eventQuery(context.query);
       if ('problem' in query) return query;
-      return async () => ok({ events: (await store.events.list(query)).map(eventBody) });
+      return async () => ok({ events: (await events.list(query)).map(eventBody) });
     },
-  ),
+  );
+
+const streamRoute = (streams: EventStreams): Route =>
   route(
     {
       ...facts,
@@ -79,7 +88,9 @@ export const eventRoutes = (store: Store, streams: EventStreams): readonly Route
         return new Response(body, { headers });
       };
     },
-  ),
+  );
+
+const replayRoute = ({ events }: Store): Route =>
   bareRoute(
     {
       ...facts,
@@ -90,11 +101,10 @@ export const eventRoutes = (store: Store, streams: EventStreams): readonly Route
       success: [202, 'Queued.'],
     },
     async (context) => {
-      const outcome = await replayed(store.events, context.params.webhook_id ?? '');
+      const outcome = await replayed(events, context.params.webhook_id ?? '');
       return outcome === undefined || isProblem(outcome) ? outcome : () => outcome;
     },
-  ),
-];
+  );
 
 /** `links` signs the URLs of a recording, so that a sample has those that a real event has. */
 export const sampleEventRoutes = (

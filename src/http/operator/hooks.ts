@@ -1,6 +1,6 @@
 /** The hooks by which the operator API tells the rest of the platform, and reads it. */
 import type { CarrierReadings } from '../../call/ports/trunks.ts';
-import type { NodeRow } from '../../database/nodes.ts';
+import type { NodeRow } from '../../database/node/nodes.ts';
 import type { CallHistory } from '../../history/call-history.ts';
 
 /** The nodes of the platform, one where there is no cluster. */

@@ -1,13 +1,13 @@
 /** The nodes of the platform: listed, drained and taken into use again. */
 
 import { timestamp } from '../../clock.ts';
-import type { NodeRow } from '../../database/nodes.ts';
+import type { NodeRow } from '../../database/node/nodes.ts';
 import { isUuid } from '../../id.ts';
 import { NODE_DRAIN_MAX_SEC } from '../../limits.ts';
 import { ok, type Route } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
-import { noBody, shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { noBody, shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 import type { OperatorNodes } from './hooks.ts';
 
 const drain = shape(() =>

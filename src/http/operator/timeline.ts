@@ -1,7 +1,7 @@
 /** One call's timeline as the operator API shows it: entries, events and webhook attempts, in order of time. */
 import { timestamp } from '../../clock.ts';
-import type { CallRow } from '../../database/calls.ts';
-import type { LoggedEvent } from '../../database/events.ts';
+import type { CallRow } from '../../database/call/calls.ts';
+import type { LoggedEvent } from '../../database/event/events.ts';
 import type { SipEntry, TimedEntry } from '../../history/entry.ts';
 
 type Body = Readonly<Record<string, unknown>>;

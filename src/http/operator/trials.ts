@@ -9,8 +9,8 @@ import { sourceUrl } from '../route/playback.ts';
 import { e164, target } from '../route/sessions.ts';
 import { makeToken, tokenShape } from '../route/webrtc-tokens.ts';
 import { bareRoute, bodyRoute } from '../route.ts';
-import { shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 import { pathApp } from './apps.ts';
 
 const RING_TIMEOUT_SEC = 60;

@@ -19,8 +19,8 @@ import {
 import { type Problem, problems } from '../../problem.ts';
 import { noContent, ok, type Route } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
-import { shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 import type { OperatorHooks } from './hooks.ts';
 
 const LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?';

@@ -1,14 +1,14 @@
 /** The application's own settings (contract §8). */
 
 import { timestamp } from '../../clock.ts';
-import type { AppDetail, AppStore } from '../../database/apps.ts';
+import type { AppDetail, AppStore } from '../../database/app/apps.ts';
 import { isEventPattern } from '../../event/names.ts';
 import { BLOCKED_EVENTS_MAX, WEBHOOK_URL_MAX_CHARS } from '../../limits.ts';
 import type { Route } from '../request-context.ts';
 import { noContent, ok } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
-import { shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 
 /** http or https, no user and password; `""` for none. */
 export const webhookUrl = () =>

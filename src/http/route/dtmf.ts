@@ -15,8 +15,8 @@ import {
 import { problems } from '../../problem.ts';
 import type { Route } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
-import { shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 import { sourceUrl } from './playback.ts';
 import { onSession } from './sessions.ts';
 

@@ -12,8 +12,8 @@ import { characters } from '../characters.ts';
 import type { Route } from '../request-context.ts';
 import { commandContext, ok } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
-import { shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 import { e164, instant } from './sessions.ts';
 
 const send = shape<MessageRequest>(() =>

@@ -6,8 +6,8 @@ import type { Place } from '../../machine/playback/playback.ts';
 import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Route } from '../request-context.ts';
 import { bareRoute, bodyRoute } from '../route.ts';
-import { type Shape, shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { type Shape, shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 import { onSession } from './sessions.ts';
 
 /** A URL from which audio may be fetched. The address behind it is screened when it is fetched. */

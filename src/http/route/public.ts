@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { ofPackage } from '../../installation.ts';
 import { newTraceparent } from '../../tracing/tracing.ts';
 import type { HttpMetrics } from '../metrics.ts';
-import { typesLoaded } from '../type.ts';
+import { typesLoaded } from '../shape/type.ts';
 import { documentationHtml, documentationIndex, documentationPages, llmsText } from './documentation.ts';
 
 export interface PublicOptions {

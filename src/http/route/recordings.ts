@@ -10,8 +10,8 @@ import { problems } from '../../problem.ts';
 import type { Find, RequestContext, Route } from '../request-context.ts';
 import { ok } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
-import { shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 import { orderedRoom } from './rooms.ts';
 import { onSession } from './sessions.ts';
 

@@ -9,8 +9,8 @@ import { isProblem, type Problem, problems } from '../../problem.ts';
 import type { Route } from '../request-context.ts';
 import { commandContext, ok, type RequestContext, type Work } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
-import { shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 import { placeOf, seek, sourceUrl } from './playback.ts';
 import { onSession } from './sessions.ts';
 

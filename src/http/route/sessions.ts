@@ -28,8 +28,8 @@ import { characters } from '../characters.ts';
 import type { Route } from '../request-context.ts';
 import { commandContext, ok, type RequestContext, type Work } from '../request-context.ts';
 import { bareRoute, bodyRoute, route } from '../route.ts';
-import { shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 
 export const e164 = () => type(new RegExp(E164_PATTERN)).describe('an E.164 number with leading +');
 /** Header names of our own prefix; values without CR, LF or other controls, so that no header can be smuggled. */
@@ -106,7 +106,15 @@ export async function onSession(sessions: Sessions, context: RequestContext, ord
   return () => sessions.command(uuid, order, commandContext(context));
 }
 
+/** The routes of Sessions: dialling, reading, and the commands to a call as a whole. */
 export const sessionRoutes = (sessions: Sessions): readonly Route[] => [
+  dialRoute(sessions),
+  ...readRoutes(sessions),
+  ...setupRoutes(sessions),
+  ...callRoutes(sessions),
+];
+
+const dialRoute = (sessions: Sessions): Route =>
   bodyRoute(
     {
       ...facts,
@@ -122,7 +130,9 @@ export const sessionRoutes = (sessions: Sessions): readonly Route[] => [
     },
     dial,
     (context, request) => () => sessions.dial(request, commandContext(context)),
-  ),
+  );
+
+const readRoutes = (sessions: Sessions): readonly Route[] => [
   route(
     {
       ...facts,
@@ -162,6 +172,10 @@ export const sessionRoutes = (sessions: Sessions): readonly Route[] => [
       return view === undefined ? undefined : () => ok(asStatus(view));
     },
   ),
+];
+
+/** The commands to a call that is not answered yet. */
+const setupRoutes = (sessions: Sessions): readonly Route[] => [
   bareRoute(
     { ...command, method: 'POST', path: '/v1/sessions/:uuid/answer', summary: 'Answer an incoming call', buckets: ['answer'] },
     (context) => onSession(sessions, context, { type: 'answer' }),
@@ -187,6 +201,10 @@ export const sessionRoutes = (sessions: Sessions): readonly Route[] => [
     },
     (context) => onSession(sessions, context, { type: 'cancel' }),
   ),
+];
+
+/** The commands to a call that is up; `DELETE` also ends one that is not answered yet. */
+const callRoutes = (sessions: Sessions): readonly Route[] => [
   bareRoute(
     { ...command, method: 'POST', path: '/v1/sessions/:uuid/hold', summary: 'Hold the far end of a call', buckets: ['hold'] },
     (context) => onSession(sessions, context, { type: 'hold' }),

@@ -14,8 +14,8 @@ import { problems } from '../../problem.ts';
 import { characters } from '../characters.ts';
 import { created, noContent, type Outcome, type Route } from '../request-context.ts';
 import { bodyRoute, route } from '../route.ts';
-import { shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 import { WHIP_PATH } from './whip.ts';
 
 const number = () => type(/^\+[1-9][0-9]{1,14}$/).describe('an E.164 number');

@@ -15,8 +15,8 @@ import { characters } from '../characters.ts';
 import type { Route } from '../request-context.ts';
 import { commandContext } from '../request-context.ts';
 import { bodyRoute } from '../route.ts';
-import { shape } from '../shape.ts';
-import { type } from '../type.ts';
+import { shape } from '../shape/shape.ts';
+import { type } from '../shape/type.ts';
 
 const url = () =>
   type(/^[Ww][Ss][Ss]?:\/\/[^\s/?#]/)

@@ -3,14 +3,14 @@
 import { type Problem, problems } from '../../problem.ts';
 import { beginCollect, digitsCollected, promptOf } from '../dtmf/collect.ts';
 import { applicationSide, ending, orderEnd } from './end.ts';
-import { cancelPayment, collectPayment, paymentRefusal } from './in-payment.ts';
-import { audible, playback, replaced } from './in-playback.ts';
-import { isRecordingCommand, recordingCommand } from './in-recording.ts';
 import { isMemberCommand, memberCommand } from './in-room.ts';
-import { sendDigits, sendRefusal } from './in-sent-digits.ts';
 import { watch } from './in-silence.ts';
-import { transfer, transferRefusal } from './in-transfer.ts';
 import type { CallCommand, Command, Step } from './input.ts';
+import { cancelPayment, collectPayment, paymentRefusal } from './operation/payment.ts';
+import { audible, playback, replaced } from './operation/playback.ts';
+import { isRecordingCommand, recordingCommand } from './operation/recording.ts';
+import { sendDigits, sendRefusal } from './operation/sent-digits.ts';
+import { transfer, transferRefusal } from './operation/transfer.ts';
 import { isInbound, type SessionState } from './session.ts';
 
 const stay = (state: SessionState): Step => ({ state, events: [], effects: [] });

@@ -6,13 +6,13 @@ import { RECORDING_LAST_MS } from '../../limits.ts';
 import { type CollectResult, digitsCollected } from '../dtmf/collect.ts';
 import { playbackEnded } from '../playback/playback.ts';
 import { leave } from '../room/membership.ts';
-import { endDetection } from './in-detection.ts';
-import { endPayments } from './in-payment.ts';
-import { hearRecordingNotice, stopAll } from './in-recording.ts';
-import { digitsStopped } from './in-sent-digits.ts';
-import { endTransfer } from './in-transfer.ts';
 import type { Effect, SessionInput, Step } from './input.ts';
-import { volumesFailed } from './running.ts';
+import { endDetection } from './operation/detection.ts';
+import { endPayments } from './operation/payment.ts';
+import { hearRecordingNotice, stopAll } from './operation/recording.ts';
+import { volumesFailed } from './operation/running.ts';
+import { digitsStopped } from './operation/sent-digits.ts';
+import { endTransfer } from './operation/transfer.ts';
 import { type Ending, isInbound, type SessionState } from './session.ts';
 
 /**

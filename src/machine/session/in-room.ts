@@ -1,8 +1,8 @@
 /** The Session as a member of a Room: what its membership decides, put back into its state. */
 import { problems } from '../../problem.ts';
 import { commandMember, type MemberCommand, type MembershipStep, roomRefusal } from '../room/membership.ts';
-import { paymentRefusal } from './in-payment.ts';
 import type { Command, Step } from './input.ts';
+import { paymentRefusal } from './operation/payment.ts';
 import type { SessionState } from './session.ts';
 
 const ROOM_COMMANDS: ReadonlySet<string> = new Set<MemberCommand['type']>([

@@ -18,7 +18,7 @@ import { type Collection, collectionDue } from '../payment/collection.ts';
 import type { Playback } from '../playback/playback.ts';
 import type { Recording } from '../recording/recording.ts';
 import type { Membership, Seat, VolumeOrder } from '../room/membership.ts';
-import type { Running } from './running.ts';
+import type { Running } from './operation/running.ts';
 
 export type Phase = 'new' | 'connecting' | 'ringing' | 'early_media' | 'answered' | 'ended';
 
@@ -86,7 +86,7 @@ export interface Transfer {
   readonly accepted: boolean;
 }
 
-/** Answering machine detection (in-detection.ts). */
+/** Answering machine detection (operation/detection.ts). */
 interface Detection {
   readonly phase: 'asked' | 'listening' | 'greeting';
   readonly timeoutMs: number;

@@ -1,6 +1,7 @@
 /** Sources that were opened together, in the order they are heard. */
+
+import { Semaphore } from '../../bounds/semaphore.ts';
 import { SOURCE_ADMISSION_MS, SOURCES_OPENING_MAX } from '../../limits.ts';
-import { Semaphore } from '../../semaphore.ts';
 import type { SourceRefused } from '../audio.ts';
 import { openSource, type SourceTerms } from '../source/open-source.ts';
 import type { OpenedSource } from '../source/source-list.ts';

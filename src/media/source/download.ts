@@ -3,9 +3,10 @@
  * pace of speech: where the connection breaks, the rest is asked for (RFC 9110 §14.2), so that whoever reads sees one
  * body without a seam.
  */
+
+import { withTimeLimit } from '../../bounds/time-limit.ts';
 import { SOURCE_MAX_BYTES, SOURCE_STALL_MS } from '../../limits.ts';
 import type { GetResponse, IncomingBody } from '../../outbound/http-get.ts';
-import { withTimeLimit } from '../../time-limit.ts';
 import { INFLATE_STEP_BYTES, Inflater, mayBeDeflated } from './inflater.ts';
 import { type AudioOutbound, Refusal, requestAudio } from './opening.ts';
 

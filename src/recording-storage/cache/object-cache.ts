@@ -10,11 +10,11 @@
  * the object is, in whichever bucket, and needs no asking there.
  */
 import { link, rename, rm } from 'node:fs/promises';
+import { Semaphore } from '../../bounds/semaphore.ts';
+import { ThrottledLog } from '../../bounds/throttled-log.ts';
+import { withTimeLimit } from '../../bounds/time-limit.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { Semaphore } from '../../semaphore.ts';
-import { ThrottledLog } from '../../throttled-log.ts';
-import { withTimeLimit } from '../../time-limit.ts';
 import { isMissing, sizeOf } from '../file/local-file.ts';
 import type { RecordingFolder } from '../file/recording-folder.ts';
 import { download } from '../s3/object-download.ts';

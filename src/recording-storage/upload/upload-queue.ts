@@ -8,9 +8,10 @@
  *
  * A spool file with no place in memory is found again by a look at the folder once there is room.
  */
+
+import { ThrottledLog } from '../../bounds/throttled-log.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { ThrottledLog } from '../../throttled-log.ts';
 import { CircuitBreaker } from '../s3/circuit-breaker.ts';
 import { ObjectError } from '../s3/object-error.ts';
 import { type Progress, Upload, type UploadContext } from './upload.ts';

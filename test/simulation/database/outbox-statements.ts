@@ -1,5 +1,5 @@
 /** The outbox and the leases. */
-import type { Attempt } from '../../../src/database/attempt.ts';
+import type { Attempt } from '../../../src/database/event/attempt.ts';
 import type { Execution, Rows, Statement } from './statement.ts';
 import { listAt, NONE, numberAt, ONE, read, textAt, write } from './statement.ts';
 import type { OutboxRecord, Tables } from './tables.ts';

@@ -1,6 +1,7 @@
 /** The committed state of the simulated database: rows as PostgreSQL would give them. */
-import type { Attempt } from '../../../src/database/attempt.ts';
+
 import type { Row } from '../../../src/database/driver/database.ts';
+import type { Attempt } from '../../../src/database/event/attempt.ts';
 
 export interface SessionRecord extends Row {
   readonly session_uuid: string;

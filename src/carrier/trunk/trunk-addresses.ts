@@ -1,0 +1,36 @@
+/** The addresses of trunks: the ranges that their calls come from, and what the names in their URIs resolve to. */
+import { nextHopOf, type Trunk, TrunkRanges } from './trunk.ts';
+
+export class TrunkAddresses {
+  #ranges: TrunkRanges;
+  /** The addresses that the host of each trunk's URI was last resolved to. */
+  readonly #resolved = new Map<string, ReadonlySet<string>>();
+
+  constructor(trunks: readonly Trunk[]) {
+    this.#ranges = new TrunkRanges(trunks);
+  }
+
+  /** Takes the trunks as they are after a change. */
+  update(trunks: readonly Trunk[]): void {
+    this.#ranges = new TrunkRanges(trunks);
+    const hosts = new Set(trunks.map((trunk) => nextHopOf(trunk)?.host));
+    for (const host of this.#resolved.keys()) if (!hosts.has(host)) this.#resolved.delete(host);
+  }
+
+  /** Remembers what the host of a trunk's URI was resolved to. */
+  learn(host: string, addresses: Iterable<string>): void {
+    this.#resolved.set(host, new Set(addresses));
+  }
+
+  /** The name of the trunk that calls from an address come from. Undefined where no range has it. */
+  trunkOf(address: string): string | undefined {
+    return this.#ranges.trunkOf(address);
+  }
+
+  /** Whether an address is in the ranges of a trunk, or is one that the URI of a trunk names. */
+  has(address: string): boolean {
+    if (this.trunkOf(address) !== undefined) return true;
+    for (const resolved of this.#resolved.values()) if (resolved.has(address)) return true;
+    return false;
+  }
+}

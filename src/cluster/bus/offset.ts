@@ -1,0 +1,42 @@
+/**
+ * The clock of another node, as a ping tells it: between the question and its answer the other read its own clock, so
+ * the difference is known to half of the round trip. Times of two machines are never compared without it.
+ */
+import { NODE_OFFSET_KEPT_MS } from '../../limits.ts';
+
+interface Offset {
+  /** The other's clock minus mine, and how wrong that may be, in milliseconds. */
+  readonly ms: number;
+  readonly errorMs: number;
+  /** When it was measured, by my clock. */
+  readonly at: number;
+}
+
+export class Offsets {
+  /** The clocks of the nodes that were pinged in the last while. */
+  readonly #known = new Map<string, Offset>();
+
+  /** A ping was asked at `asked` and answered at `now`, both by my clock; `theirs` is what the other's clock said. */
+  measured(nodeId: string, asked: number, theirs: number, now: number): void {
+    const errorMs = (now - asked) / 2;
+    const known = this.#known.get(nodeId);
+    // The fastest ping of the last while is the best one.
+    if (known !== undefined && known.errorMs <= errorMs && now - known.at < NODE_OFFSET_KEPT_MS) return;
+    for (const [each, { at }] of this.#known) if (now - at >= NODE_OFFSET_KEPT_MS) this.#known.delete(each);
+    this.#known.set(nodeId, { ms: theirs - (asked + now) / 2, errorMs, at: now });
+  }
+
+  /**
+   * A time of mine in the other's clock, at the latest `late` or at the earliest. Undefined: it has to be pinged first.
+   */
+  theirs(nodeId: string, mine: number, now: number): { readonly earliest: number; readonly latest: number } | undefined {
+    const known = this.#known.get(nodeId);
+    if (known === undefined || now - known.at >= NODE_OFFSET_KEPT_MS) return undefined;
+    const about = mine + known.ms;
+    return { earliest: about - known.errorMs, latest: about + known.errorMs };
+  }
+
+  forget(nodeId: string): void {
+    this.#known.delete(nodeId);
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * `max_channels` of a trunk over all nodes. One node, found by rendezvous hashing, knows how many channels each node
+ * holds, and grants no more than there are. When a node comes or goes the home may be another one: it grants nothing
+ * until all nodes have seen the change, and asks them all what they hold. A home that does not answer grants nothing
+ * either, until it is back or buried: a carrier's limit is not to be passed.
+ */
+import { type Clock, sleep } from '../../clock.ts';
+import { NODE_BEAT_MS, NODE_PING_TIMEOUT_MS } from '../../limits.ts';
+import type { Bus } from '../bus/bus.ts';
+import { beatLoadOf } from '../membership/beat-load.ts';
+import type { Members } from '../membership/members.ts';
+import { homeOf } from './rendezvous.ts';
+
+/** What a node holds, and the number of the message that said so: messages may overtake each other. */
+interface Holding {
+  readonly channels: number;
+  readonly turn: number;
+}
+
+interface Ledger {
+  /** The nodes that were up when it was opened; with other nodes it is opened anew. */
+  readonly nodes: string;
+  /** What each node holds, once all have told it. */
+  readonly holdings: Promise<Map<string, Holding>>;
+}
+
+export interface ChannelQuotaOptions {
+  readonly bus: Bus;
+  readonly members: Members;
+  readonly nodeId: string;
+  readonly clock: Clock;
+  /** The channels of a trunk that this node holds. */
+  held(trunk: string): number;
+}
+
+export class ChannelQuota {
+  readonly #options: ChannelQuotaOptions;
+  readonly #ledgers = new Map<string, Ledger>();
+  #turn = 0;
+
+  constructor(options: ChannelQuotaOptions) {
+    this.#options = options;
+    options.bus.answer('channels', (body, from) =>
+      isWish(body) ? this.#grant(from, body).then((granted) => ({ granted })) : {},
+    );
+    options.bus.answer('channels.held', (body) => (isNamed(body) ? { channels: options.held(body.trunk) } : {}));
+  }
+
+  /**
+   * Asks to hold so many channels of a trunk with `max`. Returns how many this node may hold: never less than what it
+   * holds already (`current`), and that where nobody answers.
+   */
+  async hold(trunk: string, max: number, channels: number, current: number): Promise<number> {
+    const { nodeId, bus } = this.#options;
+    const wish = { trunk, max, channels, current: Math.min(current, channels), turn: ++this.#turn };
+    const home = homeOf(trunk, this.#up());
+    if (home === undefined || home === nodeId) return await this.#grant(nodeId, wish);
+    const result = await bus.ask(home, 'channels', wish, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
+    return result.outcome === 'answered' && isGrant(result.body) ? result.body.granted : wish.current;
+  }
+
+  /** Forgets trunks that no longer exist. */
+  keep(names: ReadonlySet<string>): void {
+    for (const trunk of this.#ledgers.keys()) if (!names.has(trunk)) this.#ledgers.delete(trunk);
+  }
+
+  /** All nodes that were not declared dead: the same in every node's eyes, suspects included. */
+  #up(): readonly string[] {
+    return this.#options.members.rows.map(({ nodeId }) => nodeId);
+  }
+
+  async #grant(from: string, { trunk, max, channels, current = 0, turn }: Wish): Promise<number> {
+    const holdings = await this.#holdings(trunk);
+    const known = holdings.get(from);
+    if (known !== undefined && known.turn > turn) return known.channels;
+    const others = [...holdings].reduce((sum, [nodeId, each]) => (nodeId === from ? sum : sum + each.channels), 0);
+    const granted = Math.max(current, Math.min(channels, max - others));
+    holdings.set(from, { channels: granted, turn });
+    return granted;
+  }
+
+  #holdings(trunk: string): Promise<Map<string, Holding>> {
+    const nodes = [...this.#up()].sort().join(' ');
+    const known = this.#ledgers.get(trunk);
+    if (known?.nodes === nodes) return known.holdings;
+    const opened = { nodes, holdings: this.#open(trunk, nodes) };
+    this.#ledgers.set(trunk, opened);
+    return opened.holdings;
+  }
+
+  async #open(trunk: string, nodes: string): Promise<Map<string, Holding>> {
+    const { bus, nodeId, held, members, clock } = this.#options;
+    const settledMs = members.changedAt + 2 * NODE_BEAT_MS - clock.now();
+    if (settledMs > 0) await sleep(clock, settledMs);
+    const holdings = new Map<string, Holding>();
+    await Promise.all(
+      nodes.split(' ').map(async (each) => {
+        if (each === nodeId) return;
+        const result = await bus.ask(each, 'channels.held', { trunk }, NODE_PING_TIMEOUT_MS, NODE_PING_TIMEOUT_MS);
+        const told = result.outcome === 'answered' && isHolding(result.body) ? result.body.channels : undefined;
+        // One that does not answer holds what it held at its last beat.
+        holdings.set(each, { channels: told ?? beatLoadOf(members.get(each)).channels[trunk] ?? 0, turn: 0 });
+      }),
+    );
+    holdings.set(nodeId, { channels: held(trunk), turn: 0 });
+    return holdings;
+  }
+}
+
+interface Wish {
+  readonly trunk: string;
+  readonly max: number;
+  readonly channels: number;
+  /** What the node holds already. A node of an older release does not say it. */
+  readonly current?: number;
+  readonly turn: number;
+}
+
+const isNamed = (body: unknown): body is { readonly trunk: string } =>
+  typeof body === 'object' && body !== null && 'trunk' in body && typeof body.trunk === 'string';
+const isWish = (body: unknown): body is Wish => isNamed(body) && 'max' in body && 'channels' in body && 'turn' in body;
+const isGrant = (body: unknown): body is { readonly granted: number } =>
+  typeof body === 'object' && body !== null && 'granted' in body && typeof body.granted === 'number';
+const isHolding = (body: unknown): body is { readonly channels: number } =>
+  typeof body === 'object' && body !== null && 'channels' in body && typeof body.channels === 'number';

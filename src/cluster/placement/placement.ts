@@ -1,0 +1,71 @@
+/**
+ * Chooses the node of a new Session: the one that has the connection of the device that is dialled, near the Session or
+ * Room that it names, else on the better of two nodes drawn at random, and here where this node is within 10 % of that
+ * one. A node that drains, is a suspect, or lacks the label that the trunk asks for takes none.
+ */
+import type { NodeRow } from '../../database/node/nodes.ts';
+import { parseUri } from '../../sip/message/uri.ts';
+import type { Binding } from '../../sip/registrar.ts';
+import { beatLoadOf } from '../membership/beat-load.ts';
+
+const LOCAL_PREFERENCE = 0.1;
+
+/** The part of a trunk that decides where it may be used. */
+export interface PlacedTrunk {
+  readonly name: string;
+  /** Labels, of which a node needs one. Undefined: any node will do. */
+  readonly nodes: readonly string[] | undefined;
+  readonly apps: readonly string[] | undefined;
+}
+
+export interface PlacementQuestion {
+  readonly appUuid: string;
+  /** The trunk that a dial names. */
+  readonly trunk: string | undefined;
+  readonly isPhone: boolean;
+}
+
+/** A contact of a device user, and the node that it registered with. */
+interface Flow {
+  readonly nodeId: string;
+  readonly binding: Pick<Binding, 'transport' | 'host' | 'uri'>;
+}
+
+/** Whether only the node of its REGISTER reaches a contact: over its connection, or through its NAT. */
+const isBound = ({ transport, host, uri }: Flow['binding']): boolean => transport !== 'udp' || parseUri(uri)?.host !== host;
+
+/**
+ * The node that reaches most of those contacts of a device that one node alone reaches, this one where several do.
+ * The result is undefined where any node reaches all of them.
+ */
+export function nodeOfDevice(own: string, flows: readonly Flow[]): string | undefined {
+  const counts = new Map<string, number>();
+  for (const { nodeId, binding } of flows) if (isBound(binding)) counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1);
+  const most = Math.max(...counts.values());
+  const [first] = [...counts].filter(([, count]) => count === most);
+  return counts.get(own) === most ? own : first?.[0];
+}
+
+/** Whether a node with these labels may dial what is asked for. An unknown trunk is for any node to refuse. */
+export function mayPlace(
+  labels: readonly string[],
+  { appUuid, trunk, isPhone }: PlacementQuestion,
+  trunks: readonly PlacedTrunk[],
+): boolean {
+  if (!isPhone) return true;
+  const permitted = trunks.filter(({ apps }) => apps?.includes(appUuid) !== false);
+  const usable = trunk === undefined ? permitted : permitted.filter(({ name }) => name === trunk);
+  return usable.length === 0 || usable.some(({ nodes }) => nodes === undefined || nodes.some((label) => labels.includes(label)));
+}
+
+/** The node for a new Session among those that may take it. Undefined: none may. `random` gives numbers in [0, 1). */
+export function choose(own: string, candidates: readonly NodeRow[], random: () => number): string | undefined {
+  if (candidates.length === 0) return undefined;
+  const first = Math.floor(random() * candidates.length);
+  const second = (first + 1 + Math.floor(random() * Math.max(0, candidates.length - 1))) % candidates.length;
+  const drawn = [candidates[first], candidates[second]].flatMap((each) => (each === undefined ? [] : [each]));
+  const [best] = drawn.sort((a, b) => beatLoadOf(a).load - beatLoadOf(b).load);
+  const here = candidates.find(({ nodeId }) => nodeId === own);
+  if (best === undefined) return undefined;
+  return here !== undefined && beatLoadOf(here).load <= beatLoadOf(best).load + LOCAL_PREFERENCE ? own : best.nodeId;
+}

@@ -1,0 +1,302 @@
+/** The part of the composition root that makes this process the owner of its database, or a node of a cluster. */
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import type { ChargeDispatcher } from '../call/charge/charge-dispatcher.ts';
+import type { MessageDispatcher } from '../call/message/message-dispatcher.ts';
+import type { Dialer } from '../call/ports/leg.ts';
+import type { Peers } from '../call/ports/peers.ts';
+import type { TokenBuckets } from '../call/rate/token-buckets.ts';
+import type { RecordingRegistry } from '../call/recording/recording-registry.ts';
+import type { RoomRegistry } from '../call/room/room-registry.ts';
+import { Mover } from '../call/session/mover.ts';
+import type { SessionRegistry } from '../call/session/session-registry.ts';
+import { TakenCalls } from '../call/session/taken-calls.ts';
+import { Takeover } from '../call/session/takeover.ts';
+import { untilStored } from '../call/until-stored.ts';
+import type { Carrier } from '../carrier/carrier.ts';
+import { isPinnedTo } from '../carrier/trunk/trunk.ts';
+import { type Clock, sleep } from '../clock.ts';
+import { natsTransport } from '../cluster/bus/nats.ts';
+import { Cluster, type ClusterWork, MESSAGES_LEASE } from '../cluster/cluster.ts';
+import type { BeatLoad } from '../cluster/membership/beat-load.ts';
+import { clusterName, joinAlone, joinCluster, PROTOCOL } from '../cluster/membership/join.ts';
+import { NodeLoad } from '../cluster/membership/load.ts';
+import type { LocalWork } from '../cluster/peer/commands.ts';
+import type { Config } from '../config.ts';
+import type { NodeAbout } from '../database/node/nodes.ts';
+import type { Store } from '../database/store.ts';
+import type { TrunkRow } from '../database/trunk/trunks.ts';
+import { NODE_DEAD_GRACE_MS } from '../limits.ts';
+import type { Log } from '../log.ts';
+import type { NativeMediaEngine } from '../media/media-engine.ts';
+import type { Reading } from '../metrics.ts';
+import { leaveNodeId, nodeBefore } from '../settings/node-id.ts';
+import { VERSION } from '../version.ts';
+import type { Drain } from './drain.ts';
+
+interface Entry {
+  readonly settings: Config;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly volumeId: string;
+  readonly httpPort: number;
+}
+
+/** Enters this process into the database, alone or as a node, and frees what its predecessor held. */
+export async function enter({ settings, log, clock, store, volumeId, httpPort }: Entry): Promise<Cluster | undefined> {
+  const { nodes, idempotency } = store;
+  const { dataDir, natsUrl, node, rtp, masterKey } = settings;
+  const about: NodeAbout = {
+    volumeId,
+    host: node.host,
+    httpPort,
+    rtpHost: rtp.host,
+    sipContact: '',
+    labels: node.labels,
+    version: VERSION,
+    protocol: PROTOCOL,
+  };
+  const before = nodeBefore(dataDir);
+  const name = natsUrl === undefined ? '' : await clusterName(nodes, masterKey);
+  if (natsUrl === undefined) await joinAlone(nodes, about);
+  else await joinCluster({ nodes, about, before, clock, log });
+  leaveNodeId(dataDir, nodes.nodeId);
+  const freed = before === undefined ? 0 : await idempotency.releaseLeft(before);
+  if (freed > 0) log.warn({ keys: freed }, 'freed the idempotency keys that an earlier process left in flight');
+  if (natsUrl === undefined) return undefined;
+  const pipeHost = await addressOf(node.host);
+  return new Cluster({ settings, open: natsTransport(natsUrl), name, pipeHost, nodes, clock, log });
+}
+
+/** The address behind the name of this node, on which other nodes reach it. */
+async function addressOf(host: string): Promise<string> {
+  if (isIP(host) !== 0) return host;
+  try {
+    return (await lookup(host)).address;
+  } catch {
+    throw new Error(`NODE_HOST: there is no address for ${host}`);
+  }
+}
+
+/** The carrier as the cluster needs it. */
+type ClusterCarrier = Dialer &
+  Parameters<Cluster['dialogs']['serve']>[0] &
+  Pick<Carrier, 'ports' | 'channelsHeld' | 'registrations' | 'registrationsChanged'>;
+
+/** What the cluster needs of the platform. */
+interface ClusterParts {
+  readonly settings: Pick<Config, 'node' | 'rtp' | 'orphanTimeoutSec'>;
+  readonly cluster: Cluster | undefined;
+  readonly store: Store;
+  readonly media: Pick<NativeMediaEngine, 'load' | 'ticks'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly tokens: TokenBuckets;
+  readonly sessions: SessionRegistry;
+  readonly rooms: RoomRegistry;
+  readonly recordings: RecordingRegistry;
+  readonly charges: ChargeDispatcher;
+  readonly carrier: ClusterCarrier;
+  readonly messages: MessageDispatcher;
+  readonly drain: Drain;
+  /** Ends the process, which was declared dead. */
+  exit(): void;
+  readonly trunks: () => readonly TrunkRow[];
+  reloadTrunks(): Promise<void>;
+}
+
+/**
+ * Takes part in the cluster: from here on this node is placed on, watches the others and takes over what they leave.
+ * `perform` serves what they forward. Returns the others, or undefined where this process is alone.
+ */
+export async function connectCluster(parts: ClusterParts, perform: LocalWork['perform']): Promise<Peers | undefined> {
+  const { cluster, store, carrier, messages, drain } = parts;
+  store.nodes.onDead((by) => void die(parts, by));
+  if (cluster === undefined) {
+    await messages.start();
+    return undefined;
+  }
+  const sip = carrier.ports().find(({ transport }) => transport !== 'tls');
+  if (sip !== undefined) await store.nodes.announce(`${sip.host}:${sip.port}`);
+  cluster.shareCaches({
+    onChangeHere: (tell) => store.apps.onChangeHere(tell),
+    appChanged: store.appChanged,
+    trunksChanged: () => parts.reloadTrunks(),
+  });
+  await cluster.start(membership(parts, cluster));
+  cluster.dialogs.serve(carrier);
+  drain.mover = moverOf(parts, cluster);
+  cluster.shareChannels((trunk) => carrier.channelsHeld()[trunk] ?? 0);
+  keepLeases(parts, cluster);
+  cluster.onMessages(() => messages.look());
+  return cluster.serve(localWork(parts, perform));
+}
+
+/** What this node does as a member: it tells its load, and answers to the life and death of nodes. */
+function membership(parts: ClusterParts, cluster: Cluster): ClusterWork {
+  const { settings, clock, log, sessions, rooms, recordings, charges, drain } = parts;
+  const takeover = takeoverOf(parts, cluster);
+  const takenCalls = takenCallsOf(parts, cluster);
+  return {
+    load: loadOf(parts, cluster),
+    async takeOver(seenAt) {
+      // Recordings, Rooms, then Sessions, so that their ends come in order.
+      await charges.endCollections();
+      await recordings.endBuried();
+      const left = await rooms.recover(() => sessions.recover(seenAt));
+      await rooms.letGoTaken();
+      if (left > 0) log.warn({ sessions: left }, 'took over Sessions of a node that is dead');
+    },
+    onOwn: (row) => drain.ordered(row),
+    onBack() {
+      if (settings.node.takesOver) void takenCalls.look();
+      void untilStored(clock, () => rooms.letGoTaken());
+    },
+    onForsaken(nodeId) {
+      if (settings.node.takesOver && !drain.isOn) void takeover.take(nodeId);
+    },
+  };
+}
+
+/** Makes what tells the load of this node, as the JSON that goes with each beat. */
+function loadOf({ settings: { rtp }, media, clock, sessions, rooms, carrier }: ClusterParts, cluster: Cluster): () => string {
+  const load = new NodeLoad(
+    {
+      legs: () => media.load().legs,
+      portsFree: () => media.load().portsFree,
+      ports: Math.floor((rtp.lastPort - rtp.firstPort + 1) / 2),
+      busyUs: () => media.ticks().map(({ busyUs }) => busyUs),
+    },
+    clock,
+  );
+  return () => {
+    cluster.load = Number(load.value.toFixed(3));
+    const counts = { sessions: sessions.size, rooms: rooms.size, legs: media.load().legs };
+    const told: BeatLoad = {
+      load: cluster.load,
+      channels: carrier.channelsHeld(),
+      registered: carrier.registrations(),
+    };
+    return JSON.stringify({ ...told, ...counts });
+  };
+}
+
+/** What hands the calls of this node to others when it drains. */
+function moverOf({ store, clock, log, sessions, rooms, carrier }: ClusterParts, cluster: Cluster): Mover {
+  return new Mover({
+    peers: cluster.moves,
+    dialer: carrier,
+    clock,
+    log,
+    nodeId: store.nodes.nodeId,
+    all: () => sessions.all(),
+    find: (sessionUuid) => sessions.find(sessionUuid),
+    take: store.sessions.take,
+    hold: (sessionUuid) => sessions.adoption.hold(sessionUuid),
+    goOn: (state, leg, epoch, traceparent) => sessions.goOn(state, leg, epoch, traceparent),
+    handedOver: (state, nodeId) => rooms.span?.handedOver(state, nodeId),
+  });
+}
+
+/** Keeps the leases of what one node does for all: the registration of each trunk, and short messages. */
+function keepLeases({ settings, store, clock, log, carrier, messages, drain, trunks }: ClusterParts, cluster: Cluster): void {
+  const wanted = () => {
+    if (drain.isOn) return [];
+    const registered = trunks().filter(({ register, settings: of }) => register && isPinnedTo(of, settings.node.labels));
+    return [MESSAGES_LEASE, ...registered.map(({ name }) => registerLease(name))];
+  };
+  let submits = false;
+  let submitting = Promise.resolve();
+  cluster.keepLeases(store.leases, wanted, () => {
+    carrier.registrationsChanged();
+    if (cluster.submitsMessages === submits) return messages.look();
+    submits = !submits;
+    const change = submits ? () => untilStored(clock, () => messages.start()) : () => messages.rest();
+    submitting = submitting
+      .then(change)
+      .catch((error: unknown) => log.error({ error: String(error) }, 'messages are not submitted'));
+  });
+}
+
+/** What this node serves of what other nodes forward to it, and knows of where the rest is. */
+function localWork({ store, tokens, sessions, rooms, trunks }: ClusterParts, perform: LocalWork['perform']): LocalWork {
+  return {
+    sessions: {
+      isHere: (sessionUuid) => sessions.isHere(sessionUuid),
+      owner: store.sessions.owner,
+      obey: (appUuid, sessionUuid, order, traceparent) => sessions.obey(appUuid, sessionUuid, order, traceparent),
+      replacement: (appUuid, sessionUuid) => sessions.replacement(appUuid, sessionUuid),
+    },
+    rooms: {
+      isHere: (roomId) => rooms.isHere(roomId),
+      home: store.rooms.home,
+      settle: (appUuid, roomId) => rooms.settle(appUuid, roomId),
+    },
+    tokens,
+    trunks: () => trunks().map(({ name, settings }) => ({ name, nodes: settings.nodes, apps: settings.apps })),
+    flows: store.devices.flows,
+    release: store.idempotency.release,
+    perform,
+  };
+}
+
+/** What lets the calls go that others have taken from this node. */
+function takenCallsOf({ store, clock, sessions, rooms }: ClusterParts, cluster: Cluster): TakenCalls {
+  const takenCalls = new TakenCalls({
+    clock,
+    all: () => sessions.all(),
+    find: (sessionUuid) => sessions.find(sessionUuid),
+    mine: store.sessions.mine,
+    owner: store.sessions.owner,
+    handedOver: (state, nodeId) => rooms.span?.handedOver(state, nodeId),
+  });
+  cluster.onTaken((nodeId, taken) => {
+    for (const sessionUuid of taken) void takenCalls.told(nodeId, sessionUuid);
+  });
+  return takenCalls;
+}
+
+/** What goes on with the calls of lost nodes. */
+function takeoverOf({ settings, store, clock, log, sessions, carrier }: ClusterParts, cluster: Cluster): Takeover {
+  return new Takeover({
+    dialer: carrier,
+    clock,
+    log,
+    orphanTimeoutMs: settings.orphanTimeoutSec * 1000,
+    takeCalls: (...which) => sessions.adoption.one(store.sessions.takeCalls(...which)),
+    hold: () => sessions.adoption.holdAll(),
+    tell: (taken) => cluster.tellTaken(taken),
+    goOn: (state, leg, epoch) => sessions.goOn(state, leg, epoch, ''),
+    orphan: (row) => sessions.orphan(row),
+  });
+}
+
+/** The readings of `/metrics` that a node has beside those of a process alone. */
+export function clusterReadings(cluster: Cluster | undefined): readonly Reading[] {
+  if (cluster === undefined) return [];
+  const gauge = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'gauge', read });
+  const counter = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'counter', read });
+  const now = () => cluster.readings();
+  return [
+    gauge('node_load', 'How full this node is, 0 to 1: the worst of legs, ports, ticks and event loop', () => cluster.load),
+    gauge('nodes_others', 'Other nodes that were not declared dead', () => now().others),
+    gauge('nodes_suspect', 'Other nodes without a sign of life for 3 s', () => now().suspects),
+    gauge('nats_connected', 'Whether NATS is reached', () => (now().connected ? 1 : 0)),
+    counter('node_requests_total', 'Requests to other nodes', () => now().sent),
+    counter('node_messages_total', 'Messages of other nodes', () => now().received),
+    counter('node_messages_dropped_total', 'Messages that were not of this cluster, or came twice or late', () => now().dropped),
+    counter('node_requests_unknown_total', 'Requests to other nodes whose outcome is not known', () => now().unknown),
+  ];
+}
+
+/** The lease of the node that registers a trunk. */
+export const registerLease = (trunk: string): string => `register:${trunk}`;
+
+/** This node was declared dead: another has its calls. The far ends are hung up on, and the process ends. */
+async function die({ log, clock, sessions, exit }: ClusterParts, by: string): Promise<void> {
+  log.error({ by, sessions: sessions.size }, 'this node was declared dead: it hangs up its calls and ends');
+  sessions.abandon();
+  await sleep(clock, NODE_DEAD_GRACE_MS);
+  exit();
+}

@@ -1,0 +1,370 @@
+/**
+ * The composition root: it makes every part of the platform and connects them, from the bottom up.
+ *
+ *   engines (database, media, recordings' storage) → heart (Sessions, Rooms, recordings, charges, messages) → doors
+ *   (carrier, WebSockets, webhooks, HTTP)
+ */
+import type { PeerStreams } from '../call/ports/peer-streams.ts';
+import type { Peers } from '../call/ports/peers.ts';
+import { type Carrier, createCarrier } from '../carrier/carrier.ts';
+import { loadNumberPlans } from '../carrier/trunk/number-plan.ts';
+import type { Clock } from '../clock.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { Config } from '../config.ts';
+import type { Store } from '../database/store.ts';
+import type { TrunkRow } from '../database/trunk/trunks.ts';
+import { examining } from '../doctor/examine.ts';
+import { CallHistory } from '../history/call-history.ts';
+import { SipTrace } from '../history/sip-trace.ts';
+import { createHttpApp, type HttpApp } from '../http/app.ts';
+import { createHttpMetrics } from '../http/metrics.ts';
+import type { OperatorNodes } from '../http/operator/hooks.ts';
+import { sentMediaPath } from '../http/route/recording-media.ts';
+import { newUuid } from '../id.ts';
+import type { Log } from '../log.ts';
+import { createMediaEngine, type NativeMediaEngine } from '../media/media-engine.ts';
+import { type RecordingRings, recordingRings } from '../media/recording/recording-rings.ts';
+import { followRecording } from '../media/recording/recordings.ts';
+import { mediaReadings, webrtcReadings } from '../media/worker/readings.ts';
+import { trafficReadings } from '../media/worker/traffic.ts';
+import { createMetrics, type Reading } from '../metrics.ts';
+import { connector } from '../outbound/connect.ts';
+import { createOutbound, type ScreenedOutbound } from '../outbound/safe-fetch.ts';
+import { isProblem } from '../problem.ts';
+import { createChargeGateway } from '../provider/charge.ts';
+import { createSmsGateway } from '../provider/sms.ts';
+import { createStorage } from '../recording-storage/create.ts';
+import type { RecordingStorage } from '../recording-storage/storage.ts';
+import { volumeIdOf } from '../settings/node-id.ts';
+import { commandSpan, deliverySpan, entrySpan } from '../tracing/spans.ts';
+import { newTraceparent, type Tracing } from '../tracing/tracing.ts';
+import { createRelay, type Relay } from '../webhook/relay.ts';
+import { WebrtcDoor } from '../webrtc/browser-calls.ts';
+import { WebSocketLeg } from '../websocket/websocket-leg.ts';
+import { clusterReadings, connectCluster, enter, registerLease } from './cluster.ts';
+import { DeviceUsers } from './device-users.ts';
+import { Drain, operatorNodes } from './drain.ts';
+import { type Heart, type HeartEngines, makeHeart, recover } from './heart.ts';
+import type { HttpListener } from './listen.ts';
+import type { Opening } from './opening.ts';
+
+/** Everything that was made, for `shutdown.ts` to stop. */
+export interface Platform extends Engines, Heart, Doors {
+  readonly drain: Drain;
+  readonly app: HttpApp;
+}
+
+interface Base {
+  /** The part of a cluster that this process is, or undefined where it owns its database alone. */
+  readonly cluster: Cluster | undefined;
+  readonly settings: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly publicUrl: string;
+  readonly nodeId: string;
+  /** The DATA_DIR, which outlives the process. */
+  readonly volumeId: string;
+  readonly outbound: ScreenedOutbound;
+}
+
+interface CallTraces {
+  of(sessionUuid: string): string;
+}
+
+interface Engines extends Base, Pick<HeartEngines, 'chargeGateway' | 'smsGateway'> {
+  readonly store: Store;
+  readonly media: NativeMediaEngine;
+  /** The place where recordings are kept, or undefined when nothing is recorded. */
+  readonly storage: RecordingStorage | undefined;
+  readonly rings: RecordingRings | undefined;
+  /** Undefined where nothing is traced. */
+  readonly tracing: Tracing | undefined;
+  /** Finds the trace of the command that last changed a Session, once the Sessions are there. */
+  readonly callTraces: CallTraces;
+  /** The timelines of calls. Undefined when none are kept. */
+  readonly history: CallHistory | undefined;
+  readonly sipTrace: SipTrace | undefined;
+}
+
+/** What the HTTP door needs of the cluster. */
+interface ClusterDoors {
+  readonly peers: Peers | undefined;
+  readonly streams: PeerStreams | undefined;
+  readonly nodes: OperatorNodes;
+}
+
+interface Doors {
+  readonly carrier: Carrier;
+  readonly browsers: WebrtcDoor;
+  readonly relay: Relay;
+  trunks(): readonly TrunkRow[];
+  /** Reads the trunks and the devices again, and tells the carrier and the other nodes. */
+  trunksChanged(): Promise<void>;
+  /** The same without telling other nodes. */
+  reloadTrunks(): Promise<void>;
+}
+
+/**
+ * Makes the platform on the database that is being opened, and takes up what an earlier process left. `draining` tells
+ * whether SIGTERM was heard. Throws in one line when a part cannot start.
+ */
+export async function compose(
+  settings: Config,
+  log: Log,
+  listener: HttpListener,
+  opening: Opening,
+  draining: () => boolean,
+): Promise<Platform> {
+  const engines = await openEngines(settings, log, listener, opening);
+  const heart = makeHeart(engines);
+  engines.callTraces.of = (sessionUuid) => heart.sessions.find(sessionUuid)?.traceparent ?? '';
+  await recover(engines, heart);
+  const doors = await openDoors(engines, heart);
+  let app: HttpApp | undefined;
+  const drain = new Drain(doors.carrier, heart.sessions, engines);
+  const parts = { ...engines, ...heart, ...doors, drain, exit: () => process.exit(1) };
+  const peers = await connectCluster(parts, async (operation, until) => (await app?.perform(operation, until)) ?? 'moved');
+  const readings = readingsOf({ ...engines, ...heart, ...doors }, () => app?.listeners() ?? 0);
+  app = openHttp(
+    { ...engines, peers, streams: engines.cluster?.streams(), nodes: operatorNodes(parts) },
+    heart,
+    doors,
+    listener,
+    readings,
+    draining,
+  );
+  return { ...parts, app };
+}
+
+async function openEngines(settings: Config, log: Log, { publicUrl, port }: HttpListener, opening: Opening): Promise<Engines> {
+  const { clock, nodeId } = opening;
+  const outbound = createOutbound(settings.outboundAllow);
+  const { rtp, webrtc, mediaWorkers: workers, mediaTimeoutSec } = settings;
+  // The media workers start beside the database; whatever keeps that from opening is told first.
+  const starting = createMediaEngine({ rtp, webrtc, workers, mediaTimeoutSec, outbound, log }, opening.store);
+  starting.catch(() => undefined);
+  const store = await opening.store;
+  const volumeId = volumeIdOf(settings.dataDir);
+  const cluster = await enter({ settings, log, clock, store, volumeId, httpPort: port });
+  const media = await starting;
+  const storage = await createStorage(settings.recordings, { dataDir: settings.dataDir, clock, log });
+  const callTraces: CallTraces = { of: () => '' };
+  const tracing = await traces(settings, nodeId);
+  const rings = storage && (await recordingRings(settings.dataDir, log));
+  return {
+    settings,
+    clock,
+    log,
+    publicUrl,
+    nodeId,
+    volumeId,
+    cluster,
+    outbound,
+    store,
+    media,
+    storage,
+    rings,
+    tracing,
+    callTraces,
+    chargeGateway: createChargeGateway(settings.paymentProvider, outbound, clock),
+    smsGateway: await createSmsGateway(settings.smsProvider, clock, log),
+    ...makeHistory(settings, store, clock, log, tracing, callTraces),
+  };
+}
+
+/** The library is loaded only where the variable is set. */
+async function traces({ otlpEndpoint }: Config, nodeId: string): Promise<Tracing | undefined> {
+  if (otlpEndpoint === undefined) return undefined;
+  const { openTracing } = await import('../tracing/otlp.ts');
+  return openTracing(otlpEndpoint, nodeId);
+}
+
+function makeHistory(
+  settings: Config,
+  store: Store,
+  clock: Clock,
+  log: Log,
+  tracing: Tracing | undefined,
+  callTraces: CallTraces,
+): Pick<Engines, 'history' | 'sipTrace'> {
+  if (settings.callHistoryDays === 0) return { history: undefined, sipTrace: undefined };
+  const history = new CallHistory({
+    clock,
+    log,
+    write: (parts) => store.calls.write(parts),
+    onEntry:
+      tracing &&
+      ((sessionUuid, entry) => {
+        const span = entrySpan(sessionUuid, entry, callTraces.of(sessionUuid));
+        if (span !== undefined) tracing.record(span);
+      }),
+    onClosed: (sessionUuid) => sipTrace.forget(sessionUuid),
+  });
+  const sipTrace = new SipTrace({ history, clock, level: settings.sipTrace, hidden: settings.sipTraceHide });
+  return { history, sipTrace };
+}
+
+/** Opens the doors to carriers, browsers and webhook endpoints. Rejects when a socket cannot be bound. */
+async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> {
+  const { settings, store, media, clock, log, sipTrace, cluster } = engines;
+  const listTrunks = async () => {
+    const listed = await store.trunks.list();
+    await loadNumberPlans(listed);
+    return listed;
+  };
+  let trunks = await listTrunks();
+  const devices = new DeviceUsers(store.devices);
+  await devices.reload();
+  const carrier = await createCarrier({
+    listen: settings.sip.listen,
+    rtpHost: settings.rtp.host,
+    labels: settings.node.labels,
+    sharedChannels: cluster,
+    otherDialogs: cluster?.dialogs,
+    registeredElsewhere: (trunk) => cluster?.registeredUntil(trunk),
+    registers: (trunk) => cluster === undefined || cluster.holds(registerLease(trunk)),
+    ...(settings.sip.tls === undefined ? {} : { tls: settings.sip.tls }),
+    ...(settings.sip.advertise === undefined ? {} : { advertise: settings.sip.advertise }),
+    media,
+    clock,
+    log,
+    trunks: () => trunks,
+    devices,
+    ban: settings.sipBan,
+    onInvite: (call) => sessions.incoming(call),
+    numberOwner: store.numbers.owner,
+    ...(sipTrace === undefined ? {} : { trace: (direction, bytes, peer) => sipTrace.message(direction, bytes, peer) }),
+  });
+  sessions.connect(carrier);
+  carrier.devicesBound(await store.devices.allBindings());
+  const connect = connector(settings.outboundAllow);
+  sessions.connectWebSockets((options) => new WebSocketLeg({ ...options, connect, clock, media }));
+  const browsers = browserDoor(engines, sessions);
+  const relay = relayOf(engines);
+  relay.start();
+  const reloadTrunks = async () => {
+    await devices.reload();
+    const known = JSON.stringify(trunks);
+    trunks = await listTrunks();
+    if (JSON.stringify(trunks) !== known) carrier.trunksChanged();
+  };
+  const trunksChanged = async () => {
+    await reloadTrunks();
+    cluster?.tellTrunks();
+  };
+  return { carrier, browsers, relay, trunks: () => trunks, trunksChanged, reloadTrunks };
+}
+
+/** Makes the door for calls from browsers. */
+function browserDoor({ settings, media, clock }: Engines, sessions: Heart['sessions']): WebrtcDoor {
+  return new WebrtcDoor({
+    media,
+    hosts: settings.webrtc?.advertise ?? [],
+    codecs: media.codecs,
+    clock,
+    onCall: (call) => sessions.incoming(call),
+    async hangUpLost(appUuid, sessionUuid) {
+      const session = sessions.isHere(sessionUuid) ? await sessions.get(appUuid, sessionUuid) : undefined;
+      if (session?.type !== 'webrtc' || session.state === 'ended') return false;
+      const context = { appUuid, traceparent: newTraceparent(), operationUuid: newUuid(), idempotencyKey: undefined };
+      const done = await sessions.command(sessionUuid, { type: 'hangup' }, context);
+      return isProblem(done) && done.status !== 404 ? done : !isProblem(done);
+    },
+  });
+}
+
+/** Makes the relay, which delivers the committed events to the webhook endpoints. */
+function relayOf({ settings, store, outbound, clock, log, cluster, tracing }: Engines): Doors['relay'] {
+  return createRelay({
+    outbox: store.outbox,
+    apps: store.apps,
+    credentials: store.credentials,
+    outbound,
+    clock,
+    log,
+    timeoutSec: settings.webhookTimeoutSec,
+    retryScale: settings.webhookRetryScale,
+    isAlone: cluster === undefined,
+    onAttempt: tracing && ((delivery) => tracing.record(deliverySpan(delivery))),
+  });
+}
+
+function openHttp(
+  { settings, store, clock, log, media, publicUrl, history, peers, streams, nodes, tracing, cluster }: Engines & ClusterDoors,
+  { tokens, sessions, rooms, messages, charges, recordings, urls }: Heart,
+  { carrier, browsers, trunksChanged }: Doors,
+  listener: HttpListener,
+  readings: readonly Reading[],
+  draining: () => boolean,
+): HttpApp {
+  const app: HttpApp = createHttpApp({
+    tokens,
+    mcpMayAct: settings.mcpWrite,
+    doctor: examining(settings, publicUrl, (request) => app.fetch(request)),
+    peers,
+    streams,
+    sessions,
+    rooms,
+    messages,
+    charges,
+    recordings,
+    recordingUrls: urls,
+    store,
+    clock,
+    log,
+    operatorToken: settings.operatorToken,
+    operatorReadToken: settings.operatorReadToken,
+    metrics: createHttpMetrics(createMetrics(readings)),
+    publicUrl,
+    disableIdleTimeout: listener.disableIdleTimeout,
+    setIdleTimeout: listener.setIdleTimeout,
+    inFlight: listener.inFlight,
+    peer: listener.peer,
+    sentPath: sentMediaPath,
+    followed: followRecording,
+    draining,
+    ready: async () => ({ database: await store.ready(), media: media.ready(), sip: carrier.ready() }),
+    carrier,
+    browserCalls: cluster?.browserCalls(browsers, store.sessions.owner) ?? browsers,
+    onTrunksChanged: trunksChanged,
+    onDevicesChanged: trunksChanged,
+    nodes,
+    history,
+    sipTraceHide: settings.sipTraceHide,
+    onCommand: tracing && ((command) => tracing.record(commandSpan(command))),
+  });
+  return app;
+}
+
+/** The readings of `/metrics` that no part makes itself. */
+function readingsOf(parts: Engines & Heart & Doors, listeners: () => number): readonly Reading[] {
+  const { sessions, rooms, recordings, charges, messages, media, carrier, store, storage, cluster } = parts;
+  const gauge = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'gauge', read });
+  const counter = (name: string, help: string, read: () => number): Reading => ({ name, help, kind: 'counter', read });
+  return [
+    gauge('sessions', 'Live Sessions', () => sessions.size),
+    gauge('rooms', 'Live Rooms', () => rooms.size),
+    gauge('recordings', 'Recordings being written', () => recordings.growing),
+    gauge('recording_listeners', 'Recordings being listened to', listeners),
+    gauge(
+      'recordings_waiting_bytes',
+      'Bytes of recordings that are still to be uploaded',
+      () => storage?.load().waitingBytes ?? 0,
+    ),
+    gauge('media_legs', 'Open RTP legs', () => media.load().legs),
+    gauge('rtp_port_pairs_free', 'RTP port pairs that could be opened', () => media.load().portsFree),
+    ...clusterReadings(cluster),
+    ...mediaReadings(media),
+    ...trafficReadings(media.traffic),
+    ...webrtcReadings(media),
+    gauge('sip_dialogs', 'SIP dialogs', () => carrier.load().dialogs),
+    gauge('sip_transactions', 'SIP transactions', () => carrier.load().transactions),
+    gauge('sip_banned', 'Addresses that are banned', () => carrier.bans().now),
+    counter('sip_bans_total', 'Bans of addresses', () => carrier.bans().total),
+    gauge('charges_attempting', 'Charges with the provider', () => charges.attempting),
+    gauge('messages_submitting', 'Short messages with the gateway', () => messages.submitting),
+    gauge('journal_waiting', 'Changes waiting for the database', () => store.load().waiting),
+    counter('journal_changes_total', 'Changes committed or refused', () => store.load().changes),
+    counter('journal_flushes_total', 'Statements they were committed in', () => store.load().flushes),
+  ];
+}

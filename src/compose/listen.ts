@@ -1,0 +1,72 @@
+/**
+ * The HTTP port. It is bound before anything else, so that URLs can name it; requests that arrive during start-up wait
+ * until the platform is ready.
+ */
+import type { Config } from '../config.ts';
+import type { HttpApp } from '../http/app.ts';
+import type { HttpPeer } from '../http/pipelining.ts';
+import { problemResponse } from '../http/response.ts';
+import { MEDIA_ROUTE } from '../http/route/recording-media.ts';
+import { HTTP_BODY_CEILING_BYTES, HTTP_IDLE_TIMEOUT_SEC, HTTP_WAIT_FOR_START_MAX, UNAVAILABLE_RETRY_SEC } from '../limits.ts';
+import { problems } from '../problem.ts';
+import { originAt } from '../settings/load.ts';
+import { newTraceparent } from '../tracing/tracing.ts';
+
+/** The bound port, and what routes may do to the connections behind requests. */
+export interface HttpListener {
+  readonly port: number;
+  /** The origin of every URL that is handed out. */
+  readonly publicUrl: string;
+  /** Hands all requests, those that wait and those to come, to the app. */
+  ready(app: HttpApp): void;
+  disableIdleTimeout(request: Request): void;
+  setIdleTimeout(request: Request, seconds: number): void;
+  /** Requests that the server is busy with. */
+  inFlight(): number;
+  peer(request: Request): HttpPeer | undefined;
+  /** Refuses new connections and closes all. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Binds the port. Throws, in one line, when it is taken. A head, and then a body, must be whole within
+ * `idleTimeoutSec`: the bytes that trickle in put nothing off.
+ */
+export function listen(settings: Pick<Config, 'http' | 'publicUrl'>, idleTimeoutSec = HTTP_IDLE_TIMEOUT_SEC): HttpListener {
+  let app: HttpApp | undefined;
+  const up = Promise.withResolvers<HttpApp>();
+  const answer = (request: Request): Response | Promise<Response> => {
+    // An HTTP/1.0 request without Host has no origin in its URL (HAProxy's health check is one).
+    if (request.url.startsWith('/')) return answer(new Request(new URL(request.url, publicUrl), request));
+    if (app !== undefined) return app.fetch(request);
+    return server.pendingRequests > HTTP_WAIT_FOR_START_MAX ? starting() : up.promise.then((each) => each.fetch(request));
+  };
+  const server = Bun.serve({
+    hostname: settings.http.host,
+    port: settings.http.port,
+    idleTimeout: idleTimeoutSec,
+    maxRequestBodySize: HTTP_BODY_CEILING_BYTES,
+    fetch: answer,
+    routes: { [MEDIA_ROUTE]: answer },
+  });
+  const port = server.port ?? settings.http.port;
+  const publicUrl = settings.publicUrl ?? originAt(settings.http.host, port);
+  return {
+    port,
+    publicUrl,
+    ready(each) {
+      app = each;
+      up.resolve(each);
+    },
+    disableIdleTimeout: (request) => server.timeout(request, 0),
+    setIdleTimeout: (request, seconds) => server.timeout(request, seconds),
+    inFlight: () => server.pendingRequests,
+    peer: (request) => server.requestIP(request) ?? undefined,
+    stop: () => server.stop(true),
+  };
+}
+
+function starting(): Response {
+  const problem = problems.unavailable('Service is starting. See Retry-After header.', UNAVAILABLE_RETRY_SEC);
+  return problemResponse(problem, newTraceparent());
+}

@@ -1,0 +1,105 @@
+/** The applications that numbers, caller IDs and payment terminals belong to (contract §1). */
+import { and, eq, sql } from 'drizzle-orm';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import type { Database } from '../driver/database.ts';
+import { apps, callerIds, numbers, paymentTerminals } from '../schema.ts';
+
+export interface NumberStore {
+  /** Assigns, also away from another application. False: no such application. */
+  assign(e164: string, appUuid: string): Promise<boolean>;
+  unassign(e164: string): Promise<boolean>;
+  /** The application an inbound call to the number belongs to. */
+  owner(e164: string): Promise<string | undefined>;
+}
+
+/** A list of strings an application is permitted. */
+export interface Permitted {
+  allow(appUuid: string, value: string): Promise<boolean>;
+  disallow(appUuid: string, value: string): Promise<boolean>;
+  allowed(appUuid: string, value: string): Promise<boolean>;
+}
+
+export function numberStore(database: Database, changed: (appUuid: string) => void): NumberStore {
+  return {
+    async assign(e164, appUuid) {
+      if (!(await exists(database, appUuid))) return false;
+      await database.run((on) =>
+        on.insert(numbers).values({ e164, appUuid }).onConflictDoUpdate({ target: numbers.e164, set: { appUuid } }),
+      );
+      changed(appUuid);
+      return true;
+    },
+    async unassign(e164) {
+      const gone = await database.run((on) =>
+        on.delete(numbers).where(eq(numbers.e164, e164)).returning({ appUuid: numbers.appUuid }),
+      );
+      for (const { appUuid } of gone) changed(appUuid);
+      return gone.length > 0;
+    },
+    async owner(e164) {
+      const [row] = await database.query<{ app_uuid: string }>('SELECT app_uuid FROM numbers WHERE e164 = $1', [e164]);
+      return row?.app_uuid;
+    },
+  };
+}
+
+export const callerIdStore = (database: Database, changed: (appUuid: string) => void): Permitted =>
+  permitted(database, changed, callerIds, callerIds.appUuid, callerIds.e164, (appUuid, e164) => ({ appUuid, e164 }));
+
+export const terminalStore = (database: Database, changed: (appUuid: string) => void): Permitted =>
+  permitted(
+    database,
+    changed,
+    paymentTerminals,
+    paymentTerminals.appUuid,
+    paymentTerminals.terminalNumber,
+    (appUuid, terminalNumber) => ({
+      appUuid,
+      terminalNumber,
+    }),
+  );
+
+function permitted<T extends PgTable>(
+  database: Database,
+  changed: (appUuid: string) => void,
+  table: T,
+  app: PgColumn,
+  value: PgColumn,
+  row: (appUuid: string, value: string) => T['$inferInsert'],
+): Permitted {
+  return {
+    async allow(appUuid, text) {
+      if (!(await exists(database, appUuid))) return false;
+      await database.run((on) => on.insert(table).values(row(appUuid, text)).onConflictDoNothing());
+      changed(appUuid);
+      return true;
+    },
+    async disallow(appUuid, text) {
+      const gone = await database.run((on) =>
+        on
+          .delete(table)
+          .where(and(eq(app, appUuid), eq(value, text)))
+          .returning({ one: sql<number>`1` }),
+      );
+      changed(appUuid);
+      return gone.length > 0;
+    },
+    async allowed(appUuid, text) {
+      const rows = await database.run((on) =>
+        on
+          .select({ one: sql<number>`1` })
+          .from(sql`${table}`)
+          .where(and(eq(app, appUuid), eq(value, text)))
+          .limit(1),
+      );
+      return rows.length > 0;
+    },
+  };
+}
+
+async function exists(database: Database, appUuid: string): Promise<boolean> {
+  const rows = await database.run((on) =>
+    on.select({ appUuid: apps.appUuid }).from(apps).where(eq(apps.appUuid, appUuid)).limit(1),
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,100 @@
+/** Tokens with which browsers call in, kept as hashes. */
+import { randomBytes } from 'node:crypto';
+import { and, eq, gt, inArray, lte, type SQL } from 'drizzle-orm';
+import { sha256 } from '../../hash.ts';
+import { newUuid } from '../../id.ts';
+import { WEBRTC_TOKEN_KEPT_MS, WEBRTC_TOKENS_PER_APP_MAX } from '../../limits.ts';
+import type { Database } from '../driver/database.ts';
+import { apps, webrtcTokens } from '../schema.ts';
+
+interface TokenTerms {
+  readonly ttlSec: number;
+  readonly callerId: string;
+  readonly did: string;
+  readonly clientState: string;
+}
+
+interface FoundToken {
+  readonly tokenId: string;
+  readonly appUuid: string;
+  readonly callerId: string;
+  readonly did: string;
+  readonly clientState: string;
+}
+
+export interface WebrtcTokenStore {
+  /** Makes a token; its secret is given here and never again. `'too_many'`: the application has as many as it may. */
+  create(
+    appUuid: string,
+    terms: TokenTerms,
+  ): Promise<{ readonly tokenId: string; readonly token: string; readonly expiresAt: number } | 'too_many'>;
+  /** False: the application has no such token that is still good. */
+  revoke(appUuid: string, tokenId: string): Promise<boolean>;
+  /** The token of a secret, while it is good: a call may be begun with it. */
+  find(token: string): Promise<FoundToken | undefined>;
+  /** The token of a secret, also WEBRTC_TOKEN_KEPT_MS after it was good: calls that were begun with it go on. */
+  findBegun(token: string): Promise<FoundToken | undefined>;
+}
+
+const EXPIRED_AT_ONCE = 100;
+
+export function webrtcTokenStore(database: Database, now: () => number): WebrtcTokenStore {
+  const isGood = () => gt(webrtcTokens.expiresAt, Math.floor(now()));
+  const found = async (token: string, condition: SQL): Promise<FoundToken | undefined> => {
+    const { tokenId, appUuid, callerId, did, clientState } = webrtcTokens;
+    const [row] = await database.run((on) =>
+      on
+        .select({ tokenId, appUuid, callerId, did, clientState })
+        .from(webrtcTokens)
+        .where(and(eq(webrtcTokens.hash, sha256(token)), condition))
+        .limit(1),
+    );
+    return row;
+  };
+  return {
+    create: (appUuid, { ttlSec, callerId, did, clientState }) =>
+      database.run((on) =>
+        on.transaction(async (tx) => {
+          const at = Math.floor(now());
+          // The application's row is locked, so that the limit holds.
+          await tx.select({ appUuid: apps.appUuid }).from(apps).where(eq(apps.appUuid, appUuid)).for('update');
+          // What has expired long ago is forgotten by those who make new ones, a few at a time.
+          const expired = await tx
+            .select({ tokenId: webrtcTokens.tokenId })
+            .from(webrtcTokens)
+            .where(and(eq(webrtcTokens.appUuid, appUuid), lte(webrtcTokens.expiresAt, at - WEBRTC_TOKEN_KEPT_MS)))
+            .limit(EXPIRED_AT_ONCE);
+          if (expired.length > 0)
+            await tx.delete(webrtcTokens).where(
+              inArray(
+                webrtcTokens.tokenId,
+                expired.map(({ tokenId }) => tokenId),
+              ),
+            );
+          const held = await tx.$count(webrtcTokens, and(eq(webrtcTokens.appUuid, appUuid), isGood()));
+          if (held >= WEBRTC_TOKENS_PER_APP_MAX) return 'too_many' as const;
+          const token = `wt_${randomBytes(32).toString('base64url')}`;
+          const expiresAt = at + ttlSec * 1000;
+          const tokenId = newUuid();
+          const row = { tokenId, appUuid, hash: sha256(token), callerId, did, clientState, createdAt: at, expiresAt };
+          await tx.insert(webrtcTokens).values(row);
+          return { tokenId, token, expiresAt };
+        }),
+      ),
+
+    async revoke(appUuid, tokenId) {
+      // It is not deleted: a call that was begun with it is still hung up with it.
+      const gone = await database.run((on) =>
+        on
+          .update(webrtcTokens)
+          .set({ expiresAt: Math.floor(now()) })
+          .where(and(eq(webrtcTokens.appUuid, appUuid), eq(webrtcTokens.tokenId, tokenId), isGood()))
+          .returning({ tokenId: webrtcTokens.tokenId }),
+      );
+      return gone.length > 0;
+    },
+
+    find: (token) => found(token, isGood()),
+    findBegun: (token) => found(token, gt(webrtcTokens.expiresAt, Math.floor(now()) - WEBRTC_TOKEN_KEPT_MS)),
+  };
+}

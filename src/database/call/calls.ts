@@ -1,0 +1,175 @@
+/** Calls as the operator reads them: live and ended Sessions, and their timelines. */
+import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, or, sql } from 'drizzle-orm';
+import type { TimelinePart } from '../../history/call-history.ts';
+import type { TimedEntry } from '../../history/entry.ts';
+import { HISTORY_BATCH_MAX_PARTS } from '../../limits.ts';
+import type { Database } from '../driver/database.ts';
+import { events, sessions, timelines } from '../schema.ts';
+
+/** A Session and what is known of its end. Times are milliseconds since the epoch. */
+export interface CallRow {
+  readonly sessionUuid: string;
+  readonly appUuid: string;
+  readonly type: string;
+  readonly state: string;
+  readonly callerId: string;
+  readonly did: string;
+  readonly trunk: string;
+  readonly createdAt: number;
+  readonly answeredAt: number | undefined;
+  readonly endedAt: number | undefined;
+  /** What `session.ended` said: `duration_seconds`, `hangup_cause`, `hangup_by`, `quality`. Undefined until then. */
+  readonly summary: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface CallQuery {
+  readonly appUuid: string | undefined;
+  readonly state: string | undefined;
+  /** The caller's number, or the one that was called. */
+  readonly number: string | undefined;
+  /** Inclusive. */
+  readonly createdAfter: number | undefined;
+  /** Exclusive. */
+  readonly createdBefore: number | undefined;
+  /** Only calls that are older than this one, which the page before ended with. */
+  readonly after: { readonly createdAt: number; readonly sessionUuid: string } | undefined;
+  readonly limit: number;
+}
+
+export interface CallStore {
+  /** Lists calls, newest first. */
+  list(query: CallQuery): Promise<readonly CallRow[]>;
+  get(sessionUuid: string): Promise<CallRow | undefined>;
+  /** The stored entries of a call's timeline, in order. */
+  timeline(sessionUuid: string): Promise<readonly TimedEntry[]>;
+  write(parts: readonly TimelinePart[]): Promise<void>;
+  /**
+   * Erases an ended call: its row, its timeline and its events. `live`: it has not ended. `pending`: an event of it is
+   * still being delivered.
+   */
+  erase(sessionUuid: string): Promise<'erased' | 'live' | 'pending' | 'unknown'>;
+}
+
+/**
+ * A timeline is written a moment after its call: where the call is erased by then, or is being erased, nothing of it
+ * comes back. The lock waits for an erasure that is under way.
+ */
+const WRITE = `INSERT INTO timelines (session_uuid, since, entries)
+SELECT t.session_uuid, t.since, t.entries
+FROM json_to_recordset($1::text::json) AS t (session_uuid uuid, since bigint, entries text)
+JOIN sessions AS s ON s.session_uuid = t.session_uuid FOR KEY SHARE OF s
+ON CONFLICT DO NOTHING`;
+
+/** The columns of a session's row that the operator reads. */
+const COLUMNS = {
+  sessionUuid: sessions.sessionUuid,
+  appUuid: sessions.appUuid,
+  type: sessions.type,
+  state: sessions.state,
+  callerId: sessions.callerId,
+  did: sessions.did,
+  trunk: sessions.trunk,
+  createdAt: sessions.createdAt,
+  answeredAt: sessions.answeredAt,
+  endedAt: sessions.endedAt,
+  summary: sessions.summary,
+};
+
+/** Makes the store. It writes timelines and erases calls; the rows of Sessions are written by the journal. */
+export function callStore(database: Database): CallStore {
+  return {
+    async list(query) {
+      const rows = await database.run((on) =>
+        on
+          .select(COLUMNS)
+          .from(sessions)
+          .where(matching(query))
+          .orderBy(desc(sessions.createdAt), desc(sessions.sessionUuid))
+          .limit(query.limit),
+      );
+      return rows.map(callRow);
+    },
+    async get(sessionUuid) {
+      const [row] = await database.run((on) => on.select(COLUMNS).from(sessions).where(eq(sessions.sessionUuid, sessionUuid)));
+      return row === undefined ? undefined : callRow(row);
+    },
+    async timeline(sessionUuid) {
+      const rows = await database.run((on) =>
+        on
+          .select({ entries: timelines.entries })
+          .from(timelines)
+          .where(eq(timelines.sessionUuid, sessionUuid))
+          .orderBy(asc(timelines.since)),
+      );
+      return rows.flatMap((row): readonly TimedEntry[] => JSON.parse(row.entries));
+    },
+    async write(parts) {
+      for (let at = 0; at < parts.length; at += HISTORY_BATCH_MAX_PARTS) {
+        const rows = parts.slice(at, at + HISTORY_BATCH_MAX_PARTS).map(({ sessionUuid, since, entries }) => ({
+          session_uuid: sessionUuid,
+          since,
+          // PostgreSQL takes no NUL in a text.
+          entries: JSON.stringify(entries).replaceAll('\\u0000', '\\ufffd'),
+        }));
+        await database.query(WRITE, [JSON.stringify(rows)]);
+      }
+    },
+    async erase(sessionUuid) {
+      const row = await this.get(sessionUuid);
+      if (row === undefined) return 'unknown';
+      if (row.endedAt === undefined) return 'live';
+      return await eraseEnded(database, sessionUuid);
+    },
+  };
+}
+
+/** The condition of a list of calls. */
+const matching = ({ appUuid, state, number, createdAfter, createdBefore, after }: CallQuery) =>
+  and(
+    appUuid === undefined ? undefined : eq(sessions.appUuid, appUuid),
+    state === undefined ? undefined : inState(state),
+    number === undefined ? undefined : or(eq(sessions.callerId, number), eq(sessions.did, number)),
+    createdAfter === undefined ? undefined : gte(sessions.createdAt, createdAfter),
+    createdBefore === undefined ? undefined : lt(sessions.createdAt, createdBefore),
+    after === undefined
+      ? undefined
+      : sql`(${sessions.createdAt}, ${sessions.sessionUuid}) < (${after.createdAt}::bigint, ${after.sessionUuid}::uuid)`,
+  );
+
+/** Erases what is stored of a call that has ended, in one transaction, unless one of its events is still pending. */
+const eraseEnded = (database: Database, sessionUuid: string): Promise<'erased' | 'pending'> =>
+  database.run((on) =>
+    on.transaction(async (inside) => {
+      const ofCall = eq(events.sessionUuid, sessionUuid);
+      const pending = await inside
+        .select({ id: events.eventId })
+        .from(events)
+        .where(and(ofCall, eq(events.status, 'pending')))
+        .limit(1);
+      if (pending.length > 0) return 'pending';
+      // The row goes first: that waits for a part of the timeline that is being written, which is seen after it.
+      await inside.delete(sessions).where(eq(sessions.sessionUuid, sessionUuid));
+      await inside.delete(events).where(ofCall);
+      await inside.delete(timelines).where(eq(timelines.sessionUuid, sessionUuid));
+      return 'erased';
+    }),
+  );
+
+/** `live` stands for every state before the end. */
+const inState = (state: string) =>
+  state === 'live' ? isNull(sessions.endedAt) : state === 'ended' ? isNotNull(sessions.endedAt) : eq(sessions.state, state);
+
+type Selected = Pick<
+  typeof sessions.$inferSelect,
+  'sessionUuid' | 'appUuid' | 'type' | 'state' | 'callerId' | 'did' | 'trunk' | 'createdAt' | 'answeredAt' | 'endedAt' | 'summary'
+>;
+
+const callRow = (row: Selected): CallRow => ({
+  ...row,
+  answeredAt: row.answeredAt ?? undefined,
+  endedAt: row.endedAt ?? undefined,
+  summary: row.summary === '' ? undefined : JSON.parse(row.summary),
+});
+
+/** Deletes the timelines of these calls. */
+export const timelinesOf = (sessionUuids: readonly string[]) => inArray(timelines.sessionUuid, [...sessionUuids]);

@@ -1,0 +1,111 @@
+/** Recordings as rows. They begin and end in the journal; their removal is written here. */
+import { and, asc, eq, inArray, isNotNull, isNull, lt, sql } from 'drizzle-orm';
+import { RETENTION_BATCH_MAX_ROWS } from '../../limits.ts';
+import type { Database } from '../driver/database.ts';
+import { coalesce } from '../journal/coalesce.ts';
+import type { RecordingRow } from '../journal/recording-rows.ts';
+import { recordings } from '../schema.ts';
+
+export interface RecordingStore {
+  get(recordingUuid: string): Promise<RecordingRow | undefined>;
+  /**
+   * Lists recordings without an end on volumes that no live node has: what processes left behind. `own` counts this
+   * process's volume among them, which is right only before its first recording.
+   */
+  unfinished(own: boolean): Promise<readonly RecordingRow[]>;
+  /** Lists recordings on a volume that were ended by others while the volume was away, so that no file was mended. */
+  unmended(volumeId: string): Promise<readonly RecordingRow[]>;
+  /** Tells the length of one of those, in milliseconds. */
+  mended(recordingUuid: string, durationMs: number): Promise<void>;
+  /** Lists recordings that ended before `before` (ms since the epoch) and were not removed: oldest first, a batch. */
+  expired(before: number): Promise<readonly string[]>;
+  removed(recordingUuids: readonly string[], at: number): Promise<void>;
+}
+
+/** Makes the store. `nodeId` names this process. */
+export function recordingStore(database: Database, nodeId: string): RecordingStore {
+  return {
+    get: coalesce<string, RecordingRow | undefined>({ load: (uuids) => loadRecordings(database, uuids) }),
+    unfinished: async (own) => {
+      const left = sql`NOT EXISTS (SELECT FROM nodes AS n WHERE n.volume_id = ${recordings.volumeId} AND n.dead_at IS NULL
+        AND NOT (n.node_id = ${nodeId} AND ${own}::boolean))`;
+      const rows = await database.run((on) =>
+        on
+          .select()
+          .from(recordings)
+          .where(and(isNull(recordings.endedAt), left))
+          .orderBy(asc(recordings.createdAt)),
+      );
+      return rows.map(recordingRow);
+    },
+    unmended: async (volumeId) => {
+      const here = and(eq(recordings.volumeId, volumeId), isNotNull(recordings.endedAt), isNull(recordings.durationMs));
+      const rows = await database.run((on) =>
+        on
+          .select()
+          .from(recordings)
+          .where(and(here, isNull(recordings.removedAt)))
+          .orderBy(asc(recordings.endedAt))
+          .limit(RETENTION_BATCH_MAX_ROWS),
+      );
+      return rows.map(recordingRow);
+    },
+    mended: async (recordingUuid, durationMs) => {
+      await database.run((on) =>
+        on
+          .update(recordings)
+          .set({ durationMs: Math.floor(durationMs) })
+          .where(eq(recordings.recordingUuid, recordingUuid)),
+      );
+    },
+    expired: async (before) => {
+      // What lies on the disk of a live node is that node's to remove.
+      const notOthers = sql`NOT EXISTS (SELECT FROM nodes AS n WHERE n.volume_id = ${recordings.volumeId} AND n.dead_at IS NULL
+        AND n.node_id <> ${nodeId} AND ${recordings.volumeId} <> '')`;
+      const rows = await database.run((on) =>
+        on
+          .select({ recordingUuid: recordings.recordingUuid })
+          .from(recordings)
+          .where(and(isNull(recordings.removedAt), lt(recordings.endedAt, Math.floor(before)), notOthers))
+          .orderBy(asc(recordings.endedAt))
+          .limit(RETENTION_BATCH_MAX_ROWS),
+      );
+      return rows.map((row) => row.recordingUuid);
+    },
+    removed: async (recordingUuids, at) => {
+      if (recordingUuids.length === 0) return;
+      await database.run((on) =>
+        on
+          .update(recordings)
+          .set({ removedAt: Math.floor(at) })
+          .where(and(inArray(recordings.recordingUuid, [...recordingUuids]), isNull(recordings.removedAt))),
+      );
+    },
+  };
+}
+
+/** Reads many recordings in one statement: one entry for each uuid, in the same order. */
+async function loadRecordings(database: Database, uuids: readonly string[]): Promise<readonly (RecordingRow | undefined)[]> {
+  const rows = await database.run((on) =>
+    on
+      .select()
+      .from(recordings)
+      .where(inArray(recordings.recordingUuid, [...uuids])),
+  );
+  const found = new Map(rows.map((row) => [row.recordingUuid, recordingRow(row)]));
+  return uuids.map((uuid) => found.get(uuid));
+}
+
+const recordingRow = (row: typeof recordings.$inferSelect): RecordingRow => ({
+  recordingUuid: row.recordingUuid,
+  appUuid: row.appUuid,
+  sessionUuid: row.sessionUuid ?? undefined,
+  roomId: row.roomId ?? undefined,
+  volumeId: row.volumeId,
+  operationUuid: row.operationUuid,
+  clientState: row.clientState,
+  traceparent: row.traceparent,
+  createdAt: row.createdAt,
+  endedAt: row.endedAt ?? undefined,
+  removedAt: row.removedAt ?? undefined,
+});

@@ -1,0 +1,149 @@
+/**
+ * SIP devices: the users that may register, and the contacts that they have registered. What a password is checked
+ * against (HA1 for both digests) is sealed under MASTER_KEY; the password itself is not stored.
+ */
+import { and, asc, eq, gt, sql } from 'drizzle-orm';
+import { DEVICES_MAX } from '../../limits.ts';
+import type { DigestSecrets } from '../../sip/message/digest-server.ts';
+import type { Binding } from '../../sip/registrar.ts';
+import type { Database } from '../driver/database.ts';
+import { apps, deviceContacts, devices } from '../schema.ts';
+import type { Seal } from '../vault/seal.ts';
+import { bindingOf, type ContactStore, registeredContacts } from './contacts.ts';
+
+interface DeviceRow {
+  readonly username: string;
+  readonly appUuid: string;
+  readonly secrets: DigestSecrets;
+}
+
+/** A device user of an application, with the contacts that are bound. */
+interface ListedDevice {
+  readonly username: string;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** The one that is bound longest first. */
+  readonly contacts: readonly Binding[];
+}
+
+/** The devices of all applications: their users, and the contacts of these that are bound. */
+export interface DeviceStore extends ContactStore {
+  /** Sets a device up, or gives it another password. */
+  put(device: DeviceRow): Promise<'stored' | 'no_app' | 'taken' | 'full'>;
+  /** False: the application has no such device. Its contacts go with it. */
+  remove(appUuid: string, username: string): Promise<boolean>;
+  /** Resolves with undefined where there is no such application. */
+  list(appUuid: string): Promise<readonly ListedDevice[] | undefined>;
+  /** Every device, secrets opened: for the carrier only. */
+  all(): Promise<readonly DeviceRow[]>;
+  /** Changes with every `put` and `remove`. */
+  version(): Promise<string>;
+}
+
+/** Makes the store. `nodeId` names this process, which has the connections of the devices that register with it. */
+export function deviceStore(database: Database, seal: Seal, nodeId: string, clock: () => number): DeviceStore {
+  const now = () => Math.floor(clock());
+  return { ...deviceUsers(database, seal, now), ...registeredContacts(database, nodeId, now) };
+}
+
+type DeviceUsers = Pick<DeviceStore, 'put' | 'remove' | 'list' | 'all' | 'version'>;
+
+/** The users that may register. `now` tells whole milliseconds since the epoch. */
+function deviceUsers(database: Database, seal: Seal, now: () => number): DeviceUsers {
+  return {
+    put: (device) => putDevice(database, seal, device, now()),
+    async remove(appUuid, username) {
+      const gone = await database.run((on) =>
+        on
+          .delete(devices)
+          .where(and(eq(devices.username, username), eq(devices.appUuid, appUuid)))
+          .returning({ username: devices.username }),
+      );
+      return gone.length > 0;
+    },
+    list: (appUuid) => listDevices(database, appUuid, now()),
+    async all() {
+      const rows = await database.run((on) => on.select().from(devices).limit(DEVICES_MAX));
+      return rows.map(({ username, appUuid, secrets }) => ({
+        username,
+        appUuid,
+        secrets: secretsOf(seal.open(new Uint8Array(secrets), ownerOf(username))),
+      }));
+    },
+    async version() {
+      const [row] = await database.query<{ version: string }>(
+        // The greatest time would not do: they are of several machines, and one may be ahead.
+        "SELECT count(*) || ' ' || coalesce(sum(changed_at), 0) AS version FROM devices",
+      );
+      return row?.version ?? '';
+    },
+  };
+}
+
+/** Sets a device up, or changes its password. `now` is in whole milliseconds since the epoch. */
+async function putDevice(
+  database: Database,
+  seal: Seal,
+  { username, appUuid, secrets }: DeviceRow,
+  now: number,
+): ReturnType<DeviceStore['put']> {
+  if (!(await hasApp(database, appUuid))) return 'no_app';
+  const [known] = await database.run((on) =>
+    on.select({ appUuid: devices.appUuid }).from(devices).where(eq(devices.username, username)).limit(1),
+  );
+  if (known === undefined) {
+    const [counted] = await database.run((on) => on.select({ count: sql<number>`count(*)::int` }).from(devices));
+    if ((counted?.count ?? 0) >= DEVICES_MAX) return 'full';
+  }
+  const sealed = seal.close(JSON.stringify(secrets), ownerOf(username));
+  // The owner is part of the condition, so that two applications cannot take one name at once.
+  const stored = await database.run((on) =>
+    on
+      .insert(devices)
+      .values({ username, appUuid, createdAt: now, secrets: sealed, changedAt: now })
+      .onConflictDoUpdate({
+        target: devices.username,
+        // It rises with each change, whatever the clock of this machine says.
+        set: { secrets: sealed, changedAt: sql`greatest(${devices.changedAt} + 1, excluded.changed_at)` },
+        setWhere: eq(devices.appUuid, appUuid),
+      })
+      .returning({ username: devices.username }),
+  );
+  return stored.length > 0 ? 'stored' : 'taken';
+}
+
+/** Lists the devices of an application with their contacts, by name. Undefined where there is no such application. */
+async function listDevices(database: Database, appUuid: string, now: number): ReturnType<DeviceStore['list']> {
+  if (!(await hasApp(database, appUuid))) return undefined;
+  const rows = await database.run((on) =>
+    on
+      .select({ username: devices.username, createdAt: devices.createdAt, contact: deviceContacts })
+      .from(devices)
+      .leftJoin(deviceContacts, and(eq(deviceContacts.username, devices.username), gt(deviceContacts.expiresAt, now)))
+      .where(eq(devices.appUuid, appUuid))
+      .orderBy(asc(devices.username), sql`${deviceContacts.expiresAt} DESC NULLS LAST`)
+      .limit(DEVICES_MAX),
+  );
+  const found = new Map<string, { username: string; createdAt: number; contacts: Binding[] }>();
+  for (const { username, createdAt, contact } of rows) {
+    const device = found.get(username) ?? { username, createdAt, contacts: [] };
+    if (contact !== null) device.contacts.push(bindingOf(contact));
+    found.set(username, device);
+  }
+  return [...found.values()];
+}
+
+async function hasApp(database: Database, appUuid: string): Promise<boolean> {
+  const found = await database.run((on) =>
+    on.select({ one: sql<number>`1` }).from(apps).where(eq(apps.appUuid, appUuid)).limit(1),
+  );
+  return found.length > 0;
+}
+
+/** What the secrets are sealed for: they open for no other user. */
+const ownerOf = (username: string): string => `device ${username}`;
+
+function secretsOf(text: string): DigestSecrets {
+  const { md5 = '', sha256 = '' }: Partial<DigestSecrets> = JSON.parse(text);
+  return { md5, sha256 };
+}

@@ -1,0 +1,160 @@
+/**
+ * The end of the event log, for those who follow it. Transactions commit in another order than they take their numbers,
+ * so an event may appear below one that was read already. The tail therefore stops before a gap until it is filled, or
+ * until it is so old that its transaction must have been rolled back.
+ */
+import type { Clock } from '../../clock.ts';
+import { EVENT_TAIL_BATCH_MAX_EVENTS, EVENT_TAIL_GAP_MS, EVENT_TAIL_LOOK_MS, EVENT_TAIL_SPACING_MS } from '../../limits.ts';
+import type { Database } from '../driver/database.ts';
+
+/** Is told the new end of the log, and how many bytes of bodies lie before it. */
+type Follower = (position: number, bytes: number) => void;
+
+export interface EventTail {
+  /** Calls back whenever the log has grown. Returns what stops it. */
+  follow(follower: Follower): () => void;
+  /** The position up to which the log is complete. */
+  position(): Promise<number>;
+  /** The first position that is still in the log, or may be in it next. Undefined before the first event of all. */
+  first(): Promise<number | undefined>;
+  /** There may be something new. */
+  wake(): void;
+}
+
+const AFTER = `SELECT event_id, octet_length(body) AS bytes FROM events WHERE event_id > $1::bigint ORDER BY event_id LIMIT ${EVENT_TAIL_BATCH_MAX_EVENTS}`;
+const LAST = 'SELECT max(event_id) AS last FROM events';
+const FIRST = `SELECT coalesce(min(event_id), pg_sequence_last_value(pg_get_serial_sequence('events', 'event_id')::regclass) + 1) AS first
+  FROM events`;
+
+/** Makes the tail of the log in `database`. Nothing is read until somebody follows it or asks for its position. */
+export function eventTail(database: Database, clock: Clock): EventTail {
+  return new LogTail(database, clock);
+}
+
+class LogTail implements EventTail {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #gap: Gap;
+  readonly #followers = new Set<Follower>();
+  /** The position up to which the log was read. Undefined until the first look. */
+  #end: number | undefined;
+  #looking: Promise<void> | undefined;
+  #disarm: (() => void) | undefined;
+  #armedAt = Number.POSITIVE_INFINITY;
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#gap = new Gap(clock);
+  }
+
+  follow(follower: Follower): () => void {
+    this.#followers.add(follower);
+    this.#arm(EVENT_TAIL_LOOK_MS);
+    return () => {
+      this.#followers.delete(follower);
+      if (this.#followers.size > 0) return;
+      this.#disarm?.();
+      this.#armedAt = Number.POSITIVE_INFINITY;
+      // Whoever comes next begins at the end that the log has then.
+      this.#end = undefined;
+      this.#gap.close();
+    };
+  }
+
+  async position(): Promise<number> {
+    // The first look may be the last one of a follower that has just left.
+    for (let looks = 0; this.#end === undefined && looks < 2; looks++) await this.#look();
+    if (this.#end === undefined) throw new Error('the event log could not be read');
+    return this.#end;
+  }
+
+  async first(): Promise<number | undefined> {
+    const [row] = await this.#database.query<{ first: unknown }>(FIRST);
+    return row?.first == null ? undefined : Number(row.first);
+  }
+
+  wake(): void {
+    if (this.#followers.size > 0) this.#arm(EVENT_TAIL_SPACING_MS);
+  }
+
+  /** Looks in `ms` milliseconds at the latest, while somebody follows. */
+  #arm(ms: number): void {
+    const at = this.#clock.now() + ms;
+    if (at >= this.#armedAt || this.#followers.size === 0) return;
+    this.#disarm?.();
+    this.#armedAt = at;
+    this.#disarm = this.#clock.at(at, () => {
+      this.#armedAt = Number.POSITIVE_INFINITY;
+      void this.#look();
+    });
+  }
+
+  /** Reads what is new; one reading at a time. Never rejects. */
+  #look(): Promise<void> {
+    this.#looking ??= this.#advance()
+      .catch(() => {
+        // The database is away: the next look asks again.
+      })
+      .finally(() => {
+        this.#looking = undefined;
+        this.#arm(this.#gap.isOpen ? EVENT_TAIL_SPACING_MS : EVENT_TAIL_LOOK_MS);
+      });
+    return this.#looking;
+  }
+
+  /** Moves the end of the log on, batch by batch, as far as it is complete, and tells the followers. */
+  async #advance(): Promise<void> {
+    if (this.#end === undefined) {
+      const [row] = await this.#database.query<{ last: unknown }>(LAST);
+      this.#end = Number(row?.last ?? 0);
+      return;
+    }
+    for (let from: number = this.#end; ; ) {
+      const rows = await this.#database.query<{ event_id: unknown; bytes: unknown }>(AFTER, [from]);
+      // The last follower has left meanwhile.
+      if (this.#end !== from) return;
+      let bytes = 0;
+      let next: number = from;
+      for (const row of rows) {
+        const eventId = Number(row.event_id);
+        if (eventId > next + 1 && !this.#gap.isOldAfter(next)) break;
+        this.#gap.close();
+        next = eventId;
+        bytes += Number(row.bytes);
+      }
+      if (next === from) return;
+      this.#end = next;
+      from = next;
+      for (const follower of this.#followers) follower(next, bytes);
+    }
+  }
+}
+
+/** A gap in the numbers of the log: a transaction that is under way there, or was rolled back. */
+class Gap {
+  readonly #clock: Clock;
+  #after = -1;
+  #since: number | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get isOpen(): boolean {
+    return this.#since !== undefined;
+  }
+
+  close(): void {
+    this.#since = undefined;
+  }
+
+  /** Tells whether the gap after a position has been there for so long that nothing will fill it. */
+  isOldAfter(position: number): boolean {
+    if (this.#after !== position || this.#since === undefined) {
+      this.#after = position;
+      this.#since = this.#clock.now();
+    }
+    return this.#clock.now() - this.#since >= EVENT_TAIL_GAP_MS;
+  }
+}

@@ -1,0 +1,93 @@
+/** The event log as the operator reads it, and the replay of what was set aside (contract §1, §9). */
+import { and, asc, desc, eq, gt, lt } from 'drizzle-orm';
+import type { Database } from '../driver/database.ts';
+import { events } from '../schema.ts';
+import type { Attempt } from './attempt.ts';
+
+export const EVENT_STATUSES = ['pending', 'delivered', 'dead', 'blocked', 'undeliverable'] as const;
+type EventStatus = (typeof EVENT_STATUSES)[number];
+
+export interface LoggedEvent {
+  /** Position in the log: the `after` of the next page. */
+  readonly eventId: number;
+  readonly webhookId: string;
+  readonly appUuid: string;
+  readonly name: string;
+  readonly sessionUuid: string | undefined;
+  readonly body: string;
+  readonly at: number;
+  readonly status: EventStatus;
+  readonly attempts: readonly Attempt[];
+}
+
+export interface EventQuery {
+  readonly appUuid: string | undefined;
+  readonly sessionUuid: string | undefined;
+  readonly status: EventStatus | undefined;
+  /** Only events after this position. */
+  readonly after: number;
+  readonly limit: number;
+  /** The latest events before this position, newest first. */
+  readonly before?: number | undefined;
+  /** Only events of this name. */
+  readonly name?: string | undefined;
+}
+
+export interface EventLog {
+  /** Lists events in the order of their emission; newest first where `before` is given. */
+  list(query: EventQuery): Promise<readonly LoggedEvent[]>;
+  /** Puts a settled event at the tail of its lanes again. `'pending'`: it is under way already. */
+  replay(webhookId: string): Promise<'queued' | 'pending' | 'unknown'>;
+  /** The application of an event, or undefined when there is no such event. */
+  owner(webhookId: string): Promise<string | undefined>;
+}
+
+const REPLAY = `
+WITH found AS (SELECT event_id, app_uuid, jsonb_array_length(attempts) AS made FROM events WHERE webhook_id = $1 AND status <> 'pending' FOR UPDATE),
+queued AS (INSERT INTO outbox (event_id, app_uuid, attempts_before) SELECT event_id, app_uuid, made FROM found),
+again AS (UPDATE events AS e SET status = 'pending' FROM found WHERE e.event_id = found.event_id RETURNING 1)
+SELECT (SELECT count(*)::int FROM again) AS queued, EXISTS (SELECT 1 FROM events WHERE webhook_id = $1) AS known`;
+
+export function eventLog(database: Database, onEvents: () => void): EventLog {
+  return {
+    async list(query) {
+      const rows = await database.run((on) =>
+        on
+          .select()
+          .from(events)
+          .where(
+            and(
+              gt(events.eventId, query.after),
+              query.before === undefined ? undefined : lt(events.eventId, query.before),
+              query.name === undefined ? undefined : eq(events.name, query.name),
+              query.appUuid === undefined ? undefined : eq(events.appUuid, query.appUuid),
+              query.sessionUuid === undefined ? undefined : eq(events.sessionUuid, query.sessionUuid),
+              query.status === undefined ? undefined : eq(events.status, query.status),
+            ),
+          )
+          .orderBy(query.before === undefined ? asc(events.eventId) : desc(events.eventId))
+          .limit(query.limit),
+      );
+      return rows.map(loggedEvent);
+    },
+    async replay(webhookId) {
+      const [row] = await database.query<{ queued: number; known: boolean }>(REPLAY, [webhookId]);
+      if (row === undefined || !row.known) return 'unknown';
+      if (row.queued === 0) return 'pending';
+      onEvents();
+      return 'queued';
+    },
+    async owner(webhookId) {
+      const [row] = await database.run((on) =>
+        on.select({ appUuid: events.appUuid }).from(events).where(eq(events.webhookId, webhookId)),
+      );
+      return row?.appUuid;
+    },
+  };
+}
+
+function loggedEvent(row: typeof events.$inferSelect): LoggedEvent {
+  const status = EVENT_STATUSES.find((each) => each === row.status);
+  if (status === undefined) throw new Error('an event row of a later version');
+  return { ...row, sessionUuid: row.sessionUuid ?? undefined, status };
+}

@@ -1,0 +1,202 @@
+/**
+ * The outbox as the one relay reads it. Rows are read by (transaction, event) below the oldest transaction still
+ * running: whatever commits later has a higher transaction number, so a cursor never steps over a late committer. One
+ * relay reads at a time: it holds a lease, renewed by heartbeat, and a settlement is taken only from the holder.
+ */
+
+import type { Database, Row } from '../driver/database.ts';
+import type { Attempt } from './attempt.ts';
+
+/** A position in the outbox: events at or before it have been seen. */
+export interface Cursor {
+  readonly xid: string;
+  readonly eventId: number;
+}
+
+export interface OutboxEvent extends Cursor {
+  readonly webhookId: string;
+  readonly appUuid: string;
+  readonly name: string;
+  readonly lanes: readonly string[];
+  readonly body: string;
+  readonly traceparent: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** Failed attempts since the event was queued, or replayed. */
+  readonly attempts: readonly Attempt[];
+}
+
+interface OutboxPage {
+  readonly events: readonly OutboxEvent[];
+  /** Committed events are held back by a transaction that still runs: read again soon. */
+  readonly heldBack: boolean;
+}
+
+/** `pending` records a failed attempt; the others end the event. */
+export interface Settlement extends Cursor {
+  readonly status: 'pending' | 'delivered' | 'dead' | 'blocked' | 'undeliverable';
+  readonly attempt: Attempt | undefined;
+}
+
+/** Reads the outbox in this process. */
+interface OutboxReader {
+  /** Every event up to here was read. Undefined: it does not read now. */
+  readTo(): Cursor | undefined;
+  /**
+   * Takes events that are the next in the outbox after what `readTo` said when they were written. False: it does not,
+   * and has to read them.
+   */
+  take(events: readonly OutboxEvent[]): boolean;
+}
+
+export interface OutboxStore {
+  /** Takes or renews the lease. False: another relay holds it. */
+  lease(holder: string, ttlMs: number): Promise<boolean>;
+  release(holder: string): Promise<void>;
+  /** The position from which a relay that starts now begins to read; everything before it is `backlog`. */
+  horizon(): Promise<Cursor>;
+  /** Applications with something undelivered before `until`. */
+  backlog(until: Cursor): Promise<readonly string[]>;
+  read(after: Cursor, limit: number): Promise<OutboxPage>;
+  /** One application's events in `(after, until]`. */
+  readApp(appUuid: string, after: Cursor, until: Cursor, limit: number): Promise<readonly OutboxEvent[]>;
+  /** Tells whether no event waits for its first attempt. */
+  isEmpty(): Promise<boolean>;
+  /**
+   * False: the lease is lost, and nothing was settled. `isAgain`: the database may have some of it, since its answer
+   * did not come.
+   */
+  settle(holder: string, settlements: readonly Settlement[], isAgain?: boolean): Promise<boolean>;
+  /** Calls back when there may be something new to read. */
+  onEvents(wake: () => void): void;
+  /** The relay that may be handed events instead of reading them. */
+  follow(reader: OutboxReader): void;
+}
+
+const LEASE = 'webhook-relay';
+const CLOCK = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`;
+const TAKE = `INSERT INTO leases AS l (name, holder, expires_at) VALUES ('${LEASE}', $1, ${CLOCK} + $2::bigint)
+  ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at,
+    fence = CASE WHEN l.holder = excluded.holder THEN l.fence ELSE l.fence + 1 END
+  WHERE l.holder = excluded.holder OR l.expires_at < ${CLOCK} RETURNING 1 AS held`;
+const GIVE = `DELETE FROM leases WHERE name = '${LEASE}' AND holder = $1`;
+const VACATE = `DELETE FROM leases WHERE name = '${LEASE}'`;
+const HORIZON = 'SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid';
+const BACKLOG = 'SELECT DISTINCT app_uuid FROM outbox WHERE (xid, event_id) <= ($1::text::xid8, $2::bigint)';
+
+const COLUMNS = `o.xid::text AS xid, o.event_id, e.webhook_id, e.app_uuid, e.name, array_to_json(e.lanes)::text AS lanes, e.body, e.traceparent, e.at,
+  o.attempts_before, e.attempts::text AS attempts`;
+/** Each row tells as well whether later ones are held back, which spares a second question. */
+const READ = `SELECT ${COLUMNS}, EXISTS (SELECT 1 FROM outbox WHERE xid >= pg_snapshot_xmin(pg_current_snapshot())) AS held
+  FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
+  WHERE (o.xid, o.event_id) > ($1::text::xid8, $2::bigint) AND o.xid < pg_snapshot_xmin(pg_current_snapshot())
+  ORDER BY o.xid, o.event_id LIMIT $3::int`;
+const HELD = 'SELECT EXISTS (SELECT 1 FROM outbox WHERE (xid, event_id) > ($1::text::xid8, $2::bigint)) AS held';
+const WAITS = `SELECT EXISTS (SELECT 1 FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
+  WHERE jsonb_array_length(e.attempts) = o.attempts_before) AS waits`;
+const READ_APP = `SELECT ${COLUMNS} FROM outbox AS o JOIN events AS e ON e.event_id = o.event_id
+  WHERE o.app_uuid = $1 AND (o.xid, o.event_id) > ($2::text::xid8, $3::bigint) AND (o.xid, o.event_id) <= ($4::text::xid8, $5::bigint)
+  ORDER BY o.xid, o.event_id LIMIT $6::int`;
+
+const NEW_ATTEMPTS = `coalesce((SELECT jsonb_agg(made ORDER BY position) FROM jsonb_array_elements(s.attempts::jsonb) WITH ORDINALITY AS a (made, position)
+    WHERE NOT e.attempts @> jsonb_build_array(made)), '[]')`;
+/** Attempts that the event has already are left out where `isAgain`. */
+const settleStatement = (isAgain: boolean): string => `
+WITH settled AS MATERIALIZED (
+  SELECT * FROM json_to_recordset($1::text::json) AS s (xid text, event_id bigint, status text, attempts json)
+  WHERE EXISTS (SELECT 1 FROM leases WHERE name = '${LEASE}' AND holder = $2)
+), gone AS (
+  DELETE FROM outbox AS o USING settled AS s WHERE s.status <> 'pending' AND o.xid = s.xid::xid8 AND o.event_id = s.event_id
+), logged AS (
+  UPDATE events AS e SET status = s.status, attempts = e.attempts || ${isAgain ? NEW_ATTEMPTS : 's.attempts::jsonb'} FROM settled AS s WHERE e.event_id = s.event_id
+)
+SELECT count(*)::int AS settled FROM settled`;
+const SETTLE = settleStatement(false);
+const SETTLE_AGAIN = settleStatement(true);
+
+/** The outbox as those who write events see it. */
+export interface OutboxFeed {
+  /** How far the relay of this process has read; undefined where it does not read. */
+  readTo(): Cursor | undefined;
+  /** Events were written: the relay takes `next`, or is woken to read them. */
+  written(next: readonly OutboxEvent[]): void;
+  wake(): void;
+}
+
+export function outboxStore(database: Database): OutboxStore & OutboxFeed & { vacate(): Promise<void> } {
+  const listeners: (() => void)[] = [];
+  let reader: OutboxReader | undefined;
+  const wake = () => {
+    for (const each of listeners) each();
+  };
+  return {
+    lease: async (holder, ttlMs) => (await database.query(TAKE, [holder, ttlMs])).length > 0,
+    release: async (holder) => void (await database.query(GIVE, [holder])),
+    vacate: async () => void (await database.query(VACATE)),
+    async horizon() {
+      const [row] = await database.query<{ xid: string }>(HORIZON);
+      if (row === undefined) throw new Error('no horizon');
+      // Everything below the horizon's transaction, whatever its event number.
+      return { xid: row.xid, eventId: 0 };
+    },
+    backlog: async (until) => (await database.query(BACKLOG, [until.xid, until.eventId])).map((row) => String(row.app_uuid)),
+    async read(after, limit) {
+      const rows = await database.query(READ, [after.xid, after.eventId, limit]);
+      if (rows.length > 0) return { events: rows.map(outboxEvent), heldBack: rows[0]?.held === true };
+      const [row] = await database.query<{ held: boolean }>(HELD, [after.xid, after.eventId]);
+      return { events: [], heldBack: row?.held === true };
+    },
+    readApp: async (appUuid, after, until, limit) =>
+      (await database.query(READ_APP, [appUuid, after.xid, after.eventId, until.xid, until.eventId, limit])).map(outboxEvent),
+    async isEmpty() {
+      const [row] = await database.query<{ waits: boolean }>(WAITS);
+      return row?.waits === false;
+    },
+    async settle(holder, settlements, isAgain = false) {
+      if (settlements.length === 0) return true;
+      const [row] = await database.query<{ settled: number }>(isAgain ? SETTLE_AGAIN : SETTLE, [
+        JSON.stringify(merge(settlements)),
+        holder,
+      ]);
+      return (row?.settled ?? 0) > 0;
+    },
+    onEvents: (listener) => void listeners.push(listener),
+    follow(by) {
+      reader = by;
+    },
+    readTo: () => reader?.readTo(),
+    written(next) {
+      if (next.length === 0 || reader?.take(next) !== true) wake();
+    },
+    wake,
+  };
+}
+
+/** One row an event: a statement updates a row once. */
+function merge(settlements: readonly Settlement[]): object[] {
+  const rows = new Map<string, { xid: string; event_id: number; status: string; attempts: Attempt[] }>();
+  for (const { xid, eventId, status, attempt } of settlements) {
+    const name = `${xid} ${eventId}`;
+    const row = rows.get(name) ?? { xid, event_id: eventId, status, attempts: [] };
+    row.status = status;
+    if (attempt !== undefined) row.attempts.push(attempt);
+    rows.set(name, row);
+  }
+  return [...rows.values()];
+}
+
+function outboxEvent(row: Row): OutboxEvent {
+  const made: readonly Attempt[] = JSON.parse(String(row.attempts));
+  return {
+    xid: String(row.xid),
+    eventId: Number(row.event_id),
+    webhookId: String(row.webhook_id),
+    appUuid: String(row.app_uuid),
+    name: String(row.name),
+    lanes: JSON.parse(String(row.lanes)),
+    body: String(row.body),
+    traceparent: String(row.traceparent),
+    at: Number(row.at),
+    attempts: made.slice(Number(row.attempts_before)),
+  };
+}

@@ -1,0 +1,131 @@
+/**
+ * Shapes of bodies: arktype validates, and the same shape becomes JSON Schema for the API reference. A message is made
+ * of the failing path and what was expected, never of arktype's own text, which quotes what was submitted.
+ */
+
+import { type Problem, problems } from '../../problem.ts';
+import { type ArkErrors, type } from './type.ts';
+
+export interface Shape<B> {
+  readonly check: (value: unknown) => { readonly value: B } | { readonly issue: string };
+  /** JSON Schema 2020-12. */
+  readonly schema: object;
+}
+
+/** An arktype type, as far as this file uses it. */
+interface Definition<B> {
+  (value: unknown): B | ArkErrors;
+  toJsonSchema(options: { fallback: (context: { base: object }) => object }): { readonly $schema?: unknown };
+}
+
+/**
+ * The shape of an arktype type, which is made when it is first needed, after the library is loaded (`type.ts`).
+ */
+export function shape<B>(define: () => Definition<B>): Shape<B> {
+  let made: { readonly definition: Definition<B>; readonly schema: object } | undefined;
+  const make = () => {
+    const definition = define();
+    const { $schema: _dialect, ...schema } = definition.toJsonSchema({ fallback: (context) => context.base });
+    made = { definition, schema };
+    return made;
+  };
+  return {
+    get schema() {
+      return (made ?? make()).schema;
+    },
+    check(value) {
+      const { definition, schema } = made ?? make();
+      const misplaced = notAnObject(schema, value, []);
+      if (misplaced !== undefined) return { issue: `${pathText(misplaced)}: must be an object` };
+      const out = definition(value);
+      if (!(out instanceof type.errors)) return { value: out };
+      const first = out[0];
+      return { issue: first === undefined ? 'body: must be of the documented shape' : issueOf(first) };
+    },
+  };
+}
+
+/** The part of a JSON Schema that is read here. */
+interface SchemaNode {
+  readonly type?: unknown;
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly anyOf?: readonly SchemaNode[];
+}
+
+/** The path of a value that is no object where the schema wants one: to arktype a list is an object too. */
+function notAnObject(node: SchemaNode, value: unknown, path: readonly PropertyKey[]): readonly PropertyKey[] | undefined {
+  const wantsObject = node.type === 'object' || node.anyOf?.every((each) => each.type === 'object') === true;
+  if (!wantsObject) return undefined;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return path;
+  for (const [name, child] of Object.entries(value)) {
+    const nodes = [node, ...(node.anyOf ?? [])].flatMap(({ properties }) => properties?.[name] ?? []);
+    const found = nodes.map((each) => notAnObject(each, child, [...path, name]));
+    if (found.length > 0 && found.every((each) => each !== undefined)) return found[0];
+  }
+  return undefined;
+}
+
+interface Issue {
+  readonly code: string;
+  readonly path: readonly PropertyKey[];
+  readonly expected: string;
+  readonly errors?: readonly Issue[];
+}
+
+function issueOf(issue: Issue): string {
+  const path = pathText(issue.path);
+  if (issue.code === 'required') return `${path}: is required`;
+  // arktype says of an undeclared key that it expects it removed.
+  if (issue.expected === 'removed') return `${path}: is not a known field here`;
+  if (issue.errors !== undefined)
+    return `${path}: must be ${[...new Set(issue.errors.map((each) => each.expected))].join(' or ')}`;
+  return `${path}: must be ${issue.expected.replaceAll(/ \(was [^)]*\)/g, '')}`;
+}
+
+const PATH_STEP_MAX_CHARS = 64;
+
+/** `sip_headers.X-Note`, `urls[3]`; a step the caller named is cut and cleaned, for it goes into a message. */
+function pathText(path: readonly PropertyKey[]): string {
+  // arktype's own list of steps, which `map` would make another of its kind of, has one where it is empty.
+  const text = [...path]
+    .map((step) =>
+      typeof step === 'number'
+        ? `[${step}]`
+        : `.${String(step)
+            .slice(0, PATH_STEP_MAX_CHARS)
+            .replaceAll(/[^\x20-\x7e]/g, '?')}`,
+    )
+    .join('')
+    .replace(/^\./, '');
+  return text === '' ? 'body' : text;
+}
+
+/** `{}`, and nothing else. */
+export const noBody: Shape<object> = shape(() => type({ '+': 'reject' }));
+
+/** Validates a parsed body: a JSON object, of the shape, of text that can be stored. */
+export function inBody<B>(expected: Shape<B>, value: unknown, status: 400 | 422): { value: B } | { problem: Problem } {
+  const refuse = (message: string) => ({ problem: status === 422 ? problems.unprocessable(message) : problems.invalid(message) });
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuse('body: must be a JSON object');
+  const checked = expected.check(value);
+  if ('issue' in checked) return refuse(checked.issue);
+  const unstorable = findUnstorable(value, []);
+  return unstorable === undefined ? checked : refuse(`${pathText(unstorable)}: must be text without U+0000 and lone surrogates`);
+}
+
+/** PostgreSQL stores neither. The shape has bounded depth and size by now. */
+function findUnstorable(value: unknown, path: readonly PropertyKey[]): readonly PropertyKey[] | undefined {
+  if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? path : undefined;
+  if (Array.isArray(value)) {
+    for (const [index, each] of value.entries()) {
+      const found = findUnstorable(each, [...path, index]);
+      if (found !== undefined) return found;
+    }
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [name, each] of Object.entries(value)) {
+      const found = findUnstorable(each, [...path, name]);
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
+}
