@@ -41,8 +41,11 @@ export interface MessageStore {
   list(appUuid: string, query: MessageQuery): Promise<readonly MessageState[] | 'too_many'>;
   /** The latest messages, newest first, of one application or of all. */
   latest(appUuid: string | undefined, limit: number): Promise<readonly MessageState[]>;
-  /** Takes messages that are due, oldest first, through `step`; returns what became of them. */
-  claim(now: number, limit: number, step: (state: MessageState) => MessageStep): Promise<readonly MessageState[]>;
+  /**
+   * Takes messages that are due through `step`, at most `limit` of them, and returns what became of them. Applications
+   * take turns, in the order of their ids from the one behind `after` on; of each the oldest message is first.
+   */
+  claim(now: number, limit: number, after: string, step: (state: MessageState) => MessageStep): Promise<readonly MessageState[]>;
   /** Takes one message through `step`. Undefined: no such message. */
   change(messageUuid: string, now: number, step: (state: MessageState) => MessageStep): Promise<MessageState | undefined>;
   /** Messages at a gateway: those held past their time, or all where nobody else can hold one. */
@@ -69,7 +72,10 @@ const INSERT = `INSERT INTO messages (message_uuid, app_uuid, operation_uuid, fr
     < ${MESSAGES_WAITING_MAX}
   RETURNING 1`;
 const GET = `SELECT ${COLUMNS} FROM messages WHERE message_uuid = $1::uuid`;
-const CLAIM = `SELECT ${COLUMNS} FROM messages WHERE stage = 'waiting' AND due_at <= $1::bigint ORDER BY due_at LIMIT $2::int FOR UPDATE SKIP LOCKED`;
+const NEXT_IN_TURN = `SELECT ${COLUMNS} FROM messages WHERE stage = 'waiting' AND app_uuid > $1::text AND due_at <= $2::bigint
+  ORDER BY app_uuid, due_at LIMIT 1 FOR UPDATE SKIP LOCKED`;
+const MORE_OF_ONE = `SELECT ${COLUMNS} FROM messages WHERE stage = 'waiting' AND app_uuid = $1::text AND due_at <= $2::bigint
+  ORDER BY due_at LIMIT $3::int FOR UPDATE SKIP LOCKED`;
 const WRITE = `UPDATE messages SET status = $2::text, error_code = $3::text, error_message = $4::text, updated_at = $5::bigint, sent_at = $6::bigint,
   delivered_at = $7::bigint, parts = $8::text::jsonb, stage = $9::text, due_at = $10::bigint, attempts = $11::int WHERE message_uuid = $1::uuid`;
 const NAME_PARTS = `INSERT INTO message_parts (message_uuid, part, smsc_id)
@@ -129,6 +135,29 @@ async function stepRow(
   return after;
 }
 
+/**
+ * Locks messages that are due, one of each application in turn. Each has to be written before the next is asked for. An
+ * application that is alone has the rest at once.
+ */
+async function* inTurn(within: Queryable, now: number, limit: number, after: string): AsyncGenerator<Row> {
+  const due = Math.floor(now);
+  let turn = after;
+  let isFirstRound = true;
+  for (let left = limit; left > 0; left -= 1) {
+    const next = async (behind: string) => (await within.query(NEXT_IN_TURN, [behind, due]))[0];
+    const row = (await next(turn)) ?? (turn === '' ? undefined : await next(''));
+    if (row === undefined) return;
+    const isAlone = !isFirstRound && row.app_uuid === turn;
+    turn = String(row.app_uuid);
+    isFirstRound = false;
+    yield row;
+    if (isAlone) {
+      yield* await within.query(MORE_OF_ONE, [turn, due, left - 1]);
+      return;
+    }
+  }
+}
+
 const insertParameters = (message: MessageState) => [
   message.messageUuid,
   message.appUuid,
@@ -179,10 +208,10 @@ export function messageStore(database: Database, shared: boolean, kept: KeptAnsw
       return (await found).map(messageOf);
     },
 
-    async claim(now, limit, step) {
+    async claim(now, limit, after, step) {
       const claimed = await database.transaction(async (within) => {
         const taken: MessageStep[] = [];
-        for (const row of await within.query(CLAIM, [Math.floor(now), limit])) taken.push(await stepRow(within, row, now, step));
+        for await (const row of inTurn(within, now, limit, after)) taken.push(await stepRow(within, row, now, step));
         return taken;
       });
       if (claimed.some(({ events }) => events.length > 0)) onEvents();

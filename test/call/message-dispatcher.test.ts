@@ -25,7 +25,7 @@ function queue(clock: VirtualClock, answers: Answers) {
       row = message;
       return true;
     },
-    claim: async (now, _limit, step) => {
+    claim: async (now, _limit, _after, step) => {
       const claimed = row?.stage === 'waiting' && row.dueAt <= now ? take('claim', step) : undefined;
       return claimed === undefined ? [] : [claimed];
     },

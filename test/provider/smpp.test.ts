@@ -56,8 +56,8 @@ async function connected(
   return made;
 }
 
-async function send(text: string): Promise<string> {
-  const context = { appUuid, operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
+async function send(text: string, from = appUuid): Promise<string> {
+  const context = { appUuid: from, operationUuid: newUuid(), idempotencyKey: undefined, traceparent: '' };
   const answer = await dispatcher.send({ from: FROM, to: TO, text }, context);
   if (isProblem(answer)) throw new Error(answer.message);
   return String(answer.body.message_uuid);
@@ -265,6 +265,27 @@ describe('short messages over SMPP', () => {
     expect(most).toBeLessThanOrEqual(3);
     expect(smsc.submissions).toHaveLength(30);
   });
+
+  for (const window of [1, 3])
+    test(`of several applications take turns (window ${window})`, async () => {
+      await dispatcher.close();
+      dispatcher = await connected({ window });
+      smsc.misbehave = () => 'ignore';
+      const held = await Promise.all(Array.from({ length: window }, () => send('held')));
+      await smsc.until(() => smsc.attempts === window, 'the window to be full');
+      const [second = '', third = ''] = await Promise.all(
+        ['second', 'third'].map(async (name) => (await store.store.apps.create({ name })).appUuid),
+      );
+      for (let at = 0; at < 8; at++) await send('campaign', second);
+      for (let at = 0; at < 3; at++) await send(`code ${at}`, third);
+      smsc.misbehave = () => undefined;
+      smsc.drop();
+      for (const uuid of held) await until(uuid, 'failed');
+      await smsc.until(() => smsc.submissions.length === 11, 'the rest');
+      const texts = smsc.submissions.map(({ octets }) => Buffer.from(octets).toString('latin1'));
+      const lastCode = Math.max(...texts.flatMap((text, at) => (text.startsWith('code') ? [at] : [])));
+      expect([texts.filter((text) => text === 'campaign').length, lastCode <= 5 + window]).toEqual([8, true]);
+    });
 
   test('a rate is kept to by all parts together, and everything goes out', async () => {
     await dispatcher.close();

@@ -1,6 +1,7 @@
 /**
  * Hands queued messages to the gateway and what comes back to their rows. The queue is the database: what waits is not
- * in memory, and a process that dies loses nothing that was not with the gateway at that moment.
+ * in memory, and a process that dies loses nothing that was not with the gateway at that moment. Applications take
+ * turns, so that a campaign of one does not hold up the codes that another sends.
  */
 import { type Clock, sleep } from '../../clock.ts';
 import { StoreUnavailable } from '../../database/journal/journal.ts';
@@ -56,6 +57,8 @@ export class MessageDispatcher implements Messages {
    * late.
    */
   readonly #held = new Map<string, number>();
+  /** The application whose turn was last. */
+  #turn = '';
   /** Until then a claim that nobody answered may turn up, in ms since the epoch. */
   #doubtUntil = 0;
   /** The ids of parts that the gateway has taken, until the database has them, with the receipt that came too early. */
@@ -213,7 +216,9 @@ export class MessageDispatcher implements Messages {
   async #claim(now: number, most: number): Promise<readonly MessageState[]> {
     const { store, clock } = this.#options;
     try {
-      return await store.claim(now, most, (state) => claim(state, clock.now()));
+      const claimed = await store.claim(now, most, this.#turn, (state) => claim(state, clock.now()));
+      this.#turn = claimed.at(-1)?.appUuid ?? this.#turn;
+      return claimed;
     } catch (error) {
       this.#doubtUntil = clock.now() + CLAIM_DOUBT_MS;
       throw error;

@@ -1,0 +1,1 @@
+CREATE INDEX "messages_turn" ON "messages" USING btree ("app_uuid","due_at") WHERE stage = 'waiting';
