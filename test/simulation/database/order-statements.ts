@@ -138,6 +138,16 @@ function partsOf({ parts, messages }: Tables, isMeant: (part: PartRecord, messag
   });
 }
 
+/** The first messages that wait, are due and are meant, by application and age; they are locked. */
+function claimed(execution: Execution, isMeant: (row: MessageRecord) => boolean, limit: number) {
+  const rows = [...execution.tables.messages.values()]
+    .filter((row) => row.stage === 'waiting' && row.due_at <= numberAt(execution, 2) && isMeant(row))
+    .filter((row) => !execution.isLocked(`message ${row.message_uuid}`))
+    .sort((a, b) => (a.app_uuid < b.app_uuid ? -1 : a.app_uuid > b.app_uuid ? 1 : a.due_at - b.due_at))
+    .slice(0, limit);
+  return { rows, locked: rows.map((row) => `message ${row.message_uuid}`) };
+}
+
 const messageStatements: readonly Statement[] = [
   step(/^INSERT INTO messages/, (execution) => {
     const row = newMessage(execution);
@@ -155,14 +165,12 @@ const messageStatements: readonly Statement[] = [
     },
     messageKey,
   ),
-  step(/^SELECT message_uuid::text .* FOR UPDATE SKIP LOCKED$/s, (execution) => {
-    const due = [...execution.tables.messages.values()]
-      .filter((row) => row.stage === 'waiting' && row.due_at <= numberAt(execution, 1))
-      .filter((row) => !execution.isLocked(`message ${row.message_uuid}`))
-      .sort((a, b) => a.due_at - b.due_at)
-      .slice(0, numberAt(execution, 2));
-    return { rows: due, locked: due.map((row) => `message ${row.message_uuid}`) };
-  }),
+  step(/^SELECT message_uuid::text .* app_uuid > \$1::text .* FOR UPDATE SKIP LOCKED$/s, (execution) =>
+    claimed(execution, (row) => row.app_uuid > textAt(execution, 1), 1),
+  ),
+  step(/^SELECT message_uuid::text .* app_uuid = \$1::text .* FOR UPDATE SKIP LOCKED$/s, (execution) =>
+    claimed(execution, (row) => row.app_uuid === textAt(execution, 1), numberAt(execution, 3)),
+  ),
   step(/^UPDATE messages SET status = \$2/, (execution) => ({
     rows: NONE,
     apply: () => {

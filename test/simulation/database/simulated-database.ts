@@ -169,12 +169,12 @@ export class SimulatedDatabase {
     };
   }
 
-  #execution(text: string, parameters: readonly Parameter[], transaction?: Transaction): Execution {
+  #execution(text: string, parameters: readonly Parameter[]): Execution {
     return {
       tables: this.tables,
       parameters,
       now: Math.floor(this.#options.scheduler.now),
-      isLocked: (key) => this.#locked.has(key) && this.#locked.get(key) !== transaction,
+      isLocked: (key) => this.#locked.has(key),
       text,
     };
   }
@@ -193,7 +193,7 @@ export class SimulatedDatabase {
     answer: { lost(): void; rows(rows: Rows): void },
   ): void {
     const transaction: Transaction = { link, xid: undefined, locks: [], changes: [], executed: [], isOver: false };
-    const execution = this.#execution(text, parameters, transaction);
+    const execution = this.#execution(text, parameters);
     this.#withLocks(transaction, statement.locks?.(execution) ?? [], () => {
       if (link.fails()) {
         this.#end(transaction);
@@ -253,7 +253,7 @@ export class SimulatedDatabase {
     this.#options.scheduler.after(link.latencyMs(), () => {
       if (isBroken()) return;
       if (statement.kind !== 'step') throw new Error(`the statement is not meant for a transaction: ${text}`);
-      const execution = this.#execution(text, parameters, transaction);
+      const execution = this.#execution(text, parameters);
       this.#withLocks(transaction, statement.locks?.(execution) ?? [], () => {
         if (isBroken()) return;
         const { rows, locked = [], apply } = statement.run(execution);

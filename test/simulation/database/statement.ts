@@ -9,7 +9,10 @@ export interface Execution {
   readonly parameters: readonly Parameter[];
   /** The database's own clock, in milliseconds since the epoch. */
   readonly now: number;
-  /** Tells whether another transaction has locked a row. */
+  /**
+   * Tells whether a transaction has locked a row. Its own counts as well: it has changed what it has claimed, and does
+   * not claim it again.
+   */
   isLocked(key: string): boolean;
   /** The SQL, for statements that come in several forms. */
   readonly text: string;
