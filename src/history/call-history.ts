@@ -24,10 +24,13 @@ export interface TimelinePart {
 
 /** Takes entries. Whoever sees something of a call tells it here; nothing is kept when the history is off. */
 export interface HistorySink {
-  /** A Session begins. Entries of others are not kept. */
-  begin(sessionUuid: string): void;
-  /** Adds an entry, with the time of now. */
-  add(sessionUuid: string, entry: Entry): void;
+  /** A Session of that application begins. Nothing is kept of a Session that has not begun. */
+  begin(sessionUuid: string, appUuid: string): void;
+  /**
+   * Adds an entry, with the time of now. With `appUuid` only where the Session is that application's: whoever names a
+   * Session of another one leaves no mark in its timeline.
+   */
+  add(sessionUuid: string, entry: Entry, appUuid?: string): void;
   /** The Session is over: what comes within a second still belongs to it. */
   ended(sessionUuid: string): void;
 }
@@ -47,6 +50,7 @@ export interface CallHistoryOptions {
 }
 
 interface Growing {
+  readonly appUuid: string;
   entries: TimedEntry[];
   /** Entries of the call so far, with the ones that are stored. */
   count: number;
@@ -66,15 +70,16 @@ export class CallHistory implements HistorySink {
     this.#options = options;
   }
 
-  begin(sessionUuid: string): void {
-    this.#calls.set(sessionUuid, { entries: [], count: 0, since: 0, endedAt: undefined });
+  begin(sessionUuid: string, appUuid: string): void {
+    this.#calls.set(sessionUuid, { appUuid, entries: [], count: 0, since: 0, endedAt: undefined });
   }
 
-  add(sessionUuid: string, entry: Entry): void {
+  add(sessionUuid: string, entry: Entry, appUuid?: string): void {
     const at = Math.floor(this.#options.clock.now());
     const call = this.#calls.get(sessionUuid);
     // One place beyond the limit is for the entry that says so.
     if (call === undefined || call.count > HISTORY_CALL_MAX_ENTRIES) return;
+    if (appUuid !== undefined && appUuid !== call.appUuid) return;
     if (call.entries.length === 0) call.since = at;
     const timed: TimedEntry =
       call.count === HISTORY_CALL_MAX_ENTRIES ? { at, kind: 'media', what: 'timeline_full' } : { at, ...entry };

@@ -3,6 +3,7 @@
  * has two Sessions with one Call-ID, which the tag of the caller tells apart.
  */
 import type { Clock } from '../clock.ts';
+import { factText } from '../event/call-report.ts';
 import {
   SIP_TRACE_EARLY_MAX_MESSAGES,
   SIP_TRACE_MAX_CHARS,
@@ -43,7 +44,7 @@ export interface SipTraceOptions {
 
 export class SipTrace {
   readonly #options: SipTraceOptions;
-  /** Calls of Sessions, by Call-ID. */
+  /** Calls of Sessions, by Call-ID as events tell it. */
   readonly #calls = new Map<string, Traced>();
   /** Calls that came in and are not known to be a Session's yet, oldest first. */
   readonly #unbound = new Map<string, Traced>();
@@ -60,8 +61,9 @@ export class SipTrace {
     const { level, hidden } = this.#options;
     if (level === 'off') return;
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
-    const facts = messageFacts(text);
-    if (facts === undefined) return;
+    const read = messageFacts(text);
+    if (read === undefined) return;
+    const facts = { ...read, callId: factText(read.callId) };
     const call = this.#calls.get(facts.callId) ?? this.#unbound.get(facts.callId) ?? this.#opened(facts);
     if (call === undefined) return;
     if (call.callerTag === '' && facts.isRequest) call.callerTag = facts.fromTag;
@@ -92,14 +94,15 @@ export class SipTrace {
     this.#options.history.add(sessionUuid, entry);
   }
 
-  /** The call with that Call-ID belongs to the Session. What came before is added now. */
+  /** The call with that Call-ID, whole or as events tell it, belongs to the Session. What came before is added now. */
   bind(callId: string, sessionUuid: string, side: DialogSide): void {
     if (this.#options.level === 'off') return;
-    const call = this.#calls.get(callId) ?? this.#unbound.get(callId) ?? this.#begun('');
-    this.#unbound.delete(callId);
-    this.#calls.set(callId, call);
+    const key = factText(callId);
+    const call = this.#calls.get(key) ?? this.#unbound.get(key) ?? this.#begun('');
+    this.#unbound.delete(key);
+    this.#calls.set(key, call);
     call.sessions[side] = sessionUuid;
-    this.#callIds.set(sessionUuid, [...(this.#callIds.get(sessionUuid) ?? []), callId]);
+    this.#callIds.set(sessionUuid, [...(this.#callIds.get(sessionUuid) ?? []), key]);
     for (const early of call.early) if (early.side === side) this.#keep(sessionUuid, early.entry);
     call.early = call.early.filter((early) => early.side !== side);
   }

@@ -349,19 +349,16 @@ const OPERATOR_COMMANDS = '/operator/v1/apps/:app_uuid/';
 /** Puts a command into the timeline of the Session that it named or made. */
 function tell(history: HistorySink | undefined, context: RequestContext, status: number, tookMs: number): void {
   const { route, params, path, operationUuid } = context;
-  const isOperator = route.path.startsWith(OPERATOR_COMMANDS);
-  const names = isOperator || route.path.startsWith('/v1/sessions/:uuid');
+  const isOperators = route.path.startsWith(OPERATOR_COMMANDS);
+  const names = isOperators || route.path.startsWith('/v1/sessions/:uuid');
   const sessionUuid = (names ? params.uuid : undefined) ?? context.sessionUuid;
-  // An unauthenticated request has neither; it leaves no mark in the timeline that it names.
-  if (history === undefined || sessionUuid === undefined || (context.appUuid === '' && !(isOperator && status < 400))) return;
-  history.add(sessionUuid, {
-    kind: 'command',
-    method: route.method,
-    path,
-    status,
-    operation_uuid: operationUuid,
-    took_ms: Math.round(tookMs * 10) / 10,
-  });
+  if (history === undefined || sessionUuid === undefined) return;
+  // An unauthenticated request is neither's; it leaves no mark in the timeline that it names.
+  const appUuid = isOperators && context.isOperator ? params.app_uuid : context.appUuid;
+  if (appUuid === undefined || appUuid === '') return;
+  const took_ms = Math.round(tookMs * 10) / 10;
+  const entry = { kind: 'command', method: route.method, path, status, operation_uuid: operationUuid, took_ms } as const;
+  history.add(sessionUuid, entry, appUuid);
 }
 
 function contextOf(request: Request, route: Route, params: Record<string, string>): RequestContext {
@@ -381,6 +378,7 @@ function contextOf(request: Request, route: Route, params: Record<string, string
     raw: undefined,
     body: undefined,
     appUuid: '',
+    isOperator: false,
     mayOnlyRead: false,
     operationUuid: '',
     keyed: undefined,

@@ -73,6 +73,8 @@ export interface RequestContext {
   body: unknown;
   /** The application that asks, after `authentication`; `""` for the operator. */
   appUuid: string;
+  /** The operator asks, with a token that permits the request; after `authentication`. */
+  isOperator: boolean;
   /** The operator's token may only read; after `authentication`. */
   mayOnlyRead: boolean;
   /**

@@ -19,6 +19,7 @@ const SECRET_BODIES = new Set(['INFO', 'MESSAGE']);
 export interface MessageFacts {
   readonly firstLine: string;
   readonly isRequest: boolean;
+  /** The text, decoded as the parser decodes it. */
   readonly callId: string;
   readonly fromTag: string;
   /** Number and method. */
@@ -33,7 +34,7 @@ export function messageFacts(text: string): MessageFacts | undefined {
   return {
     firstLine: text.slice(0, end),
     isRequest: !text.startsWith('SIP/2.0'),
-    callId,
+    callId: decoded(callId),
     fromTag: /;\s*tag\s*=\s*([^;,\s]+)/i.exec(field(text, FROM))?.[1] ?? '',
     cseq: field(text, CSEQ),
   };
@@ -44,6 +45,10 @@ const FROM = /\r\n(?:from|f)[ \t]*:[ \t]*([^\r\n]*)/i;
 const CSEQ = /\r\ncseq[ \t]*:[ \t]*([^\r\n]*)/i;
 
 const field = (text: string, pattern: RegExp): string => pattern.exec(text)?.[1]?.trim() ?? '';
+
+/** The text of octets in UTF-8, which are given as a character each (RFC 3261 §25.1). */
+const decoded = (octets: string): string =>
+  /[\x80-\xff]/.test(octets) ? new TextDecoder().decode(Uint8Array.from(octets, (octet) => octet.charCodeAt(0))) : octets;
 
 /**
  * The text that may be kept, at most `maxChars` long. `hidden` are names of header fields in lower case whose values

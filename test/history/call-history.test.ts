@@ -29,7 +29,7 @@ const media = (what: string) => ({ kind: 'media', what }) as const;
 
 test('a short call is stored once, a second after its end, with what came in that second', async () => {
   const { clock, history, written, closed } = world();
-  history.begin('one');
+  history.begin('one', 'app');
   history.add('one', media('started'));
   await clock.advance(2_500);
   history.ended('one');
@@ -47,7 +47,7 @@ test('a short call is stored once, a second after its end, with what came in tha
 
 test('a long call is stored every ten seconds, and as soon as a part is full', async () => {
   const { clock, history, written } = world();
-  history.begin('one');
+  history.begin('one', 'app');
   history.add('one', media('started'));
   await clock.advance(11_000);
   expect(written).toHaveLength(1);
@@ -56,10 +56,19 @@ test('a long call is stored every ten seconds, and as soon as a part is full', a
   expect(written.map(({ entries }) => entries.length)).toEqual([1, HISTORY_PART_MAX_ENTRIES]);
 });
 
+test('what another application says of a Session is not kept', async () => {
+  const { history } = world();
+  history.begin('one', 'app');
+  history.add('one', media('by nobody in particular'));
+  history.add('one', media('by its own'), 'app');
+  history.add('one', media('by another'), 'another');
+  expect(history.unsaved('one').map((entry) => 'what' in entry && entry.what)).toEqual(['by nobody in particular', 'by its own']);
+});
+
 test('nothing is kept of a Session that has not begun, or is over', async () => {
   const { clock, history, written } = world();
   history.add('none', media('started'));
-  history.begin('one');
+  history.begin('one', 'app');
   history.ended('one');
   await clock.advance(3_000);
   history.add('one', media('late'));
@@ -70,7 +79,7 @@ test('nothing is kept of a Session that has not begun, or is over', async () => 
 
 test('a call has at most so many entries, and the last one says that there were more', async () => {
   const { clock, history, whats } = world();
-  history.begin('one');
+  history.begin('one', 'app');
   for (let n = 0; n < HISTORY_CALL_MAX_ENTRIES + 10; n++) history.add('one', media('digit'));
   history.ended('one');
   await clock.advance(3_000);
@@ -81,7 +90,7 @@ test('a call has at most so many entries, and the last one says that there were 
 test('what the database could not take is stored when it is back, in order', async () => {
   const { clock, history, whats, database } = world();
   database.away = true;
-  history.begin('one');
+  history.begin('one', 'app');
   history.add('one', media('first'));
   await clock.advance(11_000);
   history.add('one', media('second'));
@@ -97,7 +106,7 @@ test('what comes to its end while the database is slow is stored too', async () 
   const { clock, history, whats, database } = world();
   const { promise, resolve } = Promise.withResolvers<void>();
   database.answers = promise;
-  history.begin('one');
+  history.begin('one', 'app');
   history.add('one', media('first'));
   await clock.advance(11_000);
   history.add('one', media('second'));
@@ -109,7 +118,7 @@ test('what comes to its end while the database is slow is stored too', async () 
 
 test('closing stores what is left', async () => {
   const { history, whats } = world();
-  history.begin('one');
+  history.begin('one', 'app');
   history.add('one', media('started'));
   await history.close();
   expect(whats()).toEqual(['started']);

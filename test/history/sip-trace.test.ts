@@ -1,6 +1,7 @@
 /** SIP messages find their way into the timeline of their Session, without what must not be kept. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { factText } from '../../src/event/call-report.ts';
 import type { Entry, SipEntry } from '../../src/history/entry.ts';
 import { SipTrace, type SipTraceOptions } from '../../src/history/sip-trace.ts';
 import { SIP_TRACE_MAX_MESSAGES, SIP_TRACE_UNBOUND_MAX_CALLS } from '../../src/limits.ts';
@@ -46,6 +47,16 @@ describe('the SIP of a call', () => {
       'in BYE sip:b@c SIP/2.0',
       'out INFO sip:a@b SIP/2.0',
     ]);
+  });
+
+  test('is found by a Call-ID of any octets and any length, as its Session was told of it', () => {
+    for (const callId of ['\u00fcn\u00ef', 'esc\u001bx', `long${'x'.repeat(2_000)}`]) {
+      const { trace, tell, lines } = world();
+      tell('in', invite(callId, 'far'));
+      trace.bind(factText(callId), 'one', 'callee');
+      tell('out', message('SIP/2.0 200 OK', callId, 'far', '1 INVITE'));
+      expect(lines('one')).toEqual(['in INVITE sip:b@c SIP/2.0', 'out SIP/2.0 200 OK']);
+    }
   });
 
   test('over the loopback trunk belongs to two Sessions with one Call-ID, each with its own messages', () => {

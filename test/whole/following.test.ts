@@ -149,6 +149,14 @@ describe('the event stream', () => {
     again.close();
   });
 
+  test('tells who comes with the id of another log that there is a gap, and goes on from the end', async () => {
+    const stream = await follow('', { 'last-event-id': '999999999' });
+    expect(await stream.next()).toMatchObject({ event: 'gap' });
+    const next = await trigger(app, 'session.created');
+    expect(await stream.next()).toMatchObject({ data: { webhook_id: next.body.webhook_id } });
+    stream.close();
+  });
+
   test('takes no place for a HEAD, whose body nobody reads', async () => {
     const headers = { authorization: `Bearer ${READ_TOKEN}` };
     for (let n = 0; n < 40; n++)

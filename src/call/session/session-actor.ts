@@ -89,7 +89,7 @@ export class SessionActor {
     this.seated = state.seat;
     this.#leg = leg;
     this.#environment = environment;
-    environment.history.begin(state.sessionUuid);
+    environment.history.begin(state.sessionUuid, state.appUuid);
     this.#recordings = new LiveRecordings((terms) => environment.recordings.orderOf(terms));
     this.#mailbox = new Mailbox({
       journal: environment.journal,

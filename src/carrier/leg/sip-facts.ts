@@ -1,6 +1,6 @@
 /** What an INVITE, or the answer to ours, tells the application beyond its numbers. */
-import type { SipFacts } from '../../event/call-report.ts';
-import { SIP_FACT_HEADERS_MAX, SIP_FACT_MAX_CHARS } from '../../limits.ts';
+import { factText, type SipFacts } from '../../event/call-report.ts';
+import { SIP_FACT_HEADERS_MAX } from '../../limits.ts';
 import type { Headers } from '../../sip/message/message.ts';
 import { LOOPBACK_FIELD } from '../trunk/loopback.ts';
 
@@ -22,7 +22,7 @@ export function sipFacts(
   const fields = {
     trunk: trunk === '' ? undefined : trunk,
     device: device?.device,
-    dialled: device && cut(device.dialled),
+    dialled: device && factText(device.dialled),
     codec,
     headers: extensions(headers),
     p_asserted_identity: asserted,
@@ -31,12 +31,12 @@ export function sipFacts(
     verstat,
   };
   const given = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return { call_id: cut(headers.get('call-id') ?? ''), ...Object.fromEntries(given) };
+  return { call_id: factText(headers.get('call-id') ?? ''), ...Object.fromEntries(given) };
 }
 
 function listed(headers: Headers, name: string): string | undefined {
   const values = headers.fields(name);
-  return values.length === 0 ? undefined : cut(values.join(', '));
+  return values.length === 0 ? undefined : factText(values.join(', '));
 }
 
 /** The `X-` header fields under the names that were sent, SIP_FACT_HEADERS_MAX at most. */
@@ -45,9 +45,7 @@ function extensions(headers: Headers): Readonly<Record<string, string>> | undefi
   for (const [i, name] of headers.names.entries()) {
     if (!name.startsWith('x-') || OURS.has(name) || found.size >= SIP_FACT_HEADERS_MAX) continue;
     const spelled = headers.spelling(name);
-    if (!found.has(spelled)) found.set(spelled, cut(headers.values[i] ?? ''));
+    if (!found.has(spelled)) found.set(spelled, factText(headers.values[i] ?? ''));
   }
   return found.size === 0 ? undefined : Object.fromEntries(found);
 }
-
-const cut = (text: string): string => text.replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, SIP_FACT_MAX_CHARS);

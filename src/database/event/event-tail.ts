@@ -15,16 +15,19 @@ export interface EventTail {
   follow(follower: Follower): () => void;
   /** The position up to which the log is complete. */
   position(): Promise<number>;
-  /** The first position that is still in the log, or may be in it next. Undefined before the first event of all. */
-  first(): Promise<number | undefined>;
+  /**
+   * The first position that is still in the log, or may be in it next, and the last that was ever given. Undefined
+   * before the first event of all.
+   */
+  bounds(): Promise<{ readonly first: number; readonly last: number } | undefined>;
   /** There may be something new. */
   wake(): void;
 }
 
 const AFTER = `SELECT event_id, octet_length(body) AS bytes FROM events WHERE event_id > $1::bigint ORDER BY event_id LIMIT ${EVENT_TAIL_BATCH_MAX_EVENTS}`;
 const LAST = 'SELECT max(event_id) AS last FROM events';
-const FIRST = `SELECT coalesce(min(event_id), pg_sequence_last_value(pg_get_serial_sequence('events', 'event_id')::regclass) + 1) AS first
-  FROM events`;
+const BOUNDS = `SELECT coalesce((SELECT min(event_id) FROM events), last + 1) AS first, last
+  FROM pg_sequence_last_value(pg_get_serial_sequence('events', 'event_id')::regclass) AS last`;
 
 /** Makes the tail of the log in `database`. Nothing is read until somebody follows it or asks for its position. */
 export function eventTail(database: Database, clock: Clock): EventTail {
@@ -69,9 +72,9 @@ class LogTail implements EventTail {
     return this.#end;
   }
 
-  async first(): Promise<number | undefined> {
-    const [row] = await this.#database.query<{ first: unknown }>(FIRST);
-    return row?.first == null ? undefined : Number(row.first);
+  async bounds(): Promise<{ readonly first: number; readonly last: number } | undefined> {
+    const [row] = await this.#database.query<{ first: unknown; last: unknown }>(BOUNDS);
+    return row?.last == null ? undefined : { first: Number(row.first), last: Number(row.last) };
   }
 
   wake(): void {

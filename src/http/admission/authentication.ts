@@ -54,7 +54,7 @@ export function authentication(
     const session = await options.console.find(cookie);
     if (session === undefined) return operator(undefined, context);
     context.isStillAdmitted = async () => (await options.console.find(cookie)) !== undefined;
-    return inSession(session, context);
+    return asOperator(inSession(session, context), context);
   };
   return (context) => {
     const cookie = context.request.headers.get('cookie');
@@ -64,7 +64,7 @@ export function authentication(
     const credential = header.length <= AUTHORIZATION_MAX_CHARS ? BEARER.exec(header)?.[1]?.trimEnd() : undefined;
     const { auth } = context.route;
     if (auth === 'operator' || (auth === 'either' && credential?.startsWith('app_') !== true))
-      return operator(credential, context);
+      return asOperator(operator(credential, context), context);
     const colon = credential?.indexOf(':') ?? -1;
     if (credential === undefined || colon < 0 || !isAppUuid(credential.slice(0, colon))) return problems.malformedAuthorization();
     const appUuid = credential.slice(0, colon);
@@ -81,6 +81,12 @@ export function authentication(
     const hashes = hashesOf(appUuid);
     return hashes instanceof Promise ? hashes.then(judge) : judge(hashes);
   };
+}
+
+/** Marks the context of a request that the operator's credentials let in. */
+function asOperator(problem: Problem | undefined, context: RequestContext): Problem | undefined {
+  context.isOperator = problem === undefined;
+  return problem;
 }
 
 /** A browser sends its cookie by itself, so what changes something has to prove that a page of ours asked. */

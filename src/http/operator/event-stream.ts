@@ -53,17 +53,30 @@ export class EventStreams {
     try {
       const { tail } = this.#options;
       const end = await tail.position();
-      const first = await tail.first();
-      const isLost = request.after !== undefined && first !== undefined && request.after + 1 < first;
+      const lostBefore = request.after === undefined ? undefined : lostBetween(request.after, end, await tail.bounds());
       const stream = new EventStream(this.#options, request, end, () => {
         this.#open -= 1;
       });
-      return stream.body(isLost ? (first ?? 1) - 1 : undefined);
+      return stream.body(lostBefore);
     } catch (error) {
       this.#open -= 1;
       throw error;
     }
   }
+}
+
+/**
+ * The position up to which a reader that has `after` has missed events. Undefined where it can go on. A position that
+ * was never given is of another log, as after a restored backup: such a reader goes on from the end.
+ */
+function lostBetween(
+  after: number,
+  end: number,
+  bounds: { readonly first: number; readonly last: number } | undefined,
+): number | undefined {
+  const { first, last } = bounds ?? { first: 1, last: 0 };
+  if (after > Math.max(end, last)) return end;
+  return after + 1 < first ? first - 1 : undefined;
 }
 
 class EventStream {

@@ -84,9 +84,8 @@ async function ordered(sessions: Sessions, context: RequestContext, command: Ses
   return () => sessions.command(uuid, command, onBehalf(appUuid, context));
 }
 
-const onBehalf = (appUuid: string, { traceparent }: RequestContext): CommandContext => ({
-  appUuid,
-  operationUuid: newUuid(),
-  idempotencyKey: undefined,
-  traceparent,
-});
+/** Makes a command an operation of its own, which the timeline of its call then tells. */
+function onBehalf(appUuid: string, context: RequestContext): CommandContext {
+  context.operationUuid = newUuid();
+  return { appUuid, operationUuid: context.operationUuid, idempotencyKey: undefined, traceparent: context.traceparent };
+}

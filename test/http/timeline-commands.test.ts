@@ -1,0 +1,51 @@
+/** The commands that are put into the timeline of a call: whose they are, and under which operation. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { systemClock } from '../../src/clock.ts';
+import type { AppSecrets } from '../../src/database/app/apps.ts';
+import { CallHistory } from '../../src/history/call-history.ts';
+import type { TimedEntry } from '../../src/history/entry.ts';
+import { silentLog } from '../../src/log.ts';
+import { problems } from '../../src/problem.ts';
+import { openPlatform, type Platform } from './platform.ts';
+
+const told: TimedEntry[] = [];
+const history = new CallHistory({
+  clock: systemClock(),
+  log: silentLog,
+  write: async () => {},
+  onEntry: (_, entry) => told.push(entry),
+  onClosed: () => {},
+});
+let platform: Platform;
+let app: AppSecrets;
+let session: string;
+beforeAll(async () => {
+  platform = await openPlatform({ history });
+  app = await platform.testStore.store.apps.create({ name: 'one' });
+  session = platform.session(app, { state: 'answered' });
+  history.begin(session, app.appUuid);
+});
+afterAll(() => platform.close());
+
+test('A command of the operator is told with its operation, and so is one that is refused.', async () => {
+  const path = `/operator/v1/apps/${app.appUuid}/sessions/${session}`;
+  told.length = 0;
+  const done = await platform.operator('POST', `${path}/hangup`, {});
+  platform.sessions.next = problems.conflict('It is over');
+  const refused = await platform.operator('POST', `${path}/play`, { url: 'https://media.example.com/a.wav' });
+  expect([done.status, refused.status]).toEqual([202, 409]);
+  expect(told).toMatchObject([
+    { kind: 'command', status: 202, operation_uuid: done.body.operation_uuid },
+    { kind: 'command', status: 409 },
+  ]);
+  expect(done.body.operation_uuid).toMatch(/^[0-9a-f-]{36}$/);
+});
+
+test('Whoever has no right key leaves no mark, nor does another application.', async () => {
+  const other = await platform.testStore.store.apps.create({ name: 'another' });
+  told.length = 0;
+  const hangup = `/operator/v1/apps/${app.appUuid}/sessions/${session}/hangup`;
+  expect((await platform.raw(hangup, { method: 'POST', headers: { authorization: 'Bearer wrong' } })).status).toBe(401);
+  expect((await platform.call(other, 'POST', `/v1/sessions/${session}/answer`, {})).status).toBe(404);
+  expect(told).toEqual([]);
+});
