@@ -8,12 +8,12 @@ const TEXTS = { type: 'string', multiple: true };
 const SWITCH = { type: 'boolean' };
 
 /** Every command takes these. */
-const COMMON = { url: TEXT, 'data-dir': TEXT, json: SWITCH, help: SWITCH };
+const COMMON = { url: TEXT, 'data-dir': TEXT, json: SWITCH, help: { ...SWITCH, short: 'h' } };
 const COMMON_HELP = `Options of every command:
   --url URL        where the platform listens (SIDETONE_URL, else HTTP_HOST and HTTP_PORT, else http://127.0.0.1:8080)
   --data-dir DIR   where operator.token is (DATA_DIR, else ./data)
   --json           print the answer as JSON
-  --help
+  --help           this help; after a command, that of the command
 `;
 
 const COLUMNS = 120;
@@ -37,6 +37,7 @@ const ALL_OPTIONS = Object.assign({}, ...Object.values(COMMANDS).map(({ usage })
  */
 export function readCommandLine(args) {
   const { values: given, positionals } = parsed(args);
+  if (positionals[0] === 'help') return { help: helpOf(positionals.slice(1)) };
   if (given.help || positionals.length === 0) return { help: helpOf(positionals) };
   // `calls` alone is the list of calls, as `calls list` is.
   if (positionals.length === 1 && positionals[0] === 'calls') positionals.push('list');

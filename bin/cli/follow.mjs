@@ -4,7 +4,10 @@ import { Stop } from './stop.mjs';
 
 const POST_TIMEOUT_MS = 10_000;
 const LOOK_MS = 1_000;
-const LIST_TIMEOUT_MS = 15_000;
+/** Calls that are followed at a time; of more the newest are. */
+const CALLS_MAX = 2_000;
+/** How often a call is looked at after its end: entries still come then, webhooks that are tried again aside. */
+const LATE_LOOKS = 3;
 
 /**
  * Prints events as they come. With `forward` each one is posted there too, one after the other, with the signature of
@@ -57,35 +60,65 @@ function eventLine(event, body) {
 }
 
 /**
- * Prints the timelines of calls as they grow: of one Session, of one application, or of all. Live calls are looked at,
- * and those that began since the last look, which may be over already. A Session that cannot be read at first stops the
- * command.
+ * Prints the timelines of calls as they grow: of one Session until it is over, of one application, or of all. Live
+ * calls are looked at, and those that began since the last look, which may be over already. What cannot be read at
+ * first stops the command; an outage later is waited out.
  */
 export async function tail(api, { app, session, json }, signal) {
   const shown = new Map();
   let since;
-  for (let isFirst = true; !signal.aborted; isFirst = false) {
-    const look = session === undefined ? await callsOf(api, app, since) : { calls: [session], since };
-    const { calls } = look;
-    since = look.since;
-    // A call that has just ended is read once more, because its last entries come after it.
-    for (const uuid of new Set([...calls, ...shown.keys()])) {
-      const { entries } = await api.json('GET', `/sessions/${encodeURIComponent(uuid)}/timeline`).catch((error) => {
-        if (isFirst && session !== undefined) throw error;
-        return { entries: [] };
-      });
-      const known = shown.get(uuid) ?? new Set();
-      for (const entry of entries) {
-        const name = JSON.stringify(entry);
-        if (known.has(name)) continue;
-        known.add(name);
-        console.log(json ? JSON.stringify({ session_uuid: uuid, ...entry }) : `${uuid.slice(0, 8)}  ${entryLine(entry)}`);
+  let isFirst = true;
+  let isDown = false;
+  while (!signal.aborted) {
+    try {
+      const look = session === undefined ? await callsOf(api, app, since) : { calls: [session], since };
+      // A call that has just ended is read once more, because its last entries come after it.
+      for (const uuid of new Set([...look.calls, ...shown.keys()])) {
+        const isOver = await show(api, uuid, shown, json, isFirst && session !== undefined);
+        if (isOver && session !== undefined) return;
       }
-      if (calls.includes(uuid)) shown.set(uuid, known);
-      else if (known.over === true) shown.delete(uuid);
-      else known.over = true;
+      forgetOver(shown, look.calls);
+      since = look.since;
+      if (isDown) console.error('connected again');
+      isFirst = false;
+      isDown = false;
+    } catch (error) {
+      if (isFirst || !(error instanceof Stop)) throw error;
+      if (!isDown) console.error(`${error.message}; trying again`);
+      isDown = true;
     }
     await pause(LOOK_MS, signal);
+  }
+}
+
+/** Prints what is new in the timeline of a call. True: it has been over for longer than entries still come. */
+async function show(api, uuid, shown, json, mustBeThere) {
+  let timeline;
+  try {
+    timeline = await api.json('GET', `/sessions/${encodeURIComponent(uuid)}/timeline`);
+  } catch (error) {
+    // It may have been erased meanwhile.
+    if (mustBeThere || error.status !== 404) throw error;
+    return false;
+  }
+  const known = shown.get(uuid) ?? { entries: new Set(), looksSinceEnd: 0, isUnlisted: false };
+  shown.set(uuid, known);
+  for (const entry of timeline.entries) {
+    const name = JSON.stringify(entry);
+    if (known.entries.has(name)) continue;
+    known.entries.add(name);
+    console.log(json ? JSON.stringify({ session_uuid: uuid, ...entry }) : `${uuid.slice(0, 8)}  ${entryLine(entry)}`);
+  }
+  if (timeline.session.ended_at !== '') known.looksSinceEnd += 1;
+  return known.looksSinceEnd > LATE_LOOKS;
+}
+
+/** Forgets the calls that were not listed twice in a row: the last entries of a call come after its end. */
+function forgetOver(shown, calls) {
+  for (const [uuid, known] of shown) {
+    if (calls.includes(uuid)) continue;
+    if (known.isUnlisted) shown.delete(uuid);
+    known.isUnlisted = true;
   }
 }
 
@@ -95,15 +128,26 @@ export async function tail(api, { app, session, json }, signal) {
  * listed.
  */
 async function callsOf(api, app, since) {
-  const list = async (query) => {
-    const all = new URLSearchParams({ limit: '100', ...(app === undefined ? {} : { app_uuid: app }), ...query });
-    const response = await api.open(`/sessions?${all}`, {}, AbortSignal.timeout(LIST_TIMEOUT_MS));
-    const { sessions } = await response.json();
-    return { calls: sessions.map((call) => call.session_uuid), at: Date.parse(response.headers.get('date') ?? '') };
-  };
-  const live = await list({ state: 'live' });
-  const begun = since === undefined ? [] : (await list({ created_after: new Date(since).toISOString() })).calls;
+  const live = await listed(api, app, { state: 'live' });
+  const begun = since === undefined ? [] : (await listed(api, app, { created_after: new Date(since).toISOString() })).calls;
   return { calls: [...new Set([...live.calls, ...begun])], since: (Number.isNaN(live.at) ? Date.now() : live.at) - LOOK_MS };
+}
+
+/** The newest calls of a query, at most CALLS_MAX. `at` is the platform's time of the first page. */
+async function listed(api, app, query) {
+  const calls = [];
+  let after = '';
+  let at;
+  do {
+    const all = new URLSearchParams({ limit: '100', ...(app === undefined ? {} : { app_uuid: app }), ...query });
+    if (after !== '') all.set('after', after);
+    const response = await api.ask('GET', `/sessions?${all}`);
+    const page = await response.json();
+    at ??= Date.parse(response.headers.get('date') ?? '');
+    calls.push(...page.sessions.map((call) => call.session_uuid));
+    after = page.after;
+  } while (after !== '' && calls.length < CALLS_MAX);
+  return { calls, at };
 }
 
 const pause = (ms, signal) =>

@@ -27,7 +27,7 @@ export function operatorApi(given) {
     if (response.ok) return response;
     const isOurs = response.headers.get('content-type')?.startsWith('application/json');
     const answer = isOurs ? await response.json() : {};
-    throw new Stop(`${response.status} ${answer.code ?? ''}: ${answer.message ?? 'not a Sidetone platform'}`);
+    throw new Stop(`${response.status} ${answer.code ?? ''}: ${answer.message ?? 'not a Sidetone platform'}`, response.status);
   };
   const ask = (method, path, body) => open(path, {}, AbortSignal.timeout(TIMEOUT_MS), method, body);
   const json = async (method, path, body) => (await ask(method, path, body)).json();

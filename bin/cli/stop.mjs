@@ -1,2 +1,7 @@
-/** What stops a command, in one line. */
-export class Stop extends Error {}
+/** What stops a command, in one line. `status` is that of the operator API's refusal, where there was one. */
+export class Stop extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}

@@ -34,6 +34,7 @@ const POLICY =
 export async function startDemo({ platform, credentials, number, port }) {
   const demo = new Demo(platform, credentials, number);
   await demo.listen(port);
+  await demo.tidy();
   return { url: demo.url, hook: `${demo.url}hook`, close: () => demo.close() };
 }
 
@@ -71,6 +72,12 @@ class Demo {
         });
       });
     await bind(port).catch(() => bind(0));
+  }
+
+  /** Deletes the Rooms that a run before this one left behind, however it ended: nobody is in a call at the start. */
+  async tidy() {
+    const { rooms } = await this.command('GET', '/api/v1/rooms');
+    for (const { room_id } of rooms) await this.command('DELETE', `/api/v1/rooms/${room_id}`).catch(() => {});
   }
 
   async close() {

@@ -239,6 +239,8 @@ describe('outside authentication', () => {
     const index = await platform.raw('/docs');
     expect([index.status, index.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     expect(index.text).toContain('<a href="/docs/webhooks">Webhooks</a>');
+    expect((await platform.raw('/docs/')).text).toBe(index.text);
+    expect((await platform.raw('/docs/decisions')).text).toBe((await platform.raw('/docs/decisions/README')).text);
     const list = await platform.raw('/llms.txt');
     const pages = [...list.text.matchAll(/\((\/docs\/[^)]+\.md)\)/g)].map(([, path = '']) => path);
     expect(pages.length).toBeGreaterThan(15);

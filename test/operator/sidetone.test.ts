@@ -97,6 +97,11 @@ describe('bin/sidetone', () => {
   test('helps with the commands that begin with what was given', async () => {
     const all = (await sidetone(['--help'])).out;
     const calls = (await sidetone(['calls', '--help'])).out;
+    for (const same of [
+      ['help', 'calls'],
+      ['calls', '-h'],
+    ])
+      expect((await sidetone(same)).out).toBe(calls);
     expect([all, calls].map((text) => text.includes('calls show SESSION [--sip]'))).toEqual([true, true]);
     expect([all, calls].map((text) => text.includes('trunks set NAME'))).toEqual([true, false]);
     expect(all.split('\n').filter((line) => line.length > 120)).toEqual([]);

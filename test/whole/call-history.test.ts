@@ -89,6 +89,7 @@ describe('a live call', () => {
       { session_uuid: callee, type: 'phone_in', state: 'answered', trunk: 'loop', did: NUMBER, ended_at: '', hangup_cause: '' },
       { session_uuid: caller, type: 'phone_out', state: 'answered', trunk: 'loop', ended_at: '', duration_seconds: 0 },
     ]);
+    for (const bare of [NUMBER, NUMBER.slice(1)]) expect((await list(`?number=${bare}`)).sessions).toHaveLength(2);
     expect(await list('?number=%2B15550999')).toEqual({ sessions: [], after: '' });
     expect(await list('?state=ended')).toEqual({ sessions: [], after: '' });
   });

@@ -268,6 +268,11 @@ describe('the command line', () => {
     const shown = await sidetone(['calls', 'show', uuid]).done;
     expect(shown.output).toMatch(/command {2}POST \/v1\/sessions:dial {2}202 in/);
     expect(shown.output).toMatch(/sip {6}-> INVITE sip:/);
+    // It ends by itself after a call that is over.
+    expect(await sidetone(['tail', '--session', uuid]).done).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('session.ended'),
+    });
     const text = await sidetone(['calls', 'show', uuid, '--sip']).done;
     expect(text.output).toContain('Call-ID: ');
     expect(await sidetone(['calls', 'show', 'no-such-call']).done).toMatchObject({
@@ -288,6 +293,28 @@ describe('the command line', () => {
     });
   }, 20_000);
 
+  test('tail waits an outage out, and says so', async () => {
+    let looks = 0;
+    const shaky = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch({ url }) {
+        if (!new URL(url).pathname.endsWith('/timeline')) return Response.json({ sessions: [], after: '' });
+        looks += 1;
+        if (looks === 2) return Response.json({ code: 'unavailable', message: 'away' }, { status: 503 });
+        const entries = [{ at: '2026-01-01T00:00:00.000Z', kind: 'media', what: `look ${looks}` }];
+        return Response.json({ session: { ended_at: '' }, entries });
+      },
+    });
+    try {
+      const { output } = await sidetone(['tail', '--session', 'x', '--url', `http://127.0.0.1:${shaky.port}`], 'connected again')
+        .done;
+      expect(output).toMatch(/look 1\n.*503 unavailable: away; trying again\n.*look 3\n.*connected again/s);
+    } finally {
+      await shaky.stop(true);
+    }
+  }, 20_000);
+
   test('tail shows a call that began and ended between two looks, once', async () => {
     const uuid = '6a1f6f4e-58a5-4d0e-9a3c-2f9c8f6e0001';
     const asked: string[] = [];
@@ -300,12 +327,15 @@ describe('the command line', () => {
         const { pathname, searchParams } = new URL(url);
         const at = new Date().toISOString();
         if (pathname.endsWith('/timeline'))
-          return Response.json({ entries: [{ at: '2026-01-01T00:00:00.000Z', kind: 'media', what: 'a short call' }] });
+          return Response.json({
+            session: { ended_at: at },
+            entries: [{ at: '2026-01-01T00:00:00.000Z', kind: 'media', what: 'a short call' }],
+          });
         if (searchParams.get('state') === 'live') looks += 1;
         const after = searchParams.get('created_after');
         if (after !== null) asked.push(after);
         const sessions = after === null ? [] : [{ session_uuid: looks < 4 ? uuid : uuid.replace(/1$/, '2'), created_at: at }];
-        return Response.json({ sessions });
+        return Response.json({ sessions, after: '' });
       },
     });
     const started = Date.now();

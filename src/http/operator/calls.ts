@@ -206,7 +206,8 @@ export function callQuery(query: URLSearchParams): CallQuery | Problem {
   }
   const appUuid = query.get('app_uuid') ?? undefined;
   const state = query.get('state') ?? undefined;
-  const number = query.get('number')?.replace(/^ /, '+');
+  // A `+` that was not escaped comes as a space, and many leave it out.
+  const number = query.get('number')?.replace(/^ |^(?=[0-9]{7,15}$)/, '+');
   const limit = query.get('limit') ?? '100';
   if (appUuid !== undefined && !isAppUuid(appUuid)) return problems.invalid('app_uuid: must be app_<uuid-v4>');
   if (state !== undefined && !STATES.some((each) => each === state))

@@ -95,14 +95,18 @@ function documentation(): readonly (readonly [string, PublicHandler])[] {
   const html = (text: string) => answer(text, 'text/html; charset=utf-8', 200, { 'content-security-policy': READING_POLICY });
   const markdown = 'text/markdown; charset=utf-8';
   return [
-    ['/docs', async () => html(documentationIndex(pages))],
+    ...['/docs', '/docs/'].map((path): [string, PublicHandler] => [path, async () => html(documentationIndex(pages))]),
     ['/llms.txt', async () => answer(llmsText(pages), 'text/plain; charset=utf-8')],
     ...pages.flatMap((each): readonly (readonly [string, PublicHandler])[] => [
-      [`/docs/${each.name}`, async () => html(documentationHtml(each))],
+      ...addresses(each.name).map((path): [string, PublicHandler] => [path, async () => html(documentationHtml(each))]),
       [`/docs/${each.name}.md`, async () => answer(each.markdown, markdown)],
     ]),
   ];
 }
+
+/** The paths of a page for reading: the overview of a folder is at the folder too. */
+const addresses = (name: string): readonly string[] =>
+  name.endsWith('/README') ? [`/docs/${name}`, `/docs/${name.slice(0, -'/README'.length)}`] : [`/docs/${name}`];
 
 function answer(body: string, contentType: string, status = 200, more: Readonly<Record<string, string>> = {}): Response {
   const headers = { 'content-type': contentType, 'x-content-type-options': 'nosniff', traceparent: newTraceparent(), ...more };
