@@ -14,6 +14,7 @@ constexpr float floor_most_dbov = -28;  // but louder than this always counts
 constexpr float under_peak_db = 16;
 constexpr float peak_fall_db = 0.02f;        // a frame: 1 dB a second
 constexpr float digital_silence_dbov = -80;  // says nothing of the line's noise
+constexpr float unheard_dbov = -127;
 constexpr uint32_t floor_block_frames = 150;
 constexpr uint32_t word_ms = 60;  // a shorter sound is a click
 constexpr uint32_t short_greeting_ms = 1000;
@@ -101,11 +102,41 @@ AnswerDetector::Step AnswerDetector::greet(bool beep) {
   return step;
 }
 
+/** Writes the frame as 8 kHz. False for a rate of which no tone is heard. */
+bool AnswerDetector::narrowed(const int16_t* pcm, size_t count, float* out) {
+  if (count == 2 * narrow_samples) half_band_.halve(pcm, narrow_samples, out);
+  else if (count == narrow_samples) std::copy(pcm, pcm + count, out);
+  else return false;
+  return true;
+}
+
+/** Looks for ringing before the first word. What it took for speech until it knew better is taken back. */
+bool AnswerDetector::rings(const float* narrow, float dbov) {
+  const bool known = progress_.frame(narrow, dbov > least_dbov);
+  if (progress_.frames() == 1) {
+    spoken_before_ = speech_.spoken;
+    peak_before_ = peak_;
+  }
+  if (!known || spoken_before_) {
+    ringing_ = ringing_ && (progress_.frames() > 0 || beep_.sounding());
+    return false;
+  }
+  const size_t before = std::min<size_t>(progress_.frames() - 1, levels_.size());
+  std::fill(levels_.end() - static_cast<ptrdiff_t>(before), levels_.end(), unheard_dbov);
+  peak_ = peak_before_;
+  ringing_ = true;
+  return true;
+}
+
 AnswerDetector::Step AnswerDetector::frame(const int16_t* pcm, size_t count, bool heard) {
   if (over()) return Step();
   clock_ms_ += frame_ms;
-  const float dbov = heard ? level_dbov(pcm, count) : -127.0f;
-  const bool beep = beep_.frame(pcm, count, dbov);
+  float dbov = heard ? level_dbov(pcm, count) : unheard_dbov;
+  float narrow[narrow_samples];
+  const bool has_tones = narrowed(pcm, count, narrow);
+  const bool rings_now = phase_ == Phase::listening && has_tones && rings(narrow, dbov);
+  const bool beep = has_tones && beep_.frame(narrow, dbov) && !ringing_;
+  if (rings_now) dbov = unheard_dbov;
   const float least = threshold(dbov);
   if (phase_ == Phase::greeting) {
     speech_.follow(dbov > least, clock_ms_);

@@ -8,13 +8,15 @@
 // It takes 20 ms at a time; the count of frames is its clock. Speech is what is louder than the line's noise, which is
 // the quietest 100 ms of the last seconds, and not much quieter than the loudest there was: a radio or other people
 // behind a voice are no part of it. Since the voice may begin after them, what was said is judged anew with each frame,
-// until it is known who answered.
+// until it is known who answered. Ringing that is heard before the first word is nobody's.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "kernel/answer/beep.h"
+#include "kernel/answer/call_progress.h"
+#include "kernel/tone/half_band.h"
 
 namespace sidetone {
 
@@ -34,7 +36,7 @@ class AnswerDetector {
   /** `timeout_ms`: when nothing is known by then, that is told. */
   explicit AnswerDetector(uint32_t timeout_ms) : timeout_ms_(timeout_ms) { levels_.reserve(timeout_ms / frame_ms + 1); }
 
-  /** Takes 20 ms of 8 or 16 kHz; `heard` is false where nothing came. */
+  /** Takes 20 ms of 8 or 16 kHz; `heard` is false where nothing came. Of any other rate no tone is ever heard. */
   Step frame(const int16_t* pcm, size_t count, bool heard);
   /** Whether nothing more will be told. */
   bool over() const { return phase_ == Phase::over; }
@@ -46,6 +48,7 @@ class AnswerDetector {
  private:
   enum class Phase : uint8_t { listening, greeting, over };
   static constexpr size_t smooth_frames = 5;
+  static constexpr size_t narrow_samples = 160;  // 20 ms of 8 kHz, in which tones are looked for
 
   /** What was said: when it began, when its last word was over. */
   struct Speech {
@@ -57,6 +60,8 @@ class AnswerDetector {
     void follow(bool loud, uint32_t clock_ms);
   };
 
+  bool narrowed(const int16_t* pcm, size_t count, float* out);
+  bool rings(const float* narrow, float dbov);
   float threshold(float dbov);
   Speech judge(float threshold) const;
   Step decide(Answerer answerer);
@@ -66,7 +71,12 @@ class AnswerDetector {
   const uint32_t timeout_ms_;
   Phase phase_ = Phase::listening;
   uint32_t clock_ms_ = 0;
+  HalfBand half_band_;
   BeepDetector beep_;
+  CallProgress progress_;
+  bool ringing_ = false;        // the tone that is heard, or was last, is the network's
+  bool spoken_before_ = false;  // something was said before that tone
+  float peak_before_ = -60;
 
   // The line: powers of the last frames, and the least of their mean in this block of time and the one before.
   float powers_[smooth_frames] = {};

@@ -116,16 +116,9 @@ bool BeepDetector::over(float dbov) {
   return true;
 }
 
-bool BeepDetector::frame(const int16_t* pcm, size_t count, float dbov) {
-  if (count != frame_samples && count != 2 * frame_samples) return false;
-  float narrow[frame_samples];
-  if (count == frame_samples) {
-    for (size_t i = 0; i < count; i++) narrow[i] = pcm[i];
-  } else {
-    half_band_.halve(pcm, frame_samples, narrow);
-  }
+bool BeepDetector::frame(const float* pcm, float dbov) {
   if (quiet_frames_ > 0) return over(dbov);
-  const Tone tone = dbov > least_dbov ? measure(narrow) : Tone();
+  const Tone tone = dbov > least_dbov ? measure(pcm) : Tone();
   if (dbov > least_dbov && follows(tone, dbov)) {
     hz_ = frames_ == 0 ? tone.hz : hz_ + (tone.hz - hz_) / 4;
     dbov_ = dbov;

@@ -10,14 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernel/tone/half_band.h"
-
 namespace sidetone {
 
 class BeepDetector {
  public:
-  /** Takes 20 ms of 8 or 16 kHz and its level. True when a beep is over; of any other rate none is ever heard. */
-  bool frame(const int16_t* pcm, size_t count, float dbov);
+  /** Takes 20 ms of 8 kHz (160 samples) and its level. True when a beep is over. */
+  bool frame(const float* pcm, float dbov);
   /** Whether a steady tone is heard that may become a beep. */
   bool sounding() const { return frames_ >= 2 || quiet_frames_ > 0; }
 
@@ -32,7 +30,6 @@ class BeepDetector {
   bool follows(const Tone& tone, float dbov) const;
   bool over(float dbov);
 
-  HalfBand half_band_;
   uint32_t frames_ = 0;        // of the tone, one after the other
   uint32_t quiet_frames_ = 0;  // after a tone that was long enough: frames that were looked at since its end
   float hz_ = 0;

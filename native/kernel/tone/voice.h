@@ -1,8 +1,9 @@
 // Voice activity by level: any sound over an adaptive noise floor is speech. It takes one frame of 20 ms at a time; the
 // count of frames is its clock.
 //
-// The floor falls to a quieter frame at once and rises slowly under a louder one, within bounds: steady noise becomes
-// the floor, while a sound louder than any plausible noise stays speech however long it lasts.
+// The floor falls to a quieter frame at once and rises slowly under a louder one, within bounds. What keeps its level
+// for a second is noise and becomes the floor at once: a car or an office behind somebody who was muted. A sound that
+// is louder than any plausible noise stays speech however long it lasts.
 #pragma once
 #include <cstdint>
 
@@ -63,21 +64,44 @@ class VoiceActivity {
   static constexpr uint32_t frame_ms = 20;
 
  private:
-  static constexpr float floor_min = -75.0f;
   static constexpr float floor_max = -48.0f;
   static constexpr float rise = 0.06f;  // dB a frame: 3 dB a second
+  static constexpr float steady_db = 6.0f;
+  static constexpr float steady_floor_max = -40.0f;
+  static constexpr uint8_t steady_frames = 50;
 
   bool loud(float dbov, bool heard) {
-    if (!heard) return false;
-    if (dbov < floor_) floor_ = dbov < floor_min ? floor_min : dbov;
-    else if (floor_ < floor_max) floor_ += rise;
+    if (!heard) {
+      block_frames_ = 0;
+      return false;
+    }
     const float margin = 15.0f - 12.0f * rule_.sensitivity;
     const float least = -42.0f - 20.0f * rule_.sensitivity;
+    // Digital silence says nothing of the noise that comes after it: a lower floor would hear the same.
+    const float floor_min = least - margin;
+    if (dbov < floor_) floor_ = dbov < floor_min ? floor_min : dbov;
+    else if (floor_ < floor_max) floor_ += rise;
+    steady(dbov);
     return dbov > floor_ + margin && dbov > least;
+  }
+
+  /** Lifts the floor to a level that was kept for a second. */
+  void steady(float dbov) {
+    if (block_frames_ == 0) block_least_ = block_most_ = dbov;
+    block_least_ = dbov < block_least_ ? dbov : block_least_;
+    block_most_ = dbov > block_most_ ? dbov : block_most_;
+    if (++block_frames_ < steady_frames) return;
+    block_frames_ = 0;
+    if (block_most_ - block_least_ > steady_db) return;
+    const float level = block_most_ < steady_floor_max ? block_most_ : steady_floor_max;
+    if (level > floor_) floor_ = level;
   }
 
   Rule rule_;
   float floor_ = -60.0f;
+  float block_least_ = 0;  // of the second that is looked at, in dBov
+  float block_most_ = 0;
+  uint8_t block_frames_ = 0;
   bool talking_ = false;
   uint32_t run_ms_ = 0;
   uint32_t quiet_ms_ = 0;

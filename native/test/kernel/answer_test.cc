@@ -30,6 +30,14 @@ class Line {
     }
     return *this;
   }
+  /** A pair of tones of one level, as ringing is in several countries. */
+  Line& pair(double seconds, double low_hz, double high_hz, double amplitude = 6000) {
+    for (size_t i = 0; i < samples(seconds); i++) {
+      const double at = 2 * pi * static_cast<double>(i) / rate_;
+      add(amplitude / 2 * (std::sin(low_hz * at) + std::sin(high_hz * at)));
+    }
+    return *this;
+  }
   Line& tone(double seconds, double hz, double amplitude = 6000, double glide_hz = 0) {
     double phase = 0;
     for (size_t i = 0; i < samples(seconds); i++) {
@@ -134,6 +142,41 @@ TEST("a machine that only beeps is one, and a line that stays silent is nobody k
     const auto silent = Line(200).silence(31).judge(timeout_ms);
     CHECK(is(silent, Answerer::unknown) && silent.after_ms == timeout_ms);
   }
+}
+
+TEST("ringing and busy tones before the first word are nobody's; who answers behind them is told as ever") {
+  const auto rings = [](Line& line, const char* country, int times) {
+    for (int i = 0; i < times; i++) {
+      if (country[0] == 'e') line.tone(1, 425).silence(i + 1 < times ? 4 : 1);
+      if (country[0] == 'u') line.pair(2, 440, 480).silence(i + 1 < times ? 4 : 1);
+      if (country[0] == 'b') line.pair(0.4, 400, 450).silence(0.2).pair(0.4, 400, 450).silence(i + 1 < times ? 2 : 1);
+      if (country[0] == 'y') line.tone(0.5, 425).silence(0.5);
+    }
+  };
+  for (const char* country : {"europe", "us", "britain", "yes, busy"}) {
+    for (const uint32_t rate : {8000u, 16000u}) {
+      for (const double noise : {0.0, 10.0, 100.0}) {
+        Line nobody(noise, rate);
+        rings(nobody, country, 4);
+        CHECK(is(nobody.silence(20).judge(15'000), Answerer::unknown));
+        Line person(noise, rate);
+        rings(person, country, 2);
+        CHECK(is(person.words(0.6, 2500).silence(3).judge(30'000), Answerer::human));
+        Line machine(noise, rate);
+        rings(machine, country, 2);
+        const auto greeted = machine.words(6, 2500).silence(0.7).tone(0.3, 1000).silence(4).judge(30'000);
+        CHECK(is(greeted, Answerer::machine) && greeted.ended == 1 && greeted.beep);
+        Line beeps(noise, rate);
+        rings(beeps, country, 2);
+        CHECK(is(beeps.tone(0.4, 1100).silence(3).judge(30'000), Answerer::machine));
+      }
+    }
+  }
+}
+
+TEST("a low beep after a word is one, although ringing has that tone") {
+  const auto verdict = Line().words(1.2).silence(0.33).tone(1, 440).silence(3).judge();
+  CHECK(is(verdict, Answerer::machine) && verdict.ended == 1 && verdict.beep);
 }
 
 TEST("other people far behind a voice are no part of what it says") {
