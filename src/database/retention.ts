@@ -3,7 +3,8 @@
  * events, messages and charges after 30 days, removed recordings after a year. Rows go in small batches, so that no
  * call waits.
  */
-import { and, asc, eq, inArray, isNotNull, lt, ne, sql } from 'drizzle-orm';
+import { and, asc, eq, inArray, isNotNull, lt, ne, type SQL, sql } from 'drizzle-orm';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import {
   CHARGE_RETENTION_DAYS,
   ENDED_SESSION_KEPT_SEC,
@@ -89,102 +90,26 @@ const loggedEvents: Batch = (on, before) => {
     .returning({ eventId: events.eventId });
 };
 
-const settledMessages: Batch = (on, before) =>
-  on
-    .delete(messages)
-    .where(
-      inArray(
-        messages.messageUuid,
-        on
-          .select({ id: messages.messageUuid })
-          .from(messages)
-          .where(and(lt(messages.createdAt, before), eq(messages.stage, 'settled')))
-          .orderBy(asc(messages.createdAt))
-          .limit(RETENTION_BATCH_MAX_ROWS),
-      ),
-    )
-    .returning({ id: messages.messageUuid });
+/** Deletes the oldest rows of a table by their key, where their time lies before the bound and `also` is true. */
+const oldest =
+  (table: PgTable, key: PgColumn, at: PgColumn, also?: SQL): Batch =>
+  (on, before) => {
+    const past = on
+      .select({ key })
+      .from(table)
+      .where(and(lt(at, before), also))
+      .orderBy(asc(at))
+      .limit(RETENTION_BATCH_MAX_ROWS);
+    return on.delete(table).where(inArray(key, past)).returning({ key });
+  };
 
-const settledCharges: Batch = (on, before) =>
-  on
-    .delete(charges)
-    .where(
-      inArray(
-        charges.chargeUuid,
-        on
-          .select({ id: charges.chargeUuid })
-          .from(charges)
-          .where(and(lt(charges.createdAt, before), ne(charges.status, 'attempting')))
-          .orderBy(asc(charges.createdAt))
-          .limit(RETENTION_BATCH_MAX_ROWS),
-      ),
-    )
-    .returning({ id: charges.chargeUuid });
-
+const settledMessages = oldest(messages, messages.messageUuid, messages.createdAt, eq(messages.stage, 'settled'));
+const settledCharges = oldest(charges, charges.chargeUuid, charges.createdAt, ne(charges.status, 'attempting'));
 /** References that were destroyed long ago: what is left of them says that they were used. */
-const references: Batch = (on, before) =>
-  on
-    .delete(paymentReferences)
-    .where(
-      inArray(
-        paymentReferences.reference,
-        on
-          .select({ id: paymentReferences.reference })
-          .from(paymentReferences)
-          .where(lt(paymentReferences.expiresAt, before))
-          .orderBy(asc(paymentReferences.expiresAt))
-          .limit(RETENTION_BATCH_MAX_ROWS),
-      ),
-    )
-    .returning({ id: paymentReferences.reference });
-
-const deletedRooms: Batch = (on, before) =>
-  on
-    .delete(rooms)
-    .where(
-      inArray(
-        rooms.roomId,
-        on
-          .select({ id: rooms.roomId })
-          .from(rooms)
-          .where(and(isNotNull(rooms.deletedAt), lt(rooms.deletedAt, before)))
-          .orderBy(asc(rooms.deletedAt))
-          .limit(RETENTION_BATCH_MAX_ROWS),
-      ),
-    )
-    .returning({ id: rooms.roomId });
-
-const removedRecordings: Batch = (on, before) =>
-  on
-    .delete(recordings)
-    .where(
-      inArray(
-        recordings.recordingUuid,
-        on
-          .select({ id: recordings.recordingUuid })
-          .from(recordings)
-          .where(lt(recordings.removedAt, before))
-          .orderBy(asc(recordings.removedAt))
-          .limit(RETENTION_BATCH_MAX_ROWS),
-      ),
-    )
-    .returning({ id: recordings.recordingUuid });
-
-const revokedCookies: Batch = (on, before) =>
-  on
-    .delete(revokedConsoleCookies)
-    .where(
-      inArray(
-        revokedConsoleCookies.hash,
-        on
-          .select({ hash: revokedConsoleCookies.hash })
-          .from(revokedConsoleCookies)
-          .where(lt(revokedConsoleCookies.expiresAt, before))
-          .orderBy(asc(revokedConsoleCookies.expiresAt))
-          .limit(RETENTION_BATCH_MAX_ROWS),
-      ),
-    )
-    .returning({ hash: revokedConsoleCookies.hash });
+const references = oldest(paymentReferences, paymentReferences.reference, paymentReferences.expiresAt);
+const deletedRooms = oldest(rooms, rooms.roomId, rooms.deletedAt);
+const removedRecordings = oldest(recordings, recordings.recordingUuid, recordings.removedAt);
+const revokedCookies = oldest(revokedConsoleCookies, revokedConsoleCookies.hash, revokedConsoleCookies.expiresAt);
 
 const DAY_MS = 24 * 3600 * 1000;
 
