@@ -1,6 +1,6 @@
 /**
- * Checks of addresses and ports, and of the TLS certificate. Ports are tried only while the platform does not hold
- * them.
+ * Checks of addresses and ports, and of the TLS certificate. The ports of HTTP and SIP are tried in any case: while the
+ * platform runs none of them can be bound.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSocket } from 'node:dgram';
@@ -49,8 +49,8 @@ export async function portChecks(settings: Config, isRunning: boolean): Promise<
 
 async function httpPort({ host, port }: Config['http'], isRunning: boolean): Promise<Check> {
   const name = 'http_port';
-  if (isRunning) return ok(name, `the platform listens on ${host}:${port}`);
   const failed = await tryBind('tcp', host, port);
+  if (isRunning) return held(name, `${host}:${port}`, failed);
   if (failed === undefined) return ok(name, `${host}:${port} is free (the platform does not run)`);
   return fault(
     name,
@@ -59,10 +59,20 @@ async function httpPort({ host, port }: Config['http'], isRunning: boolean): Pro
   );
 }
 
+/** The port of a platform that runs: one that can be bound is not the one that it listens on. */
+function held(name: string, at: string, failed: string | undefined): Check {
+  if (failed !== undefined) return ok(name, `the platform listens on ${at}`);
+  return warning(
+    name,
+    `the platform runs, and nothing listens on ${at}: its settings are others than those here`,
+    'Run doctor on the machine of the platform, with the variables that it was started with',
+  );
+}
+
 async function sipPort({ transport, host, port }: SipListen, isRunning: boolean): Promise<Check> {
   const name = `sip_port:${transport}`;
-  if (isRunning) return ok(name, `the platform listens on ${host}:${port}`);
   const failed = await tryBind(transport === 'udp' ? 'udp' : 'tcp', host, port);
+  if (isRunning) return held(name, `${host}:${port}`, failed);
   if (failed === undefined) return ok(name, `${host}:${port} is free (the platform does not run)`);
   const ss = transport === 'udp' ? 'ss -lunp' : 'ss -ltnp';
   return fault(
