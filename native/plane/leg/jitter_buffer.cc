@@ -12,6 +12,8 @@ constexpr float weight_most = 1e6f;
 constexpr float seen_least = 8;            // packets, before a network is called good
 constexpr int64_t whole_wait_us = 60'000;  // at the beginning, for a whole frame of packets that are shorter
 constexpr int64_t together_us = 5'000;
+// Less is no step of the path: a clock that is off by 1,000 ppm moves the base by this much in a window.
+constexpr int64_t step_least_us = 4'000;
 // Hysteresis: growing costs a frame of delay, growing late costs sound, so it is wide on the side of shrinking only.
 constexpr int64_t below_us(int64_t target_us) { return 250 + (target_us > 48'000 ? (target_us - 48'000) / 8 : 0); }
 constexpr int64_t above_us(int64_t target_us) { return 1'000 + target_us / 4; }
@@ -71,22 +73,43 @@ int64_t JitterBuffer::bin_end_us(int bin) {
                     : 48'000 + (bin - 31) * int64_t{10'000};
 }
 
-/** Learns how late a packet came that lies `ahead` units after the next one, counted from the frame that first needs
- * it. */
-void JitterBuffer::learn(uint32_t timestamp, int64_t ahead, int64_t arrival_us) {
-  const int64_t transit_us = arrival_us - unwrapped(timestamp) * unit_us;
+/** Counts lateness from a base that is `risen_us` later. The deadline of a packet stays where it was, for the packets
+ * that were late by this step have set the target. A step above `target_max_us` has not, as learn() passes over it. */
+void JitterBuffer::rebase(int64_t risen_us) {
+  if (risen_us <= target_max_us) target_us_ = std::max(target_us_ - risen_us, target_min_us);
+  std::fill_n(histogram_, bins, 0.0f);
+  weight_ = 1;
+  seen_ = 0;
+}
+
+/** Keeps the base, which is the least transit of this window and the one before. What it moves later by is taken off
+ * the target. What it moves earlier by is not put on it, or the delay of the longer path would stay. */
+void JitterBuffer::follow_base(int64_t transit_us, int64_t arrival_us) {
+  const int64_t before_us = base_us();
   if (arrival_us >= base_turn_us_) {
     base_before_ = base_now_;
     base_now_ = transit_us;
     base_turn_us_ = arrival_us + base_window_us;
   }
-  if (transit_us < base_now_) base_now_ = transit_us;
+  base_now_ = std::min(base_now_, transit_us);
+  const int64_t risen_us = base_us() - before_us;
+  if (risen_us >= step_least_us) rebase(risen_us);
+  if (risen_us <= -step_least_us) overtaken_until_us_ = arrival_us - risen_us;
+}
+
+/** Learns how late a packet came that lies `ahead` units after the next one, counted from the frame that first needs
+ * it. */
+void JitterBuffer::learn(uint32_t timestamp, int64_t ahead, int64_t arrival_us) {
+  const int64_t transit_us = arrival_us - unwrapped(timestamp) * unit_us;
+  follow_base(transit_us, arrival_us);
   // What was held back together comes together: one event, of which the first packet has told how long it was.
   const int64_t since = static_cast<int32_t>(timestamp - last_);
   const bool together = since > 0 && arrival_us - last_us_ < together_us && arrival_us - last_us_ < since * unit_us;
   last_ = timestamp;
   last_us_ = arrival_us;
-  if (together) return;
+  // A packet that is still on the longer path tells nothing of the shorter one.
+  const bool overtaken = since < 0 && arrival_us < overtaken_until_us_;
+  if (together || overtaken) return;
   constexpr int64_t frame = frame_units;
   const int64_t late_us = transit_us - base_us() + ((ahead % frame + frame) % frame) * unit_us;
   if (late_us > target_max_us) return;  // no buffer is for that: it is lost, or the far end's time has jumped
@@ -140,8 +163,9 @@ bool JitterBuffer::insert(uint32_t timestamp, const uint8_t* payload, size_t cou
     else if (losses_ > 0) losses_--;
     if (late_in_row_++ == 0) late_since_us_ = arrival_us;
     // The sender's timeline paused, or the path grew longer for good; what only was held back comes at once.
-    if (late_in_row_ >= late_resync && arrival_us - late_since_us_ >= late_resync_us) start(timestamp, arrival_us);
-    else return false;
+    if (late_in_row_ < late_resync || arrival_us - late_since_us_ < late_resync_us) return false;
+    rebase(arrival_us - unwrapped(timestamp) * unit_us - base_us());
+    start(timestamp, arrival_us);
   }
   late_in_row_ = 0;
   if (missed_ > 0) count_loss(arrival_us);
@@ -188,8 +212,8 @@ JitterBuffer::Plan JitterBuffer::plan(int64_t now_us, bool growing) {
   }
   const bool steady = target_us_ == target_min_us && (grown_us_ == 0 || now_us - grown_us_ > grown_rest_us);
   const int64_t above = steady ? above_least_us : above_us(target_us_);
-  if (slack >= kept_us(now_us) + frame_us + above) return empty() ? Plan::normal : Plan::accelerate;
-  return Plan::normal;
+  if (slack < kept_us(now_us) + frame_us + above || empty() || now_us < overtaken_until_us_) return Plan::normal;
+  return Plan::accelerate;
 }
 
 bool JitterBuffer::has(size_t count) const {

@@ -13,6 +13,7 @@ namespace {
 
 constexpr double pi = 3.14159265358979323846;
 constexpr int64_t ms = 1000;
+constexpr uint32_t stream_first = 0xffff0000;  // the timestamp of the first packet, which is sent at 0
 
 struct Packet {
   uint32_t timestamp;
@@ -23,6 +24,7 @@ struct Packet {
 struct Run {
   std::vector<int16_t> heard;
   std::vector<int64_t> delay_us;  // at each tick where something is heard
+  std::vector<int64_t> age_us;    // how long ago what is heard was sent, at each tick
   uint32_t concealed = 0;
   uint32_t late = 0;
 };
@@ -53,7 +55,7 @@ std::vector<uint8_t> frame(uint32_t timestamp, size_t units = 160) {
 
 /** `count` packets sent every `period_us`, each `delay(i)` us underway; a negative delay loses it. */
 std::vector<Packet> stream(int count, const std::function<int64_t(int)>& delay, int64_t period_us = 20 * ms,
-                           uint32_t first = 0xffff0000) {
+                           uint32_t first = stream_first) {
   std::vector<Packet> packets;
   for (int i = 0; i < count; i++) {
     const int64_t d = delay(i);
@@ -80,7 +82,10 @@ Run play(std::vector<Packet> packets, int ticks, int64_t phase_us = 7 * ms, int 
     if (tick >= away && tick < back) continue;
     int16_t out[frame_samples_max];
     bool heard = false;
+    const int64_t next_us = static_cast<int32_t>(playout.jitter().next() - stream_first) * JitterBuffer::unit_us;
+    const int64_t slack_us = playout.jitter().slack_us(now);
     const size_t count = playout.frame(now, out, heard);
+    run.age_us.push_back(now - next_us + playout.delay_us() - slack_us);  // what is queued was sent before the next
     if (heard) run.delay_us.push_back(playout.delay_us());
     run.heard.insert(run.heard.end(), out, out + count);
   }
@@ -176,6 +181,67 @@ TEST("a path that grows longer by 50 ms for good costs at most seven frames") {
     const Run run = play(stream(1000, [](int i) { return i < 500 ? 3 * ms : 53 * ms; }), 1000, phase * ms);
     CHECK(run.concealed <= 7 && run.late <= 4);
   }
+}
+
+namespace {
+
+constexpr int stepped = 1000;  // the packet from which on the path is longer
+constexpr int phases = 20;
+
+/** A call whose path grows longer by `step` once; a pause of the far end is the same. */
+Run step_of(int64_t step, int64_t phase_us, double jitter_us = 0) {
+  Dice dice;
+  const auto delay = [&](int i) {
+    return 103 * ms + (i < stepped ? 0 : step) + static_cast<int64_t>(dice.roll() * jitter_us);
+  };
+  return play(stream(3200, delay), 3200, phase_us);
+}
+
+/** By how much sound was put off in all, from the step on. */
+int64_t put_off(const Run& run) {
+  int64_t sum = 0;
+  for (size_t i = stepped; i < run.age_us.size(); i++) sum += std::max<int64_t>(0, run.age_us[i] - run.age_us[i - 1]);
+  return sum;
+}
+
+}  // namespace
+
+TEST("a pause of the far end, or a path that grows longer, costs its own length once") {
+  for (const int64_t step : {0 * ms, 40 * ms, 100 * ms, 180 * ms}) {
+    int64_t moved = 0;
+    for (int phase = 0; phase < phases; phase++) {
+      const Run run = step_of(step, phase * ms + 300);
+      const int64_t before = run.age_us[stepped - 10];
+      CHECK(put_off(run) <= step + 20 * ms);
+      CHECK(worst(run.age_us, stepped + 50, run.age_us.size()) <= before + step + 20 * ms);
+      CHECK(worst(run.age_us, stepped + 450, run.age_us.size()) <= 103 * ms + step + 23 * ms);
+      CHECK(run.concealed <= step / (20 * ms) + 7);
+      moved += run.age_us.back() - before - step;
+    }
+    CHECK(std::abs(moved / phases) <= 3 * ms);
+  }
+}
+
+TEST("on a jittery path a step costs its own length once, and the caution for the jitter stays") {
+  for (const int64_t step : {60 * ms, 100 * ms, 150 * ms}) {
+    for (int phase = 0; phase < phases; phase += 3) {
+      const Run run = step_of(step, phase * ms, 30.0 * ms);
+      const int64_t before = worst(run.age_us, 700, stepped);
+      CHECK(put_off(run) <= step + 25 * ms);
+      CHECK(worst(run.age_us, stepped + 450, run.age_us.size()) <= before + step + 25 * ms);
+    }
+  }
+}
+
+TEST("a path that grows shorter is heard without a loss, and as much earlier in two seconds") {
+  int64_t moved = 0;
+  for (int phase = 0; phase < phases; phase++) {
+    const Run run = step_of(-100 * ms, phase * ms + 300);
+    CHECK(run.concealed == 0 && run.late == 0);
+    CHECK(worst(run.age_us, stepped + 100, run.age_us.size()) <= 3 * ms + 23 * ms);
+    moved += run.age_us.back() - run.age_us[stepped - 10] + 100 * ms;
+  }
+  CHECK(std::abs(moved / phases) <= 5 * ms);
 }
 
 TEST("reordered, doubled and oddly sized packets are taken in order, unchanged") {
