@@ -316,6 +316,14 @@ void Leg::give(const Now& now, Notices& notices) {
   settle(notices);
 }
 
+/** Makes `pcm` the first own frame after packets of another leg. Frames that were due meanwhile leave a gap, and a
+ * packet after a gap is marked, so that the far end may move its playout there (RFC 3551 §4.1). */
+void Leg::resume_own_frames(int16_t* pcm, const Now& now) {
+  const uint32_t unsent = relay_.resume(agreed_.codec, pcm, now.us);
+  timestamp_ += unsent * static_cast<uint32_t>(frame_units);
+  if (unsent > 0) marker_ = true;
+}
+
 void Leg::send_frame(const Now& now, Notices& notices) {
   int16_t pcm[frame_max];
   if (relay_.on() && !relay_.fades_out()) {  // another leg's packets leave in place of its own
@@ -345,8 +353,7 @@ void Leg::send_frame(const Now& now, Notices& notices) {
     }
     if (fades && !voiced) std::fill_n(pcm, codec_samples(agreed_.codec, frame_units), int16_t{0});
     if (relay_.fades_out()) relay_.fade_out(agreed_.codec, pcm);
-    else if (relay_.ending())
-      timestamp_ += relay_.resume(agreed_.codec, pcm, now.us) * static_cast<uint32_t>(frame_units);
+    else if (relay_.ending()) resume_own_frames(pcm, now);
     voiced = voiced || fades;
     if (agreed_.send && has_octets(agreed_.codec))
       encoder_.encode(agreed_.codec, voiced ? pcm : nullptr, octets, frame_units);

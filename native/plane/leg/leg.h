@@ -164,6 +164,7 @@ class Leg final : public Participant, public RtpEndpoint {
   void tone(const ToneDetector::Key& key, const Now& now, Notices& notices) override;
   void tell(const Digit& digit, const Now& now, Notices& notices);
   bool recordable(const Now& now, bool hears_something) const override;
+  void resume_own_frames(int16_t* pcm, const Now& now);
   void send_frame(const Now& now, Notices& notices);
   void send_packet(size_t units);
   size_t encode_packet(const int16_t* pcm, uint8_t* out);

@@ -238,6 +238,29 @@ TEST(
   CHECK(two.passes());
 }
 
+TEST("a frame that follows what was passed on is marked where its timestamp leaves a gap, and only there") {
+  for (const int late_ms : {0, 20, 40}) {  // how much later the frame comes than the next packet was due
+    Two two;
+    CHECK(two.open() != nullptr);
+    two.talk(settled);
+    CHECK(two.passes());
+    Stream heard(two.b());
+    const auto passed = heard.take();
+    two.now.us += late_ms * 1000 - 10'000;
+    CHECK(two.plane->join(3, room, false, 100, 100));
+    two.talk(5);
+    const auto mixed = heard.take();
+    CHECK(mixed.size() == 5);
+    CHECK(mixed[0].sequence == static_cast<uint16_t>(passed.back().sequence + 1));
+    CHECK(mixed[0].timestamp - passed.back().timestamp == static_cast<uint32_t>(20 + late_ms) * 8);
+    CHECK(mixed[0].marker == (late_ms > 0));
+    for (size_t i = 1; i < mixed.size(); i++) {
+      CHECK(!mixed[i].marker);
+      CHECK(mixed[i].timestamp == mixed[i - 1].timestamp + 160);
+    }
+  }
+}
+
 TEST("what is lost or overtaken before a bridge of two is so after it, and no packet takes the number of a frame") {
   Two two;
   two.talk(settled);
