@@ -13,8 +13,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Reception reception;
   reception.start(packet.ssrc, packet.sequence);
   for (size_t i = 0; i + 2 <= packet.payload_bytes; i += 2) {
-    (void)reception.sequence(static_cast<uint16_t>(packet.payload[i] << 8 | packet.payload[i + 1]));
-    reception.arrival(packet.payload[i] * 16777259u, static_cast<int64_t>(i) * 160);
+    const uint16_t sequence = static_cast<uint16_t>(packet.payload[i] << 8 | packet.payload[i + 1]);
+    const uint32_t timestamp = packet.payload[i] * 16777259u;
+    (void)reception.sequence(sequence, i % 3 == 0 ? std::nullopt : std::optional(timestamp));
+    reception.arrival(timestamp, static_cast<int64_t>(i) * 160);
   }
   (void)reception.fraction_lost();
   (void)reception.lost();

@@ -186,8 +186,8 @@ void Leg::hear(const Datagram& datagram, const Now& now, Notices& notices) {
   if (pipe_ && packet.ssrc != pipe_source_) return;
   if (!link_ && !latch_.accept(datagram.source, packet.ssrc, packet.sequence, now.us)) return;
   if (!belongs(packet)) return;
-
-  const Reception::Verdict verdict = source_.now().sequence(packet.sequence);
+  const Reception::Verdict verdict =
+      event ? source_.now().sequence(packet.sequence) : source_.now().sequence(packet.sequence, packet.timestamp);
   if (verdict == Reception::Verdict::rejected) return;
   heard_us_ = now.us;
   packet_us_ = now.us;
@@ -316,8 +316,7 @@ void Leg::give(const Now& now, Notices& notices) {
   settle(notices);
 }
 
-/** Makes `pcm` the first own frame after packets of another leg. Frames that were due meanwhile leave a gap, and a
- * packet after a gap is marked, so that the far end may move its playout there (RFC 3551 §4.1). */
+/** Makes `pcm` the first own frame after a relay. It is marked when frames before it were left out (RFC 3551 §4.1). */
 void Leg::resume_own_frames(int16_t* pcm, const Now& now) {
   const uint32_t unsent = relay_.resume(agreed_.codec, pcm, now.us);
   timestamp_ += unsent * static_cast<uint32_t>(frame_units);

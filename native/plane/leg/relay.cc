@@ -54,11 +54,12 @@ bool Relay::number(const RtpPacket& packet, uint16_t sequence, uint32_t timestam
   numbers.sequence = static_cast<uint16_t>(packet.sequence + offset_);
   numbers.timestamp = packet.timestamp + timestamp_offset_;
   const int32_t later = static_cast<int32_t>(numbers.timestamp - last_timestamp_);
-  if (packet.ssrc != ssrc_ || later > jump_most || later < -jump_most) {
+  const int32_t ahead = static_cast<int16_t>(numbers.sequence - last_sequence_);
+  const bool set_back = ahead <= 0 && later > 0;
+  if (packet.ssrc != ssrc_ || later > jump_most || later < -jump_most || set_back) {
     end();  // another source, or one that begins anew
     return false;
   }
-  const int32_t ahead = static_cast<int16_t>(numbers.sequence - last_sequence_);
   // One overtaken by the first has the number of a frame of our own.
   if (ahead <= -static_cast<int32_t>(back_most) ||
       (taken_ < back_most && static_cast<int16_t>(numbers.sequence - first_sequence_) < 0))

@@ -20,30 +20,38 @@ void Reception::restart(uint16_t sequence) {
   lost_before_ = lost;
 }
 
-Reception::Verdict Reception::sequence(uint16_t sequence) {
+/** Whether the timestamp is later than that of the highest number. */
+bool Reception::is_new(std::optional<uint32_t> timestamp) const {
+  return timestamp && highest_timestamp_ && static_cast<int32_t>(*timestamp - *highest_timestamp_) > 0;
+}
+
+/** Judges a packet whose number lies `behind` the highest: it was overtaken, or doubled. */
+Reception::Verdict Reception::earlier(uint16_t behind) {
+  if (behind == 0 || behind >= 64 || (seen_ >> behind & 1) != 0) return Verdict::duplicate_or_late;
+  seen_ |= uint64_t{1} << behind;
+  received_++;
+  return Verdict::accepted;
+}
+
+Reception::Verdict Reception::sequence(uint16_t sequence, std::optional<uint32_t> timestamp) {
   const uint16_t ahead = static_cast<uint16_t>(sequence - highest_);
-  if (ahead == 0) return Verdict::duplicate_or_late;
-  if (ahead < dropout_max) {
+  if (ahead != 0 && ahead < dropout_max) {
     if (sequence < highest_) cycles_ += 0x10000;
     highest_ = sequence;
+    if (timestamp) highest_timestamp_ = timestamp;
     seen_ = ahead >= 64 ? 1 : seen_ << ahead | 1;
     received_++;
     bad_next_ = 0x10000;
     return Verdict::accepted;
   }
   const uint16_t behind = static_cast<uint16_t>(highest_ - sequence);
-  if (behind <= misorder_max) {
-    if (behind >= 64 || (seen_ >> behind & 1) != 0) return Verdict::duplicate_or_late;
-    seen_ |= uint64_t{1} << behind;
-    received_++;
-    return Verdict::accepted;
-  }
+  if (behind <= misorder_max && !is_new(timestamp)) return earlier(behind);
   if (sequence == bad_next_) {  // two in a row: the source restarted its numbering
     restart(sequence);
-    return this->sequence(sequence);
+    return this->sequence(sequence, timestamp);
   }
   bad_next_ = static_cast<uint16_t>(sequence + 1);
-  return Verdict::rejected;
+  return behind <= misorder_max ? earlier(behind) : Verdict::rejected;
 }
 
 void Reception::arrival(uint32_t timestamp, int64_t arrival_units) {

@@ -2,6 +2,7 @@
 // numbers, loss and interarrival jitter.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 namespace sidetone {
 
@@ -15,8 +16,10 @@ class Reception {
   bool started() const { return started_; }
   uint32_t ssrc() const { return ssrc_; }
 
-  /** Judges one packet's sequence number. `rejected` is a jump that a second packet has not confirmed. */
-  Verdict sequence(uint16_t sequence);
+  /** Judges one packet's sequence number. `rejected` is a jump that a second packet has not confirmed. A number that
+   * has been, with a timestamp that has not, is such a jump too: the source set its numbers back. The timestamp is left
+   * out for telephone events, as theirs stands still. */
+  Verdict sequence(uint16_t sequence, std::optional<uint32_t> timestamp = std::nullopt);
   /** Folds one audio packet's arrival (in timestamp units) into the jitter estimate. Not for telephone events, whose
    * timestamp stands still. */
   void arrival(uint32_t timestamp, int64_t arrival_units);
@@ -39,12 +42,15 @@ class Reception {
   static constexpr uint16_t misorder_max = 100;
 
   void restart(uint16_t sequence);
+  bool is_new(std::optional<uint32_t> timestamp) const;
+  Verdict earlier(uint16_t behind);
 
   bool started_ = false;
   uint32_t ssrc_ = 0;
   uint32_t base_ = 0;
   uint32_t cycles_ = 0;
   uint16_t highest_ = 0;
+  std::optional<uint32_t> highest_timestamp_;  // the timestamp of the packet with the highest number
   uint32_t bad_next_ = 0x10000;
   uint32_t received_ = 0;
   uint32_t received_before_ = 0;  // it last restarted its numbering

@@ -118,6 +118,74 @@ TEST("a source that restarts its numbering keeps what was counted of it") {
   CHECK(reception.received_in_all() == 496 + 99 && reception.lost_in_all() == 4);
 }
 
+namespace {
+
+/** Packets of 20 ms from sequence number and timestamp near their wraps on, as one source sends them. */
+struct Sender {
+  uint16_t sequence = 65'400;
+  uint32_t timestamp = 0xffff'0000;
+  Reception::Verdict send(Reception& reception) {
+    if (!reception.started()) reception.start(1, sequence);
+    timestamp += 160;
+    return reception.sequence(sequence++, timestamp);
+  }
+  int accepted_of(Reception& reception, int packets) {
+    int accepted = 0;
+    for (int i = 0; i < packets; i++) accepted += send(reception) == Reception::Verdict::accepted;
+    return accepted;
+  }
+};
+
+}  // namespace
+
+TEST("a source that sets its numbers back by any number while its timestamps go on loses one packet at most") {
+  for (int back = 1; back <= 1000; back++) {
+    Reception reception;
+    Sender sender;
+    CHECK(sender.accepted_of(reception, 300) == 300);
+    (void)reception.fraction_lost();
+    sender.sequence = static_cast<uint16_t>(sender.sequence - back);
+    CHECK(sender.accepted_of(reception, 300) >= 299);
+    CHECK(reception.received_in_all() >= 599 && reception.lost_in_all() == 0 && reception.fraction_lost() == 0);
+  }
+}
+
+TEST("packets that were overtaken or doubled, and keys, do not make a source begin anew") {
+  Reception reception;
+  Sender sender;
+  CHECK(sender.accepted_of(reception, 200) == 200);
+  for (int turn = 0; turn < 100; turn++) {
+    Sender overtaken = sender;
+    sender.sequence = static_cast<uint16_t>(sender.sequence + 3);
+    sender.timestamp += 480;
+    CHECK(sender.accepted_of(reception, 2) == 2);
+    CHECK(overtaken.accepted_of(reception, 3) == 3);
+    overtaken.sequence = static_cast<uint16_t>(overtaken.sequence - 3);
+    overtaken.timestamp -= 480;
+    CHECK(overtaken.accepted_of(reception, 3) == 0);
+    // The packets of a key have the timestamp of its beginning, beside sound whose timestamps go on.
+    for (int i = 0; i < 5; i++) {
+      CHECK(reception.sequence(sender.sequence++) == Reception::Verdict::accepted);
+      CHECK(sender.accepted_of(reception, 1) == 1);
+    }
+    CHECK(reception.sequence(static_cast<uint16_t>(sender.sequence - 2)) == Reception::Verdict::duplicate_or_late);
+    CHECK(reception.sequence(static_cast<uint16_t>(sender.sequence - 1)) == Reception::Verdict::duplicate_or_late);
+  }
+  CHECK(reception.lost() == 0 && reception.received() == 200 + 100 * 15);
+}
+
+TEST("one packet with an old number and a new timestamp changes nothing") {
+  Reception reception;
+  Sender sender;
+  CHECK(sender.accepted_of(reception, 200) == 200);
+  for (int i = 1; i < 100; i++) {
+    const uint16_t old = static_cast<uint16_t>(sender.sequence - 1 - i);
+    CHECK(reception.sequence(old, sender.timestamp + 160) == Reception::Verdict::duplicate_or_late);
+    CHECK(sender.send(reception) == Reception::Verdict::accepted);
+  }
+  CHECK(reception.lost() == 0 && reception.received() == 299);
+}
+
 TEST("jitter is the smoothed difference of transit times of RFC 3550") {
   Reception reception;
   reception.start(1, 0);
