@@ -4,6 +4,7 @@ import { type BrowserCall, connectBrowser } from '../../sdk/typescript/src/brows
 import { CallLink, Problem } from '../part/parts.tsx';
 import { ask } from '../platform/api.ts';
 import { wordsOf } from '../platform/live.ts';
+import { useQuestionOnLeaving } from '../platform/router.ts';
 import type { AppDetail } from '../platform/types.ts';
 
 const KEYS = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '*', '0', '#'] as const;
@@ -58,6 +59,7 @@ function useCall(app: AppDetail) {
 /** The page's phone: a form to call with, and the call that is up. */
 export function Softphone({ app }: { readonly app: AppDetail }) {
   const { call, said, error, start } = useCall(app);
+  useQuestionOnLeaving(call === undefined ? undefined : 'Leaving this page hangs up the call. Leave it?');
   return (
     <>
       <form class="form" onSubmit={start}>
@@ -115,7 +117,7 @@ function Live({ call }: { readonly call: BrowserCall }) {
       {/* biome-ignore lint/a11y/useMediaCaption: it is a live call. */}
       <audio ref={speaker} autoplay />
       <p>
-        Call <CallLink uuid={call.sessionUuid} />
+        Call <CallLink uuid={call.sessionUuid} apart /> <span class="quiet small">in a new tab</span>
       </p>
       <fieldset class="row" aria-label="Keys">
         {KEYS.map((key) => (

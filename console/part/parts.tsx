@@ -16,6 +16,20 @@ export function Time({ at, short = false }: { readonly at: string; readonly shor
   );
 }
 
+/** A part that is drawn anew only when one of its properties is another. */
+export function steady<P extends object>(draw: (props: P) => ComponentChildren) {
+  return class extends Component<P> {
+    override shouldComponentUpdate(next: P): boolean {
+      const known = new Map<string, unknown>(Object.entries(this.props));
+      return Object.entries(next).some(([name, value]) => known.get(name) !== value);
+    }
+
+    override render(props: P): ComponentChildren {
+      return draw(props);
+    }
+  };
+}
+
 type Tone = 'good' | 'warn' | 'bad' | '';
 
 const TONES: Readonly<Record<string, Tone>> = {
@@ -60,6 +74,8 @@ export const Empty = ({ title, children }: { readonly title: string; readonly ch
 export interface Column<T> {
   readonly name: string;
   readonly number?: boolean;
+  /** A text that others wrote: it may be long, and without a space. */
+  readonly text?: boolean;
   cell(row: T): ComponentChildren;
 }
 
@@ -72,8 +88,8 @@ class Row<T> extends Component<{ readonly columns: readonly Column<T>[]; readonl
   override render({ columns, row }: { readonly columns: readonly Column<T>[]; readonly row: T }) {
     return (
       <tr>
-        {columns.map(({ name, number, cell }) => (
-          <td key={name} data-name={name} class={number === true ? 'number' : ''}>
+        {columns.map(({ name, number, text, cell }) => (
+          <td key={name} data-name={name} class={number === true ? 'number' : text === true ? 'text' : ''}>
             {cell(row)}
           </td>
         ))}
@@ -152,9 +168,9 @@ export function FilterField(props: {
   );
 }
 
-/** A link to a call's page. */
-export const CallLink = ({ uuid }: { readonly uuid: string }) => (
-  <a class="mono" href={`/console/calls/${uuid}`}>
+/** A link to a call's page, in a tab of its own where this page has to stay. */
+export const CallLink = ({ uuid, apart = false }: { readonly uuid: string; readonly apart?: boolean }) => (
+  <a class="mono" href={`/console/calls/${uuid}`} target={apart ? '_blank' : undefined}>
     {uuid.slice(0, 8)}
   </a>
 );

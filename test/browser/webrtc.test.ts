@@ -138,6 +138,16 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
       .getByRole('link')
       .first();
     const uuid = (await link.getAttribute('href'))?.split('/').at(-1) ?? '';
+    // The link to the call does not end it, and no way out of the page does so without a question.
+    const [opened] = await Promise.all([tab.context().waitForEvent('page'), link.click()]);
+    await opened.getByRole('heading', { name: 'What happened' }).waitFor();
+    expect(await opened.getByRole('link', { name: 'SIP as text' }).count()).toBe(0);
+    await opened.close();
+    const asked = tab.waitForEvent('dialog');
+    const followed = tab.getByRole('link', { name: 'Calls', exact: true }).click();
+    await (await asked).dismiss();
+    await followed;
+    expect(tab.url()).toBe(`${platform.url}/console/try`);
     await answer(uuid);
     await tab.getByRole('button', { name: '7', exact: true }).click();
     expect((await receiver.event('dtmf.received', uuid)).body).toMatchObject({ digit: '7' });
