@@ -10,10 +10,11 @@ import { RoomsPage } from './page/rooms.tsx';
 import { TrunksPage } from './page/trunks.tsx';
 import { TryPage } from './page/try.tsx';
 import { Brand } from './part/brand.tsx';
+import { Problem } from './part/parts.tsx';
 import { RoleContext } from './part/role.ts';
 import { currentSession, logIn, logOut, watchSession } from './platform/api.ts';
 import { startLive, stopLive, useIsLive, wordsOf } from './platform/live.ts';
-import { followLink, go, usePlace } from './platform/router.ts';
+import { followLink, go, scrollOfReturn, usePlace } from './platform/router.ts';
 import { storedZone, storeZone, type Zone, ZoneContext } from './platform/time.ts';
 import type { Session } from './platform/types.ts';
 
@@ -28,14 +29,25 @@ const PAGES = [
 ] as const;
 const ONE_CALL = /^\/console\/calls\/([0-9a-f-]{36})$/;
 
+const ONE_TIME_LOGIN = /^#login=([A-Za-z0-9_-]+)$/;
+
 /** The session, or why there is none. */
 type Login = { readonly session: Session } | { readonly reason: string } | 'unknown';
 
 export function App() {
   const [login, setLogin] = useState<Login>('unknown');
   useEffect(() => {
-    watchSession(() => setLogin({ reason: 'The session is over. Please log in again.' }));
+    watchSession({
+      over: () => setLogin({ reason: 'The session is over. Please log in again.' }),
+      renewed: (session) => setLogin({ session }),
+    });
     void opening().then(setLogin);
+    // A link that logs in may be pasted into a page that is open already: only the fragment of the address changes.
+    const follow = () => {
+      if (ONE_TIME_LOGIN.test(location.hash)) void opening().then(setLogin);
+    };
+    addEventListener('hashchange', follow);
+    return () => removeEventListener('hashchange', follow);
   }, []);
   const isIn = login !== 'unknown' && 'session' in login;
   useEffect(() => {
@@ -43,13 +55,14 @@ export function App() {
     return stopLive;
   }, [isIn]);
   if (login === 'unknown') return <p class="empty">Loading …</p>;
-  if ('reason' in login) return <LoginPage reason={login.reason} onSession={(session) => setLogin({ session })} />;
+  if ('reason' in login)
+    return <LoginPage key={login.reason} reason={login.reason} onSession={(session) => setLogin({ session })} />;
   return <Frame session={login.session} onLogOut={() => setLogin({ reason: '' })} />;
 }
 
 /** Exchanges the one-time login of the address bar, if there is one, and removes it from there at once. */
 async function opening(): Promise<Login> {
-  const given = /^#login=([A-Za-z0-9_-]+)$/.exec(location.hash)?.[1];
+  const given = ONE_TIME_LOGIN.exec(location.hash)?.[1];
   if (given !== undefined) history.replaceState(null, '', location.pathname + location.search);
   try {
     if (given !== undefined) return { session: await logIn({ login: given }) };
@@ -65,6 +78,7 @@ async function opening(): Promise<Login> {
 function Frame({ session, onLogOut }: { readonly session: Session; onLogOut(): void }) {
   const { path } = usePlace();
   const [zone, setZone] = useState<Zone>(storedZone);
+  const [error, setError] = useState('');
   const main = useRef<HTMLElement>(null);
   const pages = PAGES.filter(({ writes }) => !writes || session.role === 'operator');
   const callUuid = ONE_CALL.exec(path)?.[1];
@@ -73,16 +87,21 @@ function Frame({ session, onLogOut }: { readonly session: Session; onLogOut(): v
     if (path === '/console' || path === '/console/') go('/console/calls', { replace: true });
   }, [path]);
   useEffect(() => {
+    setError('');
     document.title = `${callUuid === undefined ? (here?.name ?? 'Console') : 'Call'} · Sidetone`;
     // A reader of the screen begins with the new page, not with the link that led to it.
     main.current?.focus({ preventScroll: true });
-    scrollTo(0, 0);
-    // On a narrow screen the pages are in a row that scrolls.
+    // On a narrow screen the pages are in a row that scrolls. This may scroll the page too, so it comes first.
     document.querySelector('.top [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    scrollTo(0, scrollOfReturn() ?? 0);
   }, [path]);
   const leave = async () => {
-    await logOut().catch(() => {});
-    onLogOut();
+    try {
+      await logOut();
+      onLogOut();
+    } catch (problem) {
+      setError(`You are still logged in, because logging out failed. ${wordsOf(problem)}`);
+    }
   };
   const change = (next: Zone) => {
     storeZone(next);
@@ -104,27 +123,38 @@ function Frame({ session, onLogOut }: { readonly session: Session; onLogOut(): v
                 </a>
               ))}
             </nav>
-            <div class="aside">
-              <LiveBadge />
-              <label>
-                <span class="hidden-text">Times in</span>
-                <select value={zone} onChange={({ currentTarget }) => change(currentTarget.value === 'utc' ? 'utc' : 'local')}>
-                  <option value="local">Local time</option>
-                  <option value="utc">UTC</option>
-                </select>
-              </label>
-              {session.role === 'reader' && <span class="badge">read only</span>}
-              <button type="button" onClick={leave}>
-                Log out
-              </button>
-            </div>
+            <Aside role={session.role} zone={zone} onZone={change} onLeave={() => void leave()} />
           </header>
           <main id="main" tabIndex={-1} ref={main}>
+            <Problem words={error} />
             {callUuid !== undefined ? <CallPage key={callUuid} uuid={callUuid} /> : here ? <here.page /> : <Nowhere />}
           </main>
         </Following>
       </ZoneContext.Provider>
     </RoleContext.Provider>
+  );
+}
+
+/** What stands at the right of the pages: whether they are live, the zone of times, the role, and the way out. */
+function Aside(props: { readonly role: Session['role']; readonly zone: Zone; onZone(zone: Zone): void; onLeave(): void }) {
+  return (
+    <div class="aside">
+      <LiveBadge />
+      <label>
+        <span class="hidden-text">Times in</span>
+        <select
+          value={props.zone}
+          onChange={({ currentTarget }) => props.onZone(currentTarget.value === 'utc' ? 'utc' : 'local')}
+        >
+          <option value="local">Local time</option>
+          <option value="utc">UTC</option>
+        </select>
+      </label>
+      {props.role === 'reader' && <span class="badge">read only</span>}
+      <button type="button" onClick={props.onLeave}>
+        Log out
+      </button>
+    </div>
   );
 }
 

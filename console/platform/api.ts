@@ -4,26 +4,48 @@ import type { Session } from './types.ts';
 /** An answer that is a refusal, with the platform's own words. */
 export class Refused extends Error {
   readonly status: number;
+  readonly code: string;
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, code = '') {
     super(message);
     this.status = status;
+    this.code = code;
   }
 }
 
 let csrf = '';
-let onLoggedOut: () => void = () => {};
+let watching: SessionWatch | undefined;
 
-/** `loggedOut` is called when an answer says that the session is over. */
-export function watchSession(loggedOut: () => void): void {
-  onLoggedOut = loggedOut;
+/** Told of the session that the cookie is. */
+export interface SessionWatch {
+  /** An answer says that the session is over. */
+  over(): void;
+  /** Another tab has logged in anew, maybe with the other role. */
+  renewed(session: Session): void;
+}
+
+export function watchSession(watch: SessionWatch): void {
+  watching = watch;
 }
 
 /** Asks the operator API. `path` begins after `/operator/v1`. Throws Refused. */
 export async function ask<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const response = await send(method, `/operator/v1${path}`, body, signal);
-  if (response.status === 401) onLoggedOut();
-  return await read<T>(response);
+  try {
+    return await read<T>(await sendAnew(method, `/operator/v1${path}`, body, signal));
+  } catch (problem) {
+    if (problem instanceof Refused && (problem.status === 401 || problem.code === NO_SESSION)) watching?.over();
+    throw problem;
+  }
+}
+
+/** The code of a request whose cookie is no session any more: the API then looks for a token in its header. */
+const NO_SESSION = 'invalid_authorization_header';
+
+/** Looks whether there is still a session, and tells if not. Without an answer of the platform nobody knows. */
+export async function lookForSession(): Promise<void> {
+  try {
+    if ((await currentSession()) === undefined) watching?.over();
+  } catch {}
 }
 
 const KEY = 'sidetone.session-until';
@@ -40,8 +62,9 @@ export async function logIn(credentials: { readonly token: string } | { readonly
   return opened(await read<Session>(await send('POST', '/console/session', credentials)));
 }
 
+/** Ends the session. Throws Refused, and then it goes on. */
 export async function logOut(): Promise<void> {
-  await read(await send('DELETE', '/console/session'));
+  await read(await sendAnew('DELETE', '/console/session'));
   localStorage.removeItem(KEY);
 }
 
@@ -49,6 +72,21 @@ function opened(session: Session): Session {
   csrf = session.csrf;
   localStorage.setItem(KEY, session.expires_at);
   return session;
+}
+
+/**
+ * Sends a request. Where another tab has logged in anew, the CSRF token of this page is out of date: the request was
+ * refused, and is sent once more with the present one.
+ */
+async function sendAnew(method: string, url: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+  const sent = csrf;
+  const response = await send(method, url, body, signal);
+  if (method === 'GET' || response.status !== 403) return response;
+  // Another request of this page may have asked for it meanwhile.
+  const session = csrf === sent ? await currentSession() : undefined;
+  if (csrf === sent) return response;
+  if (session !== undefined) watching?.renewed(session);
+  return await send(method, url, body, signal);
 }
 
 async function send(method: string, url: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
@@ -67,15 +105,20 @@ async function send(method: string, url: string, body?: unknown, signal?: AbortS
 async function read<T>(response: Response): Promise<T> {
   const text = await response.text();
   if (response.ok) return JSON.parse(text === '' ? '{}' : text);
-  throw new Refused(response.status, messageOf(text) ?? `The platform answered ${response.status}.`);
+  const { code, message } = problemOf(text);
+  throw new Refused(response.status, message ?? `The platform answered ${response.status}.`, code);
 }
 
-function messageOf(text: string): string | undefined {
+/** The code and the message of a refusal, as far as it has them. */
+function problemOf(text: string): { readonly code?: string; readonly message?: string } {
   try {
-    const { message } = JSON.parse(text);
-    return typeof message === 'string' ? message : undefined;
+    const { code, message } = JSON.parse(text);
+    return {
+      ...(typeof code === 'string' ? { code } : {}),
+      ...(typeof message === 'string' ? { message } : {}),
+    };
   } catch {
-    return undefined;
+    return {};
   }
 }
 

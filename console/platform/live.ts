@@ -1,10 +1,13 @@
 /**
  * News of the platform as they come: one stream of server-sent events for the whole console. A page loads its data when
  * it is opened and again when an event concerns it.
+ *
+ * A browser opens six connections to a host over HTTP/1.1, for all of its tabs together, and a stream holds one. So a
+ * tab that nobody sees has none, and loads its data anew when it is shown.
  */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { EVENT_NAMES } from '../../src/event/names.ts';
-import { Refused } from './api.ts';
+import { lookForSession, Refused } from './api.ts';
 
 /** An event as the stream tells it. */
 export interface News {
@@ -24,16 +27,34 @@ let source: EventSource | undefined;
 let retry: ReturnType<typeof setTimeout> | undefined;
 let live = false;
 
-/** Opens the stream, and keeps it open until `stopLive`. */
+/** Opens the stream, and keeps it open until `stopLive`, while the page can be seen. */
 export function startLive(): void {
   stopLive();
+  document.addEventListener('visibilitychange', openIfSeen);
+  openIfSeen();
+}
+
+export function stopLive(): void {
+  document.removeEventListener('visibilitychange', openIfSeen);
+  closeStream();
+}
+
+function openIfSeen(): void {
+  if (document.hidden) closeStream();
+  else if (source === undefined) openStream();
+}
+
+function openStream(): void {
   const opened = new EventSource('/operator/v1/events/stream');
   source = opened;
   opened.addEventListener('open', () => tellLive(true));
   opened.addEventListener('error', () => {
     tellLive(false);
-    // It comes back by itself after a lost connection, but not after a refusal (too many streams).
-    if (opened.readyState === EventSource.CLOSED) retry = setTimeout(startLive, RETRY_MS);
+    // It comes back by itself after a lost connection, but not after a refusal: too many streams, or no session.
+    if (opened.readyState !== EventSource.CLOSED) return;
+    closeStream();
+    void lookForSession();
+    retry = setTimeout(openIfSeen, RETRY_MS);
   });
   for (const name of [...EVENT_NAMES, 'gap'])
     opened.addEventListener(name, (event) => {
@@ -42,7 +63,7 @@ export function startLive(): void {
     });
 }
 
-export function stopLive(): void {
+function closeStream(): void {
   clearTimeout(retry);
   source?.close();
   source = undefined;
@@ -158,17 +179,21 @@ export function useLoaded<T>(
     };
     loader.current(own.controller.signal).then(
       (data) => show(() => ({ key, data, failure: undefined })),
-      (failure: unknown) => show((before) => ({ ...before, key, failure })),
+      // What was loaded by another key does not answer this one.
+      (failure: unknown) => show((before) => ({ key, data: before.key === key ? before.data : undefined, failure })),
     );
   }, [key]);
   useEffect(() => {
     reload();
+    const { everyMs } = options;
     const poll = () => {
-      if (running.current === undefined) reload();
+      if (running.current === undefined && !document.hidden) reload();
     };
-    const timer = options.everyMs === undefined ? undefined : setInterval(poll, options.everyMs);
+    const timer = everyMs === undefined ? undefined : setInterval(poll, everyMs);
+    if (everyMs !== undefined) document.addEventListener('visibilitychange', poll);
     return () => {
       clearInterval(timer);
+      document.removeEventListener('visibilitychange', poll);
       running.current?.controller.abort();
       running.current = undefined;
     };
@@ -178,7 +203,8 @@ export function useLoaded<T>(
     const { on } = options;
     if (on !== undefined && (news.length === 0 || news.some((each) => each.name === 'gap' || on(each)))) reload();
   });
-  return { data: state.key === key ? state.data : undefined, error: wordsOf(state.failure), reload };
+  const isPresent = state.key === key;
+  return { data: isPresent ? state.data : undefined, error: isPresent ? wordsOf(state.failure) : '', reload };
 }
 
 /**
@@ -193,6 +219,9 @@ export function useRetry(failure: unknown, again: () => void): void {
     return () => clearTimeout(timer);
   }, [failure]);
 }
+
+/** What stands where a count will be: it is being loaded, or could not be. */
+export const whileLoading = (error: string): string => (error === '' ? 'Loading …' : 'not loaded');
 
 /** What a failure says; empty for none. */
 export const wordsOf = (failure: unknown): string =>
