@@ -1,5 +1,6 @@
 /** One call: what it is, its time axis, everything that happened in it, and the details of what is selected. */
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { forgetCalls } from '../page/call-list.ts';
 import { nameOf, useApps } from '../part/apps.tsx';
 import { Empty, Facts, Problem, State, Time } from '../part/parts.tsx';
 import { useMayWrite } from '../part/role.ts';
@@ -78,7 +79,7 @@ function moves({ session, entries }: Timeline, replayed: Replayed | undefined): 
 }
 
 function Head({ timeline: { session } }: { readonly timeline: Timeline }) {
-  const apps = useApps();
+  const { apps } = useApps();
   const { quality } = session;
   return (
     <section class="card" aria-labelledby="call">
@@ -130,6 +131,7 @@ function Actions({ session: { session_uuid: uuid, ended_at: endedAt, type } }: {
     if (!confirm('Erase this call, its timeline and its events? This cannot be undone.')) return;
     try {
       await ask('DELETE', `/sessions/${uuid}`);
+      forgetCalls();
       go('/console/calls');
     } catch (problem) {
       setError(wordsOf(problem));

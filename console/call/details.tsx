@@ -84,7 +84,12 @@ function Delivery(props: {
         </>
       )}
       <p class="row">
-        <Replay webhookId={id} isPending={last !== undefined && last.next_at !== ''} onReplayed={() => props.onReplayed(id)} />
+        <Replay
+          webhookId={id}
+          attempts={attempts.length}
+          isPending={last !== undefined && last.next_at !== ''}
+          onReplayed={() => props.onReplayed(id)}
+        />
       </p>
       {entry.kind === 'event' && <Attempts of={attempts} />}
       <h3>{entry.kind === 'webhook' ? 'Request' : 'Body'}</h3>

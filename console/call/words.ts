@@ -1,5 +1,5 @@
 /** The words for a call, and for an entry of its timeline. */
-import type { Entry, MediaEntry } from '../platform/types.ts';
+import type { Call, Entry, MediaEntry, QualityEntry } from '../platform/types.ts';
 
 /** What a call is, by its `type`. */
 export const TYPE_NAMES: Readonly<Record<string, string>> = {
@@ -9,6 +9,21 @@ export const TYPE_NAMES: Readonly<Record<string, string>> = {
   webrtc: 'call from a browser',
   websocket: 'WebSocket',
 };
+
+/** The way that a call goes, in a word, by its `type`. */
+export const DIRECTIONS: Readonly<Record<string, string>> = {
+  phone_in: 'in',
+  phone_out: 'out',
+  webrtc: 'browser',
+  websocket: 'websocket',
+};
+
+/** Whether anything was heard by then. The MOS of a call without a packet is 0, and its other figures say nothing. */
+export const hasPackets = ({ mos }: Pick<QualityEntry, 'mos'>): boolean => mos > 0;
+
+/** How a call sounded, as a MOS of 1 to 4.5; empty where nothing was heard, or nothing is known. */
+export const mosOf = ({ quality }: Pick<Call, 'quality'>): string =>
+  quality?.mos === undefined || !hasPackets({ mos: quality.mos }) ? '' : quality.mos.toFixed(1);
 
 export const KINDS = ['command', 'sip', 'media', 'event', 'webhook', 'quality'] as const;
 export type Kind = (typeof KINDS)[number];
@@ -42,7 +57,7 @@ export function titleOf(entry: Entry): string {
     case 'webhook':
       return entry.status > 0 ? `HTTP ${entry.status}` : entry.error.replaceAll('_', ' ') || 'no answer';
     case 'quality':
-      return `MOS ${entry.mos.toFixed(1)}`;
+      return hasPackets(entry) ? `MOS ${entry.mos.toFixed(1)}` : 'no packets';
   }
 }
 
@@ -69,7 +84,7 @@ export function detailOf(entry: Entry): string {
     case 'webhook':
       return `attempt ${entry.attempt}, ${entry.took_ms} ms${entry.next_at === '' ? '' : ', to be tried again'}`;
     case 'quality':
-      return `${entry.packets_lost} of ${entry.packets_in + entry.packets_lost} packets lost, jitter ${entry.jitter_ms} ms, round trip ${entry.round_trip_ms} ms`;
+      return qualityDetail(entry);
   }
 }
 
@@ -78,6 +93,12 @@ function mediaDetail({ at: _at, kind: _kind, what: _what, ...more }: MediaEntry)
     .filter(([name]) => !name.endsWith('_uuid'))
     .map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`)
     .join(', ');
+}
+
+function qualityDetail(entry: QualityEntry): string {
+  const { packets_in: got, packets_lost: lost, jitter_ms: jitter, round_trip_ms: roundTrip } = entry;
+  if (!hasPackets(entry)) return 'nothing was heard of the far end';
+  return `${lost} of ${got + lost} packets lost, jitter ${jitter} ms, round trip ${roundTrip} ms`;
 }
 
 /** Whether something went wrong here. */

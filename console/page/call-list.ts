@@ -5,25 +5,22 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../platform/api.ts';
 import { useNews, useRetry, wordsOf } from '../platform/live.ts';
+import { scrollOfReturn } from '../platform/router.ts';
 import type { Call } from '../platform/types.ts';
-
-interface Page {
-  readonly sessions: readonly Call[];
-  readonly after: string;
-}
-
-interface Rows {
-  readonly calls: readonly Call[];
-  /** The cursors at which the pages that were loaded begin; the first is "". */
-  readonly cursors: readonly string[];
-  /** The page in which each call was found last. */
-  readonly pageOf: ReadonlyMap<string, string>;
-  /** The cursor of the page that was not loaded yet; empty at the end. */
-  readonly next: string;
-}
+import { merged, movingPages, NONE, type Page, type Rows } from './call-rows.ts';
 
 const PAGE_CALLS = 100;
-const NONE: Rows = { calls: [], cursors: [], pageOf: new Map(), next: '' };
+
+/** The list as it was left: *Back* shows it at once, as long as it was, so that its place in it is found again. */
+let left: { readonly query: string; readonly rows: Rows } | undefined;
+
+/** Forgets the list that was left: a call of it was erased. */
+export function forgetCalls(): void {
+  left = undefined;
+}
+
+const leftFor = (query: string): Rows | undefined =>
+  scrollOfReturn() !== undefined && left?.query === query ? left.rows : undefined;
 
 export interface CallList {
   readonly calls: readonly Call[];
@@ -35,8 +32,8 @@ export interface CallList {
 
 /** The calls that match a query of `/operator/v1/sessions`, which begins with `?` or is empty. */
 export function useCallList(query: string): CallList {
-  const [rows, setRows] = useState(NONE);
-  const [loaded, setLoaded] = useState<string>();
+  const [rows, setRows] = useState(() => leftFor(query) ?? NONE);
+  const [loaded, setLoaded] = useState(() => (leftFor(query) === undefined ? undefined : query));
   /** The page that could not be loaded, and why. */
   const [failed, setFailed] = useState<{ readonly cursor: string; readonly failure: unknown }>();
   const known = useRef(rows);
@@ -61,9 +58,14 @@ export function useCallList(query: string): CallList {
   );
   useEffect(() => {
     wanted.current = query;
-    setRows(NONE);
+    const before = leftFor(query);
+    setRows(before ?? NONE);
+    if (before !== undefined) setLoaded(query);
     setFailed(undefined);
-    void load('');
+    for (const cursor of before === undefined ? [''] : movingPages(before)) void load(cursor);
+    return () => {
+      if (known.current.cursors.length > 0) left = { query, rows: known.current };
+    };
   }, [load]);
   useRetry(failed?.failure, () => void load(failed?.cursor ?? ''));
   useNews((news) => {
@@ -80,32 +82,4 @@ export function useCallList(query: string): CallList {
     });
   };
   return { calls: rows.calls, isLoaded: loaded === query, hasMore: rows.next !== '', error: wordsOf(failed?.failure), more };
-}
-
-/** Newest first, as the platform orders them. */
-const order = (a: Call, b: Call): number => {
-  const [left, right] = [`${a.created_at} ${a.session_uuid}`, `${b.created_at} ${b.session_uuid}`];
-  return left < right ? 1 : left > right ? -1 : 0;
-};
-
-/** The rows with a page of them as it is now. Calls that are not in the page any more, though they should be, go. */
-export function merged(before: Rows, cursor: string, { sessions, after }: Page): Rows {
-  const isNew = !before.cursors.includes(cursor);
-  const last = sessions.at(-1);
-  const found = new Set(sessions.map(({ session_uuid: uuid }) => uuid));
-  const kept = before.calls.filter((call) => {
-    if (found.has(call.session_uuid)) return false;
-    if (before.pageOf.get(call.session_uuid) !== cursor) return true;
-    // It has moved to the page after this one, or it is gone.
-    return last !== undefined && after !== '' && order(call, last) > 0;
-  });
-  const calls = [...kept, ...sessions].sort(order);
-  const pageOf = new Map(before.pageOf);
-  for (const uuid of found) pageOf.set(uuid, cursor);
-  return {
-    calls,
-    pageOf,
-    cursors: isNew ? [...before.cursors, cursor] : before.cursors,
-    next: isNew ? after : before.next,
-  };
 }

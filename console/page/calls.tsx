@@ -1,11 +1,14 @@
 /** The list of calls, live and ended, newest first. It is filtered by the platform and filled page by page. */
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useContext, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { DIRECTIONS, mosOf } from '../call/words.ts';
 import { AppSelect, nameOf, useApps } from '../part/apps.tsx';
 import { type Column, Empty, FilterField, Problem, State, Table, Time } from '../part/parts.tsx';
 import { useMayWrite } from '../part/role.ts';
+import { Foreign } from '../part/text.tsx';
 import { queryOf } from '../platform/api.ts';
+import { whileLoading } from '../platform/live.ts';
 import { go, usePlace } from '../platform/router.ts';
-import { span } from '../platform/time.ts';
+import { fieldOf, instantOf, span, ZoneContext } from '../platform/time.ts';
 import type { App, Call } from '../platform/types.ts';
 import { useCallList } from './call-list.ts';
 
@@ -22,15 +25,15 @@ export function CallsPage() {
     from: query.get('from') ?? '',
     until: query.get('until') ?? '',
   };
-  const apps = useApps();
+  const { apps, error } = useApps();
   const columns = useMemo(() => columnsOf(apps), [apps]);
   const list = useCallList(
     queryOf({
       app_uuid: filters.app_uuid,
       state: filters.state,
       number: filters.number,
-      created_after: instant(filters.from),
-      created_before: instant(filters.until),
+      created_after: utc(filters.from),
+      created_before: utc(filters.until),
     }),
   );
   const isFiltered = NAMES.some((name) => filters[name] !== '');
@@ -39,11 +42,11 @@ export function CallsPage() {
       <div class="head">
         <h1>Calls</h1>
         <p class="quiet small" role="status" aria-live="polite">
-          {list.isLoaded ? told(list.calls, list.hasMore) : 'Loading …'}
+          {list.isLoaded ? told(list.calls, list.hasMore) : whileLoading(list.error)}
         </p>
       </div>
       <FilterForm filters={filters} apps={apps} />
-      <Problem words={list.error} />
+      <Problem words={list.error || error} />
       {list.calls.length > 0 && (
         <div class="card">
           <Table label="Calls" columns={columns} rows={list.calls} keyOf={(call) => call.session_uuid} />
@@ -60,12 +63,18 @@ function told(calls: readonly Call[], hasMore: boolean): string {
   return `${calls.length}${hasMore ? ' and more' : ''} shown, ${live} live`;
 }
 
-const instant = (local: string): string => (local === '' ? '' : new Date(local).toISOString());
+/** An instant of the address as the platform takes it. What is none is for the platform to refuse, in its words. */
+const utc = (text: string): string => instantOf(text, 'local') || text;
 
 function FilterForm({ filters, apps }: { readonly filters: Filters; readonly apps: readonly App[] }) {
   const set = (name: keyof Filters, value: string) =>
     go(`/console/calls${queryOf({ ...filters, [name]: value })}`, { replace: true });
-  const field = (name: keyof Filters) => ({ value: filters[name], onFinish: (value: string) => set(name, value) });
+  const zone = useContext(ZoneContext);
+  // The address has instants, so that a link means the same to readers in other zones.
+  const time = (name: 'from' | 'until') => ({
+    value: fieldOf(filters[name], zone),
+    onFinish: (value: string) => set(name, instantOf(value, zone)),
+  });
   return (
     <search aria-label="Filter the calls">
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
@@ -81,9 +90,15 @@ function FilterForm({ filters, apps }: { readonly filters: Filters; readonly app
             ))}
           </select>
         </label>
-        <FilterField label="Number" type="search" hint="+15550001" {...field('number')} />
-        <FilterField label="From" type="datetime-local" {...field('from')} />
-        <FilterField label="Until" type="datetime-local" {...field('until')} />
+        <FilterField
+          label="Number"
+          type="search"
+          hint="+15550001"
+          value={filters.number}
+          onFinish={(value) => set('number', value)}
+        />
+        <FilterField label={zone === 'utc' ? 'From (UTC)' : 'From'} type="datetime-local" {...time('from')} />
+        <FilterField label={zone === 'utc' ? 'Until (UTC)' : 'Until'} type="datetime-local" {...time('until')} />
         <button type="button" onClick={() => go('/console/calls', { replace: true })}>
           Clear
         </button>
@@ -91,13 +106,6 @@ function FilterForm({ filters, apps }: { readonly filters: Filters; readonly app
     </search>
   );
 }
-
-const DIRECTIONS: Readonly<Record<string, string>> = {
-  phone_in: 'in',
-  phone_out: 'out',
-  webrtc: 'browser',
-  websocket: 'websocket',
-};
 
 const columnsOf = (apps: readonly App[]): readonly Column<Call>[] => [
   {
@@ -110,14 +118,16 @@ const columnsOf = (apps: readonly App[]): readonly Column<Call>[] => [
   },
   { name: 'State', cell: (call) => <State state={call.state} /> },
   { name: 'Direction', cell: (call) => DIRECTIONS[call.type] ?? call.type },
-  { name: 'From', cell: (call) => call.caller_id || <span class="quiet">–</span> },
-  { name: 'To', cell: (call) => call.did || <span class="quiet">–</span> },
+  { name: 'From', cell: (call) => <Party text={call.caller_id} /> },
+  { name: 'To', cell: (call) => <Party text={call.did} /> },
   { name: 'Application', cell: (call) => nameOf(apps, call.app_uuid) },
   { name: 'Trunk', cell: (call) => call.trunk || <span class="quiet">–</span> },
   { name: 'Length', number: true, cell: (call) => lengthOf(call) },
   { name: 'End', cell: (call) => call.hangup_cause.replaceAll('_', ' ') || <span class="quiet">–</span> },
-  { name: 'MOS', number: true, cell: (call) => call.quality?.mos?.toFixed(1) ?? <span class="quiet">–</span> },
+  { name: 'MOS', number: true, cell: (call) => mosOf(call) || <span class="quiet">–</span> },
 ];
+
+const Party = ({ text }: { readonly text: string }) => (text === '' ? <span class="quiet">–</span> : <Foreign text={text} />);
 
 const lengthOf = (call: Call) => (call.ended_at === '' ? <Running since={call.answered_at} /> : span(call.duration_seconds));
 

@@ -4,8 +4,9 @@ import { EVENT_NAMES } from '../../src/event/names.ts';
 import { AppSelect, nameOf, useApps } from '../part/apps.tsx';
 import { CallLink, Empty, FilterField, Problem, State, Time } from '../part/parts.tsx';
 import { useMayWrite } from '../part/role.ts';
+import { visible } from '../part/visible.ts';
 import { ask, queryOf } from '../platform/api.ts';
-import { useLoaded, wordsOf } from '../platform/live.ts';
+import { useLoaded, whileLoading, wordsOf } from '../platform/live.ts';
 import { go, usePlace } from '../platform/router.ts';
 import type { App, LoggedEvent } from '../platform/types.ts';
 
@@ -25,7 +26,7 @@ export function EventsPage() {
   };
   const before = query.get('before') ?? '';
   const asked = queryOf({ ...filters, before: before === '' ? BEYOND_END : before, limit: PAGE_EVENTS });
-  const apps = useApps();
+  const { apps, error: appsError } = useApps();
   const [isMoving, setMoving] = useState(false);
   const { data, error, reload } = useLoaded(
     asked,
@@ -42,7 +43,7 @@ export function EventsPage() {
       <div class="head">
         <h1>Events</h1>
         <p class="quiet small" role="status">
-          {data === undefined ? 'Loading …' : `${data.events.length} shown`}
+          {data === undefined ? whileLoading(error) : `${data.events.length} shown`}
         </p>
       </div>
       <search aria-label="Filter the events">
@@ -59,7 +60,7 @@ export function EventsPage() {
           />
         </form>
       </search>
-      <Problem words={error} />
+      <Problem words={error || appsError} />
       {data?.events.length === 0 && (
         <Empty title="No events">
           <p>Whatever happens in a call is an event, and is posted to the application’s webhook. None matches here.</p>
@@ -116,7 +117,7 @@ function Log(props: { readonly events: readonly LoggedEvent[]; readonly apps: re
               <td data-name="Time">
                 <Time at={event.created_at} />
               </td>
-              <td data-name="Event">
+              <td data-name="Event" class="whole">
                 <button type="button" aria-expanded={open === event.webhook_id} onClick={() => toggle(event.webhook_id)}>
                   {event.event}
                 </button>
@@ -147,12 +148,17 @@ function Opened({ event, onReplayed }: { readonly event: LoggedEvent; onReplayed
     <div>
       <p class="row">
         <code>{event.webhook_id}</code>
-        <Replay webhookId={event.webhook_id} isPending={event.status === 'pending'} onReplayed={onReplayed} />
+        <Replay
+          webhookId={event.webhook_id}
+          attempts={event.attempts.length}
+          isPending={event.status === 'pending'}
+          onReplayed={onReplayed}
+        />
       </p>
       <ol>
         {event.attempts.map((attempt) => (
           <li key={attempt.at}>
-            <Time at={attempt.at} short /> {attempt.status > 0 ? `HTTP ${attempt.status}` : attempt.error} in{' '}
+            <Time at={attempt.at} short /> {attempt.status > 0 ? `HTTP ${attempt.status}` : visible(attempt.error)} in{' '}
             {attempt.duration_ms} ms
             {attempt.next_attempt_at !== '' && (
               <>
@@ -162,17 +168,26 @@ function Opened({ event, onReplayed }: { readonly event: LoggedEvent; onReplayed
           </li>
         ))}
       </ol>
-      <pre>{JSON.stringify(event.payload, null, 2)}</pre>
+      <pre>{visible(JSON.stringify(event.payload, null, 2))}</pre>
     </div>
   );
 }
 
 /** The button that sends an event again. The reading role has none. */
-export function Replay(props: { readonly webhookId: string; readonly isPending: boolean; onReplayed(): void }) {
+export function Replay(props: {
+  readonly webhookId: string;
+  /** How often it was sent. What is told of a replay goes when another attempt is there to see. */
+  readonly attempts: number;
+  readonly isPending: boolean;
+  onReplayed(): void;
+}) {
   const mayWrite = useMayWrite();
   const [told, setTold] = useState('');
+  const [isAsking, setAsking] = useState(false);
+  useEffect(() => setTold(''), [props.attempts]);
   if (!mayWrite) return null;
   const replay = async () => {
+    setAsking(true);
     try {
       await ask('POST', `/events/${props.webhookId}/replay`, {});
       setTold('Sent again.');
@@ -180,10 +195,12 @@ export function Replay(props: { readonly webhookId: string; readonly isPending: 
     } catch (problem) {
       setTold(wordsOf(problem));
     }
+    setAsking(false);
   };
+  // The two clicks of a double click are one: the button is disabled by the time of the second.
   return (
     <>
-      <button type="button" onClick={replay} disabled={props.isPending}>
+      <button type="button" onClick={replay} disabled={props.isPending || isAsking}>
         Replay
       </button>
       <span class="small quiet" role="status">

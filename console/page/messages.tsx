@@ -2,12 +2,14 @@
 import { useState } from 'preact/hooks';
 import { AppSelect, nameOf, useApps } from '../part/apps.tsx';
 import { type Column, Empty, Problem, State, Table, Time } from '../part/parts.tsx';
+import { Foreign } from '../part/text.tsx';
+import { visible } from '../part/visible.ts';
 import { ask, queryOf } from '../platform/api.ts';
-import { useLoaded } from '../platform/live.ts';
+import { useLoaded, whileLoading } from '../platform/live.ts';
 import type { App, Message } from '../platform/types.ts';
 
 export function MessagesPage() {
-  const apps = useApps();
+  const { apps, error: appsError } = useApps();
   const [appUuid, setAppUuid] = useState('');
   const { data, error } = useLoaded(
     appUuid,
@@ -20,13 +22,13 @@ export function MessagesPage() {
       <div class="head">
         <h1>Messages</h1>
         <p class="quiet small" role="status">
-          {data === undefined ? 'Loading …' : `the latest ${data.messages.length}`}
+          {data === undefined ? whileLoading(error) : `the latest ${data.messages.length}`}
         </p>
       </div>
       <div class="filters">
         <AppSelect apps={apps} value={appUuid} all onChange={setAppUuid} />
       </div>
-      <Problem words={error} />
+      <Problem words={error || appsError} />
       {data !== undefined && data.messages.length > 0 && (
         <div class="card">
           <Table label="Messages" columns={columnsOf(apps)} rows={data.messages} keyOf={(each) => each.message_uuid} />
@@ -47,10 +49,10 @@ export function MessagesPage() {
 const columnsOf = (apps: readonly App[]): readonly Column<Message>[] => [
   { name: 'Sent', cell: (each) => <Time at={each.created_at} /> },
   { name: 'Status', cell: (each) => <State state={each.status} /> },
-  { name: 'From', cell: (each) => each.from },
-  { name: 'To', cell: (each) => each.to },
+  { name: 'From', cell: (each) => <Foreign text={each.from} /> },
+  { name: 'To', cell: (each) => <Foreign text={each.to} /> },
   { name: 'Application', cell: (each) => nameOf(apps, each.app_uuid) },
-  { name: 'Text', cell: (each) => each.text },
+  { name: 'Text', text: true, cell: (each) => <Foreign text={each.text} /> },
   { name: 'Parts', number: true, cell: (each) => each.segments },
-  { name: 'Error', cell: (each) => each.error_message || each.error_code || <span class="quiet">–</span> },
+  { name: 'Error', cell: (each) => visible(each.error_message || each.error_code) || <span class="quiet">–</span> },
 ];

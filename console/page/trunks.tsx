@@ -2,6 +2,8 @@
 import { useState } from 'preact/hooks';
 import { Empty, Facts, Problem, Table, Time } from '../part/parts.tsx';
 import { useMayWrite } from '../part/role.ts';
+import { Address, Foreign } from '../part/text.tsx';
+import { visible } from '../part/visible.ts';
 import { ask } from '../platform/api.ts';
 import { useLoaded, wordsOf } from '../platform/live.ts';
 import type { Refusal, Trunk } from '../platform/types.ts';
@@ -135,15 +137,24 @@ const Refusals = ({ rows }: { readonly rows: readonly Refusal[] }) => (
       { name: 'Last', cell: (row) => <Time at={row.at} /> },
       { name: 'Times', number: true, cell: (row) => row.count },
       { name: 'From', cell: (row) => `${row.source} (${row.transport})` },
-      { name: 'Request', cell: (row) => `${row.method} ${row.from} → ${row.to}` },
+      {
+        name: 'Request',
+        text: true,
+        cell: (row) => (
+          <>
+            {visible(row.method)} <Address text={row.from} /> → <Address text={row.to} />
+          </>
+        ),
+      },
       { name: 'Answer', number: true, cell: (row) => row.status },
       {
         name: 'Why, and what mends it',
+        text: true,
         cell: (row) => (
           <>
-            {row.reason}
+            <Foreign text={row.reason} />
             <br />
-            <strong>{row.remedy}</strong>
+            <strong>{visible(row.remedy)}</strong>
           </>
         ),
       },

@@ -4,32 +4,38 @@ import { EVENT_NAMES } from '../../src/event/names.ts';
 import { AppSelect, useApps } from '../part/apps.tsx';
 import { CallLink, Empty, Problem, State } from '../part/parts.tsx';
 import { ask } from '../platform/api.ts';
-import { useLoaded, wordsOf } from '../platform/live.ts';
+import { useLoaded, whileLoading, wordsOf } from '../platform/live.ts';
 import type { AppDetail, Call, Timeline, Trunk } from '../platform/types.ts';
 import { Softphone } from './softphone.tsx';
 
 export function TryPage() {
-  const apps = useApps();
+  const { apps, isLoaded, error } = useApps();
   const [chosen, setChosen] = useState('');
   const appUuid = chosen === '' ? (apps.at(-1)?.app_uuid ?? '') : chosen;
-  const { data: app } = useLoaded(appUuid, (signal) =>
+  const { data: app, error: detailError } = useLoaded(appUuid, (signal) =>
     appUuid === '' ? Promise.resolve(undefined) : ask<AppDetail>('GET', `/apps/${appUuid}`, undefined, signal),
   );
+  const failed = error || detailError;
   return (
     <>
       <div class="head">
         <h1>Try it</h1>
+        <p class="quiet small" role="status">
+          {isLoaded && (app !== undefined || apps.length === 0) ? '' : whileLoading(failed)}
+        </p>
       </div>
       <div class="filters">
         <AppSelect apps={apps} value={appUuid} onChange={setChosen} />
       </div>
-      {app === undefined ? (
+      <Problem words={failed} />
+      {isLoaded && apps.length === 0 && (
         <Empty title="No application">
           <p>
             Make one: <code>bin/sidetone apps create NAME</code>
           </p>
         </Empty>
-      ) : (
+      )}
+      {app !== undefined && (
         <div class="grid">
           <Dial key={app.app_uuid} app={app} />
           <Sample key={`${app.app_uuid} sample`} app={app} />
@@ -75,16 +81,7 @@ function Dial({ app }: { readonly app: AppDetail }) {
             <option key={each} value={each} />
           ))}
         </datalist>
-        <label>
-          To
-          <input
-            name="to"
-            required
-            pattern="\+[1-9][0-9]{1,14}"
-            placeholder="+15550001"
-            defaultValue={app.inbound_phone_numbers[0] ?? ''}
-          />
-        </label>
+        <Target number={app.inbound_phone_numbers[0] ?? ''} />
         <label>
           Trunk
           <select name="trunk">
@@ -111,6 +108,23 @@ function Dial({ app }: { readonly app: AppDetail }) {
   );
 }
 
+/** Whom to call. */
+function Target({ number }: { readonly number: string }) {
+  return (
+    <label>
+      To (a number, or sip:DEVICE)
+      <input
+        name="to"
+        required
+        pattern="\+[1-9][0-9]{1,14}|sip:[A-Za-z0-9+][A-Za-z0-9._~*+\-]{0,63}"
+        title="A number with +, or sip: and the user name of a device"
+        placeholder="+15550001"
+        defaultValue={number}
+      />
+    </label>
+  );
+}
+
 /** The call that was placed: its state, a file to play, and its end. */
 function Placed({ app, uuid }: { readonly app: AppDetail; readonly uuid: string }) {
   const { data } = useLoaded(uuid, (signal) => ask<Timeline>('GET', `/sessions/${uuid}/timeline`, undefined, signal), {
@@ -118,16 +132,22 @@ function Placed({ app, uuid }: { readonly app: AppDetail; readonly uuid: string 
   });
   const [url, setUrl] = useState('');
   const [told, setTold] = useState('');
+  const [error, setError] = useState('');
+  const [isAsking, setAsking] = useState(false);
+  const call: Call | undefined = data?.session;
+  const isUp = call !== undefined && call.ended_at === '';
   const order = async (what: string, body: object) => {
+    setAsking(true);
     try {
       await ask('POST', `/apps/${app.app_uuid}/sessions/${uuid}/${what}`, body);
       setTold(what === 'play' ? 'It is being played.' : 'It is being hung up.');
+      setError('');
     } catch (problem) {
-      setTold(wordsOf(problem));
+      setTold('');
+      setError(wordsOf(problem));
     }
+    setAsking(false);
   };
-  const call: Call | undefined = data?.session;
-  const isUp = call !== undefined && call.ended_at === '';
   return (
     <div class="notice">
       <p>
@@ -147,17 +167,19 @@ function Placed({ app, uuid }: { readonly app: AppDetail; readonly uuid: string 
             <input type="url" required value={url} onInput={({ currentTarget }) => setUrl(currentTarget.value)} />
           </label>
           <p class="row">
-            <button type="submit" disabled={call.state !== 'answered'}>
+            <button type="submit" disabled={isAsking || call.state !== 'answered'}>
               Play
             </button>
-            <button type="button" class="danger" onClick={() => void order('hangup', {})}>
+            <button type="button" class="danger" disabled={isAsking} onClick={() => void order('hangup', {})}>
               Hang up
             </button>
           </p>
         </form>
       )}
+      <Problem words={error} />
       <p class="small" role="status">
-        {told}
+        {/* What was ordered of a call that has ended is done, or came too late. */}
+        {isUp && told}
       </p>
     </div>
   );

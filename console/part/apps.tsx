@@ -5,10 +5,18 @@ import type { App } from '../platform/types.ts';
 
 const NONE: readonly App[] = [];
 
-/** The applications; none until they are loaded. */
-export function useApps(): readonly App[] {
-  const { data } = useLoaded('apps', (signal) => ask<{ apps: readonly App[] }>('GET', '/apps', undefined, signal));
-  return data?.apps ?? NONE;
+export interface Apps {
+  /** The applications, the oldest first; none until they are loaded. */
+  readonly apps: readonly App[];
+  readonly isLoaded: boolean;
+  /** Why they could not be loaded; empty when they could. */
+  readonly error: string;
+}
+
+export function useApps(options: { readonly everyMs?: number } = {}): Apps {
+  const load = (signal: AbortSignal) => ask<{ apps: readonly App[] }>('GET', '/apps', undefined, signal);
+  const { data, error } = useLoaded('apps', load, options);
+  return { apps: data?.apps ?? NONE, isLoaded: data !== undefined, error };
 }
 
 export const nameOf = (apps: readonly App[], appUuid: string): string =>

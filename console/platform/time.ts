@@ -34,6 +34,23 @@ function clockOf(at: Date, zone: Zone, precise: boolean): string {
   return `${two(hours)}:${two(minutes)}:${two(seconds)}${ms}`;
 }
 
+/**
+ * What a field of a day and a time shows of an instant, in the chosen zone: `2026-01-31T14:05`. A text that is no
+ * instant is empty there.
+ */
+export function fieldOf(instant: string, zone: Zone): string {
+  const at = new Date(instant);
+  if (Number.isNaN(at.getTime())) return '';
+  const clock = clockOf(at, zone, false);
+  return `${dayOf(at, zone)}T${clock.endsWith(':00') ? clock.slice(0, 5) : clock}`;
+}
+
+/** The instant that such a field means, in UTC; empty for an empty field. */
+export function instantOf(field: string, zone: Zone): string {
+  const at = new Date(zone === 'utc' && field !== '' ? `${field}Z` : field);
+  return Number.isNaN(at.getTime()) ? '' : at.toISOString();
+}
+
 /** `1:02:03` or `2:03`, of seconds. */
 export function span(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
