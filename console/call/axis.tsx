@@ -1,7 +1,10 @@
 /** The time axis: a lane for each kind of entry, drawn to scale. The list below it has the same by keyboard. */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { steady } from '../part/parts.tsx';
+import { visible } from '../part/visible.ts';
 import type { Entry, SipEntry } from '../platform/types.ts';
 import type { Span } from './spans.ts';
+import { stepOf, ticksOf, tickText } from './ticks.ts';
 import { isBad, KIND_NAMES, type Kind, keyOf, titleOf } from './words.ts';
 
 /** From and until, in ms since the epoch. */
@@ -9,6 +12,8 @@ export type Extent = readonly [number, number];
 
 /** The width of the names of lanes, which the chart and the waveform leave free too. Pixels. */
 export const GUTTER = 84;
+/** The room at the right of the axis, for what lies at its end. Pixels. */
+export const MARGIN = 6;
 const TOP = 22;
 const LANE = 34;
 const SPAN_LANE = 17;
@@ -40,18 +45,24 @@ export function Axis(props: {
   readonly entries: readonly Entry[];
   readonly spans: readonly Span[];
   readonly extent: Extent;
-  readonly selected: string;
+  /** The first instant of the call, from which the ticks count. */
+  readonly start: number;
+  readonly selected: Entry | undefined;
   onSelect(entry: Entry): void;
 }) {
-  const { entries, spans, extent } = props;
+  const { entries, spans, extent, selected } = props;
+  const [from, until] = extent;
   const { element, width } = useWidth();
   usePointed(element, entries, props.onSelect);
-  const scale: Scale = {
-    width,
-    extent,
-    x: (at) => GUTTER + ((at - extent[0]) / (extent[1] - extent[0])) * (width - GUTTER - 6),
-  };
-  const rows = stacked(spans.filter(({ what }) => what !== 'speech'));
+  const scale: Scale = useMemo(
+    () => ({ width, extent: [from, until], x: (at) => GUTTER + ((at - from) / (until - from)) * (width - GUTTER - MARGIN) }),
+    [width, from, until],
+  );
+  const rows = useMemo(() => stacked(spans.filter(({ what }) => what !== 'speech')), [spans]);
+  const shown = useMemo(
+    () => entries.filter(({ at }) => Date.parse(at) >= from && Date.parse(at) <= until),
+    [entries, from, until],
+  );
   const mediaHeight = Math.max(LANE, 18 + SPAN_LANE * rows.length);
   const mediaTop = TOP + 2 * LANE;
   const top = (kind: Kind): number => {
@@ -59,12 +70,11 @@ export function Axis(props: {
     return kind === 'media' ? mediaTop : TOP + index * LANE + (index >= 2 ? mediaHeight : 0);
   };
   const height = TOP + LANES.length * LANE + mediaHeight;
-  const shown = entries.filter(({ at }) => Date.parse(at) >= extent[0] && Date.parse(at) <= extent[1]);
   return (
     <div class="axis" ref={element}>
       {width > 0 && (
         <svg height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`Time axis of ${entries.length} entries`}>
-          <Ticks scale={scale} height={height} />
+          <Ticks scale={scale} start={props.start} height={height} />
           {([...LANES, 'media'] as const).map((kind) => (
             <g key={kind} class={kind}>
               <line class="rule" x1={0} x2={width} y1={top(kind)} y2={top(kind)} />
@@ -72,7 +82,10 @@ export function Axis(props: {
                 {KIND_NAMES[kind]}
               </text>
               {kind === 'media' && <Spans rows={rows} scale={scale} top={mediaTop + 16} />}
-              <Marks kind={kind} shown={shown} scale={scale} top={top(kind)} selected={props.selected} />
+              <Marks kind={kind} shown={shown} scale={scale} top={top(kind)} />
+              {selected?.kind === kind && shown.includes(selected) && (
+                <Shape entry={selected} x={scale.x(Date.parse(selected.at))} top={top(kind)} isChosen />
+              )}
             </g>
           ))}
         </svg>
@@ -101,35 +114,28 @@ function usePointed(
   });
 }
 
-const STEPS_MS = [
-  1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000,
-];
 const TICK_PIXELS = 80;
 
-/** Times since the beginning of what is shown are no help to anybody, so ticks count from the call's first second. */
-function Ticks({ scale, height }: { readonly scale: Scale; readonly height: number }) {
+/** Ticks count from the call's first instant. */
+function Ticks({ scale, start, height }: { readonly scale: Scale; readonly start: number; readonly height: number }) {
   const [from, until] = scale.extent;
-  const most = Math.max(2, (scale.width - GUTTER) / TICK_PIXELS);
-  const step = STEPS_MS.find((each) => (until - from) / each <= most) ?? 1_800_000;
-  const ticks: number[] = [];
-  for (let at = Math.ceil(from / step) * step; at <= until; at += step) ticks.push(at);
+  const step = stepOf(until - from, Math.max(2, (scale.width - GUTTER) / TICK_PIXELS));
   return (
     <g>
-      {ticks.map((at) => (
-        <g key={at}>
-          <line class="rule" x1={scale.x(at)} x2={scale.x(at)} y1={16} y2={height} stroke-dasharray="2 4" />
-          <text x={scale.x(at)} y={12} text-anchor="middle">
-            {tickText(at, step)}
-          </text>
-        </g>
-      ))}
+      {ticksOf(from, until, start, step).map((at) => {
+        const x = scale.x(at);
+        const isLast = x > scale.width - TICK_PIXELS / 2;
+        return (
+          <g key={at}>
+            <line class="rule" x1={x} x2={x} y1={16} y2={height} stroke-dasharray="2 4" />
+            <text class="tick" x={isLast ? scale.width - MARGIN : x} y={12} text-anchor={isLast ? 'end' : 'middle'}>
+              {tickText(at - start, step)}
+            </text>
+          </g>
+        );
+      })}
     </g>
   );
-}
-
-function tickText(at: number, step: number): string {
-  const time = new Date(at).toISOString();
-  return step < 1000 ? time.slice(17, 23) : time.slice(14, 19);
 }
 
 /** Spans in as few rows as they need without lying over each other. */
@@ -150,9 +156,10 @@ const SPAN_NAMES: Readonly<Record<Span['what'], string>> = {
   held: 'on hold',
   speech: 'speech',
   masked: 'masked',
+  card: 'card is keyed in',
 };
 
-const Spans = (props: { readonly rows: readonly (readonly Span[])[]; readonly scale: Scale; readonly top: number }) => (
+const Spans = steady((props: { readonly rows: readonly (readonly Span[])[]; readonly scale: Scale; readonly top: number }) => (
   <>
     {props.rows.map((row, index) =>
       row.map((span) => {
@@ -161,7 +168,7 @@ const Spans = (props: { readonly rows: readonly (readonly Span[])[]; readonly sc
         if (until <= from) return null;
         const y = props.top + index * SPAN_LANE;
         return (
-          <g key={`${span.what} ${span.from}`}>
+          <g key={`${span.what} ${span.from} ${span.recordingUuid}`}>
             <title>{`${SPAN_NAMES[span.what]}, ${((span.until - span.from) / 1000).toFixed(1)} s`}</title>
             <rect
               class="span"
@@ -182,63 +189,81 @@ const Spans = (props: { readonly rows: readonly (readonly Span[])[]; readonly sc
       }),
     )}
   </>
+));
+
+/** The marks of a lane. They are thousands in a long call, so they are drawn anew only when they are others. */
+const Marks = steady(
+  ({
+    kind,
+    shown,
+    scale,
+    top,
+  }: {
+    readonly kind: Kind;
+    readonly shown: readonly Entry[];
+    readonly scale: Scale;
+    readonly top: number;
+  }) => {
+    const own = shown.filter((entry) => entry.kind === kind);
+    return (
+      <>
+        {own.map((entry, index) => {
+          const x = scale.x(Date.parse(entry.at));
+          const next = own[index + 1];
+          const room = (next === undefined ? scale.width : scale.x(Date.parse(next.at))) - x - 10;
+          const title = visible(titleOf(entry));
+          return (
+            <g key={`${keyOf(entry)} ${index}`} class="mark" data-entry={keyOf(entry)}>
+              <title>{title}</title>
+              <rect x={x - 5} y={top} width={10} height={LANE} fill="transparent" />
+              <Shape entry={entry} x={x} top={top} isChosen={false} />
+              {kind !== 'media' && room > title.length * LETTER && (
+                <text x={x + 6} y={top + 21}>
+                  {title}
+                </text>
+              )}
+            </g>
+          );
+        })}
+      </>
+    );
+  },
 );
 
-function Marks(props: {
-  readonly kind: Kind;
-  readonly shown: readonly Entry[];
-  readonly scale: Scale;
+interface Shaped {
+  readonly entry: Entry;
+  readonly x: number;
   readonly top: number;
-  readonly selected: string;
-}) {
-  const { kind, scale, top } = props;
-  const own = props.shown.filter((entry) => entry.kind === kind);
+  readonly isChosen: boolean;
+}
+
+/** An entry on its lane. The chosen one is drawn a second time, and stronger. */
+function Shape({ entry, x, top, isChosen }: Shaped) {
+  if (entry.kind === 'sip') return <SipArrow entry={entry} x={x} top={top} isChosen={isChosen} />;
+  const isMedia = entry.kind === 'media';
   return (
-    <>
-      {own.map((entry, index) => {
-        const x = scale.x(Date.parse(entry.at));
-        const next = own[index + 1];
-        const room = (next === undefined ? scale.width : scale.x(Date.parse(next.at))) - x - 10;
-        const title = titleOf(entry);
-        const isChosen = keyOf(entry) === props.selected;
-        return (
-          <g key={`${keyOf(entry)} ${index}`} class="mark" data-entry={keyOf(entry)}>
-            <title>{title}</title>
-            <rect x={x - 5} y={top} width={10} height={LANE} fill="transparent" />
-            {entry.kind === 'sip' ? (
-              <SipArrow entry={entry} x={x} top={top} isChosen={isChosen} />
-            ) : (
-              <rect
-                x={x - (isChosen ? 2.5 : 1.5)}
-                y={top + (kind === 'media' ? 3 : 7)}
-                width={isChosen ? 5 : 3}
-                height={kind === 'media' ? 11 : 20}
-                rx={1.5}
-                fill={isBad(entry) ? 'var(--bad)' : 'currentColor'}
-              />
-            )}
-            {kind !== 'media' && room > title.length * LETTER && (
-              <text x={x + 6} y={top + 21}>
-                {title}
-              </text>
-            )}
-          </g>
-        );
-      })}
-    </>
+    <rect
+      x={x - (isChosen ? 2.5 : 1.5)}
+      y={top + (isMedia ? 3 : 7)}
+      width={isChosen ? 5 : 3}
+      height={isMedia ? 11 : 20}
+      rx={1.5}
+      pointer-events="none"
+      fill={isBad(entry) ? 'var(--bad)' : 'currentColor'}
+    />
   );
 }
 
 /** A message of the ladder, lying on its side: up is to the far end, down is from it. */
-function SipArrow({ entry, x, top, isChosen }: { entry: SipEntry; x: number; top: number; isChosen: boolean }) {
+function SipArrow({ entry, x, top, isChosen }: Shaped & { readonly entry: SipEntry }) {
   const [upper, lower] = [top + 6, top + LANE - 6];
   const tip = entry.direction === 'out' ? upper : lower;
   const back = entry.direction === 'out' ? upper + 6 : lower - 6;
   const colour = isBad(entry) ? 'var(--bad)' : 'currentColor';
   return (
-    <>
+    <g pointer-events="none">
       <line x1={x} x2={x} y1={upper} y2={lower} stroke={colour} stroke-width={isChosen ? 3 : 1.5} />
       <path d={`M${x} ${tip}L${x - 4} ${back}L${x + 4} ${back}Z`} fill={colour} />
-    </>
+    </g>
   );
 }

@@ -1,9 +1,10 @@
 /** One call: what it is, its time axis, everything that happened in it, and the details of what is selected. */
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { forgetCalls } from '../page/call-list.ts';
 import { nameOf, useApps } from '../part/apps.tsx';
 import { Empty, Facts, Problem, State, Time } from '../part/parts.tsx';
 import { useMayWrite } from '../part/role.ts';
+import { Foreign } from '../part/text.tsx';
 import { ask } from '../platform/api.ts';
 import { useLoaded, wordsOf } from '../platform/live.ts';
 import { go } from '../platform/router.ts';
@@ -13,9 +14,10 @@ import { Axis, type Extent } from './axis.tsx';
 import { attemptsOf, Details } from './details.tsx';
 import { Ladder } from './ladder.tsx';
 import { QualityStrip } from './quality.tsx';
-import { extentOf, spansOf, takesOf } from './spans.ts';
+import { endOf, extentOf, gapsOf, spansOf } from './spans.ts';
+import { takesOf } from './takes.ts';
 import { Waveform } from './waveform.tsx';
-import { KIND_NAMES, KINDS, type Kind, keyOf, TYPE_NAMES } from './words.ts';
+import { KIND_NAMES, KINDS, type Kind, keyOf, mosOf, TYPE_NAMES, titleOf } from './words.ts';
 
 const POLL_MS = 2000;
 
@@ -85,8 +87,9 @@ function Head({ timeline: { session } }: { readonly timeline: Timeline }) {
     <section class="card" aria-labelledby="call">
       <div class="head">
         <h1 id="call">
-          {session.caller_id || (session.type === 'websocket' ? 'WebSocket' : 'unknown')}
-          {session.did !== '' && ` → ${session.did}`}
+          <Foreign text={session.caller_id || (session.type === 'websocket' ? 'WebSocket' : 'unknown')} />
+          {session.did !== '' && ' → '}
+          {session.did !== '' && <Foreign text={session.did} />}
         </h1>
         <span role="status">
           <State state={session.state} />
@@ -113,9 +116,9 @@ function Head({ timeline: { session } }: { readonly timeline: Timeline }) {
           of={[
             ['End', session.hangup_cause.replaceAll('_', ' ')],
             ['Hung up by', session.hangup_by],
-            ['MOS', quality?.mos?.toFixed(1)],
-            ['Packets lost', quality?.packets_lost],
-            ['Jitter', quality?.jitter_ms === undefined ? '' : `${quality.jitter_ms} ms`],
+            ['MOS', mosOf(session) || (quality?.mos === 0 ? 'no packets' : '')],
+            ['Packets lost', mosOf(session) === '' ? '' : quality?.packets_lost],
+            ['Jitter', quality?.jitter_ms === undefined || mosOf(session) === '' ? '' : `${quality.jitter_ms} ms`],
           ]}
         />
       </div>
@@ -123,6 +126,9 @@ function Head({ timeline: { session } }: { readonly timeline: Timeline }) {
     </section>
   );
 }
+
+/** Calls that come or go over SIP. Those of a browser and of a WebSocket have no message to show. */
+const HAS_SIP: ReadonlySet<string> = new Set(['phone_in', 'phone_out', 'sip']);
 
 function Actions({ session: { session_uuid: uuid, ended_at: endedAt, type } }: { readonly session: Call }) {
   const mayWrite = useMayWrite();
@@ -139,7 +145,7 @@ function Actions({ session: { session_uuid: uuid, ended_at: endedAt, type } }: {
   };
   return (
     <p class="row small">
-      {type !== 'websocket' && (
+      {HAS_SIP.has(type) && (
         <>
           <a href={`/operator/v1/sessions/${uuid}/sip.txt`} target="_blank" rel="noreferrer">
             SIP as text
@@ -167,46 +173,13 @@ const DEFAULT_KINDS: ReadonlySet<Kind> = new Set(['command', 'sip', 'media', 'ev
 function Opened({ timeline, onReplayed }: { readonly timeline: Timeline; onReplayed(webhookId: string): void }) {
   const { entries, session } = timeline;
   const [selected, setSelected] = useState('');
-  const [kinds, setKinds] = useState(DEFAULT_KINDS);
-  const whole = useMemo(() => extentOf(timeline, Date.now()), [timeline]);
-  const [zoomed, setZoomed] = useState<Extent>();
-  const extent = zoomed ?? whole;
-  const spans = useMemo(() => spansOf(entries, whole[1]), [entries, whole]);
-  const takes = useMemo(() => takesOf(entries), [entries]);
-  const chosen = entries.find((each) => keyOf(each) === selected);
-  const choose = (entry: Entry) => setSelected(keyOf(entry));
+  const chosen = useMemo(() => entries.find((each) => keyOf(each) === selected), [entries, selected]);
+  const choose = useCallback((entry: Entry) => setSelected(keyOf(entry)), []);
   return (
     <div class="call">
       <div>
-        <section class="card" aria-labelledby="axis">
-          <div class="head">
-            <h2 id="axis">Time axis</h2>
-            <Zoom whole={whole} extent={extent} around={chosen && Date.parse(chosen.at)} onZoom={setZoomed} />
-          </div>
-          <Axis entries={entries} spans={spans} extent={extent} selected={selected} onSelect={choose} />
-          <QualityStrip entries={entries} extent={extent} />
-          {takes.map((take) => (
-            <Waveform key={take.recordingUuid} take={take} spans={spans} extent={extent} />
-          ))}
-        </section>
-        <section class="card" aria-labelledby="happened">
-          <div class="head">
-            <h2 id="happened">What happened</h2>
-            <fieldset class="row">
-              <legend class="hidden-text">Show</legend>
-              {KINDS.map((kind) => (
-                <label key={kind} class={`row small ${kind}`}>
-                  <input type="checkbox" checked={kinds.has(kind)} onChange={() => setKinds(toggled(kinds, kind))} />
-                  {KIND_NAMES[kind]}
-                </label>
-              ))}
-            </fieldset>
-          </div>
-          <Ladder entries={entries.filter(({ kind }) => kinds.has(kind))} selected={selected} onSelect={choose} />
-          {entries.length === 0 && (
-            <p class="quiet">Nothing is kept of this call yet. A timeline is written within ten seconds.</p>
-          )}
-        </section>
+        <AxisCard timeline={timeline} chosen={chosen} onSelect={choose} />
+        <Happened entries={entries} selected={selected} onSelect={choose} />
       </div>
       <aside class="card" aria-labelledby="details" aria-live="polite">
         <div class="head">
@@ -224,6 +197,80 @@ function Opened({ timeline, onReplayed }: { readonly timeline: Timeline; onRepla
         )}
       </aside>
     </div>
+  );
+}
+
+/** The time axis, with what lies under it to the same scale. */
+function AxisCard(props: { readonly timeline: Timeline; readonly chosen: Entry | undefined; onSelect(entry: Entry): void }) {
+  const { timeline, chosen, onSelect } = props;
+  const { entries, session } = timeline;
+  const { whole, end, spans, takes } = useMemo(() => {
+    const now = Date.now();
+    const ends = endOf(session, now);
+    const lasting = spansOf(entries, ends);
+    return {
+      whole: extentOf(timeline, now),
+      end: ends,
+      spans: lasting,
+      takes: takesOf(entries, ends, (uuid) => gapsOf(lasting, uuid)),
+    };
+  }, [timeline]);
+  const [zoomed, setZoomed] = useState<Extent>();
+  const extent = zoomed ?? whole;
+  return (
+    <section class="card" aria-labelledby="axis">
+      <div class="head">
+        <h2 id="axis">Time axis</h2>
+        <Zoom whole={whole} extent={extent} around={chosen && Date.parse(chosen.at)} onZoom={setZoomed} />
+      </div>
+      <Axis entries={entries} spans={spans} extent={extent} start={whole[0]} selected={chosen} onSelect={onSelect} />
+      <Late entries={entries.filter(({ at }) => Date.parse(at) > whole[1])} end={end} onSelect={onSelect} />
+      <QualityStrip entries={entries} extent={extent} />
+      {takes.map((take) => (
+        <Waveform key={take.recordingUuid} take={take} spans={spans} extent={extent} />
+      ))}
+    </section>
+  );
+}
+
+/** What came long after the call: the axis is that of the call, so it is told below it. */
+function Late({ entries, end, onSelect }: { readonly entries: readonly Entry[]; end: number; onSelect(entry: Entry): void }) {
+  const [first] = entries;
+  const last = entries.at(-1);
+  if (first === undefined || last === undefined) return null;
+  return (
+    <p class="late small quiet">
+      ▸ {entries.length === 1 ? '1 entry' : `${entries.length} entries, the last`} {span((Date.parse(last.at) - end) / 1000)}{' '}
+      after the end of the call{' '}
+      <button type="button" onClick={() => onSelect(first)}>
+        {titleOf(first)}
+      </button>
+    </p>
+  );
+}
+
+/** The list of what happened, with the kinds of entries that are shown. */
+function Happened(props: { readonly entries: readonly Entry[]; readonly selected: string; onSelect(entry: Entry): void }) {
+  const { entries } = props;
+  const [kinds, setKinds] = useState(DEFAULT_KINDS);
+  const shown = useMemo(() => entries.filter(({ kind }) => kinds.has(kind)), [entries, kinds]);
+  return (
+    <section class="card" aria-labelledby="happened">
+      <div class="head">
+        <h2 id="happened">What happened</h2>
+        <fieldset class="row">
+          <legend class="hidden-text">Show</legend>
+          {KINDS.map((kind) => (
+            <label key={kind} class={`row small ${kind}`}>
+              <input type="checkbox" checked={kinds.has(kind)} onChange={() => setKinds(toggled(kinds, kind))} />
+              {KIND_NAMES[kind]}
+            </label>
+          ))}
+        </fieldset>
+      </div>
+      <Ladder entries={shown} selected={props.selected} onSelect={props.onSelect} />
+      {entries.length === 0 && <p class="quiet">Nothing is kept of this call yet. A timeline is written within ten seconds.</p>}
+    </section>
   );
 }
 

@@ -2,6 +2,8 @@
 
 import { Replay } from '../page/events.tsx';
 import { Facts, Time } from '../part/parts.tsx';
+import { Foreign } from '../part/text.tsx';
+import { visible } from '../part/visible.ts';
 import { useLoaded } from '../platform/live.ts';
 import type { Call, Entry, EventEntry, SipEntry, WebhookEntry } from '../platform/types.ts';
 import { detailOf, isBad, KIND_NAMES, titleOf } from './words.ts';
@@ -15,7 +17,9 @@ export function Details(props: {
   const { entry } = props;
   return (
     <>
-      <h3 class={isBad(entry) ? 'error' : entry.kind}>{titleOf(entry)}</h3>
+      <h3 class={isBad(entry) ? 'error' : entry.kind}>
+        <Foreign text={titleOf(entry)} />
+      </h3>
       <p class="quiet small">
         {KIND_NAMES[entry.kind]}, <Time at={entry.at} short />
       </p>
@@ -30,7 +34,7 @@ function Body({ entry, entries, session, onReplayed }: Parameters<typeof Details
       return (
         <Facts
           of={[
-            ['Request', <code key="path">{`${entry.method} ${entry.path}`}</code>],
+            ['Request', <code key="path">{visible(`${entry.method} ${entry.path}`)}</code>],
             ['Answer', entry.status],
             ['Took', `${entry.took_ms} ms`],
             ['Operation', <code key="operation">{entry.operation_uuid}</code>],
@@ -44,7 +48,7 @@ function Body({ entry, entries, session, onReplayed }: Parameters<typeof Details
       return <Delivery entry={entry} entries={entries} onReplayed={onReplayed} />;
     case 'media': {
       const { at: _at, kind: _kind, what: _what, ...more } = entry;
-      return <Facts of={Object.entries(more).map(([name, value]) => [name.replaceAll('_', ' '), String(value)])} />;
+      return <Facts of={Object.entries(more).map(([name, value]) => [name.replaceAll('_', ' '), visible(String(value))])} />;
     }
     case 'quality':
       return <p>{detailOf(entry)}</p>;
@@ -74,13 +78,13 @@ function Delivery(props: {
             of={[
               ['Attempt', entry.attempt],
               ['Answer', entry.status > 0 ? `HTTP ${entry.status}` : ''],
-              ['Error', entry.error],
+              ['Error', visible(entry.error)],
               ['Took', `${entry.took_ms} ms`],
               ['Next attempt', entry.next_at === '' ? '' : <Time key="next" at={entry.next_at} short />],
             ]}
           />
           <h3>Answer</h3>
-          <pre>{entry.response === '' ? '(no body)' : entry.response}</pre>
+          <pre>{entry.response === '' ? '(no body)' : visible(entry.response)}</pre>
         </>
       )}
       <p class="row">
@@ -93,7 +97,7 @@ function Delivery(props: {
       </p>
       {entry.kind === 'event' && <Attempts of={attempts} />}
       <h3>{entry.kind === 'webhook' ? 'Request' : 'Body'}</h3>
-      <pre>{event?.kind === 'event' ? JSON.stringify(event.body, null, 2) : id}</pre>
+      <pre>{event?.kind === 'event' ? visible(JSON.stringify(event.body, null, 2)) : id}</pre>
       <p class="quiet small mono">{id}</p>
     </>
   );
@@ -106,7 +110,7 @@ const Attempts = ({ of }: { readonly of: readonly WebhookEntry[] }) => (
     <ol>
       {of.map((each) => (
         <li key={each.at} class={isBad(each) ? 'error small' : 'small'}>
-          <Time at={each.at} short /> {titleOf(each)}, {detailOf(each)}
+          <Time at={each.at} short /> {visible(titleOf(each))}, {detailOf(each)}
         </li>
       ))}
     </ol>
@@ -123,12 +127,12 @@ function Sip({ entry, session }: { readonly entry: SipEntry; readonly session: C
         of={[
           ['Direction', entry.direction === 'in' ? 'from the far end' : 'to the far end'],
           ['Far end', `${entry.peer} over ${entry.transport}`],
-          ['CSeq', entry.cseq],
-          ['Call-ID', <code key="id">{entry.call_id}</code>],
+          ['CSeq', visible(entry.cseq)],
+          ['Call-ID', <Foreign key="id" text={entry.call_id} />],
         ]}
       />
       <h3>Message</h3>
-      <pre>{text === undefined ? error || entry.first_line : text.slice(text.indexOf('\n') + 1).trimEnd()}</pre>
+      <pre>{text === undefined ? error || visible(entry.first_line) : visible(text.slice(text.indexOf('\n') + 1).trimEnd())}</pre>
     </>
   );
 }

@@ -1,28 +1,28 @@
 /** Everything that happened, in order: application, platform and far end as lifelines, an arrow for each message. */
 
-import { Time } from '../part/parts.tsx';
+import { useMemo } from 'preact/hooks';
+import { steady, Time } from '../part/parts.tsx';
+import { Foreign } from '../part/text.tsx';
+import { span } from '../platform/time.ts';
 import type { Entry } from '../platform/types.ts';
 import { detailOf, isBad, keyOf, titleOf } from './words.ts';
 
 const PAUSE_MS = 1000;
 
+/** Moves the selection to the entry above or below by the arrow keys. */
+function move(event: KeyboardEvent): void {
+  const item = event.currentTarget instanceof HTMLElement ? event.currentTarget.closest('li') : null;
+  const beside = { ArrowDown: item?.nextElementSibling, ArrowUp: item?.previousElementSibling }[event.key];
+  const next = beside?.querySelector('button');
+  if (next === undefined || next === null) return;
+  event.preventDefault();
+  next.focus();
+  next.click();
+}
+
 export function Ladder(props: { readonly entries: readonly Entry[]; readonly selected: string; onSelect(entry: Entry): void }) {
   const { entries, selected, onSelect } = props;
-  const names = new Map(entries.flatMap((entry) => (entry.kind === 'event' ? [[entry.webhook_id, entry.name] as const] : [])));
-  const more = (entry: Entry) =>
-    entry.kind === 'webhook' ? `${names.get(entry.webhook_id) ?? 'event'}, ${detailOf(entry)}` : detailOf(entry);
-  const move = (event: KeyboardEvent) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const list = event.currentTarget instanceof HTMLElement ? event.currentTarget.closest('ol') : null;
-    if (step === undefined || list === null) return;
-    const buttons = [...list.querySelectorAll('button')];
-    const index = buttons.findIndex((each) => each.matches(':focus'));
-    const next = buttons[index + step];
-    if (next === undefined) return;
-    event.preventDefault();
-    next.focus();
-    next.click();
-  };
+  const lines = useMemo(() => linesOf(entries), [entries]);
   return (
     <div class="ladder">
       <div class="ends" aria-hidden="true">
@@ -35,28 +35,63 @@ export function Ladder(props: { readonly entries: readonly Entry[]; readonly sel
         <span>What</span>
       </div>
       <ol aria-label="What happened">
-        {entries.map((entry, index) => {
-          const before = entries[index - 1];
-          const pauseMs = before === undefined ? 0 : Date.parse(entry.at) - Date.parse(before.at);
-          const key = keyOf(entry);
-          return (
-            <li key={`${key} ${index}`}>
-              {pauseMs >= PAUSE_MS && <div class="pause">⋮ {(pauseMs / 1000).toFixed(1)} s</div>}
-              <button type="button" aria-pressed={key === selected} onClick={() => onSelect(entry)} onKeyDown={move}>
-                <Time at={entry.at} short />
-                <Step entry={entry} />
-                <span class="what">
-                  <b class={isBad(entry) ? 'error' : entry.kind}>{titleOf(entry)}</b>{' '}
-                  <span class="quiet small">{more(entry)}</span>
-                </span>
-              </button>
-            </li>
-          );
-        })}
+        {lines.map(({ entry, key, more, pauseMs }, index) => (
+          <Line
+            key={`${key} ${index}`}
+            entry={entry}
+            more={more}
+            pauseMs={pauseMs}
+            isChosen={key === selected}
+            onSelect={onSelect}
+          />
+        ))}
       </ol>
     </div>
   );
 }
+
+/** The entries, each with its key, what else is said of it, and the pause before it. */
+function linesOf(entries: readonly Entry[]) {
+  const names = new Map(entries.flatMap((entry) => (entry.kind === 'event' ? [[entry.webhook_id, entry.name] as const] : [])));
+  return entries.map((entry, index) => {
+    const before = entries[index - 1];
+    const detail = detailOf(entry);
+    return {
+      entry,
+      key: keyOf(entry),
+      more: entry.kind === 'webhook' ? `${names.get(entry.webhook_id) ?? 'event'}, ${detail}` : detail,
+      pauseMs: before === undefined ? 0 : Date.parse(entry.at) - Date.parse(before.at),
+    };
+  });
+}
+
+const pauseText = (ms: number): string => (ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : span(ms / 1000));
+
+interface LineProps {
+  readonly entry: Entry;
+  readonly more: string;
+  readonly pauseMs: number;
+  readonly isChosen: boolean;
+  onSelect(entry: Entry): void;
+}
+
+const Line = steady(({ entry, more, pauseMs, isChosen, onSelect }: LineProps) => (
+  <li>
+    {pauseMs >= PAUSE_MS && <div class="pause">⋮ {pauseText(pauseMs)}</div>}
+    <button type="button" aria-pressed={isChosen} onClick={() => onSelect(entry)} onKeyDown={move}>
+      <Time at={entry.at} short />
+      <Step entry={entry} />
+      <span class="what">
+        <b class={isBad(entry) ? 'error' : entry.kind}>
+          <Foreign text={titleOf(entry)} />
+        </b>{' '}
+        <span class="quiet small">
+          <Foreign text={more} />
+        </span>
+      </span>
+    </button>
+  </li>
+));
 
 const [APPLICATION, PLATFORM, FAR_END] = [16, 120, 224] as const;
 const HIGH = 34;

@@ -2,9 +2,9 @@
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import type { Entry, QualityEntry } from '../platform/types.ts';
-import { type Extent, GUTTER, useWidth } from './axis.tsx';
+import { type Extent, GUTTER, MARGIN, useWidth } from './axis.tsx';
 import { colour, useScheme } from './scheme.ts';
-import { detailOf } from './words.ts';
+import { detailOf, hasPackets, titleOf } from './words.ts';
 
 const HEIGHT = 90;
 
@@ -27,14 +27,12 @@ export function QualityStrip({ entries, extent }: { readonly entries: readonly E
       <div class="strip">
         <div class="lane-label quality">Quality</div>
         <p class="small quiet" style={{ margin: 0 }}>
-          {last === undefined
-            ? 'The first figures come ten seconds after the answer.'
-            : `MOS ${last.mos.toFixed(1)}, ${detailOf(last)}`}
+          {last === undefined ? 'The first figures come ten seconds after the answer.' : `${titleOf(last)}, ${detailOf(last)}`}
           {last !== undefined && <Lines />}
         </p>
       </div>
       {last !== undefined && (
-        <div ref={chart} role="img" aria-label={`MOS over time, ${samples.length} values, the last ${last.mos}`} />
+        <div ref={chart} role="img" aria-label={`Quality over time, ${samples.length} values, the last: ${titleOf(last)}`} />
       )}
     </div>
   );
@@ -50,19 +48,25 @@ const Lines = () => (
 
 const columnsOf = (samples: readonly QualityEntry[]): uPlot.AlignedData => [
   samples.map(({ at }) => Date.parse(at) / 1000),
-  samples.map(({ mos }) => mos),
-  samples.map(({ jitter_ms: jitter }) => jitter),
-  samples.map(({ round_trip_ms: roundTrip }) => roundTrip),
+  // Nothing was heard, so it sounded neither well nor badly: there is no point.
+  samples.map((each) => (hasPackets(each) ? each.mos : null)),
+  samples.map((each) => (hasPackets(each) ? each.jitter_ms : null)),
+  samples.map((each) => (hasPackets(each) ? each.round_trip_ms : null)),
 ];
 
+/** The widths of the two scales at the left. Together they are the gutter, so that the plot begins with the axis. */
+const MS_SCALE = 46;
+const MOS_SCALE = GUTTER - MS_SCALE;
+
 function optionsOf(within: HTMLElement, width: number, [from, until]: Extent): uPlot.Options {
-  const quiet = colour(within, 'quiet');
   const line = colour(within, 'line');
   const grid = { stroke: line, width: 1 };
+  const [quality, media, sip] = ['quality', 'media', 'sip'].map((name) => colour(within, name));
+  const scale = { font: '11px system-ui', ticks: { show: false }, gap: 4 };
   return {
     width,
     height: HEIGHT,
-    padding: [6, 6, 4, 0],
+    padding: [8, MARGIN, 8, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false } },
     scales: {
@@ -72,13 +76,23 @@ function optionsOf(within: HTMLElement, width: number, [from, until]: Extent): u
     },
     axes: [
       { show: false, grid },
-      { scale: 'mos', size: GUTTER, stroke: quiet, grid, ticks: grid, splits: () => [1, 2, 3, 4], label: 'MOS', labelSize: 18 },
+      { ...scale, scale: 'mos', size: MOS_SCALE, stroke: quality, grid, splits: () => [1, 2, 3, 4] },
+      {
+        ...scale,
+        scale: 'ms',
+        size: MS_SCALE,
+        side: 3,
+        stroke: media,
+        grid: { show: false },
+        splits: (_plot, _axis, _least, most) => [0, most / 2, most],
+        values: (_plot, splits) => splits.map((each) => `${Math.round(each)} ms`),
+      },
     ],
     series: [
       {},
-      { label: 'MOS', scale: 'mos', stroke: colour(within, 'quality'), width: 2, points: { show: true, size: 5 } },
-      { label: 'jitter', scale: 'ms', stroke: colour(within, 'media'), width: 1 },
-      { label: 'round trip', scale: 'ms', stroke: colour(within, 'sip'), width: 1, dash: [4, 3] },
+      { label: 'MOS', scale: 'mos', stroke: quality, width: 2, points: { show: true, size: 5 } },
+      { label: 'jitter', scale: 'ms', stroke: media, width: 1 },
+      { label: 'round trip', scale: 'ms', stroke: sip, width: 1, dash: [4, 3] },
     ],
   };
 }

@@ -1,22 +1,14 @@
 /** What lasts in a call, out of its timeline: playbacks, recordings, stays in a Room, holds, speech, masked audio. */
-import type { Entry, EventEntry, Timeline } from '../platform/types.ts';
+import type { Call, Entry, Timeline } from '../platform/types.ts';
+import { type Recorded, recordingsOf } from './takes.ts';
 
 export interface Span {
-  readonly what: 'playback' | 'recording' | 'room' | 'held' | 'speech' | 'masked';
+  readonly what: 'playback' | 'recording' | 'room' | 'held' | 'speech' | 'masked' | 'card';
   /** Milliseconds since the epoch. `until` is that of the call, or now, while it lasts. */
   readonly from: number;
   readonly until: number;
   /** The recording that speech and masks belong to; empty where none is named. */
   readonly recordingUuid: string;
-}
-
-/** A recording that can be played. */
-export interface Take {
-  readonly recordingUuid: string;
-  /** Path and query on this platform. */
-  readonly url: string;
-  readonly from: number;
-  readonly durationSec: number;
 }
 
 interface Mark {
@@ -42,6 +34,10 @@ const MEDIA: Readonly<Record<string, readonly [Span['what'], Mark['edge']]>> = {
   speech_ended: ['speech', 'ends'],
 };
 
+/** Whether an entry is the command by which a card or its CVV is keyed in from now on. */
+const collects = (entry: Entry): entry is Extract<Entry, { kind: 'command' }> =>
+  entry.kind === 'command' && entry.status < 300 && /\/payment\/(card|cvv)\/collect$/.test(entry.path);
+
 /** The edge of a span that an entry is, or undefined. */
 function markOf(entry: Entry): Mark | undefined {
   if (entry.kind === 'media') {
@@ -50,20 +46,13 @@ function markOf(entry: Entry): Mark | undefined {
     const recordingUuid = String(entry.recording_uuid ?? '');
     return { what, edge, recordingUuid, name: `${what} ${entry.operation_uuid ?? ''}${recordingUuid}` };
   }
-  if (entry.kind === 'command' && entry.status < 300) {
-    const [, recordingUuid = '', order] = /\/recordings\/([^/]+)\/(mask|unmask)$/.exec(entry.path) ?? [];
-    if (order !== undefined)
-      return { what: 'masked', edge: order === 'mask' ? 'begins' : 'ends', recordingUuid, name: `mask ${recordingUuid}` };
-    // A card's digits are kept out of every recording.
-    if (/\/payment\/(card|cvv)\/collect$/.test(entry.path))
-      return { what: 'masked', edge: 'begins', recordingUuid: '', name: `payment ${entry.operation_uuid}` };
-  }
+  if (collects(entry)) return { what: 'card', edge: 'begins', recordingUuid: '', name: `card ${entry.operation_uuid}` };
   if (entry.kind === 'event' && /^payment\.(card|cvv)\.collected$/.test(entry.name))
-    return { what: 'masked', edge: 'ends', recordingUuid: '', name: `payment ${entry.body.operation_uuid}` };
+    return { what: 'card', edge: 'ends', recordingUuid: '', name: `card ${entry.body.operation_uuid}` };
   return undefined;
 }
 
-/** The spans of a call. What has not ended lasts until `end`. */
+/** The spans of a call. What has not ended lasts until `end`: that of the call, or now. */
 export function spansOf(entries: readonly Entry[], end: number): readonly Span[] {
   const open = new Map<string, { readonly what: Span['what']; readonly from: number; readonly recordingUuid: string }>();
   const spans: Span[] = [];
@@ -80,35 +69,44 @@ export function spansOf(entries: readonly Entry[], end: number): readonly Span[]
     }
   }
   for (const begun of open.values()) spans.push({ ...begun, until: Math.max(begun.from, end) });
+  for (const recorded of recordingsOf(entries, end)) spans.push(...masksOf(entries, recorded));
   return spans.sort((a, b) => a.from - b.from);
 }
 
-/** The ended recordings of a call. One begins with the command that asked for it. */
-export function takesOf(entries: readonly Entry[]): readonly Take[] {
-  return entries.flatMap((entry): readonly Take[] => {
-    if (entry.kind !== 'event' || entry.name !== 'recording.ended') return [];
-    const { pull_url: url, recording_uuid: uuid, operation_uuid: operation, duration } = entry.body;
-    if (typeof url !== 'string' || !URL.canParse(url) || typeof duration !== 'number' || duration <= 0) return [];
-    const { pathname, search } = new URL(url);
-    const recordingUuid = String(uuid);
-    return [
-      { recordingUuid, url: pathname + search, durationSec: duration, from: beginOf(entries, entry, recordingUuid, operation) },
-    ];
-  });
+/**
+ * What of a recording is masked: from `mask`, or from the collection of a card, which masks every recording, until
+ * `unmask` or its own end.
+ */
+function masksOf(entries: readonly Entry[], { recordingUuid, from, until }: Recorded): readonly Span[] {
+  const spans: Span[] = [];
+  let since: number | undefined;
+  for (const entry of entries) {
+    const at = Date.parse(entry.at);
+    if (entry.kind !== 'command' || entry.status >= 300 || at < from || at >= until) continue;
+    const [, named, order] = /\/recordings\/([^/]+)\/(mask|unmask)$/.exec(entry.path) ?? [];
+    if (collects(entry) || (named === recordingUuid && order === 'mask')) since ??= at;
+    if (named !== recordingUuid || order !== 'unmask' || since === undefined) continue;
+    spans.push({ what: 'masked', from: since, until: at, recordingUuid });
+    since = undefined;
+  }
+  if (since !== undefined) spans.push({ what: 'masked', from: since, until, recordingUuid });
+  return spans;
 }
 
-function beginOf(entries: readonly Entry[], ended: EventEntry, recordingUuid: string, operation: unknown): number {
-  const command = entries.find((each) => each.kind === 'command' && each.operation_uuid === operation);
-  const started = entries.find(
-    (each) => each.kind === 'media' && each.what === 'recording_started' && each.recording_uuid === recordingUuid,
-  );
-  return Date.parse((command ?? started ?? ended).at);
-}
+/** What the file of a recording leaves out, as far as the timeline tells. */
+export const gapsOf = (spans: readonly Span[], recordingUuid: string): readonly Span[] =>
+  spans.filter(({ what, recordingUuid: named }) => what === 'held' || (what === 'masked' && named === recordingUuid));
+
+/** What comes so much later than a call's end is not on its axis: a webhook may be sent again a day later. */
+const TAIL_MS = 10_000;
+
+/** Until when a call lasted, or lasts by now. Milliseconds since the epoch. */
+export const endOf = ({ ended_at: endedAt }: Call, now: number): number => (endedAt === '' ? now : Date.parse(endedAt));
 
 /** From the first to the last of a call, in ms since the epoch. */
 export function extentOf({ session, entries }: Timeline, now: number): readonly [number, number] {
   const from = Math.min(Date.parse(session.created_at), Date.parse(entries[0]?.at ?? session.created_at));
-  const last = Date.parse(entries.at(-1)?.at ?? session.created_at);
-  const until = session.ended_at === '' ? Math.max(now, last) : Math.max(Date.parse(session.ended_at), last);
-  return [from, Math.max(until, from + 100)];
+  const end = endOf(session, now);
+  const last = entries.findLast(({ at }) => session.ended_at === '' || Date.parse(at) <= end + TAIL_MS);
+  return [from, Math.max(end, last === undefined ? 0 : Date.parse(last.at), from + 100)];
 }

@@ -1,56 +1,65 @@
 /**
- * A recording under the time axis, as long as it is there: its waveform, what is masked in it, who speaks, a player.
+ * A recording under the time axis, piece by piece where it was recorded: its waveform, what is masked, who speaks, a
+ * player.
  */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import WaveSurfer from 'wavesurfer.js';
 import { span as spanText } from '../platform/time.ts';
-import { type Extent, GUTTER, useWidth } from './axis.tsx';
+import { type Extent, GUTTER, MARGIN, useWidth } from './axis.tsx';
 import { colour, useScheme } from './scheme.ts';
-import type { Span, Take } from './spans.ts';
+import type { Span } from './spans.ts';
+import { type Piece, placeOf, type Take } from './takes.ts';
 
 const HEIGHT = 64;
 /** A longer recording is fetched only when it is asked for. */
-const AUTOMATIC_MAX_SEC = 900;
+const AUTOMATIC_MAX_MS = 900_000;
 
-export function Waveform({
-  take,
-  spans,
-  extent,
-}: {
+interface WaveformProps {
   readonly take: Take;
   readonly spans: readonly Span[];
   readonly extent: Extent;
-}) {
+}
+
+export function Waveform({ take, spans, extent: [from, until] }: WaveformProps) {
   const { element, width } = useWidth();
-  const [isWanted, setWanted] = useState(take.durationSec <= AUTOMATIC_MAX_SEC);
+  const [isWanted, setWanted] = useState(take.durationMs <= AUTOMATIC_MAX_MS);
   const box = useRef<HTMLDivElement>(null);
-  const player = usePlayer(box, take, isWanted);
-  const endsAt = take.from + take.durationSec * 1000;
+  const player = usePlayer(box, take.url, isWanted);
   const shades = spans.filter(
-    ({ what, recordingUuid, from, until }) =>
-      (what === 'masked' || what === 'speech') &&
-      (recordingUuid === '' || recordingUuid === take.recordingUuid) &&
-      until > take.from &&
-      from < endsAt,
+    ({ what, recordingUuid, from: begins, until: ends }) =>
+      (what === 'masked' || what === 'speech') && recordingUuid === take.recordingUuid && ends > take.from && begins < take.until,
   );
-  const track = Math.max(0, width - GUTTER - 6);
-  const scale = track / (extent[1] - extent[0]);
-  const share = (at: number) => `${(100 * Math.max(0, Math.min(at, endsAt) - take.from)) / (endsAt - take.from)}%`;
+  const scale = Math.max(0, width - GUTTER - MARGIN) / (until - from);
+  const place = (begins: number, ends: number) => ({
+    left: `${(begins - from) * scale}px`,
+    width: `${(ends - begins) * scale}px`,
+  });
   return (
     <div ref={element} class="recording">
+      <div ref={box} hidden />
       <div class="strip">
         <div class="lane-label media">Recording</div>
-        <div class="track" style={{ height: `${HEIGHT}px` }}>
-          <div class="wave" style={{ left: `${(take.from - extent[0]) * scale}px`, width: `${(endsAt - take.from) * scale}px` }}>
-            <div ref={box} />
-            {shades.map(({ what, from, until }) => (
-              <div
-                key={`${what} ${from}`}
-                class={`shade ${what}`}
-                style={{ left: share(from), width: `calc(${share(until)} - ${share(from)})` }}
-              />
-            ))}
-          </div>
+        <div class="track" style={{ height: `${HEIGHT}px`, marginRight: `${MARGIN}px` }}>
+          {visiblePieces(take.pieces, from, until).map((piece) => (
+            <Wave
+              key={`${piece.from} ${piece.until}`}
+              piece={piece}
+              sound={player.sound}
+              place={place(piece.from, piece.until)}
+              positionMs={player.positionSec * 1000}
+              onSeek={player.seek}
+            />
+          ))}
+          {shades.map(({ what, from: begins, until: ends }) => (
+            <div
+              key={`${what} ${begins}`}
+              class={`shade ${what}`}
+              style={place(Math.max(begins, take.from), Math.min(ends, take.until))}
+            />
+          ))}
+          {player.state === 'ready' && (
+            <div class="cursor" style={{ left: `${(placeOf(take.pieces, player.positionSec * 1000) - from) * scale}px` }} />
+          )}
         </div>
       </div>
       <p class="row small" style={{ paddingLeft: `${GUTTER}px` }}>
@@ -63,56 +72,147 @@ export function Waveform({
             Load the recording
           </button>
         )}
-        <span role="status">{WORDS[player.state]}</span>
-        <span class="quiet" data-position={player.positionSec.toFixed(2)}>
-          {spanText(player.positionSec)} / {spanText(take.durationSec)}
-        </span>
-        <a href={take.url} download={`${take.recordingUuid}.wav`}>
-          Download
-        </a>
-        {shades.some(({ what }) => what === 'masked') && (
-          <span class="legend">
-            <i style={{ background: 'var(--mask)' }} /> masked
-          </span>
-        )}
-        {shades.some(({ what }) => what === 'speech') && (
-          <span class="legend">
-            <i style={{ background: 'var(--speech)' }} /> speech
-          </span>
-        )}
+        <Told take={take} player={player} shades={shades} />
       </p>
     </div>
   );
 }
 
-const WORDS = { loading: '', ready: '', gone: 'The recording is not there any more, or its link has expired.' } as const;
+/** The pieces as far as they are shown, so that a part of a long recording is drawn as large as any other. */
+const visiblePieces = (pieces: readonly Piece[], from: number, until: number): readonly Piece[] =>
+  pieces
+    .map((piece) => {
+      const begins = Math.max(piece.from, from);
+      return { from: begins, until: Math.min(piece.until, until), offsetMs: piece.offsetMs + begins - piece.from };
+    })
+    .filter((piece) => piece.until > piece.from);
 
-function usePlayer(box: { readonly current: HTMLDivElement | null }, take: Take, isWanted: boolean) {
-  const [state, setState] = useState<keyof typeof WORDS>('loading');
-  const [isPlaying, setPlaying] = useState(false);
-  const [positionSec, setPosition] = useState(0);
-  const wave = useRef<WaveSurfer>(undefined);
+/** What stands under the waveform: how far it is played, where it can be had, and what its colours are. */
+function Told(props: {
+  readonly take: Take;
+  readonly player: Pick<Player, 'state' | 'positionSec'>;
+  readonly shades: readonly Span[];
+}) {
+  const { take, player, shades } = props;
+  return (
+    <>
+      <span role="status">{WORDS[player.state]}</span>
+      <span class="quiet" data-position={player.positionSec.toFixed(2)}>
+        {spanText(player.positionSec)} / {spanText(take.durationMs / 1000)}
+      </span>
+      <a href={take.url} download={`${take.recordingUuid}.wav`}>
+        Download
+      </a>
+      {(['masked', 'speech'] as const)
+        .filter((each) => shades.some(({ what }) => what === each))
+        .map((each) => (
+          <span key={each} class="legend">
+            <i class={`shade ${each}`} /> {each}
+          </span>
+        ))}
+      {take.missingMs > 0 && (
+        <span class="quiet">
+          {(take.missingMs / 1000).toFixed(1)} s were interrupted and are not in the file. Nothing says when, so the waveform may
+          lie too early.
+        </span>
+      )}
+    </>
+  );
+}
+
+/** A piece of the waveform. What of it was played is in another colour, and a click plays from there. */
+function Wave(props: {
+  readonly piece: Piece;
+  readonly sound: Sound | undefined;
+  readonly place: { readonly left: string; readonly width: string };
+  readonly positionMs: number;
+  onSeek(positionSec: number): void;
+}) {
+  const { piece, sound, positionMs } = props;
+  const { offsetMs } = piece;
+  const lengthMs = piece.until - piece.from;
+  const box = useRef<HTMLDivElement>(null);
+  const drawn = useRef<WaveSurfer>(undefined);
   const scheme = useScheme();
   useEffect(() => {
     const { current } = box;
-    if (current === null || !isWanted) return;
+    if (current === null || sound === undefined) return;
+    const at = (ms: number) => Math.round((ms * sound.samples.length) / sound.durationMs);
     const made = WaveSurfer.create({
       container: current,
-      url: take.url,
+      peaks: [sound.samples.subarray(at(offsetMs), at(offsetMs + lengthMs))],
+      duration: lengthMs / 1000,
       height: HEIGHT,
       waveColor: colour(current, 'quiet'),
       progressColor: colour(current, 'accent'),
-      cursorColor: colour(current, 'ink'),
+      cursorWidth: 0,
       hideScrollbar: true,
       normalize: true,
+      maxPeak: sound.loudest,
     });
+    made.on('interaction', (sec) => props.onSeek(offsetMs / 1000 + sec));
+    drawn.current = made;
+    return () => made.destroy();
+  }, [sound, offsetMs, lengthMs, scheme]);
+  useEffect(() => {
+    drawn.current?.setTime(Math.min(lengthMs, Math.max(0, positionMs - offsetMs)) / 1000);
+  }, [positionMs, sound, offsetMs, lengthMs, scheme]);
+  return <div class="wave" ref={box} style={props.place} />;
+}
+
+const WORDS = { loading: '', ready: '', gone: 'The recording is not there any more, or its link has expired.' } as const;
+
+/** The sound of a file, as a waveform is drawn from it. */
+interface Sound {
+  readonly samples: Float32Array;
+  readonly durationMs: number;
+  readonly loudest: number;
+}
+
+interface Player {
+  readonly state: keyof typeof WORDS;
+  readonly isPlaying: boolean;
+  readonly positionSec: number;
+  /** Undefined until the file is there. */
+  readonly sound: Sound | undefined;
+  toggle(): void;
+  seek(positionSec: number): void;
+}
+
+/** Fetches a file and plays it. What is drawn in `box` is never seen: the pieces are drawn by themselves. */
+function usePlayer(box: { readonly current: HTMLDivElement | null }, url: string, isWanted: boolean): Player {
+  const [state, setState] = useState<Player['state']>('loading');
+  const [isPlaying, setPlaying] = useState(false);
+  const [positionSec, setPosition] = useState(0);
+  const [sound, setSound] = useState<Sound>();
+  const wave = useRef<WaveSurfer>(undefined);
+  useEffect(() => {
+    const { current } = box;
+    if (current === null || !isWanted) return;
+    const made = WaveSurfer.create({ container: current, url, height: 1 });
     wave.current = made;
-    made.on('ready', () => setState('ready'));
+    made.on('ready', () => {
+      const samples = made.getDecodedData()?.getChannelData(0);
+      if (samples !== undefined) setSound({ samples, durationMs: made.getDuration() * 1000, loudest: loudestOf(samples) });
+      setState('ready');
+    });
     made.on('error', () => setState('gone'));
     made.on('play', () => setPlaying(true));
     made.on('pause', () => setPlaying(false));
     made.on('timeupdate', setPosition);
     return () => made.destroy();
-  }, [take.url, isWanted, scheme]);
-  return { state, isPlaying, positionSec, toggle: () => void wave.current?.playPause() };
+  }, [url, isWanted]);
+  return useMemo(
+    () => ({
+      state,
+      isPlaying,
+      positionSec,
+      sound,
+      toggle: () => void wave.current?.playPause(),
+      seek: (sec) => wave.current?.setTime(sec),
+    }),
+    [state, isPlaying, positionSec, sound],
+  );
 }
+
+const loudestOf = (samples: Float32Array): number => samples.reduce((most, each) => Math.max(most, Math.abs(each)), 0.001);

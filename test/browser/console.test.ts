@@ -72,6 +72,12 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await tab.getByRole('button', { name: 'Log in' }).click();
     await tab.getByRole('heading', { name: 'Calls', level: 1 }).waitFor();
   };
+  /** Hides a tab, as another in front of it does, or shows it again. */
+  const see = (tab: Page, isSeen: boolean) =>
+    tab.evaluate((hidden) => {
+      Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, !isSeen);
   const operatorToken = () => readFileSync(join(platform.dataDir, 'operator.token'), 'utf8').trim();
   const happened = (tab: Page = page) => tab.getByRole('list', { name: 'What happened' }).getByRole('button');
   const details = (tab: Page = page) => tab.getByRole('complementary');
@@ -111,6 +117,63 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await tab.close();
   }, 60_000);
 
+  test('does not say that there is no application before it knows', async () => {
+    const tab = await context.newPage();
+    const refusal = { code: 'service_unavailable', message: 'Service temporarily unavailable. See Retry-After header.' };
+    const asked = Promise.withResolvers<void>();
+    await tab.route(/operator\/v1\/apps$/, async (route) => {
+      await asked.promise;
+      await route.fulfill({ status: 503, json: refusal });
+    });
+    await tab.goto(`${platform.url}/console/try`);
+    await tab.getByRole('status').filter({ hasText: 'Loading' }).waitFor();
+    expect(await tab.getByText('No application').count()).toBe(0);
+    asked.resolve();
+    await tab.getByRole('alert').filter({ hasText: refusal.message }).waitFor();
+    expect(await tab.getByText('No application').count()).toBe(0);
+    await tab.close();
+  }, 60_000);
+
+  test('shows the newest applications, the others on request, and finds one by its name', async () => {
+    const tab = await context.newPage();
+    const detail = await platform.operator('GET', `/apps/${app.appUuid}`);
+    const apps = Array.from({ length: 60 }, (_, at) => ({ ...detail.body, name: `Shop ${at}`, app_uuid: `app_${at}` }));
+    await tab.route(/operator\/v1\/apps$/, (route) => route.fulfill({ json: { apps } }));
+    await tab.route(/operator\/v1\/apps\/app_\d+$/, (route) => route.fulfill({ json: detail.body }));
+    await tab.goto(`${platform.url}/console/applications`);
+    const cards = tab.getByRole('region', { name: /^Shop/ });
+    await cards.getByText('Identifier').nth(11).waitFor();
+    expect(await cards.getByRole('heading').first().textContent()).toBe('Shop 59');
+    expect(await cards.count()).toBe(12);
+    await tab.getByRole('button', { name: 'Older applications' }).click();
+    await cards.nth(23).waitFor();
+    await tab.getByRole('searchbox').fill('shop 7');
+    await tab.keyboard.press('Enter');
+    await tab.getByRole('region', { name: 'Shop 7' }).waitFor();
+    expect(await cards.count()).toBe(1);
+    await tab.close();
+  }, 60_000);
+
+  test('holds no connection while nobody sees it, and has everything when it is seen again', async () => {
+    const tab = await context.newPage();
+    await tab.goto(`${platform.url}/console/events`);
+    const badge = (words: string) =>
+      tab
+        .getByRole('status')
+        .filter({ hasText: new RegExp(`^${words}$`) })
+        .waitFor();
+    await badge('live');
+    const closed = tab.waitForEvent('requestfailed', (request) => request.url().endsWith('/events/stream'));
+    await see(tab, false);
+    await closed;
+    await badge('not live');
+    await platform.operator('POST', `/apps/${app.appUuid}/events`, { event: 'session.transfer.failed' });
+    await see(tab, true);
+    await tab.getByRole('row').filter({ hasText: 'session.transfer.failed' }).waitFor();
+    await badge('live');
+    await tab.close();
+  }, 60_000);
+
   test('places a call, which appears in the list as it comes', async () => {
     const list = await context.newPage();
     const seenThere = watch(list, platform.url);
@@ -143,14 +206,21 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
       .getByRole('listitem')
       .filter({ hasText: callee.slice(0, 8) })
       .filter({ hasText: 'muted' })
+      .filter({ hasText: `in ${NUMBER}` })
       .waitFor();
     await platform.api(app, 'DELETE', `/api/v1/rooms/${roomId}`);
     await tab.getByText('No Rooms').waitFor();
     await tab.getByRole('link', { name: 'Trunks' }).click();
     await tab.getByRole('region', { name: 'loop' }).getByText('loopback:').waitFor();
-    await platform.api(app, 'POST', '/v1/messages', { from: NUMBER, to: '+15550100', text: '<b>hello</b>' });
+    await platform.api(app, 'POST', '/v1/messages', {
+      from: NUMBER,
+      to: '+15550100',
+      text: `<b>hello</b>\u202e${'x'.repeat(300)}`,
+    });
     await tab.getByRole('link', { name: 'Messages' }).click();
-    await tab.getByRole('row').filter({ hasText: '<b>hello</b>' }).filter({ hasText: 'delivered' }).waitFor();
+    await tab.getByRole('row').filter({ hasText: '<b>hello</b>⟨U+202E⟩xxx' }).filter({ hasText: 'delivered' }).waitFor();
+    const table = tab.locator('.scroll');
+    expect(await table.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
     await tab.getByRole('link', { name: 'Applications' }).click();
     await tab.getByRole('region', { name: NAME }).getByText(app.appUuid).waitFor();
     expect(await tab.getByText(app.apiKey).count()).toBe(0);
@@ -162,8 +232,8 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     const { session_uuid: caller } = (await receiver.event('playback.started')).body;
     await platform.api(app, 'POST', `/v1/sessions/${caller}/recordings`, { direction: 'both', channels: 'mono' });
     const { recording_uuid: recordingUuid } = (await receiver.event('recording.became_available', String(caller))).body;
-    for (const order of ['mask', 'unmask'])
-      await platform.api(app, 'POST', `/v1/sessions/${caller}/recordings/${recordingUuid}/${order}`);
+    const order = (what: string) => platform.api(app, 'POST', `/v1/sessions/${caller}/recordings/${recordingUuid}/${what}`);
+    await order('mask');
     await page.locator('.notice').getByRole('link').click();
     await page.getByRole('heading', { name: 'What happened' }).waitFor();
     await page.getByRole('checkbox', { name: 'Quality' }).check();
@@ -175,6 +245,7 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     }
     expect(await happened().count()).toBe(0);
     for (const kind of KINDS) await page.getByRole('checkbox', { name: kind, exact: true }).check();
+    await order('unmask');
     await happened().filter({ hasText: 'INVITE' }).first().click();
     await details().getByText('Contact:').waitFor();
     await page.keyboard.press('ArrowDown');
@@ -190,9 +261,29 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     const position = recording.locator('[data-position]');
     while (Number(await position.getAttribute('data-position')) < 0.2);
     await recording.getByRole('button', { name: 'Pause' }).click();
-    expect(await recording.locator('.shade.masked').count()).toBe(1);
     await recording.getByText('masked').waitFor();
     expect(await page.getByRole('img', { name: /Time axis/ }).count()).toBe(1);
+  }, 60_000);
+
+  test('lays the recording and the quality on the time axis: what was masked is not in the file, and is left free', async () => {
+    const edges = async (selector: string, nth = 0) => {
+      const box = await page.locator(selector).nth(nth).boundingBox();
+      return { from: box?.x ?? Number.NaN, until: (box?.x ?? Number.NaN) + (box?.width ?? Number.NaN) };
+    };
+    expect(await page.locator('.wave').count()).toBe(2);
+    const [before, masked, after] = [await edges('.wave'), await edges('.track .shade.masked'), await edges('.wave', 1)];
+    expect(masked.until - masked.from).toBeGreaterThan(100);
+    expect(masked.from).toBeCloseTo(before.until, 0);
+    expect(after.from).toBeCloseTo(masked.until, 0);
+    const [axis, plot] = [await edges('.axis'), await edges('.u-over')];
+    expect([plot.from - axis.from, axis.until - plot.until].map(Math.round)).toEqual([84, 6]);
+    // A click in a piece plays from there: the masked stretch is no part of the file.
+    await page
+      .locator('.wave')
+      .nth(1)
+      .click({ position: { x: 1, y: 30 } });
+    const cursor = await edges('.cursor');
+    expect(cursor.from).toBeGreaterThanOrEqual(masked.until - 1);
   }, 60_000);
 
   test('sends a webhook again that failed, and shows that it is delivered', async () => {
@@ -207,8 +298,9 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     // The page has asked several times before the receiver answers: it goes on asking until it does.
     let asked = 0;
     answersEnd = page.waitForResponse((response) => response.url().endsWith('/timeline') && ++asked > 3);
-    await replay.click();
+    await replay.dblclick();
     await happened().filter({ hasText: 'session.ended' }).filter({ hasText: 'HTTP 204' }).waitFor();
+    expect(await details().getByText('still being delivered').count()).toBe(0);
     expect(await happened().filter({ hasText: 'session.ended' }).count()).toBe(before + 1);
     await receiver.event('session.ended');
   }, 60_000);
@@ -231,6 +323,31 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     expect(await page.getByRole('searchbox', { name: 'Number' }).inputValue()).toBe(NUMBER);
   }, 60_000);
 
+  test('takes the time of a filter in the zone that is shown, and shows no row for a filter that is refused', async () => {
+    const abroad = await browser.newContext({ timezoneId: 'America/New_York', storageState: await context.storageState() });
+    const tab = await abroad.newPage();
+    await tab.goto(`${platform.url}/console/calls`);
+    await tab.getByRole('combobox', { name: 'Times in' }).selectOption('utc');
+    await tab.getByLabel('From (UTC)').fill('2020-01-31T06:45');
+    await tab.waitForURL(/from=2020-01-31T06%3A45%3A00.000Z$/);
+    await tab.getByRole('row').filter({ hasText: 'ended' }).nth(1).waitFor();
+    await tab.getByRole('combobox', { name: 'Times in' }).selectOption('local');
+    const from = tab.getByLabel('From', { exact: true });
+    while ((await from.inputValue()) !== '2020-01-31T01:45');
+    for (const query of ['state=bogus', 'from=garbage']) {
+      await tab.goto(`${platform.url}/console/calls?${query}`);
+      await tab.getByRole('alert').waitFor();
+      expect(await tab.getByText('Loading').count()).toBe(0);
+    }
+    await tab.goto(`${platform.url}/console/events?event=session.ended`);
+    await tab.getByRole('table', { name: 'Events' }).waitFor();
+    await tab.getByRole('searchbox', { name: 'Session' }).fill('garbage');
+    await tab.keyboard.press('Enter');
+    await tab.getByRole('alert').waitFor();
+    expect(await tab.getByRole('table', { name: 'Events' }).count()).toBe(0);
+    await abroad.close();
+  }, 60_000);
+
   test('loads older calls as the list is scrolled, and goes on being live', async () => {
     const sql = postgres({ host: join(platform.dataDir, 'postgres-socket'), username: 'sidetone', database: 'postgres' });
     await sql`INSERT INTO sessions (session_uuid, app_uuid, node_id, type, state, caller_id, did, answered, client_state, created_at, ended_at)
@@ -245,6 +362,12 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     }
     expect(await rows.count()).toBe(252);
     expect(await page.getByRole('button', { name: 'Older calls' }).count()).toBe(0);
+    // Back from a call leads to the place in the list from which it was opened.
+    await rows.nth(200).getByRole('link').click();
+    await page.getByRole('heading', { name: 'What happened' }).waitFor();
+    await page.goBack();
+    await rows.nth(251).waitFor({ state: 'attached' });
+    await page.waitForFunction(() => scrollY > 1000);
     const { body } = await platform.operator('POST', `/apps/${app.appUuid}/dial`, { from: NUMBER, to: NUMBER, trunk: 'loop' });
     await rows.locator(`a[href="/console/calls/${body.session_uuid}"]`).waitFor({ state: 'attached' });
     expect(await rows.count()).toBeGreaterThan(252);
@@ -274,6 +397,16 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
   test('sends a sample event, and the log of events shows its delivery', async () => {
     await page.getByRole('link', { name: 'Try it', exact: true }).click();
     await page.getByRole('combobox', { name: /^Application/ }).selectOption({ label: NAME });
+    const to = page.getByLabel('To (a number, or sip:DEVICE)');
+    const isValid = () => to.evaluate((field) => field instanceof HTMLInputElement && field.validity.valid);
+    for (const [value, valid] of [
+      ['sip:alice', true],
+      ['alice', false],
+      [NUMBER, true],
+    ] as const) {
+      await to.fill(value);
+      expect([value, await isValid()]).toEqual([value, valid]);
+    }
     await page.getByRole('combobox', { name: 'Event' }).selectOption('digits.collected');
     await page.getByRole('button', { name: 'Send' }).click();
     await page.getByRole('link', { name: 'See its delivery' }).click();
@@ -311,6 +444,10 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
         expect([name, width]).toEqual([name, 400]);
       }
     }
+    await page.goto(`${platform.url}/console/events`);
+    await page.getByRole('row').getByRole('button').first().click();
+    const opened = await page.getByRole('table', { name: 'Events' }).locator('pre').boundingBox();
+    expect(opened?.width).toBeGreaterThan(300);
     await page.setViewportSize({ width: 1280, height: 900 });
   }, 60_000);
 
@@ -324,6 +461,41 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await page.getByRole('heading', { name: 'Calls', level: 1 }).waitFor();
     await rows.first().waitFor();
     expect(await rows.count()).toBe(3);
+  }, 60_000);
+
+  test('goes on in a tab whose session another tab has renewed, and says when it cannot be left', async () => {
+    const tab = await context.newPage();
+    const renew = () => context.request.post(`${platform.url}/console/session`, { data: { token: operatorToken() } });
+    const idle = await context.newPage();
+    await idle.goto(`${platform.url}/console/calls`);
+    await idle.getByRole('row').first().waitFor();
+    await tab.goto(`${platform.url}/console/try`);
+    await tab.getByRole('button', { name: 'Send' }).waitFor();
+    await renew();
+    await tab.getByRole('button', { name: 'Send' }).click();
+    await tab.getByText('Queued as').waitFor();
+    await renew();
+    const cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
+    expect((await fetch(`${platform.url}/console/session`, { headers: { cookie } })).status).toBe(200);
+    // A log-out that does not come through is told, and ends nothing.
+    await tab.route('**/console/session', (route) => route.abort());
+    await tab.getByRole('button', { name: 'Log out' }).click();
+    await tab.getByRole('alert').filter({ hasText: 'still logged in' }).waitFor();
+    await tab.unroute('**/console/session');
+    await tab.getByRole('button', { name: 'Log out' }).click();
+    await tab.getByLabel('Operator token').waitFor();
+    expect((await fetch(`${platform.url}/console/session`, { headers: { cookie } })).status).toBe(401);
+    await tab.close();
+    // The other tabs see it when they ask for something, or when their stream is opened again.
+    await page.getByRole('link', { name: 'Rooms' }).click();
+    await page.getByRole('alert').filter({ hasText: 'The session is over' }).waitFor();
+    await see(idle, false);
+    await see(idle, true);
+    await idle.getByRole('alert').filter({ hasText: 'The session is over' }).waitFor();
+    await idle.close();
+    // The browser notes refused requests, and of the session that is over there are some.
+    expect(seen.errors.splice(0).filter((each) => !/40[013]/.test(each))).toEqual([]);
+    await logIn(page, operatorToken());
   }, 60_000);
 
   test('is left by logging out; no error was on its console, and nothing was asked of elsewhere', async () => {
@@ -341,6 +513,20 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     await tab.goto(String(body.url));
     await tab.getByRole('heading', { name: 'Calls', level: 1 }).waitFor();
     expect(tab.url()).toBe(`${platform.url}/console/calls`);
+    // The link may be pasted into a page that shows the log-in form already: only its fragment changes.
+    await other.clearCookies();
+    const open = await other.newPage();
+    await open.goto(`${platform.url}/console`);
+    await open.getByLabel('Operator token').waitFor();
+    const { body: next } = await platform.operator('POST', '/console-logins', {});
+    await open.evaluate(
+      (hash) => {
+        location.hash = hash;
+      },
+      new URL(String(next.url)).hash,
+    );
+    await open.getByRole('heading', { name: 'Calls', level: 1 }).waitFor();
+    expect(open.url()).toBe(`${platform.url}/console/calls`);
     await other.clearCookies();
     const again = await other.newPage();
     await again.goto(String(body.url));

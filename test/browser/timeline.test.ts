@@ -2,15 +2,19 @@
  * What the console makes of the platform's answers, without a browser: spans of a call, and the merged list of calls.
  */
 import { describe, expect, test } from 'bun:test';
-import { spansOf, takesOf } from '../../console/call/spans.ts';
-import { TYPE_NAMES } from '../../console/call/words.ts';
-import { merged } from '../../console/page/call-list.ts';
+import { endOf, extentOf, gapsOf, spansOf } from '../../console/call/spans.ts';
+import { piecesOf, placeOf, takesOf } from '../../console/call/takes.ts';
+import { stepOf, ticksOf, tickText } from '../../console/call/ticks.ts';
+import { mosOf, TYPE_NAMES, titleOf } from '../../console/call/words.ts';
+import { merged } from '../../console/page/call-rows.ts';
+import { visible } from '../../console/part/visible.ts';
+import { fieldOf, instantOf } from '../../console/platform/time.ts';
 import type { Call, Entry } from '../../console/platform/types.ts';
 import { SCHEMAS } from '../../src/http/openapi/schemas.ts';
 
 const at = (second: number): string => new Date(Date.UTC(2026, 0, 1, 12, 0, second)).toISOString();
 const ms = (second: number): number => Date.parse(at(second));
-const media = (second: number, what: string, more: Record<string, string> = {}): Entry => ({
+const media = (second: number, what: string, more: Record<string, string | number> = {}): Entry => ({
   at: at(second),
   kind: 'media',
   what,
@@ -33,6 +37,22 @@ const event = (second: number, name: string, body: Record<string, unknown>): Ent
   body,
 });
 
+const call = (second: number, state = 'ended'): Call => ({
+  session_uuid: `s${second}`,
+  app_uuid: 'app',
+  type: 'phone_in',
+  state,
+  caller_id: '',
+  did: '',
+  trunk: '',
+  created_at: at(second),
+  answered_at: '',
+  ended_at: '',
+  duration_seconds: 0,
+  hangup_cause: '',
+  hangup_by: '',
+});
+
 describe('the spans of a call', () => {
   test('a playback lasts from its start to its end, and one that runs lasts until now', () => {
     const entries = [
@@ -46,52 +66,143 @@ describe('the spans of a call', () => {
     ]);
   });
 
-  test('audio is masked by the command of a recording, not by one that was refused, and while a card is keyed in', () => {
+  test('audio is masked by the command of a recording, not by one that was refused', () => {
     const entries = [
+      media(0, 'recording_started', { recording_uuid: 'rec_1' }),
       command(1, '/v1/sessions/s/recordings/rec_1/mask', 409),
       command(2, '/v1/sessions/s/recordings/rec_1/mask'),
       command(3, '/v1/sessions/s/recordings/rec_1/unmask'),
-      command(5, '/v1/sessions/s/payment/card/collect'),
-      event(8, 'payment.card.collected', { operation_uuid: 'op' }),
     ];
-    expect(spansOf(entries, ms(9))).toEqual([
+    expect(spansOf(entries, ms(9)).filter(({ what }) => what === 'masked')).toEqual([
       { what: 'masked', from: ms(2), until: ms(3), recordingUuid: 'rec_1' },
-      { what: 'masked', from: ms(5), until: ms(8), recordingUuid: '' },
     ]);
   });
 
-  test('a recording begins with the command that asked for it, and is read from this platform', () => {
-    const body = {
-      recording_uuid: 'rec_1',
-      operation_uuid: 'op',
-      duration: 7,
-      pull_url: 'https://voice.example.com/recordings/rec_1?sig=x',
-    };
+  test('a card that is keyed in masks each recording until it is unmasked, or until its end', () => {
     const entries = [
-      command(1, '/v1/sessions/s/recordings'),
-      media(2, 'recording_started', { recording_uuid: 'rec_1' }),
-      event(9, 'recording.ended', body),
+      media(1, 'recording_started', { recording_uuid: 'rec_1' }),
+      media(1, 'recording_started', { recording_uuid: 'rec_2' }),
+      command(3, '/v1/sessions/s/payment/card/collect'),
+      event(5, 'payment.card.collected', { operation_uuid: 'op' }),
+      command(6, '/v1/sessions/s/recordings/rec_1/unmask'),
+      media(8, 'recording_ended', { recording_uuid: 'rec_2' }),
     ];
-    expect(takesOf(entries)).toEqual([{ recordingUuid: 'rec_1', url: '/recordings/rec_1?sig=x', from: ms(1), durationSec: 7 }]);
+    const spans = spansOf(entries, ms(9)).filter(({ what }) => what === 'masked' || what === 'card');
+    expect(spans).toEqual([
+      { what: 'card', from: ms(3), until: ms(5), recordingUuid: '' },
+      { what: 'masked', from: ms(3), until: ms(6), recordingUuid: 'rec_1' },
+      { what: 'masked', from: ms(3), until: ms(8), recordingUuid: 'rec_2' },
+    ]);
+  });
+
+  test('what comes long after a call, as a replayed webhook does, is not on its axis', () => {
+    const session = { ...call(0), ended_at: at(12) };
+    const attempt = (second: number): Entry => ({
+      at: at(second),
+      kind: 'webhook',
+      webhook_id: 'evt_12',
+      attempt: 1,
+      status: 204,
+      error: '',
+      took_ms: 1,
+      response: '',
+      next_at: '',
+    });
+    const entries = [media(2, 'room_joined'), attempt(13), attempt(24 * 3600)];
+    expect(extentOf({ session, entries }, ms(50))).toEqual([ms(0), ms(13)]);
+    expect(extentOf({ session: { ...session, ended_at: '' }, entries: [] }, ms(50))).toEqual([ms(0), ms(50)]);
+    expect(spansOf(entries, endOf(session, ms(50)))).toEqual([{ what: 'room', from: ms(2), until: ms(12), recordingUuid: '' }]);
   });
 });
 
-describe('the list of calls', () => {
-  const call = (second: number, state = 'ended'): Call => ({
-    session_uuid: `s${second}`,
-    app_uuid: 'app',
-    type: 'phone_in',
-    state,
-    caller_id: '',
-    did: '',
-    trunk: '',
-    created_at: at(second),
-    answered_at: '',
-    ended_at: '',
-    duration_seconds: 0,
-    hangup_cause: '',
-    hangup_by: '',
+describe('a recording on the axis', () => {
+  const body = { recording_uuid: 'rec_1', operation_uuid: 'op', duration: 7, pull_url: 'https://voice.example.com/r/1?sig=x' };
+  const recorded = [
+    command(1, '/v1/sessions/s/recordings'),
+    media(2, 'recording_started', { recording_uuid: 'rec_1' }),
+    command(4, '/v1/sessions/s/recordings/rec_1/mask'),
+    command(8, '/v1/sessions/s/recordings/rec_1/unmask'),
+  ];
+  const takes = (entries: readonly Entry[]) => takesOf(entries, ms(12), (uuid) => gapsOf(spansOf(entries, ms(12)), uuid));
+
+  test('begins with the command that asked for it, is read from this platform, and lies there without what was masked', () => {
+    const entries = [
+      ...recorded,
+      media(12, 'recording_ended', { recording_uuid: 'rec_1', duration_ms: 7040 }),
+      event(12, 'recording.ended', body),
+    ];
+    expect(takes(entries)).toEqual([
+      {
+        recordingUuid: 'rec_1',
+        url: '/r/1?sig=x',
+        from: ms(1),
+        until: ms(12),
+        durationMs: 7040,
+        pieces: [
+          { from: ms(1), until: ms(4), offsetMs: 0 },
+          { from: ms(8), until: ms(12) + 40, offsetMs: 3000 },
+        ],
+        missingMs: 0,
+      },
+    ]);
   });
+
+  test('lies there in one piece where the gaps were asked for', () => {
+    const entries = [...recorded, event(12, 'recording.ended', { ...body, duration: 11 })];
+    expect(takes(entries)[0]?.pieces).toEqual([{ from: ms(1), until: ms(12), offsetMs: 0 }]);
+  });
+
+  test('is as long as its file, to the millisecond, and says what is missing where no sound came', () => {
+    const whole = { from: ms(0), until: ms(12) };
+    expect(piecesOf(whole, 1340, [])).toEqual({ pieces: [{ from: ms(0), until: ms(1) + 340, offsetMs: 0 }], missingMs: 10_660 });
+    // A hold within a mask is one gap. A file takes a moment to be finished.
+    const gaps = [
+      { from: ms(2), until: ms(9) },
+      { from: ms(4), until: ms(5) },
+    ];
+    const { pieces, missingMs } = piecesOf(whole, 4600, gaps);
+    expect(pieces).toEqual([
+      { from: ms(0), until: ms(2), offsetMs: 0 },
+      { from: ms(9), until: ms(11) + 600, offsetMs: 2000 },
+    ]);
+    expect(missingMs).toBe(0);
+    expect([1500, 2000, 3000].map((position) => placeOf(pieces, position))).toEqual([ms(1) + 500, ms(9), ms(10)]);
+  });
+});
+
+describe('the ticks of the axis', () => {
+  test('count from the first instant of the call, with hours where it has some', () => {
+    expect(ticksOf(1500, 9_500, 250, 5000)).toEqual([5250]);
+    expect([0, 65_000, 3_600_000].map((since) => tickText(since, 5000))).toEqual(['0:00', '1:05', '1:00:00']);
+    expect(tickText(1250, 50)).toBe('0:01.250');
+  });
+
+  test('are never more than there is room for', () => {
+    for (const lengthMs of [100, 12_000, 67 * 60_000, 5 * 3_600_000, 30 * 24 * 3_600_000])
+      expect(ticksOf(0, lengthMs, 0, stepOf(lengthMs, 9)).length).toBeLessThanOrEqual(10);
+  });
+});
+
+test('a call without a packet has no MOS', () => {
+  const heard = { packets_lost: 0, jitter_ms: 0, round_trip_ms: 0 };
+  expect(mosOf({ quality: { ...heard, mos: 0 } })).toBe('');
+  expect(mosOf({ quality: { ...heard, mos: 4.41 } })).toBe('4.4');
+  expect(titleOf({ at: at(0), kind: 'quality', packets_in: 0, mos: 0, ...heard })).toBe('no packets');
+});
+
+test('characters that turn a text around are shown, not followed; those that join letters and emoji stay', () => {
+  expect(visible('sip:\u202e127\u0007')).toBe('sip:⟨U+202E⟩127⟨U+0007⟩');
+  expect(visible('👩‍🚀 مرحبا\nline')).toBe('👩‍🚀 مرحبا\nline');
+});
+
+test('a field of a time means UTC where times are shown in UTC', () => {
+  expect(instantOf('2026-11-26T06:45', 'utc')).toBe('2026-11-26T06:45:00.000Z');
+  expect(fieldOf('2026-11-26T06:45:00.000Z', 'utc')).toBe('2026-11-26T06:45');
+  expect(instantOf(fieldOf('2026-11-26T06:45:07.000Z', 'local'), 'local')).toBe('2026-11-26T06:45:07.000Z');
+  expect([instantOf('', 'utc'), instantOf('garbage', 'local'), fieldOf('garbage', 'utc')]).toEqual(['', '', '']);
+});
+
+describe('the list of calls', () => {
   const none = { calls: [], cursors: [], pageOf: new Map<string, string>(), next: '' };
   const uuids = (rows: { readonly calls: readonly Call[] }) => rows.calls.map(({ session_uuid: uuid }) => uuid);
 
@@ -101,6 +212,12 @@ describe('the list of calls', () => {
     const later = merged(second, '', { sessions: [call(5, 'answered'), call(4)], after: 'c4' });
     expect(uuids(later)).toEqual(['s5', 's4', 's3', 's2', 's1']);
     expect(later.next).toBe('');
+  });
+
+  test('begins anew where more calls came than a page holds, so that none is missing between', () => {
+    const first = merged(none, '', { sessions: [call(4), call(3)], after: 'c3' });
+    const later = merged(first, '', { sessions: [call(9), call(8)], after: 'c8' });
+    expect([uuids(later), later.next, later.cursors]).toEqual([['s9', 's8'], 'c8', ['']]);
   });
 
   test('a call that does not match any more, or was erased, goes', () => {
