@@ -240,12 +240,12 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     for (const title of ['INVITE', 'POST /sessions/…/recordings', 'session.answered', 'playback started', 'MOS'])
       await happened().filter({ hasText: title }).first().waitFor();
     await happened().filter({ hasText: 'HTTP 204' }).first().waitFor();
+    await order('unmask');
     for (const kind of KINDS) {
       await page.getByRole('checkbox', { name: kind, exact: true }).uncheck();
     }
     expect(await happened().count()).toBe(0);
     for (const kind of KINDS) await page.getByRole('checkbox', { name: kind, exact: true }).check();
-    await order('unmask');
     await happened().filter({ hasText: 'INVITE' }).first().click();
     await details().getByText('Contact:').waitFor();
     await page.keyboard.press('ArrowDown');
@@ -272,7 +272,7 @@ describe.skipIf(!chromiumInstalled)('the console', () => {
     };
     expect(await page.locator('.wave').count()).toBe(2);
     const [before, masked, after] = [await edges('.wave'), await edges('.track .shade.masked'), await edges('.wave', 1)];
-    expect(masked.until - masked.from).toBeGreaterThan(100);
+    expect(masked.until - masked.from).toBeGreaterThan(5);
     expect(masked.from).toBeCloseTo(before.until, 0);
     expect(after.from).toBeCloseTo(masked.until, 0);
     const [axis, plot] = [await edges('.axis'), await edges('.u-over')];
