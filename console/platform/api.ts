@@ -33,13 +33,13 @@ export async function ask<T>(method: string, path: string, body?: unknown, signa
   try {
     return await read<T>(await sendAnew(method, `/operator/v1${path}`, body, signal));
   } catch (problem) {
-    if (problem instanceof Refused && (problem.status === 401 || problem.code === NO_SESSION)) watching?.over();
+    if (problem instanceof Refused && (problem.status === 401 || problem.code === NO_COOKIE)) watching?.over();
     throw problem;
   }
 }
 
-/** The code of a request whose cookie is no session any more: the API then looks for a token in its header. */
-const NO_SESSION = 'invalid_authorization_header';
+/** The code of a request without the cookie, which another tab has given back: the API then looks for a token. */
+const NO_COOKIE = 'invalid_authorization_header';
 
 /** Looks whether there is still a session, and tells if not. Without an answer of the platform nobody knows. */
 export async function lookForSession(): Promise<void> {
@@ -106,7 +106,14 @@ async function read<T>(response: Response): Promise<T> {
   const text = await response.text();
   if (response.ok) return JSON.parse(text === '' ? '{}' : text);
   const { code, message } = problemOf(text);
-  throw new Refused(response.status, message ?? `The platform answered ${response.status}.`, code);
+  const words = message ?? `The platform answered ${response.status}.`;
+  throw new Refused(response.status, words.replace('See Retry-After header.', later(response)), code);
+}
+
+/** When to try again, in words for a person, who sees no header. */
+function later({ headers }: Response): string {
+  const seconds = Number(headers.get('retry-after') ?? 0);
+  return seconds > 1 ? `Try again in ${seconds} seconds.` : 'Try again in a moment.';
 }
 
 /** The code and the message of a refusal, as far as it has them. */

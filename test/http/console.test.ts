@@ -105,7 +105,7 @@ describe('a session of the console', () => {
     await sessionsOf().close(session);
     await sessionsOf().close(session);
     expect(await sessionsOf().find(header)).toBeUndefined();
-    expect((await platform.raw('/operator/v1/apps', { headers: { cookie: header } })).status).toBe(400);
+    expect((await platform.raw('/operator/v1/apps', { headers: { cookie: header } })).status).toBe(401);
   });
 
   test('that is logged out ends what it follows: the event stream breaks off within five seconds', async () => {

@@ -6,7 +6,7 @@ import { sha256 } from '../../hash.ts';
 import { isAppUuid } from '../../id.ts';
 import { AUTH_CACHE_MAX_APPS, AUTH_CACHE_MS, AUTHORIZATION_MAX_CHARS } from '../../limits.ts';
 import { type Problem, problems } from '../../problem.ts';
-import type { ConsoleSession, ConsoleSessions } from '../console/console-sessions.ts';
+import { type ConsoleSession, type ConsoleSessions, hasSessionCookie } from '../console/console-sessions.ts';
 import type { HttpPeer } from '../pipelining.ts';
 import type { RequestContext } from '../request-context.ts';
 import { WrongTokens } from '../wrong-tokens.ts';
@@ -52,7 +52,7 @@ export function authentication(
   /** The operator by the console's cookie, which counts only where no other credentials are given. */
   const browser = async (cookie: string, context: RequestContext): Promise<Problem | undefined> => {
     const session = await options.console.find(cookie);
-    if (session === undefined) return operator(undefined, context);
+    if (session === undefined) return hasSessionCookie(cookie) ? problems.invalidOperatorToken() : operator(undefined, context);
     context.isStillAdmitted = async () => (await options.console.find(cookie)) !== undefined;
     return asOperator(inSession(session, context), context);
   };

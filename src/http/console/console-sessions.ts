@@ -89,9 +89,9 @@ export class ConsoleSessions {
   #signed(header: string | null): ConsoleSession | undefined {
     const cookie = header
       ?.split(';')
-      .map((each) => each.trim())
-      .find((each) => each.startsWith(`${COOKIE_NAME}=`))
-      ?.slice(COOKIE_NAME.length + 1);
+      .find(isSessionCookie)
+      ?.trim()
+      .slice(COOKIE_NAME.length + 1);
     const [, mark, expires = '', nonce = '', mac = ''] = COOKIE.exec(cookie ?? '') ?? [];
     const role: Role = mark === ROLES.operator ? 'operator' : 'reader';
     const key = this.#keys.get(role);
@@ -114,6 +114,11 @@ export class ConsoleSessions {
 }
 
 const COOKIE_NAME = 'sidetone_console';
+
+/** Tells whether a `Cookie` field names a session of the console, one that is over included. */
+export const hasSessionCookie = (header: string): boolean => header.split(';').some(isSessionCookie);
+
+const isSessionCookie = (pair: string): boolean => pair.trim().startsWith(`${COOKIE_NAME}=`);
 
 /** The `Set-Cookie` of a session, or of its end. Pages of other sites never send it, and no script reads it. */
 export function setCookie(session: ConsoleSession | undefined, isSecure: boolean): string {
