@@ -50,7 +50,7 @@ export async function portChecks(settings: Config, isRunning: boolean): Promise<
 async function httpPort({ host, port }: Config['http'], isRunning: boolean): Promise<Check> {
   const name = 'http_port';
   const failed = await tryBind('tcp', host, port);
-  if (isRunning) return held(name, `${host}:${port}`, failed);
+  if (isRunning) return held(name, host, port, failed);
   if (failed === undefined) return ok(name, `${host}:${port} is free (the platform does not run)`);
   return fault(
     name,
@@ -59,9 +59,10 @@ async function httpPort({ host, port }: Config['http'], isRunning: boolean): Pro
   );
 }
 
-/** The port of a platform that runs: one that can be bound is not the one that it listens on. */
-function held(name: string, at: string, failed: string | undefined): Check {
-  if (failed !== undefined) return ok(name, `the platform listens on ${at}`);
+/** The port of a platform that runs: one that can be bound is not the one that it listens on. 0 stands for any. */
+function held(name: string, host: string, port: number, failed: string | undefined): Check {
+  const at = port === 0 ? `a free port of ${host}` : `${host}:${port}`;
+  if (failed !== undefined || port === 0) return ok(name, `the platform listens on ${at}`);
   return warning(
     name,
     `the platform runs, and nothing listens on ${at}: its settings are others than those here`,
@@ -72,7 +73,7 @@ function held(name: string, at: string, failed: string | undefined): Check {
 async function sipPort({ transport, host, port }: SipListen, isRunning: boolean): Promise<Check> {
   const name = `sip_port:${transport}`;
   const failed = await tryBind(transport === 'udp' ? 'udp' : 'tcp', host, port);
-  if (isRunning) return held(name, `${host}:${port}`, failed);
+  if (isRunning) return held(name, host, port, failed);
   if (failed === undefined) return ok(name, `${host}:${port} is free (the platform does not run)`);
   const ss = transport === 'udp' ? 'ss -lunp' : 'ss -ltnp';
   return fault(
