@@ -11,7 +11,7 @@ import { parseWavFormat, type WavFormat } from './wav-format.ts';
 
 /**
  * Writers that do not know the length in advance leave one of these: 0xFFFFFFFF (FFmpeg), 0x7FFFF000 (SoX, eSpeak),
- * 0x7FFFFFFF less a header. Data of such a size runs to the end of the file.
+ * 0x7FFFFFFF less a header, and 0x7FFFFFFFFFFFFFFF (FFmpeg in W64). Data of such a size runs to the end of the file.
  */
 const ENDLESS_FROM_BYTES = 0x7fff_0000;
 const FORMAT_MAX_BYTES = 4_096;
@@ -132,10 +132,11 @@ export class WavContainer {
   #w64Part(bytes: Uint8Array): number {
     if (bytes.length < 24) return 0;
     const size = Number(viewOf(bytes).getBigUint64(16, true)) - 24;
-    if (size < 0 || !Number.isSafeInteger(size)) return this.#refuse(bytes);
+    if (size < 0) return this.#refuse(bytes);
     const id = text(bytes, 4, 12) === W64_TAIL ? text(bytes, 0, 4) : '';
-    if (id === 'fmt ') return this.#formatPart(bytes, 24, size, Math.ceil(size / 8) * 8, false);
     if (id === 'data') return this.#data(bytes, 24, size);
+    if (!Number.isSafeInteger(size)) return this.#refuse(bytes);
+    if (id === 'fmt ') return this.#formatPart(bytes, 24, size, Math.ceil(size / 8) * 8, false);
     this.#skip = Math.ceil(size / 8) * 8;
     return 24;
   }

@@ -8,7 +8,7 @@ export interface WavMake {
   readonly bytes?: number;
   readonly blockBytes?: number;
   /** What the data part says of its size. */
-  readonly size?: number;
+  readonly size?: number | bigint;
   /** Bytes of a part before the data. */
   readonly before?: number;
   readonly unpadded?: boolean;
@@ -31,7 +31,7 @@ export function wavFile(sound: Float64Array, make: WavMake): Uint8Array<ArrayBuf
   format.setUint16(14, bits, little);
   const formatBytes = new Uint8Array(format.buffer);
   if (flavour === 'W64') {
-    const body = Buffer.concat([w64('fmt ', formatBytes), w64('data', data)]);
+    const body = Buffer.concat([w64('fmt ', formatBytes), w64('data', data, make.size)]);
     const head = new Uint8Array(40);
     head.set([...text('riff'), 0x2e, 0x91, 0xcf, 0x11, 0xa5, 0xd6, 0x28, 0xdb, 0x04, 0xc1, 0x00, 0x00]);
     new DataView(head.buffer).setBigUint64(16, BigInt(40 + body.length), true);
@@ -39,7 +39,7 @@ export function wavFile(sound: Float64Array, make: WavMake): Uint8Array<ArrayBuf
     return new Uint8Array(Buffer.concat([head, body]));
   }
   const long = flavour === 'RF64';
-  const size = make.size ?? (long ? 0xffff_ffff : data.length);
+  const size = Number(make.size ?? (long ? 0xffff_ffff : data.length));
   const ds64 = new DataView(new ArrayBuffer(28));
   ds64.setBigUint64(8, BigInt(data.length), true);
   const parts = [
@@ -79,10 +79,10 @@ function part(id: string, body: Uint8Array, size: number, little: boolean): Uint
   return out;
 }
 
-function w64(id: string, body: Uint8Array): Uint8Array {
+function w64(id: string, body: Uint8Array, size: number | bigint = 24 + body.length): Uint8Array {
   const out = new Uint8Array(24 + Math.ceil(body.length / 8) * 8);
   out.set([...text(id), ...W64_TAIL]);
-  new DataView(out.buffer).setBigUint64(16, BigInt(24 + body.length), true);
+  new DataView(out.buffer).setBigUint64(16, BigInt(size), true);
   out.set(body, 24);
   return out;
 }

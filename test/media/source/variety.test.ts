@@ -61,6 +61,8 @@ describe('a WAV', () => {
     ['RIFX', wavFile(second, { flavour: 'RIFX' })],
     ['RF64', wavFile(second, { flavour: 'RF64' })],
     ['W64', wavFile(second, { flavour: 'W64' })],
+    ['W64 of FFmpeg, which could not know the size', wavFile(second, { flavour: 'W64', size: 0x7fff_ffff_ffff_ffffn })],
+    ['W64 of a size that has all bits set', wavFile(second, { flavour: 'W64', size: 0xffff_ffff_ffff_ffffn })],
     ['an ID3 tag before it', bytesOf(id3(5_000), wavFile(second, {}))],
   ];
   for (const [name, file] of rows) {
