@@ -74,6 +74,7 @@ ResamplerFilter::ResamplerFilter(uint32_t in_hz, uint32_t out_hz) {
                                               : kaiser(ratio, up_);
   const int64_t half = static_cast<int64_t>(low_pass.size()) - 1;
   delay_sec_ = static_cast<double>(half) / up_ / in_hz;
+  delay_parts_ = static_cast<uint64_t>(half);
   taps_ = static_cast<uint32_t>(2 * half / up_ + 1);
 
   std::vector<std::vector<float>> phases(
@@ -98,6 +99,7 @@ void ResamplerFilter::interpolate(uint32_t in_hz, uint32_t out_hz) {
   const LowPass low_pass = kaiser(kept_ * higher, kept_);
   const int64_t half = static_cast<int64_t>(low_pass.size()) - 1;
   delay_sec_ = static_cast<double>(half) / kept_ / in_hz;
+  delay_parts_ = static_cast<uint64_t>(half) / kept_ * up_;  // the centre lies on an input
   taps_ = static_cast<uint32_t>(2 * half / kept_ + 1);
   std::vector<std::vector<float>> phases(kept_ + 1);
   for (uint32_t phase = 0; phase <= kept_; phase++) {

@@ -38,6 +38,8 @@ class ResamplerFilter {
   size_t bytes() const { return weights_.size() * sizeof(float); }
   /** Group delay in seconds. */
   double delay_sec() const { return delay_sec_; }
+  /** The same, exact: in parts of an input's time, of which there are `up`. */
+  uint64_t delay_parts() const { return delay_parts_; }
 
   /**
    * Whether the ratio is small enough for its cycles (of `down` inputs and `up` outputs) to be converted side by side.
@@ -91,6 +93,7 @@ class ResamplerFilter {
   uint32_t kept_ = 1;
   uint32_t taps_ = 0;
   double delay_sec_ = 0;
+  uint64_t delay_parts_ = 0;
   std::vector<float> weights_;
   size_t history_ = 0;
   size_t stride_ = 0;
