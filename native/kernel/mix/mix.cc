@@ -63,10 +63,6 @@ void mix_over(int16_t* out, const int16_t* pcm, size_t count) {
   for (size_t i = 0; i < count; i++) out[i] = saturate(out[i] + pcm[i]);
 }
 
-void mix_volume(int16_t* pcm, size_t count, int32_t percent) {
-  mix_gain(pcm, count, gain_of(percent), gain_of(percent), 0);
-}
-
 void mix_gain(int16_t* pcm, size_t count, int32_t from, int32_t to, size_t ramp) {
   if (from == to) ramp = 0;
   if (ramp > count) ramp = count;

@@ -19,9 +19,8 @@ void mix_without(const int32_t* sum, const int16_t* self, int16_t* out, size_t c
 void mix_whole(const int32_t* sum, int16_t* out, size_t count);
 /** Adds `pcm` to `out`, saturating. */
 void mix_over(int16_t* out, const int16_t* pcm, size_t count);
-/** Scales in place by `percent` (0 to 200), rounding to nearest and saturating. */
-void mix_volume(int16_t* pcm, size_t count, int32_t percent);
-/** Scales in place by a gain that moves from `from` to `to` over the first `ramp` samples and then stays. */
+/** Scales in place by a gain that moves from `from` to `to` over the first `ramp` samples and then stays, rounding to
+ * nearest and saturating. */
 void mix_gain(int16_t* pcm, size_t count, int32_t from, int32_t to, size_t ramp);
 /** Whether every sample is zero. */
 bool mix_silent(const int16_t* pcm, size_t count);

@@ -33,6 +33,8 @@ class Player {
   bool set_volume(uint32_t playback, int32_t volume_percent);
 
   uint32_t playback() const { return newest().playback(); }
+  /** The rate in Hz at which its sound needs no conversion. */
+  uint32_t rate_hz() const { return now_.active() ? now_.rate_hz() : heard_hz_; }
   bool active() const { return newest().active(); }
   /** Whether `frame` may have something to give: a playback, or the ramp at the end of one. */
   bool audible() const { return active() || tail_count_ > 0; }

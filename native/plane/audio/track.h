@@ -1,12 +1,13 @@
 // A track is one sound on its way out: a queue of PCM that script feeds about two seconds ahead. It is read at the rate
-// that the leg or room has now.
+// that the leg or room has now; where that changes in the middle, the sound goes on at the sample where it was. A
+// change of volume takes 5 ms.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "kernel/resampler/resampler.h"
+#include "plane/audio/converter.h"
 
 namespace sidetone {
 
@@ -27,7 +28,7 @@ class Track {
   void finish() { finished_ = true; }
   bool finished() const { return finished_; }
   /** Whether all that was fed has been taken, and nothing more will come. */
-  bool ended() const { return active() && finished_ && head_ == queue_.size(); }
+  bool ended() const { return active() && finished_ && all_read(); }
   /** Whether script should feed now: once each time the queue falls below `low_water_ms`. */
   bool hungry();
   uint32_t queued_ms() const { return static_cast<uint32_t>((queue_.size() - head_) * 1000 / rate_hz_); }
@@ -45,23 +46,34 @@ class Track {
 
  private:
   size_t take(int16_t* out, size_t count);
-  void convert(size_t count, uint32_t rate_hz);
+  size_t next(int16_t* out, size_t count, uint32_t rate_hz);
+  void turn(uint32_t rate_hz);
+  void convert(size_t count);
+  bool all_read() const { return head_ == queue_.size() && surplus_.empty() && (!converter_ || flushed_); }
+  size_t history() const { return static_cast<size_t>(rate_hz_) * history_ms / 1000; }
+
+  /** What stays of the queue when it has been taken. A converted sound has taken up to 23 ms more than was heard, which
+   * it gives back when the rate changes. */
+  static constexpr uint32_t history_ms = 40;
 
   uint32_t playback_ = 0;
   uint32_t rate_hz_ = 8000;
   int32_t volume_percent_ = 100;
+  int32_t gain_ = 0;  // of the last sample that was read
+  bool heard_ = false;
   bool finished_ = false;
   bool asked_ = true;
   std::vector<int16_t> queue_;
   size_t head_ = 0;
   uint32_t fed_ = 0;
   uint32_t taken_ = 0;
-  // Only where the rate changed after the playback began.
-  uint32_t converted_from_ = 0;
-  uint32_t converted_to_ = 0;
-  std::unique_ptr<ResamplerFilter> filter_;
-  std::unique_ptr<Resampler> resampler_;
-  std::vector<float> surplus_;
+  // Only where it is read at another rate than its own.
+  uint32_t read_hz_ = 0;
+  std::unique_ptr<Converter> converter_;
+  bool flushed_ = false;
+  uint32_t converted_from_ = 0;  // the place of the first sample that was converted, counted as `taken_`
+  uint64_t converted_ = 0;       // samples read since then, at `read_hz_`
+  std::vector<int16_t> surplus_;
 };
 
 }  // namespace sidetone

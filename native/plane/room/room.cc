@@ -271,8 +271,12 @@ void Room::contribute(Seat& seat, int16_t* pcm, size_t count, bool heard, Notice
 }
 
 void Room::mix(Notices& notices) {
-  if (player_.audible()) {
-    const size_t index = top();
+  if (!player_.audible()) {
+    played_at_ = rates;
+  } else {
+    // Its rate stays the same until it is silent, whoever comes and goes: bridges carry it to those who are there.
+    if (played_at_ == rates) played_at_ = rate_index(player_.rate_hz());
+    const size_t index = played_at_;
     Group& own = group(index);
     int16_t pcm[frame_max];
     if (player_.frame(pcm, own.sum.size(), rate_table_hz[index])) {

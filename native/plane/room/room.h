@@ -165,6 +165,7 @@ class Room {
   bool bridged_ = false;  // packets go at least one way as they come
   bool began_relay_ = false;
   Player player_;
+  size_t played_at_ = rates;  // index of the rate at which the player sounds; `rates` while it is silent
   std::vector<std::unique_ptr<Seat>> seats_;
   std::vector<std::unique_ptr<Recorder>> recorders_;
   std::unique_ptr<Group> groups_[rates];

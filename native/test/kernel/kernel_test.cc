@@ -138,14 +138,17 @@ TEST("a member of a mix hears the exact sum of all others, saturated once") {
 }
 
 TEST("volume is percent, rounds to nearest and saturates") {
+  const auto set = [](int16_t* samples, size_t count, int32_t percent) {
+    mix_gain(samples, count, gain_of(percent), gain_of(percent), 0);
+  };
   int16_t pcm[5] = {100, -100, 20000, -20000, 3};
-  mix_volume(pcm, 5, 200);
+  set(pcm, 5, 200);
   CHECK(pcm[0] == 200 && pcm[1] == -200 && pcm[2] == 32767 && pcm[3] == -32768 && pcm[4] == 6);
   int16_t half[2] = {101, 32767};
-  mix_volume(half, 2, 50);
+  set(half, 2, 50);
   CHECK(half[0] == 51 && half[1] == 16384);
   int16_t none[1] = {32767};
-  mix_volume(none, 1, 0);
+  set(none, 1, 0);
   CHECK(none[0] == 0);
 }
 

@@ -185,20 +185,90 @@ TEST("silence for want of sound is counted but not what is before or after") {
   CHECK(player.starved_ms() == 100u);
 }
 
-TEST("a change of rate in the middle has no click") {
+TEST("a change of volume is a ramp of 5 ms, also where another sound follows at once") {
+  for (const bool is_replaced : {false, true}) {
+    Player player;
+    const std::vector<int16_t> flat(8000, 10000);
+    player.play(1, hz, 20);
+    CHECK(player.feed(1, flat.data(), flat.size()));
+    std::vector<int16_t> out;
+    run(player, out, 2);
+    for (const int32_t percent : {200, 20, 100, 0, 150}) {
+      CHECK(player.set_volume(1, percent));
+      if (is_replaced && percent == 150) player.clear();
+      run(player, out, 2);
+      if (!is_replaced) CHECK(out.back() == 100 * percent);
+    }
+    CHECK(out[0] == 2000);  // the first sample of a playback is as loud as the others
+    CHECK(steepest(out) <= 18'000 / 40 + 1);
+  }
+}
+
+TEST("a volume that is set before the sound begins is that of its first sample") {
   Player player;
-  const auto a = sine(300, 16000);
-  player.play(1, hz, 100);
-  CHECK(player.feed(1, a.data(), a.size()));
+  const std::vector<int16_t> flat(800, 10000);
+  player.play(1, hz, 200);
+  CHECK(player.set_volume(1, 50));
+  CHECK(player.feed(1, flat.data(), flat.size()));
   std::vector<int16_t> out;
-  run(player, out, 5);
-  std::vector<int16_t> wide;
-  run(player, wide, 5, 16000);
-  CHECK(player.pause(1));
-  run(player, wide, 2, 16000);
-  CHECK(player.resume(1));
-  run(player, wide, 5, 16000);
-  CHECK(steepest(std::vector<int16_t>(wide.begin() + 100, wide.end())) < smooth);
+  run(player, out, 1);
+  CHECK(out[0] == 5000);
+}
+
+TEST("a change of rate in the middle changes neither the sound nor its place, there and back") {
+  for (const uint32_t source_hz : {8000u, 16'000u, 48'000u}) {
+    Player player;
+    const auto exact = [](double seconds) { return 12000 * std::sin(2 * 3.14159265358979 * 300 * seconds + 0.5); };
+    std::vector<int16_t> a(source_hz * 2);
+    for (size_t i = 0; i < a.size(); i++)
+      a[i] = static_cast<int16_t>(std::lrint(exact(static_cast<double>(i) / source_hz)));
+    player.play(1, source_hz, 100);
+    const size_t half = a.size() / 2;
+    CHECK(player.feed(1, a.data(), half));
+    double seconds = 0;
+    for (const uint32_t rate : {8000u, 16'000u, 48'000u, 24'000u, 8000u, 48'000u, 8000u}) {
+      if (rate == 24'000u) CHECK(player.feed(1, a.data() + half, half));
+      std::vector<int16_t> out;
+      run(player, out, 5, rate);
+      for (size_t i = 0; i < out.size(); i++, seconds += 1.0 / rate)
+        CHECK(std::fabs(out[i] - exact(seconds)) < 12000 * (seconds < 0.005 ? 0.03 : 0.008));
+    }
+    CHECK(player.pause(1));
+    std::vector<int16_t> out;
+    run(player, out, 2, 16'000);
+    CHECK(player.resume(1));
+    run(player, out, 5, 16'000);
+    CHECK(steepest(out) < smooth);
+  }
+}
+
+TEST("a sound that is read at another rate is heard to its last sample") {
+  for (const uint32_t rate : {16'000u, 48'000u}) {
+    Player player;
+    const auto a = sine(300, 8000 / 10 * 3);
+    player.play(1, hz, 100);
+    CHECK(player.feed(1, a.data(), a.size()));
+    player.finish(1);
+    std::vector<int16_t> out;
+    while (!player.ended()) run(player, out, 1, rate);
+    CHECK(out.size() >= rate / 10 * 3 && out.size() <= rate / 10 * 3 + rate / 50);
+    CHECK(silences(out, rate / 10 * 3 - rate / 250) < out.size() / 10);
+  }
+}
+
+TEST("a change of rate behind the last sample repeats nothing") {
+  Player player;
+  std::vector<int16_t> a(48'000 / 50 * 3 + 3);  // as many as give half a sample too much at 8 kHz
+  for (size_t i = 0; i < a.size(); i++) a[i] = i % 2 == 0 ? 3000 : 3001;
+  player.play(1, 48'000, 100);
+  CHECK(player.feed(1, a.data(), a.size()));
+  player.finish(1);
+  std::vector<int16_t> out;
+  run(player, out, 4);
+  CHECK(player.ended() && std::abs(out[480] - 3000) < 30 && out[481] == 0);
+  out.clear();
+  run(player, out, 2, 48'000);
+  CHECK(silences(out, 0) == out.size());
 }
 
 }  // namespace

@@ -313,6 +313,54 @@ TEST("joining, muting, a change of volume and leaving ramp: no step beyond the s
   CHECK((left == std::vector<int>{1, 1}));
 }
 
+TEST("what a room plays sounds the same to its members whoever of another codec comes and goes") {
+  for (const uint32_t playback_hz : {8000u, 16'000u, 48'000u}) {
+    std::vector<int16_t> heard[2];
+    for (const bool is_visited : {false, true}) {
+      Bench bench;
+      CHECK(bench.plane->open_room(100));
+      Singer ear{bench.open(), Codec::pcmu, 0};
+      Singer wide{bench.open(Codec::g722), Codec::g722, 0};
+      CHECK(bench.plane->join(1, 100, false, 100, 100));
+      std::vector<int16_t> pcm(playback_hz * 4);
+      for (size_t i = 0; i < pcm.size(); i++)
+        pcm[i] = static_cast<int16_t>(std::lrint(8000 * std::sin(2 * pi * 100 * static_cast<double>(i) / playback_hz)));
+      CHECK(bench.plane->play(100, 1, playback_hz, 100) && bench.plane->feed(100, 1, pcm.data(), pcm.size()));
+      for (int tick = 0; tick < 100; tick++) {
+        if (is_visited && tick == 20) CHECK(bench.plane->join(2, 100, true, 100, 100));
+        if (is_visited && tick == 50) CHECK(bench.plane->leave(2));
+        if (is_visited && tick == 70) CHECK(bench.plane->join(2, 100, true, 100, 100));
+        bench.tick();
+        ear.hear();
+        wide.hear();
+        if (is_visited && (tick == 49 || tick == 99))
+          CHECK(level(wide.last(0.2), 100, 16'000) > 20 * std::log10(8000.0 / 32768) - 1);
+      }
+      heard[is_visited ? 1 : 0] = ear.pcm;
+    }
+    CHECK(heard[0].size() == heard[1].size() && heard[0] == heard[1]);
+  }
+}
+
+TEST("a change of the volume of what a room plays ramps") {
+  Bench bench;
+  CHECK(bench.plane->open_room(100));
+  Singer ear{bench.open(), Codec::pcmu, 0};
+  CHECK(bench.plane->join(1, 100, false, 100, 100));
+  std::vector<int16_t> pcm(16'000 * 4);
+  for (size_t i = 0; i < pcm.size(); i++)
+    pcm[i] = static_cast<int16_t>(std::lrint(8000 * std::cos(2 * pi * 100 * static_cast<double>(i) / 16'000)));
+  CHECK(bench.plane->play(100, 1, 16'000, 20) && bench.plane->feed(100, 1, pcm.data(), pcm.size()));
+  for (int tick = 0; tick < 150; tick++) {
+    if (tick % 13 == 12) CHECK(bench.plane->play_volume(100, tick % 2 == 0 ? 200 : 20));
+    bench.tick();
+    ear.hear();
+  }
+  int32_t steepest = 0;
+  for (size_t i = 1; i < ear.pcm.size(); i++) steepest = std::max(steepest, std::abs(ear.pcm[i] - ear.pcm[i - 1]));
+  CHECK(steepest < 2200);  // the tone's own at 200 %, with the ramp and the steps of mu-law on top; a click is 9,000
+}
+
 TEST(
     "a closed room is left by all and over; another room is left first when a member joins; a missing room is told as "
     "left") {
