@@ -84,12 +84,25 @@ bool Player::set_volume(uint32_t playback, int32_t volume_percent) {
   return true;
 }
 
-/** The sound of now goes on for a ramp, falling; its place is not moved. */
+size_t Player::ramp() const {
+  const size_t ramp = ramp_samples(heard_hz_);
+  return ramp < ramp_max ? ramp : ramp_max;
+}
+
+/** The sound of now goes on for a ramp, falling; its place is not moved. Where it has run dry just now, its last sample
+ * falls. */
 void Player::leave() {
   if (!now_.active() || paused_) return;
-  const size_t ramp = ramp_samples(heard_hz_);
-  tail_count_ = now_.peek(tail_, ramp < ramp_max ? ramp : ramp_max, heard_hz_);
-  fade(tail_, tail_count_, ramp, false);
+  const int16_t last = std::exchange(last_, int16_t{0});
+  const size_t there = now_.peek(tail_, ramp(), heard_hz_);
+  if (there > 0) {
+    tail_count_ = there;
+    fade(tail_, there, there, false);
+  } else if (last != 0 && !now_.finished()) {
+    tail_count_ = ramp();
+    for (size_t i = 0; i < tail_count_; i++) tail_[i] = last;
+    fade(tail_, tail_count_, tail_count_, false);
+  }
   rise_ = rise_ || tail_count_ > 0;
 }
 
@@ -119,13 +132,43 @@ void Player::progress(uint32_t id, Notices& notices) {
   }
 }
 
+/** Adds the end of what was left. Returns how many samples of the frame it reaches over. */
+size_t Player::add_tail(int16_t* out, size_t count) {
+  const size_t tail = tail_count_ < count ? tail_count_ : count;
+  for (size_t i = 0; i < tail; i++) {
+    const int32_t sum = out[i] + tail_[i];
+    out[i] = static_cast<int16_t>(sum > 32767 ? 32767 : sum < -32768 ? -32768 : sum);
+  }
+  tail_count_ = 0;
+  return tail;
+}
+
+/** Lets the last sample fall where nothing is there after the first `got` of the frame; what comes next rises. Whether
+ * there is anything to hear of it in this frame. */
+bool Player::run_dry(int16_t* out, size_t got, size_t count) {
+  const int16_t end = got > 0 ? out[got - 1] : last_;
+  last_ = 0;
+  rise_ = rise_ || end != 0 || now_.taken() > 0;
+  if (end == 0) return false;
+  int16_t fall[ramp_max];
+  const size_t length = ramp();
+  for (size_t i = 0; i < length; i++) fall[i] = end;
+  fade(fall, length, length, false);
+  const size_t here = count - got < length ? count - got : length;
+  std::memcpy(out + got, fall, here * sizeof(int16_t));
+  tail_count_ = length - here;
+  std::memcpy(tail_, fall + here, tail_count_ * sizeof(int16_t));
+  return here > 0;
+}
+
 bool Player::frame(int16_t* out, size_t count, uint32_t rate_hz) {
   if (next_.active()) {
     if (next_ready(count, rate_hz)) change();
     else waited_frames_++;
   }
   size_t got = 0;
-  if (now_.active() && !paused_) {
+  const bool runs = now_.active() && !paused_;
+  if (runs) {
     heard_hz_ = rate_hz;
     got = now_.read(out, count, rate_hz);
     if (got > 0) {
@@ -137,17 +180,12 @@ bool Player::frame(int16_t* out, size_t count, uint32_t rate_hz) {
       starved_ms_ += static_cast<uint32_t>((count - got) * 1000 / rate_hz);
   }
   std::memset(out + got, 0, (count - got) * sizeof(int16_t));
-  if (tail_count_ > 0) {
-    const size_t tail = tail_count_ < count ? tail_count_ : count;
-    for (size_t i = 0; i < tail; i++) {
-      const int32_t sum = out[i] + tail_[i];
-      out[i] = static_cast<int16_t>(sum > 32767 ? 32767 : sum < -32768 ? -32768 : sum);
-    }
-    if (tail > got) got = tail;
-    tail_count_ = 0;
-  }
+  bool voiced = got > 0;
+  if (tail_count_ > 0) voiced = add_tail(out, count) > 0 || voiced;
+  if (runs && got < count && !now_.finished()) voiced = run_dry(out, got, count) || voiced;
+  else if (runs) last_ = out[count - 1];
   if (!now_.active()) rise_ = false;
-  return got > 0;
+  return voiced;
 }
 
 }  // namespace sidetone

@@ -1,7 +1,7 @@
 // The player of one leg or room takes one frame a tick from its track. When script is late, silence is sent and the
-// playback goes on after it. Whatever begins, ends, pauses or jumps while sound is heard does so over a ramp of 5 ms,
-// so that nobody hears a click. A new track waits behind the old one until it has a frame to give, so that nobody hears
-// a gap.
+// playback goes on after it. Whatever begins, ends, pauses, runs dry or jumps while sound is heard does so over a ramp
+// of 5 ms, so that nobody hears a click. A new track waits behind the old one until it has a frame to give, so that
+// nobody hears a gap.
 //
 //   play, seek → next ─(a frame is there)→ now ─→ frames        pause: now stays where it is
 #pragma once
@@ -70,6 +70,9 @@ class Player {
   bool next_ready(size_t count, uint32_t rate_hz) const;
   void change();
   void leave();
+  size_t add_tail(int16_t* out, size_t count);
+  bool run_dry(int16_t* out, size_t got, size_t count);
+  size_t ramp() const;
 
   size_t tail_count_ = 0;  // beside what is looked at in every tick
   Track now_;
@@ -81,6 +84,7 @@ class Player {
   bool paused_ = false;
   bool rise_ = false;
   uint32_t heard_hz_ = 8000;
+  int16_t last_ = 0;  // the last sample of the last frame, while the sound may go on after it
   int16_t tail_[ramp_max] = {};
 };
 

@@ -185,6 +185,39 @@ TEST("silence for want of sound is counted but not what is before or after") {
   CHECK(player.starved_ms() == 100u);
 }
 
+TEST("a source that is too slow falls silent and rises again over a ramp, wherever in a frame it runs dry") {
+  for (const size_t piece : {size_t{800}, size_t{830}, size_t{950}}) {
+    Player player;
+    const auto a = sine(300, 8000, 1.2);
+    player.play(1, hz, 100);
+    std::vector<int16_t> out;
+    run(player, out, 2);  // nothing has come yet, and the sound begins as it is
+    for (size_t at = 0; at + piece <= a.size(); at += piece) {
+      CHECK(player.feed(1, a.data() + at, piece));
+      run(player, out, 8);
+      CHECK(out.back() == 0);
+    }
+    CHECK(out[2 * frame] == a[0]);
+    CHECK(steepest(std::vector<int16_t>(out.begin() + 2 * frame, out.end())) < smooth);
+    CHECK(silences(out, 0) < out.size() / 2);
+  }
+}
+
+TEST("a play that replaces one that has run dry begins without a click") {
+  Player player;
+  const auto a = sine(300, 800, 1.2);
+  player.play(1, hz, 100);
+  CHECK(player.feed(1, a.data(), a.size()));
+  std::vector<int16_t> out;
+  run(player, out, 4);
+  player.play(2, hz, 100);
+  run(player, out, 4);
+  CHECK(player.feed(2, a.data(), a.size()));
+  run(player, out, 3);
+  CHECK(player.started());
+  CHECK(steepest(std::vector<int16_t>(out.begin() + 1, out.end())) < smooth);
+}
+
 TEST("a change of volume is a ramp of 5 ms, also where another sound follows at once") {
   for (const bool is_replaced : {false, true}) {
     Player player;
