@@ -176,6 +176,8 @@ describe('a dial to a device', () => {
     mobile.respond(atMobile, '200 OK', { tag: 'mobile', body: sdp() });
     await mobile.until(/^ACK/);
     const cancel = await desk.until(/^CANCEL/);
+    // The phone that was too late shows no missed call then.
+    expect(field(cancel, 'Reason')).toBe('SIP;cause=200;text="Call completed elsewhere"');
     desk.respond(cancel, '200 OK', { tag: 'desk' });
     desk.respond(atDesk, '487 Request Terminated', { tag: 'desk' });
     await call.signals.until('leg.answered');
@@ -225,6 +227,39 @@ describe('a dial to a device', () => {
     other.respond(await other.until(/^BYE/), '200 OK');
     expect(call.signals.types().filter((type) => type === 'leg.answered')).toHaveLength(1);
     await endOf(call.signals);
+    await carrier.idle();
+  });
+
+  test('rings on where the first answers with audio that cannot be used, which is hung up on', async () => {
+    const { carrier } = await open();
+    const one = await registered(carrier, '127.0.0.7');
+    const two = await registered(carrier, '127.0.0.8');
+    const call = dial(carrier);
+    if (typeof call === 'string') throw new Error(call);
+    const [first, second] = await Promise.all([one.until(/^INVITE/), two.until(/^INVITE/)]);
+    one.respond(first, '200 OK', { tag: 'one', body: sdp('m=audio 0 RTP/AVP 98') });
+    one.respond(await one.until(/^BYE/), '200 OK');
+    two.respond(second, '200 OK', { tag: 'two', body: sdp() });
+    await call.signals.until('leg.answered');
+    call.leg.hangup();
+    two.respond(await two.until(/^BYE/), '200 OK');
+    expect(await endOf(call.signals)).toMatchObject({ by: 'caller' });
+    await carrier.idle();
+  });
+
+  test('ends as rejected where one declines, and the others stop ringing', async () => {
+    const { carrier } = await open();
+    const one = await registered(carrier, '127.0.0.7');
+    const two = await registered(carrier, '127.0.0.8');
+    const call = dial(carrier);
+    if (typeof call === 'string') throw new Error(call);
+    const [first, second] = await Promise.all([one.until(/^INVITE/), two.until(/^INVITE/)]);
+    two.respond(second, '180 Ringing', { tag: 'two' });
+    await call.signals.until('leg.ringing');
+    one.respond(first, '603 Decline', { tag: 'one' });
+    two.respond(await two.until(/^CANCEL/), '200 OK');
+    two.respond(second, '487 Request Terminated', { tag: 'two' });
+    expect(await endOf(call.signals)).toMatchObject({ cause: 'rejected' });
     await carrier.idle();
   });
 

@@ -1,8 +1,9 @@
 /**
  * The leg of a call to a device user: an INVITE to each of its contacts at once (a fork, RFC 3261 §16.6 as a proxy does
- * it). The first that answers has the call, and the others are cancelled. All of them are offered the same ports, so
- * what is heard before the answer is nobody's: there is no early media. A contact over TLS is offered encrypted audio,
- * and rung once more in clear where it refuses that; the others are offered clear audio at once.
+ * it). The first that answers with audio that can be used has the call, and the others are cancelled; so are they when
+ * one declines for all (6xx, §16.7). All of them are offered the same ports, so what is heard before the answer is
+ * nobody's: there is no early media. A contact over TLS is offered encrypted audio, and rung once more in clear where
+ * it refuses that; the others are offered clear audio at once.
  */
 import type { DialOptions, LegEnd } from '../../call/ports/leg.ts';
 import type { Negotiation } from '../../sdp/negotiation.ts';
@@ -23,6 +24,9 @@ const NO_PORTS: LegEnd = { cause: 'carrier_congested', by: 'system', description
 const AWAY: LegEnd = { cause: 'failed', by: 'system', description: 'The contacts of the device could not be read' };
 const UNUSABLE: LegEnd = { cause: 'failed', by: 'system', description: 'The device answered with audio that cannot be used' };
 const CANCELLED: LegEnd = { cause: 'cancelled', by: 'caller', description: 'The call was cancelled before it was answered' };
+
+/** The Reason of the CANCEL to the phones that were too late: they show no missed call then (RFC 3326 §3.1). */
+const ELSEWHERE = 'SIP;cause=200;text="Call completed elsewhere"';
 
 /** How much an end tells of why nobody answered: a device where someone refused says more than one that is off. */
 const TELLING: readonly LegEnd['cause'][] = ['rejected', 'busy', 'timeout', 'not_answered'];
@@ -76,7 +80,7 @@ export class DeviceLeg extends DialledLeg {
       this.options.driver.run((now) => call.hangUp(now));
       return;
     }
-    this.#cancelForks();
+    this.#cancelForks('');
     this.end(CANCELLED);
   }
 
@@ -168,22 +172,38 @@ export class DeviceLeg extends DialledLeg {
     }
   }
 
-  /** The first device that answers has the call. */
+  /** The first device whose answer can be used has the call. */
   #onAnswered(call: Call, { negotiation, descriptions }: Fork, event: Extract<CallEvent, { readonly type: 'answered' }>): void {
     const { headers } = event;
     const body = event.body.length > 0 ? event.body : (descriptions.get(event.fork) ?? NO_BODY);
     this.#forks.delete(call);
     this.call = call;
     this.adopt(negotiation);
-    this.#cancelForks();
+    let isJudged = false;
     this.withAddresses(body, (addresses) => {
+      isJudged = true;
       this.answered = true;
       if (!this.onAnswer(body, addresses)) {
-        this.giveUp(UNUSABLE);
+        this.#goOnWithout(call);
         return;
       }
+      this.#cancelForks(ELSEWHERE);
       this.signalAnswered(headers);
     });
+    // Where a name has to be looked up first, the others do not ring meanwhile.
+    if (!isJudged) this.#cancelForks(ELSEWHERE);
+  }
+
+  /** Hangs up on a device whose audio cannot be used. The others ring on. */
+  #goOnWithout(call: Call): void {
+    if (this.#forks.size === 0) {
+      this.giveUp(UNUSABLE);
+      return;
+    }
+    this.#ends.push(UNUSABLE);
+    this.call = undefined;
+    this.answered = false;
+    this.options.driver.run((now) => call.hangUp(now));
   }
 
   #onForkEnded(call: Call, { contact, negotiation }: Fork, end: CallEnd): void {
@@ -191,6 +211,8 @@ export class DeviceLeg extends DialledLeg {
     const refusesAudio = end.why === 'refused' && (end.status === 488 || end.status === 415);
     if (refusesAudio && negotiation !== this.#clear && this.#clear !== undefined) this.#ring(contact, this.#clear);
     else this.#ends.push(this.endOf(end));
+    // Whoever declines so does it for all contacts of the user (RFC 3261 §16.7).
+    if (end.why === 'refused' && end.status >= 600) this.#cancelForks(`SIP;cause=${end.status}`);
     this.#settle();
   }
 
@@ -201,9 +223,9 @@ export class DeviceLeg extends DialledLeg {
     this.end(told ?? this.#ends[0] ?? UNREGISTERED);
   }
 
-  #cancelForks(): void {
+  #cancelForks(reason: string): void {
     const forks = [...this.#forks.keys()];
     this.#forks.clear();
-    for (const call of forks) this.options.driver.run((now) => call.hangUp(now));
+    for (const call of forks) this.options.driver.run((now) => call.hangUp(now, reason));
   }
 }

@@ -111,13 +111,13 @@ export class Call implements Timed {
     this.#close();
   }
 
-  /** Ends the call by CANCEL, a final response or BYE, as its state demands. It may be called at any time. */
-  hangUp(now: number): void {
+  /** Ends the call, at any time: by CANCEL (`reason` is its Reason, RFC 3326), a final response or BYE. */
+  hangUp(now: number, reason = ''): void {
     this.#context.layer.now = now;
     if (this.#ended) return;
     if (this.#uac !== undefined && !this.#established) {
       if (this.#cancelledAt !== Infinity) return;
-      if (this.#uac.cancel()) {
+      if (this.#uac.cancel(reason)) {
         this.#cancelledAt = now + CANCEL_PATIENCE_MS;
         this.#schedule();
       } else this.#end({ why: 'local' });

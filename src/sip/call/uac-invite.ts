@@ -64,6 +64,7 @@ export class UacInvite implements RequestOwner, Timed {
   /** Whether any response has come. */
   #tried = false;
   #cancelSent = false;
+  #cancelReason = '';
   #retries = 0;
 
   constructor(
@@ -99,9 +100,10 @@ export class UacInvite implements RequestOwner, Timed {
    * Gives up. Before any response nothing may be cancelled (§9.1): the CANCEL waits for the first one. Returns whether
    * a final response is to be expected, so that the caller may wait for it.
    */
-  cancel(): boolean {
+  cancel(reason: string): boolean {
     if (this.#cancelled || this.state === 'answered' || this.state === 'over') return false;
     this.#cancelled = true;
+    this.#cancelReason = reason;
     this.#outgoing.abandon();
     if (this.state !== 'early') return false;
     this.#sendCancel();
@@ -256,6 +258,7 @@ export class UacInvite implements RequestOwner, Timed {
       .add('from', request.headers.get('from') ?? '')
       .add('to', request.headers.get('to') ?? '');
     headers.add('call-id', request.headers.get('call-id') ?? '').add('cseq', `${this.#number} CANCEL`);
+    if (this.#cancelReason !== '') headers.add('reason', this.#cancelReason);
     const cancel: SipRequest = { kind: 'request', method: 'CANCEL', uri: request.uri, headers, body: NO_BODY };
     this.#context.layer.request(cancel, branch, sentTo, { onResponse() {}, onTimeout() {}, onUnreachable() {} });
     this.#context.layer.deadlines.set(this, this.#context.layer.now + 64 * SIP_T1_MS);
