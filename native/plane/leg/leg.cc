@@ -35,10 +35,6 @@ void Leg::link(std::shared_ptr<WebrtcPort> port, std::shared_ptr<WebrtcLink> lin
   link_ = std::move(link);
 }
 
-void Leg::restart_ice(IceCredentials own) {
-  if (port_) port_->restart_link(link_, std::move(own));
-}
-
 /** Takes over what the link has come to: keys, an end, another address. */
 void Leg::follow_link(Notices& notices) {
   if (link_version_ != link_->remote_version()) {
@@ -166,7 +162,9 @@ void Leg::receive_rtp(const Datagram& datagram, const Now& now, Notices& notices
   alignas(8) uint8_t clear[Datagram::bytes_max];
   Datagram opened = datagram;
   opened.bytes = clear;
-  if (cipher_->open(datagram, clear, opened.count, now.us)) hear(opened, now, notices);
+  if (!cipher_->open(datagram, clear, opened.count, now.us)) return;
+  if (link_) link_->hear(datagram.source, now.us);
+  hear(opened, now, notices);
 }
 
 /** Takes an RTP packet in clear. */
@@ -282,7 +280,9 @@ void Leg::receive_rtcp(const Datagram& datagram, const Now& now) {
   }
   alignas(8) uint8_t clear[Datagram::bytes_max];
   size_t count = 0;
-  if (cipher_->open_rtcp(datagram, clear, count, now.us)) (void)rtcp_.take(clear, count, ssrc_, source_, wall_us, now);
+  if (!cipher_->open_rtcp(datagram, clear, count, now.us)) return;
+  if (link_) link_->hear(datagram.source, now.us);
+  (void)rtcp_.take(clear, count, ssrc_, source_, wall_us, now);
 }
 
 void Leg::take(const Now& now, Notices& notices) {

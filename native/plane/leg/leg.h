@@ -89,7 +89,9 @@ class Leg final : public Participant, public RtpEndpoint {
   /** The port of a WebRTC leg, or nullptr. */
   WebrtcPort* port() const { return port_.get(); }
   /** Begins an ICE restart of a WebRTC leg: the far end may move by these credentials. */
-  void restart_ice(IceCredentials own);
+  void restart_ice(IceCredentials own) {
+    if (port_) port_->restart_link(link_, std::move(own));
+  }
   /** Takes what has come by the link since the last tick. */
   void drain_link(LinkPackets& packets, const Now& now, Notices& notices);
   uint32_t ssrc() const { return ssrc_; }

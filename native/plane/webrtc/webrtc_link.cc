@@ -41,20 +41,40 @@ const IceCredentials* WebrtcLink::credentials(std::string_view ufrag) const {
   return nullptr;
 }
 
-Address WebrtcLink::checked(const Address& from, bool nominated, std::string_view ufrag, int64_t now_us, bool& is_new) {
+/** The path of an address, or nullptr. Under `remote_mutex_`. */
+WebrtcLink::Path* WebrtcLink::path(const Address& from) {
+  for (Path& path : paths_) {
+    if (path.address == from) return &path;
+  }
+  return nullptr;
+}
+
+void WebrtcLink::hear(const Address& from, int64_t now_us) {
+  if (from == media_from_ && now_us - media_us_ < hear_every_us) return;
+  media_from_ = from;
+  media_us_ = now_us;
+  const std::lock_guard<std::mutex> lock(remote_mutex_);
+  Path* const heard = path(from);
+  if (heard != nullptr) heard->heard_us = std::max(heard->heard_us, now_us);
+}
+
+Address WebrtcLink::checked(const Address& from, bool nominated, std::string_view ufrag, int64_t now_us) {
   heard_us_ = now_us;
   Address forgotten;
-  const auto known = std::find(addresses_.begin(), addresses_.end(), from);
-  is_new = known == addresses_.end();
-  if (!is_new) addresses_.erase(known);
-  else if (addresses_.size() >= addresses_max) {
-    forgotten = addresses_.front();
-    addresses_.erase(addresses_.begin());
+  const std::lock_guard<std::mutex> lock(remote_mutex_);
+  Path* checked = path(from);
+  if (checked == nullptr && paths_.size() < addresses_max) {
+    checked = &paths_.emplace_back();
+  } else if (checked == nullptr) {
+    for (Path& path : paths_) {
+      const bool older = checked == nullptr || path.heard_us < checked->heard_us;
+      if (older && path.address != remote_) checked = &path;
+    }
+    forgotten = checked->address;
   }
-  addresses_.push_back(from);
+  *checked = {from, now_us};
   // A check under the older credentials is of before the restart: it keeps the path alive and moves nothing.
   const bool current = own_.back().ufrag == ufrag;
-  const std::lock_guard<std::mutex> lock(remote_mutex_);
   if ((nominated && current && remote_ != from) || remote_.empty()) {
     remote_ = from;
     remote_version_.fetch_add(1, std::memory_order_release);
@@ -63,7 +83,23 @@ Address WebrtcLink::checked(const Address& from, bool nominated, std::string_vie
 }
 
 bool WebrtcLink::may_come_from(const Address& from) const {
-  return std::find(addresses_.begin(), addresses_.end(), from) != addresses_.end();
+  const std::lock_guard<std::mutex> lock(remote_mutex_);
+  return std::any_of(paths_.begin(), paths_.end(), [&](const Path& path) { return path.address == from; });
+}
+
+bool WebrtcLink::owns(const Address& from, int64_t now_us) const {
+  const LinkState now = state();
+  if (now != LinkState::checking && now != LinkState::connected) return false;
+  const std::lock_guard<std::mutex> lock(remote_mutex_);
+  return std::any_of(paths_.begin(), paths_.end(),
+                     [&](const Path& path) { return path.address == from && now_us - path.heard_us < owned_us; });
+}
+
+std::vector<Address> WebrtcLink::addresses() const {
+  std::vector<Address> all;
+  const std::lock_guard<std::mutex> lock(remote_mutex_);
+  for (const Path& path : paths_) all.push_back(path.address);
+  return all;
 }
 
 bool WebrtcLink::tolerates_forgery(int64_t now_us) {

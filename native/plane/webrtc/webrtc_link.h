@@ -61,6 +61,10 @@ class WebrtcLink {
   static constexpr size_t packet_bytes_max = 48 * 1024;
   /** Addresses that media may come from: those of checks that were authentic. The one unheard longest is forgotten. */
   static constexpr size_t addresses_max = 8;
+  /** For so long after the far end was heard from an address, no other link gets what comes from there. */
+  static constexpr int64_t owned_us = 10'000'000;
+  /** How exactly the link knows when media was heard. */
+  static constexpr int64_t hear_every_us = 500'000;
   /** Attempts to pair a password with what is not signed by it. Beyond so many in a second none is looked at. */
   static constexpr uint32_t forged_a_second_max = 50;
 
@@ -75,6 +79,8 @@ class WebrtcLink {
   void take(LinkPackets& packets);
   /** Whether anything has come. */
   bool waiting() const { return waiting_.load(std::memory_order_acquire); }
+  /** An authentic packet came from an address. */
+  void hear(const Address& from, int64_t now_us);
   uint32_t overflown() const { return overflown_.load(std::memory_order_relaxed); }
 
   // The port's side; `give` is called under the port's lock for receiving, all others in its thread only.
@@ -82,8 +88,10 @@ class WebrtcLink {
   /** The credentials that a check names, or nullptr. */
   const IceCredentials* credentials(std::string_view ufrag) const;
   /** An authentic check came. Returns the address that is forgotten for it, or an empty one. */
-  Address checked(const Address& from, bool nominated, std::string_view ufrag, int64_t now_us, bool& is_new);
+  Address checked(const Address& from, bool nominated, std::string_view ufrag, int64_t now_us);
   bool may_come_from(const Address& from) const;
+  /** Whether the far end lives and was heard from an address a moment ago. */
+  bool owns(const Address& from, int64_t now_us) const;
   /** Whether another forged check may be looked at. */
   bool tolerates_forgery(int64_t now_us);
   void forged() { forged_in_window_++; }
@@ -93,26 +101,39 @@ class WebrtcLink {
   std::string restart(IceCredentials own);
   const std::vector<IceCredentials>& own() const { return own_; }
   int64_t heard_us() const { return heard_us_; }
-  const std::vector<Address>& addresses() const { return addresses_; }
+  /** All addresses that media may come from. */
+  std::vector<Address> addresses() const;
   /** The address that a DTLS record goes to: that of media, else that of the last check. */
   Address dtls_remote() const;
 
  private:
+  /** An address that an authentic check came from. */
+  struct Path {
+    Address address;
+    int64_t heard_us = 0;  // the last authentic check or packet
+  };
+
+  Path* path(const Address& from);
+
   std::atomic<LinkState> state_{LinkState::checking};
   std::atomic<uint32_t> remote_version_{0};
   std::atomic<bool> waiting_{false};
   std::atomic<uint32_t> overflown_{0};
   mutable std::mutex remote_mutex_;
   Address remote_;
+  std::vector<Path> paths_;
   std::mutex packets_mutex_;
   LinkPackets packets_;
 
   std::unique_ptr<DtlsEndpoint> dtls_;
   std::vector<IceCredentials> own_;  // the current ones last; before them those that a restart replaces
-  std::vector<Address> addresses_;   // the one heard last is last
   int64_t heard_us_;
   int64_t window_us_ = 0;
   uint32_t forged_in_window_ = 0;
+
+  // The plane's own: the last packet that `hear` was told of.
+  Address media_from_;
+  int64_t media_us_ = 0;
 };
 
 }  // namespace sidetone

@@ -231,11 +231,7 @@ void WebrtcPort::obey(const Order& order) {
 /** Takes a link out of the directories; what comes for it is strange from now on. */
 void WebrtcPort::forget(WebrtcLink& link) {
   for (const IceCredentials& own : link.own()) by_ufrag_.erase(own.ufrag);
-  const std::lock_guard<std::mutex> lock(receive_mutex_);
-  for (const Address& address : link.addresses()) {
-    const auto found = by_address_.find(address);
-    if (found != by_address_.end() && found->second.get() == &link) by_address_.erase(found);
-  }
+  for (const Address& address : link.addresses()) disclaim(link, address);
 }
 
 DtlsEndpoint::Out WebrtcPort::sender_to(const Address& to) const {
@@ -277,21 +273,35 @@ void WebrtcPort::serve_check(const Datagram& datagram, int64_t now_us) {
   } else if (request.controlled) {  // both sides cannot be controlled, and a lite side always is
     count = stun_write_error(out, request.transaction, 487, own->password);
   } else {
-    bool is_new = false;
-    const Address forgotten = link->checked(datagram.source, request.use_candidate, ufrag, now_us, is_new);
-    if (is_new) learn(link, datagram.source, forgotten);
+    if (!claim(link, datagram.source, now_us)) {
+      count_one(forged_);
+      return;
+    }
+    const Address forgotten = link->checked(datagram.source, request.use_candidate, ufrag, now_us);
+    if (!forgotten.empty()) disclaim(*link, forgotten);
     count = stun_write_success(out, request.transaction, datagram.source.plain(), own->password);
   }
   count_one(checks_);
   (void)send_datagram(fd_, datagram.source, out, count);
 }
 
-/** Gives the link what comes from an address that was checked. */
-void WebrtcPort::learn(const std::shared_ptr<WebrtcLink>& link, const Address& from, const Address& forgotten) {
+/**
+ * Gives the link what comes from an address that was checked. False where another link was heard from there a moment
+ * ago: whoever holds credentials of any leg can write the address of somebody else on a check.
+ */
+bool WebrtcPort::claim(const std::shared_ptr<WebrtcLink>& link, const Address& from, int64_t now_us) {
   const std::lock_guard<std::mutex> lock(receive_mutex_);
-  by_address_[from] = link;
-  const auto before = forgotten.empty() ? by_address_.end() : by_address_.find(forgotten);
-  if (before != by_address_.end() && before->second == link) by_address_.erase(before);
+  std::shared_ptr<WebrtcLink>& owner = by_address_[from];
+  if (owner && owner != link && owner->owns(from, now_us)) return false;
+  owner = link;
+  return true;
+}
+
+/** Forgets an address, if it is the link's. Under no lock. */
+void WebrtcPort::disclaim(const WebrtcLink& link, const Address& from) {
+  const std::lock_guard<std::mutex> lock(receive_mutex_);
+  const auto found = by_address_.find(from);
+  if (found != by_address_.end() && found->second.get() == &link) by_address_.erase(found);
 }
 
 void WebrtcPort::serve_handshake(const Datagram& datagram) {

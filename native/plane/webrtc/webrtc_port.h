@@ -28,7 +28,7 @@ namespace sidetone {
 struct WebrtcCounters {
   uint32_t checks = 0;             // STUN requests that were answered
   uint32_t unknown_checks = 0;     // dropped: no leg has such a name, or they are malformed
-  uint32_t forged_checks = 0;      // dropped: not under the leg's password
+  uint32_t forged_checks = 0;      // dropped: not under the leg's password, or from another leg's address
   uint32_t strange_packets = 0;    // dropped: media or DTLS from where no check came, or of no known kind
   uint32_t overflown_packets = 0;  // dropped: more waited than is held
   uint32_t handshakes = 0;         // complete
@@ -96,7 +96,8 @@ class WebrtcPort {
   void serve(const Datagram& datagram, int64_t now_us);
   void serve_check(const Datagram& datagram, int64_t now_us);
   void serve_handshake(const Datagram& datagram);
-  void learn(const std::shared_ptr<WebrtcLink>& link, const Address& from, const Address& forgotten);
+  bool claim(const std::shared_ptr<WebrtcLink>& link, const Address& from, int64_t now_us);
+  void disclaim(const WebrtcLink& link, const Address& from);
   void look(int64_t now_us);
   void judge(WebrtcLink& link);
   void forget(WebrtcLink& link);

@@ -143,6 +143,59 @@ TEST("an ICE restart moves the far end by its new name; the name before goes on 
   stage.port->close_link(link);
 }
 
+TEST("an address that a link was heard from a moment ago is not taken by a check of another link; a free one is") {
+  if (!webrtc_supported()) return;
+  Stage stage;
+  const auto link = stage.port->open_link({"abcdefgh", "a password of the leg"}, some_fingerprint());
+  const auto other = stage.port->open_link({"stranger", "his own password too"}, some_fingerprint());
+  test::UdpSocket browser;  // the stranger writes its address on his own checks
+  uint32_t version = 0;
+  browser.send(stage.at, check("abcdefgh", "a password of the leg", true));
+  CHECK(stage.until([&] { return link->remote(version) == browser.here(); }));
+  browser.send(stage.at, check("stranger", "his own password too", false));
+  CHECK(stage.until([&] { return stage.port->counters().forged_checks == 1; }));
+  browser.send(stage.at, Bytes(172, 0x80));
+  CHECK(stage.until([&] { return link->waiting() || other->waiting(); }));
+  CHECK(link->waiting() && !other->waiting());
+  CHECK(other->remote(version).empty());
+
+  stage.port->close_link(link);
+  CHECK(stage.until([&] {
+    browser.send(stage.at, check("stranger", "his own password too", true));
+    return other->remote(version) == browser.here();
+  }));
+  browser.send(stage.at, Bytes(172, 0x80));
+  CHECK(stage.until([&] { return other->waiting(); }));
+  stage.port->close_link(other);
+}
+
+TEST("a link owns an address for ten seconds after a check or a packet came from there, and while it lives") {
+  WebrtcLink link({"abcdefgh", "a password of the leg"}, nullptr, 0);
+  Address far, elsewhere;
+  CHECK(far.parse("192.0.2.1", 4000) && elsewhere.parse("192.0.2.1", 4001));
+  CHECK(!link.owns(far, 0));
+  (void)link.checked(far, true, "abcdefgh", 1'000'000);
+  CHECK(link.owns(far, 10'900'000) && !link.owns(far, 11'000'000) && !link.owns(elsewhere, 1'000'000));
+  link.hear(far, 9'000'000);
+  link.hear(elsewhere, 9'000'000);
+  CHECK(link.owns(far, 18'900'000) && !link.owns(far, 19'000'000) && !link.owns(elsewhere, 9'000'000));
+  link.set_state(LinkState::lost);
+  CHECK(!link.owns(far, 9'000'000));
+}
+
+TEST("of too many addresses the one that was unheard longest is forgotten, but never the one that media goes to") {
+  WebrtcLink link({"abcdefgh", "a password of the leg"}, nullptr, 0);
+  Address first, second;
+  CHECK(first.parse("192.0.2.1", 4000) && second.parse("192.0.2.1", 4001));
+  for (uint16_t i = 0; i <= WebrtcLink::addresses_max; i++) {
+    Address from;
+    CHECK(from.parse("192.0.2.1", static_cast<uint16_t>(4000 + i)));
+    const Address forgotten = link.checked(from, false, "abcdefgh", i);
+    CHECK(i < WebrtcLink::addresses_max ? forgotten.empty() : forgotten == second);
+  }
+  CHECK(link.may_come_from(first) && !link.may_come_from(second));
+}
+
 TEST("a far end that is not heard for as long as consent lasts is lost, once") {
   if (!webrtc_supported()) return;
   Stage stage(150'000);

@@ -46,7 +46,7 @@ export function webrtcReadings(media: { webrtcCounters(): WebrtcCounters | undef
   return [
     about('checks', 'STUN requests of browsers: answered', 'checks'),
     about('checks_unknown', 'STUN requests dropped: malformed, or for no call', 'unknownChecks'),
-    about('checks_forged', 'STUN requests dropped: not under the password of the call', 'forgedChecks'),
+    about('checks_forged', 'STUN requests dropped: without the password of the call, or from an address in use', 'forgedChecks'),
     about('packets_strange', 'Packets to the WebRTC port dropped: nothing was expected from there', 'strangePackets'),
     about('packets_overflown', 'STUN and DTLS packets dropped: too many waited', 'overflownPackets'),
     about('handshakes', 'DTLS handshakes: complete', 'handshakes'),
