@@ -6,7 +6,7 @@
 namespace sidetone {
 
 WebrtcLink::WebrtcLink(IceCredentials own, std::unique_ptr<DtlsEndpoint> dtls, int64_t now_us)
-    : dtls_(std::move(dtls)), heard_us_(now_us) {
+    : dtls_(std::move(dtls)), opened_us_(now_us) {
   own_.push_back(std::move(own));
 }
 
@@ -59,7 +59,6 @@ void WebrtcLink::hear(const Address& from, int64_t now_us) {
 }
 
 Address WebrtcLink::checked(const Address& from, bool nominated, std::string_view ufrag, int64_t now_us) {
-  heard_us_ = now_us;
   Address forgotten;
   const std::lock_guard<std::mutex> lock(remote_mutex_);
   Path* checked = path(from);
@@ -72,14 +71,33 @@ Address WebrtcLink::checked(const Address& from, bool nominated, std::string_vie
     }
     forgotten = checked->address;
   }
-  *checked = {from, now_us};
+  *checked = {from, now_us, now_us};
   // A check under the older credentials is of before the restart: it keeps the path alive and moves nothing.
   const bool current = own_.back().ufrag == ufrag;
-  if ((nominated && current && remote_ != from) || remote_.empty()) {
-    remote_ = from;
-    remote_version_.fetch_add(1, std::memory_order_release);
-  }
+  if ((nominated && current && remote_ != from) || remote_.empty()) send_to(from);
   return forgotten;
+}
+
+/** Media goes to another address. Under `remote_mutex_`. */
+void WebrtcLink::send_to(const Address& remote) {
+  remote_ = remote;
+  remote_version_.fetch_add(1, std::memory_order_release);
+}
+
+int64_t WebrtcLink::look(int64_t now_us) {
+  const std::lock_guard<std::mutex> lock(remote_mutex_);
+  const Path* used = path(remote_);
+  if (used == nullptr) return opened_us_;
+  if (now_us - used->heard_us < silence_us) return used->checked_us;
+  const Path* last = used;
+  for (const Path& path : paths_) {
+    if (path.heard_us > last->heard_us) last = &path;
+  }
+  if (last != used && now_us - last->heard_us < silence_us) {
+    send_to(last->address);
+    used = last;
+  }
+  return used->checked_us;
 }
 
 bool WebrtcLink::may_come_from(const Address& from) const {

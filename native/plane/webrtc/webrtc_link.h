@@ -54,13 +54,15 @@ class WebrtcLink {
   WebrtcLink(const WebrtcLink&) = delete;
   WebrtcLink& operator=(const WebrtcLink&) = delete;
 
-  /** Without a check for so long, the far end is gone (RFC 7675 §5.1). */
+  /** Without a check for so long from where media goes, the far end is gone (RFC 7675 §5.1). */
   static constexpr int64_t consent_us = 30'000'000;
   /** Packets that wait for the plane, at most; beyond them they are dropped and counted. */
   static constexpr size_t packets_max = 128;
   static constexpr size_t packet_bytes_max = 48 * 1024;
   /** Addresses that media may come from: those of checks that were authentic. The one unheard longest is forgotten. */
   static constexpr size_t addresses_max = 8;
+  /** When nothing was heard for so long from where media goes, it goes to where the far end is heard. */
+  static constexpr int64_t silence_us = 5'000'000;
   /** For so long after the far end was heard from an address, no other link gets what comes from there. */
   static constexpr int64_t owned_us = 10'000'000;
   /** How exactly the link knows when media was heard. */
@@ -100,7 +102,11 @@ class WebrtcLink {
   /** Adds credentials, by which the far end may move (ICE restart). Those before the current ones are forgotten. */
   std::string restart(IceCredentials own);
   const std::vector<IceCredentials>& own() const { return own_; }
-  int64_t heard_us() const { return heard_us_; }
+  /**
+   * Turns to the address that was heard last, where the one that media goes to is silent. Returns when the last check
+   * came from where media goes now.
+   */
+  int64_t look(int64_t now_us);
   /** All addresses that media may come from. */
   std::vector<Address> addresses() const;
   /** The address that a DTLS record goes to: that of media, else that of the last check. */
@@ -110,10 +116,12 @@ class WebrtcLink {
   /** An address that an authentic check came from. */
   struct Path {
     Address address;
-    int64_t heard_us = 0;  // the last authentic check or packet
+    int64_t heard_us = 0;    // the last authentic check or packet
+    int64_t checked_us = 0;  // the last authentic check
   };
 
   Path* path(const Address& from);
+  void send_to(const Address& remote);
 
   std::atomic<LinkState> state_{LinkState::checking};
   std::atomic<uint32_t> remote_version_{0};
@@ -127,7 +135,7 @@ class WebrtcLink {
 
   std::unique_ptr<DtlsEndpoint> dtls_;
   std::vector<IceCredentials> own_;  // the current ones last; before them those that a restart replaces
-  int64_t heard_us_;
+  int64_t opened_us_;
   int64_t window_us_ = 0;
   uint32_t forged_in_window_ = 0;
 

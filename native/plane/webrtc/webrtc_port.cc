@@ -337,7 +337,7 @@ void WebrtcPort::judge(WebrtcLink& link) {
   if (before == LinkState::checking && link.state() != LinkState::checking) checking_--;
 }
 
-/** Sends flights again that nobody answered, and ends links whose far end is unheard. */
+/** Sends flights again that nobody answered, turns from silent addresses, and ends links that are unheard. */
 void WebrtcPort::look(int64_t now_us) {
   if (now_us - looked_us_ < handshake_look_ms * 1000) return;
   looked_us_ = now_us;
@@ -349,7 +349,7 @@ void WebrtcPort::look(int64_t now_us) {
       if (!to.empty()) link->dtls().due(sender_to(to));
       judge(*link);
     }
-    if (now_us - link->heard_us() < consent_us_) continue;
+    if (now_us - link->look(now_us) < consent_us_) continue;
     if (link->state() == LinkState::checking) checking_--;
     link->set_state(LinkState::lost);
     count_one(lost_);

@@ -205,6 +205,46 @@ TEST("a far end that is not heard for as long as consent lasts is lost, once") {
   stage.port->close_link(link);
 }
 
+TEST("checks from elsewhere do not keep a link alive whose far end is not heard where it wants its media") {
+  if (!webrtc_supported()) return;
+  Stage stage(150'000);
+  const auto link = stage.port->open_link({"abcdefgh", "a password of the leg"}, some_fingerprint());
+  test::UdpSocket browser;
+  test::UdpSocket victim;
+  uint32_t version = 0;
+  browser.send(stage.at, check("abcdefgh", "a password of the leg", true));
+  CHECK(stage.until([&] { return link->remote(version) == browser.here(); }));
+  victim.send(stage.at, check("abcdefgh", "a password of the leg", true));
+  CHECK(stage.until([&] { return link->remote(version) == victim.here(); }));
+  CHECK(stage.until([&] {
+    browser.send(stage.at, check("abcdefgh", "a password of the leg", false));
+    return link->state() == LinkState::lost;
+  }));
+  stage.port->close_link(link);
+}
+
+TEST("media turns from an address that is silent for five seconds to the one heard last, if any is heard") {
+  Address real, silent, third;
+  CHECK(real.parse("192.0.2.1", 4000) && silent.parse("192.0.2.2", 4000) && third.parse("192.0.2.1", 4001));
+  uint32_t version = 0;
+  WebrtcLink link({"abcdefgh", "a password of the leg"}, nullptr, 7);
+  CHECK(link.look(1'000'000) == 7);
+  (void)link.checked(third, false, "abcdefgh", 1'000'000);
+  (void)link.checked(real, true, "abcdefgh", 1'000'000);
+  (void)link.checked(silent, true, "abcdefgh", 10'000'000);
+  CHECK(link.remote(version) == silent);  // a browser that moves is followed at once
+  const uint32_t before = version;
+  (void)link.checked(real, false, "abcdefgh", 12'000'000);
+  link.hear(real, 14'000'000);
+  CHECK(link.look(14'900'000) == 10'000'000 && link.remote(version) == silent && version == before);
+  CHECK(link.look(15'000'000) == 12'000'000 && link.remote(version) == real && version != before);
+  // Where nothing is heard from anywhere it stays, and so it does where packets come between rare checks.
+  CHECK(link.look(30'000'000) == 12'000'000 && link.remote(version) == real);
+  link.hear(real, 40'000'000);
+  (void)link.checked(third, false, "abcdefgh", 41'000'000);
+  CHECK(link.look(44'000'000) == 12'000'000 && link.remote(version) == real);
+}
+
 TEST("a flood of checks with a known name and no password costs a few hashes a second, and the queue is bounded") {
   if (!webrtc_supported()) return;
   Stage stage;
