@@ -72,8 +72,12 @@ Address WebrtcLink::checked(const Address& from, bool nominated, std::string_vie
     forgotten = checked->address;
   }
   *checked = {from, now_us, now_us};
-  // A check under the older credentials is of before the restart: it keeps the path alive and moves nothing.
-  const bool current = own_.back().ufrag == ufrag;
+  // A check under older credentials than are in use is of before the restart: it keeps the path alive and moves
+  // nothing.
+  const auto named = [&](const IceCredentials& own) { return own.ufrag == ufrag; };
+  const auto under = static_cast<size_t>(std::find_if(own_.begin(), own_.end(), named) - own_.begin());
+  const bool current = under >= used_ && under < own_.size();
+  if (current) used_ = under;
   if ((nominated && current && remote_ != from) || remote_.empty()) send_to(from);
   return forgotten;
 }
@@ -131,8 +135,10 @@ bool WebrtcLink::tolerates_forgery(int64_t now_us) {
 std::string WebrtcLink::restart(IceCredentials own) {
   std::string forgotten;
   if (own_.size() > 1) {
-    forgotten = own_.front().ufrag;
-    own_.erase(own_.begin());
+    const auto unused = own_.begin() + (used_ == 0 ? 1 : 0);
+    forgotten = unused->ufrag;
+    own_.erase(unused);
+    used_ = 0;
   }
   own_.push_back(std::move(own));
   return forgotten;

@@ -99,7 +99,10 @@ class WebrtcLink {
   void forged() { forged_in_window_++; }
   DtlsEndpoint& dtls() { return *dtls_; }
   void set_state(LinkState state) { state_.store(state, std::memory_order_release); }
-  /** Adds credentials, by which the far end may move (ICE restart). Those before the current ones are forgotten. */
+  /**
+   * Adds credentials, by which the far end may move (ICE restart). Of those before, the ones in use stay. Returns the
+   * name that is forgotten, or nothing: a far end that has not got the answer goes on under the name that it knows.
+   */
   std::string restart(IceCredentials own);
   const std::vector<IceCredentials>& own() const { return own_; }
   /**
@@ -134,7 +137,8 @@ class WebrtcLink {
   LinkPackets packets_;
 
   std::unique_ptr<DtlsEndpoint> dtls_;
-  std::vector<IceCredentials> own_;  // the current ones last; before them those that a restart replaces
+  std::vector<IceCredentials> own_;  // the newest last; before them those that a restart replaces
+  size_t used_ = 0;                  // the newest of them that a check came under
   int64_t opened_us_;
   int64_t window_us_ = 0;
   uint32_t forged_in_window_ = 0;

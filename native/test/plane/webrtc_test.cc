@@ -143,6 +143,44 @@ TEST("an ICE restart moves the far end by its new name; the name before goes on 
   stage.port->close_link(link);
 }
 
+TEST("the credentials in use outlive restarts whose answers are lost, and go with the first restart after newer ones") {
+  if (!webrtc_supported()) return;
+  Stage stage;
+  const auto link = stage.port->open_link({"firstone", "the first password"}, some_fingerprint());
+  test::UdpSocket browser;
+  test::UdpSocket moved;
+  uint32_t version = 0;
+  const auto is_answered = [&](const test::UdpSocket& from, const char* ufrag, const char* password) {
+    (void)from.receive();
+    const uint32_t unknown = stage.port->counters().unknown_checks;
+    from.send(stage.at, check(ufrag, password, true));
+    bool answered = false;
+    const bool decided = stage.until([&] {
+      answered = !from.receive().empty();
+      return answered || stage.port->counters().unknown_checks > unknown;
+    });
+    return decided && answered;
+  };
+  CHECK(is_answered(browser, "firstone", "the first password"));
+  stage.port->restart_link(link, {"lostname", "a password that is lost"});
+  stage.port->restart_link(link, {"lostnam2", "another that is lost"});
+  stage.port->restart_link(link, {"lastname", "the last password"});
+  CHECK(is_answered(browser, "firstone", "the first password"));
+  CHECK(!is_answered(browser, "lostname", "a password that is lost"));
+  CHECK(is_answered(moved, "firstone", "the first password"));
+  CHECK(link->remote(version) == moved.here());
+  CHECK(is_answered(browser, "lastname", "the last password"));
+  CHECK(link->remote(version) == browser.here());
+  CHECK(is_answered(moved, "firstone", "the first password"));
+  CHECK(link->remote(version) == browser.here());
+
+  stage.port->restart_link(link, {"afterall", "the password after all"});
+  CHECK(!is_answered(browser, "firstone", "the first password"));
+  CHECK(is_answered(browser, "lastname", "the last password"));
+  CHECK(is_answered(browser, "afterall", "the password after all"));
+  stage.port->close_link(link);
+}
+
 TEST("an address that a link was heard from a moment ago is not taken by a check of another link; a free one is") {
   if (!webrtc_supported()) return;
   Stage stage;
