@@ -16,6 +16,7 @@ enum Attribute : uint16_t {
   username = 0x0006,
   message_integrity = 0x0008,
   error_code = 0x0009,
+  unknown_attributes = 0x000a,
   xor_mapped_address = 0x0020,
   priority = 0x0024,
   use_candidate = 0x0025,
@@ -62,6 +63,14 @@ class Writer {
     std::memset(value, 0, padded(count));
     count_ += 4 + padded(count);
     return value;
+  }
+
+  /** Says what is wrong, as a code and in words. */
+  void error(uint16_t code, std::string_view reason) {
+    uint8_t* value = attribute(error_code, 4 + reason.size());
+    value[2] = static_cast<uint8_t>(code / 100);
+    value[3] = static_cast<uint8_t>(code % 100);
+    std::memcpy(value + 4, reason.data(), reason.size());
   }
 
   /** Ends the message with MESSAGE-INTEGRITY and FINGERPRINT. */
@@ -118,7 +127,7 @@ bool stun_read_request(const uint8_t* bytes, size_t count, StunRequest& request)
       } else if (type == ice_controlled) {
         request.controlled = true;
       } else if (type < 0x8000 && type != priority) {
-        request.unknown = true;
+        if (request.unknown_count < stun_unknown_max) request.unknown[request.unknown_count++] = type;
       }
     }
     at += 4 + padded(length);
@@ -154,11 +163,17 @@ size_t stun_write_success(uint8_t* out, const uint8_t* transaction, const Addres
   return writer.seal(password);
 }
 
-size_t stun_write_error(uint8_t* out, const uint8_t* transaction, uint16_t code, std::string_view password) {
-  Writer writer(out, binding_error, transaction);
-  uint8_t* value = writer.attribute(error_code, 4);
-  value[2] = static_cast<uint8_t>(code / 100);
-  value[3] = static_cast<uint8_t>(code % 100);
+size_t stun_write_role_conflict(uint8_t* out, const StunRequest& request, std::string_view password) {
+  Writer writer(out, binding_error, request.transaction);
+  writer.error(487, "Role Conflict");
+  return writer.seal(password);
+}
+
+size_t stun_write_unknown(uint8_t* out, const StunRequest& request, std::string_view password) {
+  Writer writer(out, binding_error, request.transaction);
+  writer.error(420, "Unknown Attribute");
+  uint8_t* value = writer.attribute(unknown_attributes, 2 * request.unknown_count);
+  for (size_t i = 0; i < request.unknown_count; i++) put16(value + 2 * i, request.unknown[i]);
   return writer.seal(password);
 }
 

@@ -22,6 +22,8 @@ constexpr size_t stun_transaction_bytes = 12;
 constexpr size_t stun_answer_max_bytes = 128;
 /** A longer message is none of ICE's. */
 constexpr size_t stun_request_max_bytes = 600;
+/** Attributes that an answer names as unknown, at most. */
+constexpr size_t stun_unknown_max = 16;
 
 /** What a Binding request says. Views lie in the bytes that were read. */
 struct StunRequest {
@@ -30,7 +32,9 @@ struct StunRequest {
   size_t integrity_at = 0;  // where MESSAGE-INTEGRITY begins; 0: it has none
   bool use_candidate = false;
   bool controlled = false;  // it claims the role that is ours (ICE-CONTROLLED)
-  bool unknown = false;     // it has an attribute that must be understood and is not
+  // The first of the attributes that must be understood and are not.
+  uint16_t unknown[stun_unknown_max] = {};
+  size_t unknown_count = 0;
 };
 
 /** Whether a datagram may be STUN at all: its first two bits, the cookie and the length. */
@@ -43,8 +47,11 @@ bool stun_authentic(const uint8_t* bytes, const StunRequest& request, std::strin
 /** Writes the success answer, which says where the request came from. Returns its length. `out` has
  * `stun_answer_max_bytes`. */
 size_t stun_write_success(uint8_t* out, const uint8_t* transaction, const Address& from, std::string_view password);
-/** Writes an error answer of a code such as 487 (RFC 8445 §7.3.1.1) and returns its length. */
-size_t stun_write_error(uint8_t* out, const uint8_t* transaction, uint16_t code, std::string_view password);
+/** Writes the answer to a request that claims our role: 487 (RFC 8445 §7.3.1.1). Returns its length. */
+size_t stun_write_role_conflict(uint8_t* out, const StunRequest& request, std::string_view password);
+/** Writes the answer to a request with unknown attributes: 420, which names them (RFC 8489 §6.3.1.2). Returns its
+ * length. */
+size_t stun_write_unknown(uint8_t* out, const StunRequest& request, std::string_view password);
 
 /** The CRC-32 of FINGERPRINT (RFC 8489 §14.7), before the XOR. */
 uint32_t stun_crc32(const uint8_t* bytes, size_t count);

@@ -268,10 +268,10 @@ void WebrtcPort::serve_check(const Datagram& datagram, int64_t now_us) {
   }
   uint8_t out[stun_answer_max_bytes];
   size_t count;
-  if (request.unknown) {
-    count = stun_write_error(out, request.transaction, 420, own->password);
+  if (request.unknown_count > 0) {
+    count = stun_write_unknown(out, request, own->password);
   } else if (request.controlled) {  // both sides cannot be controlled, and a lite side always is
-    count = stun_write_error(out, request.transaction, 487, own->password);
+    count = stun_write_role_conflict(out, request, own->password);
   } else {
     if (!claim(link, datagram.source, now_us)) {
       count_one(forged_);

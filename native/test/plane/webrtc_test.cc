@@ -61,7 +61,7 @@ TEST("the sample of RFC 5769 is read, is authentic under its password and no oth
   StunRequest request;
   CHECK(stun_read_request(sample.data(), sample.size(), request));
   CHECK(request.username == "evtj:h6vY");
-  CHECK(request.controlled && !request.use_candidate && !request.unknown);
+  CHECK(request.controlled && !request.use_candidate && request.unknown_count == 0);
   if (!webrtc_supported()) return;
   CHECK(stun_authentic(sample.data(), request, sample_password));
   CHECK(!stun_authentic(sample.data(), request, "VOkJxbRl1RmTxUk/WvJxBu"));
@@ -86,6 +86,43 @@ TEST("an answer tells where the request came from, for both families, and ends w
                          static_cast<uint32_t>(out[count - 2]) << 8 | out[count - 1];
     CHECK(sum == (stun_crc32(out, count - 8) ^ 0x5354554e));
   }
+}
+
+TEST("an error answer has its code, its reason and, with 420, what was unknown; the longest fits") {
+  // A request whose attributes are these types, each empty, and a FINGERPRINT.
+  const auto asking = [](const std::vector<uint16_t>& types) {
+    Bytes out(sample.begin(), sample.begin() + 20);
+    for (const uint16_t type : types) test::put(out, size_t{type} << 16, 4);
+    out[2] = 0;
+    out[3] = static_cast<uint8_t>(out.size() - 20 + 8);
+    const uint32_t sum = stun_crc32(out.data(), out.size()) ^ 0x5354554e;
+    test::put(out, 0x80280004, 4);
+    test::put(out, sum, 4);
+    return out;
+  };
+  const auto text = [](const uint8_t* at, size_t count) {
+    return std::string(reinterpret_cast<const char*>(at), count);
+  };
+  StunRequest request;
+  uint8_t out[stun_answer_max_bytes];
+  const Bytes three = asking({0x7777, 0x0025, 0xc057, 0x0003, 0x001c});
+  CHECK(stun_read_request(three.data(), three.size(), request));
+  size_t count = stun_write_unknown(out, request, sample_password);
+  CHECK(stun_shaped(out, count) && out[0] == 0x01 && out[1] == 0x11);
+  CHECK(text(out + 20, 8) == std::string("\x00\x09\x00\x15\x00\x00\x04\x14", 8));
+  CHECK(text(out + 28, 20) == std::string("Unknown Attribute\0\0\0", 20));
+  CHECK(text(out + 48, 12) == std::string("\x00\x0a\x00\x06\x77\x77\x00\x03\x00\x1c\x00\x00", 12));
+  CHECK(count == 60 + 24 + 8);
+
+  const Bytes many = asking(std::vector<uint16_t>(stun_unknown_max + 4, 0x7777));
+  CHECK(stun_read_request(many.data(), many.size(), request));
+  count = stun_write_unknown(out, request, sample_password);
+  CHECK(count <= sizeof out && stun_shaped(out, count) && out[51] == 2 * stun_unknown_max);
+
+  CHECK(stun_read_request(sample.data(), sample.size(), request));
+  count = stun_write_role_conflict(out, request, sample_password);
+  CHECK(stun_shaped(out, count));
+  CHECK(text(out + 20, 24) == std::string("\x00\x09\x00\x11\x00\x00\x04\x57Role Conflict\0\0\0", 24));
 }
 
 TEST("a port answers a check under the right password, and nothing else; media counts from where checks came") {
