@@ -50,8 +50,8 @@ export function register(request: SipRequest, bindings: readonly Binding[], sour
     if (live.some(isOvertaken)) return { status: 500 };
     return { status: 200, bound: [], stored: [], removed: live.map(({ uri }) => uri) };
   }
-  const stored: Binding[] = [];
-  const removed: string[] = [];
+  // The last one counts where a contact is given more than once.
+  const changes = new Map<string, Binding | undefined>();
   for (const value of contacts) {
     const contact = parseNameAddress(value);
     const uri = contact === undefined ? undefined : parseUri(contact.uri);
@@ -60,26 +60,19 @@ export function register(request: SipRequest, bindings: readonly Binding[], sour
     if (live.some((binding) => binding.uri === contact.uri && isOvertaken(binding))) return { status: 500 };
     const asked = parseDeltaSeconds(contact.parameters.get('expires')) ?? parseDeltaSeconds(headers.get('expires'));
     if (asked === 0) {
-      removed.push(contact.uri);
+      changes.set(contact.uri, undefined);
       continue;
     }
     if (asked !== undefined && asked < SIP_REGISTER_MIN_SEC) return { status: 423 };
     const seconds = Math.min(asked ?? SIP_REGISTER_MAX_SEC, SIP_REGISTER_MAX_SEC);
     const { transport, host, port } = source;
     const userAgent = (headers.get('user-agent') ?? '').replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, USER_AGENT_MAX_CHARS);
-    stored.push({
-      uri: contact.uri,
-      callId,
-      cseq,
-      expiresAt: Math.floor(now) + seconds * 1000,
-      transport,
-      host,
-      port,
-      userAgent,
-    });
+    const expiresAt = Math.floor(now) + seconds * 1000;
+    changes.set(contact.uri, { uri: contact.uri, callId, cseq, expiresAt, transport, host, port, userAgent });
   }
-  const changed = new Set([...removed, ...stored.map(({ uri }) => uri)]);
-  const bound = [...live.filter(({ uri }) => !changed.has(uri)), ...stored];
+  const stored = [...changes.values()].filter((binding) => binding !== undefined);
+  const removed = [...changes].filter(([, binding]) => binding === undefined).map(([uri]) => uri);
+  const bound = [...live.filter(({ uri }) => !changes.has(uri)), ...stored];
   return bound.length > DEVICE_CONTACTS_MAX ? { status: 403 } : { status: 200, bound, stored, removed };
 }
 

@@ -61,6 +61,16 @@ describe('a REGISTER', () => {
     expect(contactField(two[0] as Binding, NOW + 600_000)).toEqual(['contact', '<sip:a@h>;expires=3000']);
   });
 
+  test('that gives a contact twice binds it once: the last counts', () => {
+    const one = register(request(['<sip:a@h>, <sip:a@h>;expires=120']), [], SOURCE, NOW);
+    const once = [{ uri: 'sip:a@h', expiresAt: NOW + 120_000 }];
+    expect(one).toMatchObject({ bound: once, stored: once, removed: [] });
+    const back = register(request(['<sip:a@h>;expires=0', '<sip:a@h>;expires=120']), [], SOURCE, NOW);
+    expect(back).toMatchObject({ stored: [{ uri: 'sip:a@h' }], removed: [] });
+    const gone = register(request(['<sip:a@h>;expires=120', '<sip:a@h>;expires=0']), [], SOURCE, NOW);
+    expect(gone).toMatchObject({ bound: [], stored: [], removed: ['sip:a@h'] });
+  });
+
   test('that was overtaken by a later one of its Call-ID changes nothing; a phone that started anew may', () => {
     const bound = after([], ['<sip:a@h>'], { cseq: 5 });
     expect(register(request(['<sip:a@h>'], { cseq: 5 }), bound, SOURCE, NOW).status).toBe(500);
