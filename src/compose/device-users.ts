@@ -25,8 +25,8 @@ export class DeviceUsers implements DeviceDirectory {
     return this.#store.bindings(username);
   }
 
-  save(...change: Parameters<DeviceDirectory['save']>): Promise<void> {
-    return this.#store.save(...change);
+  change(...given: Parameters<DeviceDirectory['change']>): ReturnType<DeviceDirectory['change']> {
+    return this.#store.change(...given);
   }
 
   /** Reads the users again where any of them has changed, here or on another node. */

@@ -1,8 +1,9 @@
 /** SIP devices over real sockets: who registers, who calls, who is called, and who is kept out. */
 import { afterEach, describe, expect, test } from 'bun:test';
-import type { Binding, DeviceDirectory } from '../../src/call/ports/devices.ts';
+import type { DeviceDirectory } from '../../src/call/ports/devices.ts';
 import { hexHash } from '../../src/hash.ts';
 import { digestSecrets } from '../../src/sip/message/digest-server.ts';
+import type { Binding, RegisterOutcome } from '../../src/sip/registrar.ts';
 import { answerTo, asUser } from './device-peer.ts';
 import { Signals, TestCarrier, trunkTo } from './harness.ts';
 import { field, RawPeer, sdp } from './raw-peer.ts';
@@ -30,9 +31,10 @@ class Directory implements DeviceDirectory {
     if (this.away) throw new Error('away');
     return this.contacts.get(username) ?? [];
   }
-  async save(username: string, stored: readonly Binding[], removed: readonly string[]) {
-    const changed = new Set([...removed, ...stored.map(({ uri }) => uri)]);
-    this.contacts.set(username, [...(await this.bindings(username)).filter(({ uri }) => !changed.has(uri)), ...stored]);
+  async change(username: string, decide: (bound: readonly Binding[]) => RegisterOutcome) {
+    const outcome = decide(await this.bindings(username));
+    if (outcome.status === 200) this.contacts.set(username, [...outcome.bound]);
+    return outcome;
   }
 }
 

@@ -3,7 +3,7 @@
  * own.
  */
 import { afterEach, describe, expect, test } from 'bun:test';
-import type { Binding, DeviceDirectory } from '../../src/call/ports/devices.ts';
+import type { DeviceDirectory } from '../../src/call/ports/devices.ts';
 import { InboundConnections } from '../../src/carrier/socket/inbound-connections.ts';
 import { hexHash } from '../../src/hash.ts';
 import {
@@ -13,6 +13,7 @@ import {
   SIP_INBOUND_CONNECTIONS_OF_STRANGERS,
 } from '../../src/limits.ts';
 import { digestSecrets } from '../../src/sip/message/digest-server.ts';
+import type { Binding, RegisterOutcome } from '../../src/sip/registrar.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { asUser } from './device-peer.ts';
 import { Signals, TestCarrier, trunkTo } from './harness.ts';
@@ -33,9 +34,10 @@ class Alice implements DeviceDirectory {
       ? { username, appUuid: 'app', secrets: digestSecrets(hexHash, username, 'sidetone', "alice's secret") }
       : undefined;
   bindings = async () => this.bound;
-  save = async (_: string, stored: readonly Binding[], removed: readonly string[]) => {
-    const changed = new Set([...removed, ...stored.map(({ uri }) => uri)]);
-    this.bound = [...this.bound.filter(({ uri }) => !changed.has(uri)), ...stored];
+  change = async (_: string, decide: (bound: readonly Binding[]) => RegisterOutcome) => {
+    const outcome = decide(this.bound);
+    if (outcome.status === 200) this.bound = outcome.bound;
+    return outcome;
   };
 }
 

@@ -1,6 +1,8 @@
 /** Devices as several machines store them, whose clocks differ. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Store } from '../../src/database/store.ts';
+import { DEVICE_CONTACTS_MAX } from '../../src/limits.ts';
+import type { Binding } from '../../src/sip/registrar.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { openSecondStore, openTestStore, type TestStore } from './open.ts';
 
@@ -39,4 +41,45 @@ test('Each change of a device is another version, also by a machine whose clock 
   await look();
   expect(new Set(versions).size).toBe(versions.length);
   expect((await ahead.store.devices.all()).find(({ username }) => username === 'bob')?.secrets.md5).toBe('d');
+});
+
+describe('The contacts of a device', () => {
+  const contact = (number: number): Binding => ({
+    uri: `sip:c${number}@10.0.0.5`,
+    callId: 'one',
+    cseq: number,
+    expiresAt: Date.parse('2026-01-01T01:00:00Z'),
+    transport: 'udp',
+    host: '203.0.113.5',
+    port: 5070,
+    userAgent: '',
+  });
+  /** Stores contacts, however many are bound. */
+  const store = (where: Store, stored: readonly Binding[]) =>
+    where.devices.change('dora', (bound) => ({ status: 200, bound: [...bound, ...stored], stored, removed: [] }));
+
+  test('never pass the limit, however many come at once to two nodes', async () => {
+    await ahead.store.devices.put(device('dora', 'a'));
+    await Promise.all(
+      Array.from({ length: 24 }, (_, i) =>
+        (i % 2 === 0 ? ahead.store : behind).devices.change('dora', (before) => {
+          const bound = [...before, contact(i)];
+          return bound.length > DEVICE_CONTACTS_MAX ? { status: 403 } : { status: 200, bound, stored: [contact(i)], removed: [] };
+        }),
+      ),
+    );
+    const [dora] = ((await behind.devices.list(appUuid)) ?? []).filter(({ username }) => username === 'dora');
+    expect(dora?.contacts).toHaveLength(DEVICE_CONTACTS_MAX);
+  });
+
+  test('all go where nothing stays bound, also those beyond the limit of an earlier release', async () => {
+    await store(behind, [contact(30), contact(31), contact(32)]);
+    await ahead.store.devices.change('dora', (bound) => ({
+      status: 200,
+      bound: [],
+      stored: [],
+      removed: bound.map(({ uri }) => uri),
+    }));
+    expect(await behind.devices.bindings('dora')).toEqual([]);
+  });
 });

@@ -229,7 +229,8 @@ describe('the operator API', () => {
       port: 5070,
     } as const;
     const expiresAt = Date.now() + 60_000;
-    await store.devices.save('alice', [{ ...binding, userAgent: 'phone/1', expiresAt }], []);
+    const stored = [{ ...binding, userAgent: 'phone/1', expiresAt }];
+    await store.devices.change('alice', () => ({ status: 200, bound: stored, stored, removed: [] }));
     const { devices } = (await operator('GET', path)).body;
     const until = new Date(expiresAt).toISOString();
     const contact = { registered_until: until, address: '203.0.113.5:5070', user_agent: 'phone/1' };

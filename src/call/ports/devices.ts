@@ -1,6 +1,6 @@
 /** SIP devices: the users that register with this platform, as the carrier sees them. */
 import type { DigestSecrets } from '../../sip/message/digest-server.ts';
-import type { Binding } from '../../sip/registrar.ts';
+import type { Binding, RegisterOutcome } from '../../sip/registrar.ts';
 
 export type { Binding };
 
@@ -24,8 +24,11 @@ export interface DeviceDirectory {
   find(username: string): Device | undefined;
   /** The contacts of a user, those that have expired perhaps among them. Rejects where the database is away. */
   bindings(username: string): Promise<readonly Binding[]>;
-  /** Stores contacts, and removes those with such a URI. Rejects where the database is away. */
-  save(username: string, stored: readonly Binding[], removed: readonly string[]): Promise<void>;
+  /**
+   * Changes the contacts of a user as `decide` says of those that are bound. Nobody else changes them meanwhile, on any
+   * node. Rejects where the database is away.
+   */
+  change(username: string, decide: (bound: readonly Binding[]) => RegisterOutcome): Promise<RegisterOutcome>;
 }
 
 /** No devices, for a carrier that takes none. */
@@ -33,5 +36,5 @@ export const NO_DEVICES: DeviceDirectory = {
   size: 0,
   find: () => undefined,
   bindings: async () => [],
-  save: async () => {},
+  change: async (_, decide) => decide([]),
 };

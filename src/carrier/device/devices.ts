@@ -60,6 +60,8 @@ export class Devices {
   /** The addresses that registrations came from, and until when they count, in milliseconds. */
   readonly #addresses = new Map<string, number>();
   #registering = 0;
+  /** The last registration of each user that is worked on. */
+  readonly #turns = new Map<string, Promise<void>>();
 
   constructor(options: DevicesOptions) {
     this.#options = options;
@@ -107,23 +109,31 @@ export class Devices {
 
   /** Takes the REGISTER of a device that `screen` has let pass. False where it is no device's. */
   register(transaction: ServerTransaction, respond: (work: (now: number) => void) => void): boolean {
-    if (this.#options.directory.find(userOf(transaction.request, 'to')) === undefined) return false;
+    const username = userOf(transaction.request, 'to');
+    if (this.#options.directory.find(username) === undefined) return false;
     if (this.#registering >= DEVICE_REGISTERS_MAX) {
       respond(() => unavailable(transaction));
       return true;
     }
     this.#registering++;
-    this.#bind(transaction, respond)
+    // One after the other for a user: they would wait for each other in the database, and hold its connections.
+    const turn = (this.#turns.get(username) ?? Promise.resolve())
+      .then(() => this.#bind(transaction, username, respond))
       .catch(() => respond(() => unavailable(transaction)))
-      .finally(() => this.#registering--);
+      .finally(() => {
+        this.#registering--;
+        if (this.#turns.get(username) === turn) this.#turns.delete(username);
+      });
+    this.#turns.set(username, turn);
     return true;
   }
 
-  async #bind(transaction: ServerTransaction, respond: (work: (now: number) => void) => void): Promise<void> {
+  async #bind(transaction: ServerTransaction, username: string, respond: (work: (now: number) => void) => void): Promise<void> {
     const { request, source } = transaction;
     const { directory, onBound } = this.#options;
-    const username = userOf(request, 'to');
-    const outcome = register(request, await directory.bindings(username), source, this.#options.now());
+    const decide = (bindings: readonly Binding[]) => register(request, bindings, source, this.#options.now());
+    const changes = request.headers.has('contact');
+    const outcome = changes ? await directory.change(username, decide) : decide(await directory.bindings(username));
     if (outcome.status !== 200) {
       const response = transaction.make(outcome.status);
       if (outcome.status === 423) response.headers.add('min-expires', String(SIP_REGISTER_MIN_SEC));
@@ -131,7 +141,6 @@ export class Devices {
       return;
     }
     const { stored, removed, bound } = outcome;
-    if (stored.length + removed.length > 0) await directory.save(username, stored, removed);
     for (const binding of stored) this.learn(binding);
     onBound(username, stored, removed);
     respond((now) => {

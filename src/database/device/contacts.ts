@@ -1,9 +1,9 @@
 /** The contacts that SIP devices have registered (RFC 3261 §10), each with the node that has the connection to it. */
 import { and, asc, eq, gt, inArray, isNull, lte, or, sql } from 'drizzle-orm';
 import { DEVICE_CONTACTS_MAX, DEVICES_MAX } from '../../limits.ts';
-import type { Binding } from '../../sip/registrar.ts';
+import type { Binding, RegisterOutcome } from '../../sip/registrar.ts';
 import type { Database } from '../driver/database.ts';
-import { deviceContacts, nodes } from '../schema.ts';
+import { deviceContacts, devices, nodes } from '../schema.ts';
 
 /** A contact, and the node that it registered with. */
 export interface DeviceFlow {
@@ -18,10 +18,10 @@ export interface ContactStore {
   /** The contacts of a user that are bound, each with the node that it registered with, of those that are not dead. */
   flows(username: string): Promise<readonly DeviceFlow[]>;
   /**
-   * Stores contacts that a user has registered with this process, and deletes the URIs in `removed` and whatever of the
-   * user's has expired.
+   * Asks `decide` what a REGISTER that came to this process does to the contacts of a user, and does it: it stores and
+   * removes what it is told, and deletes whatever of the user's has expired. The user's row is locked meanwhile.
    */
-  save(username: string, stored: readonly Binding[], removed: readonly string[]): Promise<void>;
+  change(username: string, decide: (bound: readonly Binding[]) => RegisterOutcome): Promise<RegisterOutcome>;
   /** The contacts of all users that are bound. */
   allBindings(): Promise<readonly { readonly username: string; readonly binding: Binding }[]>;
 }
@@ -48,18 +48,29 @@ export function registeredContacts(database: Database, nodeId: string, now: () =
       );
       return rows.map(({ contact }) => ({ nodeId: contact.nodeId, binding: bindingOf(contact) }));
     },
-    async save(username, stored, removed) {
-      await database.run(async (on) => {
-        const expired = lte(deviceContacts.expiresAt, now());
-        const gone = removed.length === 0 ? expired : or(expired, inArray(deviceContacts.uri, [...removed]));
-        await on.delete(deviceContacts).where(and(eq(deviceContacts.username, username), gone));
-        if (stored.length === 0) return;
-        await on
-          .insert(deviceContacts)
-          .values(stored.map((binding) => ({ username, nodeId, ...binding })))
-          .onConflictDoUpdate({ target: [deviceContacts.username, deviceContacts.uri], set: REGISTERED_ANEW });
-      });
-    },
+    change: (username, decide) =>
+      database.run((on) =>
+        on.transaction(async (tx) => {
+          // Two requests that both read the contacts before either stored its own would pass the limit together.
+          await tx.select({ username: devices.username }).from(devices).where(eq(devices.username, username)).for('update');
+          const ofUser = tx.select().from(deviceContacts).where(bound(username));
+          const rows = await ofUser.orderBy(asc(deviceContacts.uri)).limit(DEVICE_CONTACTS_MAX);
+          const outcome = decide(rows.map(bindingOf));
+          if (outcome.status !== 200 || outcome.stored.length + outcome.removed.length === 0) return outcome;
+          const { stored, removed } = outcome;
+          const expired = lte(deviceContacts.expiresAt, now());
+          const some = removed.length === 0 ? expired : or(expired, inArray(deviceContacts.uri, [...removed]));
+          // Where nothing stays bound, as after a star, what was not read goes too.
+          const gone = outcome.bound.length === 0 ? undefined : some;
+          await tx.delete(deviceContacts).where(and(eq(deviceContacts.username, username), gone));
+          if (stored.length > 0)
+            await tx
+              .insert(deviceContacts)
+              .values(stored.map((binding) => ({ username, nodeId, ...binding })))
+              .onConflictDoUpdate({ target: [deviceContacts.username, deviceContacts.uri], set: REGISTERED_ANEW });
+          return outcome;
+        }),
+      ),
     async allBindings() {
       const rows = await database.run((on) =>
         on
