@@ -76,6 +76,8 @@ export interface Carrier extends Dialer, CarrierReadings, OwnDialogs {
   registrationsChanged(): void;
   /** The contacts of devices that are bound as the carrier starts, so that their addresses are known. */
   devicesBound(bound: readonly { readonly username: string; readonly binding: Binding }[]): void;
+  /** The contacts of these users are bound no more. */
+  devicesGone(usernames: readonly string[]): void;
   /** Reads the TLS certificate anew, for connections from now on. */
   reloadCertificate(): void;
   /** Closes the sockets. It does not hang up calls that are still up: the Sessions do that before. */

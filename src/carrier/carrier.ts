@@ -225,9 +225,13 @@ class SipCarrier implements Carrier {
   /** The contacts that are bound as the carrier starts. */
   devicesBound(bound: readonly { readonly username: string; readonly binding: Binding }[]): void {
     for (const { username, binding } of bound) {
-      this.#devices.learn(binding);
+      this.#devices.learn(username, binding);
       this.#keepAlive.keep(username, binding);
     }
+  }
+
+  devicesGone(usernames: readonly string[]): void {
+    for (const username of usernames) for (const uri of this.#devices.forget(username)) this.#keepAlive.forget(username, uri);
   }
 
   dial(order: DialOptions): { readonly leg: Leg } | { readonly unavailable: DialRefused } {

@@ -243,7 +243,7 @@ async function openDoors(engines: Engines, { sessions }: Heart): Promise<Doors> 
   const relay = relayOf(engines);
   relay.start();
   const reloadTrunks = async () => {
-    await devices.reload();
+    carrier.devicesGone(await devices.reload());
     const known = JSON.stringify(trunks);
     trunks = await listTrunks();
     if (JSON.stringify(trunks) !== known) carrier.trunksChanged();

@@ -29,11 +29,16 @@ export class DeviceUsers implements DeviceDirectory {
     return this.#store.change(...given);
   }
 
-  /** Reads the users again where any of them has changed, here or on another node. */
-  async reload(): Promise<void> {
+  /**
+   * Reads the users again where any of them has changed, here or on another node. Resolves with the names of those that
+   * are gone.
+   */
+  async reload(): Promise<readonly string[]> {
     const version = await this.#store.version();
-    if (version === this.#version) return;
+    if (version === this.#version) return [];
+    const before = [...this.#users.keys()];
     this.#users = new Map((await this.#store.all()).map((device) => [device.username, device]));
     this.#version = version;
+    return before.filter((username) => !this.#users.has(username));
   }
 }

@@ -94,6 +94,30 @@ describe('a device', () => {
     });
   });
 
+  test('is not guessed from the address of another, nor once that one has gone', async () => {
+    const { carrier } = await open();
+    const alice = await peerOf(carrier, '127.0.0.68');
+    await asUser(alice, 'REGISTER', 'alice', { contact: '<sip:alice@127.0.0.68>' });
+    alice.send(alice.request('REGISTER', { id: 'c', from: '<sip:bob@x>;tag=c', to: '<sip:bob@x>' }));
+    const challenge = await alice.until(/^SIP\/2.0 401/);
+    /** Guesses a password so often, and tells how many of the guesses were answered. */
+    const guess = async (username: string, times: number) => {
+      const address = `<sip:${username}@x>`;
+      for (let i = 0; i < times; i++) {
+        const fields = answerTo(challenge, 'REGISTER', 'sip:+15550002@127.0.0.1', username, `guess ${i}`);
+        const id = `${username}${i}at${Math.random()}`;
+        alice.send(alice.request('REGISTER', { id, from: `${address};tag=g`, to: address, fields }));
+        await Bun.sleep(60);
+      }
+      return alice.heard.splice(0).filter((heard) => heard.startsWith('SIP/2.0 401')).length;
+    };
+    expect(await guess('bob', 13)).toBe(10);
+    expect(await guess('alice', 13)).toBe(13);
+    const { response } = await asUser(alice, 'REGISTER', 'alice', { contact: '<sip:alice@127.0.0.68>;expires=0' });
+    expect(response).toMatch(/^SIP\/2.0 200/);
+    expect(await guess('alice', 3)).toBe(0);
+  });
+
   test('is told to try again later while the database is away', async () => {
     const { carrier, directory } = await open();
     directory.away = true;

@@ -7,10 +7,11 @@
 import { DEVICE_REALM, type Device, type DeviceDirectory } from '../../call/ports/devices.ts';
 import { hexHash } from '../../hash.ts';
 import {
-  DEVICE_ADDRESSES_MAX,
   DEVICE_CHALLENGES_MAX,
   DEVICE_CHALLENGES_PER_SOURCE,
+  DEVICE_GUESSES_MAX,
   DEVICE_REGISTERS_MAX,
+  SIP_REFUSED_SOURCES_MAX,
   SIP_REGISTER_MIN_SEC,
   SIP_RETRY_AFTER_SEC,
 } from '../../limits.ts';
@@ -25,6 +26,7 @@ import type { Screened } from '../../sip/user-agent.ts';
 import { systemEntropy } from '../entropy.ts';
 import type { Refusals, Why } from '../refusals.ts';
 import { GuessLimit } from './guess-limit.ts';
+import { KnownAddresses } from './known-addresses.ts';
 
 /** What an answer of an unknown user is checked against, so that it takes as long as that of a known one. */
 const NOBODY: DigestSecrets = { md5: '', sha256: '' };
@@ -56,9 +58,10 @@ export class Devices {
   readonly #options: DevicesOptions;
   readonly #digest: DigestServer;
   readonly #challenges = new RefusalLimit(DEVICE_CHALLENGES_PER_SOURCE, DEVICE_CHALLENGES_MAX);
-  readonly #guesses = new GuessLimit();
-  /** The addresses that registrations came from, and until when they count, in milliseconds. */
-  readonly #addresses = new Map<string, number>();
+  /** The wrong passwords of each address, and those of each address for each device. */
+  readonly #guesses = new GuessLimit(SIP_REFUSED_SOURCES_MAX);
+  readonly #guessesOf = new GuessLimit(DEVICE_GUESSES_MAX);
+  readonly #known = new KnownAddresses();
   #registering = 0;
   /** The last registration of each user that is worked on. */
   readonly #turns = new Map<string, Promise<void>>();
@@ -75,20 +78,17 @@ export class Devices {
 
   /** Whether a device is registered from that address. */
   isAt(address: string): boolean {
-    const until = this.#addresses.get(address);
-    if (until === undefined) return false;
-    if (until > this.#options.now()) return true;
-    this.#addresses.delete(address);
-    return false;
+    return this.#known.has(address, this.#options.now());
   }
 
   /** A contact is bound: its address counts as known meanwhile. */
-  learn({ host, expiresAt }: Binding): void {
-    const until = Math.max(expiresAt, this.#addresses.get(host) ?? 0);
-    this.#addresses.delete(host);
-    this.#addresses.set(host, until);
-    const [oldest] = this.#addresses.keys();
-    if (this.#addresses.size > DEVICE_ADDRESSES_MAX && oldest !== undefined) this.#addresses.delete(oldest);
+  learn(username: string, binding: Binding): void {
+    this.#known.learn(username, binding);
+  }
+
+  /** No contact of a user is bound any more. The URIs of those that were are returned. */
+  forget(username: string): readonly string[] {
+    return this.#known.forgetUser(username);
   }
 
   /**
@@ -141,7 +141,8 @@ export class Devices {
       return;
     }
     const { stored, removed, bound } = outcome;
-    for (const binding of stored) this.learn(binding);
+    for (const uri of removed) this.#known.forget(username, uri);
+    for (const binding of stored) this.learn(username, binding);
     onBound(username, stored, removed);
     respond((now) => {
       const response = transaction.make(200);
@@ -154,7 +155,7 @@ export class Devices {
     const { refusals } = this.#options;
     const now = this.#options.now();
     const isAnswer = request.headers.has('authorization');
-    if (isAnswer && this.#guesses.isOver(source.host, now) && !this.isAt(source.host)) {
+    if (isAnswer && this.#isGuessing(source.host, device, now)) {
       refusals.record(request, source, 401, GUESSING, now);
       return 'ignore';
     }
@@ -162,13 +163,26 @@ export class Devices {
     if (verdict === 'right' && device !== undefined) return 'accept';
     if (verdict === 'wrong') {
       this.#guesses.count(source.host, now);
+      this.#guessesOf.count(pairOf(source.host, device), now);
       refusals.record(request, source, 401, device === undefined ? UNKNOWN : WRONG, now);
     }
     if (!this.#challenges.allow(source.host, now)) return 'ignore';
     const userAgent = request.headers.get('user-agent');
     return { challenge: this.#digest.challenges(source.host, verdict === 'stale', now, userAgent) };
   }
+
+  /**
+   * Whether an address has used up its guesses. Where devices are registered from it, as behind one NAT, each name has
+   * guesses of its own, and a device that is registered from there is always listened to.
+   */
+  #isGuessing(host: string, device: Device | undefined, now: number): boolean {
+    if (device !== undefined && this.#known.hasUser(host, device.username, now)) return false;
+    return (this.#guesses.isOver(host, now) && !this.isAt(host)) || this.#guessesOf.isOver(pairOf(host, device), now);
+  }
 }
+
+/** An address and the device that it asks for. All unknown names are one, so that they do not crowd out the others. */
+const pairOf = (host: string, device: Device | undefined): string => `${host} ${device?.username ?? ''}`;
 
 /** The user part of To or From, unescaped. */
 function userOf(request: SipRequest, name: 'from' | 'to'): string {

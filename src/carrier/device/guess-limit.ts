@@ -1,5 +1,5 @@
 /** Slows the guessing of passwords: a source that was wrong too often in a minute is not listened to for a while. */
-import { SIP_GUESSES_A_MINUTE, SIP_REFUSED_SOURCES_MAX } from '../../limits.ts';
+import { SIP_GUESSES_A_MINUTE } from '../../limits.ts';
 
 interface Guesses {
   count: number;
@@ -10,6 +10,12 @@ interface Guesses {
 export class GuessLimit {
   /** The sources that were wrong lately, the one that began longest ago first. */
   readonly #sources = new Map<string, Guesses>();
+  readonly #most: number;
+
+  /** Remembers so many sources. */
+  constructor(most: number) {
+    this.#most = most;
+  }
 
   /** Counts a wrong password. */
   count(source: string, now: number): void {
@@ -21,7 +27,7 @@ export class GuessLimit {
     this.#sources.delete(source);
     this.#sources.set(source, { count: 1, until: now + 60_000 });
     const [oldest] = this.#sources.keys();
-    if (this.#sources.size > SIP_REFUSED_SOURCES_MAX && oldest !== undefined) this.#sources.delete(oldest);
+    if (this.#sources.size > this.#most && oldest !== undefined) this.#sources.delete(oldest);
   }
 
   /** Whether a source has used up its guesses of this minute. */

@@ -1,0 +1,30 @@
+/** The addresses of devices: they are known for as long as a contact of the device is bound there. */
+import { expect, test } from 'bun:test';
+import { KnownAddresses } from '../../src/carrier/device/known-addresses.ts';
+import { DEVICE_CONTACTS_MAX } from '../../src/limits.ts';
+
+const at = (host: string, uri: string, expiresAt = 1_000) => ({ uri, host, expiresAt });
+
+test('An address is known until the last contact there expires, moves or is removed', () => {
+  const known = new KnownAddresses();
+  known.learn('alice', at('a', 'sip:one'));
+  known.learn('alice', at('a', 'sip:two', 2_000));
+  known.learn('bob', at('a', 'sip:bob', 500));
+  expect([known.has('a', 1_500), known.hasUser('a', 'alice', 1_500), known.hasUser('a', 'bob', 1_500)]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  known.forget('alice', 'sip:two');
+  expect([known.has('a', 900), known.has('a', 1_500)]).toEqual([true, false]);
+  known.learn('alice', at('b', 'sip:one'));
+  expect([known.has('a', 900), known.has('b', 900)]).toEqual([false, true]);
+  expect(known.forgetUser('alice')).toEqual(['sip:one']);
+  expect(known.has('b', 900)).toBe(false);
+});
+
+test('A user is known at the addresses of as many contacts as it may have', () => {
+  const known = new KnownAddresses();
+  for (let i = 0; i <= DEVICE_CONTACTS_MAX; i++) known.learn('alice', at(`h${i}`, `sip:${i}`));
+  expect([known.has('h0', 0), known.has('h1', 0), known.has(`h${DEVICE_CONTACTS_MAX}`, 0)]).toEqual([false, true, true]);
+});
