@@ -195,7 +195,10 @@ export const DEVICE_URI_MAX_CHARS = 512;
 export const DEVICE_ADDRESSES_MAX = 100_000;
 /** Registrations that are worked on at once. A further one is answered 503. */
 export const DEVICE_REGISTERS_MAX = 256;
-/** Challenges for devices: a second for each source, and in all. Beyond it a request is ignored. */
+/**
+ * Challenges for devices, a second: for each device at a source and for all devices; as many for unknown names at a
+ * source and at all of them. Beyond it a request is ignored.
+ */
 export const DEVICE_CHALLENGES_PER_SOURCE = 20;
 export const DEVICE_CHALLENGES_MAX = 1_000;
 /** Wrong passwords from one source, a minute: requests of devices from it are ignored beyond it. */

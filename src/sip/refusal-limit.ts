@@ -24,9 +24,12 @@ export class RefusalLimit {
     this.#all = { tokens: most, at: 0 };
   }
 
-  /** Whether a refusal may be sent to `host` now, in milliseconds. A refusal that may be sent is counted. */
-  allow(host: string, now: number): boolean {
-    const key = sourceOf(host);
+  /**
+   * Whether a refusal may be sent to `host` now, in milliseconds. A refusal that may be sent is counted. With a `name`
+   * it counts for that name at the source only.
+   */
+  allow(host: string, now: number, name = ''): boolean {
+    const key = `${sourceOf(host)} ${name}`;
     const bucket = this.#sources.get(key) ?? { tokens: this.#perSource, at: now };
     this.#sources.delete(key);
     this.#sources.set(key, bucket);

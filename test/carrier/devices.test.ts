@@ -118,6 +118,21 @@ describe('a device', () => {
     expect(await guess('alice', 3)).toBe(0);
   });
 
+  test('is challenged while others at its address ask for unknown names, and for another device', async () => {
+    const { carrier } = await open();
+    const alice = await peerOf(carrier, '127.0.0.69');
+    await asUser(alice, 'REGISTER', 'alice');
+    const flood = await peerOf(carrier, '127.0.0.69');
+    for (const username of ['nobody', 'bob'])
+      for (let i = 0; i < 60; i++) {
+        const address = `<sip:${username}@x>`;
+        flood.send(flood.request('REGISTER', { id: `${username}${i}`, from: `${address};tag=f`, to: address }));
+      }
+    expect((await asUser(alice, 'REGISTER', 'alice')).response).toMatch(/^SIP\/2.0 200/);
+    const answered = (username: string) => flood.heard.filter((heard) => heard.includes(`<sip:${username}@x>;tag=f`)).length;
+    for (const username of ['nobody', 'bob']) expect(answered(username)).toBeWithin(20, 40);
+  });
+
   test('is told to try again later while the database is away', async () => {
     const { carrier, directory } = await open();
     directory.away = true;

@@ -57,7 +57,9 @@ interface DevicesOptions {
 export class Devices {
   readonly #options: DevicesOptions;
   readonly #digest: DigestServer;
+  /** Who asks for names that no device has takes no challenge from a device, be it at the same address. */
   readonly #challenges = new RefusalLimit(DEVICE_CHALLENGES_PER_SOURCE, DEVICE_CHALLENGES_MAX);
+  readonly #challengesOfNobody = new RefusalLimit(DEVICE_CHALLENGES_PER_SOURCE, DEVICE_CHALLENGES_MAX);
   /** The wrong passwords of each address, and those of each address for each device. */
   readonly #guesses = new GuessLimit(SIP_REFUSED_SOURCES_MAX);
   readonly #guessesOf = new GuessLimit(DEVICE_GUESSES_MAX);
@@ -166,7 +168,8 @@ export class Devices {
       this.#guessesOf.count(pairOf(source.host, device), now);
       refusals.record(request, source, 401, device === undefined ? UNKNOWN : WRONG, now);
     }
-    if (!this.#challenges.allow(source.host, now)) return 'ignore';
+    const challenges = device === undefined ? this.#challengesOfNobody : this.#challenges;
+    if (!challenges.allow(source.host, now, device?.username)) return 'ignore';
     const userAgent = request.headers.get('user-agent');
     return { challenge: this.#digest.challenges(source.host, verdict === 'stale', now, userAgent) };
   }
