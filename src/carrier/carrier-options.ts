@@ -76,7 +76,7 @@ export interface Carrier extends Dialer, CarrierReadings, OwnDialogs {
   registrationsChanged(): void;
   /** The contacts of devices that are bound as the carrier starts, so that their addresses are known. */
   devicesBound(bound: readonly { readonly username: string; readonly binding: Binding }[]): void;
-  /** The contacts of these users are bound no more. */
+  /** The contacts of these users are bound no more: they are gone, or have another password. */
   devicesGone(usernames: readonly string[]): void;
   /** Reads the TLS certificate anew, for connections from now on. */
   reloadCertificate(): void;

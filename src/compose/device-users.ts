@@ -31,14 +31,16 @@ export class DeviceUsers implements DeviceDirectory {
 
   /**
    * Reads the users again where any of them has changed, here or on another node. Resolves with the names of those that
-   * are gone.
+   * are gone or have another password: their contacts are bound no more.
    */
   async reload(): Promise<readonly string[]> {
     const version = await this.#store.version();
     if (version === this.#version) return [];
-    const before = [...this.#users.keys()];
+    const before = [...this.#users.values()];
     this.#users = new Map((await this.#store.all()).map((device) => [device.username, device]));
     this.#version = version;
-    return before.filter((username) => !this.#users.has(username));
+    return before
+      .filter(({ username, secrets }) => this.#users.get(username)?.secrets.sha256 !== secrets.sha256)
+      .map(({ username }) => username);
   }
 }

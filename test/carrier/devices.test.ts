@@ -1,6 +1,6 @@
 /** SIP devices over real sockets: who registers, who calls, who is called, and who is kept out. */
 import { afterEach, describe, expect, test } from 'bun:test';
-import type { DeviceDirectory } from '../../src/call/ports/devices.ts';
+import type { Device, DeviceDirectory } from '../../src/call/ports/devices.ts';
 import { hexHash } from '../../src/hash.ts';
 import { digestSecrets } from '../../src/sip/message/digest-server.ts';
 import type { Binding, RegisterOutcome } from '../../src/sip/registrar.ts';
@@ -31,7 +31,7 @@ class Directory implements DeviceDirectory {
     if (this.away) throw new Error('away');
     return this.contacts.get(username) ?? [];
   }
-  async change(username: string, decide: (bound: readonly Binding[]) => RegisterOutcome) {
+  async change({ username }: Device, decide: (bound: readonly Binding[]) => RegisterOutcome) {
     const outcome = decide(await this.bindings(username));
     if (outcome.status === 200) this.contacts.set(username, [...outcome.bound]);
     return outcome;

@@ -3,7 +3,7 @@
  * own.
  */
 import { afterEach, describe, expect, test } from 'bun:test';
-import type { DeviceDirectory } from '../../src/call/ports/devices.ts';
+import type { Device, DeviceDirectory } from '../../src/call/ports/devices.ts';
 import { InboundConnections } from '../../src/carrier/socket/inbound-connections.ts';
 import { hexHash } from '../../src/hash.ts';
 import {
@@ -34,7 +34,7 @@ class Alice implements DeviceDirectory {
       ? { username, appUuid: 'app', secrets: digestSecrets(hexHash, username, 'sidetone', "alice's secret") }
       : undefined;
   bindings = async () => this.bound;
-  change = async (_: string, decide: (bound: readonly Binding[]) => RegisterOutcome) => {
+  change = async (_: Device, decide: (bound: readonly Binding[]) => RegisterOutcome) => {
     const outcome = decide(this.bound);
     if (outcome.status === 200) this.bound = outcome.bound;
     return outcome;

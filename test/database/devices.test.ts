@@ -1,5 +1,6 @@
 /** Devices as several machines store them, whose clocks differ. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { DeviceUsers } from '../../src/compose/device-users.ts';
 import type { Store } from '../../src/database/store.ts';
 import { DEVICE_CONTACTS_MAX } from '../../src/limits.ts';
 import type { Binding } from '../../src/sip/registrar.ts';
@@ -56,13 +57,13 @@ describe('The contacts of a device', () => {
   });
   /** Stores contacts, however many are bound. */
   const store = (where: Store, stored: readonly Binding[]) =>
-    where.devices.change('dora', (bound) => ({ status: 200, bound: [...bound, ...stored], stored, removed: [] }));
+    where.devices.change(device('dora', 'a'), (bound) => ({ status: 200, bound: [...bound, ...stored], stored, removed: [] }));
 
   test('never pass the limit, however many come at once to two nodes', async () => {
     await ahead.store.devices.put(device('dora', 'a'));
     await Promise.all(
       Array.from({ length: 24 }, (_, i) =>
-        (i % 2 === 0 ? ahead.store : behind).devices.change('dora', (before) => {
+        (i % 2 === 0 ? ahead.store : behind).devices.change(device('dora', 'a'), (before) => {
           const bound = [...before, contact(i)];
           return bound.length > DEVICE_CONTACTS_MAX ? { status: 403 } : { status: 200, bound, stored: [contact(i)], removed: [] };
         }),
@@ -74,12 +75,27 @@ describe('The contacts of a device', () => {
 
   test('all go where nothing stays bound, also those beyond the limit of an earlier release', async () => {
     await store(behind, [contact(30), contact(31), contact(32)]);
-    await ahead.store.devices.change('dora', (bound) => ({
+    await ahead.store.devices.change(device('dora', 'a'), (bound) => ({
       status: 200,
       bound: [],
       stored: [],
       removed: bound.map(({ uri }) => uri),
     }));
     expect(await behind.devices.bindings('dora')).toEqual([]);
+  });
+
+  test('go when its password changes, and no REGISTER that the old one let in binds another', async () => {
+    await store(behind, [contact(40)]);
+    await ahead.store.devices.put(device('dora', 'a'));
+    expect(await behind.devices.bindings('dora')).toHaveLength(1);
+    const here = new DeviceUsers(behind.devices);
+    expect(await here.reload()).toEqual([]);
+    await ahead.store.devices.put(device('dora', 'b'));
+    expect(await behind.devices.bindings('dora')).toEqual([]);
+    await expect(store(behind, [contact(41)])).rejects.toThrow('the device has changed');
+    expect(await behind.devices.bindings('dora')).toEqual([]);
+    expect(await here.reload()).toEqual(['dora']);
+    await ahead.store.devices.remove(appUuid, 'dora');
+    expect(await here.reload()).toEqual(['dora']);
   });
 });

@@ -230,7 +230,9 @@ describe('the operator API', () => {
     } as const;
     const expiresAt = Date.now() + 60_000;
     const stored = [{ ...binding, userAgent: 'phone/1', expiresAt }];
-    await store.devices.change('alice', () => ({ status: 200, bound: stored, stored, removed: [] }));
+    const [alice] = await store.devices.all();
+    if (alice === undefined) throw new Error('no device');
+    await store.devices.change(alice, () => ({ status: 200, bound: stored, stored, removed: [] }));
     const { devices } = (await operator('GET', path)).body;
     const until = new Date(expiresAt).toISOString();
     const contact = { registered_until: until, address: '203.0.113.5:5070', user_agent: 'phone/1' };

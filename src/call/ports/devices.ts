@@ -25,10 +25,10 @@ export interface DeviceDirectory {
   /** The contacts of a user, those that have expired perhaps among them. Rejects where the database is away. */
   bindings(username: string): Promise<readonly Binding[]>;
   /**
-   * Changes the contacts of a user as `decide` says of those that are bound. Nobody else changes them meanwhile, on any
-   * node. Rejects where the database is away.
+   * Changes the contacts of a device as `decide` says of those that are bound. Nobody else changes them meanwhile, on
+   * any node. Rejects where the database is away, and where the device has another password by now or is gone.
    */
-  change(username: string, decide: (bound: readonly Binding[]) => RegisterOutcome): Promise<RegisterOutcome>;
+  change(device: Device, decide: (bound: readonly Binding[]) => RegisterOutcome): Promise<RegisterOutcome>;
 }
 
 /** No devices, for a carrier that takes none. */

@@ -112,7 +112,8 @@ export class Devices {
   /** Takes the REGISTER of a device that `screen` has let pass. False where it is no device's. */
   register(transaction: ServerTransaction, respond: (work: (now: number) => void) => void): boolean {
     const username = userOf(transaction.request, 'to');
-    if (this.#options.directory.find(username) === undefined) return false;
+    const device = this.#options.directory.find(username);
+    if (device === undefined) return false;
     if (this.#registering >= DEVICE_REGISTERS_MAX) {
       respond(() => unavailable(transaction));
       return true;
@@ -120,7 +121,7 @@ export class Devices {
     this.#registering++;
     // One after the other for a user: they would wait for each other in the database, and hold its connections.
     const turn = (this.#turns.get(username) ?? Promise.resolve())
-      .then(() => this.#bind(transaction, username, respond))
+      .then(() => this.#bind(transaction, device, respond))
       .catch(() => respond(() => unavailable(transaction)))
       .finally(() => {
         this.#registering--;
@@ -130,12 +131,13 @@ export class Devices {
     return true;
   }
 
-  async #bind(transaction: ServerTransaction, username: string, respond: (work: (now: number) => void) => void): Promise<void> {
+  async #bind(transaction: ServerTransaction, device: Device, respond: (work: (now: number) => void) => void): Promise<void> {
     const { request, source } = transaction;
+    const { username } = device;
     const { directory, onBound } = this.#options;
     const decide = (bindings: readonly Binding[]) => register(request, bindings, source, this.#options.now());
     const changes = request.headers.has('contact');
-    const outcome = changes ? await directory.change(username, decide) : decide(await directory.bindings(username));
+    const outcome = changes ? await directory.change(device, decide) : decide(await directory.bindings(username));
     if (outcome.status !== 200) {
       const response = transaction.make(outcome.status);
       if (outcome.status === 423) response.headers.add('min-expires', String(SIP_REGISTER_MIN_SEC));

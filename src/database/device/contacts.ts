@@ -1,14 +1,23 @@
 /** The contacts that SIP devices have registered (RFC 3261 §10), each with the node that has the connection to it. */
 import { and, asc, eq, gt, inArray, isNull, lte, or, sql } from 'drizzle-orm';
 import { DEVICE_CONTACTS_MAX, DEVICES_MAX } from '../../limits.ts';
+import type { DigestSecrets } from '../../sip/message/digest-server.ts';
 import type { Binding, RegisterOutcome } from '../../sip/registrar.ts';
 import type { Database } from '../driver/database.ts';
 import { deviceContacts, devices, nodes } from '../schema.ts';
+import type { Seal } from '../vault/seal.ts';
 
 /** A contact, and the node that it registered with. */
 export interface DeviceFlow {
   readonly nodeId: string;
   readonly binding: Binding;
+}
+
+/** A device user, and what its password is checked against. */
+export interface DeviceRow {
+  readonly username: string;
+  readonly appUuid: string;
+  readonly secrets: DigestSecrets;
 }
 
 /** The contacts that are bound: registered, and not expired. */
@@ -19,15 +28,16 @@ export interface ContactStore {
   flows(username: string): Promise<readonly DeviceFlow[]>;
   /**
    * Asks `decide` what a REGISTER that came to this process does to the contacts of a user, and does it: it stores and
-   * removes what it is told, and deletes whatever of the user's has expired. The user's row is locked meanwhile.
+   * removes what it is told, and deletes whatever of the user's has expired. The user's row is locked meanwhile. It
+   * rejects where the user has other secrets by now, or is gone.
    */
-  change(username: string, decide: (bound: readonly Binding[]) => RegisterOutcome): Promise<RegisterOutcome>;
+  change(device: DeviceRow, decide: (bound: readonly Binding[]) => RegisterOutcome): Promise<RegisterOutcome>;
   /** The contacts of all users that are bound. */
   allBindings(): Promise<readonly { readonly username: string; readonly binding: Binding }[]>;
 }
 
 /** Makes the store for the process `nodeId`. `now` tells whole milliseconds since the epoch. */
-export function registeredContacts(database: Database, nodeId: string, now: () => number): ContactStore {
+export function registeredContacts(database: Database, seal: Seal, nodeId: string, now: () => number): ContactStore {
   const bound = (username: string) => and(eq(deviceContacts.username, username), gt(deviceContacts.expiresAt, now()));
   return {
     async bindings(username) {
@@ -48,11 +58,13 @@ export function registeredContacts(database: Database, nodeId: string, now: () =
       );
       return rows.map(({ contact }) => ({ nodeId: contact.nodeId, binding: bindingOf(contact) }));
     },
-    change: (username, decide) =>
+    change: ({ username, secrets }, decide) =>
       database.run((on) =>
         on.transaction(async (tx) => {
           // Two requests that both read the contacts before either stored its own would pass the limit together.
-          await tx.select({ username: devices.username }).from(devices).where(eq(devices.username, username)).for('update');
+          const [user] = await tx.select().from(devices).where(eq(devices.username, username)).for('update');
+          // The password that the request was checked against may be none any more.
+          if (user === undefined || !hasSecrets(seal, user, secrets)) throw new Error('the device has changed');
           const ofUser = tx.select().from(deviceContacts).where(bound(username));
           const rows = await ofUser.orderBy(asc(deviceContacts.uri)).limit(DEVICE_CONTACTS_MAX);
           const outcome = decide(rows.map(bindingOf));
@@ -82,6 +94,23 @@ export function registeredContacts(database: Database, nodeId: string, now: () =
       return rows.map((row) => ({ username: row.username, binding: bindingOf(row) }));
     },
   };
+}
+
+/** What the secrets of a user are sealed for: they open for no other. */
+export const ownerOf = (username: string): string => `device ${username}`;
+
+export function secretsOf(
+  seal: Seal,
+  { username, secrets }: Pick<typeof devices.$inferSelect, 'username' | 'secrets'>,
+): DigestSecrets {
+  const { md5 = '', sha256 = '' }: Partial<DigestSecrets> = JSON.parse(seal.open(new Uint8Array(secrets), ownerOf(username)));
+  return { md5, sha256 };
+}
+
+/** Whether these are the secrets of a user, which come of its password alone. */
+export function hasSecrets(seal: Seal, user: Parameters<typeof secretsOf>[1], { md5, sha256 }: DigestSecrets): boolean {
+  const held = secretsOf(seal, user);
+  return held.md5 === md5 && held.sha256 === sha256;
 }
 
 /** The columns that a contact's next REGISTER sets. */

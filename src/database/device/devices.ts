@@ -4,18 +4,11 @@
  */
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import { DEVICES_MAX } from '../../limits.ts';
-import type { DigestSecrets } from '../../sip/message/digest-server.ts';
 import type { Binding } from '../../sip/registrar.ts';
 import type { Database } from '../driver/database.ts';
 import { apps, deviceContacts, devices } from '../schema.ts';
 import type { Seal } from '../vault/seal.ts';
-import { bindingOf, type ContactStore, registeredContacts } from './contacts.ts';
-
-interface DeviceRow {
-  readonly username: string;
-  readonly appUuid: string;
-  readonly secrets: DigestSecrets;
-}
+import { bindingOf, type ContactStore, type DeviceRow, hasSecrets, ownerOf, registeredContacts, secretsOf } from './contacts.ts';
 
 /** A device user of an application, with the contacts that are bound. */
 interface ListedDevice {
@@ -28,7 +21,7 @@ interface ListedDevice {
 
 /** The devices of all applications: their users, and the contacts of these that are bound. */
 export interface DeviceStore extends ContactStore {
-  /** Sets a device up, or gives it another password. */
+  /** Sets a device up, or gives it another password: its contacts, which it registered with the old one, go. */
   put(device: DeviceRow): Promise<'stored' | 'no_app' | 'taken' | 'full'>;
   /** False: the application has no such device. Its contacts go with it. */
   remove(appUuid: string, username: string): Promise<boolean>;
@@ -43,7 +36,7 @@ export interface DeviceStore extends ContactStore {
 /** Makes the store. `nodeId` names this process, which has the connections of the devices that register with it. */
 export function deviceStore(database: Database, seal: Seal, nodeId: string, clock: () => number): DeviceStore {
   const now = () => Math.floor(clock());
-  return { ...deviceUsers(database, seal, now), ...registeredContacts(database, nodeId, now) };
+  return { ...deviceUsers(database, seal, now), ...registeredContacts(database, seal, nodeId, now) };
 }
 
 type DeviceUsers = Pick<DeviceStore, 'put' | 'remove' | 'list' | 'all' | 'version'>;
@@ -64,11 +57,7 @@ function deviceUsers(database: Database, seal: Seal, now: () => number): DeviceU
     list: (appUuid) => listDevices(database, appUuid, now()),
     async all() {
       const rows = await database.run((on) => on.select().from(devices).limit(DEVICES_MAX));
-      return rows.map(({ username, appUuid, secrets }) => ({
-        username,
-        appUuid,
-        secrets: secretsOf(seal.open(new Uint8Array(secrets), ownerOf(username))),
-      }));
+      return rows.map((row) => ({ username: row.username, appUuid: row.appUuid, secrets: secretsOf(seal, row) }));
     },
     async version() {
       const [row] = await database.query<{ version: string }>(
@@ -80,7 +69,10 @@ function deviceUsers(database: Database, seal: Seal, now: () => number): DeviceU
   };
 }
 
-/** Sets a device up, or changes its password. `now` is in whole milliseconds since the epoch. */
+/**
+ * Sets a device up, or changes its password, which unbinds its contacts: who has the old one only hears of no more
+ * calls. `now` is in whole milliseconds since the epoch.
+ */
 async function putDevice(
   database: Database,
   seal: Seal,
@@ -88,28 +80,29 @@ async function putDevice(
   now: number,
 ): ReturnType<DeviceStore['put']> {
   if (!(await hasApp(database, appUuid))) return 'no_app';
-  const [known] = await database.run((on) =>
-    on.select({ appUuid: devices.appUuid }).from(devices).where(eq(devices.username, username)).limit(1),
-  );
-  if (known === undefined) {
-    const [counted] = await database.run((on) => on.select({ count: sql<number>`count(*)::int` }).from(devices));
-    if ((counted?.count ?? 0) >= DEVICES_MAX) return 'full';
-  }
   const sealed = seal.close(JSON.stringify(secrets), ownerOf(username));
-  // The owner is part of the condition, so that two applications cannot take one name at once.
-  const stored = await database.run((on) =>
-    on
-      .insert(devices)
-      .values({ username, appUuid, createdAt: now, secrets: sealed, changedAt: now })
-      .onConflictDoUpdate({
-        target: devices.username,
-        // It rises with each change, whatever the clock of this machine says.
-        set: { secrets: sealed, changedAt: sql`greatest(${devices.changedAt} + 1, excluded.changed_at)` },
-        setWhere: eq(devices.appUuid, appUuid),
-      })
-      .returning({ username: devices.username }),
+  return database.run((on) =>
+    on.transaction(async (tx) => {
+      // Locked, as by a REGISTER: none that was let in by the old password binds its contact after this.
+      const [known] = await tx.select().from(devices).where(eq(devices.username, username)).for('update');
+      if (known === undefined && (await tx.$count(devices)) >= DEVICES_MAX) return 'full';
+      // The owner is part of the condition, so that two applications cannot take one name at once.
+      const stored = await tx
+        .insert(devices)
+        .values({ username, appUuid, createdAt: now, secrets: sealed, changedAt: now })
+        .onConflictDoUpdate({
+          target: devices.username,
+          // It rises with each change, whatever the clock of this machine says.
+          set: { secrets: sealed, changedAt: sql`greatest(${devices.changedAt} + 1, excluded.changed_at)` },
+          setWhere: eq(devices.appUuid, appUuid),
+        })
+        .returning({ username: devices.username });
+      if (stored.length === 0) return 'taken';
+      if (known !== undefined && !hasSecrets(seal, known, secrets))
+        await tx.delete(deviceContacts).where(eq(deviceContacts.username, username));
+      return 'stored';
+    }),
   );
-  return stored.length > 0 ? 'stored' : 'taken';
 }
 
 /** Lists the devices of an application with their contacts, by name. Undefined where there is no such application. */
@@ -138,12 +131,4 @@ async function hasApp(database: Database, appUuid: string): Promise<boolean> {
     on.select({ one: sql<number>`1` }).from(apps).where(eq(apps.appUuid, appUuid)).limit(1),
   );
   return found.length > 0;
-}
-
-/** What the secrets are sealed for: they open for no other user. */
-const ownerOf = (username: string): string => `device ${username}`;
-
-function secretsOf(text: string): DigestSecrets {
-  const { md5 = '', sha256 = '' }: Partial<DigestSecrets> = JSON.parse(text);
-  return { md5, sha256 };
 }
