@@ -5,11 +5,12 @@
 import { DEVICE_CONTACTS_MAX, DEVICE_URI_MAX_CHARS, SIP_REGISTER_MAX_SEC, SIP_REGISTER_MIN_SEC } from '../limits.ts';
 import type { Peer } from './flow.ts';
 import { parseCSeq, parseDeltaSeconds, type SipRequest } from './message/message.ts';
-import { parseNameAddress, parseUri } from './message/uri.ts';
+import { parseNameAddress, requestUri } from './message/uri.ts';
 import type { TransportName } from './message/via.ts';
 
 /** One contact of a user: the URI that it gave, and where its packets come from, which is where calls are sent. */
 export interface Binding {
+  /** The host is in lower case, and URI headers are left out. */
   readonly uri: string;
   readonly callId: string;
   readonly cseq: number;
@@ -54,13 +55,12 @@ export function register(request: SipRequest, bindings: readonly Binding[], sour
   const changes = new Map<string, Binding | undefined>();
   for (const value of contacts) {
     const contact = parseNameAddress(value);
-    const uri = contact === undefined ? undefined : parseUri(contact.uri);
-    if (contact === undefined || uri === undefined || uri.host === '' || contact.uri.length > DEVICE_URI_MAX_CHARS)
-      return { status: 400 };
-    if (live.some((binding) => binding.uri === contact.uri && isOvertaken(binding))) return { status: 500 };
+    const uri = contact === undefined ? undefined : requestUri(contact.uri);
+    if (contact === undefined || uri === undefined || uri.length > DEVICE_URI_MAX_CHARS) return { status: 400 };
+    if (live.some((binding) => binding.uri === uri && isOvertaken(binding))) return { status: 500 };
     const asked = parseDeltaSeconds(contact.parameters.get('expires')) ?? parseDeltaSeconds(headers.get('expires'));
     if (asked === 0) {
-      changes.set(contact.uri, undefined);
+      changes.set(uri, undefined);
       continue;
     }
     if (asked !== undefined && asked < SIP_REGISTER_MIN_SEC) return { status: 423 };
@@ -68,7 +68,7 @@ export function register(request: SipRequest, bindings: readonly Binding[], sour
     const { transport, host, port } = source;
     const userAgent = (headers.get('user-agent') ?? '').replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, USER_AGENT_MAX_CHARS);
     const expiresAt = Math.floor(now) + seconds * 1000;
-    changes.set(contact.uri, { uri: contact.uri, callId, cseq, expiresAt, transport, host, port, userAgent });
+    changes.set(uri, { uri, callId, cseq, expiresAt, transport, host, port, userAgent });
   }
   const stored = [...changes.values()].filter((binding) => binding !== undefined);
   const removed = [...changes].filter(([, binding]) => binding === undefined).map(([uri]) => uri);

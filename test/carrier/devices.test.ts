@@ -133,6 +133,19 @@ describe('a device', () => {
     for (const username of ['nobody', 'bob']) expect(answered(username)).toBeWithin(20, 40);
   });
 
+  test('is refused what is not known here, and a registration that is too brief', async () => {
+    const { carrier, directory } = await open();
+    const alice = await peerOf(carrier, '127.0.0.7');
+    const fields = 'Require: outbound, timer\r\nProxy-Require: gruu\r\n';
+    const { response } = await asUser(alice, 'REGISTER', 'alice', { fields });
+    expect(response).toMatch(/^SIP\/2.0 420 Bad Extension/);
+    expect(field(response, 'Unsupported')).toBe('outbound, gruu');
+    const brief = await asUser(alice, 'REGISTER', 'alice', { contact: '<sip:alice@127.0.0.7>;expires=5' });
+    expect(brief.response).toMatch(/^SIP\/2.0 423 Interval Too Brief/);
+    expect(field(brief.response, 'Min-Expires')).toBe('60');
+    expect(directory.contacts.get('alice') ?? []).toEqual([]);
+  });
+
   test('is told to try again later while the database is away', async () => {
     const { carrier, directory } = await open();
     directory.away = true;

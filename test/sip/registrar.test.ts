@@ -71,6 +71,19 @@ describe('a REGISTER', () => {
     expect(gone).toMatchObject({ bound: [], stored: [], removed: ['sip:a@h'] });
   });
 
+  test('names a contact whatever the case of its host, and binds no URI headers', () => {
+    const bound = after([], ['<SIP:Al@EXAMPLE.com:5070;Ob?Route=%3Csip:evil%3E>']);
+    expect(bound.map(({ uri }) => uri)).toEqual(['sip:Al@example.com:5070;Ob']);
+    expect(after(bound, ['<sip:Al@Example.COM:5070;Ob>'], { cseq: 2 })).toHaveLength(1);
+    expect(register(request(['<sip:Al@EXAMPLE.COM:5070;Ob>']), bound, SOURCE, NOW).status).toBe(500);
+    expect(after(bound, ['<sip:Al@EXAMPLE.COM:5070;Ob>;expires=0'], { cseq: 2 })).toEqual([]);
+    expect(after([], ['<sip:[2001:DB8::1]?a=b>'])[0]?.uri).toBe('sip:[2001:db8::1]');
+    expect(after([], ['<sip:a?b@H>'])[0]?.uri).toBe('sip:a?b@h');
+    for (const contact of ['<sip:a@h?x=@evil>', '<tel:+1555>']) {
+      expect(register(request([contact]), [], SOURCE, NOW).status).toBe(400);
+    }
+  });
+
   test('that was overtaken by a later one of its Call-ID changes nothing; a phone that started anew may', () => {
     const bound = after([], ['<sip:a@h>'], { cseq: 5 });
     expect(register(request(['<sip:a@h>'], { cseq: 5 }), bound, SOURCE, NOW).status).toBe(500);

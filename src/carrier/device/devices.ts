@@ -16,6 +16,7 @@ import {
   SIP_RETRY_AFTER_SEC,
 } from '../../limits.ts';
 import type { Peer } from '../../sip/flow.ts';
+import { unsupportedTags } from '../../sip/message/capability.ts';
 import { type DigestSecrets, DigestServer } from '../../sip/message/digest-server.ts';
 import type { SipRequest } from '../../sip/message/message.ts';
 import { parseNameAddress, parseUri, tagOf } from '../../sip/message/uri.ts';
@@ -114,6 +115,14 @@ export class Devices {
     const username = userOf(transaction.request, 'to');
     const device = this.#options.directory.find(username);
     if (device === undefined) return false;
+    const { headers } = transaction.request;
+    const unknown = new Set([...unsupportedTags(headers), ...unsupportedTags(headers, 'proxy-require')]);
+    if (unknown.size > 0) {
+      const response = transaction.make(420);
+      response.headers.add('unsupported', [...unknown].join(', '));
+      transaction.send(response);
+      return true;
+    }
     if (this.#registering >= DEVICE_REGISTERS_MAX) {
       respond(() => unavailable(transaction));
       return true;

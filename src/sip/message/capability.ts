@@ -22,8 +22,8 @@ export const methodRefusal = (method: string): 405 | 501 | undefined =>
   ALLOWED_METHODS.has(method) ? undefined : FOREIGN_METHODS.has(method) ? 405 : 501;
 
 /** The option tags that the far end requires and we do not know (RFC 3261 §8.2.2.3). */
-export const unsupportedTags = (headers: Headers): string[] =>
-  headers.has('require') ? headers.list('require').filter((tag) => !SUPPORTED_TAGS.has(tag.toLowerCase())) : [];
+export const unsupportedTags = (headers: Headers, name: 'require' | 'proxy-require' = 'require'): string[] =>
+  headers.has(name) ? headers.list(name).filter((tag) => !SUPPORTED_TAGS.has(tag.toLowerCase())) : [];
 
 /** Whether an option tag stands in `require` or `supported`. */
 export const hasTag = (headers: Headers, name: 'require' | 'supported', tag: string): boolean =>

@@ -139,6 +139,24 @@ export function parseUri(text: string): SipUri | undefined {
   return hostPort === undefined || parameters === undefined ? undefined : { scheme, user, ...hostPort, parameters };
 }
 
+/**
+ * A sip or sips URI as a Request-URI has it: without URI headers (RFC 3261 §19.1.1), and with what is compared without
+ * case, its scheme and host (§19.1.4), in lower case. Undefined when malformed, and for a tel URI.
+ */
+export function requestUri(text: string): string | undefined {
+  const parsed = parseUri(text);
+  if (parsed === undefined || parsed.scheme === 'tel') return undefined;
+  const at = text.lastIndexOf('@') + 1;
+  const info = at === 0 ? '' : text.slice(text.indexOf(':') + 1, at);
+  // What follows a second @ may be meant as a header, or as the host.
+  if (info.indexOf('@') < info.length - 1) return undefined;
+  const rest = at === 0 ? text.slice(text.indexOf(':') + 1) : text.slice(at);
+  const [place = ''] = rest.split('?', 1);
+  const semicolon = place.indexOf(';');
+  const parameters = semicolon < 0 ? '' : place.slice(semicolon);
+  return `${parsed.scheme}:${info}${formatHostPort(parsed.host.toLowerCase(), parsed.port)}${parameters}`;
+}
+
 /** Parses `"Display" <uri>;param` and the bare `uri;param`, whose parameters belong to the header (RFC 3261 §20.10). */
 export function parseNameAddress(value: string): NameAddress | undefined {
   let at = 0;
