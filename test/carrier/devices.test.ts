@@ -4,6 +4,7 @@ import type { Device, DeviceDirectory } from '../../src/call/ports/devices.ts';
 import { hexHash } from '../../src/hash.ts';
 import { digestSecrets } from '../../src/sip/message/digest-server.ts';
 import type { Binding, RegisterOutcome } from '../../src/sip/registrar.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { answerTo, asUser } from './device-peer.ts';
 import { Signals, TestCarrier, trunkTo } from './harness.ts';
 import { field, RawPeer, sdp } from './raw-peer.ts';
@@ -38,8 +39,8 @@ class Directory implements DeviceDirectory {
   }
 }
 
-async function open(directory = new Directory()) {
-  const carrier = await TestCarrier.open([ELSEWHERE], { devices: directory });
+async function open(directory = new Directory(), clock?: VirtualClock) {
+  const carrier = await TestCarrier.open([ELSEWHERE], { devices: directory, ...(clock === undefined ? {} : { clock }) });
   carriers.push(carrier);
   return { carrier, directory };
 }
@@ -330,6 +331,23 @@ describe('a dial to a device', () => {
     two.respond(await two.until(/^INVITE/), '486 Busy Here');
     expect(await endOf(call.signals)).toMatchObject({ cause: 'busy' });
     await carrier.idle();
+  });
+
+  test('ends as not answered, with words about the device, where its connection is gone or it does not respond', async () => {
+    const gone = await open();
+    (await registered(gone.carrier, '127.0.0.7', 'alice', 'tcp')).close();
+    await Bun.sleep(50);
+    const call = dial(gone.carrier);
+    if (typeof call === 'string') throw new Error(call);
+    expect(await endOf(call.signals)).toMatchObject({ cause: 'not_answered', description: expect.stringContaining('device') });
+    const clock = new VirtualClock();
+    const silent = await open(new Directory(), clock);
+    const off = await registered(silent.carrier, '127.0.0.8');
+    const unheard = dial(silent.carrier);
+    if (typeof unheard === 'string') throw new Error(unheard);
+    await off.until(/^INVITE/);
+    await clock.advance(33_000);
+    expect(await endOf(unheard.signals)).toMatchObject({ cause: 'not_answered', description: 'The device did not respond' });
   });
 
   test('of another application, or of nobody, is unknown', async () => {

@@ -20,6 +20,8 @@ import type { PhoneLegOptions } from '../leg/phone-leg.ts';
 import { peerOf } from './device-trunk.ts';
 
 const UNREGISTERED: LegEnd = { cause: 'not_answered', by: 'callee', description: 'The device is not registered' };
+const SILENT: LegEnd = { cause: 'not_answered', by: 'callee', description: 'The device did not respond' };
+const UNREACHABLE: LegEnd = { cause: 'not_answered', by: 'callee', description: 'The device could not be reached' };
 const NO_PORTS: LegEnd = { cause: 'carrier_congested', by: 'system', description: 'No media ports are free' };
 const AWAY: LegEnd = { cause: 'failed', by: 'system', description: 'The contacts of the device could not be read' };
 const UNUSABLE: LegEnd = { cause: 'failed', by: 'system', description: 'The device answered with audio that cannot be used' };
@@ -82,6 +84,12 @@ export class DeviceLeg extends DialledLeg {
     }
     this.#cancelForks('');
     this.end(CANCELLED);
+  }
+
+  /** A device that is off or has lost its connection is absent, and no problem of a carrier. */
+  protected override endOf(end: CallEnd): LegEnd {
+    if (end.why === 'no_response') return SILENT;
+    return end.why === 'unreachable' ? UNREACHABLE : super.endOf(end);
   }
 
   async #begin(): Promise<void> {
