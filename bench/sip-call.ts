@@ -105,6 +105,7 @@ async function overUdp(calls: number): Promise<void> {
       isBanned: () => false,
       log: silentLog,
       onMessage: (bytes, source) => driver.receive(bytes, source),
+      onLost() {},
     });
     port = sockets.ports[0]?.port ?? 0;
     driver.attach(sockets);

@@ -213,11 +213,13 @@ class SipCarrier implements Carrier {
     const isBanned = (address: string) => this.#isBanned(address);
     const onMessage = (bytes: Uint8Array, source: Peer) => this.#driver.receive(bytes, this.#profiled(source));
     const isKnown = (address: string) => this.#isKnown(address);
+    // A node that stops leaves the bindings to those who take over, or to itself after a restart.
+    const onLost = (from: Pick<Peer, 'transport' | 'host' | 'port'>) => (this.#closed ? undefined : this.#devices.lost(from));
     const tlsOf = (identity: string) => {
       const trunk = this.#named(trunkOfTlsIdentity(identity));
       return trunk && { ca: trunk.settings.tls?.ca, cert: trunk.settings.tls?.cert, key: trunk.tlsKey };
     };
-    this.#sockets = await openListener({ listen, tls, advertise, clock, log, tlsOf, isKnown, isBanned, onMessage });
+    this.#sockets = await openListener({ listen, tls, advertise, clock, log, tlsOf, isKnown, isBanned, onMessage, onLost });
     this.#driver.attach(this.#sockets);
     this.#monitor.update(this.#options.trunks());
   }

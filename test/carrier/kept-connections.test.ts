@@ -43,12 +43,13 @@ class Alice implements DeviceDirectory {
 
 async function open() {
   const clock = new VirtualClock();
+  const alice = new Alice();
   const elsewhere = trunkTo('sip:127.0.0.1:9', { inboundCidrs: ['127.0.0.200/32'] });
-  const carrier = await TestCarrier.open([elsewhere], { clock, devices: new Alice() });
+  const carrier = await TestCarrier.open([elsewhere], { clock, devices: alice });
   closers.push(() => carrier.close());
   const peer = await RawPeer.tcp(carrier.port('tcp'), HOST);
   closers.push(() => peer.close());
-  return { clock, carrier, peer };
+  return { clock, carrier, peer, alice };
 }
 
 /** Registers alice over a connection for so many seconds. */
@@ -100,6 +101,22 @@ describe('the TCP connection of a device', () => {
     await ring(carrier, peer);
     await clock.advance(3_600_000 + idle);
     await closed(peer);
+  });
+
+  test('takes the bindings over it with it, and no other', async () => {
+    const { carrier, peer, alice } = await open();
+    const later = await RawPeer.tcp(carrier.port('tcp'), HOST);
+    closers.push(() => later.close());
+    await register(peer, 3_600);
+    await register(later, 3_600);
+    expect(alice.bound).toHaveLength(2);
+    peer.close();
+    for (let looks = 0; alice.bound.length > 1 && looks < 400; looks++) await Bun.sleep(5);
+    expect(alice.bound.map(({ port }) => port)).toEqual([later.port]);
+    await ring(carrier, later);
+    await carrier.close();
+    await Bun.sleep(20);
+    expect(alice.bound).toHaveLength(1);
   });
 
   test('is kept as long as the last of its bindings lasts, also where the address was known before', async () => {

@@ -93,7 +93,15 @@ describe('a connection that does not come up', () => {
   ] as const)
     test(`is given up after ${limit} ms`, async () => {
       const clock = new VirtualClock();
-      const options = { clock, tls: {}, tlsOf: () => undefined, isKnown: () => true, isBanned: () => false, onMessage() {} };
+      const options = {
+        clock,
+        tls: {},
+        tlsOf: () => undefined,
+        isKnown: () => true,
+        isBanned: () => false,
+        onMessage() {},
+        onLost() {},
+      };
       const streams = new Streams(0, options);
       closers.push(() => streams.close());
       const target = { transport: 'tls', flow: 0, host: '127.0.0.1', port: await silence(), name: 'x', identity: '' } as const;

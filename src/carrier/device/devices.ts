@@ -27,7 +27,7 @@ import type { Screened } from '../../sip/user-agent.ts';
 import { systemEntropy } from '../entropy.ts';
 import type { Refusals, Why } from '../refusals.ts';
 import { GuessLimit } from './guess-limit.ts';
-import { KnownAddresses } from './known-addresses.ts';
+import { isFrom, KnownAddresses } from './known-addresses.ts';
 
 /** What an answer of an unknown user is checked against, so that it takes as long as that of a known one. */
 const NOBODY: DigestSecrets = { md5: '', sha256: '' };
@@ -127,23 +127,64 @@ export class Devices {
       respond(() => unavailable(transaction));
       return true;
     }
+    this.#inTurn(
+      username,
+      () => this.#bind(transaction, device, respond),
+      () => respond(() => unavailable(transaction)),
+    );
+    return true;
+  }
+
+  /**
+   * A connection is closed: whoever was registered over it is not reached there any more. Beyond half the limit of
+   * registrations, and while the database is away, a binding is left to expire.
+   */
+  lost(from: Pick<Peer, 'transport' | 'host' | 'port'>): void {
+    for (const username of this.#known.usersAt(from)) {
+      const device = this.#options.directory.find(username);
+      if (device === undefined || this.#registering >= DEVICE_REGISTERS_MAX / 2) continue;
+      this.#inTurn(
+        username,
+        () => this.#unbind(device, from),
+        () => {},
+      );
+    }
+  }
+
+  /** Works on a registration of a user, or on the end of one. */
+  #inTurn(username: string, work: () => Promise<void>, failed: () => void): void {
     this.#registering++;
     // One after the other for a user: they would wait for each other in the database, and hold its connections.
     const turn = (this.#turns.get(username) ?? Promise.resolve())
-      .then(() => this.#bind(transaction, device, respond))
-      .catch(() => respond(() => unavailable(transaction)))
+      .then(work)
+      .catch(failed)
       .finally(() => {
         this.#registering--;
         if (this.#turns.get(username) === turn) this.#turns.delete(username);
       });
     this.#turns.set(username, turn);
-    return true;
+  }
+
+  async #unbind(device: Device, from: Pick<Peer, 'transport' | 'host' | 'port'>): Promise<void> {
+    const { username } = device;
+    const outcome = await this.#options.directory.change(device, (bindings) => {
+      const bound = bindings.filter((binding) => !isFrom(binding, from));
+      const removed = bindings.filter((binding) => isFrom(binding, from)).map(({ uri }) => uri);
+      return { status: 200, bound, stored: [], removed };
+    });
+    if (outcome.status === 200) this.#changed(username, [], outcome.removed);
+  }
+
+  #changed(username: string, stored: readonly Binding[], removed: readonly string[]): void {
+    for (const uri of removed) this.#known.forget(username, uri);
+    for (const binding of stored) this.learn(username, binding);
+    this.#options.onBound(username, stored, removed);
   }
 
   async #bind(transaction: ServerTransaction, device: Device, respond: (work: (now: number) => void) => void): Promise<void> {
     const { request, source } = transaction;
     const { username } = device;
-    const { directory, onBound } = this.#options;
+    const { directory } = this.#options;
     const decide = (bindings: readonly Binding[]) => register(request, bindings, source, this.#options.now());
     const changes = request.headers.has('contact');
     const outcome = changes ? await directory.change(device, decide) : decide(await directory.bindings(username));
@@ -154,9 +195,7 @@ export class Devices {
       return;
     }
     const { stored, removed, bound } = outcome;
-    for (const uri of removed) this.#known.forget(username, uri);
-    for (const binding of stored) this.learn(username, binding);
-    onBound(username, stored, removed);
+    this.#changed(username, stored, removed);
     respond((now) => {
       const response = transaction.make(200);
       for (const binding of bound) response.headers.add(...contactField(binding, now));

@@ -2,18 +2,21 @@
 import { DEVICE_ADDRESSES_MAX, DEVICE_CONTACTS_MAX, DEVICES_MAX } from '../../limits.ts';
 import type { Binding } from '../../sip/registrar.ts';
 
+/** The place of a contact, and until when it is bound there. */
+type Place = Pick<Binding, 'transport' | 'host' | 'port' | 'expiresAt'>;
+
 export class KnownAddresses {
   /** The contacts of each user by their URIs. Users and contacts that registered longest ago come first. */
-  readonly #users = new Map<string, Map<string, Pick<Binding, 'host' | 'expiresAt'>>>();
+  readonly #users = new Map<string, Map<string, Place>>();
   /** The users at each address, and until when they count, in milliseconds. */
   readonly #hosts = new Map<string, Map<string, number>>();
 
   /** A contact of a user is bound. */
-  learn(username: string, { uri, host, expiresAt }: Pick<Binding, 'uri' | 'host' | 'expiresAt'>): void {
-    const contacts = this.#users.get(username) ?? new Map<string, Pick<Binding, 'host' | 'expiresAt'>>();
+  learn(username: string, { uri, transport, host, port, expiresAt }: Place & Pick<Binding, 'uri'>): void {
+    const contacts = this.#users.get(username) ?? new Map<string, Place>();
     const before = contacts.get(uri);
     contacts.delete(uri);
-    contacts.set(uri, { host, expiresAt });
+    contacts.set(uri, { transport, host, port, expiresAt });
     this.#users.delete(username);
     this.#users.set(username, contacts);
     if (before !== undefined) this.#settle(username, before.host);
@@ -59,6 +62,14 @@ export class KnownAddresses {
     return (this.#hosts.get(address)?.get(username) ?? 0) > now;
   }
 
+  /** The users with a contact at just that place. */
+  usersAt(from: Omit<Place, 'expiresAt'>): readonly string[] {
+    const isThere = (place: Place) => isFrom(place, from);
+    return [...(this.#hosts.get(from.host)?.keys() ?? [])].filter((username) =>
+      [...(this.#users.get(username)?.values() ?? [])].some(isThere),
+    );
+  }
+
   /** Writes down until when a user counts at an address. */
   #settle(username: string, address: string): void {
     const users = this.#hosts.get(address) ?? new Map<string, number>();
@@ -69,3 +80,7 @@ export class KnownAddresses {
     if (users.size > 0) this.#hosts.set(address, users);
   }
 }
+
+/** Whether a contact is at just that place. */
+export const isFrom = (contact: Omit<Place, 'expiresAt'>, { transport, host, port }: Omit<Place, 'expiresAt'>): boolean =>
+  contact.transport === transport && contact.host === host && contact.port === port;

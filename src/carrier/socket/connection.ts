@@ -159,6 +159,11 @@ export class Connection {
     this.#know();
   }
 
+  /** Whether a device is registered over this connection. */
+  get isKept(): boolean {
+    return this.#clock.now() < this.#keptUntil;
+  }
+
   close(): void {
     this.#socket.destroy();
   }
@@ -208,7 +213,7 @@ export class Connection {
    * keeps its router's mapping, is ignored by it (RFC 3261 §7.5), and makes TCP notice a device that is gone.
    */
   #onIdle(now: number): void {
-    const isKept = now < this.#keptUntil;
+    const { isKept } = this;
     if (!isKept && ++this.#idlePeriods >= SIP_CONNECTION_IDLE_PERIODS_MAX) {
       this.#socket.destroy();
       return;

@@ -25,6 +25,8 @@ interface ListenerOptions {
   /** Whether nothing is heard from an address: its datagrams and connections are dropped. */
   isBanned(address: string): boolean;
   onMessage(bytes: Uint8Array, source: Peer): void;
+  /** A connection is closed that a device was registered over. */
+  onLost(source: Pick<Peer, 'transport' | 'host' | 'port'>): void;
 }
 
 export interface BoundPort {
@@ -67,6 +69,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     onMessage(bytes, { transport, remoteHost: host, remotePort: port, flow }) {
       if (!options.isBanned(host)) options.onMessage(bytes, { transport, host, port, flow });
     },
+    onLost: ({ transport, remoteHost: host, remotePort: port }) => options.onLost({ transport, host, port }),
   });
   const certificate = watchTls(tls ?? {}, options.log, (material) => streams.useTls(material));
   const close = async () => {

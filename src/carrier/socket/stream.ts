@@ -63,6 +63,8 @@ interface StreamOptions {
   /** Whether connections from an address are closed at once. */
   isBanned(address: string): boolean;
   onMessage(bytes: Uint8Array, connection: Connection): void;
+  /** A connection is closed that a device was registered over. */
+  onLost(connection: Connection): void;
 }
 
 /** The connections of one listener. */
@@ -226,6 +228,7 @@ export class Streams {
           if (this.#byRemote.get(key) === gone) this.#byRemote.delete(key);
           if (gone.kind === 'outbound') this.#outbound--;
           else this.#inbound.closed(remote.host, gone.kind === 'known');
+          if (gone.isKept) this.#options.onLost(gone);
         },
       },
       connectMs,
