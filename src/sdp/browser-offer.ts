@@ -50,8 +50,6 @@ export interface BrowserAnswer {
   readonly ssrc: number;
   readonly sessionId: number;
   readonly version: number;
-  /** Whether we hold the far end. */
-  readonly holding: boolean;
 }
 
 const PROTOCOL = /^(UDP|TCP)\/TLS\/RTP\/SAVPF?$/;
@@ -144,12 +142,12 @@ function firstCodec(
   return undefined;
 }
 
-/** The direction that answers theirs (RFC 3264 §6.1). */
-function answerTo(direction: Direction, holding: boolean): Direction {
-  const open: Direction = direction === 'sendonly' ? 'recvonly' : direction === 'recvonly' ? 'sendonly' : direction;
-  if (!holding) return open;
-  return open === 'sendrecv' ? 'sendonly' : open === 'recvonly' ? 'inactive' : open;
-}
+/**
+ * The direction that answers theirs (RFC 3264 §6.1). Our hold is not told: no offer of ours could take it back, and the
+ * browser would stay silent. What it says meanwhile is dropped at our side.
+ */
+const answerTo = (direction: Direction): Direction =>
+  direction === 'sendonly' ? 'recvonly' : direction === 'recvonly' ? 'sendonly' : direction;
 
 /** Our answer, in text. */
 export function browserAnswer(offer: BrowserOffer, own: BrowserAnswer): string {
@@ -179,7 +177,7 @@ function audioSection(offer: BrowserOffer, own: BrowserAnswer): string {
     `m=audio ${first?.port ?? 9} ${section?.protocol ?? 'UDP/TLS/RTP/SAVPF'} ${payloadTypes(formats, events)}\r\n` +
     `c=IN ${family(first?.host ?? '')} ${first?.host ?? '0.0.0.0'}\r\n${mid(section?.mid ?? '')}` +
     `a=ice-ufrag:${own.ice.ufrag}\r\na=ice-pwd:${own.ice.password}\r\na=fingerprint:sha-256 ${own.fingerprint}\r\n` +
-    `a=setup:passive\r\na=rtcp-mux\r\na=${answerTo(offer.direction, own.holding)}\r\na=msid:sidetone audio\r\n` +
+    `a=setup:passive\r\na=rtcp-mux\r\na=${answerTo(offer.direction)}\r\na=msid:sidetone audio\r\n` +
     `${formatLines(formats, events)}a=ptime:${offer.ptimeMs}\r\na=ssrc:${own.ssrc} cname:sidetone\r\n${candidateLines(own.candidates)}a=end-of-candidates\r\n`
   );
 }

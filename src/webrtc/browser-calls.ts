@@ -173,10 +173,10 @@ export class WebrtcDoor implements BrowserCalls {
     });
   }
 
-  #answer({ offer, ice, ssrc, sessionId, version, leg }: Live): string {
+  #answer({ offer, ice, ssrc, sessionId, version }: Live): string {
     const fingerprint = this.#options.media.webrtc?.fingerprint ?? '';
     const candidates = this.#candidates();
-    return browserAnswer(offer, { ice, fingerprint, candidates, ssrc, sessionId, version, holding: leg.isHolding });
+    return browserAnswer(offer, { ice, fingerprint, candidates, ssrc, sessionId, version });
   }
 
   #candidates(): readonly HostCandidate[] {

@@ -64,10 +64,6 @@ export class BrowserLeg implements Leg {
     return this.#over ? undefined : this.#media;
   }
 
-  get isHolding(): boolean {
-    return this.#holding;
-  }
-
   /** Hands over the signals so far, and then all that follow. */
   listen(listener: LegListener): void {
     this.#listener = listener;

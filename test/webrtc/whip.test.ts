@@ -154,12 +154,30 @@ describe('a call from a browser', () => {
     expect((await left.hangUp()).status).toBe(404);
   });
 
-  test('our hold takes effect at our side, and is told', async () => {
-    const peer = await answered(await newToken());
+  /** A call, and its offer, to be sent again with another direction. */
+  async function offering(direction: string) {
+    let offer = '';
+    const alter = (sdp: string) => {
+      offer = sdp;
+      return sdp.replace('a=sendrecv', `a=${direction}`);
+    };
+    const peer = await answered(await newToken(), { alter });
+    const again = async (other: string) => {
+      const response = await whip(peer.location, 'PATCH', offer.replace('a=sendrecv', `a=${other}`));
+      return /a=(sendrecv|sendonly|recvonly|inactive)\r/.exec(await response.text())?.[1];
+    };
+    return { peer, again };
+  }
+
+  test('our hold takes effect at our side, and is told to the application, but to no browser that offers meanwhile', async () => {
+    const { peer, again } = await offering('sendrecv');
     await api('POST', `/v1/sessions/${peer.sessionUuid}/hold`, {});
     expect((await receiver.event('session.held', peer.sessionUuid)).body).toMatchObject({ by: 'application' });
+    expect([await again('inactive'), await again('sendrecv')]).toEqual(['inactive', 'sendrecv']);
     await api('POST', `/v1/sessions/${peer.sessionUuid}/unhold`, {});
-    expect((await receiver.event('session.resumed', peer.sessionUuid)).body).toMatchObject({ by: 'application' });
+    const resumed = () => receiver.of(peer.sessionUuid).filter(({ event }) => event === 'session.resumed');
+    await receiver.until(() => resumed().length === 2, 'both to resume');
+    expect(resumed().map(({ body }) => body.by)).toEqual(['far_end', 'application']);
     await peer.hangUp();
   });
 
