@@ -96,6 +96,36 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
     expect(ended.body).toMatchObject({ answered: true, hangup_by: 'callee' });
   }, 30_000);
 
+  test('a hold or a reconnection whose request is lost leaves the call as it was, and both can be asked for again', async () => {
+    const uuid = await start(700);
+    await answer(uuid);
+    await page.waitForFunction(`call.connection.connectionState === 'connected'`);
+    const tell = (what: string) => page.evaluate(`${what}.then(() => 'done', () => 'failed')`);
+    const whileAway = async (what: string) => {
+      await page.route('**/v1/whip/**', (route) => route.abort());
+      const told = await tell(what);
+      await page.unroute('**/v1/whip/**');
+      const audio = 'call.connection.getTransceivers()[0]';
+      return [
+        told,
+        await page.evaluate(`[call.connection.signalingState, ${audio}.direction, ${audio}.currentDirection].join()`),
+      ];
+    };
+    expect(await whileAway('call.hold(true)')).toEqual(['failed', 'stable,sendrecv,sendrecv']);
+    expect(await tell('call.reconnect()')).toBe('done');
+    expect(await whileAway('call.reconnect()')).toEqual(['failed', 'stable,sendrecv,sendrecv']);
+    expect(await tell('call.hold(true)')).toBe('done');
+    expect(await tell('Promise.all([call.reconnect(), call.hold(false)])')).toBe('done');
+    await receiver.event('session.resumed', uuid);
+    const urls = [`http://127.0.0.1:${site.port}/tone.wav`];
+    await api('POST', `/v1/sessions/${uuid}/playback/play`, { type: 'files', urls, loop: 10 });
+    await hears(1000);
+    // The console names the two requests that were lost.
+    expect(seen.errors.splice(0)).toEqual(Array(2).fill(expect.stringContaining('ERR_FAILED')));
+    await page.evaluate('call.hangUp()');
+    await receiver.event('session.ended', uuid);
+  }, 30_000);
+
   test('in a Room it hears the others and they hear it; it hangs up', async () => {
     const uuid = await start(700);
     await answer(uuid);

@@ -23,7 +23,10 @@ export interface BrowserCall {
   /** Presses keys: 0 to 9, A to D, `*`, `#`, and `,` for a pause. */
   sendDigits(digits: string): void;
   mute(on: boolean): void;
-  /** Holds the call, or no longer: nothing is said or heard meanwhile, and `session.held` tells the application. */
+  /**
+   * Holds the call, or no longer: nothing is said or heard meanwhile, and `session.held` tells the application. Rejects
+   * when the platform cannot be asked within five seconds, or refuses; the call is as it was then.
+   */
   hold(on: boolean): Promise<void>;
   /**
    * Finds a new way after the network changed. It is done by itself when the connection is lost, and again for two
@@ -38,7 +41,7 @@ const HANG_UP_MS = 2_000;
 const RECOVERY_MAX_MS = 120_000;
 const RECOVERY_PAUSE_MS = 1_000;
 /** How long a platform that was asked has, to answer and then to be found. */
-const RESTART_MAX_MS = 5_000;
+const ANSWER_MAX_MS = 5_000;
 const FRAGMENT = 'application/trickle-ice-sdpfrag';
 
 /** Calls. It rings until the application answers, or ends. Rejects when the platform refuses the call. */
@@ -90,6 +93,8 @@ class Call implements BrowserCall {
   readonly #parts: Parts;
   #end: () => void = () => {};
   #over = false;
+  /** Settles, without ever rejecting, when the last offer is answered or given up. */
+  #turn: Promise<void> = Promise.resolve();
   #isReconnecting = false;
   #isRecovering = false;
 
@@ -121,39 +126,67 @@ class Call implements BrowserCall {
     for (const track of this.#parts.microphone.getAudioTracks()) track.enabled = !on;
   }
 
-  async hold(on: boolean): Promise<void> {
-    for (const transceiver of this.connection.getTransceivers()) transceiver.direction = on ? 'inactive' : 'sendrecv';
-    await this.connection.setLocalDescription();
-    const { location, request } = this.#parts;
-    const offer = this.connection.localDescription?.sdp ?? '';
-    const response = await request(location, 'PATCH', offer, { 'content-type': 'application/sdp' });
-    if (response.status !== 200) throw new Error(`the hold was refused: ${response.status}`);
-    await this.connection.setRemoteDescription({ type: 'answer', sdp: await response.text() });
+  hold(on: boolean): Promise<void> {
+    return this.#inTurn(async () => {
+      for (const transceiver of this.connection.getTransceivers()) transceiver.direction = on ? 'inactive' : 'sendrecv';
+      await this.connection.setLocalDescription();
+      const { location, request } = this.#parts;
+      const offer = this.connection.localDescription?.sdp ?? '';
+      const response = await request(location, 'PATCH', offer, { 'content-type': 'application/sdp' }, ANSWER_MAX_MS);
+      if (response.status !== 200) throw new Error(`the hold was refused: ${response.status}`);
+      await this.connection.setRemoteDescription({ type: 'answer', sdp: await response.text() });
+    });
+  }
+
+  async reconnect(): Promise<void> {
+    if (this.#over || this.#isReconnecting) return;
+    this.#isReconnecting = true;
+    await this.#inTurn(() => this.#restart()).finally(() => {
+      this.#isReconnecting = false;
+    });
   }
 
   /** An ICE restart: both sides take new names, and the audio goes on under the same keys. */
-  async reconnect(): Promise<void> {
+  async #restart(): Promise<void> {
     const before = this.connection.currentRemoteDescription?.sdp;
-    if (this.#over || this.#isReconnecting || before === undefined) return;
-    this.#isReconnecting = true;
+    if (this.#over || before === undefined) return;
+    await this.connection.setLocalDescription(await this.connection.createOffer({ iceRestart: true }));
+    const offer = this.connection.localDescription?.sdp ?? '';
+    const line = (name: string, sdp: string) => new RegExp(`^a=${name}:.*$`, 'm').exec(sdp)?.[0]?.trim() ?? '';
+    const ours = `${line('ice-ufrag', offer)}\r\n${line('ice-pwd', offer)}\r\n`;
+    const fragment = `${ours}m=audio 9 UDP/TLS/RTP/SAVPF 0\r\n${line('mid', offer)}\r\n`;
+    const { location, request } = this.#parts;
+    const headers = { 'content-type': FRAGMENT, 'if-match': '*' };
+    const response = await request(location, 'PATCH', fragment, headers, ANSWER_MAX_MS);
+    if (response.status === 404) this.#close();
+    if (response.status !== 200) throw new Error(`the restart was refused: ${response.status}`);
+    const theirs = await response.text();
+    const sdp = before
+      .replace(/^a=ice-ufrag:.*$/m, line('ice-ufrag', theirs))
+      .replace(/^a=ice-pwd:.*$/m, line('ice-pwd', theirs));
+    await this.connection.setRemoteDescription({ type: 'answer', sdp: sdp.replace(/\r?\n/g, '\r\n') });
+  }
+
+  /** Offers once the offers before are answered or given up: each begins with what is agreed on. */
+  #inTurn(offer: () => Promise<void>): Promise<void> {
+    const turn = this.#turn.then(() => this.#orNothing(offer));
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  /** An offer that fails leaves nothing behind: neither a pending one, whose names nobody knows, nor other directions. */
+  async #orNothing(offer: () => Promise<void>): Promise<void> {
+    const { connection } = this;
+    const before = connection.getTransceivers().map((transceiver) => ({ transceiver, direction: transceiver.direction }));
     try {
-      await this.connection.setLocalDescription(await this.connection.createOffer({ iceRestart: true }));
-      const offer = this.connection.localDescription?.sdp ?? '';
-      const line = (name: string, sdp: string) => new RegExp(`^a=${name}:.*$`, 'm').exec(sdp)?.[0]?.trim() ?? '';
-      const ours = `${line('ice-ufrag', offer)}\r\n${line('ice-pwd', offer)}\r\n`;
-      const fragment = `${ours}m=audio 9 UDP/TLS/RTP/SAVPF 0\r\n${line('mid', offer)}\r\n`;
-      const { location, request } = this.#parts;
-      const headers = { 'content-type': FRAGMENT, 'if-match': '*' };
-      const response = await request(location, 'PATCH', fragment, headers, RESTART_MAX_MS);
-      if (response.status === 404) this.#close();
-      if (response.status !== 200) throw new Error(`the restart was refused: ${response.status}`);
-      const theirs = await response.text();
-      const sdp = before
-        .replace(/^a=ice-ufrag:.*$/m, line('ice-ufrag', theirs))
-        .replace(/^a=ice-pwd:.*$/m, line('ice-pwd', theirs));
-      await this.connection.setRemoteDescription({ type: 'answer', sdp: sdp.replace(/\r?\n/g, '\r\n') });
-    } finally {
-      this.#isReconnecting = false;
+      await offer();
+    } catch (error) {
+      if (connection.signalingState === 'have-local-offer')
+        await connection.setLocalDescription({ type: 'rollback' }).catch(() => {});
+      if (!this.#over)
+        for (const { transceiver, direction } of before)
+          if (transceiver.direction !== direction) transceiver.direction = direction;
+      throw error;
     }
   }
 
@@ -167,8 +200,8 @@ class Call implements BrowserCall {
         () => true,
         () => false,
       );
-      await this.#connected(isAsked ? RESTART_MAX_MS : pause);
-      pause = Math.min(2 * pause, RESTART_MAX_MS);
+      await this.#connected(isAsked ? ANSWER_MAX_MS : pause);
+      pause = Math.min(2 * pause, ANSWER_MAX_MS);
     }
     this.#isRecovering = false;
   }
