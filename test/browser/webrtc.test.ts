@@ -126,6 +126,20 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
     await receiver.event('session.ended', uuid);
   }, 30_000);
 
+  test('a call whose answer the browser does not take is hung up', async () => {
+    const calls = () => receiver.events.filter(({ event }) => event === 'session.created');
+    const before = calls().length;
+    await page.evaluate(`
+      window.taken = RTCPeerConnection.prototype.setRemoteDescription;
+      RTCPeerConnection.prototype.setRemoteDescription = () => Promise.reject(new Error('not taken'));
+    `);
+    await expect(start(700)).rejects.toThrow('not taken');
+    await page.evaluate('RTCPeerConnection.prototype.setRemoteDescription = taken');
+    await receiver.until(() => calls().length > before, 'the call');
+    const ended = await receiver.event('session.ended', String(calls().at(-1)?.body.session_uuid));
+    expect(ended.body).toMatchObject({ answered: false, hangup_cause: 'cancelled', hangup_by: 'caller' });
+  }, 30_000);
+
   test('in a Room it hears the others and they hear it; it hangs up', async () => {
     const uuid = await start(700);
     await answer(uuid);

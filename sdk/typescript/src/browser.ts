@@ -58,17 +58,20 @@ export async function connectBrowser({ url, token, audio }: ConnectBrowserOption
       ...(body === undefined ? {} : { body }),
       ...(withinMs === undefined ? {} : { signal: AbortSignal.timeout(withinMs) }),
     });
+  let location: string | undefined;
   try {
     await connection.setLocalDescription();
     const sdp = { 'content-type': 'application/sdp' };
     const response = await request(url, 'POST', connection.localDescription?.sdp ?? '', sdp);
     if (response.status !== 201) throw new Error(`the call was refused: ${response.status} ${await response.text()}`);
-    const location = new URL(response.headers.get('location') ?? '', url).href;
+    location = new URL(response.headers.get('location') ?? '', url).href;
     await connection.setRemoteDescription({ type: 'answer', sdp: await response.text() });
     return new Call({ connection, microphone, isOurs: audio === undefined, audio: heard, location, request });
   } catch (error) {
     connection.close();
     if (audio === undefined) for (const track of microphone.getTracks()) track.stop();
+    // The call rings already where only its answer could not be taken.
+    if (location !== undefined) await request(location, 'DELETE', undefined, {}, HANG_UP_MS).catch(() => {});
     throw error;
   }
 }
