@@ -17,6 +17,7 @@ import {
   readBrowserOffer,
   readIceFragment,
 } from '../sdp/browser-offer.ts';
+import type { Direction } from '../sdp/description.ts';
 import { type HostCandidate, type IceCredentials, ownCredentials } from '../sdp/ice.ts';
 import type { AudioCodec, Refused } from '../sdp/negotiation.ts';
 import { BrowserLeg } from './browser-leg.ts';
@@ -42,9 +43,9 @@ interface Live {
   readonly leg: BrowserLeg;
   readonly sessionId: number;
   readonly ssrc: number;
-  /** The offer that began the call, and the last one. */
-  readonly first: BrowserOffer;
+  /** The last offer, and the directions of all so far. */
   offer: BrowserOffer;
+  readonly directions: Set<Direction>;
   ice: IceCredentials;
   /** The password of the browser's ICE session, which tells a restart from a repetition. */
   theirs: IceCredentials;
@@ -100,8 +101,8 @@ export class WebrtcDoor implements BrowserCalls {
     const live: Live = {
       tokenId: token.tokenId,
       leg,
-      first: offer,
       offer,
+      directions: new Set([offer.direction]),
       ice,
       theirs: offer.ice,
       ssrc,
@@ -146,9 +147,8 @@ export class WebrtcDoor implements BrowserCalls {
     if ('refused' in offer) return refusal(offer);
     const isSame = offer.ice.ufrag === live.theirs.ufrag && sameBytes(offer.fingerprint.bytes, live.offer.fingerprint.bytes);
     if (!isSame) return problems.unprocessable('body: must be an offer of the same ICE session and certificate');
-    // A browser that only sends from the beginning is no hold: that is how WHIP is meant.
-    const { direction } = live.first;
-    const held = direction === 'sendrecv' && (offer.direction === 'sendonly' || offer.direction === 'inactive');
+    const held = isHold(offer.direction, live.directions);
+    live.directions.add(offer.direction);
     live.offer = offer;
     live.version++;
     live.leg.agree({ ...browserAgreement(offer), held });
@@ -190,6 +190,14 @@ export class WebrtcDoor implements BrowserCalls {
     else this.#ofToken.set(tokenId, now);
   }
 }
+
+/**
+ * Whether an offer holds the call, after offers of the directions `before`. A browser that has only sent so far is no
+ * hold, for that is how WHIP is meant, and one that has only listened takes nothing away.
+ */
+const isHold = (direction: Direction, before: ReadonlySet<Direction>): boolean =>
+  (before.has('sendrecv') && (direction === 'sendonly' || direction === 'inactive')) ||
+  (before.has('sendonly') && direction === 'inactive');
 
 const etagOf = ({ ufrag }: IceCredentials): string => `"${ufrag}"`;
 

@@ -181,6 +181,17 @@ describe('a call from a browser', () => {
     await peer.hangUp();
   });
 
+  test('a browser that listened first, and speaks later, holds the call and takes it back', async () => {
+    const { peer, again } = await offering('recvonly');
+    expect([await again('inactive'), await again('sendrecv')]).toEqual(['inactive', 'sendrecv']);
+    expect([await again('inactive'), await again('sendrecv')]).toEqual(['inactive', 'sendrecv']);
+    await receiver.event('session.resumed', peer.sessionUuid);
+    await peer.hangUp();
+    await receiver.event('session.ended', peer.sessionUuid);
+    const told = receiver.names(peer.sessionUuid).filter((name) => name === 'session.held' || name === 'session.resumed');
+    expect(told).toEqual(['session.held', 'session.resumed']);
+  });
+
   test('a browser with another certificate than it said is not let in, and its Session ends as failed', async () => {
     const failed = await metric('webrtc_handshakes_failed_total');
     const alter = (offer: string) =>
