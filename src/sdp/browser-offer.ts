@@ -1,8 +1,8 @@
 /**
  * The offer of a browser (JSEP, RFC 8829; WHIP, RFC 9725) and our answer: one audio stream over ICE and DTLS-SRTP, with
  * RTCP on the same port. We are ICE-lite (RFC 8445 §2.5) and the server of the handshake. Whatever else is offered
- * (video, a data channel, a second audio stream) is refused with port 0, and header extensions, REMB and transport-cc
- * are passed over.
+ * (video, a data channel, a second audio stream) is refused with port 0, unless the audio is bundled into it: then it is
+ * inactive. Header extensions, REMB and transport-cc are passed over.
  */
 import { type ParsedMedia, parse } from 'sdp-transform';
 import { SDP_MAX_BYTES, SDP_MEDIA_MAX, SDP_PAYLOADS_MAX } from '../limits.ts';
@@ -18,19 +18,23 @@ import {
 } from './ice.ts';
 import type { AudioAgreement, Refused } from './negotiation.ts';
 
+interface Section {
+  readonly type: string;
+  readonly protocol: string;
+  readonly formats: string;
+  readonly mid: string;
+}
+
 /** What an offer asks for, as far as we can do it. */
 export interface BrowserOffer {
   /** The sections of the offer, in order; the answer has the same ones. */
-  readonly sections: readonly {
-    readonly type: string;
-    readonly protocol: string;
-    readonly formats: string;
-    readonly mid: string;
-  }[];
+  readonly sections: readonly Section[];
   /** The place of the audio stream among them. */
   readonly audio: number;
   /** Whether the offer bundles the audio stream, alone or with others (RFC 9143). */
   readonly isBundled: boolean;
+  /** The section that the audio stream is bundled into, where that is another one. */
+  readonly carrier: Carrier | undefined;
   readonly direction: Direction;
   readonly codec: AudioCodec;
   readonly payloadType: number;
@@ -38,6 +42,18 @@ export interface BrowserOffer {
   readonly ptimeMs: number;
   readonly ice: IceCredentials;
   readonly fingerprint: Fingerprint;
+}
+
+/**
+ * The first section of a BUNDLE group has the transport of all (the offerer-tagged section, RFC 9143 §7.2). A browser
+ * that gathers for it alone (`max-bundle`) cannot be moved to another one, so it is taken, as inactive.
+ */
+interface Carrier {
+  /** The place of the section. */
+  readonly at: number;
+  /** The one format that it is answered with, and the attributes of that. */
+  readonly format: string;
+  readonly lines: string;
 }
 
 /** Our side of the answer. */
@@ -54,6 +70,8 @@ export interface BrowserAnswer {
 
 const PROTOCOL = /^(UDP|TCP)\/TLS\/RTP\/SAVPF?$/;
 const TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`{|}~-]{1,64}$/;
+/** An attribute that is repeated in our answer. */
+const ATTRIBUTE = /^a=[\x20-\x7e]{1,500}$/;
 const decoder = new TextDecoder();
 
 const refused = (status: Refused['refused'], why: string): Refused => ({ refused: status, why });
@@ -66,7 +84,6 @@ export function readBrowserOffer(body: Uint8Array, codecs: readonly AudioCodec[]
   if (parsed === undefined || parsed.media.length === 0) return refused(400, 'an SDP offer with a media section');
   if (parsed.media.length > SDP_MEDIA_MAX) return refused(400, `an SDP offer of at most ${SDP_MEDIA_MAX} media sections`);
   if (parsed.icelite !== undefined) return refused(488, 'an offer of a full ICE agent, because we are ICE-lite');
-  const bundled = (parsed.groups ?? []).flatMap(({ type, mids }) => (type === 'BUNDLE' ? String(mids).split(' ') : []));
   const sections = parsed.media.map(({ type, protocol, payloads, mid }) => ({
     type: String(type ?? ''),
     protocol: String(protocol ?? ''),
@@ -76,17 +93,25 @@ export function readBrowserOffer(body: Uint8Array, codecs: readonly AudioCodec[]
   if (!sections.every(isWellFormed)) return refused(400, 'an SDP offer with well-formed media sections');
   let why = 'an offer with an audio stream';
   for (const [at, media] of parsed.media.entries()) {
-    if (media.type !== 'audio' || media.port === 0) continue;
-    const stream = readStream(media, parsed, codecs);
-    if (typeof stream !== 'string')
-      return { ...stream, sections, audio: at, isBundled: bundled.includes(String(media.mid ?? '')) };
+    const tagged = taggedOf(media, parsed);
+    // RFC 9143 §6: port 0 with a=bundle-only is no refusal.
+    const isOpen = media.port !== 0 || (media.bundleOnly !== undefined && tagged !== undefined);
+    if (media.type !== 'audio' || !isOpen) continue;
+    // Audio that has a port of its own may be moved out of the transport of a data channel, which is refused then.
+    const isCarried = tagged !== undefined && (media.port === 0 || PROTOCOL.test(String(tagged.protocol)));
+    const shared = isCarried ? tagged : media;
+    const stream = readStream(media, shared, parsed, codecs);
+    if (typeof stream !== 'string') {
+      const carrier = shared === media ? undefined : carrierOf(shared, parsed);
+      return { ...stream, sections, audio: at, isBundled: tagged !== undefined, carrier };
+    }
     why = stream;
   }
   return refused(488, why);
 }
 
 /** Formats of a section are repeated in our answer, so they are tokens and nothing else. */
-const isWellFormed = ({ type, protocol, formats, mid }: BrowserOffer['sections'][number]): boolean =>
+const isWellFormed = ({ type, protocol, formats, mid }: Section): boolean =>
   /^[a-z]{1,32}$/.test(type) &&
   protocol.split('/').every((part) => TOKEN.test(part)) &&
   formats.split(' ').every((format) => TOKEN.test(format)) &&
@@ -100,20 +125,47 @@ function readParsed(text: string) {
   }
 }
 
-/** The stream of an audio section, or what it lacks. */
+/** The section with the transport of the BUNDLE group that a section is in: the first one that is open. */
+function taggedOf({ mid }: ParsedMedia, { groups, media }: ReturnType<typeof parse>): ParsedMedia | undefined {
+  const bundles = (groups ?? []).flatMap(({ type, mids }) => (type === 'BUNDLE' ? [String(mids).split(' ')] : []));
+  const names = bundles.find((each) => mid !== undefined && each.includes(String(mid))) ?? [];
+  const sections = names.flatMap((name) => media.find((each) => String(each.mid ?? '') === name) ?? []);
+  return sections.find(({ port }) => port !== 0);
+}
+
+function carrierOf(tagged: ParsedMedia, { media }: ReturnType<typeof parse>): Carrier {
+  const at = media.indexOf(tagged);
+  const [format = ''] = String(tagged.payloads ?? '')
+    .trim()
+    .split(' ');
+  const port = Number(tagged.sctpPort);
+  if (Number.isInteger(port)) return { at, format, lines: `a=sctp-port:${port}\r\n` };
+  const lines = [
+    ...tagged.rtp.flatMap(({ payload, codec, rate, encoding }) =>
+      String(payload) === format ? [`a=rtpmap:${format} ${codec}/${rate}${encoding === undefined ? '' : `/${encoding}`}`] : [],
+    ),
+    ...tagged.fmtp.flatMap(({ payload, config }) => (String(payload) === format ? [`a=fmtp:${format} ${config}`] : [])),
+  ];
+  return { at, format, lines: lines.flatMap((line) => (ATTRIBUTE.test(line) ? [`${line}\r\n`] : [])).join('') };
+}
+
+/** The stream of an audio section whose transport is that of `tagged`, which may be itself; or what it lacks. */
 function readStream(
   media: ParsedMedia,
+  tagged: ParsedMedia,
   session: ReturnType<typeof parse>,
   codecs: readonly AudioCodec[],
-): Omit<BrowserOffer, 'sections' | 'audio' | 'isBundled'> | string {
+): Omit<BrowserOffer, 'sections' | 'audio' | 'isBundled' | 'carrier'> | string {
   if (!PROTOCOL.test(String(media.protocol))) return 'audio over UDP/TLS/RTP/SAVPF';
-  if (media.rtcpMux === undefined) return 'a=rtcp-mux, because there is one port';
-  const ice = iceCredentials(media.iceUfrag ?? session.iceUfrag, media.icePwd ?? session.icePwd);
+  if ((media.rtcpMux ?? tagged.rtcpMux) === undefined) return 'a=rtcp-mux, because there is one port';
+  const [ufrag, password] = [tagged.iceUfrag ?? media.iceUfrag, tagged.icePwd ?? media.icePwd];
+  const ice = iceCredentials(ufrag ?? session.iceUfrag, password ?? session.icePwd);
   if (ice === undefined) return 'a=ice-ufrag and a=ice-pwd';
-  const given = media.fingerprint ?? session.fingerprint;
+  const given = tagged.fingerprint ?? media.fingerprint ?? session.fingerprint;
   const fingerprint = fingerprintOf(given?.type, given?.hash);
   if (fingerprint === undefined) return 'a=fingerprint of SHA-256, SHA-384 or SHA-512';
-  if ((media.setup ?? session.setup ?? 'actpass') === 'passive') return 'a=setup:actpass or active, because we are passive';
+  const setup = tagged.setup ?? media.setup ?? session.setup ?? 'actpass';
+  if (setup === 'passive') return 'a=setup:actpass or active, because we are passive';
   const numbers = String(media.payloads ?? '').split(/\s+/, SDP_PAYLOADS_MAX);
   const formats = numbers.flatMap((number) => formatOf(number, media));
   const chosen = firstCodec(formats, codecs);
@@ -152,13 +204,14 @@ const answerTo = (direction: Direction): Direction =>
 /** Our answer, in text. */
 export function browserAnswer(offer: BrowserOffer, own: BrowserAnswer): string {
   const [first] = own.candidates;
-  const bundle = offer.isBundled ? `a=group:BUNDLE ${offer.sections[offer.audio]?.mid ?? ''}\r\n` : '';
-  const sections = offer.sections.map((section, at) =>
-    at === offer.audio
-      ? audioSection(offer, own)
-      : // RFC 8866 §5.7: each has an address, one that is refused too.
-        `m=${section.type} 0 ${section.protocol} ${section.formats}\r\nc=IN IP4 0.0.0.0\r\n${mid(section.mid)}`,
-  );
+  const mids = [offer.carrier?.at ?? [], offer.audio].flat().map((at) => offer.sections[at]?.mid ?? '');
+  const bundle = offer.isBundled ? `a=group:BUNDLE ${mids.join(' ')}\r\n` : '';
+  const sections = offer.sections.map((section, at) => {
+    if (at === offer.audio) return audioSection(offer, own);
+    if (at === offer.carrier?.at) return carrierSection(section, offer.carrier, own);
+    // RFC 8866 §5.7: each has an address, one that is refused too.
+    return `m=${section.type} 0 ${section.protocol} ${section.formats}\r\nc=IN IP4 0.0.0.0\r\n${mid(section.mid)}`;
+  });
   return (
     `v=0\r\no=- ${own.sessionId} ${own.version} IN ${family(first?.host ?? '')} ${first?.host ?? '127.0.0.1'}\r\ns=-\r\nt=0 0\r\n` +
     `a=ice-lite\r\n${bundle}${sections.join('')}`
@@ -168,6 +221,22 @@ export function browserAnswer(offer: BrowserOffer, own: BrowserAnswer): string {
 const family = (host: string): string => (host.includes(':') ? 'IP6' : 'IP4');
 const mid = (name: string): string => (name === '' ? '' : `a=mid:${name}\r\n`);
 
+/** Where we are reached, of each section that is taken. */
+const connectionLine = ([first]: readonly HostCandidate[]): string =>
+  `c=IN ${family(first?.host ?? '')} ${first?.host ?? '0.0.0.0'}\r\n`;
+
+const transportLines = ({ ice, fingerprint }: BrowserAnswer): string =>
+  `a=ice-ufrag:${ice.ufrag}\r\na=ice-pwd:${ice.password}\r\na=fingerprint:sha-256 ${fingerprint}\r\na=setup:passive\r\n`;
+
+function carrierSection({ type, protocol, mid: name }: Section, { format, lines }: Carrier, own: BrowserAnswer): string {
+  const [first] = own.candidates;
+  const ofRtp = PROTOCOL.test(protocol) ? 'a=rtcp-mux\r\na=inactive\r\n' : '';
+  return (
+    `m=${type} ${first?.port ?? 9} ${protocol} ${format}\r\n${connectionLine(own.candidates)}${mid(name)}` +
+    `${transportLines(own)}${ofRtp}${lines}${candidateLines(own.candidates)}a=end-of-candidates\r\n`
+  );
+}
+
 function audioSection(offer: BrowserOffer, own: BrowserAnswer): string {
   const formats = [offer];
   const events = offer.events === undefined ? [] : [offer.events];
@@ -175,9 +244,8 @@ function audioSection(offer: BrowserOffer, own: BrowserAnswer): string {
   const [first] = own.candidates;
   return (
     `m=audio ${first?.port ?? 9} ${section?.protocol ?? 'UDP/TLS/RTP/SAVPF'} ${payloadTypes(formats, events)}\r\n` +
-    `c=IN ${family(first?.host ?? '')} ${first?.host ?? '0.0.0.0'}\r\n${mid(section?.mid ?? '')}` +
-    `a=ice-ufrag:${own.ice.ufrag}\r\na=ice-pwd:${own.ice.password}\r\na=fingerprint:sha-256 ${own.fingerprint}\r\n` +
-    `a=setup:passive\r\na=rtcp-mux\r\na=${answerTo(offer.direction)}\r\na=msid:sidetone audio\r\n` +
+    `${connectionLine(own.candidates)}${mid(section?.mid ?? '')}${transportLines(own)}` +
+    `a=rtcp-mux\r\na=${answerTo(offer.direction)}\r\na=msid:sidetone audio\r\n` +
     `${formatLines(formats, events)}a=ptime:${offer.ptimeMs}\r\na=ssrc:${own.ssrc} cname:sidetone\r\n${candidateLines(own.candidates)}a=end-of-candidates\r\n`
   );
 }

@@ -18,6 +18,8 @@ declare module 'sdp-transform' {
     readonly maxptime?: number | string;
     readonly mid?: number | string;
     readonly rtcpMux?: string;
+    readonly bundleOnly?: string;
+    readonly sctpPort?: number | string;
     readonly iceUfrag?: number | string;
     readonly icePwd?: number | string;
     readonly setup?: string;
@@ -29,6 +31,7 @@ declare module 'sdp-transform' {
       readonly rate?: number | string;
       readonly encoding?: number | string;
     }[];
+    readonly fmtp: readonly { readonly payload?: number | string; readonly config?: number | string }[];
   }
   export interface ParsedDescription {
     readonly version?: number | string;

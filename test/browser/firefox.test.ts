@@ -36,9 +36,11 @@ window.hear = async () => {
   return JSON.stringify([...decoded.getChannelData(0)]);
 };
 // A page of its own making, which offers all that it has.
-window.offerAll = async (url, token) => {
-  const connection = window.connection = new RTCPeerConnection();
+window.offerAll = async (url, token, configuration) => {
+  const connection = window.connection = new RTCPeerConnection(configuration);
   const microphone = await navigator.mediaDevices.getUserMedia({ audio: true });
+  // The first section is the one that is gathered for.
+  if (configuration.bundlePolicy === 'max-bundle') connection.addTransceiver('video');
   connection.addTrack(microphone.getAudioTracks()[0], microphone);
   connection.addTransceiver('video');
   connection.createDataChannel('more');
@@ -141,16 +143,21 @@ describe.skipIf(!firefoxUsable)('Firefox calls in', () => {
     expect(ended.body.quality).toMatchObject({ codec: 'opus' });
   }, 40_000);
 
-  test('takes the answer that refuses the video and the data that it offers too', async () => {
-    const { url, token } = tokenOf(await api('POST', '/v1/webrtc-tokens', { caller_id: NUMBER }));
-    const uuid = String(await firefox.evaluate(`offerAll(${JSON.stringify(url)}, ${JSON.stringify(token)})`));
-    await receiver.event('session.created', uuid);
-    await api('POST', `/v1/sessions/${uuid}/answer`, {});
-    await firefox.until(`connection.connectionState === 'connected'`);
-    await receiver.event('session.answered', uuid); // the platform may know a moment later
-    await api('DELETE', `/v1/sessions/${uuid}`);
-    expect((await receiver.event('session.ended', uuid)).body).toMatchObject({ answered: true });
-  }, 30_000);
+  for (const [what, configuration] of [
+    ['refuses the video and the data that it offers too', {}],
+    ['has its audio in the transport of its video', { bundlePolicy: 'max-bundle' }],
+  ] as const)
+    test(`takes the answer that ${what}`, async () => {
+      const { url, token } = tokenOf(await api('POST', '/v1/webrtc-tokens', { caller_id: NUMBER }));
+      const given = [url, token, configuration].map((each) => JSON.stringify(each)).join();
+      const uuid = String(await firefox.evaluate(`offerAll(${given})`));
+      await receiver.event('session.created', uuid);
+      await api('POST', `/v1/sessions/${uuid}/answer`, {});
+      await firefox.until(`connection.connectionState === 'connected'`);
+      await receiver.event('session.answered', uuid); // the platform may know a moment later
+      await api('DELETE', `/v1/sessions/${uuid}`);
+      expect((await receiver.event('session.ended', uuid)).body).toMatchObject({ answered: true });
+    }, 30_000);
 
   test('is told when the application hangs up', async () => {
     const uuid = await start();

@@ -140,6 +140,33 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
     expect(ended.body).toMatchObject({ answered: false, hangup_cause: 'cancelled', hangup_by: 'caller' });
   }, 30_000);
 
+  test('a page of its own making calls with its audio in the transport of its video', async () => {
+    const { url, token } = await newToken();
+    const location = String(
+      await page.evaluate(`(async () => {
+        const connection = window.own = new RTCPeerConnection({ bundlePolicy: 'max-bundle' });
+        connection.addTransceiver('video');
+        const microphone = await navigator.mediaDevices.getUserMedia({ audio: true });
+        connection.addTrack(microphone.getAudioTracks()[0], microphone);
+        await connection.setLocalDescription();
+        const headers = { authorization: 'Bearer ${token}', 'content-type': 'application/sdp' };
+        const answer = await fetch('${url}', { method: 'POST', headers, body: connection.localDescription.sdp });
+        await connection.setRemoteDescription({ type: 'answer', sdp: await answer.text() });
+        return answer.headers.get('location');
+      })()`),
+    );
+    const uuid = location.split('/').at(-1) ?? '';
+    await answer(uuid);
+    await page.evaluate(`(async () => {
+      for (let sent = 0; sent < 20; await new Promise((resolve) => setTimeout(resolve, 50)))
+        for (const each of (await own.getStats()).values())
+          if (each.type === 'outbound-rtp' && each.kind === 'audio') sent = each.packetsSent;
+    })()`);
+    await page.evaluate('own.close()');
+    const ended = await receiver.event('session.ended', uuid);
+    expect((ended.body.quality as Record<string, number>).packets_in).toBeGreaterThan(5);
+  }, 30_000);
+
   test('in a Room it hears the others and they hear it; it hangs up', async () => {
     const uuid = await start(700);
     await answer(uuid);

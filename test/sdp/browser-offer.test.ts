@@ -96,6 +96,58 @@ describe('the offer of a browser', () => {
     expect(answered('inactive')).toEqual(['inactive', false, false]);
   });
 
+  /** The audio behind a section that has the transport of both. */
+  const behind = (first: readonly string[], change: (audio: string) => string) => {
+    const [session = '', audio = ''] = plain.split('m=audio');
+    const names = ['a=mid:v', 'a=ice-ufrag:abcd', `a=ice-pwd:${'p'.repeat(22)}`];
+    const print = `a=fingerprint:sha-256 ${Array.from({ length: 32 }, () => 'CD').join(':')}`;
+    const section = [...first, ...names, print, 'a=setup:actpass'].map((line) => `${line}\r\n`).join('');
+    return `${session.replace('a=group:BUNDLE 0', 'a=group:BUNDLE v 0')}${section}${change(`m=audio${audio}`)}`;
+  };
+  const VIDEO = ['m=video 9 UDP/TLS/RTP/SAVPF 96 97', 'c=IN IP4 0.0.0.0', 'a=rtcp-mux', 'a=rtpmap:96 H264/90000'];
+  const H264 = [...VIDEO, 'a=fmtp:96 packetization-mode=1', 'a=rtpmap:97 rtx/90000', 'a=sendrecv'];
+  const DATA = ['m=application 9 UDP/DTLS/SCTP webrtc-datachannel', 'c=IN IP4 0.0.0.0', 'a=sctp-port:5000'];
+  const bundleOnly = (audio: string) =>
+    audio
+      .replace(/^m=audio [0-9]+/, 'm=audio 0')
+      .replace(/a=(ice-ufrag|ice-pwd|fingerprint|setup):.*\r\n/g, '')
+      .replace('a=mid:0', 'a=bundle-only\r\na=mid:0');
+
+  test('audio that is bundled into a video section has its transport: that is taken too, as inactive', () => {
+    for (const change of [bundleOnly, (audio: string) => audio]) {
+      const offer = good(behind(H264, change));
+      expect([offer.audio, offer.ice.ufrag, offer.fingerprint.bytes[0], offer.codec]).toEqual([1, 'abcd', 0xcd, 'G722']);
+      const answer = parse(browserAnswer(offer, own));
+      expect(answer.groups).toEqual([{ type: 'BUNDLE', mids: 'v 0' }]);
+      const [video, audio] = answer.media;
+      expect(video).toMatchObject({ type: 'video', port: 3478, payloads: 96, direction: 'inactive', rtcpMux: 'rtcp-mux' });
+      expect(video?.rtp).toEqual([{ payload: 96, codec: 'H264', rate: 90_000 }]);
+      expect(video?.fmtp).toEqual([{ payload: 96, config: 'packetization-mode=1' }]);
+      expect(video).toMatchObject({ iceUfrag: 'ourname1', setup: 'passive' });
+      expect(audio).toMatchObject({ type: 'audio', port: 3478, direction: 'sendrecv', iceUfrag: 'ourname1' });
+    }
+  });
+
+  test('a data channel is taken where the audio has no way but its own, and refused otherwise', () => {
+    const [data] = parse(browserAnswer(good(behind(DATA, bundleOnly)), own)).media;
+    expect(data).toMatchObject({ type: 'application', port: 3478, sctpPort: 5000, iceUfrag: 'ourname1' });
+    expect(data?.rtcpMux ?? data?.direction).toBeUndefined();
+    const offer = good(behind(DATA, (audio) => audio));
+    expect(offer.ice.ufrag).not.toBe('abcd');
+    const apart = parse(browserAnswer(offer, own));
+    expect([apart.media[0]?.port, apart.groups?.[0]?.mids]).toEqual([0, 0]);
+  });
+
+  test('audio with port 0 is refused without a=bundle-only, and without a section that carries it', () => {
+    const why = (text: string) => {
+      const offer = read(text);
+      return 'refused' in offer ? offer.why : undefined;
+    };
+    expect(why(behind(H264, (audio) => bundleOnly(audio).replace('a=bundle-only\r\n', '')))).toContain('an audio stream');
+    expect(why(behind(H264, bundleOnly).replace('BUNDLE v 0', 'BUNDLE v'))).toContain('an audio stream');
+    expect(why(behind(H264, bundleOnly).replace('m=video 9', 'm=video 0'))).toContain('an audio stream');
+  });
+
   test('what is missing is named, and nothing else of the offer', () => {
     const why = (change: (text: string) => string) => {
       const offer = read(change(plain));

@@ -165,8 +165,8 @@ class Call implements BrowserCall {
     if (response.status !== 200) throw new Error(`the restart was refused: ${response.status}`);
     const theirs = await response.text();
     const sdp = before
-      .replace(/^a=ice-ufrag:.*$/m, line('ice-ufrag', theirs))
-      .replace(/^a=ice-pwd:.*$/m, line('ice-pwd', theirs));
+      .replace(/^a=ice-ufrag:.*$/gm, line('ice-ufrag', theirs))
+      .replace(/^a=ice-pwd:.*$/gm, line('ice-pwd', theirs));
     await this.connection.setRemoteDescription({ type: 'answer', sdp: sdp.replace(/\r?\n/g, '\r\n') });
   }
 
