@@ -91,6 +91,7 @@ export function readBrowserOffer(body: Uint8Array, codecs: readonly AudioCodec[]
     mid: String(mid ?? ''),
   }));
   if (!sections.every(isWellFormed)) return refused(400, 'an SDP offer with well-formed media sections');
+  const fingerprints = fingerprintsOf(text);
   let why = 'an offer with an audio stream';
   for (const [at, media] of parsed.media.entries()) {
     const tagged = taggedOf(media, parsed);
@@ -100,7 +101,7 @@ export function readBrowserOffer(body: Uint8Array, codecs: readonly AudioCodec[]
     // Audio that has a port of its own may be moved out of the transport of a data channel, which is refused then.
     const isCarried = tagged !== undefined && (media.port === 0 || PROTOCOL.test(String(tagged.protocol)));
     const shared = isCarried ? tagged : media;
-    const stream = readStream(media, shared, parsed, codecs);
+    const stream = readStream(media, shared, parsed, fingerprints, codecs);
     if (typeof stream !== 'string') {
       const carrier = shared === media ? undefined : carrierOf(shared, parsed);
       return { ...stream, sections, audio: at, isBundled: tagged !== undefined, carrier };
@@ -123,6 +124,20 @@ function readParsed(text: string) {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * All fingerprints of the session, and then of each section, in order; undefined for one that we cannot check.
+ * sdp-transform keeps the last one alone.
+ */
+function fingerprintsOf(text: string): (Fingerprint | undefined)[][] {
+  const parts: (Fingerprint | undefined)[][] = [[]];
+  for (const line of text.split(/\r\n|\r|\n/)) {
+    if (line.startsWith('m=')) parts.push([]);
+    const [, hash, value] = /^a=fingerprint:(\S+) +(\S+)/.exec(line) ?? [];
+    if (hash !== undefined) parts.at(-1)?.push(fingerprintOf(hash, value));
+  }
+  return parts;
 }
 
 /** The section with the transport of the BUNDLE group that a section is in: the first one that is open. */
@@ -154,6 +169,7 @@ function readStream(
   media: ParsedMedia,
   tagged: ParsedMedia,
   session: ReturnType<typeof parse>,
+  fingerprints: ReturnType<typeof fingerprintsOf>,
   codecs: readonly AudioCodec[],
 ): Omit<BrowserOffer, 'sections' | 'audio' | 'isBundled' | 'carrier'> | string {
   if (!PROTOCOL.test(String(media.protocol))) return 'audio over UDP/TLS/RTP/SAVPF';
@@ -161,11 +177,13 @@ function readStream(
   const [ufrag, password] = [tagged.iceUfrag ?? media.iceUfrag, tagged.icePwd ?? media.icePwd];
   const ice = iceCredentials(ufrag ?? session.iceUfrag, password ?? session.icePwd);
   if (ice === undefined) return 'a=ice-ufrag and a=ice-pwd';
-  const given = tagged.fingerprint ?? media.fingerprint ?? session.fingerprint;
-  const fingerprint = fingerprintOf(given?.type, given?.hash);
+  const [ofTagged, ofOwn] = [tagged, media].map((each) => fingerprints[session.media.indexOf(each) + 1] ?? []);
+  const given = [ofTagged, ofOwn, fingerprints[0]].find((each) => each !== undefined && each.length > 0) ?? [];
+  // RFC 8122 §5: each is of the same certificate, or of one that may be shown as well.
+  const fingerprint = given.find((each) => each !== undefined);
   if (fingerprint === undefined) return 'a=fingerprint of SHA-256, SHA-384 or SHA-512';
   const setup = tagged.setup ?? media.setup ?? session.setup ?? 'actpass';
-  if (setup === 'passive') return 'a=setup:actpass or active, because we are passive';
+  if (setup !== 'actpass' && setup !== 'active') return 'a=setup:actpass or active, because we are passive';
   const numbers = String(media.payloads ?? '').split(/\s+/, SDP_PAYLOADS_MAX);
   const formats = numbers.flatMap((number) => formatOf(number, media));
   const chosen = firstCodec(formats, codecs);

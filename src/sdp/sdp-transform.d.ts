@@ -23,7 +23,6 @@ declare module 'sdp-transform' {
     readonly iceUfrag?: number | string;
     readonly icePwd?: number | string;
     readonly setup?: string;
-    readonly fingerprint?: { readonly type?: number | string; readonly hash?: number | string };
     readonly rtcp?: { readonly port?: number | string };
     readonly rtp: readonly {
       readonly payload?: number | string;
@@ -42,7 +41,6 @@ declare module 'sdp-transform' {
     readonly iceUfrag?: number | string;
     readonly icePwd?: number | string;
     readonly setup?: string;
-    readonly fingerprint?: { readonly type?: number | string; readonly hash?: number | string };
     readonly groups?: readonly { readonly type?: number | string; readonly mids?: number | string }[];
     readonly media: readonly ParsedMedia[];
   }

@@ -96,6 +96,17 @@ describe('the offer of a browser', () => {
     expect(answered('inactive')).toEqual(['inactive', false, false]);
   });
 
+  test('of several fingerprints one that we can check is taken, wherever it is; those of a section go before those of all', () => {
+    const [known = ''] = /a=fingerprint:.*\r\n/.exec(plain) ?? [];
+    const weak = `a=fingerprint:sha-1 ${Array(20).fill('00').join(':')}\r\n`;
+    const { fingerprint } = good(plain);
+    for (const lines of [weak + known, known + weak, known.replace('sha-256', 'SHA-256') + weak])
+      expect(good(plain.replace(known, lines)).fingerprint).toEqual(fingerprint);
+    const ofAll = (lines: string) => plain.replace(known, '').replace('t=0 0\r\n', `t=0 0\r\n${lines}`);
+    expect(good(ofAll(known + weak)).fingerprint).toEqual(fingerprint);
+    expect(read(ofAll(known).replace('a=mid:0\r\n', `a=mid:0\r\n${weak}`))).toMatchObject({ refused: 488 });
+  });
+
   /** The audio behind a section that has the transport of both. */
   const behind = (first: readonly string[], change: (audio: string) => string) => {
     const [session = '', audio = ''] = plain.split('m=audio');
@@ -157,7 +168,8 @@ describe('the offer of a browser', () => {
     expect(why((text) => text.replace(/a=ice-pwd:.*\r\n/, 'a=ice-pwd:short\r\n'))[0]).toBe(488);
     expect(why((text) => text.replace('a=rtcp-mux\r\n', ''))[1]).toContain('rtcp-mux');
     expect(why((text) => text.replace('sha-256', 'md5'))[1]).toContain('fingerprint');
-    expect(why((text) => text.replace('actpass', 'passive'))[1]).toContain('setup');
+    for (const role of ['passive', 'holdconn', 'other'])
+      expect(why((text) => text.replace('actpass', role))[1]).toContain('setup');
     expect(why((text) => text.replace('UDP/TLS/RTP/SAVPF', 'RTP/AVP'))[1]).toContain('SAVPF');
     expect(why((text) => text.replace('t=0 0', 't=0 0\r\na=ice-lite'))[1]).toContain('ICE-lite');
     expect(why((text) => text.replace('m=audio', 'm=video'))).toEqual([488, 'an offer with an audio stream']);
