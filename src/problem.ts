@@ -76,6 +76,7 @@ export const problems = {
     make('unauthorized', 401, 'Authorization must be: Bearer <app_uuid>:<api_key>, or Bearer <operator_token>'),
   missingApiKey: () => make('unauthorized', 401, 'Missing API key'),
   invalidApiKey: () => make('unauthorized', 401, 'Invalid API key'),
+  missingWebrtcToken: () => make('unauthorized', 401, 'Authorization must be: Bearer <token>'),
   invalidWebrtcToken: () => make('unauthorized', 401, 'Invalid, expired or revoked token'),
   invalidOperatorToken: () => make('unauthorized', 401, 'Invalid operator token'),
   /** `hint` says how to stay below the limit. */

@@ -233,7 +233,11 @@ describe('a call from a browser', () => {
   test('a token is for its application and its time: none, a wrong one and a revoked one are refused', async () => {
     const made = await api('POST', '/v1/webrtc-tokens', {});
     const token = tokenOf(made);
-    expect((await fetch(token.url, { method: 'POST' })).status).toBe(400);
+    for (const authorization of [undefined, 'Bearer', `Basic ${token.token}`]) {
+      const response = await fetch(token.url, { method: 'POST', headers: authorization === undefined ? {} : { authorization } });
+      expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
+      expect(await response.json()).toMatchObject({ code: 'unauthorized' });
+    }
     expect((await whip({ ...token, token: 'wt_wrong' }, 'POST', 'v=0')).status).toBe(401);
     expect((await api('POST', '/v1/webrtc-tokens', { caller_id: '+15550999' })).status).toBe(403);
     expect((await api('POST', '/v1/webrtc-tokens', { ttl_sec: 59 })).status).toBe(400);

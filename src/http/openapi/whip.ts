@@ -11,8 +11,7 @@ const headers = (...names: readonly string[]) => ({
 const OFFER = 'application/sdp';
 const FRAGMENT = 'application/trickle-ice-sdpfrag';
 const COMMON = {
-  400: problem('No token, or a body that cannot be read'),
-  401: problem('The token is unknown, expired or revoked'),
+  401: { ...problem('No token, or one that is unknown, expired or revoked'), ...headers('WWW-Authenticate') },
   405: problem('Another method'),
   429: problem('Too many requests with the token, or guesses; see Retry-After'),
   500: problem('A bug'),
@@ -31,6 +30,7 @@ export const whipPaths = (path: string): Record<string, Record<string, object>> 
       responses: {
         201: { description: 'Our SDP; Location is the call', ...headers('Location', 'ETag'), ...sdp(OFFER) },
         ...COMMON,
+        400: problem('A body that cannot be read'),
         409: problem('The token has as many live Sessions as it may'),
         413: problem('The offer is too long'),
         415: problem('No application/sdp'),
@@ -56,6 +56,7 @@ export const whipPaths = (path: string): Record<string, Record<string, object>> 
         },
         204: { description: 'The candidates were taken' },
         ...COMMON,
+        400: problem('A body that cannot be read'),
         404: problem('The token has no such call'),
         412: problem('If-Match names another ICE session'),
         413: problem('The body is too long'),

@@ -91,7 +91,8 @@ export class WhipDoor {
   async #authenticate(request: Request, begun: boolean): Promise<WebrtcToken | Problem> {
     const header = request.headers.get('authorization') ?? '';
     const given = header.length <= AUTHORIZATION_MAX_CHARS ? /^Bearer +(\S+)$/i.exec(header)?.[1] : undefined;
-    if (given === undefined) return { ...problems.malformedAuthorization(), message: 'Authorization must be: Bearer <token>' };
+    // RFC 9110 §11.6.1: also without credentials it is 401, with the challenge. The rule of the API's keys is another.
+    if (given === undefined) return problems.missingWebrtcToken();
     const { webrtcTokens } = this.#deps.store;
     const token = await (begun ? webrtcTokens.findBegun(given) : webrtcTokens.find(given));
     if (token !== undefined) return token;
