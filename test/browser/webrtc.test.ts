@@ -126,6 +126,24 @@ describe.skipIf(!chromiumInstalled)('Chromium calls in', () => {
     await receiver.event('session.ended', uuid);
   }, 30_000);
 
+  test('a call that ends before it is connected is over within seconds', async () => {
+    // The browser is told of a port where nobody is.
+    await page.evaluate(`
+      window.taken = RTCPeerConnection.prototype.setRemoteDescription;
+      RTCPeerConnection.prototype.setRemoteDescription = function ({ type, sdp }) {
+        return taken.call(this, { type, sdp: sdp.replace(/^(a=candidate:.* )[0-9]+( typ host)/gm, '$19$2') });
+      };
+    `);
+    const uuid = await start(700);
+    await page.evaluate('RTCPeerConnection.prototype.setRemoteDescription = taken');
+    // It asks once while the call is there.
+    await page.waitForResponse((response) => response.request().method() === 'PATCH' && response.status() === 204);
+    await api('POST', `/v1/sessions/${uuid}/reject`, { reason: 'busy' });
+    await receiver.event('session.ended', uuid);
+    await page.waitForFunction('over', undefined, { timeout: 6_000 });
+    expect(seen.errors.splice(0)).toEqual([expect.stringContaining('404')]);
+  }, 30_000);
+
   test('a call whose answer the browser does not take is hung up', async () => {
     const calls = () => receiver.events.filter(({ event }) => event === 'session.created');
     const before = calls().length;

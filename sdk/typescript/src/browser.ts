@@ -42,6 +42,8 @@ const RECOVERY_MAX_MS = 120_000;
 const RECOVERY_PAUSE_MS = 1_000;
 /** How long a platform that was asked has, to answer and then to be found. */
 const ANSWER_MAX_MS = 5_000;
+/** A call that is not connected after so long may be over already. */
+const BEGINNING_MS = 2_000;
 const FRAGMENT = 'application/trickle-ice-sdpfrag';
 
 /** Calls. It rings until the application answers, or ends. Rejects when the platform refuses the call. */
@@ -119,6 +121,22 @@ class Call implements BrowserCall {
       transport?.addEventListener('statechange', () => {
         if (transport.state === 'closed' || transport.state === 'failed') this.#close();
       });
+    void this.#watchBeginning();
+  }
+
+  /** A call that ends before the handshake has nothing to say goodbye with, so its location is asked. */
+  async #watchBeginning(): Promise<void> {
+    const { location, request } = this.#parts;
+    const headers = { 'content-type': FRAGMENT, 'if-match': '*' };
+    for (;;) {
+      await this.#connected(BEGINNING_MS);
+      const { connectionState } = this.connection;
+      if (this.#over || (connectionState !== 'new' && connectionState !== 'connecting')) return;
+      // A fragment without names restarts nothing.
+      const fragment = `m=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=mid:${this.connection.getTransceivers()[0]?.mid ?? ''}\r\n`;
+      const response = await request(location, 'PATCH', fragment, headers, ANSWER_MAX_MS).catch(() => undefined);
+      if (response?.status === 404) this.#close();
+    }
   }
 
   sendDigits(digits: string): void {
