@@ -1,8 +1,8 @@
 /**
  * The offer of a browser (JSEP, RFC 8829; WHIP, RFC 9725) and our answer: one audio stream over ICE and DTLS-SRTP, with
  * RTCP on the same port. We are ICE-lite (RFC 8445 §2.5) and the server of the handshake. Whatever else is offered
- * (video, a data channel, a second audio stream) is refused with port 0, unless the audio is bundled into it: then it is
- * inactive. Header extensions, REMB and transport-cc are passed over.
+ * (video, a data channel, a second audio stream) is refused with port 0, or taken as inactive where the audio is
+ * bundled into it. Header extensions, REMB and transport-cc are passed over.
  */
 import { type ParsedMedia, parse } from 'sdp-transform';
 import { SDP_MAX_BYTES, SDP_MEDIA_MAX, SDP_PAYLOADS_MAX } from '../limits.ts';
@@ -239,7 +239,7 @@ export function browserAnswer(offer: BrowserOffer, own: BrowserAnswer): string {
 const family = (host: string): string => (host.includes(':') ? 'IP6' : 'IP4');
 const mid = (name: string): string => (name === '' ? '' : `a=mid:${name}\r\n`);
 
-/** Where we are reached, of each section that is taken. */
+/** The address at which we are reached, as each section that is taken has it. */
 const connectionLine = ([first]: readonly HostCandidate[]): string =>
   `c=IN ${family(first?.host ?? '')} ${first?.host ?? '0.0.0.0'}\r\n`;
 

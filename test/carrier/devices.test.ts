@@ -213,6 +213,17 @@ describe('a dial to a device', () => {
     return { leg: result.leg, signals };
   }
 
+  /** Dials alice, who has two phones, and gives both with the INVITEs that they got. */
+  async function twoPhones() {
+    const { carrier } = await open();
+    const one = await registered(carrier, '127.0.0.7');
+    const two = await registered(carrier, '127.0.0.8');
+    const call = dial(carrier);
+    if (typeof call === 'string') throw new Error(call);
+    const [first, second] = await Promise.all([one.until(/^INVITE/), two.until(/^INVITE/)]);
+    return { carrier, one, two, call, first, second };
+  }
+
   async function endOf(signals: Signals) {
     const signal = await signals.until('leg.ended');
     return signal.type === 'leg.ended' ? signal.end : undefined;
@@ -263,12 +274,7 @@ describe('a dial to a device', () => {
   });
 
   test('that two devices answer at once is one call: the second gets ACK and BYE', async () => {
-    const { carrier } = await open();
-    const one = await registered(carrier, '127.0.0.7');
-    const two = await registered(carrier, '127.0.0.8');
-    const call = dial(carrier);
-    if (typeof call === 'string') throw new Error(call);
-    const [first, second] = await Promise.all([one.until(/^INVITE/), two.until(/^INVITE/)]);
+    const { carrier, one, two, call, first, second } = await twoPhones();
     one.respond(first, '200 OK', { tag: 'one', body: sdp() });
     two.respond(second, '200 OK', { tag: 'two', body: sdp() });
     await call.signals.until('leg.answered');
@@ -286,12 +292,7 @@ describe('a dial to a device', () => {
   });
 
   test('rings on where the first answers with audio that cannot be used, which is hung up on', async () => {
-    const { carrier } = await open();
-    const one = await registered(carrier, '127.0.0.7');
-    const two = await registered(carrier, '127.0.0.8');
-    const call = dial(carrier);
-    if (typeof call === 'string') throw new Error(call);
-    const [first, second] = await Promise.all([one.until(/^INVITE/), two.until(/^INVITE/)]);
+    const { carrier, one, two, call, first, second } = await twoPhones();
     one.respond(first, '200 OK', { tag: 'one', body: sdp('m=audio 0 RTP/AVP 98') });
     one.respond(await one.until(/^BYE/), '200 OK');
     two.respond(second, '200 OK', { tag: 'two', body: sdp() });
@@ -303,12 +304,7 @@ describe('a dial to a device', () => {
   });
 
   test('ends as rejected where one declines, and the others stop ringing', async () => {
-    const { carrier } = await open();
-    const one = await registered(carrier, '127.0.0.7');
-    const two = await registered(carrier, '127.0.0.8');
-    const call = dial(carrier);
-    if (typeof call === 'string') throw new Error(call);
-    const [first, second] = await Promise.all([one.until(/^INVITE/), two.until(/^INVITE/)]);
+    const { carrier, one, two, call, first, second } = await twoPhones();
     two.respond(second, '180 Ringing', { tag: 'two' });
     await call.signals.until('leg.ringing');
     one.respond(first, '603 Decline', { tag: 'one' });

@@ -66,6 +66,7 @@ async function until429(method: string, path: string): Promise<number> {
 /** Brings a method to a status. */
 async function drive(method: string, path: string, status: number): Promise<number> {
   const decided: Readonly<Record<number, Problem>> = {
+    400: problems.invalid('body: must be SDP'),
     404: problems.notFound('Session'),
     409: problems.conflict('The token has 10 live Sessions'),
     412: problems.preconditionFailed('If-Match does not name the ICE session'),
@@ -75,8 +76,6 @@ async function drive(method: string, path: string, status: number): Promise<numb
   };
   next = method === 'DELETE' ? false : decided[status];
   switch (status) {
-    case 400:
-      return (await ask(method, path, { headers: { authorization: 'Basic eDp5' } })).status;
     case 401:
       return (await ask(method, path, { headers: { authorization: 'Bearer wrong' } })).status;
     case 405:

@@ -180,7 +180,7 @@ describe('the offer of a browser', () => {
   test('whatever is turned in a real offer, reading never throws, and an answer repeats nothing that breaks a line', () => {
     fc.assert(
       fc.property(
-        fc.constantFrom(...offers.map(([, text]) => text)),
+        fc.constantFrom(...offers.map(([, text]) => text), behind(H264, bundleOnly), behind(DATA, bundleOnly)),
         fc.array(fc.tuple(fc.nat(8000), fc.nat(60), fc.string({ unit: 'binary', maxLength: 40 })), { maxLength: 6 }),
         (text, changes) => {
           const changed = changes.reduce(
