@@ -78,7 +78,7 @@ export function Waveform({ take, spans, extent: [from, until] }: WaveformProps) 
   );
 }
 
-/** The pieces as far as they are shown, so that a part of a long recording is drawn as large as any other. */
+/** Cuts the pieces to what is shown, so that a part of a long recording is drawn as large as any other. */
 const visiblePieces = (pieces: readonly Piece[], from: number, until: number): readonly Piece[] =>
   pieces
     .map((piece) => {

@@ -313,7 +313,7 @@ TEST("media turns from an address that is silent for five seconds to the one hea
   link.hear(real, 14'000'000);
   CHECK(link.look(14'900'000) == 10'000'000 && link.remote(version) == silent && version == before);
   CHECK(link.look(15'000'000) == 12'000'000 && link.remote(version) == real && version != before);
-  // Where nothing is heard from anywhere it stays, and so it does where packets come between rare checks.
+  // Media stays where it is when nothing is heard from anywhere, and when packets come between rare checks.
   CHECK(link.look(30'000'000) == 12'000'000 && link.remote(version) == real);
   link.hear(real, 40'000'000);
   (void)link.checked(third, false, "abcdefgh", 41'000'000);

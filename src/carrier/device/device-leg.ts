@@ -198,7 +198,7 @@ export class DeviceLeg extends DialledLeg {
       this.#cancelForks(ELSEWHERE);
       this.signalAnswered(headers);
     });
-    // Where a name has to be looked up first, the others do not ring meanwhile.
+    // The others stop ringing at once when a name has to be looked up before the answer can be judged.
     if (!isJudged) this.#cancelForks(ELSEWHERE);
   }
 

@@ -58,7 +58,7 @@ interface DevicesOptions {
 export class Devices {
   readonly #options: DevicesOptions;
   readonly #digest: DigestServer;
-  /** Who asks for names that no device has takes no challenge from a device, be it at the same address. */
+  /** Challenges to devices, and those to names that no device has: these take none from a device at their address. */
   readonly #challenges = new RefusalLimit(DEVICE_CHALLENGES_PER_SOURCE, DEVICE_CHALLENGES_MAX);
   readonly #challengesOfNobody = new RefusalLimit(DEVICE_CHALLENGES_PER_SOURCE, DEVICE_CHALLENGES_MAX);
   /** The wrong passwords of each address, and those of each address for each device. */

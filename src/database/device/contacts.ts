@@ -72,7 +72,7 @@ export function registeredContacts(database: Database, seal: Seal, nodeId: strin
           const { stored, removed } = outcome;
           const expired = lte(deviceContacts.expiresAt, now());
           const some = removed.length === 0 ? expired : or(expired, inArray(deviceContacts.uri, [...removed]));
-          // Where nothing stays bound, as after a star, what was not read goes too.
+          // All contacts of the user go when none stays bound, as after a star: some may not have been read.
           const gone = outcome.bound.length === 0 ? undefined : some;
           await tx.delete(deviceContacts).where(and(eq(deviceContacts.username, username), gone));
           if (stored.length > 0)
