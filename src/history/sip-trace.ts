@@ -11,7 +11,7 @@ import {
   SIP_TRACE_UNBOUND_MAX_CALLS,
   SIP_TRACE_UNBOUND_MS,
 } from '../limits.ts';
-import { type MessageFacts, messageFacts, redacted, type TraceLevel } from '../sip/redaction.ts';
+import { type MessageFacts, messageFacts, redactor, type TraceLevel } from '../sip/redaction.ts';
 import type { HistorySink } from './call-history.ts';
 import type { SipEntry } from './entry.ts';
 
@@ -44,6 +44,7 @@ export interface SipTraceOptions {
 
 export class SipTrace {
   readonly #options: SipTraceOptions;
+  readonly #redacted: ReturnType<typeof redactor>;
   /** Calls of Sessions, by Call-ID as events tell it. */
   readonly #calls = new Map<string, Traced>();
   /** Calls that came in and are not known to be a Session's yet, oldest first. */
@@ -54,12 +55,12 @@ export class SipTrace {
 
   constructor(options: SipTraceOptions) {
     this.#options = options;
+    this.#redacted = redactor(options.level, options.hidden, SIP_TRACE_MAX_CHARS);
   }
 
   /** A message was received or is sent. */
   message(direction: 'in' | 'out', bytes: Uint8Array, peer: TracedPeer): void {
-    const { level, hidden } = this.#options;
-    if (level === 'off') return;
+    if (this.#options.level === 'off') return;
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
     const read = messageFacts(text);
     if (read === undefined) return;
@@ -78,7 +79,7 @@ export class SipTrace {
       first_line: facts.firstLine.slice(0, SIP_TRACE_MAX_CHARS),
       call_id: facts.callId.slice(0, SIP_TRACE_MAX_CHARS),
       cseq: facts.cseq.slice(0, SIP_TRACE_MAX_CHARS),
-      text: redacted(text, facts.cseq, level, hidden, SIP_TRACE_MAX_CHARS),
+      text: this.#redacted(text, facts.cseq),
     };
     if (session === undefined) call.early.push({ side, entry });
     else this.#keep(session, entry);

@@ -58,8 +58,27 @@ export type Addresses = ReadonlyMap<string, string>;
 
 const NO_ADDRESSES: Addresses = new Map();
 
-/** Reads a session description. Undefined when it is not one, which is answered 400. It never throws. */
+/**
+ * Descriptions by the body that they were read from, for as long as that is in use. An offer is asked for its names,
+ * for its codecs and for an answer, up to five times before it is answered.
+ */
+const read = new WeakMap<Uint8Array, Description>();
+
+/**
+ * Reads a session description. Undefined when it is not one, which is answered 400. It never throws. A body must not
+ * change after it was read.
+ */
 export function parseDescription(body: Uint8Array, addresses = NO_ADDRESSES): Description | undefined {
+  // Addresses may be other ones the next time.
+  if (addresses.size > 0) return readDescription(body, addresses);
+  const known = read.get(body);
+  if (known !== undefined) return known;
+  const description = readDescription(body, addresses);
+  if (description !== undefined) read.set(body, description);
+  return description;
+}
+
+function readDescription(body: Uint8Array, addresses: Addresses): Description | undefined {
   if (body.length === 0 || body.length > SDP_MAX_BYTES) return undefined;
   // A number of ports after the port (RFC 8866 §5.14) is left out: an RTP session uses the first one.
   const text = decoder.decode(body).replace(/^(m=[a-z]{1,32} [0-9]{1,5})\/[0-9]{1,5} /gm, '$1 ');

@@ -3,14 +3,14 @@
 /** How much of a message is kept: start line and header fields, the body too, or nothing. */
 export type TraceLevel = 'headers' | 'full' | 'off';
 
-const SECRET_FIELDS = new Set([
+const SECRET_FIELDS = [
   'authorization',
   'proxy-authorization',
   'authentication-info',
   'proxy-authentication-info',
   // It proves that a call comes from this process itself (carrier/trunk/loopback.ts).
   'x-sidetone-loopback',
-]);
+];
 /** Lines of a session description that hold keys and passwords (RFC 4568, RFC 8839). */
 const SECRET_LINES = /^(a=(?:crypto|ice-pwd|key-mgmt)|k=).*$/gm;
 const SECRET_BODIES = new Set(['INFO', 'MESSAGE']);
@@ -51,22 +51,27 @@ const decoded = (octets: string): string =>
   /[\x80-\xff]/.test(octets) ? new TextDecoder().decode(Uint8Array.from(octets, (octet) => octet.charCodeAt(0))) : octets;
 
 /**
- * The text that may be kept, at most `maxChars` long. `hidden` are names of header fields in lower case whose values
- * are not kept. The body of an INFO or MESSAGE is never kept, because it may hold digits or a person's words.
+ * Makes what gives the text of a message that may be kept, at most `maxChars` long, from its text and its CSeq.
+ * `hidden` are names of header fields, in any case, whose values are not kept. The body of an INFO or MESSAGE is never
+ * kept, because it may hold digits or a person's words.
  */
-export function redacted(text: string, cseq: string, level: TraceLevel, hidden: readonly string[], maxChars: number): string {
-  if (level === 'off') return '';
-  const split = text.indexOf('\r\n\r\n');
-  const head = split < 0 ? text : text.slice(0, split + 2);
-  const body = split < 0 ? '' : text.slice(split + 4);
-  const method = cseq.split(/\s+/)[1] ?? '';
-  const kept = head.replace(FIELDS, (line: string, name: string) =>
-    SECRET_FIELDS.has(name.toLowerCase()) || hidden.includes(name.toLowerCase()) ? `${name}: (not kept)` : line,
-  );
-  if (level === 'headers' || body === '') return kept.slice(0, maxChars);
-  const shown = SECRET_BODIES.has(method) ? '(not kept)' : body.replace(SECRET_LINES, '$1 (not kept)');
-  return `${kept}\r\n${shown}`.slice(0, maxChars);
+export function redactor(level: TraceLevel, hidden: readonly string[], maxChars: number): (text: string, cseq: string) => string {
+  if (level === 'off') return () => '';
+  const secret = fieldsOf([...SECRET_FIELDS, ...hidden]);
+  return (text, cseq) => {
+    const split = text.indexOf('\r\n\r\n');
+    const head = split < 0 ? text : text.slice(0, split + 2);
+    const body = split < 0 ? '' : text.slice(split + 4);
+    const kept = head.replace(secret, '$1: (not kept)');
+    if (level === 'headers' || body === '') return kept.slice(0, maxChars);
+    const method = cseq.split(/\s+/)[1] ?? '';
+    const shown = SECRET_BODIES.has(method) ? '(not kept)' : body.replace(SECRET_LINES, '$1 (not kept)');
+    return `${kept}\r\n${shown}`.slice(0, maxChars);
+  };
 }
 
-/** A header field with the lines that continue it. */
-const FIELDS = /^([!#-'*+.\w-]+)[ \t]*:[^\r\n]*(?:\r\n[ \t][^\r\n]*)*/gm;
+/** Matches the header fields of these names, each with the lines that continue it. */
+function fieldsOf(names: readonly string[]): RegExp {
+  const any = names.map((name) => name.replace(/[^\w]/g, '\\$&')).join('|');
+  return new RegExp(`^(${any})[ \\t]*:[^\\r\\n]*(?:\\r\\n[ \\t][^\\r\\n]*)*`, 'gim');
+}

@@ -29,7 +29,7 @@ import { withSessionDescription } from '../../src/sip/message/multipart.ts';
 import { parseMessage } from '../../src/sip/message/parser.ts';
 import { parseNameAddress, parseUri } from '../../src/sip/message/uri.ts';
 import { parseVia } from '../../src/sip/message/via.ts';
-import { messageFacts, redacted } from '../../src/sip/redaction.ts';
+import { messageFacts, redactor } from '../../src/sip/redaction.ts';
 import { register } from '../../src/sip/registrar.ts';
 import { ControlledAudio } from '../../src/websocket/control.ts';
 import type { DialectOptions } from '../../src/websocket/dialect.ts';
@@ -73,7 +73,7 @@ const SIP_WORDS = [
 function readSip(bytes: Uint8Array): string {
   const text = latin1(bytes);
   const facts = messageFacts(text);
-  for (const level of ['headers', 'full'] as const) redacted(text, facts?.cseq ?? '', level, ['x-pin'], 4_096);
+  for (const level of ['headers', 'full'] as const) redactor(level, ['x-pin'], 4_096)(text, facts?.cseq ?? '');
   const parsed = parseMessage(bytes);
   if (!parsed.ok) return `${parsed.why} ${parsed.refuse?.status}`;
   const { message } = parsed;

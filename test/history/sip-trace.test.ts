@@ -5,7 +5,7 @@ import { factText } from '../../src/event/call-report.ts';
 import type { Entry, SipEntry } from '../../src/history/entry.ts';
 import { SipTrace, type SipTraceOptions } from '../../src/history/sip-trace.ts';
 import { SIP_TRACE_MAX_MESSAGES, SIP_TRACE_UNBOUND_MAX_CALLS } from '../../src/limits.ts';
-import { redacted } from '../../src/sip/redaction.ts';
+import { redactor } from '../../src/sip/redaction.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const PEER = { transport: 'udp', host: '192.0.2.7', port: 5060 };
@@ -130,9 +130,15 @@ describe('redaction', () => {
 
   test('the body of an INFO or MESSAGE is never kept, nor that of anything unless it is asked for', () => {
     const info = message('INFO sip:b@c SIP/2.0', 'x', 'a', '2 INFO', '', 'Signal=4\r\nDuration=100\r\n');
-    expect(redacted(info, '2 INFO', 'full', [], 4_096)).not.toContain('Signal');
-    expect(redacted(invite('x', 'a', '', 'v=0\r\n'), '1 INVITE', 'headers', [], 4_096)).not.toContain('v=0');
-    expect(redacted(invite('x', 'a', '', 'v=0\r\n'), '1 INVITE', 'off', [], 4_096)).toBe('');
+    expect(redactor('full', [], 4_096)(info, '2 INFO')).not.toContain('Signal');
+    expect(redactor('headers', [], 4_096)(invite('x', 'a', '', 'v=0\r\n'), '1 INVITE')).not.toContain('v=0');
+    expect(redactor('off', [], 4_096)(invite('x', 'a', '', 'v=0\r\n'), '1 INVITE')).toBe('');
+  });
+
+  test('a hidden name hides the fields of that name only, whatever signs it has', () => {
+    const text = invite('x', 'a', 'X-A.B+c*: s3cret\r\nX-AxBBc: shown\r\nMy-X-A.B+c*: shown too\r\n');
+    const kept = redactor('full', ['x-a.b+c*'], 4_096)(text, '1 INVITE');
+    expect(kept).toContain('\r\nX-A.B+c*: (not kept)\r\nX-AxBBc: shown\r\nMy-X-A.B+c*: shown too\r\n');
   });
 
   test('holds for any text around a secret', () => {
@@ -148,7 +154,7 @@ describe('redaction', () => {
             'a',
             `Subject: ${before}\r\n${name}: Digest ${after}s3cret\r\n\tmore="s3cret"\r\nX-End: e\r\n`,
           );
-          const kept = redacted(text, '1 INVITE', 'full', [], 4_096);
+          const kept = redactor('full', [], 4_096)(text, '1 INVITE');
           expect(kept).not.toContain('s3cret');
           expect(kept).toContain('X-End: e');
         },

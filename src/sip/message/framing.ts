@@ -3,7 +3,7 @@
  * between messages is a keepalive (RFC 5626 §3.5.1) that is answered with a single one.
  */
 import { SIP_BODY_MAX_BYTES, SIP_HEAD_MAX_BYTES } from '../../limits.ts';
-import { canonicalName, parseDecimal } from './message.ts';
+import { parseDecimal } from './message.ts';
 import { headEnd } from './parser.ts';
 
 type Frame =
@@ -17,17 +17,18 @@ type Frame =
 
 const decoder = new TextDecoder();
 
+/** The name of a Content-Length field, whole or compact. White space before the colon may be folded. */
+const LENGTH_NAME = /\r\n(?:content-length|l)(?:[^\S\r\n]|\r\n[ \t])*:/gi;
+
 /** The Content-Length in a head. 0 when there is none, undefined when it is unusable. */
 function contentLength(head: Uint8Array): number | undefined {
+  const text = decoder.decode(head);
   let found: number | undefined;
-  // A line that begins with a blank goes on with the field before it (RFC 3261 §7.3.1).
-  for (const line of decoder
-    .decode(head)
-    .replaceAll(/\r\n[ \t]+/g, ' ')
-    .split('\r\n')) {
-    const colon = line.indexOf(':');
-    if (colon < 0 || canonicalName(line.slice(0, colon).trim()) !== 'content-length') continue;
-    const length = parseDecimal(line.slice(colon + 1).trim(), SIP_BODY_MAX_BYTES);
+  for (const name of text.matchAll(LENGTH_NAME)) {
+    const rest = text.slice(name.index + name[0].length);
+    // A line that begins with a blank goes on with the field before it (RFC 3261 §7.3.1).
+    const value = rest.slice(0, rest.search(/\r\n(?![ \t])/)).replaceAll(/\r\n[ \t]+/g, ' ');
+    const length = parseDecimal(value.trim(), SIP_BODY_MAX_BYTES);
     if (length === undefined || (found !== undefined && found !== length)) return undefined;
     found = length;
   }
