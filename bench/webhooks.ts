@@ -24,7 +24,7 @@ const url = `http://127.0.0.1:${new TextDecoder().decode(value).trim()}/`;
 const counts = async (): Promise<{ received: number; reordered: number; p50: number; p99: number }> =>
   await (await fetch(url)).json();
 
-/** By fetch: the floor is what this machine's HTTP client can do, whatever screens the address. */
+/** Posts by fetch: the floor is what this machine's HTTP client can do, whatever screens the address. */
 const outbound: Outbound = {
   async fetch({ url: target, headers, body, signal }) {
     const response = await fetch(target, {

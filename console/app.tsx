@@ -91,7 +91,7 @@ function Frame({ session, onLogOut }: { readonly session: Session; onLogOut(): v
     document.title = `${callUuid === undefined ? (here?.name ?? 'Console') : 'Call'} · Sidetone`;
     // A reader of the screen begins with the new page, not with the link that led to it.
     main.current?.focus({ preventScroll: true });
-    // On a narrow screen the pages are in a row that scrolls. This may scroll the page too, so it comes first.
+    // The pages are in a row that scrolls on a narrow screen. This may scroll the page too, so it comes first.
     document.querySelector('.top [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     scrollTo(0, scrollOfReturn() ?? 0);
   }, [path]);

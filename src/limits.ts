@@ -304,7 +304,7 @@ export const RECORDING_LAST_MS = 5_000;
 export const RELAY_LEASE_MS = 4_000;
 /** A lease that could not be renewed is asked for again this soon. */
 export const RELAY_LEASE_RETRY_MS = 1_000;
-/** Without any wake-up: what a node that only polls is late by, at most. */
+/** A node that gets no wake-up polls this often, so that it is late by no more. */
 export const RELAY_POLL_MS = 1_000;
 /**
  * A process that has its database for itself takes the lease from nobody and hears of every event: it renews and polls
@@ -389,7 +389,7 @@ export const MESSAGE_TEXT_MAX_CHARS = 1_600;
 /** Messages of one application that wait to be submitted; past it a POST is 503 with `Retry-After`. */
 export const MESSAGES_WAITING_MAX = 10_000;
 export const MESSAGE_RETENTION_DAYS = 30;
-/** Without a wake-up, what is due is looked for this often; less often by a process with a database for itself. */
+/** What is due is looked for this often without a wake-up. A process with a database for itself does it less often. */
 export const MESSAGE_POLL_MS = 5_000;
 export const MESSAGE_LONE_POLL_MS = 30_000;
 /**
@@ -434,7 +434,7 @@ export const PAYMENT_COLLECT_MAX_MS = 600_000;
  * its own.
  */
 export const PAYMENT_QUIET_MS = 500;
-/** After one that was cancelled: its keys go on for as long as the caller has not noticed. */
+/** The same after a collection that was cancelled: keys go on for as long as the caller has not noticed. */
 export const PAYMENT_CUT_OFF_QUIET_MS = 3_000;
 export const PAYMENT_PROMPTS_MAX = 10;
 export const CHARGE_INSTALLMENTS_MAX = 36;

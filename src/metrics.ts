@@ -12,7 +12,7 @@ export interface Reading {
 const PREFIX = 'sidetone_';
 
 /**
- * For these the runtime walks its whole heap, and nothing else is done meanwhile: 110 ms of a heap of 400,000 objects.
+ * Metrics for which the runtime walks its whole heap, while nothing else is done: 110 ms for 400,000 objects.
  */
 const WALKING = ['total', 'used', 'available'].map((figure) => `nodejs_heap_space_size_${figure}_bytes`);
 

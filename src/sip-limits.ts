@@ -54,7 +54,7 @@ export const SIP_RETRIES_MAX = 4;
 export const SIP_REGISTER_EXPIRES_SEC = 300;
 export const SIP_REGISTER_RETRY_SEC = 30;
 /**
- * Without any response the next address of the registrar is tried after so long: all SIP_TARGETS_MAX have been asked
+ * The next address of the registrar is tried after so long without any response: all SIP_TARGETS_MAX have been asked
  * before a binding expires that is refreshed 30 s ahead.
  */
 export const SIP_REGISTER_SILENT_MS = 4_000;
@@ -110,7 +110,7 @@ export const SIP_LOOKUP_TIMEOUT_MS = 5_000;
 export const SIP_PACE_WAIT_MAX_MS = 2_000;
 /** A trunk that failed is tried last for so long. */
 export const SIP_TRUNK_FAILED_MS = 30_000;
-/** Without any response, not even a 100, the next trunk is tried after so long. */
+/** The next trunk is tried after so long without any response, not even a 100. */
 export const SIP_TRUNK_SILENT_MS = 4_000;
 /** Calls of one trunk when it sets no `max_channels`. */
 export const SIP_TRUNK_CHANNELS_DEFAULT = 10_000;
@@ -126,7 +126,7 @@ export const SIP_FACT_MAX_CHARS = 512;
 export const SIP_REFER_OPEN_MS = 60_000;
 export const SIP_REFER_TARGET_MAX_CHARS = 1_024;
 
-/** After a completed transfer the far end hangs up by itself; then we do. */
+/** The far end hangs up by itself within so long of a completed transfer; we do after it. */
 export const TRANSFERRED_HANGUP_MS = 10_000;
 export const TRANSFER_TIMEOUT_MIN_SEC = 5;
 export const TRANSFER_TIMEOUT_MAX_SEC = 120;

@@ -11,6 +11,10 @@ const ROOT = join(import.meta.dir, '..');
 const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })
   .split('\n')
   .filter((path) => path !== '' && existsSync(join(ROOT, path)));
+/** The beginning of a comment that has no subject. */
+const NO_SUBJECT =
+  /^\s*\/\*\* (Of|As|Those|With|Undefined|Where|Told|Absent|Until|By|From|In order|At|On|To|For|Not|Once|Such|True|False|Without|After|Only)\b/;
+
 const source = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const sources = tracked.filter((path) => path.startsWith('src/') && path.endsWith('.ts'));
 const native = tracked.filter((path) => /^native\/.*\.(cc|h)$/.test(path));
@@ -197,7 +201,7 @@ describe('the house', () => {
         .split('\n')
         .flatMap((line, at) => {
           const isWide = line.length > 120 && /^\s*(\/\/|\/\*\*|\*) /.test(line) && !/https?:|[│─┌└]/.test(line);
-          const hasNoSubject = /^\s*\/\*\* (Of|As|Those|With it|Undefined:|Where)\b/.test(line);
+          const hasNoSubject = NO_SUBJECT.test(line);
           return isWide || hasNoSubject ? [`${path}:${at + 1}`] : [];
         }),
     );

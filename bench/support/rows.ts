@@ -20,7 +20,7 @@ export interface Row {
   readonly better: 'less' | 'more';
   /** The bench and its arguments. Rows with the same ones share a run. */
   readonly bench: readonly string[];
-  /** Undefined where the bench did not get so far. */
+  /** Reads the figure, or undefined when the bench did not get so far. */
   read(output: string): Figure | undefined;
 }
 

@@ -7,7 +7,7 @@ import type { Span } from './spans.ts';
 import { stepOf, ticksOf, tickText } from './ticks.ts';
 import { isBad, KIND_NAMES, type Kind, keyOf, titleOf } from './words.ts';
 
-/** From and until, in ms since the epoch. */
+/** A span of time: its first and its last, in ms since the epoch. */
 export type Extent = readonly [number, number];
 
 /** The width of the names of lanes, which the chart and the waveform leave free too. Pixels. */

@@ -96,7 +96,7 @@ const Line = steady(({ entry, more, pauseMs, isChosen, onSelect }: LineProps) =>
 const [APPLICATION, PLATFORM, FAR_END] = [16, 120, 224] as const;
 const HIGH = 34;
 
-/** From which lifeline to which an entry goes; the same one twice: it only happens there. */
+/** The lifelines from which and to which an entry goes. It is the same one twice for what only happens there. */
 function wayOf(entry: Entry): readonly [number, number] {
   switch (entry.kind) {
     case 'command':

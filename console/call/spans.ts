@@ -100,10 +100,10 @@ export const gapsOf = (spans: readonly Span[], recordingUuid: string): readonly 
 /** What comes so much later than a call's end is not on its axis: a webhook may be sent again a day later. */
 const TAIL_MS = 10_000;
 
-/** Until when a call lasted, or lasts by now. Milliseconds since the epoch. */
+/** The time until which a call lasted, or lasts by now, in milliseconds since the epoch. */
 export const endOf = ({ ended_at: endedAt }: Call, now: number): number => (endedAt === '' ? now : Date.parse(endedAt));
 
-/** From the first to the last of a call, in ms since the epoch. */
+/** The first and the last time of a call, in ms since the epoch. */
 export function extentOf({ session, entries }: Timeline, now: number): readonly [number, number] {
   const from = Math.min(Date.parse(session.created_at), Date.parse(entries[0]?.at ?? session.created_at));
   const end = endOf(session, now);

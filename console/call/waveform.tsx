@@ -173,7 +173,7 @@ interface Player {
   readonly state: keyof typeof WORDS;
   readonly isPlaying: boolean;
   readonly positionSec: number;
-  /** Undefined until the file is there. */
+  /** The sound, or undefined until the file is there. */
   readonly sound: Sound | undefined;
   toggle(): void;
   seek(positionSec: number): void;

@@ -57,7 +57,7 @@ function useMembers(rooms: readonly Room[]): ReadonlyMap<string, Call> {
   useEffect(() => {
     if (unknown === '') return;
     const controller = new AbortController();
-    // Without them the page lacks the numbers and no more, and the next member that joins asks again.
+    // A page without them lacks the numbers and no more, and the next member that joins asks again.
     liveCalls(unknown.split(' '), controller.signal).then(
       (found) => setCalls((before) => new Map([...before, ...found])),
       () => {},

@@ -16,7 +16,7 @@ export class Refused extends Error {
 let csrf = '';
 let watching: SessionWatch | undefined;
 
-/** Told of the session that the cookie is. */
+/** Who is told of the session that the cookie is. */
 export interface SessionWatch {
   /** An answer says that the session is over. */
   over(): void;

@@ -16,7 +16,7 @@ export interface News {
   readonly sessionUuid: string;
 }
 
-/** After this the stream is opened again, and a page that could not be loaded is asked for again. */
+/** The stream is opened again after this, and a page that could not be loaded is asked for again. */
 const RETRY_MS = 5000;
 const GATHER_MS = 30;
 const PAUSE_MS = 300;
@@ -131,7 +131,7 @@ export function useNews(hear: (news: readonly News[]) => void): void {
 }
 
 export interface Loaded<T> {
-  /** Undefined until the first answer. */
+  /** What was loaded, or undefined until the first answer. */
   readonly data: T | undefined;
   /** Why the last attempt failed; empty when it did not. */
   readonly error: string;

@@ -36,7 +36,7 @@ addEventListener('popstate', ({ state }) => {
   scrolledTo = typeof state === 'object' && state !== null && 'scrolledTo' in state ? Number(state.scrolledTo) : undefined;
   tell();
 });
-// Where a page was scrolled to is known here, and its rows are there before that counts.
+// The place that a page was scrolled to is known here, and its rows are there before that counts.
 history.scrollRestoration = 'manual';
 
 /** How far a page that is come back to by *Back* was scrolled. Undefined where it was come to in another way. */

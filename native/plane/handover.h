@@ -20,7 +20,7 @@ class Handover {
   static std::shared_ptr<Handover> find(uint32_t number);
 
   uint32_t number() const { return number_; }
-  /** False, with `party` untouched, where the box is shut. */
+  /** Puts a party into the box. Returns false, with `party` untouched, when the box is shut. */
   bool put(std::unique_ptr<Participant>& party);
   /** Takes out all that was put in. */
   std::vector<std::unique_ptr<Participant>> take();

@@ -91,7 +91,7 @@ class Participant {
   /** Whether anyone needs what the far end says; `attention` is called when that changes. */
   bool wanted() const { return wanted_; }
   virtual void attention(bool wanted) = 0;
-  /** From now on its far end says longer frames than before. */
+  /** Makes room for a far end that says longer frames from now on. */
   void say_up_to(size_t samples);
   /** The buffer for one frame of the far end's sound. */
   int16_t* said();

@@ -24,7 +24,7 @@ Priority::Level Priority::raise() {
   again_us_ = 0;
   level_ = Level::ordinary;
   if (schedule(SCHED_RR, 1)) level_ = Level::real_time;
-  // On Linux niceness is a thread's own, and 0 means the calling thread.
+  // Niceness is a thread's own on Linux, and 0 means the calling thread.
   else if (schedule(SCHED_OTHER, 0) && ::setpriority(PRIO_PROCESS, 0, nicer) == 0) level_ = Level::nicer;
   return level_;
 }

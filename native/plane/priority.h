@@ -20,8 +20,8 @@ class Priority {
   /** Gives the priority up again. */
   void lower();
   /**
-   * After each run of the plane, on the same thread: it worked for `busy_us`, left `skipped` ticks out, and ended at
-   * `now_us` (monotonic). Gives up, or takes again, what `raise` took.
+   * Gives up, or takes again, what `raise` took. It is called after each run of the plane, on the same thread, which
+   * worked for `busy_us`, left `skipped` ticks out, and ended at `now_us` (monotonic).
    */
   void spent(int64_t busy_us, uint32_t skipped, int64_t now_us);
   Level level() const { return level_; }

@@ -25,7 +25,7 @@ export class Adoption<Row> {
   readonly #options: AdoptionOptions<Row>;
   /** A statement that takes rows was begun and not answered. */
   #isUnsure = false;
-  /** Until then a statement that was not answered may be carried out, in ms since the epoch. */
+  /** A statement that was not answered may be carried out until then, in ms since the epoch. */
   #doubtUntil = -Infinity;
   #isLooking = false;
   /** The rows that are being taken by name; and how often rows are being taken whose names are not known yet. */

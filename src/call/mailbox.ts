@@ -27,7 +27,7 @@ export interface Envelope<Input> {
   readonly context: CommandContext | undefined;
   readonly answer: Answer | undefined;
   readonly playlist: Playlist | undefined;
-  /** Undefined for a signal: nobody waits for its answer. */
+  /** Takes the answer. It is undefined for a signal, whose answer nobody waits for. */
   readonly reply: ((answer: Answer | Problem) => void) | undefined;
 }
 
@@ -156,7 +156,7 @@ export class Mailbox<Input extends { readonly type: string }> {
     envelope.reply?.({ ...this.#unable(), isInDoubt: true });
     const look = () => untilStored(clock, () => journal.wasStored(change));
     if (first === undefined && (await look())) return 'late';
-    // Without a row a statement that was under way is over by then.
+    // A statement that was under way and has no row is over by then.
     if (!hasRow && clock.now() < overAt) await sleep(clock, overAt - clock.now());
     if (!hasRow && (await look())) return 'late';
     envelope.playlist?.release();

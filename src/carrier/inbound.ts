@@ -96,7 +96,7 @@ export async function admitInvite(options: InboundOptions, invite: Invite): Prom
   taken();
   if (gone) return;
   if (leg === undefined) {
-    // Without Retry-After: some carriers stay away for that long from a trunk that is only full.
+    // There is no Retry-After: some carriers stay away for that long from a trunk that is only full.
     refuse(503, NO_CHANNEL);
     return;
   }
@@ -169,7 +169,7 @@ async function ownerOf(
 
 /**
  * The status that refuses an offer before the call is told to anyone, else the codec that it will be answered with.
- * Undefined without an offer. A name in it may still turn out to have no address.
+ * It is undefined without an offer. A name in it may still turn out to have no address.
  */
 function answerTo(offer: Uint8Array, leg: PhoneLegOptions): 400 | 488 | string | undefined {
   const { codecs, family, srtp } = leg;

@@ -19,7 +19,7 @@ export class Strays {
     this.#own = own;
   }
 
-  /** False: too many are being asked about. */
+  /** Asks about a request. Returns false when too many are being asked about. */
   take(bytes: Uint8Array, source: Peer): boolean {
     // What another node could not keep either.
     if (source.via !== undefined || this.#asking >= SIP_STRAYS_MAX) return false;

@@ -77,7 +77,7 @@ interface Engines extends Base, Pick<HeartEngines, 'chargeGateway' | 'smsGateway
   /** The place where recordings are kept, or undefined when nothing is recorded. */
   readonly storage: RecordingStorage | undefined;
   readonly rings: RecordingRings | undefined;
-  /** Undefined where nothing is traced. */
+  /** The exporter of traces, or undefined when nothing is traced. */
   readonly tracing: Tracing | undefined;
   /** Finds the trace of the command that last changed a Session, once the Sessions are there. */
   readonly callTraces: CallTraces;

@@ -35,7 +35,7 @@ export interface PartFound {
 }
 
 export interface MessageStore {
-  /** False: too many of the application's messages wait already. */
+  /** Stores a message. Resolves with false when too many of the application's messages wait already. */
   insert(message: MessageState, answer: StoredAnswer | undefined): Promise<boolean>;
   get(appUuid: string, messageUuid: string): Promise<MessageState | undefined>;
   list(appUuid: string, query: MessageQuery): Promise<readonly MessageState[] | 'too_many'>;

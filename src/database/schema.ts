@@ -383,7 +383,7 @@ export const idempotency = pgTable(
     appUuid: text('app_uuid').notNull(),
     key: text('key').notNull(),
     fingerprint: text('fingerprint').notNull(),
-    /** Undefined while the first request is in flight. */
+    /** The status of the answer. It is NULL while the first request is in flight. */
     status: smallint('status'),
     body: text('body'),
     leaseUntil: ms('lease_until').notNull(),

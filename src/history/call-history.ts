@@ -43,7 +43,7 @@ export interface CallHistoryOptions {
   readonly log: Log;
   /** Stores parts. A rejection leaves them waiting. */
   write(parts: readonly TimelinePart[]): Promise<void>;
-  /** Told of each entry that is kept. */
+  /** It is called with each entry that is kept. */
   readonly onEntry?: ((sessionUuid: string, entry: TimedEntry) => void) | undefined;
   /** Nothing more is added to the timeline of that Session. */
   onClosed(sessionUuid: string): void;

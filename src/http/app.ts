@@ -59,7 +59,7 @@ export interface HttpDeps extends OperatorHooks {
   readonly messages: Messages;
   readonly charges: Charges;
   readonly recordings: Recordings;
-  /** Undefined where nothing is recorded. */
+  /** The recordings, or undefined when nothing is recorded. */
   readonly recordingUrls?: RecordingUrls | undefined;
   readonly store: Store;
   readonly clock: Clock;
@@ -83,7 +83,7 @@ export interface HttpDeps extends OperatorHooks {
   readonly sentPath?: (request: Request) => string | undefined;
   /** Tells what is up, by name: `{database, media, sip}`. */
   readonly ready: () => Promise<Readonly<Record<string, boolean>>>;
-  /** Told of each command when it is answered. Undefined where nothing is traced. */
+  /** The app calls it with each command when that is answered. It is undefined when nothing is traced. */
   readonly onCommand?: ((command: AnsweredCommand) => void) | undefined;
   /** The other nodes of a cluster; undefined where there are none. */
   readonly peers?: Peers | undefined;

@@ -134,7 +134,7 @@ export class Listener {
     if (this.#over) return;
     this.close();
     this.#connection.drop();
-    // Without a reason: with one, the server writes it to its standard error.
+    // No reason is given, as the server would write it to its standard error.
     this.#controller?.error(undefined);
   }
 }

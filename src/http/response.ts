@@ -9,7 +9,7 @@ export const JSON_HEADERS = {
   'x-content-type-options': 'nosniff',
 } as const;
 
-/** To be copied: headers from an object cost 0.3 µs more. */
+/** The headers that each answer copies. Headers made from an object cost 0.3 µs more. */
 const jsonHeaders = new Headers(JSON_HEADERS);
 
 /** The length is told here, so that HEAD, which loses the body on its way, tells it too (RFC 9110 §8.6). */

@@ -168,7 +168,7 @@ export interface RoomMember {
   setMuted(muted: boolean): void;
   /** A member that joined as a coach is heard by `of` from now on, and by nobody where that is not in its room. */
   coach(of: RoomMember | undefined): void;
-  /** False: the leg is closed or its worker is lost, and nothing was set. */
+  /** Sets a volume. Returns false, and sets nothing, when the leg is closed or its worker is lost. */
   setVolume(direction: 'from_member' | 'to_member', percent: number): boolean;
 }
 
@@ -286,7 +286,7 @@ export interface RtpLeg extends LegAudio {
  * connected.
  */
 export interface WebrtcLeg extends Omit<RtpLeg, 'host' | 'port'> {
-  /** From now on the far end may also move by these credentials (ICE restart). */
+  /** Lets the far end also move by these credentials from now on (ICE restart). */
   restartIce(own: IceCredentials): void;
 }
 

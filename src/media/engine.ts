@@ -35,7 +35,7 @@ export interface MediaEngine {
   readonly srtpSuites: readonly SrtpSuite[];
   /**
    * Takes a port pair on the least loaded worker. `notify` hears every notice of the leg, in command.
-   * Undefined when all ports are in use or resting.
+   * It is undefined when all ports are in use or resting.
    */
   openRtpLeg(notify: (notice: MediaNotice) => void): Promise<RtpLeg | undefined>;
   /** One end of a pipe to another node. Undefined when all ports are in use, or none can be bound on that address. */

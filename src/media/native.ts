@@ -192,7 +192,7 @@ interface Native {
   aacCreate(): AacHandle | undefined;
   /**
    * Decodes one ADTS frame to mono. `out` has room for 8,192 samples; `status` becomes the samples made and their rate.
-   * False where the frame is damaged.
+   * It returns false when the frame is damaged.
    */
   aacDecode(aac: AacHandle, frame: Uint8Array, out: Float32Array, status: Uint32Array): boolean;
   aacClose(aac: AacHandle): void;

@@ -6,7 +6,7 @@ import type { Outbound } from '../outbound/outbound.ts';
 import { nedarimPlus } from './nedarim-plus.ts';
 import { sandboxCharge } from './sandbox-charge.ts';
 
-/** Undefined where it is off. */
+/** Makes the gateway of card payments, or undefined when they are off. */
 export function createChargeGateway(
   settings: Config['paymentProvider'],
   outbound: Outbound,

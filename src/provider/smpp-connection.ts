@@ -45,7 +45,7 @@ interface SmppConnectionOptions {
   readonly clock: Clock;
   /** A request of the far end; its answer is sent with `answer`. */
   readonly onRequest: (pdu: Pdu) => void;
-  /** Once, whatever the cause. */
+  /** The connection calls it once, whatever the cause. */
   readonly onClose: (reason: string) => void;
 }
 

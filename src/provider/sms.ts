@@ -5,7 +5,7 @@ import type { Log } from '../log.ts';
 import type { SmsGateway } from '../machine/message/gateway.ts';
 import { sandboxSms } from './sandbox-sms.ts';
 
-/** Undefined where it is off. SMPP is loaded where it is used only. */
+/** Makes the gateway of short messages, or undefined when they are off. SMPP is loaded only where it is used. */
 export async function createSmsGateway(settings: Config['smsProvider'], clock: Clock, log: Log): Promise<SmsGateway | undefined> {
   switch (settings.kind) {
     case 'off':

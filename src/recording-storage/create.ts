@@ -18,9 +18,9 @@ interface StorageOptions {
 }
 
 /**
- * Undefined where recordings are off. Makes `DATA_DIR/recordings`, and with an object store goes on with what waits
- * there. Rejects where the folder cannot be made, and with an `Error` that names the setting where the place in the
- * store cannot be addressed; that the store is away is no error.
+ * Makes the storage of recordings, or undefined when they are off. It makes `DATA_DIR/recordings`, and with an object
+ * store goes on with what waits there. It rejects where the folder cannot be made, and with an `Error` that names the
+ * setting where the place in the store cannot be addressed; that the store is away is no error.
  */
 export async function createStorage(
   settings: Config['recordings'],

@@ -61,7 +61,7 @@ interface NegotiationOptions {
   /** Our address and RTP port as the far end shall see them. */
   readonly host: string;
   readonly port: number;
-  /** In our order of preference. */
+  /** The codecs that we take, in our order of preference. */
   readonly codecs: readonly AudioCodec[];
   /** The session id of `o=`. It is unique among our sessions. */
   readonly sessionId: number;

@@ -9,7 +9,7 @@ export interface PeerProfile {
   readonly advertise?: string;
   /** The user part of our Contact. */
   readonly contactUser?: string;
-  /** False: we take no part in session timers (RFC 4028). */
+  /** Whether we take part in session timers (RFC 4028). We do where it is absent. */
   readonly sessionTimer?: boolean;
   /** Requests that are too long for UDP go over TCP (RFC 3261 §18.1.1). */
   readonly tcp?: boolean;

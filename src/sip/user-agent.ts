@@ -48,7 +48,7 @@ export interface UserAgentOptions {
   registrar?(transaction: ServerTransaction): boolean;
   /**
    * Takes a request within a dialog that is none of ours, because another node may have it. True: it is taken care of.
-   * Without this function it is answered by 481.
+   * A user agent that has no such function answers it by 481.
    */
   stray?(bytes: Uint8Array, source: Peer): boolean;
   readonly maxTransactions?: number;

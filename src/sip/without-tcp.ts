@@ -3,7 +3,7 @@ import { SIP_NO_TCP_MAX, SIP_NO_TCP_MS } from '../limits.ts';
 import type { Peer } from './flow.ts';
 
 export class WithoutTcp {
-  /** Until when each peer counts as one without TCP, in milliseconds; the one that was found longest ago first. */
+  /** When each peer ceases to count as one without TCP, in milliseconds. The one found longest ago comes first. */
   readonly #until = new Map<string, number>();
 
   /** A peer has taken no connection. */

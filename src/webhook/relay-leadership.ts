@@ -38,7 +38,7 @@ export interface LeadershipOptions {
   readonly timeoutSec: number;
   readonly retryScale: number;
   readonly random: () => number;
-  /** Told of each attempt when it is over. */
+  /** The relay calls it with each attempt when that is over. */
   readonly onAttempt?: ((delivery: AttemptedDelivery) => void) | undefined;
   readonly holder: string;
   readonly endpoints: Endpoints;

@@ -31,7 +31,7 @@ export interface RelayOptions {
   /** `WEBHOOK_TIMEOUT_SEC`, `WEBHOOK_RETRY_SCALE`. */
   readonly timeoutSec: number;
   readonly retryScale: number;
-  /** Told of each attempt when it is over. */
+  /** The relay calls it with each attempt when that is over. */
   readonly onAttempt?: ((delivery: AttemptedDelivery) => void) | undefined;
   /** A random number in [0, 1). */
   readonly random?: () => number;

@@ -18,7 +18,7 @@ export interface DialectOptions {
   clear(): void;
   /** Stops the playing of what was written, or goes on with it. */
   pause(on: boolean): void;
-  /** False: too many marks wait. */
+  /** Adds a mark after the audio so far. Returns false when too many marks wait. */
   mark(name: string): boolean;
 }
 

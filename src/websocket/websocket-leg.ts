@@ -24,7 +24,7 @@ export interface WebSocketLegOptions extends WebSocketOptions {
 
 /** The media engine as this door needs it. */
 interface StreamMedia {
-  /** Undefined when no worker is alive. */
+  /** Opens a leg, or resolves with undefined when no worker is alive. */
   openStreamLeg(options: StreamLegOptions, notify: (notice: MediaNotice) => void): Promise<StreamLeg | undefined>;
 }
 

@@ -58,7 +58,7 @@ describe.skipIf(!natsInstalled)('A call', () => {
     const path = `/nodes/${(await at(index)).node_id}/undrain`;
     expect((await node(index).platform.operator('POST', path, {})).status).toBe(202);
   };
-  /** With a limit the calls of both nodes count while one is handed over. */
+  /** Limits the trunk. The calls of both nodes count while one is handed over. */
   const limitTrunk = async (channels?: number) => {
     const limit = channels === undefined ? {} : { max_channels: channels };
     const trunk = { uri: 'sip:127.0.0.1:9', inbound_cidrs: ['127.0.0.0/8'], ...limit };

@@ -11,7 +11,7 @@ export const masterKey = new Uint8Array(32).fill(7);
 export interface TestStore {
   readonly store: Store;
   readonly dataDir: string;
-  /** For a second store on the same database. */
+  /** The URL of the database, for a second store on it. */
   readonly url: string;
   close(): Promise<void>;
 }

@@ -12,7 +12,7 @@ import { FaultProxy } from '../cluster/proxy.ts';
 import { dataDirectory } from '../support/data-directory.ts';
 import { fillDataDir } from '../support/postgres-template.ts';
 
-/** Without what is mended a connection is lost in about one of ten. */
+/** A connection is lost in about one round of ten without what is mended. */
 const ROUNDS = 20;
 const dataDir = dataDirectory('sidetone-reset-');
 beforeAll(() => fillDataDir(dataDir));

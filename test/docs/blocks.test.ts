@@ -118,7 +118,7 @@ describe('code blocks', () => {
   }, 30_000);
 
   test('of JSON are JSON, and bodies, problems and events are those of the API', () => {
-    /** By a field that only such a body has. */
+    /** The schema of a body, told by a field that only such a body has. */
     const schemaOf = (value: Record<string, unknown>): object | undefined => {
       if ('websocket' in value)
         return operationAt('POST', '/v1/sessions:connectWebsocket')?.requestBody?.content['application/json']?.schema;

@@ -43,9 +43,9 @@ interface Sample {
   /** Milliseconds since the begin of the run. */
   readonly atMs: number;
   readonly residentMb: number;
-  /** Without those of `connections`. */
+  /** The open descriptors, without those of `connections`. */
   readonly descriptors: number;
-  /** To the database: as many as were ever needed at once, up to the pool's limit, until each has had its time. */
+  /** Connections to the database: as many as were needed at once, until each has had its time. */
   readonly connections: number;
   /** Sessions, Rooms, dialogs, transactions, legs, recordings and changes that wait: all should be 0. */
   readonly left: Readonly<Record<string, number>>;

@@ -94,7 +94,7 @@ export class Bucket {
     return `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
   }
 
-  /** Without the proxy. */
+  /** The address of the store without the proxy. */
   get direct(): string {
     return `http://127.0.0.1:${this.#upstream}`;
   }

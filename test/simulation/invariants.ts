@@ -45,7 +45,7 @@ export class Invariants {
       this.#onBreach(`committed: session.ended of ${session}, whose row is ${this.#tables.sessions.get(session)?.state}`);
   }
 
-  /** Only the owner of a Session or a Room tells of it. */
+  /** Nobody but the owner of a Session or a Room tells of it. */
   #owned({ name, by, session_uuid: session, lanes }: EventRecord): void {
     if (by === null || name.startsWith('recording.')) return;
     const room = lanes.find((lane) => lane.startsWith('room:'))?.slice('room:'.length) ?? '';

@@ -18,7 +18,7 @@ const REFUSES = 0.08;
 /** What a phone does of itself. Milliseconds. */
 export interface PhoneWill {
   readonly direction: 'inbound' | 'outbound';
-  /** After so long it answers, is busy, or does nothing (an outbound call). */
+  /** What it does when it is called: it answers, is busy, or does nothing. */
   readonly reaction: 'answers' | 'busy' | 'silent';
   readonly reactsAfterMs: number;
   readonly hasEarlyMedia: boolean;

@@ -73,7 +73,7 @@ export function startReceiver(answer: Answer = () => new Response(null, { status
   };
 }
 
-/** For each Session, the steps in the order in which they were first accepted. */
+/** The steps of each Session in the order in which they were first accepted. */
 export function firstAccepted(received: readonly Received[]): Map<string, number[]> {
   const seen = new Set<string>();
   const order = new Map<string, number[]>();

@@ -72,7 +72,7 @@ function spanMissing(whole: Float32Array, part: Float32Array): { length: number;
   return { length, silent };
 }
 
-/** After how many samples of `whole` that of `part` begins again. */
+/** The number of samples of `whole` after which that of `part` begins again. */
 function leftOut(whole: Float32Array, part: Float32Array): number {
   const head = part.subarray(0, 1600);
   for (let at = 160; at < whole.length; at += 160) if (head.every((sample, index) => sample === whole[at + index])) return at;

@@ -136,7 +136,7 @@ test('Every route answers for the objects of another application what it answers
 
 /** Differences below this are the database's: a row that is found and not given is a page more than no row. */
 const NOTHING_MS = 0.1;
-/** On a busy machine, where every answer takes longer: this part of an answer. A query more would be a fifth. */
+/** The same as a part of an answer, for a busy machine where every answer takes longer. A query more is a fifth. */
 const NOTHING_PART = 0.04;
 /** What others do on the machine can look like a difference, but not in each round of as many. */
 const ROUNDS = 5;

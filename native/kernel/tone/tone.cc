@@ -118,7 +118,7 @@ void ToneWindow::take(const float* pcm, const ToneStep& step) {
   bins_[newest_] = step.keys;
   energy_[newest_] = step.energy;
   int16_t* kept = pcm_ + newest_ * tone_step;
-  // Without a dial tone it may be louder than 16 bits tell.
+  // What is left without its dial tone may be louder than 16 bits tell.
   for (size_t i = 0; i < tone_step; i++) kept[i] = static_cast<int16_t>(std::clamp(pcm[i], -32768.0f, 32767.0f));
 }
 

@@ -54,7 +54,7 @@ struct ToneBank {
   Row cosine[tone_step / 2];
   Row sine[tone_step / 2];      // negative
   ToneBins turned[tone_steps];  // what each has turned by at the beginning of each step
-  // For each pair of frequencies: the matrix that takes its two sines apart from each other, over half a window.
+  // The matrix of each pair of frequencies that takes its two sines apart from each other, over half a window.
   float apart[tones / 2][tones / 2][4][4];
   ToneBank();
 

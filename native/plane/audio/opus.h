@@ -33,7 +33,8 @@ class OpusVoiceEncoder {
   void reset();
 
   static constexpr int32_t bits_per_second = 32'000;
-  /** From 0 to 10. At 5 it costs half as much as at 10, and is told from it by nobody on a call. */
+  /** The effort of the encoder, from 0 to 10. At 5 it costs half as much as at 10, and is told from it by nobody on a
+   * call. */
   static constexpr int complexity = 5;
   static constexpr int expected_loss_percent = 5;
 

@@ -56,7 +56,7 @@ size_t Track::take(int16_t* out, size_t count) {
 /** Begins to read at another rate, at the place that was heard last. */
 void Track::turn(uint32_t rate_hz) {
   if (converter_) {
-    // At the end the last sample of the other rate may lie a little beyond the last of its own.
+    // The last sample of the other rate may lie a little beyond the last of its own.
     const uint32_t heard = static_cast<uint32_t>(converted_ * rate_hz_ / read_hz_);
     const int32_t ahead = static_cast<int32_t>(taken_ - converted_from_ - heard);
     const size_t back = std::min(static_cast<size_t>(std::max(ahead, 0)), head_);

@@ -67,7 +67,7 @@ class Track {
   size_t head_ = 0;
   uint32_t fed_ = 0;
   uint32_t taken_ = 0;
-  // Only where it is read at another rate than its own.
+  // These are set only while the track is read at another rate than its own.
   uint32_t read_hz_ = 0;
   std::unique_ptr<Converter> converter_;
   bool flushed_ = false;

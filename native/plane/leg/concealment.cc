@@ -8,7 +8,7 @@ namespace sidetone {
 namespace {
 
 constexpr double pi = 3.14159265358979323846;
-// In samples at 8 kHz; in proportion at higher rates.
+// Lengths are in samples at 8 kHz, and in proportion at higher rates.
 constexpr size_t period_least = 32;  // 4 ms, a voice of 250 Hz
 constexpr size_t period_most = 160;  // 20 ms, 50 Hz
 constexpr size_t compared = 60;      // 7.5 ms

@@ -33,8 +33,7 @@ class InbandKeys {
     next_event_ = (next_event_ + 1) % waiting_max;
   }
 
-  /** True, with `digit`, when a tone has waited long enough. While an event is in progress it may still be that tone's.
-   */
+  /** Returns true, with `digit`, when a tone has waited long enough. An event in progress may still be that tone's. */
   bool due(int64_t now_us, bool wait, bool event_active, Digit& digit) {
     if (waiting_ == 0 || (wait && (event_active || now_us - tones_[0].us < overlap_us))) return false;
     digit = tones_[0].digit;

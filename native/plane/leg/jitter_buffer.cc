@@ -17,7 +17,7 @@ constexpr int64_t step_least_us = 4'000;
 // Hysteresis: growing costs a frame of delay, growing late costs sound, so it is wide on the side of shrinking only.
 constexpr int64_t below_us(int64_t target_us) { return 250 + (target_us > 48'000 ? (target_us - 48'000) / 8 : 0); }
 constexpr int64_t above_us(int64_t target_us) { return 1'000 + target_us / 4; }
-// On the best of networks, where nothing grew for a while, that width would only be delay: 1 ms of a leg's 12.
+// That width would only be delay on the best of networks, where nothing grew for a while: 1 ms of a leg's 12.
 constexpr int64_t above_least_us = 250;
 constexpr int64_t grown_rest_us = 30'000'000;
 // The target falls by a 256th of what is left for each packet, and by 1 ms a second at least.

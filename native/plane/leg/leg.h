@@ -176,8 +176,7 @@ class Leg final : public Participant, public RtpEndpoint {
   void send_event(const KeySender::Step& step);
   void send_report(const Now& now, bool bye);
 
-  /** After so long without a packet there is nothing to record of the far end. A shorter pause is loss, heard as such.
-   */
+  /** A far end without a packet for so long has nothing to record. A shorter pause is loss, heard as such. */
   static constexpr int64_t interrupted_us = 500'000;
   /** The other end of a pipe sends every 20 ms, silence too, so that it is lost when nothing comes. */
   static constexpr int64_t pipe_silent_us = 300'000;

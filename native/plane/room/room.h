@@ -112,7 +112,7 @@ class Room {
   bool hears_plain(const Seat& seat) const;
   /** Fills 20 ms of G.711 with what such a member hears; the whole sum is encoded once a tick for all who hear it. */
   void encode(const Seat& seat, Codec codec, uint8_t* out);
-  /** After the member was sent its frame. The seat may be gone then. */
+  /** Tells what became of a member after it was sent its frame. The seat may be gone then. */
   void settle(Seat& seat, Notices& notices);
 
   /** Ticks in which nothing may change before a bridge of two is made. */

@@ -24,7 +24,7 @@ class TelephoneEvent {
  public:
   /** Takes the payload of one packet. True when a key is complete: this one, or the one before whose end was lost. */
   bool receive(const uint8_t* payload, size_t count, uint32_t timestamp, bool marker, int64_t now_us, Digit& digit);
-  /** True when the key in progress is complete because nothing more came of it for `end_lost_us`. */
+  /** Returns true when the key in progress is complete because nothing more came of it for `end_lost_us`. */
   bool expire(int64_t now_us, Digit& digit);
   /** Forgets everything: a new source begins. */
   void reset() { clock(clock_hz_); }

@@ -54,7 +54,7 @@ class WebrtcLink {
   WebrtcLink(const WebrtcLink&) = delete;
   WebrtcLink& operator=(const WebrtcLink&) = delete;
 
-  /** Without a check for so long from where media goes, the far end is gone (RFC 7675 §5.1). */
+  /** A far end is gone when no check came for so long from where media goes (RFC 7675 §5.1). */
   static constexpr int64_t consent_us = 30'000'000;
   /** Packets that wait for the plane, at most; beyond them they are dropped and counted. */
   static constexpr size_t packets_max = 128;
@@ -63,7 +63,7 @@ class WebrtcLink {
   static constexpr size_t addresses_max = 8;
   /** When nothing was heard for so long from where media goes, it goes to where the far end is heard. */
   static constexpr int64_t silence_us = 5'000'000;
-  /** For so long after the far end was heard from an address, no other link gets what comes from there. */
+  /** No other link gets what comes from an address for so long after the far end was heard from there. */
   static constexpr int64_t owned_us = 10'000'000;
   /** How exactly the link knows when media was heard. */
   static constexpr int64_t hear_every_us = 500'000;

@@ -57,7 +57,7 @@ class WebrtcPort {
   /** Takes it out of the directory. Links that are open go on until they are closed. */
   void retire() { Directory<WebrtcPort>::of_process().remove(number_); }
 
-  // By any thread.
+  // What follows may be called by any thread.
   /** Opens a link. nullptr when `links_max` are open. */
   std::shared_ptr<WebrtcLink> open_link(IceCredentials own, const Fingerprint& expected);
   /** Says goodbye to the far end and forgets the link. */

@@ -15,7 +15,7 @@ namespace sidetone::test {
 
 constexpr double tone_pi = 3.14159265358979323846;
 
-/** In dB, of samples `from` on. `hz` is exact; `from` to the end holds many periods. */
+/** The distortion and noise in dB, of samples `from` on. `hz` is exact; `from` to the end holds many periods. */
 inline double thd_n_db(const std::vector<int16_t>& pcm, size_t from, double hz, double rate_hz) {
   const double turn = 2 * tone_pi * hz / rate_hz;
   double m[3][4] = {};  // the normal equations of a cos + b sin + c

@@ -213,8 +213,8 @@ TEST("G.722 is bit-exact: octets and samples as an independent implementation (s
   uint32_t seed = 1;
   for (size_t i = 0; i < pcm.size(); i++) {
     seed = seed * 1664525u + 1013904223u;
-    // At half of full scale and less, where nothing is limited: that implementation does not limit its bands to 15
-    // bits.
+    // The noise is at half of full scale and less, where nothing is limited: that implementation does not limit its
+    // bands to 15 bits.
     pcm[i] = static_cast<int16_t>(static_cast<int16_t>(seed >> 16) / (2 + static_cast<int>(i / 2000) * 4));
   }
   const auto fnv = [](const void* data, size_t count) {

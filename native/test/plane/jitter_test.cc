@@ -197,7 +197,7 @@ Run step_of(int64_t step, int64_t phase_us, double jitter_us = 0) {
   return play(stream(3200, delay), 3200, phase_us);
 }
 
-/** By how much sound was put off in all, from the step on. */
+/** The time by which sound was put off in all, from the step on, in microseconds. */
 int64_t put_off(const Run& run) {
   int64_t sum = 0;
   for (size_t i = stepped; i < run.age_us.size(); i++) sum += std::max<int64_t>(0, run.age_us[i] - run.age_us[i - 1]);

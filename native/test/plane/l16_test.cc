@@ -103,7 +103,7 @@ TEST("a lost packet of L16 is made up, and the tone goes on through it; a longer
     size_t concealed = 0;
     std::vector<int16_t> heard = played(codec, said, [](size_t i) { return i % 10 != 5; }, &concealed);
     CHECK(concealed >= 14);
-    // In each tenth of a second by itself: what the buffer stretches moves the phase, and is no loss of sound.
+    // Each tenth of a second is judged by itself: what the buffer stretches moves the phase, and is no loss of sound.
     std::vector<double> parts;
     const size_t tenth = codec_rate_hz(codec) / 10;
     for (size_t at = 10 * tenth; at + tenth <= heard.size(); at += tenth)

@@ -84,7 +84,7 @@ TEST("a lost packet of Opus is made up, and the tone goes on through it") {
   size_t concealed = 0;
   const std::vector<int16_t> heard = played([](int i) { return i % 10 != 5; }, &concealed);
   CHECK(concealed >= 14);
-  // In each tenth of a second by itself: what the buffer stretches moves the phase, and is no loss of sound.
+  // Each tenth of a second is judged by itself: what the buffer stretches moves the phase, and is no loss of sound.
   std::vector<double> parts;
   for (size_t at = 0; at + 4800 <= heard.size(); at += 4800)
     parts.push_back(purity(heard.data() + at, 4800, 500, 48000));

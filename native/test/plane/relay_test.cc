@@ -18,7 +18,7 @@ using test::FarEnd;
 namespace {
 
 constexpr uint32_t room = 100;
-/** After so many ticks two who talk are passed through. */
+/** Two who talk are passed through after so many ticks. */
 constexpr int settled = 40;
 
 /** One who hears and remembers. */

@@ -31,7 +31,7 @@ const QUEUE_RETRY_SEC = 30;
  * told.
  */
 const HELD_EVERY_MS = 30_000;
-/** After so long no claim that the database did not answer can still be stored, in milliseconds. */
+/** A claim that the database did not answer can no longer be stored after so long, in milliseconds. */
 const CLAIM_DOUBT_MS = 3 * STATEMENT_MAX_MS;
 /** A fault that is no outage is looked at once more after this. */
 const FAULT_PAUSE_MS = 1_000;
@@ -59,7 +59,7 @@ export class MessageDispatcher implements Messages {
   readonly #held = new Map<string, number>();
   /** The application whose turn was last. */
   #turn = '';
-  /** Until then a claim that nobody answered may turn up, in ms since the epoch. */
+  /** A claim that nobody answered may turn up until then, in ms since the epoch. */
   #doubtUntil = 0;
   /** The ids of parts that the gateway has taken, until the database has them, with the receipt that came too early. */
   readonly #unstored = new Map<string, Receipt | undefined>();

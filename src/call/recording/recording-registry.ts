@@ -211,7 +211,7 @@ export class RecordingRegistry implements Recordings {
   }
 
   /**
-   * After the burial of a node: tells of its recordings as ended. Their files are on its disk, and are mended when its
+   * Tells of the recordings of a node that was buried as ended. Their files are on its disk, and are mended when its
    * DATA_DIR is back.
    */
   async endBuried(): Promise<void> {

@@ -41,7 +41,7 @@ type Open = Extract<SeatRequest, { readonly type: 'open' }>;
 
 export class Guests {
   readonly #options: GuestsOptions;
-  /** By Room, then by Session. */
+  /** The guests by Room, then by Session. */
   readonly #guests = new Map<RoomActor, Map<string, Guest>>();
   #isChecking = false;
 

@@ -38,7 +38,7 @@ export class RoomRegistry implements Rooms {
   readonly #options: RoomRegistryOptions;
   readonly #environment: RoomEnvironment;
   readonly #adoption: Adoption<RoomRow>;
-  /** Undefined where this process has all Rooms. */
+  /** The homes of Rooms, or undefined when this process has all Rooms. */
   readonly #homes: Homes | undefined;
   /** The part of Rooms that is on other nodes. Undefined where there are none. */
   readonly span: RoomSpan | undefined;

@@ -57,7 +57,7 @@ export interface SeatWish {
 export class RoomSpan implements SeatsAway {
   readonly #options: RoomSpanOptions;
   readonly guests: Guests;
-  /** By Room and Session. */
+  /** The pipes by Room and Session. */
   readonly #pipes = new Map<string, Pipe>();
   readonly #search: HomeSearch;
   /** The Rooms that this node has by their rows and is about to open. */
@@ -348,7 +348,7 @@ export class RoomSpan implements SeatsAway {
     const { session, log } = this.#options;
     log.warn({ room_id: roomId, to: nodeId }, 'another node is the home of a Room of this one');
     const { places } = room;
-    // From here on the Room is not found here, so that its members look for it elsewhere.
+    // The Room is not found here from now on, so that its members look for it elsewhere.
     this.#close(room);
     for (const sessionUuid of places) {
       const actor = session(sessionUuid);

@@ -54,7 +54,7 @@ export class Takeover {
     }
   }
 
-  /** False: there are none left. */
+  /** Takes over some of the calls. Resolves with false when there are none left. */
   async #takeSome(nodeId: string): Promise<boolean> {
     const { takeCalls, tell, log } = this.#options;
     const rows = await takeCalls(nodeId, TAKEOVER_BATCH_MAX);

@@ -55,7 +55,7 @@ export class Connection {
   /** When the idle period began, in milliseconds: at the last bytes that came, or at the end of the one before. */
   #quietSince: number;
   #idlePeriods = 0;
-  /** Until when a device is registered over this connection, in milliseconds. */
+  /** The time until which a device is registered over this connection, in milliseconds. */
   #keptUntil = 0;
   /** Closes the connection when no whole message comes in time. */
   #cancelDeadline: () => void = () => {};

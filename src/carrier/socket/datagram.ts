@@ -6,7 +6,7 @@ export interface DatagramSocket {
   readonly host: string;
   readonly port: number;
   readonly family: 4 | 6;
-  /** False when the system refused the datagram at once (no route, bad address). */
+  /** Sends a datagram. Returns false when the system refused it at once (no route, bad address). */
   send(bytes: Uint8Array, host: string, port: number): boolean;
   close(): void;
 }

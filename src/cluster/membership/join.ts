@@ -11,7 +11,7 @@ import type { Log } from '../../log.ts';
 
 /**
  * The version of the messages between nodes, and of what a node writes. A rolling upgrade goes by the lowest one.
- * From 2 on a pipe may be L16 (`L16_PROTOCOL` in call/ports/room-peers.ts).
+ * A pipe may be L16 from 2 on (`L16_PROTOCOL` in call/ports/room-peers.ts).
  */
 export const PROTOCOL = 2;
 

@@ -7,7 +7,7 @@ import type { Members } from '../membership/members.ts';
 
 interface DialogsOptions {
   readonly bus: Bus;
-  /** Undefined until the cluster is started. */
+  /** The members of the cluster, or undefined until it is started. */
   members(): Members | undefined;
   readonly nodeId: string;
 }

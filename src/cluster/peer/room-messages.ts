@@ -6,7 +6,7 @@ import type { Members } from '../membership/members.ts';
 
 interface RoomMessagesOptions {
   readonly bus: Bus;
-  /** Undefined until the cluster is started. */
+  /** The members of the cluster, or undefined until it is started. */
   members(): Members | undefined;
   readonly pipeHost: string;
 }

@@ -6,7 +6,7 @@
 import { NODE_PLACES_MAX } from '../../limits.ts';
 
 export class Places {
-  /** In the order in which they were used: the one that was used longest ago comes first. */
+  /** The nodes by name, in the order of their last use: the one that was used longest ago comes first. */
   readonly #nodes = new Map<string, string>();
   readonly #own: string;
 

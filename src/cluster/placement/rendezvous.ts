@@ -11,7 +11,7 @@ function hash(text: string): number {
   return (value ^ (value >>> 16)) >>> 0;
 }
 
-/** Undefined only where there is no node. A node that comes or goes moves only what it has. */
+/** The node of a name. It is undefined only when there is no node. A node that comes or goes moves only what it has. */
 export function homeOf(name: string, nodeIds: readonly string[]): string | undefined {
   let best: { readonly nodeId: string; readonly weight: number } | undefined;
   for (const nodeId of nodeIds) {

@@ -28,7 +28,7 @@ export interface WebrtcTokenStore {
     appUuid: string,
     terms: TokenTerms,
   ): Promise<{ readonly tokenId: string; readonly token: string; readonly expiresAt: number } | 'too_many'>;
-  /** False: the application has no such token that is still good. */
+  /** Revokes a token. Resolves with false when the application has no such token that is still good. */
   revoke(appUuid: string, tokenId: string): Promise<boolean>;
   /** The token of a secret, while it is good: a call may be begun with it. */
   find(token: string): Promise<FoundToken | undefined>;

@@ -31,7 +31,7 @@ export interface CallQuery {
   readonly createdAfter: number | undefined;
   /** Exclusive. */
   readonly createdBefore: number | undefined;
-  /** Only calls that are older than this one, which the page before ended with. */
+  /** The call that the page before ended with: older ones are listed. */
   readonly after: { readonly createdAt: number; readonly sessionUuid: string } | undefined;
   readonly limit: number;
 }

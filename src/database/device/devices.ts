@@ -23,7 +23,7 @@ interface ListedDevice {
 export interface DeviceStore extends ContactStore {
   /** Sets a device up, or gives it another password: its contacts, which it registered with the old one, go. */
   put(device: DeviceRow): Promise<'stored' | 'no_app' | 'taken' | 'full'>;
-  /** False: the application has no such device. Its contacts go with it. */
+  /** Removes a device and its contacts. Resolves with false when the application has no such device. */
   remove(appUuid: string, username: string): Promise<boolean>;
   /** Resolves with undefined where there is no such application. */
   list(appUuid: string): Promise<readonly ListedDevice[] | undefined>;

@@ -28,7 +28,7 @@ export interface Connection extends Queryable {
 }
 
 export interface Database extends Connection {
-  /** True when other processes may write to the same database. */
+  /** Whether other processes may write to the same database. */
   readonly shared: boolean;
   /** Runs what was built with Drizzle, bounded and with errors as `query` has them. */
   run<T>(work: (drizzle: PgDatabase<PgQueryResultHKT>) => PromiseLike<T>): Promise<T>;
@@ -51,7 +51,7 @@ export function asUnavailable(error: unknown): unknown {
   if (error instanceof StoreUnavailable) return error;
   const state = sqlState(error);
   if (state !== undefined && !TRANSIENT.test(state)) return error;
-  // Without a SQLSTATE the server never answered: refused, reset, no such socket, not resolved, closed.
+  // The server never answered where there is no SQLSTATE: refused, reset, no such socket, not resolved, closed.
   const away = state !== undefined || looksLikeConnection(error);
   return away ? new StoreUnavailable('the database is away', { cause: error }) : error;
 }

@@ -24,12 +24,12 @@ export interface EventQuery {
   readonly appUuid: string | undefined;
   readonly sessionUuid: string | undefined;
   readonly status: EventStatus | undefined;
-  /** Only events after this position. */
+  /** The position after which events are listed. */
   readonly after: number;
   readonly limit: number;
   /** The latest events before this position, newest first. */
   readonly before?: number | undefined;
-  /** Only events of this name. */
+  /** The name of the events that are listed; absent for all. */
   readonly name?: string | undefined;
 }
 

@@ -130,7 +130,7 @@ function compose(held: Held): string {
   return `WITH ${expressions.join(', ')}\n${writtenRows(held, numbered)}`;
 }
 
-/** At most one for each set of things that a flush may hold, and for each way to keep answers: 96. */
+/** The statements by what a flush holds and how answers are kept: at most 96. */
 const statements = new Map<string, string>();
 
 function statementFor(held: Held): string {

@@ -20,7 +20,7 @@ export interface AnswerRow {
 
 export interface KeptAnswers {
   readonly as: 'update' | 'insert';
-  /** Undefined where the key is not marked: the answer is not stored. */
+  /** The row of an answer, or undefined when its key is not marked and the answer is not stored. */
   row(answer: StoredAnswer): AnswerRow | undefined;
 }
 

@@ -56,7 +56,7 @@ export interface NodeStore {
   buryOthers(): Promise<void>;
   /** This process ends by itself. */
   leave(): Promise<void>;
-  /** False: no such live node. `deadlineSec` undefined: it waits until the node is empty. */
+  /** Drains a node, until it is empty where there is no `deadlineSec`. Resolves with false when no such node lives. */
   drain(nodeId: string, deadlineSec: number | undefined, mode: 'wait' | 'move'): Promise<boolean>;
   undrain(nodeId: string): Promise<boolean>;
   /** Writes a fact of the cluster where there is none, and reads what there is. */

@@ -6,7 +6,7 @@ export type Body = Readonly<Record<string, unknown>>;
 const PROGRESS: readonly string[] = ['session.ringing_started', 'session.early_media_started', 'session.answered'];
 /** What may still come after the end: a recording that is finished late, and the outcome of a payment. */
 const AFTER_END = /^(recording\.(became_available|ended|failed)|payment\.)/;
-/** Told once for each operation. */
+/** Events that are told once for each operation. */
 const ONCE = new Set([
   'dtmf.sent',
   'digits.collected',

@@ -38,7 +38,7 @@ async function begin(store: IdempotencyStore, context: RequestContext, keyed: Ke
   return undefined;
 }
 
-/** After the work: keeps the answer under the key, or gives the key back. */
+/** Keeps the answer under the key after the work, or gives the key back. */
 export async function keep(store: IdempotencyStore, context: RequestContext, outcome: Outcome): Promise<void> {
   const { keyed } = context;
   if (keyed === undefined || outcome instanceof Response) return;

@@ -44,7 +44,7 @@ async function readBody(
       if (done) break;
       bytes += value.length;
       if (bytes > limit) {
-        // Not awaited: a peer that goes on sending must not hold up the answer.
+        // This is not awaited, as a peer that goes on sending must not hold up the answer.
         reader.cancel().catch(() => {});
         return problems.tooLarge(limit, context.route.sizeHint);
       }

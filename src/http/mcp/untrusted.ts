@@ -46,7 +46,7 @@ export function fittingEnds<T>(records: readonly T[]): { readonly first: readonl
   const last: T[] = [];
   let chars = 0;
   for (let at = 0; at < records.length; at++) {
-    // From the beginning and from the end by turns, so that both are told of a long call.
+    // Records are taken from the beginning and from the end by turns, so that both are told of a long call.
     const isFirst = at % 2 === 0;
     const record = records[isFirst ? at / 2 : records.length - (at + 1) / 2];
     if (record === undefined) break;

@@ -116,7 +116,7 @@ const LOGGED = {
   attempts: [ATTEMPT],
 } as const;
 
-/** By the name of the schema. A test holds each against its schema, and every answer in JSON has one. */
+/** An example of every answer in JSON, by the name of its schema, against which a test holds it. */
 export const ANSWER_EXAMPLES: Readonly<Record<string, object>> = {
   Operation: OPERATION,
   SessionOperation: { session_uuid: UUID, ...OPERATION },

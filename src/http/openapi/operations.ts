@@ -29,7 +29,7 @@ const ROOM = '/api/v1/rooms/:room_id';
 const operation = (id: string, more: Omit<Operation, 'id' | 'answer'> = {}): Operation => ({ id, answer: 'Operation', ...more });
 const onRoom = (id: string, more: Omit<Operation, 'id' | 'answer'> = {}): Operation => ({ id, answer: 'RoomOperation', ...more });
 
-/** By method and path, as the routes have them. */
+/** What the document says of each operation, by method and path as the routes have them. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'POST /v1/sessions:dial': {
     id: 'dial',

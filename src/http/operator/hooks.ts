@@ -19,7 +19,7 @@ export interface OperatorHooks {
   readonly onTrunksChanged: () => void | Promise<void>;
   readonly onDevicesChanged: () => void | Promise<void>;
   readonly carrier: CarrierReadings;
-  /** Undefined where the routes of nodes are not served. */
+  /** The nodes of the cluster, or undefined when their routes are not served. */
   readonly nodes?: OperatorNodes | undefined;
   /** The timelines of calls. Undefined when none are kept. */
   readonly history?: CallHistory | undefined;

@@ -74,7 +74,7 @@ export function ingestWork(
     found.used = true;
     idle.disableIdleTimeout?.(request);
     const bytes = await receive(request.body, found);
-    // Without this the connection would be kept for ever if nothing more came on it.
+    // The connection would otherwise be kept for ever if nothing more came on it.
     idle.setIdleTimeout?.(request, HTTP_IDLE_TIMEOUT_SEC);
     return typeof bytes === 'number' ? ok({ operation_uuid: found.operationUuid, bytes_received: bytes }) : bytes;
   };

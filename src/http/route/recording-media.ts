@@ -23,7 +23,7 @@ import { problemResponse } from '../response.ts';
 
 export interface RecordingMediaDeps {
   readonly recordings: Pick<Recordings, 'media'>;
-  /** Undefined where nothing is recorded: every URL is refused. */
+  /** The recordings, or undefined when nothing is recorded: every URL is refused. */
   readonly recordingUrls?: Pick<RecordingUrls, 'verify'> | undefined;
   readonly clock: Clock;
   readonly log: Log;

@@ -25,7 +25,7 @@ const FRAGMENT = 'application/trickle-ice-sdpfrag';
 const METHODS = { endpoint: 'OPTIONS, POST', call: 'DELETE, OPTIONS, PATCH' } as const;
 
 export interface WhipDeps {
-  /** Undefined where no part of the platform takes calls from browsers. */
+  /** Calls from browsers, or undefined when no part of the platform takes them. */
   readonly browserCalls?: BrowserCalls | undefined;
   readonly store: Pick<Store, 'webrtcTokens'>;
   readonly clock: Clock;

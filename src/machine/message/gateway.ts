@@ -15,7 +15,7 @@ export type PartOutcome =
   | { readonly outcome: 'accepted'; readonly smscId: string }
   /** The message has failed for good. `code` is one lower_snake word. */
   | { readonly outcome: 'refused'; readonly code: string; readonly message: string }
-  /** Not taken, and not for good: throttled, a full queue, or the connection was lost before it was sent. */
+  /** It was not taken, and may be later: throttled, a full queue, or the connection was lost before it was sent. */
   | { readonly outcome: 'later' }
   /** It left, and nothing came back: whether it was taken is not known. */
   | { readonly outcome: 'unknown' };

@@ -40,7 +40,7 @@ export interface RoomState {
   /** What a member that is alone hears while nothing is played. `""`: nothing. */
   readonly holdMusicUrl: string;
   readonly phase: 'open' | 'deleting' | 'deleted';
-  /** Undefined until a volume command sets it: reported as 0, heard as 100. */
+  /** The volume in percent. It is undefined until a command sets it: reported as 0, heard as 100. */
   readonly volume: number | undefined;
   readonly playback: RoomPlayback | undefined;
   readonly recording: Recording | undefined;

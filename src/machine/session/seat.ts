@@ -21,8 +21,7 @@ export function takeSeat(state: SessionState, seat: Seat, answered: readonly Eve
       seat: undefined,
       membership: joined.membership,
       untold: answered,
-      // Without anything to tell there is nothing to wait for, and a deadline that nobody takes away stays due for
-      // ever.
+      // Nothing to tell is nothing to wait for, and a deadline that nobody takes away stays due for ever.
       deadlines: answered.length === 0 ? state.deadlines : { ...state.deadlines, seat: now + ROOM_SEAT_CONFIRM_MS },
     },
     events: joined.events,

@@ -133,7 +133,7 @@ export interface SessionState {
   /** The dial or answer command that `session.answered` may name. */
   readonly answering: string | undefined;
   readonly ending: Ending | undefined;
-  /** False where the process that ran the call is gone: nothing can be ordered of it any more. */
+  /** Whether the call has a process. It is false when that is gone: nothing can be ordered of it any more. */
   readonly hasLeg: boolean;
   /**
    * The playback and collection that ran when the process before this one was lost. Undefined in a Session of this

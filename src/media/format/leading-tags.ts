@@ -34,7 +34,7 @@ const startsLike = (bytes: Uint8Array, at: number, text: string): boolean =>
 
 /**
  * Finds the place where the sound may begin, after all tags and zeros. It may lie beyond the bytes that are there.
- * Undefined when more bytes are needed to tell.
+ * It is undefined when more bytes are needed to tell.
  */
 export function afterTags(bytes: Uint8Array): number | undefined {
   let at = 0;

@@ -29,7 +29,7 @@ export class TransportDemux {
   /** Whether a PES packet has begun; what comes before is a part without its head. */
   #begun = false;
 
-  /** With `wanted`, streams of that kind only are read. */
+  /** Makes a reader. It reads only streams of the kind `wanted`, where that is given. */
   constructor(wanted?: TransportAudio) {
     this.#wanted = wanted;
   }

@@ -39,7 +39,7 @@ export interface StreamLeg extends LegAudio {
   clear(): void;
   /** Stops the playing of what is buffered, and of what is written from now on, or goes on with it. */
   pause(on: boolean): void;
-  /** False: too many marks are waiting. */
+  /** Adds a mark after the audio so far. Returns false when too many marks are waiting. */
   mark(name: string): boolean;
   close(): Promise<LegCounters>;
 }

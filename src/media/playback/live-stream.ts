@@ -60,7 +60,7 @@ export class OpenStream extends Playable {
     this.#options = options;
   }
 
-  /** Undefined where it is admitted. */
+  /** Resolves with why the stream is refused, or undefined when it is admitted. */
   async admit(): Promise<SourceRefused | undefined> {
     const late = setTimeout(() => this.#abort.abort(), SOURCE_ADMISSION_MS);
     try {

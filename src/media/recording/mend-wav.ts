@@ -30,7 +30,7 @@ export async function mendWav(path: string, ring?: string): Promise<MendedWav | 
   });
   try {
     const mended = await mend(file, basename(path), ring);
-    // Not before the file has it, durable.
+    // The ring goes only when the file has what it held, durably.
     await removeRing(ring);
     return mended;
   } finally {

@@ -23,7 +23,8 @@ export interface RecordingRings {
 }
 
 /**
- * Undefined where there is no memory that outlives the process: recordings are then written more often. Never rejects.
+ * Opens the rings. They are undefined when there is no memory that outlives the process: recordings are then written
+ * more often. Never rejects.
  */
 export async function recordingRings(dataDir: string, log: Log, memory: string = MEMORY): Promise<RecordingRings | undefined> {
   try {

@@ -28,7 +28,7 @@ export const NOTICE = {
   pipeSilent: 40,
 } as const;
 
-/** By the numbers of `LinkState` in native/plane/webrtc/webrtc_link.h. */
+/** The states of a link, by the numbers of `LinkState` in native/plane/webrtc/webrtc_link.h. */
 export const LINK_STATES = ['checking', 'connected', 'failed', 'closed', 'lost'] as const;
 
 export const NOTICE_WORDS = 8;

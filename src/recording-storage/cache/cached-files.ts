@@ -116,7 +116,7 @@ export class CachedFiles {
     return true;
   }
 
-  /** False: someone has deleted or cut the file, or a crash has; then it is forgotten. */
+  /** Tells whether the file is whole. It forgets one that someone, or a crash, has deleted or cut. */
   async isThere(file: CachedFile): Promise<boolean> {
     const { path, bytes, unproven } = file;
     const isThere = await Promise.all([sizeOf(path), unproven ? isWholeWav(path) : true]).then(

@@ -37,7 +37,7 @@ interface CacheSource {
 
 interface Bringing {
   readonly abort: AbortController;
-  /** Never rejects. */
+  /** It never rejects. */
   readonly done: Promise<void>;
 }
 
@@ -229,7 +229,7 @@ export class ObjectCache {
   }
 }
 
-/** False: the spool does not have it. */
+/** Links a file of the spool to `path`. Resolves with false when the spool does not have it. */
 async function linked(spool: string, path: string): Promise<boolean> {
   try {
     await link(spool, path);

@@ -16,7 +16,7 @@ export class DiskSpace {
     this.#limits = limits;
   }
 
-  /** False too where the disk cannot be asked. Never rejects. */
+  /** Tells whether a recording may begin. A disk that cannot be asked has no room. It never rejects. */
   hasRoom(): Promise<boolean> {
     const now = this.#clock.now();
     if (this.#answer === undefined || now >= this.#until) {

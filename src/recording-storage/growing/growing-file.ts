@@ -13,7 +13,7 @@ const SAMPLE_BYTES = 2;
 
 interface GrowingSource {
   readonly path: string;
-  /** Once true, nothing more is written to it. */
+  /** Tells whether the file is whole. Nothing is written to it after that. */
   over(): boolean;
 }
 
@@ -203,7 +203,7 @@ class Followed {
 
   /** Wakes who waits, where there is more or no more. */
   look(): void {
-    // In this order: what was written before it was over is in the size.
+    // This comes before the size, which then has all that was written before the file was over.
     const over = this.source.over();
     // A stat of an open file waits for no disk.
     const { size } = fstatSync(this.#fd);

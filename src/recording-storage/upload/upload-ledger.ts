@@ -24,8 +24,8 @@ export interface UploadLedger {
 const PART_MAX = 10_000;
 
 /**
- * Undefined where there is none, and where what is there can not be understood: then the upload starts over. Rejects on
- * errors of the disk.
+ * Reads a ledger. It is undefined when there is none, and when it cannot be understood: the upload starts over then.
+ * Rejects on errors of the disk.
  */
 export async function readLedger(path: string): Promise<UploadLedger | undefined> {
   try {

@@ -34,7 +34,7 @@ export class UploadQueue {
   readonly #growing = new Set<Upload>();
   readonly #ready = new Set<Upload>();
   readonly #running = new Map<Upload, Promise<void>>();
-  /** Until when (ms since the epoch). */
+  /** The uploads that failed and wait, each with the time of its next try in ms since the epoch. */
   readonly #setBack = new Map<Upload, number>();
   /** Being removed: not to be found again by a look at the folder. */
   readonly #taken = new Set<string>();

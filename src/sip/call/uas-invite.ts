@@ -197,7 +197,7 @@ export class UasInvite implements ServerOwner, Timed {
     if (this.state !== 'accepted') return true;
     waiting.stop();
     this.state = 'confirmed';
-    // Without a body the offer has no answer, which is for the owner to know.
+    // An ACK without a body leaves the offer without an answer, which is for the owner to know.
     if (waiting.offered) this.#owner.onAnswer(ack.body);
     this.#owner.onConfirmed();
     return true;

@@ -93,7 +93,7 @@ export function challengesOf(response: SipResponse): readonly Challenge[] {
       ? (['www-authenticate', 'authorization'] as const)
       : (['proxy-authenticate', 'proxy-authorization'] as const);
   const best = new Map<string, Challenge>();
-  // Not `list`: a comma separates parameters as well as challenges here (§20.7).
+  // `list` would not do, as a comma separates parameters as well as challenges here (§20.7).
   for (const value of response.headers.fields(asking)) {
     const challenge = parseChallenge(value, header);
     if (challenge === undefined) continue;

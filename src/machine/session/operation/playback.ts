@@ -19,7 +19,7 @@ export const isPlay = (type: Command['type']): boolean => PLAYS.includes(type);
 /** The playback that can be controlled. One that is being stopped is as good as gone. */
 const active = ({ playback }: SessionState): Playback | undefined => (playback?.phase === 'stopping' ? undefined : playback);
 
-/** Only files have a place to hold or go to. To resume what was never held changes nothing. */
+/** Why a playback cannot be controlled so. Only files have a place to hold or go to; every kind may be resumed. */
 function controlRefusal(state: SessionState, control: PlaybackControl): Problem | undefined {
   const playback = active(state);
   if (playback === undefined || playback.kind === 'files' || control.type === 'resume') return undefined;
