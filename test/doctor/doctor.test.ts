@@ -1,8 +1,8 @@
 /** The doctor finds what was broken on purpose, and says what mends it. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -32,6 +32,14 @@ function kernel(files: Readonly<Record<string, string>>) {
 
 const portOf = (address: ReturnType<ReturnType<typeof createServer>['address']>): number =>
   typeof address === 'object' && address !== null ? address.port : 0;
+
+test('the doctor writes nothing: secrets that root made by looking could not be read by the platform', () => {
+  const parent = mkdtempSync(join(directory, 'before-'));
+  const env = { PATH: process.env.PATH ?? '', HTTP_PORT: '1', DATA_DIR: join(parent, 'data') };
+  const tool = join(import.meta.dir, '../../bin/sidetone');
+  expect(spawnSync('node', [tool, 'doctor'], { env, encoding: 'utf8' }).stdout).toContain('does not run at');
+  expect(readdirSync(parent)).toEqual([]);
+}, 30_000);
 
 describe('the machine', () => {
   test('without real-time priorities, io_uring or descriptors is a warning each, with the line that mends it', () => {

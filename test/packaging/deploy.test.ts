@@ -133,6 +133,8 @@ test('compose.yaml names settings that there are, and services, volumes and port
     const named = (service.volumes ?? []).map((each: string) => each.split(':')[0]);
     expect(named.filter((each: string) => !(each in compose.volumes))).toEqual([]);
   }
+  // Variables are put in before services are chosen: what one service cannot be without ends the start of all.
+  expect(read('compose.yaml').match(/\$\{\w+:?\?/g)).toBeNull();
   const ports = services.flatMap(([, { environment }]) => (environment?.HTTP_PORT === undefined ? [] : [environment.HTTP_PORT]));
   expect(new Set(ports).size).toBe(ports.length);
   // All of them are on the network of one machine, with the HTTP_HOST of the image.
