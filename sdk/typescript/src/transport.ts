@@ -30,7 +30,10 @@ interface Sent extends RequestOptions {
 const RETRY_STATUS = new Set([429, 503, 529]);
 const RETRY_LONGEST_MS = 60_000;
 
-/** A problem that the platform answered with. Branch on `code`; `message` is for people and may change. */
+/**
+ * A problem that the platform answered with, or an answer that is none of a platform's (`code` is `unknown`). Branch on
+ * `code`; `message` is for people and may change.
+ */
 export class SidetoneError extends Error {
   override readonly name = 'SidetoneError';
   readonly status: number;
@@ -96,7 +99,13 @@ export class Transport {
       ...(isCommand ? { 'idempotency-key': options.idempotencyKey ?? crypto.randomUUID() } : {}),
       ...(options.operationId === undefined ? {} : { 'operation-id': options.operationId }),
     };
-    const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    // A POST that follows a redirect becomes a GET, which answers something else.
+    const init: RequestInit = {
+      method,
+      headers,
+      redirect: 'manual',
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    };
     const { maxRetries = 3 } = this.#options;
     for (let attempt = 0; ; attempt++) {
       const outcome = await this.#attempt<T>(url, init, options);
@@ -125,6 +134,8 @@ export class Transport {
       const text = await response.text();
       const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
       const answer = isJson && text !== '' ? JSON.parse(text) : undefined;
+      const message = strangeAnswer(response, isJson || text === '');
+      if (message !== undefined) return { error: new SidetoneError(response.status, { message }, undefined) };
       if (response.ok) return { value: answer };
       const after = Number(response.headers.get('retry-after') ?? Number.NaN);
       return { error: new SidetoneError(response.status, answer ?? {}, Number.isNaN(after) ? undefined : after) };
@@ -134,16 +145,25 @@ export class Transport {
   }
 }
 
+/** What is wrong with an answer that is none of a platform's, or undefined. Browsers hide where a redirect leads to. */
+function strangeAnswer({ ok, status, type, headers }: Response, isOurs: boolean): string | undefined {
+  if (type === 'opaqueredirect' || (status >= 300 && status < 400))
+    return `redirected to ${headers.get('location') ?? 'another address'}: set baseUrl to where the platform is`;
+  return ok && !isOurs ? `${status} without JSON: baseUrl leads to something else` : undefined;
+}
+
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer);
-        reject(signal.reason);
-      },
-      { once: true },
-    );
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', abort, { once: true });
+    // The event of a signal that is aborted already does not come again.
+    if (signal?.aborted === true) abort();
   });
 }
