@@ -1,6 +1,7 @@
 /** Contract §1's table of environment variables, each checked once, at start. */
 import { availableParallelism, networkInterfaces } from 'node:os';
 import { resolve } from 'node:path';
+import ipaddr from 'ipaddr.js';
 import type { Config } from '../config.ts';
 import { NODE_LABELS_MAX } from '../limits.ts';
 import { paymentProvider, smsProvider } from './provider.ts';
@@ -53,7 +54,7 @@ export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Con
       ),
       advertise: advertised(env),
     },
-    rtp: { host: host(env, 'RTP_HOST', listen[0]?.host ?? '127.0.0.1'), firstPort, lastPort },
+    rtp: { host: rtpHost(env, listen[0]?.host), firstPort, lastPort },
     webrtc: webrtc(env, httpHost),
     mediaWorkers: whole(env, 'MEDIA_WORKERS', Math.max(1, availableParallelism() - 1), 1, 256),
     operatorToken: operator,
@@ -124,6 +125,14 @@ function labels(env: Environment): readonly string[] {
       `at most ${NODE_LABELS_MAX} words of letters, digits, dots and dashes, separated by commas`,
     );
   return named;
+}
+
+/** The address of media sockets, which are bound by number: a name is of use to SIP only. */
+function rtpHost(env: Environment, sipHost = '127.0.0.1'): string {
+  const given = host(env, 'RTP_HOST', sipHost === 'localhost' ? '127.0.0.1' : sipHost);
+  if (!ipaddr.isValid(given))
+    throw new SettingError('RTP_HOST', 'an IP address of this machine, also where SIP_LISTEN has a name');
+  return given;
 }
 
 function publicUrl(env: Environment): string | undefined {
