@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Check, exitCode } from '../../src/doctor/check.ts';
 import { machineChecks } from '../../src/doctor/machine.ts';
-import { advertisedCheck, certificateCheck, portChecks } from '../../src/doctor/network.ts';
+import { advertisedCheck, certificateCheck, portChecks, publicUrlCheck } from '../../src/doctor/network.ts';
 import { loadConfig } from '../../src/settings/load.ts';
 import { Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
@@ -40,6 +40,16 @@ test('the doctor writes nothing: secrets that root made by looking could not be 
   expect(spawnSync('node', [tool, 'doctor'], { env, encoding: 'utf8' }).stdout).toContain('does not run at');
   expect(readdirSync(parent)).toEqual([]);
 }, 30_000);
+
+test('URLs at the loopback address of a server that listens on every address are a warning', () => {
+  const open = { HTTP_HOST: '0.0.0.0' };
+  expect(publicUrlCheck(settings(open))).toMatchObject({
+    status: 'warning',
+    found: 'recordings have URLs at http://127.0.0.1:8080, which only this machine reaches',
+  });
+  expect(publicUrlCheck(settings({ ...open, PUBLIC_URL: 'https://voice.example.com' })).status).toBe('ok');
+  expect(publicUrlCheck(settings({})).status).toBe('ok');
+});
 
 describe('the machine', () => {
   test('without real-time priorities, io_uring or descriptors is a warning each, with the line that mends it', () => {

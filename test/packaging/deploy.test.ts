@@ -57,10 +57,13 @@ describe('the Helm chart', () => {
     expect(rule.topologyKey).toBe('kubernetes.io/hostname');
     const [container] = pod.containers;
     expect(container.lifecycle.preStop.exec.command.slice(1)).toEqual(['bin/sidetone', 'drain', '--deadline', '3600']);
-    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(3600);
+    expect(pod.terminationGracePeriodSeconds).toBe(3600 + 30 + 30);
+    // A busy machine is no reason to end its calls.
+    expect(container.livenessProbe).toMatchObject({ timeoutSeconds: 5, failureThreshold: 6 });
     const environment = Object.fromEntries(container.env.map((each: Yaml) => [each.name, each.value ?? '']));
     expect(Object.keys(environment).filter((name) => !settings.has(name))).toEqual([]);
     expect(environment).toMatchObject({ SIP_LISTEN: 'udp:0.0.0.0:5060,tcp:0.0.0.0:5060', SIP_ADVERTISE: '$(NODE_HOST)' });
+    expect(environment).toMatchObject({ PUBLIC_URL: 'http://$(NODE_HOST):8080', SHUTDOWN_GRACE_SEC: '30' });
     const volumes = [...pod.volumes, ...set.spec.volumeClaimTemplates.map((each: Yaml) => each.metadata)].map(({ name }) => name);
     expect(container.volumeMounts.map((each: Yaml) => each.name).every((name: string) => volumes.includes(name))).toBe(true);
     // The program and the folder are those of the image.
@@ -74,6 +77,8 @@ describe('the Helm chart', () => {
     const { StatefulSet: set } = rendered({
       nodeSelector: { 'sidetone/voice': 'yes' },
       tolerations: [{ key: 'voice', operator: 'Exists' }],
+      publicUrl: 'https://voice.example.com',
+      drain: { deadlineSeconds: 60, shutdownSeconds: 120 },
       sip: { port: 5070, advertise: '203.0.113.5' },
       storage: { size: '1Gi', className: 'fast' },
       env: { NATS_URL: 'nats://nats:4222', NODE_LABELS: 'eu: "x"' },
@@ -83,6 +88,8 @@ describe('the Helm chart', () => {
     expect(pod.tolerations).toEqual([{ key: 'voice', operator: 'Exists' }]);
     expect(set.spec.volumeClaimTemplates[0].spec.storageClassName).toBe('fast');
     const environment = Object.fromEntries(pod.containers[0].env.map((each: Yaml) => [each.name, each.value]));
+    expect(pod.terminationGracePeriodSeconds).toBe(60 + 120 + 30);
+    expect(environment).toMatchObject({ PUBLIC_URL: 'https://voice.example.com', SHUTDOWN_GRACE_SEC: '120' });
     expect(environment).toMatchObject({ SIP_ADVERTISE: '203.0.113.5', NATS_URL: 'nats://nats:4222', NODE_LABELS: 'eu: "x"' });
   });
 
