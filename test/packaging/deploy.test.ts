@@ -112,6 +112,8 @@ describe('the systemd unit', () => {
 
   test('starts a program of the repository with a real-time limit', () => {
     expect(unit).toContain('LimitRTPRIO=1');
+    // A start without its database ends at once. Five such in ten seconds are given up for good, unless told.
+    expect(unit).toContain('StartLimitIntervalSec=0');
     const [, program = '', script = ''] = /^ExecStart=\/opt\/sidetone\/(\S+) (\S+)$/m.exec(unit) ?? [];
     expect([existsSync(join(ROOT, program)), existsSync(join(ROOT, script))]).toEqual([true, true]);
     for (const [, name = ''] of unit.matchAll(/^Environment=([A-Z_]+)=/gm)) expect(settings.has(name)).toBe(true);
