@@ -65,7 +65,7 @@ export async function enter({ settings, log, clock, store, volumeId, httpPort }:
   };
   const before = nodeBefore(dataDir);
   // What it seals from now on would open under this key only, and all that is sealed under none.
-  if (!(await credentials.opensNewest())) throw new Error(natsUrl === undefined ? OTHER_KEY : OTHER_KEY_THAN_CLUSTER);
+  if (!(await credentials.opensAny())) throw new Error(natsUrl === undefined ? OTHER_KEY : OTHER_KEY_THAN_CLUSTER);
   const name = natsUrl === undefined ? '' : await clusterName(nodes, masterKey);
   if (natsUrl === undefined) await joinAlone(nodes, about);
   else await joinCluster({ nodes, about, before, clock, log });

@@ -28,9 +28,12 @@ export interface CredentialStore {
    * none of them opens.
    */
   signingSecrets(appUuid: string): Promise<readonly string[]>;
-  /** Tells whether MASTER_KEY opens the secret that was sealed last. True where there is none. */
-  opensNewest(): Promise<boolean>;
+  /** Tells whether MASTER_KEY opens one of the newest secrets at least. True where there are none. */
+  opensAny(): Promise<boolean>;
 }
+
+/** A database that was used with two keys has secrets of both. */
+const SECRETS_TRIED_MAX = 100;
 
 /** The digest under which a key is kept and looked up. */
 export const keyHash = (apiKey: string): Uint8Array => sha256(apiKey);
@@ -100,7 +103,7 @@ function opened(seal: Seal, sealed: Uint8Array, appUuid: string): string | undef
 }
 
 /** The secrets as they are read again. */
-function signing(database: Database, seal: Seal, now: () => number): Pick<CredentialStore, 'signingSecrets' | 'opensNewest'> {
+function signing(database: Database, seal: Seal, now: () => number): Pick<CredentialStore, 'signingSecrets' | 'opensAny'> {
   return {
     async signingSecrets(appUuid) {
       const rows = await database.run((on) =>
@@ -121,15 +124,15 @@ function signing(database: Database, seal: Seal, now: () => number): Pick<Creden
       return secrets;
     },
 
-    async opensNewest() {
-      const [newest] = await database.run((on) =>
+    async opensAny() {
+      const newest = await database.run((on) =>
         on
           .select({ sealed: webhookSecrets.sealed, appUuid: webhookSecrets.appUuid })
           .from(webhookSecrets)
           .orderBy(desc(webhookSecrets.createdAt))
-          .limit(1),
+          .limit(SECRETS_TRIED_MAX),
       );
-      return newest === undefined || opened(seal, new Uint8Array(newest.sealed), newest.appUuid) !== undefined;
+      return newest.length === 0 || newest.some((row) => opened(seal, new Uint8Array(row.sealed), row.appUuid) !== undefined);
     },
   };
 }
