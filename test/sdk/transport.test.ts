@@ -60,6 +60,23 @@ test('the SDK of TypeScript ends a wait for another attempt with the signal that
   expect(await sidetone.sessions.hold('x', { signal: abort.signal }).catch(String)).toBe('Error: enough');
 });
 
+const TYPES = `
+import typing
+from sidetone import _api
+
+methods = [each for resource in vars(_api).values() if isinstance(resource, type) and resource.__module__ == "sidetone._api"
+           for name, each in vars(resource).items() if not name.startswith("_")]
+loose = [method.__qualname__ for method in methods if typing.Any in typing.get_type_hints(method).values()]
+dial = typing.get_type_hints(_api.Sessions.dial)
+print(len(methods) > 50, loose, dial["from_"], dial["ring_timeout_sec"], typing.get_type_hints(_api.Recordings.create)["channels"])
+`;
+
+test.skipIf(!hasPython)('the methods of the SDK of Python have a type for every field, which Python can resolve', () => {
+  const env = { PATH: process.env.PATH ?? '', PYTHONPATH: join(ROOT, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1' };
+  const { stdout, stderr } = spawnSync('python3', ['-c', TYPES], { env, encoding: 'utf8' });
+  expect([stdout, stderr]).toEqual(["True [] <class 'str'> <class 'int'> typing.Literal['mono', 'stereo']\n", '']);
+});
+
 const REDIRECTED = `
 import os
 from sidetone import Sidetone, SidetoneError
