@@ -58,5 +58,6 @@ function own(nodes) {
 function reachable(host) {
   if (host !== '0.0.0.0' && host !== '::') return host;
   const addresses = Object.values(networkInterfaces()).flat();
-  return addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1';
+  const outward = addresses.filter(({ internal, address }) => !internal && !address.startsWith('fe80'));
+  return (outward.find(({ family }) => family === 'IPv4') ?? outward[0])?.address ?? '127.0.0.1';
 }

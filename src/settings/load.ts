@@ -11,11 +11,13 @@ import {
   decimal,
   type Environment,
   host,
+  isEvery,
   isLoopback,
   portRange,
   SettingError,
   sipListen,
   text,
+  toldHost,
   url,
   whole,
   word,
@@ -52,7 +54,7 @@ export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Con
         env,
         listen.some((each) => each.transport === 'tls'),
       ),
-      advertise: advertised(env),
+      advertise: toldHost(env, 'SIP_ADVERTISE'),
     },
     rtp: { host: rtpHost(env, listen[0]?.host), firstPort, lastPort },
     webrtc: webrtc(env, httpHost),
@@ -74,7 +76,7 @@ export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Con
     otlpEndpoint: url(env, 'OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:']),
     natsUrl: nats,
     node: {
-      host: host(env, 'NODE_HOST', reachable(httpHost)),
+      host: toldHost(env, 'NODE_HOST') ?? reachable(httpHost),
       labels: labels(env),
       burialSec: whole(env, 'NODE_BURIAL_SEC', 15, 2, 3600),
       takesOver: word(env, 'CALL_TAKEOVER', 'off', ['off', 'on']) === 'on',
@@ -109,11 +111,12 @@ function natsUrl(env: Environment): string | undefined {
   return given;
 }
 
-/** The address of this machine that others can reach, where HTTP listens on every address. */
-function reachable(httpHost: string): string {
-  if (httpHost !== '0.0.0.0' && httpHost !== '::') return httpHost;
-  const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
-  return own.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1';
+/** The address of this machine that others can reach, where HTTP listens on every address: of IPv4, if it has one. */
+export function reachable(httpHost: string, interfaces = networkInterfaces()): string {
+  if (!isEvery(httpHost)) return httpHost;
+  const own = Object.values(interfaces).flatMap((each) => each ?? []);
+  const outward = own.filter(({ internal, address }) => !internal && !address.startsWith('fe80'));
+  return (outward.find(({ family }) => family === 'IPv4') ?? outward[0])?.address ?? '127.0.0.1';
 }
 
 function labels(env: Environment): readonly string[] {
@@ -160,9 +163,6 @@ function sipTls(env: Environment, wanted: boolean): { certFile: string; keyFile:
   if (keyFile === undefined) throw new SettingError('SIP_TLS_KEY', 'the path of a PEM key, because SIP over TLS is set up');
   return { certFile: resolve(certFile), keyFile: resolve(keyFile) };
 }
-
-const advertised = (env: Environment): string | undefined =>
-  text(env, 'SIP_ADVERTISE') === undefined ? undefined : host(env, 'SIP_ADVERTISE', '');
 
 interface Secrets {
   readonly env: Environment;

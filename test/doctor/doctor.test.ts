@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Check, exitCode } from '../../src/doctor/check.ts';
 import { machineChecks } from '../../src/doctor/machine.ts';
-import { advertisedCheck, certificateCheck, portChecks, publicUrlCheck } from '../../src/doctor/network.ts';
+import { advertisedCheck, certificateCheck, nodeHostCheck, portChecks, publicUrlCheck } from '../../src/doctor/network.ts';
 import { loadConfig } from '../../src/settings/load.ts';
 import { Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
@@ -49,6 +49,16 @@ test('URLs at the loopback address of a server that listens on every address are
   });
   expect(publicUrlCheck(settings({ ...open, PUBLIC_URL: 'https://voice.example.com' })).status).toBe('ok');
   expect(publicUrlCheck(settings({})).status).toBe('ok');
+});
+
+test('a node that other machines do not reach is a warning, and one beside its NATS is none', () => {
+  const secrets = { OPERATOR_TOKEN: 'a-token-of-the-operator', MASTER_KEY: Buffer.alloc(32).toString('base64') };
+  const cluster = { ...secrets, DATABASE_URL: 'postgres://127.0.0.1/x' };
+  const check = (nats: string, env = {}) => nodeHostCheck(settings({ ...cluster, NATS_URL: `nats://${nats}:4222`, ...env }));
+  expect(check('192.0.2.9')).toMatchObject({ status: 'warning', remedy: expect.stringContaining('NODE_HOST') });
+  expect(check('192.0.2.9', { NODE_HOST: '192.0.2.1' })?.status).toBe('ok');
+  expect(check('[::1]')?.status).toBe('ok');
+  expect(nodeHostCheck(settings({}))).toBeUndefined();
 });
 
 describe('the machine', () => {

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig, originAt } from '../../src/settings/load.ts';
+import { loadConfig, originAt, reachable } from '../../src/settings/load.ts';
 
 const dirs: string[] = [];
 function freshDir(): string {
@@ -85,6 +85,19 @@ describe('settings', () => {
     expect(load({ HTTP_HOST: '::1' }).outboundAllow).toContain('127.0.0.0/8');
   });
 
+  test('tell other nodes an address of the machine where HTTP listens on all, of IPv6 where it has no other', () => {
+    const of = (family: 'IPv4' | 'IPv6', address: string, internal = false) => ({
+      ...(family === 'IPv4' ? { family } : { family, scopeid: 0 }),
+      ...{ address, internal, netmask: '', mac: '', cidr: null },
+    });
+    const lo = [of('IPv4', '127.0.0.1', true), of('IPv6', '::1', true)];
+    const [link, global, four] = [of('IPv6', 'fe80::1'), of('IPv6', '2001:db8::5'), of('IPv4', '192.0.2.5')];
+    expect(reachable('::', { lo, eth0: [link, global, four] })).toBe('192.0.2.5');
+    expect(reachable('::', { lo, eth0: [link, global] })).toBe('2001:db8::5');
+    expect(reachable('0.0.0.0', { lo, eth0: [link] })).toBe('127.0.0.1');
+    expect(reachable('198.51.100.1', { lo, eth0: [four] })).toBe('198.51.100.1');
+  });
+
   test('read every form of the variables with a grammar', () => {
     const config = load({
       HTTP_HOST: '::',
@@ -124,6 +137,9 @@ describe('settings', () => {
     ['SIP_LISTEN', 'sctp:127.0.0.1:5060'],
     ['SIP_LISTEN', 'udp:127.0.0.1:70000'],
     ['SIP_ADVERTISE', 'not a host'],
+    ['SIP_ADVERTISE', '0.0.0.0'],
+    ['NODE_HOST', '[::]'],
+    ['WEBRTC_ADVERTISE', '192.0.2.1,0.0.0.0'],
     ['SIP_TLS_CERT', ''],
     ['RTP_PORTS', '30000-20000'],
     ['RTP_PORTS', '20000'],
