@@ -154,6 +154,37 @@ test('compose.yaml names settings that there are, and services, volumes and port
   expect(new Set(browsers).size).toBe(browsers.length);
 });
 
+test.each([
+  ['127.0.0.1', ''],
+  ['127.0.0.1', '0.0.0.0'],
+  ['127.0.0.3', '127.0.0.3'],
+  ['::1', '::'],
+  ['::1', '::1'],
+])(
+  'the health check of the image asks where the platform listens: %s for HTTP_HOST=%s',
+  async (hostname, HTTP_HOST) => {
+    const command: string = /^HEALTHCHECK [^\n]*\n\s+CMD (\[.*\])$/m.exec(read('Dockerfile'))?.[1] ?? '';
+    const [, ...args]: string[] = JSON.parse(command);
+    const check = async (port: number | undefined) => {
+      const env = { PATH: process.env.PATH ?? '', HTTP_HOST, HTTP_PORT: String(port) };
+      return await Bun.spawn([process.execPath, ...args], { env, stdout: 'ignore', stderr: 'ignore' }).exited;
+    };
+    const paths: string[] = [];
+    const server = Bun.serve({
+      hostname,
+      port: 0,
+      fetch(request) {
+        paths.push(new URL(request.url).pathname);
+        return new Response();
+      },
+    });
+    expect([await check(server.port), paths]).toEqual([0, ['/healthz']]);
+    await server.stop(true);
+    expect(await check(server.port)).not.toBe(0);
+  },
+  20_000,
+);
+
 describe('against a running platform', () => {
   let platform: Platform;
   let app: Credentials;
