@@ -77,6 +77,52 @@ test.skipIf(!hasPython)('the methods of the SDK of Python have a type for every 
   expect([stdout, stderr]).toEqual(["True [] <class 'str'> <class 'int'> typing.Literal['mono', 'stereo']\n", '']);
 });
 
+const IN_PROGRESS = `
+import os
+from sidetone import Sidetone, SidetoneError
+
+client = Sidetone(base_url=os.environ["URL"], app_uuid="app_1", api_key="key")
+print(client.sessions.hold("x")["status"])
+try:
+    client.sessions.hold("y")
+except SidetoneError as error:
+    print(error.status, error.retry_after)
+`;
+
+test.skipIf(!hasPython)(
+  'the SDK of Python waits for the answer of a command that is still under way, and not for a state',
+  async () => {
+    const keys: (string | null)[] = [];
+    const conflict = { code: 'conflict', message: 'x' };
+    const answers = [
+      Response.json(conflict, { status: 409, headers: { 'retry-after': '0' } }),
+      Response.json({ operation_uuid: 'o', status: 'in_progress' }, { status: 202 }),
+      Response.json(conflict, { status: 409 }),
+    ];
+    await using server = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch(request) {
+        keys.push(request.headers.get('idempotency-key'));
+        return answers.shift() ?? new Response(null, { status: 500 });
+      },
+    });
+    const child = Bun.spawn(['python3', '-c', IN_PROGRESS], {
+      env: {
+        PATH: process.env.PATH ?? '',
+        PYTHONPATH: join(ROOT, 'sdk/python'),
+        PYTHONDONTWRITEBYTECODE: '1',
+        URL: `http://127.0.0.1:${server.port}`,
+      },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
+    const output = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    expect(output).toEqual(['in_progress\n409 None\n', '']);
+    expect([keys.length, keys[0] === keys[1]]).toEqual([3, true]);
+  },
+);
+
 const REDIRECTED = `
 import os
 from sidetone import Sidetone, SidetoneError

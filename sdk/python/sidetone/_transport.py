@@ -10,7 +10,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-_RETRY_STATUS = (429, 503, 529)
+#: 409: what came of the attempt before, whose answer was lost, is not known yet.
+_RETRY_STATUS = (409, 429, 503, 529)
 _RETRY_LONGEST_SEC = 60.0
 
 
@@ -87,7 +88,7 @@ class Transport:
                 problem = _problem(error)
                 if problem.status not in _RETRY_STATUS or problem.retry_after is None or attempt >= self._max_retries:
                     raise problem from None
-                wait = problem.retry_after
+                wait = problem.retry_after * (2**attempt if problem.status == 409 else 1)
             except (OSError, HTTPException) as error:
                 # URLError is an OSError. An answer that breaks off is none (IncompleteRead), and is raised as a URLError in the end.
                 if attempt >= self._max_retries:

@@ -27,7 +27,8 @@ interface Sent extends RequestOptions {
   readonly query?: Readonly<Record<string, unknown>>;
 }
 
-const RETRY_STATUS = new Set([429, 503, 529]);
+/** 409: what came of the attempt before, whose answer was lost, is not known yet. */
+const RETRY_STATUS = new Set([409, 429, 503, 529]);
 const RETRY_LONGEST_MS = 60_000;
 
 /**
@@ -117,7 +118,10 @@ export class Transport {
           ? RETRY_STATUS.has(error.status) && error.retryAfter !== undefined
           : options.signal?.aborted !== true;
       if (!isTransient || attempt >= maxRetries) throw error;
-      const wait = error instanceof SidetoneError ? (error.retryAfter ?? 1) * 1000 : 200 * 2 ** attempt;
+      const after = error instanceof SidetoneError ? (error.retryAfter ?? 1) * 1000 : 200;
+      // Nobody knows how long: an outage, or a command that is still under way.
+      const isOpen = !(error instanceof SidetoneError) || error.status === 409;
+      const wait = isOpen ? after * 2 ** attempt : after;
       await pause(Math.min(wait, RETRY_LONGEST_MS), options.signal);
     }
   }
