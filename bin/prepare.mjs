@@ -21,7 +21,9 @@ const native = join(root, 'native');
 const addon = join(root, 'build', 'sidetone_media.node');
 const jobs = availableParallelism();
 
-if (Number(process.versions.node.split('.')[0]) < 20) stop(`Node 20 or newer is needed, this is ${process.versions.node}.`);
+// Before 20.11 Node runs no module without an extension, as bin/sidetone is one.
+const [major, minor] = process.versions.node.split('.').map(Number);
+if (major < 20 || (major === 20 && minor < 11)) stop(`Node 20.11 or newer is needed, this is ${process.versions.node}.`);
 installPackages();
 mendPackages(root, say);
 buildAddon();

@@ -1,7 +1,7 @@
 /** The entry: reads the settings, starts the platform, says that it is ready, and stops it at SIGTERM or SIGINT. */
 import type { Platform } from './compose/compose.ts';
 import { type HttpListener, listen } from './compose/listen.ts';
-import { beginOpening } from './compose/opening.ts';
+import { beginOpening, type Opening } from './compose/opening.ts';
 import { shutDown } from './compose/shutdown.ts';
 import type { Config } from './config.ts';
 import { createLog } from './log.ts';
@@ -21,7 +21,10 @@ async function run(settings: Config): Promise<void> {
   const listener = listen(settings);
   const opening = beginOpening(settings, log);
   const { compose } = await import('./compose/compose.ts');
-  const platform = await compose(settings, log, listener, opening, () => draining);
+  const platform = await compose(settings, log, listener, opening, () => draining).catch(async (error: unknown) => {
+    await giveUp(opening);
+    throw error;
+  });
   const stop = async (signal: string): Promise<void> => {
     if (draining) return;
     draining = true;
@@ -44,6 +47,13 @@ async function run(settings: Config): Promise<void> {
   platform.sessions.sampleQuality();
   await welcome(platform);
   tellReady(platform, listener);
+}
+
+/** Ends what a start that failed had begun: the embedded PostgreSQL is no child of ours, and would live on. */
+async function giveUp({ store: opened }: Opening): Promise<void> {
+  const store = await opened.catch(() => undefined);
+  await store?.nodes.leave().catch(() => undefined);
+  await store?.close();
 }
 
 /** Makes the first application of an empty database, and prints its secrets once. */

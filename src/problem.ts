@@ -60,6 +60,8 @@ const make = (problem: ProblemCode, status: number, message: string, more: Parti
 export const isProblem = (value: unknown): value is Problem =>
   typeof value === 'object' && value !== null && 'problem' in value && 'status' in value;
 
+/** It tells a client that this 409 is no state's: the same request gets the answer of the first one later. */
+const IN_PROGRESS_RETRY_SEC = 1;
 const SEE_HEADER = 'See Retry-After header.';
 
 export const problems = {
@@ -94,7 +96,9 @@ export const problems = {
   recordingNotActive: () => make('recording_not_active', 409, 'No recording of the room is active'),
   roomFull: () => make('room_full', 409, 'Room is full'),
   requestInProgress: () =>
-    make('conflict', 409, 'Request already in progress: another request with the same Idempotency-Key is still processing'),
+    make('conflict', 409, 'Request already in progress: another request with the same Idempotency-Key is still processing', {
+      retryAfterSec: IN_PROGRESS_RETRY_SEC,
+    }),
   rateLimited: (retryAfterSec: number) =>
     make('rate_limited', 429, `Command rate limit exceeded. ${SEE_HEADER}`, { retryAfterSec }),
   /** `sources`: how many were sent; of a single one no index is told. */

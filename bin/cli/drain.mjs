@@ -15,7 +15,7 @@ export async function drain(api, { deadline }, signal) {
   let told;
   while (!signal.aborted) {
     const left = await sessions(api);
-    if (left !== told) console.log(left === 0 ? 'drained' : `${left} Sessions are left`);
+    if (left !== told) console.log(lineOf(left));
     // A command that was admitted before the order shows within a look.
     if (left === 0 && told === 0) return;
     told = left;
@@ -23,12 +23,24 @@ export async function drain(api, { deadline }, signal) {
   }
 }
 
-/** The live Sessions of the process that answers. */
+const lineOf = (left) => (left === undefined ? 'no answer; asking again' : left === 0 ? 'drained' : `${left} Sessions are left`);
+
+/**
+ * The live Sessions of the process that answers. Undefined where they are not known: a platform that is busy, or has an
+ * error, has its calls all the same. One whose port nobody listens on has ended.
+ */
 async function sessions({ base }) {
-  const response = await fetch(`${base}/metrics`, { signal: AbortSignal.timeout(15_000) }).catch(() => undefined);
-  if (response === undefined) return 0; // It has ended.
-  return Number(/^sidetone_sessions (\d+)$/m.exec(await response.text())?.[1] ?? 0);
+  try {
+    const response = await fetch(`${base}/metrics`, { signal: AbortSignal.timeout(15_000) });
+    const told = /^sidetone_sessions (\d+)$/m.exec(await response.text())?.[1];
+    return told === undefined ? undefined : Number(told);
+  } catch (error) {
+    return ENDED.has(error.cause?.code ?? error.code) ? 0 : undefined;
+  }
 }
+
+/** The code of a refused connection, as Node and Bun have it. */
+const ENDED = new Set(['ECONNREFUSED', 'ConnectionRefused']);
 
 const live = async (api) => (await api.json('GET', '/nodes')).nodes.filter((node) => !node.dead_at);
 
@@ -46,5 +58,6 @@ function own(nodes) {
 function reachable(host) {
   if (host !== '0.0.0.0' && host !== '::') return host;
   const addresses = Object.values(networkInterfaces()).flat();
-  return addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1';
+  const outward = addresses.filter(({ internal, address }) => !internal && !address.startsWith('fe80'));
+  return (outward.find(({ family }) => family === 'IPv4') ?? outward[0])?.address ?? '127.0.0.1';
 }

@@ -19,7 +19,7 @@ import { type Clock, sleep } from '../clock.ts';
 import { natsTransport } from '../cluster/bus/nats.ts';
 import { Cluster, type ClusterWork, MESSAGES_LEASE } from '../cluster/cluster.ts';
 import type { BeatLoad } from '../cluster/membership/beat-load.ts';
-import { clusterName, joinAlone, joinCluster, PROTOCOL } from '../cluster/membership/join.ts';
+import { clusterName, joinAlone, joinCluster, OTHER_KEY_THAN_CLUSTER, PROTOCOL } from '../cluster/membership/join.ts';
 import { NodeLoad } from '../cluster/membership/load.ts';
 import type { LocalWork } from '../cluster/peer/commands.ts';
 import type { Config } from '../config.ts';
@@ -34,6 +34,9 @@ import { leaveNodeId, nodeBefore } from '../settings/node-id.ts';
 import { VERSION } from '../version.ts';
 import type { Drain } from './drain.ts';
 
+const OTHER_KEY =
+  'MASTER_KEY: another than that which sealed the secrets in this database: set that one, or see "Another MASTER_KEY" in docs/operations.md';
+
 interface Entry {
   readonly settings: Config;
   readonly log: Log;
@@ -43,9 +46,12 @@ interface Entry {
   readonly httpPort: number;
 }
 
-/** Enters this process into the database, alone or as a node, and frees what its predecessor held. */
+/**
+ * Enters this process into the database, alone or as a node, and frees what its predecessor held. Throws in one line
+ * where MASTER_KEY is another than that of the database.
+ */
 export async function enter({ settings, log, clock, store, volumeId, httpPort }: Entry): Promise<Cluster | undefined> {
-  const { nodes, idempotency } = store;
+  const { nodes, idempotency, credentials } = store;
   const { dataDir, natsUrl, node, rtp, masterKey } = settings;
   const about: NodeAbout = {
     volumeId,
@@ -58,6 +64,8 @@ export async function enter({ settings, log, clock, store, volumeId, httpPort }:
     protocol: PROTOCOL,
   };
   const before = nodeBefore(dataDir);
+  // What it seals from now on would open under this key only, and all that is sealed under none.
+  if (!(await credentials.opensAny())) throw new Error(natsUrl === undefined ? OTHER_KEY : OTHER_KEY_THAN_CLUSTER);
   const name = natsUrl === undefined ? '' : await clusterName(nodes, masterKey);
   if (natsUrl === undefined) await joinAlone(nodes, about);
   else await joinCluster({ nodes, about, before, clock, log });

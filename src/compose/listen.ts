@@ -10,6 +10,7 @@ import { MEDIA_ROUTE } from '../http/route/recording-media.ts';
 import { HTTP_BODY_CEILING_BYTES, HTTP_IDLE_TIMEOUT_SEC, HTTP_WAIT_FOR_START_MAX, UNAVAILABLE_RETRY_SEC } from '../limits.ts';
 import { problems } from '../problem.ts';
 import { originAt } from '../settings/load.ts';
+import { startError } from '../start-error.ts';
 import { newTraceparent } from '../tracing/tracing.ts';
 
 /** The bound port, and what routes may do to the connections behind requests. */
@@ -41,7 +42,7 @@ export function listen(settings: Pick<Config, 'http' | 'publicUrl'>, idleTimeout
     if (app !== undefined) return app.fetch(request);
     return server.pendingRequests > HTTP_WAIT_FOR_START_MAX ? starting() : up.promise.then((each) => each.fetch(request));
   };
-  const server = Bun.serve({
+  const server = bound(settings.http, {
     hostname: settings.http.host,
     port: settings.http.port,
     idleTimeout: idleTimeoutSec,
@@ -64,6 +65,14 @@ export function listen(settings: Pick<Config, 'http' | 'publicUrl'>, idleTimeout
     peer: (request) => server.requestIP(request) ?? undefined,
     stop: () => server.stop(true),
   };
+}
+
+function bound({ host, port }: Config['http'], options: Bun.Serve.Options<undefined>): Bun.Server<undefined> {
+  try {
+    return Bun.serve(options);
+  } catch (error) {
+    throw startError('HTTP_HOST, HTTP_PORT', `port ${port} of ${host} cannot be bound`, error);
+  }
 }
 
 function starting(): Response {

@@ -6,6 +6,7 @@
 import type { Config } from '../config.ts';
 import { ignoreProxies } from '../outbound/ignore-proxies.ts';
 import { loadConfig, originAt } from '../settings/load.ts';
+import { seenSecret } from '../settings/secret-file.ts';
 import { SettingError } from '../settings/value.ts';
 import { type Check, exitCode, fault } from './check.ts';
 import { examine } from './examine.ts';
@@ -26,7 +27,8 @@ async function found(): Promise<readonly Check[]> {
 
 function settingsOr(): Config | Check {
   try {
-    return loadConfig(process.env);
+    // Secrets that root made in looking could not be read by the user of the platform.
+    return loadConfig(process.env, seenSecret);
   } catch (error) {
     if (!(error instanceof SettingError)) throw error;
     return fault('settings', error.message, 'Set the variable as it is said, or unset it');

@@ -9,6 +9,8 @@ import { createServer, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
 import type { Config, SipListen } from '../config.ts';
+import { originAt } from '../settings/load.ts';
+import { isLoopback } from '../settings/value.ts';
 import { type Check, fault, ok, warning } from './check.ts';
 import { codeOf } from './machine.ts';
 
@@ -128,6 +130,34 @@ async function rtpPorts({ host, firstPort, lastPort }: Config['rtp'], isRunning:
       'Set RTP_PORTS to a range that nothing else uses',
     );
   return ok(name, `${range}, ${Math.floor(count / 2)} calls at once`);
+}
+
+/**
+ * The origin of the URLs that are handed out. Without PUBLIC_URL a server that listens on every address names the
+ * loopback one.
+ */
+export function publicUrlCheck({ http, publicUrl }: Pick<Config, 'http' | 'publicUrl'>): Check {
+  const name = 'public_url';
+  const origin = publicUrl ?? originAt(http.host, http.port);
+  if (publicUrl !== undefined || (http.host !== '0.0.0.0' && http.host !== '::')) return ok(name, origin);
+  return warning(
+    name,
+    `recordings have URLs at ${origin}, which only this machine reaches`,
+    'Set PUBLIC_URL to the address at which applications reach the API, as https://voice.example.com',
+  );
+}
+
+/** The address of a node that the other nodes are told. On loopback they are all on one machine, as NATS is. */
+export function nodeHostCheck({ natsUrl, node }: Pick<Config, 'natsUrl' | 'node'>): Check | undefined {
+  const name = 'node_host';
+  if (natsUrl === undefined) return undefined;
+  const isAlone = isLoopback(node.host) && !isLoopback(new URL(natsUrl).hostname.replace(/^\[(.*)\]$/, '$1'));
+  if (!isAlone) return ok(name, node.host);
+  return warning(
+    name,
+    `${node.host}: nodes on other machines do not reach it, for Rooms and recordings`,
+    'Set NODE_HOST to the address of this machine in the network of the nodes, and HTTP_HOST so that it listens there',
+  );
 }
 
 const rangeOf = (address: string): string => (ipaddr.isValid(address) ? ipaddr.process(address).range() : 'name');

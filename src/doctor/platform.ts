@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import { withTimeLimit } from '../bounds/time-limit.ts';
 import { SIP_RESOLVE_TIMEOUT_MS } from '../limits.ts';
 import { type Outbound, OutboundError } from '../outbound/outbound.ts';
+import { mayUsePort } from '../outbound/screen.ts';
 import { parseUri } from '../sip/message/uri.ts';
 import { type Check, fault, ok, warning } from './check.ts';
 import { codeOf } from './machine.ts';
@@ -254,7 +255,7 @@ async function webhooks(
     const name = `webhook:${appName}`;
     const set = `bin/sidetone apps update ${appUuid} --webhook-url URL`;
     if (url === '') return warning(name, 'no webhook is set: nobody answers its calls', set);
-    const { host } = new URL(url);
+    const { host, port } = new URL(url);
     if (isOff)
       return fault(
         name,
@@ -270,8 +271,10 @@ async function webhooks(
       return ok(name, `${host} is reached (${status} to HEAD)`);
     } catch (error) {
       const failure = error instanceof OutboundError ? error.failure : codeOf(error);
-      const remedy =
-        failure === 'rejected'
+      const isOther = port !== '' && !mayUsePort(Number(port));
+      const remedy = isOther
+        ? `Let the receiver listen on another port, because ${port} is that of another protocol, and ${set}`
+        : failure === 'rejected'
           ? `Add the private range of ${host} to OUTBOUND_ALLOW, or ${set}`
           : `Start the receiver, or ${set}`;
       return fault(name, `${host} is not reached (${failure})`, remedy);

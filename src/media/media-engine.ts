@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import { RECORDING_CLOSE_MS, RTP_BIND_TRIES, RTP_PORT_LEAST_REST_MS, RTP_PORT_REST_MS } from '../limits.ts';
 import type { Log } from '../log.ts';
 import { SRTP_SUITES } from '../sdp/sdes.ts';
+import { startError } from '../start-error.ts';
 import { DecoderThread } from './decode/decoder.ts';
 import type {
   CodecName,
@@ -84,6 +85,7 @@ export async function createMediaEngine(
 ): Promise<NativeMediaEngine> {
   const { rtp, log, workers } = options;
   if (isIP(rtp.host) === 0) throw new TypeError(`RTP host is no address: ${rtp.host}`);
+  await tryAddress(rtp.host);
   const recordings: RecordingListeners = new Map();
   const mediaTimeoutMs = options.mediaTimeoutSec * 1000;
   const pool = await WorkerPool.start({ workers, mediaTimeoutMs, log, recordings });
@@ -93,6 +95,15 @@ export async function createMediaEngine(
   } catch (error) {
     await pool.close();
     throw error;
+  }
+}
+
+/** Throws where no socket can be bound on the address: each call would find no port, and be refused. */
+async function tryAddress(host: string): Promise<void> {
+  try {
+    (await Bun.udpSocket({ hostname: host, port: 0 })).close();
+  } catch (error) {
+    throw startError('RTP_HOST', `no port of ${host} can be bound`, error);
   }
 }
 

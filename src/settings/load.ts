@@ -1,20 +1,23 @@
 /** Contract §1's table of environment variables, each checked once, at start. */
 import { availableParallelism, networkInterfaces } from 'node:os';
 import { resolve } from 'node:path';
+import ipaddr from 'ipaddr.js';
 import type { Config } from '../config.ts';
 import { NODE_LABELS_MAX } from '../limits.ts';
 import { paymentProvider, smsProvider } from './provider.ts';
-import { keptSecret } from './secret-file.ts';
+import { type KeepSecret, keptSecret, secretThere } from './secret-file.ts';
 import {
   cidrs,
   decimal,
   type Environment,
   host,
+  isEvery,
   isLoopback,
   portRange,
   SettingError,
   sipListen,
   text,
+  toldHost,
   url,
   whole,
   word,
@@ -26,16 +29,19 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
 
 /**
  * Every setting, from the environment and its defaults. `OPERATOR_TOKEN` and `MASTER_KEY`, where unset, are made once
- * and kept in `DATA_DIR`. Throws `SettingError`, whose message is one line naming the variable and what was expected;
- * it never repeats a value.
+ * and kept in `DATA_DIR` by `keep`, but not for a cluster, whose nodes share them. Throws `SettingError`, whose message
+ * is one line naming the variable and what was expected; it never repeats a value.
  */
-export function loadConfig(env: Environment): Config {
+export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Config {
   const httpHost = host(env, 'HTTP_HOST', '127.0.0.1');
   const httpPort = whole(env, 'HTTP_PORT', 8080, 0, 65535);
   const dataDir = resolve(text(env, 'DATA_DIR') ?? './data');
   const listen = sipListen(env, 'SIP_LISTEN', 'udp:127.0.0.1:5060,tcp:127.0.0.1:5060');
   const [firstPort, lastPort] = portRange(env, 'RTP_PORTS', [20000, 29999]);
   const allow = cidrs(env, 'OUTBOUND_ALLOW');
+  const nats = natsUrl(env);
+  const secrets = { env, dataDir, keep: nats === undefined ? keep : sharedSecret };
+  const operator = operatorToken(secrets);
   return {
     http: { host: httpHost, port: httpPort },
     publicUrl: publicUrl(env),
@@ -48,13 +54,13 @@ export function loadConfig(env: Environment): Config {
         env,
         listen.some((each) => each.transport === 'tls'),
       ),
-      advertise: advertised(env),
+      advertise: toldHost(env, 'SIP_ADVERTISE'),
     },
-    rtp: { host: host(env, 'RTP_HOST', listen[0]?.host ?? '127.0.0.1'), firstPort, lastPort },
+    rtp: { host: rtpHost(env, listen[0]?.host), firstPort, lastPort },
     webrtc: webrtc(env, httpHost),
     mediaWorkers: whole(env, 'MEDIA_WORKERS', Math.max(1, availableParallelism() - 1), 1, 256),
-    operatorToken: operatorToken(env, dataDir),
-    masterKey: masterKey(env, dataDir),
+    operatorToken: operator,
+    masterKey: masterKey(secrets),
     outboundAllow: isLoopback(httpHost) ? [...allow, '127.0.0.0/8', '::1/128'] : allow,
     recordings: recordings(env),
     recordingUrlTtlSec: whole(env, 'RECORDING_URL_TTL_SEC', DAY_SEC, 1, 365 * DAY_SEC),
@@ -65,12 +71,12 @@ export function loadConfig(env: Environment): Config {
     sipTrace: word(env, 'SIP_TRACE', 'headers', ['headers', 'full', 'off']),
     sipTraceHide: hiddenHeaders(env),
     sipBan: { after: whole(env, 'SIP_BAN_AFTER', 30, 0, 1_000_000), sec: whole(env, 'SIP_BAN_SEC', 600, 0, DAY_SEC) },
-    operatorReadToken: operatorReadToken(env),
+    operatorReadToken: operatorReadToken(env, operator),
     mcpWrite: word(env, 'MCP_WRITE', 'off', ['on', 'off']) === 'on',
     otlpEndpoint: url(env, 'OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:']),
-    natsUrl: natsUrl(env),
+    natsUrl: nats,
     node: {
-      host: host(env, 'NODE_HOST', reachable(httpHost)),
+      host: toldHost(env, 'NODE_HOST') ?? reachable(httpHost),
       labels: labels(env),
       burialSec: whole(env, 'NODE_BURIAL_SEC', 15, 2, 3600),
       takesOver: word(env, 'CALL_TAKEOVER', 'off', ['off', 'on']) === 'on',
@@ -105,11 +111,12 @@ function natsUrl(env: Environment): string | undefined {
   return given;
 }
 
-/** The address of this machine that others can reach, where HTTP listens on every address. */
-function reachable(httpHost: string): string {
-  if (httpHost !== '0.0.0.0' && httpHost !== '::') return httpHost;
-  const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
-  return own.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1';
+/** The address of this machine that others can reach, where HTTP listens on every address: of IPv4, if it has one. */
+export function reachable(httpHost: string, interfaces = networkInterfaces()): string {
+  if (!isEvery(httpHost)) return httpHost;
+  const own = Object.values(interfaces).flatMap((each) => each ?? []);
+  const outward = own.filter(({ internal, address }) => !internal && !address.startsWith('fe80'));
+  return (outward.find(({ family }) => family === 'IPv4') ?? outward[0])?.address ?? '127.0.0.1';
 }
 
 function labels(env: Environment): readonly string[] {
@@ -121,6 +128,14 @@ function labels(env: Environment): readonly string[] {
       `at most ${NODE_LABELS_MAX} words of letters, digits, dots and dashes, separated by commas`,
     );
   return named;
+}
+
+/** The address of media sockets, which are bound by number: a name is of use to SIP only. */
+function rtpHost(env: Environment, sipHost = '127.0.0.1'): string {
+  const given = host(env, 'RTP_HOST', sipHost === 'localhost' ? '127.0.0.1' : sipHost);
+  if (!ipaddr.isValid(given))
+    throw new SettingError('RTP_HOST', 'an IP address of this machine, also where SIP_LISTEN has a name');
+  return given;
 }
 
 function publicUrl(env: Environment): string | undefined {
@@ -149,21 +164,24 @@ function sipTls(env: Environment, wanted: boolean): { certFile: string; keyFile:
   return { certFile: resolve(certFile), keyFile: resolve(keyFile) };
 }
 
-const advertised = (env: Environment): string | undefined =>
-  text(env, 'SIP_ADVERTISE') === undefined ? undefined : host(env, 'SIP_ADVERTISE', '');
+interface Secrets {
+  readonly env: Environment;
+  readonly dataDir: string;
+  readonly keep: KeepSecret;
+}
 
-function operatorToken(env: Environment, dataDir: string): string {
-  const token = text(env, 'OPERATOR_TOKEN') ?? kept(dataDir, 'operator.token', 'base64url');
+function operatorToken({ env, ...kept }: Secrets): string {
+  const token = text(env, 'OPERATOR_TOKEN') ?? secretIn(kept, 'operator.token', 'base64url');
   if (!/^[\x21-\x7e]{16,512}$/.test(token))
     throw new SettingError('OPERATOR_TOKEN', '16 to 512 printable characters without spaces');
   return token;
 }
 
 /** Another token than the operator's own, because whoever has it must not be able to write. */
-function operatorReadToken(env: Environment): string | undefined {
+function operatorReadToken(env: Environment, operator: string): string | undefined {
   const token = text(env, 'OPERATOR_READ_TOKEN');
   if (token === undefined) return undefined;
-  if (!/^[\x21-\x7e]{16,512}$/.test(token) || token === text(env, 'OPERATOR_TOKEN'))
+  if (!/^[\x21-\x7e]{16,512}$/.test(token) || token === operator)
     throw new SettingError('OPERATOR_READ_TOKEN', '16 to 512 printable characters without spaces, other than OPERATOR_TOKEN');
   return token;
 }
@@ -176,18 +194,29 @@ function hiddenHeaders(env: Environment): readonly string[] {
   return given;
 }
 
-function masterKey(env: Environment, dataDir: string): Uint8Array {
-  const key = text(env, 'MASTER_KEY') ?? kept(dataDir, 'master.key', 'base64');
+function masterKey({ env, ...kept }: Secrets): Uint8Array {
+  const key = text(env, 'MASTER_KEY') ?? secretIn(kept, 'master.key', 'base64');
   if (!/^[A-Za-z0-9+/]{43}=$/.test(key)) throw new SettingError('MASTER_KEY', '32 bytes in base64 (44 characters)');
   return new Uint8Array(Buffer.from(key, 'base64'));
 }
 
-function kept(dataDir: string, name: string, encoding: 'base64' | 'base64url'): string {
+/** A node cannot make for itself what all nodes share. */
+const sharedSecret: KeepSecret = (dataDir, name) => {
+  const found = secretThere(dataDir, name);
+  if (found !== undefined) return found;
+  throw new SettingError(
+    name === 'master.key' ? 'MASTER_KEY' : 'OPERATOR_TOKEN',
+    'a value, the same on every node, because NATS_URL is set',
+  );
+};
+
+function secretIn({ dataDir, keep }: Omit<Secrets, 'env'>, name: string, encoding: 'base64' | 'base64url'): string {
   try {
-    return keptSecret(dataDir, name, 32, encoding);
+    return keep(dataDir, name, 32, encoding);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-    throw new SettingError('DATA_DIR', `a directory in which ${name} can be kept${code}`);
+    if (error instanceof SettingError) throw error;
+    const reason = !(error instanceof Error) ? String(error) : 'code' in error ? String(error.code) : error.message;
+    throw new SettingError('DATA_DIR', `a directory in which ${name} can be kept (${reason})`);
   }
 }
 

@@ -3,6 +3,16 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
+/** Gives the secret `dataDir/name` of so many bytes, which is made where there is none. */
+export type KeepSecret = (dataDir: string, name: string, bytes: number, encoding: 'base64' | 'base64url') => string;
+
+/** Reads the secret, and writes nothing: where there is none, one is made that nobody else gets to know. */
+export const seenSecret: KeepSecret = (dataDir, name, bytes, encoding) =>
+  read(join(dataDir, name)) ?? randomBytes(bytes).toString(encoding);
+
+/** The secret that is kept already, or undefined. */
+export const secretThere = (dataDir: string, name: string): string | undefined => read(join(dataDir, name));
+
 /**
  * The secret kept in `dataDir/name`; made from `bytes` random bytes in base64 (or base64url) when there is none. Two
  * processes that start at once get the same one: the file is created exclusively, and who loses the race reads the

@@ -62,6 +62,19 @@ export function host(env: Environment, variable: string, fallback: string): stri
   return given;
 }
 
+/** A host that others are told: it cannot be the one that stands for every address of a machine. */
+export function toldHost(env: Environment, variable: string): string | undefined {
+  const given = text(env, variable);
+  if (given === undefined) return undefined;
+  const told = host(env, variable, '');
+  if (isEvery(told))
+    throw new SettingError(variable, 'the address at which others reach this machine, not that of every interface');
+  return told;
+}
+
+/** Tells whether an address stands for every address of a machine. */
+export const isEvery = (address: string): boolean => ipaddr.isValid(address) && ipaddr.parse(address).range() === 'unspecified';
+
 /** An absolute URL of one of the `schemes` (with their colon). */
 export function url(env: Environment, variable: string, schemes: readonly string[]): string | undefined {
   const given = text(env, variable);

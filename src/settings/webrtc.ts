@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
 import type { Config } from '../config.ts';
 import { WEBRTC_DEFAULT_PORT, WEBRTC_HOSTS_MAX } from '../limits.ts';
-import { type Environment, isLoopback, SettingError, text } from './value.ts';
+import { type Environment, isEvery, isLoopback, SettingError, text } from './value.ts';
 
 const LISTEN = /^(\[[0-9a-fA-F:.]+\]|[0-9.]+|[0-9a-fA-F:]+)(?::([0-9]{1,5}))?$/;
 
@@ -31,8 +31,11 @@ function advertised(env: Environment, host: string): readonly string[] {
   const given = text(env, 'WEBRTC_ADVERTISE');
   if (given !== undefined) {
     const hosts = given.split(',').map((each) => each.trim().replace(/^\[(.*)\]$/, '$1'));
-    if (hosts.length > WEBRTC_HOSTS_MAX || !hosts.every((each) => ipaddr.isValid(each)))
-      throw new SettingError('WEBRTC_ADVERTISE', `at most ${WEBRTC_HOSTS_MAX} IP addresses, separated by commas`);
+    if (hosts.length > WEBRTC_HOSTS_MAX || !hosts.every((each) => ipaddr.isValid(each) && !isEvery(each)))
+      throw new SettingError(
+        'WEBRTC_ADVERTISE',
+        `at most ${WEBRTC_HOSTS_MAX} IP addresses at which browsers reach this machine, separated by commas`,
+      );
     return hosts;
   }
   if (host !== '0.0.0.0' && host !== '::') return [host];

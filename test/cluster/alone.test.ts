@@ -1,5 +1,8 @@
 /** The start of a process: one owns its database, or a cluster does. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import postgres from 'postgres';
+import { openTestStore } from '../database/open.ts';
+import { blocksOf } from '../docs/blocks.ts';
 import { Platform } from '../support/platform.ts';
 import { natsInstalled, TestCluster } from './harness.ts';
 
@@ -40,6 +43,37 @@ describe('a process without NATS_URL', () => {
     );
   });
 });
+
+test('with another MASTER_KEY than its database a process is refused, until what was sealed is removed as the documentation says', async () => {
+  const key = (byte: number) => Buffer.alloc(32, byte).toString('base64');
+  const database = await openTestStore();
+  const environment = { DATABASE_URL: database.url, MASTER_KEY: key(1) };
+  const platforms: Platform[] = [];
+  try {
+    platforms[0] = await Platform.start(environment);
+    const trunk = { uri: 'sip:127.0.0.1:1', inbound_cidrs: ['127.0.0.1/32'], username: 'u', password: 'p' };
+    await platforms[0].operator('PUT', '/trunks/acme', trunk);
+    const { app_uuid: app } = (await platforms[0].operator('POST', '/apps', { name: 'mine' })).body;
+    await platforms[0].terminate();
+    const refused = await refusal({ ...environment, MASTER_KEY: key(2) });
+    expect(refused).toStartWith('sidetone: MASTER_KEY: another than that which sealed the secrets in this database');
+    const sql = postgres({
+      path: `${database.dataDir}/postgres-socket/.s.PGSQL.5432`,
+      user: 'sidetone',
+      database: 'postgres',
+      max: 1,
+    });
+    for (const { text } of blocksOf('sql')) await sql.unsafe(text);
+    await sql.end();
+    platforms[1] = await Platform.start({ ...environment, MASTER_KEY: key(2) });
+    expect((await platforms[1].operator('POST', `/apps/${app}/webhook-secrets`, {})).status).toBe(201);
+    await platforms[1].terminate();
+    expect(await refusal(environment)).toBe(refused);
+  } finally {
+    for (const each of platforms) await each.stop();
+    await database.close();
+  }
+}, 60_000);
 
 describe.skipIf(!natsInstalled)('a node', () => {
   let cluster: TestCluster;

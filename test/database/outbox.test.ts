@@ -3,7 +3,7 @@ import postgres from 'postgres';
 import type { Cursor } from '../../src/database/event/outbox.ts';
 import { newUuid } from '../../src/id.ts';
 import { eventOf } from '../webhook/emit.ts';
-import { openTestStore, type TestStore } from './open.ts';
+import { openSecondStore, openTestStore, type TestStore } from './open.ts';
 
 let first: TestStore;
 let sql: postgres.Sql;
@@ -105,5 +105,28 @@ describe('the outbox', () => {
     expect(await outbox.lease('b', 1)).toBe(true);
     await sql`SELECT pg_sleep(0.01)`;
     expect(await outbox.lease('a', 60_000)).toBe(true);
+  });
+
+  test('of a dump that was restored on another server is delivered at once, before what is new', async () => {
+    const source = await openTestStore();
+    const at = postgres({
+      path: `${source.dataDir}/postgres-socket/.s.PGSQL.5432`,
+      user: 'sidetone',
+      database: 'postgres',
+      max: 1,
+    });
+    try {
+      for (const step of [1, 2, 3]) await source.store.journal.commit({ events: [eventOf('app', newUuid(), step)] });
+      // The numbers of a server that has had a million transactions more, all but one.
+      await at`UPDATE outbox SET xid = (xid::text::bigint + 1000000)::text::xid8 WHERE event_id > (SELECT min(event_id) FROM outbox)`;
+      const restored = await openSecondStore(source);
+      await restored.journal.commit({ events: [eventOf('app', newUuid(), 4)] });
+      const page = await restored.outbox.read(start, 10);
+      expect([stepsOf(page.events), page.heldBack]).toEqual([[1, 2, 3, 4], false]);
+      await restored.close();
+    } finally {
+      await at.end();
+      await source.close();
+    }
   });
 });

@@ -99,7 +99,8 @@ function commandFault(command: string): string | undefined {
 
 describe('code blocks', () => {
   test('are of a language that is checked, or plain text', () => {
-    const known = ['sh', 'json', 'ts', 'js', 'python', ''];
+    // Those of SQL are run (test/cluster/alone.test.ts).
+    const known = ['sh', 'json', 'ts', 'js', 'python', 'sql', ''];
     expect(allBlocks.filter(({ language }) => !known.includes(language)).map(({ at }) => at)).toEqual([]);
     expect(allBlocks.length).toBeGreaterThan(40);
   });

@@ -1,15 +1,15 @@
 /** The doctor finds what was broken on purpose, and says what mends it. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Check, exitCode } from '../../src/doctor/check.ts';
 import { machineChecks } from '../../src/doctor/machine.ts';
-import { advertisedCheck, certificateCheck, portChecks } from '../../src/doctor/network.ts';
+import { advertisedCheck, certificateCheck, nodeHostCheck, portChecks, publicUrlCheck } from '../../src/doctor/network.ts';
 import { loadConfig } from '../../src/settings/load.ts';
 import { Platform } from '../support/platform.ts';
 import { Receiver } from '../support/receiver.ts';
@@ -32,6 +32,34 @@ function kernel(files: Readonly<Record<string, string>>) {
 
 const portOf = (address: ReturnType<ReturnType<typeof createServer>['address']>): number =>
   typeof address === 'object' && address !== null ? address.port : 0;
+
+test('the doctor writes nothing: secrets that root made by looking could not be read by the platform', () => {
+  const parent = mkdtempSync(join(directory, 'before-'));
+  const env = { PATH: process.env.PATH ?? '', HTTP_PORT: '1', DATA_DIR: join(parent, 'data') };
+  const tool = join(import.meta.dir, '../../bin/sidetone');
+  expect(spawnSync('node', [tool, 'doctor'], { env, encoding: 'utf8' }).stdout).toContain('does not run at');
+  expect(readdirSync(parent)).toEqual([]);
+}, 30_000);
+
+test('URLs at the loopback address of a server that listens on every address are a warning', () => {
+  const open = { HTTP_HOST: '0.0.0.0' };
+  expect(publicUrlCheck(settings(open))).toMatchObject({
+    status: 'warning',
+    found: 'recordings have URLs at http://127.0.0.1:8080, which only this machine reaches',
+  });
+  expect(publicUrlCheck(settings({ ...open, PUBLIC_URL: 'https://voice.example.com' })).status).toBe('ok');
+  expect(publicUrlCheck(settings({})).status).toBe('ok');
+});
+
+test('a node that other machines do not reach is a warning, and one beside its NATS is none', () => {
+  const secrets = { OPERATOR_TOKEN: 'a-token-of-the-operator', MASTER_KEY: Buffer.alloc(32).toString('base64') };
+  const cluster = { ...secrets, DATABASE_URL: 'postgres://127.0.0.1/x' };
+  const check = (nats: string, env = {}) => nodeHostCheck(settings({ ...cluster, NATS_URL: `nats://${nats}:4222`, ...env }));
+  expect(check('192.0.2.9')).toMatchObject({ status: 'warning', remedy: expect.stringContaining('NODE_HOST') });
+  expect(check('192.0.2.9', { NODE_HOST: '192.0.2.1' })?.status).toBe('ok');
+  expect(check('[::1]')?.status).toBe('ok');
+  expect(nodeHostCheck(settings({}))).toBeUndefined();
+});
 
 describe('the machine', () => {
   test('without real-time priorities, io_uring or descriptors is a warning each, with the line that mends it', () => {

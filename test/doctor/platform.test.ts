@@ -89,3 +89,9 @@ test('a webhook that is switched off is a fault, with the command that sets its 
     remedy: expect.stringContaining("apps update app_1 --webhook-url 'http://127.0.0.1:9/hook'"),
   });
 });
+
+test('a webhook at a port of another protocol is told to move, not to be allowed', async () => {
+  const app = { app_uuid: 'app_1', name: 'sip', webhook_url: 'http://127.0.0.1:5060/', webhook_disabled: false };
+  const { check } = await examined({ apps: [app] });
+  expect(check('webhook:sip')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('listen on another port') });
+});

@@ -203,8 +203,10 @@ describe('idempotency', () => {
     const fresh = replies.filter((each) => each.status === 202 && each.headers.get('idempotent-replayed') === null);
     expect(fresh.length).toBe(1);
     for (const each of replies)
-      if (each.status !== 202) refused(each, 409, 'conflict', /^Request already in progress/);
-      else expect(each.body).toEqual(fresh[0]?.body);
+      if (each.status !== 202) {
+        refused(each, 409, 'conflict', /^Request already in progress/);
+        expect(each.headers.get('retry-after')).toBe('1');
+      } else expect(each.body).toEqual(fresh[0]?.body);
   });
   test('keeps a 422 of the shape and a 403 of policy, and no other refusal', async () => {
     const kept = async (body: unknown, status: number) => {

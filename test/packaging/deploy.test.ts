@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { webrtc } from '../../src/settings/webrtc.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
@@ -57,10 +57,13 @@ describe('the Helm chart', () => {
     expect(rule.topologyKey).toBe('kubernetes.io/hostname');
     const [container] = pod.containers;
     expect(container.lifecycle.preStop.exec.command.slice(1)).toEqual(['bin/sidetone', 'drain', '--deadline', '3600']);
-    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(3600);
+    expect(pod.terminationGracePeriodSeconds).toBe(3600 + 30 + 30);
+    // A busy machine is no reason to end its calls.
+    expect(container.livenessProbe).toMatchObject({ timeoutSeconds: 5, failureThreshold: 6 });
     const environment = Object.fromEntries(container.env.map((each: Yaml) => [each.name, each.value ?? '']));
     expect(Object.keys(environment).filter((name) => !settings.has(name))).toEqual([]);
     expect(environment).toMatchObject({ SIP_LISTEN: 'udp:0.0.0.0:5060,tcp:0.0.0.0:5060', SIP_ADVERTISE: '$(NODE_HOST)' });
+    expect(environment).toMatchObject({ PUBLIC_URL: 'http://$(NODE_HOST):8080', SHUTDOWN_GRACE_SEC: '30' });
     const volumes = [...pod.volumes, ...set.spec.volumeClaimTemplates.map((each: Yaml) => each.metadata)].map(({ name }) => name);
     expect(container.volumeMounts.map((each: Yaml) => each.name).every((name: string) => volumes.includes(name))).toBe(true);
     // The program and the folder are those of the image.
@@ -74,6 +77,8 @@ describe('the Helm chart', () => {
     const { StatefulSet: set } = rendered({
       nodeSelector: { 'sidetone/voice': 'yes' },
       tolerations: [{ key: 'voice', operator: 'Exists' }],
+      publicUrl: 'https://voice.example.com',
+      drain: { deadlineSeconds: 60, shutdownSeconds: 120 },
       sip: { port: 5070, advertise: '203.0.113.5' },
       storage: { size: '1Gi', className: 'fast' },
       env: { NATS_URL: 'nats://nats:4222', NODE_LABELS: 'eu: "x"' },
@@ -83,6 +88,8 @@ describe('the Helm chart', () => {
     expect(pod.tolerations).toEqual([{ key: 'voice', operator: 'Exists' }]);
     expect(set.spec.volumeClaimTemplates[0].spec.storageClassName).toBe('fast');
     const environment = Object.fromEntries(pod.containers[0].env.map((each: Yaml) => [each.name, each.value]));
+    expect(pod.terminationGracePeriodSeconds).toBe(60 + 120 + 30);
+    expect(environment).toMatchObject({ PUBLIC_URL: 'https://voice.example.com', SHUTDOWN_GRACE_SEC: '120' });
     expect(environment).toMatchObject({ SIP_ADVERTISE: '203.0.113.5', NATS_URL: 'nats://nats:4222', NODE_LABELS: 'eu: "x"' });
   });
 
@@ -105,6 +112,8 @@ describe('the systemd unit', () => {
 
   test('starts a program of the repository with a real-time limit', () => {
     expect(unit).toContain('LimitRTPRIO=1');
+    // A start without its database ends at once. Five such in ten seconds are given up for good, unless told.
+    expect(unit).toContain('StartLimitIntervalSec=0');
     const [, program = '', script = ''] = /^ExecStart=\/opt\/sidetone\/(\S+) (\S+)$/m.exec(unit) ?? [];
     expect([existsSync(join(ROOT, program)), existsSync(join(ROOT, script))]).toEqual([true, true]);
     for (const [, name = ''] of unit.matchAll(/^Environment=([A-Z_]+)=/gm)) expect(settings.has(name)).toBe(true);
@@ -133,6 +142,8 @@ test('compose.yaml names settings that there are, and services, volumes and port
     const named = (service.volumes ?? []).map((each: string) => each.split(':')[0]);
     expect(named.filter((each: string) => !(each in compose.volumes))).toEqual([]);
   }
+  // Variables are put in before services are chosen: what one service cannot be without ends the start of all.
+  expect(read('compose.yaml').match(/\$\{\w+:?\?/g)).toBeNull();
   const ports = services.flatMap(([, { environment }]) => (environment?.HTTP_PORT === undefined ? [] : [environment.HTTP_PORT]));
   expect(new Set(ports).size).toBe(ports.length);
   // All of them are on the network of one machine, with the HTTP_HOST of the image.
@@ -142,6 +153,39 @@ test('compose.yaml names settings that there are, and services, volumes and port
   expect(browsers).toHaveLength(4);
   expect(new Set(browsers).size).toBe(browsers.length);
 });
+
+const hasIpv6 = Object.values(networkInterfaces()).some((each) => each?.some(({ address }) => address === '::1'));
+const LISTENING = [
+  ['127.0.0.1', ''],
+  ['127.0.0.1', '0.0.0.0'],
+  ['127.0.0.3', '127.0.0.3'],
+  ['::1', '::'],
+  ['::1', '::1'],
+] as const;
+test.each(LISTENING.filter(([address]) => hasIpv6 || !address.includes(':')))(
+  'the health check of the image asks where the platform listens: %s for HTTP_HOST=%s',
+  async (hostname, HTTP_HOST) => {
+    const command: string = /^HEALTHCHECK [^\n]*\n\s+CMD (\[.*\])$/m.exec(read('Dockerfile'))?.[1] ?? '';
+    const [, ...args]: string[] = JSON.parse(command);
+    const check = async (port: number | undefined) => {
+      const env = { PATH: process.env.PATH ?? '', HTTP_HOST, HTTP_PORT: String(port) };
+      return await Bun.spawn([process.execPath, ...args], { env, stdout: 'ignore', stderr: 'ignore' }).exited;
+    };
+    const paths: string[] = [];
+    const server = Bun.serve({
+      hostname,
+      port: 0,
+      fetch(request) {
+        paths.push(new URL(request.url).pathname);
+        return new Response();
+      },
+    });
+    expect([await check(server.port), paths]).toEqual([0, ['/healthz']]);
+    await server.stop(true);
+    expect(await check(server.port)).not.toBe(0);
+  },
+  20_000,
+);
 
 describe('against a running platform', () => {
   let platform: Platform;

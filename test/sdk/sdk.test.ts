@@ -16,6 +16,7 @@ import {
   WebhookVerificationError,
   webhookHandler,
 } from '../../sdk/typescript/src/index.ts';
+import { keysWav } from '../support/keypad.ts';
 import { type Credentials, Platform } from '../support/platform.ts';
 
 const ROOT = join(import.meta.dir, '../..');
@@ -125,6 +126,34 @@ describe('the SDK of TypeScript', () => {
         .catch(() => 'failed'),
     ).toBe('failed');
   });
+
+  test('waits for the answer of a command that took longer than an attempt may', async () => {
+    const { promise: asked, resolve: release } = Promise.withResolvers<void>();
+    await using source = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      // The command is still under way when the second attempt asks.
+      fetch: () => asked.then(() => new Response(keysWav('7'), { headers: { 'content-type': 'audio/wav' } })),
+    });
+    const statuses: number[] = [];
+    const watching = async (...request: Parameters<typeof fetch>) => {
+      const response = await fetch(...request);
+      statuses.push(response.status);
+      if (response.status === 409) release();
+      return response;
+    };
+    const patient = client({ fetch: Object.assign(watching, { preconnect: fetch.preconnect }) });
+    const { session_uuid: session } = await patient.sessions.dial({ from: NUMBER, to: NUMBER, ring_timeout_sec: 30 });
+    await event('session.ringing_started', session);
+    for (const each of await patient.sessions.list())
+      if (each.session_uuid !== session) await patient.sessions.answer(each.session_uuid).catch(() => {});
+    await event('session.answered', session);
+    const urls = [`http://127.0.0.1:${source.port}/`];
+    await patient.sessions.play(session, { type: 'files', urls }, { timeoutMs: 500 });
+    expect(statuses.slice(-2)).toEqual([409, 202]);
+    await patient.sessions.disconnect(session);
+    await event('session.ended', session);
+  }, 30_000);
 
   test('refuses a webhook that is altered, too old or of another secret, and takes one of a rotated secret', async () => {
     const body = '{"event":"session.created"}';

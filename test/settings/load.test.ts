@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig, originAt } from '../../src/settings/load.ts';
+import { loadConfig, originAt, reachable } from '../../src/settings/load.ts';
 
 const dirs: string[] = [];
 function freshDir(): string {
@@ -62,9 +62,40 @@ describe('settings', () => {
     for (const name of ['operator.token', 'master.key']) expect(statSync(join(dir, name)).mode & 0o777).toBe(0o600);
   });
 
+  test('of a cluster make no token and no key, which all nodes share, and take those that are kept', () => {
+    const cluster = { NATS_URL: 'nats://127.0.0.1:4222', DATABASE_URL: 'postgres://127.0.0.1/x' };
+    const shared = 'a value, the same on every node, because NATS_URL is set';
+    const dir = freshDir();
+    expect(() => loadConfig({ ...cluster, DATA_DIR: dir })).toThrow(`OPERATOR_TOKEN: expected ${shared}`);
+    const token = { OPERATOR_TOKEN: 'a-token-of-the-operator' };
+    expect(() => loadConfig({ ...cluster, ...token, DATA_DIR: dir })).toThrow(`MASTER_KEY: expected ${shared}`);
+    expect(readdirSync(dir)).toEqual([]);
+    const { masterKey } = loadConfig({ DATA_DIR: dir });
+    expect(loadConfig({ ...cluster, DATA_DIR: dir }).masterKey).toEqual(masterKey);
+  });
+
+  test('name an empty file of a secret, which is no directory’s fault', () => {
+    const dir = freshDir();
+    writeFileSync(join(dir, 'master.key'), '');
+    expect(() => loadConfig({ DATA_DIR: dir })).toThrow('master.key in DATA_DIR is empty: delete it to have a new one made');
+  });
+
   test('allow loopback targets only while HTTP_HOST is loopback', () => {
     expect(load({ HTTP_HOST: '0.0.0.0', OUTBOUND_ALLOW: '10.0.0.0/8' }).outboundAllow).toEqual(['10.0.0.0/8']);
     expect(load({ HTTP_HOST: '::1' }).outboundAllow).toContain('127.0.0.0/8');
+  });
+
+  test('tell other nodes an address of the machine where HTTP listens on all, of IPv6 where it has no other', () => {
+    const of = (family: 'IPv4' | 'IPv6', address: string, internal = false) => ({
+      ...(family === 'IPv4' ? { family } : { family, scopeid: 0 }),
+      ...{ address, internal, netmask: '', mac: '', cidr: null },
+    });
+    const lo = [of('IPv4', '127.0.0.1', true), of('IPv6', '::1', true)];
+    const [link, global, four] = [of('IPv6', 'fe80::1'), of('IPv6', '2001:db8::5'), of('IPv4', '192.0.2.5')];
+    expect(reachable('::', { lo, eth0: [link, global, four] })).toBe('192.0.2.5');
+    expect(reachable('::', { lo, eth0: [link, global] })).toBe('2001:db8::5');
+    expect(reachable('0.0.0.0', { lo, eth0: [link] })).toBe('127.0.0.1');
+    expect(reachable('198.51.100.1', { lo, eth0: [four] })).toBe('198.51.100.1');
   });
 
   test('read every form of the variables with a grammar', () => {
@@ -106,6 +137,9 @@ describe('settings', () => {
     ['SIP_LISTEN', 'sctp:127.0.0.1:5060'],
     ['SIP_LISTEN', 'udp:127.0.0.1:70000'],
     ['SIP_ADVERTISE', 'not a host'],
+    ['SIP_ADVERTISE', '0.0.0.0'],
+    ['NODE_HOST', '[::]'],
+    ['WEBRTC_ADVERTISE', '192.0.2.1,0.0.0.0'],
     ['SIP_TLS_CERT', ''],
     ['RTP_PORTS', '30000-20000'],
     ['RTP_PORTS', '20000'],

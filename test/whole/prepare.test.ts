@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
+import { spawnSync } from 'node:child_process';
 import {
   accessSync,
   constants,
@@ -106,6 +107,19 @@ async function hasSrtp(folder: string): Promise<boolean> {
 }
 
 describe('the first start', () => {
+  test('is refused by a Node that is older than the documentation asks for', () => {
+    const wanted = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).engines.node.slice(2);
+    for (const page of ['README.md', 'CONTRIBUTING.md', 'docs/getting-started.md', 'docs/operations.md'])
+      expect([page, readFileSync(join(root, page), 'utf8').includes(`Node ${wanted}`)]).toEqual([page, true]);
+    const prepare = (
+      version: string,
+    ) => `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } });
+await import(${JSON.stringify(join(root, 'bin/prepare.mjs'))});`;
+    const run = (version: string) => spawnSync('node', ['--input-type=module', '-e', prepare(version)], { encoding: 'utf8' });
+    for (const version of ['18.19.1', '20.10.0'])
+      expect(run(version).stderr).toBe(`sidetone: Node ${wanted} or newer is needed, this is ${version}.\n`);
+  });
+
   test('builds the media plane with make where there is no Python 3, says so in one line, and does nothing the next time; with SRTP when libsrtp2 appears', async () => {
     const folder = checkout();
     mkdirSync(join(folder, 'build'));

@@ -1,7 +1,7 @@
 # Written by sdk/generate.ts from the OpenAPI document. Do not edit.
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, Union
 from urllib.parse import quote
 
 from ._transport import Transport
@@ -56,11 +56,11 @@ class Sessions:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def dial(self, *, from_: Any, ring_timeout_sec: Any, to: Any, client_state: Optional[Any] = None, display_name: Optional[Any] = None, machine_detection: Optional[Any] = None, max_duration_sec: Optional[Any] = None, near: Optional[Any] = None, room_id: Optional[Any] = None, room_muted: Optional[Any] = None, send_digits: Optional[Any] = None, sip_headers: Optional[Any] = None, trunk: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def dial(self, *, from_: str, ring_timeout_sec: int, to: str, client_state: Optional[str] = None, display_name: Optional[str] = None, machine_detection: Optional[Mapping[str, Any]] = None, max_duration_sec: Optional[int] = None, near: Optional[str] = None, room_id: Optional[str] = None, room_muted: Optional[bool] = None, send_digits: Optional[str] = None, sip_headers: Optional[Mapping[str, Any]] = None, trunk: Optional[str] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Place an outbound call."""
         return self._transport.request("POST", "/v1/sessions:dial", body={"from": from_, "ring_timeout_sec": ring_timeout_sec, "to": to, "client_state": client_state, "display_name": display_name, "machine_detection": machine_detection, "max_duration_sec": max_duration_sec, "near": near, "room_id": room_id, "room_muted": room_muted, "send_digits": send_digits, "sip_headers": sip_headers, "trunk": trunk}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def list(self, *, state: Optional[Any] = None, created_after: Optional[Any] = None, created_before: Optional[Any] = None, limit: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
+    def list(self, *, state: Optional[Sequence[Literal["new", "connecting", "ringing", "early_media", "answered", "ended"]]] = None, created_after: Optional[str] = None, created_before: Optional[str] = None, limit: Optional[int] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
         """List live Sessions, newest first."""
         return self._transport.request("GET", "/v1/sessions", query={"state": state, "created_after": created_after, "created_before": created_before, "limit": limit}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)["sessions"]
 
@@ -76,7 +76,7 @@ class Sessions:
         """Answer an incoming call."""
         return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/answer", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def reject(self, uuid: str, *, reason: Any, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def reject(self, uuid: str, *, reason: Literal["busy", "invalid_number", "number_not_found", "rejected", "timeout"], idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Refuse an unanswered incoming call."""
         return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/reject", body={"reason": reason}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
@@ -92,15 +92,15 @@ class Sessions:
         """Go on with a call on hold."""
         return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/unhold", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def transfer(self, uuid: str, *, timeout_sec: Optional[Any] = None, to: Optional[Any] = None, to_session_uuid: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def transfer(self, uuid: str, *, timeout_sec: Optional[int] = None, to: Optional[str] = None, to_session_uuid: Optional[str] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Transfer a call."""
         return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/transfer", body={"timeout_sec": timeout_sec, "to": to, "to_session_uuid": to_session_uuid}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def connect_websocket(self, *, media_format: Any, websocket: Any, client_state: Optional[Any] = None, near: Optional[Any] = None, parameters: Optional[Any] = None, phone_session_uuid: Optional[Any] = None, room_id: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def connect_websocket(self, *, media_format: Mapping[str, Any], websocket: Mapping[str, Any], client_state: Optional[str] = None, near: Optional[str] = None, parameters: Optional[Mapping[str, Any]] = None, phone_session_uuid: Optional[str] = None, room_id: Optional[str] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Connect a Session to a WebSocket server."""
         return self._transport.request("POST", "/v1/sessions:connectWebsocket", body={"media_format": media_format, "websocket": websocket, "client_state": client_state, "near": near, "parameters": parameters, "phone_session_uuid": phone_session_uuid, "room_id": room_id}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def play(self, uuid: str, *, type: Any, media_format: Optional[Any] = None, volume: Optional[Any] = None, urls: Optional[Any] = None, loop: Optional[Any] = None, url: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def play(self, uuid: str, *, type: Literal["push", "files", "silence", "stream"], media_format: Optional[Mapping[str, Any]] = None, volume: Optional[int] = None, urls: Optional[Sequence[str]] = None, loop: Optional[int] = None, url: Optional[str] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Play audio to the Session."""
         return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/playback/play", body={"type": type, "media_format": media_format, "volume": volume, "urls": urls, "loop": loop, "url": url}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
@@ -120,15 +120,15 @@ class Sessions:
         """Play from the beginning again."""
         return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/playback/restart", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def seek_playback(self, uuid: str, *, offset_ms: Optional[Any] = None, position_ms: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def seek_playback(self, uuid: str, *, offset_ms: Optional[int] = None, position_ms: Optional[int] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Move within what plays."""
         return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/playback/seek", body={"offset_ms": offset_ms, "position_ms": position_ms}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def send_digits(self, uuid: str, *, digits: Any, duration_ms: Optional[Any] = None, gap_ms: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def send_digits(self, uuid: str, *, digits: str, duration_ms: Optional[int] = None, gap_ms: Optional[int] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Send digits to the far end."""
         return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/dtmf/send", body={"digits": digits, "duration_ms": duration_ms, "gap_ms": gap_ms}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def collect_digits(self, uuid: str, *, barge_in: Optional[Any] = None, first_digit_timeout_ms: Optional[Any] = None, inter_digit_timeout_ms: Optional[Any] = None, max_digits: Optional[Any] = None, min_digits: Optional[Any] = None, prompt_files: Optional[Any] = None, terminators: Optional[Any] = None, total_timeout_ms: Optional[Any] = None, valid_digits: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def collect_digits(self, uuid: str, *, barge_in: Optional[bool] = None, first_digit_timeout_ms: Optional[int] = None, inter_digit_timeout_ms: Optional[int] = None, max_digits: Optional[int] = None, min_digits: Optional[int] = None, prompt_files: Optional[Sequence[str]] = None, terminators: Optional[Sequence[str]] = None, total_timeout_ms: Optional[int] = None, valid_digits: Optional[str] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Prompt and collect digits."""
         return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/dtmf/collect", body={"barge_in": barge_in, "first_digit_timeout_ms": first_digit_timeout_ms, "inter_digit_timeout_ms": inter_digit_timeout_ms, "max_digits": max_digits, "min_digits": min_digits, "prompt_files": prompt_files, "terminators": terminators, "total_timeout_ms": total_timeout_ms, "valid_digits": valid_digits}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
@@ -136,7 +136,7 @@ class Sessions:
         """Cancel the collection."""
         return self._transport.request("DELETE", f"/v1/sessions/{quote(uuid, safe='')}/dtmf/collect", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def collect_card(self, uuid: str, *, accepted_brands: Optional[Any] = None, first_digit_timeout_ms: Optional[Any] = None, inter_digit_timeout_ms: Optional[Any] = None, max_attempts: Optional[Any] = None, prompt_files: Optional[Any] = None, retry_prompt_files: Optional[Any] = None, terminators: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def collect_card(self, uuid: str, *, accepted_brands: Optional[Sequence[Literal["amex", "diners", "discover", "isracard", "jcb", "maestro", "mastercard", "unknown", "visa"]]] = None, first_digit_timeout_ms: Optional[int] = None, inter_digit_timeout_ms: Optional[int] = None, max_attempts: Optional[int] = None, prompt_files: Optional[Sequence[str]] = None, retry_prompt_files: Optional[Sequence[str]] = None, terminators: Optional[Sequence[str]] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Collect a card number by keypad."""
         return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/payment/card/collect", body={"accepted_brands": accepted_brands, "first_digit_timeout_ms": first_digit_timeout_ms, "inter_digit_timeout_ms": inter_digit_timeout_ms, "max_attempts": max_attempts, "prompt_files": prompt_files, "retry_prompt_files": retry_prompt_files, "terminators": terminators}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
@@ -144,7 +144,7 @@ class Sessions:
         """Cancel the collection of a card."""
         return self._transport.request("DELETE", f"/v1/sessions/{quote(uuid, safe='')}/payment/card/collect", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def collect_cvv(self, uuid: str, *, card_uuid: Optional[Any] = None, first_digit_timeout_ms: Optional[Any] = None, inter_digit_timeout_ms: Optional[Any] = None, max_attempts: Optional[Any] = None, prompt_files: Optional[Any] = None, retry_prompt_files: Optional[Any] = None, terminators: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def collect_cvv(self, uuid: str, *, card_uuid: Optional[str] = None, first_digit_timeout_ms: Optional[int] = None, inter_digit_timeout_ms: Optional[int] = None, max_attempts: Optional[int] = None, prompt_files: Optional[Sequence[str]] = None, retry_prompt_files: Optional[Sequence[str]] = None, terminators: Optional[Sequence[str]] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Collect a CVV by keypad."""
         return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/payment/cvv/collect", body={"card_uuid": card_uuid, "first_digit_timeout_ms": first_digit_timeout_ms, "inter_digit_timeout_ms": inter_digit_timeout_ms, "max_attempts": max_attempts, "prompt_files": prompt_files, "retry_prompt_files": retry_prompt_files, "terminators": terminators}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
@@ -152,7 +152,7 @@ class Sessions:
         """Cancel the collection of a CVV."""
         return self._transport.request("DELETE", f"/v1/sessions/{quote(uuid, safe='')}/payment/cvv/collect", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def charge(self, uuid: str, *, amount: Any, card_uuid: Any, currency: Any, cvv_uuid: Any, exp_month: Any, exp_year: Any, provider: Any, terminal_number: Any, installments: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def charge(self, uuid: str, *, amount: int, card_uuid: str, currency: Literal["ils"], cvv_uuid: str, exp_month: int, exp_year: int, provider: str, terminal_number: str, installments: Optional[int] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Charge a collected card; Idempotency-Key is required."""
         return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/payment/charges", body={"amount": amount, "card_uuid": card_uuid, "currency": currency, "cvv_uuid": cvv_uuid, "exp_month": exp_month, "exp_year": exp_year, "provider": provider, "terminal_number": terminal_number, "installments": installments}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
@@ -161,11 +161,11 @@ class Messages:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def send(self, *, from_: Any, text: Any, to: Any, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def send(self, *, from_: str, text: str, to: str, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Send a short message."""
         return self._transport.request("POST", "/v1/messages", body={"from": from_, "text": text, "to": to}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def list(self, *, status: Optional[Any] = None, to: Optional[Any] = None, from_: Optional[Any] = None, created_after: Optional[Any] = None, created_before: Optional[Any] = None, limit: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
+    def list(self, *, status: Optional[Literal["queued", "sending", "sent", "delivered", "undelivered", "failed"]] = None, to: Optional[str] = None, from_: Optional[str] = None, created_after: Optional[str] = None, created_before: Optional[str] = None, limit: Optional[int] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
         """List messages, newest first."""
         return self._transport.request("GET", "/v1/messages", query={"status": status, "to": to, "from": from_, "created_after": created_after, "created_before": created_before, "limit": limit}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)["messages"]
 
@@ -178,7 +178,7 @@ class Rooms:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def create(self, *, hold_music_url: Optional[Any] = None, voice_activity_events: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def create(self, *, hold_music_url: Optional[str] = None, voice_activity_events: Optional[bool] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Create a Room."""
         return self._transport.request("POST", "/api/v1/rooms", body={"hold_music_url": hold_music_url, "voice_activity_events": voice_activity_events}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
@@ -194,7 +194,7 @@ class Rooms:
         """Delete a Room."""
         return self._transport.request("DELETE", f"/api/v1/rooms/{quote(room_id, safe='')}", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def add_member(self, room_id: str, *, session_uuid: Any, coach: Optional[Any] = None, muted: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def add_member(self, room_id: str, *, session_uuid: str, coach: Optional[str] = None, muted: Optional[bool] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Add a Session."""
         return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/members", body={"session_uuid": session_uuid, "coach": coach, "muted": muted}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
@@ -210,7 +210,7 @@ class Rooms:
         """Remove a member."""
         return self._transport.request("DELETE", f"/api/v1/rooms/{quote(room_id, safe='')}/members/{quote(uuid, safe='')}", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def play(self, room_id: str, *, type: Any, urls: Optional[Any] = None, loop: Optional[Any] = None, volume: Optional[Any] = None, url: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def play(self, room_id: str, *, type: Literal["files", "stream"], urls: Optional[Sequence[str]] = None, loop: Optional[int] = None, volume: Optional[int] = None, url: Optional[str] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Play to every member."""
         return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/playback/play", body={"type": type, "urls": urls, "loop": loop, "volume": volume, "url": url}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
@@ -226,11 +226,11 @@ class Rooms:
         """Stop the playback."""
         return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/playback/stop", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def seek_playback(self, room_id: str, *, offset_ms: Optional[Any] = None, position_ms: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def seek_playback(self, room_id: str, *, offset_ms: Optional[int] = None, position_ms: Optional[int] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Move within the playback."""
         return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/playback/seek", body={"offset_ms": offset_ms, "position_ms": position_ms}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def set_playback_volume(self, room_id: str, *, volume: Any, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def set_playback_volume(self, room_id: str, *, volume: int, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Set the volume of this playback and the next."""
         return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/playback/volume", body={"volume": volume}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
@@ -242,7 +242,7 @@ class Rooms:
         """Unmute a member."""
         return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/room/unmute", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def set_member_volume(self, uuid: str, *, direction: Any, volume: Any, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def set_member_volume(self, uuid: str, *, direction: Literal["both", "from_member", "to_member"], volume: int, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Set what others hear of a member, what it hears of them, or both."""
         return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/room/volume", body={"direction": direction, "volume": volume}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
@@ -251,7 +251,7 @@ class Recordings:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def create(self, uuid: str, *, channels: Any, direction: Any, enable_voice_activity_events: Optional[Any] = None, include_gaps: Optional[Any] = None, voice_activity_config: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def create(self, uuid: str, *, channels: Literal["mono", "stereo"], direction: Literal["both", "session_in", "session_out"], enable_voice_activity_events: Optional[bool] = None, include_gaps: Optional[bool] = None, voice_activity_config: Optional[Mapping[str, Any]] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Record a Session."""
         return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/recordings", body={"channels": channels, "direction": direction, "enable_voice_activity_events": enable_voice_activity_events, "include_gaps": include_gaps, "voice_activity_config": voice_activity_config}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
@@ -275,7 +275,7 @@ class Recordings:
         """Let what follows into a recording."""
         return self._transport.request("POST", f"/v1/sessions/{quote(uuid, safe='')}/recordings/{quote(recording_uuid, safe='')}/unmask", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def record_room(self, room_id: str, *, include_gaps: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def record_room(self, room_id: str, *, include_gaps: Optional[bool] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Record a Room."""
         return self._transport.request("POST", f"/api/v1/rooms/{quote(room_id, safe='')}/playback/record", body={"include_gaps": include_gaps}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
@@ -292,7 +292,7 @@ class App:
         """Read the application’s settings."""
         return self._transport.request("GET", "/api/v1/app", idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
-    def update(self, *, blocked_webhook_events: Optional[Any] = None, webhook_url: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> None:
+    def update(self, *, blocked_webhook_events: Optional[Sequence[str]] = None, webhook_url: Optional[str] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> None:
         """Change the webhook settings."""
         self._transport.request("PATCH", "/api/v1/app", body={"blocked_webhook_events": blocked_webhook_events, "webhook_url": webhook_url}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 
@@ -301,7 +301,7 @@ class WebrtcTokens:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def create(self, *, caller_id: Optional[Any] = None, client_state: Optional[Any] = None, to: Optional[Any] = None, ttl_sec: Optional[Any] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def create(self, *, caller_id: Optional[str] = None, client_state: Optional[str] = None, to: Optional[str] = None, ttl_sec: Optional[int] = None, idempotency_key: Optional[str] = None, operation_id: Optional[str] = None, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Make a token with which a browser calls in."""
         return self._transport.request("POST", "/v1/webrtc-tokens", body={"caller_id": caller_id, "client_state": client_state, "to": to, "ttl_sec": ttl_sec}, idempotency_key=idempotency_key, operation_id=operation_id, timeout=timeout)
 

@@ -8,14 +8,15 @@ from http.client import HTTPException
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-_RETRY_STATUS = (429, 503, 529)
+#: 409: what came of the attempt before, whose answer was lost, is not known yet.
+_RETRY_STATUS = (409, 429, 503, 529)
 _RETRY_LONGEST_SEC = 60.0
 
 
 class SidetoneError(Exception):
-    """A problem that the platform answered with. Branch on ``code``; the message is for people and may change."""
+    """A problem that the platform answered with, or an answer that is none of a platform's (``code`` is ``"unknown"``). Branch on ``code``; the message is for people and may change."""
 
     def __init__(self, status: int, body: Mapping[str, Any], retry_after: Optional[float]) -> None:
         super().__init__(body.get("message") or f"the platform answered with {status}")
@@ -27,6 +28,16 @@ class SidetoneError(Exception):
         self.support_id: Optional[str] = body.get("support_id")
         #: Seconds after which it may be tried again.
         self.retry_after = retry_after
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Follows nothing: a POST would become a GET, which answers something else, and the key would go to another host."""
+
+    def redirect_request(self, *arguments: Any) -> None:
+        return None
+
+
+_OPENER = build_opener(_NoRedirects)
 
 
 class Transport:
@@ -70,14 +81,14 @@ class Transport:
         attempt = 0
         while True:
             try:
-                with urlopen(Request(url, data=data, headers=headers, method=method), timeout=timeout or self._timeout) as response:
-                    text = response.read()
-                    return json.loads(text) if text else None
+                request = Request(url, data=data, headers=headers, method=method)
+                with _OPENER.open(request, timeout=timeout or self._timeout) as response:
+                    return _answer(response.status, response.read())
             except HTTPError as error:
                 problem = _problem(error)
                 if problem.status not in _RETRY_STATUS or problem.retry_after is None or attempt >= self._max_retries:
                     raise problem from None
-                wait = problem.retry_after
+                wait = problem.retry_after * (2**attempt if problem.status == 409 else 1)
             except (OSError, HTTPException) as error:
                 # URLError is an OSError. An answer that breaks off is none (IncompleteRead), and is raised as a URLError in the end.
                 if attempt >= self._max_retries:
@@ -87,6 +98,15 @@ class Transport:
                 wait = 0.2 * 2**attempt
             attempt += 1
             time.sleep(min(wait, _RETRY_LONGEST_SEC))
+
+
+def _answer(status: int, text: bytes) -> Any:
+    if text == b"":
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise SidetoneError(status, {"message": f"{status} without JSON: base_url leads to something else"}, None) from None
 
 
 def _pairs(query: Mapping[str, Any]) -> List[Tuple[str, str]]:
@@ -103,5 +123,8 @@ def _problem(error: HTTPError) -> SidetoneError:
         body = json.loads(error.read() or b"{}")
     except (ValueError, OSError, HTTPException):
         body = {}
+    location = error.headers.get("Location")
+    if 300 <= error.code < 400 and location:
+        body = {"message": f"redirected to {location}: set base_url to where the platform is"}
     after = error.headers.get("Retry-After")
     return SidetoneError(error.code, body if isinstance(body, dict) else {}, float(after) if after and after.isdigit() else None)

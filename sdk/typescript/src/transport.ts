@@ -27,10 +27,14 @@ interface Sent extends RequestOptions {
   readonly query?: Readonly<Record<string, unknown>>;
 }
 
-const RETRY_STATUS = new Set([429, 503, 529]);
+/** 409: what came of the attempt before, whose answer was lost, is not known yet. */
+const RETRY_STATUS = new Set([409, 429, 503, 529]);
 const RETRY_LONGEST_MS = 60_000;
 
-/** A problem that the platform answered with. Branch on `code`; `message` is for people and may change. */
+/**
+ * A problem that the platform answered with, or an answer that is none of a platform's (`code` is `unknown`). Branch on
+ * `code`; `message` is for people and may change.
+ */
 export class SidetoneError extends Error {
   override readonly name = 'SidetoneError';
   readonly status: number;
@@ -96,7 +100,13 @@ export class Transport {
       ...(isCommand ? { 'idempotency-key': options.idempotencyKey ?? crypto.randomUUID() } : {}),
       ...(options.operationId === undefined ? {} : { 'operation-id': options.operationId }),
     };
-    const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    // A POST that follows a redirect becomes a GET, which answers something else.
+    const init: RequestInit = {
+      method,
+      headers,
+      redirect: 'manual',
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    };
     const { maxRetries = 3 } = this.#options;
     for (let attempt = 0; ; attempt++) {
       const outcome = await this.#attempt<T>(url, init, options);
@@ -108,7 +118,10 @@ export class Transport {
           ? RETRY_STATUS.has(error.status) && error.retryAfter !== undefined
           : options.signal?.aborted !== true;
       if (!isTransient || attempt >= maxRetries) throw error;
-      const wait = error instanceof SidetoneError ? (error.retryAfter ?? 1) * 1000 : 200 * 2 ** attempt;
+      const after = error instanceof SidetoneError ? (error.retryAfter ?? 1) * 1000 : 200;
+      // Nobody knows how long: an outage, or a command that is still under way.
+      const isOpen = !(error instanceof SidetoneError) || error.status === 409;
+      const wait = isOpen ? after * 2 ** attempt : after;
       await pause(Math.min(wait, RETRY_LONGEST_MS), options.signal);
     }
   }
@@ -125,6 +138,8 @@ export class Transport {
       const text = await response.text();
       const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
       const answer = isJson && text !== '' ? JSON.parse(text) : undefined;
+      const message = strangeAnswer(response, isJson || text === '');
+      if (message !== undefined) return { error: new SidetoneError(response.status, { message }, undefined) };
       if (response.ok) return { value: answer };
       const after = Number(response.headers.get('retry-after') ?? Number.NaN);
       return { error: new SidetoneError(response.status, answer ?? {}, Number.isNaN(after) ? undefined : after) };
@@ -134,16 +149,25 @@ export class Transport {
   }
 }
 
+/** What is wrong with an answer that is none of a platform's, or undefined. Browsers hide where a redirect leads to. */
+function strangeAnswer({ ok, status, type, headers }: Response, isOurs: boolean): string | undefined {
+  if (type === 'opaqueredirect' || (status >= 300 && status < 400))
+    return `redirected to ${headers.get('location') ?? 'another address'}: set baseUrl to where the platform is`;
+  return ok && !isOurs ? `${status} without JSON: baseUrl leads to something else` : undefined;
+}
+
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer);
-        reject(signal.reason);
-      },
-      { once: true },
-    );
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', abort, { once: true });
+    // The event of a signal that is aborted already does not come again.
+    if (signal?.aborted === true) abort();
   });
 }

@@ -5,7 +5,8 @@ import type { Clock } from '../../clock.ts';
 import type { SipListen } from '../../config.ts';
 import type { Log } from '../../log.ts';
 import type { Peer } from '../../sip/flow.ts';
-import { readTls, type TlsFiles, watchTls } from './certificate.ts';
+import { startError } from '../../start-error.ts';
+import { readTls, type TlsFiles, type TlsMaterial, watchTls } from './certificate.ts';
 import { type DatagramSocket, openDatagramSocket } from './datagram.ts';
 import { createResolver, type Resolver } from './resolver.ts';
 import { StrangerLimit } from './stranger-limit.ts';
@@ -62,7 +63,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   const { tls } = options;
   const streams = new Streams(options.listen.length, {
     clock: options.clock,
-    tls: readTls(tls ?? {}),
+    tls: certificateOf(tls ?? {}),
     tlsOf: (identity) => options.tlsOf(identity),
     isKnown: (address) => options.isKnown(address),
     isBanned: (address) => options.isBanned(address),
@@ -82,15 +83,18 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   const resolver = createResolver(options.clock, families);
   try {
     for (const { transport, host, port } of options.listen) {
+      const failed = (error: unknown): never => {
+        throw startError('SIP_LISTEN', `port ${port} of ${host} cannot be bound for ${transport}`, error);
+      };
       if (transport === 'udp') {
         const flow = datagrams.length + 1;
         const socket = await openDatagramSocket(host, port, (bytes, from, fromPort) => {
           if (!options.isBanned(from) && strangers.admits(from))
             options.onMessage(bytes, { transport: 'udp', host: from, port: fromPort, flow });
-        });
+        }).catch(failed);
         datagrams.push(socket);
         ports.push({ transport, host, port: socket.port });
-      } else ports.push({ transport, host, port: await streams.listen(transport, host, port) });
+      } else ports.push({ transport, host, port: await streams.listen(transport, host, port).catch(failed) });
     }
   } catch (error) {
     await close();
@@ -118,6 +122,14 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     reloadCertificate: certificate.reload,
     close,
   };
+}
+
+function certificateOf(files: TlsFiles): TlsMaterial {
+  try {
+    return readTls(files);
+  } catch (error) {
+    throw startError('SIP_TLS_CERT, SIP_TLS_KEY', 'the certificate and its key cannot be read', error);
+  }
 }
 
 /** Sends each message over the socket of its peer's transport, once the name of the peer is an address. */

@@ -15,6 +15,8 @@ import type { Log } from '../../log.ts';
  */
 export const PROTOCOL = 2;
 
+export const OTHER_KEY_THAN_CLUSTER = 'MASTER_KEY: another than that of the cluster, give every node the same';
+
 /** Enters the one process that owns its database: all others are dead. */
 export async function joinAlone(nodes: NodeStore, about: NodeAbout): Promise<void> {
   await nodes.join(about);
@@ -34,8 +36,7 @@ export interface JoinOptions {
 export async function clusterName(nodes: NodeStore, masterKey: Uint8Array): Promise<string> {
   const key = new Uint8Array(hkdfSync('sha256', masterKey, new Uint8Array(0), 'sidetone: check of the master key', 32));
   const check = createHmac('sha256', key).update('cluster').digest('hex');
-  if ((await nodes.fact('master_key_check', check)) !== check)
-    throw new Error('MASTER_KEY: another than that of the cluster, give every node the same');
+  if ((await nodes.fact('master_key_check', check)) !== check) throw new Error(OTHER_KEY_THAN_CLUSTER);
   return await nodes.fact('cluster_id', newUuid());
 }
 

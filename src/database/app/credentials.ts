@@ -3,7 +3,7 @@
  * to with.
  */
 import { randomBytes } from 'node:crypto';
-import { and, eq, gt, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
+import { and, desc, eq, gt, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
 import { sha256 } from '../../hash.ts';
 import { newUuid } from '../../id.ts';
 import { API_KEYS_PER_APP_MAX, WEBHOOK_SECRET_OVERLAP_SEC, WEBHOOK_SECRETS_REPLACED_MAX } from '../../limits.ts';
@@ -23,9 +23,17 @@ export interface CredentialStore {
    * already.
    */
   rotateSecret(appUuid: string): Promise<string | 'no_app' | 'too_many'>;
-  /** The secrets that sign now, the newest first. */
+  /**
+   * The secrets that sign now, the newest first. One that was sealed under another MASTER_KEY is left out. Throws where
+   * none of them opens.
+   */
   signingSecrets(appUuid: string): Promise<readonly string[]>;
+  /** Tells whether MASTER_KEY opens one of the newest secrets at least. True where there are none. */
+  opensAny(): Promise<boolean>;
 }
+
+/** A database that was used with two keys has secrets of both. */
+const SECRETS_TRIED_MAX = 100;
 
 /** The digest under which a key is kept and looked up. */
 export const keyHash = (apiKey: string): Uint8Array => sha256(apiKey);
@@ -85,6 +93,50 @@ function rotate(database: Database, seal: Seal, appUuid: string, at: number) {
   );
 }
 
+/** The secret, or undefined where it was sealed under another MASTER_KEY. */
+function opened(seal: Seal, sealed: Uint8Array, appUuid: string): string | undefined {
+  try {
+    return seal.open(sealed, appUuid);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The secrets as they are read again. */
+function signing(database: Database, seal: Seal, now: () => number): Pick<CredentialStore, 'signingSecrets' | 'opensAny'> {
+  return {
+    async signingSecrets(appUuid) {
+      const rows = await database.run((on) =>
+        on
+          .select({ sealed: webhookSecrets.sealed })
+          .from(webhookSecrets)
+          .where(
+            and(
+              eq(webhookSecrets.appUuid, appUuid),
+              or(isNull(webhookSecrets.signsUntil), gt(webhookSecrets.signsUntil, Math.floor(now()))),
+            ),
+          )
+          .orderBy(sql`signs_until DESC NULLS FIRST`),
+      );
+      const secrets = rows.flatMap((row) => opened(seal, new Uint8Array(row.sealed), appUuid) ?? []);
+      if (secrets.length === 0 && rows.length > 0)
+        throw new Error(`MASTER_KEY opens no webhook secret of this application: bin/sidetone secrets rotate ${appUuid}`);
+      return secrets;
+    },
+
+    async opensAny() {
+      const newest = await database.run((on) =>
+        on
+          .select({ sealed: webhookSecrets.sealed, appUuid: webhookSecrets.appUuid })
+          .from(webhookSecrets)
+          .orderBy(desc(webhookSecrets.createdAt))
+          .limit(SECRETS_TRIED_MAX),
+      );
+      return newest.length === 0 || newest.some((row) => opened(seal, new Uint8Array(row.sealed), row.appUuid) !== undefined);
+    },
+  };
+}
+
 export function credentialStore(
   database: Database,
   seal: Seal,
@@ -132,20 +184,6 @@ export function credentialStore(
       return outcome;
     },
 
-    async signingSecrets(appUuid) {
-      const rows = await database.run((on) =>
-        on
-          .select({ sealed: webhookSecrets.sealed })
-          .from(webhookSecrets)
-          .where(
-            and(
-              eq(webhookSecrets.appUuid, appUuid),
-              or(isNull(webhookSecrets.signsUntil), gt(webhookSecrets.signsUntil, Math.floor(now()))),
-            ),
-          )
-          .orderBy(sql`signs_until DESC NULLS FIRST`),
-      );
-      return rows.map((row) => seal.open(new Uint8Array(row.sealed), appUuid));
-    },
+    ...signing(database, seal, now),
   };
 }

@@ -40,7 +40,7 @@ export interface Database extends Connection {
  */
 const TRANSIENT = /^(08|53|57|40|25006|58)/;
 /** The SQLSTATE of an error the server reported, wherever a driver or Drizzle put it. */
-function sqlState(error: unknown): string | undefined {
+export function sqlState(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   return /^[0-9A-Z]{5}$/.test(code) && code !== 'EPIPE' ? code : sqlState(error.cause);

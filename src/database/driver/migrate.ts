@@ -8,7 +8,15 @@ const FOLDER = installed('drizzle');
 const LOCK = 7_414_093_301;
 
 /**
+ * A restored dump keeps the transaction numbers that its outbox had at another server. Those that this server has not
+ * reached would be held back until it does, and later events of the same Sessions would overtake them. So they become
+ * the number of this transaction: behind the lower ones, in the order of their event numbers, before all that follow.
+ */
+const RENUMBER_RESTORED = 'UPDATE outbox SET xid = pg_current_xact_id() WHERE xid >= pg_snapshot_xmax(pg_current_snapshot())';
+
+/**
  * Applies what is missing; a second node that starts at the same time waits, then finds nothing to do. All or nothing.
+ * What a dump of another server left is made readable here.
  */
 export async function migrate(connection: Connection): Promise<void> {
   const migrations = readMigrationFiles({ migrationsFolder: FOLDER });
@@ -25,5 +33,6 @@ export async function migrate(connection: Connection): Promise<void> {
       for (const statement of migration.sql) if (statement.trim() !== '') await within.query(statement);
       await within.query('INSERT INTO sidetone_migrations (hash) VALUES ($1)', [migration.hash]);
     }
+    await within.query(RENUMBER_RESTORED);
   });
 }

@@ -7,10 +7,11 @@ import { withTimeLimit } from '../../bounds/time-limit.ts';
 import type { Config } from '../../config.ts';
 import { LOCK_LOOK_MS, LOCK_WAIT_MS, QUERY_MAX_MS, START_CONNECT_PAUSE_MS, START_CONNECT_TRIES } from '../../limits.ts';
 import type { Log } from '../../log.ts';
+import { startError } from '../../start-error.ts';
 import { startEmbedded } from '../embedded/embedded.ts';
 import { type SupervisedServer, supervised } from '../embedded/supervise.ts';
 import { StoreUnavailable } from '../journal/journal.ts';
-import { asUnavailable, type Connection, type Database } from './database.ts';
+import { asUnavailable, type Connection, type Database, sqlState } from './database.ts';
 import { migrate } from './migrate.ts';
 import { openPostgres } from './postgres.ts';
 
@@ -44,6 +45,8 @@ export async function openDatabase(settings: DatabaseSettings, log: Log, lock?: 
     if (error instanceof DatabaseInUse) await connection.close();
     else await close();
     const away = asUnavailable(error) instanceof StoreUnavailable;
+    const refused = settings.databaseUrl === undefined ? undefined : sqlState(error);
+    if (!away && refused !== undefined) throw startError('DATABASE_URL', `the database refused: ${messageOf(error)}`, refused);
     throw away ? new Error(`DATABASE_URL: the database cannot be reached (${reason(error)})`, { cause: error }) : error;
   }
   return {
@@ -140,6 +143,8 @@ async function inTime<T>(answer: Promise<T>): Promise<T> {
     throw asUnavailable(error);
   }
 }
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const reason = (error: unknown): string =>
   error instanceof Error

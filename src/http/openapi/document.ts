@@ -15,7 +15,7 @@ const PROBLEMS: Readonly<Record<number, string>> = {
   403: 'The credentials do not permit this.',
   404: 'There is no such resource, or it is another application’s.',
   405: 'The path takes other methods; `Allow` names them.',
-  409: 'The state does not permit this now, or a request with the same Idempotency-Key is still processing.',
+  409: 'The state does not permit this now, or (with `Retry-After`) a request with the same Idempotency-Key is still processing.',
   413: 'The body is too large, or too many results match.',
   415: 'The body is not `application/json`.',
   422: 'The Idempotency-Key was used with another request, or the shape of a dial is wrong.',
@@ -229,7 +229,7 @@ const contentOf = (answer: string | undefined): { readonly content?: object } =>
 };
 
 function problemOf(status: number): object {
-  const hasRetry = status === 429 || status === 503 || status === 529;
+  const hasRetry = [409, 429, 503, 529].includes(status);
   return {
     description: PROBLEMS[status],
     headers: {

@@ -1,0 +1,150 @@
+/** The transport of the SDKs against servers that are no platform: redirects, pages, waits that are given up. */
+import { expect, test } from 'bun:test';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { Sidetone } from '../../sdk/typescript/src/index.ts';
+
+const ROOT = join(import.meta.dir, '../..');
+const hasPython = spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 9))']).status === 0;
+
+/** Redirects from one port to another, which answers every GET with a list, and counts what comes there. */
+function redirecting() {
+  const followed: string[] = [];
+  const to = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch(request) {
+      followed.push(request.method);
+      return Response.json({ messages: [] });
+    },
+  });
+  const from = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: (request) =>
+      request.method === 'DELETE'
+        ? new Response('<html>', { headers: { 'content-type': 'text/html' } })
+        : new Response(null, { status: 301, headers: { location: `http://127.0.0.1:${to.port}/` } }),
+  });
+  const message = `redirected to http://127.0.0.1:${to.port}/: set B to where the platform is`;
+  return {
+    baseUrl: `http://127.0.0.1:${from.port}`,
+    message,
+    followed,
+    stop: () => Promise.all([from.stop(true), to.stop(true)]),
+  };
+}
+
+test('the SDK of TypeScript follows no redirect, which would make a GET of a command, and says what the answer of something else is', async () => {
+  const { baseUrl, message, followed, stop } = redirecting();
+  const { messages, sessions } = new Sidetone({ baseUrl, appUuid: 'app_1', apiKey: 'key' });
+  const sent = await messages.send({ from: '+15550100', to: '+15550199', text: 'x' }).catch((error: unknown) => error);
+  expect(sent).toMatchObject({ name: 'SidetoneError', status: 301, message: message.replace('B', 'baseUrl') });
+  expect(await sessions.disconnect('x').catch(String)).toBe('SidetoneError: 200 without JSON: baseUrl leads to something else');
+  expect(followed).toEqual([]);
+  await stop();
+});
+
+test('the SDK of TypeScript ends a wait for another attempt with the signal that was aborted before it', async () => {
+  const abort = new AbortController();
+  const later = async () => {
+    abort.abort(new Error('enough'));
+    return Response.json({ code: 'unavailable', message: 'later' }, { status: 503, headers: { 'retry-after': '50' } });
+  };
+  const sidetone = new Sidetone({
+    baseUrl: 'http://127.0.0.1:1',
+    appUuid: 'app_1',
+    apiKey: 'key',
+    fetch: Object.assign(later, { preconnect: fetch.preconnect }),
+  });
+  expect(await sidetone.sessions.hold('x', { signal: abort.signal }).catch(String)).toBe('Error: enough');
+});
+
+const TYPES = `
+import typing
+from sidetone import _api
+
+methods = [each for resource in vars(_api).values() if isinstance(resource, type) and resource.__module__ == "sidetone._api"
+           for name, each in vars(resource).items() if not name.startswith("_")]
+loose = [method.__qualname__ for method in methods if typing.Any in typing.get_type_hints(method).values()]
+dial = typing.get_type_hints(_api.Sessions.dial)
+print(len(methods) > 50, loose, dial["from_"], dial["ring_timeout_sec"], typing.get_type_hints(_api.Recordings.create)["channels"])
+`;
+
+test.skipIf(!hasPython)('the methods of the SDK of Python have a type for every field, which Python can resolve', () => {
+  const env = { PATH: process.env.PATH ?? '', PYTHONPATH: join(ROOT, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1' };
+  const { stdout, stderr } = spawnSync('python3', ['-c', TYPES], { env, encoding: 'utf8' });
+  expect([stdout, stderr]).toEqual(["True [] <class 'str'> <class 'int'> typing.Literal['mono', 'stereo']\n", '']);
+});
+
+const IN_PROGRESS = `
+import os
+from sidetone import Sidetone, SidetoneError
+
+client = Sidetone(base_url=os.environ["URL"], app_uuid="app_1", api_key="key")
+print(client.sessions.hold("x")["status"])
+try:
+    client.sessions.hold("y")
+except SidetoneError as error:
+    print(error.status, error.retry_after)
+`;
+
+test.skipIf(!hasPython)(
+  'the SDK of Python waits for the answer of a command that is still under way, and not for a state',
+  async () => {
+    const keys: (string | null)[] = [];
+    const conflict = { code: 'conflict', message: 'x' };
+    const answers = [
+      Response.json(conflict, { status: 409, headers: { 'retry-after': '0' } }),
+      Response.json({ operation_uuid: 'o', status: 'in_progress' }, { status: 202 }),
+      Response.json(conflict, { status: 409 }),
+    ];
+    await using server = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch(request) {
+        keys.push(request.headers.get('idempotency-key'));
+        return answers.shift() ?? new Response(null, { status: 500 });
+      },
+    });
+    const child = Bun.spawn(['python3', '-c', IN_PROGRESS], {
+      env: {
+        PATH: process.env.PATH ?? '',
+        PYTHONPATH: join(ROOT, 'sdk/python'),
+        PYTHONDONTWRITEBYTECODE: '1',
+        URL: `http://127.0.0.1:${server.port}`,
+      },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    });
+    const output = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    expect(output).toEqual(['in_progress\n409 None\n', '']);
+    expect([keys.length, keys[0] === keys[1]]).toEqual([3, true]);
+  },
+);
+
+const REDIRECTED = `
+import os
+from sidetone import Sidetone, SidetoneError
+
+client = Sidetone(base_url=os.environ["URL"], app_uuid="app_1", api_key="key")
+for command in (lambda: client.messages.send(from_="+15550100", to="+15550199", text="x"), lambda: client.sessions.disconnect("x")):
+    try:
+        command()
+    except SidetoneError as error:
+        print(error.status, error)
+`;
+
+test.skipIf(!hasPython)('the SDK of Python follows no redirect, and says what the answer of something else is', async () => {
+  const { baseUrl, message, followed, stop } = redirecting();
+  const child = Bun.spawn(['python3', '-c', REDIRECTED], {
+    env: { PATH: process.env.PATH ?? '', PYTHONPATH: join(ROOT, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1', URL: baseUrl },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
+  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  const wanted = `301 ${message.replace('B', 'base_url')}\n200 200 without JSON: base_url leads to something else\n`;
+  expect([output, errors]).toEqual([wanted, '']);
+  expect(followed).toEqual([]);
+  await stop();
+});

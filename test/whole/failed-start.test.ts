@@ -1,0 +1,86 @@
+/** What keeps the platform from starting is said in one line that names the setting, and nothing is left running. */
+import { afterAll, describe, expect, test } from 'bun:test';
+import { spawnSync } from 'node:child_process';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import { openTestStore } from '../database/open.ts';
+import { dataDirectory } from '../support/data-directory.ts';
+import { fillDataDir } from '../support/postgres-template.ts';
+
+const ROOT = join(import.meta.dir, '../..');
+const dataDir = dataDirectory('sidetone-failed-');
+const http = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() });
+const udp = await Bun.udpSocket({ hostname: '127.0.0.1', port: 0 });
+const page = join(dataDir, 'page.html');
+await fillDataDir(dataDir);
+writeFileSync(page, '<html>');
+afterAll(async () => {
+  await http.stop(true);
+  udp.close();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+/** What a start says on its standard error. */
+function refusal(environment: Readonly<Record<string, string>>): string {
+  const { status, stderr } = spawnSync(process.execPath, ['--no-env-file', 'src/main.ts'], {
+    cwd: ROOT,
+    env: {
+      PATH: process.env.PATH ?? '',
+      HTTP_PORT: '0',
+      SIP_LISTEN: 'udp:127.0.0.1:0',
+      MEDIA_WORKERS: '1',
+      DATA_DIR: dataDir,
+      ...environment,
+    },
+    encoding: 'utf8',
+    timeout: 30_000,
+  });
+  return `${status} ${stderr}`;
+}
+
+describe('a start that fails', () => {
+  const tls = (file: string) => ({ SIP_LISTEN: 'tls:127.0.0.1:0', SIP_TLS_CERT: file, SIP_TLS_KEY: file });
+  const table: readonly (readonly [string, Readonly<Record<string, string>>, string])[] = [
+    ['an HTTP port that is taken', { HTTP_PORT: String(http.port) }, `HTTP_HOST, HTTP_PORT: port ${http.port} of 127.0.0.1`],
+    [
+      'a SIP port that is taken over UDP',
+      { SIP_LISTEN: `udp:127.0.0.1:${udp.port}` },
+      `SIP_LISTEN: port ${udp.port} of 127.0.0.1`,
+    ],
+    [
+      'a SIP port that is taken over TCP',
+      { SIP_LISTEN: `tcp:127.0.0.1:${http.port}` },
+      `SIP_LISTEN: port ${http.port} of 127.0.0.1`,
+    ],
+    ['a certificate that is not there', tls('/nowhere'), 'SIP_TLS_CERT, SIP_TLS_KEY: the certificate'],
+    ['a certificate that is none', tls(page), 'SIP_TLS_CERT, SIP_TLS_KEY: the certificate'],
+    ['media at an address of another machine', { RTP_HOST: '203.0.113.9' }, 'RTP_HOST: no port of 203.0.113.9 can be bound'],
+    ['media at a name', { SIP_LISTEN: 'udp:voice.example:0' }, 'RTP_HOST: expected an IP address of this machine'],
+  ];
+  test.each(table)(
+    'says which setting it was: %s',
+    (_, environment, wanted) => {
+      expect(refusal(environment)).toStartWith(`1 sidetone: ${wanted}`);
+      expect(existsSync(join(dataDir, 'postgres/postmaster.pid'))).toBe(false);
+    },
+    40_000,
+  );
+
+  test('says that it was DATABASE_URL where the role there may not make tables', async () => {
+    const database = await openTestStore();
+    const sql = postgres({
+      path: `${database.dataDir}/postgres-socket/.s.PGSQL.5432`,
+      user: 'sidetone',
+      database: 'postgres',
+      max: 1,
+    });
+    for (const statement of ['CREATE ROLE poor LOGIN', 'CREATE DATABASE empty']) await sql.unsafe(statement);
+    await sql.end();
+    const url = database.url.replace('sidetone@', 'poor@').replace('/postgres?', '/empty?');
+    expect(refusal({ DATABASE_URL: url })).toStartWith(
+      '1 sidetone: DATABASE_URL: the database refused: permission denied for schema public (42501)',
+    );
+    await database.close();
+  }, 40_000);
+});
