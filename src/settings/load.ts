@@ -5,7 +5,7 @@ import ipaddr from 'ipaddr.js';
 import type { Config } from '../config.ts';
 import { NODE_LABELS_MAX } from '../limits.ts';
 import { paymentProvider, smsProvider } from './provider.ts';
-import { type KeepSecret, keptSecret, secretThere } from './secret-file.ts';
+import { type KeepSecret, keptSecret } from './secret-file.ts';
 import {
   cidrs,
   decimal,
@@ -29,8 +29,8 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
 
 /**
  * Every setting, from the environment and its defaults. `OPERATOR_TOKEN` and `MASTER_KEY`, where unset, are made once
- * and kept in `DATA_DIR` by `keep`, but not for a cluster, whose nodes share them. Throws `SettingError`, whose message
- * is one line naming the variable and what was expected; it never repeats a value.
+ * and kept in `DATA_DIR` by `keep`. Throws `SettingError`, whose message is one line naming the variable and what was
+ * expected; it never repeats a value.
  */
 export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Config {
   const httpHost = host(env, 'HTTP_HOST', '127.0.0.1');
@@ -39,8 +39,7 @@ export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Con
   const listen = sipListen(env, 'SIP_LISTEN', 'udp:127.0.0.1:5060,tcp:127.0.0.1:5060');
   const [firstPort, lastPort] = portRange(env, 'RTP_PORTS', [20000, 29999]);
   const allow = cidrs(env, 'OUTBOUND_ALLOW');
-  const nats = natsUrl(env);
-  const secrets = { env, dataDir, keep: nats === undefined ? keep : sharedSecret };
+  const secrets = { env, dataDir, keep };
   const operator = operatorToken(secrets);
   return {
     http: { host: httpHost, port: httpPort },
@@ -74,7 +73,7 @@ export function loadConfig(env: Environment, keep: KeepSecret = keptSecret): Con
     operatorReadToken: operatorReadToken(env, operator),
     mcpWrite: word(env, 'MCP_WRITE', 'off', ['on', 'off']) === 'on',
     otlpEndpoint: url(env, 'OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:']),
-    natsUrl: nats,
+    natsUrl: natsUrl(env),
     node: {
       host: toldHost(env, 'NODE_HOST') ?? reachable(httpHost),
       labels: labels(env),
@@ -199,16 +198,6 @@ function masterKey({ env, ...kept }: Secrets): Uint8Array {
   if (!/^[A-Za-z0-9+/]{43}=$/.test(key)) throw new SettingError('MASTER_KEY', '32 bytes in base64 (44 characters)');
   return new Uint8Array(Buffer.from(key, 'base64'));
 }
-
-/** A node cannot make for itself what all nodes share. */
-const sharedSecret: KeepSecret = (dataDir, name) => {
-  const found = secretThere(dataDir, name);
-  if (found !== undefined) return found;
-  throw new SettingError(
-    name === 'master.key' ? 'MASTER_KEY' : 'OPERATOR_TOKEN',
-    'a value, the same on every node, because NATS_URL is set',
-  );
-};
 
 function secretIn({ dataDir, keep }: Omit<Secrets, 'env'>, name: string, encoding: 'base64' | 'base64url'): string {
   try {

@@ -10,9 +10,6 @@ export type KeepSecret = (dataDir: string, name: string, bytes: number, encoding
 export const seenSecret: KeepSecret = (dataDir, name, bytes, encoding) =>
   read(join(dataDir, name)) ?? randomBytes(bytes).toString(encoding);
 
-/** The secret that is kept already, or undefined. */
-export const secretThere = (dataDir: string, name: string): string | undefined => read(join(dataDir, name));
-
 /**
  * The secret kept in `dataDir/name`; made from `bytes` random bytes in base64 (or base64url) when there is none. Two
  * processes that start at once get the same one: the file is created exclusively, and who loses the race reads the

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig, originAt, reachable } from '../../src/settings/load.ts';
@@ -60,18 +60,6 @@ describe('settings', () => {
     expect(second.operatorToken).toBe(first.operatorToken);
     expect(second.masterKey).toEqual(first.masterKey);
     for (const name of ['operator.token', 'master.key']) expect(statSync(join(dir, name)).mode & 0o777).toBe(0o600);
-  });
-
-  test('of a cluster make no token and no key, which all nodes share, and take those that are kept', () => {
-    const cluster = { NATS_URL: 'nats://127.0.0.1:4222', DATABASE_URL: 'postgres://127.0.0.1/x' };
-    const shared = 'a value, the same on every node, because NATS_URL is set';
-    const dir = freshDir();
-    expect(() => loadConfig({ ...cluster, DATA_DIR: dir })).toThrow(`OPERATOR_TOKEN: expected ${shared}`);
-    const token = { OPERATOR_TOKEN: 'a-token-of-the-operator' };
-    expect(() => loadConfig({ ...cluster, ...token, DATA_DIR: dir })).toThrow(`MASTER_KEY: expected ${shared}`);
-    expect(readdirSync(dir)).toEqual([]);
-    const { masterKey } = loadConfig({ DATA_DIR: dir });
-    expect(loadConfig({ ...cluster, DATA_DIR: dir }).masterKey).toEqual(masterKey);
   });
 
   test('name an empty file of a secret, which is no directory’s fault', () => {
