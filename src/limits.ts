@@ -450,14 +450,6 @@ export const CHARGE_RETENTION_DAYS = 30;
 /** Expired references are destroyed no later than this after their time. */
 export const VAULT_SWEEP_MAX_MS = 30_000;
 
-// GET for audio.
-export const HTTP_RESPONSE_HEAD_MAX_BYTES = 32 * 1024;
-/** Interim responses (1xx) before an answer. They may come 30,000 in one read, each with a head to be parsed. */
-export const HTTP_INTERIM_RESPONSES_MAX = 16;
-/** Bytes of a chunked body that are unpacked in one turn of the event loop: 2,700 chunks of one byte, 1 ms. */
-export const HTTP_BODY_TURN_MAX_BYTES = 16 * 1024;
-export const HTTP_CHUNK_LINE_MAX_BYTES = 8 * 1024;
-
 // WebSocket Sessions (contract §2).
 export const WEBSOCKET_CONNECT_DEFAULT_SEC = 10;
 export const WEBSOCKET_PING_MS = 20_000;

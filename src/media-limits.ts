@@ -15,6 +15,8 @@ export const SOURCE_HEAD_MAX_BYTES = 16 * 1024 * 1024;
 export const SOURCE_TAGS_MAX_BYTES = 64 * 1024 * 1024;
 /** A playlist as a source (M3U, PLS, HLS): its text, its entries, and playlists within playlists. */
 export const PLAYLIST_MAX_BYTES = 1024 * 1024;
+/** Lines of such a text: an HLS stream has fewer than ten for each of its segments. */
+export const PLAYLIST_LINES_MAX = 20_000;
 export const PLAYLIST_ENTRIES_MAX = 1_000;
 export const PLAYLIST_DEPTH_MAX = 3;
 /** Segments of an HLS stream that fail one after the other before it has failed. */
@@ -78,6 +80,14 @@ export const DECODE_STEP_MAX_SAMPLES = 16_000_000;
 export const OGG_PACKET_MAX_BYTES = 16 * 1024 * 1024;
 /** The longest FLAC frame that is waited for: 65,535 samples of 32 bits in eight channels, uncompressed. */
 export const FLAC_FRAME_MAX_BYTES = 2 * 1024 * 1024 + 64;
+
+// GET for audio, over our own HTTP/1.
+export const HTTP_RESPONSE_HEAD_MAX_BYTES = 32 * 1024;
+/** Interim responses (1xx) before an answer. They may come 30,000 in one read, each with a head to be parsed. */
+export const HTTP_INTERIM_RESPONSES_MAX = 16;
+/** Bytes of a chunked body that are unpacked in one turn of the event loop: 2,700 chunks of one byte, 1 ms. */
+export const HTTP_BODY_TURN_MAX_BYTES = 16 * 1024;
+export const HTTP_CHUNK_LINE_MAX_BYTES = 8 * 1024;
 
 // Recordings: where they are kept.
 /** Free on the disk of `DATA_DIR`; with less no recording begins. */
