@@ -145,6 +145,9 @@ export const COALESCE_BATCH_MAX_ITEMS = 500;
 /** Rows one clean-up statement deletes. */
 export const RETENTION_BATCH_MAX_ROWS = 5_000;
 export const RETENTION_MAX_BATCHES = 1_000;
+/** Recordings whose removal is noted together, and failures in a row after which a sweep is given up. */
+export const RETENTION_STEP_ROWS = 100;
+export const RETENTION_FAILURES_MAX = 100;
 export const EVENT_RETENTION_DAYS = 30;
 export const EVENT_LIST_MAX_ITEMS = 1_000;
 /** Pages of EVENT_LIST_MAX_ITEMS events that one timeline shows. */
