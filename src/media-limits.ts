@@ -41,6 +41,8 @@ export const SOURCE_CACHE_MAX_ENTRIES = 10_000;
 export const DECODE_STEP_BYTES = 4 * 1024;
 /** The longest step of a decoder. One that takes longer is stuck, and its thread is replaced. */
 export const DECODE_STEP_MAX_MS = 10_000;
+/** The sound of one pass through a playlist that is repeated from memory, at most. */
+export const LOOP_KEPT_MS = 2_000;
 /** PCM fed ahead of what is heard. */
 export const PLAYER_AHEAD_MS = 2_000;
 /** Audio of a push that is read ahead of what is heard; the sender is held back at the sum (contract §3: 2 s). */
