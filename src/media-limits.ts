@@ -39,7 +39,7 @@ export const SOURCE_CACHE_MAX_ENTRIES = 10_000;
  * plays, less costs turns.
  */
 export const DECODE_STEP_BYTES = 4 * 1024;
-/** The longest step of a decoder. One that takes longer is stuck, and its thread is replaced. */
+/** The longest step of a decoder. A thread that answers nothing for so long is stuck, and is replaced. */
 export const DECODE_STEP_MAX_MS = 10_000;
 /** The sound of one pass through a playlist that is repeated from memory, at most. */
 export const LOOP_KEPT_MS = 2_000;
