@@ -83,6 +83,9 @@ export const OGG_PACKET_MAX_BYTES = 16 * 1024 * 1024;
 /** The longest FLAC frame that is waited for: 65,535 samples of 32 bits in eight channels, uncompressed. */
 export const FLAC_FRAME_MAX_BYTES = 2 * 1024 * 1024 + 64;
 
+/** The pause between two looks at `/etc/resolv.conf`. */
+export const NAME_SERVERS_LOOK_MS = 1_000;
+
 // GET for audio, over our own HTTP/1.
 export const HTTP_RESPONSE_HEAD_MAX_BYTES = 32 * 1024;
 /** Interim responses (1xx) before an answer. They may come 30,000 in one read, each with a head to be parsed. */
