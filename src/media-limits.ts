@@ -25,6 +25,8 @@ export const HLS_FAILURES_MAX = 3;
 export const HLS_LIVE_SEGMENTS = 3;
 /** A source no larger than this is kept in memory whole; a larger one is streamed, or fetched again at its turn. */
 export const SOURCE_HELD_MAX_BYTES = 256 * 1024;
+/** Pieces in which such a source comes are joined up to this: a byte that is kept alone costs a hundred. */
+export const SOURCE_BLOCK_BYTES = 4 * 1024;
 /** So much of a head is read without asking whether there is room; what most sources take. */
 export const SOURCE_HEAD_FREE_BYTES = 64 * 1024;
 /** Sources of one playlist that are opened at once. */
